@@ -1,0 +1,62 @@
+// Small text helpers: joining, parsing of numbers, human formats of bytes and seconds, and "did you mean".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sbp {
+
+// Concatenates anything that has operator<<.
+template <typename... Parts>
+std::string StrCat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return std::move(out).str();
+}
+
+template <typename Range>
+std::string Join(const Range& parts, std::string_view separator) {
+  std::ostringstream out;
+  bool first = true;
+  for (const auto& part : parts) {
+    if (!first) out << separator;
+    out << part;
+    first = false;
+  }
+  return std::move(out).str();
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator);
+std::string_view Trim(std::string_view text);
+// "name", with control characters escaped, in double quotes: for names in messages.
+std::string Quote(std::string_view text);
+
+// The whole text as a number, or nothing (also on overflow, trailing characters, empty text).
+std::optional<int64_t> ParseInt(std::string_view text);
+std::optional<double> ParseDouble(std::string_view text);
+// "80GB" (10^9), "80GiB" (2^30), "512MB", "1024" -> bytes.
+std::optional<int64_t> ParseBytes(std::string_view text);
+
+// The shortest decimal text that reads back as the same double; integers without a point.
+std::string FormatDouble(double value);
+// For people: "1.50 GB" (decimal units), "2.31 ms". Three significant digits.
+std::string FormatBytes(double bytes);
+std::string FormatSeconds(double seconds);
+// 1234567 -> "1,234,567".
+std::string FormatCount(int64_t value);
+
+// Does `text` match `pattern`, in which '*' stands for any run of characters? Linear time (no backtracking blow-up).
+bool GlobMatch(std::string_view pattern, std::string_view text);
+
+// Up to `limit` of `known` nearest to `name` by edit distance (case ignored), nearest first; names further than a third
+// of the length are left out. Ties in the order given.
+std::vector<std::string> NearestNames(std::string_view name, std::span<const std::string> known, size_t limit = 3);
+// " (did you mean \"a\" or \"b\"?)" or "".
+std::string DidYouMean(std::string_view name, std::span<const std::string> known);
+
+}  // namespace sbp

@@ -1,0 +1,114 @@
+// Cluster: devices and links, with the origin of each constant.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+
+// A constant and where it comes from ("datasheet", "facts: calculon a100_80g.json", "measured on ... 2026-11-21").
+struct Constant {
+  double value = 0;
+  std::string source;
+};
+
+struct DeviceSpec {
+  std::string name;
+  Constant memory_bytes;
+  Constant memory_bandwidth;            // bytes per second, peak
+  std::map<DType, Constant> flops;      // per second, dense peak, by element type of the operands
+  Constant compute_efficiency;          // 0..1, of peak flops
+  Constant memory_efficiency;           // 0..1, of peak bandwidth
+  Constant launch_seconds;              // floor of one kernel
+};
+
+// One level of the interconnect. bandwidth: bytes per second and device, one direction.
+struct LinkSpec {
+  std::string name;                     // "NVLink", "InfiniBand", "ICI", "shared memory"
+  Constant bandwidth;
+  Constant latency_seconds;             // of one message step
+  Constant efficiency;                  // 0..1, of bandwidth
+};
+
+enum class CollectiveKind : uint8_t {
+  kAllGather,
+  kAllReduce,
+  kReduceScatter,
+  kAllToAll,
+  kSlice,     // B -> S: local
+  kFill,      // B -> P: keep on rank 0, the neutral element elsewhere: local
+  kPad,       // S -> P: pad with the neutral element: local
+  kSendRecv,  // other devices
+};
+std::string_view CollectiveKindName(CollectiveKind kind);  // "all-gather", ...
+std::optional<CollectiveKind> ParseCollectiveKind(std::string_view name);
+
+// A measured price: `kind` among nodes x ranks_per_node takes latency + bytes / bandwidth seconds, where bytes is the size
+// of the tensor on the group (T of the boxing table). Rows with equal (kind, nodes, ranks_per_node) and different
+// `bytes` form a curve, interpolated linearly in bytes.
+struct CollectiveSample {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  int64_t nodes = 1;
+  int64_t ranks_per_node = 1;
+  double bytes = 0;
+  double seconds = 0;
+  std::string source;
+};
+
+struct Cluster {
+  std::string name;
+  std::string description;
+  DeviceSpec device;
+  int64_t num_nodes = 1;
+  int64_t devices_per_node = 1;
+  LinkSpec intra_node;
+  LinkSpec inter_node;                  // per device
+  std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, bytes)
+  bool growable = true;                 // a preset named by default may grow by nodes to hold the mesh
+
+  int64_t num_devices() const { return num_nodes * devices_per_node; }
+};
+
+// Presets, one row each in all_presets.cc: 8xA100-80G, 8xH100, 8xH200, 16x8xH100, tpu-v5e-256, cpu.
+struct PresetRow {
+  std::string_view name;
+  std::string_view description;
+  Cluster (*make)();
+};
+std::span<const PresetRow> AllPresets();
+// Error lists the presets and the nearest name.
+Result<Cluster> FindPreset(std::string_view name);
+
+// Values in range (positive, finite), sizes positive.
+Status Verify(const Cluster& cluster, std::string_view where);
+std::string Dump(const Cluster& cluster);
+
+// How a group of ranks lies on the nodes. Ranks fill nodes in order.
+struct GroupShape {
+  int64_t nodes = 1;
+  int64_t ranks_per_node = 1;  // the largest number on one node
+  friend bool operator==(const GroupShape&, const GroupShape&) = default;
+  friend auto operator<=>(const GroupShape&, const GroupShape&) = default;
+};
+// The worst group of a mesh axis (most nodes, then fewest ranks per node): the axis is as slow as its slowest group.
+GroupShape AxisGroupShape(const Cluster& cluster, const Mesh& mesh, int axis);
+
+// Peak flops for an element type; the nearest stated type when it is not stated itself (then `substituted` is set).
+struct FlopsAnswer {
+  Constant constant;
+  DType stated = DType::kF32;
+  bool substituted = false;
+};
+FlopsAnswer FlopsFor(const DeviceSpec& device, DType dtype);
+
+}  // namespace sbp

@@ -1,0 +1,53 @@
+// The cost model's primitives: roofline compute, and one collective on one link level.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cluster/cluster.h"
+
+namespace sbp {
+
+// What something costs in one step. Plain sums; every field >= 0.
+struct Cost {
+  double compute_seconds = 0;
+  double collective_seconds = 0;
+  double bytes_moved = 0;   // sent by all ranks together
+
+  double seconds() const { return compute_seconds + collective_seconds; }
+  Cost& operator+=(const Cost& other) {
+    compute_seconds += other.compute_seconds;
+    collective_seconds += other.collective_seconds;
+    bytes_moved += other.bytes_moved;
+    return *this;
+  }
+};
+
+// Work of one op on one device.
+struct Work {
+  double flops = 0;
+  double bytes = 0;  // read and written
+  DType dtype = DType::kF32;
+};
+
+// Seconds of `work`: max(flops / (peak x efficiency), bytes / (bandwidth x efficiency)) + launch (roofline, Williams et
+// al. 2009).
+double ComputeSeconds(const DeviceSpec& device, const Work& work);
+
+// A price and what produced it, for explain: "measured curve 8xH100 all-reduce, 1 node x 8" or "alpha-beta NVLink".
+struct CollectivePrice {
+  double seconds = 0;
+  std::string source;
+};
+
+// Time of one collective over a group of n ranks lying as `group`, on a tensor of `bytes` bytes per group (T). A table of
+// samples for (kind, nodes, ranks per node) beats the alpha-beta fall-back: steps x latency + wire bytes / bandwidth of
+// the slowest level crossed, ring form (Thakur et al. 2005). n == 1 and local kinds: local copies cost 0 wire; kSlice and
+// kFill, kPad are priced by memory bandwidth.
+CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes);
+
+// Bytes that one rank sends, T = bytes of the tensor on the group (design section 6): all-gather T(n-1)/n, all-reduce
+// 2T(n-1)/n, reduce-scatter T(n-1)/n, all-to-all T(n-1)/n^2, local kinds 0, send/recv T.
+double WireBytes(CollectiveKind kind, int64_t n, double bytes);
+
+}  // namespace sbp

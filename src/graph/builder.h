@@ -1,0 +1,48 @@
+// GraphBuilder: makes a Graph by names, as readers and generators see it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace sbp {
+
+// Names may be used before they are defined. Build() reports: a name defined twice, a name read but never defined (with
+// the nearest known name), an op without a unique name, a cycle.
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(std::string name = "");
+
+  TensorId AddInput(std::string_view name, TensorType type, std::vector<std::string> symbols = {});
+  TensorId AddParameter(std::string_view name, TensorType type, LiteralRef literal = nullptr);
+  // Empty operand names are absent. The op's name is made from its type and number when empty or already taken.
+  OpId AddOp(std::string_view type, std::string_view name, const std::vector<std::string>& inputs,
+             const std::vector<std::string>& outputs, Attributes attributes = {}, std::string_view scope = "");
+  void AddOutput(std::string_view name);
+  void AddTie(std::string_view output, std::string_view input);
+  // What is known of a tensor that an op writes (from value_info); may come before or after the op.
+  void DescribeTensor(std::string_view name, TensorType type, std::vector<std::string> symbols = {});
+
+  // The id of a name, made if it is new. For setting further fields through graph().
+  TensorId Tensor(std::string_view name);
+  Graph& graph() { return graph_; }
+  uint32_t TypeIndex(std::string_view type);
+  uint32_t ScopeIndex(std::string_view scope);
+  AttributesRef Intern(Attributes attributes);
+
+  // The builder is spent afterwards. `where` names the file in errors.
+  Result<Graph> Build(std::string_view where);
+
+ private:
+  Graph graph_;
+  std::unordered_map<std::string, TensorId> tensor_ids_;
+  std::unordered_map<std::string, uint32_t> type_ids_, scope_ids_, op_names_;
+  std::unordered_map<size_t, std::vector<AttributesRef>> attribute_sets_;
+  std::vector<std::string> problems_;
+  std::vector<bool> defined_;
+};
+
+}  // namespace sbp

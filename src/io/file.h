@@ -1,0 +1,16 @@
+// Files: reading with limits, and writing so that nothing is lost (temporary file, then rename).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sbp {
+
+// "-" is stdin. Errors name the path and the reason; a directory, or more than 16 GiB, is an error.
+Result<std::string> ReadFile(const std::string& path);
+// "-" is stdout. Writes PATH.tmp.PID in the same folder and renames; on failure removes it and leaves PATH untouched.
+Status WriteFile(const std::string& path, std::string_view content);
+
+}  // namespace sbp

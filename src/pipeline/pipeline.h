@@ -1,0 +1,52 @@
+// The planning pipeline: load, resolve, problem, strategy, evaluate. Each stage can be timed, verified and dumped.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "fold/resolve.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+
+// Around every stage: how long it took, and its canonical text on demand.
+struct StageObserver {
+  std::function<void(std::string_view stage)> begin;
+  std::function<void(std::string_view stage, double seconds)> end;
+  std::function<void(int number, std::string_view stage, const std::function<std::string()>& dump)> dump;
+  std::function<bool()> cancelled;
+};
+
+// A model file in memory, in any of the encodings, as a graph that may still have symbols.
+Result<Graph> LoadModel(std::string_view bytes, std::string_view where);
+
+struct PlanRequest {
+  std::string model_path;                          // as given
+  std::string model_fingerprint;
+  Graph graph;                                     // resolved
+  std::vector<std::string> warnings;               // of resolving
+  Mesh mesh;
+  Cluster cluster;
+  PlanOptions options;
+  std::vector<std::pair<std::string, std::string>> pins;  // text, where
+  StrategyOptions strategy;                        // `fixed`: the assignment given
+  const RuleSet* rules = nullptr;
+};
+Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer = {});
+
+// The problem that a plan answers, built again from the plan alone (its graph, rules, pins, flags). Used by explain, fixed
+// and check.
+Result<Problem> RebuildProblem(const Plan& plan, const RuleSet& rules);
+
+// Ties found by name: an output whose name equals an input's or parameter's name up to a prefix or suffix that all such
+// pairs share, with equal type. Only for graphs whose pairs are all of one such form; see pipeline/ties.cc.
+std::vector<Tie> FindTiesByName(const Graph& graph);
+
+}  // namespace sbp

@@ -1,0 +1,89 @@
+// Factorizers: notations that depend on attributes, ranks or values, in code. One file each, one row in
+// all_factorizers.cc; `rule @name(arguments)` calls them.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "rule/factor_map.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+// What a factorizer may look at, and where it writes.
+class FactorizerContext {
+ public:
+  FactorizerContext(const OpQuery& query, const OpOverload& overload, RuleInstance& out) : query_(query), overload_(overload), out_(out) {}
+
+  size_t num_operands() const { return query_.operands.size(); }
+  size_t num_results() const { return query_.wanted.size(); }
+  bool has(size_t operand) const;                 // present
+  const TensorType& type(size_t operand) const;   // requires has()
+  const Shape& shape(size_t operand) const { return type(operand).shape; }
+  int rank(size_t operand) const { return type(operand).rank(); }
+  const Literal* value(size_t operand) const;     // nullptr when unknown
+  // The integers of a known 0-d or 1-d value; the error says which operand must be known and names it.
+  Result<std::vector<int64_t>> ints(size_t operand) const;
+  // The value of an attribute, with the schema's default where the op does not say it.
+  int64_t Int(std::string_view name, int64_t fallback = 0) const;
+  double Float(std::string_view name, double fallback = 0) const;
+  std::string String(std::string_view name, std::string_view fallback = "") const;
+  std::vector<int64_t> Ints(std::string_view name) const;  // empty when absent
+  bool HasAttribute(std::string_view name) const;          // said by the op itself
+  const OpQuery& query() const { return query_; }
+  // Evaluated arguments of `@name(...)`: integers, or names and strings.
+  std::vector<int64_t> int_arguments;
+  std::vector<std::string> name_arguments;  // one per argument; "" where it is not a name or string
+
+  // Where to write: map.operands and map.results are already sized, with every dimension whole (no factors); results
+  // have the declared dtype and no shape yet. SetResult gives the shape and sizes map.results[r] to its rank.
+  RuleInstance& out() { return out_; }
+  FactorMap& map() { return out_.map; }
+  void SetResult(size_t result, Shape shape);
+  void SetResult(size_t result, DType dtype, Shape shape);
+
+  // An error that begins with the op's name: BadInput("MatMul: ...").
+  Status Error(std::string_view what) const;
+
+ private:
+  const OpQuery& query_;
+  const OpOverload& overload_;
+  RuleInstance& out_;
+};
+
+using Factorizer = Status (*)(FactorizerContext& context);
+
+struct FactorizerRow {
+  std::string_view name;
+  Factorizer run;
+  std::string_view doc;             // one line for `rules show`
+  // Operands whose values it reads, as a bit set of positions (bit 63: all).
+  uint64_t reads_values;
+};
+
+// The table: all_factorizers.cc.
+std::span<const FactorizerRow> AllFactorizers();
+const FactorizerRow* FindFactorizer(std::string_view name);
+
+// Building blocks shared by factorizers. --------------------------------------------------------------------------
+
+// `axis` counted from the end when negative; error when out of [-rank, rank).
+Result<int> NormalizeAxis(const FactorizerContext& context, int64_t axis, int rank, std::string_view what = "axis");
+
+// Adds one factor per dimension of operand `operand` (named a, b, c, ... unless it is whole) and puts it there. Returns
+// the ids per dimension; -1 for dimensions of size 1 when `skip_ones`.
+std::vector<FactorId> FactorPerDim(FactorizerContext& context, size_t operand);
+
+// Puts factor f as the only one of dimension `dim` of an operand or result, unless the dimension has size 1 while the
+// factor is larger (a broadcast dimension stays whole).
+void PutOperand(FactorizerContext& context, size_t operand, int dim, FactorId f);
+void PutResult(FactorizerContext& context, size_t result, int dim, FactorId f);
+
+// Numpy broadcasting of several shapes: result shape, or an error that names both operands.
+Result<Shape> BroadcastShapes(const FactorizerContext& context, std::span<const size_t> operands);
+
+}  // namespace sbp

@@ -1,0 +1,67 @@
+// RuleSet: the ops that are known, from the built-in files and the user's; asks them about one op.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "rule/factor_map.h"
+#include "rule/syntax.h"
+
+namespace sbp {
+
+// One operand as a rule sees it.
+struct OperandInfo {
+  bool present = false;
+  TensorType type;
+  const Literal* value = nullptr;  // when it is known
+};
+
+// A question: what does this op compute on these operands?
+struct OpQuery {
+  std::string_view type;              // "MatMul", "com.microsoft::Attention"
+  std::vector<OperandInfo> operands;  // inputs, then captures
+  const Attributes* attributes = nullptr;  // never null
+  std::vector<bool> wanted;           // per result: does somebody use it? Its length is the number of results
+  // What the model file itself states of each result (value_info), used only where a rule cannot know. May be empty.
+  std::vector<TensorType> stated;
+  bool has_subgraphs = false;
+};
+
+class RuleSet {
+ public:
+  // The rules compiled into the program from rules/*.rules. A syntax error there is a defect of ours.
+  static Result<RuleSet> Builtin();
+
+  // Adds a user's file. An op that is already known needs `override op`. Errors say file:line:col.
+  Status Add(std::string_view text, std::string_view file);
+
+  const OpDefinition* Find(std::string_view type) const;  // nullptr when unknown
+  const std::map<std::string, OpDefinition, std::less<>>& ops() const { return ops_; }
+  std::vector<std::string> Names() const;
+  // The text of every user file added, in order: recorded in plans.
+  const std::vector<std::pair<std::string, std::string>>& user_files() const { return user_files_; }
+
+  // Chooses the overload, infers the results and instantiates the rule. Errors (kBadInput): no overload takes these
+  // arguments (seed 002: with one signature, which argument must be what and was what; with several, the numbered list),
+  // shapes that do not fit. An op that is not known, or has subgraphs, yields a replicated instance with missing_rule or
+  // replicate_only set; result types come from `stated` then.
+  Result<RuleInstanceRef> Instantiate(const OpQuery& query) const;
+
+  // Does the op of this type read the *value* of operand `index` to infer its results or to shard (axes, shapes, pads)?
+  // Part of the key under which equal ops share one instance.
+  bool ReadsValue(std::string_view type, size_t index) const;
+
+ private:
+  std::map<std::string, OpDefinition, std::less<>> ops_;
+  std::vector<std::pair<std::string, std::string>> user_files_;
+};
+
+// "MatMul: Tensor y (Tensor a, Tensor b)": the form in which signatures are listed in errors.
+std::string FormatSignature(const OpOverload& overload);
+
+}  // namespace sbp

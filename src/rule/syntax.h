@@ -1,0 +1,103 @@
+// The syntax tree of a rules file: what rules/README.md's grammar says, nothing evaluated.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+
+namespace sbp {
+
+struct SourcePosition {
+  std::string file;
+  int line = 1;
+  int column = 1;
+};
+std::string ToString(const SourcePosition& position);  // "file:line:col"
+
+// Arithmetic and conditions over attributes, sizes and known values. Integers, floats and strings.
+struct Expression {
+  enum class Kind { kInt, kFloat, kString, kName, kCall, kUnary, kBinary };
+  Kind kind = Kind::kInt;
+  SourcePosition at;
+  int64_t int_value = 0;
+  double float_value = 0;
+  std::string text;  // kString: the value; kName, kCall: the name; kUnary, kBinary: the operator
+  std::vector<Expression> arguments;
+};
+
+enum class ParameterKind { kTensor, kScalar, kInt, kFloat, kBool, kString, kInts, kFloats, kStrings, kType, kLiteral, kGraph };
+
+// "Tensor<float> x?", "Tensor[] inputs", "int axis=-1".
+struct Parameter {
+  ParameterKind kind = ParameterKind::kTensor;
+  std::string type;  // for tensors: a dtype, a group ("float", "int", "numeric", "bool", "any"), "" = any
+  std::string name;
+  bool optional = false;  // '?'
+  bool variadic = false;  // '[]'
+  bool keyword = false;   // after '*': an attribute
+  std::optional<AttributeValue> default_value;
+  SourcePosition at;
+};
+
+// One letter (or number, or '...') of a notation.
+struct NotationFactor {
+  std::string name;         // "" for a literal size
+  bool whole = false;       // '!'
+  int64_t granularity = 1;  // '*8'
+  std::string granularity_name;  // '*NAME': an attribute or size
+};
+struct NotationDim {
+  bool ellipsis = false;
+  int64_t literal = -1;                 // a fixed size that carries no factor
+  std::vector<NotationFactor> factors;  // one, or several for "(h d)", major first
+};
+using NotationTensor = std::vector<NotationDim>;
+
+struct RuleClause {
+  std::string kind;  // "reduce", "linear", "size", ... : the first word
+  SourcePosition at;
+  std::vector<std::string> words;                     // the clause's names, in order, as its grammar says
+  std::vector<std::vector<std::string>> alternatives; // linear/monotone/antitone: operand sets
+  std::vector<std::vector<std::string>> results;      // per alternative: results after '->'; empty = all
+  std::vector<Expression> expressions;
+  std::string text;  // a string literal (because), or an explicit signature's text (sig)
+};
+
+// One `rule` line: either a notation or a factorizer in code, with its clauses.
+struct RuleLine {
+  SourcePosition at;
+  std::string factorizer;               // "@name" without '@'; "" for a notation
+  std::vector<Expression> arguments;    // of the factorizer
+  std::vector<NotationTensor> operands; // in the order of the tensor parameters
+  std::vector<NotationTensor> results;
+  std::vector<RuleClause> clauses;
+  std::string text;  // as written, for `rules show`
+};
+
+struct OpOverload {
+  std::string op;
+  SourcePosition at;
+  bool overrides = false;
+  std::vector<Parameter> parameters;
+  std::vector<Parameter> results;  // type: a dtype, or the name of an operand or attribute that gives it
+  std::string doc;
+  std::vector<RuleLine> rules;     // the first whose `when` holds is taken
+  std::optional<Expression> flops;
+};
+
+struct OpDefinition {
+  std::string name;
+  std::vector<OpOverload> overloads;
+  std::string family;  // the file it stands in, without ".rules"
+  bool builtin = true;
+};
+
+// Parses a whole file. The error says file:line:col, what was expected and what was found.
+Result<std::vector<OpOverload>> ParseRules(std::string_view text, std::string_view file);
+
+}  // namespace sbp

@@ -1,0 +1,15 @@
+// One evaluator prices every assignment, whatever found it: it inserts boxing, shares it between consumers, adds up
+// compute and collectives, and computes memory.
+#pragma once
+
+#include "plan/plan.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+
+// Fills records, op_records, source_layouts, transitions, total, memory, replicated and conflicts of `plan`, whose graph,
+// mesh, cluster and options stand already. A tie whose output does not end in its input's layout gets a transition at
+// the end of the step. Error kNoPlan: memory above options.memory_limit (names peak and largest holders).
+Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan);
+
+}  // namespace sbp

@@ -1,0 +1,88 @@
+// Strategies: one question (which candidate per op?), several answers. One file each, one row in all_strategies.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "problem/problem.h"
+
+namespace sbp {
+
+// What a strategy returns: one candidate per op, the layouts in which inputs and parameters start, and why.
+struct OpChoice {
+  uint32_t candidate = 0;      // index into the op's list
+  int32_t alternative = -1;    // the best one not chosen; -1: there was no other
+  double price = 0;            // in the strategy's own unit
+  double alternative_price = 0;
+  uint32_t reason = 0;         // index into Assignment::reasons
+};
+struct Assignment {
+  std::vector<OpChoice> ops;
+  std::vector<NdSbp> sources;             // per tensor; meaningful for inputs and parameters
+  std::vector<std::string> reasons;       // shared texts
+  std::string price_unit;                 // "order value", "bytes", "seconds"
+  std::vector<LayoutConflict> conflicts;
+  double lower_bound_seconds = 0;
+  bool has_bound = false;
+};
+
+struct StrategyOptions {
+  std::string criterion = "bytes";        // greedy: a row of all_criteria.cc
+  std::optional<int64_t> memory_limit;    // bytes per device
+  // fixed: the assignment given, a signature per op and the layouts of sources.
+  std::vector<Signature> given_signatures;
+  std::vector<NdSbp> given_sources;
+  uint64_t seed = 0;
+  // Asked now and then in long searches; true: stop and return the best so far.
+  std::function<bool()> cancelled;
+  std::function<void(double done)> progress;  // 0..1
+};
+
+struct StrategyRow {
+  std::string_view name;
+  std::string_view doc;
+  Result<Assignment> (*solve)(const Problem& problem, const StrategyOptions& options);
+};
+std::span<const StrategyRow> AllStrategies();  // all_strategies.cc
+Result<const StrategyRow*> FindStrategy(std::string_view name);
+
+// A criterion of the greedy walk, `--cost NAME`: one file and one row in all_criteria.cc.
+struct CriterionQuery {
+  const Problem* problem;
+  OpId op;
+  const CandidateList* list;
+  std::span<const NdSbp> produced;         // per operand: the layout its producer wrote
+  std::span<const uint32_t> allowed;       // indices into list->candidates, in registration order
+};
+struct CriterionAnswer {
+  uint32_t candidate = 0;
+  int32_t alternative = -1;
+  double price = 0, alternative_price = 0;
+};
+// One line of a price, for explain: "input a: -3 (as produced)".
+struct PriceTerm {
+  std::string what;
+  double value = 0;
+};
+struct CriterionRow {
+  std::string_view name;
+  std::string_view unit;
+  std::string_view doc;
+  // Chooses among query.allowed (not empty).
+  CriterionAnswer (*choose)(const CriterionQuery& query);
+  // The price of one candidate, term by term; their sum is its price.
+  std::vector<PriceTerm> (*terms)(const CriterionQuery& query, uint32_t candidate);
+};
+std::span<const CriterionRow> AllCriteria();  // all_criteria.cc
+Result<const CriterionRow*> FindCriterion(std::string_view name);
+
+// Where greedy walks start: pinned layouts; else parameters B, data inputs S(0) on the outermost mesh axis of size above
+// 1 and B on the others (B everywhere when the rank is 0 or dimension 0 too small). One device in all: S(0), rank 0: B.
+std::vector<NdSbp> InitialSourceLayouts(const Problem& problem);
+
+}  // namespace sbp
