@@ -33,7 +33,7 @@ std::string Join(const Range& parts, std::string_view separator) {
 
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
-// "name", with control characters escaped, in double quotes: for names in messages.
+// "name", with control characters escaped, in double quotes, cut after 400 characters: for names in messages only.
 std::string Quote(std::string_view text);
 
 // The whole text as a number, or nothing (also on overflow, trailing characters, empty text).
