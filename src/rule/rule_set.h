@@ -30,6 +30,8 @@ struct OpQuery {
   // What the model file itself states of each result (value_info), used only where a rule cannot know. May be empty.
   std::vector<TensorType> stated;
   bool has_subgraphs = false;
+  // An attribute that the schema does not know is an error (one op asked by hand). Model files carry private ones.
+  bool strict_attributes = false;
 };
 
 class RuleSet {
