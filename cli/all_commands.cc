@@ -1,0 +1,57 @@
+#include "cli/command.h"
+
+namespace sbp {
+namespace {
+
+constexpr CommandRow kCommands[] = {
+    {"infer", "plan a model on a mesh",
+     "  sbp-plan infer model.onnx --mesh data=2,model=4 --dim batch=8 --dim seq=1024 -o plan.json\n"
+     "  sbp-plan infer model.onnx --mesh 8 --pin 'fc1.weight=S(1)' --strategy einsum\n"
+     "  sbp-plan infer graph.json --mesh data=2,model=4 --format json\n",
+     SetupInfer},
+    {"compare", "plan a model with several strategies, side by side",
+     "  sbp-plan compare model.onnx --mesh data=2,model=4 --strategies greedy,einsum,replicate\n"
+     "  sbp-plan compare model.onnx --mesh 8 --strategies greedy:bytes,greedy:order-value\n",
+     SetupCompare},
+    {"render", "draw a plan or a model",
+     "  sbp-plan render plan.json -o plan.svg\n"
+     "  sbp-plan render plan.json -o plan.md\n"
+     "  sbp-plan render model.onnx --dim batch=8 -o model.png\n",
+     SetupRender},
+    {"explain", "why an op or a tensor is laid out as it is",
+     "  sbp-plan explain plan.json /model/layers.0/mlp/MatMul\n"
+     "  sbp-plan explain plan.json logits --format json\n",
+     SetupExplain},
+    {"check", "re-derive a plan and list what is wrong with it",
+     "  sbp-plan check plan.json\n"
+     "  sbp-plan check plan.json model.onnx\n",
+     SetupCheck},
+    {"diff", "compare two plans by meaning",
+     "  sbp-plan diff golden.json new.json\n"
+     "  sbp-plan diff golden.json new.json --tolerance 0.01 --format json\n",
+     SetupDiff},
+    {"convert", "move a graph, cluster or plan between its encodings",
+     "  sbp-plan convert model.onnx graph.json\n"
+     "  sbp-plan convert model.onnx graph.pb --dim batch=8 --dim seq=1024\n"
+     "  sbp-plan convert plan.pb - --to prototxt\n",
+     SetupConvert},
+    {"cluster", "list and show clusters, with the source of each constant",
+     "  sbp-plan cluster list\n"
+     "  sbp-plan cluster show 8xH100 --format json > mine.json\n",
+     SetupCluster},
+    {"rules", "list, show and ask the sharding rules",
+     "  sbp-plan rules candidates MatMul --input a=f32[16,32] --input b=f32[32,64] --mesh x=4\n"
+     "  sbp-plan rules infer Add --input 'x=f32[64,36]:[0,-1]' --input 'y=f32[64,36]:[-1,-1]' --mesh x=4\n"
+     "  sbp-plan rules coverage model.onnx\n",
+     SetupRules},
+    {"generate", "write a graph of any size, for tests and benchmarks",
+     "  sbp-plan generate transformer --ops 3000 -o graph.json\n"
+     "  sbp-plan generate random --ops 500 --seed 7 -o -\n",
+     SetupGenerate},
+};
+
+}  // namespace
+
+std::span<const CommandRow> AllCommands() { return kCommands; }
+
+}  // namespace sbp

@@ -1,0 +1,84 @@
+// check: is a plan right? Derived again from the files alone.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "check/check.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/plan_file.h"
+#include "cli/planning.h"
+
+namespace sbp {
+namespace {
+
+struct Flags {
+  std::string plan, model;
+  OutputFlags output;
+};
+
+std::string ToText(const std::vector<Violation>& violations) {
+  constexpr size_t kShown = 50;
+  std::string text;
+  for (size_t i = 0; i < violations.size() && i < kShown; ++i) {
+    const Violation& v = violations[i];
+    text += StrCat(v.where, ": ", v.what, "\n");
+    if (!v.expected.empty()) text += StrCat("    expected: ", v.expected, "\n");
+    if (!v.found.empty()) text += StrCat("    found:    ", v.found, "\n");
+  }
+  if (violations.size() > kShown) text += StrCat("... and ", violations.size() - kShown, " more\n");
+  return text + StrCat(violations.size(), " violations");
+}
+
+std::string ToJson(const std::vector<Violation>& violations) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Violation& v : violations) {
+    list.push_back({{"where", v.where}, {"what", v.what}, {"expected", v.expected}, {"found", v.found}});
+  }
+  return nlohmann::ordered_json({{"violations", list}}).dump(2);
+}
+
+// The model, resolved as the plan says, against the plan's own graph.
+Result<std::vector<Violation>> CompareModel(const Plan& plan, const RuleSet& rules, const std::string& path) {
+  SBP_ASSIGN_OR_RETURN(const LoadedModel model, LoadModelFile(path));
+  std::vector<Violation> violations;
+  if (!plan.model_fingerprint.empty() && model.fingerprint != plan.model_fingerprint) {
+    violations.push_back({StrCat("model ", Quote(path)), "is not the file that was planned (its contents differ)",
+                          plan.model_fingerprint, model.fingerprint});
+  }
+  ResolveOptions options;
+  options.bindings = plan.graph.bindings;
+  SBP_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(model.graph, rules, options));
+  for (Violation& v : CompareGraphs(plan.graph, resolved.graph)) violations.push_back(std::move(v));
+  return violations;
+}
+
+Status Check(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
+  std::vector<Violation> violations = CheckPlan(plan, rules);
+  if (!flags.model.empty()) {
+    SBP_ASSIGN_OR_RETURN(std::vector<Violation> more, CompareModel(plan, rules, flags.model));
+    for (Violation& v : more) violations.push_back(std::move(v));
+  }
+  const std::string good = StrCat("good: ", plan.graph.ops.size(), " ops, ", plan.transitions.size(),
+                                  " layout changes, mesh ", ToString(plan.mesh));
+  SBP_RETURN_IF_ERROR(Print(flags.output.json()   ? ToJson(violations)
+                            : violations.empty() ? good
+                                                 : ToText(violations)));
+  return violations.empty() ? OkStatus() : Status(Code::kMismatch, "");
+}
+
+}  // namespace
+
+Command SetupCheck(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("plan", flags->plan, "a plan; - is stdin")->required()->type_name("PLAN");
+  app.add_option("model", flags->model, "also compare the plan's graph with this model")->type_name("MODEL");
+  AddFormatFlag(app, flags->output);
+  return [flags] { return Check(*flags); };
+}
+
+}  // namespace sbp

@@ -1,0 +1,90 @@
+// convert: a graph, cluster or plan from one encoding to another, loss-free, and checked by reading it back.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/planning.h"
+#include "io/documents.h"
+#include "io/file.h"
+
+namespace sbp {
+namespace {
+
+struct Flags {
+  ModelFlags model;
+  std::string out;
+  std::string to;
+  bool resolve = false;
+};
+
+Result<Encoding> ChooseEncoding(const Flags& flags) {
+  if (flags.to.empty()) return EncodingForPath(flags.out);
+  return EncodingForPath("x." + (flags.to == "binary" ? std::string("pb") : flags.to));
+}
+
+// Writes, reads what was written, writes again: the same bytes, or it is a defect of ours and nothing reaches the disk.
+template <typename Document>
+Status WriteChecked(const Document& document, Encoding encoding, const std::string& out,
+                    std::string (*write)(const Document&, Encoding),
+                    Result<Document> (*read)(std::string_view, std::string_view)) {
+  const std::string bytes = write(document, encoding);
+  auto again = read(bytes, out);
+  if (!again.ok()) return Defect(StrCat("the converted document does not read back: ", again.status().message()));
+  if (write(*again, encoding) != bytes) return Defect("the converted document reads back differently");
+  return WriteFile(out, bytes);
+}
+
+Status ConvertGraph(const Flags& flags, std::string_view bytes, Encoding encoding) {
+  SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model));
+  if (flags.resolve || !flags.model.dims.empty() || !flags.model.inputs.empty()) {
+    SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
+    SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(graph, rules, flags.model));
+    for (const std::string& warning : resolved.warnings) Note("warning: " + warning);
+    graph = std::move(resolved.graph);
+  }
+  return WriteChecked(graph, encoding, flags.out, WriteGraph, ReadGraph);
+}
+
+Status Convert(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const Encoding encoding, ChooseEncoding(flags));
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.model.model));
+  SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, flags.model.model));
+  switch (info.kind) {
+    case DocumentKind::kOnnx:
+    case DocumentKind::kGraph:
+      return ConvertGraph(flags, bytes, encoding);
+    case DocumentKind::kCluster: {
+      SBP_ASSIGN_OR_RETURN(const Cluster cluster, ReadCluster(bytes, flags.model.model));
+      return WriteChecked(cluster, encoding, flags.out, WriteCluster, ReadCluster);
+    }
+    case DocumentKind::kPlan: {
+      SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(bytes, flags.model.model));
+      return WriteChecked(plan, encoding, flags.out, WritePlan, ReadPlan);
+    }
+  }
+  return Defect("a kind of document without a conversion");
+}
+
+}  // namespace
+
+Command SetupConvert(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("in", flags->model.model, "ONNX, or a graph, cluster or plan in any encoding; - is stdin")
+      ->required()
+      ->type_name("IN");
+  app.add_option("out", flags->out, ".json, .prototxt or .pb; - is stdout")->required()->type_name("OUT");
+  app.add_option("--to", flags->to, "encoding, when OUT does not say it")
+      ->check(CLI::IsMember({"json", "prototxt", "binary"}));
+  app.add_option("--dim", flags->model.dims, "bind a symbolic dimension and resolve the graph")
+      ->type_name("NAME=N")
+      ->allow_extra_args(false);
+  app.add_option("--inputs", flags->model.inputs, "take dimensions from real inputs (.npz)")->type_name("X.npz");
+  app.add_option("--rules", flags->model.rules, "sharding rules of your own")->type_name("FILE")->allow_extra_args(false);
+  app.add_flag("--resolve", flags->resolve, "fold shape arithmetic and infer all shapes, as infer does");
+  return [flags] { return Convert(*flags); };
+}
+
+}  // namespace sbp

@@ -1,0 +1,42 @@
+// diff: two plans by meaning.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/plan_file.h"
+#include "report/report.h"
+
+namespace sbp {
+namespace {
+
+struct Flags {
+  std::string a, b;
+  double tolerance = 0;
+  OutputFlags output;
+};
+
+Status Diff(const Flags& flags) {
+  if (flags.a == "-" && flags.b == "-") return UsageError("only one of the two plans can be stdin");
+  SBP_ASSIGN_OR_RETURN(const Plan a, ReadPlanFile(flags.a));
+  SBP_ASSIGN_OR_RETURN(const Plan b, ReadPlanFile(flags.b));
+  const std::vector<Difference> differences = DiffPlans(a, b, {.tolerance = flags.tolerance});
+  SBP_RETURN_IF_ERROR(Print(flags.output.json() ? DifferencesJson(differences) : FormatDifferences(differences)));
+  return differences.empty() ? OkStatus() : Status(Code::kMismatch, "");
+}
+
+}  // namespace
+
+Command SetupDiff(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("before", flags->a, "a plan; - is stdin")->required()->type_name("PLAN");
+  app.add_option("after", flags->b, "a plan; - is stdin")->required()->type_name("PLAN");
+  app.add_option("--tolerance", flags->tolerance, "relative difference of times and bytes that is allowed")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  AddFormatFlag(app, flags->output);
+  return [flags] { return Diff(*flags); };
+}
+
+}  // namespace sbp

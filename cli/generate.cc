@@ -1,0 +1,45 @@
+// generate: graphs of any size.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "generate/generate.h"
+#include "io/documents.h"
+#include "io/file.h"
+
+namespace sbp {
+namespace {
+
+struct Flags {
+  std::string family;
+  GenerateOptions options;
+  std::string out;
+};
+
+Status Generate(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const Encoding encoding, EncodingForPath(flags.out));
+  SBP_ASSIGN_OR_RETURN(const Graph graph, GenerateGraph(flags.family, flags.options));
+  return WriteFile(flags.out, WriteGraph(graph, encoding));
+}
+
+}  // namespace
+
+Command SetupGenerate(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  std::vector<std::string> families;
+  for (const GeneratorRow& row : AllGenerators()) families.emplace_back(row.name);
+  app.add_option("family", flags->family, Join(families, " | "))
+      ->required()
+      ->check(CLI::IsMember(families))
+      ->type_name("FAMILY");
+  app.add_option("--ops", flags->options.ops, "at least this many ops")
+      ->required()
+      ->check(CLI::Range(int64_t{1}, int64_t{10'000'000}));
+  app.add_option("--seed", flags->options.seed, "of the random choices")->capture_default_str();
+  app.add_option("-o,--output", flags->out, ".json, .prototxt or .pb; - is stdout")->required()->type_name("FILE");
+  return [flags] { return Generate(*flags); };
+}
+
+}  // namespace sbp

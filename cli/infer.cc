@@ -1,0 +1,69 @@
+// infer: model in, plan out.
+#include <chrono>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/planning.h"
+#include "io/documents.h"
+#include "io/file.h"
+#include "report/report.h"
+
+namespace sbp {
+namespace {
+
+struct Flags {
+  PlanningFlags planning;
+  OutputFlags output;
+  std::string out;
+};
+
+Status Infer(const Flags& flags) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [](auto from) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+  };
+  if (flags.out == "-" && flags.output.json()) {
+    return UsageError("-o - and --format json both want stdout; give -o a file");
+  }
+  Encoding encoding = Encoding::kJson;
+  if (!flags.out.empty()) {
+    SBP_ASSIGN_OR_RETURN(encoding, EncodingForPath(flags.out));  // before any work
+  }
+  Timings stages, timings;
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
+  SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
+  const auto planning = std::chrono::steady_clock::now();
+  SBP_ASSIGN_OR_RETURN(const Plan plan, MakePlan(std::move(request), MakeObserver(flags.planning, stages)));
+  timings["plan"] = seconds(planning);
+  const auto writing = std::chrono::steady_clock::now();
+  if (!flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, WritePlan(plan, encoding)));
+  timings["write"] = seconds(writing);
+  timings["total"] = seconds(start);
+  if (flags.output.json()) return Print(SummaryJson(plan, timings));
+  const std::string summary = FormatSummary(plan, {.notation = flags.output.layout_notation()});
+  if (flags.out == "-") {
+    Note(summary);
+    return OkStatus();
+  }
+  SBP_RETURN_IF_ERROR(Print(summary));
+  if (!flags.out.empty()) Note(StrCat("plan written to ", flags.out));
+  return OkStatus();
+}
+
+}  // namespace
+
+Command SetupInfer(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  AddPlanningFlags(app, flags->planning);
+  AddStrategyFlags(app, flags->planning);
+  AddFormatFlag(app, flags->output);
+  AddNotationFlag(app, flags->output);
+  app.add_option("-o,--output", flags->out, "write the plan: .json, .prototxt or .pb; - is stdout")->type_name("PLAN");
+  return [flags] { return Infer(*flags); };
+}
+
+}  // namespace sbp

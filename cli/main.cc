@@ -1,0 +1,100 @@
+// sbp-plan: the command line. Parses flags, runs one command, turns a Status into a message and an exit code.
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+
+namespace sbp {
+namespace {
+
+constexpr const char* kFooter =
+    "Exit codes: 0 good; 1 a difference, violation or mismatch; 2 wrong usage; 3 bad input; 4 no plan satisfies the pins\n"
+    "and limits; 5 a run failed; 70 a defect of ours.\n"
+    "\nFirst steps:\n"
+    "  sbp-plan infer model.onnx --mesh data=2,model=4 -o plan.json\n"
+    "  sbp-plan render plan.json -o plan.svg\n"
+    "  sbp-plan explain plan.json OP\n";
+
+int Report(const Status& status) {
+  if (status.ok()) return 0;
+  if (Interrupted()) {
+    std::cerr << "\nsbp-plan: interrupted; no output was written\n";
+    std::signal(SIGINT, SIG_DFL);  // so that the caller sees the signal, as for any other program
+    std::raise(SIGINT);
+  }
+  if (!status.message().empty()) std::cerr << "error: " << status.message() << "\n";
+  if (status.code() == Code::kDefect) {
+    std::cerr << "This is a defect of sbp-plan. Please report it with the command, the version (" << SBP_VERSION
+              << ") and, if you can, the input.\n";
+  }
+  return static_cast<int>(status.code());
+}
+
+// A mistyped command gets the nearest one; CLI11 itself only says that an argument was not expected.
+Status CheckCommandName(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return OkStatus();
+  std::vector<std::string> names;
+  for (const CommandRow& row : AllCommands()) {
+    if (row.name == argv[1]) return OkStatus();
+    names.emplace_back(row.name);
+  }
+  return UsageError(StrCat("no command ", Quote(argv[1]), DidYouMean(argv[1], names), "; the commands are ",
+                           Join(names, ", ")));
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app(
+      "A sharding planner: op graph in, plan out. Which device holds which slice of each tensor, where communication\n"
+      "appears and why, what it costs in time, bytes and memory.",
+      "sbp-plan");
+  app.set_version_flag("--version", std::string("sbp-plan ") + SBP_VERSION);
+  app.require_subcommand(1);
+  app.footer(kFooter);
+  app.get_formatter()->column_width(34);
+
+  Command selected;
+  for (const CommandRow& row : AllCommands()) {
+    CLI::App* sub = app.add_subcommand(std::string(row.name), std::string(row.summary));
+    sub->footer("Examples:\n" + std::string(row.examples));
+    sub->callback([&selected, run = row.setup(*sub)] { selected = run; });
+  }
+  if (argc == 1) {
+    std::cout << app.help();
+    return static_cast<int>(Code::kUsage);
+  }
+  if (Status status = CheckCommandName(argc, argv); !status.ok()) return Report(status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const bool asked = e.get_exit_code() == 0;  // --help, --version
+    app.exit(e, std::cout, std::cerr);
+    return asked ? 0 : static_cast<int>(Code::kUsage);
+  }
+  InstallInterruptHandler();
+  return Report(selected());
+}
+
+}  // namespace
+}  // namespace sbp
+
+int main(int argc, char** argv) {
+  // Nothing of ours throws; the standard library may, when memory is gone or a defect of ours trips it.
+  try {
+    return sbp::Run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("error: out of memory\n", stderr);
+    return static_cast<int>(sbp::Code::kBadInput);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error: %s\nThis is a defect of sbp-plan; please report it.\n", e.what());
+    return static_cast<int>(sbp::Code::kDefect);
+  }
+}

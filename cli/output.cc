@@ -1,0 +1,31 @@
+#include "cli/output.h"
+
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+
+namespace sbp {
+
+void AddFormatFlag(CLI::App& app, OutputFlags& flags) {
+  app.add_option("--format", flags.format, "text, or json: one document on stdout")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
+void AddNotationFlag(CLI::App& app, OutputFlags& flags) {
+  app.add_option("--notation", flags.notation, "how layouts are spelled: (S(0), B), or dims_mapping [0,-1]")
+      ->check(CLI::IsMember({"sbp", "dims-mapping"}))
+      ->capture_default_str();
+}
+
+Status Print(std::string_view text) {
+  std::cout << text;
+  if (text.empty() || text.back() != '\n') std::cout << '\n';
+  std::cout.flush();
+  if (!std::cout) return BadInput("cannot write to stdout");
+  return OkStatus();
+}
+
+void Note(std::string_view text) { std::cerr << text << "\n"; }
+
+}  // namespace sbp

@@ -1,0 +1,284 @@
+#include "cli/planning.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/assignment.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "io/documents.h"
+#include "io/file.h"
+#include "io/npz.h"
+#include "io/pins.h"
+
+namespace sbp {
+namespace {
+
+constexpr const char* kDefaultCluster = "8xH100";
+
+using Clock = std::chrono::steady_clock;
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// "NAME=N", split at the last '=': names may hold '='.
+Result<std::map<std::string, int64_t>> ParseDims(const std::vector<std::string>& dims) {
+  std::map<std::string, int64_t> bindings;
+  for (const std::string& text : dims) {
+    const size_t at = text.rfind('=');
+    if (at == std::string::npos || at == 0) return UsageError(StrCat("--dim ", Quote(text), ": expected NAME=N"));
+    const std::string name(Trim(std::string_view(text).substr(0, at)));
+    const auto value = ParseInt(Trim(std::string_view(text).substr(at + 1)));
+    if (!value || *value < 0) return UsageError(StrCat("--dim ", Quote(text), ": expected a size after '='"));
+    const auto [it, added] = bindings.emplace(name, *value);
+    if (!added && it->second != *value) {
+      return BadInput(StrCat("--dim ", name, " is given twice: ", it->second, " and ", *value));
+    }
+  }
+  return bindings;
+}
+
+Result<Mesh> ChooseMesh(const PlanningFlags& flags) {
+  if (!flags.mesh.empty()) {
+    auto mesh = ParseMesh(flags.mesh);
+    return mesh.ok() ? mesh : mesh.status().WithContext("--mesh");
+  }
+  SBP_ASSIGN_OR_RETURN(const Cluster cluster, ChooseCluster(flags.cluster, nullptr));
+  SBP_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(StrCat("x=", cluster.num_devices())));
+  Note(StrCat("note: no --mesh; planning on one axis over all devices of ", cluster.name, ": --mesh ", ToString(mesh)));
+  return mesh;
+}
+
+Status AddTies(const PlanningFlags& flags, Graph& graph) {
+  const NameIndex names(graph);
+  std::vector<std::string> known;
+  for (const TensorId id : graph.outputs) known.push_back(graph.tensor(id).name);
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.role != TensorRole::kActivation) known.push_back(tensor.name);
+  }
+  for (const std::string& text : flags.ties) {
+    const size_t at = text.rfind('=');
+    if (at == std::string::npos) return UsageError(StrCat("--tie ", Quote(text), ": expected OUT=IN"));
+    const std::string out = text.substr(0, at), in = text.substr(at + 1);
+    for (const std::string& name : {out, in}) {
+      if (!names.tensor(name).valid()) {
+        return BadInput(StrCat("--tie ", text, ": no tensor ", Quote(name), DidYouMean(name, known)));
+      }
+    }
+    const Tie tie{names.tensor(out), names.tensor(in)};
+    if (graph.tensor(tie.input).role == TensorRole::kActivation) {
+      return BadInput(StrCat("--tie ", text, ": ", Quote(in), " is written by an op; expected an input or a parameter"));
+    }
+    if (graph.tensor(tie.output).type != graph.tensor(tie.input).type) {
+      return BadInput(StrCat("--tie ", text, ": ", Quote(out), " is ", ToString(graph.tensor(tie.output).type), " but ",
+                             Quote(in), " is ", ToString(graph.tensor(tie.input).type)));
+    }
+    graph.ties.push_back(tie);
+  }
+  if (flags.no_ties || !flags.ties.empty() || !graph.ties.empty()) return OkStatus();
+  graph.ties = FindTiesByName(graph);
+  if (!graph.ties.empty()) {
+    const Tie& first = graph.ties.front();
+    Note(StrCat("note: ", graph.ties.size(), " outputs are tied by name to the inputs that they update (",
+                graph.tensor(first.output).name, " = ", graph.tensor(first.input).name, ", ...); --no-ties turns it off"));
+  }
+  return OkStatus();
+}
+
+// The flags that influence the plan, as the plan file records them.
+Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rules) {
+  PlanOptions options;
+  options.strategy = flags.strategy;
+  options.criterion = flags.criterion;
+  for (const std::string& text : flags.ties) {
+    const size_t at = text.rfind('=');
+    options.ties.emplace_back(text.substr(0, at), text.substr(at + 1));
+  }
+  options.ties_by_name = !flags.no_ties;
+  options.even_only = flags.even_only;
+  options.strict = flags.model.strict;
+  options.rule_files = rules.user_files();
+  if (!flags.memory_limit.empty()) {
+    options.memory_limit = ParseBytes(flags.memory_limit);
+    if (!options.memory_limit || *options.memory_limit <= 0) {
+      return UsageError(StrCat("--memory-limit ", Quote(flags.memory_limit), ": expected bytes, such as 80GB or 64GiB"));
+    }
+  }
+  return options;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> CollectPins(const PlanningFlags& flags) {
+  std::vector<std::pair<std::string, std::string>> pins;
+  for (const std::string& pin : flags.pins) pins.emplace_back(pin, "--pin");
+  for (const std::string& file : flags.pin_files) {
+    SBP_ASSIGN_OR_RETURN(const std::string content, ReadFile(file));
+    SBP_ASSIGN_OR_RETURN(const std::vector<PinText> texts, ReadPinsFile(content, file));
+    for (const PinText& pin : texts) pins.emplace_back(pin.text, pin.where);
+  }
+  return pins;
+}
+
+}  // namespace
+
+void AddModelFlags(CLI::App& app, ModelFlags& flags) {
+  app.add_option("model", flags.model, "ONNX, or a graph (JSON, prototxt, binary); - is stdin")
+      ->required()
+      ->type_name("MODEL");
+  app.add_option("--dim", flags.dims, "bind a symbolic dimension, NAME=N (an unnamed one is called input[axis])")
+      ->type_name("NAME=N")
+      ->allow_extra_args(false);
+  app.add_option("--inputs", flags.inputs, "take dimensions from the shapes of real inputs (.npz)")->type_name("X.npz");
+  app.add_option("--rules", flags.rules, "sharding rules of your own (rules/README.md)")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_flag("--strict", flags.strict, "an op without a rule is an error, not a replicated op");
+}
+
+void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
+  AddModelFlags(app, flags.model);
+  app.add_option("--mesh", flags.mesh, "device axes, outermost first: data=2,model=4, or 8, or data=2,model=4@0-7")
+      ->type_name("MESH");
+  app.add_option("--cluster", flags.cluster, StrCat("a preset or a file [", kDefaultCluster, ", grown to hold the mesh]"))
+      ->type_name("NAME|FILE");
+  app.add_option("--pin", flags.pins, "fix a layout: TENSOR=(S(0), B), OP.ARG=(B, B), OP: (S(0), B), ... -> (S(0), B)")
+      ->type_name("PIN")
+      ->allow_extra_args(false);
+  app.add_option("--pins", flags.pin_files, "pins from a file, one a line")->type_name("FILE")->allow_extra_args(false);
+  app.add_option("--tie", flags.ties, "an output that must end in its input's layout")
+      ->type_name("OUT=IN")
+      ->allow_extra_args(false);
+  app.add_flag("--no-ties", flags.no_ties, "do not look for ties by name");
+  app.add_flag("--even-only", flags.even_only, "forbid parts of different sizes");
+  app.add_option("--memory-limit", flags.memory_limit, "bytes per device: 80GB, 64GiB")->type_name("BYTES");
+  app.add_option("--dump-dir", flags.dump_dir, "write each stage's canonical text there")->type_name("DIR");
+}
+
+void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
+  std::vector<std::string> strategies, criteria;
+  for (const StrategyRow& row : AllStrategies()) strategies.emplace_back(row.name);
+  for (const CriterionRow& row : AllCriteria()) criteria.emplace_back(row.name);
+  app.add_option("--strategy", flags.strategy, StrCat("who chooses: ", Join(strategies, ", ")))
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--cost", flags.criterion, StrCat("what greedy minimises: ", Join(criteria, ", ")))
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--assignment", flags.assignment, "for --strategy fixed: a plan, or a pins file that covers every op")
+      ->type_name("FILE");
+}
+
+Result<RuleSet> LoadRules(const std::vector<std::string>& files) {
+  SBP_ASSIGN_OR_RETURN(RuleSet rules, RuleSet::Builtin());
+  for (const std::string& file : files) {
+    SBP_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    SBP_RETURN_IF_ERROR(rules.Add(text, file));
+  }
+  return rules;
+}
+
+Result<LoadedModel> LoadModelFile(const std::string& path) {
+  LoadedModel model;
+  model.path = path;
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  model.fingerprint = Fingerprint(bytes);
+  SBP_ASSIGN_OR_RETURN(model.graph, LoadModel(bytes, path));
+  return model;
+}
+
+Result<Resolved> ResolveModel(const Graph& graph, const RuleSet& rules, const ModelFlags& flags) {
+  ResolveOptions options;
+  options.strict = flags.strict;
+  SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(flags.dims));
+  if (!flags.inputs.empty()) {
+    SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.inputs));
+    SBP_ASSIGN_OR_RETURN(const std::vector<NpyArray> arrays, ReadNpz(bytes, flags.inputs));
+    for (const NpyArray& array : arrays) {
+      options.input_shapes.emplace_back(array.name, array.type.shape);
+      if (array.literal) options.input_values.emplace_back(array.name, array.literal);
+    }
+  }
+  return Resolve(graph, rules, options);
+}
+
+Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh) {
+  const bool by_default = name.empty();
+  const std::string chosen = by_default ? kDefaultCluster : name;
+  auto preset = FindPreset(chosen);
+  Cluster cluster;
+  if (preset.ok()) {
+    cluster = std::move(preset).value();
+  } else if (chosen != "-" && access(chosen.c_str(), R_OK) != 0) {
+    return preset.status().WithContext("--cluster");  // neither a preset nor a file: the presets are the likelier wish
+  } else {
+    SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(chosen));
+    SBP_ASSIGN_OR_RETURN(cluster, ReadCluster(bytes, chosen));
+  }
+  if (mesh == nullptr) return cluster;
+  int64_t needed = mesh->num_devices();
+  for (const int64_t rank : mesh->ranks) needed = std::max(needed, rank + 1);
+  if (needed <= cluster.num_devices()) return cluster;
+  if (!by_default) {
+    return BadInput(StrCat("--cluster ", chosen, " has ", cluster.num_devices(), " devices; the mesh ", ToString(*mesh),
+                           " needs ", needed));
+  }
+  cluster.num_nodes = CeilDiv(needed, cluster.devices_per_node);
+  Note(StrCat("note: cluster ", chosen, " grown to ", cluster.num_nodes, " nodes to hold the mesh"));
+  return cluster;
+}
+
+Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
+  SBP_RETURN_IF_ERROR(FindStrategy(flags.strategy).status());
+  SBP_RETURN_IF_ERROR(FindCriterion(flags.criterion).status());
+  if (flags.strategy == "fixed" && flags.assignment.empty()) {
+    return UsageError("--strategy fixed needs --assignment FILE: a plan, or a pins file that covers every op");
+  }
+  const auto start = Clock::now();
+  PlanRequest request;
+  request.rules = &rules;
+  SBP_ASSIGN_OR_RETURN(request.mesh, ChooseMesh(flags));
+  SBP_ASSIGN_OR_RETURN(request.cluster, ChooseCluster(flags.cluster, &request.mesh));
+  SBP_ASSIGN_OR_RETURN(request.options, RecordOptions(flags, rules));
+  SBP_ASSIGN_OR_RETURN(request.pins, CollectPins(flags));
+  SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
+  request.model_path = model.path;
+  request.model_fingerprint = model.fingerprint;
+  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(model.graph, rules, flags.model));
+  request.graph = std::move(resolved.graph);
+  request.warnings = std::move(resolved.warnings);
+  SBP_RETURN_IF_ERROR(AddTies(flags, request.graph));
+  request.strategy.criterion = flags.criterion;
+  request.strategy.memory_limit = request.options.memory_limit;
+  if (!flags.assignment.empty()) {
+    SBP_RETURN_IF_ERROR(ReadAssignment(flags.assignment, request));
+  }
+  timings["load"] = SecondsSince(start);
+  return request;
+}
+
+StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
+  StageObserver observer;
+  observer.cancelled = Interrupted;
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  observer.begin = [terminal](std::string_view stage) {
+    if (terminal) std::fprintf(stderr, "\r\033[K%.*s ...", static_cast<int>(stage.size()), stage.data());
+  };
+  observer.end = [terminal, &timings](std::string_view stage, double seconds) {
+    if (terminal) std::fputs("\r\033[K", stderr);
+    timings[std::string(stage)] += seconds;
+  };
+  if (!flags.dump_dir.empty()) {
+    observer.dump = [dir = flags.dump_dir](int number, std::string_view stage, const std::function<std::string()>& dump) {
+      char prefix[8];
+      std::snprintf(prefix, sizeof prefix, "%02d-", number);
+      const Status status = WriteFile(StrCat(dir, "/", prefix, stage, ".txt"), dump());
+      if (!status.ok()) Note(StrCat("warning: --dump-dir: ", status.message()));
+    };
+  }
+  return observer;
+}
+
+}  // namespace sbp

@@ -1,0 +1,66 @@
+// The flags that every planning command has, and the way from them to a PlanRequest.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "pipeline/pipeline.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sbp {
+
+// --dim, --inputs, --rules, --strict: what it takes to get a resolved graph.
+struct ModelFlags {
+  std::string model;
+  std::vector<std::string> dims;
+  std::string inputs;
+  std::vector<std::string> rules;
+  bool strict = false;
+};
+void AddModelFlags(CLI::App& app, ModelFlags& flags);
+
+struct PlanningFlags {
+  ModelFlags model;
+  std::string mesh;
+  std::string cluster;
+  std::string strategy = "greedy";
+  std::string criterion = "bytes";
+  std::vector<std::string> pins, pin_files, ties;
+  bool no_ties = false;
+  bool even_only = false;
+  std::string memory_limit;
+  std::string assignment;
+  std::string dump_dir;
+};
+void AddPlanningFlags(CLI::App& app, PlanningFlags& flags);
+// --strategy, --cost, --assignment: for commands that run one strategy.
+void AddStrategyFlags(CLI::App& app, PlanningFlags& flags);
+
+using Timings = std::map<std::string, double>;  // stage -> seconds
+
+// The built-in rules and the user's files.
+Result<RuleSet> LoadRules(const std::vector<std::string>& files);
+
+struct LoadedModel {
+  std::string path, fingerprint;
+  Graph graph;  // as the file has it
+};
+Result<LoadedModel> LoadModelFile(const std::string& path);
+// Resolves with the flags' bindings and inputs.
+Result<Resolved> ResolveModel(const Graph& graph, const RuleSet& rules, const ModelFlags& flags);
+
+// Loads, resolves, and parses mesh, cluster, pins: everything but planning. `rules` must outlive the request. Says on
+// stderr what was chosen for the user: default mesh, grown cluster, ties found by name.
+Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings);
+// The cluster named, or read from a file; the default one when `name` is empty, grown by nodes until it holds the mesh.
+// Error: a named cluster that is too small for the mesh.
+Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh);
+// Progress on a terminal, --dump-dir, Ctrl-C. `timings` receives the seconds of each stage.
+StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings);
+
+}  // namespace sbp

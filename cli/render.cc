@@ -1,0 +1,80 @@
+// render: a plan or a model as a picture or a table.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/planning.h"
+#include "io/documents.h"
+#include "io/file.h"
+#include "render/render.h"
+
+namespace sbp {
+namespace {
+
+struct Flags {
+  ModelFlags model;
+  std::string out;
+  std::string format;
+  RenderOptions options;
+  OutputFlags output;
+};
+
+Result<Plan> LoadPlanOrModel(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.model.model));
+  const auto info = Recognise(bytes, flags.model.model);
+  if (info.ok() && info->kind == DocumentKind::kPlan) return ReadPlan(bytes, flags.model.model);
+  if (info.ok() && info->kind == DocumentKind::kCluster) {
+    return BadInput(StrCat(flags.model.model, " is a cluster; expected a plan or a model"));
+  }
+  SBP_ASSIGN_OR_RETURN(const Graph graph, LoadModel(bytes, flags.model.model));
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
+  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(graph, rules, flags.model));
+  Plan plan;  // a bare graph: no mesh, no decisions
+  plan.model_path = flags.model.model;
+  plan.graph = std::move(resolved.graph);
+  plan.warnings = std::move(resolved.warnings);
+  return plan;
+}
+
+Status Render(Flags flags) {
+  flags.options.notation = flags.output.layout_notation();
+  const std::string path = flags.format.empty() ? flags.out : "x." + flags.format;
+  SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
+  SBP_ASSIGN_OR_RETURN(const Plan plan, LoadPlanOrModel(flags));
+  SBP_ASSIGN_OR_RETURN(const std::string picture, format->render(plan, flags.options));
+  return WriteFile(flags.out, picture);
+}
+
+}  // namespace
+
+Command SetupRender(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  std::vector<std::string> extensions;
+  for (const FormatRow& row : AllFormats()) extensions.emplace_back(row.extension);
+  app.add_option("plan", flags->model.model, "a plan, or a model; - is stdin")->required()->type_name("PLAN|MODEL");
+  app.add_option("-o,--output", flags->out, StrCat("FILE.{", Join(extensions, ","), "}; - is stdout"))
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--as", flags->format, "format, when FILE does not say it")->check(CLI::IsMember(extensions));
+  app.add_option("--expand", flags->options.expand, "open a scope, or a repeated layer ('*' all)")
+      ->type_name("SCOPE")
+      ->allow_extra_args(false);
+  app.add_option("--view", flags->options.view, "what to draw")->check(CLI::IsMember({"graph"}))->capture_default_str();
+  app.add_option("--max-nodes", flags->options.max_nodes, "fold deeper scopes beyond this many nodes")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--dim", flags->model.dims, "for a model: bind a symbolic dimension")
+      ->type_name("NAME=N")
+      ->allow_extra_args(false);
+  app.add_option("--inputs", flags->model.inputs, "for a model: take dimensions from real inputs")->type_name("X.npz");
+  app.add_option("--rules", flags->model.rules, "for a model: sharding rules of your own")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  AddNotationFlag(app, flags->output);
+  return [flags] { return Render(*flags); };
+}
+
+}  // namespace sbp

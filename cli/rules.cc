@@ -1,0 +1,230 @@
+// rules: list, show, and ask the rules about one op or one model.
+#include <map>
+#include <memory>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/op_question.h"
+#include "cli/output.h"
+#include "cli/planning.h"
+#include "rule/candidates.h"
+#include "rule/infer.h"
+
+namespace sbp {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  std::vector<std::string> rules;
+  OutputFlags output;
+  OpQuestionFlags question;
+  std::string mesh;
+  bool even_only = false;
+  bool backward = false;
+  std::string model;
+};
+
+Status List(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
+  std::map<std::string, std::vector<std::string>> families;
+  for (const auto& [name, op] : rules.ops()) families[op.family].push_back(name);
+  if (flags.output.json()) {
+    Json ops = Json::array();
+    for (const auto& [name, op] : rules.ops()) {
+      ops.push_back({{"op", name}, {"family", op.family}, {"builtin", op.builtin}, {"overloads", op.overloads.size()},
+                     {"doc", op.overloads.front().doc}});
+    }
+    return Print(Json({{"ops", ops}}).dump(2));
+  }
+  std::string text;
+  for (const auto& [family, names] : families) text += StrCat(family, " (", names.size(), ")\n  ", Join(names, " "), "\n");
+  return Print(text + StrCat(rules.ops().size(), " ops"));
+}
+
+Status Show(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
+  const OpDefinition* op = rules.Find(flags.question.op);
+  if (op == nullptr) {
+    return BadInput(StrCat("no rule for op ", Quote(flags.question.op), DidYouMean(flags.question.op, rules.Names())));
+  }
+  std::string text;
+  for (const OpOverload& overload : op->overloads) {
+    text += FormatSignature(overload) + "\n";
+    if (!overload.doc.empty()) text += StrCat("  ", overload.doc, "\n");
+    for (const RuleLine& rule : overload.rules) text += StrCat("  ", Trim(rule.text), "\n");
+    text += StrCat("  from ", ToString(overload.at), op->builtin ? " (built in)" : "", "\n");
+  }
+  return Print(text);
+}
+
+// Operand name -> layout, in the operands' order; absent ones are left out.
+Json Layouts(const std::vector<std::string>& names, const std::vector<TensorType>& types, const std::vector<NdSbp>& layouts,
+             const std::vector<bool>* present, Notation notation) {
+  Json object = Json::object();
+  for (size_t i = 0; i < layouts.size() && i < names.size(); ++i) {
+    if (present != nullptr && !(*present)[i]) continue;
+    object[names[i]] = FormatLayout(layouts[i], types[i].rank(), notation);
+  }
+  return object;
+}
+
+std::string JoinLayouts(const Json& object) {
+  std::string text;
+  for (const auto& [name, layout] : object.items()) {
+    text += StrCat(text.empty() ? "" : "  ", name, "=", layout.get<std::string>());
+  }
+  return text;
+}
+
+Status Candidates(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
+  SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(flags.mesh));
+  SBP_ASSIGN_OR_RETURN(const OpQuestion question, AskOp(flags.question, rules, mesh));
+  const RuleInstance& instance = *question.instance;
+  const CandidateList list = MakeCandidates(question.instance, mesh, {.even_only = flags.even_only});
+  Json candidates = Json::array();
+  std::string text;
+  const Notation notation = flags.output.layout_notation();
+  for (size_t i = 0; i < list.candidates.size(); ++i) {
+    const Signature& signature = list.candidates[i].signature;
+    const Json inputs = Layouts(instance.operand_names, instance.operands, signature.inputs, &instance.present, notation);
+    const Json outputs = Layouts(instance.result_names, instance.results, signature.outputs, nullptr, notation);
+    const std::string reason = DescribeCandidate(list, i, mesh);
+    text += StrCat(i, ": ", JoinLayouts(inputs), "  ->  ", JoinLayouts(outputs), "    ", reason, "\n");
+    candidates.push_back({{"inputs", inputs}, {"outputs", outputs}, {"reason", reason}});
+  }
+  if (flags.output.json()) return Print(Json({{"candidates", candidates}}).dump(2));
+  for (const std::string& note : instance.map.notes) text += StrCat("note: ", note, "\n");
+  if (instance.replicate_only) text += StrCat("note: ", instance.reason, "\n");
+  return Print(text);
+}
+
+// interfaces.md: name to dims_mapping and partial.
+Json MappingJson(const std::vector<std::string>& names, const std::vector<TensorType>& types,
+                 const std::vector<NdSbp>& layouts) {
+  Json object = Json::object();
+  for (size_t i = 0; i < layouts.size() && i < names.size(); ++i) {
+    const DimsMapping mapping = ToDimsMapping(layouts[i], types[i].rank());
+    Json dims = Json::array();
+    for (const std::vector<int>& axes : mapping.dims) {
+      if (axes.empty()) dims.push_back(-1);
+      else if (axes.size() == 1) dims.push_back(axes[0]);
+      else dims.push_back(axes);
+    }
+    Json partial = Json::array();
+    for (const auto& [axis, kind] : mapping.partial) partial.push_back(Json::array({axis, ReduceKindName(kind)}));
+    object[names[i]] = {{"dims_mapping", dims}, {"partial", partial}};
+  }
+  return object;
+}
+
+std::string InferText(const std::vector<std::string>& names, const std::vector<TensorType>& types,
+                      const std::vector<NdSbp>& layouts, const std::vector<bool>& changed, Notation notation) {
+  std::string text;
+  for (size_t i = 0; i < layouts.size() && i < names.size(); ++i) {
+    text += StrCat("  ", names[i], ": ", FormatLayout(layouts[i], types[i].rank(), notation),
+                   i < changed.size() && changed[i] ? "   (changed)" : "", "\n");
+  }
+  return text;
+}
+
+Status Infer(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
+  SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(flags.mesh));
+  SBP_ASSIGN_OR_RETURN(const OpQuestion question, AskOp(flags.question, rules, mesh));
+  const RuleInstance& instance = *question.instance;
+  const InferAnswer answer = InferLayouts({question.instance, mesh, question.inputs, question.outputs, flags.backward});
+  if (flags.output.json()) {
+    std::vector<std::string> changed;
+    for (size_t i = 0; i < answer.input_changed.size(); ++i) {
+      if (answer.input_changed[i]) changed.push_back(instance.operand_names[i]);
+    }
+    for (size_t i = 0; i < answer.output_changed.size(); ++i) {
+      if (answer.output_changed[i]) changed.push_back(instance.result_names[i]);
+    }
+    return Print(Json({{"inputs", MappingJson(instance.operand_names, instance.operands, answer.inputs)},
+                       {"outputs", MappingJson(instance.result_names, instance.results, answer.outputs)},
+                       {"changed", changed},
+                       {"conflicts", answer.conflicts}})
+                     .dump(2));
+  }
+  const Notation notation = flags.output.layout_notation();
+  std::string text = "inputs\n" + InferText(instance.operand_names, instance.operands, answer.inputs,
+                                            answer.input_changed, notation);
+  text += "outputs\n" + InferText(instance.result_names, instance.results, answer.outputs, answer.output_changed, notation);
+  for (const std::string& conflict : answer.conflicts) text += StrCat("conflict: ", conflict, "\n");
+  return Print(text);
+}
+
+Status Coverage(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
+  SBP_ASSIGN_OR_RETURN(const LoadedModel model, LoadModelFile(flags.model));
+  std::map<std::string, int64_t> counts;
+  for (const Op& op : model.graph.ops) ++counts[model.graph.type_of(op)];
+  std::string text;
+  Json ops = Json::array();
+  int64_t covered = 0, total = 0;
+  for (const auto& [type, count] : counts) {
+    const OpDefinition* op = rules.Find(type);
+    total += count;
+    if (op != nullptr) covered += count;
+    ops.push_back({{"op", type}, {"count", count}, {"rule", op == nullptr ? Json(nullptr) : Json(op->family)}});
+    text += StrCat(type, std::string(type.size() < 40 ? 40 - type.size() : 1, ' '), count, "  ",
+                   op == nullptr ? "no rule" + DidYouMean(type, rules.Names()) : op->family, "\n");
+  }
+  if (flags.output.json()) return Print(Json({{"ops", ops}, {"covered", covered}, {"total", total}}).dump(2));
+  return Print(text + StrCat(covered, " of ", total, " ops have a rule"));
+}
+
+void AddQuestionFlags(CLI::App& app, Flags& flags) {
+  app.add_option("op", flags.question.op, "an op's type: MatMul, com.microsoft::Attention")->required()->type_name("OP");
+  app.add_option("--input", flags.question.inputs, "an operand: a=f32[16,32], shape=[72,24], x=f32[64,36]:[0,-1]")
+      ->type_name("NAME=TYPE")
+      ->allow_extra_args(false);
+  app.add_option("--attr", flags.question.attributes, "an attribute")->type_name("NAME=VALUE")->allow_extra_args(false);
+  app.add_option("--results", flags.question.num_outputs, "number of results of a variadic op");
+  app.add_option("--mesh", flags.mesh, "device axes")->required()->type_name("MESH");
+}
+
+}  // namespace
+
+Command SetupRules(CLI::App& app) {
+  app.require_subcommand(1);
+  auto flags = std::make_shared<Flags>();
+  auto chosen = std::make_shared<Command>();
+  const auto add = [&](const char* name, const char* doc, Status (*run)(const Flags&)) {
+    CLI::App* sub = app.add_subcommand(name, doc);
+    sub->add_option("--rules", flags->rules, "sharding rules of your own")->type_name("FILE")->allow_extra_args(false);
+    sub->callback([chosen, flags, run] { *chosen = [flags, run] { return run(*flags); }; });
+    return sub;
+  };
+  AddFormatFlag(*add("list", "the ops that have a rule, by family", List), flags->output);
+  add("show", "an op's signatures and rules", Show)
+      ->add_option("op", flags->question.op, "an op's type")
+      ->required()
+      ->type_name("OP");
+  CLI::App* candidates = add("candidates", "the legal signatures of one op, in registration order", Candidates);
+  AddQuestionFlags(*candidates, *flags);
+  candidates->add_flag("--even-only", flags->even_only, "forbid parts of different sizes");
+  AddFormatFlag(*candidates, flags->output);
+  AddNotationFlag(*candidates, flags->output);
+  CLI::App* infer = add("infer", "one op, forward from its inputs or backward from its outputs", Infer);
+  AddQuestionFlags(*infer, *flags);
+  infer->add_option("--output", flags->question.outputs, "a result's layout, for --backward: y=[0,-1]")
+      ->type_name("NAME=LAYOUT")
+      ->allow_extra_args(false);
+  infer->add_flag("--backward", flags->backward, "from the outputs to the inputs");
+  AddFormatFlag(*infer, flags->output);
+  AddNotationFlag(*infer, flags->output);
+  CLI::App* coverage = add("coverage", "which ops of a model have a rule", Coverage);
+  coverage->add_option("model", flags->model, "ONNX or a graph")->required()->type_name("MODEL");
+  AddFormatFlag(*coverage, flags->output);
+  return [chosen] { return (*chosen)(); };
+}
+
+}  // namespace sbp

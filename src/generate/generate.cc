@@ -1,0 +1,189 @@
+#include "generate/generate.h"
+
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "graph/builder.h"
+
+namespace sbp {
+namespace {
+
+constexpr int64_t kBatch = 8, kSequence = 1024, kHidden = 1024, kHeads = 16;
+
+// Adds ops in a scope, naming each and its result; counts them.
+class LayerWriter {
+ public:
+  explicit LayerWriter(GraphBuilder& builder) : builder_(builder) {}
+
+  void EnterScope(std::string scope) { scope_ = std::move(scope); }
+  int64_t count() const { return count_; }
+
+  std::string Weight(const std::string& name, Shape shape) {
+    const std::string full = scope_ + "." + name;
+    builder_.AddParameter(full, {DType::kBF16, std::move(shape)});
+    return full;
+  }
+  std::string Ints(const std::string& name, std::vector<int64_t> values) {
+    const std::string full = scope_ + "." + name;
+    Literal literal = Literal::Ints(std::move(values));
+    const TensorType type = literal.type;
+    builder_.AddParameter(full, type, std::make_shared<const Literal>(std::move(literal)));
+    return full;
+  }
+  std::string Op(std::string_view type, const std::string& name, const std::vector<std::string>& inputs,
+                 const Shape& result, Attributes attributes = {}) {
+    const std::string full = scope_ + "/" + name;
+    builder_.AddOp(type, full, inputs, {full + "_out"}, std::move(attributes), scope_);
+    builder_.DescribeTensor(full + "_out", {DType::kBF16, result});
+    ++count_;
+    return full + "_out";
+  }
+
+ private:
+  GraphBuilder& builder_;
+  std::string scope_;
+  int64_t count_ = 0;
+};
+
+Attributes Permutation(std::vector<int64_t> perm) {
+  Attributes attributes;
+  attributes.Set("perm", std::move(perm));
+  return attributes;
+}
+
+Attributes Axis(int64_t axis) {
+  Attributes attributes;
+  attributes.Set("axis", axis);
+  return attributes;
+}
+
+// Heads of one projection: (batch, seq, hidden) -> (batch, head, seq, size), or keys transposed.
+std::string Heads(LayerWriter& w, const std::string& name, const std::string& x, bool transposed) {
+  const int64_t size = kHidden / kHeads;
+  const std::string weight = w.Weight(name + ".weight", {kHidden, kHidden});
+  const std::string projected = w.Op("MatMul", name, {x, weight}, {kBatch, kSequence, kHidden});
+  const std::string shape = w.Ints(name + ".shape", {kBatch, kSequence, kHeads, size});
+  const std::string split = w.Op("Reshape", name + "_split", {projected, shape}, {kBatch, kSequence, kHeads, size});
+  return transposed ? w.Op("Transpose", name + "_t", {split}, {kBatch, kHeads, size, kSequence}, Permutation({0, 2, 3, 1}))
+                    : w.Op("Transpose", name + "_t", {split}, {kBatch, kHeads, kSequence, size}, Permutation({0, 2, 1, 3}));
+}
+
+std::string Attention(LayerWriter& w, const std::string& x) {
+  const Shape hidden{kBatch, kSequence, kHidden}, scores_shape{kBatch, kHeads, kSequence, kSequence};
+  const int64_t size = kHidden / kHeads;
+  const std::string q = Heads(w, "q", x, false), k = Heads(w, "k", x, true), v = Heads(w, "v", x, false);
+  const std::string scores = w.Op("MatMul", "scores", {q, k}, scores_shape);
+  const std::string weights = w.Op("Softmax", "softmax", {scores}, scores_shape, Axis(-1));
+  const std::string mixed = w.Op("MatMul", "mix", {weights, v}, {kBatch, kHeads, kSequence, size});
+  const std::string back = w.Op("Transpose", "mix_t", {mixed}, {kBatch, kSequence, kHeads, size}, Permutation({0, 2, 1, 3}));
+  const std::string merged = w.Op("Reshape", "merge", {back, w.Ints("merge.shape", hidden)}, hidden);
+  return w.Op("MatMul", "out", {merged, w.Weight("out.weight", {kHidden, kHidden})}, hidden);
+}
+
+std::string Mlp(LayerWriter& w, const std::string& x) {
+  const Shape wide{kBatch, kSequence, 4 * kHidden}, hidden{kBatch, kSequence, kHidden};
+  const std::string up = w.Op("MatMul", "fc1", {x, w.Weight("fc1.weight", {kHidden, 4 * kHidden})}, wide);
+  const std::string biased = w.Op("Add", "fc1_bias", {up, w.Weight("fc1.bias", {4 * kHidden})}, wide);
+  const std::string active = w.Op("Gelu", "gelu", {biased}, wide);
+  return w.Op("MatMul", "fc2", {active, w.Weight("fc2.weight", {4 * kHidden, kHidden})}, hidden);
+}
+
+std::string Norm(LayerWriter& w, const std::string& name, const std::string& x) {
+  return w.Op("LayerNormalization", name,
+              {x, w.Weight(name + ".weight", {kHidden}), w.Weight(name + ".bias", {kHidden})},
+              {kBatch, kSequence, kHidden}, Axis(-1));
+}
+
+Result<Graph> Transformer(const GenerateOptions& options) {
+  GraphBuilder builder("transformer");
+  const Shape hidden{kBatch, kSequence, kHidden};
+  builder.AddInput("x", {DType::kBF16, hidden});
+  LayerWriter w(builder);
+  std::string x = "x";
+  for (int64_t layer = 0; w.count() < options.ops; ++layer) {
+    const std::string scope = StrCat("model/layers.", layer);
+    w.EnterScope(scope + "/attention");
+    const std::string attended = Attention(w, Norm(w, "norm", x));
+    x = w.Op("Add", "residual", {x, attended}, hidden);
+    w.EnterScope(scope + "/mlp");
+    const std::string mixed = Mlp(w, Norm(w, "norm", x));
+    x = w.Op("Add", "residual", {x, mixed}, hidden);
+  }
+  builder.AddOutput(x);
+  return builder.Build("generate transformer");
+}
+
+Result<Graph> MlpChain(const GenerateOptions& options) {
+  GraphBuilder builder("mlp");
+  builder.AddInput("x", {DType::kBF16, {kBatch, kSequence, kHidden}});
+  LayerWriter w(builder);
+  std::string x = "x";
+  for (int64_t layer = 0; w.count() < options.ops; ++layer) {
+    w.EnterScope(StrCat("layers.", layer));
+    x = Mlp(w, x);
+  }
+  builder.AddOutput(x);
+  return builder.Build("generate mlp");
+}
+
+// A random DAG of element-wise ops, matmuls, transposes and reductions over square matrices of a few sizes.
+Result<Graph> RandomDag(const GenerateOptions& options) {
+  GraphBuilder builder("random");
+  // Not std::uniform_int_distribution: its results differ between standard libraries.
+  std::mt19937_64 engine(options.seed);
+  const auto pick = [&engine](uint64_t n) { return engine() % n; };
+  constexpr std::array<const char*, 4> kUnary = {"Relu", "Exp", "Neg", "Tanh"};
+  constexpr std::array<const char*, 4> kBinary = {"Add", "Mul", "Sub", "Max"};
+  const int64_t n = std::array<int64_t, 4>{8, 12, 16, 30}[pick(4)];
+  const TensorType matrix{DType::kF32, {n, n}};
+  std::vector<std::string> live;
+  const uint64_t sources = 1 + pick(3);
+  for (uint64_t i = 0; i < sources; ++i) {
+    const std::string name = StrCat(i == 0 ? "x" : "w", i);
+    if (i == 0) {
+      builder.AddInput(name, matrix);
+    } else {
+      builder.AddParameter(name, matrix);
+    }
+    live.push_back(name);
+  }
+  // Recent results are likelier operands, so that chains, joins and long skips all occur.
+  const auto operand = [&] { return live[live.size() - 1 - pick(std::min<uint64_t>(live.size(), pick(4) == 0 ? 64 : 4))]; };
+  for (int64_t i = 0; i < options.ops; ++i) {
+    const std::string name = StrCat("op", i), out = StrCat("t", i);
+    switch (pick(4)) {
+      case 0: builder.AddOp(kUnary[pick(kUnary.size())], name, {operand()}, {out}); break;
+      case 1: builder.AddOp("MatMul", name, {operand(), operand()}, {out}); break;
+      case 2: builder.AddOp("Transpose", name, {operand()}, {out}, Permutation({1, 0})); break;
+      default: builder.AddOp(kBinary[pick(kBinary.size())], name, {operand(), operand()}, {out}); break;
+    }
+    builder.DescribeTensor(out, matrix);
+    live.push_back(out);
+  }
+  builder.AddOutput(live.back());
+  return builder.Build("generate random");
+}
+
+constexpr GeneratorRow kGenerators[] = {
+    {"transformer", "decoder layers: attention and MLP, bf16, hidden 1024", Transformer},
+    {"mlp", "a chain of two-layer perceptrons", MlpChain},
+    {"random", "a random DAG over square matrices", RandomDag},
+};
+
+}  // namespace
+
+std::span<const GeneratorRow> AllGenerators() { return kGenerators; }
+
+Result<Graph> GenerateGraph(std::string_view family, const GenerateOptions& options) {
+  std::vector<std::string> names;
+  for (const GeneratorRow& row : AllGenerators()) {
+    if (row.name == family) return row.make(options);
+    names.emplace_back(row.name);
+  }
+  return UsageError(StrCat("no generator ", Quote(family), DidYouMean(family, names)));
+}
+
+}  // namespace sbp
