@@ -11,14 +11,15 @@
 namespace sbp {
 
 // Names may be used before they are defined. Build() reports: a name defined twice, a name read but never defined (with
-// the nearest known name), an op without a unique name, a cycle.
+// the nearest known name), a cycle. Descriptions of tensors that nothing defines or reads are dropped.
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::string name = "");
 
   TensorId AddInput(std::string_view name, TensorType type, std::vector<std::string> symbols = {});
   TensorId AddParameter(std::string_view name, TensorType type, LiteralRef literal = nullptr);
-  // Empty operand names are absent. The op's name is made from its type and number when empty or already taken.
+  // Empty operand names are absent. Build() makes the op's name from its type and a number when it is empty, from the
+  // name and a number when an earlier op has it.
   OpId AddOp(std::string_view type, std::string_view name, const std::vector<std::string>& inputs,
              const std::vector<std::string>& outputs, Attributes attributes = {}, std::string_view scope = "");
   void AddOutput(std::string_view name);
@@ -37,12 +38,17 @@ class GraphBuilder {
   Result<Graph> Build(std::string_view where);
 
  private:
+  TensorId Define(std::string_view name, std::string_view what);
+  void NameOps();
+  void FindUndefined();
+
   Graph graph_;
   std::unordered_map<std::string, TensorId> tensor_ids_;
   std::unordered_map<std::string, uint32_t> type_ids_, scope_ids_, op_names_;
   std::unordered_map<size_t, std::vector<AttributesRef>> attribute_sets_;
   std::vector<std::string> problems_;
-  std::vector<bool> defined_;
+  std::vector<bool> defined_;  // per tensor
+  std::vector<OpId> unnamed_;
 };
 
 }  // namespace sbp

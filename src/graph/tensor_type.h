@@ -25,7 +25,7 @@ struct TensorType {
 
   int rank() const { return static_cast<int>(shape.size()); }
   bool is_static() const;                // rank and every dimension known
-  // Product of the dimensions, saturated; and the bytes of that many elements (packed for sub-byte types).
+  // Product of the dimensions, saturated (0 unless static); and the bytes of that many elements (packed for sub-byte types).
   int64_t num_elements() const;
   int64_t num_bytes() const;
   friend bool operator==(const TensorType&, const TensorType&) = default;

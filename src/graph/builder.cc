@@ -1,0 +1,215 @@
+#include "graph/builder.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace sbp {
+namespace {
+
+constexpr size_t kMaxProblems = 8;  // so that an error fits one screen
+
+uint32_t InternName(std::string_view name, std::vector<std::string>& names,
+                    std::unordered_map<std::string, uint32_t>& ids) {
+  const auto [entry, is_new] = ids.emplace(name, static_cast<uint32_t>(names.size()));
+  if (is_new) names.emplace_back(name);
+  return entry->second;
+}
+
+// Calls visit(id) with a mutable id for every reference to a tensor.
+template <typename Visit>
+void EachReference(Graph& graph, Visit visit) {
+  for (Op& op : graph.ops) {
+    for (std::vector<TensorId>* list : {&op.inputs, &op.captures, &op.outputs})
+      std::for_each(list->begin(), list->end(), visit);
+  }
+  for (std::vector<TensorId>* list : {&graph.inputs, &graph.outputs}) std::for_each(list->begin(), list->end(), visit);
+  for (Tie& tie : graph.ties) {
+    visit(tie.output);
+    visit(tie.input);
+  }
+}
+
+// Drops the tensors that nothing refers to and nothing defines (descriptions of tensors that no longer exist).
+void DropUnused(Graph& graph, const std::vector<bool>& defined) {
+  std::vector<bool> used = defined;
+  EachReference(graph, [&](TensorId& id) {
+    if (id.valid()) used[id.index()] = true;
+  });
+  if (std::all_of(used.begin(), used.end(), [](bool is_used) { return is_used; })) return;
+  std::vector<TensorId> renumbered(graph.tensors.size());
+  size_t kept = 0;
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    if (!used[i]) continue;
+    renumbered[i] = TensorId(kept);
+    if (kept != i) graph.tensors[kept] = std::move(graph.tensors[i]);
+    ++kept;
+  }
+  graph.tensors.resize(kept);
+  EachReference(graph, [&](TensorId& id) {
+    if (id.valid()) id = renumbered[id.index()];
+  });
+}
+
+std::string ReaderOf(const Graph& graph, TensorId id) {
+  for (const Op& op : graph.ops) {
+    for (const std::vector<TensorId>* list : {&op.inputs, &op.captures}) {
+      if (std::find(list->begin(), list->end(), id) != list->end()) return StrCat("op ", Quote(op.name), " reads ");
+    }
+  }
+  const bool is_output = std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end();
+  return is_output ? "the outputs list " : "a tie names ";
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(std::string name) {
+  graph_.name = std::move(name);
+  ScopeIndex("");
+}
+
+TensorId GraphBuilder::Tensor(std::string_view name) {
+  const auto [entry, is_new] = tensor_ids_.emplace(name, TensorId(graph_.tensors.size()));
+  if (is_new) {
+    sbp::Tensor& tensor = graph_.tensors.emplace_back();
+    tensor.name = std::string(name);
+    tensor.type.has_rank = false;  // until somebody says what it is
+    defined_.push_back(false);
+  }
+  return entry->second;
+}
+
+uint32_t GraphBuilder::TypeIndex(std::string_view type) { return InternName(type, graph_.op_types, type_ids_); }
+uint32_t GraphBuilder::ScopeIndex(std::string_view scope) { return InternName(scope, graph_.scopes, scope_ids_); }
+
+AttributesRef GraphBuilder::Intern(Attributes attributes) {
+  std::vector<AttributesRef>& sets = attribute_sets_[HashAttributes(attributes)];
+  for (const AttributesRef& set : sets) {
+    if (Equal(*set, attributes)) return set;
+  }
+  return sets.emplace_back(std::make_shared<const Attributes>(std::move(attributes)));
+}
+
+TensorId GraphBuilder::Define(std::string_view name, std::string_view what) {
+  const TensorId id = Tensor(name);
+  if (defined_[id.index()]) {
+    problems_.push_back(StrCat("tensor ", Quote(name), " is defined twice (again by ", what, ")"));
+  }
+  defined_[id.index()] = true;
+  return id;
+}
+
+TensorId GraphBuilder::AddInput(std::string_view name, TensorType type, std::vector<std::string> symbols) {
+  const TensorId id = Define(name, "an input");
+  sbp::Tensor& tensor = graph_.tensor(id);
+  tensor.role = TensorRole::kInput;
+  tensor.type = std::move(type);
+  tensor.symbols = std::move(symbols);
+  graph_.inputs.push_back(id);
+  return id;
+}
+
+TensorId GraphBuilder::AddParameter(std::string_view name, TensorType type, LiteralRef literal) {
+  const TensorId id = Define(name, "a parameter");
+  sbp::Tensor& tensor = graph_.tensor(id);
+  tensor.role = TensorRole::kParameter;
+  tensor.type = std::move(type);
+  tensor.literal = std::move(literal);
+  return id;
+}
+
+OpId GraphBuilder::AddOp(std::string_view type, std::string_view name, const std::vector<std::string>& inputs,
+                         const std::vector<std::string>& outputs, Attributes attributes, std::string_view scope) {
+  const OpId id(graph_.ops.size());
+  Op op;
+  op.name = std::string(name);
+  op.type = TypeIndex(type);
+  op.scope = ScopeIndex(scope);
+  op.attributes = Intern(std::move(attributes));
+  // Names that the file gives stay; the others are made once all of those are known.
+  if (name.empty() || !op_names_.emplace(name, 0).second) unnamed_.push_back(id);
+  op.inputs.reserve(inputs.size());
+  for (const std::string& input : inputs) op.inputs.push_back(input.empty() ? TensorId() : Tensor(input));
+  op.outputs.reserve(outputs.size());
+  for (const std::string& output : outputs) {
+    if (output.empty()) {
+      op.outputs.emplace_back();
+      continue;
+    }
+    const bool again = tensor_ids_.contains(output) && defined_[tensor_ids_.at(output).index()];
+    const TensorId tensor = Define(output, StrCat("op ", Quote(name.empty() ? type : name)));
+    if (!again) {
+      graph_.tensor(tensor).producer = id;
+      graph_.tensor(tensor).producer_index = static_cast<uint32_t>(op.outputs.size());
+    }
+    op.outputs.push_back(tensor);
+  }
+  graph_.ops.push_back(std::move(op));
+  return id;
+}
+
+void GraphBuilder::AddOutput(std::string_view name) { graph_.outputs.push_back(Tensor(name)); }
+
+void GraphBuilder::AddTie(std::string_view output, std::string_view input) {
+  const TensorId written = Tensor(output);
+  graph_.ties.push_back({written, Tensor(input)});
+}
+
+void GraphBuilder::DescribeTensor(std::string_view name, TensorType type, std::vector<std::string> symbols) {
+  sbp::Tensor& tensor = graph_.tensor(Tensor(name));
+  if (tensor.role != TensorRole::kActivation) return;  // inputs and parameters say themselves what they are
+  tensor.type = std::move(type);
+  tensor.symbols = std::move(symbols);
+}
+
+void GraphBuilder::NameOps() {
+  for (OpId id : unnamed_) {
+    Op& op = graph_.op(id);
+    const std::string stem = op.name.empty() ? graph_.op_types[op.type] : op.name;
+    // The counter of a stem only grows, so that a million equal names take linear time.
+    uint32_t& number = op_names_[op.name.empty() ? " " + stem : stem];
+    do {
+      op.name = stem + "_" + std::to_string(number++);
+    } while (op_names_.contains(op.name));
+    op_names_.emplace(op.name, 0);
+  }
+}
+
+void GraphBuilder::FindUndefined() {
+  std::vector<bool> read(graph_.tensors.size(), false);
+  EachReference(graph_, [&](TensorId& id) {
+    if (id.valid()) read[id.index()] = true;
+  });
+  std::vector<std::string> known;
+  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+    if (defined_[i] || !read[i]) continue;
+    if (problems_.size() > kMaxProblems) return;
+    if (known.empty()) {
+      for (size_t j = 0; j < graph_.tensors.size(); ++j) {
+        if (defined_[j]) known.push_back(graph_.tensors[j].name);
+      }
+    }
+    const std::string& name = graph_.tensors[i].name;
+    problems_.push_back(
+        StrCat(ReaderOf(graph_, TensorId(i)), Quote(name), ", which nothing defines", DidYouMean(name, known)));
+  }
+}
+
+Result<Graph> GraphBuilder::Build(std::string_view where) {
+  NameOps();
+  FindUndefined();
+  const auto fail = [&](const Status& status) { return where.empty() ? status : status.WithContext(where); };
+  if (!problems_.empty()) {
+    if (problems_.size() > kMaxProblems) {
+      problems_.resize(kMaxProblems);
+      problems_.emplace_back("... and more");
+    }
+    return fail(BadInput(Join(problems_, "\n  ")));
+  }
+  DropUnused(graph_, defined_);
+  const Status sorted = SortTopologically(graph_);
+  if (!sorted.ok()) return fail(sorted);
+  return std::move(graph_);
+}
+
+}  // namespace sbp

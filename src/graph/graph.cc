@@ -1,0 +1,55 @@
+#include "graph/graph.h"
+
+namespace sbp {
+
+std::vector<TensorId> Graph::OperandsOf(const Op& op) const {
+  std::vector<TensorId> operands = op.inputs;
+  operands.insert(operands.end(), op.captures.begin(), op.captures.end());
+  return operands;
+}
+
+UseTable BuildUses(const Graph& graph) {
+  // Calls visit(tensor, operand number) for each operand that is present.
+  const auto each_operand = [](const Op& op, auto visit) {
+    uint32_t operand = 0;
+    for (const std::vector<TensorId>* list : {&op.inputs, &op.captures}) {
+      for (TensorId id : *list) {
+        if (id.valid()) visit(id, operand);
+        ++operand;
+      }
+    }
+  };
+  UseTable table;
+  table.offsets.assign(graph.tensors.size() + 1, 0);
+  for (const Op& op : graph.ops) {
+    each_operand(op, [&](TensorId id, uint32_t) { ++table.offsets[id.index() + 1]; });
+  }
+  for (size_t i = 1; i < table.offsets.size(); ++i) table.offsets[i] += table.offsets[i - 1];
+  table.uses.resize(table.offsets.back());
+  std::vector<uint32_t> next(table.offsets.begin(), table.offsets.end() - 1);
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    each_operand(graph.ops[i], [&](TensorId id, uint32_t operand) {
+      table.uses[next[id.index()]++] = {OpId(i), operand};
+    });
+  }
+  return table;
+}
+
+NameIndex::NameIndex(const Graph& graph) {
+  tensors_.reserve(graph.tensors.size());
+  for (size_t i = 0; i < graph.tensors.size(); ++i) tensors_.emplace(graph.tensors[i].name, TensorId(i));
+  ops_.reserve(graph.ops.size());
+  for (size_t i = 0; i < graph.ops.size(); ++i) ops_.emplace(graph.ops[i].name, OpId(i));
+}
+
+TensorId NameIndex::tensor(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  return found == tensors_.end() ? TensorId() : found->second;
+}
+
+OpId NameIndex::op(std::string_view name) const {
+  const auto found = ops_.find(name);
+  return found == ops_.end() ? OpId() : found->second;
+}
+
+}  // namespace sbp

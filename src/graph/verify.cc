@@ -1,0 +1,140 @@
+// What must hold of a built graph. Every message names the tensor or op.
+#include <string_view>
+#include <unordered_set>
+
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "graph/graph.h"
+
+namespace sbp {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Graph& graph) : graph_(graph) {}
+
+  Status Run() {
+    SBP_RETURN_IF_ERROR(CheckNames());
+    for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+      const Status status = CheckTensor(TensorId(i));
+      if (!status.ok()) return status.WithContext("tensor " + Quote(graph_.tensors[i].name));
+    }
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Status status = CheckOp(OpId(i));
+      if (!status.ok()) return status.WithContext("op " + Quote(graph_.ops[i].name));
+    }
+    return CheckBoundary();
+  }
+
+ private:
+  bool InRange(TensorId id) const { return id.valid() && id.index() < graph_.tensors.size(); }
+
+  Status CheckNames() const {
+    std::unordered_set<std::string_view> names;
+    names.reserve(graph_.tensors.size());
+    for (const Tensor& tensor : graph_.tensors) {
+      if (tensor.name.empty()) return BadInput("a tensor without a name");
+      if (!names.insert(tensor.name).second) return BadInput("two tensors are called " + Quote(tensor.name));
+    }
+    names.clear();
+    for (const Op& op : graph_.ops) {
+      if (op.name.empty()) return BadInput("an op without a name");
+      if (!names.insert(op.name).second) return BadInput("two ops are called " + Quote(op.name));
+    }
+    return OkStatus();
+  }
+
+  Status CheckTensor(TensorId id) const {
+    const Tensor& tensor = graph_.tensor(id);
+    const TensorType& type = tensor.type;
+    if (type.shape.size() > kMaxRank) {
+      return BadInput(StrCat(type.shape.size(), " dimensions, at most ", kMaxRank, " are possible"));
+    }
+    for (int64_t size : type.shape) {
+      if (size < kUnknownDim) return BadInput(StrCat("a dimension of size ", size));
+    }
+    if (type.is_static() && type.num_bytes() == kInt64Max) {
+      return BadInput("the size of " + ToString(type) + " in bytes does not fit 63 bits");
+    }
+    if (!tensor.symbols.empty() && type.has_rank && tensor.symbols.size() != type.shape.size()) {
+      return BadInput(StrCat(tensor.symbols.size(), " symbols for ", type.shape.size(), " dimensions"));
+    }
+    if (tensor.role != TensorRole::kActivation) {
+      return tensor.producer.valid() ? BadInput("an input or parameter that an op writes") : OkStatus();
+    }
+    if (!tensor.producer.valid()) return BadInput("no op writes it, and it is no input or parameter");
+    if (tensor.producer.index() >= graph_.ops.size()) return BadInput("written by an op that does not exist");
+    const Op& op = graph_.op(tensor.producer);
+    if (tensor.producer_index >= op.outputs.size() || op.outputs[tensor.producer_index] != id) {
+      return BadInput(StrCat("op ", Quote(op.name), " does not have it as result ", tensor.producer_index));
+    }
+    return OkStatus();
+  }
+
+  Status CheckOp(OpId id) const {
+    const Op& op = graph_.op(id);
+    if (op.type >= graph_.op_types.size()) return BadInput("its type is no known one");
+    if (op.scope >= graph_.scopes.size()) return BadInput("its scope is no known one");
+    if (op.attributes == nullptr) return BadInput("it has no attributes record");
+    for (const std::vector<TensorId>* list : {&op.inputs, &op.captures}) {
+      for (TensorId operand : *list) {
+        if (!operand.valid()) continue;
+        if (!InRange(operand)) return BadInput("it reads a tensor that does not exist");
+        const Tensor& tensor = graph_.tensor(operand);
+        if (tensor.producer.valid() && tensor.producer.index() >= id.index()) {
+          return BadInput(StrCat("it reads ", Quote(tensor.name), " before op ", Quote(graph_.op(tensor.producer).name),
+                                 " writes it"));
+        }
+      }
+    }
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      const TensorId output = op.outputs[i];
+      if (!output.valid()) continue;
+      if (!InRange(output)) return BadInput("it writes a tensor that does not exist");
+      const Tensor& tensor = graph_.tensor(output);
+      if (tensor.producer != id || tensor.producer_index != i) {
+        return BadInput(StrCat("its result ", Quote(tensor.name), " is written elsewhere too"));
+      }
+    }
+    const size_t operands = op.inputs.size() + op.captures.size();
+    const size_t pins = op.signature_pin.size();
+    if (pins != 0 && pins != operands + op.outputs.size()) {
+      return BadInput(StrCat("its pinned signature has ", pins, " layouts for ", operands, " operands and ",
+                             op.outputs.size(), " results"));
+    }
+    return OkStatus();
+  }
+
+  Status CheckBoundary() const {
+    std::unordered_set<TensorId> listed;
+    for (TensorId id : graph_.inputs) {
+      if (!InRange(id)) return BadInput("an input that does not exist");
+      const std::string& name = graph_.tensor(id).name;
+      if (graph_.tensor(id).role != TensorRole::kInput) return BadInput("input " + Quote(name) + " is no input tensor");
+      if (!listed.insert(id).second) return BadInput("input " + Quote(name) + " is listed twice");
+    }
+    for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+      if (graph_.tensors[i].role == TensorRole::kInput && !listed.contains(TensorId(i))) {
+        return BadInput("tensor " + Quote(graph_.tensors[i].name) + " is an input but not listed as one");
+      }
+    }
+    for (TensorId id : graph_.outputs) {
+      if (!InRange(id)) return BadInput("an output that does not exist");
+    }
+    for (const Tie& tie : graph_.ties) {
+      if (!InRange(tie.output) || !InRange(tie.input)) return BadInput("a tie of a tensor that does not exist");
+    }
+    return OkStatus();
+  }
+
+  const Graph& graph_;
+};
+
+}  // namespace
+
+Status Verify(const Graph& graph, std::string_view where) {
+  const Status status = Verifier(graph).Run();
+  return where.empty() ? status : status.WithContext(where);
+}
+
+}  // namespace sbp
