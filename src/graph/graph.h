@@ -29,6 +29,10 @@ struct Graph;
 using AttributeValue = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
                                     std::vector<std::string>, LiteralRef, std::shared_ptr<const Graph>>;
 
+// An attribute that only a graph before resolution has: a Softmax, LogSoftmax or Hardmax of an old opset treats all
+// dimensions from this one on as one. fold/ writes the op in today's form as soon as the rank is known.
+inline constexpr std::string_view kFlattenFrom = "flatten_from";
+
 // Attributes of an op, sorted by name. Equal sets are shared between ops of one graph (see GraphBuilder), so that
 // comparing pointers usually decides equality.
 class Attributes {
@@ -80,7 +84,9 @@ struct Op {
   AttributesRef attributes;        // never null
   uint32_t scope = 0;              // index into Graph::scopes
   std::vector<std::pair<std::string, std::string>> metadata;  // as the file has it, except scopes
-  // Tensors of this graph that a subgraph of the op reads; also operands for planning (appended, after `inputs`).
+  // Tensors of this graph that a subgraph of the op reads; also operands for planning (appended, after `inputs`). One
+  // subgraph after the other, in the order of the attributes; they stand for the last inputs of that subgraph, of which
+  // each subgraph of an op has equally many before them.
   std::vector<TensorId> captures;
   std::vector<NdSbp> signature_pin;  // empty: none; else one entry per input, then per output
 };

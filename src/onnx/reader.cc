@@ -1,0 +1,85 @@
+#include "onnx/reader.h"
+
+#include <google/protobuf/arena.h>
+#include <google/protobuf/io/coded_stream.h>
+
+#include <climits>
+#include <utility>
+
+#include "base/text.h"
+#include "onnx/graph_reader.h"
+#include "onnx/limits.h"
+#include "onnx/onnx_ir.pb.h"
+#include "onnx/wire.h"
+
+namespace sbp {
+namespace {
+
+Status Parse(std::string_view bytes, sbp_onnx::Model& model) {
+  if (bytes.size() > INT_MAX) return BadInput("more than 2 GiB beside the weights");
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                               static_cast<int>(bytes.size()));
+  input.SetRecursionLimit(onnx::kMaxMessageDepth);
+  if (!model.ParseFromCodedStream(&input) || !input.ConsumedEntireMessage()) {
+    return BadInput("not an ONNX model, or cut off: the protobuf message does not parse");
+  }
+  if (!model.has_graph()) return BadInput("an ONNX model without a graph");
+  return OkStatus();
+}
+
+void ReadModelMetadata(const sbp_onnx::Model& model, std::vector<std::pair<std::string, std::string>>& metadata) {
+  const auto add = [&](std::string key, std::string value) {
+    if (!value.empty()) metadata.emplace_back(std::move(key), std::move(value));
+  };
+  add("ir_version", StrCat(model.ir_version()));
+  add("producer_name", model.producer_name());
+  add("producer_version", model.producer_version());
+  add("domain", model.domain());
+  if (model.model_version() != 0) add("model_version", StrCat(model.model_version()));
+  for (const sbp_onnx::Entry& entry : model.metadata_props()) metadata.emplace_back(entry.key(), entry.value());
+  for (const auto& configuration : model.configuration()) {
+    metadata.emplace_back("onnx.device_configuration", configuration.ShortDebugString());
+  }
+  for (const sbp_onnx::TrainingInfo& info : model.training_info()) {
+    for (const auto& binding : info.update_binding()) {
+      metadata.emplace_back("onnx.training.update_binding", StrCat(binding.key(), "=", binding.value()));
+    }
+  }
+}
+
+Result<Graph> ReadModel(std::string_view bytes, std::string_view where) {
+  SBP_ASSIGN_OR_RETURN(const std::optional<std::string> shorter, onnx::LeavePayloadsInFile(bytes));
+  google::protobuf::Arena arena;
+  auto& model = *google::protobuf::Arena::CreateMessage<sbp_onnx::Model>(&arena);
+  SBP_RETURN_IF_ERROR(Parse(shorter ? *shorter : bytes, model));
+
+  onnx::ModelContext context;
+  context.file = bytes;
+  context.where = where;
+  int64_t nodes = model.graph().node_size();
+  for (const sbp_onnx::Function& function : model.functions()) {
+    const std::string domain = function.domain() == "ai.onnx" ? "" : function.domain();
+    context.functions[{domain, function.name(), function.overload()}] = &function;
+    nodes += function.node_size();
+  }
+  // Subgraphs are not counted here: a budget of the file's size covers them.
+  nodes += static_cast<int64_t>(bytes.size()) / 16;
+  context.nodes_left = std::min(onnx::kMaxInlinedNodes, nodes * onnx::kMaxInlining);
+
+  const onnx::OperatorSets opsets = onnx::ReadOperatorSets(model.opset_import());
+  onnx::GraphReader reader(context, model.graph().name());
+  ReadModelMetadata(model, reader.builder().graph().metadata);
+  onnx::Frame frame;
+  frame.opsets = &opsets;
+  return reader.Read(model.graph(), frame);
+}
+
+}  // namespace
+
+Result<Graph> ReadOnnx(std::string_view bytes, std::string_view where) {
+  Result<Graph> graph = ReadModel(bytes, where);
+  if (graph.ok() || graph.status().message().starts_with(where)) return graph;
+  return graph.status().WithContext(where);
+}
+
+}  // namespace sbp
