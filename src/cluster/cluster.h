@@ -25,19 +25,19 @@ struct Constant {
 struct DeviceSpec {
   std::string name;
   Constant memory_bytes;
-  Constant memory_bandwidth;            // bytes per second, peak
-  std::map<DType, Constant> flops;      // per second, dense peak, by element type of the operands
-  Constant compute_efficiency;          // 0..1, of peak flops
-  Constant memory_efficiency;           // 0..1, of peak bandwidth
-  Constant launch_seconds;              // floor of one kernel
+  Constant memory_bandwidth;        // bytes per second, peak
+  std::map<DType, Constant> flops;  // per second, dense peak, by element type of the operands
+  Constant compute_efficiency;      // 0..1, of peak flops
+  Constant memory_efficiency;       // 0..1, of peak bandwidth
+  Constant launch_seconds;          // floor of one kernel
 };
 
 // One level of the interconnect. bandwidth: bytes per second and device, one direction.
 struct LinkSpec {
-  std::string name;                     // "NVLink", "InfiniBand", "ICI", "shared memory"
+  std::string name;  // "NVLink", "InfiniBand", "ICI", "shared memory"
   Constant bandwidth;
-  Constant latency_seconds;             // of one message step
-  Constant efficiency;                  // 0..1, of bandwidth
+  Constant latency_seconds;  // of one message step
+  Constant efficiency;       // 0..1, of bandwidth
 };
 
 enum class CollectiveKind : uint8_t {
@@ -53,8 +53,8 @@ enum class CollectiveKind : uint8_t {
 std::string_view CollectiveKindName(CollectiveKind kind);  // "all-gather", ...
 std::optional<CollectiveKind> ParseCollectiveKind(std::string_view name);
 
-// A measured price: `kind` among nodes x ranks_per_node takes latency + bytes / bandwidth seconds, where bytes is the size
-// of the tensor on the group (T of the boxing table). Rows with equal (kind, nodes, ranks_per_node) and different
+// A measured price: `kind` among nodes x ranks_per_node takes latency + bytes / bandwidth seconds, where bytes is the
+// size of the tensor on the group (T of the boxing table). Rows with equal (kind, nodes, ranks_per_node) and different
 // `bytes` form a curve, interpolated linearly in bytes.
 struct CollectiveSample {
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -72,9 +72,9 @@ struct Cluster {
   int64_t num_nodes = 1;
   int64_t devices_per_node = 1;
   LinkSpec intra_node;
-  LinkSpec inter_node;                  // per device
+  LinkSpec inter_node;                    // per device
   std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, bytes)
-  bool growable = true;                 // a preset named by default may grow by nodes to hold the mesh
+  bool growable = true;                   // a preset named by default may grow by nodes to hold the mesh
 
   int64_t num_devices() const { return num_nodes * devices_per_node; }
 };

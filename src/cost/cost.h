@@ -31,7 +31,7 @@ struct Work {
 };
 
 // Seconds of `work`: max(flops / (peak x efficiency), bytes / (bandwidth x efficiency)) + launch (roofline, Williams et
-// al. 2009).
+// al. 2009). No work at all (a view) takes no time.
 double ComputeSeconds(const DeviceSpec& device, const Work& work);
 
 // A price and what produced it, for explain: "measured curve 8xH100 all-reduce, 1 node x 8" or "alpha-beta NVLink".
@@ -41,9 +41,9 @@ struct CollectivePrice {
 };
 
 // Time of one collective over a group of n ranks lying as `group`, on a tensor of `bytes` bytes per group (T). A table of
-// samples for (kind, nodes, ranks per node) beats the alpha-beta fall-back: steps x latency + wire bytes / bandwidth of
-// the slowest level crossed, ring form (Thakur et al. 2005). n == 1 and local kinds: local copies cost 0 wire; kSlice and
-// kFill, kPad are priced by memory bandwidth.
+// samples for (kind, nodes, ranks per node) beats the alpha-beta fall-back, which is launch + steps x latency + wire
+// bytes / bandwidth of the slowest level crossed, ring form (Thakur et al. 2005), where the adapters of all ranks of a
+// node work together; all-to-all is pairwise. kSlice, kFill and kPad are local: priced by memory bandwidth. n == 1: 0.
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes);
 
 // Bytes that one rank sends, T = bytes of the tensor on the group (design section 6): all-gather T(n-1)/n, all-reduce

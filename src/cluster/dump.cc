@@ -1,0 +1,42 @@
+// The canonical text of a cluster: one constant a line, each with its source. `cluster show` prints it.
+#include "base/text.h"
+#include "cluster/cluster.h"
+
+namespace sbp {
+namespace {
+
+void Line(std::string_view name, const Constant& constant, std::string& out) {
+  out += StrCat("  ", name, " ", FormatDouble(constant.value), "  # ", constant.source, "\n");
+}
+
+void DumpLink(std::string_view name, const LinkSpec& link, std::string& out) {
+  out += StrCat(name, " ", Quote(link.name), "\n");
+  Line("bandwidth", link.bandwidth, out);
+  Line("latency_seconds", link.latency_seconds, out);
+  Line("efficiency", link.efficiency, out);
+}
+
+}  // namespace
+
+std::string Dump(const Cluster& cluster) {
+  std::string out = StrCat("cluster ", Quote(cluster.name), " ", cluster.num_nodes, " x ", cluster.devices_per_node,
+                           cluster.growable ? " growable" : "", "\n");
+  if (!cluster.description.empty()) out += StrCat("  # ", cluster.description, "\n");
+  out += StrCat("device ", Quote(cluster.device.name), "\n");
+  Line("memory_bytes", cluster.device.memory_bytes, out);
+  Line("memory_bandwidth", cluster.device.memory_bandwidth, out);
+  for (const auto& [dtype, flops] : cluster.device.flops) Line(StrCat("flops.", DTypeName(dtype)), flops, out);
+  Line("compute_efficiency", cluster.device.compute_efficiency, out);
+  Line("memory_efficiency", cluster.device.memory_efficiency, out);
+  Line("launch_seconds", cluster.device.launch_seconds, out);
+  DumpLink("intra_node", cluster.intra_node, out);
+  DumpLink("inter_node", cluster.inter_node, out);
+  for (const CollectiveSample& sample : cluster.samples) {
+    out +=
+        StrCat("sample ", CollectiveKindName(sample.kind), " ", sample.nodes, " x ", sample.ranks_per_node, " bytes ",
+               FormatDouble(sample.bytes), " seconds ", FormatDouble(sample.seconds), "  # ", sample.source, "\n");
+  }
+  return out;
+}
+
+}  // namespace sbp

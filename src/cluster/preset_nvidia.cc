@@ -1,0 +1,144 @@
+// NVIDIA nodes. Sources in brief: "AP" is PyTorch's AutoParallel (compute_estimation.py, nccl_cost_model.py),
+// "calculon" the system files of Calculon; NCCL's constants are those of its tuning model.
+#include "cluster/presets.h"
+
+namespace sbp {
+namespace {
+
+constexpr double kTera = 1e12;
+
+// One measured curve: latency at size 0, and the rate of a tensor of 1 GB (T / seconds, "algorithm bandwidth").
+struct Curve {
+  CollectiveKind kind;
+  int64_t nodes, ranks_per_node;
+  double latency, bytes_per_second;
+  const char* source;
+};
+
+constexpr const char* kMeasured = "measured on H100 + NVSwitch at 1 GB, with its base latency (AP tables)";
+constexpr const char* kRing = "ring, Simple protocol, H100 nodes of 8 (AP nccl_cost_model.py)";
+
+// All-to-all of the copy engines moves 380 GB/s from each GPU after 50 us (AP); each of n ranks sends T (n - 1) / n^2,
+// so the rate in terms of T is 380 GB/s x n^2 / (n - 1).
+constexpr const char* kCopyEngine = "copy engines 380 GB/s per GPU, 50 us (AP), converted to tensor bytes";
+constexpr double CopyEngineRate(double n) { return 380e9 * n * n / (n - 1); }
+
+// All-to-all over k nodes of 8: each GPU sends T / n x (k - 1) / k through its 50 GB/s adapter of efficiency
+// 1 - 0.44 / k; latencies are measured ones.
+constexpr const char* kNodesAllToAll =
+    "latency measured, 50 GB/s adapter at efficiency 1 - 0.44/nodes (AP), in tensor bytes";
+constexpr double NodesAllToAllRate(double k) { return 50e9 * (1 - 0.44 / k) * (8 * k) * k / (k - 1); }
+
+constexpr Curve kHopperCurves[] = {
+    {CollectiveKind::kAllGather, 1, 2, 8e-6, 537e9, kMeasured},
+    {CollectiveKind::kAllGather, 1, 4, 17e-6, 434e9, kMeasured},
+    {CollectiveKind::kAllGather, 1, 8, 30e-6, 394e9, kMeasured},
+    {CollectiveKind::kAllGather, 2, 8, 70e-6, 409.6e9, kRing},
+    {CollectiveKind::kAllGather, 4, 8, 145.6e-6, 396.4e9, kRing},
+    {CollectiveKind::kAllGather, 32, 8, 1204e-6, 385.5e9, kRing},
+    {CollectiveKind::kAllReduce, 1, 2, 10e-6, 324e9, kMeasured},
+    {CollectiveKind::kAllReduce, 1, 4, 15e-6, 236e9, kMeasured},
+    {CollectiveKind::kAllReduce, 1, 8, 31e-6, 267e9, kMeasured},
+    {CollectiveKind::kReduceScatter, 1, 2, 8e-6, 537e9, kMeasured},
+    {CollectiveKind::kReduceScatter, 1, 4, 17e-6, 434e9, kMeasured},
+    {CollectiveKind::kReduceScatter, 1, 8, 30e-6, 394e9, kMeasured},
+    {CollectiveKind::kReduceScatter, 2, 8, 70e-6, 409.6e9, kRing},
+    {CollectiveKind::kReduceScatter, 4, 8, 145.6e-6, 396.4e9, kRing},
+    {CollectiveKind::kReduceScatter, 32, 8, 1204e-6, 385.5e9, kRing},
+    {CollectiveKind::kAllToAll, 1, 2, 50e-6, CopyEngineRate(2), kCopyEngine},
+    {CollectiveKind::kAllToAll, 1, 4, 50e-6, CopyEngineRate(4), kCopyEngine},
+    {CollectiveKind::kAllToAll, 1, 8, 50e-6, CopyEngineRate(8), kCopyEngine},
+    {CollectiveKind::kAllToAll, 2, 8, 37e-6, NodesAllToAllRate(2), kNodesAllToAll},
+    {CollectiveKind::kAllToAll, 4, 8, 42e-6, NodesAllToAllRate(4), kNodesAllToAll},
+    {CollectiveKind::kAllToAll, 8, 8, 60e-6, NodesAllToAllRate(8), kNodesAllToAll},
+    {CollectiveKind::kAllToAll, 16, 8, 98e-6, NodesAllToAllRate(16), kNodesAllToAll},
+    {CollectiveKind::kAllToAll, 32, 8, 290e-6, NodesAllToAllRate(32), kNodesAllToAll},
+};
+
+void AddCurves(std::span<const Curve> curves, const char* suffix, Cluster& cluster) {
+  constexpr double kMeasuredBytes = 1e9;
+  for (const Curve& curve : curves) {
+    for (const double bytes : {0.0, kMeasuredBytes}) {
+      cluster.samples.push_back({curve.kind, curve.nodes, curve.ranks_per_node, bytes,
+                                 curve.latency + bytes / curve.bytes_per_second, std::string(curve.source) + suffix});
+    }
+  }
+}
+
+// What all of NVIDIA's presets share.
+Cluster Node() {
+  Cluster cluster;
+  cluster.devices_per_node = 8;
+  cluster.device.compute_efficiency = {0.70, "AP compute_estimation.py"};
+  cluster.device.memory_efficiency = {0.70, "AP compute_estimation.py"};
+  cluster.device.launch_seconds = {7e-6, "AP compute_estimation.py"};
+  cluster.intra_node.name = "NVLink";
+  cluster.intra_node.latency_seconds = {3.4e-6, "NCCL tuning model, NVLink hop of the Simple protocol"};
+  cluster.inter_node.name = "InfiniBand";
+  cluster.inter_node.latency_seconds = {14e-6, "NCCL tuning model, network hop of the Simple protocol"};
+  return cluster;
+}
+
+// H100 and H200: the same chip and the same links.
+Cluster HopperNode() {
+  Cluster cluster = Node();
+  const std::string sheet = "vendor's data sheet, dense";
+  cluster.device.flops = {{DType::kBF16, {989.5 * kTera, "AP compute_estimation.py, dense"}},
+                          {DType::kF16, {989.4 * kTera, sheet}},
+                          {DType::kF32, {67 * kTera, sheet + ", vector units"}},
+                          {DType::kF64, {67 * kTera, sheet + ", matrix units"}},
+                          {DType::kF8E4M3FN, {1979 * kTera, sheet}},
+                          {DType::kF8E5M2, {1979 * kTera, sheet}},
+                          {DType::kI8, {1979 * kTera, sheet}}};
+  cluster.intra_node.bandwidth = {450e9, "AP; calculon: NVLink4, one direction"};
+  cluster.intra_node.efficiency = {320.0 / 450.0, "NCCL tuning model: 320 GB/s bus bandwidth inside an H100 node (AP)"};
+  cluster.inter_node.bandwidth = {50e9, "AP; calculon: NDR 400 Gb/s per GPU"};
+  cluster.inter_node.efficiency = {0.96, "AP nccl_cost_model.py: ring rates are 384 GB/s per 8 adapters of 50 GB/s"};
+  return cluster;
+}
+
+}  // namespace
+
+Cluster Preset8xA100() {
+  Cluster cluster = Node();
+  const std::string sheet = "vendor's data sheet, dense";
+  cluster.device.name = "A100-SXM-80GB";
+  cluster.device.memory_bytes = {80.0 * 1073741824.0, "calculon a100_80g.json (80 GiB)"};
+  cluster.device.memory_bandwidth = {2039e9, "vendor's data sheet"};
+  cluster.device.flops = {{DType::kBF16, {312 * kTera, "AP compute_estimation.py"}},
+                          {DType::kF16, {312 * kTera, sheet}},
+                          {DType::kF32, {19.5 * kTera, sheet + ", vector units"}},
+                          {DType::kF64, {19.5 * kTera, sheet + ", matrix units"}},
+                          {DType::kI8, {624 * kTera, sheet}}};
+  cluster.intra_node.bandwidth = {300e9, "calculon a100_80g.json: NVLink3, one direction"};
+  cluster.intra_node.efficiency = {0.65, "calculon: NVLink"};
+  cluster.inter_node.bandwidth = {25e9, "calculon a100_80g.json: HDR 200 Gb/s per GPU"};
+  cluster.inter_node.efficiency = {0.90, "calculon: InfiniBand"};
+  return cluster;
+}
+
+Cluster Preset8xH100() {
+  Cluster cluster = HopperNode();
+  cluster.device.name = "H100-SXM-80GB";
+  cluster.device.memory_bytes = {80e9, "vendor's data sheet"};
+  cluster.device.memory_bandwidth = {3350e9, "AP compute_estimation.py"};
+  AddCurves(kHopperCurves, "", cluster);
+  return cluster;
+}
+
+Cluster Preset8xH200() {
+  Cluster cluster = HopperNode();
+  cluster.device.name = "H200-141GB";
+  cluster.device.memory_bytes = {141e9, "MLCommons inference v4.1, H200-SXM-141GBx8 system file"};
+  cluster.device.memory_bandwidth = {4800e9, "vendor's data sheet"};
+  AddCurves(kHopperCurves, "; same links as H100", cluster);
+  return cluster;
+}
+
+Cluster Preset16x8xH100() {
+  Cluster cluster = Preset8xH100();
+  cluster.num_nodes = 16;
+  return cluster;
+}
+
+}  // namespace sbp

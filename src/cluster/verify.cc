@@ -1,0 +1,93 @@
+// What must hold of a cluster, whoever wrote it.
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "cluster/cluster.h"
+
+namespace sbp {
+namespace {
+
+constexpr int64_t kMaxDevices = int64_t{1} << 31;
+
+Status CheckPositive(std::string_view name, const Constant& constant) {
+  if (std::isfinite(constant.value) && constant.value > 0) return OkStatus();
+  return BadInput(StrCat(name, " is ", FormatDouble(constant.value), ", expected a number above 0"));
+}
+
+Status CheckNotNegative(std::string_view name, double value) {
+  if (std::isfinite(value) && value >= 0) return OkStatus();
+  return BadInput(StrCat(name, " is ", FormatDouble(value), ", expected a number of at least 0"));
+}
+
+Status CheckEfficiency(std::string_view name, const Constant& constant) {
+  if (constant.value > 0 && constant.value <= 1) return OkStatus();
+  return BadInput(StrCat(name, " is ", FormatDouble(constant.value), ", expected a number above 0 and up to 1"));
+}
+
+Status CheckLink(const LinkSpec& link) {
+  SBP_RETURN_IF_ERROR(CheckPositive("bandwidth", link.bandwidth));
+  SBP_RETURN_IF_ERROR(CheckNotNegative("latency_seconds", link.latency_seconds.value));
+  return CheckEfficiency("efficiency", link.efficiency);
+}
+
+Status CheckDevice(const DeviceSpec& device) {
+  SBP_RETURN_IF_ERROR(CheckPositive("memory_bytes", device.memory_bytes));
+  SBP_RETURN_IF_ERROR(CheckPositive("memory_bandwidth", device.memory_bandwidth));
+  SBP_RETURN_IF_ERROR(CheckEfficiency("compute_efficiency", device.compute_efficiency));
+  SBP_RETURN_IF_ERROR(CheckEfficiency("memory_efficiency", device.memory_efficiency));
+  SBP_RETURN_IF_ERROR(CheckNotNegative("launch_seconds", device.launch_seconds.value));
+  if (device.flops.empty()) return BadInput("flops is empty, expected the peak of at least one element type");
+  for (const auto& [dtype, flops] : device.flops) {
+    if (dtype == DType::kUndefined) return BadInput("flops of an undefined element type");
+    SBP_RETURN_IF_ERROR(CheckPositive(StrCat("flops of ", DTypeName(dtype)), flops));
+  }
+  return OkStatus();
+}
+
+auto KeyOf(const CollectiveSample& sample) {
+  return std::tuple(sample.kind, sample.nodes, sample.ranks_per_node, sample.bytes);
+}
+
+Status CheckSamples(const std::vector<CollectiveSample>& samples) {
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const std::string where = StrCat("sample ", i, " (", CollectiveKindName(samples[i].kind), ")");
+    if (samples[i].nodes < 1 || samples[i].ranks_per_node < 1) {
+      return BadInput(where + ": nodes and ranks_per_node must be at least 1");
+    }
+    SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": bytes", samples[i].bytes));
+    SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": seconds", samples[i].seconds));
+    if (i > 0 && !(KeyOf(samples[i - 1]) < KeyOf(samples[i]))) {
+      return BadInput(where + ": samples must ascend by kind, nodes, ranks_per_node and bytes, each once");
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckAll(const Cluster& cluster) {
+  if (cluster.num_nodes < 1 || cluster.devices_per_node < 1) {
+    return BadInput(StrCat("num_nodes is ", cluster.num_nodes, " and devices_per_node is ", cluster.devices_per_node,
+                           ", expected at least 1"));
+  }
+  const auto devices = CheckedMul(cluster.num_nodes, cluster.devices_per_node);
+  if (!devices || *devices > kMaxDevices) return BadInput("more than 2^31 devices");
+  const Status device = CheckDevice(cluster.device);
+  if (!device.ok()) return device.WithContext("device");
+  const Status intra = CheckLink(cluster.intra_node);
+  if (!intra.ok()) return intra.WithContext("intra_node");
+  const Status inter = CheckLink(cluster.inter_node);
+  if (!inter.ok()) return inter.WithContext("inter_node");
+  return CheckSamples(cluster.samples);
+}
+
+}  // namespace
+
+Status Verify(const Cluster& cluster, std::string_view where) {
+  Status status = CheckAll(cluster);
+  if (!cluster.name.empty()) status = status.WithContext("cluster " + Quote(cluster.name));
+  return where.empty() ? status : status.WithContext(where);
+}
+
+}  // namespace sbp
