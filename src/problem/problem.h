@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,21 +18,44 @@
 
 namespace sbp {
 
+// The distinct layouts of one operand or result over an op's candidates: a transition is priced once per entry, not once
+// per candidate.
+struct SlotLayouts {
+  std::vector<NdSbp> layouts;          // in order of first appearance
+  std::vector<uint32_t> of_candidate;  // per candidate: index into `layouts`
+};
+
+// What ops of equal type, attributes, operand and result types, and values that their rule reads, have in common.
+struct OpClass {
+  OpId first;  // the first op of the class
+  CandidateListRef list;
+  std::vector<SlotLayouts> operands, results;
+  mutable std::vector<double> seconds;  // cache of Problem::ComputeSeconds; NaN: not yet priced
+};
+
+// Not thread-safe: prices are cached as they are asked for.
 struct Problem {
-  const Graph* graph = nullptr;
+  const Graph* graph = nullptr;  // resolved; outlives the problem
   Mesh mesh;
+  bool even_only = false;  // splits into parts of different sizes are forbidden
   UseTable uses;
   Pins pins;
-  std::vector<CandidateListRef> candidates;       // per op, shared by equal ops
-  std::vector<uint32_t> candidate_class;          // per op: equal numbers share a list
-  std::vector<int> batch_axis;                    // per tensor: dimension, or -1 (absent)
-  std::vector<std::vector<TensorId>> operands;    // per op: OperandsOf
+  std::vector<OpClass> classes;    // in order of first appearance
+  std::vector<uint32_t> class_of;  // per op
+  std::vector<int> batch_axis;     // per tensor: dimension, or -1 (absent)
   std::shared_ptr<BoxingTable> boxing;
-  // Seconds of candidate c of op o on the busiest device (roofline). Cached by class.
+  std::vector<std::string> warnings;  // candidate lists that were cut
+
+  size_t num_ops() const { return class_of.size(); }
+  const OpClass& class_at(OpId op) const { return classes[class_of[op.index()]]; }
+  const CandidateList& candidates(OpId op) const { return *class_at(op).list; }
+  // The operands for planning (Graph::OperandsOf), without copying.
+  std::span<const TensorId> operands(OpId op) const;
+  const TensorType& type(TensorId tensor) const { return graph->tensor(tensor).type; }
+  // Seconds of a candidate on the busiest device (roofline).
   double ComputeSeconds(OpId op, size_t candidate) const;
 
-  std::vector<std::shared_ptr<std::vector<double>>> compute_seconds_by_class;  // NaN: not yet priced
-  std::vector<std::string> warnings;              // ops without a rule, bounded shapes
+  std::unordered_map<OpId, std::vector<TensorId>> operands_with_captures;  // of ops that have captures
 };
 
 struct ProblemOptions {
@@ -41,12 +64,30 @@ struct ProblemOptions {
 };
 
 // Instantiates every op's rule (once per distinct op), makes candidates, propagates batch axes: data inputs have axis 0,
-// what derives from parameters only has none. Error (kBadInput): an op's arguments fit no overload, in strict mode an op
-// without a rule.
+// what derives from parameters only has none. On a mesh of one device, where all layouts hold the same, each list begins
+// with the documented signature: everything S(0), rank-0 tensors B. Error (kBadInput): an op's arguments fit no overload,
+// in strict mode an op without a rule. Error (kNoPlan): an input is pinned to a layout that its shape cannot have.
 Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const Cluster& cluster, Pins pins,
                              const ProblemOptions& options = {});
 
-// Indices of the candidates of `op` that agree with its pins. Error (kNoPlan): none does; lists the op's signatures.
+// S(0) on every axis, B for tensors that have no dimension 0 to split: how tensors lie on a mesh of one device.
+NdSbp OneDeviceLayout(const TensorType& type, const Mesh& mesh);
+
+// Fills the class's slots and cache from its list.
+void IndexLayouts(OpClass& op_class);
+
+// Does some pin restrict this op?
+bool IsPinned(const Problem& problem, OpId op);
+
+// Indices of the candidates of `op` that agree with its pins, in registration order. Error (kNoPlan): none does; lists
+// the op's signatures.
 Result<std::vector<uint32_t>> AllowedCandidates(const Problem& problem, OpId op);
+
+// The candidate of exactly this signature. Error (kNoPlan): there is none; lists the op's signatures. `asked` says who
+// wants it, for the message.
+Result<uint32_t> FindCandidate(const Problem& problem, OpId op, const Signature& signature, std::string_view asked);
+
+// The canonical text: one line a class with its candidates, one line an op. Stable; for tests and --dump-dir.
+std::string Dump(const Problem& problem);
 
 }  // namespace sbp

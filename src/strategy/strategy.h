@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,7 +52,9 @@ struct StrategyRow {
 std::span<const StrategyRow> AllStrategies();  // all_strategies.cc
 Result<const StrategyRow*> FindStrategy(std::string_view name);
 
-// A criterion of the greedy walk, `--cost NAME`: one file and one row in all_criteria.cc.
+// A criterion of the greedy walk, `--cost NAME`: one file and one row in all_criteria.cc. An answer may depend on the op's
+// class, its allowed candidates, the produced layouts and the batch axes of its tensors only: equal questions are asked
+// once.
 struct CriterionQuery {
   const Problem* problem;
   OpId op;
@@ -83,6 +86,7 @@ Result<const CriterionRow*> FindCriterion(std::string_view name);
 
 // Where greedy walks start: pinned layouts; else parameters B, data inputs S(0) on the outermost mesh axis of size above
 // 1 and B on the others (B everywhere when the rank is 0 or dimension 0 too small). One device in all: S(0), rank 0: B.
+// Entries of tensors that an op writes are B.
 std::vector<NdSbp> InitialSourceLayouts(const Problem& problem);
 
 }  // namespace sbp

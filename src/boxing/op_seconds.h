@@ -1,0 +1,20 @@
+// Seconds of one op under one candidate: the roofline of its share of the work, and the exchange of halos. Shared by
+// strategies, the evaluator and the independent checker, so that they cannot disagree about a constant.
+#pragma once
+
+#include "cluster/cluster.h"
+#include "cost/cost.h"
+#include "rule/candidates.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+
+// What the busiest device computes and touches: its share of the flops; its parts of the operands (those that are only
+// looked at for their shape excepted) and of the results, once each. The element type is that of the first float operand,
+// else of the first operand, else of the first result.
+Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh);
+
+// Seconds of that work, and of sending the candidate's halo elements to a neighbour.
+double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster);
+
+}  // namespace sbp

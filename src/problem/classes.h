@@ -1,0 +1,24 @@
+// Groups the ops of a graph into classes of equal ops: each class's rule is instantiated once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+struct OpClasses {
+  std::vector<uint32_t> class_of;  // per op
+  std::vector<OpId> first;         // per class, ascending
+};
+
+// Two ops are equal when type, attributes, presence and types of operands, types of results, and the values that the
+// type's rule reads are equal. One hash look-up per op.
+OpClasses ClassifyOps(const Graph& graph, const RuleSet& rules);
+
+// The question to ask about an op; values only where the rule reads them, so that equal ops get equal questions.
+OpQuery QueryFor(const Graph& graph, const RuleSet& rules, const Op& op);
+
+}  // namespace sbp

@@ -1,0 +1,32 @@
+// bytes: the bytes that boxing of the inputs moves, all ranks together (boxing.h, BytesPrice); first registered on ties.
+#include "strategy/all_criteria.h"
+#include "strategy/prices.h"
+
+namespace sbp {
+namespace {
+
+double OperandBytes(const CriterionQuery& query, size_t operand, const NdSbp& wanted) {
+  const Problem& problem = *query.problem;
+  const TensorType& type = problem.type(problem.operands(query.op)[operand]);
+  return BytesPrice(type, query.produced[operand], wanted, problem.mesh);
+}
+
+}  // namespace
+
+CriterionAnswer ChooseByBytes(const CriterionQuery& query) {
+  const SlotPrices prices(query, [&](size_t i, const NdSbp& wanted) { return OperandBytes(query, i, wanted); });
+  return ChooseLeast(query.allowed, Ties::kFirst, [&](uint32_t c) { return prices.Of(c); });
+}
+
+std::vector<PriceTerm> BytesTerms(const CriterionQuery& query, uint32_t candidate) {
+  const Signature& signature = query.list->candidates[candidate].signature;
+  std::vector<PriceTerm> terms;
+  const auto operands = query.problem->operands(query.op);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].valid()) continue;
+    terms.push_back({TransitionLabel(query, i, signature.inputs[i]), OperandBytes(query, i, signature.inputs[i])});
+  }
+  return terms;
+}
+
+}  // namespace sbp

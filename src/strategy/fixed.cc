@@ -1,0 +1,58 @@
+// fixed: an assignment that somebody else made (another plan, or pins that cover every op), checked for legality and
+// priced by the common evaluator.
+#include "base/text.h"
+#include "strategy/all_strategies.h"
+#include "strategy/walk.h"
+
+namespace sbp {
+namespace {
+
+constexpr size_t kNamedOps = 8;  // in the error about ops without a signature
+
+// The signature given for an op: by the options, else by a signature pin; nullptr: none.
+const Signature* GivenSignature(const Problem& problem, const StrategyOptions& options, OpId op) {
+  if (!options.given_signatures.empty()) return &options.given_signatures[op.index()];
+  const auto pin = problem.pins.signatures.find(op);
+  return pin == problem.pins.signatures.end() ? nullptr : &pin->second.signature;
+}
+
+Status CheckCovers(const Problem& problem, const StrategyOptions& options) {
+  if (!options.given_signatures.empty() && options.given_signatures.size() != problem.num_ops()) {
+    return BadInput(StrCat("the assignment has ", options.given_signatures.size(), " signatures, the graph ",
+                           problem.num_ops(), " ops"));
+  }
+  std::vector<std::string> without;
+  size_t count = 0;
+  for (size_t o = 0; o < problem.num_ops(); ++o) {
+    if (GivenSignature(problem, options, OpId(o)) != nullptr) continue;
+    if (++count <= kNamedOps) without.push_back(Quote(problem.graph->ops[o].name));
+  }
+  if (count == 0) return OkStatus();
+  return BadInput(StrCat("strategy fixed needs a signature for every op (--assignment); ", count, " have none: ",
+                         Join(without, ", "), count > kNamedOps ? ", ..." : ""));
+}
+
+}  // namespace
+
+Result<Assignment> SolveFixed(const Problem& problem, const StrategyOptions& options) {
+  SBP_RETURN_IF_ERROR(CheckCovers(problem, options));
+  Assignment assignment;
+  assignment.sources = InitialSourceLayouts(problem);
+  if (options.given_sources.size() == problem.graph->tensors.size()) {
+    for (size_t t = 0; t < options.given_sources.size(); ++t) {
+      const bool pinned = problem.pins.tensors.count(TensorId(t)) > 0;
+      if (!pinned && !problem.graph->tensors[t].producer.valid()) assignment.sources[t] = options.given_sources[t];
+    }
+  }
+  assignment.reasons.push_back("as the given assignment says");
+  assignment.price_unit = "none";
+  assignment.ops.reserve(problem.num_ops());
+  for (size_t o = 0; o < problem.num_ops(); ++o) {
+    const Signature& given = *GivenSignature(problem, options, OpId(o));
+    SBP_ASSIGN_OR_RETURN(const uint32_t candidate, FindCandidate(problem, OpId(o), given, "the given assignment"));
+    assignment.ops.push_back({.candidate = candidate});
+  }
+  return assignment;
+}
+
+}  // namespace sbp

@@ -1,0 +1,48 @@
+// greedy: visit the ops in topological order; each takes the candidate that the criterion likes best given what its
+// producers wrote. One look at each op, no look ahead.
+#include "base/text.h"
+#include "strategy/all_strategies.h"
+#include "strategy/walk.h"
+
+namespace sbp {
+namespace {
+
+std::string ReasonFor(const CriterionQuery& query, const CriterionRow& criterion, const CriterionAnswer& answer) {
+  const size_t all = query.list->candidates.size();
+  if (all == 1) return "its only legal signature";
+  if (query.allowed.size() == 1) return StrCat("the only one of ", all, " candidates that the pins allow");
+  std::string reason = StrCat("least ", criterion.unit, " (", FormatDouble(answer.price), ") of ", query.allowed.size());
+  reason += query.allowed.size() == all ? " candidates" : StrCat(" candidates that the pins allow, of ", all);
+  if (answer.alternative >= 0) {
+    reason += answer.alternative_price == answer.price ? "; ties go by registration order"
+                                                       : StrCat("; next: ", FormatDouble(answer.alternative_price));
+  }
+  return reason;
+}
+
+// On one device there is nothing to choose: the documented signature, unless a pin excludes it.
+Walk::Decision DecideOnOneDevice(const CriterionQuery& query) {
+  Walk::Decision decision;
+  decision.answer.candidate = query.allowed[0];
+  if (query.allowed.size() > 1) decision.answer.alternative = static_cast<int32_t>(query.allowed[1]);
+  decision.reason = "one device in all: every layout holds the same, S(0) by convention";
+  return decision;
+}
+
+}  // namespace
+
+Result<Assignment> SolveGreedy(const Problem& problem, const StrategyOptions& options) {
+  SBP_ASSIGN_OR_RETURN(const CriterionRow* criterion, FindCriterion(options.criterion));
+  const bool one_device = problem.mesh.num_devices() == 1;
+  Walk walk(problem, options);
+  const auto decide = [&](const CriterionQuery& query) {
+    if (one_device) return DecideOnOneDevice(query);
+    const CriterionAnswer answer = criterion->choose(query);
+    return Walk::Decision{answer, ReasonFor(query, *criterion, answer)};
+  };
+  SBP_ASSIGN_OR_RETURN(Assignment assignment, walk.Run(InitialSourceLayouts(problem), decide));
+  assignment.price_unit = criterion->unit;
+  return assignment;
+}
+
+}  // namespace sbp

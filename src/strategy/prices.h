@@ -1,0 +1,61 @@
+// Sums of prices over an op's slots: each distinct layout of a slot is priced once, each candidate is then a sum of
+// look-ups.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strategy/strategy.h"
+
+namespace sbp {
+
+// Price of one operand or result if it lay like this.
+using SlotPrice = std::function<double(size_t slot, const NdSbp& layout)>;
+
+class SlotPrices {
+ public:
+  // Absent operands and results that nobody asked for cost nothing. `result` may be empty.
+  SlotPrices(const CriterionQuery& query, const SlotPrice& operand, const SlotPrice& result = {});
+  // Sum over the slots of a candidate, operands first.
+  double Of(uint32_t candidate) const;
+
+ private:
+  struct Slot {
+    const SlotLayouts* layouts;
+    std::vector<double> prices;  // per distinct layout
+  };
+  std::vector<Slot> slots_;
+};
+
+enum class Ties { kFirst, kLast };
+
+// The candidate of least price among the allowed ones, and the next best. `price_of(candidate)` is a double.
+template <typename PriceOf>
+CriterionAnswer ChooseLeast(std::span<const uint32_t> allowed, Ties ties, PriceOf price_of) {
+  CriterionAnswer answer;
+  answer.candidate = allowed[0];
+  answer.price = price_of(allowed[0]);
+  for (size_t i = 1; i < allowed.size(); ++i) {
+    const double price = price_of(allowed[i]);
+    if (price < answer.price || (ties == Ties::kLast && price == answer.price)) {
+      answer.alternative = static_cast<int32_t>(answer.candidate);
+      answer.alternative_price = answer.price;
+      answer.candidate = allowed[i];
+      answer.price = price;
+    } else if (answer.alternative < 0 || price < answer.alternative_price) {
+      answer.alternative = static_cast<int32_t>(allowed[i]);
+      answer.alternative_price = price;
+    }
+  }
+  return answer;
+}
+
+// "a = x" for operand a fed by tensor x: how terms name a slot.
+std::string OperandLabel(const CriterionQuery& query, size_t operand);
+std::string ResultLabel(const CriterionQuery& query, size_t result);
+// "x: S(0) -> B" or "x: as produced, S(0)".
+std::string TransitionLabel(const CriterionQuery& query, size_t operand, const NdSbp& wanted);
+
+}  // namespace sbp

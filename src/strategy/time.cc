@@ -1,0 +1,38 @@
+// time: seconds of boxing the inputs along their cheapest paths, and of the op itself on the busiest device; first
+// registered on ties. Local: like every greedy criterion it looks at producers only.
+#include <limits>
+
+#include "strategy/all_criteria.h"
+#include "strategy/prices.h"
+
+namespace sbp {
+namespace {
+
+double OperandSeconds(const CriterionQuery& query, size_t operand, const NdSbp& wanted) {
+  const Problem& problem = *query.problem;
+  const TensorType& type = problem.type(problem.operands(query.op)[operand]);
+  const BoxingPath& path = problem.boxing->Path(type, query.produced[operand], wanted);
+  return path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+CriterionAnswer ChooseByTime(const CriterionQuery& query) {
+  const SlotPrices boxing(query, [&](size_t i, const NdSbp& wanted) { return OperandSeconds(query, i, wanted); });
+  return ChooseLeast(query.allowed, Ties::kFirst,
+                     [&](uint32_t c) { return boxing.Of(c) + query.problem->ComputeSeconds(query.op, c); });
+}
+
+std::vector<PriceTerm> TimeTerms(const CriterionQuery& query, uint32_t candidate) {
+  const Signature& signature = query.list->candidates[candidate].signature;
+  std::vector<PriceTerm> terms;
+  const auto operands = query.problem->operands(query.op);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].valid()) continue;
+    terms.push_back({TransitionLabel(query, i, signature.inputs[i]), OperandSeconds(query, i, signature.inputs[i])});
+  }
+  terms.push_back({"the op itself on the busiest device", query.problem->ComputeSeconds(query.op, candidate)});
+  return terms;
+}
+
+}  // namespace sbp

@@ -1,0 +1,20 @@
+// Why a collective appears: who wrote the tensor like that, and who needs it otherwise.
+#pragma once
+
+#include <string>
+
+#include "plan/plan.h"
+#include "problem/problem.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+
+// 'MatMul "fc2" reduces k over model: partial sum needed whole by Add "bias2" and 2 more'. `written` is the layout that
+// the producer wrote; `tied` the input in whose layout the tensor must end, if a tie wants this transition.
+std::string TransitionReason(const Problem& problem, const Assignment& assignment, const Transition& transition,
+                             const NdSbp& written, TensorId tied);
+
+// 'Add "bias2"': how ops are named in reasons.
+std::string OpLabel(const Graph& graph, OpId op);
+
+}  // namespace sbp
