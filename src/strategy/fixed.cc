@@ -1,5 +1,7 @@
 // fixed: an assignment that somebody else made (another plan, or pins that cover every op), checked for legality and
 // priced by the common evaluator.
+#include <algorithm>
+
 #include "base/text.h"
 #include "strategy/all_strategies.h"
 #include "strategy/walk.h"
@@ -32,24 +34,47 @@ Status CheckCovers(const Problem& problem, const StrategyOptions& options) {
                          Join(without, ", "), count > kNamedOps ? ", ..." : ""));
 }
 
+Status CheckAgreesWithPins(const Problem& problem, OpId op, uint32_t candidate) {
+  SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, op));
+  if (std::binary_search(allowed.begin(), allowed.end(), candidate)) return OkStatus();
+  return NoPlan(StrCat("op ", Quote(problem.graph->op(op).name), ": the given signature ",
+                       ToString(problem.candidates(op).candidates[candidate].signature), " contradicts its pins, which allow ",
+                       ToString(problem.candidates(op).candidates[allowed[0]].signature)));
+}
+
+// Starting layouts: pins, then the given ones, then the defaults.
+Result<std::vector<NdSbp>> StartingLayouts(const Problem& problem, const StrategyOptions& options) {
+  std::vector<NdSbp> layouts = InitialSourceLayouts(problem);
+  if (options.given_sources.size() != layouts.size()) return layouts;
+  for (size_t t = 0; t < layouts.size(); ++t) {
+    const Tensor& tensor = problem.graph->tensors[t];
+    if (tensor.producer.valid() || problem.pins.tensors.count(TensorId(t)) > 0) continue;
+    const NdSbp& given = options.given_sources[t];
+    Status possible = given.size() == problem.mesh.num_axes()
+                          ? ValidateLayout(tensor.type.shape, given, problem.mesh, problem.even_only)
+                          : BadInput(StrCat("it names ", given.size(), " mesh axes, the mesh has ", problem.mesh.num_axes()));
+    if (!possible.ok()) {
+      return NoPlan(StrCat("the given assignment: tensor ", Quote(tensor.name), " cannot start as ", ToString(given), ": ",
+                           possible.message()));
+    }
+    layouts[t] = given;
+  }
+  return layouts;
+}
+
 }  // namespace
 
 Result<Assignment> SolveFixed(const Problem& problem, const StrategyOptions& options) {
   SBP_RETURN_IF_ERROR(CheckCovers(problem, options));
   Assignment assignment;
-  assignment.sources = InitialSourceLayouts(problem);
-  if (options.given_sources.size() == problem.graph->tensors.size()) {
-    for (size_t t = 0; t < options.given_sources.size(); ++t) {
-      const bool pinned = problem.pins.tensors.count(TensorId(t)) > 0;
-      if (!pinned && !problem.graph->tensors[t].producer.valid()) assignment.sources[t] = options.given_sources[t];
-    }
-  }
+  SBP_ASSIGN_OR_RETURN(assignment.sources, StartingLayouts(problem, options));
   assignment.reasons.push_back("as the given assignment says");
   assignment.price_unit = "none";
   assignment.ops.reserve(problem.num_ops());
   for (size_t o = 0; o < problem.num_ops(); ++o) {
     const Signature& given = *GivenSignature(problem, options, OpId(o));
     SBP_ASSIGN_OR_RETURN(const uint32_t candidate, FindCandidate(problem, OpId(o), given, "the given assignment"));
+    if (IsPinned(problem, OpId(o))) SBP_RETURN_IF_ERROR(CheckAgreesWithPins(problem, OpId(o), candidate));
     assignment.ops.push_back({.candidate = candidate});
   }
   return assignment;

@@ -1,0 +1,201 @@
+#include "explain/explain.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "explain/knock_on.h"
+#include "pipeline/pipeline.h"
+#include "strategy/transition_reason.h"
+
+namespace sbp {
+namespace {
+
+std::string SlotName(const std::vector<std::string>& names, size_t slot) {
+  return slot < names.size() ? names[slot] : StrCat(slot);
+}
+
+std::string WriterOf(const Graph& graph, TensorId id) {
+  const Tensor& tensor = graph.tensor(id);
+  if (tensor.producer.valid()) return OpLabel(graph, tensor.producer);
+  return tensor.role == TensorRole::kParameter ? "parameter" : "input";
+}
+
+bool IsGraphOutput(const Graph& graph, TensorId id) {
+  return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end();
+}
+
+// Who reads a tensor, as neighbours; `slot` says which slot of the explained thing it is.
+void AddReaders(const Problem& problem, const Plan& plan, TensorId tensor, const std::string& slot,
+                std::vector<ExplainedNeighbour>& out) {
+  const Graph& graph = *problem.graph;
+  const NdSbp& written = plan.source_layouts[tensor.index()];
+  const auto [begin, end] = problem.uses.of(tensor);
+  for (const Use* use = begin; use != end; ++use) {
+    out.push_back({slot, graph.tensor(tensor).name, OpLabel(graph, use->op), written,
+                   plan.decision(use->op).signature.inputs[use->operand]});
+  }
+  if (IsGraphOutput(graph, tensor)) out.push_back({slot, graph.tensor(tensor).name, "output of the graph", written, written});
+}
+
+std::vector<ExplainedNeighbour> NeighboursOf(const Problem& problem, const Plan& plan, OpId op) {
+  const Graph& graph = *problem.graph;
+  const RuleInstance& instance = *problem.candidates(op).instance;
+  const Signature& signature = plan.decision(op).signature;
+  std::vector<ExplainedNeighbour> neighbours;
+  const auto operands = problem.operands(op);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].valid()) continue;
+    neighbours.push_back({"operand " + SlotName(instance.operand_names, i), graph.tensor(operands[i]).name,
+                          WriterOf(graph, operands[i]), plan.source_layouts[operands[i].index()], signature.inputs[i]});
+  }
+  const auto& outputs = graph.op(op).outputs;
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    if (outputs[r].valid()) AddReaders(problem, plan, outputs[r], "result " + SlotName(instance.result_names, r), neighbours);
+  }
+  return neighbours;
+}
+
+ExplainedCollective Describe(const Plan& plan, uint32_t index) {
+  const Transition& transition = plan.transitions[index];
+  ExplainedCollective collective;
+  collective.transition = index;
+  collective.tensor = plan.graph.tensor(transition.tensor).name;
+  collective.from = transition.from;
+  collective.to = transition.to;
+  for (const BoxingStep& step : transition.steps) {
+    collective.steps.push_back(StrCat(CollectiveKindName(step.kind), " over ", plan.mesh.axes[step.axis].name));
+  }
+  collective.seconds = transition.seconds;
+  collective.wire_bytes = transition.wire_bytes;
+  collective.reason = transition.reason;
+  return collective;
+}
+
+// Collectives that bring an operand to the op, or carry a result of it to anybody.
+std::vector<ExplainedCollective> CollectivesOf(const Problem& problem, const Plan& plan, OpId op) {
+  const auto& outputs = problem.graph->op(op).outputs;
+  std::vector<ExplainedCollective> collectives;
+  for (uint32_t i = 0; i < plan.transitions.size(); ++i) {
+    const Transition& transition = plan.transitions[i];
+    const bool carries_result = std::find(outputs.begin(), outputs.end(), transition.tensor) != outputs.end();
+    const bool brings_operand = std::any_of(transition.consumers.begin(), transition.consumers.end(),
+                                            [&](const Use& use) { return use.op == op; });
+    if (carries_result || brings_operand) collectives.push_back(Describe(plan, i));
+  }
+  return collectives;
+}
+
+// Pins that concern the op, and those on the tensors around it (its neighbours' side).
+std::vector<std::string> PinTexts(const Problem& problem, OpId op) {
+  std::set<std::string> texts;
+  const Pins& pins = problem.pins;
+  if (const auto pin = pins.signatures.find(op); pin != pins.signatures.end()) texts.insert(pin->second.text);
+  const auto operands = problem.operands(op);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (const auto pin = pins.uses.find(UseKey(op, i)); pin != pins.uses.end()) texts.insert(pin->second.text);
+    if (const auto pin = pins.tensors.find(operands[i]); pin != pins.tensors.end()) texts.insert(pin->second.text);
+  }
+  for (TensorId output : problem.graph->op(op).outputs) {
+    if (const auto pin = pins.tensors.find(output); pin != pins.tensors.end()) texts.insert(pin->second.text);
+  }
+  return {texts.begin(), texts.end()};
+}
+
+ExplainedPrice PriceOf(const CriterionRow& row, const CriterionQuery& query, uint32_t candidate) {
+  ExplainedPrice price{std::string(row.name), std::string(row.unit), 0, row.terms(query, candidate)};
+  for (const PriceTerm& term : price.terms) price.price += term.value;
+  return price;
+}
+
+ExplainedLayout LayoutOf(const Problem& problem, TensorId tensor, const NdSbp& layout, std::string how) {
+  ExplainedLayout explained{layout, std::move(how), {}};
+  const Mesh& mesh = problem.mesh;
+  for (int64_t position = 0; position < std::min(mesh.num_devices(), kMaxExplainedRanks); ++position) {
+    std::vector<int64_t> coordinates = mesh.Coordinates(position);
+    std::vector<Range> ranges = LocalSlice(problem.type(tensor).shape, layout, mesh, coordinates);
+    explained.slices.push_back({mesh.rank(position), std::move(coordinates), std::move(ranges)});
+  }
+  return explained;
+}
+
+}  // namespace
+
+Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op) {
+  const Op& facts = problem.graph->op(op);
+  const CandidateList& list = problem.candidates(op);
+  const DecisionRecord& decision = plan.decision(op);
+  ExplainedOp explained{facts.name, problem.graph->type_of(facts), Dump(*list.instance), decision.reason,
+                        plan.options.strategy, PinTexts(problem, op), NeighboursOf(problem, plan, op), {},
+                        CollectivesOf(problem, plan, op)};
+  SBP_ASSIGN_OR_RETURN(const uint32_t chosen, FindCandidate(problem, op, decision.signature, "the plan"));
+  SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, op));
+  std::vector<NdSbp> produced;
+  for (TensorId id : problem.operands(op)) {
+    produced.push_back(id.valid() ? plan.source_layouts[id.index()] : NdSbp(problem.mesh.num_axes()));
+  }
+  const CriterionQuery query{&problem, op, &list, produced, allowed};
+  KnockOn knock_on(problem, plan, op);
+  for (uint32_t c = 0; c < list.candidates.size(); ++c) {
+    ExplainedCandidate& candidate = explained.candidates.emplace_back();
+    candidate.signature = list.candidates[c].signature;
+    candidate.choice = DescribeCandidate(list, c, problem.mesh);
+    candidate.chosen = c == chosen;
+    candidate.allowed = std::binary_search(allowed.begin(), allowed.end(), c);
+    for (const CriterionRow& row : AllCriteria()) candidate.prices.push_back(PriceOf(row, query, c));
+    candidate.compute_seconds = problem.ComputeSeconds(op, c);
+    candidate.boxing_seconds = knock_on.BoxingSeconds(candidate.signature);
+  }
+  const ExplainedCandidate& winner = explained.candidates[chosen];
+  const double base = winner.compute_seconds + winner.boxing_seconds;
+  for (ExplainedCandidate& candidate : explained.candidates) {
+    candidate.extra_seconds = candidate.compute_seconds + candidate.boxing_seconds - base;
+  }
+  return explained;
+}
+
+Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, TensorId tensor) {
+  const Graph& graph = *problem.graph;
+  const Tensor& facts = graph.tensor(tensor);
+  ExplainedTensor explained;
+  explained.name = facts.name;
+  explained.type = ToString(facts.type);
+  explained.role = facts.role == TensorRole::kActivation  ? "activation"
+                   : facts.role == TensorRole::kParameter ? "parameter"
+                                                          : "input";
+  explained.num_devices = problem.mesh.num_devices();
+  if (const auto pin = problem.pins.tensors.find(tensor); pin != problem.pins.tensors.end()) {
+    explained.pins.push_back(pin->second.text);
+  }
+  AddReaders(problem, plan, tensor, "tensor", explained.neighbours);
+  explained.layouts.push_back(
+      LayoutOf(problem, tensor, plan.source_layouts[tensor.index()], StrCat("as written by ", WriterOf(graph, tensor))));
+  for (uint32_t i = 0; i < plan.transitions.size(); ++i) {
+    if (plan.transitions[i].tensor != tensor) continue;
+    explained.collectives.push_back(Describe(plan, i));
+    const ExplainedCollective& collective = explained.collectives.back();
+    explained.layouts.push_back(
+        LayoutOf(problem, tensor, collective.to, StrCat("after ", Join(collective.steps, ", "))));
+  }
+  return explained;
+}
+
+Result<std::string> Explain(const Plan& plan, const RuleSet& rules, std::string_view name, bool json,
+                            const ExplainFormat& format) {
+  SBP_ASSIGN_OR_RETURN(const Problem problem, RebuildProblem(plan, rules));
+  const NameIndex index(plan.graph);
+  if (const OpId op = index.op(name); op.valid()) {
+    SBP_ASSIGN_OR_RETURN(const ExplainedOp explained, ExplainOp(problem, plan, op));
+    return json ? ExplainedJson(explained) : FormatExplained(explained, plan.mesh, format);
+  }
+  if (const TensorId tensor = index.tensor(name); tensor.valid()) {
+    SBP_ASSIGN_OR_RETURN(const ExplainedTensor explained, ExplainTensor(problem, plan, tensor));
+    return json ? ExplainedJson(explained) : FormatExplained(explained, plan.mesh, format);
+  }
+  std::vector<std::string> known;
+  for (const Op& op : plan.graph.ops) known.push_back(op.name);
+  for (const Tensor& tensor : plan.graph.tensors) known.push_back(tensor.name);
+  return BadInput(StrCat("the plan has no op and no tensor ", Quote(name), DidYouMean(name, known)));
+}
+
+}  // namespace sbp

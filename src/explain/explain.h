@@ -1,0 +1,107 @@
+// Explain: everything that is known about one op or one tensor of a plan, recomputed from the plan and the rules, as
+// structured facts; then as text or JSON. Decides nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "plan/plan.h"
+#include "problem/problem.h"
+#include "rule/rule_set.h"
+#include "sbp/shard_math.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+
+// A candidate's price by one criterion (a row of AllCriteria); the terms add up to it.
+struct ExplainedPrice {
+  std::string criterion, unit;
+  double price = 0;
+  std::vector<PriceTerm> terms;
+};
+
+struct ExplainedCandidate {
+  Signature signature;
+  std::string choice;          // what it does on each mesh axis
+  bool chosen = false;
+  bool allowed = true;         // by the pins
+  std::vector<ExplainedPrice> prices;  // one per criterion, given what the producers wrote
+  // With every other op as the plan has it: seconds of the op, of all boxing of its operands and of its results
+  // (what other consumers need of them included), and how much more than the chosen candidate that is.
+  double compute_seconds = 0;
+  double boxing_seconds = 0;
+  double extra_seconds = 0;
+};
+
+// A neighbour through one tensor: who wrote an operand, or who reads a result, and in which layouts.
+struct ExplainedNeighbour {
+  std::string slot;            // "operand a", "result y"
+  std::string tensor;
+  std::string other;           // 'MatMul "fc1"', "input", "parameter", "output of the graph"
+  NdSbp written, used;
+};
+
+// A collective that exists because of this op: it brings one of its operands, or carries one of its results away.
+struct ExplainedCollective {
+  uint32_t transition = 0;     // index into Plan::transitions
+  std::string tensor;
+  NdSbp from, to;
+  std::vector<std::string> steps;  // "all-reduce over model"
+  double seconds = 0, wire_bytes = 0;
+  std::string reason;
+};
+
+struct ExplainedOp {
+  std::string name, type, rule;    // rule: the canonical text of its instance
+  std::string reason;              // why the winner won, as the plan records it
+  std::string strategy;
+  std::vector<std::string> pins;   // that concern it, as written
+  std::vector<ExplainedNeighbour> neighbours;
+  std::vector<ExplainedCandidate> candidates;  // in registration order
+  std::vector<ExplainedCollective> collectives;
+};
+
+struct ExplainedSlice {
+  int64_t rank = 0;
+  std::vector<int64_t> coordinates;  // on the mesh
+  std::vector<Range> ranges;         // per dimension
+};
+
+struct ExplainedLayout {
+  NdSbp layout;
+  std::string how;                   // "as written by ...", "after all-gather over model, for ..."
+  std::vector<ExplainedSlice> slices;  // of the first kMaxExplainedRanks positions of the mesh
+};
+
+struct ExplainedTensor {
+  std::string name, type, role;
+  std::vector<std::string> pins;
+  std::vector<ExplainedNeighbour> neighbours;
+  std::vector<ExplainedLayout> layouts;  // as written first, then each boxed one
+  std::vector<ExplainedCollective> collectives;
+  int64_t num_devices = 0;
+};
+
+inline constexpr int64_t kMaxExplainedRanks = 1024;
+
+Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op);
+Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, TensorId tensor);
+
+struct ExplainFormat {
+  Notation notation = Notation::kSbp;
+  size_t max_candidates = 24;  // in text: the cheapest ones, and the chosen one
+};
+std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const ExplainFormat& format = {});
+std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, const ExplainFormat& format = {});
+std::string ExplainedJson(const ExplainedOp& op);
+std::string ExplainedJson(const ExplainedTensor& tensor);
+
+// `explain PLAN NAME`: an op, else a tensor of that name, as text or JSON. `rules` must hold the plan's rule files. Error
+// (kBadInput): neither, with the nearest names.
+Result<std::string> Explain(const Plan& plan, const RuleSet& rules, std::string_view name, bool json,
+                            const ExplainFormat& format = {});
+
+}  // namespace sbp

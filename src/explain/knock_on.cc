@@ -1,0 +1,69 @@
+#include "explain/knock_on.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "strategy/transitions.h"
+
+namespace sbp {
+namespace {
+
+void AddDistinct(std::vector<NdSbp>& layouts, const NdSbp& layout) {
+  if (std::find(layouts.begin(), layouts.end(), layout) == layouts.end()) layouts.push_back(layout);
+}
+
+}  // namespace
+
+KnockOn::KnockOn(const Problem& problem, const Plan& plan, OpId op) : problem_(problem), op_(op) {
+  for (TensorId tensor : problem.operands(op)) AddAround(tensor, plan);
+  for (TensorId tensor : problem.graph->op(op).outputs) AddAround(tensor, plan);
+}
+
+void KnockOn::AddAround(TensorId tensor, const Plan& plan) {
+  const auto is_same = [&](const Around& around) { return around.tensor == tensor; };
+  if (!tensor.valid() || std::any_of(arounds_.begin(), arounds_.end(), is_same)) return;
+  Around& around = arounds_.emplace_back();
+  around.tensor = tensor;
+  around.written = plan.source_layouts[tensor.index()];
+  const Tensor& facts = problem_.graph->tensor(tensor);
+  if (facts.producer == op_) around.result = static_cast<int>(facts.producer_index);
+  const auto [begin, end] = problem_.uses.of(tensor);
+  for (const Use* use = begin; use != end; ++use) {
+    if (use->op == op_) {
+      around.operands.push_back(use->operand);
+    } else {
+      AddDistinct(around.wanted_by_others, plan.decision(use->op).signature.inputs[use->operand]);
+    }
+  }
+  for (const Tie& tie : problem_.graph->ties) {
+    if (tie.output == tensor) AddDistinct(around.wanted_by_others, plan.source_layouts[tie.input.index()]);
+  }
+}
+
+double KnockOn::Seconds(Around& around, const Signature& signature) {
+  const NdSbp written = around.result >= 0 ? signature.outputs[around.result] : around.written;
+  std::vector<NdSbp> key = {written};
+  for (size_t operand : around.operands) key.push_back(signature.inputs[operand]);
+  const auto [entry, is_new] = around.known.try_emplace(std::move(key), 0);
+  if (!is_new) return entry->second;
+  std::vector<NdSbp> wanted = around.wanted_by_others;
+  for (size_t operand : around.operands) AddDistinct(wanted, signature.inputs[operand]);
+  std::vector<Demand> demands;
+  for (const NdSbp& layout : wanted) {
+    if (layout != written) demands.push_back({layout, {}, 0});
+  }
+  std::vector<TimedTransition> transitions;
+  const Status made = MakeTransitions(around.tensor, problem_.graph->tensor(around.tensor), written, demands,
+                                      *problem_.boxing, transitions);
+  if (!made.ok()) return entry->second = std::numeric_limits<double>::infinity();
+  for (const TimedTransition& timed : transitions) entry->second += timed.transition.seconds;
+  return entry->second;
+}
+
+double KnockOn::BoxingSeconds(const Signature& signature) {
+  double seconds = 0;
+  for (Around& around : arounds_) seconds += Seconds(around, signature);
+  return seconds;
+}
+
+}  // namespace sbp

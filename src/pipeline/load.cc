@@ -1,0 +1,23 @@
+#include "base/text.h"
+#include "io/documents.h"
+#include "onnx/reader.h"
+#include "pipeline/pipeline.h"
+
+namespace sbp {
+
+Result<Graph> LoadModel(std::string_view bytes, std::string_view where) {
+  SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, where));
+  switch (info.kind) {
+    case DocumentKind::kOnnx:
+      return ReadOnnx(bytes, where);
+    case DocumentKind::kGraph:
+      return ReadGraph(bytes, where);
+    case DocumentKind::kCluster:
+      return BadInput(StrCat(where, ": this is a cluster; expected a model (ONNX, or a graph document)"));
+    case DocumentKind::kPlan:
+      return BadInput(StrCat(where, ": this is a plan; expected a model (ONNX, or a graph document)"));
+  }
+  return Defect("a document of no kind");
+}
+
+}  // namespace sbp

@@ -1,0 +1,155 @@
+#include "pipeline/pipeline.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "io/pins.h"
+#include "pipeline/stage.h"
+#include "strategy/evaluate.h"
+
+namespace sbp {
+namespace {
+
+Result<TensorId> FindTensor(const NameIndex& index, const Graph& graph, const std::string& name, const std::string& tie) {
+  const TensorId id = index.tensor(name);
+  if (id.valid()) return id;
+  std::vector<std::string> known;
+  for (TensorId output : graph.outputs) known.push_back(graph.tensor(output).name);
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.role != TensorRole::kActivation) known.push_back(tensor.name);
+  }
+  return BadInput(StrCat("--tie ", tie, ": no tensor ", Quote(name), DidYouMean(name, known)));
+}
+
+// The ties that the user asked for, then those found by name; a tensor is tied once.
+Status AddTies(const PlanOptions& options, Graph& graph, std::vector<std::string>& warnings) {
+  const auto is_tied = [&](TensorId output) {
+    return std::any_of(graph.ties.begin(), graph.ties.end(), [&](const Tie& tie) { return tie.output == output; });
+  };
+  const NameIndex index(graph);
+  for (const auto& [output_name, input_name] : options.ties) {
+    const std::string text = StrCat(output_name, "=", input_name);
+    SBP_ASSIGN_OR_RETURN(const TensorId output, FindTensor(index, graph, output_name, text));
+    SBP_ASSIGN_OR_RETURN(const TensorId input, FindTensor(index, graph, input_name, text));
+    if (graph.tensor(input).role == TensorRole::kActivation) {
+      return BadInput(StrCat("--tie ", text, ": ", Quote(input_name), " is computed; expected an input or a parameter"));
+    }
+    if (graph.tensor(output).type != graph.tensor(input).type) {
+      return BadInput(StrCat("--tie ", text, ": types differ: ", ToString(graph.tensor(output).type), " and ",
+                             ToString(graph.tensor(input).type)));
+    }
+    if (!is_tied(output)) graph.ties.push_back({output, input});
+  }
+  if (!options.ties_by_name) return OkStatus();
+  std::vector<Tie> found = FindTiesByName(graph);
+  std::erase_if(found, [&](const Tie& tie) { return is_tied(tie.output); });
+  if (found.empty()) return OkStatus();
+  const Tie& first = found.front();
+  warnings.push_back(StrCat("ties found by name: ", found.size(), " outputs end in the layouts of inputs, ",
+                            Quote(graph.tensor(first.output).name), " in that of ", Quote(graph.tensor(first.input).name),
+                            found.size() > 1 ? " and so on" : "", " (--no-ties turns this off)"));
+  graph.ties.insert(graph.ties.end(), found.begin(), found.end());
+  return OkStatus();
+}
+
+Result<Pins> CollectPins(const std::vector<std::pair<std::string, std::string>>& texts, const Graph& graph,
+                         const Mesh& mesh, const RuleSet& rules) {
+  Pins pins;
+  std::vector<PinText> written;
+  for (const auto& [text, where] : texts) written.push_back({text, where});
+  SBP_RETURN_IF_ERROR(ApplyPins(written, graph, mesh, rules, pins));
+  SBP_RETURN_IF_ERROR(ApplyGraphPins(graph, mesh, pins));
+  return pins;
+}
+
+Result<Problem> ProblemOf(const Plan& plan, const std::vector<std::pair<std::string, std::string>>& pin_texts,
+                          const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(Pins pins, CollectPins(pin_texts, plan.graph, plan.mesh, rules));
+  ProblemOptions options;
+  options.candidates.even_only = plan.options.even_only;
+  options.strict = plan.options.strict;
+  return BuildProblem(plan.graph, rules, plan.mesh, plan.cluster, std::move(pins), options);
+}
+
+void AddWarnings(const std::vector<std::string>& more, std::vector<std::string>& warnings) {
+  for (const std::string& warning : more) {
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+  }
+}
+
+std::string Dump(const Assignment& assignment, const Problem& problem) {
+  std::string text = StrCat("price unit: ", assignment.price_unit, "\n");
+  for (size_t o = 0; o < assignment.ops.size(); ++o) {
+    const OpChoice& choice = assignment.ops[o];
+    text += StrCat("op ", Quote(problem.graph->ops[o].name), ": ",
+                   ToString(problem.candidates(OpId(o)).candidates[choice.candidate].signature), " price ",
+                   FormatDouble(choice.price), "; ", assignment.reasons[choice.reason], "\n");
+  }
+  for (const LayoutConflict& conflict : assignment.conflicts) {
+    text += StrCat("conflict ", conflict.where, ": ", conflict.given, " gave way to ", conflict.used, "; ", conflict.reason, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view Version() { return SBP_VERSION; }
+
+Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
+  Plan plan;
+  plan.version = Version();
+  plan.model_path = std::move(request.model_path);
+  plan.model_fingerprint = std::move(request.model_fingerprint);
+  plan.graph = std::move(request.graph);
+  plan.mesh = std::move(request.mesh);
+  plan.cluster = std::move(request.cluster);
+  plan.options = std::move(request.options);
+  plan.options.rule_files = request.rules->user_files();
+  plan.options.pins.clear();
+  for (const auto& [text, where] : request.pins) plan.options.pins.push_back(text);
+  plan.warnings = std::move(request.warnings);
+  SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(plan.options.strategy));
+  request.strategy.criterion = plan.options.criterion;
+  request.strategy.memory_limit = plan.options.memory_limit;
+  if (!request.strategy.cancelled) request.strategy.cancelled = observer.cancelled;
+
+  StageRunner stages(observer);
+  SBP_RETURN_IF_ERROR(stages.Run(
+      "graph",
+      [&] {
+        SBP_RETURN_IF_ERROR(AddTies(plan.options, plan.graph, plan.warnings));
+        return Verify(plan.graph, plan.model_path);
+      },
+      [&] { return sbp::Dump(plan.graph); }));
+
+  Problem problem;
+  SBP_RETURN_IF_ERROR(stages.Run(
+      "problem",
+      [&] {
+        SBP_ASSIGN_OR_RETURN(problem, ProblemOf(plan, request.pins, *request.rules));
+        AddWarnings(problem.warnings, plan.warnings);
+        return OkStatus();
+      },
+      [&] { return sbp::Dump(problem); }));
+
+  Assignment assignment;
+  SBP_RETURN_IF_ERROR(stages.Run(
+      "strategy",
+      [&] {
+        SBP_ASSIGN_OR_RETURN(assignment, strategy->solve(problem, request.strategy));
+        return OkStatus();
+      },
+      [&] { return Dump(assignment, problem); }));
+
+  SBP_RETURN_IF_ERROR(stages.Run(
+      "evaluate", [&] { return Evaluate(problem, assignment, plan); }, [&] { return sbp::Dump(plan); }));
+  return plan;
+}
+
+Result<Problem> RebuildProblem(const Plan& plan, const RuleSet& rules) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const std::string& text : plan.options.pins) texts.emplace_back(text, "the plan");
+  return ProblemOf(plan, texts, rules);
+}
+
+}  // namespace sbp
