@@ -20,15 +20,6 @@ std::string ReasonFor(const CriterionQuery& query, const CriterionRow& criterion
   return reason;
 }
 
-// On one device there is nothing to choose: the documented signature, unless a pin excludes it.
-Walk::Decision DecideOnOneDevice(const CriterionQuery& query) {
-  Walk::Decision decision;
-  decision.answer.candidate = query.allowed[0];
-  if (query.allowed.size() > 1) decision.answer.alternative = static_cast<int32_t>(query.allowed[1]);
-  decision.reason = "one device in all: every layout holds the same, S(0) by convention";
-  return decision;
-}
-
 }  // namespace
 
 Result<Assignment> SolveGreedy(const Problem& problem, const StrategyOptions& options) {

@@ -9,6 +9,14 @@ namespace {
 constexpr size_t kReportEvery = 4096;  // ops between two looks at cancelled and progress
 }
 
+Walk::Decision DecideOnOneDevice(const CriterionQuery& query) {
+  Walk::Decision decision;
+  decision.answer.candidate = query.allowed[0];
+  if (query.allowed.size() > 1) decision.answer.alternative = static_cast<int32_t>(query.allowed[1]);
+  decision.reason = "one device in all: every layout holds the same, S(0) by convention";
+  return decision;
+}
+
 uint32_t ReasonTable::Add(const std::string& text) {
   const auto [entry, is_new] = known_.try_emplace(text, static_cast<uint32_t>(reasons_.size()));
   if (is_new) reasons_.push_back(text);

@@ -66,4 +66,7 @@ class Walk {
   std::unordered_multimap<size_t, uint32_t> known_by_hash_;
 };
 
+// On one device there is nothing to choose: the documented signature, which stands first, unless a pin excludes it.
+Walk::Decision DecideOnOneDevice(const CriterionQuery& query);
+
 }  // namespace sbp

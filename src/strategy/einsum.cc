@@ -1,0 +1,113 @@
+// einsum: layouts that users marked spread through the factors of the ops (sweeps.h); then each op takes the legal
+// candidate that agrees with most of what was inferred, and among those the one that boxes least.
+#include "base/text.h"
+#include "strategy/all_strategies.h"
+#include "strategy/prices.h"
+#include "strategy/sweeps.h"
+#include "strategy/walk.h"
+
+namespace sbp {
+namespace {
+
+// Users mark tensors by pins, which are fixed; without any, inputs start as in greedy and may gain further axes.
+struct Marks {
+  std::vector<NdSbp> layouts;
+  std::vector<bool> fixed;
+};
+
+Marks MarksOf(const Problem& problem) {
+  Marks marks;
+  const size_t count = problem.graph->tensors.size();
+  marks.fixed.assign(count, false);
+  if (problem.pins.empty()) {
+    marks.layouts = InitialSourceLayouts(problem);
+    return marks;
+  }
+  marks.layouts.assign(count, NdSbp(problem.mesh.num_axes()));
+  for (const auto& [tensor, pin] : problem.pins.tensors) {
+    marks.layouts[tensor.index()] = pin.layout;
+    marks.fixed[tensor.index()] = true;
+  }
+  return marks;
+}
+
+// What was inferred for one op: how it wants its operands, and how its results lie.
+struct Inferred {
+  std::vector<NdSbp> operands, results;
+};
+
+Inferred InferredFor(const Problem& problem, Sweeps& sweeps, OpId op) {
+  Inferred inferred;
+  inferred.operands = sweeps.Forward(op).inputs;
+  for (TensorId result : problem.graph->op(op).outputs) {
+    inferred.results.push_back(result.valid() ? sweeps.layout(result) : NdSbp(problem.mesh.num_axes()));
+  }
+  return inferred;
+}
+
+int AxesThatDiffer(const NdSbp& a, const NdSbp& b) {
+  int count = 0;
+  for (int axis = 0; axis < a.size(); ++axis) count += a[axis] == b[axis] ? 0 : 1;
+  return count;
+}
+
+Walk::Decision Nearest(const CriterionQuery& query, const Inferred& inferred) {
+  const SlotPrices difference(
+      query, [&](size_t i, const NdSbp& layout) { return AxesThatDiffer(layout, inferred.operands[i]); },
+      [&](size_t r, const NdSbp& layout) { return AxesThatDiffer(layout, inferred.results[r]); });
+  const CriterionAnswer nearest =
+      ChooseLeast(query.allowed, Ties::kFirst, [&](uint32_t c) { return difference.Of(c); });
+  // Among the equally near ones, least boxing.
+  std::vector<uint32_t> near;
+  for (uint32_t c : query.allowed) {
+    if (difference.Of(c) == nearest.price) near.push_back(c);
+  }
+  CriterionQuery among = query;
+  among.allowed = near;
+  const CriterionAnswer least = (*FindCriterion("bytes"))->choose(among);
+  CriterionAnswer answer = nearest;
+  answer.candidate = least.candidate;
+  if (least.alternative >= 0) {
+    answer.alternative = least.alternative;
+    answer.alternative_price = nearest.price;
+  }
+  std::string reason = answer.price == 0 ? "every layout as inferred from the marked tensors"
+                                         : StrCat("nearest to what was inferred; ", FormatDouble(answer.price),
+                                                  " axes of its tensors lie otherwise");
+  if (near.size() > 1) reason += StrCat("; least boxing of ", near.size(), " such");
+  return {answer, reason};
+}
+
+void RecordConflicts(const Problem& problem, Sweeps& sweeps, Assignment& assignment) {
+  for (size_t o = 0; o < problem.num_ops(); ++o) {
+    const Op& op = problem.graph->ops[o];
+    for (const InferConflict& conflict : sweeps.Forward(OpId(o)).conflicts) {
+      assignment.conflicts.push_back(
+          {StrCat("op ", Quote(op.name), ", ", conflict.where), conflict.given, conflict.used, conflict.reason});
+    }
+  }
+}
+
+}  // namespace
+
+Result<Assignment> SolveEinsum(const Problem& problem, const StrategyOptions& options) {
+  if (problem.mesh.num_devices() == 1) return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
+  Marks marks = MarksOf(problem);
+  Sweeps sweeps(problem, std::move(marks.layouts), std::move(marks.fixed));
+  if (!sweeps.Run(options.cancelled)) return NoPlan("planning was interrupted");
+  Walk walk(problem, options);
+  const auto decide = [&](const CriterionQuery& query) {
+    return Nearest(query, InferredFor(problem, sweeps, query.op));
+  };
+  const auto extra_key = [&](OpId op, std::vector<NdSbp>& key) {
+    const Inferred inferred = InferredFor(problem, sweeps, op);
+    key.insert(key.end(), inferred.operands.begin(), inferred.operands.end());
+    key.insert(key.end(), inferred.results.begin(), inferred.results.end());
+  };
+  SBP_ASSIGN_OR_RETURN(Assignment assignment, walk.Run(sweeps.layouts(), decide, extra_key));
+  assignment.price_unit = "axes not as inferred";
+  RecordConflicts(problem, sweeps, assignment);
+  return assignment;
+}
+
+}  // namespace sbp
