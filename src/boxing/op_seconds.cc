@@ -58,8 +58,9 @@ Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh
 double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster) {
   double seconds = ComputeSeconds(cluster.device, WorkOf(instance, candidate, mesh));
   if (candidate.halo_bytes > 0) {
-    seconds += CollectiveSeconds(cluster, CollectiveKind::kSendRecv, 2, WidestGroup(cluster, mesh), candidate.halo_bytes)
-                   .seconds;
+    seconds +=
+        CollectiveSeconds(cluster, CollectiveKind::kSendRecv, 2, WidestGroup(cluster, mesh), candidate.halo_bytes)
+            .seconds;
   }
   return seconds;
 }

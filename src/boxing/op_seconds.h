@@ -10,8 +10,8 @@
 namespace sbp {
 
 // What the busiest device computes and touches: its share of the flops; its parts of the operands (those that are only
-// looked at for their shape excepted) and of the results, once each. The element type is that of the first float operand,
-// else of the first operand, else of the first result.
+// looked at for their shape excepted) and of the results, once each. The element type is that of the first float
+// operand, else of the first operand, else of the first result.
 Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh);
 
 // Seconds of that work, and of sending the candidate's halo elements to a neighbour.

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "explain/knock_on.h"
-#include "pipeline/pipeline.h"
 #include "strategy/transition_reason.h"
 
 namespace sbp {
@@ -35,7 +34,8 @@ void AddReaders(const Problem& problem, const Plan& plan, TensorId tensor, const
     out.push_back({slot, graph.tensor(tensor).name, OpLabel(graph, use->op), written,
                    plan.decision(use->op).signature.inputs[use->operand]});
   }
-  if (IsGraphOutput(graph, tensor)) out.push_back({slot, graph.tensor(tensor).name, "output of the graph", written, written});
+  if (IsGraphOutput(graph, tensor))
+    out.push_back({slot, graph.tensor(tensor).name, "output of the graph", written, written});
 }
 
 std::vector<ExplainedNeighbour> NeighboursOf(const Problem& problem, const Plan& plan, OpId op) {
@@ -51,7 +51,8 @@ std::vector<ExplainedNeighbour> NeighboursOf(const Problem& problem, const Plan&
   }
   const auto& outputs = graph.op(op).outputs;
   for (size_t r = 0; r < outputs.size(); ++r) {
-    if (outputs[r].valid()) AddReaders(problem, plan, outputs[r], "result " + SlotName(instance.result_names, r), neighbours);
+    if (outputs[r].valid())
+      AddReaders(problem, plan, outputs[r], "result " + SlotName(instance.result_names, r), neighbours);
   }
   return neighbours;
 }
@@ -125,8 +126,14 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
   const Op& facts = problem.graph->op(op);
   const CandidateList& list = problem.candidates(op);
   const DecisionRecord& decision = plan.decision(op);
-  ExplainedOp explained{facts.name, problem.graph->type_of(facts), Dump(*list.instance), decision.reason,
-                        plan.options.strategy, PinTexts(problem, op), NeighboursOf(problem, plan, op), {},
+  ExplainedOp explained{facts.name,
+                        problem.graph->type_of(facts),
+                        Dump(*list.instance),
+                        decision.reason,
+                        plan.options.strategy,
+                        PinTexts(problem, op),
+                        NeighboursOf(problem, plan, op),
+                        {},
                         CollectivesOf(problem, plan, op)};
   SBP_ASSIGN_OR_RETURN(const uint32_t chosen, FindCandidate(problem, op, decision.signature, "the plan"));
   SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, op));
@@ -168,8 +175,8 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
     explained.pins.push_back(pin->second.text);
   }
   AddReaders(problem, plan, tensor, "tensor", explained.neighbours);
-  explained.layouts.push_back(
-      LayoutOf(problem, tensor, plan.source_layouts[tensor.index()], StrCat("as written by ", WriterOf(graph, tensor))));
+  explained.layouts.push_back(LayoutOf(problem, tensor, plan.source_layouts[tensor.index()],
+                                       StrCat("as written by ", WriterOf(graph, tensor))));
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) {
     if (plan.transitions[i].tensor != tensor) continue;
     explained.collectives.push_back(Describe(plan, i));
@@ -180,9 +187,8 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
   return explained;
 }
 
-Result<std::string> Explain(const Plan& plan, const RuleSet& rules, std::string_view name, bool json,
+Result<std::string> Explain(const Problem& problem, const Plan& plan, std::string_view name, bool json,
                             const ExplainFormat& format) {
-  SBP_ASSIGN_OR_RETURN(const Problem problem, RebuildProblem(plan, rules));
   const NameIndex index(plan.graph);
   if (const OpId op = index.op(name); op.valid()) {
     SBP_ASSIGN_OR_RETURN(const ExplainedOp explained, ExplainOp(problem, plan, op));

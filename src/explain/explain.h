@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
-#include "rule/rule_set.h"
 #include "sbp/shard_math.h"
 #include "strategy/strategy.h"
 
@@ -25,9 +24,9 @@ struct ExplainedPrice {
 
 struct ExplainedCandidate {
   Signature signature;
-  std::string choice;          // what it does on each mesh axis
+  std::string choice;  // what it does on each mesh axis
   bool chosen = false;
-  bool allowed = true;         // by the pins
+  bool allowed = true;                 // by the pins
   std::vector<ExplainedPrice> prices;  // one per criterion, given what the producers wrote
   // With every other op as the plan has it: seconds of the op, of all boxing of its operands and of its results
   // (what other consumers need of them included), and how much more than the chosen candidate that is.
@@ -38,15 +37,15 @@ struct ExplainedCandidate {
 
 // A neighbour through one tensor: who wrote an operand, or who reads a result, and in which layouts.
 struct ExplainedNeighbour {
-  std::string slot;            // "operand a", "result y"
+  std::string slot;  // "operand a", "result y"
   std::string tensor;
-  std::string other;           // 'MatMul "fc1"', "input", "parameter", "output of the graph"
+  std::string other;  // 'MatMul "fc1"', "input", "parameter", "output of the graph"
   NdSbp written, used;
 };
 
 // A collective that exists because of this op: it brings one of its operands, or carries one of its results away.
 struct ExplainedCollective {
-  uint32_t transition = 0;     // index into Plan::transitions
+  uint32_t transition = 0;  // index into Plan::transitions
   std::string tensor;
   NdSbp from, to;
   std::vector<std::string> steps;  // "all-reduce over model"
@@ -55,10 +54,10 @@ struct ExplainedCollective {
 };
 
 struct ExplainedOp {
-  std::string name, type, rule;    // rule: the canonical text of its instance
-  std::string reason;              // why the winner won, as the plan records it
+  std::string name, type, rule;  // rule: the canonical text of its instance
+  std::string reason;            // why the winner won, as the plan records it
   std::string strategy;
-  std::vector<std::string> pins;   // that concern it, as written
+  std::vector<std::string> pins;  // that concern it, as written
   std::vector<ExplainedNeighbour> neighbours;
   std::vector<ExplainedCandidate> candidates;  // in registration order
   std::vector<ExplainedCollective> collectives;
@@ -72,7 +71,7 @@ struct ExplainedSlice {
 
 struct ExplainedLayout {
   NdSbp layout;
-  std::string how;                   // "as written by ...", "after all-gather over model, for ..."
+  std::string how;                     // "as written by ...", "after all-gather over model, for ..."
   std::vector<ExplainedSlice> slices;  // of the first kMaxExplainedRanks positions of the mesh
 };
 
@@ -99,9 +98,9 @@ std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, con
 std::string ExplainedJson(const ExplainedOp& op);
 std::string ExplainedJson(const ExplainedTensor& tensor);
 
-// `explain PLAN NAME`: an op, else a tensor of that name, as text or JSON. `rules` must hold the plan's rule files. Error
-// (kBadInput): neither, with the nearest names.
-Result<std::string> Explain(const Plan& plan, const RuleSet& rules, std::string_view name, bool json,
+// `explain PLAN NAME`: an op, else a tensor of that name, as text or JSON. `problem` is the plan's own, built again
+// (pipeline.h, RebuildProblem). Error (kBadInput): neither, with the nearest names.
+Result<std::string> Explain(const Problem& problem, const Plan& plan, std::string_view name, bool json,
                             const ExplainFormat& format = {});
 
 }  // namespace sbp

@@ -1,5 +1,5 @@
-// What one op's choice costs around it: the boxing of every tensor that it reads or writes, if it chose otherwise and all
-// others did not.
+// What one op's choice costs around it: the boxing of every tensor that it reads or writes, if it chose otherwise and
+// all others did not.
 #pragma once
 
 #include <map>
@@ -13,7 +13,8 @@ namespace sbp {
 class KnockOn {
  public:
   KnockOn(const Problem& problem, const Plan& plan, OpId op);
-  // Seconds of all boxing of the op's operands and results under this candidate; infinite where a layout cannot be reached.
+  // Seconds of all boxing of the op's operands and results under this candidate; infinite where a layout cannot be
+  // reached.
   double BoxingSeconds(const Signature& signature);
 
  private:

@@ -36,8 +36,9 @@ std::string FormatRanges(const std::vector<Range>& ranges) {
 std::string FormatCollectives(const std::vector<ExplainedCollective>& collectives, const ExplainFormat& format) {
   std::string text;
   for (const ExplainedCollective& c : collectives) {
-    text += StrCat("  ", c.tensor, ": ", Layout(c.from, format), " -> ", Layout(c.to, format), " by ", Join(c.steps, ", "), ", ",
-                   FormatBytes(c.wire_bytes), ", ", FormatSeconds(c.seconds), "\n    ", c.reason, "\n");
+    text +=
+        StrCat("  ", c.tensor, ": ", Layout(c.from, format), " -> ", Layout(c.to, format), " by ", Join(c.steps, ", "),
+               ", ", FormatBytes(c.wire_bytes), ", ", FormatSeconds(c.seconds), "\n    ", c.reason, "\n");
   }
   return text;
 }
@@ -45,8 +46,8 @@ std::string FormatCollectives(const std::vector<ExplainedCollective>& collective
 std::string FormatNeighbours(const std::vector<ExplainedNeighbour>& neighbours, const ExplainFormat& format) {
   std::string text;
   for (const ExplainedNeighbour& n : neighbours) {
-    text += StrCat("  ", n.slot, " ", Quote(n.tensor), ", ", n.other, ": written ", Layout(n.written, format), ", used ",
-                   Layout(n.used, format), n.written == n.used ? "" : "  (boxed)", "\n");
+    text += StrCat("  ", n.slot, " ", Quote(n.tensor), ", ", n.other, ": written ", Layout(n.written, format),
+                   ", used ", Layout(n.used, format), n.written == n.used ? "" : "  (boxed)", "\n");
   }
   return text;
 }
@@ -58,7 +59,8 @@ std::string FormatCandidate(const ExplainedCandidate& candidate) {
                  FormatSeconds(candidate.boxing_seconds));
   if (!candidate.chosen) {
     const bool dearer = candidate.extra_seconds >= 0;
-    text += StrCat(": ", FormatSeconds(std::abs(candidate.extra_seconds)), dearer ? " more" : " less", " than the chosen one");
+    text += StrCat(": ", FormatSeconds(std::abs(candidate.extra_seconds)), dearer ? " more" : " less",
+                   " than the chosen one");
   }
   text += "\n";
   for (const ExplainedPrice& price : candidate.prices) {
@@ -91,7 +93,10 @@ Json LayoutJson(const NdSbp& layout) { return ToString(layout); }
 Json NeighboursJson(const std::vector<ExplainedNeighbour>& neighbours) {
   Json list = Json::array();
   for (const ExplainedNeighbour& n : neighbours) {
-    list.push_back({{"slot", n.slot}, {"tensor", n.tensor}, {"other", n.other}, {"written", LayoutJson(n.written)},
+    list.push_back({{"slot", n.slot},
+                    {"tensor", n.tensor},
+                    {"other", n.other},
+                    {"written", LayoutJson(n.written)},
                     {"used", LayoutJson(n.used)}});
   }
   return list;
@@ -100,8 +105,13 @@ Json NeighboursJson(const std::vector<ExplainedNeighbour>& neighbours) {
 Json CollectivesJson(const std::vector<ExplainedCollective>& collectives) {
   Json list = Json::array();
   for (const ExplainedCollective& c : collectives) {
-    list.push_back({{"tensor", c.tensor}, {"from", LayoutJson(c.from)}, {"to", LayoutJson(c.to)}, {"steps", c.steps},
-                    {"seconds", Number(c.seconds)}, {"bytes", Number(c.wire_bytes)}, {"reason", c.reason}});
+    list.push_back({{"tensor", c.tensor},
+                    {"from", LayoutJson(c.from)},
+                    {"to", LayoutJson(c.to)},
+                    {"steps", c.steps},
+                    {"seconds", Number(c.seconds)},
+                    {"bytes", Number(c.wire_bytes)},
+                    {"reason", c.reason}});
   }
   return list;
 }
@@ -129,8 +139,8 @@ std::string Print(const Json& json) { return json.dump(2, ' ', false, Json::erro
 }  // namespace
 
 std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const ExplainFormat& format) {
-  std::string text = StrCat("op ", Quote(op.name), ": ", op.type, " on ", ToString(mesh), "\nchosen by ", op.strategy, ": ",
-                            op.reason, "\n");
+  std::string text = StrCat("op ", Quote(op.name), ": ", op.type, " on ", ToString(mesh), "\nchosen by ", op.strategy,
+                            ": ", op.reason, "\n");
   if (!op.pins.empty()) text += StrCat("pins:\n  ", Join(op.pins, "\n  "), "\n");
   text += StrCat("neighbours:\n", FormatNeighbours(op.neighbours, format));
   const std::vector<size_t> shown = Shown(op.candidates, format.max_candidates);
@@ -142,7 +152,8 @@ std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const Expla
 }
 
 std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, const ExplainFormat& format) {
-  std::string text = StrCat("tensor ", Quote(tensor.name), ": ", tensor.type, ", ", tensor.role, ", on ", ToString(mesh), "\n");
+  std::string text =
+      StrCat("tensor ", Quote(tensor.name), ": ", tensor.type, ", ", tensor.role, ", on ", ToString(mesh), "\n");
   if (!tensor.pins.empty()) text += StrCat("pins:\n  ", Join(tensor.pins, "\n  "), "\n");
   text += tensor.neighbours.empty() ? "read by nobody\n" : "readers:\n";
   text += FormatNeighbours(tensor.neighbours, format);

@@ -10,7 +10,8 @@
 namespace sbp {
 namespace {
 
-Result<TensorId> FindTensor(const NameIndex& index, const Graph& graph, const std::string& name, const std::string& tie) {
+Result<TensorId> FindTensor(const NameIndex& index, const Graph& graph, const std::string& name,
+                            const std::string& tie) {
   const TensorId id = index.tensor(name);
   if (id.valid()) return id;
   std::vector<std::string> known;
@@ -32,7 +33,8 @@ Status AddTies(const PlanOptions& options, Graph& graph, std::vector<std::string
     SBP_ASSIGN_OR_RETURN(const TensorId output, FindTensor(index, graph, output_name, text));
     SBP_ASSIGN_OR_RETURN(const TensorId input, FindTensor(index, graph, input_name, text));
     if (graph.tensor(input).role == TensorRole::kActivation) {
-      return BadInput(StrCat("--tie ", text, ": ", Quote(input_name), " is computed; expected an input or a parameter"));
+      return BadInput(
+          StrCat("--tie ", text, ": ", Quote(input_name), " is computed; expected an input or a parameter"));
     }
     if (graph.tensor(output).type != graph.tensor(input).type) {
       return BadInput(StrCat("--tie ", text, ": types differ: ", ToString(graph.tensor(output).type), " and ",
@@ -46,8 +48,9 @@ Status AddTies(const PlanOptions& options, Graph& graph, std::vector<std::string
   if (found.empty()) return OkStatus();
   const Tie& first = found.front();
   warnings.push_back(StrCat("ties found by name: ", found.size(), " outputs end in the layouts of inputs, ",
-                            Quote(graph.tensor(first.output).name), " in that of ", Quote(graph.tensor(first.input).name),
-                            found.size() > 1 ? " and so on" : "", " (--no-ties turns this off)"));
+                            Quote(graph.tensor(first.output).name), " in that of ",
+                            Quote(graph.tensor(first.input).name), found.size() > 1 ? " and so on" : "",
+                            " (--no-ties turns this off)"));
   graph.ties.insert(graph.ties.end(), found.begin(), found.end());
   return OkStatus();
 }
@@ -86,7 +89,8 @@ std::string Dump(const Assignment& assignment, const Problem& problem) {
                    FormatDouble(choice.price), "; ", assignment.reasons[choice.reason], "\n");
   }
   for (const LayoutConflict& conflict : assignment.conflicts) {
-    text += StrCat("conflict ", conflict.where, ": ", conflict.given, " gave way to ", conflict.used, "; ", conflict.reason, "\n");
+    text += StrCat("conflict ", conflict.where, ": ", conflict.given, " gave way to ", conflict.used, "; ",
+                   conflict.reason, "\n");
   }
   return text;
 }

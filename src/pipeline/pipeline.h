@@ -28,35 +28,30 @@ struct StageObserver {
 Result<Graph> LoadModel(std::string_view bytes, std::string_view where);
 
 struct PlanRequest {
-  std::string model_path;                          // as given
+  std::string model_path;  // as given
   std::string model_fingerprint;
-  Graph graph;                                     // resolved
-  std::vector<std::string> warnings;               // of resolving
+  Graph graph;                        // resolved
+  std::vector<std::string> warnings;  // of resolving
   Mesh mesh;
   Cluster cluster;
   PlanOptions options;
   std::vector<std::pair<std::string, std::string>> pins;  // text, where
-  StrategyOptions strategy;                        // `fixed`: the assignment given
+  StrategyOptions strategy;                               // `fixed`: the assignment given
   const RuleSet* rules = nullptr;
 };
 // Stages, in order: graph (ties, verified), problem, strategy, evaluate. Cancelled: error kNoPlan.
 Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer = {});
 
-// `--assignment FILE` for strategy `fixed`: a plan (signatures by op name, starting layouts by tensor name) or a pins file.
-// Fills request.strategy or appends to request.pins; the request's graph and mesh must stand already. Error (kBadInput):
-// neither kind of file, a plan of other mesh sizes, ops that the plan does not have.
-Status GiveAssignment(std::string_view content, const std::string& where, PlanRequest& request);
-
 // The program's version, "0.1.0", as plans record it.
 std::string_view Version();
 
-// The problem that a plan answers, built again from the plan alone (its graph, rules, pins, flags). Used by explain, fixed
-// and check. The problem points into `plan`, which must outlive it and stay where it is.
+// The problem that a plan answers, built again from the plan alone (its graph, rules, pins, flags). Used by explain,
+// fixed and check. The problem points into `plan`, which must outlive it and stay where it is.
 Result<Problem> RebuildProblem(const Plan& plan, const RuleSet& rules);
 
 // Ties found by name: an output whose name equals an input's or parameter's name up to a prefix or suffix that all such
-// pairs share ("new.w" and "w", "w_out" and "w", "w" and "old.w"), with equal type. When several affixes fit, the one that
-// most pairs share; none when two fit equally many.
+// pairs share ("new.w" and "w", "w_out" and "w", "w" and "old.w"), with equal type. When several affixes fit, the one
+// that most pairs share; none when two fit equally many.
 std::vector<Tie> FindTiesByName(const Graph& graph);
 
 }  // namespace sbp

@@ -27,8 +27,10 @@ template <typename Found>
 void ForEachStem(std::string_view name, const Names& stems, Found found) {
   if (name.size() > kMaxName) return;
   for (size_t cut = 1; cut < name.size(); ++cut) {
-    if (const auto stem = stems.find(name.substr(cut)); stem != stems.end()) found(stem->second, true, name.substr(0, cut));
-    if (const auto stem = stems.find(name.substr(0, cut)); stem != stems.end()) found(stem->second, false, name.substr(cut));
+    if (const auto stem = stems.find(name.substr(cut)); stem != stems.end())
+      found(stem->second, true, name.substr(0, cut));
+    if (const auto stem = stems.find(name.substr(0, cut)); stem != stems.end())
+      found(stem->second, false, name.substr(cut));
   }
 }
 

@@ -108,8 +108,8 @@ Result<uint32_t> FindCandidate(const Problem& problem, OpId op, const Signature&
   for (uint32_t c = 0; c < list.candidates.size(); ++c) {
     if (list.candidates[c].signature == signature) return c;
   }
-  return NoPlan(StrCat(asked, ": ", ToString(signature), " is not a legal signature of ", NameOf(problem, op), "; it has ",
-                       list.candidates.size(), ":", ListSignatures(list)));
+  return NoPlan(StrCat(asked, ": ", ToString(signature), " is not a legal signature of ", NameOf(problem, op),
+                       "; it has ", list.candidates.size(), ":", ListSignatures(list)));
 }
 
 }  // namespace sbp

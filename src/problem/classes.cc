@@ -45,7 +45,10 @@ struct KeyHash {
 class KeyMaker {
  public:
   KeyMaker(const Graph& graph, const RuleSet& rules)
-      : graph_(graph), rules_(rules), reads_(graph.op_types.size()), attributes_(HashAttributes, Equal),
+      : graph_(graph),
+        rules_(rules),
+        reads_(graph.op_types.size()),
+        attributes_(HashAttributes, Equal),
         literals_(HashLiteral, [](const Literal& a, const Literal& b) { return a == b; }) {
     type_numbers_.reserve(graph.tensors.size());
     std::unordered_map<TensorType, uint32_t> numbers;
@@ -79,8 +82,8 @@ class KeyMaker {
 
   const Graph& graph_;
   const RuleSet& rules_;
-  std::vector<uint32_t> type_numbers_;     // per tensor
-  std::vector<std::vector<bool>> reads_;   // per op type, per operand
+  std::vector<uint32_t> type_numbers_;    // per tensor
+  std::vector<std::vector<bool>> reads_;  // per op type, per operand
   ValueNumbers<Attributes, size_t (*)(const Attributes&), bool (*)(const Attributes&, const Attributes&)> attributes_;
   ValueNumbers<Literal, size_t (*)(const Literal&), bool (*)(const Literal&, const Literal&)> literals_;
   std::vector<uint32_t> key_;

@@ -15,7 +15,8 @@
 namespace sbp {
 namespace {
 
-SlotLayouts IndexSlot(const std::vector<Candidate>& candidates, const std::vector<NdSbp> Signature::* side, size_t slot) {
+SlotLayouts IndexSlot(const std::vector<Candidate>& candidates, const std::vector<NdSbp> Signature::*side,
+                      size_t slot) {
   SlotLayouts indexed;
   indexed.of_candidate.reserve(candidates.size());
   std::unordered_map<NdSbp, uint32_t> known;
@@ -37,7 +38,8 @@ void PutOneDeviceCandidateFirst(CandidateList& list, const Mesh& mesh) {
     candidate.signature.inputs.push_back(instance.present[i] ? OneDeviceLayout(instance.operands[i], mesh)
                                                              : NdSbp(mesh.num_axes()));
   }
-  for (const TensorType& result : instance.results) candidate.signature.outputs.push_back(OneDeviceLayout(result, mesh));
+  for (const TensorType& result : instance.results)
+    candidate.signature.outputs.push_back(OneDeviceLayout(result, mesh));
   std::erase_if(list.candidates, [&](const Candidate& other) { return other.signature == candidate.signature; });
   list.candidates.insert(list.candidates.begin(), std::move(candidate));
 }
@@ -106,9 +108,9 @@ Status CheckSourcePins(const Graph& graph, const Mesh& mesh, const Pins& pins, b
   if (!worst) return OkStatus();
   const Tensor& tensor = graph.tensor(*worst);
   const TensorPin& pin = pins.tensors.at(*worst);
-  return NoPlan(StrCat("pin ", pin.text, ": tensor ", Quote(tensor.name), " of type ", ToString(tensor.type),
-                       " cannot lie like that: ",
-                       ValidateLayout(tensor.type.shape, pin.layout, mesh, even_only).message()));
+  return NoPlan(
+      StrCat("pin ", pin.text, ": tensor ", Quote(tensor.name), " of type ", ToString(tensor.type),
+             " cannot lie like that: ", ValidateLayout(tensor.type.shape, pin.layout, mesh, even_only).message()));
 }
 
 }  // namespace
@@ -133,8 +135,10 @@ void IndexLayouts(OpClass& op_class) {
   const Signature& any = candidates.front().signature;
   op_class.operands.clear();
   op_class.results.clear();
-  for (size_t i = 0; i < any.inputs.size(); ++i) op_class.operands.push_back(IndexSlot(candidates, &Signature::inputs, i));
-  for (size_t r = 0; r < any.outputs.size(); ++r) op_class.results.push_back(IndexSlot(candidates, &Signature::outputs, r));
+  for (size_t i = 0; i < any.inputs.size(); ++i)
+    op_class.operands.push_back(IndexSlot(candidates, &Signature::inputs, i));
+  for (size_t r = 0; r < any.outputs.size(); ++r)
+    op_class.results.push_back(IndexSlot(candidates, &Signature::outputs, r));
   op_class.seconds.assign(candidates.size(), std::numeric_limits<double>::quiet_NaN());
 }
 
@@ -143,8 +147,8 @@ NdSbp OneDeviceLayout(const TensorType& type, const Mesh& mesh) {
   return NdSbp(mesh.num_axes(), splits ? Sbp::Split(0) : Sbp::Broadcast());
 }
 
-Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const Cluster& cluster, Pins pins,
-                             const ProblemOptions& options) {
+Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const Cluster& cluster,
+                             Pins pins, const ProblemOptions& options) {
   SBP_RETURN_IF_ERROR(CheckSourcePins(graph, mesh, pins, options.candidates.even_only));
   Problem problem;
   problem.graph = &graph;
@@ -184,7 +188,8 @@ std::string Dump(const Problem& problem) {
     out << "op " << Quote(graph.ops[o].name) << ": class " << problem.class_of[o] << "\n";
   }
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    if (problem.batch_axis[t] >= 0) out << "tensor " << Quote(graph.tensors[t].name) << ": batch axis " << problem.batch_axis[t] << "\n";
+    if (problem.batch_axis[t] >= 0)
+      out << "tensor " << Quote(graph.tensors[t].name) << ": batch axis " << problem.batch_axis[t] << "\n";
   }
   return std::move(out).str();
 }

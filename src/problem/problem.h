@@ -1,5 +1,5 @@
-// Problem: what strategies see. Nodes with candidates, tensors with types and users, prices on demand; no rules files, no
-// clocks, no command line.
+// Problem: what strategies see. Nodes with candidates, tensors with types and users, prices on demand; no rules files,
+// no clocks, no command line.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace sbp {
 
-// The distinct layouts of one operand or result over an op's candidates: a transition is priced once per entry, not once
-// per candidate.
+// The distinct layouts of one operand or result over an op's candidates: a transition is priced once per entry, not
+// once per candidate.
 struct SlotLayouts {
   std::vector<NdSbp> layouts;          // in order of first appearance
   std::vector<uint32_t> of_candidate;  // per candidate: index into `layouts`
@@ -63,12 +63,13 @@ struct ProblemOptions {
   bool strict = false;  // an op without a rule is an error
 };
 
-// Instantiates every op's rule (once per distinct op), makes candidates, propagates batch axes: data inputs have axis 0,
-// what derives from parameters only has none. On a mesh of one device, where all layouts hold the same, each list begins
-// with the documented signature: everything S(0), rank-0 tensors B. Error (kBadInput): an op's arguments fit no overload,
-// in strict mode an op without a rule. Error (kNoPlan): an input is pinned to a layout that its shape cannot have.
-Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const Cluster& cluster, Pins pins,
-                             const ProblemOptions& options = {});
+// Instantiates every op's rule (once per distinct op), makes candidates, propagates batch axes: data inputs have axis
+// 0, what derives from parameters only has none. On a mesh of one device, where all layouts hold the same, each list
+// begins with the documented signature: everything S(0), rank-0 tensors B. Error (kBadInput): an op's arguments fit no
+// overload, in strict mode an op without a rule. Error (kNoPlan): an input is pinned to a layout that its shape cannot
+// have.
+Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const Cluster& cluster,
+                             Pins pins, const ProblemOptions& options = {});
 
 // S(0) on every axis, B for tensors that have no dimension 0 to split: how tensors lie on a mesh of one device.
 NdSbp OneDeviceLayout(const TensorType& type, const Mesh& mesh);

@@ -7,7 +7,6 @@ namespace {
 
 constexpr StrategyRow kStrategies[] = {
     {"greedy", "one walk in topological order; each op takes its best candidate by --cost", SolveGreedy},
-    {"einsum", "pins spread forward and backward through the factors of each op", SolveEinsum},
     {"replicate", "everything whole on every device", SolveReplicate},
     {"fixed", "an assignment given with --assignment, priced again", SolveFixed},
 };
@@ -22,7 +21,8 @@ Result<const StrategyRow*> FindStrategy(std::string_view name) {
     if (row.name == name) return &row;
     names.emplace_back(row.name);
   }
-  return UsageError(StrCat("unknown strategy ", Quote(name), "; known are ", Join(names, ", "), DidYouMean(name, names)));
+  return UsageError(
+      StrCat("unknown strategy ", Quote(name), "; known are ", Join(names, ", "), DidYouMean(name, names)));
 }
 
 }  // namespace sbp

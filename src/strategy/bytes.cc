@@ -1,4 +1,5 @@
-// bytes: the bytes that boxing of the inputs moves, all ranks together (boxing.h, BytesPrice); first registered on ties.
+// bytes: the bytes that boxing of the inputs moves, all ranks together (boxing.h, BytesPrice); first registered on
+// ties.
 #include "strategy/all_criteria.h"
 #include "strategy/prices.h"
 

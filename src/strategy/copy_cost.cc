@@ -112,8 +112,8 @@ std::vector<PriceTerm> CopyCostTerms(const CriterionQuery& query, uint32_t candi
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].valid()) continue;
     const NdSbp& wanted = signature.inputs[i];
-    terms.push_back({TransitionLabel(query, i, wanted), one_axis ? static_cast<double>(OperandCost(query, i, wanted))
-                                                                 : OperandBytes(query, i, wanted)});
+    terms.push_back({TransitionLabel(query, i, wanted),
+                     one_axis ? static_cast<double>(OperandCost(query, i, wanted)) : OperandBytes(query, i, wanted)});
   }
   return terms;
 }

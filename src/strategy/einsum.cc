@@ -91,7 +91,8 @@ void RecordConflicts(const Problem& problem, Sweeps& sweeps, Assignment& assignm
 }  // namespace
 
 Result<Assignment> SolveEinsum(const Problem& problem, const StrategyOptions& options) {
-  if (problem.mesh.num_devices() == 1) return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
+  if (problem.mesh.num_devices() == 1)
+    return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
   Marks marks = MarksOf(problem);
   Sweeps sweeps(problem, std::move(marks.layouts), std::move(marks.fixed));
   if (!sweeps.Run(options.cancelled)) return NoPlan("planning was interrupted");

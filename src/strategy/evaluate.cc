@@ -161,7 +161,8 @@ void ListReplicated(const Problem& problem, Plan& plan) {
       if (!op.outputs[r].valid() || problem.type(op.outputs[r]).num_elements() <= 1) continue;
       const std::vector<NdSbp>& layouts = op_class.results[r].layouts;
       if (layouts.size() > 1 || !layouts[0].is_broadcast()) continue;
-      plan.replicated.push_back({op.outputs[r], StrCat(OpLabel(*problem.graph, OpId(o)), ": ", WhyReplicated(*op_class.list))});
+      plan.replicated.push_back(
+          {op.outputs[r], StrCat(OpLabel(*problem.graph, OpId(o)), ": ", WhyReplicated(*op_class.list))});
     }
   }
 }

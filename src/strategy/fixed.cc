@@ -30,15 +30,16 @@ Status CheckCovers(const Problem& problem, const StrategyOptions& options) {
     if (++count <= kNamedOps) without.push_back(Quote(problem.graph->ops[o].name));
   }
   if (count == 0) return OkStatus();
-  return BadInput(StrCat("strategy fixed needs a signature for every op (--assignment); ", count, " have none: ",
-                         Join(without, ", "), count > kNamedOps ? ", ..." : ""));
+  return BadInput(StrCat("strategy fixed needs a signature for every op (--assignment); ", count,
+                         " have none: ", Join(without, ", "), count > kNamedOps ? ", ..." : ""));
 }
 
 Status CheckAgreesWithPins(const Problem& problem, OpId op, uint32_t candidate) {
   SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, op));
   if (std::binary_search(allowed.begin(), allowed.end(), candidate)) return OkStatus();
   return NoPlan(StrCat("op ", Quote(problem.graph->op(op).name), ": the given signature ",
-                       ToString(problem.candidates(op).candidates[candidate].signature), " contradicts its pins, which allow ",
+                       ToString(problem.candidates(op).candidates[candidate].signature),
+                       " contradicts its pins, which allow ",
                        ToString(problem.candidates(op).candidates[allowed[0]].signature)));
 }
 
@@ -50,12 +51,13 @@ Result<std::vector<NdSbp>> StartingLayouts(const Problem& problem, const Strateg
     const Tensor& tensor = problem.graph->tensors[t];
     if (tensor.producer.valid() || problem.pins.tensors.count(TensorId(t)) > 0) continue;
     const NdSbp& given = options.given_sources[t];
-    Status possible = given.size() == problem.mesh.num_axes()
-                          ? ValidateLayout(tensor.type.shape, given, problem.mesh, problem.even_only)
-                          : BadInput(StrCat("it names ", given.size(), " mesh axes, the mesh has ", problem.mesh.num_axes()));
+    Status possible =
+        given.size() == problem.mesh.num_axes()
+            ? ValidateLayout(tensor.type.shape, given, problem.mesh, problem.even_only)
+            : BadInput(StrCat("it names ", given.size(), " mesh axes, the mesh has ", problem.mesh.num_axes()));
     if (!possible.ok()) {
-      return NoPlan(StrCat("the given assignment: tensor ", Quote(tensor.name), " cannot start as ", ToString(given), ": ",
-                           possible.message()));
+      return NoPlan(StrCat("the given assignment: tensor ", Quote(tensor.name), " cannot start as ", ToString(given),
+                           ": ", possible.message()));
     }
     layouts[t] = given;
   }

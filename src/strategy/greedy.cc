@@ -11,7 +11,8 @@ std::string ReasonFor(const CriterionQuery& query, const CriterionRow& criterion
   const size_t all = query.list->candidates.size();
   if (all == 1) return "its only legal signature";
   if (query.allowed.size() == 1) return StrCat("the only one of ", all, " candidates that the pins allow");
-  std::string reason = StrCat("least ", criterion.unit, " (", FormatDouble(answer.price), ") of ", query.allowed.size());
+  std::string reason =
+      StrCat("least ", criterion.unit, " (", FormatDouble(answer.price), ") of ", query.allowed.size());
   reason += query.allowed.size() == all ? " candidates" : StrCat(" candidates that the pins allow, of ", all);
   if (answer.alternative >= 0) {
     reason += answer.alternative_price == answer.price ? "; ties go by registration order"

@@ -16,25 +16,25 @@ namespace sbp {
 
 // What a strategy returns: one candidate per op, the layouts in which inputs and parameters start, and why.
 struct OpChoice {
-  uint32_t candidate = 0;      // index into the op's list
-  int32_t alternative = -1;    // the best one not chosen; -1: there was no other
-  double price = 0;            // in the strategy's own unit
+  uint32_t candidate = 0;    // index into the op's list
+  int32_t alternative = -1;  // the best one not chosen; -1: there was no other
+  double price = 0;          // in the strategy's own unit
   double alternative_price = 0;
-  uint32_t reason = 0;         // index into Assignment::reasons
+  uint32_t reason = 0;  // index into Assignment::reasons
 };
 struct Assignment {
   std::vector<OpChoice> ops;
-  std::vector<NdSbp> sources;             // per tensor; meaningful for inputs and parameters
-  std::vector<std::string> reasons;       // shared texts
-  std::string price_unit;                 // "order value", "bytes", "seconds"
+  std::vector<NdSbp> sources;        // per tensor; meaningful for inputs and parameters
+  std::vector<std::string> reasons;  // shared texts
+  std::string price_unit;            // "order value", "bytes", "seconds"
   std::vector<LayoutConflict> conflicts;
   double lower_bound_seconds = 0;
   bool has_bound = false;
 };
 
 struct StrategyOptions {
-  std::string criterion = "bytes";        // greedy: a row of all_criteria.cc
-  std::optional<int64_t> memory_limit;    // bytes per device
+  std::string criterion = "bytes";      // greedy: a row of all_criteria.cc
+  std::optional<int64_t> memory_limit;  // bytes per device
   // fixed: the assignment given, a signature per op and the layouts of sources.
   std::vector<Signature> given_signatures;
   std::vector<NdSbp> given_sources;
@@ -52,15 +52,15 @@ struct StrategyRow {
 std::span<const StrategyRow> AllStrategies();  // all_strategies.cc
 Result<const StrategyRow*> FindStrategy(std::string_view name);
 
-// A criterion of the greedy walk, `--cost NAME`: one file and one row in all_criteria.cc. An answer may depend on the op's
-// class, its allowed candidates, the produced layouts and the batch axes of its tensors only: equal questions are asked
-// once.
+// A criterion of the greedy walk, `--cost NAME`: one file and one row in all_criteria.cc. An answer may depend on the
+// op's class, its allowed candidates, the produced layouts and the batch axes of its tensors only: equal questions are
+// asked once.
 struct CriterionQuery {
   const Problem* problem;
   OpId op;
   const CandidateList* list;
-  std::span<const NdSbp> produced;         // per operand: the layout its producer wrote
-  std::span<const uint32_t> allowed;       // indices into list->candidates, in registration order
+  std::span<const NdSbp> produced;    // per operand: the layout its producer wrote
+  std::span<const uint32_t> allowed;  // indices into list->candidates, in registration order
 };
 struct CriterionAnswer {
   uint32_t candidate = 0;
@@ -84,9 +84,9 @@ struct CriterionRow {
 std::span<const CriterionRow> AllCriteria();  // all_criteria.cc
 Result<const CriterionRow*> FindCriterion(std::string_view name);
 
-// Where greedy walks start: pinned layouts; else parameters B, data inputs S(0) on the outermost mesh axis of size above
-// 1 and B on the others (B everywhere when the rank is 0 or dimension 0 too small). One device in all: S(0), rank 0: B.
-// Entries of tensors that an op writes are B.
+// Where greedy walks start: pinned layouts; else parameters B, data inputs S(0) on the outermost mesh axis of size
+// above 1 and B on the others (B everywhere when the rank is 0 or dimension 0 too small). One device in all: S(0), rank
+// 0: B. Entries of tensors that an op writes are B.
 std::vector<NdSbp> InitialSourceLayouts(const Problem& problem);
 
 }  // namespace sbp

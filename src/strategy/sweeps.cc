@@ -18,7 +18,10 @@ bool Fits(const TensorType& type, const NdSbp& layout, const Mesh& mesh) {
 }  // namespace
 
 Sweeps::Sweeps(const Problem& problem, std::vector<NdSbp> start, std::vector<bool> fixed)
-    : problem_(problem), layouts_(std::move(start)), fixed_(std::move(fixed)), in_forward_(problem.num_ops()),
+    : problem_(problem),
+      layouts_(std::move(start)),
+      fixed_(std::move(fixed)),
+      in_forward_(problem.num_ops()),
       in_backward_(problem.num_ops()) {
   for (const Tie& tie : problem.graph->ties) {
     tied_.emplace(tie.output, tie.input);
@@ -88,7 +91,8 @@ const InferAnswer& Sweeps::Ask(OpId op, bool backward) {
   const auto [begin, end] = known_by_hash_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     const Known& known = known_[it->second];
-    if (known.op_class == op_class && known.backward == backward && known.inputs == inputs_ && known.outputs == outputs_) {
+    if (known.op_class == op_class && known.backward == backward && known.inputs == inputs_ &&
+        known.outputs == outputs_) {
       return known.answer;
     }
   }

@@ -49,7 +49,7 @@ class Sweeps {
   const Problem& problem_;
   std::vector<NdSbp> layouts_;
   std::vector<bool> fixed_;
-  std::unordered_multimap<TensorId, TensorId> tied_;  // both ways
+  std::unordered_multimap<TensorId, TensorId> tied_;                              // both ways
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> forward_;  // earliest op first
   std::priority_queue<uint32_t> backward_;                                        // latest op first
   std::vector<bool> in_forward_, in_backward_;

@@ -20,8 +20,8 @@ std::string StateOf(Sbp from) {
 // What the producer does on one axis that leaves its result like this.
 std::string DoesOnAxis(const RuleInstance& instance, const AxisChoice& choice, Sbp written) {
   const auto& factors = instance.map.factors;
-  const bool named = choice.kind == AxisChoice::Kind::kFactor && choice.index >= 0 &&
-                     choice.index < static_cast<int>(factors.size());
+  const bool named =
+      choice.kind == AxisChoice::Kind::kFactor && choice.index >= 0 && choice.index < static_cast<int>(factors.size());
   const std::string factor = named ? factors[choice.index].name : "";
   if (written.is_partial()) {
     return named ? StrCat("reduces ", factor) : StrCat("passes on a partial ", ReduceKindName(written.reduce_kind()));
@@ -30,15 +30,16 @@ std::string DoesOnAxis(const RuleInstance& instance, const AxisChoice& choice, S
   return "computes whole tensors";
 }
 
-std::string Writer(const Problem& problem, const Assignment& assignment, TensorId id, int axis, Sbp from, bool is_written) {
+std::string Writer(const Problem& problem, const Assignment& assignment, TensorId id, int axis, Sbp from,
+                   bool is_written) {
   const Graph& graph = *problem.graph;
   const Tensor& tensor = graph.tensor(id);
   const std::string over = StrCat(" over ", problem.mesh.axes[axis].name);
   if (!is_written) return StrCat("a copy of ", Quote(tensor.name), " stands as ", ToString(from), over);
   if (!tensor.producer.valid()) {
     const char* role = tensor.role == TensorRole::kParameter ? "parameter " : "input ";
-    return StrCat(role, Quote(tensor.name), " starts ", from.is_split() ? StrCat("split on dim ", from.dim()) : NeededAs(from),
-                  over);
+    return StrCat(role, Quote(tensor.name), " starts ",
+                  from.is_split() ? StrCat("split on dim ", from.dim()) : NeededAs(from), over);
   }
   const CandidateList& list = problem.candidates(tensor.producer);
   const Candidate& chosen = list.candidates[assignment.ops[tensor.producer.index()].candidate];
@@ -58,7 +59,9 @@ std::string Wanter(const Problem& problem, const Transition& transition, TensorI
 
 }  // namespace
 
-std::string OpLabel(const Graph& graph, OpId op) { return StrCat(graph.type_of(graph.op(op)), " ", Quote(graph.op(op).name)); }
+std::string OpLabel(const Graph& graph, OpId op) {
+  return StrCat(graph.type_of(graph.op(op)), " ", Quote(graph.op(op).name));
+}
 
 std::string TransitionReason(const Problem& problem, const Assignment& assignment, const Transition& transition,
                              const NdSbp& written, TensorId tied) {

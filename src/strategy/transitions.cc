@@ -11,10 +11,10 @@ namespace {
 struct Node {
   NdSbp layout;
   int parent = -1;
-  int demand = -1;   // index; -1: nobody wants it, it is passed through
+  int demand = -1;  // index; -1: nobody wants it, it is passed through
   int children = 0;
   uint32_t time = 0;
-  BoxingStep step;   // from the parent
+  BoxingStep step;  // from the parent
 };
 
 class LayoutTree {
@@ -54,8 +54,8 @@ class LayoutTree {
     for (size_t n = 0; n < nodes_.size(); ++n) {
       const BoxingPath& path = boxing_.Path(type_, nodes_[n].layout, wanted);
       if (!path.reachable) continue;
-      const bool better = best < 0 || path.seconds < best_seconds ||
-                          (path.seconds == best_seconds && path.steps.size() < best_steps);
+      const bool better =
+          best < 0 || path.seconds < best_seconds || (path.seconds == best_seconds && path.steps.size() < best_steps);
       if (!better) continue;
       best = static_cast<int>(n);
       best_seconds = path.seconds;
@@ -113,8 +113,8 @@ Status MakeTransitions(TensorId tensor, const Tensor& facts, const NdSbp& writte
   LayoutTree tree(facts.type, written, boxing);
   for (size_t d = 0; d < demands.size(); ++d) {
     if (tree.Add(demands[d].layout, static_cast<int>(d), demands[d].first)) continue;
-    return NoPlan(StrCat("tensor ", Quote(facts.name), " of type ", ToString(facts.type), ": no sequence of collectives from ",
-                         ToString(written), " to ", ToString(demands[d].layout)));
+    return NoPlan(StrCat("tensor ", Quote(facts.name), " of type ", ToString(facts.type),
+                         ": no sequence of collectives from ", ToString(written), " to ", ToString(demands[d].layout)));
   }
   for (int node = 1; node < static_cast<int>(tree.nodes().size()); ++node) {
     if (tree.IsStop(node)) out.push_back(TransitionTo(node, tensor, tree, demands));

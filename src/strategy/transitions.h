@@ -1,5 +1,5 @@
-// The transitions of one tensor: every layout that somebody wants, each reached once, from whichever layout of the tensor
-// already stands somewhere and is cheapest to start from.
+// The transitions of one tensor: every layout that somebody wants, each reached once, from whichever layout of the
+// tensor already stands somewhere and is cheapest to start from.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct TimedTransition {
   uint32_t time = 0;
 };
 
-// Appends the transitions that meet `demands` (ordered by `first`, layouts distinct and other than `written`) in the order
-// in which they run. Paths that start alike share their common part: a layout from which paths part is a transition of
-// its own, with the consumers that want it (perhaps none). Error (kNoPlan): a layout cannot be reached.
+// Appends the transitions that meet `demands` (ordered by `first`, layouts distinct and other than `written`) in the
+// order in which they run. Paths that start alike share their common part: a layout from which paths part is a
+// transition of its own, with the consumers that want it (perhaps none). Error (kNoPlan): a layout cannot be reached.
 Status MakeTransitions(TensorId tensor, const Tensor& facts, const NdSbp& written, const std::vector<Demand>& demands,
                        BoxingTable& boxing, std::vector<TimedTransition>& out);
 

@@ -35,7 +35,8 @@ void Walk::MakeKey(OpId op, const ExtraKey& extra_key) {
     produced_.push_back(id.valid() ? layouts_[id.index()] : NdSbp(problem_.mesh.num_axes()));
     batch_.push_back(id.valid() ? problem_.batch_axis[id.index()] : -1);
   }
-  for (TensorId id : problem_.graph->op(op).outputs) batch_.push_back(id.valid() ? problem_.batch_axis[id.index()] : -1);
+  for (TensorId id : problem_.graph->op(op).outputs)
+    batch_.push_back(id.valid() ? problem_.batch_axis[id.index()] : -1);
   key_ = produced_;
   if (extra_key) extra_key(op, key_);
 }
@@ -57,8 +58,8 @@ OpChoice Walk::DecideOne(OpId op, std::span<const uint32_t> allowed, const Decid
   query.produced = produced_;
   query.allowed = allowed;
   const Decision decision = decide(query);
-  return {decision.answer.candidate, decision.answer.alternative, decision.answer.price, decision.answer.alternative_price,
-          reasons.Add(decision.reason)};
+  return {decision.answer.candidate, decision.answer.alternative, decision.answer.price,
+          decision.answer.alternative_price, reasons.Add(decision.reason)};
 }
 
 Result<Assignment> Walk::Run(std::vector<NdSbp> sources, const Decide& decide, const ExtraKey& extra_key) {

@@ -28,8 +28,8 @@ class ReasonTable {
 // Visits the ops in topological order. `decide` sees the layouts that the producers wrote and returns the choice; the
 // results of the op then lie as the chosen candidate says.
 //
-// Decisions are remembered by (class, allowed candidates, produced layouts, batch axes, extra key): of 10^6 ops in equal
-// layers only the first layer's are decided. An op with pins is decided by itself.
+// Decisions are remembered by (class, allowed candidates, produced layouts, batch axes, extra key): of 10^6 ops in
+// equal layers only the first layer's are decided. An op with pins is decided by itself.
 class Walk {
  public:
   struct Decision {
@@ -57,7 +57,7 @@ class Walk {
 
   const Problem& problem_;
   const StrategyOptions& options_;
-  std::vector<NdSbp> layouts_;  // per tensor: as written
+  std::vector<NdSbp> layouts_;   // per tensor: as written
   std::vector<NdSbp> produced_;  // of the op being visited
   std::vector<NdSbp> key_;       // produced, then extra
   std::vector<int> batch_;       // of the op's operands, then results
