@@ -99,6 +99,8 @@ struct RuleInstance {
   bool bounded = false;                 // some result size is an upper bound (data-dependent shapes)
   bool missing_rule = false;            // no rule is known; the op is planned replicated
   bool replicate_only = false;          // the op has a rule, which says that it cannot be split
+  bool contraction = false;             // reduces by sum and is linear in two alternatives (sees FactorClass)
+  std::vector<std::string> ignored_attributes;  // that the op's schema lacks
   std::string reason;                   // for replicate_only, missing_rule and bounded: why
 };
 using RuleInstanceRef = std::shared_ptr<const RuleInstance>;

@@ -30,7 +30,8 @@ struct OpQuery {
   // What the model file itself states of each result (value_info), used only where a rule cannot know. May be empty.
   std::vector<TensorType> stated;
   bool has_subgraphs = false;
-  // An attribute that the schema does not know is an error (one op asked by hand). Model files carry private ones.
+  // An attribute that the schema lacks is an error (one op asked by hand), instead of noted in the instance's
+  // ignored_attributes (model files; there too it is one where it resembles an attribute that the op does not give).
   bool strict_attributes = false;
 };
 
@@ -59,11 +60,13 @@ class RuleSet {
   bool ReadsValue(std::string_view type, size_t index) const;
 
  private:
+  Status AddFile(std::string_view text, std::string_view file, bool builtin);
+
   std::map<std::string, OpDefinition, std::less<>> ops_;
   std::vector<std::pair<std::string, std::string>> user_files_;
 };
 
-// "MatMul: Tensor y (Tensor a, Tensor b)": the form in which signatures are listed in errors.
+// "Tensor (Tensor input, Scalar exponent, *, bool inplace=0)": the form in which signatures are listed in errors.
 std::string FormatSignature(const OpOverload& overload);
 
 }  // namespace sbp

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -53,7 +54,8 @@ struct NotationFactor {
 };
 struct NotationDim {
   bool ellipsis = false;
-  int64_t literal = -1;                 // a fixed size that carries no factor
+  bool ellipsis_whole = false;          // "...!": none of these dimensions is split
+  int64_t literal = -1;                 // a fixed size that carries no factor; -1 and no factors: '_', any size
   std::vector<NotationFactor> factors;  // one, or several for "(h d)", major first
 };
 using NotationTensor = std::vector<NotationDim>;
@@ -61,16 +63,18 @@ using NotationTensor = std::vector<NotationDim>;
 struct RuleClause {
   std::string kind;  // "reduce", "linear", "size", ... : the first word
   SourcePosition at;
-  std::vector<std::string> words;                     // the clause's names, in order, as its grammar says
-  std::vector<std::vector<std::string>> alternatives; // linear/monotone/antitone: operand sets
-  std::vector<std::vector<std::string>> results;      // per alternative: results after '->'; empty = all
+  std::vector<std::string> words;  // the clause's names, in order, as its grammar says; of reduce: the kind first
+  std::vector<std::vector<std::string>> alternatives;  // linear, monotone, antitone: operand sets
+  std::vector<std::string> results;                    // after '->'; empty: all
   std::vector<Expression> expressions;
-  std::string text;  // a string literal (because), or an explicit signature's text (sig)
+  std::string text;  // a string literal (because)
+  std::vector<Sbp> operands, sbp_results;  // sig
 };
 
 // One `rule` line: either a notation or a factorizer in code, with its clauses.
 struct RuleLine {
   SourcePosition at;
+  bool whole = false;                   // `rule whole`: nothing is split
   std::string factorizer;               // "@name" without '@'; "" for a notation
   std::vector<Expression> arguments;    // of the factorizer
   std::vector<NotationTensor> operands; // in the order of the tensor parameters
@@ -84,6 +88,7 @@ struct OpOverload {
   SourcePosition at;
   bool overrides = false;
   std::vector<Parameter> parameters;
+  bool open_attributes = false;    // "*, ...": further attributes are taken and ignored
   std::vector<Parameter> results;  // type: a dtype, or the name of an operand or attribute that gives it
   std::string doc;
   std::vector<RuleLine> rules;     // the first whose `when` holds is taken
@@ -95,6 +100,7 @@ struct OpDefinition {
   std::vector<OpOverload> overloads;
   std::string family;  // the file it stands in, without ".rules"
   bool builtin = true;
+  uint64_t reads_values = 0;  // operands whose values inference reads, as bits of positions (bit 63: it and all later)
 };
 
 // Parses a whole file. The error says file:line:col, what was expected and what was found.

@@ -59,6 +59,7 @@ class NdSbp {
   const Sbp* begin() const { return sbps_.data(); }
   const Sbp* end() const { return sbps_.data() + size_; }
   void push_back(Sbp sbp) { sbps_[size_++] = sbp; }
+  void pop_back() { sbps_[--size_] = Sbp::Broadcast(); }
 
   bool is_broadcast() const;  // on every axis
   bool has_partial() const;

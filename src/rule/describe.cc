@@ -1,0 +1,80 @@
+// Why a candidate is legal, in words.
+#include "base/text.h"
+#include "rule/candidates.h"
+#include "rule/factor_use.h"
+
+namespace sbp {
+namespace {
+
+std::string Names(const std::vector<std::string>& names, const std::vector<int>& positions) {
+  std::vector<std::string> picked;
+  for (int i : positions) picked.push_back(names[i]);
+  return picked.size() == 1 ? picked[0] : StrCat("{", Join(picked, ", "), "}");
+}
+
+std::string_view PartialWord(PartialClause::Kind kind) {
+  switch (kind) {
+    case PartialClause::Kind::kLinear:
+      return "linear";
+    case PartialClause::Kind::kMonotone:
+      return "monotone";
+    case PartialClause::Kind::kAntitone:
+      return "antitone";
+  }
+  return "";
+}
+
+std::string DescribeFactor(const RuleInstance& instance, FactorId f) {
+  const Factor& factor = instance.map.factors[f];
+  const auto places = FactorPlaces(instance)[f];
+  std::vector<std::string> notes;
+  for (size_t r = 0; r < instance.results.size(); ++r) {
+    bool carried = false;
+    for (const FactorPlace& place : places) carried |= place.is_result && place.tensor == static_cast<int>(r);
+    if (carried || !IsUsed(instance.results[r])) continue;
+    const ReduceOutcome outcome = OutcomeOf(instance.map, f, static_cast<int>(r));
+    if (outcome.answer == ReduceAnswer::kPartial) notes.push_back(StrCat("reduced: ", ReduceKindName(outcome.kind)));
+    break;
+  }
+  if (factor.masked) notes.emplace_back("indices of other ranks masked");
+  if (factor.halo && factor.halo->low + factor.halo->high > 0) notes.emplace_back("neighbours' elements exchanged");
+  return StrCat("splits factor ", factor.name, notes.empty() ? "" : StrCat(" (", Join(notes, "; "), ")"));
+}
+
+}  // namespace
+
+std::string DescribeChoice(const RuleInstance& instance, const AxisChoice& choice) {
+  switch (choice.kind) {
+    case AxisChoice::Kind::kReplicate:
+      return "replicated";
+    case AxisChoice::Kind::kFactor:
+      return DescribeFactor(instance, choice.index);
+    case AxisChoice::Kind::kPartial: {
+      const PartialClause& partial = instance.map.partials[choice.index];
+      return StrCat("passes P(", ReduceKindName(choice.reduce), ") of ",
+                    Names(instance.operand_names, partial.operands), " through (", PartialWord(partial.kind), ")");
+    }
+    case AxisChoice::Kind::kExplicit: {
+      const ExplicitSignature& signature = instance.map.signatures[choice.index];
+      std::vector<std::string> in, out;
+      for (Sbp sbp : signature.operands) in.push_back(ToString(sbp));
+      for (Sbp sbp : signature.results) out.push_back(ToString(sbp));
+      return StrCat("the rule's signature ", Join(in, ", "), " -> ", Join(out, ", "));
+    }
+    case AxisChoice::Kind::kUnused:
+      return StrCat("only the shape of ", instance.operand_names[choice.index], " is read: it may be P(",
+                    ReduceKindName(choice.reduce), ")");
+  }
+  return "";
+}
+
+std::string DescribeCandidate(const CandidateList& list, size_t index, const Mesh& mesh) {
+  const Candidate& candidate = list.candidates[index];
+  std::vector<std::string> parts;
+  for (size_t a = 0; a < candidate.axes.size(); ++a) {
+    parts.push_back(StrCat(DescribeChoice(*list.instance, candidate.axes[a]), " over ", mesh.axes[a].name));
+  }
+  return Join(parts, "; ");
+}
+
+}  // namespace sbp

@@ -1,0 +1,22 @@
+// The parsers of one rules file, one per construct; ParseRules (syntax.cc) calls them. Grammar: rules/README.md.
+#pragma once
+
+#include "rule/lexer.h"
+#include "rule/syntax.h"
+
+namespace sbp {
+
+// Precedence climbing; nesting deeper than kMaxExpressionDepth is an error.
+inline constexpr int kMaxExpressionDepth = 64;
+Result<Expression> ParseExpression(TokenCursor& cursor);
+
+// What follows the word `rule` up to the end of the item.
+Result<RuleLine> ParseRuleLine(TokenCursor& cursor);
+
+// A string token with its escapes (\" and \\) resolved.
+Result<std::string> ParseStringLiteral(TokenCursor& cursor, std::string_view what);
+
+// Names: parameters, results, letters, functions and types that a paragraph uses must exist.
+Status CheckOverload(const OpOverload& overload);
+
+}  // namespace sbp

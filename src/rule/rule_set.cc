@@ -1,0 +1,131 @@
+#include "rule/rule_set.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "rule/builtin_rules.h"
+#include "rule/expression.h"
+#include "rule/factorizer.h"
+
+namespace sbp {
+namespace {
+
+constexpr uint64_t kAllValues = uint64_t{1} << 63;
+
+// The bit of an operand position; positions beyond the set count as all.
+uint64_t PositionBit(size_t position) { return position < 63 ? uint64_t{1} << position : kAllValues; }
+
+// Which operands' values an expression reads: value(x), or the name of a Scalar parameter.
+void CollectReads(const Expression& node, const OpOverload& overload, uint64_t& reads) {
+  const bool calls_value = node.kind == Expression::Kind::kCall && node.text == "value";
+  if (calls_value || node.kind == Expression::Kind::kName) {
+    const std::string& name = calls_value ? node.arguments[0].text : node.text;
+    size_t position = 0;
+    for (const Parameter& p : overload.parameters) {
+      if (p.keyword) continue;
+      if (p.name == name) reads |= p.variadic ? kAllValues : PositionBit(position);
+      ++position;
+    }
+  }
+  if (node.kind == Expression::Kind::kName) return;
+  // The first argument of size(f), rank(x), ... is a name, not a value.
+  const FunctionRow* function = node.kind == Expression::Kind::kCall ? FindFunction(node.text) : nullptr;
+  for (size_t i = function != nullptr && function->first != ArgumentKind::kExpression ? 1 : 0;
+       i < node.arguments.size(); ++i)
+    CollectReads(node.arguments[i], overload, reads);
+}
+
+uint64_t ReadsOf(const OpOverload& overload) {
+  uint64_t reads = 0;
+  if (overload.flops) CollectReads(*overload.flops, overload, reads);
+  for (const RuleLine& line : overload.rules) {
+    if (const FactorizerRow* row = FindFactorizer(line.factorizer)) reads |= row->reads_values;
+    for (const Expression& e : line.arguments) CollectReads(e, overload, reads);
+    for (const RuleClause& clause : line.clauses) {
+      for (const Expression& e : clause.expressions) CollectReads(e, overload, reads);
+    }
+  }
+  return reads;
+}
+
+Status CheckFactorizers(const OpOverload& overload) {
+  for (const RuleLine& line : overload.rules) {
+    if (line.factorizer.empty() || FindFactorizer(line.factorizer) != nullptr) continue;
+    std::vector<std::string> known;
+    for (const FactorizerRow& row : AllFactorizers()) known.emplace_back(row.name);
+    return BadInput(
+        StrCat(ToString(line.at), ": unknown factorizer @", line.factorizer, DidYouMean(line.factorizer, known)));
+  }
+  return OkStatus();
+}
+
+std::string FamilyOf(std::string_view file) {
+  if (size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  if (file.ends_with(".rules")) file.remove_suffix(6);
+  return std::string(file);
+}
+
+}  // namespace
+
+Result<RuleSet> RuleSet::Builtin() {
+  RuleSet rules;
+  for (const BuiltinRuleFile& file : BuiltinRuleFiles()) {
+    Status status = rules.AddFile(file.text, StrCat("rules/", file.name), true);
+    if (!status.ok()) return Defect(status.message());
+  }
+  return rules;
+}
+
+Status RuleSet::Add(std::string_view text, std::string_view file) {
+  SBP_RETURN_IF_ERROR(AddFile(text, file, false));
+  user_files_.emplace_back(file, text);
+  return OkStatus();
+}
+
+Status RuleSet::AddFile(std::string_view text, std::string_view file, bool builtin) {
+  SBP_ASSIGN_OR_RETURN(std::vector<OpOverload> overloads, ParseRules(text, file));
+  std::map<std::string, OpDefinition, std::less<>> added;
+  std::map<std::string, bool, std::less<>> overridden;
+  for (OpOverload& overload : overloads) {
+    SBP_RETURN_IF_ERROR(CheckFactorizers(overload));
+    overridden[overload.op] |= overload.overrides;
+    OpDefinition& definition = added[overload.op];
+    definition.name = overload.op;
+    definition.family = FamilyOf(file);
+    definition.builtin = builtin;
+    definition.reads_values |= ReadsOf(overload);
+    definition.overloads.push_back(std::move(overload));
+  }
+  for (const auto& [name, overrides] : overridden) {
+    const OpDefinition* known = Find(name);
+    const SourcePosition& at = added[name].overloads.front().at;
+    if (known != nullptr && !overrides) {
+      return BadInput(StrCat(ToString(at), ": op ", name, " is already known (", ToString(known->overloads.front().at),
+                             "); write \"override op\" to replace it"));
+    }
+    if (known == nullptr && overrides) {
+      return BadInput(StrCat(ToString(at), ": no op ", name, " to override", DidYouMean(name, Names())));
+    }
+  }
+  for (auto& [name, definition] : added) ops_[name] = std::move(definition);
+  return OkStatus();
+}
+
+const OpDefinition* RuleSet::Find(std::string_view type) const {
+  auto it = ops_.find(type);
+  return it == ops_.end() ? nullptr : &it->second;
+}
+
+std::vector<std::string> RuleSet::Names() const {
+  std::vector<std::string> names;
+  names.reserve(ops_.size());
+  for (const auto& [name, definition] : ops_) names.push_back(name);
+  return names;
+}
+
+bool RuleSet::ReadsValue(std::string_view type, size_t index) const {
+  const OpDefinition* definition = Find(type);
+  return definition != nullptr && (definition->reads_values & (kAllValues | PositionBit(index))) != 0;
+}
+
+}  // namespace sbp
