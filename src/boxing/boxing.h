@@ -1,6 +1,6 @@
 // Boxing: moving a tensor from the layout that its producer wrote to one that a consumer needs. One row per collective;
-// a transition is a cheapest path of rows, one collective on one mesh axis at a time. The same path is priced, inserted,
-// drawn and executed.
+// a transition is a cheapest path of rows, one collective on one mesh axis at a time. The same path is priced,
+// inserted, drawn and executed.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct BoxingStep {
   CollectiveKind kind = CollectiveKind::kAllGather;
   int axis = 0;
   NdSbp from, to;
-  double tensor_bytes = 0;  // T: of the tensor on one group of the axis, before (largest group)
+  double tensor_bytes = 0;  // T: of the tensor on one group of the axis (the largest group)
   double wire_bytes = 0;    // sent by all ranks of the mesh together
   double seconds = 0;
   friend bool operator==(const BoxingStep& a, const BoxingStep& b) {
@@ -44,8 +44,8 @@ struct CollectiveRow {
   CollectiveKind kind;
   std::string_view name;
   std::string_view doc;
-  // May it turn `from` into `to` on `axis` (they differ there only)? Knows: a dimension split by several axes is gathered
-  // innermost first; uneven parts are fine; P needs one kind; a layout must be valid for the shape.
+  // May it turn `from` into `to` on `axis` (they differ there only)? Knows: a dimension split by several axes is
+  // gathered innermost first; uneven parts are fine; P needs one kind; a layout must be valid for the shape.
   bool (*legal)(const NdSbp& from, const NdSbp& to, int axis);
 };
 std::span<const CollectiveRow> AllCollectives();  // all_collectives.cc
@@ -54,10 +54,15 @@ std::span<const CollectiveRow> AllCollectives();  // all_collectives.cc
 enum class BoxingCriterion : uint8_t { kSeconds, kWireBytes };
 
 // Prices and paths for one mesh on one cluster, cached by (type, from, to). Not thread-safe. Deterministic: ties go to
-// fewer steps, then to the layouts of smaller order.
+// fewer steps, then to the layouts of smaller order. A path passes through valid layouts only (even ones if
+// `even_only`) and enters P only where `to` is P. From any valid layout there is a path to any other; an invalid one is
+// unreachable. Where a tensor has so many layouts that searching all of them is dear (above 1024: many axes and
+// dimensions), those are left out first that split dimensions which neither end splits.
 class BoxingTable {
  public:
-  BoxingTable(Mesh mesh, Cluster cluster, bool even_only = false);
+  BoxingTable(Mesh mesh, Cluster cluster, bool even_only = false,
+              BoxingCriterion criterion = BoxingCriterion::kSeconds);
+  // The reference stays valid as long as the table.
   const BoxingPath& Path(const TensorType& type, const NdSbp& from, const NdSbp& to);
   const Mesh& mesh() const { return mesh_; }
   const Cluster& cluster() const { return cluster_; }
@@ -66,9 +71,12 @@ class BoxingTable {
 
  private:
   struct Cache;
+  BoxingPath FindPath(const TensorType& type, uint32_t type_id, const NdSbp& from, const NdSbp& to);
+
   Mesh mesh_;
   Cluster cluster_;
   bool even_only_;
+  BoxingCriterion criterion_;
   std::vector<GroupShape> groups_;
   std::shared_ptr<Cache> cache_;
 };
@@ -77,14 +85,15 @@ class BoxingTable {
 // doubles here: all values are below 2^53 except the sentinels.
 inline constexpr int64_t kToPartialPrice = kInt64Max;          // anything -> P
 inline constexpr int64_t kBroadcastToSplitPrice = 2147483647;  // B -> S
-// copy-cost of one input on one axis: 0 when equal; kToPartialPrice for anything -> P; kBroadcastToSplitPrice for B -> S;
-// else the tensor's bytes.
+// copy-cost of one input on one axis: 0 when equal; kToPartialPrice for anything -> P; kBroadcastToSplitPrice for B ->
+// S; else the tensor's bytes.
 int64_t CopyCost(Sbp from, Sbp to, int64_t tensor_bytes);
-// bytes that boxing moves in all (greedy + bytes), one axis of n ranks on the same devices, T = bytes of what a group of
-// that axis holds: equal 0; S(i)->S(j) T(n-1)/n; S->B and P->S T(n-1); P->B 2T(n-1); B->S 1; anything -> P: the cheapest
-// path, plus 1.
+// bytes that boxing moves in all (greedy + bytes), one axis of n ranks on the same devices, T = bytes of what a group
+// of that axis holds: equal 0; S(i)->S(j) T(n-1)/n; S->B and P->S T(n-1); P->B 2T(n-1); B->S 1; anything -> P: the
+// cheapest path, plus 1.
 double BytesPriceOneAxis(Sbp from, Sbp to, int64_t n, double group_bytes);
-// Over several axes, summed (outermost first, T follows the layout as it changes).
+// Over several axes, summed (outermost first, T follows the layout as it changes); all groups of an axis together, so
+// that a layout that holds copies on another axis pays for moving each of them.
 double BytesPrice(const TensorType& type, const NdSbp& from, const NdSbp& to, const Mesh& mesh);
 // On other devices: T, plus T(n-1) for a B consumer, plus T(n-1) for a P producer.
 double BytesPriceOtherDevices(Sbp from, Sbp to, int64_t n_from, int64_t n_to, double tensor_bytes);

@@ -100,33 +100,42 @@ double WireBytes(CollectiveKind kind, int64_t ranks, double bytes) {
   return 0;
 }
 
-CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
-                                  double bytes) {
-  if (n <= 1 && kind != CollectiveKind::kSendRecv) return {0, "one rank: nothing to do"};
+double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes) {
+  if (n <= 1 && kind != CollectiveKind::kSendRecv) return 0;
   const std::span<const CollectiveSample> curve = CurveOf(cluster, kind, group);
-  if (!curve.empty()) {
-    return {Interpolate(curve, bytes), StrCat("curve of ", cluster.name, ", ", CollectiveKindName(kind), " on ",
-                                              ShapeName(group), ": ", curve.front().source)};
-  }
-  const std::string fall_back = StrCat("latency and bandwidth of ", LinkNames(cluster, group), ", ", ShapeName(group));
+  if (!curve.empty()) return Interpolate(curve, bytes);
   switch (kind) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kReduceScatter:
-      return {RingSeconds(cluster, kind, n, group, bytes), fall_back};
+      return RingSeconds(cluster, kind, n, group, bytes);
     case CollectiveKind::kAllToAll:
-      return {AllToAllSeconds(cluster, n, group, bytes), fall_back};
+      return AllToAllSeconds(cluster, n, group, bytes);
     case CollectiveKind::kSendRecv: {
       const LinkSpec& link = group.nodes > 1 ? cluster.inter_node : cluster.intra_node;
-      return {cluster.device.launch_seconds.value + link.latency_seconds.value + bytes / Rate(link), fall_back};
+      return cluster.device.launch_seconds.value + link.latency_seconds.value + bytes / Rate(link);
     }
     case CollectiveKind::kSlice:
     case CollectiveKind::kFill:
     case CollectiveKind::kPad:
       break;
   }
-  const Work work{0, LocalBytesTouched(kind, n, bytes), DType::kF32};
-  return {ComputeSeconds(cluster.device, work), "local copy at memory bandwidth"};
+  return ComputeSeconds(cluster.device, {0, LocalBytesTouched(kind, n, bytes), DType::kF32});
+}
+
+CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
+                                  double bytes) {
+  const double seconds = CollectiveTime(cluster, kind, n, group, bytes);
+  if (n <= 1 && kind != CollectiveKind::kSendRecv) return {seconds, "one rank: nothing to do"};
+  const std::span<const CollectiveSample> curve = CurveOf(cluster, kind, group);
+  if (!curve.empty()) {
+    return {seconds, StrCat("curve of ", cluster.name, ", ", CollectiveKindName(kind), " on ", ShapeName(group), ": ",
+                            curve.front().source)};
+  }
+  if (kind == CollectiveKind::kSlice || kind == CollectiveKind::kFill || kind == CollectiveKind::kPad) {
+    return {seconds, "local copy at memory bandwidth"};
+  }
+  return {seconds, StrCat("latency and bandwidth of ", LinkNames(cluster, group), ", ", ShapeName(group))};
 }
 
 }  // namespace sbp

@@ -45,6 +45,8 @@ struct CollectivePrice {
 // bytes / bandwidth of the slowest level crossed, ring form (Thakur et al. 2005), where the adapters of all ranks of a
 // node work together; all-to-all is pairwise. kSlice, kFill and kPad are local: priced by memory bandwidth. n == 1: 0.
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes);
+// Its seconds alone, without making a text: for searches.
+double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes);
 
 // Bytes that one rank sends, T = bytes of the tensor on the group (design section 6): all-gather T(n-1)/n, all-reduce
 // 2T(n-1)/n, reduce-scatter T(n-1)/n, all-to-all T(n-1)/n^2, local kinds 0, send/recv T.

@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <numeric>
+
+#include "boxing/search.h"
+#include "sbp/shard_math.h"
+
+namespace sbp {
+namespace {
+
+constexpr size_t kSharedSpace = 1024;  // up to so many layouts one search from a layout serves all targets
+constexpr size_t kLargestSpace = 4096;
+
+// The layouts that a path may pass through: B, the splits of `dims`, and P where it starts or ends.
+std::vector<std::vector<Sbp>> ChoicesWith(const NdSbp& from, const NdSbp& to, const std::vector<int>& dims) {
+  std::vector<std::vector<Sbp>> choices(from.size());
+  for (int axis = 0; axis < from.size(); ++axis) {
+    choices[axis] = {Sbp::Broadcast(), from[axis], to[axis]};
+    for (int dim : dims) choices[axis].push_back(Sbp::Split(dim));
+    std::sort(choices[axis].begin(), choices[axis].end());
+    choices[axis].erase(std::unique(choices[axis].begin(), choices[axis].end()), choices[axis].end());
+  }
+  return choices;
+}
+
+size_t SizeOf(const std::vector<std::vector<Sbp>>& choices) {
+  int64_t size = 1;
+  for (const std::vector<Sbp>& axis : choices) size = SaturatingMul(size, static_cast<int64_t>(axis.size()));
+  return static_cast<size_t>(size);
+}
+
+std::vector<int> AllDims(const TensorType& type) {
+  std::vector<int> dims(type.shape.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  return dims;
+}
+
+std::vector<int> SplitDims(const NdSbp& from, const NdSbp& to) {
+  std::vector<int> dims;
+  for (const NdSbp* sbp : {&from, &to}) {
+    for (Sbp entry : *sbp) {
+      if (entry.is_split()) dims.push_back(entry.dim());
+    }
+  }
+  std::sort(dims.begin(), dims.end());
+  dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
+  return dims;
+}
+
+// The largest set of layouts below the limit. The last one always holds a path: all axes to B, innermost first, then
+// from B to the target, outermost first.
+std::vector<std::vector<Sbp>> ChoicesFor(const TensorType& type, const NdSbp& from, const NdSbp& to) {
+  std::vector<int> dims = SplitDims(from, to);
+  std::vector<int> with_spare = dims;
+  int spare = -1;  // the longest dimension that neither end splits: a detour over it can be cheaper than gathering
+  for (int d = 0; d < type.rank(); ++d) {
+    if (!std::binary_search(dims.begin(), dims.end(), d) && (spare < 0 || type.shape[d] > type.shape[spare])) spare = d;
+  }
+  if (spare >= 0) with_spare.push_back(spare);
+  for (const std::vector<int>& tried : {with_spare, dims}) {
+    std::vector<std::vector<Sbp>> choices = ChoicesWith(from, to, tried);
+    if (SizeOf(choices) <= kLargestSpace) return choices;
+  }
+  return ChoicesWith(from, to, {});
+}
+
+// Searches from one layout differ only in where P may be entered.
+NdSbp OnlyPartials(const NdSbp& sbp) {
+  NdSbp partials;
+  for (Sbp entry : sbp) partials.push_back(entry.is_partial() ? entry : Sbp::Broadcast());
+  return partials;
+}
+
+struct PairKey {
+  uint32_t type;
+  NdSbp from, to;
+  friend bool operator==(const PairKey&, const PairKey&) = default;
+};
+struct PairHash {
+  size_t operator()(const PairKey& key) const {
+    return HashCombine(HashCombine(key.type, HashOf(key.from)), HashOf(key.to));
+  }
+};
+
+struct Tree {
+  LayoutSpace space;
+  std::vector<uint32_t> before;
+};
+
+}  // namespace
+
+struct BoxingTable::Cache {
+  BoxingPath nothing;
+  BoxingPath unreachable;
+  std::unordered_map<TensorType, uint32_t> types;
+  std::unordered_map<PairKey, BoxingPath, PairHash> paths;
+  std::unordered_map<PairKey, Tree, PairHash> trees;  // `to` holds only the partial axes of the targets
+
+  Cache() { unreachable.reachable = false; }
+};
+
+BoxingTable::BoxingTable(Mesh mesh, Cluster cluster, bool even_only, BoxingCriterion criterion)
+    : mesh_(std::move(mesh)),
+      cluster_(std::move(cluster)),
+      even_only_(even_only),
+      criterion_(criterion),
+      cache_(std::make_shared<Cache>()) {
+  for (int axis = 0; axis < mesh_.num_axes(); ++axis) groups_.push_back(AxisGroupShape(cluster_, mesh_, axis));
+}
+
+size_t BoxingTable::cache_size() const { return cache_->paths.size(); }
+
+const BoxingPath& BoxingTable::Path(const TensorType& type, const NdSbp& from, const NdSbp& to) {
+  if (from == to) return cache_->nothing;
+  const uint32_t id = cache_->types.emplace(type, static_cast<uint32_t>(cache_->types.size())).first->second;
+  const PairKey key{id, from, to};
+  const auto known = cache_->paths.find(key);
+  if (known != cache_->paths.end()) return known->second;
+  return cache_->paths.emplace(key, FindPath(type, id, from, to)).first->second;
+}
+
+BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const NdSbp& from, const NdSbp& to) {
+  if (type.kind != ValueKind::kTensor || !type.is_static()) return cache_->unreachable;
+  for (const NdSbp* end : {&from, &to}) {
+    if (!ValidateLayout(type.shape, *end, mesh_, even_only_).ok()) return cache_->unreachable;
+  }
+  const BoxingWorld world{mesh_, cluster_, groups_, even_only_, criterion_};
+  const NdSbp partials = OnlyPartials(to);
+  std::vector<std::vector<Sbp>> all = ChoicesWith(from, partials, AllDims(type));
+  if (SizeOf(all) > kSharedSpace) {
+    const LayoutSpace space(ChoicesFor(type, from, to));
+    const size_t start = *space.number(from), end = *space.number(to);
+    return PathAlong(world, type, space, CheapestTree(world, type, space, start, end), start, end);
+  }
+  const PairKey key{type_id, from, partials};
+  auto tree = cache_->trees.find(key);
+  if (tree == cache_->trees.end()) {
+    LayoutSpace space(std::move(all));
+    std::vector<uint32_t> before = CheapestTree(world, type, space, *space.number(from), std::nullopt);
+    tree = cache_->trees.emplace(key, Tree{std::move(space), std::move(before)}).first;
+  }
+  const LayoutSpace& space = tree->second.space;
+  return PathAlong(world, type, space, tree->second.before, *space.number(from), *space.number(to));
+}
+
+}  // namespace sbp

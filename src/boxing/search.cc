@@ -1,0 +1,198 @@
+#include "boxing/search.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <queue>
+#include <tuple>
+
+#include "sbp/shard_math.h"
+
+namespace sbp {
+namespace {
+
+double BytesPerElement(const TensorType& type) { return DTypeBits(type.dtype) / 8.0; }
+
+struct StepPrice {
+  double seconds = 0;
+  double wire_bytes = 0;
+};
+
+StepPrice PriceOf(const BoxingWorld& world, const TensorType& type, CollectiveKind kind, const NdSbp& from, int axis) {
+  const int64_t n = world.mesh.size(axis);
+  const double group_bytes = GroupBytes(type, from, world.mesh, axis);
+  return {CollectiveTime(world.cluster, kind, n, world.groups[axis], group_bytes),
+          WireBytes(kind, n, AllGroupsBytes(type, from, world.mesh, axis)) * static_cast<double>(n)};
+}
+
+// The first row of the table that is legal.
+const CollectiveRow* FindRow(const NdSbp& from, const NdSbp& to, int axis) {
+  for (const CollectiveRow& row : AllCollectives()) {
+    if (row.legal(from, to, axis)) return &row;
+  }
+  return nullptr;
+}
+
+// ValidateLayout without making a message: most layouts that a search meets are looked at once.
+bool IsValid(const BoxingWorld& world, const Shape& shape, const NdSbp& sbp) {
+  std::array<int64_t, kMaxRank> least;
+  if (shape.size() > least.size()) return false;
+  std::copy(shape.begin(), shape.end(), least.begin());
+  std::optional<Sbp> partial;
+  for (int axis = 0; axis < sbp.size(); ++axis) {
+    if (sbp[axis].is_partial()) {
+      if (partial && *partial != sbp[axis]) return false;
+      partial = sbp[axis];
+    }
+    if (!sbp[axis].is_split()) continue;
+    const int64_t parts = world.mesh.size(axis);
+    if (sbp[axis].dim() >= static_cast<int>(shape.size())) return false;
+    int64_t& size = least[sbp[axis].dim()];
+    if (size < parts || (world.even_only && size % parts != 0)) return false;
+    size /= parts;
+  }
+  return true;
+}
+
+}  // namespace
+
+double GroupBytes(const TensorType& type, const NdSbp& sbp, const Mesh& mesh, int axis) {
+  std::array<int64_t, kMaxRank> local;
+  const size_t rank = std::min(type.shape.size(), local.size());
+  std::copy_n(type.shape.begin(), rank, local.begin());
+  for (int other = 0; other < sbp.size(); ++other) {
+    if (other == axis || !sbp[other].is_split()) continue;
+    int64_t& size = local[sbp[other].dim()];
+    size = CeilDiv(size, mesh.size(other));
+  }
+  double bytes = BytesPerElement(type);
+  for (size_t d = 0; d < rank; ++d) bytes *= static_cast<double>(local[d]);
+  return bytes;
+}
+
+double AllGroupsBytes(const TensorType& type, const NdSbp& sbp, const Mesh& mesh, int axis) {
+  // Splits, even or not, cut the tensor into parts that add up to it; other axes hold it as often as they are large.
+  double bytes = BytesPerElement(type);
+  for (int64_t size : type.shape) bytes *= static_cast<double>(size);
+  for (int other = 0; other < sbp.size(); ++other) {
+    if (other != axis && !sbp[other].is_split()) bytes *= static_cast<double>(mesh.size(other));
+  }
+  return bytes;
+}
+
+std::optional<BoxingStep> FindStep(const BoxingWorld& world, const TensorType& type, const NdSbp& from, const NdSbp& to,
+                                   int axis) {
+  const CollectiveRow* row = FindRow(from, to, axis);
+  if (row == nullptr) return std::nullopt;
+  const StepPrice price = PriceOf(world, type, row->kind, from, axis);
+  BoxingStep step;
+  step.kind = row->kind;
+  step.axis = axis;
+  step.from = from;
+  step.to = to;
+  step.tensor_bytes = GroupBytes(type, from, world.mesh, axis);
+  step.wire_bytes = price.wire_bytes;
+  step.seconds = price.seconds;
+  return step;
+}
+
+LayoutSpace::LayoutSpace(std::vector<std::vector<Sbp>> choices) : choices_(std::move(choices)) {
+  strides_.resize(choices_.size());
+  for (size_t axis = choices_.size(); axis-- > 0;) {
+    std::sort(choices_[axis].begin(), choices_[axis].end());
+    choices_[axis].erase(std::unique(choices_[axis].begin(), choices_[axis].end()), choices_[axis].end());
+    strides_[axis] = size_;
+    size_ *= choices_[axis].size();
+  }
+}
+
+NdSbp LayoutSpace::layout(size_t number) const {
+  NdSbp sbp;
+  for (size_t axis = 0; axis < choices_.size(); ++axis) {
+    sbp.push_back(choices_[axis][number / strides_[axis] % choices_[axis].size()]);
+  }
+  return sbp;
+}
+
+std::optional<size_t> LayoutSpace::number(const NdSbp& sbp) const {
+  size_t number = 0;
+  for (size_t axis = 0; axis < choices_.size(); ++axis) {
+    const auto at = std::lower_bound(choices_[axis].begin(), choices_[axis].end(), sbp[static_cast<int>(axis)]);
+    if (at == choices_[axis].end() || *at != sbp[static_cast<int>(axis)]) return std::nullopt;
+    number += static_cast<size_t>(at - choices_[axis].begin()) * strides_[axis];
+  }
+  return number;
+}
+
+size_t LayoutSpace::Replace(size_t number, int axis, size_t choice) const {
+  const size_t now = number / strides_[axis] % choices_[axis].size();
+  return number + choice * strides_[axis] - now * strides_[axis];
+}
+
+std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, const LayoutSpace& space,
+                                   size_t from, std::optional<size_t> target) {
+  using Reach = std::tuple<double, uint32_t, uint32_t>;  // price, steps, number of the layout
+  constexpr Reach kUnreached{std::numeric_limits<double>::infinity(), 0, 0};
+  std::vector<uint32_t> before(space.size(), kNoLayout);
+  std::vector<Reach> best(space.size(), kUnreached);
+  std::priority_queue<Reach, std::vector<Reach>, std::greater<>> frontier;
+  best[from] = {0, 0, static_cast<uint32_t>(from)};
+  frontier.push(best[from]);
+  while (!frontier.empty()) {
+    const Reach reach = frontier.top();
+    frontier.pop();
+    const auto [price, steps, number] = reach;
+    if (reach != best[number]) continue;  // a dearer way, pushed earlier
+    if (target && number == *target) break;
+    const NdSbp layout = space.layout(number);
+    NdSbp next = layout;
+    for (int axis = 0; axis < layout.size(); ++axis) {
+      const std::vector<Sbp>& choices = space.choices(axis);
+      for (size_t choice = 0; choice < choices.size(); ++choice) {
+        if (choices[choice] == layout[axis]) continue;
+        next[axis] = choices[choice];
+        const CollectiveRow* row = FindRow(layout, next, axis);
+        if (row == nullptr || !IsValid(world, type.shape, next)) continue;
+        const StepPrice step = PriceOf(world, type, row->kind, layout, axis);
+        const double total = price + (world.criterion == BoxingCriterion::kSeconds ? step.seconds : step.wire_bytes);
+        const auto neighbour = static_cast<uint32_t>(space.Replace(number, axis, choice));
+        const Reach candidate{total, steps + 1, neighbour};
+        if (candidate < best[neighbour]) {
+          best[neighbour] = candidate;
+          before[neighbour] = number;
+          frontier.push(candidate);
+        } else if (candidate == best[neighbour] && number < before[neighbour]) {
+          before[neighbour] = number;
+        }
+      }
+      next[axis] = layout[axis];
+    }
+  }
+  return before;
+}
+
+BoxingPath PathAlong(const BoxingWorld& world, const TensorType& type, const LayoutSpace& space,
+                     const std::vector<uint32_t>& tree, size_t from, size_t to) {
+  BoxingPath path;
+  std::vector<size_t> numbers = {to};
+  while (numbers.back() != from) {
+    const uint32_t before = tree[numbers.back()];
+    if (before == kNoLayout) {
+      path.reachable = false;
+      return path;
+    }
+    numbers.push_back(before);
+  }
+  for (size_t i = numbers.size() - 1; i > 0; --i) {
+    const NdSbp a = space.layout(numbers[i]);
+    const NdSbp b = space.layout(numbers[i - 1]);
+    int axis = 0;
+    while (a[axis] == b[axis]) ++axis;
+    path.steps.push_back(*FindStep(world, type, a, b, axis));
+    path.seconds += path.steps.back().seconds;
+    path.wire_bytes += path.steps.back().wire_bytes;
+  }
+  return path;
+}
+
+}  // namespace sbp
