@@ -1,0 +1,53 @@
+// The table of output formats: a format is a function and a row.
+#include "base/text.h"
+#include "render/dot.h"
+#include "render/graphviz.h"
+#include "render/render.h"
+#include "render/tables.h"
+#include "render/view.h"
+
+namespace sbp {
+namespace {
+
+Result<std::string> Dot(const Plan& plan, const RenderOptions& options) {
+  SBP_ASSIGN_OR_RETURN(View view, MakeView(plan, options));
+  SplitIntoColumns(view);
+  return WriteDot(view);
+}
+
+template <const char* kFormat>
+Result<std::string> Picture(const Plan& plan, const RenderOptions& options) {
+  SBP_ASSIGN_OR_RETURN(const std::string dot, Dot(plan, options));
+  return LayOut(dot, kFormat);
+}
+
+constexpr char kSvg[] = "svg", kPng[] = "png", kPdf[] = "pdf";
+
+constexpr FormatRow kFormats[] = {
+    {"dot", "the drawing as Graphviz source", Dot},
+    {"svg", "a vector drawing for browsers; hover shows names and reasons", Picture<kSvg>},
+    {"png", "a bitmap", Picture<kPng>},
+    {"pdf", "a vector drawing on one page", Picture<kPdf>},
+    {"md", "tables of ops, collectives and memory in Markdown", WriteMarkdown},
+    {"txt", "the same tables in aligned columns", WriteText},
+};
+
+}  // namespace
+
+std::span<const FormatRow> AllFormats() { return kFormats; }
+
+Result<const FormatRow*> FormatForPath(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  const size_t dot = name.rfind('.');
+  const std::string_view extension = dot == std::string_view::npos ? "" : name.substr(dot + 1);
+  std::vector<std::string> known;
+  for (const FormatRow& row : kFormats) {
+    if (row.extension == extension) return &row;
+    known.emplace_back(row.extension);
+  }
+  return UsageError(StrCat(Quote(path), ": a drawing's extension is one of ", Join(known, ", "),
+                           DidYouMean(extension, known)));
+}
+
+}  // namespace sbp

@@ -1,0 +1,62 @@
+// What drawings and tables ask of a plan. A bare graph is a plan without records: every answer then is "unknown". Ids that
+// are out of range (a plan file nobody checked) also read as unknown, so that rendering never crashes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace sbp {
+
+bool IsBareGraph(const Plan& plan);
+
+// The decision on an op, or nullptr.
+const DecisionRecord* DecisionOf(const Plan& plan, uint32_t op);
+
+// The layout in which an operand (`output` false) or a result stands in the op's signature, or nullptr.
+const NdSbp* LayoutIn(const Plan& plan, uint32_t op, size_t position, bool output);
+
+// The layout that the producer of a tensor writes (inputs and parameters: in which they start), or nullptr.
+const NdSbp* SourceLayout(const Plan& plan, TensorId tensor);
+
+// Steps without wire traffic are local: slice, fill, pad.
+bool IsLocal(CollectiveKind kind);
+
+// Which transition feeds a use, if any.
+class TransitionIndex {
+ public:
+  explicit TransitionIndex(const Plan& plan);
+  // Index into Plan::transitions, or -1.
+  int32_t Feeding(uint32_t op, size_t operand) const;
+  // Transitions of a tensor, in order.
+  std::span<const uint32_t> Of(TensorId tensor) const;
+
+ private:
+  std::unordered_map<uint64_t, int32_t> by_use_;
+  std::unordered_map<uint32_t, std::vector<uint32_t>> by_tensor_;
+};
+
+// How far the work of an op is divided over the mesh.
+enum class Sharing : uint8_t { kUnknown, kAllAxes, kSomeAxes, kReplicated };
+Sharing SharingOf(const Plan& plan, uint32_t op);
+
+// Equal for ops of equal type, attributes, operand and result types, decision, and transitions on the operands.
+std::vector<uint64_t> HashOps(const Plan& plan);
+
+// Text. ---------------------------------------------------------------------------------------------------------------
+std::string FormatShape(const Shape& shape);           // "[8,1024]"
+std::string NameTail(std::string_view name);           // after the last '/'
+std::string Shorten(std::string_view text, size_t limit);  // "beginning..end"
+// "[8,1024] → [4,1024]", or only the shape where the layout does not change it or is unknown.
+std::string GlobalToLocal(const Plan& plan, TensorId tensor, const NdSbp* layout);
+// "9 MatMul, 6 Add, 3 others": the commonest types first.
+std::string CountTypes(const Plan& plan, std::span<const uint32_t> ops, size_t limit);
+// One line for one plan: "data=2,model=4 · greedy (bytes) · 8xH100", and "step 3.1 ms = ... · peak 12 GB = ...".
+std::string PlanHeadline(const Plan& plan);
+std::string PlanCosts(const Plan& plan);
+
+}  // namespace sbp

@@ -1,0 +1,73 @@
+#include "render/graphviz.h"
+
+#include <graphviz/gvc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/text.h"
+
+namespace sbp {
+namespace {
+
+// Graphviz reports through a C callback without a context argument, so the text has to live in a static. Cleared before
+// each use; see "not thread-safe".
+std::string& Messages() {
+  static std::string messages;
+  return messages;
+}
+
+int Capture(char* text) {
+  constexpr size_t kMost = 2000;
+  if (text != nullptr && Messages().size() < kMost) Messages() += text;
+  return 0;
+}
+
+// Restores what was installed before, on every way out.
+class CaptureMessages {
+ public:
+  CaptureMessages() : previous_(agseterrf(Capture)) { Messages().clear(); }
+  ~CaptureMessages() { agseterrf(previous_); }
+  CaptureMessages(const CaptureMessages&) = delete;
+  CaptureMessages& operator=(const CaptureMessages&) = delete;
+
+ private:
+  agusererrf previous_;
+};
+
+Status Failed(std::string_view what) {
+  return Defect(StrCat("Graphviz cannot ", what, ": ", Messages().empty() ? "no reason given" : Trim(Messages())));
+}
+
+// Cairo refuses bitmaps beyond 32767 pixels a side, and nobody can open 500 megapixels: large drawings get fewer dots
+// per inch. A drawing is in points, 72 to the inch.
+void LimitBitmap(graph_t* graph) {
+  constexpr double kDpi = 110, kMaxSide = 30000, kMaxPixels = 60e6;
+  const double width = std::max(1.0, GD_bb(graph).UR.x / 72), height = std::max(1.0, GD_bb(graph).UR.y / 72);
+  double dpi = std::min(kDpi, kMaxSide / (std::max(width, height) + 2));
+  dpi = std::min(dpi, std::sqrt(kMaxPixels / (width * height)));
+  GD_drawing(graph)->dpi = std::max(dpi, 1.0);
+}
+
+}  // namespace
+
+Result<std::string> LayOut(const std::string& dot, const std::string& format) {
+  const CaptureMessages capture;
+  const std::unique_ptr<GVC_t, int (*)(GVC_t*)> context(gvContext(), gvFreeContext);
+  if (context == nullptr) return Failed("start");
+  const std::unique_ptr<Agraph_t, int (*)(Agraph_t*)> graph(agmemread(dot.c_str()), agclose);
+  if (graph == nullptr) return Failed("read the drawing");
+  if (gvLayout(context.get(), graph.get(), "dot") != 0) return Failed("lay the drawing out");
+  if (format == "png") LimitBitmap(graph.get());
+  char* data = nullptr;
+  unsigned int length = 0;
+  const int failed = gvRenderData(context.get(), graph.get(), format.c_str(), &data, &length);
+  std::string picture = data == nullptr ? std::string() : std::string(data, length);
+  gvFreeRenderData(data);
+  gvFreeLayout(context.get(), graph.get());
+  if (failed != 0 || picture.empty()) return Failed(StrCat("write ", format));
+  return picture;
+}
+
+}  // namespace sbp

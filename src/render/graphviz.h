@@ -1,0 +1,14 @@
+// DOT text -> a picture, by Graphviz as a library. The only place that sees its headers.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+
+namespace sbp {
+
+// `format`: "svg", "png" or "pdf". Graphviz never prints: its messages come back in the error (kDefect: the DOT text is
+// ours). Not thread-safe: Graphviz has global state.
+Result<std::string> LayOut(const std::string& dot, const std::string& format);
+
+}  // namespace sbp

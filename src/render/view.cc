@@ -1,0 +1,419 @@
+// Walks the opened outline for nodes and groups, then every op's operands for edges, collectives, inputs and outputs.
+#include "render/view.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "render/node_text.h"
+#include "render/opening.h"
+#include "render/outline.h"
+
+namespace sbp {
+namespace {
+
+struct ViewSize {
+  std::string_view name;
+  size_t max_nodes;  // 0: as the options say
+};
+constexpr ViewSize kViews[] = {{"graph", 0}, {"overview", 40}};
+
+class ViewBuilder {
+ public:
+  ViewBuilder(const Plan& plan, const Outline& outline, const Opening& opening, const RenderOptions& options)
+      : plan_(plan), outline_(outline), opening_(opening), options_(options), transitions_(plan) {
+    limit_ = 2 * std::max(options.max_nodes, options.expand.empty() ? 0 : kMaxDrawn);
+  }
+
+  View Build() {
+    WalkOutline();
+    FindInnerTransitions();
+    MakeSummaries();
+    for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) ConnectOp(o);
+    ConnectOutputs();
+    DescribeGroups();
+    Finish();
+    return std::move(view_);
+  }
+
+ private:
+  struct Closed {
+    uint32_t node = 0;  // of the view
+    uint32_t outline = 0;
+    int64_t copies = 1;
+    std::vector<uint32_t> ops, inner;
+  };
+  // A node of the outline still to be walked.
+  struct Step {
+    OutlineItem item;
+    int32_t group = 0;
+    int64_t copies = 1;
+    std::string label;  // of the repeat around it
+  };
+
+  int32_t AddGroup(std::string label, int32_t parent, int64_t copies) {
+    view_.groups.push_back({std::move(label), "", parent, copies});
+    return static_cast<int32_t>(view_.groups.size()) - 1;
+  }
+  uint32_t AddNode(ViewNode node, int32_t group) {
+    node.group = group;
+    view_.nodes.push_back(std::move(node));
+    return static_cast<uint32_t>(view_.nodes.size()) - 1;
+  }
+
+  void WalkOutline() {
+    node_of_op_.assign(plan_.graph.ops.size(), -1);
+    closed_of_node_.clear();
+    AddGroup("", -1, 1);
+    std::vector<Step> stack = {{{false, 0}, 0, 1, ""}};
+    while (!stack.empty()) {
+      const Step step = std::move(stack.back());
+      stack.pop_back();
+      if (step.item.is_op) {
+        node_of_op_[step.item.index] =
+            static_cast<int32_t>(AddNode(OpNode(plan_, step.item.index, options_.notation), step.group));
+        continue;
+      }
+      const OutlineNode& node = outline_.nodes[step.item.index];
+      const bool open = opening_.open[step.item.index];
+      if (node.kind == OutlineNode::Kind::kRepeat && !open) {
+        stack.push_back({node.items.front(), step.group, static_cast<int64_t>(node.items.size()), node.label});
+        continue;
+      }
+      if (!open) {
+        AddClosed(step);
+        continue;
+      }
+      int32_t group = step.group;
+      if (step.item.index != 0 && node.kind != OutlineNode::Kind::kRepeat) {
+        group = AddGroup(step.copies > 1 ? step.label : node.label, step.group, step.copies);
+      }
+      for (auto it = node.items.rbegin(); it != node.items.rend(); ++it) stack.push_back({*it, group, 1, ""});
+    }
+  }
+
+  void AddClosed(const Step& step) {
+    Closed closed;
+    closed.outline = step.item.index;
+    closed.copies = step.copies;
+    closed.ops = outline_.OpsOf(step.item.index);
+    closed.node = AddNode(ViewNode{}, step.group);
+    for (uint32_t o : closed.ops) node_of_op_[o] = static_cast<int32_t>(closed.node);
+    closed_of_node_[closed.node] = closed_.size();
+    closed_.push_back(std::move(closed));
+  }
+
+  // An op that stands for itself, not folded into another copy.
+  bool Shown(uint32_t o) const { return opening_.stand_in[o] == o && node_of_op_[o] >= 0; }
+  int32_t NodeOfOp(uint32_t o) const { return node_of_op_[opening_.stand_in[o]]; }
+  int32_t ProducerNode(TensorId t) const {
+    const OpId producer = plan_.graph.tensor(t).producer;
+    return producer.valid() ? NodeOfOp(producer.value) : -1;
+  }
+
+  // A transition whose producer and first consumer lie in the same closed node is part of its summary; so is one of a
+  // parameter.
+  void FindInnerTransitions() {
+    group_collectives_.assign(view_.groups.size(), {});
+    for (uint32_t t = 0; t < plan_.transitions.size(); ++t) {
+      const Transition& transition = plan_.transitions[t];
+      if (transition.consumers.empty() || !ValidTransition(transition)) continue;
+      const uint32_t consumer = transition.consumers[0].op.value;
+      if (!Shown(consumer)) continue;
+      const int32_t node = node_of_op_[consumer];
+      group_collectives_[view_.nodes[node].group].push_back(t);
+      const auto closed = closed_of_node_.find(static_cast<uint32_t>(node));
+      if (closed == closed_of_node_.end()) continue;
+      const int32_t producer = ProducerNode(transition.tensor);
+      const bool parameter = plan_.graph.tensor(transition.tensor).role == TensorRole::kParameter;
+      if (producer == node || parameter) closed_[closed->second].inner.push_back(t);
+    }
+  }
+
+  bool ValidTransition(const Transition& transition) const {
+    if (!transition.tensor.valid() || transition.tensor.index() >= plan_.graph.tensors.size()) return false;
+    return std::all_of(transition.consumers.begin(), transition.consumers.end(),
+                       [&](const Use& use) { return use.op.valid() && use.op.index() < plan_.graph.ops.size(); });
+  }
+
+  void MakeSummaries() {
+    for (const Closed& closed : closed_) {
+      const int32_t group = view_.nodes[closed.node].group;
+      view_.nodes[closed.node] =
+          SummaryNode(plan_, outline_.nodes[closed.outline], closed.copies, closed.ops, closed.inner);
+      view_.nodes[closed.node].group = group;
+    }
+  }
+
+  void ConnectOp(uint32_t o) {
+    if (!Shown(o)) return;
+    const uint32_t to = static_cast<uint32_t>(node_of_op_[o]);
+    const std::vector<TensorId> operands = plan_.graph.OperandsOf(plan_.graph.ops[o]);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].valid()) continue;
+      const int32_t feeding = transitions_.Feeding(o, i);
+      const bool boxed = feeding >= 0 && ValidTransition(plan_.transitions[feeding]);
+      if (plan_.graph.tensor(operands[i]).role == TensorRole::kParameter && (!boxed || closed_of_node_.contains(to))) {
+        continue;
+      }
+      const int32_t from = SourceOf(operands[i], to);
+      if (from < 0 || static_cast<uint32_t>(from) == to) continue;
+      const NdSbp* layout = boxed ? &plan_.transitions[feeding].to : SourceLayout(plan_, operands[i]);
+      if (layout == nullptr) layout = LayoutIn(plan_, o, i, false);
+      const int32_t last = boxed ? Boxed(static_cast<uint32_t>(feeding), static_cast<uint32_t>(from), to) : from;
+      Connect(static_cast<uint32_t>(last), to, operands[i], layout);
+    }
+  }
+
+  // The node that gives a tensor: its producer, or an input or parameter node made on demand beside its first reader.
+  int32_t SourceOf(TensorId t, uint32_t reader) {
+    const Tensor& tensor = plan_.graph.tensor(t);
+    if (tensor.role == TensorRole::kActivation) return ProducerNode(t);
+    const auto found = source_nodes_.find(t);
+    if (found != source_nodes_.end()) return static_cast<int32_t>(found->second);
+    constexpr size_t kMaxSources = 60;
+    if (source_nodes_.size() >= std::max<size_t>(kMaxSources, limit_ / 8)) {
+      if (rest_of_sources_ < 0) rest_of_sources_ = static_cast<int32_t>(AddNode(RestNode(ViewNode::Kind::kInput), 0));
+      unseen_sources_.insert(t);
+      return rest_of_sources_;
+    }
+    ViewNode node = SourceNode(plan_, t, options_.notation);
+    node.order = view_.nodes[reader].order;
+    const uint32_t index = AddNode(std::move(node), view_.nodes[reader].group);
+    source_nodes_[t] = index;
+    return static_cast<int32_t>(index);
+  }
+
+  static ViewNode RestNode(ViewNode::Kind kind) {
+    ViewNode node;
+    node.kind = kind;
+    node.title = kind == ViewNode::Kind::kInput ? "more inputs" : "more outputs";
+    return node;
+  }
+
+  // The last node of a transition's chain, made on first need. Between two nodes, equal steps on several tensors are drawn
+  // once.
+  int32_t Boxed(uint32_t t, uint32_t from, uint32_t to) {
+    const auto done = last_step_.find(t);
+    if (done != last_step_.end()) return static_cast<int32_t>(done->second);
+    const Transition& transition = plan_.transitions[t];
+    uint32_t at = from;
+    for (uint32_t earlier : transitions_.Of(transition.tensor)) {  // a path that starts where an earlier one ended
+      if (earlier >= t) break;
+      const auto drawn = last_step_.find(earlier);
+      if (drawn != last_step_.end() && plan_.transitions[earlier].to == transition.from) at = drawn->second;
+    }
+    const NdSbp* layout = &transition.from;
+    for (size_t s = 0; s < transition.steps.size(); ++s) {
+      const BoxingStep& step = transition.steps[s];
+      if (view_.nodes.size() >= limit_) {
+        ++undrawn_steps_;
+        continue;
+      }
+      auto key = std::make_tuple(at, to, StrCat(CollectiveKindName(step.kind), step.axis, ToString(step.from), ToString(step.to)));
+      const auto [drawn, fresh] = steps_.try_emplace(std::move(key), static_cast<uint32_t>(view_.nodes.size()));
+      if (fresh) {
+        ViewNode node = StepNode(plan_, transition, s, options_.notation);
+        node.order = view_.nodes[to].order;
+        AddNode(std::move(node), view_.nodes[to].group);
+      }
+      Merged& merged = merged_[drawn->second];
+      ++merged.steps;
+      merged.bytes += step.wire_bytes;
+      merged.seconds += step.seconds;
+      Connect(at, drawn->second, transition.tensor, layout);
+      at = drawn->second;
+      layout = &step.to;
+    }
+    last_step_[t] = at;
+    return static_cast<int32_t>(at);
+  }
+
+  void Connect(uint32_t from, uint32_t to, TensorId t, const NdSbp* layout) {
+    const TensorType& type = plan_.graph.tensor(t).type;
+    EdgeSum& edge = edges_[{from, to}];
+    if (!edge.tensors.insert(t).second) return;
+    edge.bytes += static_cast<double>(type.num_bytes());
+    if (layout == nullptr || IsBareGraph(plan_)) return;
+    edge.layouts.insert(FormatLayout(*layout, type.rank(), options_.notation));
+  }
+
+  void ConnectOutputs() {
+    const std::set<TensorId> tied = TiedOutputs();
+    size_t drawn = 0, rest = 0;
+    int32_t rest_node = -1;
+    for (TensorId t : plan_.graph.outputs) {
+      const OpId producer = plan_.graph.tensor(t).producer;
+      if (!producer.valid() || !Shown(producer.value)) continue;
+      const uint32_t from = static_cast<uint32_t>(node_of_op_[producer.index()]);
+      const NdSbp* layout = SourceLayout(plan_, t);
+      constexpr size_t kMaxOutputs = 40;
+      if (drawn++ >= kMaxOutputs || tied.contains(t)) {
+        ++rest;
+        if (rest_node < 0) rest_node = static_cast<int32_t>(AddNode(RestNode(ViewNode::Kind::kOutput), 0));
+        Connect(from, static_cast<uint32_t>(rest_node), t, layout);
+        continue;
+      }
+      ViewNode node = OutputNode(plan_, t, layout, options_.notation);
+      node.order = view_.nodes[from].order;
+      Connect(from, AddNode(std::move(node), view_.nodes[from].group), t, layout);
+    }
+    if (rest_node < 0) return;
+    view_.nodes[rest_node].order = plan_.graph.ops.size();
+    view_.nodes[rest_node].title = tied.empty() ? StrCat(rest, " more outputs") : StrCat(rest, " updated parameters");
+  }
+
+  // The updated parameters of a training step: hundreds of outputs that say nothing singly.
+  std::set<TensorId> TiedOutputs() const {
+    std::set<TensorId> tied;
+    for (const Tie& tie : plan_.graph.ties) tied.insert(tie.output);
+    return tied.size() > 8 ? tied : std::set<TensorId>();
+  }
+
+  void DescribeGroups() {
+    if (IsBareGraph(plan_)) return;
+    std::vector<double> seconds(view_.groups.size(), 0);
+    for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) {
+      const DecisionRecord* record = DecisionOf(plan_, o);
+      if (record != nullptr && Shown(o)) seconds[view_.nodes[node_of_op_[o]].group] += record->compute_seconds;
+    }
+    for (size_t g = view_.groups.size(); g-- > 1;) {  // parents stand before their children
+      for (uint32_t t : group_collectives_[g]) seconds[g] += plan_.transitions[t].seconds;
+      const ViewGroup& group = view_.groups[g];
+      // A folded repeat inside counts as often as it runs.
+      seconds[group.parent] += seconds[g] * static_cast<double>(group.copies);
+      view_.groups[g].note = StrCat(group.copies > 1 ? "each " : "", FormatSeconds(seconds[g]));
+    }
+  }
+
+  void Finish() {
+    for (const auto& [node, merged] : merged_) {
+      if (merged.steps < 2) continue;
+      view_.nodes[node].title += StrCat("  × ", merged.steps);
+      if (!IsLocal(view_.nodes[node].collective)) {
+        view_.nodes[node].lines.back() = StrCat(FormatBytes(merged.bytes), " · ", FormatSeconds(merged.seconds));
+      }
+    }
+    if (rest_of_sources_ >= 0) {
+      view_.nodes[rest_of_sources_].title = StrCat(unseen_sources_.size(), " more inputs and parameters");
+    }
+    for (const auto& [ends, sum] : edges_) {
+      std::string label = sum.layouts.size() == 1 ? *sum.layouts.begin() : "";
+      if (sum.tensors.size() > 1) label += StrCat(label.empty() ? "" : "  ", "× ", sum.tensors.size());
+      view_.edges.push_back({ends.first, ends.second, std::move(label), sum.bytes,
+                             static_cast<int64_t>(sum.tensors.size())});
+    }
+    CapEdges();
+    MakeTitle();
+    MakeLegend();
+  }
+
+  // Graphviz's time grows with edges, not only nodes: the lightest go first.
+  void CapEdges() {
+    const size_t most = std::max<size_t>(4 * view_.nodes.size(), 100);
+    if (view_.edges.size() <= most) return;
+    view_.notes.push_back(StrCat(view_.edges.size() - most, " of the lightest edges are not drawn"));
+    std::stable_sort(view_.edges.begin(), view_.edges.end(),
+                     [](const ViewEdge& a, const ViewEdge& b) { return a.bytes > b.bytes; });
+    view_.edges.resize(most);
+    std::sort(view_.edges.begin(), view_.edges.end(), [](const ViewEdge& a, const ViewEdge& b) {
+      return std::tie(a.from, a.to) < std::tie(b.from, b.to);
+    });
+  }
+
+  void MakeTitle() {
+    const std::string& path = plan_.model_path;
+    std::string name = plan_.graph.name.empty() ? NameTail(path) : plan_.graph.name;
+    if (!path.empty() && name != NameTail(path)) name = StrCat(NameTail(path), " (", Shorten(name, 40), ")");
+    view_.title.push_back(name.empty() ? "graph" : name);
+    view_.title.push_back(StrCat(FormatCount(static_cast<int64_t>(plan_.graph.ops.size())), " ops · ", PlanHeadline(plan_)));
+    if (!IsBareGraph(plan_)) view_.title.push_back(PlanCosts(plan_));
+    if (opening_.closed_for_size > 0) {
+      view_.notes.push_back(
+          StrCat(opening_.closed_for_size, " scopes stay folded to keep the drawing readable; --expand SCOPE opens one"));
+    }
+    if (undrawn_steps_ > 0) view_.notes.push_back(StrCat(undrawn_steps_, " collectives are not drawn"));
+  }
+
+  void MakeLegend() {
+    std::set<Sharing> sharings;
+    std::set<CollectiveKind> kinds;
+    for (const ViewNode& node : view_.nodes) {
+      const bool op = node.kind == ViewNode::Kind::kOp || node.kind == ViewNode::Kind::kSummary;
+      if (op && node.sharing != Sharing::kUnknown) sharings.insert(node.sharing);
+      if (node.kind == ViewNode::Kind::kCollective) kinds.insert(node.collective);
+    }
+    const std::map<Sharing, std::string> words = {{Sharing::kAllAxes, "work divided over every mesh axis"},
+                                                  {Sharing::kSomeAxes, "over some axes only"},
+                                                  {Sharing::kReplicated, "every device does it all"}};
+    for (Sharing s : sharings) {
+      view_.legend.push_back({LegendEntry::Kind::kSharing, s, CollectiveKind::kAllGather, words.at(s)});
+    }
+    for (CollectiveKind k : kinds) {
+      view_.legend.push_back(
+          {LegendEntry::Kind::kCollective, Sharing::kUnknown, k, std::string(CollectiveKindName(k))});
+    }
+  }
+
+  struct EdgeSum {
+    std::set<TensorId> tensors;
+    std::set<std::string> layouts;
+    double bytes = 0;
+  };
+  struct Merged {
+    size_t steps = 0;
+    double bytes = 0, seconds = 0;
+  };
+
+  const Plan& plan_;
+  const Outline& outline_;
+  const Opening& opening_;
+  const RenderOptions& options_;
+  const TransitionIndex transitions_;
+  size_t limit_ = 0;
+  View view_;
+  std::vector<int32_t> node_of_op_;  // -1: in a folded copy
+  std::vector<Closed> closed_;
+  std::map<uint32_t, size_t> closed_of_node_;
+  std::vector<std::vector<uint32_t>> group_collectives_;
+  std::map<TensorId, uint32_t> source_nodes_;
+  std::set<TensorId> unseen_sources_;
+  int32_t rest_of_sources_ = -1;
+  std::map<uint32_t, uint32_t> last_step_;  // transition -> node
+  std::map<std::tuple<uint32_t, uint32_t, std::string>, uint32_t> steps_;  // from, to, what
+  std::map<uint32_t, Merged> merged_;
+  std::map<std::pair<uint32_t, uint32_t>, EdgeSum> edges_;
+  size_t undrawn_steps_ = 0;
+};
+
+// An op brings its collectives into the drawing with it.
+std::vector<uint32_t> OpWeights(const Plan& plan) {
+  std::vector<uint32_t> weights(plan.graph.ops.size(), 1);
+  for (const Transition& transition : plan.transitions) {
+    if (transition.consumers.empty() || transition.consumers[0].op.index() >= weights.size()) continue;
+    weights[transition.consumers[0].op.index()] += static_cast<uint32_t>(std::min<size_t>(transition.steps.size(), 8));
+  }
+  return weights;
+}
+
+}  // namespace
+
+Result<View> MakeView(const Plan& plan, const RenderOptions& given) {
+  RenderOptions options = given;
+  options.max_nodes = std::clamp<size_t>(options.max_nodes, 10, kMaxDrawn);
+  const auto* known = std::find_if(std::begin(kViews), std::end(kViews), [&](const ViewSize& v) { return v.name == given.view; });
+  if (known == std::end(kViews)) {
+    std::vector<std::string> names;
+    for (const ViewSize& view : kViews) names.emplace_back(view.name);
+    return UsageError(StrCat("--view ", Quote(given.view), ": expected ", Join(names, " or "), DidYouMean(given.view, names)));
+  }
+  if (known->max_nodes > 0) options.max_nodes = std::min(options.max_nodes, known->max_nodes);
+  const Outline outline = BuildOutline(plan, {.max_items = options.max_nodes / 2});
+  SBP_ASSIGN_OR_RETURN(const Opening opening,
+                       ChooseOpening(outline, OpWeights(plan), {options.expand, options.max_nodes, kMaxDrawn}));
+  return ViewBuilder(plan, outline, opening, options).Build();
+}
+
+}  // namespace sbp

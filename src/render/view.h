@@ -1,0 +1,75 @@
+// View: what a picture shows, free of any drawing format. Built from a plan once; every writer reads it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "plan/plan.h"
+#include "render/facts.h"
+#include "render/render.h"
+
+namespace sbp {
+
+struct ViewNode {
+  enum class Kind : uint8_t {
+    kOp,
+    kSummary,     // a folded scope or range
+    kInput,
+    kOutput,
+    kParameter,   // only where its layout must change before use; others are lines of their op
+    kCollective,  // one boxing step
+    kConnector,   // where an edge leaves one column of the drawing for another
+  };
+  Kind kind = Kind::kOp;
+  std::string title;
+  std::vector<std::string> lines;  // small print below the title
+  std::string tooltip;
+  int32_t group = 0;
+  Sharing sharing = Sharing::kUnknown;                     // kOp, kSummary
+  CollectiveKind collective = CollectiveKind::kAllGather;  // kCollective
+  uint64_t order = 0;  // position in the plan: nodes of a view are sorted by it
+};
+
+// groups[0] is the whole drawing (no frame).
+struct ViewGroup {
+  std::string label;
+  std::string note;  // "each 1.2 ms"
+  int32_t parent = -1;
+  int64_t copies = 1;
+};
+
+struct ViewEdge {
+  uint32_t from = 0, to = 0;
+  std::string label;    // the layout
+  double bytes = 0;     // of the whole tensors
+  int64_t tensors = 1;  // drawn as this one edge
+};
+
+struct LegendEntry {
+  enum class Kind : uint8_t { kSharing, kCollective };
+  Kind kind = Kind::kSharing;
+  Sharing sharing = Sharing::kUnknown;
+  CollectiveKind collective = CollectiveKind::kAllGather;
+  std::string text;
+};
+
+struct View {
+  std::vector<std::string> title;  // first line: the model's name
+  std::vector<ViewNode> nodes;
+  std::vector<ViewGroup> groups;
+  std::vector<ViewEdge> edges;  // sorted by (from, to)
+  std::vector<LegendEntry> legend;
+  std::vector<std::string> notes;  // what was left out
+};
+
+// Never more nodes than max_nodes allows, or kMaxDrawn when scopes are expanded. Error: an --expand pattern that matches
+// no scope (with the nearest names), an unknown view.
+inline constexpr size_t kMaxDrawn = 1500;
+Result<View> MakeView(const Plan& plan, const RenderOptions& options);
+
+// Splits a view that would be a long ribbon into columns of about equal height, joined by numbered connectors.
+void SplitIntoColumns(View& view);
+
+}  // namespace sbp
