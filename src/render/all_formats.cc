@@ -46,8 +46,8 @@ Result<const FormatRow*> FormatForPath(std::string_view path) {
     if (row.extension == extension) return &row;
     known.emplace_back(row.extension);
   }
-  return UsageError(StrCat(Quote(path), ": a drawing's extension is one of ", Join(known, ", "),
-                           DidYouMean(extension, known)));
+  return UsageError(
+      StrCat(Quote(path), ": a drawing's extension is one of ", Join(known, ", "), DidYouMean(extension, known)));
 }
 
 }  // namespace sbp

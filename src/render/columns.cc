@@ -1,10 +1,11 @@
 // A deep model is a ribbon: hundreds of ranks high and a few nodes wide. Its nodes, in the plan's order, are cut into
-// columns that Graphviz sets side by side (they share no edge); a cut edge ends in a numbered connector and goes on from
-// the connector of the same number.
+// columns that Graphviz sets side by side (they share no edge); a cut edge ends in a numbered connector and goes on
+// from the connector of the same number.
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "base/text.h"
 #include "render/view.h"
@@ -16,12 +17,16 @@ namespace {
 int KindOrder(ViewNode::Kind kind) {
   switch (kind) {
     case ViewNode::Kind::kInput:
-    case ViewNode::Kind::kParameter: return 0;
-    case ViewNode::Kind::kCollective: return 1;
+    case ViewNode::Kind::kParameter:
+      return 0;
+    case ViewNode::Kind::kCollective:
+      return 1;
     case ViewNode::Kind::kConnector:
     case ViewNode::Kind::kOp:
-    case ViewNode::Kind::kSummary: return 2;
-    case ViewNode::Kind::kOutput: return 3;
+    case ViewNode::Kind::kSummary:
+      return 2;
+    case ViewNode::Kind::kOutput:
+      return 3;
   }
   return 2;
 }
@@ -71,7 +76,7 @@ class ColumnSplitter {
     return std::clamp<size_t>(static_cast<size_t>(columns), 1, 12);
   }
 
-  // Each cut is moved, by at most a quarter of a column, to where fewest edges cross and frames are outermost.
+  // Each cut is moved, by less than half a column, to where few edges cross and few frames are cut.
   void AssignColumns(size_t columns) {
     const size_t n = sequence_.size();
     std::vector<int64_t> crossing(n + 1, 0);
@@ -82,15 +87,18 @@ class ColumnSplitter {
     }
     std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());
     column_.assign(n, 0);
-    const size_t slack = n / columns / 4;
+    const size_t slack = n * 9 / columns / 20;
     size_t begin = 0;
     for (size_t c = 1; c <= columns; ++c) {
       size_t cut = n;
       if (c < columns) {
         const size_t target = n * c / columns;
         cut = target;
+        double least = 1e9;
         for (size_t at = std::max(target - slack, begin + 1); at <= target + slack && at < n; ++at) {
-          if (CutPrice(at, crossing) < CutPrice(cut, crossing)) cut = at;
+          const double distance = std::abs(static_cast<double>(at) - static_cast<double>(target));
+          const double price = CutPrice(at, crossing) + 6 * distance / static_cast<double>(slack + 1);
+          if (price < least) std::tie(least, cut) = std::pair(price, at);
         }
       }
       for (size_t i = begin; i < cut; ++i) column_[sequence_[i]] = static_cast<uint32_t>(c - 1);
@@ -98,12 +106,12 @@ class ColumnSplitter {
     }
   }
 
-  int64_t CutPrice(size_t at, const std::vector<int64_t>& crossing) const {
+  double CutPrice(size_t at, const std::vector<int64_t>& crossing) const {
     int64_t frames = 0;  // around both sides of the cut
     int32_t a = view_.nodes[sequence_[at - 1]].group, b = view_.nodes[sequence_[at]].group;
     while (a != b) (a > b ? a : b) = view_.groups[std::max(a, b)].parent;  // parents have smaller numbers
     for (; a > 0; a = view_.groups[a].parent) ++frames;
-    return crossing[at] + 3 * frames;
+    return static_cast<double>(crossing[at] + 4 * frames);
   }
 
   void MoveGroups() {
@@ -112,7 +120,8 @@ class ColumnSplitter {
     std::vector<bool> seen(old.size(), false);
     for (uint32_t n : sequence_) {
       std::vector<int32_t> chain;
-      for (int32_t g = view_.nodes[n].group; g > 0 && !moved.contains({g, column_[n]}); g = old[g].parent) chain.push_back(g);
+      for (int32_t g = view_.nodes[n].group; g > 0 && !moved.contains({g, column_[n]}); g = old[g].parent)
+        chain.push_back(g);
       for (auto g = chain.rbegin(); g != chain.rend(); ++g) {
         ViewGroup group = old[*g];
         group.parent = group.parent > 0 ? moved.at({group.parent, column_[n]}) : 0;
@@ -158,8 +167,8 @@ class ColumnSplitter {
     for (auto& [ends, edge] : kept) view_.edges.push_back(std::move(edge));
   }
 
-  uint32_t Connector(std::map<std::pair<uint32_t, uint32_t>, uint32_t>& at, uint32_t source, uint32_t column, uint32_t id,
-                     uint32_t beside) {
+  uint32_t Connector(std::map<std::pair<uint32_t, uint32_t>, uint32_t>& at, uint32_t source, uint32_t column,
+                     uint32_t id, uint32_t beside) {
     const auto [found, fresh] = at.try_emplace({source, column}, static_cast<uint32_t>(view_.nodes.size()));
     if (!fresh) return found->second;
     ViewNode node;

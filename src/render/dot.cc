@@ -58,13 +58,20 @@ struct Look {
 
 Look LookOf(const ViewNode& node) {
   switch (node.kind) {
-    case ViewNode::Kind::kOp: return {PaintOf(node.sharing), "box", "filled,rounded"};
-    case ViewNode::Kind::kSummary: return {PaintOf(node.sharing), "box3d", "filled", 13, 1.4};
-    case ViewNode::Kind::kInput: return {{"#FFFFFF", "#31507F", "#1B2A44"}, "house", "filled", 11, 1.6};
-    case ViewNode::Kind::kOutput: return {{"#FFFFFF", "#31507F", "#1B2A44"}, "invhouse", "filled", 11, 1.6};
-    case ViewNode::Kind::kParameter: return {{"#FBFBFD", "#8C93A3", "#3C4250"}, "note", "filled", 10, 0.9};
-    case ViewNode::Kind::kConnector: return {{"#FFF9E8", "#8A6D1D", "#5C4810"}, "circle", "filled", 12, 1.4};
-    case ViewNode::Kind::kCollective: break;
+    case ViewNode::Kind::kOp:
+      return {PaintOf(node.sharing), "box", "filled,rounded"};
+    case ViewNode::Kind::kSummary:
+      return {PaintOf(node.sharing), "box3d", "filled", 13, 1.4};
+    case ViewNode::Kind::kInput:
+      return {{"#FFFFFF", "#31507F", "#1B2A44"}, "house", "filled", 11, 1.6};
+    case ViewNode::Kind::kOutput:
+      return {{"#FFFFFF", "#31507F", "#1B2A44"}, "invhouse", "filled", 11, 1.6};
+    case ViewNode::Kind::kParameter:
+      return {{"#FBFBFD", "#8C93A3", "#3C4250"}, "note", "filled", 10, 0.9};
+    case ViewNode::Kind::kConnector:
+      return {{"#FFF9E8", "#8A6D1D", "#5C4810"}, "circle", "filled", 12, 1.4};
+    case ViewNode::Kind::kCollective:
+      break;
   }
   if (IsLocal(node.collective)) return {PaintOf(node.collective), "box", "filled,rounded,dashed", 10, 1.0};
   return {PaintOf(node.collective), "octagon", "filled", 12, 1.6};
@@ -78,7 +85,8 @@ class DotWriter {
     out_ << "digraph plan {\n";
     WriteDefaults();
     std::vector<std::vector<int32_t>> children(view_.groups.size());
-    for (size_t g = 1; g < view_.groups.size(); ++g) children[view_.groups[g].parent].push_back(static_cast<int32_t>(g));
+    for (size_t g = 1; g < view_.groups.size(); ++g)
+      children[view_.groups[g].parent].push_back(static_cast<int32_t>(g));
     std::vector<std::vector<uint32_t>> members(view_.groups.size());
     for (uint32_t n = 0; n < view_.nodes.size(); ++n) members[view_.nodes[n].group].push_back(n);
     WriteGroups(children, members);
@@ -95,8 +103,8 @@ class DotWriter {
             "nodesep=0.3, ranksep=0.32, pad=0.3, bgcolor=\"#FFFFFF\", splines="
          << (large ? "polyline" : "spline") << ", nslimit=" << (large ? 2 : 8) << ", nslimit1=" << (large ? 2 : 8)
          << ", mclimit=" << (large ? "0.4" : "1") << ", label=" << TitleLabel() << "];\n"
-         << "  node [fontname=\"Helvetica,Arial,sans-serif\", fontsize=11, margin=\"0.08,0.04\", height=0.3];\n"
-         << "  edge [fontname=\"Helvetica,Arial,sans-serif\", fontsize=9, fontcolor=\"#3C4250\", color=\"#5B6577\", "
+         << "  node [fontname=\"Helvetica,Arial,sans-serif\", fontsize=11, margin=\"0.08,0.06\", height=0.3];\n"
+         << "  edge [fontname=\"Helvetica,Arial,sans-serif\", fontsize=10, fontcolor=\"#3C4250\", color=\"#5B6577\", "
             "arrowsize=0.7];\n";
   }
 
@@ -118,24 +126,28 @@ class DotWriter {
     return std::move(label).str();
   }
 
-  void LegendRow(std::ostringstream& label, LegendEntry::Kind kind, std::string_view title, std::string_view end) const {
-    std::ostringstream cells;
+  // Squares of colour and words in one line of text: cells of a nested table would be stretched to the title's width.
+  void LegendRow(std::ostringstream& label, LegendEntry::Kind kind, std::string_view title,
+                 std::string_view end) const {
+    bool any = false;
     for (const LegendEntry& entry : view_.legend) {
       if (entry.kind != kind) continue;
+      if (!any) label << "<TR><TD ALIGN=\"LEFT\"><FONT POINT-SIZE=\"12\">" << title << "</FONT>";
+      any = true;
       const Paint paint = kind == LegendEntry::Kind::kSharing ? PaintOf(entry.sharing) : PaintOf(entry.collective);
-      cells << "<TD BORDER=\"1\" CELLPADDING=\"4\" COLOR=\"" << paint.line << "\" BGCOLOR=\"" << paint.fill
-            << "\"><FONT POINT-SIZE=\"11\" COLOR=\"" << paint.text << "\">" << EscapeHtml(entry.text) << "</FONT></TD>";
+      const std::string_view color =
+          kind == LegendEntry::Kind::kCollective && !IsLocal(entry.collective) ? paint.fill : paint.line;
+      label << "<FONT POINT-SIZE=\"18\" COLOR=\"" << color << "\">  ■</FONT><FONT POINT-SIZE=\"12\"> "
+            << EscapeHtml(entry.text) << "</FONT>";
     }
-    const std::string text = std::move(cells).str();
-    if (text.empty()) return;
-    label << "<TR><TD ALIGN=\"LEFT\"><TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"4\"><TR><TD><FONT POINT-SIZE=\"11\">"
-          << title << "</FONT></TD>" << text;
-    if (!end.empty()) label << "<TD><FONT POINT-SIZE=\"11\" COLOR=\"#3C4250\">" << end << "</FONT></TD>";
-    label << "</TR></TABLE></TD></TR>";
+    if (!any) return;
+    if (!end.empty()) label << "<FONT POINT-SIZE=\"12\" COLOR=\"#6A768C\">    " << end << "</FONT>";
+    label << "</TD></TR>";
   }
 
   // Depth first without recursion: a frame is closed when its last child is.
-  void WriteGroups(const std::vector<std::vector<int32_t>>& children, const std::vector<std::vector<uint32_t>>& members) {
+  void WriteGroups(const std::vector<std::vector<int32_t>>& children,
+                   const std::vector<std::vector<uint32_t>>& members) {
     struct Frame {
       int32_t group;
       size_t next = 0;
@@ -161,10 +173,10 @@ class DotWriter {
     const bool repeated = group.copies > 1;
     const std::string_view fills[] = {"#F8FAFD", "#F1F5FA", "#EAF0F7"};
     out_ << std::string(2 * depth, ' ') << "subgraph cluster_" << index << " {\n"
-         << std::string(2 * depth + 2, ' ') << "graph [style=\"filled,rounded\", fillcolor=\""
-         << fills[(depth - 1) % 3] << "\", color=\"" << (repeated ? "#4B5BD6" : "#B9C3D3") << "\", penwidth="
-         << (repeated ? "2.6" : "1") << ", margin=10, label=<<FONT POINT-SIZE=\"12\" COLOR=\"#33415C\"><B>"
-         << EscapeHtml(Shorten(group.label, 60)) << "</B></FONT>";
+         << std::string(2 * depth + 2, ' ') << "graph [style=\"filled,rounded\", fillcolor=\"" << fills[(depth - 1) % 3]
+         << "\", color=\"" << (repeated ? "#4B5BD6" : "#B9C3D3") << "\", penwidth=" << (repeated ? "2.6" : "1")
+         << ", margin=10, label=<<FONT POINT-SIZE=\"12\" COLOR=\"#33415C\"><B>" << EscapeHtml(Shorten(group.label, 60))
+         << "</B></FONT>";
     if (repeated) out_ << "<FONT POINT-SIZE=\"18\" COLOR=\"#4B5BD6\"><B>  × " << group.copies << "</B></FONT>";
     if (!group.note.empty()) {
       out_ << "<FONT POINT-SIZE=\"10\" COLOR=\"#6A768C\">  " << EscapeHtml(group.note) << "</FONT>";

@@ -1,5 +1,5 @@
-// What drawings and tables ask of a plan. A bare graph is a plan without records: every answer then is "unknown". Ids that
-// are out of range (a plan file nobody checked) also read as unknown, so that rendering never crashes.
+// What drawings and tables ask of a plan. A bare graph is a plan without records: every answer then is "unknown". Ids
+// that are out of range (a plan file nobody checked) also read as unknown, so that rendering never crashes.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ Sharing SharingOf(const Plan& plan, uint32_t op);
 std::vector<uint64_t> HashOps(const Plan& plan);
 
 // Text. ---------------------------------------------------------------------------------------------------------------
-std::string FormatShape(const Shape& shape);           // "[8,1024]"
-std::string NameTail(std::string_view name);           // after the last '/'
+std::string FormatShape(const Shape& shape);               // "[8,1024]"
+std::string NameTail(std::string_view name);               // after the last '/'
 std::string Shorten(std::string_view text, size_t limit);  // "beginning..end"
 // "[8,1024] → [4,1024]", or only the shape where the layout does not change it or is unknown.
 std::string GlobalToLocal(const Plan& plan, TensorId tensor, const NdSbp* layout);

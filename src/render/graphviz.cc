@@ -43,7 +43,7 @@ Status Failed(std::string_view what) {
 // Cairo refuses bitmaps beyond 32767 pixels a side, and nobody can open 500 megapixels: large drawings get fewer dots
 // per inch. A drawing is in points, 72 to the inch.
 void LimitBitmap(graph_t* graph) {
-  constexpr double kDpi = 110, kMaxSide = 30000, kMaxPixels = 60e6;
+  constexpr double kDpi = 110, kMaxSide = 30000, kMaxPixels = 40e6;
   const double width = std::max(1.0, GD_bb(graph).UR.x / 72), height = std::max(1.0, GD_bb(graph).UR.y / 72);
   double dpi = std::min(kDpi, kMaxSide / (std::max(width, height) + 2));
   dpi = std::min(dpi, std::sqrt(kMaxPixels / (width * height)));

@@ -129,8 +129,8 @@ std::string CountCollectives(const Plan& plan, const std::vector<uint32_t>& tran
   return Join(parts, ", ");
 }
 
-ViewNode SummaryNode(const Plan& plan, const OutlineNode& outline_node, int64_t copies, const std::vector<uint32_t>& ops,
-                     const std::vector<uint32_t>& inner_transitions) {
+ViewNode SummaryNode(const Plan& plan, const OutlineNode& outline_node, int64_t copies,
+                     const std::vector<uint32_t>& ops, const std::vector<uint32_t>& inner_transitions) {
   ViewNode node;
   node.kind = ViewNode::Kind::kSummary;
   node.title = Shorten(outline_node.label, kNameLimit);
@@ -149,7 +149,8 @@ ViewNode SummaryNode(const Plan& plan, const OutlineNode& outline_node, int64_t 
   if (!IsBareGraph(plan)) {
     node.sharing = all ? Sharing::kAllAxes : some ? Sharing::kSomeAxes : Sharing::kReplicated;
     const std::string each = copies > 1 ? "each " : "";
-    node.lines.push_back(StrCat(each, "compute ", FormatSeconds(seconds), ", collectives ", FormatSeconds(collective_seconds)));
+    node.lines.push_back(
+        StrCat(each, "compute ", FormatSeconds(seconds), ", collectives ", FormatSeconds(collective_seconds)));
     const std::string inside = CountCollectives(plan, inner_transitions);
     if (!inside.empty()) node.lines.push_back(inside);
   }

@@ -33,7 +33,8 @@ Result<std::vector<bool>> WantedNodes(const Outline& outline, const std::vector<
     if (found) continue;
     std::vector<std::string> known;
     for (size_t n = 1; n < outline.nodes.size() && known.size() < 1000; ++n) known.push_back(outline.nodes[n].path);
-    return BadInput(StrCat("--expand ", Quote(pattern), ": no scope of the graph has this name", DidYouMean(pattern, known)));
+    return BadInput(
+        StrCat("--expand ", Quote(pattern), ": no scope of the graph has this name", DidYouMean(pattern, known)));
   }
   return wanted;
 }

@@ -19,7 +19,7 @@ struct Opening {
 struct OpeningOptions {
   std::vector<std::string> expand;  // patterns over scope paths; also matched against the end of a path
   size_t max_nodes = 400;           // without expansion
-  size_t max_expanded = 1500;       // with it
+  size_t max_expanded = 1000;       // with it
 };
 
 // Level by level from the root, in order, while the drawing has room. Error: a pattern that matches nothing.

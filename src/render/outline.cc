@@ -151,8 +151,9 @@ class OutlineBuilder {
   uint32_t FirstOp(const OutlineItem& item) const { return item.is_op ? item.index : out_.nodes[item.index].first_op; }
 
   uint32_t MakeRepeat(size_t parent, const Repeat& repeat) {
-    const std::vector<OutlineItem> items(out_.nodes[parent].items.begin() + repeat.begin,
-                                         out_.nodes[parent].items.begin() + repeat.begin + repeat.period * repeat.copies);
+    const std::vector<OutlineItem> items(
+        out_.nodes[parent].items.begin() + repeat.begin,
+        out_.nodes[parent].items.begin() + repeat.begin + repeat.period * repeat.copies);
     const uint32_t node = AddNode(OutlineNode::Kind::kRepeat, parent,
                                   StrCat(ItemLabel(items.front()), " .. ", ItemLabel(items.back())), FirstOp(items[0]));
     std::vector<OutlineItem> copies;

@@ -22,13 +22,13 @@ struct OutlineNode {
     kRepeat,  // its items are equal copies (scopes or ranges); folded: only the first one is shown
   };
   Kind kind = Kind::kScope;
-  std::string label;               // the last component of the scope, "layers.0 .. layers.31", "ops 64 .. 127"
-  std::string path;                // the whole scope, for --expand; of a range: its label
+  std::string label;  // the last component of the scope, "layers.0 .. layers.31", "ops 64 .. 127"
+  std::string path;   // the whole scope, for --expand; of a range: its label
   int32_t parent = -1;
   uint32_t depth = 0;
   std::vector<OutlineItem> items;  // by first op
   uint32_t first_op = 0;
-  uint32_t num_ops = 0;            // in the whole subtree
+  uint32_t num_ops = 0;  // in the whole subtree
 };
 
 // nodes[0] is the whole graph; a node's parent may stand after it.

@@ -13,15 +13,15 @@
 namespace sbp {
 
 struct RenderOptions {
-  std::vector<std::string> expand;   // scopes to open ("*" all); names may hold '*'
+  std::vector<std::string> expand;  // scopes to open ("*" all); names may hold '*'
   Notation notation = Notation::kSbp;
   std::string view = "graph";
-  size_t max_nodes = 400;            // what a drawing may hold before deeper scopes stay folded
+  size_t max_nodes = 400;  // what a drawing may hold before deeper scopes stay folded
 };
 
 // One row per format, all_formats.cc.
 struct FormatRow {
-  std::string_view extension;        // "svg"
+  std::string_view extension;  // "svg"
   std::string_view doc;
   Result<std::string> (*render)(const Plan& plan, const RenderOptions& options);
 };

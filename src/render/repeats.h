@@ -16,8 +16,8 @@ struct Repeat {
   friend bool operator==(const Repeat&, const Repeat&) = default;
 };
 
-// Maximal, disjoint repeats with at least two copies, from the left: at each position the period that covers most items,
-// the shortest one on a tie. `max_period` bounds the work: O(items x max_period).
+// Maximal, disjoint repeats with at least two copies, from the left: at each position the period that covers most
+// items, the shortest one on a tie. `max_period` bounds the work: O(items x max_period).
 std::vector<Repeat> FindRepeats(std::span<const uint64_t> hashes, size_t max_period);
 
 }  // namespace sbp

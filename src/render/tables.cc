@@ -172,7 +172,8 @@ Table CollectiveTable(const Plan& plan) {
       sum.seconds += step.seconds;
     }
   }
-  Table table{"Collectives", {"kind", "axis", "count", "bytes moved", "time"}, {false, false, true, true, true}, {}, ""};
+  Table table{
+      "Collectives", {"kind", "axis", "count", "bytes moved", "time"}, {false, false, true, true, true}, {}, ""};
   for (const auto& [key, sum] : sums) {
     table.rows.push_back({std::string(CollectiveKindName(key.first)), MeshAxisName(plan, key.second),
                           FormatCount(sum.count), FormatBytes(sum.bytes), FormatSeconds(sum.seconds)});
@@ -181,10 +182,10 @@ Table CollectiveTable(const Plan& plan) {
 }
 
 Table MemoryTable(const Plan& plan) {
-  Table table{"Largest holders at the memory peak", {"tensor", "kind", "bytes per device"}, {false, false, true}, {}, ""};
+  Table table{
+      "Largest holders at the memory peak", {"tensor", "kind", "bytes per device"}, {false, false, true}, {}, ""};
   for (const MemoryHolder& holder : plan.memory.holders) {
-    table.rows.push_back(
-        {Shorten(holder.name, 60), holder.kind, FormatBytes(static_cast<double>(holder.bytes))});
+    table.rows.push_back({Shorten(holder.name, 60), holder.kind, FormatBytes(static_cast<double>(holder.bytes))});
   }
   return table;
 }
@@ -202,9 +203,8 @@ Result<Document> MakeDocument(const Plan& plan, const RenderOptions& options) {
   if (!IsBareGraph(plan)) document.head.push_back(PlanCosts(plan));
   const size_t rows = std::clamp<size_t>(options.max_nodes, 10, 100000);
   const Outline outline = BuildOutline(plan, {.max_items = std::max<size_t>(rows / 2, 64)});
-  SBP_ASSIGN_OR_RETURN(const Opening opening,
-                       ChooseOpening(outline, std::vector<uint32_t>(plan.graph.ops.size(), 1),
-                                     {options.expand, rows, std::max<size_t>(rows, 100000)}));
+  SBP_ASSIGN_OR_RETURN(const Opening opening, ChooseOpening(outline, std::vector<uint32_t>(plan.graph.ops.size(), 1),
+                                                            {options.expand, rows, std::max<size_t>(rows, 100000)}));
   document.tables.push_back(OpTable(plan, outline, opening, options.notation).Build());
   if (!plan.transitions.empty()) document.tables.push_back(CollectiveTable(plan));
   if (!plan.memory.holders.empty()) document.tables.push_back(MemoryTable(plan));

@@ -193,8 +193,8 @@ class ViewBuilder {
     return node;
   }
 
-  // The last node of a transition's chain, made on first need. Between two nodes, equal steps on several tensors are drawn
-  // once.
+  // The last node of a transition's chain, made on first need. Between two nodes, equal steps on several tensors are
+  // drawn once.
   int32_t Boxed(uint32_t t, uint32_t from, uint32_t to) {
     const auto done = last_step_.find(t);
     if (done != last_step_.end()) return static_cast<int32_t>(done->second);
@@ -212,7 +212,8 @@ class ViewBuilder {
         ++undrawn_steps_;
         continue;
       }
-      auto key = std::make_tuple(at, to, StrCat(CollectiveKindName(step.kind), step.axis, ToString(step.from), ToString(step.to)));
+      auto key = std::make_tuple(
+          at, to, StrCat(CollectiveKindName(step.kind), step.axis, ToString(step.from), ToString(step.to)));
       const auto [drawn, fresh] = steps_.try_emplace(std::move(key), static_cast<uint32_t>(view_.nodes.size()));
       if (fresh) {
         ViewNode node = StepNode(plan_, transition, s, options_.notation);
@@ -302,8 +303,8 @@ class ViewBuilder {
     for (const auto& [ends, sum] : edges_) {
       std::string label = sum.layouts.size() == 1 ? *sum.layouts.begin() : "";
       if (sum.tensors.size() > 1) label += StrCat(label.empty() ? "" : "  ", "× ", sum.tensors.size());
-      view_.edges.push_back({ends.first, ends.second, std::move(label), sum.bytes,
-                             static_cast<int64_t>(sum.tensors.size())});
+      view_.edges.push_back(
+          {ends.first, ends.second, std::move(label), sum.bytes, static_cast<int64_t>(sum.tensors.size())});
     }
     CapEdges();
     MakeTitle();
@@ -318,9 +319,8 @@ class ViewBuilder {
     std::stable_sort(view_.edges.begin(), view_.edges.end(),
                      [](const ViewEdge& a, const ViewEdge& b) { return a.bytes > b.bytes; });
     view_.edges.resize(most);
-    std::sort(view_.edges.begin(), view_.edges.end(), [](const ViewEdge& a, const ViewEdge& b) {
-      return std::tie(a.from, a.to) < std::tie(b.from, b.to);
-    });
+    std::sort(view_.edges.begin(), view_.edges.end(),
+              [](const ViewEdge& a, const ViewEdge& b) { return std::tie(a.from, a.to) < std::tie(b.from, b.to); });
   }
 
   void MakeTitle() {
@@ -328,11 +328,12 @@ class ViewBuilder {
     std::string name = plan_.graph.name.empty() ? NameTail(path) : plan_.graph.name;
     if (!path.empty() && name != NameTail(path)) name = StrCat(NameTail(path), " (", Shorten(name, 40), ")");
     view_.title.push_back(name.empty() ? "graph" : name);
-    view_.title.push_back(StrCat(FormatCount(static_cast<int64_t>(plan_.graph.ops.size())), " ops · ", PlanHeadline(plan_)));
+    view_.title.push_back(
+        StrCat(FormatCount(static_cast<int64_t>(plan_.graph.ops.size())), " ops · ", PlanHeadline(plan_)));
     if (!IsBareGraph(plan_)) view_.title.push_back(PlanCosts(plan_));
     if (opening_.closed_for_size > 0) {
-      view_.notes.push_back(
-          StrCat(opening_.closed_for_size, " scopes stay folded to keep the drawing readable; --expand SCOPE opens one"));
+      view_.notes.push_back(StrCat(opening_.closed_for_size,
+                                   " scopes stay folded to keep the drawing readable; --expand SCOPE opens one"));
     }
     if (undrawn_steps_ > 0) view_.notes.push_back(StrCat(undrawn_steps_, " collectives are not drawn"));
   }
@@ -381,7 +382,7 @@ class ViewBuilder {
   std::map<TensorId, uint32_t> source_nodes_;
   std::set<TensorId> unseen_sources_;
   int32_t rest_of_sources_ = -1;
-  std::map<uint32_t, uint32_t> last_step_;  // transition -> node
+  std::map<uint32_t, uint32_t> last_step_;                                 // transition -> node
   std::map<std::tuple<uint32_t, uint32_t, std::string>, uint32_t> steps_;  // from, to, what
   std::map<uint32_t, Merged> merged_;
   std::map<std::pair<uint32_t, uint32_t>, EdgeSum> edges_;
@@ -403,11 +404,13 @@ std::vector<uint32_t> OpWeights(const Plan& plan) {
 Result<View> MakeView(const Plan& plan, const RenderOptions& given) {
   RenderOptions options = given;
   options.max_nodes = std::clamp<size_t>(options.max_nodes, 10, kMaxDrawn);
-  const auto* known = std::find_if(std::begin(kViews), std::end(kViews), [&](const ViewSize& v) { return v.name == given.view; });
+  const auto* known =
+      std::find_if(std::begin(kViews), std::end(kViews), [&](const ViewSize& v) { return v.name == given.view; });
   if (known == std::end(kViews)) {
     std::vector<std::string> names;
     for (const ViewSize& view : kViews) names.emplace_back(view.name);
-    return UsageError(StrCat("--view ", Quote(given.view), ": expected ", Join(names, " or "), DidYouMean(given.view, names)));
+    return UsageError(
+        StrCat("--view ", Quote(given.view), ": expected ", Join(names, " or "), DidYouMean(given.view, names)));
   }
   if (known->max_nodes > 0) options.max_nodes = std::min(options.max_nodes, known->max_nodes);
   const Outline outline = BuildOutline(plan, {.max_items = options.max_nodes / 2});

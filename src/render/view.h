@@ -15,7 +15,7 @@ namespace sbp {
 struct ViewNode {
   enum class Kind : uint8_t {
     kOp,
-    kSummary,     // a folded scope or range
+    kSummary,  // a folded scope or range
     kInput,
     kOutput,
     kParameter,   // only where its layout must change before use; others are lines of their op
@@ -29,7 +29,7 @@ struct ViewNode {
   int32_t group = 0;
   Sharing sharing = Sharing::kUnknown;                     // kOp, kSummary
   CollectiveKind collective = CollectiveKind::kAllGather;  // kCollective
-  uint64_t order = 0;  // position in the plan: nodes of a view are sorted by it
+  uint64_t order = 0;                                      // position in the plan: nodes of a view are sorted by it
 };
 
 // groups[0] is the whole drawing (no frame).
@@ -64,9 +64,9 @@ struct View {
   std::vector<std::string> notes;  // what was left out
 };
 
-// Never more nodes than max_nodes allows, or kMaxDrawn when scopes are expanded. Error: an --expand pattern that matches
-// no scope (with the nearest names), an unknown view.
-inline constexpr size_t kMaxDrawn = 1500;
+// Never more nodes than max_nodes allows, or kMaxDrawn when scopes are expanded. Error: an --expand pattern that
+// matches no scope (with the nearest names), an unknown view.
+inline constexpr size_t kMaxDrawn = 1000;
 Result<View> MakeView(const Plan& plan, const RenderOptions& options);
 
 // Splits a view that would be a long ribbon into columns of about equal height, joined by numbered connectors.
