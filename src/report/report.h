@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct SummaryOptions {
   size_t dearest = 5;
 };
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
-// interfaces.md, row `infer`. `timings`: stage -> seconds.
+// One JSON document for `infer --format json`: ops, collectives, seconds_per_step, bytes_moved, peak_bytes,
+// lower_bound_seconds, gap, replicated, timings (stage -> seconds), warnings, and more. Local steps are no collectives.
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings);
 
 // diff: by meaning.
@@ -30,5 +32,20 @@ struct DiffOptions {
 std::vector<Difference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options);
 std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit = 40);
 std::string DifferencesJson(const std::vector<Difference>& differences);
+
+// compare: several plans of one model side by side.
+struct ComparedPlan {
+  std::string name;            // the strategy as asked: "greedy", "greedy/order-value"
+  const Plan* plan = nullptr;  // nullptr: there is none
+  std::string failure;         // then why
+  double planning_seconds = 0;
+};
+// One line a plan: step time, compute, collectives, bytes moved, peak, bound, gap; the fastest is marked.
+std::string FormatComparison(std::span<const ComparedPlan> plans);
+// {"plans": [{"strategy", "seconds_per_step", ..., "error"}]}: the numeric fields of row `infer`.
+std::string ComparisonJson(std::span<const ComparedPlan> plans);
+
+// How far a plan may be from the best one: (seconds - bound) / seconds; 0 for a plan without cost. Requires has_bound.
+double GapOf(const Plan& plan);
 
 }  // namespace sbp

@@ -1,0 +1,165 @@
+// Two plans compared by meaning: ops and tensors are matched by name, so that the order of a file, shared records and
+// wording do not matter. Flags, versions, paths and reasons are no meaning.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/text.h"
+#include "report/facts.h"
+#include "report/report.h"
+
+namespace sbp {
+namespace {
+
+class PlanDiff {
+ public:
+  PlanDiff(const Plan& a, const Plan& b, const DiffOptions& options) : a_(a), b_(b), options_(options) {}
+
+  std::vector<Difference> Run() {
+    Text("plan", "mesh", ToString(a_.mesh), ToString(b_.mesh));
+    Text("plan", "cluster", a_.cluster.name, b_.cluster.name);
+    DiffOps();
+    DiffSources();
+    DiffTransitions();
+    Number("total", "compute seconds", a_.total.compute_seconds, b_.total.compute_seconds, FormatSeconds);
+    Number("total", "collective seconds", a_.total.collective_seconds, b_.total.collective_seconds, FormatSeconds);
+    Number("total", "bytes moved", a_.total.bytes_moved, b_.total.bytes_moved, FormatBytes);
+    Memory("peak bytes", a_.memory.peak_bytes, b_.memory.peak_bytes);
+    Memory("parameter bytes at the peak", a_.memory.parameter_bytes, b_.memory.parameter_bytes);
+    Memory("activation bytes at the peak", a_.memory.activation_bytes, b_.memory.activation_bytes);
+    Memory("boxing bytes at the peak", a_.memory.boxing_bytes, b_.memory.boxing_bytes);
+    return std::move(out_);
+  }
+
+ private:
+  void Add(std::string where, std::string what, std::string expected, std::string found) {
+    out_.push_back({std::move(where), std::move(what), std::move(expected), std::move(found)});
+  }
+  void Text(const std::string& where, const std::string& what, const std::string& x, const std::string& y) {
+    if (x != y) Add(where, what, x, y);
+  }
+  // Human units and the exact value: two values may look alike in three digits.
+  void Number(const std::string& where, const std::string& what, double x, double y, std::string (*format)(double)) {
+    const bool close = std::abs(x - y) <= options_.tolerance * std::max(std::abs(x), std::abs(y));  // false for NaN
+    if (x == y || close) return;
+    Add(where, what, StrCat(format(x), " (", FormatDouble(x), ")"), StrCat(format(y), " (", FormatDouble(y), ")"));
+  }
+  void Memory(const std::string& what, int64_t x, int64_t y) {
+    Number("memory", what, static_cast<double>(x), static_cast<double>(y), FormatBytes);
+  }
+
+  static const DecisionRecord* Decision(const Plan& plan, OpId op) {
+    if (op.index() >= plan.op_records.size() || plan.op_records[op.index()] >= plan.records.size()) return nullptr;
+    return &plan.decision(op);
+  }
+
+  void DiffOps() {
+    const NameIndex in_a(a_.graph), in_b(b_.graph);
+    for (uint32_t o = 0; o < a_.graph.ops.size(); ++o) {
+      const Op& op = a_.graph.ops[o];
+      const std::string where = StrCat("op ", Quote(op.name));
+      const OpId other = in_b.op(op.name);
+      if (!other.valid()) {
+        Add(where, "only in the first plan", a_.graph.type_of(op), "absent");
+        continue;
+      }
+      Text(where, "type", a_.graph.type_of(op), b_.graph.type_of(b_.graph.op(other)));
+      const DecisionRecord *x = Decision(a_, OpId(o)), *y = Decision(b_, other);
+      if (x == nullptr || y == nullptr) {
+        Text(where, "decision", x == nullptr ? "none" : "present", y == nullptr ? "none" : "present");
+        continue;
+      }
+      if (!(x->signature == y->signature)) Add(where, "signature", ToString(x->signature), ToString(y->signature));
+      Number(where, "compute seconds", x->compute_seconds, y->compute_seconds, FormatSeconds);
+    }
+    for (const Op& op : b_.graph.ops) {
+      if (!in_a.op(op.name).valid()) {
+        Add(StrCat("op ", Quote(op.name)), "only in the second plan", "absent", b_.graph.type_of(op));
+      }
+    }
+  }
+
+  // Layouts in which inputs and parameters start, and types of all tensors that both have.
+  void DiffSources() {
+    const NameIndex in_b(b_.graph);
+    for (uint32_t t = 0; t < a_.graph.tensors.size(); ++t) {
+      const Tensor& tensor = a_.graph.tensors[t];
+      const TensorId other = in_b.tensor(tensor.name);
+      const bool source = tensor.role != TensorRole::kActivation;
+      const std::string where = StrCat("tensor ", Quote(tensor.name));
+      if (!other.valid()) {
+        if (source) Add(where, "only in the first plan", ToString(tensor.type), "absent");
+        continue;
+      }
+      Text(where, "type", ToString(tensor.type), ToString(b_.graph.tensor(other).type));
+      if (!source || t >= a_.source_layouts.size() || other.index() >= b_.source_layouts.size()) continue;
+      const NdSbp &x = a_.source_layouts[t], &y = b_.source_layouts[other.index()];
+      if (!(x == y)) Add(where, "starting layout", ToString(x), ToString(y));
+    }
+  }
+
+  // tensor, from, to -> index; a sorted map, so that the second plan's extras come in a stable order.
+  using Key = std::tuple<std::string, std::string, std::string>;
+  static std::map<Key, const Transition*> Keyed(const Plan& plan) {
+    std::map<Key, const Transition*> keyed;
+    for (const Transition& t : plan.transitions)
+      keyed[{TensorName(plan, t.tensor), ToString(t.from), ToString(t.to)}] = &t;
+    return keyed;
+  }
+  static std::string Where(const Key& key) {
+    return StrCat("boxing of ", Quote(std::get<0>(key)), " ", std::get<1>(key), " -> ", std::get<2>(key));
+  }
+  static std::string Consumers(const Plan& plan, const Transition& transition) {
+    std::vector<std::string> names;
+    for (const Use& use : transition.consumers) {
+      names.push_back(use.op.index() < plan.graph.ops.size() ? StrCat(plan.graph.op(use.op).name, "[", use.operand, "]")
+                                                             : "?");
+    }
+    std::sort(names.begin(), names.end());
+    return Join(names, ", ");
+  }
+
+  void DiffTransitions() {
+    const auto in_a = Keyed(a_), in_b = Keyed(b_);
+    for (const auto& [key, x] : in_a) {
+      const auto found = in_b.find(key);
+      if (found == in_b.end()) {
+        Add(Where(key), "only in the first plan", DescribeSteps(a_, *x), "absent");
+        continue;
+      }
+      const Transition* y = found->second;
+      Text(Where(key), "steps", DescribeSteps(a_, *x), DescribeSteps(b_, *y));
+      Text(Where(key), "readers", Consumers(a_, *x), Consumers(b_, *y));
+      Number(Where(key), "seconds", x->seconds, y->seconds, FormatSeconds);
+      Number(Where(key), "bytes moved", x->wire_bytes, y->wire_bytes, FormatBytes);
+    }
+    for (const auto& [key, y] : in_b) {
+      if (!in_a.contains(key)) Add(Where(key), "only in the second plan", "absent", DescribeSteps(b_, *y));
+    }
+  }
+
+  const Plan& a_;
+  const Plan& b_;
+  const DiffOptions& options_;
+  std::vector<Difference> out_;
+};
+
+}  // namespace
+
+std::vector<Difference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options) {
+  return PlanDiff(a, b, options).Run();
+}
+
+std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit) {
+  if (differences.empty()) return "no differences\n";
+  std::string out;
+  for (size_t i = 0; i < std::min(differences.size(), limit); ++i) {
+    const Difference& d = differences[i];
+    out += StrCat(d.where, ": ", d.what, "\n  - ", d.expected, "\n  + ", d.found, "\n");
+  }
+  if (differences.size() > limit) out += StrCat("... and ", differences.size() - limit, " more\n");
+  return out + StrCat(differences.size(), differences.size() == 1 ? " difference\n" : " differences\n");
+}
+
+}  // namespace sbp

@@ -1,0 +1,105 @@
+#include "report/facts.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace sbp {
+namespace {
+
+bool IsLocal(CollectiveKind kind) {
+  return kind == CollectiveKind::kSlice || kind == CollectiveKind::kFill || kind == CollectiveKind::kPad;
+}
+
+bool AllLocal(const Transition& transition) {
+  return std::all_of(transition.steps.begin(), transition.steps.end(),
+                     [](const BoxingStep& s) { return IsLocal(s.kind); });
+}
+
+// Characters, not bytes.
+size_t Width(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+std::map<CollectiveKind, CollectiveSum> SumCollectives(const Plan& plan) {
+  std::map<CollectiveKind, CollectiveSum> sums;
+  for (const Transition& transition : plan.transitions) {
+    for (const BoxingStep& step : transition.steps) {
+      if (IsLocal(step.kind)) continue;
+      CollectiveSum& sum = sums[step.kind];
+      ++sum.count;
+      sum.bytes += step.wire_bytes;
+      sum.seconds += step.seconds;
+    }
+  }
+  return sums;
+}
+
+std::vector<CollectiveGroup> GroupCollectives(const Plan& plan) {
+  std::vector<CollectiveGroup> groups;
+  std::unordered_map<uint64_t, std::vector<size_t>> by_hash;
+  const auto equal = [&](const Transition& a, const Transition& b) {
+    return a.from == b.from && a.to == b.to && a.steps == b.steps && a.seconds == b.seconds &&
+           plan.graph.tensor(a.tensor).type == plan.graph.tensor(b.tensor).type;
+  };
+  for (const Transition& transition : plan.transitions) {
+    if (AllLocal(transition) || transition.tensor.index() >= plan.graph.tensors.size()) continue;
+    const uint64_t hash = HashCombine(HashCombine(HashOf(transition.from), HashOf(transition.to)),
+                                      HashOf(plan.graph.tensor(transition.tensor).type));
+    std::vector<size_t>& alike = by_hash[hash];
+    auto found =
+        std::find_if(alike.begin(), alike.end(), [&](size_t g) { return equal(*groups[g].first, transition); });
+    if (found == alike.end()) {
+      alike.push_back(groups.size());
+      groups.push_back({&transition});
+      found = alike.end() - 1;
+    }
+    CollectiveGroup& group = groups[*found];
+    ++group.count;
+    group.seconds += transition.seconds;
+    group.bytes += transition.wire_bytes;
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const CollectiveGroup& a, const CollectiveGroup& b) { return a.seconds > b.seconds; });
+  return groups;
+}
+
+std::string DescribeSteps(const Plan& plan, const Transition& transition) {
+  std::vector<std::string> parts;
+  for (const BoxingStep& step : transition.steps) {
+    const bool known = step.axis >= 0 && step.axis < plan.mesh.num_axes();
+    parts.push_back(StrCat(CollectiveKindName(step.kind), " over ", known ? plan.mesh.axes[step.axis].name : "?"));
+  }
+  return Join(parts, ", then ");
+}
+
+std::string TensorName(const Plan& plan, TensorId tensor) {
+  return tensor.valid() && tensor.index() < plan.graph.tensors.size() ? plan.graph.tensor(tensor).name : "?";
+}
+
+std::string AlignColumns(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right,
+                         size_t indent) {
+  std::vector<size_t> widths(right.size(), 0);
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line(indent, ' ');
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string blank(widths[i] - Width(row[i]), ' ');
+      line += (i > 0 ? "  " : "") + (right[i] ? blank + row[i] : row[i] + blank);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace sbp

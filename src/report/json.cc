@@ -1,0 +1,114 @@
+// The JSON documents of infer, compare and diff (check's is alike). Keys are sorted; doubles read back the same.
+#include <nlohmann/json.hpp>
+
+#include "report/facts.h"
+#include "report/report.h"
+
+namespace sbp {
+namespace {
+
+using Json = nlohmann::json;
+
+// Names from files may hold bytes that are no UTF-8; they are replaced, never thrown about.
+std::string Print(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+Json Collectives(const Plan& plan) {
+  Json list = Json::array();
+  for (const auto& [kind, sum] : SumCollectives(plan)) {
+    list.push_back(
+        {{"kind", CollectiveKindName(kind)}, {"count", sum.count}, {"bytes", sum.bytes}, {"seconds", sum.seconds}});
+  }
+  return list;
+}
+
+Json Dearest(const Plan& plan) {
+  Json list = Json::array();
+  for (const CollectiveGroup& group : GroupCollectives(plan)) {
+    if (list.size() == SummaryOptions().dearest) break;
+    const Transition& first = *group.first;
+    list.push_back({{"tensor", TensorName(plan, first.tensor)},
+                    {"from", ToString(first.from)},
+                    {"to", ToString(first.to)},
+                    {"steps", DescribeSteps(plan, first)},
+                    {"count", group.count},
+                    {"seconds", group.seconds},
+                    {"bytes", group.bytes},
+                    {"reason", first.reason}});
+  }
+  return list;
+}
+
+Json Memory(const MemorySummary& memory) {
+  Json holders = Json::array();
+  for (const MemoryHolder& holder : memory.holders) {
+    holders.push_back({{"name", holder.name}, {"kind", holder.kind}, {"bytes", holder.bytes}});
+  }
+  return {{"parameter_bytes", memory.parameter_bytes},
+          {"activation_bytes", memory.activation_bytes},
+          {"boxing_bytes", memory.boxing_bytes},
+          {"holders", std::move(holders)}};
+}
+
+// The fields that infer and compare share.
+Json Figures(const Plan& plan) {
+  Json json = {{"seconds_per_step", plan.total.seconds()},
+               {"compute_seconds", plan.total.compute_seconds},
+               {"collective_seconds", plan.total.collective_seconds},
+               {"bytes_moved", plan.total.bytes_moved},
+               {"peak_bytes", plan.memory.peak_bytes},
+               {"lower_bound_seconds", nullptr},
+               {"gap", nullptr},
+               {"collectives", Collectives(plan)}};
+  if (plan.has_bound) {
+    json["lower_bound_seconds"] = plan.lower_bound_seconds;
+    json["gap"] = GapOf(plan);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings) {
+  Json json = Figures(plan);
+  json["model"] = plan.model_path;
+  json["mesh"] = ToString(plan.mesh);
+  json["devices"] = plan.mesh.num_devices();
+  json["cluster"] = plan.cluster.name;
+  json["strategy"] = plan.options.strategy;
+  json["ops"] = plan.graph.ops.size();
+  json["dearest"] = Dearest(plan);
+  json["memory"] = Memory(plan.memory);
+  json["replicated"] = Json::array();
+  for (const ReplicatedTensor& r : plan.replicated) {
+    json["replicated"].push_back({{"tensor", TensorName(plan, r.tensor)}, {"reason", r.reason}});
+  }
+  json["conflicts"] = Json::array();
+  for (const LayoutConflict& c : plan.conflicts) {
+    json["conflicts"].push_back({{"where", c.where}, {"given", c.given}, {"used", c.used}, {"reason", c.reason}});
+  }
+  json["warnings"] = plan.warnings;
+  json["timings"] = Json::object();
+  for (const auto& [stage, seconds] : timings) json["timings"][stage] = seconds;
+  return Print(json);
+}
+
+std::string DifferencesJson(const std::vector<Difference>& differences) {
+  Json list = Json::array();
+  for (const Difference& d : differences) {
+    list.push_back({{"where", d.where}, {"what", d.what}, {"expected", d.expected}, {"found", d.found}});
+  }
+  return Print({{"differences", std::move(list)}});
+}
+
+std::string ComparisonJson(std::span<const ComparedPlan> plans) {
+  Json list = Json::array();
+  for (const ComparedPlan& compared : plans) {
+    Json json = compared.plan == nullptr ? Json{{"error", compared.failure}} : Figures(*compared.plan);
+    json["strategy"] = compared.name;
+    json["planning_seconds"] = compared.planning_seconds;
+    list.push_back(std::move(json));
+  }
+  return Print({{"plans", std::move(list)}});
+}
+
+}  // namespace sbp

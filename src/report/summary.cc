@@ -1,0 +1,121 @@
+// One screen: what a step costs, where communication comes from and why, what fills the memory, what to worry about.
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/facts.h"
+#include "report/report.h"
+
+namespace sbp {
+namespace {
+
+std::string Bytes(int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); }
+
+std::string Percent(double part, double whole) {
+  return whole > 0 ? StrCat(std::lround(100 * part / whole), " %") : "0 %";
+}
+
+std::string Headline(const Plan& plan) {
+  const std::string model = plan.model_path.empty() ? plan.graph.name : plan.model_path;
+  std::string text =
+      StrCat(model.empty() ? "graph" : model, ": ", FormatCount(static_cast<int64_t>(plan.graph.ops.size())),
+             " ops on mesh ", ToString(plan.mesh), " (", plan.mesh.num_devices(), " devices");
+  if (!plan.cluster.name.empty()) text += StrCat(", ", plan.cluster.name);
+  text += StrCat("), strategy ", plan.options.strategy);
+  if (plan.options.strategy == "greedy") text += StrCat(" by ", plan.options.criterion);
+  return text + "\n\n";
+}
+
+std::string Totals(const Plan& plan) {
+  const Cost& total = plan.total;
+  const double seconds = total.seconds();
+  std::vector<std::vector<std::string>> rows;
+  rows.push_back(
+      {"step time", FormatSeconds(seconds),
+       StrCat("compute ", FormatSeconds(total.compute_seconds), " (", Percent(total.compute_seconds, seconds),
+              "), collectives ", FormatSeconds(total.collective_seconds), " (",
+              Percent(total.collective_seconds, seconds), ")")});
+  if (plan.has_bound) {
+    rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
+                    StrCat("no plan is faster; gap ", Percent(GapOf(plan), 1.0))});
+  }
+  rows.push_back({"bytes moved", FormatBytes(total.bytes_moved), "sent by all ranks in one step"});
+  const MemorySummary& memory = plan.memory;
+  std::string split = StrCat("per device: parameters ", Bytes(memory.parameter_bytes), ", activations ",
+                             Bytes(memory.activation_bytes), ", boxing buffers ", Bytes(memory.boxing_bytes));
+  if (memory.peak_op.valid() && memory.peak_op.index() < plan.graph.ops.size()) {
+    split += StrCat("; during ", Quote(plan.graph.op(memory.peak_op).name));
+  }
+  rows.push_back({"peak memory", Bytes(memory.peak_bytes), split});
+  return AlignColumns(rows, {false, true, false}, 0);
+}
+
+std::string Collectives(const Plan& plan) {
+  const auto sums = SumCollectives(plan);
+  if (sums.empty()) return "\nno collectives: no tensor moves between devices\n";
+  std::vector<std::vector<std::string>> rows = {{"collectives", "count", "bytes moved", "time"}};
+  for (const auto& [kind, sum] : sums) {
+    rows.push_back({StrCat("  ", CollectiveKindName(kind)), FormatCount(sum.count), FormatBytes(sum.bytes),
+                    FormatSeconds(sum.seconds)});
+  }
+  return "\n" + AlignColumns(rows, {false, true, true, true}, 0);
+}
+
+std::string Dearest(const Plan& plan, const SummaryOptions& options) {
+  const std::vector<CollectiveGroup> groups = GroupCollectives(plan);
+  if (groups.empty()) return "";
+  std::string out = "\ndearest collectives\n";
+  for (size_t i = 0; i < std::min(groups.size(), options.dearest); ++i) {
+    const CollectiveGroup& group = groups[i];
+    const Transition& first = *group.first;
+    const TensorType& type = plan.graph.tensor(first.tensor).type;
+    out += StrCat("  ", FormatSeconds(group.seconds), ", ", FormatBytes(group.bytes), ": ", DescribeSteps(plan, first),
+                  group.count > 1 ? StrCat(", ", FormatCount(group.count), " alike, first") : "", " of ",
+                  Quote(TensorName(plan, first.tensor)), " ", ToString(type), ", ",
+                  FormatLayout(first.from, type.rank(), options.notation), " -> ",
+                  FormatLayout(first.to, type.rank(), options.notation), "\n");
+    if (!first.reason.empty()) out += StrCat("      because ", first.reason, "\n");
+  }
+  if (groups.size() > options.dearest) out += StrCat("  and ", groups.size() - options.dearest, " other kinds\n");
+  return out;
+}
+
+std::string Holders(const Plan& plan) {
+  constexpr size_t kShown = 5;
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < std::min(plan.memory.holders.size(), kShown); ++i) {
+    const MemoryHolder& holder = plan.memory.holders[i];
+    rows.push_back({Bytes(holder.bytes), holder.kind, holder.name});
+  }
+  return rows.empty() ? "" : "\nlargest at the peak\n" + AlignColumns(rows, {true, false, false}, 2);
+}
+
+// A titled list of which only the first entries are printed.
+template <typename List, typename Print>
+std::string Limited(std::string_view title, const List& list, size_t shown, Print print) {
+  if (list.empty()) return "";
+  std::string out = StrCat("\n", title, " (", list.size(), ")\n");
+  for (size_t i = 0; i < std::min(list.size(), shown); ++i) out += StrCat("  ", print(list[i]), "\n");
+  if (list.size() > shown) out += StrCat("  and ", list.size() - shown, " more\n");
+  return out;
+}
+
+}  // namespace
+
+double GapOf(const Plan& plan) {
+  const double seconds = plan.total.seconds();
+  return seconds > 0 ? std::max(0.0, (seconds - plan.lower_bound_seconds) / seconds) : 0.0;
+}
+
+std::string FormatSummary(const Plan& plan, const SummaryOptions& options) {
+  std::string out = Headline(plan) + Totals(plan) + Collectives(plan) + Dearest(plan, options) + Holders(plan);
+  out += Limited("replicated for lack of a legal split", plan.replicated, 5,
+                 [&](const ReplicatedTensor& r) { return StrCat(Quote(TensorName(plan, r.tensor)), ": ", r.reason); });
+  out += Limited("layouts overridden", plan.conflicts, 3, [](const LayoutConflict& c) {
+    return StrCat(c.where, ": ", c.given, " given, ", c.used, " used: ", c.reason);
+  });
+  out += Limited("warnings", plan.warnings, 8, [](const std::string& warning) { return warning; });
+  return out;
+}
+
+}  // namespace sbp
