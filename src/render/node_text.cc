@@ -129,11 +129,11 @@ std::string CountCollectives(const Plan& plan, const std::vector<uint32_t>& tran
   return Join(parts, ", ");
 }
 
-ViewNode SummaryNode(const Plan& plan, const OutlineNode& outline_node, int64_t copies,
+ViewNode SummaryNode(const Plan& plan, const OutlineNode& outline_node, const std::string& label, int64_t copies,
                      const std::vector<uint32_t>& ops, const std::vector<uint32_t>& inner_transitions) {
   ViewNode node;
   node.kind = ViewNode::Kind::kSummary;
-  node.title = Shorten(outline_node.label, kNameLimit);
+  node.title = Shorten(label, kNameLimit);
   if (copies > 1) node.title += StrCat("  × ", copies);
   node.lines.push_back(StrCat(ops.size(), " ops: ", CountTypes(plan, ops, 3)));
   double seconds = 0;

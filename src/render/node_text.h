@@ -14,8 +14,8 @@ ViewNode OutputNode(const Plan& plan, TensorId tensor, const NdSbp* layout, Nota
 ViewNode StepNode(const Plan& plan, const Transition& transition, size_t step, Notation notation);
 
 // What goes on inside a closed node of the outline: its ops, and the transitions among them.
-ViewNode SummaryNode(const Plan& plan, const OutlineNode& node, int64_t copies, const std::vector<uint32_t>& ops,
-                     const std::vector<uint32_t>& inner_transitions);
+ViewNode SummaryNode(const Plan& plan, const OutlineNode& node, const std::string& label, int64_t copies,
+                     const std::vector<uint32_t>& ops, const std::vector<uint32_t>& inner_transitions);
 
 // "2 all-reduce (8.4 MB)": collectives by kind, local steps left out. "" when there are none.
 std::string CountCollectives(const Plan& plan, const std::vector<uint32_t>& transitions);

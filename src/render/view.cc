@@ -43,6 +43,7 @@ class ViewBuilder {
     uint32_t node = 0;  // of the view
     uint32_t outline = 0;
     int64_t copies = 1;
+    std::string label;
     std::vector<uint32_t> ops, inner;
   };
   // A node of the outline still to be walked.
@@ -98,6 +99,7 @@ class ViewBuilder {
     Closed closed;
     closed.outline = step.item.index;
     closed.copies = step.copies;
+    closed.label = step.copies > 1 ? step.label : outline_.nodes[closed.outline].label;
     closed.ops = outline_.OpsOf(step.item.index);
     closed.node = AddNode(ViewNode{}, step.group);
     for (uint32_t o : closed.ops) node_of_op_[o] = static_cast<int32_t>(closed.node);
@@ -142,7 +144,7 @@ class ViewBuilder {
     for (const Closed& closed : closed_) {
       const int32_t group = view_.nodes[closed.node].group;
       view_.nodes[closed.node] =
-          SummaryNode(plan_, outline_.nodes[closed.outline], closed.copies, closed.ops, closed.inner);
+          SummaryNode(plan_, outline_.nodes[closed.outline], closed.label, closed.copies, closed.ops, closed.inner);
       view_.nodes[closed.node].group = group;
     }
   }
