@@ -1,0 +1,73 @@
+#include "base/text.h"
+#include "rule/factorizers/attention.h"
+#include "rule/factorizers/layout.h"
+
+namespace sbp {
+
+AttentionFactors AddAttentionFactors(FactorizerContext& context, const AttentionSizes& sizes, bool causal) {
+  FactorMap& map = context.map();
+  AttentionFactors f;
+  f.b = map.AddFactor("b", sizes.batch);
+  f.h = map.AddFactor("h", sizes.kv_heads);
+  f.g = map.AddFactor("g", sizes.groups);
+  f.s = map.AddFactor("s", sizes.queries);
+  f.d = map.AddFactor("d", sizes.head);
+  f.e = map.AddFactor("e", sizes.value_head);
+  map.factors[f.d].whole = true;
+  map.factors[f.s].aware = causal;
+  for (FactorId lacking : {f.g, f.s, f.e}) ComputedWhole(context, lacking);
+  map.notes.push_back("the softmax runs over all keys of a finished score, so keys and d stay whole");
+  context.out().flops = AttentionFlops(sizes);
+  return f;
+}
+
+void PutScores(FactorizerContext& context, size_t operand, const AttentionFactors& f) {
+  if (operand >= context.num_operands() || !context.has(operand)) return;
+  const int rank = context.rank(operand);
+  if (rank >= 2) SetOperandDim(context, operand, rank - 2, {f.s});
+  if (rank >= 3) SetOperandDim(context, operand, rank - 3, {f.h, f.g});
+  if (rank >= 4) SetOperandDim(context, operand, rank - 4, {f.b});
+}
+
+void PutScoresResult(FactorizerContext& context, size_t result, const AttentionSizes& sizes, const AttentionFactors& f) {
+  if (result >= context.num_results()) return;
+  context.SetResult(result, {sizes.batch, sizes.query_heads(), sizes.queries, sizes.total});
+  SetResultDim(context, result, 0, {f.b});
+  SetResultDim(context, result, 1, {f.h, f.g});
+  SetResultDim(context, result, 2, {f.s});
+}
+
+void PutCache(FactorizerContext& context, size_t operand, const AttentionFactors& f, FactorId last) {
+  if (operand >= context.num_operands() || !context.has(operand)) return;
+  SetOperandDim(context, operand, 0, {f.b});
+  SetOperandDim(context, operand, 1, {f.h});
+  SetOperandDim(context, operand, 3, {last});
+}
+
+void PutCacheResult(FactorizerContext& context, size_t result, const AttentionSizes& sizes, const AttentionFactors& f,
+                    bool values) {
+  if (result >= context.num_results()) return;
+  context.SetResult(result, {sizes.batch, sizes.kv_heads, sizes.total, values ? sizes.value_head : sizes.head});
+  SetResultDim(context, result, 0, {f.b});
+  SetResultDim(context, result, 1, {f.h});
+  SetResultDim(context, result, 3, {values ? f.e : f.d});
+}
+
+double AttentionFlops(const AttentionSizes& sizes) {
+  return 2.0 * static_cast<double>(sizes.batch) * static_cast<double>(sizes.query_heads()) *
+         static_cast<double>(sizes.queries) * static_cast<double>(sizes.total) *
+         (static_cast<double>(sizes.head) + static_cast<double>(sizes.value_head));
+}
+
+Result<int64_t> HeadSize(FactorizerContext& context, size_t operand, int64_t width, int64_t heads) {
+  if (heads > 0 && width % heads == 0) return width / heads;
+  return context.Error(StrCat("a width of ", width, " of ", OperandName(context, operand), " does not divide into ", heads,
+                              " heads"));
+}
+
+Result<int64_t> HeadGroups(FactorizerContext& context, int64_t query_heads, int64_t kv_heads) {
+  if (kv_heads > 0 && query_heads > 0 && query_heads % kv_heads == 0) return query_heads / kv_heads;
+  return context.Error(StrCat(query_heads, " query heads do not divide among ", kv_heads, " key/value heads"));
+}
+
+}  // namespace sbp

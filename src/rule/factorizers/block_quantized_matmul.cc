@@ -1,0 +1,86 @@
+// MatMulNBits: weights of few bits, quantised in blocks along k.
+//
+// a [..., k q j], weights [n, k q, bytes], scales [n, k q] or flat [n k q], zero points packed several to a byte: [n, k]
+// or flat [n k]. q: blocks that share a byte of zero points; j: elements of a block.
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "rule/factorizers/composite.h"
+#include "rule/factorizers/layout.h"
+
+namespace sbp {
+namespace {
+
+enum Operand : size_t { kA, kB, kScales, kZeroPoints, kGroups, kBias };
+
+struct BlockFactors {
+  FactorId n = -1, k = -1, q = -1, j = -1;
+};
+
+bool Has(const FactorizerContext& context, size_t operand) {
+  return operand < context.num_operands() && context.has(operand);
+}
+
+// Per column and block: two dimensions, or one.
+void PutPerBlock(FactorizerContext& context, size_t operand, const BlockFactors& f, FactorId inner) {
+  if (!Has(context, operand)) return;
+  if (context.rank(operand) == 1) SetOperandDim(context, operand, 0, {f.n, f.k, inner});
+  if (context.rank(operand) != 2) return;
+  SetOperandDim(context, operand, 0, {f.n});
+  SetOperandDim(context, operand, 1, {f.k, inner});
+}
+
+}  // namespace
+
+Status FactorizeBlockQuantizedMatMul(FactorizerContext& context) {
+  const int64_t k = context.Int("K"), n = context.Int("N"), bits = context.Int("bits", 4);
+  const int64_t block = context.Int("block_size");
+  const int rank = context.rank(kA);
+  if (rank < 1) return context.Error("A must have at least one dimension");
+  if (block <= 0 || bits <= 0 || bits > 8) return context.Error("block_size must be positive and bits in 1..8");
+  SBP_RETURN_IF_ERROR(ExpectDim(context, kA, rank - 1, k, "attribute K"));
+  if (context.rank(kB) < 1) return context.Error("B must have at least one dimension");
+  SBP_RETURN_IF_ERROR(ExpectDim(context, kB, 0, n, "attribute N"));
+
+  Shape shape = context.shape(kA);
+  shape.back() = n;
+  context.SetResult(0, shape);
+  FactorMap& map = context.map();
+  for (int dim = 0; dim + 1 < rank; ++dim) {
+    const FactorId row = map.AddFactor(LetterName(dim), shape[dim]);
+    map.factors[row].from_ellipsis = true;
+    SetOperandDim(context, kA, dim, {row});
+    SetResultDim(context, 0, dim, {row});
+  }
+  const int64_t blocks = CeilDiv(k, block);
+  const bool packed = Has(context, kZeroPoints) && !IsFloat(context.type(kZeroPoints).dtype);
+  const int64_t per_byte = packed ? 8 / bits : 1;
+  const bool splits = k % block == 0 && blocks % per_byte == 0 && !Has(context, kGroups);
+  BlockFactors f;
+  f.n = map.AddFactor("n", n);
+  f.k = map.AddFactor("k", blocks / (splits ? per_byte : 1));
+  f.q = map.AddFactor("q", splits ? per_byte : 1);
+  f.j = map.AddFactor("j", block);
+  map.factors[f.k].whole = !splits;
+  map.factors[f.q].whole = map.factors[f.j].whole = true;
+  SetResultDim(context, 0, rank - 1, {f.n});
+  SetOperandDim(context, kA, rank - 1, {f.k, f.q, f.j});
+  SetOperandDim(context, kB, 0, {f.n});
+  if (context.rank(kB) > 1) SetOperandDim(context, kB, 1, {f.k, f.q});
+  PutPerBlock(context, kScales, f, f.q);
+  PutPerBlock(context, kZeroPoints, f, packed ? -1 : f.q);
+  if (Has(context, kZeroPoints) && packed && !splits && context.rank(kZeroPoints) == 1 &&
+      context.shape(kZeroPoints)[0] == SaturatingMul(n, CeilDiv(blocks, 8 / bits))) {
+    // Each column's zero points fill whole bytes, so columns still split.
+    const FactorId bytes = map.AddFactor("z", CeilDiv(blocks, 8 / bits));
+    map.factors[bytes].whole = true;
+    SetDim(map.operands[kZeroPoints], 0, {f.n, bytes});
+  }
+  if (Has(context, kBias)) SetOperandDim(context, kBias, context.rank(kBias) - 1, {f.n});
+  ReduceBySum(context, f.k);
+  if (!splits) map.notes.push_back("k does not split into whole blocks and bytes of zero points");
+  context.out().flops =
+      2.0 * static_cast<double>(context.type(kA).num_elements()) * static_cast<double>(n);
+  return OkStatus();
+}
+
+}  // namespace sbp

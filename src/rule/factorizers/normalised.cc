@@ -1,0 +1,109 @@
+// Normalisation over the last dimensions, alone or fused with the sums and look-ups before it.
+#include "base/text.h"
+#include "rule/factorizers/composite.h"
+#include "rule/factorizers/layout.h"
+
+namespace sbp {
+namespace {
+
+// The shape of a mean or deviation: dimensions from `axis` on are 1.
+Shape StatisticShape(const Shape& shape, int axis) {
+  Shape result = shape;
+  for (size_t i = axis; i < result.size(); ++i) result[i] = 1;
+  return result;
+}
+
+// A scale or shift may be any shape that broadcasts to the normalised dimensions.
+Status CheckScale(FactorizerContext& context, size_t operand, const Shape& shape, int axis) {
+  if (!context.has(operand)) return OkStatus();
+  const Shape& scale = context.shape(operand);
+  const size_t normalised = shape.size() - axis;
+  bool fits = scale.size() <= normalised;
+  for (size_t i = 0; fits && i < scale.size(); ++i) {
+    const int64_t size = shape[shape.size() - scale.size() + i];
+    fits = scale[i] == size || scale[i] == 1;
+  }
+  if (fits) return OkStatus();
+  const Shape expected(shape.begin() + axis, shape.end());
+  return context.Error(StrCat(OperandName(context, operand), " must fit the normalised dimensions [", Join(expected, ","),
+                              "], but is ", ToString(context.type(operand))));
+}
+
+void NoteNormalised(FactorizerContext& context) {
+  context.map().notes.push_back("mean and deviation run over the normalised dimensions");
+}
+
+}  // namespace
+
+// @normalised: operand 0 x, then scale and shift; results y, then statistics.
+Status FactorizeNormalised(FactorizerContext& context) {
+  const Shape shape = context.shape(0);
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -1), context.rank(0)));
+  for (size_t i = 1; i < context.num_operands(); ++i) SBP_RETURN_IF_ERROR(CheckScale(context, i, shape, axis));
+  const int64_t stash = context.Int("stash_type", 1);
+  const DType statistics = stash == static_cast<int64_t>(DType::kBF16) ? DType::kBF16 : DType::kF32;
+  std::vector<size_t> results;
+  for (size_t r = 0; r < context.num_results(); ++r) {
+    if (r == 0) {
+      context.SetResult(0, shape);
+    } else {
+      context.SetResult(r, statistics, StatisticShape(shape, axis));
+    }
+    results.push_back(r);
+  }
+  LeadingFactors(context, 0, axis, results);
+  NoteNormalised(context);
+  return OkStatus();
+}
+
+// @skip_normalised: x, skip (which may lack leading dimensions or have 1 there), scale and shifts; results y, mean,
+// deviation, and the sum that was normalised.
+Status FactorizeSkipNormalised(FactorizerContext& context) {
+  const Shape shape = context.shape(0);
+  const int rank = context.rank(0);
+  if (rank < 1) return context.Error("operand 0 must have at least one dimension");
+  const int axis = rank - 1;
+  for (size_t i = 2; i < context.num_operands(); ++i) SBP_RETURN_IF_ERROR(CheckScale(context, i, shape, axis));
+  std::vector<size_t> results;
+  for (size_t r = 0; r < context.num_results(); ++r) {
+    context.SetResult(r, r == 1 || r == 2 ? StatisticShape(shape, axis) : shape);
+    results.push_back(r);
+  }
+  const std::vector<FactorId> factors = LeadingFactors(context, 0, axis, results);
+  const std::vector<size_t> both = {0, 1};
+  SBP_ASSIGN_OR_RETURN(const Shape sum, BroadcastShapes(context, both));
+  if (sum != shape) return context.Error("the second operand must fit into the first");
+  for (int dim = 0; dim < axis; ++dim) {
+    const int own = dim - (rank - context.rank(1));
+    if (own >= 0) PutOperand(context, 1, own, factors[dim]);
+  }
+  NoteNormalised(context);
+  return OkStatus();
+}
+
+// @embed_normalised: ids [b, s] and tables of rows; results [b, s, width], mask index [b], and the sum before.
+Status FactorizeEmbedNormalised(FactorizerContext& context) {
+  SBP_RETURN_IF_ERROR(ExpectRank(context, 0, 2));
+  for (size_t table : {2, 3, 4}) SBP_RETURN_IF_ERROR(ExpectRank(context, table, 2));
+  const int64_t batch = context.shape(0)[0], positions = context.shape(0)[1], width = context.shape(2)[1];
+  for (size_t table : {3, 4}) SBP_RETURN_IF_ERROR(ExpectDim(context, table, 1, width, "the embedding's width"));
+  const FactorId b = context.map().AddFactor("b", batch);
+  const FactorId s = context.map().AddFactor("s", positions);
+  // Without position ids, position = index: the kernel must know where its part begins.
+  context.map().factors[s].aware = context.num_operands() < 9 || !context.has(8);
+  for (size_t ids : {0, 1, 7, 8}) {
+    if (ids >= context.num_operands() || !context.has(ids) || context.rank(ids) != 2) continue;
+    SetOperandDim(context, ids, 0, {b});
+    SetOperandDim(context, ids, 1, {s});
+  }
+  for (size_t r = 0; r < context.num_results(); ++r) {
+    context.SetResult(r, r == 1 ? Shape{batch} : Shape{batch, positions, width});
+    SetResultDim(context, r, 0, {b});
+    if (r != 1) SetResultDim(context, r, 1, {s});
+  }
+  NoteNormalised(context);
+  context.map().notes.push_back("the mask index counts over all positions");
+  return OkStatus();
+}
+
+}  // namespace sbp

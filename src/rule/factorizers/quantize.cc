@@ -1,0 +1,93 @@
+// Quantising and dequantising: a scale for the tensor, for each slice of an axis, or for each block along it.
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "rule/factorizers/composite.h"
+#include "rule/factorizers/layout.h"
+
+namespace sbp {
+namespace {
+
+struct AxisFactors {
+  int axis = 0;
+  std::vector<FactorId> dims;  // of x; the axis's own entry is -1 when it is cut into blocks
+  FactorId block = -1, inner = -1;
+};
+
+// Scales and zero points follow x where they have its dimensions.
+Status PutScale(FactorizerContext& context, size_t operand, const AxisFactors& f, int64_t block_size) {
+  if (operand >= context.num_operands() || !context.has(operand)) return OkStatus();
+  const Shape& x = context.shape(0);
+  if (block_size > 0) {
+    SBP_RETURN_IF_ERROR(ExpectRank(context, operand, static_cast<int>(x.size())));
+    for (int dim = 0; dim < static_cast<int>(x.size()); ++dim) {
+      const bool blocked = dim == f.axis;
+      SBP_RETURN_IF_ERROR(ExpectDim(context, operand, dim, blocked ? CeilDiv(x[dim], block_size) : x[dim],
+                                    blocked ? "blocks" : "as in x"));
+      SetOperandDim(context, operand, dim, {blocked ? f.block : f.dims[dim]});
+    }
+    return OkStatus();
+  }
+  if (context.type(operand).num_elements() == 1) return OkStatus();
+  SBP_RETURN_IF_ERROR(ExpectRank(context, operand, 1));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, operand, 0, x[f.axis], "entries along the axis"));
+  SetOperandDim(context, operand, 0, {f.dims[f.axis]});
+  return OkStatus();
+}
+
+// x -> y element by element, with the scales of operands 1 and 2.
+Status PutQuantized(FactorizerContext& context) {
+  const Shape shape = context.shape(0);
+  const int64_t block_size = context.Int("block_size");
+  const bool per_tensor = context.type(1).num_elements() == 1 && block_size == 0;
+  AxisFactors f;
+  if (!per_tensor) {
+    SBP_ASSIGN_OR_RETURN(f.axis, NormalizeAxis(context, context.Int("axis", 1), context.rank(0)));
+  }
+  FactorMap& map = context.map();
+  for (int dim = 0; dim < static_cast<int>(shape.size()); ++dim) {
+    if (block_size > 0 && dim == f.axis && shape[dim] % block_size == 0) {
+      f.dims.push_back(-1);
+      f.block = map.AddFactor("k", shape[dim] / block_size);
+      f.inner = map.AddFactor("j", block_size);
+      map.factors[f.inner].whole = true;
+      for (TensorFactors* x : {&map.operands[0], &map.results[0]}) SetDim(*x, dim, {f.block, f.inner});
+      continue;
+    }
+    f.dims.push_back(map.AddFactor(LetterName(dim), shape[dim]));
+    map.factors[f.dims.back()].whole = block_size > 0 && dim == f.axis;  // the last block is cut short
+    for (TensorFactors* x : {&map.operands[0], &map.results[0]}) SetDim(*x, dim, {f.dims.back()});
+  }
+  SBP_RETURN_IF_ERROR(PutScale(context, 1, f, block_size));
+  return PutScale(context, 2, f, block_size);
+}
+
+Status CheckOutputType(FactorizerContext& context, int64_t code) {
+  if (code >= 0 && code <= static_cast<int64_t>(DType::kI2)) return OkStatus();
+  return context.Error(StrCat("output_dtype ", code, " is no element type"));
+}
+
+}  // namespace
+
+// The result's type is the zero point's, else what output_dtype says, else u8.
+Status FactorizeQuantize(FactorizerContext& context) {
+  const int64_t code = context.Int("output_dtype");
+  SBP_RETURN_IF_ERROR(CheckOutputType(context, code));
+  DType type = code == 0 ? DType::kU8 : static_cast<DType>(code);
+  if (context.num_operands() > 2 && context.has(2)) type = context.type(2).dtype;
+  context.SetResult(0, type, context.shape(0));
+  SBP_RETURN_IF_ERROR(PutQuantized(context));
+  // Rounding and cutting off keep the order of values, if the scale is known to be positive.
+  if (const std::optional<double> scale = KnownScalar(context, 1); scale && *scale > 0) {
+    context.map().partials.push_back({PartialClause::Kind::kMonotone, {0}, {}});
+  }
+  return OkStatus();
+}
+
+Status FactorizeDequantize(FactorizerContext& context) {
+  const int64_t code = context.Int("output_dtype");
+  SBP_RETURN_IF_ERROR(CheckOutputType(context, code));
+  context.SetResult(0, code == 0 ? context.type(1).dtype : static_cast<DType>(code), context.shape(0));
+  return PutQuantized(context);
+}
+
+}  // namespace sbp

@@ -1,0 +1,107 @@
+// Recurrent cells. Layout 0: x (time, batch, width), states (directions, batch, hidden), y (time, directions, batch,
+// hidden); layout 1: batch first in each.
+#include "base/text.h"
+#include "rule/factorizers/composite.h"
+#include "rule/factorizers/layout.h"
+
+namespace sbp {
+namespace {
+
+struct Cell {
+  int64_t gates, time, batch, width, hidden, directions;
+  bool batch_first;
+  FactorId b = -1, r = -1;  // batch, direction
+};
+
+Result<Cell> ReadCell(FactorizerContext& context) {
+  for (size_t i : {0, 1, 2}) SBP_RETURN_IF_ERROR(ExpectRank(context, i, 3));
+  Cell cell;
+  cell.gates = context.int_arguments[0];
+  cell.batch_first = context.Int("layout") != 0;
+  cell.time = context.shape(0)[cell.batch_first ? 1 : 0];
+  cell.batch = context.shape(0)[cell.batch_first ? 0 : 1];
+  cell.width = context.shape(0)[2];
+  cell.directions = context.String("direction", "forward") == "bidirectional" ? 2 : 1;
+  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 0, cell.directions, "directions"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, 2, 0, cell.directions, "directions"));
+  return cell;
+}
+
+// The states (after W, R, B and lengths): hidden, then the cell's, then peepholes [directions, ...].
+void PutStates(FactorizerContext& context, const Cell& cell) {
+  for (size_t i = 5; i < context.num_operands() && i < 8; ++i) {
+    if (!context.has(i)) continue;
+    if (context.rank(i) == 2) SetOperandDim(context, i, 0, {cell.r});
+    if (context.rank(i) != 3) continue;
+    SetOperandDim(context, i, cell.batch_first ? 1 : 0, {cell.r});
+    SetOperandDim(context, i, cell.batch_first ? 0 : 1, {cell.b});
+  }
+}
+
+void PutResults(FactorizerContext& context, const Cell& cell) {
+  for (size_t r = 0; r < context.num_results(); ++r) {
+    if (r == 0) {
+      context.SetResult(0, cell.batch_first ? Shape{cell.batch, cell.time, cell.directions, cell.hidden}
+                                            : Shape{cell.time, cell.directions, cell.batch, cell.hidden});
+      SetResultDim(context, 0, cell.batch_first ? 2 : 1, {cell.r});
+      SetResultDim(context, 0, cell.batch_first ? 0 : 2, {cell.b});
+      continue;
+    }
+    context.SetResult(r, cell.batch_first ? Shape{cell.batch, cell.directions, cell.hidden}
+                                          : Shape{cell.directions, cell.batch, cell.hidden});
+    SetResultDim(context, r, cell.batch_first ? 1 : 0, {cell.r});
+    SetResultDim(context, r, cell.batch_first ? 0 : 1, {cell.b});
+  }
+}
+
+void SetFlops(FactorizerContext& context, const Cell& cell) {
+  context.out().flops = 2.0 * static_cast<double>(cell.time) * static_cast<double>(cell.batch) *
+                        static_cast<double>(cell.directions * cell.gates) * static_cast<double>(cell.hidden) *
+                        static_cast<double>(cell.width + cell.hidden);
+  context.map().notes.push_back("each step needs the whole hidden state of the step before");
+}
+
+}  // namespace
+
+// @recurrent(gates): weights [directions, gates * hidden, width] and [directions, gates * hidden, hidden].
+Status FactorizeRecurrent(FactorizerContext& context) {
+  SBP_ASSIGN_OR_RETURN(Cell cell, ReadCell(context));
+  cell.hidden = context.shape(2)[2];
+  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 2, cell.width, "the width of X"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 1, cell.gates * cell.hidden, "gates times hidden size"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, 2, 1, cell.gates * cell.hidden, "gates times hidden size"));
+  cell.b = context.map().AddFactor("b", cell.batch);
+  cell.r = context.map().AddFactor("r", cell.directions);
+  context.map().factors[cell.r].aware = true;  // the second direction runs backwards
+  SetOperandDim(context, 0, cell.batch_first ? 0 : 1, {cell.b});
+  for (size_t i : {1, 2, 3}) {
+    if (i < context.num_operands() && context.has(i)) SetOperandDim(context, i, 0, {cell.r});
+  }
+  if (context.num_operands() > 4 && context.has(4)) SetOperandDim(context, 4, 0, {cell.b});
+  PutStates(context, cell);
+  PutResults(context, cell);
+  SetFlops(context, cell);
+  return OkStatus();
+}
+
+// @dynamic_recurrent(gates): 8-bit weights [directions, width, gates * hidden]; the batch stays whole.
+Status FactorizeDynamicRecurrent(FactorizerContext& context) {
+  SBP_ASSIGN_OR_RETURN(Cell cell, ReadCell(context));
+  cell.hidden = context.shape(2)[1];
+  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 1, cell.width, "the width of X"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 2, cell.gates * cell.hidden, "gates times hidden size"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, 2, 2, cell.gates * cell.hidden, "gates times hidden size"));
+  cell.b = context.map().AddFactor("b", cell.batch);
+  cell.r = context.map().AddFactor("r", cell.directions);
+  context.map().factors[cell.b].whole = true;
+  context.map().factors[cell.r].aware = true;
+  for (size_t i : {1, 2, 3, 8, 9, 10, 11}) {
+    if (i < context.num_operands() && context.has(i) && context.rank(i) > 0) SetOperandDim(context, i, 0, {cell.r});
+  }
+  PutStates(context, cell);
+  PutResults(context, cell);
+  SetFlops(context, cell);
+  return OkStatus();
+}
+
+}  // namespace sbp
