@@ -8,8 +8,8 @@ namespace sbp {
 namespace {
 
 struct Cell {
-  int64_t gates, time, batch, width, hidden, directions;
-  bool batch_first;
+  int64_t gates = 1, time = 0, batch = 0, width = 0, hidden = 0, directions = 1;
+  bool batch_first = false;
   FactorId b = -1, r = -1;  // batch, direction
 };
 
