@@ -17,15 +17,13 @@ endforeach()
 file(WRITE ${OUT}.new "// Generated from rules/*.rules.
 #include \"rule/builtin_rules.h\"
 
-#include <initializer_list>
-
 namespace sbp {
 namespace {
-constexpr std::initializer_list<BuiltinRuleFile> kFiles = {
+constexpr BuiltinRuleFile kFiles[] = {
 ${rows}};
 }  // namespace
 
-std::span<const BuiltinRuleFile> BuiltinRuleFiles() { return {kFiles.begin(), kFiles.size()}; }
+std::span<const BuiltinRuleFile> BuiltinRuleFiles() { return kFiles; }
 
 }  // namespace sbp
 ")

@@ -1,4 +1,4 @@
-#include "rule/builtin_case.h"
+#include "unit/rule/builtin_case.h"
 
 #include <gtest/gtest.h>
 

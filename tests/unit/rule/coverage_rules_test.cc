@@ -1,7 +1,7 @@
 // The built-in rules as a whole: how many there are, and that each explains itself.
 #include <gtest/gtest.h>
 
-#include "rule/builtin_case.h"
+#include "unit/rule/builtin_case.h"
 
 namespace sbp {
 namespace {
