@@ -39,7 +39,8 @@ Result<AttentionSizes> ReadSizes(FactorizerContext& context) {
   SBP_ASSIGN_OR_RETURN(const Packed k, Unpack(context, kK, context.Int("kv_num_heads")));
   SBP_ASSIGN_OR_RETURN(const Packed v, Unpack(context, kV, context.Int("kv_num_heads")));
   if (q.size != k.size) return context.Error(StrCat("heads of Q have ", q.size, " elements, those of K ", k.size));
-  if (k.heads != v.heads || k.positions != v.positions) return context.Error("K and V must have equal heads and positions");
+  if (k.heads != v.heads || k.positions != v.positions)
+    return context.Error("K and V must have equal heads and positions");
   AttentionSizes sizes;
   sizes.batch = context.shape(kQ)[0];
   sizes.kv_heads = k.heads;

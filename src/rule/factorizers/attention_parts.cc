@@ -29,7 +29,8 @@ void PutScores(FactorizerContext& context, size_t operand, const AttentionFactor
   if (rank >= 4) SetOperandDim(context, operand, rank - 4, {f.b});
 }
 
-void PutScoresResult(FactorizerContext& context, size_t result, const AttentionSizes& sizes, const AttentionFactors& f) {
+void PutScoresResult(FactorizerContext& context, size_t result, const AttentionSizes& sizes,
+                     const AttentionFactors& f) {
   if (result >= context.num_results()) return;
   context.SetResult(result, {sizes.batch, sizes.query_heads(), sizes.queries, sizes.total});
   SetResultDim(context, result, 0, {f.b});
@@ -61,8 +62,8 @@ double AttentionFlops(const AttentionSizes& sizes) {
 
 Result<int64_t> HeadSize(FactorizerContext& context, size_t operand, int64_t width, int64_t heads) {
   if (heads > 0 && width % heads == 0) return width / heads;
-  return context.Error(StrCat("a width of ", width, " of ", OperandName(context, operand), " does not divide into ", heads,
-                              " heads"));
+  return context.Error(
+      StrCat("a width of ", width, " of ", OperandName(context, operand), " does not divide into ", heads, " heads"));
 }
 
 Result<int64_t> HeadGroups(FactorizerContext& context, int64_t query_heads, int64_t kv_heads) {

@@ -1,7 +1,7 @@
 // MatMulNBits: weights of few bits, quantised in blocks along k.
 //
-// a [..., k q j], weights [n, k q, bytes], scales [n, k q] or flat [n k q], zero points packed several to a byte: [n, k]
-// or flat [n k]. q: blocks that share a byte of zero points; j: elements of a block.
+// a [..., k q j], weights [n, k q, bytes], scales [n, k q] or flat [n k q], zero points packed several to a byte: [n,
+// k] or flat [n k]. q: blocks that share a byte of zero points; j: elements of a block.
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "rule/factorizers/composite.h"
@@ -78,8 +78,7 @@ Status FactorizeBlockQuantizedMatMul(FactorizerContext& context) {
   if (Has(context, kBias)) SetOperandDim(context, kBias, context.rank(kBias) - 1, {f.n});
   ReduceBySum(context, f.k);
   if (!splits) map.notes.push_back("k does not split into whole blocks and bytes of zero points");
-  context.out().flops =
-      2.0 * static_cast<double>(context.type(kA).num_elements()) * static_cast<double>(n);
+  context.out().flops = 2.0 * static_cast<double>(context.type(kA).num_elements()) * static_cast<double>(n);
   return OkStatus();
 }
 

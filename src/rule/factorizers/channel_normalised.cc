@@ -7,7 +7,7 @@ namespace sbp {
 namespace {
 
 struct Layout {
-  int channel = 1;      // the dimension of x that holds channels
+  int channel = 1;  // the dimension of x that holds channels
   int64_t groups = 0;
   int64_t channels = 0;
 };
@@ -15,8 +15,8 @@ struct Layout {
 // Arguments: the number of groups (0: one per channel), and whether channels come last (default: second).
 Result<Layout> ReadLayout(FactorizerContext& context) {
   Layout layout;
-  if (context.rank(0) < 2) return context.Error(StrCat("operand 0 must have batch and channels, but is ",
-                                                       ToString(context.type(0))));
+  if (context.rank(0) < 2)
+    return context.Error(StrCat("operand 0 must have batch and channels, but is ", ToString(context.type(0))));
   const bool last = context.int_arguments.size() > 1 && context.int_arguments[1] != 0;
   layout.channel = last ? context.rank(0) - 1 : 1;
   layout.channels = context.shape(0)[layout.channel];
@@ -109,7 +109,8 @@ Status FactorizeBatchNormalised(FactorizerContext& context) {
     if (c >= 0) SetResultDim(context, r, 0, {c});
   }
   for (int dim = 0; dim < rank; ++dim) {
-    const FactorId f = dim == 1 ? c : context.map().AddFactor(dim == 0 ? "n" : LetterName(dim + 1), context.shape(0)[dim]);
+    const FactorId f =
+        dim == 1 ? c : context.map().AddFactor(dim == 0 ? "n" : LetterName(dim + 1), context.shape(0)[dim]);
     if (dim != 1) context.map().factors[f].whole = training;
     SetOperandDim(context, 0, dim, {f});
     SetResultDim(context, 0, dim, {f});

@@ -21,7 +21,8 @@ Status CheckOperands(FactorizerContext& context) {
 }  // namespace
 
 // @class_loss: picks the target's entry, so classes may be split with targets of other ranks masked.
-// @class_loss(softmax): normalises over the classes first, so they stay whole; a second result is shaped like the scores.
+// @class_loss(softmax): normalises over the classes first, so they stay whole; a second result is shaped like the
+// scores.
 Status FactorizeClassLoss(FactorizerContext& context) {
   SBP_RETURN_IF_ERROR(CheckOperands(context));
   const bool softmax = !context.name_arguments.empty();

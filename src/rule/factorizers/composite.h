@@ -1,6 +1,6 @@
-// Factorizers of elementwise ops, normalisations, losses, attention, recurrent cells, quantised and fused ops, sequences.
-// Each is a row of all_factorizers.cc, which says what it does; each reads its op's attributes by their names and its
-// operands at their positions.
+// Factorizers of elementwise ops, normalisations, losses, attention, recurrent cells, quantised and fused ops,
+// sequences. Each is a row of all_factorizers.cc, which says what it does; each reads its op's attributes by their
+// names and its operands at their positions.
 #pragma once
 
 #include "rule/factorizer.h"

@@ -42,8 +42,8 @@ Status FactorizeExperts(FactorizerContext& context) {
   ReduceBySum(context, x);
   ReduceBySum(context, i);
   if (context.num_operands() > kSecondBias && context.has(kSecondBias)) map.addends.push_back(kSecondBias);
-  context.out().flops = 2.0 * static_cast<double>(context.Int("k", 1)) * static_cast<double>(context.type(kRouter).shape[0]) *
-                        static_cast<double>(shape.back()) *
+  context.out().flops = 2.0 * static_cast<double>(context.Int("k", 1)) *
+                        static_cast<double>(context.type(kRouter).shape[0]) * static_cast<double>(shape.back()) *
                         static_cast<double>(context.shape(kFirst)[1] + context.shape(kSecond)[2]);
   return OkStatus();
 }

@@ -2,8 +2,8 @@
 #include <array>
 #include <span>
 
-#include "rule/factorizers/composite.h"
 #include "rule/factorizers/broadcast.h"
+#include "rule/factorizers/composite.h"
 
 namespace sbp {
 namespace {
@@ -26,8 +26,8 @@ void AddJointly(FactorizerContext& context, ReduceKind kind, std::span<const int
 
 }  // namespace
 
-// @fold(sum | mean | max | min). All of them rise with each operand. The maximum of maxima may be taken in any order, so
-// P(max) in all operands at once is P(max); a sum of maxima is no maximum of sums.
+// @fold(sum | mean | max | min). All of them rise with each operand. The maximum of maxima may be taken in any order,
+// so P(max) in all operands at once is P(max); a sum of maxima is no maximum of sums.
 Status FactorizeFold(FactorizerContext& context) {
   SBP_RETURN_IF_ERROR(BroadcastAll(context));
   const std::string& kind = context.name_arguments[0];

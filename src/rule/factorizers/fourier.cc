@@ -22,7 +22,8 @@ bool Has(const FactorizerContext& context, size_t operand) {
 // (complex) numbers.
 Status FactorizeFourier(FactorizerContext& context) {
   const int rank = context.rank(0);
-  if (rank < 2) return context.Error(StrCat("operand 0 must have 2 dimensions or more, but is ", ToString(context.type(0))));
+  if (rank < 2)
+    return context.Error(StrCat("operand 0 must have 2 dimensions or more, but is ", ToString(context.type(0))));
   int64_t axis = context.int_arguments.empty() ? -2 : context.int_arguments[0];
   if (Has(context, 2)) {
     SBP_ASSIGN_OR_RETURN(axis, KnownInt(context, 2));

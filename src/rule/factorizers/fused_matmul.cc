@@ -48,7 +48,8 @@ Result<Shape> BroadcastBatch(FactorizerContext& context, const Shape& a, const S
   for (size_t i = 0; i < shape.size(); ++i) {
     const int64_t x = i < shape.size() - a.size() ? 1 : a[i - (shape.size() - a.size())];
     const int64_t y = i < shape.size() - b.size() ? 1 : b[i - (shape.size() - b.size())];
-    if (x != y && x != 1 && y != 1) return context.Error(StrCat("batch dimensions ", x, " and ", y, " do not broadcast"));
+    if (x != y && x != 1 && y != 1)
+      return context.Error(StrCat("batch dimensions ", x, " and ", y, " do not broadcast"));
     shape[i] = x == 1 ? y : x;
   }
   return shape;
@@ -120,8 +121,8 @@ Status PutParameter(FactorizerContext& context, size_t operand, const MatMulFact
   const int rank = context.rank(operand);
   const int dim = rank == 1 ? 0 : row ? rank - 2 : rank - 1;
   if (outer < 0 || context.shape(operand)[dim] != context.map().factors[outer].size) {
-    return context.Error(StrCat(OperandName(context, operand), " must have one entry, or one per ", row ? "row" : "column",
-                                ", but is ", ToString(context.type(operand))));
+    return context.Error(StrCat(OperandName(context, operand), " must have one entry, or one per ",
+                                row ? "row" : "column", ", but is ", ToString(context.type(operand))));
   }
   SetOperandDim(context, operand, dim, {outer});
   std::vector<int> batch;
@@ -132,8 +133,8 @@ Status PutParameter(FactorizerContext& context, size_t operand, const MatMulFact
 
 }  // namespace
 
-// @quantized_matmul(row, column, row, column, bias): a b with these parameters, per row of a and column of b in turn, and
-// a bias per column. Exact sums: k reduces.
+// @quantized_matmul(row, column, row, column, bias): a b with these parameters, per row of a and column of b in turn,
+// and a bias per column. Exact sums: k reduces.
 Status FactorizeQuantizedMatMul(FactorizerContext& context) {
   SBP_ASSIGN_OR_RETURN(const MatMulFactors f, PutMatMul(context, {}));
   ReduceBySum(context, f.k);

@@ -59,8 +59,8 @@ Status ExpectRank(FactorizerContext& context, size_t operand, int rank) {
 
 Status ExpectDim(FactorizerContext& context, size_t operand, int dim, int64_t size, std::string_view meaning) {
   if (!context.has(operand) || context.shape(operand)[dim] == size) return OkStatus();
-  return context.Error(StrCat("dimension ", dim, " of ", OperandName(context, operand), " must be ", size, " (", meaning,
-                              "), but it is ", ToString(context.type(operand))));
+  return context.Error(StrCat("dimension ", dim, " of ", OperandName(context, operand), " must be ", size, " (",
+                              meaning, "), but it is ", ToString(context.type(operand))));
 }
 
 void ReduceBySum(FactorizerContext& context, FactorId f) {
@@ -81,7 +81,8 @@ std::optional<double> KnownScalar(const FactorizerContext& context, size_t opera
 
 const TensorType* Stated(const FactorizerContext& context, size_t result) {
   const auto& stated = context.query().stated;
-  if (result >= stated.size() || stated[result].dtype == DType::kUndefined || !stated[result].is_static()) return nullptr;
+  if (result >= stated.size() || stated[result].dtype == DType::kUndefined || !stated[result].is_static())
+    return nullptr;
   return &stated[result];
 }
 

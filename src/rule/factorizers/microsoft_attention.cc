@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "rule/factorizers/composite.h"
 #include "rule/factorizers/attention.h"
+#include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
 
 namespace sbp {
@@ -13,8 +13,8 @@ bool Has(const FactorizerContext& context, size_t operand) {
   return operand < context.num_operands() && context.has(operand);
 }
 
-// A mask by batch: [b], [b, keys], [b, queries, keys], [b, 1, n, n]; or lengths of all batches in one list ([2 b], [3 b +
-// 2]), which stays whole while the kernel picks its own.
+// A mask by batch: [b], [b, keys], [b, queries, keys], [b, 1, n, n]; or lengths of all batches in one list ([2 b], [3 b
+// + 2]), which stays whole while the kernel picks its own.
 void PutPaddingMask(FactorizerContext& context, size_t operand, const AttentionFactors& f) {
   if (!Has(context, operand)) return;
   const int64_t batch = context.map().factors[f.b].size;
@@ -80,8 +80,8 @@ Result<AttentionSizes> ReadMultiHead(FactorizerContext& context) {
 Status CheckKeyRanks(FactorizerContext& context) {
   for (size_t i : {1, 2}) {
     if (Has(context, i) && (context.rank(i) < 3 || context.rank(i) > 5)) {
-      return context.Error(StrCat(OperandName(context, i), " must have 3 to 5 dimensions, but is ",
-                                  ToString(context.type(i))));
+      return context.Error(
+          StrCat(OperandName(context, i), " must have 3 to 5 dimensions, but is ", ToString(context.type(i))));
     }
   }
   for (size_t cache : {6, 7}) {
@@ -133,7 +133,8 @@ Status FactorizeFusedAttention(FactorizerContext& context) {
   std::vector<int64_t> widths = context.Ints("qkv_hidden_sizes");
   if (widths.empty()) widths.assign(3, columns / 3);
   if (widths.size() != 3 || widths[0] + widths[1] + widths[2] != columns) {
-    return context.Error(StrCat("qkv_hidden_sizes must be three widths that add up to the ", columns, " columns of weights"));
+    return context.Error(
+        StrCat("qkv_hidden_sizes must be three widths that add up to the ", columns, " columns of weights"));
   }
   AttentionSizes sizes;
   sizes.batch = x[0];
@@ -173,7 +174,19 @@ Status FactorizeFusedAttention(FactorizerContext& context) {
 namespace {
 
 enum GroupQuery : size_t {
-  kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPositions, kBias, kSink, kKeyScale,
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kLengths,
+  kTotal,
+  kCos,
+  kSin,
+  kPositions,
+  kBias,
+  kSink,
+  kKeyScale,
   kValueScale
 };
 
@@ -185,7 +198,8 @@ Result<AttentionSizes> ReadGroupQuery(FactorizerContext& context) {
   sizes.kv_heads = context.Int("kv_num_heads");
   SBP_ASSIGN_OR_RETURN(sizes.groups, HeadGroups(context, query_heads, sizes.kv_heads));
   const bool packed = !Has(context, kKey);
-  SBP_ASSIGN_OR_RETURN(sizes.head, HeadSize(context, kQuery, q[2], packed ? query_heads + 2 * sizes.kv_heads : query_heads));
+  SBP_ASSIGN_OR_RETURN(sizes.head,
+                       HeadSize(context, kQuery, q[2], packed ? query_heads + 2 * sizes.kv_heads : query_heads));
   sizes.value_head = sizes.head;
   sizes.batch = q[0];
   sizes.queries = sizes.keys = q[1];

@@ -25,8 +25,8 @@ Status CheckScale(FactorizerContext& context, size_t operand, const Shape& shape
   }
   if (fits) return OkStatus();
   const Shape expected(shape.begin() + axis, shape.end());
-  return context.Error(StrCat(OperandName(context, operand), " must fit the normalised dimensions [", Join(expected, ","),
-                              "], but is ", ToString(context.type(operand))));
+  return context.Error(StrCat(OperandName(context, operand), " must fit the normalised dimensions [",
+                              Join(expected, ","), "], but is ", ToString(context.type(operand))));
 }
 
 void NoteNormalised(FactorizerContext& context) {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rule/factorizers/composite.h"
 #include "rule/factorizers/broadcast.h"
+#include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
 
 namespace sbp {

@@ -19,10 +19,12 @@ Result<RotaryFactors> PutHeads(FactorizerContext& context, int64_t heads) {
   const bool packed = shape.size() == 3;
   if (!packed) heads = shape[1];
   if (heads <= 0 || (packed && shape[2] % heads != 0)) {
-    return context.Error(StrCat("a width of ", shape[2], " does not divide into ", heads, " heads (attribute num_heads)"));
+    return context.Error(
+        StrCat("a width of ", shape[2], " does not divide into ", heads, " heads (attribute num_heads)"));
   }
   FactorMap& map = context.map();
-  const RotaryFactors f{map.AddFactor("b", shape[0]), map.AddFactor("h", heads), map.AddFactor("s", shape[packed ? 1 : 2])};
+  const RotaryFactors f{map.AddFactor("b", shape[0]), map.AddFactor("h", heads),
+                        map.AddFactor("s", shape[packed ? 1 : 2])};
   const FactorId d = map.AddFactor("d", packed ? shape[2] / heads : shape[3]);
   map.factors[d].whole = true;
   context.SetResult(0, shape);

@@ -1,5 +1,5 @@
-// Sequences and optionals. The type of a sequence of n tensors is the shape that holds them stacked, [n, ...]; where the
-// tensors differ, the largest sizes, which is an upper bound.
+// Sequences and optionals. The type of a sequence of n tensors is the shape that holds them stacked, [n, ...]; where
+// the tensors differ, the largest sizes, which is an upper bound.
 #include <algorithm>
 
 #include "base/checked_math.h"
@@ -98,8 +98,8 @@ Status Join(FactorizerContext& context) {
   Shape shape = ElementOf(context.type(0));
   const int64_t count = CountOf(context.type(0));
   const bool stack = context.Int("new_axis") != 0;
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"),
-                                                     static_cast<int>(shape.size()) + (stack ? 1 : 0)));
+  SBP_ASSIGN_OR_RETURN(const int axis,
+                       NormalizeAxis(context, context.Int("axis"), static_cast<int>(shape.size()) + (stack ? 1 : 0)));
   if (stack) {
     shape.insert(shape.begin() + axis, count);
   } else {

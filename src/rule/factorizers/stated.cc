@@ -14,7 +14,8 @@ Status FactorizeStated(FactorizerContext& context) {
       context.SetResult(r, stated->dtype, stated->shape);
       context.out().results[r].kind = stated->kind;
     } else if (context.query().wanted[r]) {
-      return context.Error(StrCat("the shape of result ", r, " depends on values; the model must state it (value_info)"));
+      return context.Error(
+          StrCat("the shape of result ", r, " depends on values; the model must state it (value_info)"));
     }
   }
   return OkStatus();
@@ -30,7 +31,8 @@ Status FactorizeGradient(FactorizerContext& context) {
 // @at_most(operand): the result has at most the operand's elements.
 Status FactorizeAtMost(FactorizerContext& context) {
   const TensorType* stated = Stated(context, 0);
-  context.SetResult(0, stated != nullptr ? stated->shape : context.shape(static_cast<size_t>(context.int_arguments[0])));
+  context.SetResult(0,
+                    stated != nullptr ? stated->shape : context.shape(static_cast<size_t>(context.int_arguments[0])));
   context.out().bounded = stated == nullptr;
   return OkStatus();
 }
