@@ -1,0 +1,120 @@
+#include "memory/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "unit/plan/small_plan.h"
+
+namespace sbp {
+namespace {
+
+std::string Text(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
+  std::string text;
+  for (const Lifetime& lifetime : lifetimes) {
+    text += StrCat(plan.graph.tensor(lifetime.tensor).name, lifetime.transition >= 0 ? "'" : "", " ", lifetime.kind,
+                   " ", lifetime.bytes, " [", lifetime.first, ",", lifetime.last, "]\n");
+  }
+  return text;
+}
+
+TEST(Memory, LocalBytes) {
+  const Mesh mesh = *ParseMesh("2,4");
+  EXPECT_EQ(LocalBytes(*ParseTensorType("f32[5,8]"), *ParseNdSbp("(S0,S1)"), mesh), 3 * 2 * 4);
+  EXPECT_EQ(LocalBytes(*ParseTensorType("u4[5]"), *ParseNdSbp("(B,B)"), mesh), 3);
+  EXPECT_EQ(LocalBytes(*ParseTensorType("f32[?]"), *ParseNdSbp("(B,B)"), mesh), 0);
+  EXPECT_EQ(LocalBytes(*ParseTensorType("f64[4611686018427387904]"), *ParseNdSbp("(B,B)"), mesh), kInt64Max);
+}
+
+TEST(Memory, SmallPlan) {
+  const Plan plan = SmallPlan();
+  const std::vector<Lifetime> lifetimes = Lifetimes(plan);
+  EXPECT_EQ(Text(plan, lifetimes),
+            "x input 32 [0,1]\n"
+            "w parameter 128 [0,1]\n"
+            "h activation 256 [0,1]\n"  // read by the all-reduce at act
+            "y activation 256 [1,1]\n"
+            "h' boxing 256 [1,1]\n");
+  const MemorySummary peak = PeakMemory(plan, lifetimes);
+  EXPECT_EQ(peak.peak_bytes, 32 + 128 + 256 * 3);
+  EXPECT_EQ(peak.parameter_bytes, 128);
+  EXPECT_EQ(peak.activation_bytes, 32 + 256 * 2);
+  EXPECT_EQ(peak.boxing_bytes, 256);
+  EXPECT_EQ(peak.peak_op, OpId(1));
+  ASSERT_EQ(peak.holders.size(), 5u);
+  EXPECT_EQ(peak.holders[0].name, "h");
+  EXPECT_EQ(peak.holders[2].name, "boxing of h for act");
+  EXPECT_EQ(peak.holders[4].name, "x");
+}
+
+TEST(Memory, IntermediatesOfAPath) {
+  Plan plan = SmallPlan();
+  // From P to B through S: the parts (64 bytes) exist beside the copy while the second step runs.
+  Transition& transition = plan.transitions[0];
+  const BoxingStep gather{CollectiveKind::kAllGather, 0, *ParseNdSbp("S0"), *ParseNdSbp("B")};
+  const BoxingStep scatter{CollectiveKind::kReduceScatter, 0, *ParseNdSbp("P"), *ParseNdSbp("S0")};
+  transition.steps = {scatter, gather};
+  const std::vector<Lifetime> lifetimes = Lifetimes(plan);
+  EXPECT_EQ(lifetimes.size(), 6u);
+  EXPECT_EQ(lifetimes.back().bytes, 64);
+  EXPECT_EQ(PeakMemory(plan, lifetimes).boxing_bytes, 256 + 64);
+}
+
+TEST(Memory, CopiesOfCopies) {
+  Plan plan = SmallPlan();
+  Transition second = plan.transitions[0];
+  second.from = *ParseNdSbp("B");
+  second.to = *ParseNdSbp("S1");
+  second.steps = {{CollectiveKind::kSlice, 0, second.from, second.to}};
+  second.consumers = {};  // for the end of the step
+  plan.transitions.push_back(second);
+  EXPECT_EQ(Text(plan, Lifetimes(plan)),
+            "x input 32 [0,1]\n"
+            "w parameter 128 [0,1]\n"
+            "h activation 256 [0,1]\n"
+            "y activation 256 [1,1]\n"
+            "h' boxing 256 [1,1]\n"
+            "h' boxing 64 [1,1]\n");
+}
+
+TEST(Memory, EmptyGraph) {
+  Plan plan;
+  plan.mesh = *ParseMesh("2");
+  EXPECT_TRUE(Lifetimes(plan).empty());
+  EXPECT_EQ(PeakMemory(plan, {}).peak_bytes, 0);
+  EXPECT_FALSE(PeakMemory(plan, {}).peak_op.valid());
+}
+
+TEST(Memory, PeakEqualsSummingEveryPosition) {
+  std::mt19937 random(3);
+  const Plan small = SmallPlan();
+  for (int round = 0; round < 200; ++round) {
+    Plan plan = small;
+    const size_t positions = 1 + random() % 10;
+    plan.graph.ops.resize(positions, small.graph.ops[0]);
+    std::vector<Lifetime> lifetimes;
+    for (size_t i = 0; i < random() % 12; ++i) {
+      Lifetime lifetime;
+      lifetime.tensor = TensorId(0);
+      lifetime.bytes = static_cast<int64_t>(random() % 5);
+      lifetime.first = static_cast<uint32_t>(random() % positions);
+      lifetime.last = lifetime.first + static_cast<uint32_t>(random() % (positions - lifetime.first));
+      lifetimes.push_back(lifetime);
+    }
+    int64_t most = 0;
+    for (size_t at = 0; at < positions; ++at) {
+      int64_t sum = 0;
+      for (const Lifetime& lifetime : lifetimes)
+        sum += lifetime.first <= at && at <= lifetime.last ? lifetime.bytes : 0;
+      most = std::max(most, sum);
+    }
+    EXPECT_EQ(PeakMemory(plan, lifetimes).peak_bytes, most);
+  }
+  std::vector<Lifetime> huge(3, Lifetime{kInt64Max, 0, 1, TensorId(0)});
+  EXPECT_EQ(PeakMemory(small, huge).peak_bytes, kInt64Max);
+}
+
+}  // namespace
+}  // namespace sbp
