@@ -19,8 +19,8 @@ enum class DocumentKind { kOnnx, kGraph, kCluster, kPlan };
 // By extension: .json, .prototxt (.pbtxt, .txtpb), .pb (.bin); error otherwise, listing them. "-" is JSON.
 Result<Encoding> EncodingForPath(std::string_view path);
 
-// What a file is, by its first bytes and fields. Every document of ours carries its kind ("sbp_plan.graph.v1", ...) as its
-// first field. Error: unrecognised, saying what was seen and what is expected.
+// What a file is, by its first bytes and fields. Every document of ours carries its kind ("sbp_plan.graph.v1", ...) as
+// its first field. Error: unrecognised, saying what was seen and what is expected.
 struct DocumentInfo {
   DocumentKind kind;
   Encoding encoding;
@@ -28,12 +28,13 @@ struct DocumentInfo {
 Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where);
 
 // Errors carry file:line:col for the two text encodings, the field path for binary; unknown fields are errors with the
-// nearest name. Reading never trusts sizes: bounded memory, no recursion beyond 100 levels.
-Result<Graph> ReadGraph(std::string_view bytes, std::string_view where);      // not ONNX: see onnx/reader.h
+// nearest name. Reading never trusts sizes: bounded memory, no nesting beyond 200 messages.
+Result<Graph> ReadGraph(std::string_view bytes, std::string_view where);  // not ONNX: see onnx/reader.h
 Result<Cluster> ReadCluster(std::string_view bytes, std::string_view where);
 Result<Plan> ReadPlan(std::string_view bytes, std::string_view where);
 
-// Loss-free: Read(Write(x)) == x, and equal documents give equal bytes.
+// Loss-free: Read(Write(x)) == x, and equal documents give equal bytes. Two normalisations: tensors are numbered inputs
+// first, then parameters, then in the order in which ops write them; bytes of names that are not UTF-8 are escaped.
 std::string WriteGraph(const Graph& graph, Encoding encoding);
 std::string WriteCluster(const Cluster& cluster, Encoding encoding);
 std::string WritePlan(const Plan& plan, Encoding encoding);

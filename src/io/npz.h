@@ -11,9 +11,9 @@
 namespace sbp {
 
 struct NpyArray {
-  std::string name;     // without ".npy"
+  std::string name;  // without ".npy"
   TensorType type;
-  LiteralRef literal;   // integers and bools of at most kMaxLiteralElements elements; else null
+  LiteralRef literal;  // integers and bools of at most kMaxLiteralElements elements; else null
 };
 // Reads headers (and small values) of all members; stored and deflated members. Errors name file and member.
 Result<std::vector<NpyArray>> ReadNpz(std::string_view bytes, std::string_view where);

@@ -24,7 +24,8 @@ Result<std::vector<PinText>> ReadPinsFile(std::string_view content, std::string_
 // Adds the pins to `pins`; a later pin of the same place replaces an earlier one only if equal, else error. ARG is an
 // operand's name in the op's schema, or its position. Errors (kBadInput): syntax, no match (with the nearest names), a
 // layout of another number of axes, a dimension beyond the tensor's rank.
-Status ApplyPins(const std::vector<PinText>& texts, const Graph& graph, const Mesh& mesh, const RuleSet& rules, Pins& pins);
+Status ApplyPins(const std::vector<PinText>& texts, const Graph& graph, const Mesh& mesh, const RuleSet& rules,
+                 Pins& pins);
 // The pins that the graph itself holds (Tensor::layout_pin, Op::signature_pin).
 Status ApplyGraphPins(const Graph& graph, const Mesh& mesh, Pins& pins);
 

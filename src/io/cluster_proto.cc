@@ -1,0 +1,166 @@
+#include "io/cluster_proto.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "base/text.h"
+#include "io/utf8.h"
+
+namespace sbp {
+namespace {
+
+namespace v1 = sbp_plan::v1;
+
+void ConstantToMessage(const Constant& constant, v1::Constant& message) {
+  message.set_value(constant.value);
+  message.set_source(ToUtf8(constant.source));
+}
+
+void LinkToMessage(const LinkSpec& link, v1::Link& message) {
+  message.set_name(ToUtf8(link.name));
+  ConstantToMessage(link.bandwidth, *message.mutable_bandwidth());
+  ConstantToMessage(link.latency_seconds, *message.mutable_latency_seconds());
+  ConstantToMessage(link.efficiency, *message.mutable_efficiency());
+}
+
+void DeviceToMessage(const DeviceSpec& device, v1::Device& message) {
+  message.set_name(ToUtf8(device.name));
+  ConstantToMessage(device.memory_bytes, *message.mutable_memory_bytes());
+  ConstantToMessage(device.memory_bandwidth, *message.mutable_memory_bandwidth());
+  ConstantToMessage(device.memory_efficiency, *message.mutable_memory_efficiency());
+  for (const auto& [dtype, constant] : device.flops) {
+    v1::Flops& flops = *message.add_flops();
+    flops.set_key(std::string(DTypeName(dtype)));
+    flops.set_value(constant.value);
+    flops.set_source(ToUtf8(constant.source));
+  }
+  ConstantToMessage(device.compute_efficiency, *message.mutable_compute_efficiency());
+  ConstantToMessage(device.launch_seconds, *message.mutable_launch_seconds());
+}
+
+// A constant that must be there: {message holds it, the message, where it goes, its name}.
+struct ConstantRow {
+  std::string_view name;
+  bool present;
+  const v1::Constant& message;
+  Constant& constant;
+};
+
+Status ReadConstants(std::span<const ConstantRow> rows) {
+  for (const ConstantRow& row : rows) {
+    if (!row.present) return BadInput(StrCat(Quote(row.name), " is missing"));
+    if (!std::isfinite(row.message.value())) {
+      return BadInput(StrCat(Quote(row.name), ": expected a finite number, found ", row.message.value()));
+    }
+    row.constant = {row.message.value(), row.message.source()};
+  }
+  return OkStatus();
+}
+
+Status LinkFromMessage(const v1::Link& message, LinkSpec& link) {
+  link.name = message.name();
+  const ConstantRow rows[] = {
+      {"bandwidth", message.has_bandwidth(), message.bandwidth(), link.bandwidth},
+      {"latency_seconds", message.has_latency_seconds(), message.latency_seconds(), link.latency_seconds},
+      {"efficiency", message.has_efficiency(), message.efficiency(), link.efficiency},
+  };
+  return ReadConstants(rows);
+}
+
+Status DeviceFromMessage(const v1::Device& message, DeviceSpec& device) {
+  device.name = message.name();
+  const ConstantRow rows[] = {
+      {"memory_bytes", message.has_memory_bytes(), message.memory_bytes(), device.memory_bytes},
+      {"memory_bandwidth", message.has_memory_bandwidth(), message.memory_bandwidth(), device.memory_bandwidth},
+      {"memory_efficiency", message.has_memory_efficiency(), message.memory_efficiency(), device.memory_efficiency},
+      {"compute_efficiency", message.has_compute_efficiency(), message.compute_efficiency(), device.compute_efficiency},
+      {"launch_seconds", message.has_launch_seconds(), message.launch_seconds(), device.launch_seconds},
+  };
+  SBP_RETURN_IF_ERROR(ReadConstants(rows));
+  if (message.flops().empty()) return BadInput("\"flops\" is missing (as in {\"bf16\": 989e12})");
+  for (const v1::Flops& flops : message.flops()) {
+    const std::optional<DType> dtype = ParseDType(flops.key());
+    if (!dtype) {
+      return BadInput(
+          StrCat("flops: ", Quote(flops.key()), " is no element type", DidYouMean(flops.key(), DTypeNames())));
+    }
+    if (!device.flops.emplace(*dtype, Constant{flops.value(), flops.source()}).second) {
+      return BadInput(StrCat("flops: ", DTypeName(*dtype), " is given twice"));
+    }
+  }
+  return OkStatus();
+}
+
+Result<CollectiveSample> SampleFromMessage(const v1::CollectiveSample& message) {
+  CollectiveSample sample;
+  const std::optional<CollectiveKind> kind = ParseCollectiveKind(message.collective());
+  if (!kind) return BadInput(StrCat(Quote(message.collective()), " is no collective (as in \"all-reduce\")"));
+  sample.kind = *kind;
+  sample.nodes = message.nodes();
+  sample.ranks_per_node = message.ranks_per_node();
+  sample.bytes = message.bytes();
+  sample.seconds = message.seconds();
+  sample.source = message.source();
+  return sample;
+}
+
+Status ReadSamples(const v1::Cluster& message, Cluster& cluster) {
+  for (int i = 0; i < message.samples_size(); ++i) {
+    Result<CollectiveSample> sample = SampleFromMessage(message.samples(i));
+    if (!sample.ok()) return sample.status().WithContext(StrCat("samples[", i, "]"));
+    cluster.samples.push_back(*std::move(sample));
+  }
+  const auto key = [](const CollectiveSample& s) { return std::tie(s.kind, s.nodes, s.ranks_per_node, s.bytes); };
+  std::stable_sort(cluster.samples.begin(), cluster.samples.end(),
+                   [&](const CollectiveSample& a, const CollectiveSample& b) { return key(a) < key(b); });
+  return OkStatus();
+}
+
+Status ReadParts(const v1::Cluster& message, Cluster& cluster) {
+  cluster.name = message.name();
+  cluster.description = message.description();
+  cluster.num_nodes = message.has_num_nodes() ? message.num_nodes() : 1;
+  cluster.devices_per_node = message.has_devices_per_node() ? message.devices_per_node() : 1;
+  cluster.growable = message.growable();
+  SBP_RETURN_IF_ERROR(DeviceFromMessage(message.device(), cluster.device).WithContext("device"));
+  SBP_RETURN_IF_ERROR(LinkFromMessage(message.intra_node(), cluster.intra_node).WithContext("intra_node"));
+  if (message.has_inter_node() || cluster.num_nodes != 1) {
+    SBP_RETURN_IF_ERROR(LinkFromMessage(message.inter_node(), cluster.inter_node).WithContext("inter_node"));
+  } else {
+    cluster.inter_node = cluster.intra_node;
+  }
+  return ReadSamples(message, cluster);
+}
+
+}  // namespace
+
+void ClusterToMessage(const Cluster& cluster, v1::Cluster& message) {
+  message.set_name(ToUtf8(cluster.name));
+  message.set_description(ToUtf8(cluster.description));
+  message.set_num_nodes(cluster.num_nodes);
+  message.set_devices_per_node(cluster.devices_per_node);
+  message.set_growable(cluster.growable);
+  DeviceToMessage(cluster.device, *message.mutable_device());
+  LinkToMessage(cluster.intra_node, *message.mutable_intra_node());
+  LinkToMessage(cluster.inter_node, *message.mutable_inter_node());
+  for (const CollectiveSample& sample : cluster.samples) {
+    v1::CollectiveSample& out = *message.add_samples();
+    out.set_collective(std::string(CollectiveKindName(sample.kind)));
+    out.set_nodes(sample.nodes);
+    out.set_ranks_per_node(sample.ranks_per_node);
+    out.set_bytes(sample.bytes);
+    out.set_seconds(sample.seconds);
+    out.set_source(ToUtf8(sample.source));
+  }
+}
+
+Result<Cluster> ClusterFromMessage(const v1::Cluster& message, std::string_view where) {
+  Cluster cluster;
+  const Status status = ReadParts(message, cluster);
+  if (!status.ok()) return where.empty() ? status : status.WithContext(where);
+  SBP_RETURN_IF_ERROR(Verify(cluster, where));
+  return cluster;
+}
+
+}  // namespace sbp

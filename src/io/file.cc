@@ -1,0 +1,106 @@
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace sbp {
+namespace {
+
+constexpr int64_t kMaxFileBytes = int64_t{16} << 30;
+constexpr size_t kChunk = size_t{1} << 20;
+
+// A file descriptor that is closed at the end, unless it is stdin or stdout.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { (void)Close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  bool Close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd <= 2 || close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+};
+
+Status Failure(std::string_view what, const std::string& path) {
+  return BadInput(StrCat("cannot ", what, " ", Quote(path), ": ", std::strerror(errno)));
+}
+
+Status ReadAll(int fd, const std::string& path, std::string& content) {
+  while (true) {
+    const size_t old_size = content.size();
+    content.resize(old_size + kChunk);
+    const ssize_t count = read(fd, content.data() + old_size, kChunk);
+    const int error = errno;
+    content.resize(old_size + (count > 0 ? static_cast<size_t>(count) : 0));
+    if (count == 0) return OkStatus();
+    errno = error;
+    if (count < 0 && errno != EINTR) return Failure("read", path);
+    if (static_cast<int64_t>(content.size()) > kMaxFileBytes) {
+      return BadInput(StrCat("cannot read ", Quote(path), ": more than 16 GiB"));
+    }
+  }
+}
+
+bool WriteAll(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t count = write(fd, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    content.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::string> ReadFile(const std::string& path) {
+  std::string content;
+  if (path == "-") {
+    SBP_RETURN_IF_ERROR(ReadAll(STDIN_FILENO, path, content));
+    return content;
+  }
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return Failure("open", path);
+  struct stat info;
+  if (fstat(file.get(), &info) != 0) return Failure("read", path);
+  if (S_ISDIR(info.st_mode)) return BadInput(StrCat("cannot read ", Quote(path), ": it is a folder, expected a file"));
+  if (info.st_size > kMaxFileBytes) return BadInput(StrCat("cannot read ", Quote(path), ": more than 16 GiB"));
+  content.reserve(static_cast<size_t>(info.st_size) + kChunk);  // so that reading never copies what it has
+  SBP_RETURN_IF_ERROR(ReadAll(file.get(), path, content));
+  return content;
+}
+
+Status WriteFile(const std::string& path, std::string_view content) {
+  if (path == "-") {
+    return WriteAll(STDOUT_FILENO, content) ? OkStatus() : Failure("write to", "stdout");
+  }
+  struct stat info;
+  const bool exists = stat(path.c_str(), &info) == 0;
+  // A pipe or a device (/dev/stdout, /dev/null) is written to; renaming would replace it.
+  if (exists && !S_ISREG(info.st_mode)) {
+    Descriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.get() < 0 || !WriteAll(file.get(), content) || !file.Close()) return Failure("write", path);
+    return OkStatus();
+  }
+  const std::string temporary = StrCat(path, ".tmp.", getpid());
+  Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) return Failure("write", path);
+  if (exists) (void)fchmod(file.get(), info.st_mode & 0777);  // keep the rights of the file that is replaced
+  if (WriteAll(file.get(), content) && file.Close() && rename(temporary.c_str(), path.c_str()) == 0) return OkStatus();
+  const Status failure = Failure("write", path);
+  unlink(temporary.c_str());
+  return failure;
+}
+
+}  // namespace sbp

@@ -1,0 +1,294 @@
+#include "io/graph_proto.h"
+
+#include <unordered_set>
+
+#include "base/text.h"
+#include "graph/builder.h"
+#include "io/attribute_proto.h"
+#include "io/layout_text.h"
+#include "io/type_text.h"
+#include "io/utf8.h"
+#include "sbp/signature.h"
+
+namespace sbp {
+namespace {
+
+namespace v1 = sbp_plan::v1;
+using Properties = std::vector<std::pair<std::string, std::string>>;
+
+void PropertiesToMessages(const Properties& properties, google::protobuf::RepeatedPtrField<v1::Property>& messages) {
+  for (const auto& [name, value] : properties) {
+    v1::Property& message = *messages.Add();
+    message.set_name(ToUtf8(name));
+    message.set_value(ToUtf8(value));
+  }
+}
+
+Properties PropertiesFromMessages(const google::protobuf::RepeatedPtrField<v1::Property>& messages) {
+  Properties properties;
+  properties.reserve(static_cast<size_t>(messages.size()));
+  for (const v1::Property& message : messages) properties.emplace_back(message.name(), message.value());
+  return properties;
+}
+
+// Is anything known: "undefined[...]" says nothing.
+bool IsKnown(const TensorType& type) {
+  return type.dtype != DType::kUndefined || type.has_rank || type.kind != ValueKind::kTensor;
+}
+
+class GraphWriter {
+ public:
+  GraphWriter(const Graph& graph, v1::Graph& message) : graph_(graph), message_(message) {}
+
+  void Write() {
+    message_.set_name(ToUtf8(graph_.name));
+    WriteEntries(graph_.opsets, *message_.mutable_opsets());
+    WriteEntries(graph_.bindings, *message_.mutable_bindings());
+    PropertiesToMessages(graph_.metadata, *message_.mutable_metadata());
+    for (const TensorId id : graph_.inputs) WriteTensor(graph_.tensor(id), *message_.add_inputs());
+    for (const Tensor& tensor : graph_.tensors) {
+      if (tensor.role == TensorRole::kParameter) WriteTensor(tensor, *message_.add_parameters());
+    }
+    message_.mutable_ops()->Reserve(static_cast<int>(graph_.ops.size()));
+    for (const Op& op : graph_.ops) {
+      WriteOp(op, *message_.add_ops());
+      WriteResults(op);
+    }
+    for (const TensorId id : graph_.outputs) message_.add_outputs(Name(id));
+    for (const Tie& tie : graph_.ties) {
+      v1::Tie& message = *message_.add_ties();
+      message.set_output(Name(tie.output));
+      message.set_input(Name(tie.input));
+    }
+  }
+
+ private:
+  template <typename Map, typename Repeated>
+  static void WriteEntries(const Map& map, Repeated& messages) {
+    for (const auto& [key, value] : map) {
+      auto& message = *messages.Add();
+      message.set_key(ToUtf8(key));
+      message.set_value(value);
+    }
+  }
+
+  std::string Name(TensorId id) const { return id.valid() ? ToUtf8(graph_.tensor(id).name) : ""; }
+
+  void WriteTensor(const Tensor& tensor, v1::Tensor& message) {
+    message.set_name(ToUtf8(tensor.name));
+    const bool must_have_type = tensor.role != TensorRole::kActivation;
+    if (must_have_type || IsKnown(tensor.type)) message.set_type(types_.Format(tensor.type, tensor.symbols));
+    if (tensor.layout_pin.size() > 0) message.set_layout(ToString(tensor.layout_pin));
+    if (tensor.literal != nullptr) LiteralToMessage(*tensor.literal, &tensor.type, *message.mutable_literal());
+    if (tensor.data) {
+      v1::DataReference& data = *message.mutable_data();
+      data.set_location(ToUtf8(tensor.data->location));
+      data.set_offset(tensor.data->offset);
+      if (tensor.data->length >= 0) data.set_length(tensor.data->length);
+    }
+  }
+
+  // What is known of the tensors that an op writes.
+  void WriteResults(const Op& op) {
+    for (const TensorId id : op.outputs) {
+      if (!id.valid()) continue;
+      const Tensor& tensor = graph_.tensor(id);
+      const bool is_known = IsKnown(tensor.type) || !tensor.symbols.empty() || tensor.literal != nullptr ||
+                            tensor.data || tensor.layout_pin.size() > 0;
+      if (is_known) WriteTensor(tensor, *message_.add_tensors());
+    }
+  }
+
+  void WriteOp(const Op& op, v1::Op& message) {
+    message.set_name(ToUtf8(op.name));
+    message.set_type(ToUtf8(graph_.type_of(op)));
+    for (const TensorId id : op.inputs) message.add_inputs(Name(id));
+    for (const TensorId id : op.outputs) message.add_outputs(Name(id));
+    AttributesToMessages(*op.attributes, *message.mutable_attributes());
+    message.set_scope(ToUtf8(graph_.scope_of(op)));
+    for (const TensorId id : op.captures) message.add_captures(Name(id));
+    PropertiesToMessages(op.metadata, *message.mutable_metadata());
+    if (op.signature_pin.empty()) return;
+    const auto results = op.signature_pin.end() - static_cast<std::ptrdiff_t>(op.outputs.size());
+    message.set_signature(ToString(Signature{{op.signature_pin.begin(), results}, {results, op.signature_pin.end()}}));
+  }
+
+  const Graph& graph_;
+  v1::Graph& message_;
+  TypeWriter types_;
+};
+
+class GraphReader {
+ public:
+  GraphReader(const v1::Graph& message, std::string_view where)
+      : message_(message), where_(where), builder_(message.name()) {}
+
+  Result<Graph> Read() {
+    const Status status = ReadParts();
+    if (!status.ok()) return Located(status);
+    SBP_ASSIGN_OR_RETURN(Graph graph, builder_.Build(where_));
+    SBP_RETURN_IF_ERROR(Verify(graph, where_));
+    return graph;
+  }
+
+ private:
+  Status Located(const Status& status) const { return where_.empty() ? status : status.WithContext(where_); }
+
+  Status ReadParts() {
+    Graph& graph = builder_.graph();
+    graph.metadata = PropertiesFromMessages(message_.metadata());
+    SBP_RETURN_IF_ERROR(ReadEntries(message_.opsets(), "opset", graph.opsets));
+    SBP_RETURN_IF_ERROR(ReadEntries(message_.bindings(), "binding", graph.bindings));
+    graph.ops.reserve(static_cast<size_t>(message_.ops_size()));
+    graph.tensors.reserve(static_cast<size_t>(message_.inputs_size()) +
+                          static_cast<size_t>(message_.parameters_size()) + static_cast<size_t>(message_.ops_size()));
+    for (const v1::Tensor& tensor : message_.inputs()) {
+      SBP_RETURN_IF_ERROR(ReadTensor(tensor, "input", TensorRole::kInput));
+    }
+    for (const v1::Tensor& tensor : message_.parameters()) {
+      SBP_RETURN_IF_ERROR(ReadTensor(tensor, "parameter", TensorRole::kParameter));
+    }
+    SBP_RETURN_IF_ERROR(ReadOps());
+    for (const v1::Tensor& tensor : message_.tensors()) {
+      SBP_RETURN_IF_ERROR(ReadTensor(tensor, "tensor", TensorRole::kActivation));
+    }
+    for (const std::string& name : message_.outputs()) {
+      if (name.empty()) return BadInput("an output without a name");
+      builder_.AddOutput(name);
+    }
+    for (const v1::Tie& tie : message_.ties()) {
+      if (tie.output().empty() || tie.input().empty()) return BadInput("a tie needs \"output\" and \"input\"");
+      builder_.AddTie(tie.output(), tie.input());
+    }
+    return OkStatus();
+  }
+
+  template <typename Messages>
+  static Status ReadEntries(const Messages& messages, std::string_view what, std::map<std::string, int64_t>& map) {
+    for (const auto& entry : messages) {
+      if (entry.value() < 0)
+        return BadInput(StrCat(what, " ", Quote(entry.key()), ": ", entry.value(), " is negative"));
+      if (!map.emplace(entry.key(), entry.value()).second) {
+        return BadInput(StrCat(what, " ", Quote(entry.key()), " is given twice"));
+      }
+    }
+    return OkStatus();
+  }
+
+  Status ReadTensor(const v1::Tensor& message, std::string_view what, TensorRole role) {
+    if (message.name().empty()) return BadInput(StrCat("a tensor without \"name\" among the ", what, "s"));
+    const Status status = DefineTensor(message, role);
+    return status.ok() ? status : status.WithContext(StrCat(what, " ", Quote(message.name())));
+  }
+
+  Status DefineTensor(const v1::Tensor& message, TensorRole role) {
+    SymbolicType described;
+    if (!message.type().empty()) {
+      Status error;
+      const SymbolicType* type = types_.Parse(message.type(), error);
+      if (type == nullptr) return error;
+      described = *type;
+    } else if (role != TensorRole::kActivation) {
+      return BadInput("no \"type\" (as in \"f32[batch,16]\")");
+    }
+    LiteralRef literal;
+    if (message.has_literal()) {
+      SBP_ASSIGN_OR_RETURN(literal, LiteralFromMessage(message.literal(), &described.type));
+    }
+    TensorId id;
+    if (role == TensorRole::kInput) {
+      id = builder_.AddInput(message.name(), described.type, described.symbols);
+    } else if (role == TensorRole::kParameter) {
+      id = builder_.AddParameter(message.name(), described.type);
+    } else {
+      if (!described_.insert(message.name()).second) return BadInput("is described twice");
+      id = builder_.Tensor(message.name());
+      const Tensor& tensor = builder_.graph().tensor(id);
+      if (tensor.role != TensorRole::kActivation) return BadInput("is an input or parameter and described again");
+      if (!tensor.producer.valid()) return BadInput("is written by no op");
+      if (!message.type().empty()) builder_.DescribeTensor(message.name(), described.type, described.symbols);
+    }
+    Tensor& tensor = builder_.graph().tensor(id);
+    tensor.symbols = std::move(described.symbols);
+    tensor.literal = std::move(literal);
+    if (!message.layout().empty()) {
+      SBP_ASSIGN_OR_RETURN(tensor.layout_pin, ParseNdSbp(message.layout()));
+    }
+    return ReadData(message, tensor);
+  }
+
+  static Status ReadData(const v1::Tensor& message, Tensor& tensor) {
+    if (!message.has_data()) return OkStatus();
+    const v1::DataReference& data = message.data();
+    if (data.offset() < 0) return BadInput(StrCat("data.offset ", data.offset(), " is negative"));
+    if (data.has_length() && data.length() < 0) return BadInput(StrCat("data.length ", data.length(), " is negative"));
+    tensor.data = DataReference{data.location(), data.offset(), data.has_length() ? data.length() : -1};
+    return OkStatus();
+  }
+
+  Status ReadOps() {
+    std::unordered_set<std::string_view> names;
+    names.reserve(static_cast<size_t>(message_.ops_size()));
+    for (int i = 0; i < message_.ops_size(); ++i) {
+      const v1::Op& op = message_.ops(i);
+      if (!op.name().empty() && !names.insert(op.name()).second) {
+        return BadInput(StrCat("two ops are called ", Quote(op.name())));
+      }
+      const Status status = ReadOp(op);
+      if (!status.ok()) {
+        return status.WithContext(op.name().empty() ? StrCat("op number ", i + 1) : StrCat("op ", Quote(op.name())));
+      }
+    }
+    return OkStatus();
+  }
+
+  Status ReadOp(const v1::Op& message) {
+    if (message.type().empty()) return BadInput("no \"type\" (as in \"MatMul\")");
+    SBP_ASSIGN_OR_RETURN(Attributes attributes, AttributesFromMessages(message.attributes()));
+    operands_.assign(message.inputs().begin(), message.inputs().end());
+    results_.assign(message.outputs().begin(), message.outputs().end());
+    const OpId id =
+        builder_.AddOp(message.type(), message.name(), operands_, results_, std::move(attributes), message.scope());
+    std::vector<TensorId> captures;
+    for (const std::string& name : message.captures()) {
+      if (name.empty()) return BadInput("a captured tensor without a name");
+      captures.push_back(builder_.Tensor(name));
+    }
+    Op& op = builder_.graph().op(id);
+    op.captures = std::move(captures);
+    op.metadata = PropertiesFromMessages(message.metadata());
+    return ReadSignature(message, op);
+  }
+
+  static Status ReadSignature(const v1::Op& message, Op& op) {
+    if (message.signature().empty()) return OkStatus();
+    SBP_ASSIGN_OR_RETURN(const Signature signature,
+                         ParseSignature(message.signature(), CountMeshAxes(message.signature())));
+    const size_t operands = op.inputs.size() + op.captures.size();
+    if (signature.inputs.size() != operands || signature.outputs.size() != op.outputs.size()) {
+      return BadInput(StrCat("signature ", Quote(message.signature()), ": expected ", operands,
+                             " layouts of operands, ", op.outputs.size(), " of results; found ",
+                             signature.inputs.size(), " and ", signature.outputs.size()));
+    }
+    op.signature_pin = signature.inputs;
+    op.signature_pin.insert(op.signature_pin.end(), signature.outputs.begin(), signature.outputs.end());
+    return OkStatus();
+  }
+
+  const v1::Graph& message_;
+  std::string_view where_;
+  GraphBuilder builder_;
+  TypeReader types_;
+  std::unordered_set<std::string_view> described_;
+  std::vector<std::string> operands_, results_;  // reused
+};
+
+}  // namespace
+
+void GraphToMessage(const Graph& graph, v1::Graph& message) { GraphWriter(graph, message).Write(); }
+
+Result<Graph> GraphFromMessage(const v1::Graph& message, std::string_view where) {
+  return GraphReader(message, where).Read();
+}
+
+}  // namespace sbp
