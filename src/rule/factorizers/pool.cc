@@ -1,0 +1,96 @@
+// Pools: batch and channels are shared; spatial dimensions split with a halo, or reduce where the pool is global.
+#include "base/text.h"
+#include "rule/factorizers/structural.h"
+#include "rule/factorizers/window.h"
+
+namespace sbp {
+namespace {
+
+Status ExpectImage(const FactorizerContext& context) {
+  if (context.rank(0) >= 2) return OkStatus();
+  return context.Error(StrCat("X ", ToString(context.type(0)), " must be [batch, channels, ...]"));
+}
+
+}  // namespace
+
+// @pool("average" | "max" | "lp")
+Status FactorizePool(FactorizerContext& context) {
+  SBP_RETURN_IF_ERROR(ExpectImage(context));
+  const std::string& kind = context.name_arguments.at(0);
+  const Shape& x = context.shape(0);
+  const WindowRounding rounding = context.Int("ceil_mode") != 0 ? WindowRounding::kCeil : WindowRounding::kFloor;
+  SBP_ASSIGN_OR_RETURN(const std::vector<WindowDim> window,
+                       ReadWindow(context, Shape(x.begin() + 2, x.end()), context.Ints("kernel_shape"), rounding));
+  Shape shape = {x[0], x[1]};
+  for (const WindowDim& dim : window) shape.push_back(dim.out);
+  SBP_RETURN_IF_ERROR(CountElements(context, shape).status());
+  FactorMap& map = context.map();
+  for (size_t r = 0; r < context.num_results(); ++r) context.SetResult(r, shape);
+  ShareDim(context, 0, 0, 0, 0);
+  ShareDim(context, 0, 1, 0, 1);
+  for (size_t d = 0; d < window.size(); ++d)
+    CarryWindow(context, window[d], map.operands[0][d + 2], map.results[0][d + 2]);
+  // The second result of MaxPool counts positions in the whole input.
+  if (Wants(context, 1)) {
+    map.results[1] = map.results[0];
+    for (Factor& factor : map.factors) factor.aware = true;
+  }
+  if (kind == "average" && IsFloat(context.type(0).dtype)) AddLinear(context, {0});
+  if (kind == "max" && !Wants(context, 1)) AddPartialSignature(context, ReduceKind::kMax, {0});
+  return OkStatus();
+}
+
+// @global_pool("average" | "max" | "lp")
+Status FactorizeGlobalPool(FactorizerContext& context) {
+  SBP_RETURN_IF_ERROR(ExpectImage(context));
+  const std::string& kind = context.name_arguments.at(0);
+  const Shape& x = context.shape(0);
+  Shape shape(x.size(), 1);
+  shape[0] = x[0];
+  shape[1] = x[1];
+  context.SetResult(0, std::move(shape));
+  ShareDim(context, 0, 0, 0, 0);
+  ShareDim(context, 0, 1, 0, 1);
+  const bool parts_combine = kind != "lp" || context.Int("p", 2) == 1;
+  for (size_t d = 2; d < x.size(); ++d) {
+    const FactorId f = NewFactor(context, x[d]);
+    if (f == kNoFactor) continue;
+    Carry(context.map().operands[0][d], {f});
+    context.map().factors[f].aware = kind == "average";
+    if (parts_combine) ReduceFactor(context, kind == "max" ? ReduceKind::kMax : ReduceKind::kSum, f);
+  }
+  if (!parts_combine) AddNote(context, "spatial dimensions stay whole: the root of a sum is not the sum of roots");
+  if (kind == "average") AddLinear(context, {0});
+  if (kind == "max") AddPartialSignature(context, ReduceKind::kMax, {0});
+  return OkStatus();
+}
+
+Status FactorizeMaxUnpool(FactorizerContext& context) {
+  SBP_RETURN_IF_ERROR(ExpectImage(context));
+  const Shape& x = context.shape(0);
+  if (context.shape(1) != x) return context.Error("I must have the shape of X");
+  const size_t dims = x.size() - 2;
+  Shape shape = x;
+  if (context.num_operands() > 2 && context.has(2)) {
+    SBP_ASSIGN_OR_RETURN(shape, context.ints(2));
+    if (shape.size() != x.size()) return context.Error(StrCat("output_shape must have ", x.size(), " entries"));
+  } else {
+    SBP_ASSIGN_OR_RETURN(const auto kernel, WindowAttribute(context, "kernel_shape", dims, 1, 1));
+    SBP_ASSIGN_OR_RETURN(const auto strides, WindowAttribute(context, "strides", dims, 1, 1));
+    SBP_ASSIGN_OR_RETURN(const auto pads, WindowAttribute(context, "pads", 2 * dims, 0, 0));
+    for (size_t d = 0; d < dims; ++d) shape[d + 2] = (x[d + 2] - 1) * strides[d] + kernel[d] - pads[d] - pads[d + dims];
+  }
+  SBP_RETURN_IF_ERROR(CountElements(context, shape).status());
+  context.SetResult(0, shape);
+  for (size_t d = 0; d < 2; ++d) {  // indices count positions in the whole output
+    if (shape[d] != x[d]) continue;
+    const FactorId f = ShareDim(context, 0, d, 0, d);
+    CopyDim(context.map().operands[0][d], context.map().operands[1][d]);
+    if (f != kNoFactor) context.map().factors[f].aware = true;
+  }
+  AddNote(context, "spatial dimensions stay whole: an index may point anywhere in them");
+  AddLinear(context, {0});
+  return OkStatus();
+}
+
+}  // namespace sbp

@@ -1,0 +1,189 @@
+// Resize and Upsample: dimensions that keep their size are shared; an upscaled one splits where every element is
+// repeated (nearest), or with a halo where neighbours are mixed.
+#include <cmath>
+
+#include "base/text.h"
+#include "rule/factorizers/carry.h"
+#include "rule/factorizers/structural.h"
+
+namespace sbp {
+namespace {
+
+// One resized dimension.
+struct ScaledDim {
+  int64_t in = 0, out = 0;
+  double scale = 1;
+  bool resized = false;  // false: copied
+};
+
+Result<int64_t> ScaledSize(const FactorizerContext& context, int64_t size, double scale) {
+  const double scaled = std::floor(static_cast<double>(size) * scale);
+  if (!(scaled >= 0 && scaled < 9e18)) return context.Error(StrCat("scale ", scale, " gives no valid size"));
+  return static_cast<int64_t>(scaled);
+}
+
+bool GivenAndFilled(const FactorizerContext& context, size_t operand) {
+  return context.num_operands() > operand && context.has(operand) && context.type(operand).num_elements() > 0;
+}
+
+Result<std::vector<double>> KnownNumbers(const FactorizerContext& context, size_t operand, size_t count) {
+  const Literal* literal = context.value(operand);
+  if (literal == nullptr)
+    return context.Error(StrCat("the value of operand ", operand, " (scales) must be known, but it is computed"));
+  std::vector<double> values = literal->floats;
+  if (values.empty()) values.assign(literal->ints.begin(), literal->ints.end());
+  if (values.size() != count)
+    return context.Error(StrCat("scales must have ", count, " entries, but has ", values.size()));
+  return values;
+}
+
+// The axes that scales, sizes and roi speak of.
+Result<std::vector<int>> ResizedAxes(const FactorizerContext& context) {
+  std::vector<int> axes;
+  for (int64_t axis : context.Ints("axes")) {
+    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axis, context.rank(0)));
+    axes.push_back(d);
+  }
+  for (int d = 0; axes.empty() && !context.HasAttribute("axes") && d < context.rank(0);) {
+    for (; d < context.rank(0); ++d) axes.push_back(d);
+  }
+  return axes;
+}
+
+Status SizesFromScales(const FactorizerContext& context, const std::vector<int>& axes, std::vector<ScaledDim>& dims) {
+  SBP_ASSIGN_OR_RETURN(const std::vector<double> scales, KnownNumbers(context, 2, axes.size()));
+  const bool crops = context.String("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  std::vector<double> roi;
+  if (crops) {
+    SBP_ASSIGN_OR_RETURN(roi, KnownNumbers(context, 1, 2 * axes.size()));
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    ScaledDim& dim = dims[axes[i]];
+    dim.scale = scales[i];
+    const double part = crops ? roi[i + axes.size()] - roi[i] : 1;
+    SBP_ASSIGN_OR_RETURN(dim.out, ScaledSize(context, dim.in, part * scales[i]));
+    dim.resized = crops || dim.scale != 1;
+  }
+  return OkStatus();
+}
+
+Status SizesFromSizes(const FactorizerContext& context, const std::vector<int>& axes, std::vector<ScaledDim>& dims) {
+  std::vector<int64_t> sizes;
+  if (const auto known = KnownInts(context, 3)) {
+    sizes = *known;
+  } else if (const auto stated = StatedShape(context, 0); stated && stated->size() == dims.size()) {
+    for (int axis : axes) sizes.push_back((*stated)[axis]);
+  } else {
+    return context.ints(3).status();
+  }
+  if (sizes.size() != axes.size())
+    return context.Error(StrCat("sizes must have ", axes.size(), " entries, but has ", sizes.size()));
+  const std::string policy = context.String("keep_aspect_ratio_policy", "stretch");
+  const bool crops = context.String("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  double common = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const double scale = static_cast<double>(sizes[i]) / static_cast<double>(std::max<int64_t>(1, dims[axes[i]].in));
+    const bool take = i == 0 || (policy == "not_larger" ? scale < common : scale > common);
+    if (take) common = scale;
+    dims[axes[i]].scale = scale;
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    ScaledDim& dim = dims[axes[i]];
+    dim.out = sizes[i];
+    if (policy != "stretch") {
+      dim.scale = common;
+      SBP_ASSIGN_OR_RETURN(dim.out, ScaledSize(context, 1, common * static_cast<double>(dim.in) + 0.5));
+    }
+    dim.resized = crops || dim.out != dim.in;
+  }
+  return OkStatus();
+}
+
+// How many input elements at each side an output element depends on beyond its own block; none: no bound that a split
+// could use. Requires an integer scale of at least 2.
+std::optional<int64_t> Neighbours(const FactorizerContext& context, int64_t scale) {
+  const std::string mode = context.String("mode", "nearest");
+  const std::string where = context.String("coordinate_transformation_mode", "half_pixel");
+  const bool half = where == "half_pixel" || where == "pytorch_half_pixel" || where == "half_pixel_symmetric";
+  const bool asymmetric = where == "asymmetric";
+  if (!half && !asymmetric) return std::nullopt;
+  if (mode == "linear") return 1;
+  if (mode == "cubic") return 2;
+  const std::string nearest = context.String("nearest_mode", "round_prefer_floor");
+  const bool rounds = nearest == "round_prefer_floor" || nearest == "round_prefer_ceil";
+  if ((half && rounds) || (asymmetric && nearest == "floor")) {
+    // An even scale puts no output element half way between two input elements; an odd one neither.
+    return scale >= 2 ? std::optional<int64_t>(0) : std::nullopt;
+  }
+  return 1;
+}
+
+void CarryScaled(FactorizerContext& context, const ScaledDim& dim, int d) {
+  FactorMap& map = context.map();
+  if (!dim.resized) {
+    ShareDim(context, 0, d, 0, d);
+    return;
+  }
+  const int64_t scale = dim.in > 0 ? dim.out / dim.in : 0;
+  const bool repeats =
+      scale >= 2 && dim.out == scale * dim.in && std::abs(dim.scale - static_cast<double>(scale)) < 1e-6;
+  const std::optional<int64_t> neighbours = repeats ? Neighbours(context, scale) : std::nullopt;
+  if (!neighbours) {
+    AddNote(context,
+            StrCat("dimension ", d, " is resized from ", dim.in, " to ", dim.out, ": its parts would not line up"));
+    return;
+  }
+  const FactorId f = ShareDim(context, 0, d, 0, d);
+  const FactorId copies = NewFactor(context, scale);
+  Carry(map.results[0][d], {copies});
+  if (copies != kNoFactor) map.factors[copies].whole = true;
+  if (f != kNoFactor && *neighbours > 0) map.factors[f].halo = Factor::Halo{*neighbours, *neighbours, 1};
+}
+
+Status Finish(FactorizerContext& context, const std::vector<ScaledDim>& dims) {
+  Shape shape;
+  for (const ScaledDim& dim : dims) shape.push_back(dim.out);
+  SBP_RETURN_IF_ERROR(CountElements(context, shape).status());
+  context.SetResult(0, std::move(shape));
+  for (size_t d = 0; d < dims.size(); ++d) CarryScaled(context, dims[d], static_cast<int>(d));
+  const bool nearest = context.String("mode", "nearest") == "nearest";
+  const bool extrapolates = context.String("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" &&
+                            context.Float("extrapolation_value") != 0;
+  if (!extrapolates && (IsFloat(context.type(0).dtype) || nearest)) AddLinear(context, {0});
+  if (nearest) AddMonotone(context, {0});
+  return OkStatus();
+}
+
+std::vector<ScaledDim> CopiedDims(const FactorizerContext& context) {
+  std::vector<ScaledDim> dims;
+  for (int64_t size : context.shape(0)) dims.push_back({size, size, 1, false});
+  return dims;
+}
+
+}  // namespace
+
+Status FactorizeResize(FactorizerContext& context) {
+  std::vector<ScaledDim> dims = CopiedDims(context);
+  SBP_ASSIGN_OR_RETURN(const std::vector<int> axes, ResizedAxes(context));
+  if (GivenAndFilled(context, 2)) {
+    SBP_RETURN_IF_ERROR(SizesFromScales(context, axes, dims));
+  } else if (GivenAndFilled(context, 3)) {
+    SBP_RETURN_IF_ERROR(SizesFromSizes(context, axes, dims));
+  } else {
+    return context.Error("needs scales or sizes");
+  }
+  return Finish(context, dims);
+}
+
+Status FactorizeUpsample(FactorizerContext& context) {
+  std::vector<ScaledDim> dims = CopiedDims(context);
+  SBP_ASSIGN_OR_RETURN(const std::vector<double> scales, KnownNumbers(context, 1, dims.size()));
+  for (size_t d = 0; d < dims.size(); ++d) {
+    dims[d].scale = scales[d];
+    SBP_ASSIGN_OR_RETURN(dims[d].out, ScaledSize(context, dims[d].in, scales[d]));
+    dims[d].resized = scales[d] != 1;
+  }
+  return Finish(context, dims);
+}
+
+}  // namespace sbp

@@ -1,0 +1,219 @@
+// Ops that make tensors out of shapes, attributes and scalars: every rank makes its own part.
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "rule/factorizers/carry.h"
+#include "rule/factorizers/structural.h"
+
+namespace sbp {
+namespace {
+
+// A result that no operand carries: each dimension may be split, the kernel is told its part.
+Status FillAware(FactorizerContext& context, Shape shape) {
+  SBP_RETURN_IF_ERROR(CountElements(context, shape).status());
+  context.SetResult(0, shape);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    Carry(context.map().results[0][d], {NewAwareFactor(context, shape[d])});
+  }
+  return OkStatus();
+}
+
+// A result that is computed whole from the type of operand 0, however that is split.
+Status FromType(FactorizerContext& context, Shape shape) {
+  context.SetResult(0, std::move(shape));
+  for (int d = 0; d < context.rank(0); ++d) {
+    const FactorId f = NewAwareFactor(context, context.shape(0)[d]);
+    Carry(context.map().operands[0][d], {f});
+    ReduceNone(context, f, 0);
+  }
+  return OkStatus();
+}
+
+// The element type that an attribute names, by ONNX's number or as text.
+DType TypeAttribute(const FactorizerContext& context, std::string_view name, DType fallback) {
+  if (!context.HasAttribute(name)) return fallback;
+  if (const std::string text = context.String(name); !text.empty()) return ParseDType(text).value_or(fallback);
+  const int64_t number = context.Int(name);
+  return number > 0 && number <= static_cast<int64_t>(DType::kI2) ? static_cast<DType>(number) : fallback;
+}
+
+const Literal* LiteralAttribute(const FactorizerContext& context, std::string_view name) {
+  const AttributeValue* value = context.query().attributes->Find(name);
+  const LiteralRef* literal = value != nullptr ? std::get_if<LiteralRef>(value) : nullptr;
+  return literal != nullptr ? literal->get() : nullptr;
+}
+
+}  // namespace
+
+Status FactorizeShape(FactorizerContext& context) {
+  const int64_t rank = context.rank(0);
+  const auto clamp = [rank](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const int64_t start = clamp(context.Int("start", 0));
+  const int64_t end = context.HasAttribute("end") ? clamp(context.Int("end")) : rank;
+  return FromType(context, {std::max<int64_t>(0, end - start)});
+}
+
+Status FactorizeSize(FactorizerContext& context) { return FromType(context, {}); }
+
+Status FactorizeConstant(FactorizerContext& context) {
+  for (std::string_view name : {"value", "sparse_value"}) {
+    if (const Literal* literal = LiteralAttribute(context, name)) {
+      context.SetResult(0, literal->type.dtype, literal->type.shape);
+      return OkStatus();
+    }
+  }
+  struct Form {
+    std::string_view attribute;
+    DType dtype;
+    bool list;
+  };
+  for (const Form& form : {Form{"value_int", DType::kI64, false}, Form{"value_ints", DType::kI64, true},
+                           Form{"value_float", DType::kF32, false}, Form{"value_floats", DType::kF32, true},
+                           Form{"value_string", DType::kString, false}, Form{"value_strings", DType::kString, true}}) {
+    const AttributeValue* value = context.query().attributes->Find(form.attribute);
+    if (value == nullptr) continue;
+    Shape shape;
+    if (const auto* ints = std::get_if<std::vector<int64_t>>(value)) shape = {static_cast<int64_t>(ints->size())};
+    if (const auto* floats = std::get_if<std::vector<double>>(value)) shape = {static_cast<int64_t>(floats->size())};
+    if (const auto* texts = std::get_if<std::vector<std::string>>(value)) shape = {static_cast<int64_t>(texts->size())};
+    if (form.list && shape.empty()) shape = {0};
+    context.SetResult(0, form.dtype, std::move(shape));
+    return OkStatus();
+  }
+  if (!context.query().stated.empty() && context.query().stated[0].is_static()) {
+    context.SetResult(0, context.query().stated[0].dtype, context.query().stated[0].shape);
+    return OkStatus();
+  }
+  return context.Error("needs a value attribute");
+}
+
+Status FactorizeConstantOfShape(FactorizerContext& context) {
+  const Literal* value = LiteralAttribute(context, "value");
+  const DType dtype = value != nullptr ? value->type.dtype : DType::kF32;
+  std::optional<Shape> shape = KnownInts(context, 0);
+  if (!shape) shape = StatedShape(context, 0);
+  if (!shape) return context.ints(0).status();
+  SBP_RETURN_IF_ERROR(FillAware(context, *shape));
+  context.out().results[0].dtype = dtype;
+  return OkStatus();
+}
+
+Status FactorizeRange(FactorizerContext& context) {
+  const Literal* values[3] = {context.value(0), context.value(1), context.value(2)};
+  const bool known = values[0] != nullptr && values[1] != nullptr && values[2] != nullptr;
+  if (!known) {
+    if (std::optional<Shape> stated = StatedShape(context, 0)) return FillAware(context, *stated);
+  }
+  if (known && values[0]->is_integral()) {
+    SBP_ASSIGN_OR_RETURN(const int64_t start, KnownInt(context, 0));
+    SBP_ASSIGN_OR_RETURN(const int64_t limit, KnownInt(context, 1));
+    SBP_ASSIGN_OR_RETURN(const int64_t delta, KnownInt(context, 2));
+    if (delta == 0) return context.Error("delta is 0");
+    if ((limit > start) != (delta > 0) || limit == start) return FillAware(context, {0});
+    const __int128 span = static_cast<__int128>(limit) - start, step = delta;
+    const __int128 count = (span + step - (step > 0 ? 1 : -1)) / step;
+    if (count > kInt64Max) return context.Error("the range has more elements than 64 bits can count");
+    return FillAware(context, {static_cast<int64_t>(count)});
+  }
+  SBP_ASSIGN_OR_RETURN(const double start, KnownNumber(context, 0));
+  SBP_ASSIGN_OR_RETURN(const double limit, KnownNumber(context, 1));
+  SBP_ASSIGN_OR_RETURN(const double delta, KnownNumber(context, 2));
+  const double count = std::ceil((limit - start) / delta);
+  if (!std::isfinite(count) || count > 9e18) return context.Error("start, limit and delta give no finite range");
+  return FillAware(context, {count > 0 ? static_cast<int64_t>(count) : 0});
+}
+
+// RandomNormal, RandomUniform: shape and dtype are attributes.
+Status FactorizeRandom(FactorizerContext& context) {
+  const DType dtype = TypeAttribute(context, "dtype", DType::kF32);
+  SBP_RETURN_IF_ERROR(FillAware(context, context.Ints("shape")));
+  context.out().results[0].dtype = dtype;
+  return OkStatus();
+}
+
+// The shape of operand 0, the type that `dtype` names (default: the operand's): *Like, Bernoulli, EyeLike.
+Status FactorizeLike(FactorizerContext& context) {
+  context.SetResult(0, TypeAttribute(context, "dtype", context.type(0).dtype), context.shape(0));
+  ShareAllDims(context, 0, 0);
+  for (Factor& factor : context.map().factors) factor.aware = true;
+  return OkStatus();
+}
+
+Status FactorizeMultinomial(FactorizerContext& context) {
+  SBP_RETURN_IF_ERROR(ExpectRank(context, 0, "input", 2));
+  const int64_t samples = context.Int("sample_size", 1);
+  if (samples < 0) return context.Error("sample_size is negative");
+  context.SetResult(0, TypeAttribute(context, "dtype", DType::kI32), {context.shape(0)[0], samples});
+  const FactorId batch = ShareDim(context, 0, 0, 0, 0);
+  if (batch != kNoFactor) context.map().factors[batch].aware = true;
+  Carry(context.map().results[0][1], {NewAwareFactor(context, samples)});
+  AddNote(context, "dimension 1 holds the probabilities of one draw");
+  return OkStatus();
+}
+
+Status FactorizeWindowFunction(FactorizerContext& context) {
+  SBP_ASSIGN_OR_RETURN(const int64_t size, KnownInt(context, 0));
+  SBP_RETURN_IF_ERROR(FillAware(context, {size}));
+  context.out().results[0].dtype = TypeAttribute(context, "output_datatype", DType::kF32);
+  return OkStatus();
+}
+
+Status FactorizeMelWeightMatrix(FactorizerContext& context) {
+  SBP_ASSIGN_OR_RETURN(const int64_t bins, KnownInt(context, 0));
+  SBP_ASSIGN_OR_RETURN(const int64_t dft_length, KnownInt(context, 1));
+  if (dft_length < 0) return context.Error("dft_length is negative");
+  SBP_RETURN_IF_ERROR(FillAware(context, {dft_length / 2 + 1, bins}));
+  context.out().results[0].dtype = TypeAttribute(context, "output_datatype", DType::kF32);
+  return OkStatus();
+}
+
+// theta [batch, 2, 3] and size (batch, channels, height, width) give a grid [batch, height, width, 2]; 3-d likewise.
+Status FactorizeAffineGrid(FactorizerContext& context) {
+  SBP_RETURN_IF_ERROR(ExpectRank(context, 0, "theta", 3));
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> size, context.ints(1));
+  const int64_t spatial = static_cast<int64_t>(size.size()) - 2;
+  const Shape& theta = context.shape(0);
+  if ((spatial != 2 && spatial != 3) || theta[1] != spatial || theta[2] != spatial + 1 || theta[0] != size[0]) {
+    return context.Error(StrCat("size [", Join(size, ","), "] does not fit theta ", ToString(context.type(0))));
+  }
+  Shape shape = {theta[0]};
+  shape.insert(shape.end(), size.begin() + 2, size.end());
+  shape.push_back(spatial);
+  SBP_RETURN_IF_ERROR(CountElements(context, shape).status());
+  context.SetResult(0, shape);
+  ShareDim(context, 0, 0, 0, 0);
+  for (int d = 1; d <= spatial; ++d) Carry(context.map().results[0][d], {NewAwareFactor(context, shape[d])});
+  return OkStatus();
+}
+
+// Cast and CastLike: a change of type element by element. Sums pass between numbers of one kind and into real ones of
+// 16 bits or more (integers wrap, which adding does too); an order passes unless integers are cut to fewer bits.
+Status FactorizeCast(FactorizerContext& context) {
+  context.SetResult(0, context.shape(0));
+  ShareAllDims(context, 0, 0);
+  const DType from = context.type(0).dtype, to = context.out().results[0].dtype;
+  const bool to_real = IsSummable(from) && IsFloat(to) && DTypeBits(to) >= 16 && !IsComplex(from);
+  const bool integers = IsInteger(from) && IsInteger(to);
+  if (from == to || integers || to_real || (IsSummable(from) && IsComplex(to))) AddLinear(context, {0});
+  const auto ordered = [](DType type) { return IsFloat(type) || IsInteger(type) || type == DType::kBool; };
+  const bool keeps_sign = IsSigned(to) || !IsSigned(from);
+  const bool widens =
+      integers && keeps_sign && DTypeBits(to) >= DTypeBits(from) + (IsSigned(to) != IsSigned(from) ? 1 : 0);
+  const bool keeps_order =
+      from == to || from == DType::kBool || widens || IsFloat(to) || (IsFloat(from) && IsSigned(to));
+  if (ordered(from) && ordered(to) && to != DType::kBool && keeps_order) AddMonotone(context, {0});
+  return OkStatus();
+}
+
+// Every element is kept or dropped by a draw of its own.
+Status FactorizeDropout(FactorizerContext& context) {
+  for (size_t r = 0; r < context.num_results(); ++r) context.SetResult(r, context.shape(0));
+  ShareAllDims(context, 0, 0);
+  for (size_t r = 1; r < context.num_results(); ++r) context.map().results[r] = context.map().results[0];
+  for (Factor& factor : context.map().factors) factor.aware = true;
+  return OkStatus();
+}
+
+}  // namespace sbp
