@@ -306,6 +306,11 @@ Result<StatedType> DecodeType(const sbp_onnx::Type& type) {
     return BadInput(StrCat("a type of rank ", tensor.shape().dim_size(), "; at most ", kMaxRank));
   }
   bool any_symbol = false;
+  if (stated.type.kind == ValueKind::kSequence) {  // stacked: the number of tensors comes first
+    any_symbol = true;
+    stated.type.shape.push_back(kUnknownDim);
+    stated.symbols.emplace_back("?");
+  }
   for (const sbp_onnx::TensorShape::Dimension& dim : tensor.shape().dim()) {
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       stated.type.shape.push_back(dim.dim_value());

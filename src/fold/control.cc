@@ -1,0 +1,393 @@
+#include "fold/control.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "fold/prune.h"
+
+namespace sbp {
+namespace {
+
+// The subgraphs of an op in the order of its attributes, and where the captures of each begin.
+struct Subgraphs {
+  std::vector<std::string> names;
+  std::vector<std::shared_ptr<const Graph>> graphs;
+  std::vector<size_t> first_capture;
+  size_t formal = 0;  // inputs of each subgraph that are no captures
+};
+
+std::string Place(const ForwardPass& pass, const Op& op) {
+  return StrCat("op ", Quote(op.name), " (", pass.graph().type_of(op), ")");
+}
+
+// Errors: graphs that do not agree with the op (documents of other tools may say anything).
+Result<Subgraphs> SubgraphsOf(const ForwardPass& pass, const Op& op) {
+  Subgraphs subgraphs;
+  size_t inputs = 0;
+  for (const auto& [name, value] : op.attributes->entries()) {
+    const auto* graph = std::get_if<std::shared_ptr<const Graph>>(&value);
+    if (graph == nullptr) continue;
+    subgraphs.names.push_back(name);
+    subgraphs.graphs.push_back(*graph);
+    inputs += (*graph)->inputs.size();
+  }
+  const size_t count = subgraphs.graphs.size();
+  if (inputs < op.captures.size() || (inputs - op.captures.size()) % count != 0) {
+    return BadInput(StrCat(Place(pass, op), ": its subgraphs have ", inputs, " inputs, which do not fit ",
+                           op.captures.size(), " captures"));
+  }
+  subgraphs.formal = (inputs - op.captures.size()) / count;
+  size_t next = 0;
+  for (const auto& graph : subgraphs.graphs) {
+    if (graph->inputs.size() < subgraphs.formal) return BadInput(StrCat(Place(pass, op), ": a subgraph lacks inputs"));
+    subgraphs.first_capture.push_back(next);
+    next += graph->inputs.size() - subgraphs.formal;
+  }
+  return subgraphs;
+}
+
+// A resolved body, with the captures that it still reads.
+struct Body {
+  Graph graph;
+  std::vector<TensorId> captures;  // of the outer graph
+  std::vector<TensorType> results;
+};
+
+// Resolves subgraph `index` whose formal inputs have these types.
+Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgraphs, size_t index,
+                         const std::vector<TensorType>& formal) {
+  FoldContext& context = pass.context();
+  if (context.depth >= kMaxSubgraphDepth) return BadInput("subgraphs nest too deeply");
+  Graph graph = *subgraphs.graphs[index];
+  std::vector<LiteralRef> values(graph.inputs.size());
+  std::vector<TensorId> sources(graph.inputs.size());
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    Tensor& tensor = graph.tensor(graph.inputs[i]);
+    if (i < subgraphs.formal) {
+      tensor.type = formal[i];
+    } else {
+      sources[i] = op.captures[subgraphs.first_capture[index] + i - subgraphs.formal];
+      if (!sources[i].valid()) return BadInput(StrCat(Place(pass, op), ": a capture is absent"));
+      tensor.type = pass.graph().tensor(sources[i]).type;
+      values[i] = pass.value(sources[i]);
+    }
+    tensor.symbols.clear();
+  }
+  std::vector<bool> droppable(graph.inputs.size(), true);
+  std::fill_n(droppable.begin(), subgraphs.formal, false);
+  const std::vector<TensorId> inputs = graph.inputs;
+  ForwardPass inner(context, std::move(graph));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (values[i] != nullptr) inner.SetValue(inputs[i], values[i]);
+  }
+  ++context.depth;
+  Result<Graph> resolved = inner.Run();
+  --context.depth;
+  if (!resolved.ok()) return resolved.status().WithContext(StrCat(Place(pass, op), ", ", subgraphs.names[index]));
+  Body body;
+  body.graph = std::move(*resolved);
+  for (const TensorId id : body.graph.outputs) body.results.push_back(body.graph.tensor(id).type);
+  const std::vector<bool> kept = Prune(body.graph, droppable);
+  for (size_t i = subgraphs.formal; i < kept.size(); ++i) {
+    if (kept[i]) body.captures.push_back(sources[i]);
+  }
+  return body;
+}
+
+// Puts the resolved bodies into the op.
+void Replace(Op& op, const Subgraphs& subgraphs, std::vector<Body> bodies) {
+  Attributes attributes = *op.attributes;
+  op.captures.clear();
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    op.captures.insert(op.captures.end(), bodies[i].captures.begin(), bodies[i].captures.end());
+    attributes.Set(subgraphs.names[i],
+                   std::shared_ptr<const Graph>(std::make_shared<Graph>(std::move(bodies[i].graph))));
+  }
+  op.attributes = std::make_shared<const Attributes>(std::move(attributes));
+}
+
+void WarnKeptWhole(ForwardPass& pass, const Op& op, std::string_view why) {
+  pass.context().warnings.Add("subgraph kept whole and replicated", StrCat(Place(pass, op), ": ", why));
+}
+
+// If: both branches. ---------------------------------------------------------------------------------------------
+
+// Sizes that hold either result. Results of different rank: the one that the model states, else the larger one.
+TensorType Join(const TensorType& a, const TensorType& b, const TensorType& stated) {
+  if (a == b) return a;
+  if (a.rank() != b.rank()) {
+    if (stated.has_rank && stated.rank() == a.rank()) return a;
+    if (stated.has_rank && stated.rank() == b.rank()) return b;
+    return a.num_elements() >= b.num_elements() ? a : b;
+  }
+  TensorType joined = a;
+  for (size_t d = 0; d < joined.shape.size(); ++d) joined.shape[d] = std::max(a.shape[d], b.shape[d]);
+  return joined;
+}
+
+Result<std::vector<TensorType>> ResolveIf(ForwardPass& pass, Op& op) {
+  SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
+  if (subgraphs.graphs.size() != 2 || subgraphs.formal != 0)
+    return BadInput(StrCat(Place(pass, op), ": needs two branches without inputs"));
+  std::vector<Body> bodies;
+  std::vector<bool> good;
+  Status failure;
+  for (size_t i = 0; i < 2; ++i) {
+    if (subgraphs.graphs[i]->outputs.size() < op.outputs.size())
+      return BadInput(StrCat(Place(pass, op), ": a branch lacks results"));
+    Result<Body> body = ResolveBody(pass, op, subgraphs, i, {});
+    good.push_back(body.ok());
+    if (!body.ok()) failure = body.status();
+    bodies.push_back(body.ok() ? std::move(*body) : Body());
+  }
+  if (!good[0] && !good[1]) return failure;
+  if (!good[0] || !good[1]) {
+    // A branch whose shapes cannot be is never taken: exporters guard by conditions that only running decides.
+    const size_t taken = good[0] ? 0 : 1;
+    WarnKeptWhole(pass, op,
+                  StrCat("its condition is not known, and only ", subgraphs.names[taken], " has shapes that fit (",
+                         failure.message(), ")"));
+    bodies[1 - taken].results = bodies[taken].results;
+    bodies[1 - taken].graph = bodies[taken].graph;
+    bodies[1 - taken].captures = bodies[taken].captures;
+  } else {
+    WarnKeptWhole(pass, op, "its condition is not known before it runs");
+  }
+  std::vector<TensorType> types(op.outputs.size());
+  for (size_t r = 0; r < types.size(); ++r) {
+    if (op.outputs[r].valid()) types[r] = Join(bodies[0].results[r], bodies[1].results[r], pass.Stated(op.outputs[r]));
+  }
+  Replace(op, subgraphs, std::move(bodies));
+  return types;
+}
+
+// Loop and Scan. ---------------------------------------------------------------------------------------------------
+
+constexpr int64_t kMostTrips = int64_t{1} << 31;  // more mean "until the condition says stop"
+
+// The trip count, where it is known.
+std::optional<int64_t> TripCount(const ForwardPass& pass, const Op& op) {
+  if (op.inputs.empty() || !op.inputs[0].valid()) return std::nullopt;
+  const LiteralRef& value = pass.value(op.inputs[0]);
+  if (value == nullptr || value->ints.size() != 1 || value->ints[0] > kMostTrips) return std::nullopt;
+  return std::max<int64_t>(value->ints[0], 0);
+}
+
+std::vector<TensorType> TypesOf(const ForwardPass& pass, const std::vector<TensorId>& ids, size_t first, size_t count) {
+  std::vector<TensorType> types;
+  for (size_t i = first; i < first + count; ++i) {
+    types.push_back(ids[i].valid() ? pass.graph().tensor(ids[i]).type : TensorType{});
+  }
+  return types;
+}
+
+// What carried values become: `growth` per dimension and trip.
+struct Growth {
+  bool regular = true;
+  bool any = false;
+  std::vector<TensorType> At(const std::vector<TensorType>& start, const std::vector<TensorType>& next,
+                             int64_t steps) const {
+    std::vector<TensorType> types = start;
+    for (size_t i = 0; i < types.size(); ++i) {
+      for (size_t d = 0; d < types[i].shape.size(); ++d) {
+        const int64_t grown = next[i].shape[d] - start[i].shape[d];
+        if (grown > 0) types[i].shape[d] = SaturatingAdd(types[i].shape[d], SaturatingMul(grown, steps));
+      }
+    }
+    return types;
+  }
+};
+
+Growth Compare(const std::vector<TensorType>& a, const std::vector<TensorType>& b) {
+  Growth growth;
+  for (size_t i = 0; i < a.size(); ++i) {
+    growth.any = growth.any || a[i] != b[i];
+    growth.regular = growth.regular && a[i].rank() == b[i].rank();
+  }
+  return growth;
+}
+
+// Runs `resolve(carried types)` until the types that come out are those that went in, or grow alike with each trip;
+// then for the last trip. Returns its body; `carried` becomes the types after the last trip.
+template <typename Resolve>
+Result<Body> ResolveCarried(std::vector<TensorType>& carried, std::optional<int64_t> trips, const Resolve& resolve,
+                            bool& assumed) {
+  const size_t count = carried.size();
+  const auto results = [&](const Body& body) {
+    return std::vector<TensorType>(body.results.begin(), body.results.begin() + static_cast<int64_t>(count));
+  };
+  SBP_ASSIGN_OR_RETURN(Body first, resolve(carried));
+  const std::vector<TensorType> after_first = results(first);
+  if (after_first == carried || (trips && *trips <= 1)) {
+    if (!trips || *trips > 0) carried = after_first;
+    return first;
+  }
+  SBP_ASSIGN_OR_RETURN(Body second, resolve(after_first));
+  const std::vector<TensorType> after_second = results(second);
+  const Growth growth = Compare(after_first, after_second);
+  if (!growth.any || !growth.regular || !trips) {
+    assumed = growth.any;
+    carried = after_second;
+    return second;
+  }
+  SBP_ASSIGN_OR_RETURN(Body last, resolve(growth.At(after_first, after_second, *trips - 2)));
+  carried = results(last);
+  return last;
+}
+
+TensorType Scalar(DType dtype) {
+  TensorType type;
+  type.dtype = dtype;
+  return type;
+}
+
+Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
+  SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
+  // Operands: trip count, condition, carried. The body takes the iteration, the condition and the carried values, and
+  // gives the condition, the carried values and one element of each scan result.
+  const Graph& graph = *subgraphs.graphs[0];
+  if (subgraphs.graphs.size() != 1 || op.inputs.size() < 2 || subgraphs.formal != op.inputs.size() ||
+      graph.outputs.size() + 1 < subgraphs.formal || op.outputs.size() + 1 > graph.outputs.size()) {
+    return BadInput(StrCat(Place(pass, op), ": its body does not fit its operands and results"));
+  }
+  const size_t num_carried = op.inputs.size() - 2;
+  std::vector<TensorType> carried = TypesOf(pass, op.inputs, 2, num_carried);
+  const std::optional<int64_t> trips = TripCount(pass, op);
+  bool exact = false;
+  const auto resolve = [&](const std::vector<TensorType>& types) -> Result<Body> {
+    std::vector<TensorType> formal = {Scalar(DType::kI64), Scalar(DType::kBool)};
+    formal.insert(formal.end(), types.begin(), types.end());
+    SBP_ASSIGN_OR_RETURN(Body body, ResolveBody(pass, op, subgraphs, 0, formal));
+    const Tensor& condition = body.graph.tensor(body.graph.outputs[0]);
+    exact = (condition.literal != nullptr && condition.literal->ints == std::vector<int64_t>{1}) ||
+            condition.role == TensorRole::kInput;
+    body.results.erase(body.results.begin());
+    return body;
+  };
+  bool assumed = false;
+  SBP_ASSIGN_OR_RETURN(Body body, ResolveCarried(carried, trips, resolve, assumed));
+  std::vector<TensorType> types = std::move(carried);
+  for (size_t i = num_carried; i < body.results.size(); ++i) {
+    types.push_back(body.results[i]);
+    types.back().shape.insert(types.back().shape.begin(), trips.value_or(1));
+  }
+  assumed = assumed || (!trips && body.results.size() > num_carried);
+  WarnKeptWhole(
+      pass, op,
+      assumed  ? "its number of trips is not known: results that grow with it are sized for one (give it with --inputs)"
+      : !trips ? "its number of trips is not known"
+      : exact  ? StrCat(*trips, " trips")
+               : StrCat("at most ", *trips, " trips; sizes are those after the last one"));
+  types.resize(op.outputs.size());
+  std::vector<Body> bodies;
+  bodies.push_back(std::move(body));
+  Replace(op, subgraphs, std::move(bodies));
+  return types;
+}
+
+int64_t ListedAxis(const Attributes& attributes, std::string_view name, size_t index) {
+  const std::vector<int64_t>* axes = attributes.Ints(name);
+  return axes != nullptr && index < axes->size() ? (*axes)[index] : 0;
+}
+
+Result<std::vector<TensorType>> ResolveScan(ForwardPass& pass, Op& op) {
+  SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
+  const int64_t scanned = op.attributes->Int("num_scan_inputs", 0);
+  const auto operands = static_cast<int64_t>(op.inputs.size());
+  const Graph& graph = *subgraphs.graphs[0];
+  const int64_t states = operands - scanned;
+  if (subgraphs.graphs.size() != 1 || scanned < 1 || states < 0 || static_cast<int64_t>(subgraphs.formal) != operands ||
+      static_cast<int64_t>(graph.outputs.size()) < states || op.outputs.size() > graph.outputs.size()) {
+    return BadInput(StrCat(Place(pass, op), ": its body does not fit its operands and results"));
+  }
+  const auto num_states = static_cast<size_t>(states);
+  std::vector<TensorType> elements = TypesOf(pass, op.inputs, num_states, static_cast<size_t>(scanned));
+  std::optional<int64_t> length;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    Shape& shape = elements[i].shape;
+    int64_t axis = ListedAxis(*op.attributes, "scan_input_axes", i);
+    if (axis < 0) axis += static_cast<int64_t>(shape.size());
+    if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
+      return BadInput(StrCat(Place(pass, op), ": scan axis out of range"));
+    const int64_t size = shape[static_cast<size_t>(axis)];
+    if (length && *length != size) {
+      return BadInput(StrCat(Place(pass, op), ": scanned operands have ", *length, " and ", size,
+                             " elements along their scan axes"));
+    }
+    length = size;
+    shape.erase(shape.begin() + axis);
+  }
+  const auto resolve = [&](const std::vector<TensorType>& types) {
+    std::vector<TensorType> formal = types;
+    formal.insert(formal.end(), elements.begin(), elements.end());
+    return ResolveBody(pass, op, subgraphs, 0, formal);
+  };
+  std::vector<TensorType> types = TypesOf(pass, op.inputs, 0, num_states);
+  bool assumed = false;
+  SBP_ASSIGN_OR_RETURN(Body body, ResolveCarried(types, length, resolve, assumed));
+  for (size_t i = num_states; i < body.results.size(); ++i) {
+    types.push_back(body.results[i]);
+    Shape& shape = types.back().shape;
+    int64_t axis = ListedAxis(*op.attributes, "scan_output_axes", i - num_states);
+    if (axis < 0) axis += static_cast<int64_t>(shape.size()) + 1;
+    if (axis < 0 || axis > static_cast<int64_t>(shape.size()))
+      return BadInput(StrCat(Place(pass, op), ": scan axis out of range"));
+    shape.insert(shape.begin() + axis, length.value_or(0));
+  }
+  WarnKeptWhole(pass, op, StrCat(length.value_or(0), " steps"));
+  types.resize(op.outputs.size());
+  std::vector<Body> bodies;
+  bodies.push_back(std::move(body));
+  Replace(op, subgraphs, std::move(bodies));
+  return types;
+}
+
+// Any other op with subgraphs: only the file can say what it gives.
+Result<std::vector<TensorType>> TakeStated(ForwardPass& pass, Op& op) {
+  std::vector<TensorType> types(op.outputs.size());
+  for (size_t r = 0; r < types.size(); ++r) {
+    if (!op.outputs[r].valid()) continue;
+    types[r] = pass.Stated(op.outputs[r]);
+    if (!types[r].is_static()) {
+      return BadInput(StrCat(Place(pass, op), ": the model does not state the shape of its result ",
+                             Quote(pass.graph().tensor(op.outputs[r]).name)));
+    }
+  }
+  WarnKeptWhole(pass, op, "its results are taken as the model states them");
+  return types;
+}
+
+struct Row {
+  std::string_view op;
+  Result<std::vector<TensorType>> (*resolve)(ForwardPass& pass, Op& op);
+};
+constexpr Row kControlOps[] = {{"If", ResolveIf}, {"Loop", ResolveLoop}, {"Scan", ResolveScan}};
+
+}  // namespace
+
+Result<std::optional<KnownBranch>> FindKnownBranch(const ForwardPass& pass, const Op& op) {
+  if (op.inputs.empty() || !op.inputs[0].valid()) return BadInput(StrCat(Place(pass, op), ": needs a condition"));
+  const LiteralRef& condition = pass.value(op.inputs[0]);
+  if (condition == nullptr || condition->ints.size() != 1) return std::optional<KnownBranch>();
+  SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
+  const std::string_view name = condition->ints[0] != 0 ? "then_branch" : "else_branch";
+  const auto found = std::ranges::find(subgraphs.names, name);
+  if (found == subgraphs.names.end() || subgraphs.formal != 0)
+    return BadInput(StrCat(Place(pass, op), ": needs ", name));
+  const auto index = static_cast<size_t>(found - subgraphs.names.begin());
+  if (subgraphs.graphs[index]->outputs.size() < op.outputs.size())
+    return BadInput(StrCat(Place(pass, op), ": ", name, " lacks results"));
+  return std::optional(KnownBranch{subgraphs.graphs[index], subgraphs.first_capture[index]});
+}
+
+Result<std::vector<TensorType>> ResolveControl(ForwardPass& pass, Op& op) {
+  for (const Row& row : kControlOps) {
+    if (row.op == pass.graph().type_of(op)) return row.resolve(pass, op);
+  }
+  return TakeStated(pass, op);
+}
+
+}  // namespace sbp

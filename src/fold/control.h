@@ -1,0 +1,24 @@
+// Ops with subgraphs that are kept whole: their bodies are resolved, and their results' types follow.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/status.h"
+#include "fold/forward.h"
+
+namespace sbp {
+
+// The branch that an If takes, when its condition is known.
+struct KnownBranch {
+  std::shared_ptr<const Graph> graph;
+  size_t first_capture = 0;  // index into op.captures of the branch's first captured tensor
+};
+Result<std::optional<KnownBranch>> FindKnownBranch(const ForwardPass& pass, const Op& op);
+
+// Resolves the subgraphs of If, Loop, Scan (others: takes stated types), puts them into the op instead of the old ones
+// with the captures that they still read, and returns the results' types. Adds warnings.
+Result<std::vector<TensorType>> ResolveControl(ForwardPass& pass, Op& op);
+
+}  // namespace sbp

@@ -1,0 +1,49 @@
+// Evaluates small ops on known values: the shape arithmetic of exported graphs. One row an op in all_evaluators.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace sbp {
+
+struct FoldOperand {
+  bool present = false;
+  const TensorType* type = nullptr;  // null or with unknown parts: not known yet
+  const Literal* value = nullptr;    // null: not known
+};
+
+struct FoldRequest {
+  const Attributes* attributes = nullptr;  // never null
+  std::vector<FoldOperand> operands;
+  size_t num_results = 1;
+
+  bool has(size_t operand) const { return operand < operands.size() && operands[operand].present; }
+  // Requires has(operand) and a known value.
+  const Literal& value(size_t operand) const { return *operands[operand].value; }
+};
+
+// Called with the operands that its row requires. Writes the results and returns true; false: the values cannot be
+// computed here (unsupported element type, too large, division by zero, indices out of range): the op stays, and its
+// rule says what is wrong with it.
+using Evaluator = bool (*)(const FoldRequest& request, std::vector<Literal>& results);
+
+struct EvaluatorRow {
+  std::string_view op;
+  Evaluator run;
+  int required = 1;          // so many leading operands must be there; kAll: every one
+  bool needs_values = true;  // false: only types of operands are read (Shape, Size)
+  static constexpr int kAll = -1;
+};
+
+std::span<const EvaluatorRow> AllEvaluators();
+const EvaluatorRow* FindEvaluator(std::string_view op);
+
+// Runs the row if the operands allow it. On success there are as many results as asked for, none of them large.
+bool Evaluate(const EvaluatorRow& row, const FoldRequest& request, std::vector<Literal>& results);
+
+}  // namespace sbp

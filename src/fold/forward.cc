@@ -1,0 +1,237 @@
+#include "fold/forward.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/text.h"
+#include "fold/bind.h"
+#include "fold/control.h"
+
+namespace sbp {
+namespace {
+
+bool Conflicts(const TensorType& stated, const TensorType& inferred) {
+  if (stated.dtype != DType::kUndefined && stated.dtype != inferred.dtype) return true;
+  if (!stated.has_rank || stated.kind != inferred.kind) return false;
+  if (stated.rank() != inferred.rank()) return true;
+  for (size_t d = 0; d < stated.shape.size(); ++d) {
+    if (stated.shape[d] != kUnknownDim && stated.shape[d] != inferred.shape[d]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool LooksLikeWeight(const TensorType& type) {
+  const bool index_type = type.dtype == DType::kI64 || type.dtype == DType::kI32 || type.dtype == DType::kBool;
+  return type.rank() > 0 && !index_type;
+}
+
+bool HasSubgraphs(const Op& op) {
+  return std::ranges::any_of(op.attributes->entries(), [](const auto& entry) {
+    return std::holds_alternative<std::shared_ptr<const Graph>>(entry.second);
+  });
+}
+
+ForwardPass::ForwardPass(FoldContext& context, Graph graph) : context_(context), graph_(std::move(graph)) {
+  flags_.resize(graph_.tensors.size());
+  values_.resize(graph_.tensors.size());
+  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+    const Tensor& tensor = graph_.tensors[i];
+    if (tensor.role != TensorRole::kParameter) continue;
+    values_[i] = tensor.literal;
+    if (LooksLikeWeight(tensor.type)) flags_[i] = kWeight;
+  }
+  for (const std::string& type : graph_.op_types) evaluators_.push_back(FindEvaluator(type));
+}
+
+void ForwardPass::SetValue(TensorId tensor, LiteralRef value) {
+  if (LooksLikeWeight(value->type)) flags_[tensor.index()] = kWeight;
+  values_[tensor.index()] = std::move(value);
+}
+
+Result<Graph> ForwardPass::Run() {
+  std::vector<Op> ops = std::move(graph_.ops);
+  graph_.ops.clear();
+  const bool rewrites = std::ranges::any_of(
+      ops, [](const Op& op) { return HasSubgraphs(op) || op.attributes->Find(kFlattenFrom) != nullptr; });
+  if (rewrites) {
+    for (const Op& op : ops) op_names_.insert(op.name);
+  }
+  done_.reserve(ops.size());
+  SBP_RETURN_IF_ERROR(ProcessOps(std::move(ops)));
+  graph_.ops = std::move(done_);
+  return std::move(graph_);
+}
+
+Status ForwardPass::ProcessOps(std::vector<Op> ops) {
+  for (Op& op : ops) SBP_RETURN_IF_ERROR(ProcessOp(std::move(op)));
+  return OkStatus();
+}
+
+std::string ForwardPass::Place(const Op& op) const {
+  return StrCat("op ", Quote(op.name), " (", graph_.type_of(op), ")");
+}
+
+Status ForwardPass::ProcessOp(Op op) {
+  if (--context_.op_budget < 0) return BadInput("the subgraphs nest too deeply to infer their shapes");
+  if (const AttributeValue* axis = op.attributes->Find(kFlattenFrom); axis != nullptr) {
+    return ExpandFlattening(std::move(op), op.attributes->Int(kFlattenFrom, 1));
+  }
+  if (TryFold(op)) return OkStatus();
+  if (!HasSubgraphs(op)) return Infer(std::move(op));
+  if (graph_.type_of(op) == "If") {
+    SBP_ASSIGN_OR_RETURN(const std::optional<KnownBranch> branch, FindKnownBranch(*this, op));
+    if (branch) return InlineBranch(op, *branch->graph, branch->first_capture);
+  }
+  SBP_ASSIGN_OR_RETURN(const std::vector<TensorType> types, ResolveControl(*this, op));
+  for (size_t r = 0; r < op.outputs.size(); ++r) {
+    if (op.outputs[r].valid()) graph_.tensor(op.outputs[r]).type = types[r];
+  }
+  AddOp(std::move(op));
+  return OkStatus();
+}
+
+// Values are folded when they are shape arithmetic: no operand is a weight, or one was folded before.
+bool ForwardPass::MayFold(const Op& op) const {
+  bool weight = false;
+  bool derived = false;
+  for (const TensorId id : op.inputs) {
+    if (!id.valid()) continue;
+    weight = weight || (flags_[id.index()] & kWeight) != 0;
+    derived = derived || (flags_[id.index()] & kDerived) != 0;
+  }
+  return derived || !weight;
+}
+
+bool ForwardPass::TryFold(const Op& op) {
+  const EvaluatorRow* row = evaluators_[op.type];
+  if (row == nullptr || op.outputs.empty() || context_.literal_budget <= 0) return false;
+  if (row->needs_values && !MayFold(op)) return false;
+  FoldRequest request;
+  request.attributes = op.attributes.get();
+  request.num_results = op.outputs.size();
+  request.operands.reserve(op.inputs.size());
+  for (const TensorId id : op.inputs) {
+    if (!id.valid()) {
+      request.operands.push_back({});
+      continue;
+    }
+    const Literal* value = values_[id.index()].get();
+    if (value == nullptr && row->needs_values) return false;
+    request.operands.push_back({true, &graph_.tensor(id).type, value});
+  }
+  std::vector<Literal> results;
+  if (!Evaluate(*row, request, results)) return false;
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (op.outputs[r].valid()) SetFolded(op.outputs[r], std::move(results[r]));
+  }
+  return true;
+}
+
+void ForwardPass::SetFolded(TensorId id, Literal value) {
+  context_.literal_budget -= value.type.num_elements();
+  Tensor& tensor = graph_.tensor(id);
+  tensor.type = value.type;
+  tensor.role = TensorRole::kParameter;
+  tensor.producer = OpId();
+  tensor.producer_index = 0;
+  tensor.literal = std::make_shared<const Literal>(std::move(value));
+  values_[id.index()] = tensor.literal;
+  flags_[id.index()] = kDerived;
+}
+
+TensorType ForwardPass::Stated(TensorId id) const {
+  const Tensor& tensor = graph_.tensor(id);
+  return tensor.symbols.empty() ? tensor.type : WithBindings(tensor.type, tensor.symbols, context_.bindings);
+}
+
+Status ForwardPass::Infer(Op op) {
+  OpQuery query;
+  query.type = graph_.type_of(op);
+  query.attributes = op.attributes.get();
+  query.operands.reserve(op.inputs.size() + op.captures.size());
+  for (const std::vector<TensorId>* list : {&op.inputs, &op.captures}) {
+    for (const TensorId id : *list) {
+      OperandInfo& operand = query.operands.emplace_back();
+      if (!id.valid()) continue;
+      operand.present = true;
+      operand.type = graph_.tensor(id).type;
+      operand.value = values_[id.index()].get();
+    }
+  }
+  for (const TensorId id : op.outputs) {
+    query.wanted.push_back(id.valid());
+    query.stated.push_back(id.valid() ? Stated(id) : TensorType{});
+  }
+  Result<RuleInstanceRef> instance = context_.cache.Instantiate(query, op.attributes);
+  if (!instance.ok()) return instance.status().WithContext(StrCat("op ", Quote(op.name)));
+  SBP_RETURN_IF_ERROR((*instance)->missing_rule ? TakeMissingRule(op, **instance) : TakeResults(op, **instance));
+  AddOp(std::move(op));
+  return OkStatus();
+}
+
+Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance) {
+  for (size_t r = 0; r < op.outputs.size(); ++r) {
+    const TensorId id = op.outputs[r];
+    if (!id.valid()) continue;
+    const TensorType& type = instance.results[r];
+    if (!type.is_static()) {
+      return BadInput(StrCat(Place(op), ": the shape of result ", Quote(graph_.tensor(id).name),
+                             " depends on values that are not known and is not stated in the model",
+                             instance.reason.empty() ? "" : StrCat(" (", instance.reason, ")")));
+    }
+    CheckStated(op, id, type);
+    graph_.tensor(id).type = type;
+    if (instance.bounded) {
+      context_.warnings.Add("size taken at its upper bound",
+                            StrCat(Place(op), ": ", Quote(graph_.tensor(id).name), " ", ToString(type)));
+    }
+  }
+  return OkStatus();
+}
+
+Status ForwardPass::TakeMissingRule(const Op& op, const RuleInstance& instance) {
+  const std::string advice =
+      StrCat("write one as a paragraph of text and give it with --rules FILE: op ", graph_.type_of(op),
+             "(Tensor x) -> Tensor y, then its rule, for example ... -> ... (rules/README.md)");
+  if (context_.options.strict) return BadInput(StrCat(Place(op), ": there is no rule for this op; ", advice));
+  for (size_t r = 0; r < op.outputs.size(); ++r) {
+    const TensorId id = op.outputs[r];
+    if (!id.valid()) continue;
+    const TensorType& stated = instance.results[r];
+    if (!stated.is_static() || stated.dtype == DType::kUndefined) {
+      return BadInput(StrCat(Place(op),
+                             ": there is no rule for this op, and the model does not state the shape of its result ",
+                             Quote(graph_.tensor(id).name), "; ", advice));
+    }
+    graph_.tensor(id).type = stated;
+  }
+  context_.warnings.Add(StrCat("no rule for ", graph_.type_of(op), ", planned replicated; ", advice), Place(op));
+  return OkStatus();
+}
+
+void ForwardPass::CheckStated(const Op& op, TensorId id, const TensorType& inferred) {
+  const TensorType& stated = graph_.tensor(id).type;  // numbers only: what symbols say may be stale
+  if (!Conflicts(stated, inferred)) return;
+  context_.warnings.Add("the model states another type than follows from its ops",
+                        StrCat(Place(op), ": ", Quote(graph_.tensor(id).name), " is stated as ", ToString(stated),
+                               ", and is ", ToString(inferred)));
+}
+
+OpId ForwardPass::AddOp(Op op) {
+  const OpId id(done_.size());
+  for (size_t r = 0; r < op.outputs.size(); ++r) {
+    if (!op.outputs[r].valid()) continue;
+    Tensor& tensor = graph_.tensor(op.outputs[r]);
+    tensor.role = TensorRole::kActivation;
+    tensor.producer = id;
+    tensor.producer_index = static_cast<uint32_t>(r);
+    tensor.literal = nullptr;
+  }
+  done_.push_back(std::move(op));
+  return id;
+}
+
+}  // namespace sbp

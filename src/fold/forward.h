@@ -1,0 +1,77 @@
+// The forward pass: types and values of all tensors of one graph whose inputs are typed, in topological order.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "fold/context.h"
+#include "fold/evaluate.h"
+#include "graph/graph.h"
+
+namespace sbp {
+
+class ForwardPass {
+ public:
+  // Inputs of `graph` have static types; other types are what the file states. `where` prefixes errors.
+  ForwardPass(FoldContext& context, Graph graph);
+
+  // The value of an input, known for this pass.
+  void SetValue(TensorId tensor, LiteralRef value);
+
+  // The graph with every type static: ops whose results are known are parameters, If on a known condition is inlined.
+  Result<Graph> Run();
+
+  // For ops with subgraphs (control.cc).
+  FoldContext& context() { return context_; }
+  const Graph& graph() const { return graph_; }
+  const LiteralRef& value(TensorId tensor) const { return values_[tensor.index()]; }
+  // What the file states of a result, with bound symbols filled in.
+  TensorType Stated(TensorId tensor) const;
+
+ private:
+  Status ProcessOps(std::vector<Op> ops);
+  Status ProcessOp(Op op);
+  bool TryFold(const Op& op);
+  bool MayFold(const Op& op) const;
+  Status Infer(Op op);
+  Status TakeResults(const Op& op, const RuleInstance& instance);
+  Status TakeMissingRule(const Op& op, const RuleInstance& instance);
+  void CheckStated(const Op& op, TensorId tensor, const TensorType& inferred);
+  void SetFolded(TensorId tensor, Literal value);
+
+  // Softmax and its kin of old opsets (kFlattenFrom).
+  Status ExpandFlattening(Op op, int64_t axis);
+
+  // If with a known condition: the branch's ops take its place.
+  Status InlineBranch(const Op& op, const Graph& branch, size_t first_capture);
+
+  TensorId AddTensor(Tensor tensor);
+  std::string UniqueTensorName(const std::string& name);
+  std::string UniqueOpName(const std::string& name);
+  uint32_t TypeIndex(const std::string& type);
+  uint32_t ScopeIndex(const std::string& scope);
+  OpId AddOp(Op op);  // numbers it and sets its results' producer
+  std::string Place(const Op& op) const;
+
+  FoldContext& context_;
+  Graph graph_;
+  std::vector<Op> done_;  // the ops that stay
+  enum Flag : uint8_t { kDerived = 1, kWeight = 2 };
+  std::vector<uint8_t> flags_;                   // per tensor
+  std::vector<LiteralRef> values_;               // per tensor
+  std::vector<const EvaluatorRow*> evaluators_;  // per op type
+  // Filled only where a branch may be inlined or an op expanded, which is rare.
+  std::unordered_set<std::string> tensor_names_, op_names_;
+  std::unordered_map<std::string, uint32_t> type_ids_, scope_ids_;
+};
+
+// Does the op have subgraphs among its attributes?
+bool HasSubgraphs(const Op& op);
+
+// Is a constant of this type a weight rather than part of shape arithmetic? Ops on weights alone are not folded, so
+// that parameters keep their names.
+bool LooksLikeWeight(const TensorType& type);
+
+}  // namespace sbp
