@@ -48,6 +48,9 @@ void PutCache(FactorizerContext& context, size_t operand, const AttentionFactors
 void PutCacheResult(FactorizerContext& context, size_t result, const AttentionSizes& sizes, const AttentionFactors& f,
                     bool values) {
   if (result >= context.num_results()) return;
+  // A cache is declared to be of its past's type; without a past it is of the query's.
+  DType& dtype = context.out().results[result].dtype;
+  if (dtype == DType::kUndefined) dtype = context.type(0).dtype;
   context.SetResult(result, {sizes.batch, sizes.kv_heads, sizes.total, values ? sizes.value_head : sizes.head});
   SetResultDim(context, result, 0, {f.b});
   SetResultDim(context, result, 1, {f.h});

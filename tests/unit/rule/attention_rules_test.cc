@@ -1,0 +1,138 @@
+// Attention, rotary positions and recurrent cells.
+#include <gtest/gtest.h>
+
+#include "unit/rule/builtin_case.h"
+
+namespace sbp {
+namespace {
+
+TEST(AttentionRules, Standard) {
+  ExpectAll({
+      {"Attention",
+       {"f32[4,8,6,16]", "f32[4,2,10,16]", "f32[4,2,10,12]"},
+       "",
+       1,
+       "f32[4,8,6,12] | S(0), S(0), S(0) -> S(0); S(1), S(1), S(1) -> S(1); S(2), B, B -> S(2); B, B, S(3) -> S(3); B, "
+       "B, P(sum) -> P(sum)"},
+      {"Attention",
+       {"f32[4,6,128]", "f32[4,10,32]", "f32[4,10,32]"},
+       "q_num_heads=8 kv_num_heads=2",
+       1,
+       "f32[4,6,128] | S(0), S(0), S(0) -> S(0); S(1), B, B -> S(1); S(2), S(2), S(2) -> S(2); B, B, P(sum) -> P(sum)"},
+      {"Attention",
+       {"f32[4,8,6,16]", "f32[4,1,10,16]", "f32[4,1,10,16]"},
+       "",
+       1,
+       "f32[4,8,6,16] | S(0), S(0), S(0) -> S(0); S(1), B, B -> S(1); S(2), B, B -> S(2); B, B, S(3) -> S(3); B, B, "
+       "P(sum) -> P(sum)"},
+      {"Attention",
+       {"f32[4,8,1,16]", "f32[4,2,1,16]", "f32[4,2,1,16]", "f32[4,1,1,8]", "f32[4,2,7,16]", "f32[4,2,7,16]"},
+       "is_causal=1",
+       4,
+       "f32[4,8,1,16], f32[4,2,8,16], f32[4,2,8,16], f32[4,8,1,8] | S(0), S(0), S(0), S(0), S(0), S(0) -> S(0), S(0), "
+       "S(0), S(0); S(1), S(1), S(1), B, S(1), S(1) -> S(1), S(1), S(1), S(1); B, B, S(3), B, B, S(3) -> S(3), B, "
+       "S(3), B; B, B, P(sum), B, B, P(sum) -> P(sum), B, P(sum), B"},
+      {"Attention",
+       {"f32[4,8,6,16]", "f32[4,8,6,16]", "f32[4,8,6,16]", "bool[6,6]"},
+       "",
+       1,
+       "f32[4,8,6,16] | S(0), S(0), S(0), B -> S(0); S(1), S(1), S(1), B -> S(1); S(2), B, B, S(0) -> S(2); B, B, "
+       "S(3), B -> S(3); B, B, P(sum), B -> P(sum)"},
+      {"Attention",
+       {"f32[4,6,128]", "f32[4,10,32]", "f32[4,10,32]"},
+       "",
+       1,
+       "Attention(): 3-d operands need the attributes q_num_heads and kv_num_heads"},
+      {"Attention",
+       {"f32[4,7,6,16]", "f32[4,2,6,16]", "f32[4,2,6,16]"},
+       "",
+       1,
+       "Attention(): 7 query heads do not divide among 2 key/value heads"},
+  });
+}
+
+TEST(AttentionRules, Rotary) {
+  ExpectAll({
+      {"RotaryEmbedding",
+       {"f32[4,8,6,16]", "f32[100,8]", "f32[100,8]", "i64[4,6]"},
+       "",
+       1,
+       "f32[4,8,6,16] | S(0), B, B, S(0) -> S(0); S(1), B, B, B -> S(1); S(2), B, B, S(1) -> S(2); P(sum), B, B, B -> "
+       "P(sum); B, P(sum), P(sum), B -> P(sum)"},
+      {"RotaryEmbedding",
+       {"f32[4,6,128]", "f32[4,6,8]", "f32[4,6,8]"},
+       "num_heads=8",
+       1,
+       "f32[4,6,128] | S(0), S(0), S(0) -> S(0); S(1), S(1), S(1) -> S(1); S(2), B, B -> S(2); P(sum), B, B -> P(sum); "
+       "B, P(sum), P(sum) -> P(sum)"},
+      {"com.microsoft::RotaryEmbedding",
+       {"f32[4,6,128]", "i64[1]", "f32[100,8]", "f32[100,8]"},
+       "",
+       1,
+       "f32[4,6,128] | S(0), B, B, B -> S(0); S(1), B, B, B -> S(1); S(2), B, B, B -> S(2); P(sum), B, B, B -> P(sum)"},
+  });
+}
+
+TEST(AttentionRules, Microsoft) {
+  ExpectAll({
+      {"com.microsoft::Attention",
+       {"f32[4,6,32]", "f32[32,96]", "f32[96]", "i32[4]"},
+       "num_heads=4",
+       2,
+       "f32[4,6,32], f32[2,4,4,6,8] | S(0), B, B, S(0) -> S(0), S(1); B, B, B, B -> S(2), S(2)"},
+      {"com.microsoft::MultiHeadAttention",
+       {"f32[4,6,32]", "f32[4,10,32]", "f32[4,10,32]"},
+       "num_heads=4",
+       1,
+       "f32[4,6,32] | S(0), S(0), S(0) -> S(0); S(1), B, B -> S(1); S(2), S(2), S(2) -> S(2)"},
+      {"com.microsoft::MultiHeadAttention",
+       {"f32[4,6,4,3,8]"},
+       "num_heads=4",
+       1,
+       "f32[4,6,32] | S(0) -> S(0); S(2) -> S(2)"},
+      {"com.microsoft::GroupQueryAttention",
+       {"f16[8,1,128]", "f16[8,1,32]", "f16[8,1,32]", "f16[8,2,7,16]", "f16[8,2,7,16]", "i32[8]", "i32[] = 8",
+        "f16[100,8]", "f16[100,8]"},
+       "num_heads=8 kv_num_heads=2 do_rotary=1",
+       3,
+       "f16[8,1,128], f16[8,2,8,16], f16[8,2,8,16] | S(0), S(0), S(0), S(0), S(0), S(0), B, B, B -> S(0), S(0), S(0); "
+       "S(2), S(2), S(2), S(1), S(1), B, B, B, B -> S(2), S(1), S(1)"},
+      {"com.microsoft::GroupQueryAttention",
+       {"f16[8,4,192]", "-", "-", "-", "-", "i32[8]", "i32[]"},
+       "num_heads=8 kv_num_heads=2",
+       3,
+       "f16[8,4,128], f16[8,2,4,16], f16[8,2,4,16] | S(0), B, B, B, B, S(0), B -> S(0), S(0), S(0); B, B, B, B, B, B, "
+       "B -> S(2), S(1), S(1)"},
+  });
+}
+
+TEST(AttentionRules, Recurrent) {
+  ExpectAll({
+      {"LSTM",
+       {"f32[10,4,6]", "f32[2,32,6]", "f32[2,32,8]", "f32[2,64]", "i32[4]", "f32[2,4,8]", "f32[2,4,8]", "f32[2,24]"},
+       "direction=bidirectional hidden_size=8",
+       3,
+       "f32[10,2,4,8], f32[2,4,8], f32[2,4,8] | B, S(0), S(0), S(0), B, S(0), S(0), S(0) -> S(1), S(0), S(0); S(1), B, "
+       "B, B, S(0), S(1), S(1), B -> S(2), S(1), S(1)"},
+      {"GRU",
+       {"f32[4,10,6]", "f32[1,24,6]", "f32[1,24,8]"},
+       "layout=1 hidden_size=8",
+       2,
+       "f32[4,10,1,8], f32[4,1,8] | S(0), B, B -> S(0), S(0)"},
+      {"RNN", {"f32[10,4,6]", "f32[1,8,6]", "f32[1,8,8]"}, "", 1, "f32[10,1,4,8] | S(1), B, B -> S(2)"},
+      {"RNN",
+       {"f32[10,4,6]", "f32[1,8,5]", "f32[1,8,8]"},
+       "",
+       1,
+       "RNN(): dimension 2 of operand 1 \"W\" must be 6 (the width of X), but it is f32[1,8,5]"},
+      {"com.microsoft::DynamicQuantizeLSTM",
+       {"f32[10,4,6]", "i8[2,6,32]", "i8[2,8,32]", "f32[2,64]", "-", "-", "-", "-", "f32[2]", "i8[2]", "f32[2]",
+        "i8[2]"},
+       "direction=bidirectional",
+       1,
+       "f32[10,2,4,8] | B, S(0), S(0), S(0), B, B, B, B, S(0), S(0), S(0), S(0) -> S(1)"},
+  });
+}
+
+}  // namespace
+}  // namespace sbp

@@ -1,0 +1,154 @@
+// Quantised tensors, products of small integers, fused products, experts.
+#include <gtest/gtest.h>
+
+#include "unit/rule/builtin_case.h"
+
+namespace sbp {
+namespace {
+
+TEST(QuantizationRules, Linear) {
+  ExpectAll({
+      {"QuantizeLinear",
+       {"f32[4,6]", "f32[] = 0.5", "i8[]"},
+       "",
+       1,
+       "i8[4,6] | S(0), B, B -> S(0); S(1), B, B -> S(1); P(max), B, B -> P(max); P(min), B, B -> P(min)"},
+      {"QuantizeLinear",
+       {"f32[4,6]", "f32[6]", "-"},
+       "output_dtype=3",
+       1,
+       "i8[4,6] | S(0), B, B -> S(0); S(1), S(0), B -> S(1)"},
+      {"DequantizeLinear",
+       {"i4[4,8]", "f16[4,2]"},
+       "axis=1 block_size=4",
+       1,
+       "f16[4,8] | S(0), S(0) -> S(0); S(1), S(1) -> S(1); B, P(sum) -> P(sum)"},
+      {"DequantizeLinear",
+       {"i4[4,8]", "f16[4,3]"},
+       "axis=1 block_size=3",
+       1,
+       "f16[4,8] | S(0), S(0) -> S(0); B, P(sum) -> P(sum)"},
+      {"DequantizeLinear",
+       {"i32[4,8]", "f32[8]"},
+       "",
+       1,
+       "f32[4,8] | S(0), B -> S(0); S(1), S(0) -> S(1); B, P(sum) -> P(sum); P(sum), B -> P(sum)"},
+      {"DequantizeLinear",
+       {"u8[4,8]", "f32[7]"},
+       "",
+       1,
+       "DequantizeLinear(): dimension 0 of operand 1 \"x_scale\" must be 8 (entries along the axis), but it is f32[7]"},
+      {"DynamicQuantizeLinear", {"f32[4,6]"}, "", 3, "u8[4,6], f32[], u8[] | "},
+  });
+}
+
+TEST(QuantizationRules, Products) {
+  ExpectAll({
+      {"MatMulInteger",
+       {"u8[4,6]", "i8[6,8]", "u8[]", "i8[8]"},
+       "",
+       1,
+       "i32[4,8] | S(0), B, B, B -> S(0); B, S(1), B, S(0) -> S(1); S(1), S(0), B, B -> P(sum)"},
+      {"MatMulInteger",
+       {"u8[2,4,6]", "i8[6]"},
+       "",
+       1,
+       "i32[2,4] | S(0), B -> S(0); S(1), B -> S(1); S(2), S(0) -> P(sum)"},
+      {"QLinearMatMul",
+       {"u8[4,6]", "f32[]", "u8[]", "i8[6,8]", "f32[8]", "i8[8]", "f32[]", "u8[]"},
+       "",
+       1,
+       "u8[4,8] | S(0), B, B, B, B, B, B, B -> S(0); B, B, B, S(1), S(0), S(0), B, B -> S(1)"},
+      {"com.microsoft::MatMulIntegerToFloat",
+       {"u8[4,6]", "i8[6,8]", "f32[]", "f32[8]", "u8[]", "i8[8]", "f32[8]"},
+       "",
+       1,
+       "f32[4,8] | S(0), B, B, B, B, B, B -> S(0); B, S(1), B, S(0), B, S(0), S(0) -> S(1); S(1), S(0), B, B, B, B, "
+       "P(sum) -> P(sum); B, B, P(sum), B, B, B, P(sum) -> P(sum); B, B, B, P(sum), B, B, P(sum) -> P(sum)"},
+      {"com.microsoft::DynamicQuantizeMatMul",
+       {"f32[4,6]", "i8[6,8]", "f32[]"},
+       "",
+       1,
+       "f32[4,8] | B, S(1), B -> S(1)"},
+      {"com.microsoft::FusedMatMul",
+       {"f32[2,6,4]", "f32[2,8,6]"},
+       "transA=1 transB=1",
+       1,
+       "f32[2,4,8] | S(0), S(0) -> S(0); S(2), B -> S(1); B, S(1) -> S(2); S(1), S(2) -> P(sum); P(sum), B -> P(sum); "
+       "B, P(sum) -> P(sum)"},
+      {"com.microsoft::FusedMatMul",
+       {"f32[4,2,6]", "f32[2,6,8]"},
+       "transBatchA=1",
+       1,
+       "f32[2,4,8] | S(1), S(0) -> S(0); S(0), B -> S(1); B, S(2) -> S(2); S(2), S(1) -> P(sum); P(sum), B -> P(sum); "
+       "B, P(sum) -> P(sum)"},
+      {"com.microsoft::QLinearAdd",
+       {"u8[4,6]", "f32[]", "u8[]", "u8[6]", "f32[]", "u8[]", "f32[]", "u8[]"},
+       "",
+       1,
+       "u8[4,6] | S(0), B, B, B, B, B, B, B -> S(0); S(1), B, B, S(0), B, B, B, B -> S(1)"},
+  });
+}
+
+TEST(QuantizationRules, Blocks) {
+  ExpectAll({
+      {"com.microsoft::MatMulNBits",
+       {"f32[2,6,128]", "u8[8,4,16]", "f32[8,4]", "u8[8,2]"},
+       "K=128 N=8 bits=4 block_size=32",
+       1,
+       "f32[2,6,8] | S(0), B, B, B -> S(0); S(1), B, B, B -> S(1); B, S(0), S(0), S(0) -> S(2); S(2), S(1), S(1), S(1) "
+       "-> P(sum); P(sum), B, B, B -> P(sum); B, B, P(sum), B -> P(sum)"},
+      {"com.microsoft::MatMulNBits",
+       {"f32[2,6,128]", "u8[8,4,16]", "f32[32]", "u8[16]", "-", "f32[8]"},
+       "K=128 N=8 bits=4 block_size=32",
+       1,
+       "f32[2,6,8] | S(0), B, B, B, B, B -> S(0); S(1), B, B, B, B, B -> S(1); B, S(0), S(0), S(0), B, S(0) -> S(2); "
+       "P(sum), B, B, B, B, P(sum) -> P(sum); B, B, P(sum), B, B, P(sum) -> P(sum)"},
+      {"com.microsoft::MatMulNBits",
+       {"f32[6,96]", "u8[8,3,16]", "f32[24]", "u8[16]"},
+       "K=96 N=8 bits=4 block_size=32",
+       1,
+       "f32[6,8] | S(0), B, B, B -> S(0); B, S(0), S(0), S(0) -> S(1); P(sum), B, B, B -> P(sum); B, B, P(sum), B -> "
+       "P(sum)"},
+      {"com.microsoft::MatMulNBits",
+       {"f32[6,96]", "u8[8,3,16]", "f32[24]"},
+       "K=64 N=8 bits=4 block_size=32",
+       1,
+       "com.microsoft::MatMulNBits(): dimension 1 of operand 0 \"A\" must be 64 (attribute K), but it is f32[6,96]"},
+  });
+}
+
+TEST(QuantizationRules, Experts) {
+  ExpectAll({
+      {"com.microsoft::MoE",
+       {"f32[2,6,8]", "f32[12,4]", "f32[4,16,8]", "f32[4,16]", "f32[4,8,16]", "f32[4,8]"},
+       "k=2",
+       1,
+       "f32[2,6,8] | S(0), S(0), B, B, B, B -> S(0); B, B, S(0), S(0), S(0), S(0) -> P(sum); B, B, S(1), S(1), S(2), "
+       "P(sum) -> P(sum)"},
+  });
+}
+
+TEST(QuantizationRules, Updates) {
+  ExpectAll({
+      {"ai.onnx.preview.training::Momentum",
+       {"f32[]", "i64[]", "f32[4,6]", "f32[4,6]", "f32[4,6]"},
+       "alpha=0.9 beta=0.9 mode=standard norm_coefficient=0.1",
+       2,
+       "f32[4,6], f32[4,6] | B, B, S(0), S(0), S(0) -> S(0), S(0); B, B, S(1), S(1), S(1) -> S(1), S(1)"},
+      {"ai.onnx.preview.training::Adam",
+       {"f32[]", "i64[]", "f32[4]", "f32[2]", "f32[4]", "f32[2]", "f32[4]", "f32[2]", "f32[4]", "f32[2]"},
+       "",
+       6,
+       "f32[4], f32[2], f32[4], f32[2], f32[4], f32[2] | B, B, S(0), B, S(0), B, S(0), B, S(0), B -> S(0), B, S(0), B, "
+       "S(0), B; B, B, B, S(0), B, S(0), B, S(0), B, S(0) -> B, S(0), B, S(0), B, S(0)"},
+      {"ai.onnx.preview.training::Adagrad",
+       {"f32[]", "i64[]", "f32[4]", "f32[4]"},
+       "",
+       2,
+       "ai.onnx.preview.training::Adagrad(): 2 tensors are not 3 lists of equal length"},
+  });
+}
+
+}  // namespace
+}  // namespace sbp
