@@ -191,7 +191,9 @@ class Matcher {
       if (p.keyword && query_.attributes->Find(p.name) == nullptr) absent.push_back(p.name);
     }
     std::string hint = DidYouMean(name, absent);
-    if (!ignore_unknown || !hint.empty()) return BadInput(StrCat("unknown attribute '", name, "'", hint));
+    // Of names of a few letters any two look alike.
+    const bool is_slip = !hint.empty() && name.size() >= 4;
+    if (!ignore_unknown || is_slip) return BadInput(StrCat("unknown attribute '", name, "'", hint));
     binding_.ignored_attributes.push_back(name);
     return OkStatus();
   }
