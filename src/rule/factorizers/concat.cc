@@ -80,7 +80,7 @@ Status FactorizeConcat(FactorizerContext& context) {
   SBP_ASSIGN_OR_RETURN(Shape shape, JoinedShape(context, axis));
   context.SetResult(0, std::move(shape));
   FactorMap& map = context.map();
-  std::vector<int> all, filled;  // all operands; those with elements along the axis
+  std::vector<int> all, filled;  // all operands; those with elements along the axis: the others add nothing
   for (size_t i = 0; i < context.num_operands(); ++i) {
     all.push_back(static_cast<int>(i));
     if (context.shape(i)[axis] > 0) filled.push_back(static_cast<int>(i));
@@ -94,6 +94,7 @@ Status FactorizeConcat(FactorizerContext& context) {
     for (size_t i = 1; i < context.num_operands(); ++i) CopyDim(map.operands[0][d], map.operands[i][d]);
   }
   AddLinear(context, all);
+  if (filled.size() < all.size()) AddLinear(context, filled);
   AddMonotoneSubsets(context, all);
   if (filled.size() > 1)
     AddNote(context, StrCat("dimension ", axis, " joins several tensors: its parts would not line up"));

@@ -12,7 +12,8 @@ TEST(JoinRules, Concat) {
        "S(0), S(0) -> S(0) | P(sum), P(sum) -> P(sum) | P(max), P(max) -> P(max) | P(min), P(min) -> P(min) | "
        "B, P(max) -> P(max) | B, P(min) -> P(min) | P(max), B -> P(max) | P(min), B -> P(min)"},
       {"Concat(f32[8,12], f32[0,12], axis=0)", "f32[8,12]",
-       "S(0), B -> S(0) | S(1), S(1) -> S(1) | P(sum), P(sum) -> P(sum) | P(max), P(max) -> P(max) | "
+       "S(0), B -> S(0) | S(1), S(1) -> S(1) | P(sum), P(sum) -> P(sum) | P(sum), B -> P(sum) | P(max), P(max) -> "
+       "P(max) | "
        "P(min), P(min) -> P(min) | B, P(max) -> P(max) | B, P(min) -> P(min) | P(max), B -> P(max) | "
        "P(min), B -> P(min)"},
       {"Concat(f32[4,8], f32[4,8], f32[4,8], f32[4,8], axis=-1)", "f32[4,32]",
