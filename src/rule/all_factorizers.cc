@@ -43,6 +43,7 @@ constexpr FactorizerRow kFactorizers[] = {
     {"fourier", FactorizeFourier, "all dimensions but the transformed axis and the last", 0b110},
     {"frames", FactorizeFrames, "the batch; frames overlap", 0b1010},
     {"fused_attention", FactorizeFusedAttention, "onnxruntime's attention with its projection", 0},
+    {"fused_conv", FactorizeFusedConv, "a convolution, an addend and an activation", 0},
     {"gather", FactorizeGather, "data at indices along `axis`, masked", 0},
     {"gather_elements", FactorizeGatherElements, "elements at indices along `axis`, masked", 0},
     {"gather_nd", FactorizeGatherND, "slices at positions, masked", 0},

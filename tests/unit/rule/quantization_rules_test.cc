@@ -118,6 +118,29 @@ TEST(QuantizationRules, Blocks) {
   });
 }
 
+TEST(QuantizationRules, FusedConv) {
+  ExpectAll({
+      {"com.microsoft::FusedConv",
+       {"f32[2,4,6,6]", "f32[8,4,1,1]", "f32[8]", "f32[2,8,6,6]"},
+       "activation=Relu",
+       1,
+       "f32[2,8,6,6] | S(0), B, B, S(0) -> S(0); B, S(0), S(0), S(1) -> S(1); S(2), B, B, S(2) -> S(2); S(3), B, B, "
+       "S(3) -> S(3)"},
+      {"com.microsoft::FusedConv",
+       {"f32[2,4,6,6]", "f32[8,4,1,1]", "f32[8]", "f32[2,8,6,6]"},
+       "",
+       1,
+       "f32[2,8,6,6] | S(0), B, B, S(0) -> S(0); B, S(0), S(0), S(1) -> S(1); S(2), B, B, S(2) -> S(2); S(3), B, B, "
+       "S(3) -> S(3); S(1), S(1), P(sum), P(sum) -> P(sum); P(sum), B, P(sum), P(sum) -> P(sum); B, P(sum), P(sum), "
+       "P(sum) -> P(sum); B, B, P(max), B -> P(max); B, B, P(min), B -> P(min)"},
+      {"com.microsoft::FusedConv",
+       {"f32[2,4,6,6]", "f32[8,4,1,1]", "-", "f32[8]"},
+       "",
+       1,
+       "com.microsoft::FusedConv(): operand 3 \"Z\" must be shaped like the result [2,8,6,6], but is f32[8]"},
+  });
+}
+
 TEST(QuantizationRules, Experts) {
   ExpectAll({
       {"com.microsoft::MoE",
