@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <numeric>
+#include <iterator>
 
 #include "boxing/search.h"
 #include "sbp/shard_math.h"
@@ -28,10 +28,23 @@ size_t SizeOf(const std::vector<std::vector<Sbp>>& choices) {
   return static_cast<size_t>(size);
 }
 
-std::vector<int> AllDims(const TensorType& type) {
-  std::vector<int> dims(type.shape.size());
-  std::iota(dims.begin(), dims.end(), 0);
-  return dims;
+// The kinds of partial values at either end, ascending.
+std::vector<Sbp> PartialKinds(const NdSbp& from, const NdSbp& to) {
+  std::vector<Sbp> kinds;
+  for (const NdSbp* sbp : {&from, &to}) {
+    std::copy_if(sbp->begin(), sbp->end(), std::back_inserter(kinds), [](Sbp entry) { return entry.is_partial(); });
+  }
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  return kinds;
+}
+
+// All layouts of a tensor with the given kinds of partial values.
+std::vector<std::vector<Sbp>> AllChoices(const TensorType& type, int axes, const std::vector<Sbp>& kinds) {
+  std::vector<Sbp> choices = kinds;
+  choices.push_back(Sbp::Broadcast());
+  for (int dim = 0; dim < type.rank(); ++dim) choices.push_back(Sbp::Split(dim));
+  return std::vector<std::vector<Sbp>>(static_cast<size_t>(axes), choices);
 }
 
 std::vector<int> SplitDims(const NdSbp& from, const NdSbp& to) {
@@ -81,11 +94,6 @@ struct PairHash {
   }
 };
 
-struct Tree {
-  LayoutSpace space;
-  std::vector<uint32_t> before;
-};
-
 }  // namespace
 
 struct BoxingTable::Cache {
@@ -93,7 +101,8 @@ struct BoxingTable::Cache {
   BoxingPath unreachable;
   std::unordered_map<TensorType, uint32_t> types;
   std::unordered_map<PairKey, BoxingPath, PairHash> paths;
-  std::unordered_map<PairKey, Tree, PairHash> trees;  // `to` holds only the partial axes of the targets
+  std::unordered_map<PairKey, EdgePrices, PairHash> edges;             // `from` holds the kinds of partial values only
+  std::unordered_map<PairKey, std::vector<uint32_t>, PairHash> trees;  // `to` holds the targets' partial axes only
 
   Cache() { unreachable.reachable = false; }
 };
@@ -125,21 +134,29 @@ BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const
   }
   const BoxingWorld world{mesh_, cluster_, groups_, even_only_, criterion_};
   const NdSbp partials = OnlyPartials(to);
-  std::vector<std::vector<Sbp>> all = ChoicesWith(from, partials, AllDims(type));
+  const std::vector<Sbp> kinds = PartialKinds(from, to);
+  std::vector<std::vector<Sbp>> all = AllChoices(type, mesh_.num_axes(), kinds);
   if (SizeOf(all) > kSharedSpace) {
-    const LayoutSpace space(ChoicesFor(type, from, to));
-    const size_t start = *space.number(from), end = *space.number(to);
-    return PathAlong(world, type, space, CheapestTree(world, type, space, start, end), start, end);
+    EdgePrices edges(LayoutSpace(ChoicesFor(type, from, to)));
+    const size_t start = *edges.space().number(from), end = *edges.space().number(to);
+    return PathAlong(world, type, edges.space(), CheapestTree(world, type, edges, start, partials, end), start, end);
   }
-  const PairKey key{type_id, from, partials};
-  auto tree = cache_->trees.find(key);
+  NdSbp kinds_key;  // at most two: one an end
+  for (Sbp kind : kinds) kinds_key.push_back(kind);
+  auto edges = cache_->edges.find({type_id, kinds_key, {}});
+  if (edges == cache_->edges.end()) {
+    edges = cache_->edges.emplace(PairKey{type_id, kinds_key, {}}, EdgePrices(LayoutSpace(std::move(all)))).first;
+  }
+  const LayoutSpace& space = edges->second.space();
+  const size_t start = *space.number(from), end = *space.number(to);
+  auto tree = cache_->trees.find({type_id, from, partials});
   if (tree == cache_->trees.end()) {
-    LayoutSpace space(std::move(all));
-    std::vector<uint32_t> before = CheapestTree(world, type, space, *space.number(from), std::nullopt);
-    tree = cache_->trees.emplace(key, Tree{std::move(space), std::move(before)}).first;
+    tree = cache_->trees
+               .emplace(PairKey{type_id, from, partials},
+                        CheapestTree(world, type, edges->second, start, partials, std::nullopt))
+               .first;
   }
-  const LayoutSpace& space = tree->second.space;
-  return PathAlong(world, type, space, tree->second.before, *space.number(from), *space.number(to));
+  return PathAlong(world, type, space, tree->second, start, end);
 }
 
 }  // namespace sbp

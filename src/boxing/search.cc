@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <queue>
 #include <tuple>
@@ -129,9 +130,30 @@ size_t LayoutSpace::Replace(size_t number, int axis, size_t choice) const {
   return number + choice * strides_[axis] - now * strides_[axis];
 }
 
-std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, const LayoutSpace& space,
-                                   size_t from, std::optional<size_t> target) {
+EdgePrices::EdgePrices(LayoutSpace space) : space_(std::move(space)) {
+  for (int axis = 0; axis < space_.num_axes(); ++axis) {
+    first_slot_.push_back(num_slots_);
+    num_slots_ += space_.choices(axis).size();
+  }
+  prices_.assign(space_.size() * num_slots_, std::numeric_limits<double>::quiet_NaN());
+}
+
+double EdgePrices::Price(const BoxingWorld& world, const TensorType& type, size_t number, const NdSbp& from, int axis,
+                         size_t choice) {
+  double& price = prices_[number * num_slots_ + first_slot_[axis] + choice];
+  if (!std::isnan(price)) return price;
+  NdSbp to = from;
+  to[axis] = space_.choices(axis)[choice];
+  const CollectiveRow* row = FindRow(from, to, axis);
+  if (row == nullptr || !IsValid(world, type.shape, to)) return price = std::numeric_limits<double>::infinity();
+  const StepPrice step = PriceOf(world, type, row->kind, from, axis);
+  return price = world.criterion == BoxingCriterion::kSeconds ? step.seconds : step.wire_bytes;
+}
+
+std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, EdgePrices& edges, size_t from,
+                                   const NdSbp& partials, std::optional<size_t> target) {
   using Reach = std::tuple<double, uint32_t, uint32_t>;  // price, steps, number of the layout
+  const LayoutSpace& space = edges.space();
   constexpr Reach kUnreached{std::numeric_limits<double>::infinity(), 0, 0};
   std::vector<uint32_t> before(space.size(), kNoLayout);
   std::vector<Reach> best(space.size(), kUnreached);
@@ -145,18 +167,15 @@ std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& t
     if (reach != best[number]) continue;  // a dearer way, pushed earlier
     if (target && number == *target) break;
     const NdSbp layout = space.layout(number);
-    NdSbp next = layout;
     for (int axis = 0; axis < layout.size(); ++axis) {
       const std::vector<Sbp>& choices = space.choices(axis);
       for (size_t choice = 0; choice < choices.size(); ++choice) {
         if (choices[choice] == layout[axis]) continue;
-        next[axis] = choices[choice];
-        const CollectiveRow* row = FindRow(layout, next, axis);
-        if (row == nullptr || !IsValid(world, type.shape, next)) continue;
-        const StepPrice step = PriceOf(world, type, row->kind, layout, axis);
-        const double total = price + (world.criterion == BoxingCriterion::kSeconds ? step.seconds : step.wire_bytes);
+        if (choices[choice].is_partial() && choices[choice] != partials[axis]) continue;
+        const double edge = edges.Price(world, type, number, layout, axis, choice);
+        if (std::isinf(edge)) continue;
         const auto neighbour = static_cast<uint32_t>(space.Replace(number, axis, choice));
-        const Reach candidate{total, steps + 1, neighbour};
+        const Reach candidate{price + edge, steps + 1, neighbour};
         if (candidate < best[neighbour]) {
           best[neighbour] = candidate;
           before[neighbour] = number;
@@ -165,7 +184,6 @@ std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& t
           before[neighbour] = number;
         }
       }
-      next[axis] = layout[axis];
     }
   }
   return before;

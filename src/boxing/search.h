@@ -32,6 +32,7 @@ class LayoutSpace {
  public:
   explicit LayoutSpace(std::vector<std::vector<Sbp>> choices);
   size_t size() const { return size_; }
+  int num_axes() const { return static_cast<int>(choices_.size()); }
   NdSbp layout(size_t number) const;
   // Nothing when the layout is not in the set.
   std::optional<size_t> number(const NdSbp& sbp) const;
@@ -45,12 +46,29 @@ class LayoutSpace {
   size_t size_ = 1;
 };
 
+// What each change of one axis of each layout of a space costs, worked out when first asked for: searches from
+// different layouts ask for the same ones.
+class EdgePrices {
+ public:
+  explicit EdgePrices(LayoutSpace space);
+  const LayoutSpace& space() const { return space_; }
+  // By the world's criterion; infinite when no collective may do it or the layout it leads to is invalid.
+  double Price(const BoxingWorld& world, const TensorType& type, size_t number, const NdSbp& from, int axis,
+               size_t choice);
+
+ private:
+  LayoutSpace space_;
+  std::vector<size_t> first_slot_;  // per axis: slots are (axis, choice)
+  size_t num_slots_ = 0;
+  std::vector<double> prices_;  // by layout, then slot; NaN: not yet asked for
+};
+
 inline constexpr uint32_t kNoLayout = 0xffffffff;
 
-// For each layout of `space` the one before it on the cheapest path from `from` (kNoLayout: unreached, or `from`).
-// Stops early once `target` is settled, if one is given.
-std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, const LayoutSpace& space,
-                                   size_t from, std::optional<size_t> target);
+// For each layout of the space the one before it on the cheapest path from `from` (kNoLayout: unreached, or `from`). An
+// axis becomes partial only as `partials` has it. Stops early once `target` is settled, if one is given.
+std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, EdgePrices& edges, size_t from,
+                                   const NdSbp& partials, std::optional<size_t> target);
 
 // The path along a tree.
 BoxingPath PathAlong(const BoxingWorld& world, const TensorType& type, const LayoutSpace& space,
