@@ -64,6 +64,9 @@ TEST(ReshapeRules, SpaceToDepth) {
   ExpectRows({
       {"SpaceToDepth(f32[4,4,8,8], blocksize=2)", "f32[4,16,4,4]",
        "S(0) -> S(0) | S(2) -> S(2) | S(3) -> S(3) | P(sum) -> P(sum) | P(max) -> P(max) | P(min) -> P(min)"},
+      {"SpaceToDepth(f32[4,4,8,8], blocksize=2, mode=\"CRD\")", "f32[4,16,4,4]",
+       "S(0) -> S(0) | S(1) -> S(1) | S(2) -> S(2) | S(3) -> S(3) | P(sum) -> P(sum) | P(max) -> P(max) | P(min) -> "
+       "P(min)"},
   });
 }
 
