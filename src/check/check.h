@@ -1,4 +1,5 @@
-// The independent checker: re-derives legality, shapes, boxing, totals and peak from the plan file alone. Knows no strategy.
+// The independent checker: re-derives legality, shapes, boxing, totals and peak from the plan file alone. Knows no
+// strategy.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@
 namespace sbp {
 
 struct Violation {
-  std::string where;     // "op \"fc1\"", "tensor \"x\"", "total"
-  std::string what;      // "signature is not legal", ...
+  std::string where;  // "op \"fc1\"", "tensor \"x\"", "total"
+  std::string what;   // "signature is not legal", ...
   std::string expected;
   std::string found;
 };

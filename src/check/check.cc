@@ -1,0 +1,40 @@
+#include "check/check.h"
+
+#include "check/findings.h"
+#include "check/ops.h"
+#include "check/peak.h"
+#include "check/structure.h"
+#include "check/transitions.h"
+
+namespace sbp {
+namespace {
+
+void CheckTotal(std::string_view what, double expected, double found, Findings& findings) {
+  if (SameFigure(expected, found)) return;
+  findings.Add("total", std::string(what), FormatDouble(expected), FormatDouble(found));
+}
+
+void CheckBound(const Plan& plan, Findings& findings) {
+  if (!plan.has_bound) return;
+  const double bound = plan.lower_bound_seconds, seconds = plan.total.seconds();
+  if (bound >= 0 && (bound <= seconds || SameFigure(bound, seconds))) return;
+  findings.Add("total", "lower bound", StrCat("0 to ", FormatDouble(seconds)), FormatDouble(bound));
+}
+
+}  // namespace
+
+std::vector<Violation> CheckPlan(const Plan& plan, const RuleSet& rules) {
+  Findings findings;
+  CheckStructure(plan, findings);
+  if (!findings.empty()) return findings.Take();  // what follows trusts every number to be in range
+  const double compute_seconds = CheckOps(plan, rules, findings);
+  const BoxingTotals boxing = CheckTransitions(plan, findings);
+  CheckTotal("compute seconds", compute_seconds, plan.total.compute_seconds, findings);
+  CheckTotal("collective seconds", boxing.seconds, plan.total.collective_seconds, findings);
+  CheckTotal("bytes moved", boxing.bytes_moved, plan.total.bytes_moved, findings);
+  CheckBound(plan, findings);
+  CheckMemory(plan, findings);
+  return findings.Take();
+}
+
+}  // namespace sbp

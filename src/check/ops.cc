@@ -1,0 +1,186 @@
+#include "check/ops.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "boxing/op_seconds.h"
+#include "check/legality.h"
+#include "check/pins.h"
+
+namespace sbp {
+namespace {
+
+bool HasSubgraph(const Attributes& attributes) {
+  return std::any_of(attributes.entries().begin(), attributes.entries().end(), [](const auto& entry) {
+    return std::holds_alternative<std::shared_ptr<const Graph>>(entry.second);
+  });
+}
+
+// What the rules say of one kind of op, and of each decision on it. `like` stands for all equal ops.
+struct OpKind {
+  OpId like;
+  RuleInstanceRef instance;  // nullptr: the rules refuse the op
+  std::string refusal;
+  struct Verdict {
+    std::string fault;  // "" when legal
+    double seconds = 0;
+  };
+  std::map<uint32_t, Verdict> by_record;
+};
+
+class OpChecker {
+ public:
+  OpChecker(const Plan& plan, const RuleSet& rules, Findings& findings)
+      : plan_(plan), graph_(plan.graph), rules_(rules), findings_(findings), pins_(plan, findings) {}
+
+  double Run() {
+    double seconds = 0;
+    for (size_t o = 0; o < graph_.ops.size(); ++o) seconds += CheckOp(OpId(o));
+    pins_.ReportUnmatched(findings_);
+    return seconds;
+  }
+
+ private:
+  double CheckOp(OpId op) {
+    OpKind& kind = KindOf(op);
+    const std::string* name = nullptr;
+    std::string place;
+    const auto where = [&]() -> const std::string& {
+      if (name == nullptr) place = PlaceOf(graph_, op);
+      return *(name = &place);
+    };
+    if (kind.instance == nullptr) {
+      findings_.Add(where(), "arguments fit no rule", "arguments that the op takes", kind.refusal);
+      return 0;
+    }
+    CheckResultTypes(op, *kind.instance);
+    const uint32_t record = plan_.op_records[op.index()];
+    const DecisionRecord& decision = plan_.records[record];
+    const auto [verdict, fresh] = kind.by_record.try_emplace(record);
+    if (fresh) verdict->second = Judge(*kind.instance, decision);
+    const OpKind::Verdict& v = verdict->second;
+    if (!v.fault.empty()) findings_.Add(where(), "signature is not legal", v.fault, ToString(decision.signature));
+    if (v.fault.empty() && !SameFigure(v.seconds, decision.compute_seconds)) {
+      findings_.Add(where(), "compute seconds", FormatDouble(v.seconds), FormatDouble(decision.compute_seconds));
+    }
+    CheckWritten(op, decision.signature);
+    pins_.Check(op, decision.signature, kind.instance->operand_names, findings_);
+    return v.fault.empty() ? v.seconds : decision.compute_seconds;
+  }
+
+  OpKind::Verdict Judge(const RuleInstance& instance, const DecisionRecord& decision) const {
+    const LegalityAnswer answer = CheckSignature(instance, decision.signature, plan_.mesh, plan_.options.even_only);
+    if (!answer.legal) return {answer.expected, 0};
+    return {"", OpSeconds(instance, answer.as_candidate, plan_.mesh, plan_.cluster)};
+  }
+
+  void CheckResultTypes(OpId op, const RuleInstance& instance) {
+    const std::vector<TensorId>& outputs = graph_.op(op).outputs;
+    for (size_t r = 0; r < outputs.size() && r < instance.results.size(); ++r) {
+      if (!outputs[r].valid() || instance.missing_rule) continue;
+      const TensorType &derived = instance.results[r], &given = graph_.tensor(outputs[r]).type;
+      if (derived.dtype == given.dtype && derived.shape == given.shape) continue;
+      findings_.Add(PlaceOf(graph_, op), StrCat("type of result ", Quote(graph_.tensor(outputs[r]).name)),
+                    ToString(derived), ToString(given));
+    }
+  }
+
+  // A tensor starts in the layout that its producer's signature says.
+  void CheckWritten(OpId op, const Signature& signature) {
+    const std::vector<TensorId>& outputs = graph_.op(op).outputs;
+    for (size_t r = 0; r < outputs.size(); ++r) {
+      if (!outputs[r].valid()) continue;
+      const NdSbp& layout = plan_.source_layouts[outputs[r].index()];
+      if (layout == signature.outputs[r]) continue;
+      findings_.Add(PlaceOf(graph_, outputs[r]), "layout is not what its producer writes",
+                    ToString(signature.outputs[r]), ToString(layout));
+    }
+  }
+
+  // The first equal op met stands for all.
+  OpKind& KindOf(OpId op) {
+    const uint64_t hash = HashOf(op);
+    std::vector<uint32_t>& alike = by_hash_[hash];
+    for (uint32_t k : alike) {
+      if (Equal(kinds_[k].like, op)) return kinds_[k];
+    }
+    alike.push_back(static_cast<uint32_t>(kinds_.size()));
+    OpKind& kind = kinds_.emplace_back();
+    kind.like = op;
+    Result<RuleInstanceRef> instance = rules_.Instantiate(QueryOf(op));
+    if (instance.ok()) {
+      kind.instance = *instance;
+    } else {
+      kind.refusal = instance.status().message();
+    }
+    return kind;
+  }
+
+  const Literal* ValueOf(OpId op, size_t operand, TensorId tensor) const {
+    const bool reads = tensor.valid() && rules_.ReadsValue(graph_.type_of(graph_.op(op)), operand);
+    return reads ? graph_.tensor(tensor).literal.get() : nullptr;
+  }
+
+  uint64_t HashOf(OpId id) const {
+    const Op& op = graph_.op(id);
+    uint64_t hash = HashCombine(op.type, reinterpret_cast<uintptr_t>(op.attributes.get()));
+    for (TensorId t : op.inputs) hash = HashCombine(hash, t.valid() ? sbp::HashOf(graph_.tensor(t).type) : 0);
+    for (TensorId t : op.outputs) hash = HashCombine(hash, t.valid() ? sbp::HashOf(graph_.tensor(t).type) : 0);
+    return hash;
+  }
+
+  bool Equal(OpId x, OpId y) const {
+    const Op &a = graph_.op(x), &b = graph_.op(y);
+    if (a.type != b.type || a.outputs.size() != b.outputs.size()) return false;
+    if (a.attributes != b.attributes && !sbp::Equal(*a.attributes, *b.attributes)) return false;
+    const std::vector<TensorId> in_a = graph_.OperandsOf(a), in_b = graph_.OperandsOf(b);
+    if (in_a.size() != in_b.size()) return false;
+    const auto same_type = [&](TensorId s, TensorId t) {
+      return s.valid() == t.valid() && (!s.valid() || graph_.tensor(s).type == graph_.tensor(t).type);
+    };
+    for (size_t i = 0; i < in_a.size(); ++i) {
+      if (!same_type(in_a[i], in_b[i])) return false;
+      const Literal *v = ValueOf(x, i, in_a[i]), *w = ValueOf(y, i, in_b[i]);
+      if (v != w && (v == nullptr || w == nullptr || !(*v == *w))) return false;
+    }
+    return std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), same_type);
+  }
+
+  OpQuery QueryOf(OpId id) const {
+    const Op& op = graph_.op(id);
+    OpQuery query;
+    query.type = graph_.type_of(op);
+    query.attributes = op.attributes.get();
+    query.has_subgraphs = HasSubgraph(*op.attributes);
+    for (TensorId t : graph_.OperandsOf(op)) {
+      OperandInfo& operand = query.operands.emplace_back();
+      if (!t.valid()) continue;
+      operand.present = true;
+      operand.type = graph_.tensor(t).type;
+      operand.value = ValueOf(id, query.operands.size() - 1, t);
+    }
+    for (TensorId t : op.outputs) {
+      query.wanted.push_back(t.valid());
+      query.stated.push_back(t.valid() ? graph_.tensor(t).type : TensorType{});
+    }
+    return query;
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  const RuleSet& rules_;
+  Findings& findings_;
+  PinChecker pins_;
+  std::vector<OpKind> kinds_;
+  std::unordered_map<uint64_t, std::vector<uint32_t>> by_hash_;
+};
+
+}  // namespace
+
+double CheckOps(const Plan& plan, const RuleSet& rules, Findings& findings) {
+  return OpChecker(plan, rules, findings).Run();
+}
+
+}  // namespace sbp

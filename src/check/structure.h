@@ -1,0 +1,10 @@
+// Are all numbers of a plan in range, so that the other checks may follow them?
+#pragma once
+
+#include "check/findings.h"
+
+namespace sbp {
+
+void CheckStructure(const Plan& plan, Findings& findings);
+
+}  // namespace sbp
