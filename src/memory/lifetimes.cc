@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "memory/memory.h"
@@ -18,6 +20,7 @@ class LifetimeBuilder {
 
   std::vector<Lifetime> Run() {
     AddTensors();
+    FindReaders();
     for (size_t i = 0; i < plan_.transitions.size(); ++i) AddTransition(static_cast<int32_t>(i));
     ReadInOwnLayout();
     for (TensorId output : graph_.outputs) KeepToTheEnd(output);
@@ -44,6 +47,33 @@ class LifetimeBuilder {
     }
   }
 
+  // The first and last position at which each transition's copy is read. One that no op reads is read when the first
+  // transition that starts from it runs, or, without any, at the end of the step: an output or a tied parameter. Later
+  // transitions come first, so that chains are followed to their end.
+  void FindReaders() {
+    constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
+    readers_.assign(plan_.transitions.size(), {kNever, 0});
+    std::unordered_map<TensorId, std::vector<size_t>> later;  // transitions of a tensor
+    for (size_t i = plan_.transitions.size(); i-- > 0;) {
+      const Transition& transition = plan_.transitions[i];
+      auto& [first, last] = readers_[i];
+      const auto read_at = [&](uint32_t position) {
+        first = std::min(first, position);
+        last = std::max(last, position);
+      };
+      for (const Use& use : transition.consumers) {
+        read_at(use.op.value);
+        boxed_uses_.insert(UseKey(use.op, use.operand));
+      }
+      std::vector<size_t>& others = later[transition.tensor];
+      for (size_t other : others) {
+        if (plan_.transitions[other].from == transition.to) read_at(readers_[other].first);
+      }
+      if (first == kNever) read_at(last_position_);
+      others.push_back(i);
+    }
+  }
+
   void AddTransition(int32_t number) {
     const Transition& transition = plan_.transitions[number];
     Lifetime copy;
@@ -51,13 +81,8 @@ class LifetimeBuilder {
     copy.transition = number;
     copy.kind = "boxing";
     copy.bytes = BytesIn(transition, transition.to);
-    // Without consumers it is for the end of the step: an output or a tied parameter.
-    copy.first = copy.last = last_position_;
-    for (const Use& use : transition.consumers) {
-      copy.first = std::min(copy.first, use.op.value);
-      copy.last = &use == transition.consumers.data() ? use.op.value : std::max(copy.last, use.op.value);
-      boxed_uses_.insert(UseKey(use.op, use.operand));
-    }
+    copy.first = readers_[number].first;
+    copy.last = readers_[number].second;
     std::vector<uint32_t>& copies = copies_[transition.tensor];
     Extend(SourceOf(transition, copies), copy.first);
     AddIntermediates(transition, copy);
@@ -92,7 +117,6 @@ class LifetimeBuilder {
   void Extend(uint32_t index, uint32_t position) {
     Lifetime& lifetime = result_[index];
     lifetime.last = std::max(lifetime.last, position);
-    lifetime.first = std::min(lifetime.first, position);  // a copy that only later copies read begins with them
   }
 
   void ReadInOwnLayout() {
@@ -122,6 +146,7 @@ class LifetimeBuilder {
   std::vector<Lifetime> intermediates_;
   std::unordered_map<TensorId, std::vector<uint32_t>> copies_;  // per tensor: its boxed copies
   std::unordered_set<uint64_t> boxed_uses_;
+  std::vector<std::pair<uint32_t, uint32_t>> readers_;  // per transition: first and last position
 };
 
 }  // namespace
