@@ -234,14 +234,14 @@ const Mutation kBoxing[] = {
     {"twice", [](Plan& p) { p.transitions.push_back(p.transitions[0]); }, "boxing", "exists already"},
     {"reader of another tensor",
      [](Plan& p) {
-       p.transitions[0].consumers[0] = {OpId(0), 0};
+       p.transitions[0].consumers[0] = {OpId(1), 0};
      },
      "boxing", "does not read"},
     {"operand out of range", [](Plan& p) { p.transitions[0].consumers[0].operand = 17; }, "boxing", "does not read"},
     {"step bytes", [](Plan& p) { p.transitions[0].steps[0].wire_bytes += 1; }, "boxing", "bytes moved by a step"},
     {"step seconds", [](Plan& p) { p.transitions[0].steps[0].seconds *= 2; }, "boxing", "seconds of a step"},
     {"group bytes", [](Plan& p) { p.transitions[0].steps[0].tensor_bytes *= 2; }, "boxing", "on a group"},
-    {"sum of bytes", [](Plan& p) { p.transitions[0].wire_bytes = 0; }, "boxing", "bytes moved"},
+    {"sum of bytes", [](Plan& p) { p.transitions[0].wire_bytes = 12345; }, "boxing", "bytes moved"},
     {"sum of seconds", [](Plan& p) { p.transitions[0].seconds = 0; }, "boxing", "seconds"},
     {"tie",
      [](Plan& p) {
