@@ -209,7 +209,6 @@ class TextPins {
   Status Apply(const PinText& pin) {
     const std::string_view text = Trim(pin.text);
     SBP_ASSIGN_OR_RETURN(const PinParts parts, TakeApart(text, mesh_.num_axes()));
-    if (parts.name.empty()) return BadInput(StrCat("no name; ", kForms));
     if (parts.signature) return ApplySignature(parts, std::string(text));
     const std::vector<TensorId> tensors = Tensors(parts.name);
     if (tensors.empty()) return ApplyUse(parts, std::string(text));
@@ -278,7 +277,7 @@ class TextPins {
     const std::vector<std::string> known = names_.Of(graph_.type_of(first));
     return BadInput(StrCat("op ", Quote(first.name), " (", graph_.type_of(first), ") has no operand ", Quote(operand),
                            "; expected ", known.empty() ? "" : Join(known, ", ") + " or ", "a position below ",
-                           adder_.NumOperands(first), DidYouMean(operand, known)));
+                           adder_.NumOperands(first)));
   }
 
   // The other spelling has one entry per dimension of the tensor.

@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::string_view kAnyRank = "...";  // f32[...]: not even the rank is known
 
-// May a symbol stand unquoted: identifiers and expressions with balanced brackets, nothing that looks like a number.
+// May a symbol stand unquoted: identifiers and expressions with balanced brackets, at least one letter.
 bool IsPlain(std::string_view symbol) {
-  if (symbol.empty() || Trim(symbol) != symbol || ParseInt(symbol) || symbol == kAnyRank) return false;
+  const auto is_word = [](unsigned char c) { return std::isalpha(c) != 0 || c == '_' || c >= 0x80; };
+  if (Trim(symbol) != symbol || std::none_of(symbol.begin(), symbol.end(), is_word)) return false;
   int depth = 0;
   for (const char c : symbol) {
     if (c == '(') ++depth;

@@ -1,0 +1,165 @@
+// Archives are made here byte by byte.
+#include "io/npz.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "base/text.h"
+
+namespace sbp {
+namespace {
+
+std::string Little(uint64_t value, int width) {
+  std::string bytes;
+  for (int i = 0; i < width; ++i) bytes += static_cast<char>(value >> (8 * i) & 255);
+  return bytes;
+}
+
+std::string Npy(std::string_view descr, std::string_view shape, std::string_view data, bool fortran = false) {
+  std::string header =
+      StrCat("{'descr': '", descr, "', 'fortran_order': ", fortran ? "True" : "False", ", 'shape': ", shape, ", }\n");
+  return StrCat("\x93NUMPY", std::string("\x01\x00", 2), Little(header.size(), 2), header, data);
+}
+
+std::string Deflate(const std::string& content) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(content.size() + 100, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+struct Member {
+  std::string name, content;
+  bool deflated = false;
+  bool wide = false;  // sizes in a zip64 extra field
+  uint32_t method = 0;
+};
+
+std::string Zip(const std::vector<Member>& members) {
+  std::string out, directory;
+  for (const Member& member : members) {
+    const std::string data = member.deflated ? Deflate(member.content) : member.content;
+    const auto crc = crc32(0, reinterpret_cast<const Bytef*>(member.content.data()), member.content.size());
+    const uint32_t method = member.deflated ? 8 : member.method;
+    const std::string extra =
+        member.wide ? Little(1, 2) + Little(16, 2) + Little(member.content.size(), 8) + Little(data.size(), 8) : "";
+    const std::string sizes = member.wide ? Little(0xffffffff, 4) + Little(0xffffffff, 4)
+                                          : Little(data.size(), 4) + Little(member.content.size(), 4);
+    const std::string common = Little(45, 2) + Little(0, 2) + Little(method, 2) + Little(0, 4) + Little(crc, 4) +
+                               sizes + Little(member.name.size(), 2) + Little(extra.size(), 2);
+    directory += "PK\x01\x02" + Little(45, 2) + common + Little(0, 2) + Little(0, 2) + Little(0, 2) + Little(0, 4) +
+                 Little(out.size(), 4) + member.name + extra;
+    out += "PK\x03\x04" + common + member.name + extra + data;
+  }
+  const size_t at = out.size();
+  return out + directory + "PK\x05\x06" + Little(0, 4) + Little(members.size(), 2) + Little(members.size(), 2) +
+         Little(directory.size(), 4) + Little(at, 4) + Little(0, 2);
+}
+
+struct Row {
+  std::string npy;
+  std::string type;
+  std::optional<std::vector<int64_t>> ints;
+};
+
+TEST(Npz, TypesAndValues) {
+  const Row rows[] = {
+      {Npy("<i8", "(2,)", Little(7, 8) + Little(static_cast<uint64_t>(-2), 8)), "i64[2]", {{7, -2}}},
+      {Npy(">i4", "()", std::string("\x00\x00\x01\x02", 4)), "i32[]", {{258}}},
+      {Npy("|i1", "(1,)", "\xff"), "i8[1]", {{-1}}},
+      {Npy("|u1", "(1,)", "\xff"), "u8[1]", {{255}}},
+      {Npy("|b1", "(3,)", std::string("\x01\x00\x02", 3)), "bool[3]", {{1, 0, 1}}},
+      {Npy("<i2", "(2, 3)", Little(0, 2) + Little(1, 2) + Little(2, 2) + Little(3, 2) + Little(4, 2) + Little(5, 2),
+           true),
+       "i16[2,3]",
+       {{0, 2, 4, 1, 3, 5}}},
+      {Npy("<i8", "(0, 4)", ""), "i64[0,4]", std::vector<int64_t>{}},
+      {Npy("<f4", "(1, 2)", std::string(8, 'x')), "f32[1,2]", std::nullopt},
+      {Npy("<f2", "(2,)", "abcd"), "f16[2]", std::nullopt},
+      {Npy("<c16", "(1,)", std::string(16, 'x')), "c128[1]", std::nullopt},
+      {Npy("bfloat16", "(1,)", "ab"), "bf16[1]", std::nullopt},
+      {Npy("<U5", "(1,)", std::string(20, 'x')), "string[1]", std::nullopt},
+      {Npy("<i8", "(5000,)", std::string(40000, 'x')), "i64[5000]", std::nullopt},
+  };
+  for (const Row& row : rows) {
+    for (const bool deflated : {false, true}) {
+      for (const bool wide : {false, true}) {
+        const Result<std::vector<NpyArray>> arrays = ReadNpz(Zip({{"a/b.npy", row.npy, deflated, wide}}), "x.npz");
+        ASSERT_TRUE(arrays.ok()) << row.type << ": " << arrays.status().message();
+        ASSERT_EQ(arrays->size(), 1U);
+        const NpyArray& array = arrays->front();
+        EXPECT_EQ(array.name, "a/b");
+        EXPECT_EQ(ToString(array.type), row.type);
+        ASSERT_EQ(array.literal != nullptr, row.ints.has_value()) << row.type;
+        if (row.ints) {
+          EXPECT_EQ(array.literal->ints, *row.ints) << row.type;
+        }
+      }
+    }
+  }
+}
+
+TEST(Npz, SeveralMembersInOrder) {
+  const std::string npy = Npy("<i8", "()", Little(1, 8));
+  const auto arrays = ReadNpz(Zip({{"b.npy", npy}, {"a.npy", npy, true}}), "x.npz");
+  ASSERT_TRUE(arrays.ok());
+  ASSERT_EQ(arrays->size(), 2U);
+  EXPECT_EQ((*arrays)[0].name, "b");
+  EXPECT_EQ((*arrays)[1].name, "a");
+  EXPECT_TRUE(ReadNpz(Zip({}), "x.npz").value().empty());
+}
+
+struct BadRow {
+  std::string bytes;
+  std::string_view message;
+};
+
+TEST(Npz, Errors) {
+  const std::string good = Npy("<i8", "(1,)", Little(1, 8));
+  std::string corrupt = Zip({{"a.npy", good}});
+  corrupt[corrupt.find("'shape'") - 4] ^= 1;
+  const BadRow rows[] = {
+      {"", "x.npz: not a zip archive, or cut off: it has no end record"},
+      {Zip({{"a.npy", good}}).substr(20), "x.npz: corrupt zip archive: entry 0 of its directory"},
+      {corrupt, "x.npz: member \"a.npy\": corrupt: its checksum does not agree"},
+      {Zip({{"a.txt", good}}), "x.npz: member \"a.txt\": expected only .npy members"},
+      {Zip({{"a.npy", "hello, world"}}), "x.npz: member \"a.npy\": not a .npy file"},
+      {Zip({{"a.npy", good, false, false, 12}}),
+       "x.npz: member \"a.npy\": compression method 12; expected stored (0) or deflated (8)"},
+      {Zip({{"a.npy", Npy("<i8", "(2,)", Little(1, 8))}}),
+       "x.npz: member \"a.npy\": its values are cut off: expected 16 bytes of i64[2], found 8"},
+      {Zip({{"a.npy", Npy("<q9", "(2,)", "")}}), "x.npz: member \"a.npy\": element type \"<q9\" is not known"},
+      {Zip({{"a.npy", Npy("<f16", "(2,)", "")}}), "x.npz: member \"a.npy\": element type \"<f16\" is not known"},
+      {Zip({{"a.npy", Npy("<i8", "(-1,)", "")}}), "x.npz: member \"a.npy\": dimension \"-1\" is no number >= 0"},
+      {Zip({{"a.npy", Npy("<i8", "(9223372036854775807, 9)", "")}}),
+       "x.npz: member \"a.npy\": i64[9223372036854775807,9] is too large"},
+      {Zip({{"a.npy", Npy("<i8", "3", "")}}), "x.npz: member \"a.npy\": 'shape' is no tuple"},
+  };
+  for (const BadRow& row : rows) {
+    const auto arrays = ReadNpz(row.bytes, "x.npz");
+    ASSERT_FALSE(arrays.ok()) << row.message;
+    EXPECT_EQ(arrays.status().code(), Code::kBadInput);
+    EXPECT_EQ(arrays.status().message(), row.message);
+  }
+}
+
+TEST(Npz, EveryPrefixAndFlipIsHandled) {
+  const std::string good = Zip({{"a.npy", Npy("<i8", "(3,)", std::string(24, 'x')), true}, {"b.npy", "x"}});
+  for (size_t i = 0; i < good.size(); ++i) {
+    (void)ReadNpz(good.substr(0, i), "x.npz").ok();
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 0xff);
+    (void)ReadNpz(bad, "x.npz").ok();
+  }
+}
+
+}  // namespace
+}  // namespace sbp
