@@ -380,25 +380,38 @@ class Inferrer {
     }
   }
 
-  static bool HoldsOtherKind(const NdSbp& layout) {
+  static bool HoldsOtherKind(const NdSbp& layout, ReduceKind kind) {
     return std::any_of(layout.begin(), layout.end(),
-                       [](Sbp sbp) { return sbp.is_partial() && sbp.reduce_kind() != ReduceKind::kSum; });
+                       [kind](Sbp sbp) { return sbp.is_partial() && sbp.reduce_kind() != kind; });
   }
 
-  // On an axis that no letter uses: the first linear alternative whose operands are all P(sum) there passes it on.
+  // Ops that only move elements are linear and monotone in the same operands: they hand on any kind but a product.
+  bool Passes(const PartialClause& partial, ReduceKind kind) const {
+    if (partial.kind != PartialClause::Kind::kLinear) return false;
+    if (kind == ReduceKind::kSum) return true;
+    if (kind == ReduceKind::kProd) return false;
+    return std::any_of(map_.partials.begin(), map_.partials.end(), [&](const PartialClause& other) {
+      return other.kind == PartialClause::Kind::kMonotone && other.operands == partial.operands &&
+             other.results == partial.results;
+    });
+  }
+
+  // On an axis that no letter uses: the first linear alternative whose operands are all partial alike passes it on.
   void PassPartials(int axis) {
     for (const PartialClause& partial : map_.partials) {
-      if (partial.kind != PartialClause::Kind::kLinear) continue;
-      auto is_sum = [&](int o) { return inputs_[o][axis] == Sbp::Partial() && !HoldsOtherKind(answer_.inputs[o]); };
-      if (!std::all_of(partial.operands.begin(), partial.operands.end(), is_sum)) continue;
+      const Sbp sbp = inputs_[partial.operands[0]][axis];
+      if (!sbp.is_partial() || !Passes(partial, sbp.reduce_kind())) continue;
+      const ReduceKind kind = sbp.reduce_kind();
+      auto alike = [&](int o) { return inputs_[o][axis] == sbp && !HoldsOtherKind(answer_.inputs[o], kind); };
+      if (!std::all_of(partial.operands.begin(), partial.operands.end(), alike)) continue;
       std::vector<int> results = partial.results;
       for (size_t r = 0; partial.results.empty() && r < map_.results.size(); ++r) {
         if (IsUsed(instance_.results[r])) results.push_back(static_cast<int>(r));
       }
-      if (std::any_of(results.begin(), results.end(), [&](int r) { return HoldsOtherKind(answer_.outputs[r]); }))
-        continue;
-      for (int o : partial.operands) answer_.inputs[o][axis] = Sbp::Partial();
-      for (int r : results) answer_.outputs[r][axis] = Sbp::Partial();
+      auto mixes = [&](int r) { return HoldsOtherKind(answer_.outputs[r], kind); };
+      if (std::any_of(results.begin(), results.end(), mixes)) continue;
+      for (int o : partial.operands) answer_.inputs[o][axis] = sbp;
+      for (int r : results) answer_.outputs[r][axis] = sbp;
       return;
     }
   }
