@@ -253,6 +253,17 @@ Status Finish(InstanceBuilder& builder) {
   return OkStatus();
 }
 
+// Rules compute with sizes: an operand without a concrete shape comes from a graph that is not resolved.
+Status RequireShapes(const RuleInstance& instance) {
+  for (size_t i = 0; i < instance.operands.size(); ++i) {
+    const TensorType& type = instance.operands[i];
+    if (!instance.present[i] || type.kind != ValueKind::kTensor || type.is_static()) continue;
+    return BadInput(StrCat(instance.op, "(): the shape of argument '", instance.operand_names[i], "' is not known (",
+                           ToString(type), ")"));
+  }
+  return OkStatus();
+}
+
 Status Instantiate(const OpDefinition& definition, const OpQuery& query, RuleInstance& out) {
   SBP_ASSIGN_OR_RETURN(Binding binding, ResolveOverload(definition, query));
   RuleInstance blank;
@@ -260,6 +271,7 @@ Status Instantiate(const OpDefinition& definition, const OpQuery& query, RuleIns
   blank.ignored_attributes = binding.ignored_attributes;
   InstanceBuilder declare{query, binding, blank};
   DeclareResults(declare);
+  SBP_RETURN_IF_ERROR(RequireShapes(blank));
   for (const RuleLine& line : binding.overload->rules) {
     out = blank;
     InstanceBuilder builder{query, binding, out};

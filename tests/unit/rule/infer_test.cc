@@ -14,6 +14,8 @@ using testing::Question;
 constexpr char kRules[] = R"(
 op Relu(Tensor x) -> Tensor y
   rule ... -> ...
+op Move(Tensor x) -> Tensor y
+  rule a b -> b a ; linear x ; monotone x
 op Scale(Tensor x) -> Tensor y
   rule ... -> ... ; linear x
 op Add(Tensor x, Tensor y) -> Tensor z
@@ -153,6 +155,9 @@ TEST(InferForward, Partial) {
       // One factor of a product stays partial, the other is resolved.
       {"2", kMatMul, "[-1,-1] partial=[0:sum]|[-1,-1] partial=[0:sum]",
        "[-1,-1] partial=[0:sum] | [-1,-1] -> [-1,-1] partial=[0:sum]", false, "y is P(sum)"},
+      // Only what moves elements hands on P(max); a kind never meets another on one tensor.
+      {"2,4", {"Move", {"f32[8,8]"}}, "[1,-1] partial=[0:max]", "[1,-1] partial=[0:max] -> [-1,1] partial=[0:max]"},
+      {"2", {"Scale", {"f32[8,8]"}}, "[-1,-1] partial=[0:max]", "[-1,-1] -> [-1,-1]", false, "resolved first"},
       {"2", {"Sum", {"f32[8,8]"}}, "[-1,0]", "[-1,0] -> [-1] partial=[0:sum]"},
   };
   for (const Row& row : rows) Check(row);

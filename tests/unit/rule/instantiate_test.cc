@@ -127,6 +127,7 @@ TEST(Instantiate, SaysWhatDoesNotFit) {
       {{"H", {"f32[10]"}, {{"heads", int64_t{0}}}}, "H(): dimension 0 of 'x' (10) is not divisible by 0"},
       {{"H", {"f32[10]"}, {{"heads", int64_t{-2}}}}, "H(): the size of h would be -2"},
       {{"N", {"f32[4,4]"}}, "N(): dimension 1 of 'x' must be 3, not 4 (f32[4,4])"},
+      {{"N", {"f32[4,?]"}}, "N(): the shape of argument 'x' is not known (f32[4,?])"},
       {{"Big", {"f32[4]"}}, "Big(): dimension 0 of the result is too large"},
   };
   const std::string rules = R"(
