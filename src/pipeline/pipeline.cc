@@ -22,7 +22,7 @@ Result<TensorId> FindTensor(const NameIndex& index, const Graph& graph, const st
   return BadInput(StrCat("--tie ", tie, ": no tensor ", Quote(name), DidYouMean(name, known)));
 }
 
-// The ties that the user asked for, then those found by name; a tensor is tied once.
+// The ties that the user asked for; where there are none at all, those found by name.
 Status AddTies(const PlanOptions& options, Graph& graph, std::vector<std::string>& warnings) {
   const auto is_tied = [&](TensorId output) {
     return std::any_of(graph.ties.begin(), graph.ties.end(), [&](const Tie& tie) { return tie.output == output; });
@@ -42,16 +42,14 @@ Status AddTies(const PlanOptions& options, Graph& graph, std::vector<std::string
     }
     if (!is_tied(output)) graph.ties.push_back({output, input});
   }
-  if (!options.ties_by_name) return OkStatus();
-  std::vector<Tie> found = FindTiesByName(graph);
-  std::erase_if(found, [&](const Tie& tie) { return is_tied(tie.output); });
-  if (found.empty()) return OkStatus();
-  const Tie& first = found.front();
-  warnings.push_back(StrCat("ties found by name: ", found.size(), " outputs end in the layouts of inputs, ",
+  if (!options.ties_by_name || !graph.ties.empty()) return OkStatus();
+  graph.ties = FindTiesByName(graph);
+  if (graph.ties.empty()) return OkStatus();
+  const Tie& first = graph.ties.front();
+  warnings.push_back(StrCat("ties found by name: ", graph.ties.size(), " outputs end in the layouts of inputs, ",
                             Quote(graph.tensor(first.output).name), " in that of ",
-                            Quote(graph.tensor(first.input).name), found.size() > 1 ? " and so on" : "",
+                            Quote(graph.tensor(first.input).name), graph.ties.size() > 1 ? " and so on" : "",
                             " (--no-ties turns this off)"));
-  graph.ties.insert(graph.ties.end(), found.begin(), found.end());
   return OkStatus();
 }
 

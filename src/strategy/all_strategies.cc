@@ -7,6 +7,7 @@ namespace {
 
 constexpr StrategyRow kStrategies[] = {
     {"greedy", "one walk in topological order; each op takes its best candidate by --cost", SolveGreedy},
+    {"einsum", "pins spread forward and backward through the factors of each op", SolveEinsum},
     {"replicate", "everything whole on every device", SolveReplicate},
     {"fixed", "an assignment given with --assignment, priced again", SolveFixed},
 };

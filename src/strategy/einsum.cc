@@ -78,13 +78,29 @@ Walk::Decision Nearest(const CriterionQuery& query, const Inferred& inferred) {
   return {answer, reason};
 }
 
+bool LostAnAxis(const NdSbp& given, const NdSbp& used) {
+  for (int axis = 0; axis < given.size(); ++axis) {
+    if (!given[axis].is_broadcast() && given[axis] != used[axis]) return true;
+  }
+  return false;
+}
+
+// Every merge that overrode a layout: what the tensor has, what the op uses instead, and why.
 void RecordConflicts(const Problem& problem, Sweeps& sweeps, Assignment& assignment) {
   for (size_t o = 0; o < problem.num_ops(); ++o) {
-    const Op& op = problem.graph->ops[o];
-    for (const InferConflict& conflict : sweeps.Forward(OpId(o)).conflicts) {
-      assignment.conflicts.push_back(
-          {StrCat("op ", Quote(op.name), ", ", conflict.where), conflict.given, conflict.used, conflict.reason});
+    const InferAnswer& answer = sweeps.Forward(OpId(o));
+    if (answer.conflicts.empty()) continue;
+    const std::string op = StrCat("op ", Quote(problem.graph->ops[o].name));
+    const std::string reason = Join(answer.conflicts, "; ");
+    const auto operands = problem.operands(OpId(o));
+    bool recorded = false;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].valid() || !LostAnAxis(sweeps.layout(operands[i]), answer.inputs[i])) continue;
+      assignment.conflicts.push_back({StrCat(op, ", tensor ", Quote(problem.graph->tensor(operands[i]).name)),
+                                      ToString(sweeps.layout(operands[i])), ToString(answer.inputs[i]), reason});
+      recorded = true;
     }
+    if (!recorded) assignment.conflicts.push_back({op, "", "", reason});
   }
 }
 
