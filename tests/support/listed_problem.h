@@ -21,11 +21,11 @@ struct ListedOp {
 };
 
 struct ListedGraph {
-  std::map<std::string, Shape> shapes;       // of every tensor, f32
+  std::map<std::string, Shape> shapes;  // of every tensor, f32
   std::vector<std::string> inputs, parameters;
   std::vector<ListedOp> ops;
-  std::map<std::string, NdSbp> pins;         // of tensors
-  std::map<std::string, int> batch;          // batch axis of tensors; absent ones have none
+  std::map<std::string, NdSbp> pins;  // of tensors
+  std::map<std::string, int> batch;   // batch axis of tensors; absent ones have none
 };
 
 // Owns the graph that the problem points to.

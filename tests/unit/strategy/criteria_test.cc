@@ -71,7 +71,7 @@ TEST(OrderValue, AddsUpOverAxes) {
   const NdSbp data{Sbp::Split(0), Sbp::Broadcast()}, whole(2);
   const std::vector<double> prices = Prices(made, "mm", {data, whole}, "order-value");
   ASSERT_EQ(prices.size(), 36u);
-  EXPECT_EQ(prices[0 * 6 + 5], -10 + -8);      // S(0) B on the first axis, all-B on the second
+  EXPECT_EQ(prices[0 * 6 + 5], -10 + -8);  // S(0) B on the first axis, all-B on the second
   EXPECT_EQ(prices[0 * 6 + 0], -10 + -1 + -5 + -1);
   const CriterionAnswer answer = Choose(made, "mm", {data, whole}, "order-value");
   EXPECT_EQ(answer.candidate, 5u);

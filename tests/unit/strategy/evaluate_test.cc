@@ -34,7 +34,8 @@ std::vector<std::string> Transitions(const Plan& plan) {
   for (const Transition& t : plan.transitions) {
     std::string consumers;
     for (const Use& use : t.consumers) consumers += StrCat(" ", plan.graph.op(use.op).name, ".", use.operand);
-    lines.push_back(StrCat(plan.graph.tensor(t.tensor).name, ": ", ToString(t.from), " -> ", ToString(t.to), ":", consumers));
+    lines.push_back(
+        StrCat(plan.graph.tensor(t.tensor).name, ": ", ToString(t.from), " -> ", ToString(t.to), ":", consumers));
   }
   return lines;
 }
@@ -43,7 +44,8 @@ ListedGraph Fan() {
   ListedGraph graph;
   graph.shapes = {{"x", {16, 16}}, {"a", {16, 16}}, {"b", {16, 16}}, {"c", {16, 16}}};
   graph.inputs = {"x"};
-  graph.ops = {{"a", {"x"}, {"a"}, kSplitOrWhole}, {"b", {"x"}, {"b"}, kSplitOrWhole}, {"c", {"x"}, {"c"}, kSplitOrWhole}};
+  graph.ops = {
+      {"a", {"x"}, {"a"}, kSplitOrWhole}, {"b", {"x"}, {"b"}, kSplitOrWhole}, {"c", {"x"}, {"c"}, kSplitOrWhole}};
   return graph;
 }
 

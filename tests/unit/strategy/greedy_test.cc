@@ -149,7 +149,8 @@ ListedGraph RandomGraph(std::mt19937& random) {
     ListedOp op{StrCat("op", o), {}, {StrCat("t", o)}, {}};
     const bool two = pick(3) > 0;
     op.signatures = two ? binary[pick(binary.size())] : unary[pick(unary.size())];
-    for (int i = 0; i < (two ? 2 : 1); ++i) op.inputs.push_back(tensors[tensors.size() - 1 - pick(std::min<size_t>(tensors.size(), 5))]);
+    for (int i = 0; i < (two ? 2 : 1); ++i)
+      op.inputs.push_back(tensors[tensors.size() - 1 - pick(std::min<size_t>(tensors.size(), 5))]);
     graph.ops.push_back(op);
     add_tensor(op.outputs[0]);
   }
@@ -194,7 +195,8 @@ TEST(Greedy, EqualsThePlainDefinitionOnRandomGraphs) {
     const Mesh mesh = *ParseMesh(meshes[round % meshes.size()]);
     const ListedProblem made = MakeListedProblem(RandomGraph(random), mesh);
     for (const auto& [criterion, slow] : rows) {
-      EXPECT_EQ(FastWalk(made, criterion), SlowWalk(made, slow)) << criterion << " on " << ToString(mesh) << ", round " << round;
+      EXPECT_EQ(FastWalk(made, criterion), SlowWalk(made, slow))
+          << criterion << " on " << ToString(mesh) << ", round " << round;
     }
   }
 }

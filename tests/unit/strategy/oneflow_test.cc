@@ -102,8 +102,7 @@ TEST(OneFlowGraphs, OneAxisLayoutByLayout) {
       if (IsBoundary(op["type"])) continue;
       ++ops;
       const OpId id = made.op(op["name"]);
-      const Signature& chosen =
-          made.problem.candidates(id).candidates[assignment->ops[id.index()].candidate].signature;
+      const Signature& chosen = made.problem.candidates(id).candidates[assignment->ops[id.index()].candidate].signature;
       EXPECT_EQ(ToString(chosen), ToString(Recorded(op))) << op["name"];
     }
   }
@@ -111,8 +110,8 @@ TEST(OneFlowGraphs, OneAxisLayoutByLayout) {
   EXPECT_GT(ops, 1000u);
 }
 
-// On two axes each op is asked with the recorded layouts of its producers. What differs are ties and OneFlow's own price
-// of transitions on two axes (definitions.md 3: 94 % agree).
+// On two axes each op is asked with the recorded layouts of its producers. What differs are ties and OneFlow's own
+// price of transitions on two axes (definitions.md 3: 94 % agree).
 TEST(OneFlowGraphs, TwoAxesOpByOp) {
   const Json cases = ReadCases();
   if (cases.is_null()) GTEST_SKIP() << "no recorded cases";
