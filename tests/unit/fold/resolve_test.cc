@@ -1,0 +1,333 @@
+#include "fold/resolve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "graph/builder.h"
+
+namespace sbp {
+namespace {
+
+using testing::HasSubstr;
+
+const RuleSet& Rules() {
+  static const RuleSet rules = RuleSet::Builtin().value();
+  return rules;
+}
+
+TensorType T(std::string_view text) { return ParseTensorType(text).value(); }
+
+Graph Build(GraphBuilder builder) {
+  Result<Graph> graph = builder.Build("test");
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  return graph.ok() ? std::move(*graph) : Graph();
+}
+
+// One line a tensor that stays, then one line an op.
+std::string Show(const Result<Resolved>& resolved) {
+  if (!resolved.ok()) return resolved.status().message();
+  std::string text;
+  for (const Tensor& tensor : resolved->graph.tensors) text += StrCat(tensor.name, " ", ToString(tensor.type), "\n");
+  for (const Op& op : resolved->graph.ops) text += StrCat(resolved->graph.type_of(op), "\n");
+  return text;
+}
+
+// x[n, c] -> Relu -> y, with given symbols.
+Graph WithInput(TensorType type, std::vector<std::string> symbols) {
+  GraphBuilder builder;
+  builder.AddInput("x", std::move(type), std::move(symbols));
+  builder.AddOp("Relu", "relu", {"x"}, {"y"});
+  builder.AddOutput("y");
+  return Build(std::move(builder));
+}
+
+TEST(BindTest, Rows) {
+  struct Row {
+    std::vector<std::string> symbols;
+    std::map<std::string, int64_t> bindings;
+    std::string expected;  // y's line, or a part of the error
+  };
+  const Row rows[] = {
+      {{"n", "c"}, {{"n", 2}, {"c", 3}}, "y f32[2,3]"},
+      {{"n", "n + 1"}, {{"n", 2}}, "y f32[2,3]"},
+      {{"n", "n + 1"}, {{"n + 1", 8}}, "y f32[7,8]"},
+      {{"n", "n + 1"}, {{"n", 7}, {"n + 1", 8}}, "y f32[7,8]"},
+      {{"n", "n + 1"}, {{"n", 7}, {"n + 1", 9}}, "\"n + 1\" is 8 there, and 9 here"},
+      {{"n", "2*n"}, {{"2*n", 9}}, "no size of \"n\" makes \"2*n\" equal 9"},
+      {{"n", "c"}, {{"x[0]", 4}, {"x[1]", 5}}, "y f32[4,5]"},
+      {{"n", "c"}, {{"n", 4}, {"x[0]", 5}, {"c", 1}}, "contradicts"},
+      {{"x[0]", "x[1]"}, {{"x[0]", 4}, {"x[1]", 5}}, "y f32[4,5]"},
+      {{"n", "c"}, {{"n", 2}, {"channels", 3}}, "no symbolic dimension \"channels\""},
+      {{"batch", "c"}, {{"bacth", 2}, {"c", 3}}, "did you mean \"batch\"?"},
+      {{"n", "c"}, {{"n", -2}, {"c", 3}}, "cannot be negative"},
+      {{"n", "c"},
+       {},
+       "2 symbolic dimensions have no size:\n  n: \"x\" dimension 0\n  c: \"x\" dimension 1\ngive --dim n=N --dim c=N"},
+      {{"a + b", "c"}, {{"c", 1}}, "a: \"x\" dimension 0 (a + b)"},
+      {{"a + b", "c"}, {{"a + b", 6}, {"c", 1}}, "y f32[6,1]"},  // the whole text decides
+      {{"n - 5", "c"}, {{"n", 2}, {"c", 1}}, "negative: -3"},
+  };
+  for (const Row& row : rows) {
+    ResolveOptions options;
+    options.bindings = row.bindings;
+    EXPECT_THAT(Show(Resolve(WithInput(T("f32[?,?]"), row.symbols), Rules(), options)), HasSubstr(row.expected));
+  }
+}
+
+TEST(BindTest, ShapesOfRealInputs) {
+  const Graph graph = WithInput(T("f32[?,4]"), {"n", ""});
+  ResolveOptions options;
+  options.input_shapes = {{"x", {3, 4}}};
+  EXPECT_THAT(Show(Resolve(graph, Rules(), options)), HasSubstr("y f32[3,4]"));
+  options.input_shapes = {{"x", {3, 5}}};
+  EXPECT_THAT(Show(Resolve(graph, Rules(), options)),
+              HasSubstr("says 5, but the model fixes dimension 1 of input \"x\" to 4"));
+  options.input_shapes = {{"x", {3}}};
+  EXPECT_THAT(Show(Resolve(graph, Rules(), options)), HasSubstr("has 1 dimensions, the model's input has 2"));
+  options.input_shapes = {{"z", {3}}};
+  EXPECT_THAT(Show(Resolve(graph, Rules(), options)), HasSubstr("no input \"z\""));
+}
+
+void AddInts(GraphBuilder& builder, std::string_view name, std::vector<int64_t> values, bool scalar = false) {
+  Literal literal = scalar ? Literal::Scalar(values[0]) : Literal::Ints(std::move(values));
+  const TensorType type = literal.type;
+  builder.AddParameter(name, type, std::make_shared<Literal>(std::move(literal)));
+}
+
+Attributes Axis(int64_t axis) {
+  Attributes attributes;
+  attributes.Set("axis", axis);
+  return attributes;
+}
+
+TEST(FoldTest, ShapeArithmeticDisappears) {
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[?,8,16]"), {"n", "", ""});
+  AddInts(builder, "zero", {0}, true);
+  AddInts(builder, "first", {0});
+  AddInts(builder, "rest", {-1});
+  builder.AddOp("Shape", "shape", {"x"}, {"s"});
+  builder.AddOp("Gather", "gather", {"s", "zero"}, {"n"}, Axis(0));
+  builder.AddOp("Unsqueeze", "unsqueeze", {"n", "first"}, {"n1"});
+  builder.AddOp("Concat", "concat", {"n1", "rest"}, {"target"}, Axis(0));
+  builder.AddOp("Reshape", "reshape", {"x", "target"}, {"y"});
+  builder.AddOp("Relu", "unused", {"x"}, {"z"});
+  builder.AddOutput("y");
+  ResolveOptions options;
+  options.bindings["n"] = 4;
+  EXPECT_EQ(Show(Resolve(Build(std::move(builder)), Rules(), options)),
+            "x f32[4,8,16]\ntarget i64[2]\ny f32[4,128]\nReshape\n");
+}
+
+TEST(FoldTest, WeightsKeepTheirNames) {
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[2,2]"));
+  Literal weight;
+  weight.type = T("f32[2,2]");
+  weight.floats = {1, 2, 3, 4};
+  builder.AddParameter("w", weight.type, std::make_shared<Literal>(weight));
+  builder.AddOp("Transpose", "transpose", {"w"}, {"wt"});
+  builder.AddOp("MatMul", "matmul", {"x", "wt"}, {"y"});
+  builder.AddOutput("y");
+  EXPECT_EQ(Show(Resolve(Build(std::move(builder)), Rules(), {})),
+            "x f32[2,2]\nw f32[2,2]\nwt f32[2,2]\ny f32[2,2]\nTranspose\nMatMul\n");
+}
+
+// A constant of more than kMaxLiteralElements elements is never made.
+TEST(FoldTest, LargeConstantsStayOps) {
+  GraphBuilder builder;
+  AddInts(builder, "shape", {1000000, 1000000});
+  builder.AddOp("ConstantOfShape", "fill", {"shape"}, {"y"});
+  builder.AddOutput("y");
+  EXPECT_EQ(Show(Resolve(Build(std::move(builder)), Rules(), {})),
+            "shape i64[2]\ny f32[1000000,1000000]\nConstantOfShape\n");
+}
+
+TEST(FoldTest, FlattenedSoftmax) {
+  struct Row {
+    std::string type;
+    int64_t axis;
+    std::string ops;
+    int64_t new_axis;
+  };
+  const Row rows[] = {
+      {"f32[2,3]", 1, "Softmax\n", 1},
+      {"f32[2,3,1,1]", 1, "Softmax\n", 1},
+      {"f32[2,3,4]", -1, "Softmax\n", 2},
+      {"f32[2,3,4]", 1, "Flatten\nSoftmax\nReshape\n", 1},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.type);
+    GraphBuilder builder;
+    builder.AddInput("x", T(row.type));
+    Attributes attributes = Axis(row.axis);
+    attributes.Set(std::string(kFlattenFrom), row.axis);
+    builder.AddOp("Softmax", "softmax", {"x"}, {"y"}, attributes);
+    builder.AddOutput("y");
+    const Result<Resolved> resolved = Resolve(Build(std::move(builder)), Rules(), {});
+    ASSERT_TRUE(resolved.ok()) << resolved.status().message();
+    EXPECT_THAT(Show(resolved), HasSubstr(row.ops));
+    EXPECT_THAT(Show(resolved), HasSubstr(StrCat("y ", row.type)));
+    for (const Op& op : resolved->graph.ops) {
+      if (resolved->graph.type_of(op) == "Softmax") {
+        EXPECT_EQ(op.attributes->Int("axis", -9), row.new_axis);
+      }
+      EXPECT_EQ(op.attributes->Find(kFlattenFrom), nullptr);
+    }
+  }
+}
+
+TEST(FoldTest, UnknownOps) {
+  const auto graph = [](bool stated) {
+    GraphBuilder builder;
+    builder.AddInput("x", T("f32[2,3]"));
+    builder.AddOp("acme::Twist", "twist", {"x"}, {"y"});
+    if (stated) builder.DescribeTensor("y", T("f32[3,2]"));
+    builder.AddOutput("y");
+    return Build(std::move(builder));
+  };
+  const Result<Resolved> resolved = Resolve(graph(true), Rules(), {});
+  ASSERT_TRUE(resolved.ok());
+  EXPECT_THAT(Show(resolved), HasSubstr("y f32[3,2]"));
+  ASSERT_EQ(resolved->warnings.size(), 1u);
+  EXPECT_THAT(resolved->warnings[0], HasSubstr("no rule for acme::Twist"));
+  EXPECT_THAT(Show(Resolve(graph(false), Rules(), {})), HasSubstr("does not state the shape of its result \"y\""));
+  ResolveOptions strict;
+  strict.strict = true;
+  EXPECT_THAT(Show(Resolve(graph(true), Rules(), strict)), HasSubstr("--rules FILE"));
+}
+
+TEST(FoldTest, ErrorsNameTheOp) {
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[2,3]"));
+  builder.AddInput("w", T("f32[4,5]"));
+  builder.AddOp("MatMul", "proj", {"x", "w"}, {"y"});
+  builder.AddOutput("y");
+  const Result<Resolved> resolved = Resolve(Build(std::move(builder)), Rules(), {});
+  ASSERT_FALSE(resolved.ok());
+  EXPECT_EQ(resolved.status().code(), Code::kBadInput);
+  EXPECT_THAT(resolved.status().message(), HasSubstr("op \"proj\""));
+}
+
+// Subgraphs. --------------------------------------------------------------------------------------------------------
+
+using GraphRef = std::shared_ptr<const Graph>;
+
+// A branch that applies `op` to its one captured tensor.
+GraphRef Branch(std::string_view op, std::string_view perm = "") {
+  GraphBuilder builder;
+  TensorType unknown;
+  unknown.has_rank = false;
+  builder.AddInput("captured", unknown);
+  Attributes attributes;
+  if (!perm.empty()) attributes.Set("perm", std::vector<int64_t>{1, 0});
+  builder.AddOp(op, "inner", {"captured"}, {"result"}, attributes);
+  builder.AddOutput("result");
+  return std::make_shared<Graph>(Build(std::move(builder)));
+}
+
+Graph WithIf(TensorType condition, LiteralRef known) {
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[2,3]"));
+  if (known != nullptr)
+    builder.AddParameter("c", condition, known);
+  else
+    builder.AddInput("c", condition);
+  Attributes attributes;
+  attributes.Set("then_branch", Branch("Relu"));
+  attributes.Set("else_branch", Branch("Transpose", "perm"));
+  const OpId id = builder.AddOp("If", "choose", {"c"}, {"y"}, attributes);
+  builder.graph().op(id).captures = {builder.Tensor("x"), builder.Tensor("x")};
+  builder.AddOutput("y");
+  return Build(std::move(builder));
+}
+
+TEST(ControlTest, KnownConditionIsInlined) {
+  const auto value = [](int64_t v) { return std::make_shared<Literal>(Literal::Scalar(v, DType::kBool)); };
+  EXPECT_EQ(Show(Resolve(WithIf(T("bool[]"), value(1)), Rules(), {})), "x f32[2,3]\ny f32[2,3]\nRelu\n");
+  EXPECT_EQ(Show(Resolve(WithIf(T("bool[]"), value(0)), Rules(), {})), "x f32[2,3]\ny f32[3,2]\nTranspose\n");
+}
+
+TEST(ControlTest, UnknownConditionIsKeptAtTheUpperBound) {
+  const Result<Resolved> resolved = Resolve(WithIf(T("bool[]"), nullptr), Rules(), {});
+  EXPECT_EQ(Show(resolved), "x f32[2,3]\nc bool[]\ny f32[3,3]\nIf\n");
+  ASSERT_EQ(resolved->warnings.size(), 1u);
+  EXPECT_THAT(resolved->warnings[0], HasSubstr("\"choose\" (If): its condition is not known"));
+  for (const auto& [name, value] : resolved->graph.ops[0].attributes->entries()) {
+    for (const Tensor& tensor : std::get<GraphRef>(value)->tensors) EXPECT_TRUE(tensor.type.is_static()) << tensor.name;
+  }
+  // A value given with --inputs decides.
+  ResolveOptions options;
+  options.input_values = {{"c", std::make_shared<Literal>(Literal::Scalar(1, DType::kBool))}};
+  EXPECT_THAT(Show(Resolve(WithIf(T("bool[]"), nullptr), Rules(), options)), HasSubstr("y f32[2,3]\nRelu\n"));
+}
+
+// for i in trips: h = h + w; scan h; grown = concat(grown, h)
+Graph WithLoop(LiteralRef trips) {
+  GraphBuilder body("body");
+  body.AddInput("i", T("i64[]"));
+  body.AddInput("go", T("bool[]"));
+  TensorType unknown;
+  unknown.has_rank = false;
+  body.AddInput("h", unknown);
+  body.AddInput("grown", unknown);
+  body.AddInput("w", unknown);
+  body.AddOp("Add", "add", {"h", "w"}, {"h2"});
+  body.AddOp("Concat", "concat", {"grown", "h2"}, {"grown2"}, Axis(0));
+  body.AddOp("Identity", "scan", {"h2"}, {"each"});
+  for (std::string_view output : {"go", "h2", "grown2", "each"}) body.AddOutput(output);
+  GraphBuilder builder;
+  if (trips != nullptr)
+    builder.AddParameter("m", T("i64[]"), trips);
+  else
+    builder.AddInput("m", T("i64[]"));
+  builder.AddInput("h0", T("f32[4]"));
+  builder.AddInput("w", T("f32[4]"));
+  builder.AddInput("g0", T("f32[1]"));
+  Attributes attributes;
+  attributes.Set("body", GraphRef(std::make_shared<Graph>(Build(std::move(body)))));
+  const OpId id = builder.AddOp("Loop", "loop", {"m", "", "h0", "g0"}, {"h", "grown", "all"}, attributes);
+  builder.graph().op(id).captures = {builder.Tensor("w")};
+  for (std::string_view output : {"h", "grown", "all"}) builder.AddOutput(output);
+  return Build(std::move(builder));
+}
+
+TEST(ControlTest, LoopSizesFollowTheTripCount) {
+  const auto trips = [](int64_t v) { return std::make_shared<Literal>(Literal::Scalar(v)); };
+  for (const auto& [count, grown] : std::vector<std::pair<int64_t, int64_t>>{{1, 5}, {2, 9}, {10, 41}}) {
+    const Result<Resolved> resolved = Resolve(WithLoop(trips(count)), Rules(), {});
+    EXPECT_THAT(Show(resolved), HasSubstr(StrCat("h f32[4]\ngrown f32[", grown, "]\nall f32[", count, ",4]\n")));
+    ASSERT_EQ(resolved->warnings.size(), 1u);
+  }
+  const Result<Resolved> unknown = Resolve(WithLoop(nullptr), Rules(), {});
+  ASSERT_TRUE(unknown.ok()) << unknown.status().message();
+  EXPECT_THAT(unknown->warnings[0], HasSubstr("number of trips is not known"));
+}
+
+TEST(ControlTest, ScanLength) {
+  GraphBuilder body("body");
+  TensorType unknown;
+  unknown.has_rank = false;
+  body.AddInput("state", unknown);
+  body.AddInput("element", unknown);
+  body.AddOp("Add", "add", {"state", "element"}, {"next"});
+  body.AddOp("Identity", "copy", {"next"}, {"out"});
+  body.AddOutput("next");
+  body.AddOutput("out");
+  GraphBuilder builder;
+  builder.AddInput("s0", T("f32[4]"));
+  builder.AddInput("xs", T("f32[4,9]"));
+  Attributes attributes;
+  attributes.Set("body", GraphRef(std::make_shared<Graph>(Build(std::move(body)))));
+  attributes.Set("num_scan_inputs", int64_t{1});
+  attributes.Set("scan_input_axes", std::vector<int64_t>{1});
+  attributes.Set("scan_output_axes", std::vector<int64_t>{-1});
+  builder.AddOp("Scan", "scan", {"s0", "xs"}, {"s", "ys"}, attributes);
+  builder.AddOutput("s");
+  builder.AddOutput("ys");
+  EXPECT_THAT(Show(Resolve(Build(std::move(builder)), Rules(), {})), HasSubstr("s f32[4]\nys f32[4,9]\nScan\n"));
+}
+
+}  // namespace
+}  // namespace sbp

@@ -1,0 +1,89 @@
+// Constants of every element type, and scopes.
+#include "onnx/tensor.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "onnx/reader.h"
+#include "onnx/scope.h"
+
+namespace sbp {
+namespace {
+
+std::string Decode(const std::string& text) {
+  sbp_onnx::Tensor tensor;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &tensor)) << text;
+  const Result<Literal> literal = ReadOnnxTensor(tensor.SerializeAsString(), "t");
+  return literal.ok() ? StrCat(ToString(literal->type), " ", ToString(*literal)) : literal.status().message();
+}
+
+TEST(TensorTest, Rows) {
+  struct Row {
+    std::string text;
+    std::string expected;
+  };
+  const Row rows[] = {
+      {"data_type: 1 dims: 2 float_data: [0.5, -1]", "f32[2] [0.5, -1]"},
+      {"data_type: 1 dims: 1 raw_data: '\\000\\000\\200\\077'", "f32[1] [1]"},
+      {"data_type: 11 double_data: 2.5", "f64[] 2.5"},
+      {"data_type: 7 dims: 2 int64_data: [5, -6]", "i64[2] [5, -6]"},
+      {"data_type: 6 dims: 1 raw_data: '\\377\\377\\377\\377'", "i32[1] [-1]"},
+      {"data_type: 12 dims: 1 uint64_data: 4294967295", "u32[1] [4294967295]"},
+      {"data_type: 2 dims: 2 int32_data: [200, 1]", "u8[2] [200, 1]"},
+      {"data_type: 3 dims: 1 raw_data: '\\200'", "i8[1] [-128]"},
+      {"data_type: 9 dims: 2 raw_data: '\\001\\000'", "bool[2] [1, 0]"},
+      {"data_type: 8 dims: 1 string_data: 'a b'", "string[1] [\"a b\"]"},
+      {"data_type: 10 dims: 3 int32_data: [15360, 64512, 1]", "f16[3] [1, -inf, 5.960464477539063e-08]"},
+      {"data_type: 16 dims: 1 raw_data: '\\200\\077'", "bf16[1] [1]"},
+      {"data_type: 17 dims: 3 raw_data: '\\070\\176\\001'", "f8e4m3fn[3] [1, 448, 0.001953125]"},
+      {"data_type: 18 dims: 2 raw_data: '\\100\\177'", "f8e4m3fnuz[2] [1, 240]"},
+      {"data_type: 19 dims: 2 raw_data: '\\074\\174'", "f8e5m2[2] [1, inf]"},
+      {"data_type: 20 dims: 1 raw_data: '\\100'", "f8e5m2fnuz[1] [1]"},
+      {"data_type: 21 dims: 3 raw_data: '\\207\\001'", "u4[3] [7, 8, 1]"},
+      {"data_type: 22 dims: 2 int32_data: 143", "i4[2] [-1, -8]"},
+      {"data_type: 23 dims: 2 raw_data: '\\322'", "f4e2m1[2] [1, -3]"},
+      {"data_type: 24 dims: 2 raw_data: '\\177\\200'", "f8e8m0[2] [1, 2]"},
+      {"data_type: 25 dims: 4 raw_data: '\\344'", "u2[4] [0, 1, 2, 3]"},
+      {"data_type: 26 dims: 4 raw_data: '\\344'", "i2[4] [0, 1, -2, -1]"},
+      {"data_type: 14 dims: 1 float_data: [1, 2]", "c64[1] (8 bytes)"},
+      {"data_type: 1 dims: 0", "f32[0] []"},
+      {"data_type: 1 dims: 5", "f32[5] []"},  // no values: stripped
+      {"data_type: 0 dims: 1", "t: a constant without an element type"},
+      {"data_type: 22 dims: 3 int32_data: 1", "t: a constant of type i4[3] needs 2 entries of int32_data, and has 1"},
+      {"data_type: 8 dims: 2 string_data: 'a'",
+       "t: a constant of type string[2] needs 2 entries of string_data, and has 1"},
+      {"data_type: 1 dims: 1 external_data { key: 'location' value: 'w' } external_data { key: 'offset' value: '-4' } "
+       "data_location: 1",
+       "t: external data: offset is \"-4\", expected a number of bytes"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(Decode(row.text), row.expected) << row.text;
+}
+
+TEST(TensorTest, MalformedSparseTensors) {
+  for (const std::string_view indices : {"dims: 1 data_type: 7 int64_data: 4", "dims: 1 data_type: 7 int64_data: -1",
+                                     "dims: [1, 2] data_type: 7 int64_data: [0, 2]",
+                                     "dims: 2 data_type: 7 int64_data: [0, 1]", "dims: 1 data_type: 1 float_data: 1"}) {
+    sbp_onnx::SparseTensor sparse;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        "dims: [2, 2] values { dims: 1 data_type: 1 float_data: 3 } indices { " + std::string(indices) + " }", &sparse));
+    EXPECT_FALSE(onnx::DecodeSparse(sparse, "").ok()) << indices;
+  }
+}
+
+TEST(ScopeTest, Rows) {
+  EXPECT_EQ(onnx::ScopeFromNameScopes("['', 'm', 'm.layers.0', 'm.layers.0.attn', 'view_3']"), "m/layers.0/attn");
+  EXPECT_EQ(onnx::ScopeFromNameScopes("['', 'view']"), "");
+  EXPECT_EQ(onnx::ScopeFromNameScopes("['a', \"it's\", 'op']"), "a/it's");
+  EXPECT_EQ(onnx::ScopeFromNameScopes("nonsense"), std::nullopt);
+  EXPECT_EQ(onnx::ScopeFromNameScopes("['a"), std::nullopt);
+  EXPECT_EQ(onnx::ScopeFromNamespace(": pkg.Model/m: pkg.Inner/m.layers.0: pkg.Layer/view_3: aten.view"), "m/layers.0");
+  EXPECT_EQ(onnx::ScopeFromNodeName("/model/layers.0/attn/MatMul"), "model/layers.0/attn");
+  EXPECT_EQ(onnx::ScopeFromNodeName("model.layers.0.attn.MatMul"), "model/layers.0/attn");
+  EXPECT_EQ(onnx::ScopeFromNodeName("a/b;c/d"), "a");
+  EXPECT_EQ(onnx::ScopeFromNodeName("MatMul_7"), "");
+  EXPECT_EQ(onnx::ScopeFromNodeName(""), "");
+}
+
+}  // namespace
+}  // namespace sbp
