@@ -1,0 +1,218 @@
+// Rule semantics: every candidate of every rule that has a reference kernel is executed on small even and uneven shapes,
+// and compared with the unsharded op. The cases are rows of rule_cases.txt.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "base/text.h"
+#include "reference/interpreter.h"
+#include "reference/shards.h"
+#include "rule/candidates.h"
+#include "rule/rule_set.h"
+
+namespace sbp::reference {
+namespace {
+
+// One row: OP OPERAND... [NAME=VALUE...] [-> N]
+//   operand: a type (f32[6,4]); with '>0' positive data, with '<N' integers in [0, N); '=[1,2]' a known value; '-' absent.
+struct Case {
+  std::string text;
+  int line = 0;
+  std::string op;
+  struct Operand {
+    bool present = true;
+    TensorType type;
+    bool positive = false;
+    int64_t bound = 0;
+    LiteralRef value;
+  };
+  std::vector<Operand> operands;
+  Attributes attributes;
+  size_t results = 1;
+};
+
+std::vector<int64_t> IntList(std::string_view text) {
+  std::vector<int64_t> values;
+  text = text.substr(1, text.size() - 2);
+  if (!Trim(text).empty()) {
+    for (const std::string_view part : Split(text, ',')) values.push_back(*ParseInt(Trim(part)));
+  }
+  return values;
+}
+
+Case::Operand ParseOperand(std::string word) {
+  Case::Operand operand;
+  if (word == "-") {
+    operand.present = false;
+    return operand;
+  }
+  if (word[0] == '=') {
+    const bool scalar = word[1] != '[';
+    Literal literal = scalar ? Literal::Scalar(*ParseInt(word.substr(1))) : Literal::Ints(IntList(word.substr(1)));
+    operand.type = literal.type;
+    operand.value = std::make_shared<const Literal>(std::move(literal));
+    return operand;
+  }
+  if (const size_t at = word.find(">0"); at != std::string::npos) {
+    operand.positive = true;
+    word.resize(at);
+  } else if (const size_t less = word.find('<'); less != std::string::npos) {
+    operand.bound = *ParseInt(word.substr(less + 1));
+    word.resize(less);
+  }
+  const auto type = ParseTensorType(word);
+  EXPECT_TRUE(type.ok()) << word;
+  if (type.ok()) operand.type = *type;
+  return operand;
+}
+
+AttributeValue ParseValue(const std::string& text) {
+  if (text[0] == '[') return IntList(text);
+  if (const auto v = ParseInt(text)) return *v;
+  if (const auto v = ParseDouble(text)) return *v;
+  return text;
+}
+
+std::vector<Case> ReadCases() {
+  std::ifstream file(std::string(SBP_SOURCE_DIR) + "/tests/differential/rule_cases.txt");
+  std::vector<Case> cases;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    Case c;
+    c.line = number;
+    c.text = line;
+    if (!(words >> c.op)) continue;
+    for (std::string word; words >> word;) {
+      const size_t equal = word.find('=');
+      if (word == "->") {
+        words >> c.results;
+      } else if (equal != std::string::npos && equal > 0 && word.find('[') > equal) {
+        c.attributes.Set(word.substr(0, equal), ParseValue(word.substr(equal + 1)));
+      } else {
+        c.operands.push_back(ParseOperand(word));
+      }
+    }
+    cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+Array MakeData(const Case::Operand& operand, std::mt19937_64& random) {
+  Array a(operand.type.dtype, operand.type.shape);
+  if (operand.value) {
+    a.values.assign(operand.value->ints.begin(), operand.value->ints.end());
+    return a;
+  }
+  for (double& v : a.values) {
+    const double u = static_cast<double>(random() >> 11) * 0x1p-53;
+    if (operand.bound > 0) v = static_cast<double>(random() % operand.bound);
+    else if (a.dtype == DType::kBool) v = static_cast<double>(random() % 2);
+    else if (IsFloat(a.dtype)) v = operand.positive ? 0.1 + 2 * u : 4 * u - 2;
+    else v = static_cast<double>(random() % 9) - 4;
+  }
+  return a;
+}
+
+class Runner {
+ public:
+  explicit Runner(const RuleSet& rules) : rules_(rules) {}
+
+  void Run(const Case& c) {
+    SCOPED_TRACE(StrCat("rule_cases.txt:", c.line, ": ", c.text));
+    OpQuery query;
+    query.type = c.op;
+    query.attributes = &c.attributes;
+    query.wanted.assign(c.results, true);
+    query.strict_attributes = true;
+    for (const auto& o : c.operands) query.operands.push_back({o.present, o.type, o.value.get()});
+    const auto instance = rules_.Instantiate(query);
+    ASSERT_TRUE(instance.ok()) << instance.status().message();
+    const Kernel kernel = FindKernel(c.op);
+    ASSERT_NE(kernel, nullptr) << "no reference kernel";
+
+    std::mt19937_64 random(c.line);
+    std::vector<Array> whole;
+    for (const auto& o : c.operands) whole.push_back(o.present ? MakeData(o, random) : Array());
+    const std::vector<Array> expected = kernel(WholeCall(c, **instance, whole));
+    for (size_t r = 0; r < expected.size(); ++r) ASSERT_EQ(expected[r].shape, (*instance)->results[r].shape) << "result " << r;
+
+    for (const char* mesh_text : {"2", "3", "4", "a=2,b=2"}) {
+      const Mesh mesh = ParseMesh(mesh_text).value();
+      const CandidateList list = MakeCandidates(*instance, mesh);
+      for (size_t i = 0; i < list.candidates.size(); ++i) {
+        if (list.candidates[i].halo_bytes > 0) continue;  // needs an exchange before the local op
+        RunCandidate(c, kernel, **instance, list.candidates[i].signature, mesh, whole, expected, random);
+      }
+    }
+  }
+
+  int executed = 0;
+
+ private:
+  static Call WholeCall(const Case& c, const RuleInstance& instance, const std::vector<Array>& whole) {
+    Call call;
+    call.attributes = &c.attributes;
+    for (size_t i = 0; i < whole.size(); ++i) {
+      call.inputs.push_back(c.operands[i].present ? &whole[i] : nullptr);
+      call.input_pieces.push_back(WholePiece(whole[i].shape));
+    }
+    for (const TensorType& type : instance.results) {
+      call.result_types.push_back(type.dtype);
+      call.result_pieces.push_back(WholePiece(type.shape));
+    }
+    return call;
+  }
+
+  void RunCandidate(const Case& c, Kernel kernel, const RuleInstance& instance, const Signature& signature, const Mesh& mesh,
+                    const std::vector<Array>& whole, const std::vector<Array>& expected, std::mt19937_64& random) {
+    SCOPED_TRACE(StrCat("mesh ", ToString(mesh), ": ", ToString(signature)));
+    ++executed;
+    std::vector<std::vector<Array>> parts;  // operand, device
+    for (size_t i = 0; i < whole.size(); ++i) {
+      parts.push_back(c.operands[i].present ? Shard(whole[i], signature.inputs[i], mesh, random, c.operands[i].positive)
+                                            : std::vector<Array>());
+    }
+    std::vector<std::vector<Array>> results(expected.size());  // result, device
+    for (int64_t device = 0; device < mesh.num_devices(); ++device) {
+      Call call = WholeCall(c, instance, whole);
+      for (size_t i = 0; i < whole.size(); ++i) {
+        if (!c.operands[i].present) continue;
+        call.inputs[i] = &parts[i][device];
+        call.input_pieces[i] = PieceOf(whole[i].shape, signature.inputs[i], mesh, device);
+      }
+      for (size_t r = 0; r < expected.size(); ++r) {
+        call.result_pieces[r] = PieceOf(expected[r].shape, signature.outputs[r], mesh, device);
+      }
+      std::vector<Array> local = kernel(call);
+      for (size_t r = 0; r < expected.size(); ++r) results[r].push_back(std::move(local[r]));
+    }
+    for (size_t r = 0; r < expected.size(); ++r) {
+      EXPECT_EQ(CompareParts(results[r], expected[r], signature.outputs[r], mesh, 1e-9), "") << "result " << r;
+    }
+  }
+
+  const RuleSet& rules_;
+};
+
+TEST(RuleSemantics, EveryCandidateEqualsTheUnshardedOp) {
+  const auto rules = RuleSet::Builtin();
+  ASSERT_TRUE(rules.ok()) << rules.status().message();
+  Runner runner(*rules);
+  const std::vector<Case> cases = ReadCases();
+  ASSERT_FALSE(cases.empty());
+  std::set<std::string> tried;
+  for (const Case& c : cases) {
+    runner.Run(c);
+    tried.insert(c.op);
+  }
+  for (const std::string& name : KernelNames()) EXPECT_TRUE(tried.count(name)) << name << " has a kernel but no case";
+  std::cout << runner.executed << " candidates of " << tried.size() << " ops executed\n";
+}
+
+}  // namespace
+}  // namespace sbp::reference

@@ -1,0 +1,223 @@
+// Contractions and windows: matmul, Gemm, einsum, convolution, pooling.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "reference/interpreter.h"
+
+namespace sbp::reference {
+namespace {
+
+// Sums products of operands over all letters. `terms[i]` spells operand i, `out` the result; every letter one dimension.
+Array Contract(const std::vector<const Array*>& operands, const std::vector<std::string>& terms, const std::string& out,
+               DType type) {
+  std::map<char, int64_t> sizes;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    for (size_t d = 0; d < terms[i].size(); ++d) sizes[terms[i][d]] = std::max(sizes[terms[i][d]], operands[i]->shape[d]);
+  }
+  std::string letters;
+  Shape space, shape;
+  for (const auto& [letter, size] : sizes) {
+    letters += letter;
+    space.push_back(size);
+  }
+  for (const char c : out) shape.push_back(sizes[c]);
+  Array result(type, shape);
+  ForEach(space, [&](const Index& at) {
+    const auto pick = [&](const std::string& term, const Shape& of) {
+      Index index;
+      for (size_t d = 0; d < term.size(); ++d) index.push_back(of[d] == 1 ? 0 : at[letters.find(term[d])]);
+      return index;
+    };
+    double product = 1;
+    for (size_t i = 0; i < operands.size(); ++i) product *= operands[i]->at(pick(terms[i], operands[i]->shape));
+    result.at(pick(out, shape)) += product;
+  });
+  return result;
+}
+
+std::vector<Array> MatMul(const Call& call) {
+  const Array &a = call.in(0), &b = call.in(1);
+  const int batch = std::max({a.rank() - 2, b.rank() - 2, 0});
+  std::string all;
+  for (int i = 0; i < batch; ++i) all += static_cast<char>('A' + i);
+  const auto term = [&](int rank, const char* last) {
+    if (rank == 1) return std::string("k");
+    return all.substr(batch - (rank - 2)) + last;
+  };
+  std::string out = all;
+  if (a.rank() > 1) out += 'm';
+  if (b.rank() > 1) out += 'n';
+  Array result = Contract({&a, &b}, {term(a.rank(), "mk"), term(b.rank(), "kn")}, out, call.result_types[0]);
+  result.shape = call.result_pieces[0].local();
+  return {result};
+}
+
+std::vector<Array> Gemm(const Call& call) {
+  const bool ta = call.attributes->Int("transA", 0) != 0, tb = call.attributes->Int("transB", 0) != 0;
+  Array y = Contract({&call.in(0), &call.in(1)}, {ta ? "km" : "mk", tb ? "nk" : "kn"}, "mn", call.result_types[0]);
+  for (double& v : y.values) v *= call.attributes->Float("alpha", 1);
+  if (!call.has(2)) return {y};
+  const Array& c = call.in(2);
+  ForEach(y.shape, [&](const Index& at) {
+    Index index;
+    for (int d = 0; d < c.rank(); ++d) index.push_back(c.shape[d] == 1 ? 0 : at[2 - c.rank() + d]);
+    y.at(at) += call.attributes->Float("beta", 1) * c.at(index);
+  });
+  return {y};
+}
+
+// Equations without '...' (the table of test ops spells them out).
+std::vector<Array> Einsum(const Call& call) {
+  std::string equation;
+  for (const char c : call.attributes->String("equation", "")) {
+    if (c != ' ') equation += c;
+  }
+  const size_t arrow = equation.find("->");
+  std::vector<std::string> terms;
+  std::string left = equation.substr(0, arrow), term;
+  for (const char c : left + ",") {
+    if (c == ',') {
+      terms.push_back(term);
+      term.clear();
+    } else {
+      term += c;
+    }
+  }
+  std::string out;
+  if (arrow != std::string::npos) {
+    out = equation.substr(arrow + 2);
+  } else {
+    for (char c = 'A'; c <= 'z'; ++c) {
+      if (std::count(left.begin(), left.end(), c) == 1) out += c;
+    }
+  }
+  return {Contract(call.inputs, terms, out, call.result_types[0])};
+}
+
+// Geometry of a window along each spatial dimension.
+struct Window {
+  std::vector<int64_t> kernel, stride, dilation, pad_low;
+};
+Window WindowOf(const Call& call, Shape kernel) {
+  const size_t n = kernel.size();
+  const auto list = [&](const char* name, int64_t fallback) {
+    const auto* given = call.attributes->Ints(name);
+    return given ? *given : std::vector<int64_t>(n, fallback);
+  };
+  Window w{kernel, list("strides", 1), list("dilations", 1), list("pads", 0)};
+  w.pad_low.resize(n);
+  const std::string mode = call.attributes->String("auto_pad", "NOTSET");
+  if (mode != "SAME_UPPER" && mode != "SAME_LOWER") return w;
+  for (size_t d = 0; d < n; ++d) {
+    const int64_t in = call.input_pieces[0].global[d + 2], out = (in + w.stride[d] - 1) / w.stride[d];
+    const int64_t total = std::max<int64_t>(0, (out - 1) * w.stride[d] + (kernel[d] - 1) * w.dilation[d] + 1 - in);
+    w.pad_low[d] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+  }
+  return w;
+}
+
+// Input index under (output index, kernel index); false when it lies in the padding.
+bool Under(const Window& w, const Shape& in, const Index& out, const Index& kernel, Index& at) {
+  for (size_t d = 0; d < kernel.size(); ++d) {
+    const int64_t i = out[d + 2] * w.stride[d] - w.pad_low[d] + kernel[d] * w.dilation[d];
+    if (i < 0 || i >= in[d + 2]) return false;
+    at[d + 2] = i;
+  }
+  return true;
+}
+
+std::vector<Array> Conv(const Call& call) {
+  const Array &x = call.in(0), &weight = call.in(1);
+  const Window w = WindowOf(call, Shape(weight.shape.begin() + 2, weight.shape.end()));
+  // Local groups: what the local channels say, since a group never straddles ranks.
+  const int64_t per_group = weight.shape[1], groups = x.shape[1] / per_group;
+  const int64_t out_per_group = weight.shape[0] / std::max<int64_t>(groups, 1);
+  Array y = call.MakeResult(0);
+  ForEach(y.shape, [&](const Index& out) {
+    double sum = call.has(2) ? call.in(2).values[out[1]] : 0;
+    for (int64_t c = 0; c < per_group; ++c) {
+      ForEach(w.kernel, [&](const Index& k) {
+        Index at(x.rank());
+        at[0] = out[0];
+        at[1] = out[1] / out_per_group * per_group + c;
+        Index from{out[1], c};
+        from.insert(from.end(), k.begin(), k.end());
+        if (Under(w, x.shape, out, k, at)) sum += x.at(at) * weight.at(from);
+      });
+    }
+    y.at(out) = sum;
+  });
+  return {y};
+}
+
+std::vector<Array> ConvTranspose(const Call& call) {
+  const Array &x = call.in(0), &weight = call.in(1);
+  const Window w = WindowOf(call, Shape(weight.shape.begin() + 2, weight.shape.end()));
+  Array y = call.MakeResult(0);
+  const int64_t out_per_group = weight.shape[1], groups = y.shape[1] / out_per_group;
+  const int64_t in_per_group = x.shape[1] / std::max<int64_t>(groups, 1);
+  if (call.has(2)) ForEach(y.shape, [&](const Index& at) { y.at(at) = call.in(2).values[at[1]]; });
+  ForEach(x.shape, [&](const Index& in) {
+    for (int64_t c = 0; c < out_per_group; ++c) {
+      ForEach(w.kernel, [&](const Index& k) {
+        Index at(x.rank());
+        at[0] = in[0];
+        at[1] = in[1] / in_per_group * out_per_group + c;
+        for (size_t d = 0; d < k.size(); ++d) {
+          at[d + 2] = in[d + 2] * w.stride[d] - w.pad_low[d] + k[d] * w.dilation[d];
+          if (at[d + 2] < 0 || at[d + 2] >= y.shape[d + 2]) return;
+        }
+        Index from{in[1], c};
+        from.insert(from.end(), k.begin(), k.end());
+        y.at(at) += x.at(in) * weight.at(from);
+      });
+    }
+  });
+  return {y};
+}
+
+enum class Pool { kMax, kAverage, kLp };
+template <Pool kind>
+std::vector<Array> PoolOver(const Call& call) {
+  const Array& x = call.in(0);
+  const auto* shape = call.attributes->Ints("kernel_shape");
+  const bool global = shape == nullptr;
+  const Window w = WindowOf(call, global ? Shape(x.shape.begin() + 2, x.shape.end()) : *shape);
+  const double p = static_cast<double>(call.attributes->Int("p", 2));
+  Array y = call.MakeResult(0);
+  ForEach(y.shape, [&](const Index& out) {
+    double value = kind == Pool::kMax ? -std::numeric_limits<double>::infinity() : 0;
+    int64_t count = 0;
+    ForEach(w.kernel, [&](const Index& k) {
+      Index at = out;
+      if (!Under(w, x.shape, out, k, at)) return;
+      ++count;
+      const double v = x.at(at);
+      value = kind == Pool::kMax ? std::max(value, v) : value + (kind == Pool::kLp ? std::pow(std::abs(v), p) : v);
+    });
+    if (kind == Pool::kAverage) {
+      int64_t divisor = call.attributes->Int("count_include_pad", 0) != 0 ? Elements(w.kernel) : count;
+      if (global) divisor = Elements(Shape(call.input_pieces[0].global.begin() + 2, call.input_pieces[0].global.end()));
+      value /= static_cast<double>(divisor);
+    }
+    y.at(out) = kind == Pool::kLp ? std::pow(value, 1 / p) : value;
+  });
+  return {y};
+}
+
+}  // namespace
+
+void AddLinear(KernelTable& t) {
+  t["MatMul"] = MatMul;
+  t["Gemm"] = Gemm;
+  t["Einsum"] = Einsum;
+  t["Conv"] = Conv;
+  t["ConvTranspose"] = ConvTranspose;
+  t["MaxPool"] = t["GlobalMaxPool"] = PoolOver<Pool::kMax>;
+  t["AveragePool"] = t["GlobalAveragePool"] = PoolOver<Pool::kAverage>;
+  t["LpPool"] = t["GlobalLpPool"] = PoolOver<Pool::kLp>;
+}
+
+}  // namespace sbp::reference
