@@ -1,4 +1,5 @@
 // rules: list, show, and ask the rules about one op or one model.
+#include <iostream>
 #include <map>
 #include <memory>
 #include <set>
@@ -11,6 +12,7 @@
 #include "cli/op_question.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "cli/rules_ask.h"
 #include "rule/candidates.h"
 #include "rule/infer.h"
 
@@ -181,6 +183,11 @@ Status Coverage(const Flags& flags) {
   return Print(text + StrCat(covered, " of ", total, " ops have a rule"));
 }
 
+Status AskMany(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
+  return AnswerQuestions(rules, std::cin, std::cout);
+}
+
 void AddQuestionFlags(CLI::App& app, Flags& flags) {
   app.add_option("op", flags.question.op, "an op's type: MatMul, com.microsoft::Attention")->required()->type_name("OP");
   app.add_option("--input", flags.question.inputs, "an operand: a=f32[16,32], shape=[72,24], x=f32[64,36]:[0,-1]")
@@ -221,6 +228,7 @@ Command SetupRules(CLI::App& app) {
   infer->add_flag("--backward", flags->backward, "from the outputs to the inputs");
   AddFormatFlag(*infer, flags->output);
   AddNotationFlag(*infer, flags->output);
+  add("ask", "many questions from stdin, one JSON document a line (cli/rules_ask.h)", AskMany);
   CLI::App* coverage = add("coverage", "which ops of a model have a rule", Coverage);
   coverage->add_option("model", flags->model, "ONNX or a graph")->required()->type_name("MODEL");
   AddFormatFlag(*coverage, flags->output);
