@@ -84,15 +84,9 @@ Result<AskedOp> Ask(const RuleSet& rules, const Json& question) {
   return asked;
 }
 
-Json ToJson(const std::vector<NdSbp>& layouts) {
+Json ToJson(const std::vector<NdSbp>& layouts, const std::vector<TensorType>& types, Notation notation) {
   Json list = Json::array();
-  for (const NdSbp& layout : layouts) list.push_back(ToString(layout));
-  return list;
-}
-
-Json MappingsToJson(const std::vector<NdSbp>& layouts, const std::vector<TensorType>& types) {
-  Json list = Json::array();
-  for (size_t i = 0; i < layouts.size(); ++i) list.push_back(FormatLayout(layouts[i], types[i].rank(), Notation::kDimsMapping));
+  for (size_t i = 0; i < layouts.size(); ++i) list.push_back(FormatLayout(layouts[i], types[i].rank(), notation));
   return list;
 }
 
@@ -105,10 +99,11 @@ Json ResultTypes(const RuleInstance& instance) {
 Result<Json> AnswerCandidates(const RuleSet& rules, const Json& question, const Mesh& mesh) {
   SBP_ASSIGN_OR_RETURN(const AskedOp asked, Ask(rules, question));
   const CandidateList list = MakeCandidates(asked.instance, mesh, {.even_only = question.value("even_only", false)});
+  const Notation notation = question.value("notation", "sbp") == "sbp" ? Notation::kSbp : Notation::kDimsMapping;
   Json candidates = Json::array();
   for (const Candidate& candidate : list.candidates) {
-    candidates.push_back({{"inputs", ToJson(candidate.signature.inputs)},
-                          {"outputs", ToJson(candidate.signature.outputs)},
+    candidates.push_back({{"inputs", ToJson(candidate.signature.inputs, asked.instance->operands, notation)},
+                          {"outputs", ToJson(candidate.signature.outputs, asked.instance->results, notation)},
                           {"halo_bytes", candidate.halo_bytes}});
   }
   return Json({{"results", ResultTypes(*asked.instance)}, {"candidates", candidates}});
@@ -134,8 +129,8 @@ Result<Json> AnswerInfer(const RuleSet& rules, const Json& question, const Mesh&
   SBP_ASSIGN_OR_RETURN(request.outputs, ToLayouts(question, "outputs", instance.results.size(), mesh));
   request.backward = question.value("backward", false);
   const InferAnswer answer = InferLayouts(request);
-  return Json({{"inputs", MappingsToJson(answer.inputs, instance.operands)},
-               {"outputs", MappingsToJson(answer.outputs, instance.results)},
+  return Json({{"inputs", ToJson(answer.inputs, instance.operands, Notation::kDimsMapping)},
+               {"outputs", ToJson(answer.outputs, instance.results, Notation::kDimsMapping)},
                {"conflicts", answer.conflicts}});
 }
 

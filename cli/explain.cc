@@ -1,0 +1,43 @@
+// explain: why an op or a tensor of a plan is laid out as it is.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/plan_file.h"
+#include "explain/explain.h"
+#include "pipeline/pipeline.h"
+
+namespace sbp {
+namespace {
+
+struct Flags {
+  std::string plan, name;
+  OutputFlags output;
+  size_t max_candidates = 24;
+};
+
+Status ExplainName(const Flags& flags) {
+  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
+  SBP_ASSIGN_OR_RETURN(const Problem problem, RebuildProblem(plan, rules));
+  const ExplainFormat format{.notation = flags.output.layout_notation(), .max_candidates = flags.max_candidates};
+  SBP_ASSIGN_OR_RETURN(const std::string text, Explain(problem, plan, flags.name, flags.output.json(), format));
+  return Print(text);
+}
+
+}  // namespace
+
+Command SetupExplain(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("plan", flags->plan, "a plan; - is stdin")->required()->type_name("PLAN");
+  app.add_option("name", flags->name, "an op or a tensor of it")->required()->type_name("OP|TENSOR");
+  app.add_option("--max-candidates", flags->max_candidates, "in text: how many candidates to list, cheapest first")
+      ->capture_default_str();
+  AddFormatFlag(app, flags->output);
+  AddNotationFlag(app, flags->output);
+  return [flags] { return ExplainName(*flags); };
+}
+
+}  // namespace sbp
