@@ -1,5 +1,7 @@
 // compare: several strategies on one model, side by side.
+#include <chrono>
 #include <memory>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -7,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
-#include "report/compare.h"
+#include "report/report.h"
 
 namespace sbp {
 namespace {
@@ -18,13 +20,14 @@ struct Flags {
   std::string strategies = "greedy,einsum,replicate";
 };
 
-Status Compare(Flags flags) {
+Status Compare(const Flags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   std::vector<std::string> names;
   for (const std::string_view name : Split(flags.strategies, ',')) names.emplace_back(Trim(name));
   Timings timings;
   SBP_ASSIGN_OR_RETURN(const PlanRequest request, PreparePlan(flags.planning, rules, timings));
-  std::vector<ComparedPlan> plans;
+  std::vector<std::unique_ptr<Plan>> kept;  // ComparedPlan points to them
+  std::vector<ComparedPlan> rows;
   for (const std::string& name : names) {
     PlanRequest one = request;
     const size_t colon = name.find(':');
@@ -32,13 +35,22 @@ Status Compare(Flags flags) {
     if (colon != std::string::npos) one.options.criterion = one.strategy.criterion = name.substr(colon + 1);
     SBP_RETURN_IF_ERROR(FindStrategy(one.options.strategy).status());
     SBP_RETURN_IF_ERROR(FindCriterion(one.options.criterion).status());
+    const auto start = std::chrono::steady_clock::now();
     auto plan = MakePlan(std::move(one), MakeObserver(flags.planning, timings));
     // A strategy that finds no plan is a line of the table, not the end of it.
     if (!plan.ok() && plan.status().code() != Code::kNoPlan) return plan.status().WithContext(name);
-    plans.push_back({name, plan.ok() ? std::optional<Plan>(std::move(plan).value()) : std::nullopt,
-                     plan.ok() ? "" : plan.status().message()});
+    ComparedPlan row;
+    row.name = name;
+    row.planning_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (plan.ok()) {
+      kept.push_back(std::make_unique<Plan>(std::move(plan).value()));
+      row.plan = kept.back().get();
+    } else {
+      row.failure = plan.status().message();
+    }
+    rows.push_back(std::move(row));
   }
-  return Print(flags.output.json() ? CompareJson(plans) : FormatCompare(plans));
+  return Print(flags.output.json() ? ComparisonJson(rows) : FormatComparison(rows));
 }
 
 }  // namespace
