@@ -92,11 +92,13 @@ AttributesRef GraphBuilder::Intern(Attributes attributes) {
 
 TensorId GraphBuilder::Define(std::string_view name, std::string_view what) {
   const TensorId id = Tensor(name);
-  if (defined_[id.index()]) {
-    problems_.push_back(StrCat("tensor ", Quote(name), " is defined twice (again by ", what, ")"));
-  }
+  if (defined_[id.index()]) ReportTwice(name, what);
   defined_[id.index()] = true;
   return id;
+}
+
+void GraphBuilder::ReportTwice(std::string_view name, std::string_view what) {
+  problems_.push_back(StrCat("tensor ", Quote(name), " is defined twice (again by ", what, ")"));
 }
 
 TensorId GraphBuilder::AddInput(std::string_view name, TensorType type, std::vector<std::string> symbols) {
@@ -136,9 +138,11 @@ OpId GraphBuilder::AddOp(std::string_view type, std::string_view name, const std
       op.outputs.emplace_back();
       continue;
     }
-    const bool again = tensor_ids_.contains(output) && defined_[tensor_ids_.at(output).index()];
-    const TensorId tensor = Define(output, StrCat("op ", Quote(name.empty() ? type : name)));
-    if (!again) {
+    const TensorId tensor = Tensor(output);
+    if (defined_[tensor.index()]) {
+      ReportTwice(output, StrCat("op ", Quote(name.empty() ? type : name)));
+    } else {
+      defined_[tensor.index()] = true;
       graph_.tensor(tensor).producer = id;
       graph_.tensor(tensor).producer_index = static_cast<uint32_t>(op.outputs.size());
     }

@@ -39,6 +39,7 @@ class GraphBuilder {
 
  private:
   TensorId Define(std::string_view name, std::string_view what);
+  void ReportTwice(std::string_view name, std::string_view what);
   void NameOps();
   void FindUndefined();
 

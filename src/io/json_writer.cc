@@ -36,26 +36,41 @@ void AppendDouble(double value, bool pointed, std::string& out) {
   }
 }
 
+// The escape of a character that may not stand in a JSON string, or "".
+std::string_view ShortEscape(char c) {
+  switch (c) {
+    case '"':
+      return "\\\"";
+    case '\\':
+      return "\\\\";
+    case '\n':
+      return "\\n";
+    case '\t':
+      return "\\t";
+    default:
+      return "";
+  }
+}
+
+bool NeedsEscape(char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' || c == 0x7f; }
+
 void AppendString(std::string_view text, std::string& out) {
   static constexpr char kHex[] = "0123456789abcdef";
   out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
+  size_t begin = 0;  // of the run that needs no escape
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!NeedsEscape(text[i])) continue;
+    out += text.substr(begin, i - begin);
+    begin = i + 1;
+    const std::string_view escape = ShortEscape(text[i]);
+    out += escape;
+    if (!escape.empty()) continue;
+    const auto byte = static_cast<unsigned char>(text[i]);
+    out += "\\u00";
+    out += kHex[byte >> 4];
+    out += kHex[byte & 15];
   }
+  out += text.substr(begin);
   out += '"';
 }
 
@@ -218,6 +233,7 @@ class Writer {
 
 std::string EncodeJson(const Message& message) {
   std::string out;
+  out.reserve(message.ByteSizeLong() * 2);  // field names and quotes about double what binary needs
   Writer(out).WriteMessage(message, 0);
   out += '\n';
   return out;

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "io/file.h"
 #include "unit/io/samples.h"
 
 namespace sbp {
@@ -250,6 +251,24 @@ TEST(Documents, ClusterByHand) {
   EXPECT_EQ(cluster->device.flops.at(DType::kF32).source, "measured");
   EXPECT_EQ(cluster->inter_node.name, "PCIe");
   EXPECT_EQ(cluster->samples.at(0).kind, CollectiveKind::kAllReduce);
+}
+
+// The worked examples of schemas/README.md are documents.
+TEST(Documents, ExamplesOfTheReadme) {
+  const std::string readme = ReadFile(SBP_SOURCE_DIR "/schemas/README.md").value();
+  std::vector<std::string> examples;
+  constexpr std::string_view kOpen = "```json\n";
+  for (size_t at = readme.find(kOpen); at != std::string::npos; at = readme.find(kOpen, at + 1)) {
+    const size_t begin = at + kOpen.size();
+    examples.push_back(readme.substr(begin, readme.find("```", begin) - begin));
+  }
+  ASSERT_EQ(examples.size(), 3U);
+  const Result<Graph> graph = ReadGraph(examples[0], "graph");
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  const Result<Cluster> cluster = ReadCluster(examples[1], "cluster");
+  EXPECT_TRUE(cluster.ok()) << cluster.status().message();
+  // Shortened: all of its fields exist, and what it lacks is the cluster.
+  EXPECT_EQ(ReadPlan(examples[2], "plan").status().message(), "plan: \"cluster\" is missing");
 }
 
 struct ExtensionCase {
