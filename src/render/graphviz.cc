@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <vector>
 
 #include "base/text.h"
 
@@ -50,22 +50,36 @@ void LimitBitmap(graph_t* graph) {
   GD_drawing(graph)->dpi = std::max(dpi, 1.0);
 }
 
+// Graphviz 2.42's clean-up after a dot layout (gvFreeLayout) frees some virtual edges twice and aborts; its own program
+// leaves layouts to the end of the process. So do we: a command draws once. Kept reachable, so that leak checkers know.
+struct Drawing {
+  GVC_t* context;
+  Agraph_t* graph;
+};
+void KeepUntilExit(Drawing drawing) {
+  static std::vector<Drawing>* const kept = new std::vector<Drawing>();
+  kept->push_back(drawing);
+}
+
 }  // namespace
 
 Result<std::string> LayOut(const std::string& dot, const std::string& format) {
   const CaptureMessages capture;
-  const std::unique_ptr<GVC_t, int (*)(GVC_t*)> context(gvContext(), gvFreeContext);
+  GVC_t* const context = gvContext();
   if (context == nullptr) return Failed("start");
-  const std::unique_ptr<Agraph_t, int (*)(Agraph_t*)> graph(agmemread(dot.c_str()), agclose);
-  if (graph == nullptr) return Failed("read the drawing");
-  if (gvLayout(context.get(), graph.get(), "dot") != 0) return Failed("lay the drawing out");
-  if (format == "png") LimitBitmap(graph.get());
+  Agraph_t* const graph = agmemread(dot.c_str());
+  if (graph == nullptr) {
+    gvFreeContext(context);
+    return Failed("read the drawing");
+  }
+  KeepUntilExit({context, graph});
+  if (gvLayout(context, graph, "dot") != 0) return Failed("lay the drawing out");
+  if (format == "png") LimitBitmap(graph);
   char* data = nullptr;
   unsigned int length = 0;
-  const int failed = gvRenderData(context.get(), graph.get(), format.c_str(), &data, &length);
+  const int failed = gvRenderData(context, graph, format.c_str(), &data, &length);
   std::string picture = data == nullptr ? std::string() : std::string(data, length);
   gvFreeRenderData(data);
-  gvFreeLayout(context.get(), graph.get());
   if (failed != 0 || picture.empty()) return Failed(StrCat("write ", format));
   return picture;
 }
