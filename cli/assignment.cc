@@ -18,8 +18,8 @@ Status Uncovered(const std::string& path, const std::vector<std::string>& missin
 
 Status FromPlan(const Plan& plan, const std::string& path, PlanRequest& request) {
   if (plan.mesh.num_axes() != request.mesh.num_axes()) {
-    return BadInput(StrCat(path, " is a plan for ", ToString(plan.mesh), ", not for ", request.mesh.num_axes(), " axes (",
-                           ToString(request.mesh), ")"));
+    return BadInput(StrCat(path, " is a plan for ", ToString(plan.mesh), ", not for ", request.mesh.num_axes(),
+                           " axes (", ToString(request.mesh), ")"));
   }
   const NameIndex names(plan.graph);
   const Graph& graph = request.graph;

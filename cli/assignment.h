@@ -8,8 +8,8 @@
 
 namespace sbp {
 
-// Fills request.strategy.given_signatures and given_sources. Ops and tensors are matched by name. Errors (kBadInput): an
-// op of the graph that the file does not cover, a plan made for another number of mesh axes.
+// Fills request.strategy.given_signatures and given_sources. Ops and tensors are matched by name. Errors (kBadInput):
+// an op of the graph that the file does not cover, a plan made for another number of mesh axes.
 Status ReadAssignment(const std::string& path, PlanRequest& request);
 
 }  // namespace sbp

@@ -1,11 +1,11 @@
 // check: is a plan right? Derived again from the files alone.
-#include <memory>
+#include "check/check.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "check/check.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/plan_file.h"
@@ -65,9 +65,7 @@ Status Check(const Flags& flags) {
   }
   const std::string good = StrCat("good: ", plan.graph.ops.size(), " ops, ", plan.transitions.size(),
                                   " layout changes, mesh ", ToString(plan.mesh));
-  SBP_RETURN_IF_ERROR(Print(flags.output.json()   ? ToJson(violations)
-                            : violations.empty() ? good
-                                                 : ToText(violations)));
+  SBP_RETURN_IF_ERROR(Print(flags.output.json() ? ToJson(violations) : violations.empty() ? good : ToText(violations)));
   return violations.empty() ? OkStatus() : Status(Code::kMismatch, "");
 }
 

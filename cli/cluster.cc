@@ -1,8 +1,7 @@
 // cluster: list the presets, show one with the source of each constant.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 #include "base/text.h"
 #include "cli/command.h"

@@ -1,9 +1,8 @@
 // compare: several strategies on one model, side by side.
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "base/text.h"
 #include "cli/command.h"

@@ -1,7 +1,6 @@
 // convert: a graph, cluster or plan from one encoding to another, loss-free, and checked by reading it back.
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -82,7 +81,9 @@ Command SetupConvert(CLI::App& app) {
       ->type_name("NAME=N")
       ->allow_extra_args(false);
   app.add_option("--inputs", flags->model.inputs, "take dimensions from real inputs (.npz)")->type_name("X.npz");
-  app.add_option("--rules", flags->model.rules, "sharding rules of your own")->type_name("FILE")->allow_extra_args(false);
+  app.add_option("--rules", flags->model.rules, "sharding rules of your own")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_flag("--resolve", flags->resolve, "fold shape arithmetic and infer all shapes, as infer does");
   return [flags] { return Convert(*flags); };
 }

@@ -1,7 +1,6 @@
 // diff: two plans by meaning.
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/command.h"
 #include "cli/output.h"

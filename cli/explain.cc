@@ -1,12 +1,12 @@
 // explain: why an op or a tensor of a plan is laid out as it is.
-#include <memory>
+#include "explain/explain.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/plan_file.h"
-#include "explain/explain.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp {

@@ -1,11 +1,11 @@
 // generate: graphs of any size.
-#include <memory>
+#include "generate/generate.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "base/text.h"
 #include "cli/command.h"
-#include "generate/generate.h"
 #include "io/documents.h"
 #include "io/file.h"
 

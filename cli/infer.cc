@@ -1,8 +1,7 @@
 // infer: model in, plan out.
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 #include "base/text.h"
 #include "cli/command.h"

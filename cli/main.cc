@@ -1,4 +1,5 @@
 // sbp-plan: the command line. Parses flags, runs one command, turns a Status into a message and an exit code.
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -6,8 +7,6 @@
 #include <new>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -17,7 +16,8 @@ namespace sbp {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 good; 1 a difference, violation or mismatch; 2 wrong usage; 3 bad input; 4 no plan satisfies the pins\n"
+    "Exit codes: 0 good; 1 a difference, violation or mismatch; 2 wrong usage; 3 bad input; 4 no plan satisfies the "
+    "pins\n"
     "and limits; 5 a run failed; 70 a defect of ours.\n"
     "\nFirst steps:\n"
     "  sbp-plan infer model.onnx --mesh data=2,model=4 -o plan.json\n"
@@ -47,8 +47,8 @@ Status CheckCommandName(int argc, char** argv) {
     if (row.name == argv[1]) return OkStatus();
     names.emplace_back(row.name);
   }
-  return UsageError(StrCat("no command ", Quote(argv[1]), DidYouMean(argv[1], names), "; the commands are ",
-                           Join(names, ", ")));
+  return UsageError(
+      StrCat("no command ", Quote(argv[1]), DidYouMean(argv[1], names), "; the commands are ", Join(names, ", ")));
 }
 
 int Run(int argc, char** argv) {

@@ -48,7 +48,8 @@ Result<LiteralRef> ParseValues(std::string_view text, std::optional<TensorType> 
 Result<NamedOperand> ParseOperand(const std::string& text) {
   NamedOperand operand;
   const size_t at = text.find('=');
-  if (at == std::string::npos || at == 0) return UsageError(StrCat("--input ", Quote(text), ": expected NAME=f32[16,32]"));
+  if (at == std::string::npos || at == 0)
+    return UsageError(StrCat("--input ", Quote(text), ": expected NAME=f32[16,32]"));
   operand.name = std::string(Trim(std::string_view(text).substr(0, at)));
   std::string_view rest = Trim(std::string_view(text).substr(at + 1));
   const std::string context = StrCat("--input ", operand.name);
@@ -115,7 +116,8 @@ Result<Attributes> ParseAttributes(const std::vector<std::string>& texts) {
 }
 
 // Position of operand `name` among the overload's tensors; a variadic parameter takes every repetition and NAME[i].
-std::optional<size_t> PositionOf(const OpOverload& overload, std::string_view name, std::vector<size_t>& variadic_count) {
+std::optional<size_t> PositionOf(const OpOverload& overload, std::string_view name,
+                                 std::vector<size_t>& variadic_count) {
   size_t position = 0;
   for (size_t i = 0; i < overload.parameters.size(); ++i) {
     const Parameter& parameter = overload.parameters[i];
@@ -165,7 +167,8 @@ Status ApplyOutputs(const OpQuestionFlags& flags, const Mesh& mesh, OpQuestion& 
     if (at == std::string::npos) return UsageError(StrCat("--output ", Quote(text), ": expected NAME=LAYOUT"));
     const std::string name(Trim(std::string_view(text).substr(0, at)));
     std::string_view layout = Trim(std::string_view(text).substr(at + 1));
-    if (const size_t colon = layout.find("]:"); colon != std::string_view::npos) layout = Trim(layout.substr(colon + 2));
+    if (const size_t colon = layout.find("]:"); colon != std::string_view::npos)
+      layout = Trim(layout.substr(colon + 2));
     const auto it = std::find(instance.result_names.begin(), instance.result_names.end(), name);
     if (it == instance.result_names.end()) {
       return BadInput(StrCat(flags.op, " has no result ", Quote(name), DidYouMean(name, instance.result_names)));
@@ -210,7 +213,8 @@ Result<OpQuestion> AskOp(const OpQuestionFlags& flags, const RuleSet& rules, con
     if (operands[i].layout.empty()) continue;
     auto layout = ParseLayout(operands[i].layout, mesh.num_axes());
     if (!layout.ok()) return layout.status().WithContext("--input " + operands[i].name);
-    SBP_RETURN_IF_ERROR(ValidateLayout(operands[i].type.shape, *layout, mesh).WithContext("--input " + operands[i].name));
+    SBP_RETURN_IF_ERROR(
+        ValidateLayout(operands[i].type.shape, *layout, mesh).WithContext("--input " + operands[i].name));
     question.inputs[i] = *layout;
   }
   SBP_RETURN_IF_ERROR(ApplyOutputs(flags, mesh, question));

@@ -25,7 +25,8 @@ struct OpQuestion {
   std::vector<NdSbp> outputs;
 };
 
-// Errors: an unknown op, operand or result (with the nearest), a text that does not parse, no overload that takes these.
+// Errors: an unknown op, operand or result (with the nearest), a text that does not parse, no overload that takes
+// these.
 Result<OpQuestion> AskOp(const OpQuestionFlags& flags, const RuleSet& rules, const Mesh& mesh);
 
 }  // namespace sbp

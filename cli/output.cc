@@ -1,8 +1,7 @@
 #include "cli/output.h"
 
-#include <iostream>
-
 #include <CLI/CLI.hpp>
+#include <iostream>
 
 namespace sbp {
 

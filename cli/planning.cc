@@ -2,11 +2,10 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 #include "base/text.h"
 #include "cli/assignment.h"
@@ -71,7 +70,8 @@ Status AddTies(const PlanningFlags& flags, Graph& graph) {
     }
     const Tie tie{names.tensor(out), names.tensor(in)};
     if (graph.tensor(tie.input).role == TensorRole::kActivation) {
-      return BadInput(StrCat("--tie ", text, ": ", Quote(in), " is written by an op; expected an input or a parameter"));
+      return BadInput(
+          StrCat("--tie ", text, ": ", Quote(in), " is written by an op; expected an input or a parameter"));
     }
     if (graph.tensor(tie.output).type != graph.tensor(tie.input).type) {
       return BadInput(StrCat("--tie ", text, ": ", Quote(out), " is ", ToString(graph.tensor(tie.output).type), " but ",
@@ -84,7 +84,8 @@ Status AddTies(const PlanningFlags& flags, Graph& graph) {
   if (!graph.ties.empty()) {
     const Tie& first = graph.ties.front();
     Note(StrCat("note: ", graph.ties.size(), " outputs are tied by name to the inputs that they update (",
-                graph.tensor(first.output).name, " = ", graph.tensor(first.input).name, ", ...); --no-ties turns it off"));
+                graph.tensor(first.output).name, " = ", graph.tensor(first.input).name,
+                ", ...); --no-ties turns it off"));
   }
   return OkStatus();
 }
@@ -105,7 +106,8 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rul
   if (!flags.memory_limit.empty()) {
     options.memory_limit = ParseBytes(flags.memory_limit);
     if (!options.memory_limit || *options.memory_limit <= 0) {
-      return UsageError(StrCat("--memory-limit ", Quote(flags.memory_limit), ": expected bytes, such as 80GB or 64GiB"));
+      return UsageError(
+          StrCat("--memory-limit ", Quote(flags.memory_limit), ": expected bytes, such as 80GB or 64GiB"));
     }
   }
   return options;
@@ -142,7 +144,8 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
   AddModelFlags(app, flags.model);
   app.add_option("--mesh", flags.mesh, "device axes, outermost first: data=2,model=4, or 8, or data=2,model=4@0-7")
       ->type_name("MESH");
-  app.add_option("--cluster", flags.cluster, StrCat("a preset or a file [", kDefaultCluster, ", grown to hold the mesh]"))
+  app.add_option("--cluster", flags.cluster,
+                 StrCat("a preset or a file [", kDefaultCluster, ", grown to hold the mesh]"))
       ->type_name("NAME|FILE");
   app.add_option("--pin", flags.pins, "fix a layout: TENSOR=(S(0), B), OP.ARG=(B, B), OP: (S(0), B), ... -> (S(0), B)")
       ->type_name("PIN")
@@ -271,7 +274,8 @@ StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
     timings[std::string(stage)] += seconds;
   };
   if (!flags.dump_dir.empty()) {
-    observer.dump = [dir = flags.dump_dir](int number, std::string_view stage, const std::function<std::string()>& dump) {
+    observer.dump = [dir = flags.dump_dir](int number, std::string_view stage,
+                                           const std::function<std::string()>& dump) {
       char prefix[8];
       std::snprintf(prefix, sizeof prefix, "%02d-", number);
       const Status status = WriteFile(StrCat(dir, "/", prefix, stage, ".txt"), dump());

@@ -1,7 +1,8 @@
 // render: a plan or a model as a picture or a table.
-#include <memory>
+#include "render/render.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -9,7 +10,6 @@
 #include "cli/planning.h"
 #include "io/documents.h"
 #include "io/file.h"
-#include "render/render.h"
 
 namespace sbp {
 namespace {

@@ -1,11 +1,10 @@
 // rules: list, show, and ask the rules about one op or one model.
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
 #include <memory>
-#include <set>
-
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -38,13 +37,17 @@ Status List(const Flags& flags) {
   if (flags.output.json()) {
     Json ops = Json::array();
     for (const auto& [name, op] : rules.ops()) {
-      ops.push_back({{"op", name}, {"family", op.family}, {"builtin", op.builtin}, {"overloads", op.overloads.size()},
+      ops.push_back({{"op", name},
+                     {"family", op.family},
+                     {"builtin", op.builtin},
+                     {"overloads", op.overloads.size()},
                      {"doc", op.overloads.front().doc}});
     }
     return Print(Json({{"ops", ops}}).dump(2));
   }
   std::string text;
-  for (const auto& [family, names] : families) text += StrCat(family, " (", names.size(), ")\n  ", Join(names, " "), "\n");
+  for (const auto& [family, names] : families)
+    text += StrCat(family, " (", names.size(), ")\n  ", Join(names, " "), "\n");
   return Print(text + StrCat(rules.ops().size(), " ops"));
 }
 
@@ -65,8 +68,8 @@ Status Show(const Flags& flags) {
 }
 
 // Operand name -> layout, in the operands' order; absent ones are left out.
-Json Layouts(const std::vector<std::string>& names, const std::vector<TensorType>& types, const std::vector<NdSbp>& layouts,
-             const std::vector<bool>* present, Notation notation) {
+Json Layouts(const std::vector<std::string>& names, const std::vector<TensorType>& types,
+             const std::vector<NdSbp>& layouts, const std::vector<bool>* present, Notation notation) {
   Json object = Json::object();
   for (size_t i = 0; i < layouts.size() && i < names.size(); ++i) {
     if (present != nullptr && !(*present)[i]) continue;
@@ -94,7 +97,8 @@ Status Candidates(const Flags& flags) {
   const Notation notation = flags.output.layout_notation();
   for (size_t i = 0; i < list.candidates.size(); ++i) {
     const Signature& signature = list.candidates[i].signature;
-    const Json inputs = Layouts(instance.operand_names, instance.operands, signature.inputs, &instance.present, notation);
+    const Json inputs =
+        Layouts(instance.operand_names, instance.operands, signature.inputs, &instance.present, notation);
     const Json outputs = Layouts(instance.result_names, instance.results, signature.outputs, nullptr, notation);
     const std::string reason = DescribeCandidate(list, i, mesh);
     text += StrCat(i, ": ", JoinLayouts(inputs), "  ->  ", JoinLayouts(outputs), "    ", reason, "\n");
@@ -114,9 +118,12 @@ Json MappingJson(const std::vector<std::string>& names, const std::vector<Tensor
     const DimsMapping mapping = ToDimsMapping(layouts[i], types[i].rank());
     Json dims = Json::array();
     for (const std::vector<int>& axes : mapping.dims) {
-      if (axes.empty()) dims.push_back(-1);
-      else if (axes.size() == 1) dims.push_back(axes[0]);
-      else dims.push_back(axes);
+      if (axes.empty())
+        dims.push_back(-1);
+      else if (axes.size() == 1)
+        dims.push_back(axes[0]);
+      else
+        dims.push_back(axes);
     }
     Json partial = Json::array();
     for (const auto& [axis, kind] : mapping.partial) partial.push_back(Json::array({axis, ReduceKindName(kind)}));
@@ -156,9 +163,10 @@ Status Infer(const Flags& flags) {
                      .dump(2));
   }
   const Notation notation = flags.output.layout_notation();
-  std::string text = "inputs\n" + InferText(instance.operand_names, instance.operands, answer.inputs,
-                                            answer.input_changed, notation);
-  text += "outputs\n" + InferText(instance.result_names, instance.results, answer.outputs, answer.output_changed, notation);
+  std::string text =
+      "inputs\n" + InferText(instance.operand_names, instance.operands, answer.inputs, answer.input_changed, notation);
+  text +=
+      "outputs\n" + InferText(instance.result_names, instance.results, answer.outputs, answer.output_changed, notation);
   for (const std::string& conflict : answer.conflicts) text += StrCat("conflict: ", conflict, "\n");
   return Print(text);
 }
@@ -189,7 +197,9 @@ Status AskMany(const Flags& flags) {
 }
 
 void AddQuestionFlags(CLI::App& app, Flags& flags) {
-  app.add_option("op", flags.question.op, "an op's type: MatMul, com.microsoft::Attention")->required()->type_name("OP");
+  app.add_option("op", flags.question.op, "an op's type: MatMul, com.microsoft::Attention")
+      ->required()
+      ->type_name("OP");
   app.add_option("--input", flags.question.inputs, "an operand: a=f32[16,32], shape=[72,24], x=f32[64,36]:[0,-1]")
       ->type_name("NAME=TYPE")
       ->allow_extra_args(false);

@@ -1,10 +1,9 @@
 #include "cli/rules_ask.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "boxing/boxing.h"
@@ -34,7 +33,8 @@ Result<LiteralRef> ToLiteral(const Json& json, const TensorType& type) {
       literal.floats.push_back(value.get<double>());
     }
   }
-  if (static_cast<int64_t>(list.size()) != type.num_elements()) return BadInput(ToString(type) + " has another number of values");
+  if (static_cast<int64_t>(list.size()) != type.num_elements())
+    return BadInput(ToString(type) + " has another number of values");
   return std::make_shared<const Literal>(std::move(literal));
 }
 
@@ -45,7 +45,8 @@ Result<AttributeValue> ToAttribute(const Json& json) {
   if (json.is_string()) return AttributeValue(json.get<std::string>());
   if (json.is_array()) {
     const auto all = [&](auto is) { return std::all_of(json.begin(), json.end(), is); };
-    if (all([](const Json& v) { return v.is_number_integer(); })) return AttributeValue(json.get<std::vector<int64_t>>());
+    if (all([](const Json& v) { return v.is_number_integer(); }))
+      return AttributeValue(json.get<std::vector<int64_t>>());
     if (all([](const Json& v) { return v.is_number(); })) return AttributeValue(json.get<std::vector<double>>());
     if (all([](const Json& v) { return v.is_string(); })) return AttributeValue(json.get<std::vector<std::string>>());
   }
@@ -144,9 +145,14 @@ Result<Json> AnswerBoxing(const Json& question, const Mesh& mesh) {
   const BoxingPath& path = table.Path(type, from, to);
   Json steps = Json::array();
   for (const BoxingStep& step : path.steps) {
-    steps.push_back({{"kind", CollectiveKindName(step.kind)}, {"axis", step.axis}, {"from", ToString(step.from)}, {"to", ToString(step.to)}});
+    steps.push_back({{"kind", CollectiveKindName(step.kind)},
+                     {"axis", step.axis},
+                     {"from", ToString(step.from)},
+                     {"to", ToString(step.to)}});
   }
-  return Json({{"reachable", path.reachable}, {"steps", steps}, {"wire_bytes", path.wire_bytes},
+  return Json({{"reachable", path.reachable},
+               {"steps", steps},
+               {"wire_bytes", path.wire_bytes},
                {"bytes_price", BytesPrice(type, from, to, mesh)}});
 }
 

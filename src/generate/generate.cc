@@ -67,8 +67,9 @@ std::string Heads(LayerWriter& w, const std::string& name, const std::string& x,
   const std::string projected = w.Op("MatMul", name, {x, weight}, {kBatch, kSequence, kHidden});
   const std::string shape = w.Ints(name + ".shape", {kBatch, kSequence, kHeads, size});
   const std::string split = w.Op("Reshape", name + "_split", {projected, shape}, {kBatch, kSequence, kHeads, size});
-  return transposed ? w.Op("Transpose", name + "_t", {split}, {kBatch, kHeads, size, kSequence}, Permutation({0, 2, 3, 1}))
-                    : w.Op("Transpose", name + "_t", {split}, {kBatch, kHeads, kSequence, size}, Permutation({0, 2, 1, 3}));
+  return transposed
+             ? w.Op("Transpose", name + "_t", {split}, {kBatch, kHeads, size, kSequence}, Permutation({0, 2, 3, 1}))
+             : w.Op("Transpose", name + "_t", {split}, {kBatch, kHeads, kSequence, size}, Permutation({0, 2, 1, 3}));
 }
 
 std::string Attention(LayerWriter& w, const std::string& x) {
@@ -78,7 +79,8 @@ std::string Attention(LayerWriter& w, const std::string& x) {
   const std::string scores = w.Op("MatMul", "scores", {q, k}, scores_shape);
   const std::string weights = w.Op("Softmax", "softmax", {scores}, scores_shape, Axis(-1));
   const std::string mixed = w.Op("MatMul", "mix", {weights, v}, {kBatch, kHeads, kSequence, size});
-  const std::string back = w.Op("Transpose", "mix_t", {mixed}, {kBatch, kSequence, kHeads, size}, Permutation({0, 2, 1, 3}));
+  const std::string back =
+      w.Op("Transpose", "mix_t", {mixed}, {kBatch, kSequence, kHeads, size}, Permutation({0, 2, 1, 3}));
   const std::string merged = w.Op("Reshape", "merge", {back, w.Ints("merge.shape", hidden)}, hidden);
   return w.Op("MatMul", "out", {merged, w.Weight("out.weight", {kHidden, kHidden})}, hidden);
 }
@@ -151,14 +153,24 @@ Result<Graph> RandomDag(const GenerateOptions& options) {
     live.push_back(name);
   }
   // Recent results are likelier operands, so that chains, joins and long skips all occur.
-  const auto operand = [&] { return live[live.size() - 1 - pick(std::min<uint64_t>(live.size(), pick(4) == 0 ? 64 : 4))]; };
+  const auto operand = [&] {
+    return live[live.size() - 1 - pick(std::min<uint64_t>(live.size(), pick(4) == 0 ? 64 : 4))];
+  };
   for (int64_t i = 0; i < options.ops; ++i) {
     const std::string name = StrCat("op", i), out = StrCat("t", i);
     switch (pick(4)) {
-      case 0: builder.AddOp(kUnary[pick(kUnary.size())], name, {operand()}, {out}); break;
-      case 1: builder.AddOp("MatMul", name, {operand(), operand()}, {out}); break;
-      case 2: builder.AddOp("Transpose", name, {operand()}, {out}, Permutation({1, 0})); break;
-      default: builder.AddOp(kBinary[pick(kBinary.size())], name, {operand(), operand()}, {out}); break;
+      case 0:
+        builder.AddOp(kUnary[pick(kUnary.size())], name, {operand()}, {out});
+        break;
+      case 1:
+        builder.AddOp("MatMul", name, {operand(), operand()}, {out});
+        break;
+      case 2:
+        builder.AddOp("Transpose", name, {operand()}, {out}, Permutation({1, 0}));
+        break;
+      default:
+        builder.AddOp(kBinary[pick(kBinary.size())], name, {operand(), operand()}, {out});
+        break;
     }
     builder.DescribeTensor(out, matrix);
     live.push_back(out);

@@ -11,8 +11,8 @@
 namespace sbp {
 
 struct GenerateOptions {
-  int64_t ops = 100;   // at least this many; whole layers
-  uint64_t seed = 0;   // only the random family has choices
+  int64_t ops = 100;  // at least this many; whole layers
+  uint64_t seed = 0;  // only the random family has choices
 };
 
 struct GeneratorRow {

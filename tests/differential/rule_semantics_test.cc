@@ -1,5 +1,5 @@
-// Rule semantics: every candidate of every rule that has a reference kernel is executed on small even and uneven shapes,
-// and compared with the unsharded op. The cases are rows of rule_cases.txt.
+// Rule semantics: every candidate of every rule that has a reference kernel is executed on small even and uneven
+// shapes, and compared with the unsharded op. The cases are rows of rule_cases.txt.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -18,7 +18,8 @@ namespace sbp::reference {
 namespace {
 
 // One row: OP OPERAND... [NAME=VALUE...] [-> N]
-//   operand: a type (f32[6,4]); with '>0' positive data, with '<N' integers in [0, N); '=[1,2]' a known value; '-' absent.
+//   operand: a type (f32[6,4]); with '@LOW..HIGH' data of that domain, with '<N' integers in [0, N); '=[1,2]' a known
+//   value; '-' absent.
 struct Case {
   std::string text;
   int line = 0;
@@ -26,7 +27,7 @@ struct Case {
   struct Operand {
     bool present = true;
     TensorType type;
-    bool positive = false;
+    Domain domain;
     int64_t bound = 0;
     LiteralRef value;
   };
@@ -57,8 +58,9 @@ Case::Operand ParseOperand(std::string word) {
     operand.value = std::make_shared<const Literal>(std::move(literal));
     return operand;
   }
-  if (const size_t at = word.find(">0"); at != std::string::npos) {
-    operand.positive = true;
+  if (const size_t at = word.find('@'); at != std::string::npos) {
+    const size_t dots = word.find("..", at);
+    operand.domain = {*ParseDouble(word.substr(at + 1, dots - at - 1)), *ParseDouble(word.substr(dots + 2))};
     word.resize(at);
   } else if (const size_t less = word.find('<'); less != std::string::npos) {
     operand.bound = *ParseInt(word.substr(less + 1));
@@ -110,10 +112,14 @@ Array MakeData(const Case::Operand& operand, std::mt19937_64& random) {
   }
   for (double& v : a.values) {
     const double u = static_cast<double>(random() >> 11) * 0x1p-53;
-    if (operand.bound > 0) v = static_cast<double>(random() % operand.bound);
-    else if (a.dtype == DType::kBool) v = static_cast<double>(random() % 2);
-    else if (IsFloat(a.dtype)) v = operand.positive ? 0.1 + 2 * u : 4 * u - 2;
-    else v = static_cast<double>(random() % 9) - 4;
+    if (operand.bound > 0)
+      v = static_cast<double>(random() % operand.bound);
+    else if (a.dtype == DType::kBool)
+      v = static_cast<double>(random() % 2);
+    else if (IsFloat(a.dtype))
+      v = operand.domain.low + (operand.domain.high - operand.domain.low) * u;
+    else
+      v = static_cast<double>(random() % 9) - 4;
   }
   return a;
 }
@@ -139,7 +145,8 @@ class Runner {
     std::vector<Array> whole;
     for (const auto& o : c.operands) whole.push_back(o.present ? MakeData(o, random) : Array());
     const std::vector<Array> expected = kernel(WholeCall(c, **instance, whole));
-    for (size_t r = 0; r < expected.size(); ++r) ASSERT_EQ(expected[r].shape, (*instance)->results[r].shape) << "result " << r;
+    for (size_t r = 0; r < expected.size(); ++r)
+      ASSERT_EQ(expected[r].shape, (*instance)->results[r].shape) << "result " << r;
 
     for (const char* mesh_text : {"2", "3", "4", "a=2,b=2"}) {
       const Mesh mesh = ParseMesh(mesh_text).value();
@@ -168,13 +175,14 @@ class Runner {
     return call;
   }
 
-  void RunCandidate(const Case& c, Kernel kernel, const RuleInstance& instance, const Signature& signature, const Mesh& mesh,
-                    const std::vector<Array>& whole, const std::vector<Array>& expected, std::mt19937_64& random) {
+  void RunCandidate(const Case& c, Kernel kernel, const RuleInstance& instance, const Signature& signature,
+                    const Mesh& mesh, const std::vector<Array>& whole, const std::vector<Array>& expected,
+                    std::mt19937_64& random) {
     SCOPED_TRACE(StrCat("mesh ", ToString(mesh), ": ", ToString(signature)));
     ++executed;
     std::vector<std::vector<Array>> parts;  // operand, device
     for (size_t i = 0; i < whole.size(); ++i) {
-      parts.push_back(c.operands[i].present ? Shard(whole[i], signature.inputs[i], mesh, random, c.operands[i].positive)
+      parts.push_back(c.operands[i].present ? Shard(whole[i], signature.inputs[i], mesh, random, c.operands[i].domain)
                                             : std::vector<Array>());
     }
     std::vector<std::vector<Array>> results(expected.size());  // result, device

@@ -137,7 +137,8 @@ void AddActivations(KernelTable& t) {
     const double alpha = a.Float("alpha", 1);
     return std::max(0.0, x) + std::min(0.0, alpha * std::expm1(x / alpha));
   })>;
-  t["Elu"] = Activation<([](double x, const Attributes& a) { return 0 < x ? x : a.Float("alpha", 1) * std::expm1(x); })>;
+  t["Elu"] =
+      Activation<([](double x, const Attributes& a) { return 0 < x ? x : a.Float("alpha", 1) * std::expm1(x); })>;
   t["Gelu"] = Activation<([](double x, const Attributes& a) {
     if (a.String("approximate", "none") == "none") return GeluExact(x);
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));

@@ -1,5 +1,5 @@
-// Indexing by values: gather and scatter families, one-hot, top-k, cumulative sums, triangles. A part contributes only for
-// indices that it holds; the rest are 0.
+// Indexing by values: gather and scatter families, one-hot, top-k, cumulative sums, triangles. A part contributes only
+// for indices that it holds; the rest are 0.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,7 +14,9 @@ int64_t AxisOf(const Call& call, size_t operand, int64_t fallback) {
   const int64_t axis = call.attributes->Int("axis", fallback);
   return axis < 0 ? axis + rank : axis;
 }
-int64_t Wrap(double index, int64_t size) { return static_cast<int64_t>(index < 0 ? index + static_cast<double>(size) : index); }
+int64_t Wrap(double index, int64_t size) {
+  return static_cast<int64_t>(index < 0 ? index + static_cast<double>(size) : index);
+}
 
 std::vector<Array> Gather(const Call& call) {
   const int64_t axis = AxisOf(call, 0, 0);
@@ -136,7 +138,10 @@ std::vector<Array> TopK(const Call& call) {
   ForEach(outer, [&](Index at) {
     std::vector<int64_t> order(x.shape[axis]);
     std::iota(order.begin(), order.end(), 0);
-    const auto value = [&](int64_t i) { at[axis] = i; return x.at(at); };
+    const auto value = [&](int64_t i) {
+      at[axis] = i;
+      return x.at(at);
+    };
     std::stable_sort(order.begin(), order.end(),
                      [&](int64_t a, int64_t b) { return largest ? value(a) > value(b) : value(a) < value(b); });
     for (int64_t i = 0; i < k; ++i) {

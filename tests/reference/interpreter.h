@@ -1,5 +1,5 @@
-// The reference interpreter: one op on small arrays, the plainest way. It runs the unsharded op and, told where its parts
-// lie, the local op of one rank; rule semantics are judged by comparing the two.
+// The reference interpreter: one op on small arrays, the plainest way. It runs the unsharded op and, told where its
+// parts lie, the local op of one rank; rule semantics are judged by comparing the two.
 #pragma once
 
 #include <map>
@@ -15,10 +15,10 @@ namespace sbp::reference {
 // What one rank computes. For an unsharded run every piece is whole.
 struct Call {
   const Attributes* attributes = nullptr;
-  std::vector<const Array*> inputs;     // local parts; null: absent
+  std::vector<const Array*> inputs;  // local parts; null: absent
   std::vector<Piece> input_pieces;
   std::vector<DType> result_types;
-  std::vector<Piece> result_pieces;     // their local() are the shapes to produce
+  std::vector<Piece> result_pieces;  // their local() are the shapes to produce
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
   const Array& in(size_t i) const { return *inputs[i]; }
@@ -27,16 +27,16 @@ struct Call {
 
 // Produces every result. Kernels follow the ONNX operator's definition (newest form).
 using Kernel = std::vector<Array> (*)(const Call& call);
-Kernel FindKernel(std::string_view op);       // nullptr: none
+Kernel FindKernel(std::string_view op);  // nullptr: none
 std::vector<std::string> KernelNames();
 
 using KernelTable = std::map<std::string, Kernel, std::less<>>;
 // One function per family, each in its own file.
 void AddElementwise(KernelTable& table);
-void AddMovement(KernelTable& table);     // reshape, transpose, slice, pad, concat, gather-free data movement
+void AddMovement(KernelTable& table);  // reshape, transpose, slice, pad, concat, gather-free data movement
 void AddReductions(KernelTable& table);
-void AddLinear(KernelTable& table);       // matmul, gemm, einsum, conv, pools
-void AddIndexing(KernelTable& table);     // gather, scatter, one-hot, top-k, cumsum, trilu
+void AddLinear(KernelTable& table);    // matmul, gemm, einsum, conv, pools
+void AddIndexing(KernelTable& table);  // gather, scatter, one-hot, top-k, cumsum, trilu
 void AddNormalisation(KernelTable& table);
 void AddSources(KernelTable& table);
 

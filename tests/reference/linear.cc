@@ -9,12 +9,14 @@
 namespace sbp::reference {
 namespace {
 
-// Sums products of operands over all letters. `terms[i]` spells operand i, `out` the result; every letter one dimension.
+// Sums products of operands over all letters. `terms[i]` spells operand i, `out` the result; every letter one
+// dimension.
 Array Contract(const std::vector<const Array*>& operands, const std::vector<std::string>& terms, const std::string& out,
                DType type) {
   std::map<char, int64_t> sizes;
   for (size_t i = 0; i < operands.size(); ++i) {
-    for (size_t d = 0; d < terms[i].size(); ++d) sizes[terms[i][d]] = std::max(sizes[terms[i][d]], operands[i]->shape[d]);
+    for (size_t d = 0; d < terms[i].size(); ++d)
+      sizes[terms[i][d]] = std::max(sizes[terms[i][d]], operands[i]->shape[d]);
   }
   std::string letters;
   Shape space, shape;

@@ -9,8 +9,8 @@ namespace sbp::reference {
 namespace {
 
 struct Source {
-  int operand = 0;   // -1: the constant
-  Index index;       // global
+  int operand = 0;  // -1: the constant
+  Index index;      // global
   double constant = 0;
 };
 using Map = std::function<Source(size_t result, const Index& global)>;
@@ -77,7 +77,8 @@ std::vector<Array> Concat(const Call& call) {
   return Move(call, [&](size_t, const Index& at) {
     Index index = at;
     int operand = 0;
-    while (index[axis] >= call.input_pieces[operand].global[axis]) index[axis] -= call.input_pieces[operand++].global[axis];
+    while (index[axis] >= call.input_pieces[operand].global[axis])
+      index[axis] -= call.input_pieces[operand++].global[axis];
     return Source{operand, index};
   });
 }

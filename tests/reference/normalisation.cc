@@ -64,7 +64,8 @@ std::vector<Array> BatchNorm(const Call& call) {
   Array y = call.MakeResult(0);
   for (size_t i = 0; i < y.values.size(); ++i) {
     const size_t c = i / spatial % x.shape[1];
-    const double scale = call.in(1).values[c], bias = call.in(2).values[c], mean = call.in(3).values[c], var = call.in(4).values[c];
+    const double scale = call.in(1).values[c], bias = call.in(2).values[c], mean = call.in(3).values[c],
+                 var = call.in(4).values[c];
     y.values[i] = scale * (x.values[i] - mean) / std::sqrt(var + call.attributes->Float("epsilon", 1e-5)) + bias;
   }
   return {y};
@@ -81,7 +82,8 @@ std::vector<Array> Lrn(const Call& call) {
     const int64_t high = std::min<int64_t>(channels - 1, at[1] + size - 1 - (size - 1) / 2);
     Index near = at;
     for (near[1] = low; near[1] <= high; ++near[1]) squares += x.at(near) * x.at(near);
-    y.at(at) = x.at(at) / std::pow(call.attributes->Float("bias", 1) + alpha / static_cast<double>(size) * squares, beta);
+    y.at(at) =
+        x.at(at) / std::pow(call.attributes->Float("bias", 1) + alpha / static_cast<double>(size) * squares, beta);
   });
   return {y};
 }
@@ -102,10 +104,12 @@ std::vector<Array> Loss(const Call& call, bool with_softmax) {
     });
   }
   Array loss(call.result_types[0], labels.shape);
+  const Range classes = call.input_pieces[0].ranges[1];
   double total = 0;
   ForEach(labels.shape, [&](const Index& l) {
     Index at = l;
-    at.insert(at.begin() + 1, static_cast<int64_t>(labels.at(l)));
+    at.insert(at.begin() + 1, static_cast<int64_t>(labels.at(l)) - classes.begin);
+    if (at[1] < 0 || at[1] >= classes.size()) return;  // another rank's class
     const double weight = call.has(2) ? call.in(2).values[at[1]] : 1;
     loss.at(l) = -log_prob.at(at) * weight;
     total += loss.at(l);

@@ -36,8 +36,10 @@ std::vector<Array> Reduce(const Call& call, double init, Fold fold, Finish finis
     Index to;
     for (size_t d = 0; d < at.size(); ++d) {
       const bool reduced = axes.count(static_cast<int64_t>(d)) > 0;
-      if (!reduced) to.push_back(at[d]);
-      else if (keep) to.push_back(0);
+      if (!reduced)
+        to.push_back(at[d]);
+      else if (keep)
+        to.push_back(0);
     }
     out.at(to) = fold(out.at(to), call.in(0).at(at));
   });
@@ -55,16 +57,20 @@ std::vector<Array> Plain(const Call& call) {
 }
 
 std::vector<Array> ReduceMean(const Call& call) {
-  return Reduce(call, 0, [](double a, double v) { return a + v; }, [](double a, double n) { return a / n; });
+  return Reduce(
+      call, 0, [](double a, double v) { return a + v; }, [](double a, double n) { return a / n; });
 }
 std::vector<Array> ReduceL2(const Call& call) {
-  return Reduce(call, 0, [](double a, double v) { return a + v * v; }, [](double a, double) { return std::sqrt(a); });
+  return Reduce(
+      call, 0, [](double a, double v) { return a + v * v; }, [](double a, double) { return std::sqrt(a); });
 }
 std::vector<Array> ReduceLogSum(const Call& call) {
-  return Reduce(call, 0, [](double a, double v) { return a + v; }, [](double a, double) { return std::log(a); });
+  return Reduce(
+      call, 0, [](double a, double v) { return a + v; }, [](double a, double) { return std::log(a); });
 }
 std::vector<Array> ReduceLogSumExp(const Call& call) {
-  return Reduce(call, 0, [](double a, double v) { return a + std::exp(v); }, [](double a, double) { return std::log(a); });
+  return Reduce(
+      call, 0, [](double a, double v) { return a + std::exp(v); }, [](double a, double) { return std::log(a); });
 }
 
 // Runs f(values along `axis`) for each line of the operand; f returns the new values.
@@ -76,9 +82,15 @@ Array AlongAxis(const Array& x, int64_t axis, DType type, F f) {
   outer[axis] = 1;
   ForEach(outer, [&](Index at) {
     std::vector<double> line(x.shape[axis]);
-    for (int64_t i = 0; i < x.shape[axis]; ++i) { at[axis] = i; line[i] = x.at(at); }
+    for (int64_t i = 0; i < x.shape[axis]; ++i) {
+      at[axis] = i;
+      line[i] = x.at(at);
+    }
     line = f(line);
-    for (int64_t i = 0; i < x.shape[axis]; ++i) { at[axis] = i; out.at(at) = line[i]; }
+    for (int64_t i = 0; i < x.shape[axis]; ++i) {
+      at[axis] = i;
+      out.at(at) = line[i];
+    }
   });
   return out;
 }
@@ -135,11 +147,16 @@ std::vector<Array> ArgExtreme(const Call& call) {
     for (int64_t i = 0; i < x.shape[axis]; ++i) {
       at[axis] = i;
       const double v = Largest ? x.at(at) : -x.at(at);
-      if (i == 0 || v > value || (last && v == value)) { value = v; best = i; }
+      if (i == 0 || v > value || (last && v == value)) {
+        value = v;
+        best = i;
+      }
     }
     Index to = at;
-    if (keep) to[axis] = 0;
-    else to.erase(to.begin() + axis);
+    if (keep)
+      to[axis] = 0;
+    else
+      to.erase(to.begin() + axis);
     out.at(to) = static_cast<double>(best + call.input_pieces[0].ranges[axis].begin);
   });
   return {out};

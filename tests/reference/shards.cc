@@ -27,20 +27,28 @@ ReduceKind KindOf(const NdSbp& sbp) {
 
 double Neutral(ReduceKind kind) {
   switch (kind) {
-    case ReduceKind::kSum: return 0;
-    case ReduceKind::kProd: return 1;
-    case ReduceKind::kMax: return -std::numeric_limits<double>::infinity();
-    case ReduceKind::kMin: return std::numeric_limits<double>::infinity();
+    case ReduceKind::kSum:
+      return 0;
+    case ReduceKind::kProd:
+      return 1;
+    case ReduceKind::kMax:
+      return -std::numeric_limits<double>::infinity();
+    case ReduceKind::kMin:
+      return std::numeric_limits<double>::infinity();
   }
   return 0;
 }
 
 double Combine(ReduceKind kind, double a, double b) {
   switch (kind) {
-    case ReduceKind::kSum: return a + b;
-    case ReduceKind::kProd: return a * b;
-    case ReduceKind::kMax: return std::max(a, b);
-    case ReduceKind::kMin: return std::min(a, b);
+    case ReduceKind::kSum:
+      return a + b;
+    case ReduceKind::kProd:
+      return a * b;
+    case ReduceKind::kMax:
+      return std::max(a, b);
+    case ReduceKind::kMin:
+      return std::min(a, b);
   }
   return 0;
 }
@@ -48,7 +56,7 @@ double Combine(ReduceKind kind, double a, double b) {
 double Uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
 // `n` arrays that combine to `whole`.
-std::vector<Array> Partials(const Array& whole, ReduceKind kind, int64_t n, std::mt19937_64& random, bool positive) {
+std::vector<Array> Partials(const Array& whole, ReduceKind kind, int64_t n, std::mt19937_64& random, Domain domain) {
   std::vector<Array> parts(n, whole);
   for (size_t i = 0; i < whole.values.size(); ++i) {
     const double v = whole.values[i];
@@ -58,7 +66,8 @@ std::vector<Array> Partials(const Array& whole, ReduceKind kind, int64_t n, std:
       double& part = parts[p].values[i];
       switch (kind) {
         case ReduceKind::kSum:
-          part = p + 1 == n ? rest : (IsFloat(whole.dtype) ? 4 * Uniform(random) - 2 : static_cast<double>(random() % 5) - 2);
+          part = p + 1 == n ? rest
+                            : (IsFloat(whole.dtype) ? 4 * Uniform(random) - 2 : static_cast<double>(random() % 5) - 2);
           rest -= part;
           break;
         case ReduceKind::kProd:
@@ -66,12 +75,16 @@ std::vector<Array> Partials(const Array& whole, ReduceKind kind, int64_t n, std:
           rest /= part;
           break;
         case ReduceKind::kMax:
-          if (whole.dtype == DType::kBool) part = static_cast<size_t>(p) == owner ? v : (v != 0 ? static_cast<double>(random() % 2) : 0);
-          else if (static_cast<size_t>(p) != owner) part = positive ? v * Uniform(random) : v - 3 * Uniform(random);
+          if (whole.dtype == DType::kBool)
+            part = static_cast<size_t>(p) == owner ? v : (v != 0 ? static_cast<double>(random() % 2) : 0);
+          else if (static_cast<size_t>(p) != owner)
+            part = v - (v - std::min(v, domain.low)) * Uniform(random);
           break;
         case ReduceKind::kMin:
-          if (whole.dtype == DType::kBool) part = static_cast<size_t>(p) == owner ? v : (v != 0 ? 1 : static_cast<double>(random() % 2));
-          else if (static_cast<size_t>(p) != owner) part = v + 3 * Uniform(random);
+          if (whole.dtype == DType::kBool)
+            part = static_cast<size_t>(p) == owner ? v : (v != 0 ? 1 : static_cast<double>(random() % 2));
+          else if (static_cast<size_t>(p) != owner)
+            part = v + (std::max(v, domain.high) - v) * Uniform(random);
           break;
       }
       if (!IsFloat(whole.dtype) && kind != ReduceKind::kProd) part = std::floor(part);
@@ -92,13 +105,15 @@ Piece PieceOf(const Shape& shape, const NdSbp& sbp, const Mesh& mesh, int64_t po
   return {LocalSlice(shape, sbp, mesh, mesh.Coordinates(position)), shape};
 }
 
-std::vector<Array> Shard(const Array& whole, const NdSbp& sbp, const Mesh& mesh, std::mt19937_64& random, bool positive) {
+std::vector<Array> Shard(const Array& whole, const NdSbp& sbp, const Mesh& mesh, std::mt19937_64& random,
+                         Domain domain) {
   const auto partial = [](Sbp s) { return s.is_partial(); };
   // One array per point of the partial axes; all other axes cut or copy it.
   std::map<std::vector<int64_t>, size_t> points;
-  for (int64_t p = 0; p < mesh.num_devices(); ++p) points.emplace(KeyOf(mesh.Coordinates(p), sbp, partial), points.size());
+  for (int64_t p = 0; p < mesh.num_devices(); ++p)
+    points.emplace(KeyOf(mesh.Coordinates(p), sbp, partial), points.size());
   std::vector<Array> arrays{whole};
-  if (points.size() > 1) arrays = Partials(whole, KindOf(sbp), static_cast<int64_t>(points.size()), random, positive);
+  if (points.size() > 1) arrays = Partials(whole, KindOf(sbp), static_cast<int64_t>(points.size()), random, domain);
   std::vector<Array> parts;
   for (int64_t p = 0; p < mesh.num_devices(); ++p) {
     parts.push_back(Cut(arrays[points[KeyOf(mesh.Coordinates(p), sbp, partial)]], PieceOf(whole.shape, sbp, mesh, p)));

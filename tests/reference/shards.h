@@ -13,12 +13,18 @@ namespace sbp::reference {
 // Where the part of the device at `position` lies.
 Piece PieceOf(const Shape& shape, const NdSbp& sbp, const Mesh& mesh, int64_t position);
 
-// One part per device (by position). Partial axes get parts that combine to the whole and differ between ranks: random
-// ones that add up, or, for max and min, a random owner per element and worse values elsewhere. `positive`: values stay
-// above 0, for ops that are defined there only.
-std::vector<Array> Shard(const Array& whole, const NdSbp& sbp, const Mesh& mesh, std::mt19937_64& random, bool positive);
+// Where an op is defined: random data, and the parts of a maximum or minimum, stay within.
+struct Domain {
+  double low = -2, high = 2;
+};
 
-// Puts the parts together in every way that the layout promises (each replica on its own) and compares each with `whole`.
+// One part per device (by position). Partial axes get parts that combine to the whole and differ between ranks: random
+// ones that add up, or, for max and min, a random owner per element and worse values of the domain elsewhere.
+std::vector<Array> Shard(const Array& whole, const NdSbp& sbp, const Mesh& mesh, std::mt19937_64& random,
+                         Domain domain);
+
+// Puts the parts together in every way that the layout promises (each replica on its own) and compares each with
+// `whole`.
 // "" when all agree within `tolerance` (relative to the largest magnitude); else what differs.
 std::string CompareParts(const std::vector<Array>& parts, const Array& whole, const NdSbp& sbp, const Mesh& mesh,
                          double tolerance);
