@@ -1,6 +1,9 @@
-// Ties by name: a training step returns each updated parameter under its old name with one common affix.
+// Ties by name: a training step returns each updated parameter under its old name, but for an affix that all of them
+// share: "new.h.0.weight" of "h.0.weight", or of "ps.net/h/0/weight" (exporters write separators as they like, so they
+// all count as equal). Both names are cut at separators; the longest common rest decides.
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -9,70 +12,103 @@
 namespace sbp {
 namespace {
 
-constexpr size_t kMaxName = 512;  // longer names take no part: each name is looked up once per affix length
+constexpr size_t kMaxName = 512;    // longer names are compared whole only
+constexpr size_t kMaxSharing = 64;  // a rest that more sources share ("weight") says nothing
 
-using Names = std::unordered_map<std::string_view, TensorId>;
+bool IsSeparator(char c) { return c == '.' || c == '/' || c == ':' || c == '_' || c == '-'; }
 
-// Which name carries the affix, and where.
-struct Affix {
-  bool on_output = true;
-  bool is_prefix = true;
-  std::string_view text;
-  friend auto operator<=>(const Affix&, const Affix&) = default;
+// The name with every separator written '.'.
+std::string Normalised(std::string_view name) {
+  std::string text(name);
+  std::replace_if(text.begin(), text.end(), IsSeparator, '.');
+  return text;
+}
+
+// What is cut off at the front (or at the end) and what is left: whole names first, then ever shorter rests.
+struct Cut {
+  std::string_view affix, rest;
 };
-using PairsByAffix = std::map<Affix, std::vector<Tie>>;
-
-// Looks up what is left of `name` without each prefix and each suffix.
-template <typename Found>
-void ForEachStem(std::string_view name, const Names& stems, Found found) {
-  if (name.size() > kMaxName) return;
-  for (size_t cut = 1; cut < name.size(); ++cut) {
-    if (const auto stem = stems.find(name.substr(cut)); stem != stems.end())
-      found(stem->second, true, name.substr(0, cut));
-    if (const auto stem = stems.find(name.substr(0, cut)); stem != stems.end())
-      found(stem->second, false, name.substr(cut));
+std::vector<Cut> CutsOf(std::string_view name, bool at_front) {
+  std::vector<Cut> cuts = {{name.substr(0, 0), name}};
+  if (name.size() > kMaxName) return cuts;
+  if (at_front) {
+    for (size_t i = 0; i + 1 < name.size(); ++i) {
+      if (name[i] == '.') cuts.push_back({name.substr(0, i + 1), name.substr(i + 1)});
+    }
+  } else {
+    for (size_t i = name.size() - 1; i > 0; --i) {
+      if (name[i] == '.') cuts.push_back({name.substr(i), name.substr(0, i)});
+    }
   }
+  return cuts;
+}
+
+// The affixes of a pair: of the output's name, of the source's name.
+struct Form {
+  bool at_front = true;
+  std::string_view output, source;
+  friend auto operator<=>(const Form&, const Form&) = default;
+};
+using PairsByForm = std::map<Form, std::vector<Tie>>;
+
+struct Named {
+  TensorId tensor;
+  std::string name;  // normalised
+};
+
+// Pairs each output with the sources that share its longest rest.
+void AddPairs(const Graph& graph, const std::vector<Named>& outputs, const std::vector<Named>& sources, bool at_front,
+              PairsByForm& pairs) {
+  std::unordered_map<std::string_view, std::vector<std::pair<TensorId, std::string_view>>> by_rest;
+  for (const Named& source : sources) {
+    for (const Cut& cut : CutsOf(source.name, at_front)) by_rest[cut.rest].emplace_back(source.tensor, cut.affix);
+  }
+  for (const Named& output : outputs) {
+    for (const Cut& cut : CutsOf(output.name, at_front)) {
+      const auto found = by_rest.find(cut.rest);
+      if (found == by_rest.end() || found->second.size() > kMaxSharing) continue;
+      for (const auto& [source, affix] : found->second) {
+        if (graph.tensor(source).type != graph.tensor(output.tensor).type) continue;
+        pairs[{at_front, cut.affix, affix}].push_back({output.tensor, source});
+      }
+      break;  // shorter rests say less
+    }
+  }
+}
+
+// One pair proves an affix only where the other name stands there whole.
+bool IsConvincing(const Form& form, const std::vector<Tie>& ties) {
+  return ties.size() > 1 || form.output.empty() || form.source.empty();
 }
 
 }  // namespace
 
 std::vector<Tie> FindTiesByName(const Graph& graph) {
-  Names outputs, sources;
-  std::vector<TensorId> output_order, source_order;
+  std::vector<Named> outputs, sources;
   for (TensorId id : graph.outputs) {
-    const Tensor& tensor = graph.tensor(id);
-    if (tensor.producer.valid() && outputs.emplace(tensor.name, id).second) output_order.push_back(id);
+    if (graph.tensor(id).producer.valid()) outputs.push_back({id, Normalised(graph.tensor(id).name)});
   }
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    const Tensor& tensor = graph.tensors[t];
-    if (tensor.role == TensorRole::kActivation) continue;
-    sources.emplace(tensor.name, TensorId(t));
-    source_order.push_back(TensorId(t));
+    if (graph.tensors[t].role == TensorRole::kActivation) continue;
+    sources.push_back({TensorId(t), Normalised(graph.tensors[t].name)});
   }
-  PairsByAffix pairs;
-  const auto add = [&](TensorId output, TensorId input, Affix affix) {
-    if (graph.tensor(output).type == graph.tensor(input).type) pairs[affix].push_back({output, input});
-  };
-  for (TensorId output : output_order) {
-    ForEachStem(graph.tensor(output).name, sources, [&](TensorId input, bool is_prefix, std::string_view text) {
-      add(output, input, {true, is_prefix, text});
-    });
-  }
-  for (TensorId input : source_order) {
-    ForEachStem(graph.tensor(input).name, outputs, [&](TensorId output, bool is_prefix, std::string_view text) {
-      add(output, input, {false, is_prefix, text});
-    });
-  }
+  PairsByForm pairs;
+  AddPairs(graph, outputs, sources, true, pairs);
+  AddPairs(graph, outputs, sources, false, pairs);
+
   const std::vector<Tie>* best = nullptr;
   bool unique = false;
-  for (const auto& [affix, ties] : pairs) {
-    if (best != nullptr && ties.size() < best->size()) continue;
-    unique = best == nullptr || ties.size() > best->size();
+  for (const auto& [form, ties] : pairs) {
+    if (!IsConvincing(form, ties) || (best != nullptr && ties.size() < best->size())) continue;
+    unique = best == nullptr || ties.size() > best->size() || ties == *best;
     best = &ties;
   }
   if (best == nullptr || !unique) return {};
   std::vector<Tie> ties = *best;
-  std::sort(ties.begin(), ties.end(), [](const Tie& a, const Tie& b) { return a.output < b.output; });
+  std::sort(ties.begin(), ties.end(),
+            [](const Tie& a, const Tie& b) { return std::tie(a.output, a.input) < std::tie(b.output, b.input); });
+  const auto repeated = [](const Tie& a, const Tie& b) { return a.output == b.output; };
+  ties.erase(std::unique(ties.begin(), ties.end(), repeated), ties.end());
   return ties;
 }
 

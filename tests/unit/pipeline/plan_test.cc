@@ -230,6 +230,11 @@ TEST(TiesByName, Table) {
       {"the affix that most share", {"w", "v"}, {"new_w", "new_v", "w_copy"}, {"new_w=w", "new_v=v"}},
       {"two affixes that share alike", {"w", "v"}, {"new_w", "v_out"}, {}},
       {"no pair", {"w"}, {"y"}, {}},
+      {"another prefix and other separators on each side",
+       {"ps.net/h/0/w", "ps.net/h/1/w"},
+       {"new.h.0.w", "new.h.1.w", "loss"},
+       {"new.h.0.w=ps.net/h/0/w", "new.h.1.w=ps.net/h/1/w"}},
+      {"one pair with an affix on both sides proves nothing", {"in.0"}, {"out.0"}, {}},
   };
   for (const TieRow& row : rows) {
     GraphBuilder builder("ties");
