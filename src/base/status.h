@@ -1,5 +1,5 @@
-// Status and Result<T>: how every function of this project reports failure. No exceptions cross our API; asserts are for
-// programmer errors only.
+// Status and Result<T>: how every function of this project reports failure. No exceptions cross our API; asserts are
+// for programmer errors only.
 #pragma once
 
 #include <cassert>
@@ -74,16 +74,15 @@ class [[nodiscard]] Result {
 }  // namespace sbp
 
 // Leaves the enclosing function with the failure of EXPR, if it failed.
-#define SBP_RETURN_IF_ERROR(expr)                       \
-  do {                                                  \
+#define SBP_RETURN_IF_ERROR(expr)                                                  \
+  do {                                                                             \
     if (::sbp::Status sbp_status_ = (expr); !sbp_status_.ok()) return sbp_status_; \
   } while (0)
 
 #define SBP_CONCAT_INNER_(a, b) a##b
 #define SBP_CONCAT_(a, b) SBP_CONCAT_INNER_(a, b)
 // Defines or assigns LHS from a Result, or leaves the enclosing function with its failure.
-#define SBP_ASSIGN_OR_RETURN(lhs, expr)                                \
-  auto SBP_CONCAT_(sbp_result_, __LINE__) = (expr);                    \
-  if (!SBP_CONCAT_(sbp_result_, __LINE__).ok())                        \
-    return SBP_CONCAT_(sbp_result_, __LINE__).status();                \
+#define SBP_ASSIGN_OR_RETURN(lhs, expr)                                                             \
+  auto SBP_CONCAT_(sbp_result_, __LINE__) = (expr);                                                 \
+  if (!SBP_CONCAT_(sbp_result_, __LINE__).ok()) return SBP_CONCAT_(sbp_result_, __LINE__).status(); \
   lhs = std::move(SBP_CONCAT_(sbp_result_, __LINE__)).value()

@@ -12,7 +12,7 @@ namespace sbp {
 struct Cost {
   double compute_seconds = 0;
   double collective_seconds = 0;
-  double bytes_moved = 0;   // sent by all ranks together
+  double bytes_moved = 0;  // sent by all ranks together
 
   double seconds() const { return compute_seconds + collective_seconds; }
   Cost& operator+=(const Cost& other) {
@@ -40,11 +40,12 @@ struct CollectivePrice {
   std::string source;
 };
 
-// Time of one collective over a group of n ranks lying as `group`, on a tensor of `bytes` bytes per group (T). A table of
-// samples for (kind, nodes, ranks per node) beats the alpha-beta fall-back, which is launch + steps x latency + wire
+// Time of one collective over a group of n ranks lying as `group`, on a tensor of `bytes` bytes per group (T). A table
+// of samples for (kind, nodes, ranks per node) beats the alpha-beta fall-back, which is launch + steps x latency + wire
 // bytes / bandwidth of the slowest level crossed, ring form (Thakur et al. 2005), where the adapters of all ranks of a
 // node work together; all-to-all is pairwise. kSlice, kFill and kPad are local: priced by memory bandwidth. n == 1: 0.
-CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes);
+CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
+                                  double bytes);
 // Its seconds alone, without making a text: for searches.
 double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes);
 

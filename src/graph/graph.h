@@ -1,7 +1,7 @@
 // The logical op graph: what a model file says, with dense ids. Plain data; no I/O and no recursion here.
 //
-// A graph as read may have symbolic dimensions and shape arithmetic ("unresolved"); fold/ turns it into a graph in which
-// every tensor has a concrete shape ("resolved"), and all later stages require that.
+// A graph as read may have symbolic dimensions and shape arithmetic ("unresolved"); fold/ turns it into a graph in
+// which every tensor has a concrete shape ("resolved"), and all later stages require that.
 #pragma once
 
 #include <cstdint>
@@ -68,21 +68,21 @@ struct Tensor {
   std::string name;
   TensorType type;
   TensorRole role = TensorRole::kActivation;
-  OpId producer;               // invalid for inputs and parameters
-  uint32_t producer_index = 0; // which result of the producer
+  OpId producer;                     // invalid for inputs and parameters
+  uint32_t producer_index = 0;       // which result of the producer
   std::vector<std::string> symbols;  // per dimension: the symbol or expression, "" where the size is a number; or empty
   LiteralRef literal;                // the value, when it is known and small
-  std::optional<DataReference> data; // where a large value is
-  NdSbp layout_pin;                  // size 0: none; else a layout written in the graph itself (what the producer writes)
+  std::optional<DataReference> data;  // where a large value is
+  NdSbp layout_pin;  // size 0: none; else a layout written in the graph itself (what the producer writes)
 };
 
 struct Op {
-  std::string name;                // unique within the graph
-  uint32_t type = 0;               // index into Graph::op_types
-  std::vector<TensorId> inputs;    // invalid ids are absent optional operands
-  std::vector<TensorId> outputs;   // invalid ids are results that nobody asked for
-  AttributesRef attributes;        // never null
-  uint32_t scope = 0;              // index into Graph::scopes
+  std::string name;                                           // unique within the graph
+  uint32_t type = 0;                                          // index into Graph::op_types
+  std::vector<TensorId> inputs;                               // invalid ids are absent optional operands
+  std::vector<TensorId> outputs;                              // invalid ids are results that nobody asked for
+  AttributesRef attributes;                                   // never null
+  uint32_t scope = 0;                                         // index into Graph::scopes
   std::vector<std::pair<std::string, std::string>> metadata;  // as the file has it, except scopes
   // Tensors of this graph that a subgraph of the op reads; also operands for planning (appended, after `inputs`). One
   // subgraph after the other, in the order of the attributes; they stand for the last inputs of that subgraph, of which
@@ -101,14 +101,14 @@ struct Tie {
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;
-  std::vector<Op> ops;  // in a topological order once built
-  std::vector<TensorId> inputs;   // role kInput, in the file's order (initializers are not listed)
+  std::vector<Op> ops;           // in a topological order once built
+  std::vector<TensorId> inputs;  // role kInput, in the file's order (initializers are not listed)
   std::vector<TensorId> outputs;
   std::vector<Tie> ties;
-  std::vector<std::string> op_types;  // "MatMul"; other domains are qualified: "com.microsoft::Attention"
-  std::vector<std::string> scopes;    // scopes[0] == ""; '/' separates levels: "model/layers.0/attn"
-  std::map<std::string, int64_t> opsets;       // domain ("" for ONNX's own) -> version
-  std::map<std::string, int64_t> bindings;     // symbols that were bound, once resolved
+  std::vector<std::string> op_types;        // "MatMul"; other domains are qualified: "com.microsoft::Attention"
+  std::vector<std::string> scopes;          // scopes[0] == ""; '/' separates levels: "model/layers.0/attn"
+  std::map<std::string, int64_t> opsets;    // domain ("" for ONNX's own) -> version
+  std::map<std::string, int64_t> bindings;  // symbols that were bound, once resolved
   std::vector<std::pair<std::string, std::string>> metadata;  // producer, ir_version, model metadata
 
   Tensor& tensor(TensorId id) { return tensors[id.index()]; }
@@ -142,6 +142,7 @@ class NameIndex {
   explicit NameIndex(const Graph& graph);
   TensorId tensor(std::string_view name) const;  // invalid when absent
   OpId op(std::string_view name) const;
+
  private:
   std::unordered_map<std::string_view, TensorId> tensors_;
   std::unordered_map<std::string_view, OpId> ops_;

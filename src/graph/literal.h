@@ -10,14 +10,15 @@
 
 namespace sbp {
 
-// Exactly one of the value lists is used, by dtype: integers and bool in `ints`, floats in `floats`, strings in `strings`.
-// Types with no list of their own (complex) keep only `raw`. Row-major; the list's length is the number of elements.
+// Exactly one of the value lists is used, by dtype: integers and bool in `ints`, floats in `floats`, strings in
+// `strings`. Types with no list of their own (complex) keep only `raw`. Row-major; the list's length is the number of
+// elements.
 struct Literal {
   TensorType type;
   std::vector<int64_t> ints;
   std::vector<double> floats;
   std::vector<std::string> strings;
-  std::string raw;  // the file's bytes, little-endian, when they are kept for loss-free conversion
+  std::string raw;      // the file's bytes, little-endian, when they are kept for loss-free conversion
   bool sparse = false;  // read from a sparse tensor; the lists are dense all the same
 
   static Literal Ints(std::vector<int64_t> values, DType dtype = DType::kI64);  // 1-d

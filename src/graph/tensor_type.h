@@ -19,13 +19,14 @@ inline constexpr int64_t kUnknownDim = -1;
 
 struct TensorType {
   DType dtype = DType::kUndefined;
-  Shape shape;                           // kUnknownDim where unresolved; planning requires all >= 0
+  Shape shape;  // kUnknownDim where unresolved; planning requires all >= 0
   ValueKind kind = ValueKind::kTensor;
-  bool has_rank = true;                  // false: not even the rank is known (before resolution)
+  bool has_rank = true;  // false: not even the rank is known (before resolution)
 
   int rank() const { return static_cast<int>(shape.size()); }
-  bool is_static() const;                // rank and every dimension known
-  // Product of the dimensions, saturated (0 unless static); and the bytes of that many elements (packed for sub-byte types).
+  bool is_static() const;  // rank and every dimension known
+  // Product of the dimensions, saturated (0 unless static); and the bytes of that many elements (packed for sub-byte
+  // types).
   int64_t num_elements() const;
   int64_t num_bytes() const;
   friend bool operator==(const TensorType&, const TensorType&) = default;
@@ -42,7 +43,7 @@ Result<TensorType> ParseTensorType(std::string_view text);
 template <>
 struct std::hash<sbp::TensorType> {
   size_t operator()(const sbp::TensorType& t) const noexcept {
-    return sbp::HashRange((static_cast<size_t>(t.dtype) << 8) + static_cast<size_t>(t.kind) + (t.has_rank ? 1 << 16 : 0),
-                          t.shape);
+    return sbp::HashRange(
+        (static_cast<size_t>(t.dtype) << 8) + static_cast<size_t>(t.kind) + (t.has_rank ? 1 << 16 : 0), t.shape);
   }
 };

@@ -17,7 +17,7 @@ struct Lifetime {
   int64_t bytes = 0;
   uint32_t first = 0, last = 0;
   TensorId tensor;
-  int32_t transition = -1;  // index into Plan::transitions; -1: the tensor in its own layout
+  int32_t transition = -1;          // index into Plan::transitions; -1: the tensor in its own layout
   const char* kind = "activation";  // "parameter", "input", "activation", "boxing"
 };
 

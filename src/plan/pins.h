@@ -20,8 +20,8 @@ struct SignaturePin {
   std::string text;
 };
 struct Pins {
-  std::unordered_map<TensorId, TensorPin> tensors;           // what the producer writes
-  std::unordered_map<uint64_t, TensorPin> uses;              // UseKey(op, operand): how one use wants it
+  std::unordered_map<TensorId, TensorPin> tensors;  // what the producer writes
+  std::unordered_map<uint64_t, TensorPin> uses;     // UseKey(op, operand): how one use wants it
   std::unordered_map<OpId, SignaturePin> signatures;
   bool empty() const { return tensors.empty() && uses.empty() && signatures.empty(); }
 };

@@ -21,12 +21,12 @@ namespace sbp {
 // What was decided for an op, shared by equal ops (same type, attributes, operand types and choice).
 struct DecisionRecord {
   Signature signature;
-  double compute_seconds = 0;              // of one op, on the busiest device
-  std::string choice;                      // "splits factor m over data; splits factor n over model"
-  std::string reason;                      // why this candidate won, by the strategy's own terms
-  std::optional<Signature> alternative;    // the best one not chosen
-  double price = 0;                        // the strategy's own price of the winner and of the alternative, with its
-  double alternative_price = 0;            // unit: "order value", "bytes", "seconds", "rank"
+  double compute_seconds = 0;            // of one op, on the busiest device
+  std::string choice;                    // "splits factor m over data; splits factor n over model"
+  std::string reason;                    // why this candidate won, by the strategy's own terms
+  std::optional<Signature> alternative;  // the best one not chosen
+  double price = 0;                      // the strategy's own price of the winner and of the alternative, with its
+  double alternative_price = 0;          // unit: "order value", "bytes", "seconds", "rank"
   std::string price_unit;
   uint32_t num_candidates = 0;
   friend bool operator==(const DecisionRecord& a, const DecisionRecord& b) = default;
@@ -38,24 +38,24 @@ struct Transition {
   TensorId tensor;
   NdSbp from, to;
   std::vector<BoxingStep> steps;
-  std::vector<Use> consumers;              // op and operand that read `to`
+  std::vector<Use> consumers;  // op and operand that read `to`
   double seconds = 0;
   double wire_bytes = 0;
-  std::string reason;                      // "MatMul \"fc2\" reduces k over model: partial sum needed whole by Add ..."
+  std::string reason;  // "MatMul \"fc2\" reduces k over model: partial sum needed whole by Add ..."
 };
 
 struct MemoryHolder {
-  std::string name;                        // tensor, or "boxing of T for OP"
-  std::string kind;                        // "parameter", "input", "activation", "boxing"
-  int64_t bytes = 0;                       // per device
+  std::string name;   // tensor, or "boxing of T for OP"
+  std::string kind;   // "parameter", "input", "activation", "boxing"
+  int64_t bytes = 0;  // per device
 };
 struct MemorySummary {
-  int64_t peak_bytes = 0;                  // of the fullest device
-  int64_t parameter_bytes = 0;             // at the peak
-  int64_t activation_bytes = 0;            // at the peak, inputs included
-  int64_t boxing_bytes = 0;                // at the peak
-  OpId peak_op;                            // the op during which the peak is reached
-  std::vector<MemoryHolder> holders;       // the largest at the peak, at most 10
+  int64_t peak_bytes = 0;             // of the fullest device
+  int64_t parameter_bytes = 0;        // at the peak
+  int64_t activation_bytes = 0;       // at the peak, inputs included
+  int64_t boxing_bytes = 0;           // at the peak
+  OpId peak_op;                       // the op during which the peak is reached
+  std::vector<MemoryHolder> holders;  // the largest at the peak, at most 10
 };
 
 struct ReplicatedTensor {
@@ -63,8 +63,8 @@ struct ReplicatedTensor {
   std::string reason;
 };
 
-struct LayoutConflict {                    // of einsum: a merge that overrode a layout
-  std::string where;                       // op and tensor
+struct LayoutConflict {  // of einsum: a merge that overrode a layout
+  std::string where;     // op and tensor
   std::string given, used;
   std::string reason;
 };
@@ -72,32 +72,32 @@ struct LayoutConflict {                    // of einsum: a merge that overrode a
 // The flags that influence a plan, as given. Never -o, --format, --threads, --log.
 struct PlanOptions {
   std::string strategy = "greedy";
-  std::string criterion = "bytes";         // --cost
-  std::vector<std::string> pins;           // as written, flags first, then files, then the graph's own
+  std::string criterion = "bytes";                        // --cost
+  std::vector<std::string> pins;                          // as written, flags first, then files, then the graph's own
   std::vector<std::pair<std::string, std::string>> ties;  // output, input
   bool ties_by_name = true;
   bool even_only = false;
   bool strict = false;
-  std::optional<int64_t> memory_limit;     // bytes per device
+  std::optional<int64_t> memory_limit;                          // bytes per device
   std::vector<std::pair<std::string, std::string>> rule_files;  // name, text
 };
 
 struct Plan {
-  std::string version;                     // of the program that made it
-  std::string model_path;                  // as given
+  std::string version;     // of the program that made it
+  std::string model_path;  // as given
   std::string model_fingerprint;
-  Graph graph;                             // resolved
+  Graph graph;  // resolved
   Mesh mesh;
   Cluster cluster;
   PlanOptions options;
 
   std::vector<DecisionRecord> records;
-  std::vector<uint32_t> op_records;        // per op
-  std::vector<NdSbp> source_layouts;       // per tensor: inputs and parameters as they start; others: what was written
-  std::vector<Transition> transitions;     // in the order in which a step performs them
+  std::vector<uint32_t> op_records;     // per op
+  std::vector<NdSbp> source_layouts;    // per tensor: inputs and parameters as they start; others: what was written
+  std::vector<Transition> transitions;  // in the order in which a step performs them
   Cost total;
   MemorySummary memory;
-  double lower_bound_seconds = 0;          // only when has_bound
+  double lower_bound_seconds = 0;  // only when has_bound
   bool has_bound = false;
   std::vector<ReplicatedTensor> replicated;  // for lack of a legal split
   std::vector<LayoutConflict> conflicts;

@@ -3,9 +3,9 @@
 // On one mesh axis of size n, for every factor f that is the major-most factor (the first one whose local size is above
 // 1) of each dimension it appears in, whose smallest part gets at least one unit, and whose units n divides where f
 // shares a dimension with another factor of local size above 1 or has a granularity: each dimension that carries f is
-// split, every other tensor is B, each result that lacks f is P by its reduce clause. Then the partial alternatives, the
-// explicit signatures, and all-B. N-d: axis by axis, outermost first, on the local sizes that the outer axes leave; last
-// axis fastest. This order breaks ties: it is what "registration order" means.
+// split, every other tensor is B, each result that lacks f is P by its reduce clause. Then the partial alternatives,
+// the explicit signatures, and all-B. N-d: axis by axis, outermost first, on the local sizes that the outer axes leave;
+// last axis fastest. This order breaks ties: it is what "registration order" means.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct CandidateOptions {
 struct AxisChoice {
   enum class Kind : uint8_t { kReplicate, kFactor, kPartial, kExplicit, kUnused };
   Kind kind = Kind::kReplicate;
-  int index = -1;                            // factor; index into partials; index into signatures; operand
-  ReduceKind reduce = ReduceKind::kSum;      // kPartial, kUnused: the operands' kind
+  int index = -1;                        // factor; index into partials; index into signatures; operand
+  ReduceKind reduce = ReduceKind::kSum;  // kPartial, kUnused: the operands' kind
 };
 
 struct Candidate {

@@ -35,11 +35,11 @@ enum class FactorClass : uint8_t { kBatch, kFree, kReduced };
 // A dimension of the computation.
 struct Factor {
   std::string name;
-  int64_t size = 1;          // elements
-  int64_t granularity = 1;   // split points are multiples of this many elements
-  bool whole = false;        // `a!`: never split
-  bool aware = false;        // the local kernel is told its offset and the global size
-  bool masked = false;       // indices of other ranks contribute the neutral element
+  int64_t size = 1;            // elements
+  int64_t granularity = 1;     // split points are multiples of this many elements
+  bool whole = false;          // `a!`: never split
+  bool aware = false;          // the local kernel is told its offset and the global size
+  bool masked = false;         // indices of other ranks contribute the neutral element
   bool from_ellipsis = false;  // a letter of `...`
   // Neighbours needed at each side when this factor is split (`halo f:lo,hi,stride`); a priced alternative.
   struct Halo {
@@ -76,7 +76,8 @@ struct FactorMap {
   std::vector<int> addends;             // operands added after the reduction
   std::vector<int> unused;              // operands of which only shape and type are read
   std::vector<ExplicitSignature> signatures;
-  // Why factors that one might expect to split are whole; shown by explain and in the plan's list of replicated tensors.
+  // Why factors that one might expect to split are whole; shown by explain and in the plan's list of replicated
+  // tensors.
   std::vector<std::string> notes;
   // Alternatives by name (`alt ring(t)`): listed and priced, not yet executed differently.
   std::vector<std::string> alternatives;
@@ -86,22 +87,22 @@ struct FactorMap {
 
 // The answer of the rules about one op on concrete operand types.
 struct RuleInstance {
-  std::string op;                       // the op's type
-  std::vector<TensorType> operands;     // as asked; absent ones have dtype kUndefined
-  std::vector<bool> present;            // per operand
+  std::string op;                          // the op's type
+  std::vector<TensorType> operands;        // as asked; absent ones have dtype kUndefined
+  std::vector<bool> present;               // per operand
   std::vector<std::string> operand_names;  // the schema's; variadic ones numbered: "inputs[0]"
-  std::vector<TensorType> results;      // inferred
+  std::vector<TensorType> results;         // inferred
   std::vector<std::string> result_names;
   FactorMap map;
-  double flops = 0;                     // of the whole op, unsharded
+  double flops = 0;  // of the whole op, unsharded
   // Bytes that the op reads or writes other than its operands and results once each (0 almost always).
   double extra_bytes = 0;
-  bool bounded = false;                 // some result size is an upper bound (data-dependent shapes)
-  bool missing_rule = false;            // no rule is known; the op is planned replicated
-  bool replicate_only = false;          // the op has a rule, which says that it cannot be split
-  bool contraction = false;             // reduces by sum and is linear in two alternatives (sees FactorClass)
+  bool bounded = false;                         // some result size is an upper bound (data-dependent shapes)
+  bool missing_rule = false;                    // no rule is known; the op is planned replicated
+  bool replicate_only = false;                  // the op has a rule, which says that it cannot be split
+  bool contraction = false;                     // reduces by sum and is linear in two alternatives (sees FactorClass)
   std::vector<std::string> ignored_attributes;  // that the op's schema lacks
-  std::string reason;                   // for replicate_only, missing_rule and bounded: why
+  std::string reason;                           // for replicate_only, missing_rule and bounded: why
 };
 using RuleInstanceRef = std::shared_ptr<const RuleInstance>;
 

@@ -17,15 +17,16 @@ namespace sbp {
 // What a factorizer may look at, and where it writes.
 class FactorizerContext {
  public:
-  FactorizerContext(const OpQuery& query, const OpOverload& overload, RuleInstance& out) : query_(query), overload_(overload), out_(out) {}
+  FactorizerContext(const OpQuery& query, const OpOverload& overload, RuleInstance& out)
+      : query_(query), overload_(overload), out_(out) {}
 
   size_t num_operands() const { return query_.operands.size(); }
   size_t num_results() const { return query_.wanted.size(); }
-  bool has(size_t operand) const;                 // present
-  const TensorType& type(size_t operand) const;   // requires has()
+  bool has(size_t operand) const;                // present
+  const TensorType& type(size_t operand) const;  // requires has()
   const Shape& shape(size_t operand) const { return type(operand).shape; }
   int rank(size_t operand) const { return type(operand).rank(); }
-  const Literal* value(size_t operand) const;     // nullptr when unknown
+  const Literal* value(size_t operand) const;  // nullptr when unknown
   // The integers of a known 0-d or 1-d value; the error says which operand must be known and names it.
   Result<std::vector<int64_t>> ints(size_t operand) const;
   // The value of an attribute, with the schema's default where the op does not say it.
@@ -60,7 +61,7 @@ using Factorizer = Status (*)(FactorizerContext& context);
 struct FactorizerRow {
   std::string_view name;
   Factorizer run;
-  std::string_view doc;             // one line for `rules show`
+  std::string_view doc;  // one line for `rules show`
   // Operands whose values it reads, as a bit set of positions (bit 63: all).
   uint64_t reads_values;
 };

@@ -23,10 +23,10 @@ struct OperandInfo {
 
 // A question: what does this op compute on these operands?
 struct OpQuery {
-  std::string_view type;              // "MatMul", "com.microsoft::Attention"
-  std::vector<OperandInfo> operands;  // inputs, then captures
+  std::string_view type;                   // "MatMul", "com.microsoft::Attention"
+  std::vector<OperandInfo> operands;       // inputs, then captures
   const Attributes* attributes = nullptr;  // never null
-  std::vector<bool> wanted;           // per result: does somebody use it? Its length is the number of results
+  std::vector<bool> wanted;                // per result: does somebody use it? Its length is the number of results
   // What the model file itself states of each result (value_info), used only where a rule cannot know. May be empty.
   std::vector<TensorType> stated;
   bool has_subgraphs = false;
@@ -50,9 +50,9 @@ class RuleSet {
   const std::vector<std::pair<std::string, std::string>>& user_files() const { return user_files_; }
 
   // Chooses the overload, infers the results and instantiates the rule. Errors (kBadInput): no overload takes these
-  // arguments (seed 002: with one signature, which argument must be what and was what; with several, the numbered list),
-  // shapes that do not fit. An op that is not known, or has subgraphs, yields a replicated instance with missing_rule or
-  // replicate_only set; result types come from `stated` then.
+  // arguments (seed 002: with one signature, which argument must be what and was what; with several, the numbered
+  // list), shapes that do not fit. An op that is not known, or has subgraphs, yields a replicated instance with
+  // missing_rule or replicate_only set; result types come from `stated` then.
   Result<RuleInstanceRef> Instantiate(const OpQuery& query) const;
 
   // Does the op of this type read the *value* of operand `index` to infer its results or to shard (axes, shapes, pads)?

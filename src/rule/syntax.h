@@ -31,7 +31,20 @@ struct Expression {
   std::vector<Expression> arguments;
 };
 
-enum class ParameterKind { kTensor, kScalar, kInt, kFloat, kBool, kString, kInts, kFloats, kStrings, kType, kLiteral, kGraph };
+enum class ParameterKind {
+  kTensor,
+  kScalar,
+  kInt,
+  kFloat,
+  kBool,
+  kString,
+  kInts,
+  kFloats,
+  kStrings,
+  kType,
+  kLiteral,
+  kGraph
+};
 
 // "Tensor<float> x?", "Tensor[] inputs", "int axis=-1".
 struct Parameter {
@@ -47,9 +60,9 @@ struct Parameter {
 
 // One letter (or number, or '...') of a notation.
 struct NotationFactor {
-  std::string name;         // "" for a literal size
-  bool whole = false;       // '!'
-  int64_t granularity = 1;  // '*8'
+  std::string name;              // "" for a literal size
+  bool whole = false;            // '!'
+  int64_t granularity = 1;       // '*8'
   std::string granularity_name;  // '*NAME': an attribute or size
 };
 struct NotationDim {
@@ -67,17 +80,17 @@ struct RuleClause {
   std::vector<std::vector<std::string>> alternatives;  // linear, monotone, antitone: operand sets
   std::vector<std::string> results;                    // after '->'; empty: all
   std::vector<Expression> expressions;
-  std::string text;  // a string literal (because)
+  std::string text;                        // a string literal (because)
   std::vector<Sbp> operands, sbp_results;  // sig
 };
 
 // One `rule` line: either a notation or a factorizer in code, with its clauses.
 struct RuleLine {
   SourcePosition at;
-  bool whole = false;                   // `rule whole`: nothing is split
-  std::string factorizer;               // "@name" without '@'; "" for a notation
-  std::vector<Expression> arguments;    // of the factorizer
-  std::vector<NotationTensor> operands; // in the order of the tensor parameters
+  bool whole = false;                    // `rule whole`: nothing is split
+  std::string factorizer;                // "@name" without '@'; "" for a notation
+  std::vector<Expression> arguments;     // of the factorizer
+  std::vector<NotationTensor> operands;  // in the order of the tensor parameters
   std::vector<NotationTensor> results;
   std::vector<RuleClause> clauses;
   std::string text;  // as written, for `rules show`
@@ -91,7 +104,7 @@ struct OpOverload {
   bool open_attributes = false;    // "*, ...": further attributes are taken and ignored
   std::vector<Parameter> results;  // type: a dtype, or the name of an operand or attribute that gives it
   std::string doc;
-  std::vector<RuleLine> rules;     // the first whose `when` holds is taken
+  std::vector<RuleLine> rules;  // the first whose `when` holds is taken
   std::optional<Expression> flops;
 };
 

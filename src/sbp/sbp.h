@@ -13,7 +13,8 @@
 
 namespace sbp {
 
-// How the values of a partial tensor are combined over the ranks of an axis. On bool tensors kMax is "or", kMin is "and".
+// How the values of a partial tensor are combined over the ranks of an axis. On bool tensors kMax is "or", kMin is
+// "and".
 enum class ReduceKind : uint8_t { kSum, kMax, kMin, kProd };
 std::string_view ReduceKindName(ReduceKind kind);  // "sum", "max", "min", "prod"
 

@@ -39,8 +39,8 @@ Status ValidateLayout(const Shape& shape, const NdSbp& sbp, const Mesh& mesh, bo
 
 // The other spelling: per tensor dimension the mesh axes that split it (outermost first), and the partial axes.
 struct DimsMapping {
-  std::vector<std::vector<int>> dims;                // empty = not split
-  std::vector<std::pair<int, ReduceKind>> partial;   // mesh axis, kind; ascending
+  std::vector<std::vector<int>> dims;               // empty = not split
+  std::vector<std::pair<int, ReduceKind>> partial;  // mesh axis, kind; ascending
   friend bool operator==(const DimsMapping&, const DimsMapping&) = default;
 };
 DimsMapping ToDimsMapping(const NdSbp& sbp, int rank);

@@ -6,8 +6,8 @@
 namespace sbp {
 
 Status FactorizeGemm(FactorizerContext& context) {
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 0, "A", 2));
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 1, "B", 2));
+  SBP_RETURN_IF_ERROR(ExpectRank(context, 0, "a", 2));
+  SBP_RETURN_IF_ERROR(ExpectRank(context, 1, "b", 2));
   const bool trans_a = context.Int("transA") != 0, trans_b = context.Int("transB") != 0;
   const Shape &a = context.shape(0), &b = context.shape(1);
   const int64_t m = a[trans_a ? 1 : 0], k = a[trans_a ? 0 : 1], n = b[trans_b ? 0 : 1];

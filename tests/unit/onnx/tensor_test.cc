@@ -61,12 +61,14 @@ TEST(TensorTest, Rows) {
 }
 
 TEST(TensorTest, MalformedSparseTensors) {
-  for (const std::string_view indices : {"dims: 1 data_type: 7 int64_data: 4", "dims: 1 data_type: 7 int64_data: -1",
-                                     "dims: [1, 2] data_type: 7 int64_data: [0, 2]",
-                                     "dims: 2 data_type: 7 int64_data: [0, 1]", "dims: 1 data_type: 1 float_data: 1"}) {
+  for (const std::string_view indices :
+       {"dims: 1 data_type: 7 int64_data: 4", "dims: 1 data_type: 7 int64_data: -1",
+        "dims: [1, 2] data_type: 7 int64_data: [0, 2]", "dims: 2 data_type: 7 int64_data: [0, 1]",
+        "dims: 1 data_type: 1 float_data: 1"}) {
     sbp_onnx::SparseTensor sparse;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
-        "dims: [2, 2] values { dims: 1 data_type: 1 float_data: 3 } indices { " + std::string(indices) + " }", &sparse));
+        "dims: [2, 2] values { dims: 1 data_type: 1 float_data: 3 } indices { " + std::string(indices) + " }",
+        &sparse));
     EXPECT_FALSE(onnx::DecodeSparse(sparse, "").ok()) << indices;
   }
 }
