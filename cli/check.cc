@@ -14,7 +14,7 @@
 namespace sbp {
 namespace {
 
-struct Flags {
+struct CheckFlags {
   std::string plan, model;
   OutputFlags output;
 };
@@ -55,7 +55,7 @@ Result<std::vector<Violation>> CompareModel(const Plan& plan, const RuleSet& rul
   return violations;
 }
 
-Status Check(const Flags& flags) {
+Status Check(const CheckFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
   std::vector<Violation> violations = CheckPlan(plan, rules);
@@ -72,7 +72,7 @@ Status Check(const Flags& flags) {
 }  // namespace
 
 Command SetupCheck(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CheckFlags>();
   app.add_option("plan", flags->plan, "a plan; - is stdin")->required()->type_name("PLAN");
   app.add_option("model", flags->model, "also compare the plan's graph with this model")->type_name("MODEL");
   AddFormatFlag(app, flags->output);

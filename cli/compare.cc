@@ -13,13 +13,13 @@
 namespace sbp {
 namespace {
 
-struct Flags {
+struct CompareFlags {
   PlanningFlags planning;
   OutputFlags output;
   std::string strategies = "greedy,einsum,replicate";
 };
 
-Status Compare(const Flags& flags) {
+Status Compare(const CompareFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   std::vector<std::string> names;
   for (const std::string_view name : Split(flags.strategies, ',')) names.emplace_back(Trim(name));
@@ -55,7 +55,7 @@ Status Compare(const Flags& flags) {
 }  // namespace
 
 Command SetupCompare(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CompareFlags>();
   AddPlanningFlags(app, flags->planning);
   app.add_option("--strategies", flags->strategies, "names separated by ','; greedy:NAME chooses greedy's criterion")
       ->type_name("LIST")

@@ -12,14 +12,14 @@
 namespace sbp {
 namespace {
 
-struct Flags {
+struct ConvertFlags {
   ModelFlags model;
   std::string out;
   std::string to;
   bool resolve = false;
 };
 
-Result<Encoding> ChooseEncoding(const Flags& flags) {
+Result<Encoding> ChooseEncoding(const ConvertFlags& flags) {
   if (flags.to.empty()) return EncodingForPath(flags.out);
   return EncodingForPath("x." + (flags.to == "binary" ? std::string("pb") : flags.to));
 }
@@ -36,7 +36,7 @@ Status WriteChecked(const Document& document, Encoding encoding, const std::stri
   return WriteFile(out, bytes);
 }
 
-Status ConvertGraph(const Flags& flags, std::string_view bytes, Encoding encoding) {
+Status ConvertGraph(const ConvertFlags& flags, std::string_view bytes, Encoding encoding) {
   SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model));
   if (flags.resolve || !flags.model.dims.empty() || !flags.model.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
@@ -47,7 +47,7 @@ Status ConvertGraph(const Flags& flags, std::string_view bytes, Encoding encodin
   return WriteChecked(graph, encoding, flags.out, WriteGraph, ReadGraph);
 }
 
-Status Convert(const Flags& flags) {
+Status Convert(const ConvertFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Encoding encoding, ChooseEncoding(flags));
   SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.model.model));
   SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, flags.model.model));
@@ -70,7 +70,7 @@ Status Convert(const Flags& flags) {
 }  // namespace
 
 Command SetupConvert(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ConvertFlags>();
   app.add_option("in", flags->model.model, "ONNX, or a graph, cluster or plan in any encoding; - is stdin")
       ->required()
       ->type_name("IN");

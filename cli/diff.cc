@@ -10,13 +10,13 @@
 namespace sbp {
 namespace {
 
-struct Flags {
+struct DiffFlags {
   std::string a, b;
   double tolerance = 0;
   OutputFlags output;
 };
 
-Status Diff(const Flags& flags) {
+Status Diff(const DiffFlags& flags) {
   if (flags.a == "-" && flags.b == "-") return UsageError("only one of the two plans can be stdin");
   SBP_ASSIGN_OR_RETURN(const Plan a, ReadPlanFile(flags.a));
   SBP_ASSIGN_OR_RETURN(const Plan b, ReadPlanFile(flags.b));
@@ -28,7 +28,7 @@ Status Diff(const Flags& flags) {
 }  // namespace
 
 Command SetupDiff(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DiffFlags>();
   app.add_option("before", flags->a, "a plan; - is stdin")->required()->type_name("PLAN");
   app.add_option("after", flags->b, "a plan; - is stdin")->required()->type_name("PLAN");
   app.add_option("--tolerance", flags->tolerance, "relative difference of times and bytes that is allowed")

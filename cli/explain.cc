@@ -12,13 +12,13 @@
 namespace sbp {
 namespace {
 
-struct Flags {
+struct ExplainFlags {
   std::string plan, name;
   OutputFlags output;
   size_t max_candidates = 24;
 };
 
-Status ExplainName(const Flags& flags) {
+Status ExplainName(const ExplainFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
   SBP_ASSIGN_OR_RETURN(const Problem problem, RebuildProblem(plan, rules));
@@ -30,7 +30,7 @@ Status ExplainName(const Flags& flags) {
 }  // namespace
 
 Command SetupExplain(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ExplainFlags>();
   app.add_option("plan", flags->plan, "a plan; - is stdin")->required()->type_name("PLAN");
   app.add_option("name", flags->name, "an op or a tensor of it")->required()->type_name("OP|TENSOR");
   app.add_option("--max-candidates", flags->max_candidates, "in text: how many candidates to list, cheapest first")

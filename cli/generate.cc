@@ -12,13 +12,13 @@
 namespace sbp {
 namespace {
 
-struct Flags {
+struct GenerateFlags {
   std::string family;
   GenerateOptions options;
   std::string out;
 };
 
-Status Generate(const Flags& flags) {
+Status Generate(const GenerateFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Encoding encoding, EncodingForPath(flags.out));
   SBP_ASSIGN_OR_RETURN(const Graph graph, GenerateGraph(flags.family, flags.options));
   return WriteFile(flags.out, WriteGraph(graph, encoding));
@@ -27,7 +27,7 @@ Status Generate(const Flags& flags) {
 }  // namespace
 
 Command SetupGenerate(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<GenerateFlags>();
   std::vector<std::string> families;
   for (const GeneratorRow& row : AllGenerators()) families.emplace_back(row.name);
   app.add_option("family", flags->family, Join(families, " | "))

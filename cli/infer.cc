@@ -14,13 +14,13 @@
 namespace sbp {
 namespace {
 
-struct Flags {
+struct InferFlags {
   PlanningFlags planning;
   OutputFlags output;
   std::string out;
 };
 
-Status Infer(const Flags& flags) {
+Status Infer(const InferFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [](auto from) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
@@ -56,7 +56,7 @@ Status Infer(const Flags& flags) {
 }  // namespace
 
 Command SetupInfer(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<InferFlags>();
   AddPlanningFlags(app, flags->planning);
   AddStrategyFlags(app, flags->planning);
   AddFormatFlag(app, flags->output);

@@ -116,6 +116,7 @@ Result<Attributes> ParseAttributes(const std::vector<std::string>& texts) {
 }
 
 // Position of operand `name` among the overload's tensors; a variadic parameter takes every repetition and NAME[i].
+// Case does not count: schemas and model files differ in it (a of MatMul, A in ONNX).
 std::optional<size_t> PositionOf(const OpOverload& overload, std::string_view name,
                                  std::vector<size_t>& variadic_count) {
   size_t position = 0;
@@ -123,7 +124,7 @@ std::optional<size_t> PositionOf(const OpOverload& overload, std::string_view na
     const Parameter& parameter = overload.parameters[i];
     if (parameter.kind != ParameterKind::kTensor && parameter.kind != ParameterKind::kScalar) continue;
     const std::string_view base = name.substr(0, name.find('['));
-    if (parameter.name == base) return position + (parameter.variadic ? variadic_count[i]++ : 0);
+    if (EqualIgnoringCase(parameter.name, base)) return position + (parameter.variadic ? variadic_count[i]++ : 0);
     if (!parameter.variadic) ++position;
   }
   return std::nullopt;
@@ -152,7 +153,7 @@ Result<std::vector<NamedOperand>> OrderOperands(const OpDefinition& op, const st
   }
   for (const NamedOperand& operand : given) {
     const std::string base = operand.name.substr(0, operand.name.find('['));
-    if (std::find(known.begin(), known.end(), base) == known.end()) {
+    if (std::ranges::none_of(known, [&](const std::string& k) { return EqualIgnoringCase(k, base); })) {
       return BadInput(StrCat(op.name, " has no operand ", Quote(operand.name), DidYouMean(base, known),
                              "; its operands are ", Join(known, ", ")));
     }
@@ -169,7 +170,8 @@ Status ApplyOutputs(const OpQuestionFlags& flags, const Mesh& mesh, OpQuestion& 
     std::string_view layout = Trim(std::string_view(text).substr(at + 1));
     if (const size_t colon = layout.find("]:"); colon != std::string_view::npos)
       layout = Trim(layout.substr(colon + 2));
-    const auto it = std::find(instance.result_names.begin(), instance.result_names.end(), name);
+    const auto it =
+        std::ranges::find_if(instance.result_names, [&](const auto& r) { return EqualIgnoringCase(r, name); });
     if (it == instance.result_names.end()) {
       return BadInput(StrCat(flags.op, " has no result ", Quote(name), DidYouMean(name, instance.result_names)));
     }

@@ -14,7 +14,7 @@
 namespace sbp {
 namespace {
 
-struct Flags {
+struct RenderFlags {
   ModelFlags model;
   std::string out;
   std::string format;
@@ -22,7 +22,7 @@ struct Flags {
   OutputFlags output;
 };
 
-Result<Plan> LoadPlanOrModel(const Flags& flags) {
+Result<Plan> LoadPlanOrModel(const RenderFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.model.model));
   const auto info = Recognise(bytes, flags.model.model);
   if (info.ok() && info->kind == DocumentKind::kPlan) return ReadPlan(bytes, flags.model.model);
@@ -39,7 +39,7 @@ Result<Plan> LoadPlanOrModel(const Flags& flags) {
   return plan;
 }
 
-Status Render(Flags flags) {
+Status Render(RenderFlags flags) {
   flags.options.notation = flags.output.layout_notation();
   const std::string path = flags.format.empty() ? flags.out : "x." + flags.format;
   SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
@@ -51,7 +51,7 @@ Status Render(Flags flags) {
 }  // namespace
 
 Command SetupRender(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RenderFlags>();
   std::vector<std::string> extensions;
   for (const FormatRow& row : AllFormats()) extensions.emplace_back(row.extension);
   app.add_option("plan", flags->model.model, "a plan, or a model; - is stdin")->required()->type_name("PLAN|MODEL");

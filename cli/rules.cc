@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct RulesFlags {
   std::vector<std::string> rules;
   OutputFlags output;
   OpQuestionFlags question;
@@ -30,7 +30,7 @@ struct Flags {
   std::string model;
 };
 
-Status List(const Flags& flags) {
+Status List(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
   std::map<std::string, std::vector<std::string>> families;
   for (const auto& [name, op] : rules.ops()) families[op.family].push_back(name);
@@ -51,7 +51,7 @@ Status List(const Flags& flags) {
   return Print(text + StrCat(rules.ops().size(), " ops"));
 }
 
-Status Show(const Flags& flags) {
+Status Show(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
   const OpDefinition* op = rules.Find(flags.question.op);
   if (op == nullptr) {
@@ -86,7 +86,7 @@ std::string JoinLayouts(const Json& object) {
   return text;
 }
 
-Status Candidates(const Flags& flags) {
+Status Candidates(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
   SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(flags.mesh));
   SBP_ASSIGN_OR_RETURN(const OpQuestion question, AskOp(flags.question, rules, mesh));
@@ -142,7 +142,7 @@ std::string InferText(const std::vector<std::string>& names, const std::vector<T
   return text;
 }
 
-Status Infer(const Flags& flags) {
+Status Infer(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
   SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(flags.mesh));
   SBP_ASSIGN_OR_RETURN(const OpQuestion question, AskOp(flags.question, rules, mesh));
@@ -171,7 +171,7 @@ Status Infer(const Flags& flags) {
   return Print(text);
 }
 
-Status Coverage(const Flags& flags) {
+Status Coverage(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
   SBP_ASSIGN_OR_RETURN(const LoadedModel model, LoadModelFile(flags.model));
   std::map<std::string, int64_t> counts;
@@ -191,12 +191,12 @@ Status Coverage(const Flags& flags) {
   return Print(text + StrCat(covered, " of ", total, " ops have a rule"));
 }
 
-Status AskMany(const Flags& flags) {
+Status AskMany(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
   return AnswerQuestions(rules, std::cin, std::cout);
 }
 
-void AddQuestionFlags(CLI::App& app, Flags& flags) {
+void AddQuestionFlags(CLI::App& app, RulesFlags& flags) {
   app.add_option("op", flags.question.op, "an op's type: MatMul, com.microsoft::Attention")
       ->required()
       ->type_name("OP");
@@ -212,9 +212,9 @@ void AddQuestionFlags(CLI::App& app, Flags& flags) {
 
 Command SetupRules(CLI::App& app) {
   app.require_subcommand(1);
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RulesFlags>();
   auto chosen = std::make_shared<Command>();
-  const auto add = [&](const char* name, const char* doc, Status (*run)(const Flags&)) {
+  const auto add = [&](const char* name, const char* doc, Status (*run)(const RulesFlags&)) {
     CLI::App* sub = app.add_subcommand(name, doc);
     sub->add_option("--rules", flags->rules, "sharding rules of your own")->type_name("FILE")->allow_extra_args(false);
     sub->callback([chosen, flags, run] { *chosen = [flags, run] { return run(*flags); }; });

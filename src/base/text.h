@@ -33,6 +33,8 @@ std::string Join(const Range& parts, std::string_view separator) {
 
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
+// Equal but for the case of ASCII letters.
+bool EqualIgnoringCase(std::string_view a, std::string_view b);
 // "name", with control characters escaped, in double quotes, cut after 400 characters: for names in messages only.
 std::string Quote(std::string_view text);
 

@@ -107,13 +107,13 @@ bool Unary(const FoldRequest& request, Results& results, Ints ints, Floats float
 }
 
 // Sums and products that wrap around instead of overflowing.
-std::optional<int64_t> WrapAdd(int64_t a, int64_t b) {
+std::optional<int64_t> WrappedSum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 std::optional<int64_t> WrapSubtract(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
-std::optional<int64_t> WrapMultiply(int64_t a, int64_t b) {
+std::optional<int64_t> WrappedProduct(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 int64_t WrapNegate(int64_t a) { return static_cast<int64_t>(-static_cast<uint64_t>(a)); }
@@ -143,7 +143,7 @@ double NumberAt(const Literal& literal, size_t index) {
 std::optional<int64_t> IntegerPower(int64_t base, int64_t exponent) {
   if (exponent < 0 || exponent > 64) return base == 1 && exponent > 0 ? std::optional<int64_t>(1) : std::nullopt;
   std::optional<int64_t> result = 1;
-  for (int64_t i = 0; i < exponent; ++i) result = WrapMultiply(*result, base);
+  for (int64_t i = 0; i < exponent; ++i) result = WrappedProduct(*result, base);
   return result;
 }
 
@@ -173,13 +173,13 @@ bool CastTo(const Literal& x, DType to, Results& results) {
 }  // namespace
 
 bool Add(const FoldRequest& r, Results& out) {
-  return Binary(r, out, WrapAdd, [](double a, double b) { return a + b; });
+  return Binary(r, out, WrappedSum, [](double a, double b) { return a + b; });
 }
 bool Subtract(const FoldRequest& r, Results& out) {
   return Binary(r, out, WrapSubtract, [](double a, double b) { return a - b; });
 }
 bool Multiply(const FoldRequest& r, Results& out) {
-  return Binary(r, out, WrapMultiply, [](double a, double b) { return a * b; });
+  return Binary(r, out, WrappedProduct, [](double a, double b) { return a * b; });
 }
 bool Divide(const FoldRequest& r, Results& out) {
   return Binary(r, out, Truncate, [](double a, double b) { return a / b; });

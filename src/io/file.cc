@@ -16,12 +16,12 @@ constexpr int64_t kMaxFileBytes = int64_t{16} << 30;
 constexpr size_t kChunk = size_t{1} << 20;
 
 // A file descriptor that is closed at the end, unless it is stdin or stdout.
-class Descriptor {
+class FileDescriptor {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { (void)Close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() { (void)Close(); }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
   int get() const { return fd_; }
   bool Close() {
     const int fd = std::exchange(fd_, -1);
@@ -70,7 +70,7 @@ Result<std::string> ReadFile(const std::string& path) {
     SBP_RETURN_IF_ERROR(ReadAll(STDIN_FILENO, path, content));
     return content;
   }
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return Failure("open", path);
   struct stat info;
   if (fstat(file.get(), &info) != 0) return Failure("read", path);
@@ -89,12 +89,12 @@ Status WriteFile(const std::string& path, std::string_view content) {
   const bool exists = stat(path.c_str(), &info) == 0;
   // A pipe or a device (/dev/stdout, /dev/null) is written to; renaming would replace it.
   if (exists && !S_ISREG(info.st_mode)) {
-    Descriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    FileDescriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (file.get() < 0 || !WriteAll(file.get(), content) || !file.Close()) return Failure("write", path);
     return OkStatus();
   }
   const std::string temporary = StrCat(path, ".tmp.", getpid());
-  Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) return Failure("write", path);
   if (exists) (void)fchmod(file.get(), info.st_mode & 0777);  // keep the rights of the file that is replaced
   if (WriteAll(file.get(), content) && file.Close() && rename(temporary.c_str(), path.c_str()) == 0) return OkStatus();

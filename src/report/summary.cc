@@ -50,7 +50,7 @@ std::string Totals(const Plan& plan) {
   return AlignColumns(rows, {false, true, false}, 0);
 }
 
-std::string Collectives(const Plan& plan) {
+std::string CollectiveLines(const Plan& plan) {
   const auto sums = SumCollectives(plan);
   if (sums.empty()) return "\nno collectives: no tensor moves between devices\n";
   std::vector<std::vector<std::string>> rows = {{"collectives", "count", "bytes moved", "time"}};
@@ -108,7 +108,7 @@ double GapOf(const Plan& plan) {
 }
 
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options) {
-  std::string out = Headline(plan) + Totals(plan) + Collectives(plan) + Dearest(plan, options) + Holders(plan);
+  std::string out = Headline(plan) + Totals(plan) + CollectiveLines(plan) + Dearest(plan, options) + Holders(plan);
   out += Limited("replicated for lack of a legal split", plan.replicated, 5,
                  [&](const ReplicatedTensor& r) { return StrCat(Quote(TensorName(plan, r.tensor)), ": ", r.reason); });
   out += Limited("layouts overridden", plan.conflicts, 3, [](const LayoutConflict& c) {

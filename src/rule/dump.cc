@@ -5,7 +5,7 @@
 namespace sbp {
 namespace {
 
-std::string Names(const std::vector<std::string>& names, const std::vector<int>& positions) {
+std::string NameList(const std::vector<std::string>& names, const std::vector<int>& positions) {
   std::vector<std::string> picked;
   for (int i : positions) picked.push_back(names[i]);
   return Join(picked, ", ");
@@ -50,12 +50,12 @@ std::string FactorLine(const Factor& factor) {
 }
 
 std::string ResultList(const RuleInstance& instance, const std::vector<int>& results) {
-  return results.empty() ? "" : StrCat(" -> ", Names(instance.result_names, results));
+  return results.empty() ? "" : StrCat(" -> ", NameList(instance.result_names, results));
 }
 
 std::string PartialLine(const RuleInstance& instance, const PartialClause& partial) {
   static constexpr std::string_view kWords[] = {"linear", "monotone", "antitone"};
-  return StrCat("  ", kWords[static_cast<int>(partial.kind)], " {", Names(instance.operand_names, partial.operands),
+  return StrCat("  ", kWords[static_cast<int>(partial.kind)], " {", NameList(instance.operand_names, partial.operands),
                 "}", ResultList(instance, partial.results), "\n");
 }
 
@@ -80,8 +80,8 @@ std::string Dump(const RuleInstance& instance) {
                    map.factors[reduce.factor].name, ResultList(instance, reduce.results), "\n");
   }
   for (const PartialClause& partial : map.partials) text += PartialLine(instance, partial);
-  if (!map.addends.empty()) text += StrCat("  addend ", Names(instance.operand_names, map.addends), "\n");
-  if (!map.unused.empty()) text += StrCat("  unused ", Names(instance.operand_names, map.unused), "\n");
+  if (!map.addends.empty()) text += StrCat("  addend ", NameList(instance.operand_names, map.addends), "\n");
+  if (!map.unused.empty()) text += StrCat("  unused ", NameList(instance.operand_names, map.unused), "\n");
   for (const ExplicitSignature& signature : map.signatures) text += SignatureLine(signature);
   for (const std::string& alternative : map.alternatives) text += StrCat("  alt ", alternative, "\n");
   for (const std::string& note : map.notes) text += StrCat("  because ", Quote(note), "\n");

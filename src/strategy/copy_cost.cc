@@ -69,7 +69,7 @@ CriterionAnswer ChooseOnOneAxis(const CriterionQuery& query, std::span<const uin
   return answer;
 }
 
-double OperandBytes(const CriterionQuery& query, size_t operand, const NdSbp& wanted) {
+double MovedBytes(const CriterionQuery& query, size_t operand, const NdSbp& wanted) {
   return BytesPrice(OperandType(query, operand), query.produced[operand], wanted, query.problem->mesh);
 }
 
@@ -83,7 +83,7 @@ bool KeepsEveryInput(const CriterionQuery& query, uint32_t candidate) {
 }
 
 CriterionAnswer ChooseOnSeveralAxes(const CriterionQuery& query, std::span<const uint32_t> allowed) {
-  const SlotPrices prices(query, [&](size_t i, const NdSbp& wanted) { return OperandBytes(query, i, wanted); });
+  const SlotPrices prices(query, [&](size_t i, const NdSbp& wanted) { return MovedBytes(query, i, wanted); });
   const auto price_of = [&](uint32_t c) { return prices.Of(c); };
   CriterionAnswer answer = ChooseLeast(allowed, Ties::kLast, price_of);
   const auto kept = std::find_if(allowed.begin(), allowed.end(), [&](uint32_t c) { return KeepsEveryInput(query, c); });
@@ -113,7 +113,7 @@ std::vector<PriceTerm> CopyCostTerms(const CriterionQuery& query, uint32_t candi
     if (!operands[i].valid()) continue;
     const NdSbp& wanted = signature.inputs[i];
     terms.push_back({TransitionLabel(query, i, wanted),
-                     one_axis ? static_cast<double>(OperandCost(query, i, wanted)) : OperandBytes(query, i, wanted)});
+                     one_axis ? static_cast<double>(OperandCost(query, i, wanted)) : MovedBytes(query, i, wanted)});
   }
   return terms;
 }

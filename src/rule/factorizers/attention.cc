@@ -8,7 +8,7 @@
 namespace sbp {
 namespace {
 
-enum Operand : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
+enum AttentionOperand : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
 
 // One of q, k, v, whichever form it has.
 struct Packed {

@@ -10,7 +10,7 @@
 namespace sbp {
 namespace {
 
-enum Operand : size_t { kA, kB, kScales, kZeroPoints, kGroups, kBias };
+enum QuantizedOperand : size_t { kA, kB, kScales, kZeroPoints, kGroups, kBias };
 
 struct BlockFactors {
   FactorId n = -1, k = -1, q = -1, j = -1;

@@ -6,7 +6,7 @@
 namespace sbp {
 namespace {
 
-enum Operand : size_t { kInput, kRouter, kFirst, kFirstBias, kSecond, kSecondBias, kThird, kThirdBias };
+enum ExpertOperand : size_t { kInput, kRouter, kFirst, kFirstBias, kSecond, kSecondBias, kThird, kThirdBias };
 
 }  // namespace
 

@@ -12,8 +12,8 @@ Status FactorizeGemm(FactorizerContext& context) {
   const Shape &a = context.shape(0), &b = context.shape(1);
   const int64_t m = a[trans_a ? 1 : 0], k = a[trans_a ? 0 : 1], n = b[trans_b ? 0 : 1];
   if (b[trans_b ? 1 : 0] != k) {
-    return context.Error(StrCat("the inner sizes of A ", ToString(context.type(0)), (trans_a ? " (transposed)" : ""),
-                                " and B ", ToString(context.type(1)), (trans_b ? " (transposed)" : ""), " differ"));
+    return context.Error(StrCat("the inner sizes of a ", ToString(context.type(0)), (trans_a ? " (transposed)" : ""),
+                                " and b ", ToString(context.type(1)), (trans_b ? " (transposed)" : ""), " differ"));
   }
   context.SetResult(0, {m, n});
   FactorMap& map = context.map();

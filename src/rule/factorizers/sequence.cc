@@ -70,7 +70,7 @@ Status Insert(FactorizerContext& context) {
   return OkStatus();
 }
 
-Status Cut(FactorizerContext& context) {
+Status CutSequence(FactorizerContext& context) {
   const Shape& shape = context.shape(0);
   SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), context.rank(0)));
   bool bounded = false;
@@ -116,7 +116,7 @@ Status FactorizeSequence(FactorizerContext& context) {
   const std::string& what = context.name_arguments[0];
   if (what == "construct") return Construct(context);
   if (what == "insert") return Insert(context);
-  if (what == "split") return Cut(context);
+  if (what == "split") return CutSequence(context);
   if (what == "empty") {
     SetContainer(context, ValueKind::kSequence, static_cast<DType>(context.Int("dtype", 1)), {0});
     return OkStatus();

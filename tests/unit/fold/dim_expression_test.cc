@@ -11,14 +11,14 @@ namespace {
 const std::map<std::string, int64_t> kBindings = {
     {"a", 7}, {"b", 3}, {"x[0]", 5}, {"p2o.Dim.0", 11}, {"batch size", 9}};
 
-struct Row {
+struct DimExpressionRow {
   std::string text;
   std::string symbols;
   std::string value;  // or the error
 };
 
 TEST(DimExpressionTest, ValuesAndSymbols) {
-  const Row rows[] = {
+  const DimExpressionRow rows[] = {
       {"12", "", "12"},
       {"a", "a", "7"},
       {" a + 1 ", "a", "8"},
@@ -46,7 +46,7 @@ TEST(DimExpressionTest, ValuesAndSymbols) {
       {"9223372036854775807*a", "a", "dimension \"9223372036854775807*a\": a division by zero or an overflow"},
       {"a + c", "a c", "dimension \"a + c\": symbol \"c\" is not bound"},
   };
-  for (const Row& row : rows) {
+  for (const DimExpressionRow& row : rows) {
     SCOPED_TRACE(row.text);
     EXPECT_EQ(Join(SymbolsOf(row.text), " "), row.symbols);
     const Result<int64_t> value = EvaluateDim(row.text, kBindings);

@@ -33,7 +33,7 @@ Literal None() { return Literal(); }  // an absent operand
 
 using Attribute = std::pair<std::string, AttributeValue>;
 
-struct Row {
+struct EvaluateRow {
   std::string op;
   std::vector<Literal> operands;
   std::vector<Attribute> attributes;
@@ -41,7 +41,7 @@ struct Row {
   size_t results = 1;
 };
 
-std::string Answer(const Row& row) {
+std::string Answer(const EvaluateRow& row) {
   Attributes attributes;
   for (const auto& [name, value] : row.attributes) attributes.Set(name, value);
   FoldRequest request;
@@ -60,7 +60,7 @@ std::string Answer(const Row& row) {
   return Join(texts, "; ");
 }
 
-const std::vector<Row> kRows = {
+const std::vector<EvaluateRow> kRows = {
     // Sizes
     {"Shape", {I({1, 2, 3, 4, 5, 6}, {2, 3})}, {}, "i64[2] [2, 3]"},
     {"Shape", {I({1, 2, 3, 4, 5, 6}, {2, 3})}, {{"start", int64_t{-1}}}, "i64[1] [3]"},
@@ -188,7 +188,7 @@ const std::vector<Row> kRows = {
 };
 
 TEST(EvaluateTest, Rows) {
-  for (const Row& row : kRows) {
+  for (const EvaluateRow& row : kRows) {
     std::vector<std::string> operands;
     for (const Literal& literal : row.operands) operands.push_back(ToString(literal));
     EXPECT_EQ(Answer(row), row.expected) << row.op << "(" << Join(operands, ", ") << ")";
@@ -197,7 +197,7 @@ TEST(EvaluateTest, Rows) {
 
 TEST(EvaluateTest, EveryOpHasARow) {
   for (const EvaluatorRow& evaluator : AllEvaluators()) {
-    const bool tested = std::ranges::any_of(kRows, [&](const Row& row) { return row.op == evaluator.op; });
+    const bool tested = std::ranges::any_of(kRows, [&](const EvaluateRow& row) { return row.op == evaluator.op; });
     EXPECT_TRUE(tested) << evaluator.op;
   }
 }

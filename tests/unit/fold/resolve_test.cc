@@ -43,12 +43,12 @@ Graph WithInput(TensorType type, std::vector<std::string> symbols) {
 }
 
 TEST(BindTest, Rows) {
-  struct Row {
+  struct ResolveRow {
     std::vector<std::string> symbols;
     std::map<std::string, int64_t> bindings;
     std::string expected;  // y's line, or a part of the error
   };
-  const Row rows[] = {
+  const ResolveRow rows[] = {
       {{"n", "c"}, {{"n", 2}, {"c", 3}}, "y f32[2,3]"},
       {{"n", "n + 1"}, {{"n", 2}}, "y f32[2,3]"},
       {{"n", "n + 1"}, {{"n + 1", 8}}, "y f32[7,8]"},
@@ -68,7 +68,7 @@ TEST(BindTest, Rows) {
       {{"a + b", "c"}, {{"a + b", 6}, {"c", 1}}, "y f32[6,1]"},  // the whole text decides
       {{"n - 5", "c"}, {{"n", 2}, {"c", 1}}, "negative: -3"},
   };
-  for (const Row& row : rows) {
+  for (const ResolveRow& row : rows) {
     ResolveOptions options;
     options.bindings = row.bindings;
     EXPECT_THAT(Show(Resolve(WithInput(T("f32[?,?]"), row.symbols), Rules(), options)), HasSubstr(row.expected));
@@ -145,19 +145,19 @@ TEST(FoldTest, LargeConstantsStayOps) {
 }
 
 TEST(FoldTest, FlattenedSoftmax) {
-  struct Row {
+  struct ResolveRow {
     std::string type;
     int64_t axis;
     std::string ops;
     int64_t new_axis;
   };
-  const Row rows[] = {
+  const ResolveRow rows[] = {
       {"f32[2,3]", 1, "Softmax\n", 1},
       {"f32[2,3,1,1]", 1, "Softmax\n", 1},
       {"f32[2,3,4]", -1, "Softmax\n", 2},
       {"f32[2,3,4]", 1, "Flatten\nSoftmax\nReshape\n", 1},
   };
-  for (const Row& row : rows) {
+  for (const ResolveRow& row : rows) {
     SCOPED_TRACE(row.type);
     GraphBuilder builder;
     builder.AddInput("x", T(row.type));

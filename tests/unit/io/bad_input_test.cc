@@ -219,7 +219,9 @@ TEST(BadInput, EveryPrefixIsHandled) {
     for (size_t length = 0; length < plan.size(); length += 7) {
       const Result<Plan> read = ReadPlan(std::string_view(plan).substr(0, length), "doc");
       ASSERT_FALSE(read.ok() && encoding == Encoding::kJson && length + 1 < plan.size()) << length;
-      if (!read.ok()) EXPECT_LT(read.status().message().size(), 2000U);
+      if (!read.ok()) {
+        EXPECT_LT(read.status().message().size(), 2000U);
+      }
     }
   }
 }

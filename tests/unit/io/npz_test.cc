@@ -64,14 +64,14 @@ std::string Zip(const std::vector<Member>& members) {
          Little(directory.size(), 4) + Little(at, 4) + Little(0, 2);
 }
 
-struct Row {
+struct NpzRow {
   std::string npy;
   std::string type;
   std::optional<std::vector<int64_t>> ints;
 };
 
 TEST(Npz, TypesAndValues) {
-  const Row rows[] = {
+  const NpzRow rows[] = {
       {Npy("<i8", "(2,)", Little(7, 8) + Little(static_cast<uint64_t>(-2), 8)), "i64[2]", {{7, -2}}},
       {Npy(">i4", "()", std::string("\x00\x00\x01\x02", 4)), "i32[]", {{258}}},
       {Npy("|i1", "(1,)", "\xff"), "i8[1]", {{-1}}},
@@ -89,7 +89,7 @@ TEST(Npz, TypesAndValues) {
       {Npy("<U5", "(1,)", std::string(20, 'x')), "string[1]", std::nullopt},
       {Npy("<i8", "(5000,)", std::string(40000, 'x')), "i64[5000]", std::nullopt},
   };
-  for (const Row& row : rows) {
+  for (const NpzRow& row : rows) {
     for (const bool deflated : {false, true}) {
       for (const bool wide : {false, true}) {
         const Result<std::vector<NpyArray>> arrays = ReadNpz(Zip({{"a/b.npy", row.npy, deflated, wide}}), "x.npz");
@@ -117,7 +117,7 @@ TEST(Npz, SeveralMembersInOrder) {
   EXPECT_TRUE(ReadNpz(Zip({}), "x.npz").value().empty());
 }
 
-struct BadRow {
+struct BadNpzRow {
   std::string bytes;
   std::string_view message;
 };
@@ -126,7 +126,7 @@ TEST(Npz, Errors) {
   const std::string good = Npy("<i8", "(1,)", Little(1, 8));
   std::string corrupt = Zip({{"a.npy", good}});
   corrupt[corrupt.find("'shape'") - 4] ^= 1;
-  const BadRow rows[] = {
+  const BadNpzRow rows[] = {
       {"", "x.npz: not a zip archive, or cut off: it has no end record"},
       {Zip({{"a.npy", good}}).substr(20), "x.npz: corrupt zip archive: entry 0 of its directory"},
       {corrupt, "x.npz: member \"a.npy\": corrupt: its checksum does not agree"},
@@ -143,7 +143,7 @@ TEST(Npz, Errors) {
        "x.npz: member \"a.npy\": i64[9223372036854775807,9] is too large"},
       {Zip({{"a.npy", Npy("<i8", "3", "")}}), "x.npz: member \"a.npy\": 'shape' is no tuple"},
   };
-  for (const BadRow& row : rows) {
+  for (const BadNpzRow& row : rows) {
     const auto arrays = ReadNpz(row.bytes, "x.npz");
     ASSERT_FALSE(arrays.ok()) << row.message;
     EXPECT_EQ(arrays.status().code(), Code::kBadInput);

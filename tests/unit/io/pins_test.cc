@@ -63,12 +63,12 @@ class PinsTest : public testing::Test {
   Pins pins_;
 };
 
-struct Row {
+struct PinsRow {
   std::string text, pins;
 };
 
 TEST_F(PinsTest, EveryForm) {
-  const Row rows[] = {
+  const PinsRow rows[] = {
       {"x:0=(S(0), B)", "x:0 = (S(0), B)"},
       {" x:0 = ( S0 , R ) ", "x:0 = (S(0), B)"},
       {"h=0=(P, B)", "h=0 = (P(sum), B)"},
@@ -86,7 +86,7 @@ TEST_F(PinsTest, EveryForm) {
       {"a::fc.0: (B, B), (B, B), (B, B) -> (B, B)", "a::fc.0 : (B, B), (B, B), (B, B) -> (B, B)"},
       {"a::fc.1:[0,-1], [-1,-1] -> [0,-1]", "a::fc.1 : (S(0), B), (B, B) -> (S(0), B)"},
   };
-  for (const Row& row : rows) {
+  for (const PinsRow& row : rows) {
     const Status status = Apply({row.text});
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(DumpPins(), row.pins) << row.text;
@@ -94,7 +94,7 @@ TEST_F(PinsTest, EveryForm) {
 }
 
 TEST_F(PinsTest, Errors) {
-  const Row rows[] = {
+  const PinsRow rows[] = {
       {"x:0", "expected TENSOR=(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) -> (S(0), B)"},
       {"x:0=(S(0), Q)", "\"(S(0), Q)\": layout \"Q\": expected S(dimension), B, or P(sum)"},
       {"x:0=S(0)", "layout \"S(0)\" has 1 entries for a mesh of 2 axes"},
@@ -113,7 +113,7 @@ TEST_F(PinsTest, Errors) {
        "op \"stack\" (my::Stack) has 2 operands and 1 results; the pin gives 1 layouts and 1"},
       {"=(B, B)", "expected TENSOR=(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) -> (S(0), B)"},
   };
-  for (const Row& row : rows) {
+  for (const PinsRow& row : rows) {
     const Status status = Apply({row.text});
     ASSERT_FALSE(status.ok()) << row.text;
     EXPECT_EQ(status.code(), Code::kBadInput);

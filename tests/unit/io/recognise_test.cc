@@ -21,21 +21,21 @@ TEST(Recognise, OurDocumentsInEveryEncoding) {
   }
 }
 
-struct Row {
+struct RecogniseRow {
   std::string bytes;
   DocumentKind kind;
   Encoding encoding;
 };
 
 TEST(Recognise, ByContent) {
-  const Row rows[] = {
+  const RecogniseRow rows[] = {
       {"\n {\"ops\": [{\"kind\": \"x\"}], \"kind\": \"sbp_plan.plan.v1\"", DocumentKind::kPlan, Encoding::kJson},
       {"\xef\xbb\xbf{\"kind\": \"sbp_plan.graph.v1\"}", DocumentKind::kGraph, Encoding::kJson},
       {"# comment\n\n kind : 'sbp_plan.cluster.v1'", DocumentKind::kCluster, Encoding::kPrototxt},
       {"name: \"a\"\nkind: \"sbp_plan.graph.v1\"", DocumentKind::kGraph, Encoding::kPrototxt},
       {std::string("\x08\x07\x12\x07pytorch:\x02\x0a\x00", 16), DocumentKind::kOnnx, Encoding::kBinary},
   };
-  for (const Row& row : rows) {
+  for (const RecogniseRow& row : rows) {
     const Result<DocumentInfo> info = Recognise(row.bytes, "doc");
     ASSERT_TRUE(info.ok()) << info.status().message();
     EXPECT_EQ(info->kind, row.kind) << row.bytes;
@@ -43,13 +43,13 @@ TEST(Recognise, ByContent) {
   }
 }
 
-struct BadRow {
+struct BadRecogniseRow {
   std::string_view bytes;
   std::string_view message;
 };
 
 TEST(Recognise, Errors) {
-  const BadRow rows[] = {
+  const BadRecogniseRow rows[] = {
       {"", "doc: the file is empty"},
       {"{\"ops\": []}",
        "doc: JSON without a kind; expected a first field such as \"kind\": \"sbp_plan.graph.v1\" (or "
@@ -69,7 +69,7 @@ TEST(Recognise, Errors) {
       {"\x1f\x8b\x08", "doc: gzip data; expected a model, cluster or plan"},
       {"PK\x03\x04", "doc: a zip archive; expected a model, cluster or plan"},
   };
-  for (const BadRow& row : rows) {
+  for (const BadRecogniseRow& row : rows) {
     const Result<DocumentInfo> info = Recognise(row.bytes, "doc");
     ASSERT_FALSE(info.ok()) << row.bytes;
     EXPECT_EQ(info.status().message(), row.message);

@@ -8,7 +8,7 @@
 namespace sbp {
 namespace {
 
-struct Row {
+struct TypeTextRow {
   std::string_view text;
   Shape shape;
   std::vector<std::string> symbols;
@@ -16,7 +16,7 @@ struct Row {
 };
 
 TEST(TypeText, RoundTrips) {
-  const Row rows[] = {
+  const TypeTextRow rows[] = {
       {"f32[]", {}, {}},
       {"f32[16,32]", {16, 32}, {}},
       {"f32[16,?]", {16, kUnknownDim}, {}},
@@ -32,7 +32,7 @@ TEST(TypeText, RoundTrips) {
       {"f32['plain']", {kUnknownDim}, {"plain"}, "f32[plain]"},
       {"sequence(f32[n])", {kUnknownDim}, {"n"}},
   };
-  for (const Row& row : rows) {
+  for (const TypeTextRow& row : rows) {
     const Result<SymbolicType> type = ParseTypeText(row.text);
     ASSERT_TRUE(type.ok()) << type.status().message();
     EXPECT_EQ(type->type.shape, row.shape) << row.text;

@@ -202,12 +202,12 @@ TEST(ReaderTest, NewerFieldsSurvive) {
 }
 
 TEST(ReaderTest, Errors) {
-  struct Row {
+  struct ReaderRow {
     std::string graph;
     std::string expected;
   };
   const std::string x = InputText("x", {"dim_value: 2"});
-  const Row rows[] = {
+  const ReaderRow rows[] = {
       {x + "node { op_type: 'Relu' input: 'z' output: 'y' } " + OutputText("y"), "reads \"z\", which nothing defines"},
       {x + "node { op_type: 'Relu' input: 'x' output: 'y' } node { op_type: 'Abs' input: 'x' output: 'y' } ",
        "\"y\" is defined twice"},
@@ -222,7 +222,7 @@ TEST(ReaderTest, Errors) {
       {"initializer { name: 'w' dims: 2 data_type: 77 } ", "element type 77 is unknown"},
       {"initializer { name: 'w' dims: 2 data_type: 1 data_location: 1 } ", "external data without a location"},
   };
-  for (const Row& row : rows) EXPECT_THAT(Read(ModelBytes(row.graph)), HasSubstr(row.expected));
+  for (const ReaderRow& row : rows) EXPECT_THAT(Read(ModelBytes(row.graph)), HasSubstr(row.expected));
   EXPECT_THAT(Read(ModelBytes(x + "node { op_type: 'Relu' input: 'x' output: 'y' } ", "opset_import { version: 6 }")),
               HasSubstr("opset 6 is too old"));
   EXPECT_THAT(Read(ModelBytes(x + "node { op_type: 'Relu' input: 'x' output: 'y' } ", "")), HasSubstr("opset_import"));

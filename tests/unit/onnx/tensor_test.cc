@@ -19,11 +19,11 @@ std::string Decode(const std::string& text) {
 }
 
 TEST(TensorTest, Rows) {
-  struct Row {
+  struct TensorRow {
     std::string text;
     std::string expected;
   };
-  const Row rows[] = {
+  const TensorRow rows[] = {
       {"data_type: 1 dims: 2 float_data: [0.5, -1]", "f32[2] [0.5, -1]"},
       {"data_type: 1 dims: 1 raw_data: '\\000\\000\\200\\077'", "f32[1] [1]"},
       {"data_type: 11 double_data: 2.5", "f64[] 2.5"},
@@ -57,7 +57,7 @@ TEST(TensorTest, Rows) {
        "data_location: 1",
        "t: external data: offset is \"-4\", expected a number of bytes"},
   };
-  for (const Row& row : rows) EXPECT_EQ(Decode(row.text), row.expected) << row.text;
+  for (const TensorRow& row : rows) EXPECT_EQ(Decode(row.text), row.expected) << row.text;
 }
 
 TEST(TensorTest, MalformedSparseTensors) {

@@ -8,7 +8,7 @@
 namespace sbp {
 namespace {
 
-struct Row {
+struct UpgradeRow {
   int opset;
   std::string node;                   // fields of the node; operand x
   std::vector<std::string> expected;  // lines of the dump, or parts of them
@@ -18,7 +18,7 @@ std::string Ints(std::string_view name, std::string_view values) {
   return StrCat("attribute { name: '", name, "' type: 7 ints: [", values, "] } ");
 }
 
-const std::vector<Row> kRows = {
+const std::vector<UpgradeRow> kRows = {
     {12,
      "op_type: 'ReduceSum' input: 'x' output: 'y' " + Ints("axes", "1"),
      {"value=[1]", "ReduceSum(x, y/axes) -> (y)\n"}},
@@ -77,7 +77,7 @@ const std::vector<Row> kRows = {
 };
 
 TEST(UpgradeTest, Rows) {
-  for (const Row& row : kRows) {
+  for (const UpgradeRow& row : kRows) {
     SCOPED_TRACE(row.node);
     const std::string bytes = ModelBytes(
         InputText("x", {"dim_value: 2", "dim_value: 3"}) + "node { name: 'n' " + row.node + " } " + OutputText("y"),

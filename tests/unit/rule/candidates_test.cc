@@ -18,7 +18,7 @@ constexpr char kMatMul[] =
     "op MatMul(Tensor a, Tensor b) -> Tensor y\n  rule ... m k, ... k n -> ... m n ; reduce sum k ; linear a | b";
 constexpr char kRelu[] = "op Relu(Tensor x) -> Tensor y\n  rule ... -> ... ; monotone x";
 
-struct Row {
+struct CandidatesRow {
   std::string rules;
   Question question;
   std::string mesh;
@@ -26,7 +26,7 @@ struct Row {
 };
 
 TEST(Candidates, OnOneAxis) {
-  const Row rows[] = {
+  const CandidatesRow rows[] = {
       {kMatMul,
        {"MatMul", {"f32[16,32]", "f32[32,64]"}},
        "x=4",
@@ -102,7 +102,7 @@ TEST(Candidates, OnOneAxis) {
       {kRelu, {"Relu", {"f32[0,3]"}}, "x=2", "S(1) -> S(1)\nP(max) -> P(max)\nP(min) -> P(min)\nB -> B\n"},
       {kRelu, {"Relu", {"f32[]"}}, "x=2", "P(max) -> P(max)\nP(min) -> P(min)\nB -> B\n"},
   };
-  for (const Row& row : rows) {
+  for (const CandidatesRow& row : rows) {
     EXPECT_EQ(CandidatesOf(row.rules, row.question, row.mesh), row.candidates) << row.rules << " on " << row.mesh;
   }
 }

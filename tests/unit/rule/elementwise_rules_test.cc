@@ -20,7 +20,7 @@ TEST(ElementwiseRules, Unary) {
       {"IsNaN", {"f32[4]"}, "", 1, "bool[4] | S(0) -> S(0)"},
       {"Not", {"bool[4]"}, "", 1, "bool[4] | S(0) -> S(0); P(max) -> P(min); P(min) -> P(max)"},
       {"BitwiseNot", {"u8[4]"}, "", 1, "u8[4] | S(0) -> S(0); P(max) -> P(min); P(min) -> P(max)"},
-      {"Relu", {"string[4]"}, "", 1, "Relu(): argument 'X' must be numeric tensor, not string tensor"},
+      {"Relu", {"string[4]"}, "", 1, "Relu(): argument 'x' must be numeric tensor, not string tensor"},
   });
 }
 
@@ -97,7 +97,7 @@ TEST(ElementwiseRules, Binary) {
        {"f32[4]", "f32[3]"},
        "",
        1,
-       "Add(): dimensions do not fit: 4 in 'A' (dimension 0 of f32[4]), 3 in 'B' (dimension 0 of f32[3])"},
+       "Add(): dimensions do not fit: 4 in 'x' (dimension 0 of f32[4]), 3 in 'y' (dimension 0 of f32[3])"},
   });
 }
 

@@ -11,7 +11,7 @@ namespace {
 using testing::Ask;
 using testing::Question;
 
-constexpr char kRules[] = R"(
+constexpr char kInferRules[] = R"(
 op Relu(Tensor x) -> Tensor y
   rule ... -> ...
 op Move(Tensor x) -> Tensor y
@@ -38,7 +38,7 @@ op Cut(Tensor x, *, int a) -> Tensor y
   rule (a b) c -> a b c ; size a = a ; linear x
 )";
 
-struct Row {
+struct InferRow {
   const char* mesh;
   Question question;
   const char* given;     // the operands' layouts (backward: the results'), '|' between them
@@ -65,8 +65,8 @@ std::string Format(const std::vector<NdSbp>& layouts, const std::vector<TensorTy
   return Join(parts, " | ");
 }
 
-void Check(const Row& row) {
-  Result<RuleInstanceRef> instance = Ask(kRules, row.question);
+void Check(const InferRow& row) {
+  Result<RuleInstanceRef> instance = Ask(kInferRules, row.question);
   ASSERT_TRUE(instance.ok()) << instance.status().message();
   InferRequest request{.instance = *instance, .mesh = *ParseMesh(row.mesh), .backward = row.backward};
   (row.backward ? request.outputs : request.inputs) = Layouts(row.given, request.mesh.num_axes());
@@ -85,7 +85,7 @@ const Question kAdd3{"Add", {"f32[96,24,48]", "f32[96,24,48]"}};
 const Question kMatMul{"MatMul", {"f32[64,32]", "f32[32,48]"}};
 
 TEST(InferForward, ElementByElement) {
-  const Row rows[] = {
+  const InferRow rows[] = {
       {"4", kAdd, "[0,-1]|[-1,-1]", "[0,-1] | [0,-1] -> [0,-1]"},
       {"2,3", kAdd3, "[0,1,-1]|[-1,-1,-1]", "[0,1,-1] | [0,1,-1] -> [0,1,-1]"},
       {"2,3", kAdd3, "[0,-1,-1]|[-1,-1,1]", "[0,-1,1] | [0,-1,1] -> [0,-1,1]"},
@@ -99,11 +99,11 @@ TEST(InferForward, ElementByElement) {
       {"2,4", {"Relu", {"f32[6]"}}, "[[0,1]]", "[0] -> [0]", false, "x1 is dropped"},
       {"4", {"Softmax", {"f32[8,8]"}}, "[-1,0]", "[-1,-1] -> [-1,-1]", false, "keeps this dimension whole"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const InferRow& row : rows) Check(row);
 }
 
 TEST(InferForward, MatMul) {
-  const Row rows[] = {
+  const InferRow rows[] = {
       {"2,4", kMatMul, "[0,-1]|[-1,1]", "[0,-1] | [-1,1] -> [0,1]"},
       {"2,4", kMatMul, "[0,1]|[-1,-1]", "[0,1] | [1,-1] -> [0,-1] partial=[1:sum]"},
       {"2,4", kMatMul, "[-1,0]|[1,-1]", "[-1,[0,1]] | [[0,1],-1] -> [-1,-1] partial=[0:sum,1:sum]"},
@@ -140,11 +140,11 @@ TEST(InferForward, MatMul) {
        "[0,1]|[-1,-1]|[-1]",
        "[0,1] | [1,-1] | [-1] partial=[1:sum] -> [0,-1] partial=[1:sum]"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const InferRow& row : rows) Check(row);
 }
 
 TEST(InferForward, Partial) {
-  const Row rows[] = {
+  const InferRow rows[] = {
       {"2,4", {"Scale", {"f32[8,8]"}}, "[1,-1] partial=[0:sum]", "[1,-1] partial=[0:sum] -> [1,-1] partial=[0:sum]"},
       {"2,4", {"Relu", {"f32[8,8]"}}, "[1,-1] partial=[0:sum]", "[1,-1] -> [1,-1]", false, "not linear in it"},
       // Jointly linear: both or none.
@@ -160,12 +160,12 @@ TEST(InferForward, Partial) {
       {"2", {"Scale", {"f32[8,8]"}}, "[-1,-1] partial=[0:max]", "[-1,-1] -> [-1,-1]", false, "resolved first"},
       {"2", {"Sum", {"f32[8,8]"}}, "[-1,0]", "[-1,0] -> [-1] partial=[0:sum]"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const InferRow& row : rows) Check(row);
 }
 
 TEST(InferForward, Views) {
   const Question seed{"Seed", {"f32[6,12,24,48]"}};
-  const Row rows[] = {
+  const InferRow rows[] = {
       {"2,3", seed, "[0,-1,-1,1]", "[0,-1,-1,1] -> [0,-1,1,-1]"},
       {"2,3", seed, "[-1,-1,0,1]", "[-1,-1,0,1] -> [-1,0,1,-1]"},
       {"2,3", seed, "[0,1,-1,-1]", "[[0,1],-1,-1,-1] -> [[0,1],-1,-1,-1]"},
@@ -182,11 +182,11 @@ TEST(InferForward, Views) {
        "[1,-1] partial=[0:sum]",
        "[1,-1] partial=[0:sum] -> [1,-1,-1] partial=[0:sum]"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const InferRow& row : rows) Check(row);
 }
 
 TEST(InferBackward, OperandsFollowResults) {
-  const Row rows[] = {
+  const InferRow rows[] = {
       {"4", kAdd, "[0,-1]", "[0,-1] | [0,-1] -> [0,-1]", true},
       {"2,3", kAdd3, "[0,1,-1]", "[0,1,-1] | [0,1,-1] -> [0,1,-1]", true},
       {"2,4", kMatMul, "[0,1]", "[0,-1] | [-1,1] -> [0,1]", true},
@@ -195,11 +195,11 @@ TEST(InferBackward, OperandsFollowResults) {
       {"2,3", {"Seed", {"f32[6,12,24,48]"}}, "[-1,-1,-1,0]", "[-1,-1,-1,-1] -> [-1,-1,-1,-1]", true, "leftmost"},
       {"2,4", {"MergeAll", {"f32[6,8]"}}, "[1]", "[-1,-1] -> [-1]", true, "(x1)"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const InferRow& row : rows) Check(row);
 }
 
 TEST(Infer, SaysWhichLayoutsChanged) {
-  Result<RuleInstanceRef> instance = Ask(kRules, kMatMul);
+  Result<RuleInstanceRef> instance = Ask(kInferRules, kMatMul);
   ASSERT_TRUE(instance.ok());
   InferRequest request{.instance = *instance, .mesh = *ParseMesh("2,4")};
   request.inputs = Layouts("[0,1]|[-1,-1]", 2);

@@ -33,7 +33,7 @@ TEST(NormalizationRules, Layer) {
        {"f32[4,8]", "f32[6]"},
        "",
        1,
-       "LayerNormalization(): operand 1 \"Scale\" must fit the normalised dimensions [8], but is f32[6]"},
+       "LayerNormalization(): operand 1 \"w\" must fit the normalised dimensions [8], but is f32[6]"},
       {"com.microsoft::SkipLayerNormalization",
        {"f32[4,6,8]", "f32[6,8]", "f32[8]", "f32[8]", "f32[8]"},
        "",

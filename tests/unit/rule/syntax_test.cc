@@ -83,13 +83,13 @@ TEST(ParseRules, TakesEveryClauseAndLiteral) {
   EXPECT_TRUE(overload.rules[1].whole);
 }
 
-struct ErrorRow {
+struct SyntaxErrorRow {
   const char* text;
   const char* message;
 };
 
 TEST(ParseRules, SaysWhereWhatAndWhatWasFound) {
-  constexpr ErrorRow kRows[] = {
+  constexpr SyntaxErrorRow kRows[] = {
       {"opp Relu(Tensor x) -> Tensor y",
        "f:1:1: expected \"op\" or \"override op\", found \"opp\" (did you mean \"op\"?)"},
       {"  rule ... -> ...",
@@ -135,7 +135,7 @@ TEST(ParseRules, SaysWhereWhatAndWhatWasFound) {
       {"op A(Tensor x) -> Tensor y\n  rule a*0 -> a",
        "f:2:10: expected a positive integer or an attribute after \"*\", found \"0\""},
   };
-  for (const ErrorRow& row : kRows) {
+  for (const SyntaxErrorRow& row : kRows) {
     Result<std::vector<OpOverload>> overloads = ParseRules(row.text, "f");
     ASSERT_FALSE(overloads.ok()) << row.text;
     EXPECT_EQ(overloads.status().message(), row.message) << row.text;

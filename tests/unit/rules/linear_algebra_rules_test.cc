@@ -54,9 +54,9 @@ TEST(LinearAlgebraRules, Einsum) {
 
 TEST(LinearAlgebraRules, Errors) {
   EXPECT_EQ(AskOp("MatMul(f32[4,8], f32[9,2])").status().message(),
-            "MatMul(): sizes of k differ: 8 in 'A' (dimension 1 of f32[4,8]), 9 in 'B' (dimension 0 of f32[9,2])");
+            "MatMul(): sizes of k differ: 8 in 'a' (dimension 1 of f32[4,8]), 9 in 'b' (dimension 0 of f32[9,2])");
   EXPECT_EQ(AskOp("Gemm(f32[16,32], f32[33,64])").status().message(),
-            "Gemm(): the inner sizes of A f32[16,32] and B f32[33,64] differ");
+            "Gemm(): the inner sizes of a f32[16,32] and b f32[33,64] differ");
   EXPECT_EQ(AskOp("Gemm(f32[16,32], f32[32,64], f32[3])").status().message(),
             "Gemm(): C f32[3] does not broadcast to [16,64]");
   EXPECT_EQ(AskOp("Einsum(f32[4,6], equation=\"ij->k\")").status().message(),
