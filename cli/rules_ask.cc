@@ -57,7 +57,8 @@ Result<AskedOp> Ask(const RuleSet& rules, const Json& question) {
   AskedOp asked;
   const std::string op = question.value("op", "");
   if (rules.Find(op) == nullptr) return BadInput(StrCat("no rule for op ", Quote(op), DidYouMean(op, rules.Names())));
-  for (const auto& [name, value] : question.value("attributes", Json::object()).items()) {
+  const Json attributes = question.value("attributes", Json::object());  // items() refers to it
+  for (const auto& [name, value] : attributes.items()) {
     SBP_ASSIGN_OR_RETURN(AttributeValue attribute, ToAttribute(value));
     asked.attributes.Set(name, std::move(attribute));
   }

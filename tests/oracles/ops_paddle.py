@@ -151,7 +151,7 @@ ROWS = {
     "triu": lambda s, a: Op("Trilu", [0, operand([], "i64", [a["diagonal"]])], {"upper": 1}),
     "cumsum": lambda s, a: None if a.get("flatten") else Op(
         "CumSum", [0, operand([], "i64", [a["axis"]])], {"exclusive": int(a["exclusive"]), "reverse": int(a["reverse"])}),
-    "topk": lambda s, a: Op("TopK", [0, ints([a["k"]])], {"axis": a["axis"], "largest": int(a["largest"])}, results=[0, 1]),
+    "topk": lambda s, a: Op("TopK", [0, ints([a["k"]])], {"axis": a["axis"], "largest": int(a.get("largest", True))}, results=[0, 1]),
     "conv2d": conv, "depthwise_conv2d": conv, "scatter": scatter,
     "add_n": lambda s, a: Op("Sum", list(range(len(s)))),
 }

@@ -27,6 +27,9 @@ constexpr ReductionRow kReductions[] = {
     {"l1", ReduceKind::kSum, false, std::nullopt, false, ""},
     {"sum_square", ReduceKind::kSum, false, std::nullopt, false, ""},
     {"l2", std::nullopt, false, std::nullopt, false, "the root of a sum is not the sum of roots"},
+    {"max_norm", ReduceKind::kMax, false, std::nullopt, false, ""},
+    {"min_norm", ReduceKind::kMin, false, std::nullopt, false, ""},
+    {"variance", std::nullopt, false, std::nullopt, false, "the variance of parts does not tell that of the whole"},
     {"log_sum", std::nullopt, false, std::nullopt, false, "the logarithm of a sum is not the sum of logarithms"},
     {"log_sum_exp", std::nullopt, false, std::nullopt, false, "the logarithm of a sum is not the sum of logarithms"},
 };
