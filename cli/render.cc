@@ -41,6 +41,7 @@ Result<Plan> LoadPlanOrModel(const RenderFlags& flags) {
 
 Status Render(RenderFlags flags) {
   flags.options.notation = flags.output.layout_notation();
+  if (flags.format.empty() && flags.out == "-") flags.format = "txt";
   const std::string path = flags.format.empty() ? flags.out : "x." + flags.format;
   SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
   SBP_ASSIGN_OR_RETURN(const Plan plan, LoadPlanOrModel(flags));
@@ -58,7 +59,7 @@ Command SetupRender(CLI::App& app) {
   app.add_option("-o,--output", flags->out, StrCat("FILE.{", Join(extensions, ","), "}; - is stdout"))
       ->required()
       ->type_name("FILE");
-  app.add_option("--as", flags->format, "format, when FILE does not say it")->check(CLI::IsMember(extensions));
+  app.add_option("--as", flags->format, "format, where FILE does not say it; txt for -")->check(CLI::IsMember(extensions));
   app.add_option("--expand", flags->options.expand, "open a scope, or a repeated layer ('*' all)")
       ->type_name("SCOPE")
       ->allow_extra_args(false);

@@ -41,6 +41,18 @@ std::map<CollectiveKind, CollectiveSum> SumCollectives(const Plan& plan) {
   return sums;
 }
 
+CollectiveSum SumLocalCopies(const Plan& plan) {
+  CollectiveSum sum;
+  for (const Transition& transition : plan.transitions) {
+    for (const BoxingStep& step : transition.steps) {
+      if (!IsLocal(step.kind)) continue;
+      ++sum.count;
+      sum.seconds += step.seconds;
+    }
+  }
+  return sum;
+}
+
 std::vector<CollectiveGroup> GroupCollectives(const Plan& plan) {
   std::vector<CollectiveGroup> groups;
   std::unordered_map<uint64_t, std::vector<size_t>> by_hash;

@@ -18,6 +18,9 @@ struct CollectiveSum {
 // Steps without wire traffic (slice, fill, pad) are left out.
 std::map<CollectiveKind, CollectiveSum> SumCollectives(const Plan& plan);
 
+// The steps without wire traffic, all kinds together; bytes stay 0.
+CollectiveSum SumLocalCopies(const Plan& plan);
+
 // Equal collectives of equal tensors, as repeated layers make them; `first` stands for all.
 struct CollectiveGroup {
   const Transition* first = nullptr;

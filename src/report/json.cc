@@ -53,7 +53,8 @@ Json Memory(const MemorySummary& memory) {
 Json Figures(const Plan& plan) {
   Json json = {{"seconds_per_step", plan.total.seconds()},
                {"compute_seconds", plan.total.compute_seconds},
-               {"collective_seconds", plan.total.collective_seconds},
+               {"collective_seconds", plan.total.collective_seconds},  // with local copies
+               {"local_copy_seconds", SumLocalCopies(plan).seconds},   // slices and fills: no wire traffic
                {"bytes_moved", plan.total.bytes_moved},
                {"peak_bytes", plan.memory.peak_bytes},
                {"lower_bound_seconds", nullptr},

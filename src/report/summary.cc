@@ -30,11 +30,14 @@ std::string Totals(const Plan& plan) {
   const Cost& total = plan.total;
   const double seconds = total.seconds();
   std::vector<std::vector<std::string>> rows;
-  rows.push_back(
-      {"step time", FormatSeconds(seconds),
-       StrCat("compute ", FormatSeconds(total.compute_seconds), " (", Percent(total.compute_seconds, seconds),
-              "), collectives ", FormatSeconds(total.collective_seconds), " (",
-              Percent(total.collective_seconds, seconds), ")")});
+  const auto share = [&](std::string_view what, double part) {
+    return StrCat(what, " ", FormatSeconds(part), " (", Percent(part, seconds), ")");
+  };
+  const CollectiveSum local = SumLocalCopies(plan);
+  const double wire = std::max(0.0, total.collective_seconds - local.seconds);
+  std::string parts = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
+  if (local.count > 0) parts += StrCat(", ", share("local slices and copies", local.seconds));
+  rows.push_back({"step time", FormatSeconds(seconds), parts});
   if (plan.has_bound) {
     rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
                     StrCat("no plan is faster; gap ", Percent(GapOf(plan), 1.0))});
