@@ -52,6 +52,12 @@ std::string FormatNeighbours(const std::vector<ExplainedNeighbour>& neighbours, 
   return text;
 }
 
+std::string FormatPrice(const ExplainedPrice& price, double value) {
+  if (price.unit == "seconds") return FormatSeconds(value);
+  if (price.unit == "bytes") return FormatBytes(value);
+  return FormatDouble(value);
+}
+
 std::string FormatCandidate(const ExplainedCandidate& candidate) {
   std::string text = StrCat(candidate.chosen ? "* " : "  ", ToString(candidate.signature),
                             candidate.allowed ? "" : "  (excluded by pins)", "\n      ", candidate.choice, "\n");
@@ -64,10 +70,10 @@ std::string FormatCandidate(const ExplainedCandidate& candidate) {
   }
   text += "\n";
   for (const ExplainedPrice& price : candidate.prices) {
-    text += StrCat("      ", price.criterion, " ", FormatDouble(price.price));
+    text += StrCat("      ", price.criterion, " ", FormatPrice(price, price.price));
     std::vector<std::string> terms;
     for (const PriceTerm& term : price.terms) {
-      if (term.value != 0) terms.push_back(StrCat(term.what, " ", FormatDouble(term.value)));
+      if (term.value != 0) terms.push_back(StrCat(FormatPrice(price, term.value), " (", term.what, ")"));
     }
     text += terms.empty() ? "\n" : StrCat(" = ", Join(terms, " + "), "\n");
   }

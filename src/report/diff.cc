@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/text.h"
@@ -11,6 +12,10 @@
 
 namespace sbp {
 namespace {
+
+// What FormatDifferences groups by.
+constexpr char kTotal[] = "total", kMemory[] = "memory", kSignature[] = "signature",
+               kComputeSeconds[] = "compute seconds";
 
 class PlanDiff {
  public:
@@ -22,9 +27,9 @@ class PlanDiff {
     DiffOps();
     DiffSources();
     DiffTransitions();
-    Number("total", "compute seconds", a_.total.compute_seconds, b_.total.compute_seconds, FormatSeconds);
-    Number("total", "collective seconds", a_.total.collective_seconds, b_.total.collective_seconds, FormatSeconds);
-    Number("total", "bytes moved", a_.total.bytes_moved, b_.total.bytes_moved, FormatBytes);
+    Number(kTotal, kComputeSeconds, a_.total.compute_seconds, b_.total.compute_seconds, FormatSeconds);
+    Number(kTotal, "collective seconds", a_.total.collective_seconds, b_.total.collective_seconds, FormatSeconds);
+    Number(kTotal, "bytes moved", a_.total.bytes_moved, b_.total.bytes_moved, FormatBytes);
     Memory("peak bytes", a_.memory.peak_bytes, b_.memory.peak_bytes);
     Memory("parameter bytes at the peak", a_.memory.parameter_bytes, b_.memory.parameter_bytes);
     Memory("activation bytes at the peak", a_.memory.activation_bytes, b_.memory.activation_bytes);
@@ -46,7 +51,7 @@ class PlanDiff {
     Add(where, what, StrCat(format(x), " (", FormatDouble(x), ")"), StrCat(format(y), " (", FormatDouble(y), ")"));
   }
   void Memory(const std::string& what, int64_t x, int64_t y) {
-    Number("memory", what, static_cast<double>(x), static_cast<double>(y), FormatBytes);
+    Number(kMemory, what, static_cast<double>(x), static_cast<double>(y), FormatBytes);
   }
 
   static const DecisionRecord* Decision(const Plan& plan, OpId op) {
@@ -70,8 +75,8 @@ class PlanDiff {
         Text(where, "decision", x == nullptr ? "none" : "present", y == nullptr ? "none" : "present");
         continue;
       }
-      if (!(x->signature == y->signature)) Add(where, "signature", ToString(x->signature), ToString(y->signature));
-      Number(where, "compute seconds", x->compute_seconds, y->compute_seconds, FormatSeconds);
+      if (!(x->signature == y->signature)) Add(where, kSignature, ToString(x->signature), ToString(y->signature));
+      Number(where, kComputeSeconds, x->compute_seconds, y->compute_seconds, FormatSeconds);
     }
     for (const Op& op : b_.graph.ops) {
       if (!in_a.op(op.name).valid()) {
@@ -153,12 +158,30 @@ std::vector<Difference> DiffPlans(const Plan& a, const Plan& b, const DiffOption
 
 std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit) {
   if (differences.empty()) return "no differences\n";
-  std::string out;
-  for (size_t i = 0; i < std::min(differences.size(), limit); ++i) {
-    const Difference& d = differences[i];
-    out += StrCat(d.where, ": ", d.what, "\n  - ", d.expected, "\n  + ", d.found, "\n");
+  std::set<std::string_view> other_signature;
+  for (const Difference& d : differences) {
+    if (d.what == kSignature) other_signature.insert(d.where);
   }
-  if (differences.size() > limit) out += StrCat("... and ", differences.size() - limit, " more\n");
+  // Totals first, then one group for each kind of difference, as met.
+  using Group = std::pair<std::string, std::vector<const Difference*>>;
+  std::vector<Group> groups = {{"in all", {}}};
+  for (const Difference& d : differences) {
+    if (d.what == kComputeSeconds && other_signature.contains(d.where)) continue;  // follows from the signature
+    const std::string title = d.where == kTotal || d.where == kMemory ? "in all" : d.what;
+    auto group = std::ranges::find(groups, title, &Group::first);
+    if (group == groups.end()) group = groups.insert(groups.end(), {title, {}});
+    group->second.push_back(&d);
+  }
+  std::string out;
+  for (const auto& [title, members] : groups) {
+    if (members.empty()) continue;
+    out += StrCat(title, members.size() > limit ? StrCat(" (", members.size(), ")") : "", "\n");
+    for (size_t i = 0; i < std::min(members.size(), limit); ++i) {
+      const Difference& d = *members[i];
+      out += StrCat("  ", title == "in all" ? d.what : d.where, ": ", d.expected, "  =>  ", d.found, "\n");
+    }
+    if (members.size() > limit) out += StrCat("  and ", members.size() - limit, " more\n");
+  }
   return out + StrCat(differences.size(), differences.size() == 1 ? " difference\n" : " differences\n");
 }
 

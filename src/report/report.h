@@ -30,7 +30,9 @@ struct DiffOptions {
   double tolerance = 0;  // relative, for seconds and bytes
 };
 std::vector<Difference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options);
-std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit = 40);
+// Totals first, then a group for each kind of difference with up to `limit` lines; times of ops whose signature differs
+// too are left out.
+std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit = 8);
 std::string DifferencesJson(const std::vector<Difference>& differences);
 
 // compare: several plans of one model side by side.

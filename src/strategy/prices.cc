@@ -29,16 +29,12 @@ double SlotPrices::Of(uint32_t candidate) const {
 
 std::string OperandLabel(const CriterionQuery& query, size_t operand) {
   const RuleInstance& instance = *query.list->instance;
-  const TensorId tensor = query.problem->operands(query.op)[operand];
-  const std::string name = operand < instance.operand_names.size() ? instance.operand_names[operand] : StrCat(operand);
-  return StrCat(name, " = ", query.problem->graph->tensor(tensor).name);
+  return operand < instance.operand_names.size() ? instance.operand_names[operand] : StrCat(operand);
 }
 
 std::string ResultLabel(const CriterionQuery& query, size_t result) {
   const RuleInstance& instance = *query.list->instance;
-  const TensorId tensor = query.problem->graph->op(query.op).outputs[result];
-  const std::string name = result < instance.result_names.size() ? instance.result_names[result] : StrCat(result);
-  return StrCat(name, " = ", query.problem->graph->tensor(tensor).name);
+  return result < instance.result_names.size() ? instance.result_names[result] : StrCat(result);
 }
 
 std::string TransitionLabel(const CriterionQuery& query, size_t operand, const NdSbp& wanted) {

@@ -52,7 +52,7 @@ CriterionAnswer ChooseLeast(std::span<const uint32_t> allowed, Ties ties, PriceO
   return answer;
 }
 
-// "a = x" for operand a fed by tensor x: how terms name a slot.
+// The schema's name of a slot: how terms name it.
 std::string OperandLabel(const CriterionQuery& query, size_t operand);
 std::string ResultLabel(const CriterionQuery& query, size_t result);
 // "x: S(0) -> B" or "x: as produced, S(0)".

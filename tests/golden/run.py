@@ -13,7 +13,8 @@
     --- stderr
     ...
 
-Several `$` lines run in order in one fresh folder; the last one is compared. `{source}` stands for the project's folder.
+Several `$` lines run in order in one fresh folder; the last one is compared. `{source}` stands for the project's folder;
+scripts find the program in SBP_PLAN.
 A section that is absent is not compared, except exit (then 0). `--update` rewrites the sections that a file has.
 
     run.py PROGRAM [--update] [FILE or FOLDER ...]
@@ -77,7 +78,8 @@ class Case:
                 words = [w.replace("{source}", str(SOURCE)) for w in shlex.split(command)]
                 if words[0] == "sbp-plan":
                     words[0] = program
-                done = subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+                done = subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                                      timeout=120, env={**os.environ, "SBP_PLAN": program})
             clean = lambda text: text.replace(str(SOURCE), "{source}").replace(folder, "{tmp}").rstrip("\n")
             found = {"exit": done.returncode, "stdout": clean(done.stdout), "stderr": clean(done.stderr)}
             for section in self.sections:

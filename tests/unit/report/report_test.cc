@@ -132,9 +132,13 @@ TEST(Diff, ToleranceIsRelative) {
 
 TEST(Diff, TextAndJson) {
   const std::vector<Difference> differences = {{"op \"a\"", "signature", "B -> B", "S(0) -> S(0)"},
+                                               {"op \"a\"", "compute seconds", "1", "2"},
+                                               {"op \"b\"", "signature", "B -> B", "S(0) -> S(0)"},
+                                               {"op \"c\"", "compute seconds", "1", "2"},
                                                {"total", "x", "1", "2"}};
   EXPECT_EQ(FormatDifferences(differences, 1),
-            "op \"a\": signature\n  - B -> B\n  + S(0) -> S(0)\n... and 1 more\n2 differences\n");
+            "in all\n  x: 1  =>  2\nsignature (2)\n  op \"a\": B -> B  =>  S(0) -> S(0)\n  and 1 more\n"
+            "compute seconds\n  op \"c\": 1  =>  2\n5 differences\n");
   const nlohmann::json json = nlohmann::json::parse(DifferencesJson(differences));
   EXPECT_EQ(json["differences"][0]["found"], "S(0) -> S(0)");
 }
