@@ -59,7 +59,8 @@ Command SetupRender(CLI::App& app) {
   app.add_option("-o,--output", flags->out, StrCat("FILE.{", Join(extensions, ","), "}; - is stdout"))
       ->required()
       ->type_name("FILE");
-  app.add_option("--as", flags->format, "format, where FILE does not say it; txt for -")->check(CLI::IsMember(extensions));
+  app.add_option("--as", flags->format, "format, where FILE does not say it; txt for -")
+      ->check(CLI::IsMember(extensions));
   app.add_option("--expand", flags->options.expand, "open a scope, or a repeated layer ('*' all)")
       ->type_name("SCOPE")
       ->allow_extra_args(false);
