@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "base/text.h"
@@ -274,6 +275,8 @@ StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
     timings[std::string(stage)] += seconds;
   };
   if (!flags.dump_dir.empty()) {
+    std::error_code failed;  // said by the first write
+    std::filesystem::create_directories(flags.dump_dir, failed);
     observer.dump = [dir = flags.dump_dir](int number, std::string_view stage,
                                            const std::function<std::string()>& dump) {
       char prefix[8];

@@ -64,8 +64,8 @@ class OperandNames {
  public:
   explicit OperandNames(const RuleSet& rules) : rules_(rules) {}
 
-  // The position of operand `name` of an op of `type` with `count` operands: a schema's name, "inputs[1]" for a
-  // variadic one, or a number.
+  // The position of operand `name` of an op of `type` with `count` operands: a schema's name in any case, "inputs[1]"
+  // for a variadic one, or a number.
   std::optional<size_t> Position(std::string_view name, std::string_view type, size_t count) const {
     const std::optional<size_t> position = ByName(name, type);
     if (position) return *position < count ? position : std::nullopt;
@@ -103,7 +103,7 @@ class OperandNames {
       size_t position = 0;
       for (const Parameter& parameter : overload.parameters) {
         if (parameter.keyword) break;
-        if (parameter.name == base && (parameter.variadic || base == name)) return position + element;
+        if (EqualIgnoringCase(parameter.name, base) && (parameter.variadic || base == name)) return position + element;
         ++position;
       }
     }

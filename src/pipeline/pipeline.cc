@@ -78,6 +78,15 @@ void AddWarnings(const std::vector<std::string>& more, std::vector<std::string>&
   }
 }
 
+// A plan that does not fit is still a plan (--memory-limit makes it an error), but nobody should overlook it.
+void WarnOfMemory(Plan& plan) {
+  const double capacity = plan.cluster.device.memory_bytes.value;
+  const auto peak = static_cast<double>(plan.memory.peak_bytes);
+  if (capacity <= 0 || peak <= capacity) return;
+  plan.warnings.push_back(StrCat("the peak of ", FormatBytes(peak), " is more than the ", FormatBytes(capacity), " of ",
+                                 plan.cluster.device.name, "; --memory-limit makes that an error"));
+}
+
 std::string Dump(const Assignment& assignment, const Problem& problem) {
   std::string text = StrCat("price unit: ", assignment.price_unit, "\n");
   for (size_t o = 0; o < assignment.ops.size(); ++o) {
@@ -145,6 +154,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
 
   SBP_RETURN_IF_ERROR(stages.Run(
       "evaluate", [&] { return Evaluate(problem, assignment, plan); }, [&] { return sbp::Dump(plan); }));
+  WarnOfMemory(plan);
   return plan;
 }
 
