@@ -181,6 +181,10 @@ class Binder {
         return BadInput(
             StrCat("input ", Quote(tensor.name), " has no shape in the model; give real inputs with --inputs X.npz"));
       }
+      if (!tensor.type.has_rank) {
+        return BadInput(StrCat("input ", Quote(tensor.name), " is a ", ToString(tensor.type),
+                               " whose elements have no shape in the model; state it there"));
+      }
       for (size_t axis = 0; axis < tensor.type.shape.size(); ++axis) {
         if (tensor.type.shape[axis] != kUnknownDim) continue;
         const std::string text = SymbolOf(tensor, axis);

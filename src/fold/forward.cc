@@ -166,10 +166,23 @@ Status ForwardPass::Infer(Op op) {
     query.stated.push_back(id.valid() ? Stated(id) : TensorType{});
   }
   Result<RuleInstanceRef> instance = context_.cache.Instantiate(query, op.attributes);
-  if (!instance.ok()) return instance.status().WithContext(StrCat("op ", Quote(op.name)));
+  if (!instance.ok()) return WithAdvice(op, instance.status());
   SBP_RETURN_IF_ERROR((*instance)->missing_rule ? TakeMissingRule(op, **instance) : TakeResults(op, **instance));
   AddOp(std::move(op));
   return OkStatus();
+}
+
+// An input whose value the op needs can be given.
+Status ForwardPass::WithAdvice(const Op& op, const Status& failure) const {
+  const Status status = failure.WithContext(StrCat("op ", Quote(op.name)));
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const TensorId id = op.inputs[i];
+    if (!id.valid() || values_[id.index()] != nullptr || graph_.tensor(id).role != TensorRole::kInput) continue;
+    if (!context_.rules.ReadsValue(graph_.type_of(op), i)) continue;
+    return Status(status.code(), StrCat(status.message(), "; it is the model's input ", Quote(graph_.tensor(id).name),
+                                        ": give real inputs with --inputs X.npz"));
+  }
+  return status;
 }
 
 Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance) {

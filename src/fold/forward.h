@@ -36,6 +36,7 @@ class ForwardPass {
   bool TryFold(const Op& op);
   bool MayFold(const Op& op) const;
   Status Infer(Op op);
+  Status WithAdvice(const Op& op, const Status& failure) const;
   Status TakeResults(const Op& op, const RuleInstance& instance);
   Status TakeMissingRule(const Op& op, const RuleInstance& instance);
   void CheckStated(const Op& op, TensorId tensor, const TensorType& inferred);

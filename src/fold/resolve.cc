@@ -12,16 +12,27 @@
 namespace sbp {
 namespace {
 
-// Values of inputs decide shapes only where they are single numbers (trip counts, sizes): folding the data itself would
-// plan another model.
-LiteralRef GivenValue(const ResolveOptions& options, const Tensor& input) {
+// Values of inputs decide shapes only where they are single integers (trip counts, sizes), or where an op takes them
+// for axes, sizes or scales: folding the data itself would plan another model.
+LiteralRef GivenValue(const ResolveOptions& options, const Tensor& input, bool decides_shapes) {
   for (const auto& [name, value] : options.input_values) {
-    if (name == input.name && value != nullptr && value->is_integral() && value->type.num_elements() == 1 &&
-        value->type.shape == input.type.shape) {
-      return value;
-    }
+    if (name != input.name || value == nullptr || value->type.shape != input.type.shape) continue;
+    if (decides_shapes || (value->is_integral() && value->type.num_elements() == 1)) return value;
   }
   return nullptr;
+}
+
+// Per tensor: does an op read its value to infer shapes? Not of data that it also shards (rank above 1).
+std::vector<bool> DecideShapes(const Graph& graph, const RuleSet& rules) {
+  std::vector<bool> decides(graph.tensors.size());
+  for (const Op& op : graph.ops) {
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorId id = op.inputs[i];
+      if (!id.valid() || graph.tensor(id).role != TensorRole::kInput || graph.tensor(id).type.rank() > 1) continue;
+      if (rules.ReadsValue(graph.type_of(op), i)) decides[id.index()] = true;
+    }
+  }
+  return decides;
 }
 
 void ClearSymbols(Graph& graph) {
@@ -46,8 +57,10 @@ Result<Resolved> Resolve(const Graph& graph, const RuleSet& rules, const Resolve
   context.bindings = bound.bindings;
   context.op_budget = 4000000 + 4 * static_cast<int64_t>(graph.ops.size());
   std::vector<std::pair<TensorId, LiteralRef>> given;
+  const std::vector<bool> decide_shapes =
+      options.input_values.empty() ? std::vector<bool>(bound.tensors.size()) : DecideShapes(bound, rules);
   for (const TensorId id : bound.inputs) {
-    LiteralRef value = GivenValue(options, bound.tensor(id));
+    LiteralRef value = GivenValue(options, bound.tensor(id), decide_shapes[id.index()]);
     if (value == nullptr) continue;
     bound.tensor(id).literal = value;
     given.emplace_back(id, std::move(value));

@@ -1,5 +1,6 @@
 // RuleSet::Instantiate: overload, result types, the rule line that applies, its factors and clauses, flops.
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "rule/factor_use.h"
@@ -264,6 +265,24 @@ Status RequireShapes(const RuleInstance& instance) {
   return OkStatus();
 }
 
+// The first operand whose value the op reads and nobody knows before it runs.
+std::optional<size_t> UnknownValue(const RuleSet& rules, const OpQuery& query) {
+  for (size_t i = 0; i < query.operands.size(); ++i) {
+    if (query.operands[i].present && query.operands[i].value == nullptr && rules.ReadsValue(query.type, i)) return i;
+  }
+  return std::nullopt;
+}
+
+bool StatesEveryResult(const OpQuery& query) {
+  for (size_t r = 0; r < query.wanted.size(); ++r) {
+    if (!query.wanted[r]) continue;
+    if (r >= query.stated.size() || !query.stated[r].is_static() || query.stated[r].dtype == DType::kUndefined) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Status Instantiate(const OpDefinition& definition, const OpQuery& query, RuleInstance& out) {
   SBP_ASSIGN_OR_RETURN(Binding binding, ResolveOverload(definition, query));
   RuleInstance blank;
@@ -298,7 +317,15 @@ Result<RuleInstanceRef> RuleSet::Instantiate(const OpQuery& query) const {
     *out = ReplicatedInstance(query, StrCat("no rule for ", query.type));
     out->missing_rule = true;
   } else {
-    SBP_RETURN_IF_ERROR(sbp::Instantiate(*definition, query, *out));
+    const Status status = sbp::Instantiate(*definition, query, *out);
+    if (!status.ok()) {
+      // An axis or a size that only running decides: where the model states the results, the op is kept whole.
+      const std::optional<size_t> unknown = UnknownValue(*this, query);
+      if (!unknown || !StatesEveryResult(query)) return status;
+      *out = ReplicatedInstance(
+          query, StrCat("the value of operand ", *unknown, " of ", query.type, " is not known before it runs"));
+      out->replicate_only = true;
+    }
   }
   return RuleInstanceRef(std::move(out));
 }

@@ -319,6 +319,31 @@ INSTANTIATE_TEST_SUITE_P(
                     },
                     "attribute axis: expected absent, found 0"}));
 
+// A Loop whose body lists its tensors in the order of `names`, as files do.
+Graph WithBody(const std::vector<std::string>& names, int64_t size) {
+  GraphBuilder body;
+  for (const std::string& name : names) {
+    TensorType type;
+    type.shape = {name == "one" ? 1 : size};
+    type.dtype = DType::kF32;
+    if (name == "one") body.AddParameter(name, type);
+    if (name == "x") body.AddInput(name, type);
+  }
+  body.AddOp("Add", "add", {"x", "one"}, {"y"});
+  body.AddOutput("y");
+  Graph graph = MlpGraph(1);
+  Attributes attributes;
+  attributes.Set("body", std::shared_ptr<const Graph>(std::make_shared<Graph>(body.Build("test").value())));
+  graph.ops[0].attributes = std::make_shared<const Attributes>(attributes);
+  return graph;
+}
+
+TEST(CompareGraphs, SubgraphsByContent) {
+  EXPECT_EQ(Print(CompareGraphs(WithBody({"x", "one"}, 4), WithBody({"one", "x"}, 4))), "");
+  EXPECT_THAT(Print(CompareGraphs(WithBody({"x", "one"}, 4), WithBody({"x", "one"}, 8))),
+              HasSubstr("body, tensor \"x\": type: expected f32[8], found f32[4]"));
+}
+
 TEST(CompareGraphs, EqualByValue) { EXPECT_EQ(Print(CompareGraphs(MlpGraph(2), MlpGraph(2))), ""); }
 
 }  // namespace

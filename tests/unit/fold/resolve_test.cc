@@ -210,6 +210,40 @@ TEST(FoldTest, ErrorsNameTheOp) {
   EXPECT_THAT(resolved.status().message(), HasSubstr("op \"proj\""));
 }
 
+// Axes that are an input of the model: only running decides them, unless --inputs gives them.
+Graph WithAxesInput(bool stated) {
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[2,3,4]"));
+  builder.AddInput("axes", T("i64[1]"));
+  builder.AddOp("ReduceSum", "sum", {"x", "axes"}, {"y"});
+  if (stated) builder.DescribeTensor("y", T("f32[2,1,4]"));
+  builder.AddOutput("y");
+  return Build(std::move(builder));
+}
+
+TEST(FoldTest, ValuesThatOnlyRunningDecides) {
+  EXPECT_THAT(Show(Resolve(WithAxesInput(true), Rules(), {})), HasSubstr("y f32[2,1,4]"));
+  EXPECT_THAT(Show(Resolve(WithAxesInput(false), Rules(), {})),
+              HasSubstr("it is the model's input \"axes\": give real inputs with --inputs X.npz"));
+  ResolveOptions options;
+  options.input_values = {{"axes", std::make_shared<Literal>(Literal::Ints({2}))}};
+  EXPECT_THAT(Show(Resolve(WithAxesInput(false), Rules(), options)), HasSubstr("y f32[2,3,1]"));
+}
+
+TEST(FoldTest, InputsWithoutAShape) {
+  GraphBuilder builder;
+  TensorType type = T("f32[1]");
+  type.kind = ValueKind::kSequence;
+  type.has_rank = false;
+  type.shape.clear();
+  builder.AddInput("list", type);
+  builder.AddOp("Identity", "copy", {"list"}, {"y"});
+  builder.AddOutput("y");
+  const Result<Resolved> resolved = Resolve(Build(std::move(builder)), Rules(), {});
+  EXPECT_EQ(resolved.status().code(), Code::kBadInput);
+  EXPECT_THAT(Show(resolved), HasSubstr("whose elements have no shape in the model"));
+}
+
 // Subgraphs. --------------------------------------------------------------------------------------------------------
 
 using GraphRef = std::shared_ptr<const Graph>;

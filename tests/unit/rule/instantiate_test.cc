@@ -66,6 +66,18 @@ TEST(Overloads, UnknownAttributesOfFilesAreNoted) {
   EXPECT_EQ(Ask(kRules, question).status().message(), "Relu(): unknown attribute 'vendor_hint'");
 }
 
+TEST(Instantiate, UnknownValuesKeepAnOpWholeWhereResultsAreStated) {
+  const char* rules = "op Pick(Tensor x, Scalar n) -> Tensor y\n  rule a -> b ; size b = value(n)\n";
+  Question question{"Pick", {"f32[8]", "i64[]"}};
+  EXPECT_THAT(Ask(rules, question).status().message(), ::testing::HasSubstr("must be known, and is not"));
+  question.stated = {ParseTensorType("f32[3]").value()};
+  const Result<RuleInstanceRef> instance = Ask(rules, question);
+  ASSERT_TRUE(instance.ok()) << instance.status().message();
+  EXPECT_TRUE((*instance)->replicate_only);
+  EXPECT_EQ((*instance)->reason, "the value of operand 1 of Pick is not known before it runs");
+  EXPECT_EQ(ToString((*instance)->results[0]), "f32[3]");
+}
+
 struct DumpRow {
   std::string rules;
   Question question;
