@@ -1,6 +1,9 @@
 """Questions to `sbp-plan rules ask`, one process a batch."""
 import json
+import pathlib
 import subprocess
+
+OTHER_OPS = (pathlib.Path(__file__).with_name("other_ops.rules"),)
 
 
 def ask(program, questions, rules=()):

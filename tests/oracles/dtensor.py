@@ -1,8 +1,9 @@
 """DTensor: single ops judged by execution, views, and small modules."""
 import re
 
-from ask import ask, ints, operand
-from ops_dtensor import DTYPES, translate
+from ask import OTHER_OPS, ask, ints, operand
+from dtensor_forms import DTYPES
+from ops_dtensor import translate
 
 KINDS = {"R": "B", "P(or)": "P(max)", "P(and)": "P(min)", "P(product)": "P(prod)", "P(masked_sum)": "P(sum)"}
 OURS = re.compile(r"^(B|S\(\d+\)|P\((sum|max|min|prod)\)|-)$")
@@ -23,61 +24,58 @@ def parse_legal(line):
 
 
 def project(case, op, candidates):
-    """Our candidates seen on the case's tensors; further operands of ours must be whole."""
+    """Our candidates seen on the case's tensors; one that our op does not read may have any layout (None)."""
     names = [i["name"] for i in case["inputs"]]
     found = set()
     for c in candidates:
-        if c["halo_bytes"] > 0:
-            continue
-        layout = dict.fromkeys(names, None)
-        fits = True
-        for entry, sbp in zip(op.operands, c["inputs"]):
-            if isinstance(entry, str):
-                layout[entry] = sbp
-            elif entry is not None and sbp != "B":
-                fits = False
-        if fits:
-            outs = tuple("-" if o is None else c["outputs"][o] for o in op.outs)
-            found.add((tuple(layout[n] or "B" for n in names), outs))
+        seen = op.candidate(c) if c["halo_bytes"] == 0 else None
+        if seen is not None:
+            inputs, outs = seen
+            found.add((tuple(inputs.get(n) for n in names), tuple(outs)))
     return found
 
 
 def compare_ops(program, data, tally):
     jobs = []
     for case in data:
-        if "legal_by_execution" not in case or (op := translate(case)) is None:
-            tally.skip(case["op"].removeprefix("aten."))
+        name = case["op"].removeprefix("aten.").removesuffix(".default")
+        translated = translate(case) if "legal_by_execution" in case else None
+        if translated is None:
+            tally.skip(name)
             continue
-        shapes = {i["name"]: i for i in case["inputs"]}
-        operands = [operand(shapes[e]["shape"], DTYPES[shapes[e]["dtype"]]) if isinstance(e, str) else e for e in op.operands]
-        jobs.append((case, op, {"ask": "candidates", "op": op.op, "operands": operands, "attributes": op.attributes,
-                                "results": op.results, "mesh": f"x={case['mesh'][0]}"}))
-    for (case, op, _), answer in zip(jobs, ask(program, [q for _, _, q in jobs])):
-        compare_op(case, op, answer, tally)
+        shown, op = translated
+        shapes = {i["name"]: i for i in shown["inputs"]}
+        question = op.question(lambda n: shapes[n]["shape"], lambda n: DTYPES[shapes[n]["dtype"]])
+        jobs.append((case, shown, op, {"ask": "candidates", **question, "mesh": f"x={case['mesh'][0]}"}))
+    for (case, shown, op, _), answer in zip(jobs, ask(program, [j[3] for j in jobs], OTHER_OPS)):
+        if "error" in answer and op.guess:
+            tally.skip(case["op"].removeprefix("aten.").removesuffix(".default"))
+        else:
+            compare_op(case, shown, op, answer, tally)
 
 
 def matches(legal, found):
-    """Is a legal layout among ours? Outputs that are not compared ('-') agree with anything."""
+    """Is a legal layout among ours? Outputs that are not compared ('-') agree with anything, and so do operands not read."""
     if legal in found:
         return True
-    return any(ins == legal[0] and all(a == b or "-" in (a, b) for a, b in zip(outs, legal[1])) for ins, outs in found)
+    return any(all(a is None or a == b for a, b in zip(ins, legal[0])) and all(a == b or "-" in (a, b) for a, b in zip(outs, legal[1]))
+               for ins, outs in found)
 
 
-def compare_op(case, op, answer, tally):
+def compare_op(case, shown, op, answer, tally):
     name = case["op"].removeprefix("aten.")
     if "error" in answer:
         tally.bad("dtensor_ops", name, case, {"kind": "error", "found": answer["error"]})
         return
-    found = project(case, op, answer["candidates"])
+    found = project(shown, op, answer["candidates"])
     legal = [p for p in map(parse_legal, case["legal_by_execution"]) if p]
     missing = [p for p in legal if not matches(p, found)]
-    legal_set = set(legal)
     unsound = []
     for entry in case["entries"]:
         if entry.get("sound") is False:
-            sides = [tuple(placement(p) or "?" for p in entry[k]) for k in ("in", "out")]
-            if tuple(sides) in found and tuple(sides) not in legal_set:
-                unsound.append(tuple(sides))
+            layout = tuple(tuple(placement(p) or "?" for p in entry[k]) for k in ("in", "out"))
+            if layout in found and layout not in legal:
+                unsound.append(layout)
     # One verdict for each layout: a class justifies single layouts.
     for kind, layouts in (("missing", missing), ("unsound", unsound)):
         for layout in layouts:

@@ -1,331 +1,213 @@
-"""DTensor's operators as our ops. A row: name without "aten." and ".default" -> function(case) -> Op or None.
+"""DTensor's operators as our ops: a row is the operator's name, without overload and in-place mark -> function(case) -> Op.
 
-An Op's operands are names of the case's inputs, or literals; `outs` says which result stands for each output.
+Operands are names of the case's inputs. A list's only element `self[0]` is taken as `self` (the _foreach operators).
 """
+import re
+
+import dtensor_forms as f
 from ask import ints, operand
-
-DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32",
-          "bool": "bool", "complex64": "c64"}
-
-
-class Op:
-    def __init__(self, op, operands, attributes=None, outs=(0,), results=None):
-        self.op, self.operands, self.attributes, self.outs = op, operands, attributes or {}, list(outs)
-        self.results = results or max([o for o in self.outs if o is not None]) + 1
-
-
-def names(case):
-    return [i["name"] for i in case["inputs"]]
-
-
-def shape(case, name):
-    return next(i["shape"] for i in case["inputs"] if i["name"] == name)
-
-
-def dtype(case, name):
-    return DTYPES[next(i["dtype"] for i in case["inputs"] if i["name"] == name)]
-
-
-def has(case, name):
-    return name in names(case)
-
-
-def same(op, **attributes):
-    """All tensors as they come, one result."""
-    return lambda c: Op(op, names(c), attributes)
-
-
-def scalar(op, attribute="other"):
-    return lambda c: Op(op, ["self", operand([], dtype(c, "self"), [c["attrs"][attribute]])])
-
-
-def alpha_add(op):
-    def make(c):
-        if c["attrs"].get("alpha", 1) != 1:
-            return None
-        return scalar(op)(c) if "other" in c["attrs"] else same(op)(c)
-    return make
-
-
-def rounded(c):
-    return None if c["attrs"].get("rounding_mode") else (scalar("Div")(c) if "other" in c["attrs"] else same("Div")(c))
-
-
-def reduce(op):
-    def make(c):
-        a = c["attrs"]
-        dims = a.get("dim")
-        rank = len(shape(c, "self"))
-        dims = [dims] if isinstance(dims, int) else dims
-        dims = list(range(rank)) if dims is None or dims == [] else sorted(d % rank for d in dims)
-        outs = [0] + [None] * (len(c["outputs"]) - 1)
-        return Op(op, ["self", ints(dims)] if rank else ["self"], {"keepdims": int(bool(a.get("keepdim")))}, outs)
-    return make
-
-
-def vector_norm(c):
-    kind = c["attrs"].get("ord", c["attrs"].get("p", 2))
-    op = {2: "ReduceL2", 1: "ReduceL1"}.get(kind)
-    return reduce(op)(c) if op else None
-
-
-def arg(op):
-    def make(c):
-        if c["attrs"].get("dim") is None:
-            return None
-        return Op(op, ["self"], {"axis": c["attrs"]["dim"], "keepdims": int(bool(c["attrs"].get("keepdim")))})
-    return make
-
-
-def axis_of(op, default=0):
-    return lambda c: Op(op, ["self"], {"axis": c["attrs"].get("dim", default)})
-
-
-def attention(c):
-    a = c["attrs"]
-    inputs = ["query", "key", "value"] + (["attn_bias"] if has(c, "attn_bias") else [])
-    outs = [0] + [None] * (len(c["outputs"]) - 1)
-    return Op("Attention", inputs, {"is_causal": int(bool(a.get("is_causal")))}, outs)
-
-
-def conv(c):
-    a = c["attrs"]
-    attributes = {"strides": a["stride"], "pads": a["padding"] * 2, "dilations": a["dilation"], "group": a["groups"]}
-    if a.get("transposed"):
-        attributes["output_padding"] = a["output_padding"]
-    return Op("ConvTranspose" if a.get("transposed") else "Conv", names(c), attributes)
-
-
-def pool(op, ceil="ceil_mode"):
-    def make(c):
-        a = c["attrs"]
-        attributes = {"kernel_shape": a["kernel_size"], "strides": a["stride"] or a["kernel_size"], "pads": a["padding"] * 2,
-                      "ceil_mode": int(bool(a.get(ceil)))}
-        if op == "AveragePool":
-            attributes["count_include_pad"] = int(bool(a.get("count_include_pad")))
-        if a.get("dilation"):
-            attributes["dilations"] = a["dilation"]
-        return Op(op, ["self"], attributes, [0, 1][:len(c["outputs"])])
-    return make
-
-
-def norm(op, results):
-    def make(c):
-        axis = -len(c["attrs"]["normalized_shape"])
-        return Op(op, [n for n in ("input", "weight", "bias") if has(c, n)] if has(c, "weight") else
-                  ["input", operand(c["attrs"]["normalized_shape"])], {"axis": axis}, list(range(results))[:len(c["outputs"])])
-    return make
-
-
-def group_norm(c):
-    if not has(c, "weight"):
-        return None
-    return Op("GroupNormalization", ["input", "weight", "bias"], {"num_groups": c["attrs"]["group"]}, [0, None, None])
-
-
-def matmul_like(a, b):
-    return lambda c: Op("MatMul", [a, b])
-
-
-def linear(c):
-    x, w = shape(c, "input"), shape(c, "weight")
-    if len(x) == 2 and len(w) == 2:
-        return Op("Gemm", names(c), {"transB": 1})
-    if has(c, "bias"):
-        return None
-    lead = "abcdefg"[:len(x) - 1]
-    return Op("Einsum", ["input", "weight"], {"equation": f"{lead}k,nk->{lead}n"})
-
-
-def gather_rows(data, indices):
-    return lambda c: Op("Gather", [data, indices], {"axis": c["attrs"].get("dim", 0)})
-
-
-def embedding(c):
-    return Op("Gather", ["weight", "indices"], {"axis": 0})
-
-
-def select(c):
-    return Op("Gather", ["self", operand([], "i64", [c["attrs"]["index"]])], {"axis": c["attrs"].get("dim", 0)})
-
-
-def scatter_reduce(c):
-    kinds = {"amax": "max", "amin": "min", "sum": "add", "prod": "mul"}
-    a = c["attrs"]
-    how = kinds.get(a.get("reduce"), "add" if "reduce" not in a else None)
-    if how is None or a.get("include_self") is False:
-        return None
-    return Op("ScatterElements", ["self", "index", "src"], {"axis": a.get("dim", 0), "reduction": how})
-
-
-def slice_(c):
-    a = c["attrs"]
-    return Op("Slice", ["self", ints([a.get("start") or 0]), ints([a.get("end") if a.get("end") is not None else 2**31]),
-                        ints([a.get("dim", 0)]), ints([a.get("step", 1)])])
-
-
-def flip(c):
-    dims = c["attrs"]["dims"]
-    return Op("Slice", ["self", ints([-1] * len(dims)), ints([-2**31] * len(dims)), ints(dims), ints([-1] * len(dims))])
-
-
-def split(c):
-    a, rank = c["attrs"], len(shape(c, "self"))
-    axis = a.get("dim", 0) % rank
-    return Op("Split", ["self", ints([o[axis] for o in c["outputs"]])], {"axis": axis}, range(len(c["outputs"])))
-
-
-def reshape(c):
-    return Op("Reshape", ["self", ints(c["outputs"][0])])
-
-
-def squeeze(c):
-    s, dims = shape(c, "self"), c["attrs"].get("dim")
-    dims = [dims] if isinstance(dims, int) else dims
-    dims = [i for i, n in enumerate(s) if n == 1] if dims is None else [d for d in dims if s[d] == 1]
-    return Op("Squeeze", ["self", ints(dims)]) if dims else Op("Identity", ["self"])
-
-
-def transpose(c):
-    a, perm = c["attrs"], list(range(len(shape(c, "self"))))
-    i, j = a.get("dim0", 0), a["dim1"]
-    perm[i], perm[j] = perm[j], perm[i]
-    return Op("Transpose", ["self"], {"perm": perm})
-
-
-def nll(c):
-    reductions = {0: "none", 1: "mean", 2: "sum"}
-    operands = ["self", "target"] + (["weight"] if has(c, "weight") else [])
-    return Op("NegativeLogLikelihoodLoss", operands, {"reduction": reductions[c["attrs"].get("reduction", 0) or 0]},
-              [0] + [None] * (len(c["outputs"]) - 1))
-
-
-def cross_entropy(c):
-    reductions = {0: "none", 1: "mean", 2: "sum"}
-    return Op("SoftmaxCrossEntropyLoss", ["self", "target"], {"reduction": reductions[c["attrs"].get("reduction", 0) or 0]})
-
-
-def masked_fill(c):
-    value = "value" if has(c, "value") else operand([], dtype(c, "self"), [c["attrs"].get("value", 0) or 0])
-    return Op("Where", ["mask", value, "self"])
-
-
-def clamp(c):
-    a = c["attrs"]
-    bounds = [operand([], "f32", [a[k]]) if a.get(k) is not None else None for k in ("min", "max")]
-    return Op("Clip", ["self", *bounds])
-
-
-def tril(c):
-    return Op("Trilu", ["self", operand([], "i64", [c["attrs"].get("diagonal", 0) or 0])], {"upper": 0})
-
-
-def index_tensor(c):
-    if len(c["inputs"]) != 2 or dtype(c, names(c)[1]) == "bool" or c["attrs"].get("indices_dims"):
-        return None
-    index = names(c)[1]
-    if not index.endswith("[0]"):
-        return None
-    return Op("Gather", ["self", index], {"axis": 0})
-
-
-def addmm(c):
-    return Op("Gemm", ["mat1", "mat2", "self"], {"alpha": float(c["attrs"].get("alpha", 1)), "beta": float(c["attrs"].get("beta", 1))})
-
-
-def shrink(c):
-    return Op("Shrink", ["self"], {"lambd": c["attrs"]["lambd"], "bias": c["attrs"]["lambd"]})
-
-
-UNARY = {"relu": "Relu", "neg": "Neg", "abs": "Abs", "exp": "Exp", "sqrt": "Sqrt", "sigmoid": "Sigmoid", "tanh": "Tanh",
-         "gelu": "Gelu", "silu": "Swish", "sin": "Sin", "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil",
-         "softplus": "Softplus", "selu": "Selu", "mish": "Mish", "atan": "Atan", "asin": "Asin", "acosh": "Acosh",
-         "hardswish": "HardSwish", "tan": "Tan", "isinf": "IsInf", "positive": "Identity", "alias": "Identity",
-         "clone": "Identity", "contiguous": "Identity", "bitwise_not": "BitwiseNot", "relu_": "Relu", "exp_": "Exp",
-         "neg_": "Neg", "sigmoid_": "Sigmoid", "round": "Round", "sign": "Sign", "reciprocal": "Reciprocal", "log": "Log",
-         "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh", "acos": "Acos", "atanh": "Atanh", "elu": "Elu", "isnan": "IsNaN",
-         "logical_not": None}
-BINARY = {"mul.Tensor": "Mul", "mul_.Tensor": "Mul", "maximum": "Max", "minimum": "Min", "max.other": "Max", "min.other": "Min",
-          "eq.Tensor": "Equal", "lt.Tensor": "Less", "gt.Tensor": "Greater", "le.Tensor": "LessOrEqual",
-          "ge.Tensor": "GreaterOrEqual", "logical_xor": "Xor", "logical_and": "And", "logical_or": "Or",
-          "pow.Tensor_Tensor": "Pow", "fmod.Tensor": "Mod"}
-SCALAR = {"mul.Scalar": "Mul", "eq.Scalar": "Equal", "lt.Scalar": "Less", "gt.Scalar": "Greater", "le.Scalar": "LessOrEqual",
-          "ge.Scalar": "GreaterOrEqual", "fmod.Scalar": "Mod"}
+from ops import BINARY, UNARY, Op, Shown
 
 ROWS = {
-    **{name: same(op) for name, op in UNARY.items() if op},
-    **{name: same(op) for name, op in BINARY.items()},
-    **{name: scalar(op) for name, op in SCALAR.items()},
-    "fmod.Tensor": same("Mod", fmod=1),
-    "logical_not": lambda c: Op("Not", ["self"]) if dtype(c, "self") == "bool" else None,
-    "bitwise_and.Tensor": lambda c: Op("And" if dtype(c, "self") == "bool" else "BitwiseAnd", names(c)),
-    "bitwise_or.Tensor": lambda c: Op("Or" if dtype(c, "self") == "bool" else "BitwiseOr", names(c)),
-    "add.Tensor": alpha_add("Add"), "add_.Tensor": alpha_add("Add"), "add.Scalar": alpha_add("Add"),
-    "sub.Tensor": alpha_add("Sub"), "sub_.Tensor": alpha_add("Sub"), "sub.Scalar": alpha_add("Sub"),
-    "div.Tensor": rounded, "div.Scalar": rounded, "div_.Tensor": rounded, "true_divide.Tensor": rounded,
-    "pow.Tensor_Scalar": scalar("Pow", "exponent"),
-    "pow.Scalar": lambda c: Op("Pow", [operand([], "f32", [c["attrs"]["self"]]), "exponent"]),
-    "where.self": same("Where"), "masked_fill.Scalar": masked_fill, "masked_fill.Tensor": masked_fill,
-    "clamp": clamp, "clamp_max": clamp, "clamp_min": clamp, "softshrink": shrink,
+    # Element by element
+    "add": f.add("add"), "sub": f.add("sub"), "subtract": f.add("sub"), "div": f.divide, "divide": f.divide, "true_divide": f.two("div"),
+    "rsub": f.two("rsub"), "where": f.same("Where"), "masked_fill": f.masked_fill, "clamp": f.clamp, "clip": f.clamp,
+    "clamp_max": f.clamp, "clamp_min": f.clamp, "addcmul": f.add_product("other::AddProduct"),
+    "addcdiv": f.add_product("other::AddQuotient"), "lerp": f.lerp, "ldexp": f.same("other::PositiveScale"),
+    "logical_not": lambda c: Op("Not" if f.dtype(c, "self") == "bool" else "other::Test", ["self"]),
+    "bitwise_not": lambda c: Op("Not" if f.dtype(c, "self") == "bool" else "BitwiseNot", ["self"]),
+    "fmod": lambda c: f.two("fmod")(c), "leaky_relu": lambda c: Op("LeakyRelu", ["self"], {"alpha": float(c["attrs"].get("negative_slope", 0.01))}),
+    "prelu": lambda c: Op("PRelu", f.names(c)) if len(f.shape(c, f.names(c)[1])) == 0 else None,
+    "elu": lambda c: Op("Elu", ["self"], {"alpha": float(c["attrs"].get("alpha", 1))}),
+    "threshold": lambda c: Op("other::Rising" if c["attrs"]["value"] <= c["attrs"]["threshold"] else "other::Map", ["self"]),
     "_to_copy": lambda c: Op("Cast", ["self"], {"to": c["attrs"].get("dtype", c["inputs"][0]["dtype"])}),
-    "relu6": lambda c: Op("Clip", ["self", operand([], "f32", [0]), operand([], "f32", [6])]),
-    "sum.dim_IntList": reduce("ReduceSum"), "sum": reduce("ReduceSum"), "mean.dim": reduce("ReduceMean"),
-    "mean": reduce("ReduceMean"), "amax": reduce("ReduceMax"), "amin": reduce("ReduceMin"), "max": reduce("ReduceMax"),
-    "min": reduce("ReduceMin"), "prod": reduce("ReduceProd"), "prod.dim_int": reduce("ReduceProd"),
-    "any": reduce("ReduceMax"), "any.dim": reduce("ReduceMax"), "any.dims": reduce("ReduceMax"), "all": reduce("ReduceMin"),
-    "all.dim": reduce("ReduceMin"), "all.dims": reduce("ReduceMin"), "linalg_vector_norm": vector_norm,
-    "norm.Scalar": vector_norm, "norm.ScalarOpt_dim": vector_norm, "logsumexp": reduce("ReduceLogSumExp"),
-    "argmax": arg("ArgMax"), "argmin": arg("ArgMin"),
-    "cumsum": lambda c: Op("CumSum", ["self", operand([], "i64", [c["attrs"]["dim"]])]),
-    "cumprod": lambda c: Op("CumProd", ["self", operand([], "i64", [c["attrs"]["dim"]])]),
+    "to": lambda c: Op("Cast", ["self"], {"to": c["attrs"].get("dtype", c["inputs"][0]["dtype"])}),
+    "fill": f.fill, "zeros_like": lambda c: Op("other::Fill", ["self", None]), "ones_like": f.same("other::Constant"),
+    "full_like": f.same("other::Constant"), "empty_like": f.same("other::Constant"), "zero": f.same("other::Constant"),
+    "rand_like": f.same("other::Constant"), "randn_like": f.same("other::Constant"), "randint_like": f.same("other::Constant"),
+    "zero_": f.same("other::Constant"), "copy": lambda c: Op("other::FirstLike", ["src", "self"]),
+    "new_zeros": f.made, "new_ones": f.made, "new_full": f.made, "new_empty": f.made, "new_empty_strided": f.made,
+    "polygamma": f.same("other::Map"), "mvlgamma": f.same("other::Map"), "bernoulli": f.same("Bernoulli"),
+    "view_as_complex": None, "view_as_real": None, "complex": f.same("other::Map"),
+    "round": f.same("Round"), "logit": f.same("other::Rising"), "clone": f.same("Identity"), "view.dtype": f.same("other::Map"),
+    # Gradients
+    "mse_loss_backward": lambda c: Op("other::SquareErrorGradient", ["grad_output", "self", "target"]),
+    "_softmax_backward_data": f.along("other::SoftmaxGradient"), "_log_softmax_backward_data": f.along("other::SoftmaxGradient"),
+    "native_layer_norm_backward": f.norm_gradient("other::LayerNormGradient"),
+    "_fused_rms_norm_backward": f.norm_gradient("other::RmsNormGradient"),
+    "native_dropout_backward": lambda c: Op("other::DropoutGradient", ["grad_output", "mask"]),
+    "convolution_backward": f.conv_gradient, "embedding_dense_backward": f.embedding_gradient, "nll_loss_backward": f.nll_gradient,
+    "slice_backward": f.part_gradient, "select_backward": f.part_gradient,
+    **dict.fromkeys(["avg_pool1d_backward", "avg_pool2d_backward", "avg_pool3d_backward", "_adaptive_avg_pool2d_backward",
+                     "_adaptive_avg_pool3d_backward", "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward",
+                     "adaptive_max_pool2d_backward"], f.window_gradient),
+    # Reductions
+    "sum": f.reduce("ReduceSum"), "mean": f.reduce("ReduceMean"), "amax": f.reduce("ReduceMax"), "amin": f.reduce("ReduceMin"),
+    "max": f.extreme("ReduceMax"), "min": f.extreme("ReduceMin"), "prod": f.reduce("ReduceProd"), "nansum": f.reduce("other::Count"),
+    "any": f.any_all("ReduceMax", "other::MaxNorm"), "all": f.any_all("ReduceMin", "other::MinNorm"), "count_nonzero": f.reduce("other::Count"),
+    "linalg_vector_norm": f.norm_of, "norm": f.norm_of, "logsumexp": f.reduce("ReduceLogSumExp"), "var": f.reduce("other::Variance"),
+    "std": f.reduce("other::Variance"), "var_mean": f.reduce("other::Variance", results=2), "std_mean": f.reduce("other::Variance", results=2),
+    "linalg__powsum": f.reduce("other::Count"), "powsum": f.reduce("other::Count"), "special_logsumexp": f.reduce("ReduceLogSumExp"),
+    "argmax": f.arg("ArgMax"), "argmin": f.arg("ArgMin"), "kthvalue": f.pick, "mode": f.pick, "median": f.pick, "nanmedian": f.pick,
+    "dist": f.same("other::Whole"), "equal": f.same("other::Whole"),
+    # Order
+    "cumsum": f.scan("CumSum"), "cumprod": f.scan("CumProd"), "logcumsumexp": f.scan("CumProd"),
+    "cummax": f.along("other::Scan"), "cummin": f.along("other::Scan"), "_cummax_helper": None, "_cummin_helper": None,
+    "sort": f.along("other::Sort"), "argsort": f.along("other::Sort", [1]), "msort": f.along("other::Sort", [0], default=0),
     "topk": lambda c: Op("TopK", ["self", ints([c["attrs"]["k"]])], {"axis": c["attrs"].get("dim", -1)}, [0, 1]),
-    "_softmax": axis_of("Softmax"), "softmax.int": axis_of("Softmax"), "_log_softmax": axis_of("LogSoftmax"),
-    "log_softmax.int": axis_of("LogSoftmax"),
-    "_scaled_dot_product_flash_attention": attention, "_scaled_dot_product_efficient_attention": attention,
-    "_scaled_dot_product_attention_math": attention,
-    "convolution": conv, "max_pool2d": pool("MaxPool"), "max_pool2d_with_indices": pool("MaxPool"),
-    "avg_pool1d": pool("AveragePool"), "avg_pool2d": pool("AveragePool"),
-    "_adaptive_avg_pool2d": lambda c: Op("GlobalAveragePool", ["self"]) if c["attrs"]["output_size"] == [1, 1] else None,
-    "native_layer_norm": norm("LayerNormalization", 3), "layer_norm": norm("LayerNormalization", 1),
-    "rms_norm": norm("RMSNormalization", 1), "native_group_norm": group_norm,
+    "searchsorted": lambda c: Op("other::Search", ["sorted_sequence", "self"])
+    if f.has(c, "self") and len(f.shape(c, "sorted_sequence")) == 1 else None,
+    "bucketize": lambda c: Op("other::Search", ["boundaries", "self"]) if f.has(c, "self") else None,
+    # Networks
+    "_softmax": f.axis_of("Softmax"), "softmax": f.axis_of("Softmax"), "_safe_softmax": f.axis_of("Softmax"),
+    "_log_softmax": f.axis_of("LogSoftmax"), "log_softmax": f.axis_of("LogSoftmax"),
+    **dict.fromkeys(["_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
+                     "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_attention_math", "scaled_dot_product_attention",
+                     "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_fused_attention_overrideable"], f.attention),
+    **dict.fromkeys(["convolution", "conv1d", "conv2d", "conv3d", "_convolution", "conv_transpose1d", "conv_transpose2d"], f.conv),
+    **dict.fromkeys(["max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices",
+                     "max_pool1d_with_indices"], f.pool("MaxPool")),
+    **dict.fromkeys(["avg_pool1d", "avg_pool2d", "avg_pool3d"], f.pool("AveragePool")),
+    **dict.fromkeys(["adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
+                     "adaptive_avg_pool3d"], f.adaptive("other::Resample")),
+    **dict.fromkeys(["adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"], f.adaptive("other::Windows")),
+    **dict.fromkeys(["upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
+                     "_upsample_nearest_exact2d"], f.upsample("nearest")),
+    **dict.fromkeys(["upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"], f.upsample("linear")),
+    "upsample_bicubic2d": f.upsample("cubic"),
+    "native_layer_norm": f.layer_norm("LayerNormalization"), "layer_norm": f.layer_norm("LayerNormalization"),
+    "rms_norm": f.layer_norm("RMSNormalization"), "native_group_norm": f.group_norm, "group_norm": f.group_norm,
     "instance_norm": lambda c: Op("InstanceNormalization", ["input", "weight", "bias"]),
-    "batch_norm": lambda c: None if c["attrs"].get("training") else Op(
-        "BatchNormalization", ["input", "weight", "bias", "running_mean", "running_var"]),
-    "mm": matmul_like("self", "mat2"), "bmm": matmul_like("self", "mat2"), "dot": matmul_like("self", "tensor"),
-    "matmul": matmul_like("self", "other"), "mv": matmul_like("self", "vec"), "addmm": addmm, "linear": linear,
-    "outer": lambda c: Op("Einsum", names(c), {"equation": "i,j->ij"}),
-    "einsum": lambda c: Op("Einsum", names(c), {"equation": c["attrs"]["equation"]}),
-    "embedding": embedding, "index_select": gather_rows("self", "index"), "index.Tensor": index_tensor, "select.int": select,
+    "batch_norm": f.batch_norm, "native_batch_norm": f.batch_norm, "_native_batch_norm_legit_no_training": f.batch_norm,
+    **dict.fromkeys(["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "binary_cross_entropy",
+                     "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "hinge_embedding_loss"], f.pair_loss),
+    "nll_loss_forward": f.class_loss("NegativeLogLikelihoodLoss"), "nll_loss": f.class_loss("NegativeLogLikelihoodLoss"),
+    "nll_loss2d_forward": f.class_loss("NegativeLogLikelihoodLoss"), "nll_loss_nd": f.class_loss("NegativeLogLikelihoodLoss"),
+    "cross_entropy_loss": f.class_loss("SoftmaxCrossEntropyLoss"),
+    # Products
+    "mm": f.matmul_like("self", "mat2"), "bmm": f.matmul_like("self", "mat2"), "dot": f.matmul_like("self", "tensor"),
+    "vdot": f.matmul_like("self", "other"), "matmul": f.matmul_like("self", "other"), "mv": f.matmul_like("self", "vec"),
+    "inner": lambda c: Op("Einsum", f.names(c), {"equation": "...k,nk->...n"}) if len(f.shape(c, "other")) == 2 else Op("MatMul", f.names(c)),
+    "addmm": f.addmm, "linear": f.linear, "baddbmm": f.plus("other::AddBatchedProduct", "batch1", "batch2"),
+    "addbmm": f.plus("other::AddSummedProduct", "batch1", "batch2"), "addmv": f.plus("other::AddVectorProduct", "mat", "vec"),
+    "addr": f.plus("other::AddOuter", "vec1", "vec2"), "outer": lambda c: Op("Einsum", f.names(c), {"equation": "i,j->ij"}),
+    "ger": lambda c: Op("Einsum", f.names(c), {"equation": "i,j->ij"}), "einsum": f.einsum, "kron": f.same("other::Kron"),
+    "cdist": f.same("other::Distances"), "_cdist_forward": f.same("other::Distances"), "_euclidean_dist": f.same("other::Distances"),
+    "linalg_cross": f.along("other::Cross"), "cross": f.along("other::Cross"), "bilinear": f.same("other::Bilinear"),
+    # Matrices
+    **dict.fromkeys(["linalg_cholesky_ex", "linalg_cholesky", "cholesky", "linalg_inv_ex", "linalg_inv", "inverse", "linalg_matrix_exp",
+                     "matrix_exp", "linalg_pinv", "cholesky_inverse", "linalg_matrix_power", "matrix_power"],
+                    lambda c: Op("other::Matrix", f.names(c)[:1], outs=[0, 1][:len(c["outputs"])])),
+    "_linalg_det": lambda c: Op("Det", ["A"], outs=[0, None, None]), "linalg_det": lambda c: Op("Det", f.names(c)),
+    "_linalg_slogdet": lambda c: Op("other::MatrixValues", ["A"], outs=[0, 1, None, None]),
+    "linalg_slogdet": lambda c: Op("other::MatrixValues", f.names(c), outs=[0, 1]),
+    "_linalg_solve_ex": lambda c: Op("other::Solve", ["A", "B"], outs=[0] + [None] * (len(c["outputs"]) - 1))
+    if len(f.shape(c, "A")) == len(f.shape(c, "B")) else None,
+    "linalg_solve_triangular": lambda c: Op("other::Solve", ["self", "B"]) if c["attrs"].get("left", True) else None,
+    "_linalg_eigh": lambda c: Op("other::Eigen", ["A"], outs=[0, 1][:len(c["outputs"])]),
+    "linalg_eigh": lambda c: Op("other::Eigen", f.names(c), outs=[0, 1][:len(c["outputs"])]),
+    "linalg_eigvalsh": lambda c: Op("other::Eigen", f.names(c)),
+    "linalg_qr": lambda c: Op("other::Qr", ["A"], {"size": c["outputs"][0][-1]}, [0, 1]),
+    "_linalg_svd": lambda c: Op("other::Svd", ["A"], {"columns": c["outputs"][0][-1], "rows": c["outputs"][2][-2],
+                                                     "size": c["outputs"][1][-1]}, [0, 1, 2]),
+    "_fft_r2c": f.fourier, "_fft_c2c": f.fourier, "_fft_c2r": f.fourier,
+    # Indexing
+    "embedding": lambda c: Op("Gather", ["weight", "indices"], {"axis": 0}), "index_select": f.gather_rows("self", "index"),
+    "index": f.index_tensor, "select": f.select, "embedding_renorm": None, "take": None,
     "gather": lambda c: Op("GatherElements", ["self", "index"], {"axis": c["attrs"].get("dim", 0)}),
-    "scatter_add": scatter_reduce, "scatter_reduce.two": scatter_reduce,
-    "slice.Tensor": slice_, "flip": flip, "split.Tensor": split, "chunk": split, "split_with_sizes_copy": split,
-    "cat": lambda c: Op("Concat", names(c), {"axis": c["attrs"].get("dim", 0)}),
-    "tril": tril, "triu": lambda c: Op("Trilu", ["self", operand([], "i64", [c["attrs"].get("diagonal", 0) or 0])], {"upper": 1}),
-    "tile": lambda c: Op("Tile", ["self", ints(c["attrs"]["dims"])]) if len(c["attrs"]["dims"]) == len(shape(c, "self")) else None,
+    "scatter": f.scatter, "scatter_add": f.scatter, "scatter_reduce": f.scatter, "index_copy": f.index_update,
+    "index_add": f.index_update, "index_reduce": f.index_update,
+    # Shapes
+    "slice": f.slice_, "narrow": f.narrow, "flip": f.flip, "fliplr": f.flip, "flipud": f.flip, "roll": f.roll,
+    **dict.fromkeys(["split", "chunk", "split_with_sizes", "unsafe_split", "unsafe_chunk", "tensor_split"], f.split), "unbind": f.unbind,
+    **dict.fromkeys(["cat", "concat", "concatenate", "hstack", "vstack", "row_stack"], f.cat), "stack": f.stack,
+    "slice_scatter": f.part_of("other::Replace", "src"), "select_scatter": f.part_of("other::ReplaceOne", "src"),
+    "diagonal": f.diagonal, "diag": f.diag, "diag_embed": lambda c: Op("other::DiagonalMatrix", ["self"], {"size": c["outputs"][0][-1]}),
+    "repeat_interleave": f.repeat, "tile": f.tile, "repeat": f.tile, "tril": f.trilu(0), "triu": f.trilu(1),
     "pixel_shuffle": lambda c: Op("DepthToSpace", ["self"], {"blocksize": c["attrs"]["upscale_factor"], "mode": "CRD"}),
-    "view": reshape, "reshape": reshape, "_unsafe_view": reshape, "flatten.using_ints": reshape, "ravel": reshape,
+    "pixel_unshuffle": lambda c: Op("SpaceToDepth", ["self"], {"blocksize": c["attrs"]["downscale_factor"], "mode": "CRD"}),
+    **dict.fromkeys(["view", "reshape", "_unsafe_view", "_reshape_alias", "flatten", "unflatten", "ravel", "view_as", "reshape_as"], f.reshape),
     "permute": lambda c: Op("Transpose", ["self"], {"perm": [d % len(c["attrs"]["dims"]) for d in c["attrs"]["dims"]]}),
-    "transpose.int": transpose, "t": lambda c: Op("Transpose", ["self"], {"perm": [1, 0]}),
-    "expand": lambda c: Op("Expand", ["self", ints(c["outputs"][0])]),
-    "squeeze": squeeze, "squeeze.dim": squeeze, "squeeze.dims": squeeze,
-    "unsqueeze": lambda c: Op("Unsqueeze", ["self", ints([c["attrs"].get("dim", 0)])]),
-    "nll_loss_forward": nll, "cross_entropy_loss": cross_entropy,
-    "_linalg_det": lambda c: Op("Det", ["A"], outs=[0, None, None]),
+    **dict.fromkeys(["transpose", "swapaxes", "swapdims", "t", "mT", "mH", "adjoint"], f.transpose), "movedim": f.movedim, "moveaxis": f.movedim,
+    "expand": lambda c: Op("Expand", ["self", ints(c["outputs"][0])]), "broadcast_to": lambda c: Op("Expand", ["self", ints(c["outputs"][0])]),
+    "squeeze": f.squeeze, "unsqueeze": lambda c: Op("Unsqueeze", ["self", ints([c["attrs"].get("dim", 0)])]), "im2col": f.unfold,
+    "constant_pad_nd": lambda c: Op("Pad", ["self", ints(pads_of(c))]) if not c["attrs"].get("value") else None,
+    **dict.fromkeys(["reflection_pad1d", "reflection_pad2d", "reflection_pad3d"], lambda c: Op("Pad", ["self", ints(pads_of(c))], {"mode": "reflect"})),
+    **dict.fromkeys(["replication_pad1d", "replication_pad2d", "replication_pad3d"], lambda c: Op("Pad", ["self", ints(pads_of(c))], {"mode": "edge"})),
 }
 
 
-def by_onnx(case):
-    """An op that has no row: its `onnx` field, when operands need no translation."""
-    onnx = case.get("onnx") or {}
-    if not onnx.get("op") or onnx.get("attrs") or case["attrs"]:
+def pads_of(case):
+    """(last low, last high, ...) as (lows, highs)."""
+    pads, rank = case["attrs"].get("padding", case["attrs"].get("pad")), len(f.shape(case, "self"))
+    low, high = [0] * rank, [0] * rank
+    for k in range(len(pads) // 2):
+        low[rank - 1 - k], high[rank - 1 - k] = pads[2 * k], pads[2 * k + 1]
+    return low + high
+
+
+def base_name(op):
+    """'aten._foreach_add_.List' -> 'add'."""
+    name = op.removeprefix("aten.").split(".")[0]
+    name = name.removeprefix("_foreach_")
+    return name.rstrip("_") if not name.endswith("__") else name
+
+
+def alone(case):
+    """The case with `self[0]` called `self` where every list has one element."""
+    listed = [i["name"] for i in case["inputs"]]
+    if "_foreach_" not in case["op"]:
+        return case
+    if any(re.search(r"\[[1-9]", n) for n in listed):
         return None
-    operands = list((onnx.get("inputs") or {}).values()) or names(case)
-    return Op(onnx["op"], [o for o in operands if has(case, o)])
+    renamed = {"tensors": "self"}
+    inputs = [{**i, "name": re.sub(r"\[0\]$", "", i["name"])} for i in case["inputs"]]
+    return {**case, "inputs": [{**i, "name": renamed.get(i["name"], i["name"])} for i in inputs]}
+
+
+def by_table(case, name):
+    if name in ROWS:
+        return ROWS[name](case) if ROWS[name] else None
+    short = name.removesuffix("_copy").lstrip("_")
+    for known in (name, short):
+        if known in ROWS and ROWS[known]:
+            return ROWS[known](case)
+        if known in UNARY and len(case["inputs"]) == 1:
+            return Op(UNARY[known], f.names(case)[:1], outs=[0] + [None] * (len(case["outputs"]) - 1))
+        if known in BINARY:
+            return f.two(known)(case)
+    if name.endswith("_backward") and any(i["shape"] == case["outputs"][0] for i in case["inputs"]) and len(case["outputs"]) == 1:
+        return f.gradient(name.removesuffix("_backward"))(case) if element_wise(case) else None
+    return None
+
+
+def element_wise(case):
+    """Are all operands of the result's shape, or numbers?"""
+    return all(i["shape"] in (case["outputs"][0], [], [0]) for i in case["inputs"])
+
+
+def guessed(case, name):
+    """By the name in our spelling, then by the `onnx` field, with the tensors as they are; attributes must not matter."""
+    onnx = case.get("onnx") or {}
+    camel = "".join(part.capitalize() for part in name.split("_"))
+    for op in (camel, onnx.get("op")):
+        if not op or case["attrs"]:
+            continue
+        operands = list((onnx.get("inputs") or {}).values()) or f.names(case)
+        return Op(op, [o for o in operands if f.has(case, o)], guess=True)
+    return None
 
 
 def translate(case):
-    name = case["op"].removeprefix("aten.").removesuffix(".default")
-    make = ROWS.get(name)
-    if not case.get("outputs"):
+    """(the case with its inputs named as the Op does, Op), or None."""
+    case = alone(case)
+    if case is None or not case.get("outputs") or not case["inputs"]:
         return None
-    return make(case) if make else by_onnx(case)
+    name = base_name(case["op"])
+    full = case["op"].removeprefix("aten.")
+    try:
+        op = by_table(case, full) if full in ROWS else by_table(case, name)
+    except (KeyError, StopIteration, IndexError, TypeError, ValueError):
+        op = None  # attributes of another form than this overload has
+    op = op or guessed(case, name)
+    return (case, op) if op else None

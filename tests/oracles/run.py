@@ -52,7 +52,7 @@ class Tally:
 
     def report(self):
         groups = collections.Counter(name.split("-")[0].split("/")[0] for name, _ in self.failures)
-        for name, count in groups.most_common(30):
+        for name, count in groups.most_common(60):
             print(f"  failed {count}: {name}")
         for reason, count in sorted(self.classes.items()):
             print(f"  justified {count}: {reason}")
