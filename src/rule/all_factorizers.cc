@@ -105,6 +105,7 @@ constexpr FactorizerRow kFactorizers[] = {
     {"unsqueeze", FactorizeUnsqueeze, "adds dimensions of size 1", 0b10},
     {"update", FactorizeUpdate, "an optimizer step: each tensor with factors of its own", 0},
     {"upsample", FactorizeUpsample, "the old form of resize", 0b10},
+    {"where", FactorizeWhere, "a branch known to be zero adds nothing to a sum of the other", 0b110},
     {"window_function", FactorizeWindowFunction, "made in parts", 0b1},
 };
 

@@ -80,16 +80,23 @@ def add(name):
     def make(c):
         alpha = c["attrs"].get("alpha", 1)
         if alpha == 0 and len(c["inputs"]) == 2:
-            return Op("other::FirstLike", names(c))
+            return unread(c)
         turned = {"add": "sub", "sub": "add"}[name] if alpha < 0 else name
         return two(turned)(c)
     return make
 
 
+def unread(c):
+    """The first tensor; the other is not read."""
+    return Op("Identity", ["self"]) if shape(c, "self") == c["outputs"][0] else Op("other::FirstLike", names(c))
+
+
 def divide(c):
     mode = c["attrs"].get("rounding_mode")
     if not mode:
-        return two("div")(c)
+        op = two("div")(c)
+        op.dtypes = {n: "f32" for n in names(c) if dtype(c, n)[0] in "iub"}  # integers are divided as real numbers
+        return op
     other = c["attrs"].get("other")
     if other is None:
         return Op("other::Map", names(c))
@@ -133,7 +140,9 @@ def gradient(name):
 
 
 def fill(c):
-    return Op("other::Fill", ["self", "value"] if has(c, "value") else ["self"])
+    if has(c, "value"):
+        return Op("Expand", ["value", ints(c["outputs"][0])])
+    return Op("other::Constant", ["self"])
 
 
 # Reductions ------------------------------------------------------------------------------------------------------------
@@ -150,11 +159,9 @@ def reduce(op, key="dim", results=1):
     def make(c):
         name = first(c)
         rank = len(shape(c, name))
-        used = op
-        if dtype(c, name) == "bool":
-            used = {"ReduceSum": "other::Count", "ReduceProd": "ReduceMin"}.get(op, op)
+        dtypes = {name: "i64"} if op == "ReduceSum" and dtype(c, name) == "bool" else {}
         keep = int(bool(c["attrs"].get("keepdim", c["attrs"].get("keep_dim"))))
-        return Op(used, [name, ints(axes_of(c, name, key))] if rank else [name], {"keepdims": keep}, [0] * results)
+        return Op(op, [name, ints(axes_of(c, name, key))] if rank else [name], {"keepdims": keep}, [0] * results, dtypes)
     return make
 
 
@@ -256,16 +263,17 @@ def pool(op):
     def make(c):
         a = c["attrs"]
         count = len(a["kernel_size"])
-        batch = len(shape(c, "self")) == count + 2
-        if not batch:
-            return None
+        lone = len(shape(c, "self")) == count + 1  # without a batch
+        shown = {"self": with_one(shape(c, "self"), 0)} if lone else {}
+        results = [0, 1][:len(c["outputs"])]
         attributes = {"kernel_shape": a["kernel_size"], "strides": spatial(a.get("stride") or a["kernel_size"], count),
                       "pads": spatial(a.get("padding", [0]), count) * 2, "ceil_mode": int(bool(a.get("ceil_mode")))}
         if op == "AveragePool":
             attributes["count_include_pad"] = int(bool(a.get("count_include_pad", True)))
         if a.get("dilation"):
             attributes["dilations"] = spatial(a["dilation"], count)
-        return Op(op, ["self"], attributes, [0, 1][:len(c["outputs"])])
+        return Op(op, ["self"], attributes, results, shown=shown,
+                  shown_outs={r: shown["self"].dims for r in results} if lone else {})
     return make
 
 
@@ -429,6 +437,8 @@ def scatter(c):
             return None
         moved = {n: moved_last(shape(c, n), [a.get("dim", 0)]) for n in ("self", "index")}
         return Op("other::ScatterValue", ["self", "index"], shown=moved, shown_outs={0: moved["self"].dims})
+    if shape(c, "src") != shape(c, "index"):
+        return None  # the part of src that the index covers
     return Op("ScatterElements", ["self", "index", "src"], {"axis": a.get("dim", 0), "reduction": how})
 
 
@@ -515,6 +525,8 @@ def part_of(op, part):
     def make(c):
         a = c["attrs"]
         axis = a.get("dim", 0) % len(shape(c, "self"))
+        if shape(c, part) == shape(c, "self"):
+            return Op("Identity", [part])
         shown = {"self": moved_last(shape(c, "self"), [axis])}
         if len(shape(c, part)) == len(shape(c, "self")):
             shown[part] = moved_last(shape(c, part), [axis])

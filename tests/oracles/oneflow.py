@@ -1,18 +1,9 @@
 """OneFlow: registered signatures, greedy choice on whole graphs, boxing prices, N-d reshape."""
-import concurrent.futures
-import json
-import os
-import pathlib
 import re
-import subprocess
-import tempfile
 
-from ask import ask, ints, operand
+from ask import OTHER_OPS, ask, ints, operand
+from oneflow_graphs import joined, spell
 from ops_oneflow import translate
-
-
-def spell(sbp):
-    return {"P": "P(sum)"}.get(sbp, sbp)
 
 
 def flat_arguments(inputs):
@@ -72,109 +63,6 @@ def compare_signature(case, op, answer, tally):
             tally.good() if at is None else tally.bad("oneflow_signatures", case["op"], case, {"kind": "unsound", **detail})
     if order != sorted(order):
         tally.bad("oneflow_signatures", case["op"], case, {"kind": "order", "op": op.op, "found": order})
-
-
-DTYPE_NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8",
-               "bool": "bool", "float": "f32", "double": "f64"}
-
-
-def graph_documents(case):
-    """The case as a graph of ops of its own, each with exactly the recorded signatures, and the rules that say so."""
-    rules, ops, inputs, parameters, pins, outputs = [], [], [], [], [], []
-    mesh_axes = len(case["mesh"])
-
-    def type_of(tensor):
-        shape, dtype = case["tensors"][tensor]
-        return f"{DTYPE_NAMES[dtype]}[{','.join(map(str, shape))}]"
-
-    def layout(sbps):
-        spelled = [spell(s) for s in sbps]
-        return spelled[0] if mesh_axes == 1 else f"({', '.join(spelled)})"
-    for number, op in enumerate(case["ops"]):
-        outs = [t for _, t in op["out"]]
-        if op["type"] in ("input", "variable"):
-            (inputs if op["type"] == "input" else parameters).append({"name": outs[0], "type": type_of(outs[0])})
-            pins.append(f"{outs[0]}={layout(op['given'] if 'given' in op else op['result'][op['out'][0][0]])}")
-            continue
-        name = f"case::op{number}"
-        arguments = ", ".join(f"Tensor i{k}" for k in range(len(op["in"])))
-        results = ", ".join(f"Tensor<{DTYPE_NAMES[case['tensors'][t][1]]}> o{k}" for k, t in enumerate(outs))
-        dims = ", ".join(" ".join("_" for _ in case["tensors"][t][0]) for _, t in op["in"])
-        out_dims = ", ".join(" ".join(map(str, case["tensors"][t][0])) for t in outs)
-        signatures = [s for s in op.get("signatures", []) if set(re.split(r"\s+|->", s)) - {"B", ""}]
-        if op["type"] == "hierarchical_parallel_cast":
-            pins.append(f"{outs[0]}={layout(op['attrs']['nd_sbp'])}")
-        lines = []
-        for s in signatures:
-            left, right = s.split("->")
-            lines.append(f"       ; sig ({', '.join(map(spell, left.split()))}) -> {', '.join(map(spell, right.split()))}")
-        rules.append(f"op {name}({arguments}) -> {results}\n  doc \"{op['type']}\"\n  rule {dims} -> {out_dims}\n" + "\n".join(lines))
-        ops.append({"name": op["name"], "type": name, "inputs": [t for _, t in op["in"]], "outputs": outs})
-        outputs += outs
-    graph = {"kind": "sbp_plan.graph.v1", "name": case["case"], "inputs": inputs, "parameters": parameters, "ops": ops, "outputs": outputs}
-    return graph, "\n\n".join(rules) + "\n", pins
-
-
-def run_graph(program, case):
-    graph, rules, pins = graph_documents(case)
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder)
-        (path / "graph.json").write_text(json.dumps(graph))
-        (path / "case.rules").write_text(rules)
-        (path / "pins.txt").write_text("\n".join(pins) + "\n")
-        mesh = ",".join(map(str, case["mesh"]))
-        command = [program, "infer", str(path / "graph.json"), "--rules", str(path / "case.rules"), "--pins", str(path / "pins.txt"),
-                   "--mesh", mesh, "--strategy", "greedy", "--cost", "copy-cost", "--no-ties", "--format", "json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return json.loads(done.stdout) if done.returncode == 0 else {"error": done.stderr.strip()}
-
-
-def compare_graphs(program, data, tally):
-    jobs = []
-    for case in data:
-        if "abort" in case or "error" in case:
-            tally.skip("graph that OneFlow refused")
-        elif case["training"]:
-            tally.skip("training graph (layouts after optimisation passes)")
-        elif any(op.get("mesh", case["mesh"]) != case["mesh"] for op in case["ops"]):
-            tally.skip("graph on several meshes")
-        else:
-            jobs.append(case)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for case, answer in zip(jobs, pool.map(lambda c: run_graph(program, c), jobs)):
-            compare_graph(case, answer, tally)
-
-
-def compare_graph(case, answer, tally):
-    if "error" in answer:
-        tally.bad("oneflow_graphs", case["case"], case, {"kind": "error", "found": answer["error"][:300]})
-        return
-    found = {op["name"]: op for op in answer["ops"]}
-    wrong = []
-    for op in case["ops"]:
-        if op["name"] not in found or op["type"] in ("input", "variable"):
-            continue
-        ours = found[op["name"]]
-        expected = [joined(op["result"][a]) for a, _ in op["in"]], [joined(op["result"][a]) for a, _ in op["out"]]
-        if (ours["inputs"], ours["outputs"]) != (list(expected[0]), list(expected[1])):
-            wrong.append({"op": op["name"], "expected": expected, "found": [ours["inputs"], ours["outputs"]]})
-    if not wrong:
-        tally.good()
-    else:
-        tally.bad("oneflow_graphs", case["case"], case, {"kind": "layout", "wrong": wrong, "ops": len(case["ops"])})
-
-
-def joined(sbps):
-    spelled = [spell(s) for s in sbps]
-    return spelled[0] if len(spelled) == 1 else f"({', '.join(spelled)})"
-
-
-EAGER = {"add_bias": ("Add", {}), "matmul": ("MatMul", {})}
-
-
-def compare_eager(program, data, tally):
-    import eager
-    eager.compare(program, data, tally)
 
 
 def compare_boxing(program, data, tally):

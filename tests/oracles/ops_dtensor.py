@@ -22,7 +22,7 @@ ROWS = {
     "threshold": lambda c: Op("other::Rising" if c["attrs"]["value"] <= c["attrs"]["threshold"] else "other::Map", ["self"]),
     "_to_copy": lambda c: Op("Cast", ["self"], {"to": c["attrs"].get("dtype", c["inputs"][0]["dtype"])}),
     "to": lambda c: Op("Cast", ["self"], {"to": c["attrs"].get("dtype", c["inputs"][0]["dtype"])}),
-    "fill": f.fill, "zeros_like": lambda c: Op("other::Fill", ["self", None]), "ones_like": f.same("other::Constant"),
+    "fill": f.fill, "zeros_like": f.same("other::Constant"), "ones_like": f.same("other::Constant"),
     "full_like": f.same("other::Constant"), "empty_like": f.same("other::Constant"), "zero": f.same("other::Constant"),
     "rand_like": f.same("other::Constant"), "randn_like": f.same("other::Constant"), "randint_like": f.same("other::Constant"),
     "zero_": f.same("other::Constant"), "copy": lambda c: Op("other::FirstLike", ["src", "self"]),
@@ -172,13 +172,17 @@ def by_table(case, name):
     for known in (name, short):
         if known in ROWS and ROWS[known]:
             return ROWS[known](case)
+        if known in BINARY and (len(case["inputs"]) > 1 or known not in UNARY or has_number(case)):
+            return f.two(known)(case)
         if known in UNARY and len(case["inputs"]) == 1:
             return Op(UNARY[known], f.names(case)[:1], outs=[0] + [None] * (len(case["outputs"]) - 1))
-        if known in BINARY:
-            return f.two(known)(case)
     if name.endswith("_backward") and any(i["shape"] == case["outputs"][0] for i in case["inputs"]) and len(case["outputs"]) == 1:
         return f.gradient(name.removesuffix("_backward"))(case) if element_wise(case) else None
     return None
+
+
+def has_number(case):
+    return any(isinstance(case["attrs"].get(k), (int, float)) for k in ("other", "scalar", "exponent", "self"))
 
 
 def element_wise(case):

@@ -7,8 +7,11 @@ import pathlib
 import sys
 
 import dtensor
+import eager
 import justified
+import modules
 import oneflow
+import oneflow_graphs
 import paddle
 
 # A file is of the format whose name its own begins with, before any suffix of the author's.
@@ -16,10 +19,10 @@ FORMATS = {
     "paddle_rules": paddle.compare_rules,
     "dtensor_ops": dtensor.compare_ops,
     "dtensor_views": dtensor.compare_views,
-    "dtensor_modules": dtensor.compare_modules,
+    "dtensor_modules": modules.compare,
     "oneflow_signatures": oneflow.compare_signatures,
-    "oneflow_graphs": oneflow.compare_graphs,
-    "oneflow_eager": oneflow.compare_eager,
+    "oneflow_graphs": oneflow_graphs.compare,
+    "oneflow_eager": eager.compare,
     "oneflow_boxing_costs": oneflow.compare_boxing,
     "oneflow_reshape_nd": oneflow.compare_reshape_nd,
 }

@@ -11,6 +11,7 @@ namespace sbp {
 Status FactorizeBroadcast(FactorizerContext& context);
 Status FactorizeFold(FactorizerContext& context);
 Status FactorizeClip(FactorizerContext& context);
+Status FactorizeWhere(FactorizerContext& context);
 Status FactorizeProduct(FactorizerContext& context);
 Status FactorizeQuotient(FactorizerContext& context);
 Status FactorizePower(FactorizerContext& context);

@@ -94,7 +94,12 @@ Status FactorizeConcat(FactorizerContext& context) {
     for (size_t i = 1; i < context.num_operands(); ++i) CopyDim(map.operands[0][d], map.operands[i][d]);
   }
   AddLinear(context, all);
-  if (filled.size() < all.size()) AddLinear(context, filled);
+  if (filled.size() < all.size()) {
+    AddLinear(context, filled);
+    for (int i : all) {
+      if (context.shape(i)[axis] == 0) map.unused.push_back(i);
+    }
+  }
   AddMonotoneSubsets(context, all);
   if (filled.size() > 1)
     AddNote(context, StrCat("dimension ", axis, " joins several tensors: its parts would not line up"));

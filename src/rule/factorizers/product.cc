@@ -52,6 +52,24 @@ Status FactorizeQuotient(FactorizerContext& context) {
   return OkStatus();
 }
 
+// @where: X where the condition holds, else Y. A branch that is known to be zero adds nothing to a sum of the other.
+Status FactorizeWhere(FactorizerContext& context) {
+  SBP_RETURN_IF_ERROR(BroadcastAll(context));
+  const auto is_zero = [&](size_t operand) {
+    const Literal* value = context.value(operand);
+    return value != nullptr && std::all_of(value->floats.begin(), value->floats.end(), [](double v) { return v == 0; }) &&
+           std::all_of(value->ints.begin(), value->ints.end(), [](int64_t v) { return v == 0; });
+  };
+  auto& partials = context.map().partials;
+  partials.push_back({PartialClause::Kind::kLinear, {1, 2}, {}});
+  if (is_zero(2)) AddPartial(context, PartialClause::Kind::kLinear, 1);
+  if (is_zero(1)) AddPartial(context, PartialClause::Kind::kLinear, 2);
+  partials.push_back({PartialClause::Kind::kMonotone, {1, 2}, {}});
+  AddPartial(context, PartialClause::Kind::kMonotone, 1);
+  AddPartial(context, PartialClause::Kind::kMonotone, 2);
+  return OkStatus();
+}
+
 // x^1 is linear; x^3 and roots rise with x, even powers do not; b^y of a known b > 0 rises or falls with y and turns a
 // sum of exponents into a product.
 Status FactorizePower(FactorizerContext& context) {
