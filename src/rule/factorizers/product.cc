@@ -57,7 +57,8 @@ Status FactorizeWhere(FactorizerContext& context) {
   SBP_RETURN_IF_ERROR(BroadcastAll(context));
   const auto is_zero = [&](size_t operand) {
     const Literal* value = context.value(operand);
-    return value != nullptr && std::all_of(value->floats.begin(), value->floats.end(), [](double v) { return v == 0; }) &&
+    return value != nullptr &&
+           std::all_of(value->floats.begin(), value->floats.end(), [](double v) { return v == 0; }) &&
            std::all_of(value->ints.begin(), value->ints.end(), [](int64_t v) { return v == 0; });
   };
   auto& partials = context.map().partials;

@@ -108,6 +108,11 @@ TEST(SourceRules, Where) {
        "S(0), S(0), B -> S(0) | B, S(1), B -> S(1) | B, P(sum), P(sum) -> P(sum) | B, P(max), P(max) -> P(max) | "
        "B, P(min), P(min) -> P(min) | B, P(max), B -> P(max) | B, P(min), B -> P(min) | B, B, P(max) -> P(max) | "
        "B, B, P(min) -> P(min)"},
+      // A branch of zeros adds nothing to the sum of the other.
+      {"Where(bool[8], f32[]{0}, f32[8])", "f32[8]",
+       "S(0), B, S(0) -> S(0) | B, P(sum), P(sum) -> P(sum) | B, B, P(sum) -> P(sum) | B, P(max), P(max) -> P(max) | "
+       "B, P(min), P(min) -> P(min) | B, P(max), B -> P(max) | B, P(min), B -> P(min) | B, B, P(max) -> P(max) | "
+       "B, B, P(min) -> P(min)"},
   });
 }
 
