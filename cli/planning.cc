@@ -53,44 +53,6 @@ Result<Mesh> ChooseMesh(const PlanningFlags& flags) {
   return mesh;
 }
 
-Status AddTies(const PlanningFlags& flags, Graph& graph) {
-  const NameIndex names(graph);
-  std::vector<std::string> known;
-  for (const TensorId id : graph.outputs) known.push_back(graph.tensor(id).name);
-  for (const Tensor& tensor : graph.tensors) {
-    if (tensor.role != TensorRole::kActivation) known.push_back(tensor.name);
-  }
-  for (const std::string& text : flags.ties) {
-    const size_t at = text.rfind('=');
-    if (at == std::string::npos) return UsageError(StrCat("--tie ", Quote(text), ": expected OUT=IN"));
-    const std::string out = text.substr(0, at), in = text.substr(at + 1);
-    for (const std::string& name : {out, in}) {
-      if (!names.tensor(name).valid()) {
-        return BadInput(StrCat("--tie ", text, ": no tensor ", Quote(name), DidYouMean(name, known)));
-      }
-    }
-    const Tie tie{names.tensor(out), names.tensor(in)};
-    if (graph.tensor(tie.input).role == TensorRole::kActivation) {
-      return BadInput(
-          StrCat("--tie ", text, ": ", Quote(in), " is written by an op; expected an input or a parameter"));
-    }
-    if (graph.tensor(tie.output).type != graph.tensor(tie.input).type) {
-      return BadInput(StrCat("--tie ", text, ": ", Quote(out), " is ", ToString(graph.tensor(tie.output).type), " but ",
-                             Quote(in), " is ", ToString(graph.tensor(tie.input).type)));
-    }
-    graph.ties.push_back(tie);
-  }
-  if (flags.no_ties || !flags.ties.empty() || !graph.ties.empty()) return OkStatus();
-  graph.ties = FindTiesByName(graph);
-  if (!graph.ties.empty()) {
-    const Tie& first = graph.ties.front();
-    Note(StrCat("note: ", graph.ties.size(), " outputs are tied by name to the inputs that they update (",
-                graph.tensor(first.output).name, " = ", graph.tensor(first.input).name,
-                ", ...); --no-ties turns it off"));
-  }
-  return OkStatus();
-}
-
 // The flags that influence the plan, as the plan file records them.
 Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rules) {
   PlanOptions options;
@@ -98,6 +60,7 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rul
   options.criterion = flags.criterion;
   for (const std::string& text : flags.ties) {
     const size_t at = text.rfind('=');
+    if (at == std::string::npos) return UsageError(StrCat("--tie ", Quote(text), ": expected OUT=IN"));
     options.ties.emplace_back(text.substr(0, at), text.substr(at + 1));
   }
   options.ties_by_name = !flags.no_ties;
@@ -253,7 +216,6 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(model.graph, rules, flags.model));
   request.graph = std::move(resolved.graph);
   request.warnings = std::move(resolved.warnings);
-  SBP_RETURN_IF_ERROR(AddTies(flags, request.graph));
   request.strategy.criterion = flags.criterion;
   request.strategy.memory_limit = request.options.memory_limit;
   if (!flags.assignment.empty()) {
