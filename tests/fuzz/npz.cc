@@ -1,0 +1,17 @@
+#include "io/npz.h"
+
+#include "fuzz/target.h"
+
+namespace sbp::fuzz {
+
+void RunNpz(std::string_view bytes) {
+  const Result<std::vector<NpyArray>> arrays = ReadNpz(bytes, "input.npz");
+  if (!arrays.ok()) return;
+  for (const NpyArray& array : *arrays) {
+    if (!array.literal) continue;
+    Require(static_cast<int64_t>(array.literal->ints.size()) == array.type.num_elements(),
+            "an array has another number of values than its type");
+  }
+}
+
+}  // namespace sbp::fuzz

@@ -1,0 +1,42 @@
+// Pins files, applied to a small graph.
+#include "io/pins.h"
+
+#include "fold/resolve.h"
+#include "fuzz/target.h"
+#include "graph/builder.h"
+#include "problem/problem.h"
+
+namespace sbp::fuzz {
+namespace {
+
+Graph TwoLayers() {
+  GraphBuilder builder("mlp");
+  builder.AddInput("x", {DType::kF32, {8, 16}});
+  builder.AddParameter("w1", {DType::kF32, {16, 32}});
+  builder.AddParameter("w2", {DType::kF32, {32, 16}});
+  builder.AddOp("MatMul", "fc1", {"x", "w1"}, {"h"});
+  builder.AddOp("Relu", "act", {"h"}, {"a"});
+  builder.AddOp("MatMul", "fc2", {"a", "w2"}, {"y"});
+  builder.AddOutput("y");
+  return Resolve(builder.Build("mlp").value(), BuiltinRules(), {}).value().graph;
+}
+
+}  // namespace
+
+void RunPins(std::string_view bytes) {
+  const Result<std::vector<PinText>> texts = ReadPinsFile(bytes, "input.pins");
+  if (!texts.ok()) return;
+  static const Graph graph = TwoLayers();
+  static const Mesh mesh = ParseMesh("data=2,model=2").value();
+  Pins pins;
+  if (!ApplyPins(*texts, graph, mesh, BuiltinRules(), pins).ok()) return;
+  const Result<Problem> problem =
+      BuildProblem(graph, BuiltinRules(), mesh, FindPreset("cpu").value(), std::move(pins), {});
+  if (!problem.ok()) {
+    Require(problem.status().code() != Code::kDefect, problem.status().message());
+    return;
+  }
+  for (size_t op = 0; op < problem->num_ops(); ++op) (void)AllowedCandidates(*problem, OpId(static_cast<uint32_t>(op)));
+}
+
+}  // namespace sbp::fuzz
