@@ -29,7 +29,7 @@ std::string ToText(const std::vector<Violation>& violations) {
     if (!v.found.empty()) text += StrCat("    found:    ", v.found, "\n");
   }
   if (violations.size() > kShown) text += StrCat("... and ", violations.size() - kShown, " more\n");
-  return text + StrCat(violations.size(), " violations");
+  return text + StrCat(violations.size(), violations.size() == 1 ? " violation" : " violations");
 }
 
 std::string ToJson(const std::vector<Violation>& violations) {

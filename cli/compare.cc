@@ -19,10 +19,20 @@ struct CompareFlags {
   std::string strategies = "greedy,einsum,replicate";
 };
 
+// "einsum", "greedy:time".
+Status CheckName(const std::string& name) {
+  const size_t colon = name.find(':');
+  const std::string strategy = name.substr(0, colon);
+  SBP_RETURN_IF_ERROR(FindStrategy(strategy).status());
+  if (strategy == "fixed") return UsageError("compare cannot run \"fixed\", which needs an assignment; infer can");
+  return colon == std::string::npos ? OkStatus() : FindCriterion(name.substr(colon + 1)).status();
+}
+
 Status Compare(const CompareFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   std::vector<std::string> names;
   for (const std::string_view name : Split(flags.strategies, ',')) names.emplace_back(Trim(name));
+  for (const std::string& name : names) SBP_RETURN_IF_ERROR(CheckName(name));  // before any work
   Timings timings;
   SBP_ASSIGN_OR_RETURN(const PlanRequest request, PreparePlan(flags.planning, rules, timings));
   std::vector<std::unique_ptr<Plan>> kept;  // ComparedPlan points to them
@@ -32,10 +42,8 @@ Status Compare(const CompareFlags& flags) {
     const size_t colon = name.find(':');
     one.options.strategy = name.substr(0, colon);
     if (colon != std::string::npos) one.options.criterion = one.strategy.criterion = name.substr(colon + 1);
-    SBP_RETURN_IF_ERROR(FindStrategy(one.options.strategy).status());
-    SBP_RETURN_IF_ERROR(FindCriterion(one.options.criterion).status());
     const auto start = std::chrono::steady_clock::now();
-    auto plan = MakePlan(std::move(one), MakeObserver(flags.planning, timings));
+    auto plan = PlanObserved(std::move(one), flags.planning, timings);
     // A strategy that finds no plan is a line of the table, not the end of it.
     if (!plan.ok() && plan.status().code() != Code::kNoPlan) return plan.status().WithContext(name);
     ComparedPlan row;
@@ -49,7 +57,8 @@ Status Compare(const CompareFlags& flags) {
     }
     rows.push_back(std::move(row));
   }
-  return Print(flags.output.json() ? ComparisonJson(rows) : FormatComparison(rows));
+  SBP_RETURN_IF_ERROR(Print(flags.output.json() ? ComparisonJson(rows) : FormatComparison(rows)));
+  return kept.empty() ? NoPlan("no strategy found a plan") : OkStatus();
 }
 
 }  // namespace

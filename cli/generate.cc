@@ -20,6 +20,7 @@ struct GenerateFlags {
 
 Status Generate(const GenerateFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Encoding encoding, EncodingForPath(flags.out));
+  SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(const Graph graph, GenerateGraph(flags.family, flags.options));
   return WriteFile(flags.out, WriteGraph(graph, encoding));
 }

@@ -31,12 +31,13 @@ Status Infer(const InferFlags& flags) {
   Encoding encoding = Encoding::kJson;
   if (!flags.out.empty()) {
     SBP_ASSIGN_OR_RETURN(encoding, EncodingForPath(flags.out));  // before any work
+    SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   }
   Timings stages, timings;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
   const auto planning = std::chrono::steady_clock::now();
-  SBP_ASSIGN_OR_RETURN(const Plan plan, MakePlan(std::move(request), MakeObserver(flags.planning, stages)));
+  SBP_ASSIGN_OR_RETURN(const Plan plan, PlanObserved(std::move(request), flags.planning, stages));
   timings["plan"] = seconds(planning);
   const auto writing = std::chrono::steady_clock::now();
   if (!flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, WritePlan(plan, encoding)));

@@ -14,7 +14,10 @@ void OnInterrupt(int) {
 
 }  // namespace
 
-void InstallInterruptHandler() { std::signal(SIGINT, OnInterrupt); }
+InterruptScope::InterruptScope() : before_(std::signal(SIGINT, OnInterrupt)) {
+  if (before_ == SIG_IGN) std::signal(SIGINT, SIG_IGN);  // who started us does not want us to stop
+}
+InterruptScope::~InterruptScope() { std::signal(SIGINT, before_); }
 bool Interrupted() { return interrupted != 0; }
 
 }  // namespace sbp

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/usage.h"
 
 namespace sbp {
 namespace {
@@ -28,8 +29,7 @@ int Report(const Status& status) {
   if (status.ok()) return 0;
   if (Interrupted()) {
     std::cerr << "\nsbp-plan: interrupted; no output was written\n";
-    std::signal(SIGINT, SIG_DFL);  // so that the caller sees the signal, as for any other program
-    std::raise(SIGINT);
+    std::raise(SIGINT);  // so that the caller sees the signal, as for any other program
   }
   if (!status.message().empty()) std::cerr << "error: " << status.message() << "\n";
   if (status.code() == Code::kDefect) {
@@ -37,18 +37,6 @@ int Report(const Status& status) {
               << ") and, if you can, the input.\n";
   }
   return static_cast<int>(status.code());
-}
-
-// A mistyped command gets the nearest one; CLI11 itself only says that an argument was not expected.
-Status CheckCommandName(int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return OkStatus();
-  std::vector<std::string> names;
-  for (const CommandRow& row : AllCommands()) {
-    if (row.name == argv[1]) return OkStatus();
-    names.emplace_back(row.name);
-  }
-  return UsageError(
-      StrCat("no command ", Quote(argv[1]), DidYouMean(argv[1], names), "; the commands are ", Join(names, ", ")));
 }
 
 int Run(int argc, char** argv) {
@@ -71,15 +59,12 @@ int Run(int argc, char** argv) {
     std::cout << app.help();
     return static_cast<int>(Code::kUsage);
   }
-  if (Status status = CheckCommandName(argc, argv); !status.ok()) return Report(status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    const bool asked = e.get_exit_code() == 0;  // --help, --version
-    app.exit(e, std::cout, std::cerr);
-    return asked ? 0 : static_cast<int>(Code::kUsage);
+    if (e.get_exit_code() == 0) return app.exit(e, std::cout, std::cerr);  // --help, --version
+    return Report(ExplainUsage(app, e));
   }
-  InstallInterruptHandler();
   return Report(selected());
 }
 

@@ -161,6 +161,18 @@ Result<std::vector<NamedOperand>> OrderOperands(const OpDefinition& op, const st
   return BadInput(StrCat(op.name, ": no overload has all of these operands"));
 }
 
+// The other spelling, [0,-1], has one entry per dimension of the tensor.
+Result<NdSbp> ParseLayoutOf(std::string_view text, const TensorType& type, const Mesh& mesh) {
+  if (text.starts_with('[')) {
+    SBP_ASSIGN_OR_RETURN(const DimsMapping mapping, ParseDimsMapping(text));
+    if (static_cast<int>(mapping.dims.size()) != type.rank()) {
+      return BadInput(
+          StrCat("layout ", Quote(text), " has ", mapping.dims.size(), " dimensions; it is of ", ToString(type)));
+    }
+  }
+  return ParseLayout(text, mesh.num_axes());
+}
+
 Status ApplyOutputs(const OpQuestionFlags& flags, const Mesh& mesh, OpQuestion& question) {
   const RuleInstance& instance = *question.instance;
   for (const std::string& text : flags.outputs) {
@@ -175,9 +187,10 @@ Status ApplyOutputs(const OpQuestionFlags& flags, const Mesh& mesh, OpQuestion& 
     if (it == instance.result_names.end()) {
       return BadInput(StrCat(flags.op, " has no result ", Quote(name), DidYouMean(name, instance.result_names)));
     }
-    auto parsed = ParseLayout(layout, mesh.num_axes());
+    const size_t result = static_cast<size_t>(it - instance.result_names.begin());
+    auto parsed = ParseLayoutOf(layout, instance.results[result], mesh);
     if (!parsed.ok()) return parsed.status().WithContext("--output " + name);
-    question.outputs[it - instance.result_names.begin()] = *parsed;
+    question.outputs[result] = *parsed;
   }
   return OkStatus();
 }
@@ -213,7 +226,7 @@ Result<OpQuestion> AskOp(const OpQuestionFlags& flags, const RuleSet& rules, con
   question.outputs.assign(question.instance->results.size(), NdSbp(mesh.num_axes()));
   for (size_t i = 0; i < operands.size(); ++i) {
     if (operands[i].layout.empty()) continue;
-    auto layout = ParseLayout(operands[i].layout, mesh.num_axes());
+    auto layout = ParseLayoutOf(operands[i].layout, operands[i].type, mesh);
     if (!layout.ok()) return layout.status().WithContext("--input " + operands[i].name);
     SBP_RETURN_IF_ERROR(
         ValidateLayout(operands[i].type.shape, *layout, mesh).WithContext("--input " + operands[i].name));

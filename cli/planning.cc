@@ -43,8 +43,8 @@ Result<std::map<std::string, int64_t>> ParseDims(const std::vector<std::string>&
 }
 
 Result<Mesh> ChooseMesh(const PlanningFlags& flags) {
-  if (!flags.mesh.empty()) {
-    auto mesh = ParseMesh(flags.mesh);
+  if (flags.mesh) {
+    auto mesh = ParseMesh(*flags.mesh);
     return mesh.ok() ? mesh : mesh.status().WithContext("--mesh");
   }
   SBP_ASSIGN_OR_RETURN(const Cluster cluster, ChooseCluster(flags.cluster, nullptr));
@@ -86,6 +86,31 @@ Result<std::vector<std::pair<std::string, std::string>>> CollectPins(const Plann
     for (const PinText& pin : texts) pins.emplace_back(pin.text, pin.where);
   }
   return pins;
+}
+
+StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
+  StageObserver observer;
+  observer.cancelled = Interrupted;
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  observer.begin = [terminal](std::string_view stage) {
+    if (terminal) std::fprintf(stderr, "\r\033[K%.*s ...", static_cast<int>(stage.size()), stage.data());
+  };
+  observer.end = [terminal, &timings](std::string_view stage, double seconds) {
+    if (terminal) std::fputs("\r\033[K", stderr);
+    timings[std::string(stage)] += seconds;
+  };
+  if (!flags.dump_dir.empty()) {
+    std::error_code failed;  // said by the first write
+    std::filesystem::create_directories(flags.dump_dir, failed);
+    observer.dump = [dir = flags.dump_dir](int number, std::string_view stage,
+                                           const std::function<std::string()>& dump) {
+      char prefix[8];
+      std::snprintf(prefix, sizeof prefix, "%02d-", number);
+      const Status status = WriteFile(StrCat(dir, "/", prefix, stage, ".txt"), dump());
+      if (!status.ok()) Note(StrCat("warning: --dump-dir: ", status.message()));
+    };
+  }
+  return observer;
 }
 
 }  // namespace
@@ -203,6 +228,9 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   if (flags.strategy == "fixed" && flags.assignment.empty()) {
     return UsageError("--strategy fixed needs --assignment FILE: a plan, or a pins file that covers every op");
   }
+  if (flags.strategy != "fixed" && !flags.assignment.empty()) {
+    return UsageError(StrCat("--assignment is for --strategy fixed, not for ", flags.strategy));
+  }
   const auto start = Clock::now();
   PlanRequest request;
   request.rules = &rules;
@@ -225,29 +253,11 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   return request;
 }
 
-StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
-  StageObserver observer;
-  observer.cancelled = Interrupted;
-  const bool terminal = isatty(STDERR_FILENO) != 0;
-  observer.begin = [terminal](std::string_view stage) {
-    if (terminal) std::fprintf(stderr, "\r\033[K%.*s ...", static_cast<int>(stage.size()), stage.data());
-  };
-  observer.end = [terminal, &timings](std::string_view stage, double seconds) {
-    if (terminal) std::fputs("\r\033[K", stderr);
-    timings[std::string(stage)] += seconds;
-  };
-  if (!flags.dump_dir.empty()) {
-    std::error_code failed;  // said by the first write
-    std::filesystem::create_directories(flags.dump_dir, failed);
-    observer.dump = [dir = flags.dump_dir](int number, std::string_view stage,
-                                           const std::function<std::string()>& dump) {
-      char prefix[8];
-      std::snprintf(prefix, sizeof prefix, "%02d-", number);
-      const Status status = WriteFile(StrCat(dir, "/", prefix, stage, ".txt"), dump());
-      if (!status.ok()) Note(StrCat("warning: --dump-dir: ", status.message()));
-    };
-  }
-  return observer;
+Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings) {
+  const InterruptScope interruptible;
+  auto plan = MakePlan(std::move(request), MakeObserver(flags, timings));
+  if (plan.ok() && Interrupted()) return NoPlan("planning was interrupted");
+  return plan;
 }
 
 }  // namespace sbp

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags);
 
 struct PlanningFlags {
   ModelFlags model;
-  std::string mesh;
+  std::optional<std::string> mesh;
   std::string cluster;
   std::string strategy = "greedy";
   std::string criterion = "bytes";
@@ -60,7 +61,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
 // The cluster named, or read from a file; the default one when `name` is empty, grown by nodes until it holds the mesh.
 // Error: a named cluster that is too small for the mesh.
 Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh);
-// Progress on a terminal, --dump-dir, Ctrl-C. `timings` receives the seconds of each stage.
-StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings);
+// MakePlan with progress on a terminal, --dump-dir and Ctrl-C. `timings` receives the seconds of each stage.
+Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings);
 
 }  // namespace sbp

@@ -44,6 +44,7 @@ Status Render(RenderFlags flags) {
   if (flags.format.empty() && flags.out == "-") flags.format = "txt";
   const std::string path = flags.format.empty() ? flags.out : "x." + flags.format;
   SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
+  SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(const Plan plan, LoadPlanOrModel(flags));
   SBP_ASSIGN_OR_RETURN(const std::string picture, format->render(plan, flags.options));
   return WriteFile(flags.out, picture);

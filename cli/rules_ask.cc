@@ -15,6 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t kMaxResults = 1000;
+
 struct AskedOp {
   Attributes attributes;
   std::vector<LiteralRef> values;  // keeps the operands' values alive
@@ -81,7 +83,9 @@ Result<AskedOp> Ask(const RuleSet& rules, const Json& question) {
     asked.values.push_back(std::move(value));
     query.operands.push_back(std::move(info));
   }
-  query.wanted.assign(question.value("results", size_t{1}), true);
+  const auto results = question.value("results", int64_t{1});
+  if (results < 0 || results > kMaxResults) return BadInput(StrCat("results: expected 0 to ", kMaxResults));
+  query.wanted.assign(static_cast<size_t>(results), true);
   SBP_ASSIGN_OR_RETURN(asked.instance, rules.Instantiate(query));
   return asked;
 }
@@ -111,12 +115,23 @@ Result<Json> AnswerCandidates(const RuleSet& rules, const Json& question, const 
   return Json({{"results", ResultTypes(*asked.instance)}, {"candidates", candidates}});
 }
 
-Result<std::vector<NdSbp>> ToLayouts(const Json& question, const char* field, size_t count, const Mesh& mesh) {
-  std::vector<NdSbp> layouts(count, NdSbp(mesh.num_axes()));
+Result<NdSbp> ToLayout(const std::string& text, const TensorType& type, const Mesh& mesh) {
+  SBP_ASSIGN_OR_RETURN(NdSbp layout, ParseLayout(text, mesh.num_axes()));
+  for (const Sbp sbp : layout) {  // no more than that: other systems' layouts may have parts without an element
+    if (sbp.is_split() && sbp.dim() >= type.rank()) {
+      return BadInput(StrCat("layout ", ToString(layout), " splits dimension ", sbp.dim(), " of ", ToString(type)));
+    }
+  }
+  return layout;
+}
+
+Result<std::vector<NdSbp>> ToLayouts(const Json& question, const char* field, const std::vector<TensorType>& types,
+                                     const Mesh& mesh) {
+  std::vector<NdSbp> layouts(types.size(), NdSbp(mesh.num_axes()));
   const Json given = question.value(field, Json::array());
-  for (size_t i = 0; i < given.size() && i < count; ++i) {
+  for (size_t i = 0; i < given.size() && i < types.size(); ++i) {
     if (given[i].is_null()) continue;
-    SBP_ASSIGN_OR_RETURN(layouts[i], ParseLayout(given[i].get<std::string>(), mesh.num_axes()));
+    SBP_ASSIGN_OR_RETURN(layouts[i], ToLayout(given[i].get<std::string>(), types[i], mesh));
   }
   return layouts;
 }
@@ -127,8 +142,8 @@ Result<Json> AnswerInfer(const RuleSet& rules, const Json& question, const Mesh&
   InferRequest request;
   request.instance = asked.instance;
   request.mesh = mesh;
-  SBP_ASSIGN_OR_RETURN(request.inputs, ToLayouts(question, "inputs", instance.operands.size(), mesh));
-  SBP_ASSIGN_OR_RETURN(request.outputs, ToLayouts(question, "outputs", instance.results.size(), mesh));
+  SBP_ASSIGN_OR_RETURN(request.inputs, ToLayouts(question, "inputs", instance.operands, mesh));
+  SBP_ASSIGN_OR_RETURN(request.outputs, ToLayouts(question, "outputs", instance.results, mesh));
   request.backward = question.value("backward", false);
   const InferAnswer answer = InferLayouts(request);
   return Json({{"inputs", ToJson(answer.inputs, instance.operands, Notation::kDimsMapping)},
@@ -138,8 +153,9 @@ Result<Json> AnswerInfer(const RuleSet& rules, const Json& question, const Mesh&
 
 Result<Json> AnswerBoxing(const Json& question, const Mesh& mesh) {
   SBP_ASSIGN_OR_RETURN(const TensorType type, ParseTensorType(question.value("type", "")));
-  SBP_ASSIGN_OR_RETURN(const NdSbp from, ParseLayout(question.value("from", ""), mesh.num_axes()));
-  SBP_ASSIGN_OR_RETURN(const NdSbp to, ParseLayout(question.value("to", ""), mesh.num_axes()));
+  if (!type.is_static()) return BadInput("every dimension must be a number");
+  SBP_ASSIGN_OR_RETURN(const NdSbp from, ToLayout(question.value("from", ""), type, mesh));
+  SBP_ASSIGN_OR_RETURN(const NdSbp to, ToLayout(question.value("to", ""), type, mesh));
   SBP_ASSIGN_OR_RETURN(Cluster cluster, FindPreset("cpu"));
   cluster.num_nodes = std::max(cluster.num_nodes, CeilDiv(mesh.num_devices(), cluster.devices_per_node));
   BoxingTable table(mesh, cluster);

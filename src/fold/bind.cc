@@ -76,7 +76,7 @@ class Binder {
       const auto input = inputs_.find(name);
       if (input == inputs_.end()) {
         if (IsParameter(name)) continue;  // files of inputs often hold weights too
-        return BadInput(StrCat("--inputs: the model has no input ", Quote(name), DidYouMean(name, InputNames())));
+        return BadInput(StrCat("--inputs: the model has no input ", Quote(name), SuggestInput(name)));
       }
       Tensor& tensor = graph_.tensor(input->second);
       if (!tensor.type.has_rank) {
@@ -136,7 +136,8 @@ class Binder {
           SBP_RETURN_IF_ERROR(Check(equation, expression));
           continue;
         }
-        const std::optional<int64_t> value = expression.SolveFor(open[0], equation.value, bindings_);
+        const std::optional<int64_t> value =
+            equation.text == open[0] ? equation.value : expression.SolveFor(open[0], equation.value, bindings_);
         if (!value) {
           return BadInput(StrCat(equation.origin, ": no size of ", Quote(open[0]), " makes ", Quote(equation.text),
                                  " equal ", equation.value));
@@ -268,10 +269,13 @@ class Binder {
     return StrCat("; it has ", Join(known, ", "));
   }
 
-  std::vector<std::string> InputNames() const {
+  std::string SuggestInput(const std::string& name) const {
     std::vector<std::string> names;
     for (const TensorId id : graph_.inputs) names.push_back(graph_.tensor(id).name);
-    return names;
+    const std::string nearest = DidYouMean(name, names);
+    if (!nearest.empty()) return nearest;
+    if (names.size() > kMaxListed) names.resize(kMaxListed);
+    return StrCat("; its inputs are ", Join(names, ", "));
   }
   bool IsParameter(const std::string& name) const {
     return std::ranges::any_of(graph_.tensors, [&](const Tensor& tensor) { return tensor.name == name; });

@@ -206,22 +206,24 @@ Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance) {
 }
 
 Status ForwardPass::TakeMissingRule(const Op& op, const RuleInstance& instance) {
+  const std::string nearest = DidYouMean(graph_.type_of(op), context_.rules.Names());
+  const std::string missing = StrCat(Place(op), ": there is no rule for this op", nearest);
   const std::string advice =
       StrCat("write one as a paragraph of text and give it with --rules FILE: op ", graph_.type_of(op),
              "(Tensor x) -> Tensor y, then its rule, for example ... -> ... (rules/README.md)");
-  if (context_.options.strict) return BadInput(StrCat(Place(op), ": there is no rule for this op; ", advice));
+  if (context_.options.strict) return BadInput(StrCat(missing, "; ", advice));
   for (size_t r = 0; r < op.outputs.size(); ++r) {
     const TensorId id = op.outputs[r];
     if (!id.valid()) continue;
     const TensorType& stated = instance.results[r];
     if (!stated.is_static() || stated.dtype == DType::kUndefined) {
-      return BadInput(StrCat(Place(op),
-                             ": there is no rule for this op, and the model does not state the shape of its result ",
+      return BadInput(StrCat(missing, ", and the model does not state the shape of its result ",
                              Quote(graph_.tensor(id).name), "; ", advice));
     }
     graph_.tensor(id).type = stated;
   }
-  context_.warnings.Add(StrCat("no rule for ", graph_.type_of(op), ", planned replicated; ", advice), Place(op));
+  context_.warnings.Add(StrCat("no rule for ", graph_.type_of(op), nearest, ", planned replicated; ", advice),
+                        Place(op));
   return OkStatus();
 }
 

@@ -48,6 +48,23 @@ Status CheckAllStatic(const Graph& graph) {
   return OkStatus();
 }
 
+// Single tensors may be empty (the past of a first token); a model of which nothing comes out is a mistake.
+Status CheckNotEmpty(const Graph& graph) {
+  const auto is_empty = [&](TensorId id) {
+    const TensorType& type = graph.tensor(id).type;
+    return type.kind == ValueKind::kTensor && type.num_elements() == 0;
+  };
+  if (graph.outputs.empty() || !std::ranges::all_of(graph.outputs, is_empty)) return OkStatus();
+  const Tensor& first = graph.tensor(graph.outputs.front());
+  std::string zeros;
+  for (const auto& [symbol, size] : graph.bindings) {
+    if (size == 0) zeros += StrCat(zeros.empty() ? " with " : ", ", symbol, "=0");
+  }
+  const auto axis = std::ranges::find(first.type.shape, 0) - first.type.shape.begin();
+  return BadInput(StrCat("every output of the model is empty", zeros, ": ", Quote(first.name), " is ",
+                         ToString(first.type), "; expected a size of at least 1 for its dimension ", axis));
+}
+
 }  // namespace
 
 Result<Resolved> Resolve(const Graph& graph, const RuleSet& rules, const ResolveOptions& options) {
@@ -71,6 +88,7 @@ Result<Resolved> Resolve(const Graph& graph, const RuleSet& rules, const Resolve
   Prune(resolved);
   ClearSymbols(resolved);
   SBP_RETURN_IF_ERROR(CheckAllStatic(resolved));
+  SBP_RETURN_IF_ERROR(CheckNotEmpty(resolved));
   return Resolved{std::move(resolved), context.warnings.Take()};
 }
 

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "base/text.h"
@@ -62,6 +64,23 @@ bool WriteAll(int fd, std::string_view content) {
   return true;
 }
 
+// Holds back Ctrl-C and a request to end, so that neither leaves a temporary file behind.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&held, signal);
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
+  }
+  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace
 
 Result<std::string> ReadFile(const std::string& path) {
@@ -81,6 +100,20 @@ Result<std::string> ReadFile(const std::string& path) {
   return content;
 }
 
+Status CheckWritable(const std::string& path) {
+  struct stat info;
+  if (path == "-") return OkStatus();
+  if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+    return BadInput(StrCat("cannot write ", Quote(path), ": it is a folder, expected a file"));
+  }
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return OkStatus();
+  const int reason = errno;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return OkStatus();  // a device: written in place
+  return BadInput(StrCat("cannot write ", Quote(path), ": folder ", Quote(folder), ": ", std::strerror(reason)));
+}
+
 Status WriteFile(const std::string& path, std::string_view content) {
   if (path == "-") {
     return WriteAll(STDOUT_FILENO, content) ? OkStatus() : Failure("write to", "stdout");
@@ -93,6 +126,7 @@ Status WriteFile(const std::string& path, std::string_view content) {
     if (file.get() < 0 || !WriteAll(file.get(), content) || !file.Close()) return Failure("write", path);
     return OkStatus();
   }
+  const SignalsHeld held;
   const std::string temporary = StrCat(path, ".tmp.", getpid());
   FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) return Failure("write", path);

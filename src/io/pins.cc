@@ -255,8 +255,8 @@ class TextPins {
     std::vector<std::string> known = NamesOf(graph_.tensors);
     const std::vector<std::string> ops = NamesOf(graph_.ops);
     known.insert(known.end(), ops.begin(), ops.end());
-    return BadInput(
-        StrCat("no tensor is called ", Quote(name), ", and no op's operand either", DidYouMean(name, known)));
+    const std::string_view verb = name.find('*') == std::string_view::npos ? "is called " : "matches ";
+    return BadInput(StrCat("no tensor ", verb, Quote(name), ", and no op's operand either", DidYouMean(name, known)));
   }
 
   Status PinUses(const std::vector<OpId>& ops, std::string_view operand, const PinParts& parts,

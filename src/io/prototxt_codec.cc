@@ -35,6 +35,7 @@ class FirstError : public pb::io::ErrorCollector {
       const pb::Descriptor* descriptor = pool_.FindMessageTypeByName(std::string(parts[1]));
       if (descriptor != nullptr) return UnknownFieldMessage(*descriptor, parts[3]);
     }
+    if (message.ends_with(", got: ")) return message + "the end of the file";
     return message.size() <= 300 ? message : message.substr(0, 300) + "...";
   }
 

@@ -80,6 +80,8 @@ class DimScanner {
       dim.size = std::string(first);
     } else if (IsPlain(first)) {
       dim.symbol = std::string(first);
+    } else if (std::ranges::all_of(first, [](unsigned char c) { return std::isdigit(c) != 0; })) {
+      return BadInput(StrCat("dimension ", first, " does not fit 63 bits"));
     } else {
       return BadInput(StrCat("dimension ", Quote(first), " is no number, \"?\" or symbol (odd symbols are 'quoted')"));
     }

@@ -7,7 +7,7 @@ namespace sbp::fuzz {
 
 void RunCluster(std::string_view bytes) {
   const Result<Cluster> cluster = ReadCluster(bytes, "input");
-  if (!cluster.ok()) return;
+  if (!cluster.ok()) return RequireRefusal(cluster.status());
   Require(Verify(*cluster, "input").ok(), "a cluster was read that does not verify");
   const std::string json = WriteCluster(*cluster, Encoding::kJson);
   for (const Encoding encoding : {Encoding::kJson, Encoding::kPrototxt, Encoding::kBinary}) {

@@ -10,6 +10,7 @@ void RunDims(std::string_view bytes) {
   int64_t size = 1;
   for (const std::string& symbol : SymbolsOf(bytes)) bindings[symbol] = size++;
   const Result<int64_t> value = EvaluateDim(bytes, bindings);
+  if (!value.ok()) RequireRefusal(value.status());
   const DimExpression expression = DimExpression::Parse(bytes);
   if (!value.ok() || expression.symbols().empty()) return;
   // The expression has this value for the size that its first symbol has, so that some size must be found.

@@ -8,7 +8,7 @@ namespace sbp::fuzz {
 
 void RunGraph(std::string_view bytes) {
   const Result<Graph> graph = ReadGraph(bytes, "input");
-  if (!graph.ok()) return;
+  if (!graph.ok()) return RequireRefusal(graph.status());
   const Status verified = Verify(*graph, "input");
   Require(verified.ok(), verified.message());
   const std::string json = WriteGraph(*graph, Encoding::kJson);

@@ -6,7 +6,7 @@ namespace sbp::fuzz {
 
 void RunNpz(std::string_view bytes) {
   const Result<std::vector<NpyArray>> arrays = ReadNpz(bytes, "input.npz");
-  if (!arrays.ok()) return;
+  if (!arrays.ok()) return RequireRefusal(arrays.status());
   for (const NpyArray& array : *arrays) {
     if (!array.literal) continue;
     Require(static_cast<int64_t>(array.literal->ints.size()) == array.type.num_elements(),

@@ -7,7 +7,7 @@ namespace sbp::fuzz {
 void RunOnnx(std::string_view bytes) {
   const Result<Graph> graph = ReadOnnx(bytes, "input.onnx");
   (void)ReadOnnxTensor(bytes, "input.pb");
-  if (!graph.ok()) return;
+  if (!graph.ok()) return RequireRefusal(graph.status());
   const Status verified = Verify(*graph, "input.onnx");
   Require(verified.ok(), verified.message());
   const std::string binary = WriteGraph(*graph, Encoding::kBinary);

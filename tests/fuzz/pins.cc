@@ -25,17 +25,15 @@ Graph TwoLayers() {
 
 void RunPins(std::string_view bytes) {
   const Result<std::vector<PinText>> texts = ReadPinsFile(bytes, "input.pins");
-  if (!texts.ok()) return;
+  if (!texts.ok()) return RequireRefusal(texts.status());
   static const Graph graph = TwoLayers();
   static const Mesh mesh = ParseMesh("data=2,model=2").value();
   Pins pins;
-  if (!ApplyPins(*texts, graph, mesh, BuiltinRules(), pins).ok()) return;
+  const Status applied = ApplyPins(*texts, graph, mesh, BuiltinRules(), pins);
+  if (!applied.ok()) return RequireRefusal(applied);
   const Result<Problem> problem =
       BuildProblem(graph, BuiltinRules(), mesh, FindPreset("cpu").value(), std::move(pins), {});
-  if (!problem.ok()) {
-    Require(problem.status().code() != Code::kDefect, problem.status().message());
-    return;
-  }
+  if (!problem.ok()) return RequireRefusal(problem.status());
   for (size_t op = 0; op < problem->num_ops(); ++op) (void)AllowedCandidates(*problem, OpId(static_cast<uint32_t>(op)));
 }
 

@@ -1,16 +1,34 @@
 // Plan documents: read, checked, shown and written again.
 #include "plan/plan.h"
 
+#include "base/text.h"
 #include "check/check.h"
+#include "explain/explain.h"
 #include "fuzz/target.h"
 #include "io/documents.h"
+#include "pipeline/pipeline.h"
+#include "render/render.h"
 #include "report/report.h"
 
 namespace sbp::fuzz {
 
+namespace {
+
+// The first op and the first tensor; the plan may be one that does not check.
+void ExplainSome(const Plan& plan, const RuleSet& rules) {
+  const Result<Problem> problem = RebuildProblem(plan, rules);
+  if (!problem.ok()) return RequireRefusal(problem.status());
+  for (const bool json : {false, true}) {
+    if (!plan.graph.ops.empty()) (void)Explain(*problem, plan, plan.graph.ops.front().name, json);
+    if (!plan.graph.tensors.empty()) (void)Explain(*problem, plan, plan.graph.tensors.front().name, json);
+  }
+}
+
+}  // namespace
+
 void RunPlan(std::string_view bytes) {
   const Result<Plan> plan = ReadPlan(bytes, "input");
-  if (!plan.ok()) return;
+  if (!plan.ok()) return RequireRefusal(plan.status());
   const std::string json = WritePlan(*plan, Encoding::kJson);
   for (const Encoding encoding : {Encoding::kJson, Encoding::kPrototxt, Encoding::kBinary}) {
     const Result<Plan> again = ReadPlan(WritePlan(*plan, encoding), "written");
@@ -25,6 +43,15 @@ void RunPlan(std::string_view bytes) {
     if (!rules.Add(text, name).ok()) return;
   }
   (void)CheckPlan(*plan, rules);
+  for (const std::string_view extension : {"dot", "md", "txt"}) {
+    const FormatRow& format = *FormatForPath(StrCat("plan.", extension)).value();
+    for (const bool expand : {false, true}) {
+      const auto expanded = expand ? std::vector<std::string>{"*"} : std::vector<std::string>();
+      (void)format.render(*plan, {.expand = expanded, .max_nodes = 50});
+    }
+  }
+  Require(DiffPlans(*plan, *plan, {}).empty(), "a plan differs from itself");
+  ExplainSome(*plan, rules);
   Require(CompareGraphs(plan->graph, plan->graph).empty(), "a graph differs from itself");
 }
 

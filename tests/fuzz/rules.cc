@@ -35,10 +35,7 @@ void AskOp(const RuleSet& rules, const OpOverload& overload, int rank, const Mes
   query.attributes = &none;
   query.wanted.assign(overload.results.size(), true);
   const Result<RuleInstanceRef> instance = rules.Instantiate(query);
-  if (!instance.ok()) {
-    Require(instance.status().code() != Code::kDefect, instance.status().message());
-    return;
-  }
+  if (!instance.ok()) return RequireRefusal(instance.status());
   const CandidateList list = MakeCandidates(*instance, mesh, {.max_candidates = 500});
   Require(!list.candidates.empty(), "no candidate, not even all-B");
   for (const bool backward : {false, true}) {
@@ -55,7 +52,8 @@ void AskOp(const RuleSet& rules, const OpOverload& overload, int rank, const Mes
 
 void RunRules(std::string_view bytes) {
   RuleSet rules;
-  if (!rules.Add(bytes, "input.rules").ok()) return;
+  const Status added = rules.Add(bytes, "input.rules");
+  if (!added.ok()) return RequireRefusal(added);
   static const Mesh mesh = ParseMesh("2,2").value();
   size_t asked = 0;
   for (const auto& [name, definition] : rules.ops()) {

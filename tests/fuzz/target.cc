@@ -1,18 +1,22 @@
 #include "fuzz/target.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "base/text.h"
+#include "check/check.h"
 #include "cluster/cluster.h"
-#include "fold/resolve.h"
-#include "problem/problem.h"
+#include "pipeline/pipeline.h"
 
 namespace sbp::fuzz {
 namespace {
 
-constexpr size_t kMaxOpsToPlan = 100;
+constexpr size_t kMaxOpsToPlan = 40;
+constexpr size_t kMaxRankToPlan = 6;
+constexpr size_t kScreenBytes = 6000;
+constexpr int kScreenLines = 45;
 constexpr int64_t kSmallSize = 4;
 
 // A size for every symbol, and for dimensions without a name ("input[axis]").
@@ -30,12 +34,44 @@ std::map<std::string, int64_t> SmallSizes(const Graph& graph) {
   return sizes;
 }
 
+bool SmallEnough(const Graph& graph) {
+  return graph.ops.size() <= kMaxOpsToPlan && std::ranges::none_of(graph.tensors, [](const Tensor& tensor) {
+           return tensor.type.shape.size() > kMaxRankToPlan;
+         });
+}
+
+// Plans as `infer` does, and checks the plan as `check` does.
+void PlanAndCheck(Resolved resolved) {
+  PlanRequest request;
+  request.graph = std::move(resolved.graph);
+  request.warnings = std::move(resolved.warnings);
+  request.mesh = ParseMesh("2,2").value();
+  request.cluster = FindPreset("cpu").value();
+  request.rules = &BuiltinRules();
+  const Result<Plan> plan = MakePlan(std::move(request));
+  if (!plan.ok()) return RequireRefusal(plan.status());
+  for (const Violation& v : CheckPlan(*plan, BuiltinRules())) {
+    Require(false, StrCat(v.where, ": ", v.what, "; expected ", v.expected, ", found ", v.found));
+  }
+}
+
 }  // namespace
 
 void Require(bool holds, std::string_view what) {
   if (holds) return;
   std::fprintf(stderr, "%.*s\n", static_cast<int>(what.size()), what.data());
   std::abort();
+}
+
+void RequireRefusal(const Status& status) {
+  const std::string& text = status.message();
+  Require(status.code() == Code::kBadInput || status.code() == Code::kNoPlan,
+          StrCat("not blamed on the input: ", text));
+  Require(!text.empty(), "a refusal that says nothing");
+  Require(text.size() <= kScreenBytes && std::ranges::count(text, '\n') <= kScreenLines,
+          StrCat("more than a screen: ", text));
+  const auto obeyed = [](char c) { return c != '\n' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f); };
+  Require(std::ranges::none_of(text, obeyed), StrCat("control characters in: ", Quote(text)));
 }
 
 const RuleSet& BuiltinRules() {
@@ -48,20 +84,14 @@ const RuleSet& BuiltinRules() {
 }
 
 void ResolveAndPlan(const Graph& graph) {
-  const Result<Resolved> resolved = Resolve(graph, BuiltinRules(), {.bindings = SmallSizes(graph)});
-  if (!resolved.ok()) {
-    Require(resolved.status().code() != Code::kDefect, resolved.status().message());
-    return;
-  }
+  Result<Resolved> resolved = Resolve(graph, BuiltinRules(), {.bindings = SmallSizes(graph)});
+  if (!resolved.ok()) return RequireRefusal(resolved.status());
   const Status verified = Verify(resolved->graph, "resolved");
   Require(verified.ok(), verified.message());
   for (const Tensor& tensor : resolved->graph.tensors) {
     Require(tensor.type.kind != ValueKind::kTensor || tensor.type.is_static(), tensor.name + " has an open type");
   }
-  if (resolved->graph.ops.size() > kMaxOpsToPlan) return;
-  const Result<Problem> problem = BuildProblem(resolved->graph, BuiltinRules(), ParseMesh("2,2").value(),
-                                               FindPreset("cpu").value(), {}, {.candidates = {.max_candidates = 500}});
-  if (!problem.ok()) Require(problem.status().code() != Code::kDefect, problem.status().message());
+  if (SmallEnough(resolved->graph)) PlanAndCheck(std::move(*resolved));
 }
 
 }  // namespace sbp::fuzz

@@ -31,11 +31,15 @@ void RunRules(std::string_view bytes);
 // Ends the process with `what` unless `holds`: a property that every input must keep.
 void Require(bool holds, std::string_view what);
 
+// What a user gets for input that cannot be taken: blamed on the input and not on us, on one screen, and with nothing
+// in it that a terminal would obey.
+void RequireRefusal(const Status& status);
+
 // The built-in rules, parsed once.
 const RuleSet& BuiltinRules();
 
 // Binds every open dimension of the graph's inputs to a small size and resolves; a graph that resolves must be well
-// formed, and can be planned: its problem is built on a mesh of 2 x 2 when it is small.
+// formed and, when it is small, is planned on a mesh of 2 x 2; the plan must check clean.
 void ResolveAndPlan(const Graph& graph);
 
 }  // namespace sbp::fuzz

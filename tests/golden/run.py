@@ -14,8 +14,11 @@
     ...
 
 Several `$` lines run in order in one fresh folder; the last one is compared. `{source}` stands for the project's folder;
-scripts find the program in SBP_PLAN.
-A section that is absent is not compared, except exit (then 0). `--update` rewrites the sections that a file has.
+`sh -c '...'` finds sbp-plan too, scripts find it in SBP_PLAN. A section that is absent is not compared, except exit (then
+0). `--update` rewrites the sections that a file has.
+
+A file may hold several cases: each begins with a line `=== what it shows`, has the commands and sections of its own, and
+the input files of the head and its own.
 
     run.py PROGRAM [--update] [FILE or FOLDER ...]
 """
@@ -30,21 +33,21 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+SECTION = re.compile(r"^--- (exit|stdout|stderr|file )")
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
 class Case:
-    def __init__(self, path):
-        self.path, self.files, self.commands, self.sections, self.header = path, {}, [], {}, []
+    """One case: `head` and `body` are the lines that it shares with the file's other cases and its own."""
+
+    def __init__(self, name, head, body):
+        self.name, self.body, self.files, self.commands, self.sections = name, body, {}, [], {}
         self.tolerance = 0.0
-        lines = path.read_text().split("\n")
-        target, buffer = None, []
+        self.read(head)
+        self.read(body)
 
-        def close():
-            if target is not None:
-                self.sections[target] = "\n".join(buffer)
-
-        i = 0
+    def read(self, lines):
+        target, i = None, 0
         while i < len(lines):
             line = lines[i]
             if target is None and line.startswith("<<< "):
@@ -54,23 +57,25 @@ class Case:
                     body.append(lines[i])
                     i += 1
                 self.files[name] = "\n".join(body) + "\n"
-            elif re.match(r"^--- (exit|stdout|stderr|file )", line):
-                close()
+            elif SECTION.match(line):
                 words = line[4:].split(maxsplit=1)
                 if words[0] == "exit":
                     self.sections["exit"], target = int(words[1]), None
                 else:
-                    target, buffer = line[4:], []
+                    target = line[4:]
+                    self.sections[target] = []
             elif target is not None:
-                buffer.append(line)
+                self.sections[target].append(line)
             elif line.startswith("$ "):
                 self.commands.append(line[2:])
             elif line.startswith("# tolerance:"):
                 self.tolerance = float(line.split(":")[1])
             i += 1
-        close()
+        self.sections = {name: text if isinstance(text, (int, str)) else "\n".join(text) for name, text in self.sections.items()}
 
     def run(self, program):
+        path = os.path.dirname(program) + os.pathsep + os.environ["PATH"]
+        environment = {**os.environ, "SBP_PLAN": program, "PATH": path}
         with tempfile.TemporaryDirectory() as folder:
             for name, body in self.files.items():
                 (pathlib.Path(folder) / name).write_text(body)
@@ -78,8 +83,8 @@ class Case:
                 words = [w.replace("{source}", str(SOURCE)) for w in shlex.split(command)]
                 if words[0] == "sbp-plan":
                     words[0] = program
-                done = subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                                      timeout=120, env={**os.environ, "SBP_PLAN": program})
+                done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True,
+                                      stdin=subprocess.DEVNULL, timeout=120)
             clean = lambda text: text.replace(str(SOURCE), "{source}").replace(folder, "{tmp}").rstrip("\n")
             found = {"exit": done.returncode, "stdout": clean(done.stdout), "stderr": clean(done.stderr)}
             for section in self.sections:
@@ -109,18 +114,36 @@ class Case:
                 wrong.append("\n".join(difflib.unified_diff(text.rstrip("\n").split("\n"), found[section].split("\n"),
                                                             f"{section}, expected", f"{section}, found", lineterm="")))
         if wrong and update:
-            self.rewrite(found)
+            self.update(found)
             return []
         return wrong
 
-    def rewrite(self, found):
-        text = self.path.read_text()
-        head = re.split(r"^--- ", text, maxsplit=1, flags=re.M)[0]
-        out = [head.rstrip("\n"), f"--- exit {found['exit']}"]
+    def update(self, found):
+        before = next((i for i, line in enumerate(self.body) if SECTION.match(line)), len(self.body))
+        out = self.body[:before]
+        while out and not out[-1]:
+            out.pop()
+        out.append(f"--- exit {found['exit']}")
         for section in self.sections:
             if section != "exit":
-                out += [f"--- {section}", found[section]]
-        self.path.write_text("\n".join(out) + "\n")
+                out += [f"--- {section}", *found[section].split("\n")]
+        self.body = out + [""]
+
+
+class File:
+    def __init__(self, path):
+        self.path = path
+        lines = path.read_text().split("\n")
+        starts = [i for i, line in enumerate(lines) if line.startswith("=== ")]
+        self.head = lines[: starts[0]] if starts else []
+        ends = starts[1:] + [len(lines)]
+        bodies = [lines[start:end] for start, end in zip(starts, ends)] or [lines]
+        place = path.relative_to(SOURCE) if path.is_relative_to(SOURCE) else path
+        self.cases = [Case(f"{place}{': ' + body[0][4:] if starts else ''}", self.head, body) for body in bodies]
+
+    def rewrite(self):
+        text = "\n".join("\n".join(part) for part in [self.head, *(case.body for case in self.cases)] if part)
+        self.path.write_text(text.rstrip("\n") + "\n")
 
 
 def main():
@@ -130,16 +153,20 @@ def main():
     paths = []
     for place in map(pathlib.Path, places):
         paths += sorted(place.rglob("*.golden")) if place.is_dir() else [place]
+    files = [File(path.resolve()) for path in paths]
+    cases = [case for file in files for case in file.cases]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda path: Case(path).check(program, update), paths)
-        for path, wrong in zip(paths, results):
+        for case, wrong in zip(cases, pool.map(lambda case: case.check(program, update), cases)):
             if wrong:
                 failed += 1
-                print(f"FAILED {path.relative_to(SOURCE) if path.is_relative_to(SOURCE) else path}")
+                print(f"FAILED {case.name}")
                 print("\n".join(wrong))
-    print(f"{len(paths) - failed} passed, {failed} failed, 0 skipped")
-    sys.exit(1 if failed or not paths else 0)
+    if update:
+        for file in files:
+            file.rewrite()
+    print(f"{len(cases) - failed} passed, {failed} failed, 0 skipped")
+    sys.exit(1 if failed or not cases else 0)
 
 
 main()

@@ -25,7 +25,7 @@ constexpr Case kGraphs[] = {
      "doc:1:38: not valid JSON: syntax error while parsing value - "
      "unexpected end of input; expected '[', '{', or a literal"},
     {"kind: \"sbp_plan.graph.v1\"\nops { name: 3 }", "doc:2:13: Expected string, got: 3"},
-    {"kind: \"sbp_plan.graph.v1\"\nops { name: \"a\"", "doc:2:16: Expected identifier, got: "},
+    {"kind: \"sbp_plan.graph.v1\"\nops { name: \"a\"", "doc:2:16: Expected identifier, got: the end of the file"},
     // Names and types of fields.
     {"{\"kind\": \"sbp_plan.graph.v1\",\n \"ops\": [{\"nmae\": 1}]}",
      "doc:2:11: unknown field \"nmae\" of Op (did you mean \"name\"?)"},

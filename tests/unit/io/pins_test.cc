@@ -103,7 +103,7 @@ TEST_F(PinsTest, Errors) {
       {"layers.0.wieght=(B, B)",
        "no tensor is called \"layers.0.wieght\", and no op's operand either (did you mean \"layers.0.weight\" or "
        "\"layers.1.weight\"?)"},
-      {"nothing*=(B, B)", "no tensor is called \"nothing*\", and no op's operand either"},
+      {"nothing*=(B, B)", "no tensor matches \"nothing*\", and no op's operand either"},
       {"a::fc.0.v=(B, B)", "op \"a::fc.0\" (my::Linear) has no operand \"v\"; expected a, w, c or a position below 3"},
       {"a::fc.0.c=(B, B)", "op \"a::fc.0\" has no operand 2 (it is absent)"},
       {"stack.inputs[2]=(B, B)",
