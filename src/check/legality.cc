@@ -29,7 +29,7 @@ struct Part {
 class SignatureChecker {
  public:
   SignatureChecker(const RuleInstance& instance, const Signature& signature, const Mesh& mesh, bool even_only)
-      : instance_(instance), map_(instance.map), signature_(signature), mesh_(mesh), even_only_(even_only) {
+      : map_(instance.map), signature_(signature), mesh_(mesh), even_only_(even_only) {
     for (size_t i = 0; i < map_.operands.size() && i < signature.inputs.size(); ++i) {
       if (instance.present[i])
         AddSlot(instance.operand_names, i, instance.operands[i], map_.operands[i], signature.inputs[i], false);
@@ -269,7 +269,6 @@ class SignatureChecker {
     return bytes;
   }
 
-  const RuleInstance& instance_;
   const FactorMap& map_;
   const Signature& signature_;
   const Mesh& mesh_;

@@ -56,10 +56,10 @@ class LifetimeBuilder {
     std::unordered_map<TensorId, std::vector<size_t>> later;  // transitions of a tensor
     for (size_t i = plan_.transitions.size(); i-- > 0;) {
       const Transition& transition = plan_.transitions[i];
-      auto& [first, last] = readers_[i];
-      const auto read_at = [&](uint32_t position) {
-        first = std::min(first, position);
-        last = std::max(last, position);
+      auto& range = readers_[i];
+      const auto read_at = [&range](uint32_t position) {
+        range.first = std::min(range.first, position);
+        range.second = std::max(range.second, position);
       };
       for (const Use& use : transition.consumers) {
         read_at(use.op.value);
@@ -69,7 +69,7 @@ class LifetimeBuilder {
       for (size_t other : others) {
         if (plan_.transitions[other].from == transition.to) read_at(readers_[other].first);
       }
-      if (first == kNever) read_at(last_position_);
+      if (range.first == kNever) read_at(last_position_);
       others.push_back(i);
     }
   }
