@@ -40,7 +40,7 @@ Status ConvertGraph(const ConvertFlags& flags, std::string_view bytes, Encoding 
   SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model));
   if (flags.resolve || !flags.model.dims.empty() || !flags.model.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
-    SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(graph, rules, flags.model));
+    SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(graph), rules, flags.model));
     for (const std::string& warning : resolved.warnings) Note("warning: " + warning);
     graph = std::move(resolved.graph);
   }

@@ -181,7 +181,7 @@ Result<LoadedModel> LoadModelFile(const std::string& path) {
   return model;
 }
 
-Result<Resolved> ResolveModel(const Graph& graph, const RuleSet& rules, const ModelFlags& flags) {
+Result<Resolved> ResolveModel(Graph graph, const RuleSet& rules, const ModelFlags& flags) {
   ResolveOptions options;
   options.strict = flags.strict;
   SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(flags.dims));
@@ -193,7 +193,7 @@ Result<Resolved> ResolveModel(const Graph& graph, const RuleSet& rules, const Mo
       if (array.literal) options.input_values.emplace_back(array.name, array.literal);
     }
   }
-  return Resolve(graph, rules, options);
+  return Resolve(std::move(graph), rules, options);
 }
 
 Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh) {
@@ -241,7 +241,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
   request.model_path = model.path;
   request.model_fingerprint = model.fingerprint;
-  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(model.graph, rules, flags.model));
+  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(model.graph), rules, flags.model));
   request.graph = std::move(resolved.graph);
   request.warnings = std::move(resolved.warnings);
   request.strategy.criterion = flags.criterion;

@@ -53,7 +53,7 @@ struct LoadedModel {
 };
 Result<LoadedModel> LoadModelFile(const std::string& path);
 // Resolves with the flags' bindings and inputs.
-Result<Resolved> ResolveModel(const Graph& graph, const RuleSet& rules, const ModelFlags& flags);
+Result<Resolved> ResolveModel(Graph graph, const RuleSet& rules, const ModelFlags& flags);
 
 // Loads, resolves, and parses mesh, cluster, pins: everything but planning. `rules` must outlive the request. Says on
 // stderr what was chosen for the user: default mesh, grown cluster, ties found by name.

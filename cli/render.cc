@@ -29,9 +29,9 @@ Result<Plan> LoadPlanOrModel(const RenderFlags& flags) {
   if (info.ok() && info->kind == DocumentKind::kCluster) {
     return BadInput(StrCat(flags.model.model, " is a cluster; expected a plan or a model"));
   }
-  SBP_ASSIGN_OR_RETURN(const Graph graph, LoadModel(bytes, flags.model.model));
+  SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
-  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(graph, rules, flags.model));
+  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(graph), rules, flags.model));
   Plan plan;  // a bare graph: no mesh, no decisions
   plan.model_path = flags.model.model;
   plan.graph = std::move(resolved.graph);

@@ -67,12 +67,12 @@ Status CheckNotEmpty(const Graph& graph) {
 
 }  // namespace
 
-Result<Resolved> Resolve(const Graph& graph, const RuleSet& rules, const ResolveOptions& options) {
-  Graph bound = graph;
+Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions& options) {
+  Graph bound = std::move(graph);
   SBP_RETURN_IF_ERROR(BindInputs(bound, options));
   FoldContext context(rules, options);
   context.bindings = bound.bindings;
-  context.op_budget = 4000000 + 4 * static_cast<int64_t>(graph.ops.size());
+  context.op_budget = 4000000 + 4 * static_cast<int64_t>(bound.ops.size());
   std::vector<std::pair<TensorId, LiteralRef>> given;
   const std::vector<bool> decide_shapes =
       options.input_values.empty() ? std::vector<bool>(bound.tensors.size()) : DecideShapes(bound, rules);

@@ -33,7 +33,7 @@ struct Resolved {
 // than kMaxLiteralElements. Errors (kBadInput): unbound symbols (all of them, each with the tensors that use it and the
 // flag to give), a binding that contradicts another or a file's number, an unknown binding name (with the nearest),
 // shapes that do not fit (with the op), an overload mismatch.
-Result<Resolved> Resolve(const Graph& graph, const RuleSet& rules, const ResolveOptions& options);
+Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions& options);
 
 // Integer expressions over symbols, "past_seq + 1", "2*(a - 1)", "floor(h/2)": evaluates when all symbols are bound.
 Result<int64_t> EvaluateDim(std::string_view expression, const std::map<std::string, int64_t>& bindings);

@@ -9,11 +9,10 @@ namespace {
 
 constexpr size_t kMaxProblems = 8;  // so that an error fits one screen
 
-uint32_t InternName(std::string_view name, std::vector<std::string>& names,
-                    std::unordered_map<std::string, uint32_t>& ids) {
-  const auto [entry, is_new] = ids.emplace(name, static_cast<uint32_t>(names.size()));
-  if (is_new) names.emplace_back(name);
-  return entry->second;
+uint32_t InternName(std::string_view name, std::vector<std::string>& names, NameMap<uint32_t>& ids) {
+  if (const auto known = ids.find(name); known != ids.end()) return known->second;
+  names.emplace_back(name);
+  return ids.emplace(name, static_cast<uint32_t>(names.size() - 1)).first->second;
 }
 
 // Calls visit(id) with a mutable id for every reference to a tensor.
@@ -69,14 +68,14 @@ GraphBuilder::GraphBuilder(std::string name) {
 }
 
 TensorId GraphBuilder::Tensor(std::string_view name) {
-  const auto [entry, is_new] = tensor_ids_.emplace(name, TensorId(graph_.tensors.size()));
-  if (is_new) {
-    sbp::Tensor& tensor = graph_.tensors.emplace_back();
-    tensor.name = std::string(name);
-    tensor.type.has_rank = false;  // until somebody says what it is
-    defined_.push_back(false);
-  }
-  return entry->second;
+  if (const auto known = tensor_ids_.find(name); known != tensor_ids_.end()) return known->second;
+  const TensorId id(graph_.tensors.size());
+  sbp::Tensor& tensor = graph_.tensors.emplace_back();
+  tensor.name = std::string(name);
+  tensor.type.has_rank = false;  // until somebody says what it is
+  defined_.push_back(false);
+  tensor_ids_.emplace(name, id);
+  return id;
 }
 
 uint32_t GraphBuilder::TypeIndex(std::string_view type) { return InternName(type, graph_.op_types, type_ids_); }

@@ -1,6 +1,7 @@
 // GraphBuilder: makes a Graph by names, as readers and generators see it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -9,6 +10,14 @@
 #include "graph/graph.h"
 
 namespace sbp {
+
+// By name; asked with a view of one, without making a string.
+struct NameHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+};
+template <typename Value>
+using NameMap = std::unordered_map<std::string, Value, NameHash, std::equal_to<>>;
 
 // Names may be used before they are defined. Build() reports: a name defined twice, a name read but never defined (with
 // the nearest known name), a cycle. Descriptions of tensors that nothing defines or reads are dropped.
@@ -44,8 +53,8 @@ class GraphBuilder {
   void FindUndefined();
 
   Graph graph_;
-  std::unordered_map<std::string, TensorId> tensor_ids_;
-  std::unordered_map<std::string, uint32_t> type_ids_, scope_ids_, op_names_;
+  NameMap<TensorId> tensor_ids_;
+  NameMap<uint32_t> type_ids_, scope_ids_, op_names_;
   std::unordered_map<size_t, std::vector<AttributesRef>> attribute_sets_;
   std::vector<std::string> problems_;
   std::vector<bool> defined_;  // per tensor

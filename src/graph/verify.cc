@@ -1,8 +1,10 @@
 // What must hold of a built graph. Every message names the tensor or op.
+#include <algorithm>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/checked_math.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "graph/graph.h"
 
@@ -30,16 +32,24 @@ class Verifier {
   bool InRange(TensorId id) const { return id.valid() && id.index() < graph_.tensors.size(); }
 
   Status CheckNames() const {
-    std::unordered_set<std::string_view> names;
-    names.reserve(graph_.tensors.size());
-    for (const Tensor& tensor : graph_.tensors) {
-      if (tensor.name.empty()) return BadInput("a tensor without a name");
-      if (!names.insert(tensor.name).second) return BadInput("two tensors are called " + Quote(tensor.name));
+    SBP_RETURN_IF_ERROR(CheckUnique(graph_.tensors, "tensor"));
+    return CheckUnique(graph_.ops, "op");
+  }
+
+  // Equal names have equal hashes; only where two hashes are equal are the names themselves looked at.
+  template <typename Item>
+  static Status CheckUnique(const std::vector<Item>& items, std::string_view what) {
+    std::vector<size_t> hashes;
+    hashes.reserve(items.size());
+    for (const Item& item : items) {
+      if (item.name.empty()) return BadInput(StrCat(what == "op" ? "an " : "a ", what, " without a name"));
+      hashes.push_back(HashOf(item.name));
     }
-    names.clear();
-    for (const Op& op : graph_.ops) {
-      if (op.name.empty()) return BadInput("an op without a name");
-      if (!names.insert(op.name).second) return BadInput("two ops are called " + Quote(op.name));
+    std::sort(hashes.begin(), hashes.end());
+    if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return OkStatus();
+    std::unordered_set<std::string_view> names;
+    for (const Item& item : items) {
+      if (!names.insert(item.name).second) return BadInput(StrCat("two ", what, "s are called ", Quote(item.name)));
     }
     return OkStatus();
   }

@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "io/pins.h"
@@ -27,8 +28,10 @@ Status AddTies(const PlanOptions& options, Graph& graph, std::vector<std::string
   const auto is_tied = [&](TensorId output) {
     return std::any_of(graph.ties.begin(), graph.ties.end(), [&](const Tie& tie) { return tie.output == output; });
   };
-  const NameIndex index(graph);
+  std::optional<NameIndex> names;
+  if (!options.ties.empty()) names.emplace(graph);
   for (const auto& [output_name, input_name] : options.ties) {
+    const NameIndex& index = *names;
     const std::string text = StrCat(output_name, "=", input_name);
     SBP_ASSIGN_OR_RETURN(const TensorId output, FindTensor(index, graph, output_name, text));
     SBP_ASSIGN_OR_RETURN(const TensorId input, FindTensor(index, graph, input_name, text));

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "pipeline/pipeline.h"
@@ -85,11 +86,14 @@ bool IsConvincing(const Form& form, const std::vector<Tie>& ties) {
 
 std::vector<Tie> FindTiesByName(const Graph& graph) {
   std::vector<Named> outputs, sources;
+  std::unordered_set<TensorType> types;  // of outputs: most parameters of a graph without ties have none of them
   for (TensorId id : graph.outputs) {
-    if (graph.tensor(id).producer.valid()) outputs.push_back({id, Normalised(graph.tensor(id).name)});
+    if (!graph.tensor(id).producer.valid()) continue;
+    outputs.push_back({id, Normalised(graph.tensor(id).name)});
+    types.insert(graph.tensor(id).type);
   }
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    if (graph.tensors[t].role == TensorRole::kActivation) continue;
+    if (graph.tensors[t].role == TensorRole::kActivation || !types.contains(graph.tensors[t].type)) continue;
     sources.push_back({TensorId(t), Normalised(graph.tensors[t].name)});
   }
   PairsByForm pairs;
