@@ -105,7 +105,7 @@ class OptionMaker {
   }
 
   // Any P of an operand whose values nobody reads, with everything else replicated; P(sum), the common one, also beside
-  // each split of a factor that the operand does not carry.
+  // each split of a factor that the operand does not carry, and beside partial values of the others.
   void AddUnused() {
     const size_t ordinary = options_.size();
     for (int operand : map_.unused) {
@@ -118,8 +118,9 @@ class OptionMaker {
         Add({AxisChoice::Kind::kUnused, operand, kind}, std::move(layouts));
       }
       for (size_t i = 0; i < ordinary && type != DType::kBool; ++i) {
-        if (options_[i].choice.kind != AxisChoice::Kind::kFactor || !options_[i].layouts[operand].is_broadcast())
-          continue;
+        const auto kind = options_[i].choice.kind;
+        if (kind != AxisChoice::Kind::kFactor && kind != AxisChoice::Kind::kPartial) continue;
+        if (!options_[i].layouts[operand].is_broadcast()) continue;
         std::vector<Sbp> layouts = options_[i].layouts;
         layouts[operand] = Sbp::Partial();
         Add(options_[i].choice, std::move(layouts));

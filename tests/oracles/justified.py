@@ -163,3 +163,93 @@ def _(case, detail):
 @rule("oneflow_signatures", "the order is that of the definition (dimensions of the results, then reduced ones, then partial operands), not of registration")
 def _(case, detail):
     return detail["kind"] == "order"
+
+
+# PaddlePaddle: each answer of ours is one of our candidates, which execution proves; theirs is sound too ------------------
+
+
+def differs(detail):
+    return detail["kind"] == "differs"
+
+
+def more_partial(detail):
+    """Equal mappings, and ours is partial wherever theirs is."""
+    return all(f[0] == e[0] and set(e[1]) <= set(f[1]) for e, f in zip(detail["expected"], detail["found"]))
+
+
+def given_partial(detail):
+    return any(partial for _, partial in detail["given"])
+
+
+def several(layouts):
+    """Are two mesh axes on one dimension somewhere?"""
+    return any(len(axes) > 1 for mapping, _ in layouts for axes in mapping)
+
+
+def axes_on(layouts):
+    return {(t, d, a) for t, (mapping, _) in enumerate(layouts) for d, axes in enumerate(mapping) for a in axes}
+
+
+def asked_twice(detail):
+    """Is one mesh axis given on several dimensions?"""
+    places = [a for _, _, a in axes_on(detail["given"])]
+    return len(places) != len(set(places))
+
+
+def indexed(case):
+    return case["rule"] in ("gather", "take_along_axis", "embedding", "lookup_table_v2", "c_embedding", "gather_nd", "index_select", "scatter",
+                            "put_along_axis", "scatter_nd_add", "index_add", "index_put")
+
+
+@rule("paddle_rules", "a partial sum passes through what is linear in it: theirs resolves it first")
+def _(case, detail):
+    return differs(detail) and given_partial(detail) and more_partial(detail)
+
+
+@rule("paddle_rules", "ours keeps a split that was given, on every tensor that carries it: theirs drops it")
+def _(case, detail):
+    return differs(detail) and axes_on(detail["expected"]) < axes_on(detail["found"]) and not indexed(case)
+
+
+@rule("paddle_rules", "a dimension that is indexed may be split: indices of other ranks are masked and the results add up")
+def _(case, detail):
+    return differs(detail) and indexed(case) and bool(axes_on(detail["found"])) and axes_on(detail["expected"]) != axes_on(detail["found"])
+
+
+@rule("paddle_rules", "several mesh axes may lie on one dimension: theirs keeps one")
+def _(case, detail):
+    return differs(detail) and (several(detail["given"]) or several(detail["found"]))
+
+
+@rule("paddle_rules", "one mesh axis was given on several dimensions: which of them keeps it is a choice")
+def _(case, detail):
+    return differs(detail) and asked_twice(detail)
+
+
+@rule("paddle_rules", "theirs splits a dimension of a concat that nobody had split")
+def _(case, detail):
+    if not differs(detail) or case["rule"] not in ("concat", "stack"):
+        return False
+    somebody = {(d, a) for _, d, a in axes_on(detail["given"])}
+    return any((d, a) not in somebody for _, d, a in axes_on(detail["expected"]))
+
+
+@rule("paddle_rules", "a sum of maxima is not the maximum of sums: it held for the values drawn")
+def _(case, detail):
+    if not differs(detail) or case["rule"] not in ("add_n", "add", "subtract", "sum"):
+        return False
+    return any(kind in ("max", "min") for _, partial in detail["expected"] for _, kind in partial)
+
+
+def in_place(layouts):
+    return {(d, a) for _, d, a in axes_on(layouts)}
+
+
+@rule("paddle_rules", "ours leaves what was given in its place; theirs moves it to another dimension")
+def _(case, detail):
+    return differs(detail) and in_place(detail["given"]) <= in_place(detail["found"]) and not in_place(detail["given"]) <= in_place(detail["expected"])
+
+
+@rule("paddle_rules", "one dimension was given different mesh axes: which it keeps is a choice")
+def _(case, detail):
+    return differs(detail) and len({a for _, _, a in axes_on(detail["given"])}) > 1 and len(in_place(detail["found"])) == len(in_place(detail["expected"]))

@@ -1,8 +1,14 @@
-"""PaddlePaddle's SPMD rules: one op asked forward or backward."""
-from ask import ask, operand
+"""PaddlePaddle's SPMD rules: one op asked forward or backward.
+
+A layout here is (mapping, partial): per dimension the sorted mesh axes on it, and a sorted list of (axis, kind).
+"""
+import json
+import re
+
+from ask import OTHER_OPS, ask
 from ops_paddle import translate
 
-SUM_NAMES = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "all": "min", "any": "max", "avg": "avg"}
+KINDS = {"all": "min", "any": "max", "product": "prod"}
 
 
 def flat(tensors):
@@ -12,100 +18,127 @@ def flat(tensors):
     return out
 
 
-def spelled(tensor):
-    """A tensor's layout in our text form of dims_mapping."""
-    def dim(axes):
-        if isinstance(axes, list):
-            return str(axes[0]) if len(axes) == 1 else "[" + ",".join(map(str, sorted(axes))) + "]"
-        return str(axes)
-    text = "[" + ",".join(dim(d) for d in tensor["dims_mapping"]) + "]"
-    partial = sorted((axis, SUM_NAMES.get(kind, kind)) for axis, kind in tensor.get("partial", []))
-    return text + (" partial=[" + ",".join(f"{a}:{k}" for a, k in partial) + "]" if partial else "")
+def layout(tensor):
+    mapping = [sorted(d) if isinstance(d, list) else [d] if d >= 0 else [] for d in tensor["dims_mapping"]]
+    partial = sorted((axis, KINDS.get(kind, kind)) for axis, kind in tensor.get("partial", []))
+    return mapping, partial
+
+
+def text(mapping, partial):
+    dims = [str(axes).replace(" ", "") if len(axes) > 1 else str(axes[0]) if axes else "-1" for axes in mapping]
+    tail = " partial=[" + ",".join(f"{a}:{k}" for a, k in partial) + "]" if partial else ""
+    return "[" + ",".join(dims) + "]" + tail
+
+
+def parse(spelled):
+    head, _, tail = spelled.partition(" partial=")
+    mapping = [sorted(d) if isinstance(d, list) else [d] if d >= 0 else [] for d in json.loads(head)]
+    return mapping, sorted((int(a), k) for a, k in re.findall(r"(\d+):(\w+)", tail))
+
+
+def without_averages(given):
+    """P(avg) is no kind of ours: an operand given so is taken as resolved."""
+    return given[0], [(a, k) for a, k in given[1] if k != "avg"]
+
+
+def to_ours(given, dims):
+    """A case's layout on our op's dimensions."""
+    mapping, partial = given
+    return (mapping if dims is None else [[] if d is None else mapping[d] for d in dims]), partial
+
+
+def to_case(ours, dims, rank):
+    mapping, partial = ours
+    if dims is None:
+        return mapping, partial
+    out = [[] for _ in range(rank)]
+    for place, axes in zip(dims, mapping):
+        if place is not None:
+            out[place] = axes
+    return out, partial
+
+
+def dims_in(op, entry):
+    return op.shown[entry].dims if entry in op.shown else None
 
 
 def question_of(case):
     inputs = flat(case["inputs"])
-    if any(-1 in t["shape"] for t in inputs):
+    if any(-1 in t.get("shape", [-1]) for t in inputs):
         return None, None
-    op = translate(case["rule"], [t["shape"] for t in inputs], case.get("attrs", {}))
+    op = translate(case, [t["shape"] for t in inputs])
     if op is None:
         return None, None
-    operands, layouts = [], []
-    for entry in op.operands:
-        if isinstance(entry, int):
-            operands.append(operand(inputs[entry]["shape"], op.dtypes.get(entry) or "f32"))
-            layouts.append(spelled(inputs[entry]))
-        else:
-            operands.append(entry)
-            layouts.append(None)
-    mesh = ",".join(f"{n}={s}" for n, s in zip(case["mesh"]["names"], case["mesh"]["shape"]))
-    results = max([r for r in op.results if r is not None]) + 1
-    question = {"ask": "infer", "op": op.op, "operands": operands, "attributes": op.attributes, "results": results,
-                "mesh": mesh, "backward": case["direction"] == "backward"}
+    question = {"ask": "infer", **op.question(lambda e: inputs[e]["shape"], lambda e: "f32"),
+                "mesh": ",".join(f"{n}={s}" for n, s in zip(case["mesh"]["names"], case["mesh"]["shape"])),
+                "backward": case["direction"] == "backward"}
     if case["direction"] == "backward":
-        given = flat(case["outputs"])
-        outs = [None] * results
-        for r, t in zip(op.results, given):
-            if r is not None:
-                outs[r] = spelled(t)
-        question["outputs"] = outs
+        given = [None] * op.results
+        for result, tensor in zip(op.outs, flat(case["outputs"])):
+            if result is not None:
+                given[result] = text(*to_ours(without_averages(layout(tensor)), op.shown_outs.get(result)))
+        question["outputs"] = given
     else:
-        question["inputs"] = layouts
+        question["inputs"] = [text(*to_ours(without_averages(layout(inputs[e])), dims_in(op, e))) if isinstance(e, int) else None
+                              for e in op.operands]
     return op, question
 
 
 def compare_rules(program, data, tally):
     jobs = []
-    for case in data["cases"]:
-        if case["direction"] == "grad":
-            tally.skip(f"{case['rule']} (gradient)")
-            continue
+    for case in data["cases"] if isinstance(data, dict) else data:
         op, question = question_of(case)
         if op is None:
-            tally.skip(case["rule"])
-            continue
-        jobs.append((case, op, question))
-    answers = ask(program, [q for _, _, q in jobs])
-    # Is what we answered one of our own candidates, which execution proves?
-    candidate_questions, positions = [], {}
-    for _, _, question in jobs:
-        key = (question["op"], str(question["operands"]), str(question["attributes"]), question["mesh"])
-        if key not in positions:
-            positions[key] = len(candidate_questions)
-            candidate_questions.append({k: v for k, v in question.items() if k in ("op", "operands", "attributes", "results", "mesh")})
-    candidates = ask(program, [{"ask": "candidates", "notation": "dims-mapping", **q} for q in candidate_questions])
-    for (case, op, question), answer in zip(jobs, answers):
-        key = (question["op"], str(question["operands"]), str(question["attributes"]), question["mesh"])
-        compare(case, op, answer, candidates[positions[key]], tally)
-
-
-def legal(answer, candidates):
-    found = (answer["inputs"], answer["outputs"])
-    return any((c["inputs"], c["outputs"]) == found for c in candidates.get("candidates", []))
-
-
-def compare(case, op, answer, candidates, tally):
-    if "error" in answer:
-        tally.bad("paddle_rules", case["id"], case, {"kind": "error", "found": answer["error"]})
-        return
-    sound = legal(answer, candidates)
-    if case.get("error") or case.get("sound") is not True or case.get("uneven"):
-        if sound:
-            tally.good()
+            tally.skip(f"{case['rule']}{' (gradient)' if case['direction'] == 'grad' else ''}")
         else:
-            tally.bad("paddle_rules", case["id"], case, {"kind": "unsound", "found": [answer["inputs"], answer["outputs"]]})
+            jobs.append((case, op, question))
+    answers = ask(program, [q for _, _, q in jobs], OTHER_OPS)
+    # Is what we answered one of our own candidates, which execution proves?
+    distinct, position = [], []
+    seen = {}
+    for _, _, question in jobs:
+        asked = {k: v for k, v in question.items() if k in ("op", "operands", "attributes", "results", "mesh")}
+        key = json.dumps(asked)
+        if key not in seen:
+            seen[key] = len(distinct)
+            distinct.append({"ask": "candidates", "notation": "dims-mapping", **asked})
+        position.append(seen[key])
+    legal = [{(tuple(c["inputs"]), tuple(c["outputs"])) for c in a.get("candidates", [])} for a in ask(program, distinct, OTHER_OPS)]
+    for (case, op, _), answer, at in zip(jobs, answers, position):
+        if "error" in answer and op.guess:
+            tally.skip(case["rule"])
+        elif "error" in answer:
+            tally.bad("paddle_rules", case["id"], case, {"kind": "error", "found": answer["error"]})
+        else:
+            compare(case, op, answer, (tuple(answer["inputs"]), tuple(answer["outputs"])) in legal[at], tally)
+
+
+def sums(given, averages_given):
+    """Theirs in our kinds: a mean is a P(sum) over a factor; what was given as an average was taken as resolved."""
+    mapping, partial = given
+    return mapping, [(a, "sum" if k == "avg" else k) for a, k in partial if not (k == "avg" and averages_given)]
+
+
+def compare(case, op, answer, sound, tally):
+    if not sound:
+        tally.bad("paddle_rules", case["id"], case, {"kind": "unsound", "found": [answer["inputs"], answer["outputs"]]})
         return
-    expected_in, found_in = [], []
-    theirs = flat(case["result"]["inputs"])
-    for position, entry in enumerate(op.operands):
-        if isinstance(entry, int):
-            expected_in.append(spelled(theirs[entry]))
-            found_in.append(answer["inputs"][position])
-    outs = flat(case["result"]["outputs"])
-    expected_out = [spelled(t) for r, t in zip(op.results, outs) if r is not None]
-    found_out = [answer["outputs"][r] for r in op.results[:len(outs)] if r is not None]
-    if (expected_in, expected_out) == (found_in, found_out):
+    if case.get("error") or case.get("sound") is not True or case.get("uneven") or "result" not in case:
         tally.good()
-    else:
-        tally.bad("paddle_rules", case["id"], case, {"kind": "differs", "sound": sound, "expected": [expected_in, expected_out],
-                                                     "found": [found_in, found_out], "op": op.op})
+        return
+    theirs_in, theirs_out = flat(case["result"]["inputs"]), flat(case["result"]["outputs"])
+    averages = any(k == "avg" for t in flat(case["inputs"]) for _, k in layout(t)[1])
+    expected, found = [], []
+    for place, entry in enumerate(op.operands):
+        if isinstance(entry, int) and entry < len(theirs_in) and "dims_mapping" in theirs_in[entry]:
+            expected.append(sums(layout(theirs_in[entry]), averages))
+            found.append(to_case(parse(answer["inputs"][place]), dims_in(op, entry), len(expected[-1][0])))
+    for result, tensor in zip(op.outs, theirs_out):
+        if result is not None and "dims_mapping" in tensor:
+            expected.append(sums(layout(tensor), averages))
+            found.append(to_case(parse(answer["outputs"][result]), op.shown_outs.get(result), len(expected[-1][0])))
+    if expected == found:
+        tally.good()
+        return
+    given = [layout(t) for t in flat(case["outputs" if case["direction"] == "backward" else "inputs"])]
+    tally.bad("paddle_rules", case["id"], case, {"kind": "differs", "op": op.op, "given": given, "expected": expected, "found": found})

@@ -92,7 +92,8 @@ TEST(SourceRules, CastLike) {
   ExpectRows({
       {"CastLike(i64[8], f16[3])", "f16[8]",
        "S(0), B -> S(0) | P(sum), B -> P(sum) | P(max), B -> P(max) | P(min), B -> P(min) | B, P(sum) -> B | "
-       "B, P(max) -> B | B, P(min) -> B | B, P(prod) -> B | S(0), P(sum) -> S(0)"},
+       "B, P(max) -> B | B, P(min) -> B | B, P(prod) -> B | S(0), P(sum) -> S(0) | "
+       "P(sum), P(sum) -> P(sum) | P(max), P(sum) -> P(max) | P(min), P(sum) -> P(min)"},
   });
 }
 
