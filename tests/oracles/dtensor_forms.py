@@ -1,9 +1,8 @@
 """How DTensor's operators become questions to our ops: functions of a case, for the table in ops_dtensor.py."""
 import math
-import re
 
 from ask import ints, operand
-from ops import BINARY, UNARY, Op, Shown, moved_first, moved_last, with_one
+from ops import BINARY, Op, moved_last, with_one
 
 DTYPES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
           "int8": "i8", "uint8": "u8", "bool": "bool", "complex64": "c64", "complex128": "c128"}
@@ -121,10 +120,18 @@ def add_product(op):
 def lerp(c):
     if has(c, "weight"):
         return Op("other::Lerp", ["self", "end", "weight"])
-    return Op("other::Lerp", ["self", "end", number(c["attrs"]["weight"], "f32")])
+    between = 0 <= c["attrs"]["weight"] <= 1
+    return Op("other::Blend", ["self", "end"]) if between else None
 
 
-RISING_GRADIENTS = {"threshold", "hardtanh", "leaky_relu", "relu", "hardsigmoid", "softplus", "softshrink", "hardshrink",
+def where(c):
+    """Either branch may be a number among the attributes."""
+    kind = next((dtype(c, n) for n in ("self", "other") if has(c, n)), "f32")
+    branches = [n if has(c, n) else number(c["attrs"][n], kind) for n in ("self", "other")]
+    return Op("Where", ["condition", *branches])
+
+
+RISING_GRADIENTS = {"elu", "log_sigmoid", "threshold", "hardtanh", "leaky_relu", "relu", "hardsigmoid", "softplus", "softshrink", "hardshrink",
                     "rrelu_with_noise", "relu6"}
 
 
@@ -133,7 +140,7 @@ def gradient(name):
         gradient_name = next((n for n in names(c) if n.startswith("grad")), None)
         if gradient_name is None:
             return None
-        rising = name in RISING_GRADIENTS and c["attrs"].get("negative_slope", 0) >= 0
+        rising = name in RISING_GRADIENTS and c["attrs"].get("negative_slope", 0) >= 0 and not c["attrs"].get("is_result")
         rest = [n for n in names(c) if n != gradient_name and math.prod(shape(c, n))]
         return Op("other::GradientOfRising" if rising else "other::Gradient", [gradient_name, *rest])
     return make
@@ -216,6 +223,19 @@ def along(op, outs=None, axis_key="dim", default=-1):
         used = list(range(len(c["outputs"]))) if outs is None else outs
         return Op(op, names(c), outs=used, shown=shown, shown_outs={r: dims for r in used})
     return make
+
+
+def extremes(c):
+    name = first(c)
+    axis = c["attrs"].get("dim")
+    if axis is None:
+        return Op("other::ExtremesOfAll", [name], outs=[0, 1])
+    axis %= len(shape(c, name))
+    dims = kept(c, name, [axis])
+    return Op("other::Extremes", [name], outs=[0, 1], shown={name: moved_last(shape(c, name), [axis])}, shown_outs={0: dims, 1: dims})
+
+
+
 
 
 def axis_of(op, default=0):
@@ -403,216 +423,3 @@ def fourier(c):
         return None
     moved = moved_last(shape(c, "self"), dims)
     return Op("other::Transform", ["self"], {"size": c["outputs"][0][dims[0]]}, shown={"self": moved}, shown_outs={0: moved.dims})
-
-
-# Indexing and shapes ---------------------------------------------------------------------------------------------------
-
-
-def gather_rows(data, indices):
-    def make(c):
-        index = shape(c, indices)
-        shown = {indices: Shown([1], [None])} if not index else {}
-        dims = {0: list(range(len(c["outputs"][0])))} if shown else {}
-        return Op("Gather", [data, indices], {"axis": c["attrs"].get("dim", 0)}, shown=shown, shown_outs=dims)
-    return make
-
-
-def select(c):
-    return Op("Gather", ["self", number(c["attrs"]["index"], "i64")], {"axis": c["attrs"].get("dim", 0)})
-
-
-def scatter(c):
-    kinds = {"amax": "max", "amin": "min", "sum": "add", "prod": "mul", "add": "add", "multiply": "mul"}
-    a = c["attrs"]
-    if "add" in c["op"].split(".")[1]:
-        how = "add"
-    elif "reduce" in a:
-        how = kinds.get(a["reduce"])
-    else:
-        how = "none"
-    if how is None or a.get("include_self") is False:
-        return None
-    if not has(c, "src"):
-        if how != "none":
-            return None
-        moved = {n: moved_last(shape(c, n), [a.get("dim", 0)]) for n in ("self", "index")}
-        return Op("other::ScatterValue", ["self", "index"], shown=moved, shown_outs={0: moved["self"].dims})
-    if shape(c, "src") != shape(c, "index"):
-        return None  # the part of src that the index covers
-    return Op("ScatterElements", ["self", "index", "src"], {"axis": a.get("dim", 0), "reduction": how})
-
-
-def index_update(c):
-    """index_copy, index_add, index_reduce: slices written along one dimension."""
-    a = c["attrs"]
-    name = c["op"].split(".")[1]
-    kinds = {"amax": "max", "amin": "min", "prod": "mul"}
-    how = "none" if "copy" in name else "add" if "add" in name else kinds.get(a.get("reduce"))
-    if how is None or a.get("include_self") is False:
-        return None
-    data, source = (moved_first(shape(c, n), a.get("dim", 0)) for n in ("self", "source"))
-    index = Shown([*shape(c, "index"), 1], [0, None])
-    return Op("ScatterND", ["self", "index", "source"], {"reduction": how}, shown={"self": data, "source": source, "index": index},
-              shown_outs={0: data.dims})
-
-
-def index_tensor(c):
-    listed = [n for n in names(c) if re.fullmatch(r"indices\[\d+\]", n)]
-    at = [int(n[8:-1]) for n in listed]
-    if any(dtype(c, n) == "bool" for n in listed):
-        return None
-    if len(listed) == 1:
-        return Op("Gather", ["self", listed[0]], {"axis": at[0]})
-    return Op("other::Index2", ["self", *listed]) if at == [0, 1] else None
-
-
-def embedding_gradient(c):
-    op = "other::EmbeddingGradientWhole" if c["attrs"].get("scale_grad_by_freq") else "other::EmbeddingGradient"
-    return Op(op, ["grad_output", "indices"], {"rows": c["outputs"][0][0]})
-
-
-def slice_(c):
-    a = c["attrs"]
-    return Op("Slice", ["self", ints([a.get("start") or 0]), ints([a.get("end") if a.get("end") is not None else 2**31]),
-                        ints([a.get("dim", 0)]), ints([a.get("step") or 1])])
-
-
-def narrow(c):
-    a = c["attrs"]
-    return Op("Slice", ["self", ints([a["start"]]), ints([a["start"] + a["length"]]), ints([a["dim"]])])
-
-
-def flip(c):
-    dims = c["attrs"].get("dims", list(range(len(shape(c, "self")))))
-    dims = {"fliplr": [1], "flipud": [0]}.get(c["op"].split(".")[1], dims)
-    return Op("Slice", ["self", ints([-1] * len(dims)), ints([-2**31] * len(dims)), ints(dims), ints([-1] * len(dims))])
-
-
-def roll(c):
-    dims = c["attrs"].get("dims") or list(range(len(shape(c, "self"))))
-    return Op("other::Roll", ["self"], {"axis": dims})
-
-
-def split(c):
-    a, rank = c["attrs"], len(shape(c, "self"))
-    axis = a.get("dim", 0) % rank
-    return Op("Split", ["self", ints([o[axis] for o in c["outputs"]])], {"axis": axis}, range(len(c["outputs"])))
-
-
-def unbind(c):
-    rank, count = len(shape(c, "self")), len(c["outputs"])
-    axis = c["attrs"].get("dim", 0) % rank
-    dims = list(range(rank - 1))
-    dims.insert(axis, None)
-    return Op("Split", ["self", ints([1] * count)], {"axis": axis}, range(count), shown_outs={r: dims for r in range(count)})
-
-
-def cat(c):
-    axes = {"hstack": 0 if len(c["outputs"][0]) == 1 else 1, "vstack": 0, "dstack": 2, "column_stack": 1, "row_stack": 0}
-    axis = axes.get(c["op"].split(".")[1], c["attrs"].get("dim", 0))
-    if len(shape(c, first(c))) != len(c["outputs"][0]):
-        return None
-    return Op("Concat", names(c), {"axis": axis})
-
-
-def stack(c):
-    axis = c["attrs"].get("dim", 0) % len(c["outputs"][0])
-    return Op("Concat", names(c), {"axis": axis}, shown={n: with_one(shape(c, n), axis) for n in names(c)})
-
-
-def part_of(op, part):
-    """slice_scatter and its like: a part of one dimension replaced."""
-    def make(c):
-        a = c["attrs"]
-        axis = a.get("dim", 0) % len(shape(c, "self"))
-        if shape(c, part) == shape(c, "self"):
-            return Op("Identity", [part])
-        shown = {"self": moved_last(shape(c, "self"), [axis])}
-        if len(shape(c, part)) == len(shape(c, "self")):
-            shown[part] = moved_last(shape(c, part), [axis])
-        return Op(op, ["self", part], shown=shown, shown_outs={0: shown["self"].dims})
-    return make
-
-
-def part_gradient(c):
-    """slice_backward, select_backward: zeros around the gradient."""
-    size, axis = c["attrs"]["input_sizes"], c["attrs"]["dim"] % len(c["attrs"]["input_sizes"])
-    name = first(c)
-    out = [d for d in range(len(size)) if d != axis] + [axis]
-    if len(shape(c, name)) == len(size):
-        return Op("other::Cut", [name], {"size": size[axis]}, shown={name: moved_last(shape(c, name), [axis])}, shown_outs={0: out})
-    return Op("other::PutOne", [name], {"size": size[axis]}, shown_outs={0: out})
-
-
-def diagonal(c):
-    a = c["attrs"]
-    moved = moved_last(shape(c, "self"), [a.get("dim1", 0), a.get("dim2", 1)])
-    return Op("other::Diagonal", ["self"], {"size": c["outputs"][0][-1]}, shown={"self": moved})
-
-
-def diag(c):
-    if len(shape(c, "self")) == 1:
-        return Op("other::DiagonalMatrix", ["self"], {"size": c["outputs"][0][0]})
-    return diagonal(c)
-
-
-def repeat(c):
-    a = c["attrs"]
-    if not isinstance(a.get("repeats"), int):
-        return None
-    if a.get("dim") is None:
-        return None
-    moved = moved_last(shape(c, "self"), [a["dim"]])
-    return Op("other::Repeat", ["self"], {"times": a["repeats"]}, shown={"self": moved}, shown_outs={0: moved.dims})
-
-
-def tile(c):
-    counts = c["attrs"].get("dims", c["attrs"].get("repeats"))
-    rank = len(shape(c, "self"))
-    counts = [1] * (rank - len(counts)) + list(counts)
-    extra = len(counts) - rank
-    shown = {"self": Shown([1] * extra + shape(c, "self"), [None] * extra + list(range(rank)))} if extra else {}
-    return Op("Tile", ["self", ints(counts)], shown=shown)
-
-
-def reshape(c):
-    return Op("Reshape", ["self", ints(c["outputs"][0])])
-
-
-def squeeze(c):
-    s, dims = shape(c, "self"), c["attrs"].get("dim")
-    dims = [dims] if isinstance(dims, int) else dims
-    dims = [i for i, n in enumerate(s) if n == 1] if dims is None else [d for d in dims if s[d] == 1]
-    return Op("Squeeze", ["self", ints(dims)]) if dims else Op("Identity", ["self"])
-
-
-def transpose(c):
-    a, perm = c["attrs"], list(range(len(shape(c, "self"))))
-    if len(perm) < 2:
-        return Op("Identity", ["self"])
-    i, j = a.get("dim0", a.get("axis0", -2)), a.get("dim1", a.get("axis1", -1))
-    perm[i], perm[j] = perm[j], perm[i]
-    return Op("Transpose", ["self"], {"perm": perm})
-
-
-def movedim(c):
-    rank = len(shape(c, "self"))
-    as_list = [[v] if isinstance(v, int) else v for v in (c["attrs"]["source"], c["attrs"]["destination"])]
-    source, target = ([d % rank for d in v] for v in as_list)
-    rest = iter(d for d in range(rank) if d not in source)
-    perm = [source[target.index(d)] if d in target else next(rest) for d in range(rank)]
-    return Op("Transpose", ["self"], {"perm": perm})
-
-
-def trilu(upper):
-    return lambda c: Op("Trilu", ["self", number(c["attrs"].get("diagonal", 0) or 0, "i64")], {"upper": upper})
-
-
-def unfold(c):
-    a = c["attrs"]
-    return Op("other::Unfold", ["self"], {"window": math.prod(a["kernel_size"]), "places": c["outputs"][0][-1]})
-
-
-def made(c):
-    """A tensor of a stated shape, of which the operand only gives the type."""
-    return Op("ConstantOfShape", [ints(c["outputs"][0])])

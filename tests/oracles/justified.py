@@ -41,7 +41,8 @@ def base(case):
 @rule("dtensor_ops", "P(max) and P(min) through a product or quotient hold only for a positive other operand, as was drawn")
 def _(case, detail):
     return (detail["kind"] == "missing" and ordered(detail["inputs"]) and
-            base(case) in ("mul", "div", "true_divide", "divide", "multiply", "floor_divide", "xlogy", "special_xlogy", "fmod", "remainder"))
+            base(case) in ("mul", "div", "true_divide", "divide", "multiply", "floor_divide", "xlogy", "special_xlogy", "special_xlog1py",
+                           "fmod", "remainder", "atan2", "hypot", "copysign", "addcdiv", "addcmul", "gcd", "lcm", "bitwise_right_shift"))
 
 
 @rule("dtensor_ops", "equality, and being zero, keep no order: they hold for real numbers drawn at random, which never meet")
@@ -50,12 +51,12 @@ def _(case, detail):
     real = all(i["dtype"].startswith(("float", "bfloat")) for i in case["inputs"])
     return (detail["kind"] == "missing" and ordered(detail["inputs"]) and real and
             (to_bool or base(case) in ("eq", "ne", "not_equal", "equal", "logical_not", "logical_and", "logical_or", "logical_xor", "all",
-                                       "any", "isclose", "count_nonzero", "signbit")))
+                                       "any", "isclose", "count_nonzero", "heaviside", "sign", "sgn")))
 
 
 @rule("dtensor_ops", "no number drawn was infinite or not a number")
 def _(case, detail):
-    return detail["kind"] == "missing" and base(case) in ("isinf", "isnan", "isfinite", "isposinf", "isneginf", "nan_to_num")
+    return detail["kind"] == "missing" and base(case) in ("isinf", "isnan", "isfinite", "isposinf", "isneginf", "nan_to_num", "nansum", "nanmean")
 
 
 @rule("dtensor_ops", "a function that is monotone only on the interval from which the operand was drawn")
@@ -65,7 +66,8 @@ def _(case, detail):
                             "special_i0e", "special_i1e", "special_erfcx", "special_entr", "sinc", "acosh")
     powers = base(case) in ("pow", "float_power") and isinstance(exponent, (int, float)) and (exponent < 0 or exponent % 2 == 0)
     powers |= base(case) in ("pow", "float_power") and len(case["inputs"]) == 2
-    return detail["kind"] == "missing" and ordered(detail["inputs"]) and (domain or powers)
+    special = base(case).startswith(("special_", "igamma", "mvl")) or base(case) == "logit_backward"
+    return detail["kind"] == "missing" and ordered(detail["inputs"]) and (domain or powers or special)
 
 
 @rule("dtensor_ops", "a power of a sum is a product of powers only for a base above 0, as was drawn")

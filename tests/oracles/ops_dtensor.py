@@ -5,13 +5,14 @@ Operands are names of the case's inputs. A list's only element `self[0]` is take
 import re
 
 import dtensor_forms as f
-from ask import ints, operand
-from ops import BINARY, UNARY, Op, Shown
+import dtensor_shapes as s
+from ask import ints
+from ops import BINARY, UNARY, Op
 
 ROWS = {
     # Element by element
     "add": f.add("add"), "sub": f.add("sub"), "subtract": f.add("sub"), "div": f.divide, "divide": f.divide, "true_divide": f.two("div"),
-    "rsub": f.two("rsub"), "where": f.same("Where"), "masked_fill": f.masked_fill, "clamp": f.clamp, "clip": f.clamp,
+    "rsub": f.two("rsub"), "where": f.where, "masked_fill": f.masked_fill, "clamp": f.clamp, "clip": f.clamp,
     "clamp_max": f.clamp, "clamp_min": f.clamp, "addcmul": f.add_product("other::AddProduct"),
     "addcdiv": f.add_product("other::AddQuotient"), "lerp": f.lerp, "ldexp": f.same("other::PositiveScale"),
     "logical_not": lambda c: Op("Not" if f.dtype(c, "self") == "bool" else "other::Test", ["self"]),
@@ -25,8 +26,8 @@ ROWS = {
     "fill": f.fill, "zeros_like": f.same("other::Constant"), "ones_like": f.same("other::Constant"),
     "full_like": f.same("other::Constant"), "empty_like": f.same("other::Constant"), "zero": f.same("other::Constant"),
     "rand_like": f.same("other::Constant"), "randn_like": f.same("other::Constant"), "randint_like": f.same("other::Constant"),
-    "zero_": f.same("other::Constant"), "copy": lambda c: Op("other::FirstLike", ["src", "self"]),
-    "new_zeros": f.made, "new_ones": f.made, "new_full": f.made, "new_empty": f.made, "new_empty_strided": f.made,
+    "copy": s.copied,
+    "new_zeros": s.made, "new_ones": s.made, "new_full": s.made, "new_empty": s.made, "new_empty_strided": s.made,
     "polygamma": f.same("other::Map"), "mvlgamma": f.same("other::Map"), "bernoulli": f.same("Bernoulli"),
     "view_as_complex": None, "view_as_real": None, "complex": f.same("other::Map"),
     "round": f.same("Round"), "logit": f.same("other::Rising"), "clone": f.same("Identity"), "view.dtype": f.same("other::Map"),
@@ -36,14 +37,14 @@ ROWS = {
     "native_layer_norm_backward": f.norm_gradient("other::LayerNormGradient"),
     "_fused_rms_norm_backward": f.norm_gradient("other::RmsNormGradient"),
     "native_dropout_backward": lambda c: Op("other::DropoutGradient", ["grad_output", "mask"]),
-    "convolution_backward": f.conv_gradient, "embedding_dense_backward": f.embedding_gradient, "nll_loss_backward": f.nll_gradient,
-    "slice_backward": f.part_gradient, "select_backward": f.part_gradient,
+    "convolution_backward": f.conv_gradient, "embedding_dense_backward": s.embedding_gradient, "nll_loss_backward": f.nll_gradient,
+    "slice_backward": s.part_gradient, "select_backward": s.part_gradient,
     **dict.fromkeys(["avg_pool1d_backward", "avg_pool2d_backward", "avg_pool3d_backward", "_adaptive_avg_pool2d_backward",
                      "_adaptive_avg_pool3d_backward", "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward",
                      "adaptive_max_pool2d_backward"], f.window_gradient),
     # Reductions
     "sum": f.reduce("ReduceSum"), "mean": f.reduce("ReduceMean"), "amax": f.reduce("ReduceMax"), "amin": f.reduce("ReduceMin"),
-    "max": f.extreme("ReduceMax"), "min": f.extreme("ReduceMin"), "prod": f.reduce("ReduceProd"), "nansum": f.reduce("other::Count"),
+    "max": f.extreme("ReduceMax"), "min": f.extreme("ReduceMin"), "prod": f.reduce("ReduceProd"), "nansum": f.reduce("other::Count"), "aminmax": f.extremes, "trace": f.same("other::Trace"),
     "any": f.any_all("ReduceMax", "other::MaxNorm"), "all": f.any_all("ReduceMin", "other::MinNorm"), "count_nonzero": f.reduce("other::Count"),
     "linalg_vector_norm": f.norm_of, "norm": f.norm_of, "logsumexp": f.reduce("ReduceLogSumExp"), "var": f.reduce("other::Variance"),
     "std": f.reduce("other::Variance"), "var_mean": f.reduce("other::Variance", results=2), "std_mean": f.reduce("other::Variance", results=2),
@@ -75,6 +76,8 @@ ROWS = {
                      "_upsample_nearest_exact2d"], f.upsample("nearest")),
     **dict.fromkeys(["upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"], f.upsample("linear")),
     "upsample_bicubic2d": f.upsample("cubic"),
+    **dict.fromkeys(["upsample_nearest1d_backward", "upsample_nearest2d_backward", "upsample_nearest3d_backward", "upsample_linear1d_backward",
+                     "upsample_bilinear2d_backward", "upsample_bicubic2d_backward", "upsample_trilinear3d_backward"], s.upsample_gradient),
     "native_layer_norm": f.layer_norm("LayerNormalization"), "layer_norm": f.layer_norm("LayerNormalization"),
     "rms_norm": f.layer_norm("RMSNormalization"), "native_group_norm": f.group_norm, "group_norm": f.group_norm,
     "instance_norm": lambda c: Op("InstanceNormalization", ["input", "weight", "bias"]),
@@ -103,6 +106,7 @@ ROWS = {
     "linalg_slogdet": lambda c: Op("other::MatrixValues", f.names(c), outs=[0, 1]),
     "_linalg_solve_ex": lambda c: Op("other::Solve", ["A", "B"], outs=[0] + [None] * (len(c["outputs"]) - 1))
     if len(f.shape(c, "A")) == len(f.shape(c, "B")) else None,
+    "cholesky_solve": lambda c: Op("other::Solve", ["input2", "self"]) if len(f.shape(c, "input2")) == len(f.shape(c, "self")) else None,
     "linalg_solve_triangular": lambda c: Op("other::Solve", ["self", "B"]) if c["attrs"].get("left", True) else None,
     "_linalg_eigh": lambda c: Op("other::Eigen", ["A"], outs=[0, 1][:len(c["outputs"])]),
     "linalg_eigh": lambda c: Op("other::Eigen", f.names(c), outs=[0, 1][:len(c["outputs"])]),
@@ -112,25 +116,25 @@ ROWS = {
                                                      "size": c["outputs"][1][-1]}, [0, 1, 2]),
     "_fft_r2c": f.fourier, "_fft_c2c": f.fourier, "_fft_c2r": f.fourier,
     # Indexing
-    "embedding": lambda c: Op("Gather", ["weight", "indices"], {"axis": 0}), "index_select": f.gather_rows("self", "index"),
-    "index": f.index_tensor, "select": f.select, "embedding_renorm": None, "take": None,
+    "embedding": lambda c: Op("Gather", ["weight", "indices"], {"axis": 0}), "index_select": s.gather_rows("self", "index"),
+    "index": s.index_tensor, "select": s.select, "embedding_renorm": None, "take": None,
     "gather": lambda c: Op("GatherElements", ["self", "index"], {"axis": c["attrs"].get("dim", 0)}),
-    "scatter": f.scatter, "scatter_add": f.scatter, "scatter_reduce": f.scatter, "index_copy": f.index_update,
-    "index_add": f.index_update, "index_reduce": f.index_update,
+    "scatter": s.scatter, "scatter_add": s.scatter, "scatter_reduce": s.scatter, "index_copy": s.index_update,
+    "index_add": s.index_update, "index_reduce": s.index_update, "index_fill": s.index_fill, "_unsafe_index": s.index_tensor,
     # Shapes
-    "slice": f.slice_, "narrow": f.narrow, "flip": f.flip, "fliplr": f.flip, "flipud": f.flip, "roll": f.roll,
-    **dict.fromkeys(["split", "chunk", "split_with_sizes", "unsafe_split", "unsafe_chunk", "tensor_split"], f.split), "unbind": f.unbind,
-    **dict.fromkeys(["cat", "concat", "concatenate", "hstack", "vstack", "row_stack"], f.cat), "stack": f.stack,
-    "slice_scatter": f.part_of("other::Replace", "src"), "select_scatter": f.part_of("other::ReplaceOne", "src"),
-    "diagonal": f.diagonal, "diag": f.diag, "diag_embed": lambda c: Op("other::DiagonalMatrix", ["self"], {"size": c["outputs"][0][-1]}),
-    "repeat_interleave": f.repeat, "tile": f.tile, "repeat": f.tile, "tril": f.trilu(0), "triu": f.trilu(1),
+    "slice": s.slice_, "narrow": s.narrow, "flip": s.flip, "fliplr": s.flip, "flipud": s.flip, "roll": s.roll,
+    **dict.fromkeys(["split", "chunk", "split_with_sizes", "unsafe_split", "unsafe_chunk", "tensor_split"], s.split), "unbind": s.unbind,
+    **dict.fromkeys(["cat", "concat", "concatenate", "hstack", "vstack", "row_stack"], s.cat), "stack": s.stack,
+    "slice_scatter": s.part_of("other::Replace", "src"), "select_scatter": s.part_of("other::ReplaceOne", "src"),
+    "diagonal": s.diagonal, "diag": s.diag, "diag_embed": lambda c: Op("other::DiagonalMatrix", ["self"], {"size": c["outputs"][0][-1]}),
+    "repeat_interleave": s.repeat, "tile": s.tile, "repeat": s.tile, "tril": s.trilu(0), "triu": s.trilu(1),
     "pixel_shuffle": lambda c: Op("DepthToSpace", ["self"], {"blocksize": c["attrs"]["upscale_factor"], "mode": "CRD"}),
     "pixel_unshuffle": lambda c: Op("SpaceToDepth", ["self"], {"blocksize": c["attrs"]["downscale_factor"], "mode": "CRD"}),
-    **dict.fromkeys(["view", "reshape", "_unsafe_view", "_reshape_alias", "flatten", "unflatten", "ravel", "view_as", "reshape_as"], f.reshape),
+    **dict.fromkeys(["view", "reshape", "_unsafe_view", "_reshape_alias", "flatten", "unflatten", "ravel", "view_as", "reshape_as"], s.reshape),
     "permute": lambda c: Op("Transpose", ["self"], {"perm": [d % len(c["attrs"]["dims"]) for d in c["attrs"]["dims"]]}),
-    **dict.fromkeys(["transpose", "swapaxes", "swapdims", "t", "mT", "mH", "adjoint"], f.transpose), "movedim": f.movedim, "moveaxis": f.movedim,
+    **dict.fromkeys(["transpose", "swapaxes", "swapdims", "t", "mT", "mH", "adjoint"], s.transpose), "movedim": s.movedim, "moveaxis": s.movedim,
     "expand": lambda c: Op("Expand", ["self", ints(c["outputs"][0])]), "broadcast_to": lambda c: Op("Expand", ["self", ints(c["outputs"][0])]),
-    "squeeze": f.squeeze, "unsqueeze": lambda c: Op("Unsqueeze", ["self", ints([c["attrs"].get("dim", 0)])]), "im2col": f.unfold,
+    "squeeze": s.squeeze, "unsqueeze": lambda c: Op("Unsqueeze", ["self", ints([c["attrs"].get("dim", 0)])]), "im2col": s.unfold, "col2im": s.columns_to_image, "unfold": s.frames,
     "constant_pad_nd": lambda c: Op("Pad", ["self", ints(pads_of(c))]) if not c["attrs"].get("value") else None,
     **dict.fromkeys(["reflection_pad1d", "reflection_pad2d", "reflection_pad3d"], lambda c: Op("Pad", ["self", ints(pads_of(c))], {"mode": "reflect"})),
     **dict.fromkeys(["replication_pad1d", "replication_pad2d", "replication_pad3d"], lambda c: Op("Pad", ["self", ints(pads_of(c))], {"mode": "edge"})),

@@ -358,6 +358,7 @@ ROWS = {
     # Reductions and order
     "reduce_sum": reduction("ReduceSum"), "reduce_max": reduction("ReduceMax"), "reduce_min": reduction("ReduceMin"), "reduce_mean": reduction("ReduceMean"),
     "reduce_prod": reduction("ReduceProd"), "reduce_any": reduction("ReduceMax", "bool"), "reduce_all": reduction("ReduceMin", "bool"),
+    "reduce_sum_like": lambda i, a: Op("ReduceSum", ["x", ints(a["axis"])], {"keepdims": int(len(i["x"]) == len(i["like"]))}),
     "reduce_nansum": reduction("other::Count"), "square_sum": reduction("ReduceSumSquare"), "var": reduction("other::Variance"),
     "count_not_finite": reduction("other::Count"), "multi_count_not_finite": lambda i, a: apart(i, "other::Count"),
     "reduce_sum_pow_abs": reduction("other::Count"), "multi_reduce_sum_pow_abs": lambda i, a: apart(i, "other::Count"),
