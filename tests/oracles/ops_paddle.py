@@ -59,7 +59,8 @@ def layer_norm(shapes, attrs):
 
 
 def rms_norm(shapes, attrs):
-    return Op("other::LayerNorm", [0, 1 if len(shapes) > 1 else None, None], {"dims": 1}, [0, 2])
+    dims = len(shapes[0]) - attrs.get("begin_norm_axis", len(shapes[0]) - 1)
+    return Op("other::LayerNorm", [0, 1 if len(shapes) > 1 else None, None], {"dims": dims}, [0, 2]) if dims == 1 else None
 
 
 def split(shapes, attrs):
@@ -164,7 +165,7 @@ def along(op, count=1, outs=(0,), default=-1):
 def arg(op):
     def make(shapes, attrs):
         if attrs.get("flatten"):
-            return None
+            return Op("other::ArgAll", [0], outs=[None])
         return Op(op, [0], {"axis": attrs["axis"], "keepdims": int(bool(attrs.get("keepdims", attrs.get("keepdim"))))})
     return make
 
@@ -172,7 +173,7 @@ def arg(op):
 def running(op):
     def make(shapes, attrs):
         if attrs.get("flatten"):
-            return None
+            return Op("other::FlatScan", [0])
         return Op(op, [0, number(axis_attribute(attrs))], {k: int(bool(attrs.get(k))) for k in ("exclusive", "reverse")})
     return make
 
@@ -198,10 +199,8 @@ def expand(shapes, attrs):
 
 
 def attention(shapes, attrs):
-    mask = next((k for k in (3, 4) if k < len(shapes) and len(shapes[k]) == 4), None)
-    if mask is not None or shapes[0][2] != shapes[1][2]:
-        return None
-    return Op("other::FlashAttention", [0, 1, 2], outs=[0, None, 1, None])
+    mask = next((k for k in range(3, len(shapes)) if len(shapes[k]) == 4), None)
+    return Op("other::FlashAttention", [0, 1, 2, mask], outs=[0, None, 1, None])
 
 
 def one_hot(shapes, attrs):
@@ -211,11 +210,11 @@ def one_hot(shapes, attrs):
 
 def class_loss(shapes, attrs):
     """softmax with cross entropy: labels and loss keep the class dimension at size 1."""
-    if attrs.get("soft_label") or shapes[1][-1] != 1:
-        return Op("other::SoftmaxLoss", [0, 1], outs=[0, 1], shown_outs={}) if attrs.get("soft_label") else None
     axis = axis_attribute(attrs) % len(shapes[0])
+    if len(shapes[0]) != len(shapes[1]) or (shapes[1][axis] != 1 and not attrs.get("soft_label")):
+        return None
     dims = [d for d in range(len(shapes[0])) if d != axis]
-    return Op("other::SoftmaxClassLoss", [0, 1], outs=[0, 1], dtypes={1: "i64"}, shown={0: moved_last(shapes[0], [axis]), 1: moved_last(shapes[1], [axis])},
+    return Op("other::SoftLabelLoss" if attrs.get("soft_label") else "other::SoftmaxClassLoss", [0, 1], outs=[0, 1], dtypes={1: "i64"}, shown={0: moved_last(shapes[0], [axis]), 1: moved_last(shapes[1], [axis])},
               shown_outs={0: dims + [axis], 1: dims + [axis]})
 
 
@@ -243,6 +242,30 @@ def roll_grad(shapes, attrs):
     return Op("other::RollGradient", [1, 0], {"dims": len(axes)}, shown=shown, shown_outs={0: shown[0].dims})
 
 
+def reduce_grad(shapes, attrs):
+    """The gradient, with the reduced dimensions at size 1, in the shape of x, which is not read."""
+    x, dy = shapes[0], shapes[-1]
+    axes = attrs.get("axis", attrs.get("dims", []))
+    axes = {a % len(x) for a in ([axes] if isinstance(axes, int) else axes)} or set(range(len(x)))
+    kept = iter(range(len(dy)))
+    dims = list(range(len(x))) if len(dy) == len(x) else [None if d in axes else next(kept) for d in range(len(x))]
+    shown = Shown([1 if d in axes else n for d, n in enumerate(x)], dims)
+    return Op("other::FirstLike", [len(shapes) - 1, 0], shown={len(shapes) - 1: shown})
+
+
+def matmul_grad(shapes, attrs):
+    if attrs.get("trans_x") or attrs.get("trans_y") or len(shapes[0]) != len(shapes[1]) or len(shapes[0]) < 2:
+        return None
+    return Op("other::MatMulGradient", [2, 0, 1], outs=[0, 1])
+
+
+def conv_grad(shapes, attrs):
+    groups = attrs.get("groups", 1)
+    if groups == 1 and len(shapes[0]) == 4:
+        return Op("other::ConvGradient", [2, 0, 1], outs=[0, 1])
+    return Op("other::DepthwiseGradient", [2, 0, 1], outs=[0, 1]) if groups == shapes[0][1] == shapes[1][0] and len(shapes[0]) == 4 else None
+
+
 def expand_grad(shapes, attrs):
     x, dy = shapes[0], shapes[1]
     extra = len(dy) - len(x)
@@ -260,12 +283,15 @@ ROWS = {
     "ones_like": first("other::Constant"), "fill": first("other::Map"), "poisson": first("other::Map"), "clip": lambda s, a: Op("Clip", [0, number(0, "f32"), number(1, "f32")]),
     "cast": lambda s, a: Op("Cast", [0], {"to": a["dtype"] if a["dtype"] != "paddle.float16" else "float16"}), "assign": first("Identity"),
     "scale": lambda s, a: Op("other::Scaled" if not a.get("bias") and a.get("scale", 1) > 0 else "other::Map", [0]), "add_n": every("Sum"),
-    "where": lambda s, a: Op("Where", [0, 1, 2], dtypes={0: "bool"}), "swiglu": lambda s, a: Op("other::Map", range(len(s))) if len(s) == 2 else None,
+    "where": lambda s, a: Op("Where", [0, 1, 2], dtypes={0: "bool"}), "swiglu": lambda s, a: Op("other::Map", [0, 1]) if len(s) == 2 else Op("other::Gate", [0], {"size": s[0][-1] // 2}),
     "add": every("Add"), "dropout": first("Dropout"), "fused_dropout_add": every("other::Map"), "label_smooth": first("other::Map"),
     # Gradients: the forward op's tensors, then the gradient that comes in
     "mean_all_grad": lambda s, a: Op("other::FillGradient", [1, 0]), "expand_as_grad": expand_grad, "expand_grad": expand_grad,
     "roll_grad": roll_grad, "take_along_axis_grad": gather_grad, "topk_grad": gather_grad,
-    "depthwise_conv2d_grad": None,
+    "depthwise_conv2d_grad": conv_grad, "conv2d_grad": conv_grad, "matmul_grad": matmul_grad, "sum_grad": reduce_grad, "mean_grad": reduce_grad,
+    "embedding_grad": lambda s, a: Op("other::EmbeddingGradient", [2, 0], {"rows": s[1][0]}, dtypes={0: "i64"}),
+    "where_grad": lambda s, a: Op("other::Gradients2", [3, 0], outs=[0, 1]), "swiglu_grad": lambda s, a: Op("other::Gradients2", [2, 0, 1], outs=[0, 1]),
+    **dict.fromkeys(["tril_grad", "triu_grad"], lambda s, a: Op("Trilu", [len(s) - 1, number(a.get("diagonal", 0))], {"upper": 1})),
     # Reductions
     "reduce_base": lambda s, a: reduce_by(REDUCE_TYPES[a.get("reduce_type", 0)])(s, a), "sum": reduce_by("ReduceSum"), "mean": reduce_by("ReduceMean"),
     **dict.fromkeys(["max", "amax", "reduce_max", "any"], reduce_by("ReduceMax")), **dict.fromkeys(["min", "amin", "reduce_min", "all"], reduce_by("ReduceMin")),
@@ -289,7 +315,7 @@ ROWS = {
     "softmax_grad": along("other::SoftmaxGradient", 2), "log_softmax_grad": along("other::SoftmaxGradient", 2), "flash_attention": attention,
     **dict.fromkeys(["c_softmax_with_cross_entropy", "cross_entropy_with_softmax", "softmax_with_cross_entropy"], class_loss),
     "fused_linear_param_grad_add": lambda s, a: Op("other::WeightGradientAdd", [0, 1, 2, 3 if len(s) > 3 else None], outs=[0, 1] if a.get("has_bias") else [0]),
-    "fused_rotary_position_embedding": None, "moe_combine": None, "default_data_parallel": None, "nonzero": first("NonZero"),
+    "fused_rotary_position_embedding": None, "moe_combine": lambda s, a: Op("other::CombineRows", [0, 1, 2], dtypes={2: "i64"}), "default_data_parallel": None, "nonzero": first("NonZero"),
     "sgd_": lambda s, a: Op("other::LinearStep", [0, 1, 2]), "adamw_": None, "adam_": None, "unique": None,
     # Indexing
     "embedding": embedding(0, 1), "lookup_table_v2": embedding(0, 1), "c_embedding": embedding(1, 0),
@@ -331,6 +357,8 @@ def translate(case, shapes):
     rule = case["rule"] + ("_grad" if case["direction"] == "grad" else "")
     if case["direction"] == "grad" and rule not in ROWS:
         same = all(s == shapes[0] for s in shapes)
+        if same and case["rule"] in BINARY and len(shapes) == 3:
+            return Op("other::Gradients2", [2, 0, 1], outs=[0, 1])
         return Op("other::Gradient", [len(shapes) - 1, *range(len(shapes) - 1)]) if same and case["rule"] in UNARY else None
     try:
         if rule in ROWS:
