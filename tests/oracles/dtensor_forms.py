@@ -120,8 +120,7 @@ def add_product(op):
 def lerp(c):
     if has(c, "weight"):
         return Op("other::Lerp", ["self", "end", "weight"])
-    between = 0 <= c["attrs"]["weight"] <= 1
-    return Op("other::Blend", ["self", "end"]) if between else None
+    return Op("other::Blend", names(c)[:2]) if 0 <= c["attrs"]["weight"] <= 1 else None
 
 
 def where(c):

@@ -45,6 +45,15 @@ class Op:
         self.dtypes, self.shown, self.shown_outs, self.guess = dtypes or {}, shown or {}, shown_outs or {}, guess
         self.results = results or max([o for o in self.outs if o is not None], default=0) + 1
 
+    @property
+    def tentative(self):
+        """May the program refuse the question, because the map does not cover this form of the case? Then it is a skip."""
+        return self.guess or self.op.startswith("other::")
+
+    def fits(self, keys):
+        """Are all tensors that it names among the case's?"""
+        return all(e is None or isinstance(e, dict) or e in keys for e in self.operands)
+
     def question(self, shape_of, dtype_of):
         """The part of a question that says which op is asked."""
         operands = []

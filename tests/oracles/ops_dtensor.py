@@ -218,4 +218,4 @@ def translate(case):
     except (KeyError, StopIteration, IndexError, TypeError, ValueError):
         op = None  # attributes of another form than this overload has
     op = op or guessed(case, name)
-    return (case, op) if op else None
+    return (case, op) if op and op.fits(f.names(case)) else None

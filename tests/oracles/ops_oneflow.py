@@ -267,7 +267,7 @@ ROWS = {
     "add_n": listed("Sum", False), "cat": listed("Concat"), "concat": listed("Concat"), "stack": stack, "split_like": split_like,
     "cast": lambda i, a: Op("Cast", ["in"], {"to": "f16"}), "prelu": prelu, "prelu_grad": prelu_gradient,
     "multiply_add": each("other::AddProduct"), "addcmul": each("other::AddProduct"), "addcdiv": each("other::AddQuotient"),
-    "where": each("Where"), "masked_fill": lambda i, a: Op("Where", ["mask", number(1.0), "x"], dtypes={"mask": "bool"}),
+    "where": lambda i, a: Op("Where", ["condition", "x", "y"], dtypes={"condition": "bool"}), "masked_fill": lambda i, a: Op("Where", ["mask", number(1.0), "x"], dtypes={"mask": "bool"}),
     "depend": lambda i, a: Op("Identity", ["in"]), "nvtx_start": each("Identity"), "nvtx_end": each("Identity"), "pinned_identity": each("Identity"),
     "zero_like": each("other::Constant"), "ones_like": each("other::Constant"), "fill_": each("other::Map"),
     # Products

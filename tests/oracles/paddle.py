@@ -67,7 +67,7 @@ def question_of(case):
     if any(-1 in t.get("shape", [-1]) for t in inputs):
         return None, None
     op = translate(case, [t["shape"] for t in inputs])
-    if op is None:
+    if op is None or not op.fits(range(len(inputs))):
         return None, None
     question = {"ask": "infer", **op.question(lambda e: inputs[e]["shape"], lambda e: "f32"),
                 "mesh": ",".join(f"{n}={s}" for n, s in zip(case["mesh"]["names"], case["mesh"]["shape"])),
@@ -105,7 +105,7 @@ def compare_rules(program, data, tally):
         position.append(seen[key])
     legal = [{(tuple(c["inputs"]), tuple(c["outputs"])) for c in a.get("candidates", [])} for a in ask(program, distinct, OTHER_OPS)]
     for (case, op, _), answer, at in zip(jobs, answers, position):
-        if "error" in answer and op.guess:
+        if "error" in answer and op.tentative:
             tally.skip(case["rule"])
         elif "error" in answer:
             tally.bad("paddle_rules", case["id"], case, {"kind": "error", "found": answer["error"]})
