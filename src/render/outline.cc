@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "render/adopt.h"
 #include "render/facts.h"
 #include "render/repeats.h"
 
@@ -31,11 +32,11 @@ class OutlineBuilder {
 
  private:
   // The node of a scope, made on first sight under the nodes of its prefixes.
-  uint32_t ScopeNode(uint32_t scope, uint32_t op) {
-    if (scope < scope_node_.size() && scope_node_[scope] >= 0) return static_cast<uint32_t>(scope_node_[scope]);
+  uint32_t ScopeNode(std::string_view scope, uint32_t op) {
+    const auto [known, is_new] = scope_node_.try_emplace(scope, 0);
+    if (!is_new) return known->second;
     uint32_t node = 0;
-    const std::string_view text = scope < plan_.graph.scopes.size() ? plan_.graph.scopes[scope] : std::string_view();
-    for (std::string_view part : Split(text, '/')) {
+    for (std::string_view part : Split(scope, '/')) {
       if (part.empty()) continue;
       if (out_.nodes[node].depth >= kMaxOutlineDepth) break;
       const auto [child, fresh] =
@@ -43,8 +44,7 @@ class OutlineBuilder {
       if (fresh) AddNode(OutlineNode::Kind::kScope, node, part, op);
       node = child->second;
     }
-    if (scope < scope_node_.size()) scope_node_[scope] = static_cast<int32_t>(node);
-    return node;
+    return known->second = node;
   }
 
   uint32_t AddNode(OutlineNode::Kind kind, uint32_t parent, std::string_view label, uint32_t first_op) {
@@ -67,12 +67,12 @@ class OutlineBuilder {
 
   void PlaceOps() {
     const Graph& graph = plan_.graph;
-    scope_node_.assign(graph.scopes.size(), -1);
+    const std::vector<std::string_view> scopes = AdoptScopes(graph);
     place_.assign(1, 0);
     out_.op_node.resize(graph.ops.size());
     op_place_.resize(graph.ops.size());
     for (uint32_t o = 0; o < graph.ops.size(); ++o) {
-      const uint32_t node = ScopeNode(graph.ops[o].scope, o);
+      const uint32_t node = ScopeNode(scopes[o], o);
       out_.op_node[o] = static_cast<int32_t>(node);
       op_place_[o] = static_cast<uint32_t>(out_.nodes[node].items.size());
       out_.nodes[node].items.push_back({true, o});
@@ -240,7 +240,7 @@ class OutlineBuilder {
   const Plan& plan_;
   const OutlineOptions& options_;
   Outline out_;
-  std::vector<int32_t> scope_node_;
+  std::unordered_map<std::string_view, uint32_t> scope_node_;
   std::unordered_map<std::pair<uint32_t, std::string>, uint32_t, ChildHash> children_;
   std::vector<uint32_t> place_, op_place_;  // of a scope or op among the items of its parent, before wrapping
   std::vector<uint64_t> op_hash_, node_hash_;

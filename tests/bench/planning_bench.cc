@@ -77,9 +77,8 @@ Graph Layers(int64_t ops) { return GenerateGraph("transformer", {.ops = ops}).va
 
 void GreedyOnLayers(benchmark::State& state) {
   const Graph graph = Layers(state.range(0));
-  const Problem problem = BuildProblem(graph, Rules(), ParseMesh("data=2,model=4").value(),
-                                       FindPreset("8xH100").value(), Pins())
-                              .value();
+  const Problem problem =
+      BuildProblem(graph, Rules(), ParseMesh("data=2,model=4").value(), FindPreset("8xH100").value(), Pins()).value();
   const StrategyRow* greedy = FindStrategy("greedy").value();
   for (auto _ : state) benchmark::DoNotOptimize(greedy->solve(problem, {}));
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(graph.ops.size()));
