@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="print each failed case")
     parser.add_argument("--sample", type=int, default=1, metavar="K", help="compare only every K-th case")
     parser.add_argument("--shared", type=pathlib.Path, help="where to find the files when none is given: its data/oracles")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     files = options.files
     if not files:
         folder = options.shared / "data" / "oracles" if options.shared else pathlib.Path()
