@@ -211,42 +211,63 @@ class Call:
     do_var = do_std
 
 
+def built(graph, case, name):
+    """The call added to the graph, or None where it is not known."""
+    before = len(graph.ops), len(graph.inputs), len(graph.pins), len(graph.parameters), len(graph.outputs)
+    call = Call(graph, case, name)
+    try:
+        if call.build() or call.build_einsum():
+            return call
+    except (KeyError, IndexError, TypeError, ValueError):
+        pass
+    for entries, count in zip((graph.ops, graph.inputs, graph.pins, graph.parameters, graph.outputs), before):
+        del entries[count:]
+    return None
+
+
+def signatures(program, mesh, graph):
+    """{call: the planned signature}, or None where the program refuses the graph."""
+    plan, _ = graph.plan(program, mesh, "--strategy", "greedy", "--cost", "copy-cost")
+    return plan and {op: d["signature"] for d in plan["decisions"] for op in d["ops"]}
+
+
 def compare(program, data, tally):
-    graphs, calls = {}, []
+    """All calls of one mesh stand in one graph; if the program refuses that, each is planned alone."""
+    graphs, calls = {}, {}
     for number, case in enumerate(data):
         if "error" in case or "out" not in case:
             tally.skip(f"{case['op']} (refused there)")
             continue
         mesh = ",".join(map(str, case["mesh"]))
-        graph = graphs.setdefault(mesh, Graph())
-        before = len(graph.ops), len(graph.inputs), len(graph.pins)
-        call = Call(graph, case, f"case{number}")
-        try:
-            known = call.build() or call.build_einsum()
-        except (KeyError, IndexError, TypeError, ValueError):
-            known = False
-        if known:
-            calls.append((mesh, call))
+        call = built(graphs.setdefault(mesh, Graph()), case, f"case{number}")
+        if call:
+            calls.setdefault(mesh, []).append(call)
         else:
             tally.skip(case["op"])
-            del graph.ops[before[0]:], graph.inputs[before[1]:], graph.pins[before[2]:]
-    plans = {mesh: graph.plan(program, mesh, "--strategy", "greedy", "--cost", "copy-cost") for mesh, graph in graphs.items() if graph.ops}
-    layouts = {}
-    for mesh, (plan, answer) in plans.items():
-        if plan is None:
-            raise RuntimeError(f"plan of the eager calls on {mesh}: {answer}")
-        layouts[mesh] = {op: d["signature"] for d in plan["decisions"] for op in d["ops"]}
-    for mesh, call in calls:
-        signature = layouts[mesh][call.name]
-        found = split_layouts(signature.split("->")[-1].strip())[0]
-        wanted = ["P(sum)" if s == "P" else s for s in call.case["out"]["layout"]]
-        expected = wanted[0] if len(wanted) == 1 else f"({', '.join(wanted)})"
-        if found == expected:
-            tally.good()
-        else:
-            taken = split_layouts(signature.split("->")[0].strip())
-            tally.bad("oneflow_eager", call.case["op"], call.case,
-                      {"kind": "layout", "expected": expected, "found": found, "signature": signature, "kept": call.kept(taken)})
+    for mesh, listed in calls.items():
+        together = signatures(program, mesh, graphs[mesh])
+        for call in listed:
+            found = together
+            if found is None:
+                alone = Graph()
+                call = built(alone, call.case, call.name)
+                found = signatures(program, mesh, alone)
+            if found is None:
+                tally.skip(call.case["op"])
+            else:
+                compare_call(call, found[call.name], tally)
+
+
+def compare_call(call, signature, tally):
+    found = split_layouts(signature.split("->")[-1].strip())[0]
+    wanted = ["P(sum)" if s == "P" else s for s in call.case["out"]["layout"]]
+    expected = wanted[0] if len(wanted) == 1 else f"({', '.join(wanted)})"
+    if found == expected:
+        tally.good()
+        return
+    taken = split_layouts(signature.split("->")[0].strip())
+    tally.bad("oneflow_eager", call.case["op"], call.case,
+              {"kind": "layout", "expected": expected, "found": found, "signature": signature, "kept": call.kept(taken)})
 
 
 def split_layouts(text):

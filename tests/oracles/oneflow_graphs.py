@@ -37,6 +37,7 @@ def paragraph(case, name, op):
     """The op as a rule with nothing but the recorded signatures; all-B is always there."""
     arguments = ", ".join(f"Tensor i{k}" for k in range(len(op["in"])))
     results = ", ".join(f"Tensor<{DTYPES.get(case['tensors'][t][1], 'f32')}> o{k}" for k, (_, t) in enumerate(op["out"]))
+    results = results or "Tensor<f32> done"  # an op that changes its operands in place
     dims = ", ".join(" ".join("_" for _ in case["tensors"][t][0]) for _, t in op["in"])
     out_dims = ", ".join(" ".join(map(str, case["tensors"][t][0])) for _, t in op["out"])
     lines = [f"op {name}({arguments}) -> {results}", f'  doc "{op["type"]}"', f"  rule {dims} -> {out_dims}"]
@@ -46,14 +47,14 @@ def paragraph(case, name, op):
     for signature in dict.fromkeys(signatures):
         left, right = ([spell(s) for s in side.split()] for side in signature.split("->"))
         if set(left + right) - {"B"}:
-            lines.append(f"       ; sig ({', '.join(left)}) -> {', '.join(right)}")
+            lines.append(f"       ; sig ({', '.join(left)}) -> {', '.join(right or ['B'])}")
     return "\n".join(lines)
 
 
 def compared(case):
     """The ops that have a choice on the case's mesh, with their numbers."""
     return [(k, op) for k, op in enumerate(case["ops"])
-            if op["type"] not in BOUNDARY and op.get("signatures") and op["out"] and op.get("mesh", case["mesh"]) == case["mesh"]]
+            if op["type"] not in BOUNDARY and op.get("signatures") and op["in"] and op.get("mesh", case["mesh"]) == case["mesh"]]
 
 
 def layout_of(op, argument):
@@ -74,6 +75,7 @@ def whole_graph(case):
             if op["type"] == "hierarchical_parallel_cast":
                 pins.append(f"{outs[0]}={joined(op['attrs']['nd_sbp'])}")
             rules.append(paragraph(case, f"case::op{k}", op))
+            outs = outs or [f"op{k}.done"]
             ops.append({"name": op["name"], "type": f"case::op{k}", "inputs": [t for _, t in op["in"]], "outputs": outs})
     graph = {"kind": "sbp_plan.graph.v1", "name": case["case"], "inputs": tensors["input"], "parameters": tensors["variable"],
              "ops": ops, "outputs": sorted(set(outputs))}
@@ -90,7 +92,7 @@ def single_ops(case):
             feeds.append(f"op{k}.in{position}")
             inputs.append({"name": feeds[-1], "type": type_of(case, tensor)})
             pins.append(f"{feeds[-1]}={wrote[tensor]}")
-        outs = [f"op{k}.out{position}" for position in range(len(op["out"]))]
+        outs = [f"op{k}.out{position}" for position in range(max(1, len(op["out"])))]
         if op["type"] == "hierarchical_parallel_cast":
             pins.append(f"{outs[0]}={joined(op['attrs']['nd_sbp'])}")
         rules.append(paragraph(case, f"case::op{k}", op))
@@ -119,7 +121,8 @@ def plan(program, case, documents):
 
 
 def signature_text(op):
-    return (", ".join(layout_of(op, a) for a, _ in op["in"]) + " -> " + ", ".join(layout_of(op, a) for a, _ in op["out"])).strip()
+    outs = ", ".join(layout_of(op, a) for a, _ in op["out"])
+    return ", ".join(layout_of(op, a) for a, _ in op["in"]) + " -> " + (outs or joined(["B"] * len(op["result"][op["in"][0][0]])))
 
 
 def is_whole(case):
