@@ -76,8 +76,9 @@ std::string ForwardPass::Place(const Op& op) const {
 
 Status ForwardPass::ProcessOp(Op op) {
   if (--context_.op_budget < 0) return BadInput("the subgraphs nest too deeply to infer their shapes");
-  if (const AttributeValue* axis = op.attributes->Find(kFlattenFrom); axis != nullptr) {
-    return ExpandFlattening(std::move(op), op.attributes->Int(kFlattenFrom, 1));
+  if (op.attributes->Find(kFlattenFrom) != nullptr) {
+    const int64_t axis = op.attributes->Int(kFlattenFrom, 1);  // read before the op is moved from
+    return ExpandFlattening(std::move(op), axis);
   }
   if (TryFold(op)) return OkStatus();
   if (!HasSubgraphs(op)) return Infer(std::move(op));
