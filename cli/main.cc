@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "cli/usage.h"
 
 namespace sbp {
@@ -31,7 +32,7 @@ int Report(const Status& status) {
     std::cerr << "\nsbp-plan: interrupted; no output was written\n";
     std::raise(SIGINT);  // so that the caller sees the signal, as for any other program
   }
-  if (!status.message().empty()) std::cerr << "error: " << status.message() << "\n";
+  if (!status.message().empty()) Note("error: " + status.message());
   if (status.code() == Code::kDefect) {
     std::cerr << "This is a defect of sbp-plan. Please report it with the command, the version (" << SBP_VERSION
               << ") and, if you can, the input.\n";

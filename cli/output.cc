@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <string>
 
 namespace sbp {
 
@@ -25,6 +26,15 @@ Status Print(std::string_view text) {
   return OkStatus();
 }
 
-void Note(std::string_view text) { std::cerr << text << "\n"; }
+// Names in files may hold anything; a terminal must not obey it.
+void Note(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool obeyed = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f;
+    shown += obeyed ? '?' : c;
+  }
+  std::cerr << shown << "\n";
+}
 
 }  // namespace sbp

@@ -24,7 +24,7 @@ void AddNotationFlag(CLI::App& app, OutputFlags& flags);
 
 // Prints a result, ending it with a newline. Error: stdout is closed or full.
 Status Print(std::string_view text);
-// A line on stderr.
+// A line on stderr, control characters shown as '?'.
 void Note(std::string_view text);
 
 }  // namespace sbp

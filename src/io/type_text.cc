@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "io/utf8.h"
 
 namespace sbp {
 namespace {
@@ -137,8 +138,9 @@ std::string FormatTypeText(const TensorType& type, const std::vector<std::string
   std::string dims;
   for (size_t i = 0; i < symbols.size(); ++i) {
     const int64_t size = type.shape[i];
+    const std::string symbol = ToUtf8(symbols[i]);
     if (i > 0) dims += ',';
-    if (!symbols[i].empty()) dims += IsPlain(symbols[i]) ? symbols[i] : Quoted(symbols[i]);
+    if (!symbol.empty()) dims += IsPlain(symbol) ? symbol : Quoted(symbol);
     if (size != kUnknownDim) {
       dims += (symbols[i].empty() ? "" : "=") + std::to_string(size);
     } else if (symbols[i].empty()) {

@@ -194,10 +194,11 @@ Status GraphReader::ReadNodes(const google::protobuf::RepeatedPtrField<sbp_onnx:
   for (int i = 0; i < nodes.size(); ++i) {
     const sbp_onnx::Node& node = nodes[i];
     if (--model_.nodes_left < 0) return BadInput("local functions expand to too many operators");
-    SBP_RETURN_IF_ERROR(
-        ReadNode(node, frame)
-            .WithContext(StrCat("node ", node.name().empty() ? StrCat("number ", i) : Quote(node.name()), " (",
-                                node.op_type(), ")")));
+    const Status read = ReadNode(node, frame);
+    if (read.ok()) continue;
+    if (frame.depth >= kMaxPlaces) return read;
+    return read.WithContext(
+        StrCat("node ", node.name().empty() ? StrCat("number ", i) : Quote(node.name()), " (", node.op_type(), ")"));
   }
   return OkStatus();
 }

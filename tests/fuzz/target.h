@@ -31,8 +31,7 @@ void RunRules(std::string_view bytes);
 // Ends the process with `what` unless `holds`: a property that every input must keep.
 void Require(bool holds, std::string_view what);
 
-// What a user gets for input that cannot be taken: blamed on the input and not on us, on one screen, and with nothing
-// in it that a terminal would obey.
+// What a user gets for input that cannot be taken: blamed on the input and not on us, and on one screen.
 void RequireRefusal(const Status& status);
 
 // The built-in rules, parsed once.
