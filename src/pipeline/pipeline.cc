@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "io/pins.h"
+#include "pipeline/gathered_weights.h"
 #include "pipeline/stage.h"
 #include "strategy/evaluate.h"
 
@@ -142,6 +143,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
       [&] {
         SBP_ASSIGN_OR_RETURN(problem, ProblemOf(plan, request.pins, *request.rules));
         AddWarnings(problem.warnings, plan.warnings);
+        AddWarnings(WarnOfGatheredWeights(problem), plan.warnings);
         return OkStatus();
       },
       [&] { return sbp::Dump(problem); }));

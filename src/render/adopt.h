@@ -8,8 +8,8 @@
 
 namespace sbp {
 
-// Per op its scope; for an op without one the longest scope that holds all its neighbours: the producers of its operands
-// and the readers of its results, as far as they have one. Views of graph.scopes.
+// Per op its scope; for an op without one the longest scope that holds all its neighbours: the producers of its
+// operands and the readers of its results, as far as they have one. Views of graph.scopes.
 std::vector<std::string_view> AdoptScopes(const Graph& graph);
 
 }  // namespace sbp

@@ -216,6 +216,29 @@ TEST_F(PlanTest, ExplainSaysWhichRankHoldsWhat) {
   EXPECT_NE(unknown.status().message().find("\"fc"), std::string::npos);
 }
 
+TEST_F(PlanTest, WeightsGatheredPerTokenAreReported) {
+  const auto gather = [](Shape weights, Shape result) {
+    GraphBuilder b("moe");
+    b.AddInput("expert", {DType::kI64, {64}});
+    b.AddParameter("w", F32(std::move(weights)));
+    Attributes attributes;
+    attributes.Set("axis", int64_t{0});
+    b.AddOp("Gather", "pick", {"w", "expert"}, {"y"}, attributes);
+    b.DescribeTensor("y", F32(std::move(result)));
+    b.AddOutput("y");
+    return *b.Build("moe");
+  };
+  const auto experts = MakePlan(Request(gather({8, 32, 16}, {64, 32, 16}), "2", "greedy"));
+  ASSERT_TRUE(experts.ok()) << experts.status().message();
+  ASSERT_EQ(experts->warnings.size(), 1u);
+  EXPECT_NE(experts->warnings[0].find("op \"pick\" (Gather) copies \"w\" f32[8,32,16] (16.4 kB) into \"y\""),
+            std::string::npos)
+      << experts->warnings[0];
+  const auto table = MakePlan(Request(gather({8, 16}, {64, 16}), "2", "greedy"));  // an embedding
+  ASSERT_TRUE(table.ok()) << table.status().message();
+  EXPECT_TRUE(table->warnings.empty());
+}
+
 struct TieRow {
   const char* what;
   std::vector<std::string> parameters, outputs;
