@@ -67,6 +67,13 @@ GraphBuilder::GraphBuilder(std::string name) {
   ScopeIndex("");
 }
 
+void GraphBuilder::Reserve(size_t tensors, size_t ops) {
+  graph_.tensors.reserve(graph_.tensors.size() + tensors);
+  tensor_ids_.reserve(tensor_ids_.size() + tensors);
+  graph_.ops.reserve(graph_.ops.size() + ops);
+  op_names_.reserve(op_names_.size() + ops);
+}
+
 TensorId GraphBuilder::Tensor(std::string_view name) {
   if (const auto known = tensor_ids_.find(name); known != tensor_ids_.end()) return known->second;
   const TensorId id(graph_.tensors.size());
@@ -170,7 +177,8 @@ void GraphBuilder::NameOps() {
     Op& op = graph_.op(id);
     const std::string stem = op.name.empty() ? graph_.op_types[op.type] : op.name;
     // The counter of a stem only grows, so that a million equal names take linear time.
-    uint32_t& number = op_names_[op.name.empty() ? " " + stem : stem];
+    const std::string key = op.name.empty() ? " " + stem : stem;
+    uint32_t& number = op_names_.try_emplace(std::pmr::string(key), 0).first->second;
     do {
       op.name = stem + "_" + std::to_string(number++);
     } while (op_names_.contains(op.name));

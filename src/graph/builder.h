@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,14 +18,20 @@ struct NameHash {
   using is_transparent = void;
   size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
 };
+struct NameEqual {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const { return a == b; }
+};
 template <typename Value>
-using NameMap = std::unordered_map<std::string, Value, NameHash, std::equal_to<>>;
+using NameMap = std::pmr::unordered_map<std::pmr::string, Value, NameHash, NameEqual>;
 
 // Names may be used before they are defined. Build() reports: a name defined twice, a name read but never defined (with
 // the nearest known name), a cycle. Descriptions of tensors that nothing defines or reads are dropped.
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::string name = "");
+  GraphBuilder(GraphBuilder&&) = default;
+  GraphBuilder& operator=(GraphBuilder&&) = delete;  // the maps would outlive their memory
 
   TensorId AddInput(std::string_view name, TensorType type, std::vector<std::string> symbols = {});
   TensorId AddParameter(std::string_view name, TensorType type, LiteralRef literal = nullptr);
@@ -43,6 +51,9 @@ class GraphBuilder {
   uint32_t ScopeIndex(std::string_view scope);
   AttributesRef Intern(Attributes attributes);
 
+  // Room for this many more, for readers that know.
+  void Reserve(size_t tensors, size_t ops);
+
   // The builder is spent afterwards. `where` names the file in errors.
   Result<Graph> Build(std::string_view where);
 
@@ -53,8 +64,10 @@ class GraphBuilder {
   void FindUndefined();
 
   Graph graph_;
-  NameMap<TensorId> tensor_ids_;
-  NameMap<uint32_t> type_ids_, scope_ids_, op_names_;
+  // The names of a million tensors are given back at once, not one by one.
+  std::unique_ptr<std::pmr::memory_resource> memory_ = std::make_unique<std::pmr::monotonic_buffer_resource>();
+  NameMap<TensorId> tensor_ids_{memory_.get()};
+  NameMap<uint32_t> type_ids_{memory_.get()}, scope_ids_{memory_.get()}, op_names_{memory_.get()};
   std::unordered_map<size_t, std::vector<AttributesRef>> attribute_sets_;
   std::vector<std::string> problems_;
   std::vector<bool> defined_;  // per tensor

@@ -136,6 +136,8 @@ class GraphReader {
 
   Status ReadParts() {
     Graph& graph = builder_.graph();
+    const auto ops = static_cast<size_t>(message_.ops_size());
+    builder_.Reserve(ops + static_cast<size_t>(message_.parameters_size() + message_.inputs_size()), ops);
     graph.metadata = PropertiesFromMessages(message_.metadata());
     SBP_RETURN_IF_ERROR(ReadEntries(message_.opsets(), "opset", graph.opsets));
     SBP_RETURN_IF_ERROR(ReadEntries(message_.bindings(), "binding", graph.bindings));
@@ -229,6 +231,7 @@ class GraphReader {
   Status ReadOps() {
     std::unordered_set<std::string_view> names;
     names.reserve(static_cast<size_t>(message_.ops_size()));
+    described_.reserve(static_cast<size_t>(message_.tensors_size()));
     for (int i = 0; i < message_.ops_size(); ++i) {
       const v1::Op& op = message_.ops(i);
       if (!op.name().empty() && !names.insert(op.name()).second) {
