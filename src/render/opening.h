@@ -18,7 +18,7 @@ struct Opening {
 
 struct OpeningOptions {
   std::vector<std::string> expand;  // patterns over scope paths; also matched against the end of a path
-  size_t max_nodes = 400;           // without expansion
+  size_t max_nodes = 240;           // without expansion
   size_t max_expanded = 1000;       // with it
 };
 

@@ -16,7 +16,7 @@ struct RenderOptions {
   std::vector<std::string> expand;  // scopes to open ("*" all); names may hold '*'
   Notation notation = Notation::kSbp;
   std::string view = "graph";
-  size_t max_nodes = 400;  // what a drawing may hold before deeper scopes stay folded
+  size_t max_nodes = 240;  // what a drawing may hold before deeper scopes stay folded; more of a wide graph is a tangle
 };
 
 // One row per format, all_formats.cc.
