@@ -50,8 +50,13 @@ Result<std::vector<Violation>> CompareModel(const Plan& plan, const RuleSet& rul
   }
   ResolveOptions options;
   options.bindings = plan.graph.bindings;
-  SBP_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(model.graph, rules, options));
-  for (Violation& v : CompareGraphs(plan.graph, resolved.graph)) violations.push_back(std::move(v));
+  const Result<Resolved> resolved = Resolve(model.graph, rules, options);
+  if (!resolved.ok()) {
+    violations.push_back({StrCat("model ", Quote(path)), "does not resolve with the dimensions of the plan",
+                          "the graph of the plan", resolved.status().message()});
+    return violations;
+  }
+  for (Violation& v : CompareGraphs(plan.graph, resolved->graph)) violations.push_back(std::move(v));
   return violations;
 }
 

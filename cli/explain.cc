@@ -33,7 +33,8 @@ Command SetupExplain(CLI::App& app) {
   auto flags = std::make_shared<ExplainFlags>();
   app.add_option("plan", flags->plan, "a plan; - is stdin")->required()->type_name("PLAN");
   app.add_option("name", flags->name, "an op or a tensor of it")->required()->type_name("OP|TENSOR");
-  app.add_option("--max-candidates", flags->max_candidates, "in text: how many candidates to list, cheapest first")
+  app.add_option("--max-candidates", flags->max_candidates,
+                 "in text: how many candidates to list, the fastest ones, in registration order")
       ->capture_default_str();
   AddFormatFlag(app, flags->output);
   AddNotationFlag(app, flags->output);

@@ -32,7 +32,7 @@ void AddReaders(const Problem& problem, const Plan& plan, TensorId tensor, const
   const auto [begin, end] = problem.uses.of(tensor);
   for (const Use* use = begin; use != end; ++use) {
     out.push_back({slot, graph.tensor(tensor).name, OpLabel(graph, use->op), written,
-                   plan.decision(use->op).signature.inputs[use->operand]});
+                   plan.decision(use->op).signature.inputs[use->operand], graph.tensor(tensor).type.rank()});
   }
   if (IsGraphOutput(graph, tensor))
     out.push_back({slot, graph.tensor(tensor).name, "output of the graph", written, written});
@@ -47,7 +47,8 @@ std::vector<ExplainedNeighbour> NeighboursOf(const Problem& problem, const Plan&
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].valid()) continue;
     neighbours.push_back({"operand " + SlotName(instance.operand_names, i), graph.tensor(operands[i]).name,
-                          WriterOf(graph, operands[i]), plan.source_layouts[operands[i].index()], signature.inputs[i]});
+                          WriterOf(graph, operands[i]), plan.source_layouts[operands[i].index()], signature.inputs[i],
+                          graph.tensor(operands[i]).type.rank()});
   }
   const auto& outputs = graph.op(op).outputs;
   for (size_t r = 0; r < outputs.size(); ++r) {
@@ -61,6 +62,7 @@ ExplainedCollective Describe(const Plan& plan, uint32_t index) {
   const Transition& transition = plan.transitions[index];
   ExplainedCollective collective;
   collective.transition = index;
+  collective.rank = plan.graph.tensor(transition.tensor).type.rank();
   collective.tensor = plan.graph.tensor(transition.tensor).name;
   collective.from = transition.from;
   collective.to = transition.to;
@@ -110,7 +112,7 @@ ExplainedPrice PriceOf(const CriterionRow& row, const CriterionQuery& query, uin
 }
 
 ExplainedLayout LayoutOf(const Problem& problem, TensorId tensor, const NdSbp& layout, std::string how) {
-  ExplainedLayout explained{layout, std::move(how), {}};
+  ExplainedLayout explained{layout, problem.type(tensor).rank(), std::move(how), {}};
   const Mesh& mesh = problem.mesh;
   for (int64_t position = 0; position < std::min(mesh.num_devices(), kMaxExplainedRanks); ++position) {
     std::vector<int64_t> coordinates = mesh.Coordinates(position);
@@ -134,6 +136,8 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
                         PinTexts(problem, op),
                         NeighboursOf(problem, plan, op),
                         {},
+                        {},
+                        {},
                         CollectivesOf(problem, plan, op)};
   SBP_ASSIGN_OR_RETURN(const uint32_t chosen, FindCandidate(problem, op, decision.signature, "the plan"));
   SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, op));
@@ -143,6 +147,8 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
   }
   const CriterionQuery query{&problem, op, &list, produced, allowed};
   KnockOn knock_on(problem, plan, op);
+  for (const TensorType& type : list.instance->operands) explained.operand_ranks.push_back(type.rank());
+  for (const TensorType& type : list.instance->results) explained.result_ranks.push_back(type.rank());
   for (uint32_t c = 0; c < list.candidates.size(); ++c) {
     ExplainedCandidate& candidate = explained.candidates.emplace_back();
     candidate.signature = list.candidates[c].signature;

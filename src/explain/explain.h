@@ -41,6 +41,7 @@ struct ExplainedNeighbour {
   std::string tensor;
   std::string other;  // 'MatMul "fc1"', "input", "parameter", "output of the graph"
   NdSbp written, used;
+  int rank = 0;  // of the tensor
 };
 
 // A collective that exists because of this op: it brings one of its operands, or carries one of its results away.
@@ -48,6 +49,7 @@ struct ExplainedCollective {
   uint32_t transition = 0;  // index into Plan::transitions
   std::string tensor;
   NdSbp from, to;
+  int rank = 0;                    // of the tensor
   std::vector<std::string> steps;  // "all-reduce over model"
   double seconds = 0, wire_bytes = 0;
   std::string reason;
@@ -59,7 +61,8 @@ struct ExplainedOp {
   std::string strategy;
   std::vector<std::string> pins;  // that concern it, as written
   std::vector<ExplainedNeighbour> neighbours;
-  std::vector<ExplainedCandidate> candidates;  // in registration order
+  std::vector<int> operand_ranks, result_ranks;  // of the tensors of each signature
+  std::vector<ExplainedCandidate> candidates;    // in registration order
   std::vector<ExplainedCollective> collectives;
 };
 
@@ -71,6 +74,7 @@ struct ExplainedSlice {
 
 struct ExplainedLayout {
   NdSbp layout;
+  int rank = 0;                        // of the tensor
   std::string how;                     // "as written by ...", "after all-gather over model, for ..."
   std::vector<ExplainedSlice> slices;  // of the first kMaxExplainedRanks positions of the mesh
 };

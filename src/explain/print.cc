@@ -18,14 +18,18 @@ std::string Layout(const NdSbp& layout, const ExplainFormat& format, int rank) {
   return FormatLayout(layout, rank, format.notation);
 }
 
-// Ranks of tensors are not part of facts; a layout alone prints with the largest dimension it names.
-int RankFor(const NdSbp& layout) {
-  int rank = 0;
-  for (Sbp sbp : layout) rank = sbp.is_split() ? std::max(rank, sbp.dim() + 1) : rank;
-  return rank;
+// "(S(0), B), (B, B) -> (S(0), B)", or the same as dims mappings.
+std::string SignatureText(const Signature& signature, const ExplainedOp& op, const ExplainFormat& format) {
+  if (format.notation == Notation::kSbp) return ToString(signature);
+  const auto texts = [&](const auto& layouts, const std::vector<int>& ranks) {
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      parts.push_back(Layout(layouts[i], format, i < ranks.size() ? ranks[i] : 0));
+    }
+    return Join(parts, ", ");
+  };
+  return StrCat(texts(signature.inputs, op.operand_ranks), " -> ", texts(signature.outputs, op.result_ranks));
 }
-
-std::string Layout(const NdSbp& layout, const ExplainFormat& format) { return Layout(layout, format, RankFor(layout)); }
 
 std::string FormatRanges(const std::vector<Range>& ranges) {
   std::vector<std::string> parts;
@@ -36,9 +40,9 @@ std::string FormatRanges(const std::vector<Range>& ranges) {
 std::string FormatCollectives(const std::vector<ExplainedCollective>& collectives, const ExplainFormat& format) {
   std::string text;
   for (const ExplainedCollective& c : collectives) {
-    text +=
-        StrCat("  ", c.tensor, ": ", Layout(c.from, format), " -> ", Layout(c.to, format), " by ", Join(c.steps, ", "),
-               ", ", FormatBytes(c.wire_bytes), ", ", FormatSeconds(c.seconds), "\n    ", c.reason, "\n");
+    text += StrCat("  ", c.tensor, ": ", Layout(c.from, format, c.rank), " -> ", Layout(c.to, format, c.rank), " by ",
+                   Join(c.steps, ", "), ", ", FormatBytes(c.wire_bytes), ", ", FormatSeconds(c.seconds), "\n    ",
+                   c.reason, "\n");
   }
   return text;
 }
@@ -46,8 +50,8 @@ std::string FormatCollectives(const std::vector<ExplainedCollective>& collective
 std::string FormatNeighbours(const std::vector<ExplainedNeighbour>& neighbours, const ExplainFormat& format) {
   std::string text;
   for (const ExplainedNeighbour& n : neighbours) {
-    text += StrCat("  ", n.slot, " ", Quote(n.tensor), ", ", n.other, ": written ", Layout(n.written, format),
-                   ", used ", Layout(n.used, format), n.written == n.used ? "" : "  (boxed)", "\n");
+    text += StrCat("  ", n.slot, " ", Quote(n.tensor), ", ", n.other, ": written ", Layout(n.written, format, n.rank),
+                   ", used ", Layout(n.used, format, n.rank), n.written == n.used ? "" : "  (boxed)", "\n");
   }
   return text;
 }
@@ -58,8 +62,8 @@ std::string FormatPrice(const ExplainedPrice& price, double value) {
   return FormatDouble(value);
 }
 
-std::string FormatCandidate(const ExplainedCandidate& candidate) {
-  std::string text = StrCat(candidate.chosen ? "* " : "  ", ToString(candidate.signature),
+std::string FormatCandidate(const ExplainedCandidate& candidate, const ExplainedOp& op, const ExplainFormat& format) {
+  std::string text = StrCat(candidate.chosen ? "* " : "  ", SignatureText(candidate.signature, op, format),
                             candidate.allowed ? "" : "  (excluded by pins)", "\n      ", candidate.choice, "\n");
   text += StrCat("      the op ", FormatSeconds(candidate.compute_seconds), ", boxing around it ",
                  FormatSeconds(candidate.boxing_seconds));
@@ -151,8 +155,9 @@ std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const Expla
   text += StrCat("neighbours:\n", FormatNeighbours(op.neighbours, format));
   const std::vector<size_t> shown = Shown(op.candidates, format.max_candidates);
   text += StrCat("candidates: ", op.candidates.size());
-  text += shown.size() < op.candidates.size() ? StrCat(", the ", shown.size(), " cheapest shown\n") : std::string("\n");
-  for (size_t c : shown) text += FormatCandidate(op.candidates[c]);
+  text += shown.size() < op.candidates.size() ? StrCat(", the ", shown.size(), " fastest shown (--max-candidates)\n")
+                                              : std::string("\n");
+  for (size_t c : shown) text += FormatCandidate(op.candidates[c], op, format);
   text += op.collectives.empty() ? "collectives: none\n" : "collectives that this choice causes:\n";
   return text + FormatCollectives(op.collectives, format) + "rule:\n" + op.rule;
 }
@@ -164,7 +169,7 @@ std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, con
   text += tensor.neighbours.empty() ? "read by nobody\n" : "readers:\n";
   text += FormatNeighbours(tensor.neighbours, format);
   for (const ExplainedLayout& layout : tensor.layouts) {
-    text += StrCat(Layout(layout.layout, format), ", ", layout.how, ":\n");
+    text += StrCat(Layout(layout.layout, format, layout.rank), ", ", layout.how, ":\n");
     for (const ExplainedSlice& slice : layout.slices) {
       text += StrCat("  rank ", slice.rank, " at (", Join(slice.coordinates, ", "), "): ", FormatRanges(slice.ranges),
                      layout.layout.has_partial() ? "  (partial)" : "", "\n");

@@ -187,6 +187,11 @@ Status ForwardPass::WithAdvice(const Op& op, const Status& failure) const {
 }
 
 Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance) {
+  for (const std::string& name : instance.ignored_attributes) {
+    const std::string unknown = StrCat(graph_.type_of(op), " has no attribute ", Quote(name));
+    if (context_.options.strict) return BadInput(StrCat(Place(op), ": ", unknown));
+    context_.warnings.Add(unknown + "; it is not looked at", Place(op));
+  }
   for (size_t r = 0; r < op.outputs.size(); ++r) {
     const TensorId id = op.outputs[r];
     if (!id.valid()) continue;
@@ -206,12 +211,25 @@ Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance) {
   return OkStatus();
 }
 
+namespace {
+
+// "Tensor x1, Tensor x2": what a schema of `count` tensors could look like.
+std::string ParameterList(char letter, size_t count) {
+  if (count == 1) return StrCat("Tensor ", letter);
+  std::vector<std::string> parameters(count);
+  for (size_t i = 0; i < count; ++i) parameters[i] = StrCat("Tensor ", letter, i + 1);
+  return Join(parameters, ", ");
+}
+
+}  // namespace
+
 Status ForwardPass::TakeMissingRule(const Op& op, const RuleInstance& instance) {
   const std::string nearest = DidYouMean(graph_.type_of(op), context_.rules.Names());
   const std::string missing = StrCat(Place(op), ": there is no rule for this op", nearest);
   const std::string advice =
-      StrCat("write one as a paragraph of text and give it with --rules FILE: op ", graph_.type_of(op),
-             "(Tensor x) -> Tensor y, then its rule, for example ... -> ... (rules/README.md)");
+      StrCat("write one as a paragraph of text and give it with --rules FILE: op ", graph_.type_of(op), "(",
+             ParameterList('x', op.inputs.size()), ") -> ", ParameterList('y', op.outputs.size()),
+             ", then its rule, for example ... -> ... (rules/README.md)");
   if (context_.options.strict) return BadInput(StrCat(missing, "; ", advice));
   for (size_t r = 0; r < op.outputs.size(); ++r) {
     const TensorId id = op.outputs[r];

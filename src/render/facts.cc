@@ -159,7 +159,7 @@ std::string PlanCosts(const Plan& plan) {
   if (IsBareGraph(plan)) return "";
   const Cost& total = plan.total;
   return StrCat("step ", FormatSeconds(total.seconds()), " = compute ", FormatSeconds(total.compute_seconds),
-                " + collectives ", FormatSeconds(total.collective_seconds), " · moved ", FormatBytes(total.bytes_moved),
+                " + boxing ", FormatSeconds(total.collective_seconds), " · moved ", FormatBytes(total.bytes_moved),
                 " · peak ", FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device");
 }
 

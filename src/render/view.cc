@@ -115,6 +115,16 @@ class ViewBuilder {
     return producer.valid() ? NodeOfOp(producer.value) : -1;
   }
 
+  // The nearest group around and including `group` that is not one of several copies: a graph's input or output exists
+  // once.
+  int32_t GroupOfOne(int32_t group) const {
+    int32_t outermost = group;
+    for (int32_t g = group; g >= 0; g = view_.groups[g].parent) {
+      if (view_.groups[g].copies > 1) outermost = view_.groups[g].parent;
+    }
+    return outermost;
+  }
+
   // A transition whose producer and first consumer lie in the same closed node is part of its summary; so is one of a
   // parameter.
   void FindInnerTransitions() {
@@ -183,7 +193,9 @@ class ViewBuilder {
     }
     ViewNode node = SourceNode(plan_, t, options_.notation);
     node.order = view_.nodes[reader].order;
-    const uint32_t index = AddNode(std::move(node), view_.nodes[reader].group);
+    const int32_t group = view_.nodes[reader].group;
+    const bool input = tensor.role == TensorRole::kInput;
+    const uint32_t index = AddNode(std::move(node), input ? GroupOfOne(group) : group);
     source_nodes_[t] = index;
     return static_cast<int32_t>(index);
   }
@@ -248,9 +260,10 @@ class ViewBuilder {
     size_t drawn = 0, rest = 0;
     int32_t rest_node = -1;
     for (TensorId t : plan_.graph.outputs) {
-      const OpId producer = plan_.graph.tensor(t).producer;
-      if (!producer.valid() || !Shown(producer.value)) continue;
-      const uint32_t from = static_cast<uint32_t>(node_of_op_[producer.index()]);
+      // The last of several folded copies writes it; the copy that is drawn stands for it.
+      const int32_t producer = ProducerNode(t);
+      if (producer < 0) continue;
+      const auto from = static_cast<uint32_t>(producer);
       const NdSbp* layout = SourceLayout(plan_, t);
       constexpr size_t kMaxOutputs = 40;
       if (drawn++ >= kMaxOutputs || tied.contains(t)) {
@@ -261,7 +274,7 @@ class ViewBuilder {
       }
       ViewNode node = OutputNode(plan_, t, layout, options_.notation);
       node.order = view_.nodes[from].order;
-      Connect(from, AddNode(std::move(node), view_.nodes[from].group), t, layout);
+      Connect(from, AddNode(std::move(node), GroupOfOne(view_.nodes[from].group)), t, layout);
     }
     if (rest_node < 0) return;
     view_.nodes[rest_node].order = plan_.graph.ops.size();

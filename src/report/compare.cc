@@ -14,7 +14,7 @@ std::string FormatComparison(std::span<const ComparedPlan> plans) {
     if (fastest == nullptr || compared.plan->total.seconds() < fastest->total.seconds()) fastest = compared.plan;
   }
   std::vector<std::vector<std::string>> rows = {
-      {"strategy", "step", "compute", "collectives", "moved", "peak", "bound", "gap", "to the best", "planned in"}};
+      {"strategy", "step", "compute", "boxing", "moved", "peak", "bound", "gap", "to the best", "planned in"}};
   std::string failures;
   for (const ComparedPlan& compared : plans) {
     if (compared.plan == nullptr) {

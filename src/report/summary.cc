@@ -17,9 +17,9 @@ std::string Percent(double part, double whole) {
 
 std::string Headline(const Plan& plan) {
   const std::string model = plan.model_path.empty() ? plan.graph.name : plan.model_path;
-  std::string text =
-      StrCat(model.empty() ? "graph" : model, ": ", FormatCount(static_cast<int64_t>(plan.graph.ops.size())),
-             " ops on mesh ", ToString(plan.mesh), " (", plan.mesh.num_devices(), " devices");
+  std::string text = StrCat(
+      model.empty() ? "graph" : model, ": ", FormatCount(static_cast<int64_t>(plan.graph.ops.size())), " ops on mesh ",
+      ToString(plan.mesh), " (", plan.mesh.num_devices(), plan.mesh.num_devices() == 1 ? " device" : " devices");
   if (!plan.cluster.name.empty()) text += StrCat(", ", plan.cluster.name);
   text += StrCat("), strategy ", plan.options.strategy);
   if (plan.options.strategy == "greedy") text += StrCat(" by ", plan.options.criterion);

@@ -99,6 +99,10 @@ Result<NdSbp> FromDimsMapping(const DimsMapping& mapping, int mesh_axes) {
     return OkStatus();
   };
   for (size_t dim = 0; dim < mapping.dims.size(); ++dim) {
+    if (!std::ranges::is_sorted(mapping.dims[dim])) {
+      return BadInput(StrCat("dims mapping ", ToString(mapping), ": dimension ", dim,
+                             " is split in another order than the mesh's; nested splits go outermost axis first"));
+    }
     for (int axis : mapping.dims[dim]) SBP_RETURN_IF_ERROR(set(axis, Sbp::Split(static_cast<int>(dim))));
   }
   for (const auto& [axis, kind] : mapping.partial) SBP_RETURN_IF_ERROR(set(axis, Sbp::Partial(kind)));

@@ -136,6 +136,8 @@ class File:
         lines = path.read_text().split("\n")
         starts = [i for i, line in enumerate(lines) if line.startswith("=== ")]
         self.head = lines[: starts[0]] if starts else []
+        if any(line.startswith(("$ ", "--- ")) for line in self.head):
+            sys.exit(f"{path}: a command or section before the first line with ===, which would not be compared")
         ends = starts[1:] + [len(lines)]
         bodies = [lines[start:end] for start, end in zip(starts, ends)] or [lines]
         place = path.relative_to(SOURCE) if path.is_relative_to(SOURCE) else path
