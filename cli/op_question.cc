@@ -148,7 +148,8 @@ Result<std::vector<NamedOperand>> OrderOperands(const OpDefinition& op, const st
     }
     if (fits) return ordered;
     for (const Parameter& parameter : overload.parameters) {
-      if (!parameter.keyword) known.push_back(parameter.name);
+      const bool is_new = std::ranges::find(known, parameter.name) == known.end();
+      if (!parameter.keyword && is_new) known.push_back(parameter.name);
     }
   }
   for (const NamedOperand& operand : given) {
