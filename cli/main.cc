@@ -1,9 +1,12 @@
 // sbp-plan: the command line. Parses flags, runs one command, turns a Status into a message and an exit code.
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <new>
 #include <string>
 #include <vector>
@@ -73,6 +76,12 @@ int Run(int argc, char** argv) {
 }  // namespace sbp
 
 int main(int argc, char** argv) {
+#ifdef __GLIBC__
+  // One stage's memory serves the next: to return pages and fault them in again took a sixth of a 100,000-op run.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_TOP_PAD, 64 << 20);
+#endif
   // Nothing of ours throws; the standard library may, when memory is gone or a defect of ours trips it.
   try {
     return sbp::Run(argc, argv);

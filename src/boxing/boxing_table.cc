@@ -83,20 +83,20 @@ NdSbp OnlyPartials(const NdSbp& sbp) {
   return partials;
 }
 
-struct PairKey {
-  uint32_t type;
-  NdSbp from, to;
-  friend bool operator==(const PairKey&, const PairKey&) = default;
-};
-struct PairHash {
-  size_t operator()(const PairKey& key) const {
-    return HashCombine(HashCombine(key.type, HashOf(key.from)), HashOf(key.to));
-  }
-};
-
 }  // namespace
 
 struct BoxingTable::Cache {
+  struct PairKey {
+    uint32_t type;
+    NdSbp from, to;
+    friend bool operator==(const PairKey&, const PairKey&) = default;
+  };
+  struct PairHash {
+    size_t operator()(const PairKey& key) const {
+      return HashCombine(HashCombine(key.type, HashOf(key.from)), HashOf(key.to));
+    }
+  };
+
   BoxingPath nothing;
   BoxingPath unreachable;
   std::unordered_map<TensorType, uint32_t> types;
@@ -121,7 +121,7 @@ size_t BoxingTable::cache_size() const { return cache_->paths.size(); }
 const BoxingPath& BoxingTable::Path(const TensorType& type, const NdSbp& from, const NdSbp& to) {
   if (from == to) return cache_->nothing;
   const uint32_t id = cache_->types.emplace(type, static_cast<uint32_t>(cache_->types.size())).first->second;
-  const PairKey key{id, from, to};
+  const Cache::PairKey key{id, from, to};
   const auto known = cache_->paths.find(key);
   if (known != cache_->paths.end()) return known->second;
   return cache_->paths.emplace(key, FindPath(type, id, from, to)).first->second;
@@ -145,14 +145,15 @@ BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const
   for (Sbp kind : kinds) kinds_key.push_back(kind);
   auto edges = cache_->edges.find({type_id, kinds_key, {}});
   if (edges == cache_->edges.end()) {
-    edges = cache_->edges.emplace(PairKey{type_id, kinds_key, {}}, EdgePrices(LayoutSpace(std::move(all)))).first;
+    edges =
+        cache_->edges.emplace(Cache::PairKey{type_id, kinds_key, {}}, EdgePrices(LayoutSpace(std::move(all)))).first;
   }
   const LayoutSpace& space = edges->second.space();
   const size_t start = *space.number(from), end = *space.number(to);
   auto tree = cache_->trees.find({type_id, from, partials});
   if (tree == cache_->trees.end()) {
     tree = cache_->trees
-               .emplace(PairKey{type_id, from, partials},
+               .emplace(Cache::PairKey{type_id, from, partials},
                         CheapestTree(world, type, edges->second, start, partials, std::nullopt))
                .first;
   }

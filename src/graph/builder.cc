@@ -9,10 +9,11 @@ namespace {
 
 constexpr size_t kMaxProblems = 8;  // so that an error fits one screen
 
-uint32_t InternName(std::string_view name, std::vector<std::string>& names, NameMap<uint32_t>& ids) {
-  if (const auto known = ids.find(name); known != ids.end()) return known->second;
-  names.emplace_back(name);
-  return ids.emplace(name, static_cast<uint32_t>(names.size() - 1)).first->second;
+uint32_t InternName(std::string_view name, std::vector<std::string>& names, NameTable& ids) {
+  const auto size = static_cast<uint32_t>(names.size());
+  const uint32_t id = ids.Insert(name, size, [&](uint32_t i) -> std::string_view { return names[i]; });
+  if (id == size) names.emplace_back(name);
+  return id;
 }
 
 // Calls visit(id) with a mutable id for every reference to a tensor.
@@ -69,20 +70,30 @@ GraphBuilder::GraphBuilder(std::string name) {
 
 void GraphBuilder::Reserve(size_t tensors, size_t ops) {
   graph_.tensors.reserve(graph_.tensors.size() + tensors);
-  tensor_ids_.reserve(tensor_ids_.size() + tensors);
+  tensor_ids_.Reserve(graph_.tensors.size() + tensors);
   graph_.ops.reserve(graph_.ops.size() + ops);
-  op_names_.reserve(op_names_.size() + ops);
+  op_ids_.Reserve(graph_.ops.size() + ops);
 }
 
 TensorId GraphBuilder::Tensor(std::string_view name) {
-  if (const auto known = tensor_ids_.find(name); known != tensor_ids_.end()) return known->second;
-  const TensorId id(graph_.tensors.size());
+  const auto size = static_cast<uint32_t>(graph_.tensors.size());
+  const TensorId id(tensor_ids_.Insert(name, size, NameIn(graph_.tensors)));
+  if (id.index() < size) return id;
   sbp::Tensor& tensor = graph_.tensors.emplace_back();
   tensor.name = std::string(name);
   tensor.type.has_rank = false;  // until somebody says what it is
   defined_.push_back(false);
-  tensor_ids_.emplace(name, id);
   return id;
+}
+
+bool GraphBuilder::HasOp(std::string_view name) const {
+  return op_ids_.Find(name, NameIn(graph_.ops)) != NameTable::kNone;
+}
+
+// Whether no other op has the name.
+bool GraphBuilder::ClaimName(std::string_view name, OpId id) {
+  const auto number = static_cast<uint32_t>(id.index());
+  return op_ids_.Insert(name, number, NameIn(graph_.ops)) == number;
 }
 
 uint32_t GraphBuilder::TypeIndex(std::string_view type) { return InternName(type, graph_.op_types, type_ids_); }
@@ -135,7 +146,7 @@ OpId GraphBuilder::AddOp(std::string_view type, std::string_view name, const std
   op.scope = ScopeIndex(scope);
   op.attributes = Intern(std::move(attributes));
   // Names that the file gives stay; the others are made once all of those are known.
-  if (name.empty() || !op_names_.emplace(name, 0).second) unnamed_.push_back(id);
+  if (name.empty() || !ClaimName(name, id)) unnamed_.push_back(id);
   op.inputs.reserve(inputs.size());
   for (const std::string& input : inputs) op.inputs.push_back(input.empty() ? TensorId() : Tensor(input));
   op.outputs.reserve(outputs.size());
@@ -173,16 +184,16 @@ void GraphBuilder::DescribeTensor(std::string_view name, TensorType type, std::v
 }
 
 void GraphBuilder::NameOps() {
+  // The counter of a stem only grows, so that a million equal names take linear time.
+  std::unordered_map<std::string, uint32_t> by_type, by_name;
   for (OpId id : unnamed_) {
     Op& op = graph_.op(id);
-    const std::string stem = op.name.empty() ? graph_.op_types[op.type] : op.name;
-    // The counter of a stem only grows, so that a million equal names take linear time.
-    const std::string key = op.name.empty() ? " " + stem : stem;
-    uint32_t& number = op_names_.try_emplace(std::pmr::string(key), 0).first->second;
+    const bool is_unnamed = op.name.empty();
+    const std::string stem = is_unnamed ? graph_.op_types[op.type] : op.name;
+    uint32_t& number = (is_unnamed ? by_type : by_name)[stem];
     do {
       op.name = stem + "_" + std::to_string(number++);
-    } while (op_names_.contains(op.name));
-    op_names_.emplace(op.name, 0);
+    } while (!ClaimName(op.name, id));
   }
 }
 

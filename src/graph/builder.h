@@ -1,37 +1,22 @@
 // GraphBuilder: makes a Graph by names, as readers and generators see it.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/name_table.h"
 #include "graph/graph.h"
 
 namespace sbp {
-
-// By name; asked with a view of one, without making a string.
-struct NameHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
-};
-struct NameEqual {
-  using is_transparent = void;
-  bool operator()(std::string_view a, std::string_view b) const { return a == b; }
-};
-template <typename Value>
-using NameMap = std::pmr::unordered_map<std::pmr::string, Value, NameHash, NameEqual>;
 
 // Names may be used before they are defined. Build() reports: a name defined twice, a name read but never defined (with
 // the nearest known name), a cycle. Descriptions of tensors that nothing defines or reads are dropped.
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::string name = "");
-  GraphBuilder(GraphBuilder&&) = default;
-  GraphBuilder& operator=(GraphBuilder&&) = delete;  // the maps would outlive their memory
 
   TensorId AddInput(std::string_view name, TensorType type, std::vector<std::string> symbols = {});
   TensorId AddParameter(std::string_view name, TensorType type, LiteralRef literal = nullptr);
@@ -43,6 +28,9 @@ class GraphBuilder {
   void AddTie(std::string_view output, std::string_view input);
   // What is known of a tensor that an op writes (from value_info); may come before or after the op.
   void DescribeTensor(std::string_view name, TensorType type, std::vector<std::string> symbols = {});
+
+  // Is there an op that was given this name?
+  bool HasOp(std::string_view name) const;
 
   // The id of a name, made if it is new. For setting further fields through graph().
   TensorId Tensor(std::string_view name);
@@ -60,14 +48,12 @@ class GraphBuilder {
  private:
   TensorId Define(std::string_view name, std::string_view what);
   void ReportTwice(std::string_view name, std::string_view what);
+  bool ClaimName(std::string_view name, OpId id);
   void NameOps();
   void FindUndefined();
 
   Graph graph_;
-  // The names of a million tensors are given back at once, not one by one.
-  std::unique_ptr<std::pmr::memory_resource> memory_ = std::make_unique<std::pmr::monotonic_buffer_resource>();
-  NameMap<TensorId> tensor_ids_{memory_.get()};
-  NameMap<uint32_t> type_ids_{memory_.get()}, scope_ids_{memory_.get()}, op_names_{memory_.get()};
+  NameTable tensor_ids_, op_ids_, type_ids_, scope_ids_;
   std::unordered_map<size_t, std::vector<AttributesRef>> attribute_sets_;
   std::vector<std::string> problems_;
   std::vector<bool> defined_;  // per tensor

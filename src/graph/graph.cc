@@ -35,21 +35,25 @@ UseTable BuildUses(const Graph& graph) {
   return table;
 }
 
-NameIndex::NameIndex(const Graph& graph) {
-  tensors_.reserve(graph.tensors.size());
-  for (size_t i = 0; i < graph.tensors.size(); ++i) tensors_.emplace(graph.tensors[i].name, TensorId(i));
-  ops_.reserve(graph.ops.size());
-  for (size_t i = 0; i < graph.ops.size(); ++i) ops_.emplace(graph.ops[i].name, OpId(i));
+NameIndex::NameIndex(const Graph& graph) : graph_(graph) {
+  tensors_.Reserve(graph.tensors.size());
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    tensors_.Insert(graph.tensors[i].name, static_cast<uint32_t>(i), NameIn(graph.tensors));
+  }
+  ops_.Reserve(graph.ops.size());
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    ops_.Insert(graph.ops[i].name, static_cast<uint32_t>(i), NameIn(graph.ops));
+  }
 }
 
 TensorId NameIndex::tensor(std::string_view name) const {
-  const auto found = tensors_.find(name);
-  return found == tensors_.end() ? TensorId() : found->second;
+  const uint32_t found = tensors_.Find(name, NameIn(graph_.tensors));
+  return found == NameTable::kNone ? TensorId() : TensorId(found);
 }
 
 OpId NameIndex::op(std::string_view name) const {
-  const auto found = ops_.find(name);
-  return found == ops_.end() ? OpId() : found->second;
+  const uint32_t found = ops_.Find(name, NameIn(graph_.ops));
+  return found == NameTable::kNone ? OpId() : OpId(found);
 }
 
 }  // namespace sbp

@@ -10,12 +10,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/name_table.h"
 #include "base/status.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
@@ -144,8 +144,8 @@ class NameIndex {
   OpId op(std::string_view name) const;
 
  private:
-  std::unordered_map<std::string_view, TensorId> tensors_;
-  std::unordered_map<std::string_view, OpId> ops_;
+  const Graph& graph_;
+  NameTable tensors_, ops_;
 };
 
 // Sorts ops topologically (stable: the file's order wherever it is legal) and renumbers. Error names a cycle's ops.

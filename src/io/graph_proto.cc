@@ -1,7 +1,5 @@
 #include "io/graph_proto.h"
 
-#include <unordered_set>
-
 #include "base/text.h"
 #include "graph/builder.h"
 #include "io/attribute_proto.h"
@@ -203,8 +201,10 @@ class GraphReader {
     } else if (role == TensorRole::kParameter) {
       id = builder_.AddParameter(message.name(), described.type);
     } else {
-      if (!described_.insert(message.name()).second) return BadInput("is described twice");
       id = builder_.Tensor(message.name());
+      if (id.index() >= described_.size()) described_.resize(builder_.graph().tensors.size(), false);
+      if (described_[id.index()]) return BadInput("is described twice");
+      described_[id.index()] = true;
       const Tensor& tensor = builder_.graph().tensor(id);
       if (tensor.role != TensorRole::kActivation) return BadInput("is an input or parameter and described again");
       if (!tensor.producer.valid()) return BadInput("is written by no op");
@@ -229,12 +229,9 @@ class GraphReader {
   }
 
   Status ReadOps() {
-    std::unordered_set<std::string_view> names;
-    names.reserve(static_cast<size_t>(message_.ops_size()));
-    described_.reserve(static_cast<size_t>(message_.tensors_size()));
     for (int i = 0; i < message_.ops_size(); ++i) {
       const v1::Op& op = message_.ops(i);
-      if (!op.name().empty() && !names.insert(op.name()).second) {
+      if (!op.name().empty() && builder_.HasOp(op.name())) {
         return BadInput(StrCat("two ops are called ", Quote(op.name())));
       }
       const Status status = ReadOp(op);
@@ -282,7 +279,7 @@ class GraphReader {
   std::string_view where_;
   GraphBuilder builder_;
   TypeReader types_;
-  std::unordered_set<std::string_view> described_;
+  std::vector<bool> described_;                  // per tensor
   std::vector<std::string> operands_, results_;  // reused
 };
 
