@@ -139,7 +139,7 @@ class Matcher {
         slot.first = -1;
       }
       for (int o = slot.first; o < slot.first + slot.count; ++o) {
-        if (query_.operands[o].present) SBP_RETURN_IF_ERROR(OperandType(p, query_.operands[o].type));
+        if (query_.operands[o].present) SBP_RETURN_IF_ERROR(OperandType(p, slot, o));
       }
     }
     if (next == count) return OkStatus();
@@ -153,15 +153,31 @@ class Matcher {
     return BadInput(StrCat("argument '", p.name, "' must be tensor, not ", ValueWord(*value)));
   }
 
-  static Status OperandType(const Parameter& p, const TensorType& type) {
-    if (type.kind == ValueKind::kTensor && !TypeMatches(p.type, type.dtype)) {
-      return BadInput(
-          StrCat("argument '", p.name, "' must be ", p.type, " tensor, not ", DTypeName(type.dtype), " tensor"));
+  Status OperandType(const Parameter& p, const ParameterSlot& slot, int operand) const {
+    const TensorType& type = query_.operands[operand].type;
+    if (type.kind == ValueKind::kTensor) {
+      const ParameterSlot* other = binding_.FindOperand(p.type);
+      if (other == nullptr && !TypeMatches(p.type, type.dtype)) return WrongType(p, p.type, "", type.dtype);
+      if (other != nullptr) SBP_RETURN_IF_ERROR(SameType(p, p.type, *other, type.dtype));
+      if (p.variadic && !p.type.empty()) SBP_RETURN_IF_ERROR(SameType(p, "the first of them", slot, type.dtype));
     }
     if (p.kind == ParameterKind::kScalar && type.rank() != 0) {
       return BadInput(StrCat("argument '", p.name, "' must be scalar, not tensor ", ToString(type)));
     }
     return OkStatus();
+  }
+
+  // An operand of type `dtype` for p, which takes the type of the first operand of `other`.
+  Status SameType(const Parameter& p, std::string_view who, const ParameterSlot& other, DType dtype) const {
+    if (other.count == 0 || !query_.operands[other.first].present) return OkStatus();
+    const DType expected = query_.operands[other.first].type.dtype;
+    if (expected == dtype || expected == DType::kUndefined || dtype == DType::kUndefined) return OkStatus();
+    return WrongType(p, DTypeName(expected), StrCat(" as ", who, " is"), dtype);
+  }
+
+  static Status WrongType(const Parameter& p, std::string_view expected, std::string_view why, DType found) {
+    return BadInput(
+        StrCat("argument '", p.name, "' must be ", expected, " tensor", why, ", not ", DTypeName(found), " tensor"));
   }
 
   const Parameter* FindAttribute(std::string_view name) const {

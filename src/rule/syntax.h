@@ -49,7 +49,9 @@ enum class ParameterKind {
 // "Tensor<float> x?", "Tensor[] inputs", "int axis=-1".
 struct Parameter {
   ParameterKind kind = ParameterKind::kTensor;
-  std::string type;  // for tensors: a dtype, a group ("float", "int", "numeric", "bool", "any"), "" = any
+  // Of tensors: a dtype, a group ("float", "int", "numeric", "bool", "any"), or an earlier operand of the same type;
+  // "": any. Tensors of a variadic parameter with a type are all of one type.
+  std::string type;
   std::string name;
   bool optional = false;  // '?'
   bool variadic = false;  // '[]'

@@ -37,12 +37,13 @@ class OverloadChecker {
       if (Contains(all, p.name)) return ErrorAt(p.at, StrCat("a second parameter named ", Quote(p.name)));
       all.push_back(p.name);
       bool tensor = p.kind == ParameterKind::kTensor || p.kind == ParameterKind::kScalar;
+      if (!p.keyword && variadic) {
+        return ErrorAt(p.at, "nothing may follow a variadic operand (\"[]\") but attributes");
+      }
+      if (!p.keyword) SBP_RETURN_IF_ERROR(OperandType(p));
+      variadic |= !p.keyword && p.variadic;
       (tensor ? operands_ : attributes_).push_back(p.name);
       if (p.kind == ParameterKind::kScalar) attributes_.push_back(p.name);
-      if (p.keyword) continue;
-      if (variadic) return ErrorAt(p.at, "nothing may follow a variadic operand (\"[]\") but attributes");
-      variadic = p.variadic;
-      if (!p.type.empty() && !IsTypeName(p.type)) return UnknownName(p.at, "type", p.type, TypeNames());
     }
     for (const Parameter& r : overload_.results) {
       if (Contains(results_, r.name)) return ErrorAt(r.at, StrCat("a second result named ", Quote(r.name)));
@@ -56,6 +57,14 @@ class OverloadChecker {
       return UnknownName(r.at, "operand, attribute or type", r.type, known);
     }
     return OkStatus();
+  }
+
+  // A type, a group of types, or an operand that stands before.
+  Status OperandType(const Parameter& p) const {
+    if (p.type.empty() || IsTypeName(p.type) || Contains(operands_, p.type)) return OkStatus();
+    std::vector<std::string> known = TypeNames();
+    known.insert(known.end(), operands_.begin(), operands_.end());
+    return UnknownName(p.at, "type or earlier operand", p.type, known);
   }
 
   static Status UnknownName(const SourcePosition& at, std::string_view what, std::string_view name,
