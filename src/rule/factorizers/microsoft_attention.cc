@@ -253,10 +253,8 @@ Status FactorizeGroupQueryAttention(FactorizerContext& context) {
   PutCache(context, kPastKey, f, -1);
   PutCache(context, kPastValue, f, -1);
   PutFirst(context, kLengths, f.b);
-  if (Has(context, kPositions) && context.rank(kPositions) == 2) {
-    SetOperandDim(context, kPositions, 0, {f.b});
-    SetOperandDim(context, kPositions, 1, {f.s});
-  }
+  // Keys are turned by them too, so that every rank that splits the queries needs all of a batch entry.
+  if (Has(context, kPositions) && context.rank(kPositions) == 2) SetOperandDim(context, kPositions, 0, {f.b});
   PutScores(context, kBias, f);
   if (Has(context, kSink)) SetOperandDim(context, kSink, 0, {f.h, f.g});
   PutCacheScale(context, kKeyScale, f);
