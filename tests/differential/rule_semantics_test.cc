@@ -18,8 +18,8 @@ namespace sbp::reference {
 namespace {
 
 // One row: OP OPERAND... [NAME=VALUE...] [-> N]
-//   operand: a type (f32[6,4]); with '@LOW..HIGH' data of that domain, with '<N' integers in [0, N); '=[1,2]' a known
-//   value; '-' absent.
+//   operand: a type (f32[6,4]); with '@LOW..HIGH' data of that domain, with '<N' integers in [0, N), with '=[1,2]'
+//   these data; '=[1,2]' alone a value that is known when planning; '-' absent.
 struct Case {
   std::string text;
   int line = 0;
@@ -29,6 +29,7 @@ struct Case {
     TensorType type;
     Domain domain;
     int64_t bound = 0;
+    std::vector<double> data;
     LiteralRef value;
   };
   std::vector<Operand> operands;
@@ -36,13 +37,34 @@ struct Case {
   size_t results = 1;
 };
 
-std::vector<int64_t> IntList(std::string_view text) {
-  std::vector<int64_t> values;
-  text = text.substr(1, text.size() - 2);
-  if (!Trim(text).empty()) {
-    for (const std::string_view part : Split(text, ',')) values.push_back(*ParseInt(Trim(part)));
-  }
+// "[1,2]" or "3".
+std::vector<double> NumberList(std::string_view text) {
+  std::vector<double> values;
+  if (text[0] == '[') text = text.substr(1, text.size() - 2);
+  if (Trim(text).empty()) return values;
+  for (const std::string_view part : Split(text, ',')) values.push_back(*ParseDouble(Trim(part)));
   return values;
+}
+std::vector<int64_t> IntList(std::string_view text) {
+  const std::vector<double> values = NumberList(text);
+  return {values.begin(), values.end()};
+}
+
+// "=[1,2]", "=3", "=[0.5,2]:f32".
+LiteralRef ParseKnown(std::string word) {
+  DType type = DType::kI64;
+  if (const size_t colon = word.find(':'); colon != std::string::npos) {
+    type = ParseTensorType(word.substr(colon + 1) + "[]")->dtype;
+    word.resize(colon);
+  }
+  const std::vector<double> values = NumberList(word.substr(1));
+  Literal literal;
+  literal.type = {type, word[1] == '[' ? Shape{static_cast<int64_t>(values.size())} : Shape{}};
+  if (IsFloat(type))
+    literal.floats = values;
+  else
+    literal.ints.assign(values.begin(), values.end());
+  return std::make_shared<const Literal>(std::move(literal));
 }
 
 Case::Operand ParseOperand(std::string word) {
@@ -52,10 +74,8 @@ Case::Operand ParseOperand(std::string word) {
     return operand;
   }
   if (word[0] == '=') {
-    const bool scalar = word[1] != '[';
-    Literal literal = scalar ? Literal::Scalar(*ParseInt(word.substr(1))) : Literal::Ints(IntList(word.substr(1)));
-    operand.type = literal.type;
-    operand.value = std::make_shared<const Literal>(std::move(literal));
+    operand.value = ParseKnown(word);
+    operand.type = operand.value->type;
     return operand;
   }
   if (const size_t at = word.find('@'); at != std::string::npos) {
@@ -65,6 +85,9 @@ Case::Operand ParseOperand(std::string word) {
   } else if (const size_t less = word.find('<'); less != std::string::npos) {
     operand.bound = *ParseInt(word.substr(less + 1));
     word.resize(less);
+  } else if (const size_t equal = word.find('='); equal != std::string::npos) {
+    operand.data = NumberList(word.substr(equal + 1));
+    word.resize(equal);
   }
   const auto type = ParseTensorType(word);
   EXPECT_TRUE(type.ok()) << word;
@@ -108,6 +131,11 @@ Array MakeData(const Case::Operand& operand, std::mt19937_64& random) {
   Array a(operand.type.dtype, operand.type.shape);
   if (operand.value) {
     a.values.assign(operand.value->ints.begin(), operand.value->ints.end());
+    if (a.values.empty()) a.values = operand.value->floats;
+    return a;
+  }
+  if (!operand.data.empty()) {
+    a.values = operand.data;
     return a;
   }
   for (double& v : a.values) {

@@ -13,6 +13,10 @@ const KernelTable& Table() {
     AddIndexing(t);
     AddNormalisation(t);
     AddSources(t);
+    AddAttention(t);
+    AddMicrosoftAttention(t);
+    AddRecurrent(t);
+    AddQuantization(t);
     return t;
   }();
   return table;

@@ -39,5 +39,9 @@ void AddLinear(KernelTable& table);    // matmul, gemm, einsum, conv, pools
 void AddIndexing(KernelTable& table);  // gather, scatter, one-hot, top-k, cumsum, trilu
 void AddNormalisation(KernelTable& table);
 void AddSources(KernelTable& table);
+void AddAttention(KernelTable& table);  // and rotary positions
+void AddRecurrent(KernelTable& table);
+void AddQuantization(KernelTable& table);        // and products of small integers
+void AddMicrosoftAttention(KernelTable& table);  // of com.microsoft
 
 }  // namespace sbp::reference
