@@ -57,7 +57,7 @@ Result<Mesh> ChooseMesh(const PlanningFlags& flags) {
 Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rules) {
   PlanOptions options;
   options.strategy = flags.strategy;
-  options.criterion = flags.criterion;
+  if (!flags.criterion.empty()) options.criterion = flags.criterion;
   for (const std::string& text : flags.ties) {
     const size_t at = text.rfind('=');
     if (at == std::string::npos) return UsageError(StrCat("--tie ", Quote(text), ": expected OUT=IN"));
@@ -158,7 +158,7 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
       ->capture_default_str();
   app.add_option("--cost", flags.criterion, StrCat("what greedy minimises: ", Join(criteria, ", ")))
       ->type_name("NAME")
-      ->capture_default_str();
+      ->default_str(StrategyOptions().criterion);
   app.add_option("--assignment", flags.assignment, "for --strategy fixed: a plan, or a pins file that covers every op")
       ->type_name("FILE");
 }
@@ -224,7 +224,12 @@ Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh) {
 
 Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
   SBP_RETURN_IF_ERROR(FindStrategy(flags.strategy).status());
-  SBP_RETURN_IF_ERROR(FindCriterion(flags.criterion).status());
+  if (!flags.criterion.empty()) {
+    SBP_RETURN_IF_ERROR(FindCriterion(flags.criterion).status());
+    if (flags.strategy != "greedy") {
+      return UsageError(StrCat("--cost is what --strategy greedy minimises; ", flags.strategy, " has no use for it"));
+    }
+  }
   if (flags.strategy == "fixed" && flags.assignment.empty()) {
     return UsageError("--strategy fixed needs --assignment FILE: a plan, or a pins file that covers every op");
   }
@@ -244,7 +249,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(model.graph), rules, flags.model));
   request.graph = std::move(resolved.graph);
   request.warnings = std::move(resolved.warnings);
-  request.strategy.criterion = flags.criterion;
+  if (!flags.criterion.empty()) request.strategy.criterion = flags.criterion;
   request.strategy.memory_limit = request.options.memory_limit;
   if (!flags.assignment.empty()) {
     SBP_RETURN_IF_ERROR(ReadAssignment(flags.assignment, request));

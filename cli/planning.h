@@ -30,7 +30,7 @@ struct PlanningFlags {
   std::optional<std::string> mesh;
   std::string cluster;
   std::string strategy = "greedy";
-  std::string criterion = "bytes";
+  std::string criterion;  // "": as StrategyOptions has it
   std::vector<std::string> pins, pin_files, ties;
   bool no_ties = false;
   bool even_only = false;

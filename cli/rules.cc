@@ -59,10 +59,7 @@ Status Show(const RulesFlags& flags) {
   }
   std::string text;
   for (const OpOverload& overload : op->overloads) {
-    text += FormatSignature(overload) + "\n";
-    if (!overload.doc.empty()) text += StrCat("  ", overload.doc, "\n");
-    for (const RuleLine& rule : overload.rules) text += StrCat("  ", Trim(rule.text), "\n");
-    text += StrCat("  from ", ToString(overload.at), op->builtin ? " (built in)" : "", "\n");
+    text += StrCat("# ", ToString(overload.at), op->builtin ? " (built in)" : "", "\n", overload.text, "\n");
   }
   return Print(text);
 }

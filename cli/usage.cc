@@ -33,6 +33,16 @@ std::string UnexpectedWord(const CLI::App& app, bool wants_command) {
   return flag != words.end() ? *flag : words.empty() ? "" : words.front();
 }
 
+// "plan is required": the help calls it PLAN.
+std::string WithTypeNames(const CLI::App& command, const std::string& message) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name(/*positional=*/true);
+    const bool is_named = option->get_positional() && !name.empty() && message.starts_with(name + " ");
+    if (is_named) return option->get_type_name() + message.substr(name.size());
+  }
+  return message;
+}
+
 std::string WhatIsWrong(CLI::App& command, const std::string& path, const CLI::ParseError& error) {
   const std::vector<std::string> commands = CommandsOf(command);
   const std::string word = UnexpectedWord(command, !commands.empty());
@@ -46,7 +56,7 @@ std::string WhatIsWrong(CLI::App& command, const std::string& path, const CLI::P
     return StrCat(path, " has no command ", Quote(word), DidYouMean(word, commands), "; ", known);
   }
   if (!word.empty()) return StrCat(path, " takes no further argument ", Quote(word));
-  return error.what();
+  return WithTypeNames(command, error.what());
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ Result<TensorType> ParseTensorType(std::string_view text) {
   }
   const size_t bracket = text.find('[');
   if (bracket == std::string_view::npos || !text.ends_with(']')) {
-    return BadInput(StrCat("type ", Quote(whole), ": expected an element type and sizes, as in f32[16,32]"));
+    return BadInput(StrCat("type ", Quote(whole), ": expected an element type and sizes, as in f32[16,32]",
+                           whole.find('[') == std::string_view::npos ? " (f32[] for a single number)" : ""));
   }
   const std::string name(Trim(text.substr(0, bracket)));
   const auto dtype = ParseDType(name);

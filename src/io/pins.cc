@@ -193,7 +193,7 @@ class PinAdder {
   }
 
   static Status Contradiction(std::string_view what, std::string_view earlier) {
-    return BadInput(StrCat(what, " is pinned already, differently, by ", earlier));
+    return NoPlan(StrCat(what, " is pinned already, differently, by ", earlier));
   }
 
   const Graph& graph_;

@@ -214,16 +214,22 @@ void TokenCursor::LeaveItem() {
   end_ = tokens_.back();
 }
 
-std::string TokenCursor::TextSince(size_t from) const {
+std::string TokenCursor::TextSince(size_t from, bool keep_lines) const {
   std::string text;
   const char* previous = nullptr;
+  int line = from < index_ ? tokens_[from].line : 0;
   for (size_t i = from; i < index_; ++i) {
     const Token& token = tokens_[i];
     bool is_string = token.kind == TokenKind::kString;
     const char* begin = token.text.data() - (is_string ? 1 : 0);
-    if (previous != nullptr && begin != previous) text += ' ';
+    if (keep_lines && token.line != line) {
+      text += '\n' + std::string(static_cast<size_t>(token.column - 1), ' ');
+    } else if (previous != nullptr && begin != previous) {
+      text += ' ';
+    }
     text.append(begin, token.text.size() + (is_string ? 2 : 0));
     previous = begin + token.text.size() + (is_string ? 2 : 0);
+    line = token.line;
   }
   return text;
 }

@@ -51,7 +51,7 @@ class TokenCursor {
   void LeaveItem();
   // The text of tokens [from, present), each run of blanks and line ends as one blank.
   size_t index() const { return index_; }
-  std::string TextSince(size_t from) const;
+  std::string TextSince(size_t from, bool keep_lines = false) const;
 
  private:
   std::vector<Token> tokens_;

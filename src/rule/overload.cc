@@ -158,7 +158,7 @@ class Matcher {
     if (type.kind == ValueKind::kTensor) {
       const ParameterSlot* other = binding_.FindOperand(p.type);
       if (other == nullptr && !TypeMatches(p.type, type.dtype)) return WrongType(p, p.type, "", type.dtype);
-      if (other != nullptr) SBP_RETURN_IF_ERROR(SameType(p, p.type, *other, type.dtype));
+      if (other != nullptr) SBP_RETURN_IF_ERROR(SameType(p, StrCat("'", p.type, "'"), *other, type.dtype));
       if (p.variadic && !p.type.empty()) SBP_RETURN_IF_ERROR(SameType(p, "the first of them", slot, type.dtype));
     }
     if (p.kind == ParameterKind::kScalar && type.rank() != 0) {
@@ -204,6 +204,7 @@ class Matcher {
     if (overload_.open_attributes || name.starts_with('_')) return OkStatus();
     std::vector<std::string> absent;
     for (const Parameter& p : overload_.parameters) {
+      if (p.name == name) return BadInput(StrCat("'", name, "' is an operand, not an attribute"));
       if (p.keyword && query_.attributes->Find(p.name) == nullptr) absent.push_back(p.name);
     }
     std::string hint = DidYouMean(name, absent);

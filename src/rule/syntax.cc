@@ -42,6 +42,13 @@ class FileParser {
   static bool IsTensor(ParameterKind kind) { return kind == ParameterKind::kTensor || kind == ParameterKind::kScalar; }
 
   Status Paragraph(OpOverload& overload) {
+    const size_t from = cursor_.index();
+    SBP_RETURN_IF_ERROR(HeaderAndItems(overload));
+    overload.text = cursor_.TextSince(from, /*keep_lines=*/true);
+    return OkStatus();
+  }
+
+  Status HeaderAndItems(OpOverload& overload) {
     overload.at = cursor_.Here();
     if (overload.at.column != 1) {
       return cursor_.Unexpected(

@@ -108,6 +108,7 @@ struct OpOverload {
   std::string doc;
   std::vector<RuleLine> rules;  // the first whose `when` holds is taken
   std::optional<Expression> flops;
+  std::string text;  // the paragraph as written, without comments
 };
 
 struct OpDefinition {
