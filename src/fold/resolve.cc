@@ -48,8 +48,8 @@ Status CheckAllStatic(const Graph& graph) {
   return OkStatus();
 }
 
-// Single tensors may be empty (the past of a first token); a model of which nothing comes out because nothing goes in is
-// a mistake.
+// Single tensors may be empty (the past of a first token); a model of which nothing comes out because nothing goes in
+// is a mistake.
 Status CheckNotEmpty(const Graph& graph) {
   const auto is_empty = [&](TensorId id) {
     const TensorType& type = graph.tensor(id).type;
