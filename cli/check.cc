@@ -20,7 +20,7 @@ struct CheckFlags {
 };
 
 std::string ToText(const std::vector<Violation>& violations) {
-  constexpr size_t kShown = 50;
+  constexpr size_t kShown = 10;  // a screen; --format json has them all
   std::string text;
   for (size_t i = 0; i < violations.size() && i < kShown; ++i) {
     const Violation& v = violations[i];

@@ -20,7 +20,8 @@ Status Diff(const DiffFlags& flags) {
   if (flags.a == "-" && flags.b == "-") return UsageError("only one of the two plans can be stdin");
   SBP_ASSIGN_OR_RETURN(const Plan a, ReadPlanFile(flags.a));
   SBP_ASSIGN_OR_RETURN(const Plan b, ReadPlanFile(flags.b));
-  const std::vector<Difference> differences = DiffPlans(a, b, {.tolerance = flags.tolerance});
+  const std::vector<Difference> differences =
+      DiffPlans(a, b, {.tolerance = flags.tolerance, .notation = flags.output.layout_notation()});
   SBP_RETURN_IF_ERROR(Print(flags.output.json() ? DifferencesJson(differences) : FormatDifferences(differences)));
   return differences.empty() ? OkStatus() : Status(Code::kMismatch, "");
 }
@@ -35,6 +36,7 @@ Command SetupDiff(CLI::App& app) {
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   AddFormatFlag(app, flags->output);
+  AddNotationFlag(app, flags->output);
   return [flags] { return Diff(*flags); };
 }
 

@@ -198,11 +198,11 @@ Result<std::string> Explain(const Problem& problem, const Plan& plan, std::strin
   const NameIndex index(plan.graph);
   if (const OpId op = index.op(name); op.valid()) {
     SBP_ASSIGN_OR_RETURN(const ExplainedOp explained, ExplainOp(problem, plan, op));
-    return json ? ExplainedJson(explained) : FormatExplained(explained, plan.mesh, format);
+    return json ? ExplainedJson(explained, format) : FormatExplained(explained, plan.mesh, format);
   }
   if (const TensorId tensor = index.tensor(name); tensor.valid()) {
     SBP_ASSIGN_OR_RETURN(const ExplainedTensor explained, ExplainTensor(problem, plan, tensor));
-    return json ? ExplainedJson(explained) : FormatExplained(explained, plan.mesh, format);
+    return json ? ExplainedJson(explained, format) : FormatExplained(explained, plan.mesh, format);
   }
   std::vector<std::string> known;
   for (const Op& op : plan.graph.ops) known.push_back(op.name);

@@ -99,8 +99,8 @@ struct ExplainFormat {
 };
 std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const ExplainFormat& format = {});
 std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, const ExplainFormat& format = {});
-std::string ExplainedJson(const ExplainedOp& op);
-std::string ExplainedJson(const ExplainedTensor& tensor);
+std::string ExplainedJson(const ExplainedOp& op, const ExplainFormat& format);
+std::string ExplainedJson(const ExplainedTensor& tensor, const ExplainFormat& format);
 
 // `explain PLAN NAME`: an op, else a tensor of that name, as text or JSON. `problem` is the plan's own, built again
 // (pipeline.h, RebuildProblem). Error (kBadInput): neither, with the nearest names.

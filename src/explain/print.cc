@@ -18,17 +18,8 @@ std::string Layout(const NdSbp& layout, const ExplainFormat& format, int rank) {
   return FormatLayout(layout, rank, format.notation);
 }
 
-// "(S(0), B), (B, B) -> (S(0), B)", or the same as dims mappings.
 std::string SignatureText(const Signature& signature, const ExplainedOp& op, const ExplainFormat& format) {
-  if (format.notation == Notation::kSbp) return ToString(signature);
-  const auto texts = [&](const auto& layouts, const std::vector<int>& ranks) {
-    std::vector<std::string> parts;
-    for (size_t i = 0; i < layouts.size(); ++i) {
-      parts.push_back(Layout(layouts[i], format, i < ranks.size() ? ranks[i] : 0));
-    }
-    return Join(parts, ", ");
-  };
-  return StrCat(texts(signature.inputs, op.operand_ranks), " -> ", texts(signature.outputs, op.result_ranks));
+  return FormatSignature(signature, op.operand_ranks, op.result_ranks, format.notation);
 }
 
 std::string FormatRanges(const std::vector<Range>& ranges) {
@@ -98,26 +89,36 @@ std::vector<size_t> Shown(const std::vector<ExplainedCandidate>& candidates, siz
   return order;
 }
 
-Json LayoutJson(const NdSbp& layout) { return ToString(layout); }
+// The line that says what the strategy has missed; "" where nothing was.
+std::string FasterCandidate(const ExplainedOp& op, const ExplainFormat& format) {
+  const ExplainedCandidate* best = nullptr;
+  for (const ExplainedCandidate& candidate : op.candidates) {
+    if (!candidate.allowed || candidate.extra_seconds >= 0) continue;
+    if (best == nullptr || candidate.extra_seconds < best->extra_seconds) best = &candidate;
+  }
+  if (best == nullptr) return "";
+  return StrCat("with its neighbours as they are, ", SignatureText(best->signature, op, format), " would take ",
+                FormatSeconds(-best->extra_seconds), " less\n");
+}
 
-Json NeighboursJson(const std::vector<ExplainedNeighbour>& neighbours) {
+Json NeighboursJson(const std::vector<ExplainedNeighbour>& neighbours, const ExplainFormat& format) {
   Json list = Json::array();
   for (const ExplainedNeighbour& n : neighbours) {
     list.push_back({{"slot", n.slot},
                     {"tensor", n.tensor},
                     {"other", n.other},
-                    {"written", LayoutJson(n.written)},
-                    {"used", LayoutJson(n.used)}});
+                    {"written", Layout(n.written, format, n.rank)},
+                    {"used", Layout(n.used, format, n.rank)}});
   }
   return list;
 }
 
-Json CollectivesJson(const std::vector<ExplainedCollective>& collectives) {
+Json CollectivesJson(const std::vector<ExplainedCollective>& collectives, const ExplainFormat& format) {
   Json list = Json::array();
   for (const ExplainedCollective& c : collectives) {
     list.push_back({{"tensor", c.tensor},
-                    {"from", LayoutJson(c.from)},
-                    {"to", LayoutJson(c.to)},
+                    {"from", Layout(c.from, format, c.rank)},
+                    {"to", Layout(c.to, format, c.rank)},
                     {"steps", c.steps},
                     {"seconds", Number(c.seconds)},
                     {"bytes", Number(c.wire_bytes)},
@@ -126,14 +127,14 @@ Json CollectivesJson(const std::vector<ExplainedCollective>& collectives) {
   return list;
 }
 
-Json CandidateJson(const ExplainedCandidate& candidate) {
+Json CandidateJson(const ExplainedCandidate& candidate, const ExplainedOp& op, const ExplainFormat& format) {
   Json prices = Json::object();
   for (const ExplainedPrice& price : candidate.prices) {
     Json terms = Json::array();
     for (const PriceTerm& term : price.terms) terms.push_back({{"what", term.what}, {"value", Number(term.value)}});
     prices[price.criterion] = {{"unit", price.unit}, {"price", Number(price.price)}, {"terms", std::move(terms)}};
   }
-  return {{"signature", ToString(candidate.signature)},
+  return {{"signature", SignatureText(candidate.signature, op, format)},
           {"choice", candidate.choice},
           {"chosen", candidate.chosen},
           {"allowed", candidate.allowed},
@@ -150,7 +151,7 @@ std::string Print(const Json& json) { return json.dump(2, ' ', false, Json::erro
 
 std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const ExplainFormat& format) {
   std::string text = StrCat("op ", Quote(op.name), ": ", op.type, " on ", ToString(mesh), "\nchosen by ", op.strategy,
-                            ": ", op.reason, "\n");
+                            ": ", op.reason, "\n", FasterCandidate(op, format));
   if (!op.pins.empty()) text += StrCat("pins:\n  ", Join(op.pins, "\n  "), "\n");
   text += StrCat("neighbours:\n", FormatNeighbours(op.neighbours, format));
   const std::vector<size_t> shown = Shown(op.candidates, format.max_candidates);
@@ -181,21 +182,21 @@ std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, con
   return text + FormatCollectives(tensor.collectives, format);
 }
 
-std::string ExplainedJson(const ExplainedOp& op) {
+std::string ExplainedJson(const ExplainedOp& op, const ExplainFormat& format) {
   Json candidates = Json::array();
-  for (const ExplainedCandidate& candidate : op.candidates) candidates.push_back(CandidateJson(candidate));
+  for (const ExplainedCandidate& candidate : op.candidates) candidates.push_back(CandidateJson(candidate, op, format));
   return Print({{"op", op.name},
                 {"type", op.type},
                 {"strategy", op.strategy},
                 {"reason", op.reason},
                 {"pins", op.pins},
-                {"neighbours", NeighboursJson(op.neighbours)},
+                {"neighbours", NeighboursJson(op.neighbours, format)},
                 {"candidates", std::move(candidates)},
-                {"collectives", CollectivesJson(op.collectives)},
+                {"collectives", CollectivesJson(op.collectives, format)},
                 {"rule", op.rule}});
 }
 
-std::string ExplainedJson(const ExplainedTensor& tensor) {
+std::string ExplainedJson(const ExplainedTensor& tensor, const ExplainFormat& format) {
   Json layouts = Json::array();
   for (const ExplainedLayout& layout : tensor.layouts) {
     Json slices = Json::array();
@@ -204,15 +205,16 @@ std::string ExplainedJson(const ExplainedTensor& tensor) {
       for (const Range& range : slice.ranges) ranges.push_back({range.begin, range.end});
       slices.push_back({{"rank", slice.rank}, {"coordinates", slice.coordinates}, {"ranges", std::move(ranges)}});
     }
-    layouts.push_back({{"layout", LayoutJson(layout.layout)}, {"how", layout.how}, {"slices", std::move(slices)}});
+    layouts.push_back(
+        {{"layout", Layout(layout.layout, format, layout.rank)}, {"how", layout.how}, {"slices", std::move(slices)}});
   }
   return Print({{"tensor", tensor.name},
                 {"type", tensor.type},
                 {"role", tensor.role},
                 {"pins", tensor.pins},
-                {"readers", NeighboursJson(tensor.neighbours)},
+                {"readers", NeighboursJson(tensor.neighbours, format)},
                 {"layouts", std::move(layouts)},
-                {"collectives", CollectivesJson(tensor.collectives)}});
+                {"collectives", CollectivesJson(tensor.collectives, format)}});
 }
 
 }  // namespace sbp

@@ -59,6 +59,21 @@ class PlanDiff {
     return &plan.decision(op);
   }
 
+  static int RankOf(const Plan& plan, TensorId id) {
+    return id.index() < plan.graph.tensors.size() ? plan.graph.tensor(id).type.rank() : 0;
+  }
+  std::string Spell(const Plan& plan, TensorId id, const NdSbp& layout) const {
+    return FormatLayout(layout, RankOf(plan, id), options_.notation);
+  }
+  std::string Spell(const Plan& plan, const Op& op, const Signature& signature) const {
+    const auto ranks = [&](const std::vector<TensorId>& tensors) {
+      std::vector<int> list;
+      for (const TensorId id : tensors) list.push_back(id.valid() ? RankOf(plan, id) : 0);
+      return list;
+    };
+    return FormatSignature(signature, ranks(plan.graph.OperandsOf(op)), ranks(op.outputs), options_.notation);
+  }
+
   void DiffOps() {
     const NameIndex in_a(a_.graph), in_b(b_.graph);
     for (uint32_t o = 0; o < a_.graph.ops.size(); ++o) {
@@ -75,7 +90,9 @@ class PlanDiff {
         Text(where, "decision", x == nullptr ? "none" : "present", y == nullptr ? "none" : "present");
         continue;
       }
-      if (!(x->signature == y->signature)) Add(where, kSignature, ToString(x->signature), ToString(y->signature));
+      if (!(x->signature == y->signature)) {
+        Add(where, kSignature, Spell(a_, op, x->signature), Spell(b_, b_.graph.op(other), y->signature));
+      }
       Number(where, kComputeSeconds, x->compute_seconds, y->compute_seconds, FormatSeconds);
     }
     for (const Op& op : b_.graph.ops) {
@@ -100,16 +117,17 @@ class PlanDiff {
       Text(where, "type", ToString(tensor.type), ToString(b_.graph.tensor(other).type));
       if (!source || t >= a_.source_layouts.size() || other.index() >= b_.source_layouts.size()) continue;
       const NdSbp &x = a_.source_layouts[t], &y = b_.source_layouts[other.index()];
-      if (!(x == y)) Add(where, "starting layout", ToString(x), ToString(y));
+      if (!(x == y)) Add(where, "starting layout", Spell(a_, TensorId(t), x), Spell(b_, other, y));
     }
   }
 
   // tensor, from, to -> index; a sorted map, so that the second plan's extras come in a stable order.
   using Key = std::tuple<std::string, std::string, std::string>;
-  static std::map<Key, const Transition*> Keyed(const Plan& plan) {
+  std::map<Key, const Transition*> Keyed(const Plan& plan) const {
     std::map<Key, const Transition*> keyed;
-    for (const Transition& t : plan.transitions)
-      keyed[{TensorName(plan, t.tensor), ToString(t.from), ToString(t.to)}] = &t;
+    for (const Transition& t : plan.transitions) {
+      keyed[{TensorName(plan, t.tensor), Spell(plan, t.tensor, t.from), Spell(plan, t.tensor, t.to)}] = &t;
+    }
     return keyed;
   }
   static std::string Where(const Key& key) {

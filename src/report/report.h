@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "plan/plan.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 
@@ -28,6 +29,7 @@ struct Difference {
 };
 struct DiffOptions {
   double tolerance = 0;  // relative, for seconds and bytes
+  Notation notation = Notation::kSbp;
 };
 std::vector<Difference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options);
 // Totals first, then a group for each kind of difference with up to `limit` lines; times of ops whose signature differs

@@ -158,6 +158,19 @@ std::string FormatLayout(const NdSbp& sbp, int rank, Notation notation) {
   return notation == Notation::kSbp ? ToString(sbp) : ToString(ToDimsMapping(sbp, rank));
 }
 
+std::string FormatSignature(const Signature& signature, const std::vector<int>& operand_ranks,
+                            const std::vector<int>& result_ranks, Notation notation) {
+  if (notation == Notation::kSbp) return ToString(signature);
+  const auto list = [&](const std::vector<NdSbp>& layouts, const std::vector<int>& ranks) {
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      parts.push_back(FormatLayout(layouts[i], i < ranks.size() ? ranks[i] : 0, notation));
+    }
+    return Join(parts, ", ");
+  };
+  return StrCat(list(signature.inputs, operand_ranks), " -> ", list(signature.outputs, result_ranks));
+}
+
 Result<NdSbp> ParseLayout(std::string_view text, int mesh_axes) {
   text = Trim(text);
   if (text.starts_with('[')) {

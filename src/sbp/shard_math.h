@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 
@@ -53,6 +54,9 @@ Result<DimsMapping> ParseDimsMapping(std::string_view text);
 // Which spelling to print layouts in.
 enum class Notation { kSbp, kDimsMapping };
 std::string FormatLayout(const NdSbp& sbp, int rank, Notation notation);
+// "(S(0), B), (B, B) -> (S(0), B)", or the same as dims mappings of tensors of these ranks.
+std::string FormatSignature(const Signature& signature, const std::vector<int>& operand_ranks,
+                            const std::vector<int>& result_ranks, Notation notation);
 // Accepts both spellings: text that starts with '[' is a dims_mapping. Checks the number of mesh axes.
 Result<NdSbp> ParseLayout(std::string_view text, int mesh_axes);
 
