@@ -104,8 +104,8 @@ class OptionMaker {
     Add({AxisChoice::Kind::kExplicit, index}, std::move(layouts));
   }
 
-  // Any P of an operand whose values nobody reads, with everything else replicated; P(sum), the common one, also beside
-  // each split of a factor that the operand does not carry, and beside partial values of the others.
+  // Any P of an operand whose values nobody reads: with everything else replicated, beside each split of a factor that
+  // the operand does not carry, and beside partial values of the others.
   void AddUnused() {
     const size_t ordinary = options_.size();
     for (int operand : map_.unused) {
@@ -116,16 +116,18 @@ class OptionMaker {
         std::vector<Sbp> layouts = AllBroadcast();
         layouts[operand] = Sbp::Partial(kind);
         Add({AxisChoice::Kind::kUnused, operand, kind}, std::move(layouts));
-      }
-      for (size_t i = 0; i < ordinary && type != DType::kBool; ++i) {
-        const auto kind = options_[i].choice.kind;
-        if (kind != AxisChoice::Kind::kFactor && kind != AxisChoice::Kind::kPartial) continue;
-        if (!options_[i].layouts[operand].is_broadcast()) continue;
-        std::vector<Sbp> layouts = options_[i].layouts;
-        layouts[operand] = Sbp::Partial();
-        Add(options_[i].choice, std::move(layouts));
+        for (size_t i = 0; i < ordinary; ++i) AddUnusedBeside(i, operand, kind);
       }
     }
+  }
+
+  void AddUnusedBeside(size_t option, int operand, ReduceKind kind) {
+    const AxisChoice choice = options_[option].choice;
+    if (choice.kind != AxisChoice::Kind::kFactor && choice.kind != AxisChoice::Kind::kPartial) return;
+    if (!options_[option].layouts[operand].is_broadcast()) return;
+    std::vector<Sbp> layouts = options_[option].layouts;
+    layouts[operand] = Sbp::Partial(kind);
+    Add(choice, std::move(layouts));
   }
 
   const RuleInstance& instance_;

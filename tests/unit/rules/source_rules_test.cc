@@ -91,9 +91,12 @@ TEST(SourceRules, Cast) {
 TEST(SourceRules, CastLike) {
   ExpectRows({
       {"CastLike(i64[8], f16[3])", "f16[8]",
-       "S(0), B -> S(0) | P(sum), B -> P(sum) | P(max), B -> P(max) | P(min), B -> P(min) | B, P(sum) -> B | "
-       "B, P(max) -> B | B, P(min) -> B | B, P(prod) -> B | S(0), P(sum) -> S(0) | "
-       "P(sum), P(sum) -> P(sum) | P(max), P(sum) -> P(max) | P(min), P(sum) -> P(min)"},
+       "S(0), B -> S(0) | P(sum), B -> P(sum) | P(max), B -> P(max) | P(min), B -> P(min) | B, P(sum) -> B | S(0), "
+       "P(sum) -> S(0) | P(sum), P(sum) -> P(sum) | P(max), P(sum) -> P(max) | P(min), P(sum) -> P(min) | B, P(max) -> "
+       "B | S(0), P(max) -> S(0) | P(sum), P(max) -> P(sum) | P(max), P(max) -> P(max) | P(min), P(max) -> P(min) | B, "
+       "P(min) -> B | S(0), P(min) -> S(0) | P(sum), P(min) -> P(sum) | P(max), P(min) -> P(max) | P(min), P(min) -> "
+       "P(min) | B, P(prod) -> B | S(0), P(prod) -> S(0) | P(sum), P(prod) -> P(sum) | P(max), P(prod) -> P(max) | "
+       "P(min), P(prod) -> P(min)"},
   });
 }
 
