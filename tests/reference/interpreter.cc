@@ -15,6 +15,7 @@ const KernelTable& Table() {
     AddSources(t);
     AddAttention(t);
     AddMicrosoftAttention(t);
+    AddMicrosoftFused(t);
     AddRecurrent(t);
     AddQuantization(t);
     return t;

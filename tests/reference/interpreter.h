@@ -40,6 +40,7 @@ void AddIndexing(KernelTable& table);  // gather, scatter, one-hot, top-k, cumsu
 void AddNormalisation(KernelTable& table);
 void AddSources(KernelTable& table);
 void AddAttention(KernelTable& table);  // and rotary positions
+void AddMicrosoftFused(KernelTable& table);
 void AddRecurrent(KernelTable& table);
 void AddQuantization(KernelTable& table);        // and products of small integers
 void AddMicrosoftAttention(KernelTable& table);  // of com.microsoft
