@@ -96,6 +96,7 @@ Case::Operand ParseOperand(std::string word) {
 }
 
 AttributeValue ParseValue(const std::string& text) {
+  if (text[0] == '[' && text.find('.') != std::string::npos) return NumberList(text);
   if (text[0] == '[') return IntList(text);
   if (const auto v = ParseInt(text)) return *v;
   if (const auto v = ParseDouble(text)) return *v;

@@ -1,5 +1,6 @@
 // Element-wise ops: numpy broadcasting of local parts.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "reference/interpreter.h"
@@ -81,6 +82,27 @@ std::vector<Array> Cast(const Call& call) {
     if (out.dtype == DType::kBool) v = v != 0;
     if (IsInteger(out.dtype)) v = std::trunc(v);
     out.values[i] = v;
+  }
+  return {out};
+}
+
+std::vector<Array> BitShift(const Call& call) {
+  Array out = call.MakeResult(0);
+  const bool left = call.attributes->String("direction", "LEFT") == "LEFT";
+  ForEach(out.shape, [&](const Index& at) {
+    const double power = std::exp2(Under(call.in(1), at)), v = Under(call.in(0), at);
+    out.at(at) = left ? v * power : std::floor(v / power);
+  });
+  return {out};
+}
+
+// Between f32 and i32.
+std::vector<Array> BitCast(const Call& call) {
+  Array out = call.MakeResult(0);
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const double v = call.in(0).values[i];
+    out.values[i] = IsFloat(out.dtype) ? static_cast<double>(std::bit_cast<float>(static_cast<int32_t>(v)))
+                                       : static_cast<double>(std::bit_cast<int32_t>(static_cast<float>(v)));
   }
   return {out};
 }
@@ -191,6 +213,8 @@ void AddElementwise(KernelTable& t) {
   AddUnary(t);
   AddActivations(t);
   AddBinary(t);
+  t["BitCast"] = BitCast;
+  t["BitShift"] = BitShift;
   t["Clip"] = Clip;
   t["Cast"] = Cast;
   t["CastLike"] = Cast;

@@ -113,6 +113,51 @@ std::vector<Array> ScatterND(const Call& call) {
   return {out};
 }
 
+// A cache (batch, ..., positions, size) with an update written from each batch entry's index on.
+std::vector<Array> TensorScatter(const Call& call) {
+  const int64_t axis = AxisOf(call, 0, -2);
+  const bool circular = call.attributes->String("mode", "linear") == "circular";
+  const Piece& data = call.input_pieces[0];
+  Array out = call.MakeResult(0);
+  out.values = call.in(0).values;
+  ForEach(call.in(1).shape, [&](const Index& at) {
+    Index to = call.input_pieces[1].ToGlobal(at);
+    if (call.has(2)) to[axis] += static_cast<int64_t>(call.in(2).values[at[0]]);
+    if (circular) to[axis] %= data.global[axis];
+    if (data.Contains(to)) out.at(data.ToLocal(to)) = call.in(1).at(at);
+  });
+  return {out};
+}
+
+std::vector<Array> ReverseSequence(const Call& call) {
+  const int64_t batch = call.attributes->Int("batch_axis", 1), time = call.attributes->Int("time_axis", 0);
+  Array out = call.MakeResult(0);
+  ForEach(out.shape, [&](const Index& at) {
+    const int64_t length = static_cast<int64_t>(call.in(1).values[at[batch]]);
+    Index from = at;
+    if (at[time] < length) from[time] = length - 1 - at[time];
+    out.at(at) = call.in(0).at(from);
+  });
+  return {out};
+}
+
+// The slices along an axis, or the elements, for which the condition holds.
+std::vector<Array> Compress(const Call& call) {
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < call.in(1).values.size(); ++i) {
+    if (call.in(1).values[i] != 0) kept.push_back(static_cast<int64_t>(i));
+  }
+  const bool flat = call.attributes->Find("axis") == nullptr;
+  const int64_t axis = flat ? 0 : AxisOf(call, 0, 0);
+  Array out = call.MakeResult(0);
+  ForEach(out.shape, [&](const Index& at) {
+    Index from = at;
+    from[axis] = kept[at[axis]];
+    out.at(at) = flat ? call.in(0).values[from[0]] : call.in(0).at(from);
+  });
+  return {out};
+}
+
 std::vector<Array> OneHot(const Call& call) {
   const Piece& piece = call.result_pieces[0];
   const int64_t rank = static_cast<int64_t>(piece.global.size());
@@ -196,7 +241,11 @@ void AddIndexing(KernelTable& t) {
   t["GatherElements"] = GatherElements;
   t["GatherND"] = GatherND;
   t["ScatterElements"] = ScatterElements;
+  t["Scatter"] = ScatterElements;
   t["ScatterND"] = ScatterND;
+  t["TensorScatter"] = TensorScatter;
+  t["ReverseSequence"] = ReverseSequence;
+  t["Compress"] = Compress;
   t["OneHot"] = OneHot;
   t["TopK"] = TopK;
   t["CumSum"] = Cumulative<false>;

@@ -16,6 +16,9 @@ const KernelTable& Table() {
     AddAttention(t);
     AddMicrosoftAttention(t);
     AddMicrosoftFused(t);
+    AddImages(t);
+    AddSignal(t);
+    AddTraining(t);
     AddRecurrent(t);
     AddQuantization(t);
     return t;

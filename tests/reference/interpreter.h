@@ -41,6 +41,9 @@ void AddNormalisation(KernelTable& table);
 void AddSources(KernelTable& table);
 void AddAttention(KernelTable& table);  // and rotary positions
 void AddMicrosoftFused(KernelTable& table);
+void AddImages(KernelTable& table);
+void AddSignal(KernelTable& table);
+void AddTraining(KernelTable& table);  // and simple preprocessing
 void AddRecurrent(KernelTable& table);
 void AddQuantization(KernelTable& table);        // and products of small integers
 void AddMicrosoftAttention(KernelTable& table);  // of com.microsoft

@@ -188,8 +188,9 @@ std::vector<Array> PoolOver(const Call& call) {
   const bool global = shape == nullptr;
   const Window w = WindowOf(call, global ? Shape(x.shape.begin() + 2, x.shape.end()) : *shape);
   const double p = static_cast<double>(call.attributes->Int("p", 2));
-  Array y = call.MakeResult(0);
+  Array y = call.MakeResult(0), positions = call.result_pieces.size() > 1 ? call.MakeResult(1) : Array();
   ForEach(y.shape, [&](const Index& out) {
+    Index best = out;
     double value = kind == Pool::kMax ? -std::numeric_limits<double>::infinity() : 0;
     int64_t count = 0;
     ForEach(w.kernel, [&](const Index& k) {
@@ -197,6 +198,7 @@ std::vector<Array> PoolOver(const Call& call) {
       if (!Under(w, x.shape, out, k, at)) return;
       ++count;
       const double v = x.at(at);
+      if (kind == Pool::kMax && v > value) best = at;
       value = kind == Pool::kMax ? std::max(value, v) : value + (kind == Pool::kLp ? std::pow(std::abs(v), p) : v);
     });
     if (kind == Pool::kAverage) {
@@ -205,7 +207,14 @@ std::vector<Array> PoolOver(const Call& call) {
       value /= static_cast<double>(divisor);
     }
     y.at(out) = kind == Pool::kLp ? std::pow(value, 1 / p) : value;
+    if (positions.values.empty()) return;  // positions count in the whole input
+    double position = 0;
+    best = call.input_pieces[0].ToGlobal(best);
+    for (size_t d = 0; d < best.size(); ++d)
+      position = position * static_cast<double>(call.input_pieces[0].global[d]) + static_cast<double>(best[d]);
+    positions.at(out) = position;
   });
+  if (!positions.values.empty()) return {y, positions};
   return {y};
 }
 

@@ -160,6 +160,50 @@ std::vector<Array> SpaceToDepth(const Call& call) {
   });
 }
 
+std::vector<Array> CenterCropPad(const Call& call) {
+  const Shape &in = call.input_pieces[0].global, &out = call.result_pieces[0].global;
+  return Move(call, [&](size_t, const Index& at) {
+    Index from = at;
+    for (size_t d = 0; d < in.size(); ++d) {
+      // An odd element is cropped, or padded, at the end.
+      from[d] += in[d] > out[d] ? (in[d] - out[d]) / 2 : -((out[d] - in[d]) / 2);
+      if (from[d] < 0 || from[d] >= in[d]) return Source{-1, {}, 0};
+    }
+    return Source{0, from};
+  });
+}
+
+// Adds columns (batch, channels * block, positions) into an image; a part adds those that it holds.
+std::vector<Array> Col2Im(const Call& call) {
+  const std::vector<double>&image = call.in(1).values, &block = call.in(2).values;
+  const auto list = [&](const char* name, size_t d, int64_t fallback) {
+    const auto* given = call.attributes->Ints(name);
+    return given ? (*given)[d] : fallback;
+  };
+  Shape blocks, positions;
+  int64_t elements = 1;
+  for (size_t d = 0; d < image.size(); ++d) {
+    const int64_t size = static_cast<int64_t>(block[d]), reach = (size - 1) * list("dilations", d, 1) + 1;
+    const int64_t padded = static_cast<int64_t>(image[d]) + list("pads", d, 0) + list("pads", d + image.size(), 0);
+    positions.push_back((padded - reach) / list("strides", d, 1) + 1);
+    blocks.push_back(size);
+    elements *= size;
+  }
+  Array out = call.MakeResult(0);
+  ForEach(call.in(0).shape, [&](const Index& local) {
+    const Index at = call.input_pieces[0].ToGlobal(local);
+    const Index element = Unlinear(blocks, at[1] % elements), position = Unlinear(positions, at[2]);
+    Index to{at[0], at[1] / elements};
+    for (size_t d = 0; d < image.size(); ++d)
+      to.push_back(position[d] * list("strides", d, 1) + element[d] * list("dilations", d, 1) - list("pads", d, 0));
+    for (size_t d = 0; d < image.size(); ++d) {
+      if (to[d + 2] < 0 || to[d + 2] >= static_cast<int64_t>(image[d])) return;
+    }
+    out.at(call.result_pieces[0].ToLocal(to)) += call.in(0).at(local);
+  });
+  return {out};
+}
+
 }  // namespace
 
 void AddMovement(KernelTable& t) {
@@ -171,6 +215,8 @@ void AddMovement(KernelTable& t) {
   t["Split"] = Split;
   t["Slice"] = Slice;
   t["Pad"] = Pad;
+  t["CenterCropPad"] = CenterCropPad;
+  t["Col2Im"] = Col2Im;
   t["DepthToSpace"] = DepthToSpace;
   t["SpaceToDepth"] = SpaceToDepth;
 }
