@@ -1,6 +1,7 @@
 // Attention and rotary positions of the standard, and what all attention operators share.
 #include "reference/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -55,8 +56,11 @@ AttentionScores Attend(const AttentionHeads& heads, double scale) {
   });
   ForEach(Shape{scores[0], scores[1], scores[2]}, [&](Index at) {
     at.push_back(0);
-    double total = heads.sink ? std::exp(heads.sink(at[1])) : 0;
-    for (at[3] = 0; at[3] < keys; ++at[3]) total += out.weights.at(at) = std::exp(out.masked.at(at));
+    // Less the greatest, since masks may be far below 0; a row that is masked altogether has no weights.
+    double top = heads.sink ? heads.sink(at[1]) : std::numeric_limits<double>::lowest();
+    for (at[3] = 0; at[3] < keys; ++at[3]) top = std::max(top, out.masked.at(at));
+    double total = heads.sink ? std::exp(heads.sink(at[1]) - top) : 0;
+    for (at[3] = 0; at[3] < keys; ++at[3]) total += out.weights.at(at) = std::exp(out.masked.at(at) - top);
     for (at[3] = 0; at[3] < keys; ++at[3]) {
       double& weight = out.weights.at(at);
       weight = total == 0 ? 0 : weight / total;

@@ -91,7 +91,10 @@ Status FactorizeEmbedNormalised(FactorizerContext& context) {
   const FactorId s = context.map().AddFactor("s", positions);
   // Without position ids, position = index: the kernel must know where its part begins.
   context.map().factors[s].aware = context.num_operands() < 9 || !context.has(8);
-  for (size_t ids : {0, 1, 7, 8}) {
+  // The mask is counted over all positions, whole on every rank.
+  if (context.num_results() > 1) ComputedWhole(context, s);
+  if (context.num_operands() > 7 && context.has(7)) SetOperandDim(context, 7, 0, {b});
+  for (size_t ids : {0, 1, 8}) {
     if (ids >= context.num_operands() || !context.has(ids) || context.rank(ids) != 2) continue;
     SetOperandDim(context, ids, 0, {b});
     SetOperandDim(context, ids, 1, {s});

@@ -84,7 +84,7 @@ TEST(AttentionRules, Microsoft) {
        {"f32[4,6,32]", "f32[4,10,32]", "f32[4,10,32]"},
        "num_heads=4",
        1,
-       "f32[4,6,32] | S(0), S(0), S(0) -> S(0); S(1), B, B -> S(1); S(2), S(2), S(2) -> S(2)"},
+       "f32[4,6,32] | S(0), S(0), S(0) -> S(0); S(1), B, B -> S(1); S(2), S(2), S(2) -> S(2); B, B, P(sum) -> P(sum)"},
       {"com.microsoft::MultiHeadAttention",
        {"f32[4,6,4,3,8]"},
        "num_heads=4",
@@ -96,7 +96,8 @@ TEST(AttentionRules, Microsoft) {
        "num_heads=8 kv_num_heads=2 do_rotary=1",
        3,
        "f16[8,1,128], f16[8,2,8,16], f16[8,2,8,16] | S(0), S(0), S(0), S(0), S(0), S(0), B, B, B -> S(0), S(0), S(0); "
-       "S(2), S(2), S(2), S(1), S(1), B, B, B, B -> S(2), S(1), S(1)"},
+       "S(2), S(2), S(2), S(1), S(1), B, B, B, B -> S(2), S(1), S(1); B, B, P(sum), B, P(sum), B, B, B, B -> P(sum), "
+       "B, P(sum)"},
       {"com.microsoft::GroupQueryAttention",
        {"f16[8,4,192]", "-", "-", "-", "-", "i32[8]", "i32[]"},
        "num_heads=8 kv_num_heads=2",

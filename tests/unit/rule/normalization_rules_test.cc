@@ -51,8 +51,9 @@ TEST(NormalizationRules, Layer) {
        {"i32[4,6]", "i32[4,6]", "f32[100,8]", "f32[6,8]", "f32[2,8]", "f32[8]", "f32[8]", "i32[4,6]"},
        "",
        2,
-       "f32[4,6,8], i32[4] | S(0), S(0), B, B, B, B, B, S(0) -> S(0), S(0); B, B, B, B, B, P(sum), P(sum), B -> "
-       "P(sum), B; B, B, B, B, B, B, P(max), B -> P(max), B; B, B, B, B, B, B, P(min), B -> P(min), B"},
+       "f32[4,6,8], i32[4] | S(0), S(0), B, B, B, B, B, S(0) -> S(0), S(0); S(1), S(1), B, B, B, B, B, B -> S(1), B; "
+       "B, B, B, B, B, P(sum), P(sum), B -> P(sum), B; B, B, B, B, B, B, P(max), B -> P(max), B; B, B, B, B, B, B, "
+       "P(min), B -> P(min), B"},
   });
 }
 
@@ -109,7 +110,8 @@ TEST(NormalizationRules, Channels) {
        {"f32[2,4,4,8]", "f32[8]", "f32[8]", "f32[2,8]", "f32[8]"},
        "groups=4 activation=0",
        2,
-       "f32[2,4,4,8], f32[2,4,4,8] | S(0), B, B, S(0), B -> S(0), S(0); S(3), S(0), S(0), S(1), S(0) -> S(3), S(3)"},
+       "f32[2,4,4,8], f32[2,4,4,8] | S(0), B, B, S(0), B -> S(0), S(0); S(3), S(0), S(0), S(1), S(0) -> S(3), S(3); B, "
+       "P(sum), P(sum), B, B -> P(sum), B; B, B, P(max), B, B -> P(max), B; B, B, P(min), B, B -> P(min), B"},
       {"LRN", {"f32[2,4,6,8]"}, "size=3", 1, "f32[2,4,6,8] | S(0) -> S(0); S(2) -> S(2); S(3) -> S(3)"},
   });
 }

@@ -148,7 +148,7 @@ TEST(QuantizationRules, Experts) {
        "k=2",
        1,
        "f32[2,6,8] | S(0), S(0), B, B, B, B -> S(0); B, B, S(0), S(0), S(0), S(0) -> P(sum); B, B, S(1), S(1), S(2), "
-       "P(sum) -> P(sum)"},
+       "P(sum) -> P(sum); B, B, B, B, P(sum), P(sum) -> P(sum)"},
   });
 }
 
