@@ -2,6 +2,7 @@
 // shapes, and compared with the unsharded op. The cases are rows of rule_cases.txt.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <random>
@@ -181,8 +182,7 @@ class Runner {
       const Mesh mesh = ParseMesh(mesh_text).value();
       const CandidateList list = MakeCandidates(*instance, mesh);
       for (size_t i = 0; i < list.candidates.size(); ++i) {
-        if (list.candidates[i].halo_bytes > 0) continue;  // needs an exchange before the local op
-        RunCandidate(c, kernel, **instance, list.candidates[i].signature, mesh, whole, expected, random);
+        RunCandidate(c, kernel, **instance, list.candidates[i], mesh, whole, expected, random);
       }
     }
   }
@@ -204,15 +204,33 @@ class Runner {
     return call;
   }
 
-  void RunCandidate(const Case& c, Kernel kernel, const RuleInstance& instance, const Signature& signature,
+  // Elements of neighbours that a candidate's parts of an operand need.
+  static HaloWidths HaloOf(const FactorMap& map, const Candidate& candidate, size_t operand) {
+    HaloWidths widths;
+    for (const DimFactors& dim : map.operands[operand]) {
+      widths.emplace_back(0, 0);
+      for (const AxisChoice& choice : candidate.axes) {
+        const bool carried =
+            choice.kind == AxisChoice::Kind::kFactor && std::find(dim.begin(), dim.end(), choice.index) != dim.end();
+        if (!carried || !map.factors[choice.index].halo) continue;
+        widths.back() = {map.factors[choice.index].halo->low, map.factors[choice.index].halo->high};
+      }
+    }
+    return widths;
+  }
+
+  void RunCandidate(const Case& c, Kernel kernel, const RuleInstance& instance, const Candidate& candidate,
                     const Mesh& mesh, const std::vector<Array>& whole, const std::vector<Array>& expected,
                     std::mt19937_64& random) {
+    const Signature& signature = candidate.signature;
     SCOPED_TRACE(StrCat("mesh ", ToString(mesh), ": ", ToString(signature)));
     ++executed;
-    std::vector<std::vector<Array>> parts;  // operand, device
+    std::vector<std::vector<Array>> parts(whole.size());  // operand, device
+    std::vector<HaloWidths> halos;
     for (size_t i = 0; i < whole.size(); ++i) {
-      parts.push_back(c.operands[i].present ? Shard(whole[i], signature.inputs[i], mesh, random, c.operands[i].domain)
-                                            : std::vector<Array>());
+      halos.push_back(HaloOf(instance.map, candidate, i));
+      if (c.operands[i].present)
+        parts[i] = Shard(whole[i], signature.inputs[i], mesh, random, c.operands[i].domain, halos[i]);
     }
     std::vector<std::vector<Array>> results(expected.size());  // result, device
     for (int64_t device = 0; device < mesh.num_devices(); ++device) {
@@ -220,7 +238,7 @@ class Runner {
       for (size_t i = 0; i < whole.size(); ++i) {
         if (!c.operands[i].present) continue;
         call.inputs[i] = &parts[i][device];
-        call.input_pieces[i] = PieceOf(whole[i].shape, signature.inputs[i], mesh, device);
+        call.input_pieces[i] = PieceOf(whole[i].shape, signature.inputs[i], mesh, device, halos[i]);
       }
       for (size_t r = 0; r < expected.size(); ++r) {
         call.result_pieces[r] = PieceOf(expected[r].shape, signature.outputs[r], mesh, device);

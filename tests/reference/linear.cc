@@ -120,13 +120,19 @@ Window WindowOf(const Call& call, Shape kernel) {
   return w;
 }
 
-// Input index under (output index, kernel index); false when it lies in the padding.
-bool Under(const Window& w, const Shape& in, const Index& out, const Index& kernel, Index& at) {
-  for (size_t d = 0; d < kernel.size(); ++d) {
-    const int64_t i = out[d + 2] * w.stride[d] - w.pad_low[d] + kernel[d] * w.dilation[d];
-    if (i < 0 || i >= in[d + 2]) return false;
-    at[d + 2] = i;
+// The input's element under (output index, kernel index), all local; false when it lies in the padding. Windows are
+// laid over the whole, so that a part has to hold what lies under its own: NaN if it does not.
+bool Under(const Window& w, const Call& call, const Index& out, const Index& kernel, Index& at, double& value) {
+  const Piece &in = call.input_pieces[0], &result = call.result_pieces[0];
+  for (size_t d = 2; d < out.size(); ++d) {
+    const int64_t place = (out[d] + result.ranges[d].begin) * w.stride[d - 2] - w.pad_low[d - 2];
+    const int64_t i = place + kernel[d - 2] * w.dilation[d - 2];
+    if (i < 0 || i >= in.global[d]) return false;
+    at[d] = i - in.ranges[d].begin;
   }
+  bool held = true;
+  for (size_t d = 2; d < out.size(); ++d) held = held && at[d] >= 0 && at[d] < in.ranges[d].size();
+  value = held ? call.in(0).at(at) : std::numeric_limits<double>::quiet_NaN();
   return true;
 }
 
@@ -146,7 +152,8 @@ std::vector<Array> Conv(const Call& call) {
         at[1] = out[1] / out_per_group * per_group + c;
         Index from{out[1], c};
         from.insert(from.end(), k.begin(), k.end());
-        if (Under(w, x.shape, out, k, at)) sum += x.at(at) * weight.at(from);
+        double v = 0;
+        if (Under(w, call, out, k, at, v)) sum += v * weight.at(from);
       });
     }
     y.at(out) = sum;
@@ -154,9 +161,24 @@ std::vector<Array> Conv(const Call& call) {
   return {y};
 }
 
+// The pads of a transposed convolution follow from the result's size where that is given.
+Window TransposedWindow(const Call& call, Shape kernel) {
+  Window w = WindowOf(call, kernel);
+  const std::string mode = call.attributes->String("auto_pad", "NOTSET");
+  if (call.attributes->Find("output_shape") == nullptr && mode.substr(0, 4) != "SAME") return w;
+  const auto* padding = call.attributes->Ints("output_padding");
+  for (size_t d = 0; d < kernel.size(); ++d) {
+    const int64_t spread = w.stride[d] * (call.input_pieces[0].global[d + 2] - 1) + (padding ? (*padding)[d] : 0) +
+                           (kernel[d] - 1) * w.dilation[d] + 1;
+    const int64_t total = spread - call.result_pieces[0].global[d + 2];
+    w.pad_low[d] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+  }
+  return w;
+}
+
 std::vector<Array> ConvTranspose(const Call& call) {
   const Array &x = call.in(0), &weight = call.in(1);
-  const Window w = WindowOf(call, Shape(weight.shape.begin() + 2, weight.shape.end()));
+  const Window w = TransposedWindow(call, Shape(weight.shape.begin() + 2, weight.shape.end()));
   Array y = call.MakeResult(0);
   const int64_t out_per_group = weight.shape[1], groups = y.shape[1] / out_per_group;
   const int64_t in_per_group = x.shape[1] / std::max<int64_t>(groups, 1);
@@ -168,7 +190,9 @@ std::vector<Array> ConvTranspose(const Call& call) {
         at[0] = in[0];
         at[1] = in[1] / in_per_group * out_per_group + c;
         for (size_t d = 0; d < k.size(); ++d) {
-          at[d + 2] = in[d + 2] * w.stride[d] - w.pad_low[d] + k[d] * w.dilation[d];
+          const int64_t from = in[d + 2] + call.input_pieces[0].ranges[d + 2].begin;
+          const int64_t to = from * w.stride[d] - w.pad_low[d] + k[d] * w.dilation[d];
+          at[d + 2] = to - call.result_pieces[0].ranges[d + 2].begin;
           if (at[d + 2] < 0 || at[d + 2] >= y.shape[d + 2]) return;
         }
         Index from{in[1], c};
@@ -195,10 +219,16 @@ std::vector<Array> PoolOver(const Call& call) {
     int64_t count = 0;
     ForEach(w.kernel, [&](const Index& k) {
       Index at = out;
-      if (!Under(w, x.shape, out, k, at)) return;
+      double v = 0;
+      if (global) {  // all that a part holds
+        std::copy(k.begin(), k.end(), at.begin() + 2);
+        v = x.at(at);
+      } else if (!Under(w, call, out, k, at, v)) {
+        return;
+      }
       ++count;
-      const double v = x.at(at);
       if (kind == Pool::kMax && v > value) best = at;
+      if (std::isnan(v)) value = v;
       value = kind == Pool::kMax ? std::max(value, v) : value + (kind == Pool::kLp ? std::pow(std::abs(v), p) : v);
     });
     if (kind == Pool::kAverage) {

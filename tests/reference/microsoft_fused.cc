@@ -225,10 +225,11 @@ double ActivateNamed(const std::string& name, double x) {
 
 std::vector<Array> FusedConv(const Call& call) {
   std::vector<Array> out = FindKernel("Conv")(call);
-  for (size_t i = 0; i < out[0].values.size(); ++i) {
-    if (call.has(3)) out[0].values[i] += call.in(3).values[i];
-    out[0].values[i] = ActivateNamed(call.attributes->String("activation", ""), out[0].values[i]);
-  }
+  ForEach(out[0].shape, [&](const Index& at) {
+    double& v = out[0].at(at);
+    if (call.has(3)) v += call.in(3).at(call.input_pieces[3].ToLocal(call.result_pieces[0].ToGlobal(at)));
+    v = ActivateNamed(call.attributes->String("activation", ""), v);
+  });
   return out;
 }
 

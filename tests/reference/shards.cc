@@ -101,12 +101,17 @@ bool Near(double a, double b, double scale, double tolerance) {
 
 }  // namespace
 
-Piece PieceOf(const Shape& shape, const NdSbp& sbp, const Mesh& mesh, int64_t position) {
-  return {LocalSlice(shape, sbp, mesh, mesh.Coordinates(position)), shape};
+Piece PieceOf(const Shape& shape, const NdSbp& sbp, const Mesh& mesh, int64_t position, const HaloWidths& halo) {
+  Piece piece{LocalSlice(shape, sbp, mesh, mesh.Coordinates(position)), shape};
+  for (size_t d = 0; d < halo.size(); ++d) {
+    Range& range = piece.ranges[d];
+    range = {std::max<int64_t>(0, range.begin - halo[d].first), std::min(shape[d], range.end + halo[d].second)};
+  }
+  return piece;
 }
 
-std::vector<Array> Shard(const Array& whole, const NdSbp& sbp, const Mesh& mesh, std::mt19937_64& random,
-                         Domain domain) {
+std::vector<Array> Shard(const Array& whole, const NdSbp& sbp, const Mesh& mesh, std::mt19937_64& random, Domain domain,
+                         const HaloWidths& halo) {
   const auto partial = [](Sbp s) { return s.is_partial(); };
   // One array per point of the partial axes; all other axes cut or copy it.
   std::map<std::vector<int64_t>, size_t> points;
@@ -116,7 +121,8 @@ std::vector<Array> Shard(const Array& whole, const NdSbp& sbp, const Mesh& mesh,
   if (points.size() > 1) arrays = Partials(whole, KindOf(sbp), static_cast<int64_t>(points.size()), random, domain);
   std::vector<Array> parts;
   for (int64_t p = 0; p < mesh.num_devices(); ++p) {
-    parts.push_back(Cut(arrays[points[KeyOf(mesh.Coordinates(p), sbp, partial)]], PieceOf(whole.shape, sbp, mesh, p)));
+    parts.push_back(
+        Cut(arrays[points[KeyOf(mesh.Coordinates(p), sbp, partial)]], PieceOf(whole.shape, sbp, mesh, p, halo)));
   }
   return parts;
 }

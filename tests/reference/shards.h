@@ -3,6 +3,7 @@
 
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reference/array.h"
@@ -10,8 +11,11 @@
 
 namespace sbp::reference {
 
-// Where the part of the device at `position` lies.
-Piece PieceOf(const Shape& shape, const NdSbp& sbp, const Mesh& mesh, int64_t position);
+// Elements of neighbours that a part also holds, per dimension: none, or (before, after).
+using HaloWidths = std::vector<std::pair<int64_t, int64_t>>;
+
+// Where the part of the device at `position` lies; with a halo, as far as the whole reaches.
+Piece PieceOf(const Shape& shape, const NdSbp& sbp, const Mesh& mesh, int64_t position, const HaloWidths& halo = {});
 
 // Where an op is defined: random data, and the parts of a maximum or minimum, stay within.
 struct Domain {
@@ -20,8 +24,8 @@ struct Domain {
 
 // One part per device (by position). Partial axes get parts that combine to the whole and differ between ranks: random
 // ones that add up, or, for max and min, a random owner per element and worse values of the domain elsewhere.
-std::vector<Array> Shard(const Array& whole, const NdSbp& sbp, const Mesh& mesh, std::mt19937_64& random,
-                         Domain domain);
+std::vector<Array> Shard(const Array& whole, const NdSbp& sbp, const Mesh& mesh, std::mt19937_64& random, Domain domain,
+                         const HaloWidths& halo = {});
 
 // Puts the parts together in every way that the layout promises (each replica on its own) and compares each with
 // `whole`.
