@@ -1,10 +1,12 @@
 // Rule semantics: every candidate of every rule that has a reference kernel is executed on small even and uneven
-// shapes, and compared with the unsharded op. The cases are rows of rule_cases.txt.
+// shapes, and compared with the unsharded op. Parts with a halo get as many elements of neighbours as the rule says,
+// and fewer must not do. The cases are rows of rule_cases.txt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <random>
 #include <set>
 #include <sstream>
@@ -204,8 +206,13 @@ class Runner {
     return call;
   }
 
+  // Fewer elements of neighbours than the rule says.
+  struct Trim {
+    int64_t before = 0, after = 0;
+  };
+
   // Elements of neighbours that a candidate's parts of an operand need.
-  static HaloWidths HaloOf(const FactorMap& map, const Candidate& candidate, size_t operand) {
+  static HaloWidths HaloOf(const FactorMap& map, const Candidate& candidate, size_t operand, Trim trim) {
     HaloWidths widths;
     for (const DimFactors& dim : map.operands[operand]) {
       widths.emplace_back(0, 0);
@@ -213,22 +220,23 @@ class Runner {
         const bool carried =
             choice.kind == AxisChoice::Kind::kFactor && std::find(dim.begin(), dim.end(), choice.index) != dim.end();
         if (!carried || !map.factors[choice.index].halo) continue;
-        widths.back() = {map.factors[choice.index].halo->low, map.factors[choice.index].halo->high};
+        widths.back() = {map.factors[choice.index].halo->low - trim.before,
+                         map.factors[choice.index].halo->high - trim.after};
       }
     }
     return widths;
   }
 
-  void RunCandidate(const Case& c, Kernel kernel, const RuleInstance& instance, const Candidate& candidate,
-                    const Mesh& mesh, const std::vector<Array>& whole, const std::vector<Array>& expected,
-                    std::mt19937_64& random) {
+  // For each result what differs from the unsharded one; "": nothing.
+  static std::vector<std::string> Differences(const Case& c, Kernel kernel, const RuleInstance& instance,
+                                              const Candidate& candidate, const Mesh& mesh,
+                                              const std::vector<Array>& whole, const std::vector<Array>& expected,
+                                              std::mt19937_64& random, Trim trim) {
     const Signature& signature = candidate.signature;
-    SCOPED_TRACE(StrCat("mesh ", ToString(mesh), ": ", ToString(signature)));
-    ++executed;
     std::vector<std::vector<Array>> parts(whole.size());  // operand, device
     std::vector<HaloWidths> halos;
     for (size_t i = 0; i < whole.size(); ++i) {
-      halos.push_back(HaloOf(instance.map, candidate, i));
+      halos.push_back(HaloOf(instance.map, candidate, i, trim));
       if (c.operands[i].present)
         parts[i] = Shard(whole[i], signature.inputs[i], mesh, random, c.operands[i].domain, halos[i]);
     }
@@ -246,8 +254,29 @@ class Runner {
       std::vector<Array> local = kernel(call);
       for (size_t r = 0; r < expected.size(); ++r) results[r].push_back(std::move(local[r]));
     }
-    for (size_t r = 0; r < expected.size(); ++r) {
-      EXPECT_EQ(CompareParts(results[r], expected[r], signature.outputs[r], mesh, 1e-9), "") << "result " << r;
+    std::vector<std::string> differences;
+    for (size_t r = 0; r < expected.size(); ++r)
+      differences.push_back(CompareParts(results[r], expected[r], signature.outputs[r], mesh, 1e-9));
+    return differences;
+  }
+
+  void RunCandidate(const Case& c, Kernel kernel, const RuleInstance& instance, const Candidate& candidate,
+                    const Mesh& mesh, const std::vector<Array>& whole, const std::vector<Array>& expected,
+                    std::mt19937_64& random) {
+    SCOPED_TRACE(StrCat("mesh ", ToString(mesh), ": ", ToString(candidate.signature)));
+    ++executed;
+    const auto differences = [&](Trim trim) {
+      return Differences(c, kernel, instance, candidate, mesh, whole, expected, random, trim);
+    };
+    const std::vector<std::string> all_equal(expected.size());
+    EXPECT_EQ(differences({}), all_equal);
+    if (mesh.num_axes() > 1 || candidate.axes[0].kind != AxisChoice::Kind::kFactor) return;
+    const std::optional<Factor::Halo> halo = instance.map.factors[candidate.axes[0].index].halo;
+    if (halo && halo->low > 0) {
+      EXPECT_NE(differences({1, 0}), all_equal) << "fewer elements before suffice";
+    }
+    if (halo && halo->high > 0) {
+      EXPECT_NE(differences({0, 1}), all_equal) << "fewer elements after suffice";
     }
   }
 

@@ -99,26 +99,34 @@ Status SizesFromSizes(const FactorizerContext& context, const std::vector<int>& 
   return OkStatus();
 }
 
-// How many input elements at each side an output element depends on beyond its own block; none: no bound that a split
+// Where an output element lies in the input, and which element is nearest to that.
+struct Sampling {
+  std::string where, nearest;
+};
+
+// How many input elements before and after its own block an output element depends on; none: no bound that a split
 // could use. Requires an integer scale of at least 2.
-std::optional<int64_t> Neighbours(const FactorizerContext& context, int64_t scale) {
+struct Neighbours {
+  int64_t before = 0, after = 0;
+};
+std::optional<Neighbours> FindNeighbours(const FactorizerContext& context, const Sampling& sampling, int64_t scale) {
   const std::string mode = context.String("mode", "nearest");
-  const std::string where = context.String("coordinate_transformation_mode", "half_pixel");
+  const auto& [where, nearest] = sampling;
   const bool half = where == "half_pixel" || where == "pytorch_half_pixel" || where == "half_pixel_symmetric";
   const bool asymmetric = where == "asymmetric";
   if (!half && !asymmetric) return std::nullopt;
-  if (mode == "linear") return 1;
-  if (mode == "cubic") return 2;
-  const std::string nearest = context.String("nearest_mode", "round_prefer_floor");
+  // Asymmetric positions lie within their block or at its end, those of half pixels at either side of its middle.
+  if (mode == "linear") return Neighbours{half ? 1 : 0, 1};
+  if (mode == "cubic") return Neighbours{half ? 2 : 1, 2};
   const bool rounds = nearest == "round_prefer_floor" || nearest == "round_prefer_ceil";
   if ((half && rounds) || (asymmetric && nearest == "floor")) {
     // An even scale puts no output element half way between two input elements; an odd one neither.
-    return scale >= 2 ? std::optional<int64_t>(0) : std::nullopt;
+    return scale >= 2 ? std::optional<Neighbours>(Neighbours{}) : std::nullopt;
   }
-  return 1;
+  return half && nearest == "floor" ? Neighbours{1, 0} : Neighbours{0, 1};
 }
 
-void CarryScaled(FactorizerContext& context, const ScaledDim& dim, int d) {
+void CarryScaled(FactorizerContext& context, const Sampling& sampling, const ScaledDim& dim, int d) {
   FactorMap& map = context.map();
   if (!dim.resized) {
     ShareDim(context, 0, d, 0, d);
@@ -127,7 +135,7 @@ void CarryScaled(FactorizerContext& context, const ScaledDim& dim, int d) {
   const int64_t scale = dim.in > 0 ? dim.out / dim.in : 0;
   const bool repeats =
       scale >= 2 && dim.out == scale * dim.in && std::abs(dim.scale - static_cast<double>(scale)) < 1e-6;
-  const std::optional<int64_t> neighbours = repeats ? Neighbours(context, scale) : std::nullopt;
+  const std::optional<Neighbours> neighbours = repeats ? FindNeighbours(context, sampling, scale) : std::nullopt;
   if (!neighbours) {
     AddNote(context,
             StrCat("dimension ", d, " is resized from ", dim.in, " to ", dim.out, ": its parts would not line up"));
@@ -137,18 +145,18 @@ void CarryScaled(FactorizerContext& context, const ScaledDim& dim, int d) {
   const FactorId copies = NewFactor(context, scale);
   Carry(map.results[0][d], {copies});
   if (copies != kNoFactor) map.factors[copies].whole = true;
-  if (f != kNoFactor && *neighbours > 0) map.factors[f].halo = Factor::Halo{*neighbours, *neighbours, 1};
+  if (f != kNoFactor && neighbours->before + neighbours->after > 0)
+    map.factors[f].halo = Factor::Halo{neighbours->before, neighbours->after, 1};
 }
 
-Status Finish(FactorizerContext& context, const std::vector<ScaledDim>& dims) {
+Status Finish(FactorizerContext& context, const Sampling& sampling, const std::vector<ScaledDim>& dims) {
   Shape shape;
   for (const ScaledDim& dim : dims) shape.push_back(dim.out);
   SBP_RETURN_IF_ERROR(CountElements(context, shape).status());
   context.SetResult(0, std::move(shape));
-  for (size_t d = 0; d < dims.size(); ++d) CarryScaled(context, dims[d], static_cast<int>(d));
+  for (size_t d = 0; d < dims.size(); ++d) CarryScaled(context, sampling, dims[d], static_cast<int>(d));
   const bool nearest = context.String("mode", "nearest") == "nearest";
-  const bool extrapolates = context.String("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" &&
-                            context.Float("extrapolation_value") != 0;
+  const bool extrapolates = sampling.where == "tf_crop_and_resize" && context.Float("extrapolation_value") != 0;
   if (!extrapolates && (IsFloat(context.type(0).dtype) || nearest)) AddLinear(context, {0});
   if (nearest) AddMonotone(context, {0});
   return OkStatus();
@@ -172,7 +180,9 @@ Status FactorizeResize(FactorizerContext& context) {
   } else {
     return context.Error("needs scales or sizes");
   }
-  return Finish(context, dims);
+  const Sampling sampling{context.String("coordinate_transformation_mode", "half_pixel"),
+                          context.String("nearest_mode", "round_prefer_floor")};
+  return Finish(context, sampling, dims);
 }
 
 Status FactorizeUpsample(FactorizerContext& context) {
@@ -183,7 +193,7 @@ Status FactorizeUpsample(FactorizerContext& context) {
     SBP_ASSIGN_OR_RETURN(dims[d].out, ScaledSize(context, dims[d].in, scales[d]));
     dims[d].resized = scales[d] != 1;
   }
-  return Finish(context, dims);
+  return Finish(context, {"asymmetric", "floor"}, dims);
 }
 
 }  // namespace sbp
