@@ -206,13 +206,13 @@ class CandidateMaker {
   // And a halo must come from the direct neighbour.
   bool FitsScaledDim(const FactorPlace& place, FactorId f, int64_t n, bool& even) const {
     const int64_t dim_size = TypeOf(place).shape[place.dim];
-    const auto& halo = map_.factors[f].halo;
+    const bool needs = !place.is_result && map_.factors[f].halo && map_.factors[f].halo->AppliesTo(place.tensor);
     const bool scaled = DimOf(place).size() == 1 && dim_size != map_.factors[f].size;
     if (scaled) even = true;
-    if (!scaled && !halo) return true;
+    if (!scaled && !needs) return true;
     const int64_t parts = SaturatingMul(map_.factors[f].size / local_[f].largest, n);
     if (scaled && dim_size % parts != 0) return false;
-    return !halo || place.is_result || dim_size / parts >= std::max(halo->low, halo->high);
+    return !needs || dim_size / parts >= std::max(map_.factors[f].halo->low, map_.factors[f].halo->high);
   }
 
   static LocalSize Split(LocalSize local, int64_t n) { return {CeilDiv(local.largest, n), local.smallest / n}; }
@@ -332,7 +332,7 @@ class CandidateMaker {
     const Factor::Halo& halo = *map_.factors[f].halo;
     double bytes = 0;
     for (const FactorPlace& place : places_[f]) {
-      if (place.is_result) continue;
+      if (place.is_result || !halo.AppliesTo(place.tensor)) continue;
       const TensorType& type = instance_.operands[place.tensor];
       Shape local = LocalShape(type.shape, signature.inputs[place.tensor], mesh_);
       local[place.dim] = SaturatingAdd(halo.low, halo.high);

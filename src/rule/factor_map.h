@@ -44,6 +44,8 @@ struct Factor {
   // Neighbours needed at each side when this factor is split (`halo f:lo,hi,stride`); a priced alternative.
   struct Halo {
     int64_t low = 0, high = 0, stride = 1;
+    int operand = -1;  // the only one that needs them; -1: all that carry the factor
+    bool AppliesTo(int of) const { return operand < 0 || operand == of; }
   };
   std::optional<Halo> halo;
 };

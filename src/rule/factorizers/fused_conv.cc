@@ -27,6 +27,9 @@ Status FactorizeFusedConv(FactorizerContext& context) {
                                 "], but is ", ToString(context.type(kAddend))));
   }
   map.operands[kAddend] = map.results[0];
+  for (Factor& factor : map.factors) {
+    if (factor.halo) factor.halo->operand = 0;  // the addend is read in place
+  }
   if (activation) return OkStatus();
   map.addends.push_back(kAddend);
   for (PartialClause& partial : map.partials) {
