@@ -5,6 +5,7 @@
 
 namespace sbp {
 
+// @gemm, @gemm("rounded"): the product is rounded to integers, so that sums over parts of k would be rounded twice.
 Status FactorizeGemm(FactorizerContext& context) {
   SBP_RETURN_IF_ERROR(ExpectRank(context, 0, "a", 2));
   SBP_RETURN_IF_ERROR(ExpectRank(context, 1, "b", 2));
@@ -24,7 +25,11 @@ Status FactorizeGemm(FactorizerContext& context) {
   Carry(map.operands[1][trans_b ? 0 : 1], {fn});
   Carry(map.results[0][0], {fm});
   Carry(map.results[0][1], {fn});
-  ReduceFactor(context, ReduceKind::kSum, fk);
+  if (context.name_arguments.empty()) {
+    ReduceFactor(context, ReduceKind::kSum, fk);
+  } else {
+    AddNote(context, "k stays whole: the scaled sum is rounded to integers");
+  }
   if (context.num_operands() < 3 || !context.has(2)) return OkStatus();
   const Shape& c = context.shape(2);
   const FactorId columns[] = {fm, fn};
