@@ -71,7 +71,7 @@ std::vector<Array> Partials(const Array& whole, ReduceKind kind, int64_t n, std:
           rest -= part;
           break;
         case ReduceKind::kProd:
-          part = p + 1 == n ? rest : 0.5 + Uniform(random);
+          part = p + 1 == n ? rest : IsFloat(whole.dtype) ? 0.5 + Uniform(random) : random() % 2 == 0 ? 1 : -1;
           rest /= part;
           break;
         case ReduceKind::kMax:
