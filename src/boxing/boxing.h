@@ -56,7 +56,7 @@ enum class BoxingCriterion : uint8_t { kSeconds, kWireBytes };
 // Prices and paths for one mesh on one cluster, cached by (type, from, to). Not thread-safe. Deterministic: ties go to
 // fewer steps, then to the layouts of smaller order. A path passes through valid layouts only (even ones if
 // `even_only`) and enters P only where `to` is P. From any valid layout there is a path to any other; an invalid one is
-// unreachable. Where a tensor has so many layouts that searching all of them is dear (above 1024: many axes and
+// unreachable. Where a tensor has so many layouts that searching all of them is dear (above 32768: many axes and
 // dimensions), those are left out first that split dimensions which neither end splits.
 class BoxingTable {
  public:

@@ -7,8 +7,8 @@
 namespace sbp {
 namespace {
 
-constexpr size_t kSharedSpace = 1024;  // up to so many layouts one search from a layout serves all targets
-constexpr size_t kLargestSpace = 4096;
+constexpr size_t kSharedSpace = 32768;  // up to so many layouts one search from a layout serves all targets
+constexpr size_t kLargestSpace = 1024;
 
 // The layouts that a path may pass through: B, the splits of `dims`, and P where it starts or ends.
 std::vector<std::vector<Sbp>> ChoicesWith(const NdSbp& from, const NdSbp& to, const std::vector<int>& dims) {

@@ -114,7 +114,8 @@ class SignatureChecker {
       const std::vector<int>& named = slot.result ? clause.results : clause.operands;
       const bool all = slot.result && named.empty();
       const bool takes_part = all || std::find(named.begin(), named.end(), slot.position) != named.end();
-      return At(slot, axis) == (takes_part ? Sbp::Partial(slot.result ? out : in) : Sbp::Broadcast());
+      if (!takes_part) return At(slot, axis).is_broadcast();
+      return (*slot.layout)[axis] == Sbp::Partial(slot.result ? out : in);
     });
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "fold/body_work.h"
 #include "fold/prune.h"
 
 namespace sbp {
@@ -97,9 +98,16 @@ Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgr
   return body;
 }
 
-// Puts the resolved bodies into the op.
-void Replace(Op& op, const Subgraphs& subgraphs, std::vector<Body> bodies) {
+// Puts the resolved bodies into the op, and what they cost: of several the dearest one, run `trips` times.
+void Replace(ForwardPass& pass, Op& op, const Subgraphs& subgraphs, std::vector<Body> bodies, int64_t trips) {
   Attributes attributes = *op.attributes;
+  BodyWork most;
+  for (const Body& body : bodies) {
+    const BodyWork work = WorkOfGraph(pass.context(), body.graph);
+    most = {std::max(most.flops, work.flops), std::max(most.bytes, work.bytes)};
+  }
+  attributes.Set(std::string(kBodyFlops), most.flops * static_cast<double>(trips));
+  attributes.Set(std::string(kBodyBytes), most.bytes * static_cast<double>(trips));
   op.captures.clear();
   for (size_t i = 0; i < bodies.size(); ++i) {
     op.captures.insert(op.captures.end(), bodies[i].captures.begin(), bodies[i].captures.end());
@@ -160,7 +168,7 @@ Result<std::vector<TensorType>> ResolveIf(ForwardPass& pass, Op& op) {
   for (size_t r = 0; r < types.size(); ++r) {
     if (op.outputs[r].valid()) types[r] = Join(bodies[0].results[r], bodies[1].results[r], pass.Stated(op.outputs[r]));
   }
-  Replace(op, subgraphs, std::move(bodies));
+  Replace(pass, op, subgraphs, std::move(bodies), 1);
   return types;
 }
 
@@ -275,16 +283,16 @@ Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
     types.back().shape.insert(types.back().shape.begin(), trips.value_or(1));
   }
   assumed = assumed || (!trips && body.results.size() > num_carried);
-  WarnKeptWhole(
-      pass, op,
-      assumed  ? "its number of trips is not known: results that grow with it are sized for one (give it with --inputs)"
-      : !trips ? "its number of trips is not known"
-      : exact  ? StrCat(*trips, " trips")
-               : StrCat("at most ", *trips, " trips; sizes are those after the last one"));
+  WarnKeptWhole(pass, op,
+                assumed  ? "its number of trips is not known: results that grow with it are sized for one, and it is "
+                           "priced as one (give it with --inputs)"
+                : !trips ? "its number of trips is not known: it is priced as one"
+                : exact  ? StrCat(*trips, " trips")
+                         : StrCat("at most ", *trips, " trips; sizes are those after the last one"));
   types.resize(op.outputs.size());
   std::vector<Body> bodies;
   bodies.push_back(std::move(body));
-  Replace(op, subgraphs, std::move(bodies));
+  Replace(pass, op, subgraphs, std::move(bodies), trips.value_or(1));
   return types;
 }
 
@@ -341,7 +349,7 @@ Result<std::vector<TensorType>> ResolveScan(ForwardPass& pass, Op& op) {
   types.resize(op.outputs.size());
   std::vector<Body> bodies;
   bodies.push_back(std::move(body));
-  Replace(op, subgraphs, std::move(bodies));
+  Replace(pass, op, subgraphs, std::move(bodies), length.value_or(0));
   return types;
 }
 

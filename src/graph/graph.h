@@ -32,6 +32,9 @@ using AttributeValue = std::variant<int64_t, double, std::string, std::vector<in
 // An attribute that only a graph before resolution has: a Softmax, LogSoftmax or Hardmax of an old opset treats all
 // dimensions from this one on as one. fold/ writes the op in today's form as soon as the rank is known.
 inline constexpr std::string_view kFlattenFrom = "flatten_from";
+// Attributes that only a resolved graph has: what all rounds of an op's subgraph compute, read and write (of several
+// subgraphs the dearest one). fold/ finds them; prices are made from them.
+inline constexpr std::string_view kBodyFlops = "body_flops", kBodyBytes = "body_bytes";
 
 // Attributes of an op, sorted by name. Equal sets are shared between ops of one graph (see GraphBuilder), so that
 // comparing pointers usually decides equality.

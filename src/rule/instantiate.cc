@@ -119,6 +119,7 @@ void DeclareResults(InstanceBuilder& builder) {
 Status RunFactorizer(const RuleLine& line, InstanceBuilder& builder) {
   const FactorizerRow* row = FindFactorizer(line.factorizer);
   if (row == nullptr) return Defect(StrCat("no factorizer @", line.factorizer));  // RuleSet::Add refuses such a file
+  if (builder.out.results.empty()) return BadInput(StrCat("@", line.factorizer, " needs a result"));
   FactorizerContext context(builder.query, builder.overload(), builder.out);
   InstanceScope scope(builder);
   for (const Expression& argument : line.arguments) {
@@ -313,6 +314,8 @@ Result<RuleInstanceRef> RuleSet::Instantiate(const OpQuery& query) const {
   if (query.has_subgraphs) {
     *out = ReplicatedInstance(query, StrCat(query.type, " has subgraphs, which are kept whole"));
     out->replicate_only = true;
+    out->flops = query.attributes->Float(kBodyFlops, 0);
+    out->extra_bytes = query.attributes->Float(kBodyBytes, 0);
   } else if (definition == nullptr) {
     *out = ReplicatedInstance(query, StrCat("no rule for ", query.type));
     out->missing_rule = true;

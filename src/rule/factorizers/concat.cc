@@ -100,7 +100,7 @@ Status FactorizeConcat(FactorizerContext& context) {
       if (context.shape(i)[axis] == 0) map.unused.push_back(i);
     }
   }
-  AddMonotoneSubsets(context, all);
+  AddMonotoneSubsets(context, filled.empty() ? all : filled);  // of an empty tensor nothing is read
   if (filled.size() > 1)
     AddNote(context, StrCat("dimension ", axis, " joins several tensors: its parts would not line up"));
   return OkStatus();

@@ -12,16 +12,14 @@ TEST(JoinRules, Concat) {
        "S(0), S(0) -> S(0) | P(sum), P(sum) -> P(sum) | P(max), P(max) -> P(max) | P(min), P(min) -> P(min) | "
        "B, P(max) -> P(max) | B, P(min) -> P(min) | P(max), B -> P(max) | P(min), B -> P(min)"},
       {"Concat(f32[8,12], f32[0,12], axis=0)", "f32[8,12]",
-       "S(0), B -> S(0) | S(1), S(1) -> S(1) | P(sum), P(sum) -> P(sum) | P(sum), B -> P(sum) | P(max), P(max) -> "
-       "P(max) | "
-       "P(min), P(min) -> P(min) | B, P(max) -> P(max) | B, P(min) -> P(min) | P(max), B -> P(max) | "
+       "S(0), B -> S(0) | S(1), S(1) -> S(1) | P(sum), P(sum) -> P(sum) | P(sum), B -> P(sum) | P(max), B -> P(max) | "
        "P(min), B -> P(min) | "
        // Nothing of an empty tensor is read.
-       "B, P(sum) -> B | S(0), P(sum) -> S(0) | P(max), P(sum) -> P(max) | P(min), P(sum) -> P(min) | "
-       "B, P(max) -> B | S(0), P(max) -> S(0) | P(sum), P(max) -> P(sum) | P(min), P(max) -> P(min) | "
+       "B, P(sum) -> B | S(0), P(sum) -> S(0) | P(max), P(sum) -> P(max) | P(min), P(sum) -> P(min) | B, P(max) -> B | "
+       "S(0), P(max) -> S(0) | P(sum), P(max) -> P(sum) | P(max), P(max) -> P(max) | P(min), P(max) -> P(min) | "
        "B, P(min) -> B | S(0), P(min) -> S(0) | P(sum), P(min) -> P(sum) | P(max), P(min) -> P(max) | "
-       "B, P(prod) -> B | S(0), P(prod) -> S(0) | P(sum), P(prod) -> P(sum) | P(max), P(prod) -> P(max) | "
-       "P(min), P(prod) -> P(min)"},
+       "P(min), P(min) -> P(min) | B, P(prod) -> B | S(0), P(prod) -> S(0) | P(sum), P(prod) -> P(sum) | "
+       "P(max), P(prod) -> P(max) | P(min), P(prod) -> P(min)"},
       {"Concat(f32[4,8], f32[4,8], f32[4,8], f32[4,8], axis=-1)", "f32[4,32]",
        "S(0), S(0), S(0), S(0) -> S(0) | P(sum), P(sum), P(sum), P(sum) -> P(sum) | "
        "P(max), P(max), P(max), P(max) -> P(max) | P(min), P(min), P(min), P(min) -> P(min)"},
