@@ -52,8 +52,8 @@ Result<RuleInstanceRef> InstanceCache::Instantiate(const OpQuery& query, const A
   if (query.has_subgraphs) return rules_.Instantiate(query);
   auto op = ops_.find(query.type);
   if (op == ops_.end()) op = ops_.emplace(std::string(query.type), std::pair(ops_.size(), Reads{})).first;
-  key_.assign(
-      {op->second.first, reinterpret_cast<uint64_t>(attributes.get()), query.operands.size(), query.wanted.size()});
+  key_.assign({op->second.first * 2 + (query.may_be_open ? 1 : 0), reinterpret_cast<uint64_t>(attributes.get()),
+               query.operands.size(), query.wanted.size()});
   for (size_t i = 0; i < query.operands.size(); ++i) {
     const OperandInfo& operand = query.operands[i];
     if (!operand.present) {

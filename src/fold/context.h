@@ -67,6 +67,8 @@ struct FoldContext {
   InstanceCache cache;
   WarningList warnings;
   std::map<std::string, int64_t> bindings;
+  // Of these, the symbols given by flag that no input has: only results can have these sizes.
+  std::map<std::string, int64_t> bindings_of_results;
   int64_t literal_budget = int64_t{1} << 25;  // elements of folded values that are held in all
   int64_t op_budget = 0;                      // ops looked at, bodies of loops again for each of their passes
   int depth = 0;                              // subgraphs around the graph at hand

@@ -34,7 +34,8 @@ bool HasSubgraphs(const Op& op) {
   });
 }
 
-ForwardPass::ForwardPass(FoldContext& context, Graph graph) : context_(context), graph_(std::move(graph)) {
+ForwardPass::ForwardPass(FoldContext& context, Graph graph)
+    : context_(context), graph_(std::move(graph)), guesses_(graph_) {
   flags_.resize(graph_.tensors.size());
   values_.resize(graph_.tensors.size());
   for (size_t i = 0; i < graph_.tensors.size(); ++i) {
@@ -60,7 +61,10 @@ Result<Graph> ForwardPass::Run() {
     for (const Op& op : ops) op_names_.insert(op.name);
   }
   done_.reserve(ops.size());
-  SBP_RETURN_IF_ERROR(ProcessOps(std::move(ops)));
+  const Status processed = ProcessOps(std::move(ops));
+  SBP_RETURN_IF_ERROR(guesses_.Undecided());  // whatever failed may follow from its size
+  SBP_RETURN_IF_ERROR(processed);
+  WarnOfBounds();
   graph_.ops = std::move(done_);
   return std::move(graph_);
 }
@@ -78,17 +82,22 @@ Status ForwardPass::ProcessOp(Op op) {
   if (--context_.op_budget < 0) return BadInput("the subgraphs nest too deeply to infer their shapes");
   if (op.attributes->Find(kFlattenFrom) != nullptr) {
     const int64_t axis = op.attributes->Int(kFlattenFrom, 1);  // read before the op is moved from
+    SBP_RETURN_IF_ERROR(guesses_.Fix(op.inputs));
     return ExpandFlattening(std::move(op), axis);
   }
-  if (TryFold(op)) return OkStatus();
+  if (TryFold(op)) return guesses_.Fix(op.inputs);
   if (!HasSubgraphs(op)) return Infer(std::move(op));
   if (graph_.type_of(op) == "If") {
     SBP_ASSIGN_OR_RETURN(const std::optional<KnownBranch> branch, FindKnownBranch(*this, op));
     if (branch) return InlineBranch(op, *branch->graph, branch->first_capture);
   }
+  SBP_RETURN_IF_ERROR(guesses_.Fix(op.inputs));
+  SBP_RETURN_IF_ERROR(guesses_.Fix(op.captures));
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorType> types, ResolveControl(*this, op));
   for (size_t r = 0; r < op.outputs.size(); ++r) {
-    if (op.outputs[r].valid()) graph_.tensor(op.outputs[r]).type = types[r];
+    if (!op.outputs[r].valid()) continue;
+    const TensorType stated = std::exchange(graph_.tensor(op.outputs[r]).type, types[r]);
+    CheckStated(op, op.outputs[r], stated);
   }
   AddOp(std::move(op));
   return OkStatus();
@@ -167,8 +176,16 @@ Status ForwardPass::Infer(Op op) {
     query.stated.push_back(id.valid() ? Stated(id) : TensorType{});
   }
   Result<RuleInstanceRef> instance = context_.cache.Instantiate(query, op.attributes);
-  if (!instance.ok()) return WithAdvice(op, instance.status());
-  SBP_RETURN_IF_ERROR((*instance)->missing_rule ? TakeMissingRule(op, **instance) : TakeResults(op, **instance));
+  Status failure;
+  if (!instance.ok()) {
+    failure = WithAdvice(op, instance.status());
+    query.may_be_open = true;
+    instance = context_.cache.Instantiate(query, op.attributes);
+    if (!instance.ok()) return failure;
+  }
+  if ((*instance)->missing_rule) SBP_RETURN_IF_ERROR(guesses_.Fix(op.inputs));
+  SBP_RETURN_IF_ERROR((*instance)->missing_rule ? TakeMissingRule(op, **instance)
+                                                : TakeResults(op, **instance, failure));
   AddOp(std::move(op));
   return OkStatus();
 }
@@ -186,7 +203,7 @@ Status ForwardPass::WithAdvice(const Op& op, const Status& failure) const {
   return status;
 }
 
-Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance) {
+Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance, const Status& failure) {
   for (const std::string& name : instance.ignored_attributes) {
     const std::string unknown = StrCat(graph_.type_of(op), " has no attribute ", Quote(name));
     if (context_.options.strict) return BadInput(StrCat(Place(op), ": ", unknown));
@@ -195,20 +212,41 @@ Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance) {
   for (size_t r = 0; r < op.outputs.size(); ++r) {
     const TensorId id = op.outputs[r];
     if (!id.valid()) continue;
-    const TensorType& type = instance.results[r];
-    if (!type.is_static()) {
-      return BadInput(StrCat(Place(op), ": the shape of result ", Quote(graph_.tensor(id).name),
-                             " depends on values that are not known and is not stated in the model",
-                             instance.reason.empty() ? "" : StrCat(" (", instance.reason, ")")));
-    }
-    CheckStated(op, id, type);
-    graph_.tensor(id).type = type;
-    if (instance.bounded) {
-      context_.warnings.Add("size taken at its upper bound",
-                            StrCat(Place(op), ": ", Quote(graph_.tensor(id).name), " ", ToString(type)));
-    }
+    if (instance.results[r].is_static()) continue;
+    return BadInput(StrCat(Place(op), ": the shape of result ", Quote(graph_.tensor(id).name),
+                           " depends on values that are not known and is not stated in the model",
+                           instance.reason.empty() ? "" : StrCat(" (", instance.reason, ")")));
+  }
+  std::vector<TensorType> before(op.outputs.size()), stated(op.outputs.size());
+  for (size_t r = 0; r < op.outputs.size(); ++r) {
+    const TensorId id = op.outputs[r];
+    if (!id.valid()) continue;
+    stated[r] = Stated(id);
+    before[r] = std::exchange(graph_.tensor(id).type, instance.results[r]);
+  }
+  std::vector<TensorId> operands = op.inputs;
+  operands.insert(operands.end(), op.captures.begin(), op.captures.end());
+  SBP_RETURN_IF_ERROR(guesses_.Take(operands, op.outputs, instance, failure));
+  for (size_t r = 0; r < op.outputs.size(); ++r) {
+    const TensorId id = op.outputs[r];
+    if (!id.valid()) continue;
+    guesses_.Decide(id, stated[r]);
+    CheckStated(op, id, before[r]);
+    if (instance.bounded)
+      bounded_.push_back({Place(op), id, instance.results[r], instance.stated_bound ? instance.reason : ""});
   }
   return OkStatus();
+}
+
+void ForwardPass::WarnOfBounds() {
+  for (const auto& [place, id, bound, reason] : bounded_) {
+    const Tensor& tensor = graph_.tensor(id);
+    std::string why = reason.empty() ? "" : StrCat(" (", reason, ")");
+    const bool open = std::ranges::count(bound.shape, kOpenSize) > 0;
+    if (tensor.type != bound) why = StrCat(" (as stated further on", open ? "" : "; at most " + ToString(bound), ")");
+    context_.warnings.Add("size taken at its upper bound",
+                          StrCat(place, ": ", Quote(tensor.name), " ", ToString(tensor.type), why));
+  }
 }
 
 namespace {
@@ -246,12 +284,26 @@ Status ForwardPass::TakeMissingRule(const Op& op, const RuleInstance& instance) 
   return OkStatus();
 }
 
-void ForwardPass::CheckStated(const Op& op, TensorId id, const TensorType& inferred) {
-  const TensorType& stated = graph_.tensor(id).type;  // numbers only: what symbols say may be stale
+// `stated`: numbers only; what symbols say may be stale.
+void ForwardPass::CheckStated(const Op& op, TensorId id, const TensorType& stated) {
+  const TensorType& inferred = graph_.tensor(id).type;
   if (!Conflicts(stated, inferred)) return;
   context_.warnings.Add("the model states another type than follows from its ops",
                         StrCat(Place(op), ": ", Quote(graph_.tensor(id).name), " is stated as ", ToString(stated),
                                ", and is ", ToString(inferred)));
+}
+
+// A size given for a symbol that only results have must be theirs.
+void ForwardPass::CheckBindings(const Op& op, TensorId id, const TensorType& inferred) {
+  const Tensor& tensor = graph_.tensor(id);
+  if (tensor.symbols.size() != inferred.shape.size()) return;
+  for (size_t axis = 0; axis < tensor.symbols.size(); ++axis) {
+    const auto given = context_.bindings_of_results.find(tensor.symbols[axis]);
+    if (given == context_.bindings_of_results.end() || given->second == inferred.shape[axis]) continue;
+    context_.warnings.Add("--dim gives another size than follows from the ops",
+                          StrCat("--dim ", given->first, "=", given->second, ": ", Place(op), ": dimension ", axis,
+                                 " of ", Quote(tensor.name), " is ", inferred.shape[axis]));
+  }
 }
 
 OpId ForwardPass::AddOp(Op op) {
@@ -263,6 +315,7 @@ OpId ForwardPass::AddOp(Op op) {
     tensor.producer = id;
     tensor.producer_index = static_cast<uint32_t>(r);
     tensor.literal = nullptr;
+    if (!context_.bindings_of_results.empty()) CheckBindings(op, op.outputs[r], tensor.type);
   }
   done_.push_back(std::move(op));
   return id;

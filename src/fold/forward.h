@@ -8,6 +8,7 @@
 
 #include "fold/context.h"
 #include "fold/evaluate.h"
+#include "fold/guess.h"
 #include "graph/graph.h"
 
 namespace sbp {
@@ -37,9 +38,11 @@ class ForwardPass {
   bool MayFold(const Op& op) const;
   Status Infer(Op op);
   Status WithAdvice(const Op& op, const Status& failure) const;
-  Status TakeResults(const Op& op, const RuleInstance& instance);
+  Status TakeResults(const Op& op, const RuleInstance& instance, const Status& failure);
+  void WarnOfBounds();
   Status TakeMissingRule(const Op& op, const RuleInstance& instance);
-  void CheckStated(const Op& op, TensorId tensor, const TensorType& inferred);
+  void CheckStated(const Op& op, TensorId tensor, const TensorType& stated);
+  void CheckBindings(const Op& op, TensorId tensor, const TensorType& inferred);
   void SetFolded(TensorId tensor, Literal value);
 
   // Softmax and its kin of old opsets (kFlattenFrom).
@@ -58,6 +61,14 @@ class ForwardPass {
 
   FoldContext& context_;
   Graph graph_;
+  Guesses guesses_;
+  struct Bounded {
+    std::string place;
+    TensorId tensor;
+    TensorType bound;
+    std::string reason;  // where the model states less than the bound
+  };
+  std::vector<Bounded> bounded_;
   std::vector<Op> done_;  // the ops that stay
   enum Flag : uint8_t { kDerived = 1, kWeight = 2 };
   std::vector<uint8_t> flags_;                   // per tensor

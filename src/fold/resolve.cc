@@ -35,6 +35,19 @@ std::vector<bool> DecideShapes(const Graph& graph, const RuleSet& rules) {
   return decides;
 }
 
+// The sizes given for symbols that no input has.
+std::map<std::string, int64_t> BindingsOfResults(const Graph& graph, const ResolveOptions& options) {
+  std::map<std::string, int64_t> left = options.bindings;
+  std::erase_if(left, [&](const auto& binding) { return binding.first.ends_with(']'); });  // "x[0]"
+  for (const TensorId id : graph.inputs) {
+    for (const std::string& text : graph.tensor(id).symbols) {
+      left.erase(text);
+      for (const std::string& symbol : SymbolsOf(text)) left.erase(symbol);
+    }
+  }
+  return left;
+}
+
 void ClearSymbols(Graph& graph) {
   for (Tensor& tensor : graph.tensors) {
     if (tensor.role != TensorRole::kInput) tensor.symbols.clear();
@@ -74,6 +87,7 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   SBP_RETURN_IF_ERROR(BindInputs(bound, options));
   FoldContext context(rules, options);
   context.bindings = bound.bindings;
+  context.bindings_of_results = BindingsOfResults(bound, options);
   context.op_budget = 4000000 + 4 * static_cast<int64_t>(bound.ops.size());
   std::vector<std::pair<TensorId, LiteralRef>> given;
   const std::vector<bool> decide_shapes =

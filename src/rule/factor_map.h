@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -87,6 +88,13 @@ struct FactorMap {
   FactorId AddFactor(std::string name, int64_t size);
 };
 
+// Dimensions of results (result, dimension) that have one size, which only running decides.
+struct ComputedSize {
+  std::vector<std::pair<int, int>> dims;
+  bool open = false;  // without a bound: the size given stands for any (kOpenSize)
+};
+inline constexpr int64_t kOpenSize = 1073741789;  // a prime, so that it fits nothing else
+
 // The answer of the rules about one op on concrete operand types.
 struct RuleInstance {
   std::string op;                          // the op's type
@@ -100,6 +108,8 @@ struct RuleInstance {
   // Bytes that the op reads or writes other than its operands and results once each (0 almost always).
   double extra_bytes = 0;
   bool bounded = false;                         // some result size is an upper bound (data-dependent shapes)
+  bool stated_bound = false;                    // ... which the model states, below what follows from the operands
+  std::vector<ComputedSize> computed_sizes;     // sizes at their bound, or open
   bool missing_rule = false;                    // no rule is known; the op is planned replicated
   bool replicate_only = false;                  // the op has a rule, which says that it cannot be split
   bool contraction = false;                     // reduces by sum and is linear in two alternatives (sees FactorClass)

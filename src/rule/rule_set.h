@@ -30,6 +30,8 @@ struct OpQuery {
   // What the model file itself states of each result (value_info), used only where a rule cannot know. May be empty.
   std::vector<TensorType> stated;
   bool has_subgraphs = false;
+  // A result whose size nothing bounds may be given kOpenSize (see ComputedSize), for the caller to replace.
+  bool may_be_open = false;
   // An attribute that the schema lacks is an error (one op asked by hand), instead of noted in the instance's
   // ignored_attributes (model files; there too it is one where it resembles an attribute that the op does not give).
   bool strict_attributes = false;

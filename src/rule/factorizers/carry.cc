@@ -133,6 +133,24 @@ void SetBounded(FactorizerContext& context, std::string reason) {
   context.out().reason = std::move(reason);
 }
 
+int64_t SizeWithin(FactorizerContext& context, std::initializer_list<BoundedDim> where, int64_t bound,
+                   std::string_view what, std::string_view all) {
+  const std::vector<TensorType>& stated = context.query().stated;
+  ComputedSize computed;
+  for (const auto& [r, rank, dim] : where) {
+    computed.dims.emplace_back(static_cast<int>(r), dim);
+    if (r >= stated.size() || !stated[r].has_rank || stated[r].rank() != rank) continue;
+    const int64_t size = stated[r].shape[static_cast<size_t>(dim)];
+    if (size == kUnknownDim || size >= bound) continue;
+    SetBounded(context, StrCat(what, " is computed: taken as ", size, ", which is stated; at most ", bound));
+    context.out().stated_bound = true;
+    return size;
+  }
+  SetBounded(context, StrCat(what, " is computed: taken as ", all));
+  context.out().computed_sizes.push_back(std::move(computed));
+  return bound;
+}
+
 std::optional<std::vector<int64_t>> KnownInts(const FactorizerContext& context, size_t operand) {
   if (!context.has(operand) || context.value(operand) == nullptr) return std::nullopt;
   Result<std::vector<int64_t>> values = context.ints(operand);

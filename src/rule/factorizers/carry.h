@@ -57,6 +57,18 @@ void AddNote(FactorizerContext& context, std::string note);
 // Results whose size depends on values: at its upper bound, with the reason.
 void SetBounded(FactorizerContext& context, std::string reason);
 
+// A dimension of a result whose size is computed.
+struct BoundedDim {
+  size_t result = 0;
+  int rank = 1;  // of the result
+  int dim = 0;
+};
+// The size of these dimensions to plan with, which is one and at most `bound`: what the model states of one of them,
+// where that is no more than the bound; else the bound. `what` is
+// computed, and the bound is `all` of it: the reason why the op is bounded.
+int64_t SizeWithin(FactorizerContext& context, std::initializer_list<BoundedDim> where, int64_t bound,
+                   std::string_view what, std::string_view all = "all");
+
 // The integers of an operand, if it is given and known.
 std::optional<std::vector<int64_t>> KnownInts(const FactorizerContext& context, size_t operand);
 // The one integer of an operand (0-d, or 1-d of one element).

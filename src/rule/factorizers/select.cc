@@ -45,7 +45,8 @@ Status FactorizeCompress(FactorizerContext& context) {
       condition != nullptr && condition->ints.size() >= static_cast<size_t>(kept)) {
     kept = kept - std::count(condition->ints.begin(), condition->ints.begin() + kept, 0);
   } else {
-    SetBounded(context, "how many elements the condition keeps is computed: taken as all");
+    const BoundedDim where{0, flat ? 1 : context.rank(0), flat ? 0 : axis};
+    kept = SizeWithin(context, {where}, kept, "how many elements the condition keeps");
   }
   Shape shape = flat ? Shape{kept} : in;
   if (!flat) shape[axis] = kept;
@@ -63,7 +64,7 @@ Status FactorizeNonZero(FactorizerContext& context) {
   if (literal != nullptr && !literal->ints.empty()) {
     found -= std::count(literal->ints.begin(), literal->ints.end(), 0);
   } else {
-    SetBounded(context, "how many elements are not zero is computed: taken as all");
+    found = SizeWithin(context, {{0, 2, 1}}, found, "how many elements are not zero");
   }
   context.SetResult(0, {context.rank(0), found});
   return OkStatus();
@@ -73,14 +74,18 @@ Status FactorizeUnique(FactorizerContext& context) {
   const Shape& in = context.shape(0);
   SBP_ASSIGN_OR_RETURN(int64_t count, CountElements(context, in));
   Shape values = {count};
+  int axis = 0;
   if (context.HasAttribute("axis")) {
-    SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(axis, NormalizeAxis(context, context.Int("axis"), context.rank(0)));
     values = in;
     count = in[axis];
   }
+  const BoundedDim of_values{0, static_cast<int>(values.size()), axis};
+  const int64_t distinct =
+      SizeWithin(context, {of_values, {1, 1, 0}, {3, 1, 0}}, count, "how many elements are distinct");
+  values[axis] = distinct;
   context.SetResult(0, std::move(values));
-  for (size_t r = 1; r < context.num_results(); ++r) context.SetResult(r, {count});
-  SetBounded(context, "how many elements are distinct is computed: taken as all");
+  for (size_t r = 1; r < context.num_results(); ++r) context.SetResult(r, {r == 2 ? count : distinct});
   return OkStatus();
 }
 
@@ -91,7 +96,7 @@ Status FactorizeTopK(FactorizerContext& context) {
   if (const auto known = KnownInts(context, 1); known && known->size() == 1) {
     k = known->front();
   } else {
-    SetBounded(context, "k is computed: taken as the whole dimension");
+    k = SizeWithin(context, {{0, context.rank(0), axis}, {1, context.rank(0), axis}}, k, "k", "the whole dimension");
   }
   if (k < 0 || k > in[axis])
     return context.Error(StrCat("k is ", k, ", but dimension ", axis, " has ", in[axis], " elements"));
@@ -118,10 +123,10 @@ Status FactorizeNonMaxSuppression(FactorizerContext& context) {
   } else if (const auto known = KnownInts(context, 2); known && known->size() == 1) {
     per_class = std::clamp<int64_t>(known->front(), 0, scores[2]);
   }
-  const int64_t selected = SaturatingMul(SaturatingMul(scores[0], scores[1]), per_class);
+  int64_t selected = SaturatingMul(SaturatingMul(scores[0], scores[1]), per_class);
   SBP_RETURN_IF_ERROR(CountElements(context, {selected, 3}).status());
+  selected = SizeWithin(context, {{0, 2, 0}}, selected, "how many boxes are kept", "the most that each class may keep");
   context.SetResult(0, {selected, 3});
-  SetBounded(context, "how many boxes are kept is computed: taken as the most that each class may keep");
   return OkStatus();
 }
 

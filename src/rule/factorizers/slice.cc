@@ -71,9 +71,21 @@ Status SliceAtBound(FactorizerContext& context) {
       cut[d] = true;
     }
   }
-  const std::optional<Shape> stated = StatedShape(context, 0);
-  context.SetResult(0, stated && stated->size() == cut.size() ? *stated : context.shape(0));
-  if (!stated) SetBounded(context, "where the slice starts or ends is computed: taken as the whole dimension");
+  // What the model states of the dimensions that are cut, where that is no more than the whole.
+  Shape shape = context.shape(0);
+  const std::vector<TensorType>& stated = context.query().stated;
+  const bool says = !stated.empty() && stated[0].has_rank && stated[0].rank() == context.rank(0);
+  bool bounded = false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!cut[d]) continue;
+    const int64_t size = says ? stated[0].shape[d] : kUnknownDim;
+    const bool fits = size != kUnknownDim && size <= shape[d];
+    if (fits) shape[d] = size;
+    bounded = bounded || !fits;
+    if (!fits) context.out().computed_sizes.push_back({{{0, static_cast<int>(d)}}});
+  }
+  context.SetResult(0, std::move(shape));
+  if (bounded) SetBounded(context, "where the slice starts or ends is computed: taken as the whole dimension");
   for (int d = 0; d < context.rank(0); ++d) {
     if (!cut[d] && context.out().results[0].shape[d] == context.shape(0)[d]) ShareDim(context, 0, d, 0, d);
   }

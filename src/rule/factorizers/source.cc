@@ -105,6 +105,11 @@ Status FactorizeRange(FactorizerContext& context) {
   const bool known = values[0] != nullptr && values[1] != nullptr && values[2] != nullptr;
   if (!known) {
     if (std::optional<Shape> stated = StatedShape(context, 0)) return FillAware(context, *stated);
+    if (context.query().may_be_open) {
+      context.out().computed_sizes.push_back({{{0, 0}}, true});
+      SetBounded(context, "how many elements the range has is computed");
+      return FillAware(context, {kOpenSize});
+    }
   }
   if (known && values[0]->is_integral()) {
     SBP_ASSIGN_OR_RETURN(const int64_t start, KnownInt(context, 0));

@@ -244,6 +244,124 @@ TEST(FoldTest, InputsWithoutAShape) {
   EXPECT_THAT(Show(resolved), HasSubstr("whose elements have no shape in the model"));
 }
 
+// Sizes that only running decides: at most their bound, less where the model or a flag says so.
+Graph WithNonZero(std::string_view stated, std::vector<std::string> symbols, std::string_view further) {
+  GraphBuilder builder;
+  builder.AddInput("m", T("bool[100]"));
+  builder.AddOp("NonZero", "nonzero", {"m"}, {"n"});
+  builder.AddOp("Transpose", "transpose", {"n"}, {"t"});
+  builder.AddOp("Cast", "cast", {"t"}, {"y"}, [] {
+    Attributes attributes;
+    attributes.Set("to", int64_t{1});
+    return attributes;
+  }());
+  if (!stated.empty()) builder.DescribeTensor("n", T(stated), std::move(symbols));
+  if (!further.empty()) builder.DescribeTensor("y", T(further));
+  builder.AddOutput("y");
+  return Build(std::move(builder));
+}
+
+TEST(BoundTest, StatedSizesWithinTheBoundWin) {
+  struct BoundRow {
+    std::string stated;
+    std::vector<std::string> symbols;
+    std::string further;
+    std::map<std::string, int64_t> bindings;
+    std::string expected;
+    std::vector<std::string> warnings;  // a part of each
+  };
+  const BoundRow rows[] = {
+      {"",
+       {},
+       "",
+       {},
+       "n i64[1,100]\nt i64[100,1]\ny f32[100,1]\n",
+       {"upper bound: op \"nonzero\" (NonZero): \"n\" i64[1,100]"}},
+      {"i64[1,64]",
+       {},
+       "",
+       {},
+       "n i64[1,64]\nt i64[64,1]\ny f32[64,1]\n",
+       {"\"n\" i64[1,64] (how many elements are not zero"}},
+      {"i64[1,?]", {"", "K"}, "", {{"K", 64}}, "y f32[64,1]\n", {"taken as 64, which is stated; at most 100"}},
+      {"",
+       {},
+       "f32[64,1]",
+       {},
+       "n i64[1,64]\nt i64[64,1]\ny f32[64,1]\n",
+       {"as stated further on; at most i64[1,100]"}},
+      {"i64[1,640]", {}, "", {}, "y f32[100,1]\n", {"is stated as i64[1,640], and is i64[1,100]", "upper bound"}},
+      {"i64[1,?]",
+       {"", "K"},
+       "",
+       {{"K", 640}},
+       "y f32[100,1]\n",
+       {"--dim K=640: op \"nonzero\" (NonZero): dimension 1 of \"n\" is 100", "upper bound"}},
+  };
+  for (const BoundRow& row : rows) {
+    SCOPED_TRACE(row.expected + row.stated);
+    ResolveOptions options;
+    options.bindings = row.bindings;
+    const Result<Resolved> resolved = Resolve(WithNonZero(row.stated, row.symbols, row.further), Rules(), options);
+    EXPECT_THAT(Show(resolved), HasSubstr(row.expected));
+    ASSERT_TRUE(resolved.ok());
+    ASSERT_EQ(resolved->warnings.size(), row.warnings.size()) << Join(resolved->warnings, "\n");
+    for (size_t i = 0; i < row.warnings.size(); ++i) EXPECT_THAT(resolved->warnings[i], HasSubstr(row.warnings[i]));
+  }
+}
+
+// A size that was used for something else stays.
+TEST(BoundTest, SizesInUseStay) {
+  GraphBuilder builder;
+  builder.AddInput("m", T("bool[100]"));
+  builder.AddInput("x", T("i64[1,100]"));
+  builder.AddOp("NonZero", "nonzero", {"m"}, {"n"});
+  builder.AddOp("Add", "add", {"n", "x"}, {"y"});
+  builder.DescribeTensor("y", T("i64[1,64]"));
+  builder.AddOutput("y");
+  const Result<Resolved> resolved = Resolve(Build(std::move(builder)), Rules(), {});
+  EXPECT_THAT(Show(resolved), HasSubstr("n i64[1,100]\ny i64[1,100]\n"));
+  ASSERT_TRUE(resolved.ok());
+  EXPECT_THAT(resolved->warnings[0], HasSubstr("is stated as i64[1,64], and is i64[1,100]"));
+}
+
+TEST(BoundTest, TopKOfAComputedCount) {
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[12,100]"));
+  builder.AddInput("k", T("i64[1]"));
+  builder.AddOp("TopK", "top", {"x", "k"}, {"values", "indices"});
+  builder.DescribeTensor("values", T("f32[12,5]"));
+  builder.AddOutput("values");
+  builder.AddOutput("indices");
+  EXPECT_THAT(Show(Resolve(Build(std::move(builder)), Rules(), {})),
+              HasSubstr("values f32[12,5]\nindices i64[12,5]\n"));
+}
+
+// Nothing bounds a range: what a later tensor is stated as decides it.
+TEST(BoundTest, RangeOfAComputedLimit) {
+  const auto graph = [](std::string_view stated, bool other_use) {
+    GraphBuilder builder;
+    builder.AddInput("n", T("i64[]"));
+    AddInts(builder, "zero", {0}, true);
+    AddInts(builder, "one", {1}, true);
+    builder.AddOp("Range", "range", {"zero", "n", "one"}, {"r"});
+    builder.AddOp("Add", "add", {"r", "one"}, {"s"});
+    if (other_use) builder.AddOp("Shape", "shape", {"s"}, {"used"});
+    builder.AddOp("Neg", "neg", {"s"}, {"y"});
+    if (!stated.empty()) builder.DescribeTensor("y", T(stated));
+    builder.AddOutput("y");
+    if (other_use) builder.AddOutput("used");
+    return Build(std::move(builder));
+  };
+  const Result<Resolved> resolved = Resolve(graph("i64[10]", false), Rules(), {});
+  EXPECT_THAT(Show(resolved), HasSubstr("r i64[10]\ns i64[10]\ny i64[10]\n"));
+  ASSERT_TRUE(resolved.ok());
+  EXPECT_THAT(resolved->warnings, testing::ElementsAre(HasSubstr("\"r\" i64[10] (as stated further on)")));
+  const std::string failure = "op \"range\": Range(): the value of operand 1 must be known";
+  EXPECT_THAT(Show(Resolve(graph("", false), Rules(), {})), HasSubstr(failure));
+  EXPECT_THAT(Show(Resolve(graph("i64[10]", true), Rules(), {})), HasSubstr(failure));
+}
+
 // Subgraphs. --------------------------------------------------------------------------------------------------------
 
 using GraphRef = std::shared_ptr<const Graph>;
