@@ -132,7 +132,12 @@ TensorType Join(const TensorType& a, const TensorType& b, const TensorType& stat
     return a.num_elements() >= b.num_elements() ? a : b;
   }
   TensorType joined = a;
-  for (size_t d = 0; d < joined.shape.size(); ++d) joined.shape[d] = std::max(a.shape[d], b.shape[d]);
+  const bool says = stated.has_rank && stated.rank() == a.rank();
+  for (size_t d = 0; d < joined.shape.size(); ++d) {
+    const int64_t bound = std::max(a.shape[d], b.shape[d]);
+    const bool within = says && a.shape[d] != b.shape[d] && stated.shape[d] != kUnknownDim && stated.shape[d] < bound;
+    joined.shape[d] = within ? stated.shape[d] : bound;
+  }
   return joined;
 }
 
@@ -246,6 +251,32 @@ Result<Body> ResolveCarried(std::vector<TensorType>& carried, std::optional<int6
   return last;
 }
 
+// The number of trips that the stated size of a result with an element a trip gives.
+std::optional<int64_t> StatedTrips(const ForwardPass& pass, const Op& op, size_t num_carried) {
+  for (size_t r = num_carried; r < op.outputs.size(); ++r) {
+    if (!op.outputs[r].valid()) continue;
+    const TensorType stated = pass.Stated(op.outputs[r]);
+    if (stated.has_rank && !stated.shape.empty() && stated.shape[0] != kUnknownDim) return stated.shape[0];
+  }
+  return std::nullopt;
+}
+
+// Sizes of carried results that grow with a number of trips that is not known: what the model states, up to the bound
+// where there is one.
+void TakeStatedGrowth(const ForwardPass& pass, const Op& op, const std::vector<TensorType>& start, bool bounded,
+                      std::vector<TensorType>& types) {
+  for (size_t i = 0; i < start.size() && i < op.outputs.size(); ++i) {
+    if (!op.outputs[i].valid() || start[i].rank() != types[i].rank()) continue;
+    const TensorType stated = pass.Stated(op.outputs[i]);
+    if (!stated.has_rank || stated.rank() != types[i].rank()) continue;
+    for (size_t d = 0; d < types[i].shape.size(); ++d) {
+      const int64_t size = stated.shape[d];
+      if (size == kUnknownDim || types[i].shape[d] == start[i].shape[d]) continue;
+      if (!bounded || size < types[i].shape[d]) types[i].shape[d] = size;
+    }
+  }
+}
+
 TensorType Scalar(DType dtype) {
   TensorType type;
   type.dtype = dtype;
@@ -262,8 +293,8 @@ Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
     return BadInput(StrCat(Place(pass, op), ": its body does not fit its operands and results"));
   }
   const size_t num_carried = op.inputs.size() - 2;
-  std::vector<TensorType> carried = TypesOf(pass, op.inputs, 2, num_carried);
-  const std::optional<int64_t> trips = TripCount(pass, op);
+  const std::vector<TensorType> start = TypesOf(pass, op.inputs, 2, num_carried);
+  const std::optional<int64_t> most = TripCount(pass, op);
   bool exact = false;
   const auto resolve = [&](const std::vector<TensorType>& types) -> Result<Body> {
     std::vector<TensorType> formal = {Scalar(DType::kI64), Scalar(DType::kBool)};
@@ -276,8 +307,17 @@ Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
     return body;
   };
   bool assumed = false;
-  SBP_ASSIGN_OR_RETURN(Body body, ResolveCarried(carried, trips, resolve, assumed));
-  std::vector<TensorType> types = std::move(carried);
+  std::vector<TensorType> types = start;
+  SBP_ASSIGN_OR_RETURN(Body body, ResolveCarried(types, most, resolve, assumed));
+  std::optional<int64_t> trips = most;
+  const std::optional<int64_t> stated = exact && most ? std::nullopt : StatedTrips(pass, op, num_carried);
+  if (stated && (!most || *stated < *most)) {
+    trips = stated;
+    types = start;
+    assumed = false;
+    SBP_ASSIGN_OR_RETURN(body, ResolveCarried(types, trips, resolve, assumed));
+  }
+  if (!exact || !trips) TakeStatedGrowth(pass, op, start, trips.has_value(), types);
   for (size_t i = num_carried; i < body.results.size(); ++i) {
     types.push_back(body.results[i]);
     types.back().shape.insert(types.back().shape.begin(), trips.value_or(1));
@@ -287,6 +327,7 @@ Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
                 assumed  ? "its number of trips is not known: results that grow with it are sized for one, and it is "
                            "priced as one (give it with --inputs)"
                 : !trips ? "its number of trips is not known: it is priced as one"
+                : stated ? StrCat("its number of trips is not known: ", *trips, ", as its results are stated")
                 : exact  ? StrCat(*trips, " trips")
                          : StrCat("at most ", *trips, " trips; sizes are those after the last one"));
   types.resize(op.outputs.size());

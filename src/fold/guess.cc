@@ -73,7 +73,8 @@ Status Guesses::Take(const std::vector<TensorId>& operands, const std::vector<Te
     const auto guess = static_cast<int>(guesses_.size());
     guesses_.push_back({{}, false, computed.open, computed.open ? failure : OkStatus()});
     for (const auto& [result, dim] : computed.dims) {
-      const TensorId id = static_cast<size_t>(result) < results.size() ? results[static_cast<size_t>(result)] : TensorId();
+      const TensorId id =
+          static_cast<size_t>(result) < results.size() ? results[static_cast<size_t>(result)] : TensorId();
       if (id.valid()) AddPlace(guess, id, static_cast<size_t>(dim));
     }
   }

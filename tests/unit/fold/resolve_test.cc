@@ -421,7 +421,7 @@ TEST(ControlTest, UnknownConditionIsKeptAtTheUpperBound) {
 }
 
 // for i in trips: h = h + w; scan h; grown = concat(grown, h)
-Graph WithLoop(LiteralRef trips) {
+Graph WithLoop(LiteralRef trips, std::string_view stated = "") {
   GraphBuilder body("body");
   body.AddInput("i", T("i64[]"));
   body.AddInput("go", T("bool[]"));
@@ -447,6 +447,7 @@ Graph WithLoop(LiteralRef trips) {
   const OpId id = builder.AddOp("Loop", "loop", {"m", "", "h0", "g0"}, {"h", "grown", "all"}, attributes);
   builder.graph().op(id).captures = {builder.Tensor("w")};
   for (std::string_view output : {"h", "grown", "all"}) builder.AddOutput(output);
+  if (!stated.empty()) builder.DescribeTensor("all", T(stated));
   return Build(std::move(builder));
 }
 
@@ -460,6 +461,15 @@ TEST(ControlTest, LoopSizesFollowTheTripCount) {
   const Result<Resolved> unknown = Resolve(WithLoop(nullptr), Rules(), {});
   ASSERT_TRUE(unknown.ok()) << unknown.status().message();
   EXPECT_THAT(unknown->warnings[0], HasSubstr("number of trips is not known"));
+  const Result<Resolved> stated = Resolve(WithLoop(nullptr, "f32[12,4]"), Rules(), {});
+  EXPECT_THAT(Show(stated), HasSubstr("grown f32[49]\nall f32[12,4]\n"));
+  ASSERT_TRUE(stated.ok());
+  EXPECT_THAT(stated->warnings, testing::ElementsAre(HasSubstr("not known: 12, as its results are stated")));
+  // Where the number of trips is known, what is stated is only compared.
+  const Result<Resolved> known = Resolve(WithLoop(trips(10), "f32[12,4]"), Rules(), {});
+  EXPECT_THAT(Show(known), HasSubstr("all f32[10,4]\n"));
+  ASSERT_TRUE(known.ok());
+  EXPECT_THAT(known->warnings[1], HasSubstr("\"all\" is stated as f32[12,4], and is f32[10,4]"));
 }
 
 TEST(ControlTest, ScanLength) {
