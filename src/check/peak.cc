@@ -1,11 +1,12 @@
-// A parameter or input is held throughout; an activation from its producer to the last op or transition that reads it,
-// outputs to the end; a boxed copy from its first to its last reader; while a transition of several steps runs, what
-// its steps hold beyond the copy. A transition that no op reads runs when the first transition after it does, or at the
-// end of the step.
+// A parameter or input is held throughout; an activation from its producer to the last op or boxing step that reads it,
+// outputs to the end; what a boxing step writes, from that step to its last reader: the next step, or all readers of
+// the transition. Every op and every boxing step has a moment of its own. A transition runs right before the first op
+// that reads it; one that no op reads, before the first transition that starts from it, or at the end of the step.
 #include "check/peak.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <limits>
+#include <unordered_map>
 
 #include "base/checked_math.h"
 #include "plan/pins.h"
@@ -24,33 +25,41 @@ struct Span {
   }
 };
 
+constexpr std::string_view kBoxingOf = "boxing of ";
+constexpr size_t kMostHolders = 10;  // that a plan lists
+
 enum Kind { kParameters, kActivations, kBoxing, kKinds };
 
 class MemorySweep {
  public:
   explicit MemorySweep(const Plan& plan) : plan_(plan), graph_(plan.graph) {
-    end_ = graph_.ops.empty() ? 0 : static_cast<uint32_t>(graph_.ops.size() - 1);
+    LinkTransitions();
+    SetMoments();
     for (auto& change : changes_) change.assign(static_cast<size_t>(end_) + 2, 0);
   }
 
   MemorySummary Run() {
     std::vector<Span> tensors(graph_.tensors.size()), copies(plan_.transitions.size());
-    ReadDirectly(tensors);
-    ReadBoxed(tensors, copies);
+    ReadByOps(tensors, copies);
+    ReadBySteps(tensors, copies);
     for (size_t t = 0; t < tensors.size(); ++t) {
       const Tensor& tensor = graph_.tensors[t];
       Span span = tensors[t];
-      if (tensor.producer.valid()) span.Cover(tensor.producer.value);
+      if (tensor.producer.valid()) span.Cover(op_moment_[tensor.producer.index()]);
       if (tensor.role != TensorRole::kActivation) span = {0, end_};
       if (!span.empty())
         Hold(tensor.role == TensorRole::kParameter ? kParameters : kActivations, span,
              Bytes(TensorId(t), plan_.source_layouts[t]));
     }
-    for (size_t i = 0; i < copies.size(); ++i) HoldCopy(plan_.transitions[i], copies[i]);
-    return Peak();
+    for (size_t i = 0; i < copies.size(); ++i) HoldSteps(static_cast<uint32_t>(i), copies[i]);
+    MemorySummary peak = Peak();
+    FindHolders(peak);
+    return peak;
   }
 
  private:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
   int64_t Bytes(TensorId id, const NdSbp& layout) const {
     const TensorType& type = graph_.tensor(id).type;
     if (!type.is_static()) return 0;
@@ -59,58 +68,104 @@ class MemorySweep {
     return BytesOf(type.dtype, elements);
   }
 
-  void ReadDirectly(std::vector<Span>& tensors) const {
-    std::unordered_set<uint64_t> boxed;
-    for (const Transition& transition : plan_.transitions) {
-      for (const Use& use : transition.consumers) boxed.insert(UseKey(use.op, use.operand));
+  // From which transition each one starts (kNone: from the tensor), and before which op it runs (kNone: the end).
+  void LinkTransitions() {
+    const size_t count = plan_.transitions.size();
+    source_.assign(count, kNone);
+    runs_before_.assign(count, kNone);
+    std::unordered_map<TensorId, std::vector<uint32_t>> of_tensor;
+    for (uint32_t i = 0; i < count; ++i) {
+      const Transition& transition = plan_.transitions[i];
+      for (uint32_t e : of_tensor[transition.tensor]) {
+        if (source_[i] == kNone && plan_.transitions[e].to == transition.from) source_[i] = e;
+      }
+      of_tensor[transition.tensor].push_back(i);
+      for (const Use& use : transition.consumers) runs_before_[i] = std::min(runs_before_[i], use.op.value);
+    }
+    for (uint32_t i = static_cast<uint32_t>(count); i-- > 0;) {
+      if (source_[i] != kNone) runs_before_[source_[i]] = std::min(runs_before_[source_[i]], runs_before_[i]);
+    }
+  }
+
+  void SetMoments() {
+    std::vector<std::vector<uint32_t>> before(graph_.ops.size() + 1);
+    for (uint32_t i = 0; i < runs_before_.size(); ++i) {
+      before[std::min<size_t>(runs_before_[i], graph_.ops.size())].push_back(i);
+    }
+    step_moment_.resize(runs_before_.size());
+    uint32_t now = 0;
+    for (size_t o = 0; o <= graph_.ops.size(); ++o) {
+      const OpId op = graph_.ops.empty() ? OpId() : OpId(std::min(o, graph_.ops.size() - 1));
+      for (uint32_t i : before[o]) {
+        step_moment_[i] = now;
+        now += static_cast<uint32_t>(plan_.transitions[i].steps.size());
+        op_at_.resize(now, op);
+      }
+      if (o == graph_.ops.size()) break;
+      op_moment_.push_back(now++);
+      op_at_.resize(now, op);
+    }
+    end_ = now == 0 ? 0 : now - 1;
+  }
+
+  void ReadByOps(std::vector<Span>& tensors, std::vector<Span>& copies) const {
+    std::unordered_map<uint64_t, uint32_t> boxed;
+    for (uint32_t i = 0; i < plan_.transitions.size(); ++i) {
+      for (const Use& use : plan_.transitions[i].consumers) boxed.emplace(UseKey(use.op, use.operand), i);
     }
     for (uint32_t o = 0; o < graph_.ops.size(); ++o) {
       const std::vector<TensorId> operands = graph_.OperandsOf(graph_.ops[o]);
       for (size_t i = 0; i < operands.size(); ++i) {
-        if (operands[i].valid() && !boxed.contains(UseKey(OpId(o), i))) tensors[operands[i].index()].Cover(o);
+        if (!operands[i].valid()) continue;
+        const auto copy = boxed.find(UseKey(OpId(o), i));
+        (copy == boxed.end() ? tensors[operands[i].index()] : copies[copy->second]).Cover(op_moment_[o]);
       }
     }
     for (TensorId output : graph_.outputs) tensors[output.index()].Cover(end_);
     for (const Tie& tie : graph_.ties) tensors[tie.output.index()].Cover(end_);
   }
 
-  // Later transitions first: each reads an earlier copy or the tensor when it runs.
-  void ReadBoxed(std::vector<Span>& tensors, std::vector<Span>& copies) const {
-    std::unordered_map<TensorId, std::vector<uint32_t>> earlier;
-    for (uint32_t i = 0; i < copies.size(); ++i) earlier[plan_.transitions[i].tensor].push_back(i);
-    for (uint32_t i = static_cast<uint32_t>(copies.size()); i-- > 0;) {
-      const Transition& transition = plan_.transitions[i];
-      for (const Use& use : transition.consumers) copies[i].Cover(use.op.value);
-      if (copies[i].empty()) copies[i].Cover(end_);
-      Span* source = &tensors[transition.tensor.index()];
-      for (uint32_t e : earlier[transition.tensor]) {
-        if (e >= i) break;
-        if (plan_.transitions[e].to == transition.from) source = &copies[e];
-      }
-      source->Cover(copies[i].first);
+  // The first step of a transition reads its source. A copy that nobody reads is what the step leaves behind.
+  void ReadBySteps(std::vector<Span>& tensors, std::vector<Span>& copies) const {
+    for (uint32_t i = 0; i < copies.size(); ++i) {
+      Span& source = source_[i] == kNone ? tensors[plan_.transitions[i].tensor.index()] : copies[source_[i]];
+      source.Cover(step_moment_[i]);
+    }
+    for (Span& copy : copies) {
+      if (copy.empty()) copy.Cover(end_);
     }
   }
 
-  void HoldCopy(const Transition& transition, const Span& span) {
-    const int64_t copy = Bytes(transition.tensor, transition.to);
-    Hold(kBoxing, span, copy);
-    int64_t read = 0, most = 0;
-    for (const BoxingStep& step : transition.steps) {
-      const int64_t written = Bytes(transition.tensor, step.to);
-      most = std::max(most, SaturatingAdd(read, written));
-      read = written;
+  void HoldSteps(uint32_t number, Span copy) {
+    const Transition& transition = plan_.transitions[number];
+    const auto count = static_cast<uint32_t>(transition.steps.size());
+    if (count == 0) return;
+    const uint32_t first = step_moment_[number];
+    for (uint32_t s = 0; s + 1 < count; ++s) {
+      Hold(kBoxing, {first + s, first + s + 1}, Bytes(transition.tensor, transition.steps[s].to));
     }
-    if (most > copy) Hold(kBoxing, {span.first, span.first}, most - copy);
+    copy.Cover(first + count - 1);
+    Hold(kBoxing, copy, Bytes(transition.tensor, transition.to));
   }
 
   void Hold(Kind kind, Span span, int64_t bytes) {
     changes_[kind][span.first] += bytes;
     changes_[kind][static_cast<size_t>(span.last) + 1] -= bytes;
+    held_.push_back({span, bytes});
+  }
+
+  // The sizes of the largest buffers at the peak, in descending order.
+  void FindHolders(MemorySummary& peak) const {
+    for (const auto& [span, bytes] : held_) {
+      if (bytes > 0 && span.first <= peak_moment_ && peak_moment_ <= span.last) peak.holders.push_back({"", "", bytes});
+    }
+    std::ranges::sort(peak.holders, std::greater<>(), &MemoryHolder::bytes);
+    if (peak.holders.size() > kMostHolders) peak.holders.resize(kMostHolders);
   }
 
   static int64_t Narrow(Wide value) { return value > kInt64Max ? kInt64Max : static_cast<int64_t>(value); }
 
-  MemorySummary Peak() const {
+  MemorySummary Peak() {
     Wide now[kKinds] = {}, most = -1;
     MemorySummary summary;
     for (uint32_t position = 0; position <= end_; ++position) {
@@ -118,20 +173,68 @@ class MemorySweep {
       for (int k = 0; k < kKinds; ++k) sum += now[k] += changes_[k][position];
       if (sum <= most) continue;
       most = sum;
+      peak_moment_ = position;
       summary.peak_bytes = Narrow(sum);
       summary.parameter_bytes = Narrow(now[kParameters]);
       summary.activation_bytes = Narrow(now[kActivations]);
       summary.boxing_bytes = Narrow(now[kBoxing]);
-      summary.peak_op = graph_.ops.empty() ? OpId() : OpId(position);
+      summary.peak_op = op_at_.empty() ? OpId() : op_at_[position];
     }
     return summary;
   }
 
   const Plan& plan_;
   const Graph& graph_;
-  uint32_t end_ = 0;
+  uint32_t end_ = 0;                                          // the last moment
+  std::vector<uint32_t> source_, runs_before_, step_moment_;  // per transition; step_moment_: of its first step
+  std::vector<uint32_t> op_moment_;                           // per op
+  std::vector<OpId> op_at_;                                   // per moment: the op that runs or is prepared
   std::vector<Wide> changes_[kKinds];
+  std::vector<std::pair<Span, int64_t>> held_;
+  uint32_t peak_moment_ = 0;
 };
+
+}  // namespace
+
+namespace {
+
+// "w", or "boxing of h for act", where both names may hold " for ".
+TensorId TensorOf(const NameIndex& names, const MemoryHolder& holder) {
+  std::string_view text = holder.name;
+  if (holder.kind != "boxing" || !text.starts_with(kBoxingOf)) return names.tensor(text);
+  text.remove_prefix(kBoxingOf.size());
+  constexpr std::string_view kFor = " for ";
+  for (size_t at = text.find(kFor); at != std::string_view::npos; at = text.find(kFor, at + 1)) {
+    if (const TensorId id = names.tensor(text.substr(0, at)); id.valid()) return id;
+  }
+  return TensorId();
+}
+
+void CheckHolders(const Plan& plan, const MemorySummary& derived, Findings& findings) {
+  const std::vector<MemoryHolder>& given = plan.memory.holders;
+  if (given.size() != derived.holders.size()) {
+    findings.Add("memory", "number of largest holders", StrCat(derived.holders.size()), StrCat(given.size()));
+    return;
+  }
+  const NameIndex names(plan.graph);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const std::string where = StrCat("memory, holder ", Quote(given[i].name));
+    if (given[i].bytes != derived.holders[i].bytes) {
+      findings.Add(where, "bytes", StrCat(derived.holders[i].bytes), StrCat(given[i].bytes));
+    }
+    const TensorId id = TensorOf(names, given[i]);
+    if (!id.valid()) {
+      findings.Add(where, "names no tensor", "a tensor, or \"boxing of TENSOR for OP\"", given[i].name);
+      continue;
+    }
+    const TensorRole role = plan.graph.tensor(id).role;
+    const std::string_view kind = given[i].name.starts_with(kBoxingOf) && given[i].kind == "boxing" ? "boxing"
+                                  : role == TensorRole::kParameter                                  ? "parameter"
+                                  : role == TensorRole::kInput                                      ? "input"
+                                                                                                    : "activation";
+    if (given[i].kind != kind) findings.Add(where, "kind", std::string(kind), given[i].kind);
+  }
+}
 
 }  // namespace
 
@@ -151,12 +254,7 @@ void CheckMemory(const Plan& plan, Findings& findings) {
     };
     findings.Add("memory", "op of the peak", name(derived.peak_op), name(given.peak_op));
   }
-  int64_t held = 0;
-  for (const MemoryHolder& holder : given.holders) held = SaturatingAdd(held, std::max<int64_t>(holder.bytes, 0));
-  if (held > derived.peak_bytes) {
-    findings.Add("memory", "largest holders hold more than the peak", StrCat("at most ", derived.peak_bytes),
-                 StrCat(held));
-  }
+  CheckHolders(plan, derived, findings);
   if (plan.options.memory_limit && derived.peak_bytes > *plan.options.memory_limit) {
     findings.Add("memory", "peak is above the limit", StrCat("at most ", *plan.options.memory_limit),
                  StrCat(derived.peak_bytes));

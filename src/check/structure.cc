@@ -1,5 +1,6 @@
 #include "check/structure.h"
 
+#include <algorithm>
 #include <set>
 
 namespace sbp {
@@ -138,7 +139,13 @@ void CheckStructure(const Plan& plan, Findings& findings) {
     if (!replicated.tensor.valid() || replicated.tensor.index() >= plan.graph.tensors.size()) {
       findings.Add("list of replicated tensors", "tensor is out of range", StrCat("below ", plan.graph.tensors.size()),
                    StrCat(replicated.tensor.value));
+      continue;
     }
+    if (replicated.tensor.index() >= plan.source_layouts.size()) continue;  // found above
+    const NdSbp& layout = plan.source_layouts[replicated.tensor.index()];
+    if (std::ranges::all_of(layout, [](Sbp sbp) { return sbp.is_broadcast(); })) continue;
+    findings.Add("list of replicated tensors", StrCat(PlaceOf(plan.graph, replicated.tensor), " is not replicated"),
+                 "B over every axis", ToString(layout));
   }
 }
 

@@ -107,7 +107,9 @@ std::vector<std::string> PinTexts(const Problem& problem, OpId op) {
 
 ExplainedPrice PriceOf(const CriterionRow& row, const CriterionQuery& query, uint32_t candidate) {
   ExplainedPrice price{std::string(row.name), std::string(row.unit), 0, row.terms(query, candidate)};
-  for (const PriceTerm& term : price.terms) price.price += term.value;
+  for (const PriceTerm& term : price.terms) {
+    price.price = std::min(price.price + term.value, static_cast<double>(kInt64Max));  // sums of sentinels saturate
+  }
   return price;
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/checked_math.h"
@@ -12,17 +12,35 @@
 namespace sbp {
 namespace {
 
+constexpr uint32_t kAtTheEnd = std::numeric_limits<uint32_t>::max();
+
+// The op before which each transition runs. Later transitions come first, so that chains are followed to their end.
+std::vector<uint32_t> FirstReaders(const Plan& plan) {
+  std::vector<uint32_t> readers(plan.transitions.size(), kAtTheEnd);
+  std::unordered_map<TensorId, std::vector<size_t>> later;  // transitions of a tensor
+  for (size_t i = plan.transitions.size(); i-- > 0;) {
+    const Transition& transition = plan.transitions[i];
+    for (const Use& use : transition.consumers) readers[i] = std::min(readers[i], use.op.value);
+    std::vector<size_t>& others = later[transition.tensor];
+    for (const size_t other : others) {
+      if (plan.transitions[other].from == transition.to) readers[i] = std::min(readers[i], readers[other]);
+    }
+    others.push_back(i);
+  }
+  return readers;
+}
+
 class LifetimeBuilder {
  public:
-  explicit LifetimeBuilder(const Plan& plan) : plan_(plan), graph_(plan.graph) {
-    last_position_ = graph_.ops.empty() ? 0 : static_cast<uint32_t>(graph_.ops.size() - 1);
+  LifetimeBuilder(const Plan& plan, const StepOrder& order) : plan_(plan), graph_(plan.graph), order_(order) {
+    last_position_ = order.op_at.empty() ? 0 : static_cast<uint32_t>(order.op_at.size() - 1);
   }
 
   std::vector<Lifetime> Run() {
     AddTensors();
-    FindReaders();
-    for (size_t i = 0; i < plan_.transitions.size(); ++i) AddTransition(static_cast<int32_t>(i));
-    ReadInOwnLayout();
+    for (const uint32_t number : order_.in_order) AddTransition(number);
+    ReadByOps();
+    KeepUnread();
     for (TensorId output : graph_.outputs) KeepToTheEnd(output);
     for (const Tie& tie : graph_.ties) KeepToTheEnd(tie.output);
     result_.insert(result_.end(), intermediates_.begin(), intermediates_.end());
@@ -38,7 +56,7 @@ class LifetimeBuilder {
       lifetime.tensor = TensorId(i);
       lifetime.bytes = LocalBytes(tensor.type, plan_.source_layouts[i], plan_.mesh);
       if (tensor.role == TensorRole::kActivation) {
-        lifetime.first = lifetime.last = tensor.producer.valid() ? tensor.producer.value : 0;
+        lifetime.first = lifetime.last = tensor.producer.valid() ? order_.ops[tensor.producer.index()] : 0;
       } else {
         lifetime.last = last_position_;
         lifetime.kind = tensor.role == TensorRole::kParameter ? "parameter" : "input";
@@ -47,63 +65,34 @@ class LifetimeBuilder {
     }
   }
 
-  // The first and last position at which each transition's copy is read. One that no op reads is read when the first
-  // transition that starts from it runs, or, without any, at the end of the step: an output or a tied parameter. Later
-  // transitions come first, so that chains are followed to their end.
-  void FindReaders() {
-    constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
-    readers_.assign(plan_.transitions.size(), {kNever, 0});
-    std::unordered_map<TensorId, std::vector<size_t>> later;  // transitions of a tensor
-    for (size_t i = plan_.transitions.size(); i-- > 0;) {
-      const Transition& transition = plan_.transitions[i];
-      auto& range = readers_[i];
-      const auto read_at = [&range](uint32_t position) {
-        range.first = std::min(range.first, position);
-        range.second = std::max(range.second, position);
-      };
-      for (const Use& use : transition.consumers) {
-        read_at(use.op.value);
-        boxed_uses_.insert(UseKey(use.op, use.operand));
-      }
-      std::vector<size_t>& others = later[transition.tensor];
-      for (size_t other : others) {
-        if (plan_.transitions[other].from == transition.to) read_at(readers_[other].first);
-      }
-      if (range.first == kNever) read_at(last_position_);
-      others.push_back(i);
-    }
-  }
-
-  void AddTransition(int32_t number) {
+  void AddTransition(uint32_t number) {
     const Transition& transition = plan_.transitions[number];
-    Lifetime copy;
-    copy.tensor = transition.tensor;
-    copy.transition = number;
-    copy.kind = "boxing";
-    copy.bytes = BytesIn(transition, transition.to);
-    copy.first = readers_[number].first;
-    copy.last = readers_[number].second;
+    if (transition.steps.empty()) return;
+    Lifetime written;
+    written.tensor = transition.tensor;
+    written.transition = static_cast<int32_t>(number);
+    written.kind = "boxing";
     std::vector<uint32_t>& copies = copies_[transition.tensor];
-    Extend(SourceOf(transition, copies), copy.first);
-    AddIntermediates(transition, copy);
+    const uint32_t first = order_.transitions[number];
+    Extend(SourceOf(transition, copies), first);
+    const auto count = static_cast<uint32_t>(transition.steps.size());
+    for (uint32_t s = 0; s < count; ++s) {
+      written.bytes = BytesIn(transition, transition.steps[s].to);
+      written.first = first + s;
+      written.last = s + 1 < count ? first + s + 1 : first + s;
+      if (s + 1 < count) intermediates_.push_back(written);
+    }
+    written.bytes = BytesIn(transition, transition.to);
+    for (const Use& use : transition.consumers) boxed_uses_[UseKey(use.op, use.operand)] = result_.size();
     copies.push_back(static_cast<uint32_t>(result_.size()));
-    result_.push_back(copy);
+    result_.push_back(written);
   }
 
-  // While step k runs, what step k - 1 wrote and what step k writes exist. The last one writes the copy itself, which
-  // is counted already; only what the steps before need above that is extra.
-  void AddIntermediates(const Transition& transition, const Lifetime& copy) {
-    int64_t before = 0, most = 0;
-    for (const BoxingStep& step : transition.steps) {
-      const int64_t written = BytesIn(transition, step.to);
-      most = std::max(most, SaturatingAdd(before, written));
-      before = written;
+  // A copy that nothing reads is what the step leaves behind.
+  void KeepUnread() {
+    for (size_t i = graph_.tensors.size(); i < result_.size(); ++i) {
+      if (result_[i].last == result_[i].first) result_[i].last = last_position_;
     }
-    if (most <= copy.bytes) return;
-    Lifetime extra = copy;
-    extra.bytes = most - copy.bytes;
-    extra.last = extra.first;
-    intermediates_.push_back(extra);
   }
 
   // The lifetime that a transition reads: an earlier copy in that layout, else the tensor as it was written.
@@ -114,18 +103,19 @@ class LifetimeBuilder {
     return transition.tensor.value;
   }
 
-  void Extend(uint32_t index, uint32_t position) {
+  void Extend(size_t index, uint32_t position) {
     Lifetime& lifetime = result_[index];
     lifetime.last = std::max(lifetime.last, position);
   }
 
-  void ReadInOwnLayout() {
+  void ReadByOps() {
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       uint32_t operand = 0;
       for (const std::vector<TensorId>* list : {&graph_.ops[i].inputs, &graph_.ops[i].captures}) {
         for (TensorId id : *list) {
-          if (id.valid() && (boxed_uses_.empty() || !boxed_uses_.contains(UseKey(OpId(i), operand)))) {
-            result_[id.index()].last = std::max(result_[id.index()].last, static_cast<uint32_t>(i));
+          if (id.valid()) {
+            const auto boxed = boxed_uses_.empty() ? boxed_uses_.end() : boxed_uses_.find(UseKey(OpId(i), operand));
+            Extend(boxed == boxed_uses_.end() ? id.index() : boxed->second, order_.ops[i]);
           }
           ++operand;
         }
@@ -141,12 +131,12 @@ class LifetimeBuilder {
 
   const Plan& plan_;
   const Graph& graph_;
+  const StepOrder& order_;
   uint32_t last_position_ = 0;
   std::vector<Lifetime> result_;
   std::vector<Lifetime> intermediates_;
   std::unordered_map<TensorId, std::vector<uint32_t>> copies_;  // per tensor: its boxed copies
-  std::unordered_set<uint64_t> boxed_uses_;
-  std::vector<std::pair<uint32_t, uint32_t>> readers_;  // per transition: first and last position
+  std::unordered_map<uint64_t, size_t> boxed_uses_;             // UseKey -> the copy that it reads
 };
 
 }  // namespace
@@ -158,6 +148,31 @@ int64_t LocalBytes(const TensorType& type, const NdSbp& sbp, const Mesh& mesh) {
   return BytesOf(type.dtype, elements);
 }
 
-std::vector<Lifetime> Lifetimes(const Plan& plan) { return LifetimeBuilder(plan).Run(); }
+StepOrder OrderOfStep(const Plan& plan) {
+  const std::vector<uint32_t> readers = FirstReaders(plan);
+  StepOrder order;
+  order.in_order.resize(readers.size());
+  std::iota(order.in_order.begin(), order.in_order.end(), 0);
+  std::stable_sort(order.in_order.begin(), order.in_order.end(),
+                   [&](uint32_t a, uint32_t b) { return readers[a] < readers[b]; });
+  order.transitions.resize(readers.size());
+  size_t next = 0;
+  const auto run_until = [&](uint32_t op, OpId prepared) {
+    for (; next < order.in_order.size() && readers[order.in_order[next]] <= op; ++next) {
+      const uint32_t number = order.in_order[next];
+      order.transitions[number] = static_cast<uint32_t>(order.op_at.size());
+      order.op_at.insert(order.op_at.end(), plan.transitions[number].steps.size(), prepared);
+    }
+  };
+  for (uint32_t o = 0; o < plan.graph.ops.size(); ++o) {
+    run_until(o, OpId(o));
+    order.ops.push_back(static_cast<uint32_t>(order.op_at.size()));
+    order.op_at.push_back(OpId(o));
+  }
+  run_until(kAtTheEnd, plan.graph.ops.empty() ? OpId() : OpId(plan.graph.ops.size() - 1));
+  return order;
+}
+
+std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order) { return LifetimeBuilder(plan, order).Run(); }
 
 }  // namespace sbp

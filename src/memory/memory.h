@@ -12,7 +12,18 @@ namespace sbp {
 // Bytes of the largest local part.
 int64_t LocalBytes(const TensorType& type, const NdSbp& sbp, const Mesh& mesh);
 
-// A buffer and the interval of op positions [first, last] in which it is alive.
+// When things happen in a step: each op has a position, and each boxing step one of its own, before the op that reads
+// its result first (at the end, where none does). A transition that no op reads runs with the first one that starts
+// from it.
+struct StepOrder {
+  std::vector<uint32_t> ops;          // position of each op
+  std::vector<uint32_t> transitions;  // position of each transition's first step; the others follow
+  std::vector<OpId> op_at;            // per position: the op that runs or is prepared (the last op at the end)
+  std::vector<uint32_t> in_order;     // transitions as they run
+};
+StepOrder OrderOfStep(const Plan& plan);
+
+// A buffer and the interval of positions [first, last] in which it is alive.
 struct Lifetime {
   int64_t bytes = 0;
   uint32_t first = 0, last = 0;
@@ -22,11 +33,12 @@ struct Lifetime {
 };
 
 // Every buffer of a step: parameters live throughout (also inputs and outputs: their owner keeps them); an activation
-// from its producer to its last reader; a boxed copy from the transition (at its first consumer) to its last consumer,
-// together with each step's intermediate while it runs. Reads graph, layouts and transitions of the plan only.
-std::vector<Lifetime> Lifetimes(const Plan& plan);
+// from its producer to its last reader, op or boxing step; a boxed copy from the last step of its transition to its
+// last reader; what a step before the last one writes, until the next step has read it. Reads graph, layouts and
+// transitions of the plan only.
+std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order);
 
 // The peak and its largest holders. Linear in buffers.
-MemorySummary PeakMemory(const Plan& plan, const std::vector<Lifetime>& lifetimes);
+MemorySummary PeakMemory(const Plan& plan, const StepOrder& order, const std::vector<Lifetime>& lifetimes);
 
 }  // namespace sbp

@@ -38,11 +38,11 @@ std::string HolderName(const Plan& plan, const Lifetime& lifetime) {
 
 }  // namespace
 
-MemorySummary PeakMemory(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
+MemorySummary PeakMemory(const Plan& plan, const StepOrder& order, const std::vector<Lifetime>& lifetimes) {
   constexpr size_t kMaxHolders = 10;
   MemorySummary summary;
-  const uint32_t peak = PeakPosition(lifetimes, std::max<size_t>(1, plan.graph.ops.size()));
-  if (!plan.graph.ops.empty()) summary.peak_op = OpId(peak);
+  const uint32_t peak = PeakPosition(lifetimes, std::max<size_t>(1, order.op_at.size()));
+  if (!order.op_at.empty()) summary.peak_op = order.op_at[peak];
   std::vector<const Lifetime*> alive;
   for (const Lifetime& lifetime : lifetimes) {
     if (lifetime.first > peak || lifetime.last < peak) continue;

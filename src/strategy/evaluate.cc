@@ -193,7 +193,8 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   plan.conflicts = assignment.conflicts;
   plan.lower_bound_seconds = assignment.lower_bound_seconds;
   plan.has_bound = assignment.has_bound;
-  plan.memory = PeakMemory(plan, Lifetimes(plan));
+  const StepOrder order = OrderOfStep(plan);
+  plan.memory = PeakMemory(plan, order, Lifetimes(plan, order));
   return CheckMemoryLimit(plan);
 }
 

@@ -266,6 +266,15 @@ const Mutation kTotals[] = {
        p.memory.holders.push_back({"x", "input", int64_t{1} << 50});
      },
      "memory", "holders"},
+    {"no holders", [](Plan& p) { p.memory.holders.clear(); }, "memory", "holders"},
+    {"name of a holder", [](Plan& p) { p.memory.holders[0].name = "nobody"; }, "holder \"nobody\"", "names no tensor"},
+    {"kind of a holder", [](Plan& p) { p.memory.holders[0].kind = "other"; }, "memory, holder", "kind"},
+    {"bytes of a holder", [](Plan& p) { p.memory.holders[0].bytes += 1; }, "memory, holder", "bytes"},
+    {"replicated",
+     [](Plan& p) {
+       p.replicated.push_back({TensorNamed(p, "x"), "said so"});
+     },
+     "replicated tensors", "is not replicated"},
     {"limit", [](Plan& p) { p.options.memory_limit = 10; }, "memory", "above the limit"},
 };
 

@@ -30,36 +30,38 @@ TEST(Memory, LocalBytes) {
 
 TEST(Memory, SmallPlan) {
   const Plan plan = SmallPlan();
-  const std::vector<Lifetime> lifetimes = Lifetimes(plan);
+  const std::vector<Lifetime> lifetimes = Lifetimes(plan, OrderOfStep(plan));
   EXPECT_EQ(Text(plan, lifetimes),
-            "x input 32 [0,1]\n"
-            "w parameter 128 [0,1]\n"
-            "h activation 256 [0,1]\n"  // read by the all-reduce at act
-            "y activation 256 [1,1]\n"
-            "h' boxing 256 [1,1]\n");
-  const MemorySummary peak = PeakMemory(plan, lifetimes);
-  EXPECT_EQ(peak.peak_bytes, 32 + 128 + 256 * 3);
+            "x input 32 [0,2]\n"
+            "w parameter 128 [0,2]\n"
+            "h activation 256 [0,1]\n"  // read by the all-reduce, which is between the ops
+            "y activation 256 [2,2]\n"
+            "h' boxing 256 [1,2]\n");
+  const MemorySummary peak = PeakMemory(plan, OrderOfStep(plan), lifetimes);
+  EXPECT_EQ(peak.peak_bytes, 32 + 128 + 256 * 2);
   EXPECT_EQ(peak.parameter_bytes, 128);
-  EXPECT_EQ(peak.activation_bytes, 32 + 256 * 2);
+  EXPECT_EQ(peak.activation_bytes, 32 + 256);
   EXPECT_EQ(peak.boxing_bytes, 256);
   EXPECT_EQ(peak.peak_op, OpId(1));
-  ASSERT_EQ(peak.holders.size(), 5u);
+  ASSERT_EQ(peak.holders.size(), 4u);
   EXPECT_EQ(peak.holders[0].name, "h");
-  EXPECT_EQ(peak.holders[2].name, "boxing of h for act");
-  EXPECT_EQ(peak.holders[4].name, "x");
+  EXPECT_EQ(peak.holders[1].name, "boxing of h for act");
+  EXPECT_EQ(peak.holders[3].name, "x");
 }
 
 TEST(Memory, IntermediatesOfAPath) {
   Plan plan = SmallPlan();
-  // From P to B through S: the parts (64 bytes) exist beside the copy while the second step runs.
+  // From P to B through S: the parts (64 bytes) exist beside the tensor, then beside the copy.
   Transition& transition = plan.transitions[0];
   const BoxingStep gather{CollectiveKind::kAllGather, 0, *ParseNdSbp("S0"), *ParseNdSbp("B")};
   const BoxingStep scatter{CollectiveKind::kReduceScatter, 0, *ParseNdSbp("P"), *ParseNdSbp("S0")};
   transition.steps = {scatter, gather};
-  const std::vector<Lifetime> lifetimes = Lifetimes(plan);
+  const std::vector<Lifetime> lifetimes = Lifetimes(plan, OrderOfStep(plan));
   EXPECT_EQ(lifetimes.size(), 6u);
   EXPECT_EQ(lifetimes.back().bytes, 64);
-  EXPECT_EQ(PeakMemory(plan, lifetimes).boxing_bytes, 256 + 64);
+  EXPECT_EQ(lifetimes.back().first, 1u);
+  EXPECT_EQ(lifetimes.back().last, 2u);
+  EXPECT_EQ(PeakMemory(plan, OrderOfStep(plan), lifetimes).peak_bytes, 32 + 128 + 256 * 2);
 }
 
 TEST(Memory, CopiesOfCopies) {
@@ -70,21 +72,21 @@ TEST(Memory, CopiesOfCopies) {
   second.steps = {{CollectiveKind::kSlice, 0, second.from, second.to}};
   second.consumers = {};  // for the end of the step
   plan.transitions.push_back(second);
-  EXPECT_EQ(Text(plan, Lifetimes(plan)),
-            "x input 32 [0,1]\n"
-            "w parameter 128 [0,1]\n"
+  EXPECT_EQ(Text(plan, Lifetimes(plan, OrderOfStep(plan))),
+            "x input 32 [0,3]\n"
+            "w parameter 128 [0,3]\n"
             "h activation 256 [0,1]\n"
-            "y activation 256 [1,1]\n"
-            "h' boxing 256 [1,1]\n"
-            "h' boxing 64 [1,1]\n");
+            "y activation 256 [2,3]\n"
+            "h' boxing 256 [1,3]\n"
+            "h' boxing 64 [3,3]\n");
 }
 
 TEST(Memory, EmptyGraph) {
   Plan plan;
   plan.mesh = *ParseMesh("2");
-  EXPECT_TRUE(Lifetimes(plan).empty());
-  EXPECT_EQ(PeakMemory(plan, {}).peak_bytes, 0);
-  EXPECT_FALSE(PeakMemory(plan, {}).peak_op.valid());
+  EXPECT_TRUE(Lifetimes(plan, OrderOfStep(plan)).empty());
+  EXPECT_EQ(PeakMemory(plan, OrderOfStep(plan), {}).peak_bytes, 0);
+  EXPECT_FALSE(PeakMemory(plan, OrderOfStep(plan), {}).peak_op.valid());
 }
 
 TEST(Memory, PeakEqualsSummingEveryPosition) {
@@ -110,10 +112,10 @@ TEST(Memory, PeakEqualsSummingEveryPosition) {
         sum += lifetime.first <= at && at <= lifetime.last ? lifetime.bytes : 0;
       most = std::max(most, sum);
     }
-    EXPECT_EQ(PeakMemory(plan, lifetimes).peak_bytes, most);
+    EXPECT_EQ(PeakMemory(plan, OrderOfStep(plan), lifetimes).peak_bytes, most);
   }
   std::vector<Lifetime> huge(3, Lifetime{kInt64Max, 0, 1, TensorId(0)});
-  EXPECT_EQ(PeakMemory(small, huge).peak_bytes, kInt64Max);
+  EXPECT_EQ(PeakMemory(small, OrderOfStep(small), huge).peak_bytes, kInt64Max);
 }
 
 }  // namespace
