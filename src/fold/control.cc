@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "fold/body_work.h"
 #include "fold/prune.h"
+#include "fold/trips.h"
 
 namespace sbp {
 namespace {
@@ -81,6 +82,7 @@ Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgr
   std::fill_n(droppable.begin(), subgraphs.formal, false);
   const std::vector<TensorId> inputs = graph.inputs;
   ForwardPass inner(context, std::move(graph));
+  inner.SetOuter(pass, sources);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (values[i] != nullptr) inner.SetValue(inputs[i], values[i]);
   }
@@ -261,6 +263,16 @@ std::optional<int64_t> StatedTrips(const ForwardPass& pass, const Op& op, size_t
   return std::nullopt;
 }
 
+// The number of trips is an operand, or follows from the condition: an input may decide it.
+std::string HowToGiveTrips(const ForwardPass& pass, const Op& op) {
+  for (const TensorId id : {op.inputs[0], op.inputs[1]}) {
+    if (!id.valid() || pass.value(id) != nullptr) continue;
+    const Cause cause = pass.WhyUnknown(id);
+    if (!cause.input.empty()) return StrCat(" (give input ", Quote(cause.input), " with --inputs)");
+  }
+  return "";
+}
+
 // Sizes of carried results that grow with a number of trips that is not known: what the model states, up to the bound
 // where there is one.
 void TakeStatedGrowth(const ForwardPass& pass, const Op& op, const std::vector<TensorType>& start, bool bounded,
@@ -310,13 +322,17 @@ Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
   std::vector<TensorType> types = start;
   SBP_ASSIGN_OR_RETURN(Body body, ResolveCarried(types, most, resolve, assumed));
   std::optional<int64_t> trips = most;
-  const std::optional<int64_t> stated = exact && most ? std::nullopt : StatedTrips(pass, op, num_carried);
-  if (stated && (!most || *stated < *most)) {
-    trips = stated;
+  const std::optional<int64_t> counted =
+      exact ? std::nullopt : CountTrips(pass, op, graph, subgraphs.first_capture[0], most);
+  const std::optional<int64_t> stated = counted || (exact && most) ? std::nullopt : StatedTrips(pass, op, num_carried);
+  const std::optional<int64_t> better = counted ? counted : stated;
+  if (better && (!most || *better < *most)) {
+    trips = better;
     types = start;
     assumed = false;
     SBP_ASSIGN_OR_RETURN(body, ResolveCarried(types, trips, resolve, assumed));
   }
+  exact = exact || counted;
   if (!exact || !trips) TakeStatedGrowth(pass, op, start, trips.has_value(), types);
   for (size_t i = num_carried; i < body.results.size(); ++i) {
     types.push_back(body.results[i]);
@@ -324,8 +340,9 @@ Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
   }
   assumed = assumed || (!trips && body.results.size() > num_carried);
   WarnKeptWhole(pass, op,
-                assumed  ? "its number of trips is not known: results that grow with it are sized for one, and it is "
-                           "priced as one (give it with --inputs)"
+                assumed  ? StrCat("its number of trips is not known: results that grow with it are sized for one, and "
+                                   "it is priced as one",
+                                  HowToGiveTrips(pass, op))
                 : !trips ? "its number of trips is not known: it is priced as one"
                 : stated ? StrCat("its number of trips is not known: ", *trips, ", as its results are stated")
                 : exact  ? StrCat(*trips, " trips")

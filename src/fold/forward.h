@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "fold/cause.h"
 #include "fold/context.h"
 #include "fold/evaluate.h"
 #include "fold/guess.h"
@@ -30,6 +31,11 @@ class ForwardPass {
   const LiteralRef& value(TensorId tensor) const { return values_[tensor.index()]; }
   // What the file states of a result, with bound symbols filled in.
   TensorType Stated(TensorId tensor) const;
+
+  // Of a subgraph: where the tensors behind its inputs stand in the graph around it (invalid: in none).
+  void SetOuter(const ForwardPass& outer, std::vector<TensorId> sources);
+  // What decides a value that is not known.
+  Cause WhyUnknown(TensorId tensor) const;
 
  private:
   Status ProcessOps(std::vector<Op> ops);
@@ -62,6 +68,8 @@ class ForwardPass {
   FoldContext& context_;
   Graph graph_;
   Guesses guesses_;
+  const ForwardPass* outer_ = nullptr;
+  std::vector<TensorId> sources_;  // per input
   struct Bounded {
     std::string place;
     TensorId tensor;

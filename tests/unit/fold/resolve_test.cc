@@ -461,6 +461,7 @@ TEST(ControlTest, LoopSizesFollowTheTripCount) {
   const Result<Resolved> unknown = Resolve(WithLoop(nullptr), Rules(), {});
   ASSERT_TRUE(unknown.ok()) << unknown.status().message();
   EXPECT_THAT(unknown->warnings[0], HasSubstr("number of trips is not known"));
+  EXPECT_THAT(unknown->warnings[0], HasSubstr("(give input \"m\" with --inputs)"));
   const Result<Resolved> stated = Resolve(WithLoop(nullptr, "f32[12,4]"), Rules(), {});
   EXPECT_THAT(Show(stated), HasSubstr("grown f32[49]\nall f32[12,4]\n"));
   ASSERT_TRUE(stated.ok());
@@ -470,6 +471,57 @@ TEST(ControlTest, LoopSizesFollowTheTripCount) {
   EXPECT_THAT(Show(known), HasSubstr("all f32[10,4]\n"));
   ASSERT_TRUE(known.ok());
   EXPECT_THAT(known->warnings[1], HasSubstr("\"all\" is stated as f32[12,4], and is f32[10,4]"));
+}
+
+// k = 0; while k < limit: k = k + step; scan k, h; `limit` the number of rows of x, or an input.
+Graph WithWhile(bool known, int64_t step) {
+  GraphBuilder body("body");
+  TensorType unknown;
+  unknown.has_rank = false;
+  body.AddInput("i", T("i64[]"));
+  body.AddInput("go", T("bool[]"));
+  for (std::string_view name : {"k", "h", "limit"}) body.AddInput(name, unknown);
+  AddInts(body, "step", {step}, true);
+  body.AddOp("Add", "add", {"k", "step"}, {"k2"});
+  body.AddOp("Less", "less", {"k2", "limit"}, {"more"});
+  body.AddOp("Relu", "relu", {"h"}, {"h2"});
+  body.AddOp("Identity", "scan", {"h2"}, {"each"});
+  for (std::string_view output : {"more", "k2", "h2", "each"}) body.AddOutput(output);
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[12,4]"));
+  AddInts(builder, "forever", {INT64_MAX}, true);
+  AddInts(builder, "zero", {0}, true);
+  if (known) {
+    builder.AddOp("Shape", "shape", {"x"}, {"s"});
+    builder.AddOp("Gather", "rows", {"s", "zero"}, {"limit"});
+  } else {
+    builder.AddInput("limits", T("i64[2,1]"));
+    builder.AddOp("ReduceMax", "largest", {"limits"}, {"limit"});
+  }
+  builder.AddOp("Less", "first", {"zero", "limit"}, {"go"});
+  Attributes attributes;
+  attributes.Set("body", GraphRef(std::make_shared<Graph>(Build(std::move(body)))));
+  const OpId id = builder.AddOp("Loop", "loop", {"forever", "go", "zero", "x"}, {"k", "h", "all"}, attributes);
+  builder.graph().op(id).captures = {builder.Tensor("limit")};
+  for (std::string_view output : {"k", "h", "all"}) builder.AddOutput(output);
+  return Build(std::move(builder));
+}
+
+TEST(ControlTest, TripsOfAComputedConditionAreCounted) {
+  for (const auto& [step, trips] : std::vector<std::pair<int64_t, int64_t>>{{1, 12}, {5, 3}, {100, 1}}) {
+    const Result<Resolved> resolved = Resolve(WithWhile(true, step), Rules(), {});
+    EXPECT_THAT(Show(resolved), HasSubstr(StrCat("all f32[", trips, ",12,4]\n")));
+    ASSERT_TRUE(resolved.ok());
+    EXPECT_THAT(resolved->warnings, testing::ElementsAre(HasSubstr(StrCat("(Loop): ", trips, " trips"))));
+  }
+  // One that never ends, and one that no input of a few numbers decides: sized for one trip, without advice.
+  for (const Graph& graph : {WithWhile(true, -1), WithWhile(false, 1)}) {
+    const Result<Resolved> resolved = Resolve(graph, Rules(), {});
+    EXPECT_THAT(Show(resolved), HasSubstr("all f32[1,12,4]\n"));
+    ASSERT_TRUE(resolved.ok());
+    EXPECT_THAT(resolved->warnings[0], HasSubstr("number of trips is not known"));
+    EXPECT_THAT(resolved->warnings[0], testing::Not(HasSubstr("--inputs")));
+  }
 }
 
 TEST(ControlTest, ScanLength) {
