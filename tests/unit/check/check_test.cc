@@ -272,7 +272,9 @@ const Mutation kTotals[] = {
     {"bytes of a holder", [](Plan& p) { p.memory.holders[0].bytes += 1; }, "memory, holder", "bytes"},
     {"replicated",
      [](Plan& p) {
-       const auto is_split = [](const NdSbp& layout) { return std::ranges::any_of(layout, &Sbp::is_split); };
+       const auto is_split = [](const NdSbp& layout) {
+         return std::ranges::any_of(layout, [](Sbp s) { return s.is_split(); });
+       };
        const auto split = std::ranges::find_if(p.source_layouts, is_split) - p.source_layouts.begin();
        p.replicated.push_back({TensorId(static_cast<size_t>(split)), "said so"});
      },
