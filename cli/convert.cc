@@ -37,7 +37,7 @@ Status WriteChecked(const Document& document, Encoding encoding, const std::stri
 }
 
 Status ConvertGraph(const ConvertFlags& flags, std::string_view bytes, Encoding encoding) {
-  SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model));
+  SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model, flags.model.model));
   if (flags.resolve || !flags.model.dims.empty() || !flags.model.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
     SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(graph), rules, flags.model));

@@ -177,7 +177,7 @@ Result<LoadedModel> LoadModelFile(const std::string& path) {
   model.path = path;
   SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   model.fingerprint = Fingerprint(bytes);
-  SBP_ASSIGN_OR_RETURN(model.graph, LoadModel(bytes, path));
+  SBP_ASSIGN_OR_RETURN(model.graph, LoadModel(bytes, path, path));
   return model;
 }
 

@@ -29,7 +29,7 @@ Result<Plan> LoadPlanOrModel(const RenderFlags& flags) {
   if (info.ok() && info->kind == DocumentKind::kCluster) {
     return BadInput(StrCat(flags.model.model, " is a cluster; expected a plan or a model"));
   }
-  SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model));
+  SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model, flags.model.model));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
   SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(graph), rules, flags.model));
   Plan plan;  // a bare graph: no mesh, no decisions

@@ -40,6 +40,9 @@ struct DataReference {
   friend bool operator==(const DataReference&, const DataReference&) = default;
 };
 
+// Values of at most so many elements are read from external files: shapes, axes, scales.
+inline constexpr int64_t kMaxExternalElements = 1024;
+
 size_t HashLiteral(const Literal& literal);
 // "[1, 2, 3]", "0.5"; longer than `limit` values: "[1, 2, ... (1000 values)]".
 std::string ToString(const Literal& literal, size_t limit = 8);

@@ -65,6 +65,7 @@ Result<Graph> GraphReader::Read(const sbp_onnx::Graph& graph, Frame& frame) {
 }
 
 Status GraphReader::AddParameter(const std::string& tensor, Constant constant) {
+  SBP_RETURN_IF_ERROR(ReadExternal(*model_.external, constant));
   known_[tensor] = Known{constant.type.dtype, constant.literal, true};
   const TensorId id = builder_.AddParameter(tensor, std::move(constant.type), std::move(constant.literal));
   builder_.graph().tensor(id).data = std::move(constant.data);

@@ -15,6 +15,7 @@
 #include "graph/builder.h"
 #include "onnx/node_form.h"
 #include "onnx/onnx_ir.pb.h"
+#include "onnx/reader.h"
 #include "onnx/tensor.h"
 
 namespace sbp::onnx {
@@ -23,6 +24,7 @@ namespace sbp::onnx {
 struct ModelContext {
   std::string_view file;   // the model's bytes, for payloads that were left there
   std::string_view where;  // its name in errors
+  const ExternalReader* external = nullptr;
   std::map<std::tuple<std::string, std::string, std::string>, const sbp_onnx::Function*>
       functions;           // domain, name, overload
   int64_t nodes_left = 0;  // budget of nodes after inlining

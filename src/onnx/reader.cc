@@ -47,7 +47,7 @@ void ReadModelMetadata(const sbp_onnx::Model& model, std::vector<std::pair<std::
   }
 }
 
-Result<Graph> ReadModel(std::string_view bytes, std::string_view where) {
+Result<Graph> ReadModel(std::string_view bytes, std::string_view where, const ExternalReader& external) {
   SBP_ASSIGN_OR_RETURN(const std::optional<std::string> shorter, onnx::LeavePayloadsInFile(bytes));
   google::protobuf::Arena arena;
   auto& model = *google::protobuf::Arena::CreateMessage<sbp_onnx::Model>(&arena);
@@ -56,6 +56,7 @@ Result<Graph> ReadModel(std::string_view bytes, std::string_view where) {
   onnx::ModelContext context;
   context.file = bytes;
   context.where = where;
+  context.external = &external;
   int64_t nodes = model.graph().node_size();
   for (const sbp_onnx::Function& function : model.functions()) {
     const std::string domain = function.domain() == "ai.onnx" ? "" : function.domain();
@@ -76,8 +77,8 @@ Result<Graph> ReadModel(std::string_view bytes, std::string_view where) {
 
 }  // namespace
 
-Result<Graph> ReadOnnx(std::string_view bytes, std::string_view where) {
-  Result<Graph> graph = ReadModel(bytes, where);
+Result<Graph> ReadOnnx(std::string_view bytes, std::string_view where, const ExternalReader& external) {
+  Result<Graph> graph = ReadModel(bytes, where, external);
   if (graph.ok() || graph.status().message().starts_with(where)) return graph;
   return graph.status().WithContext(where);
 }

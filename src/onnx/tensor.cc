@@ -228,6 +228,22 @@ Result<Constant> DecodeTensor(const sbp_onnx::Tensor& tensor, std::string_view f
   return constant;
 }
 
+Status ReadExternal(const ExternalReader& external, Constant& constant) {
+  if (!external || !constant.data || constant.data->location.empty() || constant.literal != nullptr) return OkStatus();
+  const TensorType& type = constant.type;
+  const int64_t bytes = type.num_bytes();
+  if (type.num_elements() > kMaxExternalElements || (constant.data->length >= 0 && constant.data->length != bytes))
+    return OkStatus();
+  auto literal = std::make_shared<Literal>();
+  literal->type = type;
+  if (!literal->is_integral() && !IsFloat(type.dtype)) return OkStatus();
+  const std::optional<std::string> raw = external(*constant.data, bytes);
+  if (!raw) return OkStatus();
+  SBP_RETURN_IF_ERROR(DecodeRaw(*raw, *literal));
+  constant.literal = std::move(literal);
+  return OkStatus();
+}
+
 Result<Constant> DecodeSparse(const sbp_onnx::SparseTensor& sparse, std::string_view file) {
   Constant constant;
   SBP_ASSIGN_OR_RETURN(constant.type, TypeOf(sparse.values().data_type(), sparse.dims()));

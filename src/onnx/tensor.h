@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "graph/graph.h"
 #include "onnx/onnx_ir.pb.h"
+#include "onnx/reader.h"
 
 namespace sbp::onnx {
 
@@ -24,6 +25,9 @@ struct Constant {
 // overflowing size, a payload of another length than the shape says.
 Result<Constant> DecodeTensor(const sbp_onnx::Tensor& tensor, std::string_view file);
 Result<Constant> DecodeSparse(const sbp_onnx::SparseTensor& sparse, std::string_view file);
+
+// Takes the value of a small constant from external data, where that is at hand.
+Status ReadExternal(const ExternalReader& external, Constant& constant);
 
 // A stated type; symbols[i] is the name of dimension i, "" where the size is a number. A dimension that the file leaves
 // open ('?', -1, no name) is kUnknownDim with the symbol "?".

@@ -1,15 +1,16 @@
 #include "base/text.h"
 #include "io/documents.h"
 #include "onnx/reader.h"
+#include "pipeline/external_data.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp {
 
-Result<Graph> LoadModel(std::string_view bytes, std::string_view where) {
+Result<Graph> LoadModel(std::string_view bytes, std::string_view where, const std::string& path) {
   SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, where));
   switch (info.kind) {
     case DocumentKind::kOnnx:
-      return ReadOnnx(bytes, where);
+      return ReadOnnx(bytes, where, ReadBeside(path));
     case DocumentKind::kGraph:
       return ReadGraph(bytes, where);
     case DocumentKind::kCluster:

@@ -24,8 +24,9 @@ struct StageObserver {
   std::function<bool()> cancelled;
 };
 
-// A model file in memory, in any of the encodings, as a graph that may still have symbols.
-Result<Graph> LoadModel(std::string_view bytes, std::string_view where);
+// A model file in memory, in any of the encodings, as a graph that may still have symbols. Small values in external
+// data are read beside `path`, where that is given.
+Result<Graph> LoadModel(std::string_view bytes, std::string_view where, const std::string& path = "");
 
 struct PlanRequest {
   std::string model_path;  // as given

@@ -230,6 +230,35 @@ TEST(ReaderTest, Errors) {
   EXPECT_THAT(Read(""), HasSubstr("without a graph"));
 }
 
+// Small values in external data are read where they are at hand, and only those.
+TEST(ReaderTest, ExternalValues) {
+  const auto tensor = [](std::string_view name, int64_t size, int dtype, std::string_view more) {
+    return StrCat("initializer { name: '", name, "' dims: ", size, " data_type: ", dtype, " data_location: 1 ",
+                  "external_data { key: 'location' value: 'm.data' } ", more, "} output { name: '", name, "' } ");
+  };
+  const std::string graph = tensor("shape", 2, 7, "external_data { key: 'offset' value: '8' } ") +
+                            tensor("large", 2000, 7, "") + tensor("text", 1, 8, "") +
+                            tensor("other", 2, 7, "external_data { key: 'length' value: '4' } ");
+  int asked = 0;
+  const auto read = [&](bool there) {
+    return ReadOnnx(ModelBytes(graph), "m", [&, there](const DataReference& place, int64_t bytes) {
+      ++asked;
+      EXPECT_EQ(place, (DataReference{"m.data", 8, -1}));
+      EXPECT_EQ(bytes, 16);
+      return there ? std::optional(std::string("\4\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0", 16)) : std::nullopt;
+    });
+  };
+  const Result<Graph> found = read(true);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_NE(found->tensor(found->outputs[0]).literal, nullptr);
+  EXPECT_EQ(found->tensor(found->outputs[0]).literal->ints, (std::vector<int64_t>{4, 7}));
+  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(found->tensor(found->outputs[i]).literal, nullptr);
+  EXPECT_EQ(asked, 1);
+  const Result<Graph> absent = read(false);
+  ASSERT_TRUE(absent.ok());
+  EXPECT_EQ(absent->tensor(absent->outputs[0]).literal, nullptr);
+}
+
 // Whatever a file was cut or changed to: a graph or an error, no crash.
 TEST(ReaderTest, DamagedFiles) {
   const std::string good =

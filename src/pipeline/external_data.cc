@@ -1,0 +1,42 @@
+#include "pipeline/external_data.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace sbp {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The file that a model in `folder` calls `location`; links are followed before it is asked where it is.
+std::optional<fs::path> Inside(const fs::path& folder, const std::string& location) {
+  const fs::path relative(location);
+  if (location.empty() || relative.is_absolute()) return std::nullopt;
+  std::error_code failed;
+  const fs::path root = fs::canonical(folder, failed);
+  if (failed) return std::nullopt;
+  fs::path file = fs::canonical(root / relative, failed);
+  if (failed || !fs::is_regular_file(file, failed) || failed) return std::nullopt;
+  const auto [at_root, at_file] = std::mismatch(root.begin(), root.end(), file.begin(), file.end());
+  if (at_root != root.end()) return std::nullopt;
+  return file;
+}
+
+}  // namespace
+
+ExternalReader ReadBeside(const std::string& model) {
+  if (model.empty() || model == "-") return {};
+  fs::path folder = fs::path(model).parent_path();
+  if (folder.empty()) folder = ".";
+  return [folder](const DataReference& place, int64_t bytes) -> std::optional<std::string> {
+    const std::optional<fs::path> path = Inside(folder, place.location);
+    if (!path) return std::nullopt;
+    std::ifstream file(*path, std::ios::binary);
+    std::string content(static_cast<size_t>(bytes), '\0');
+    if (!file.seekg(place.offset) || !file.read(content.data(), bytes)) return std::nullopt;
+    return content;
+  };
+}
+
+}  // namespace sbp
