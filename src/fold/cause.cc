@@ -29,6 +29,12 @@ Cause ForwardPass::WhyUnknown(TensorId id) const {
       pass = pass->outer_;
       continue;
     }
+    if (tensor.role == TensorRole::kParameter && tensor.data && !tensor.data->location.empty()) {
+      return {"", StrCat("the value of ", Quote(tensor.name), " is in external file ", Quote(tensor.data->location),
+                         tensor.type.num_elements() > kMaxExternalElements
+                             ? ", and too large to be read"
+                             : ", which is absent, too short, or outside the model's folder")};
+    }
     if (tensor.role == TensorRole::kParameter) return {"", StrCat("the model holds no value of ", Quote(tensor.name))};
     if (!tensor.producer.valid() || tensor.producer.index() >= pass->done_.size()) return {};
     const Op& op = pass->done_[tensor.producer.index()];

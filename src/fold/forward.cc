@@ -190,17 +190,24 @@ Status ForwardPass::Infer(Op op) {
   return OkStatus();
 }
 
-// An input whose value the op needs can be given.
+// Why a value that the op needs is not known. An input that decides it can be given.
 Status ForwardPass::WithAdvice(const Op& op, const Status& failure) const {
   const Status status = failure.WithContext(StrCat("op ", Quote(op.name)));
+  if (status.message().find(kMustBeKnown) == std::string::npos) return status;
+  std::string why;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const TensorId id = op.inputs[i];
-    if (!id.valid() || values_[id.index()] != nullptr || graph_.tensor(id).role != TensorRole::kInput) continue;
-    if (!context_.rules.ReadsValue(graph_.type_of(op), i)) continue;
-    return Status(status.code(), StrCat(status.message(), "; it is the model's input ", Quote(graph_.tensor(id).name),
-                                        ": give real inputs with --inputs X.npz"));
+    if (!id.valid() || values_[id.index()] != nullptr || !context_.rules.ReadsValue(graph_.type_of(op), i)) continue;
+    const Cause cause = WhyUnknown(id);
+    if (!cause.input.empty()) {
+      const bool itself = outer_ == nullptr && graph_.tensor(id).role == TensorRole::kInput;
+      return Status(status.code(),
+                    StrCat(status.message(), itself ? "; it is" : "; it follows from", " the model's input ",
+                           Quote(cause.input), ": give real inputs with --inputs X.npz"));
+    }
+    if (why.empty()) why = cause.text;
   }
-  return status;
+  return why.empty() ? status : Status(status.code(), StrCat(status.message(), "; ", why));
 }
 
 Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance, const Status& failure) {

@@ -37,7 +37,7 @@ Result<std::vector<int64_t>> FactorizerContext::ints(size_t operand) const {
   const Literal* literal = value(operand);
   const std::string name = operand < out_.operand_names.size() ? out_.operand_names[operand] : "";
   if (literal == nullptr) {
-    return Error(StrCat("the value of '", name, "' (operand ", operand, ") must be known, and is not"));
+    return Error(StrCat("the value of '", name, "' (operand ", operand, ") ", kMustBeKnown, ", and is not"));
   }
   if (!literal->is_integral() || literal->type.rank() > 1) {
     return Error(StrCat("'", name, "' must be a list of integers, not ", ToString(literal->type)));

@@ -33,7 +33,7 @@ Result<ExpressionValue> InstanceScope::Name(const Expression& node) const {
     const Literal* literal = builder_.query.operands[slot->first].value;
     if (literal != nullptr && literal->ints.size() == 1) return ExpressionValue(literal->ints[0]);
     if (literal != nullptr && literal->floats.size() == 1) return ExpressionValue(literal->floats[0]);
-    return ErrorAt(node, StrCat("the value of ", Quote(node.text), " is not known"));
+    return ErrorAt(node, StrCat("the value of ", Quote(node.text), " ", kMustBeKnown, ", and is not"));
   }
   return ErrorAt(node, StrCat("attribute ", Quote(node.text), " is absent and has no default"));
 }
@@ -108,7 +108,7 @@ Result<ExpressionValue> InstanceScope::OfOperand(const Expression& node, const P
     return ExpressionValue(operand.type.shape[index]);
   }
   const Literal* literal = operand.value;
-  if (literal == nullptr) return ErrorAt(node, StrCat("the value of ", Quote(name), " must be known, and is not"));
+  if (literal == nullptr) return ErrorAt(node, StrCat("the value of ", Quote(name), " ", kMustBeKnown, ", and is not"));
   const int64_t entries = static_cast<int64_t>(literal->ints.size() + literal->floats.size());
   if (index < 0 || index >= entries) return ErrorAt(node, StrCat(Quote(name), " has ", entries, " entries"));
   if (!literal->ints.empty()) return ExpressionValue(literal->ints[index]);

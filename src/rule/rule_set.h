@@ -37,6 +37,9 @@ struct OpQuery {
   bool strict_attributes = false;
 };
 
+// Errors about a value that a rule needs and that is not known contain this.
+inline constexpr std::string_view kMustBeKnown = "must be known";
+
 class RuleSet {
  public:
   // The rules compiled into the program from rules/*.rules. A syntax error there is a defect of ours.

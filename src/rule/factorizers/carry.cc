@@ -169,7 +169,7 @@ Result<int64_t> KnownInt(const FactorizerContext& context, size_t operand) {
 Result<double> KnownNumber(const FactorizerContext& context, size_t operand) {
   const Literal* literal = context.has(operand) ? context.value(operand) : nullptr;
   if (literal == nullptr) {
-    return context.Error(StrCat("the value of operand ", operand, " must be known, but it is computed"));
+    return context.Error(StrCat("the value of operand ", operand, " ", kMustBeKnown, ", but it is computed"));
   }
   if (literal->ints.size() == 1) return static_cast<double>(literal->ints[0]);
   if (literal->floats.size() == 1) return literal->floats[0];

@@ -29,7 +29,7 @@ bool GivenAndFilled(const FactorizerContext& context, size_t operand) {
 Result<std::vector<double>> KnownNumbers(const FactorizerContext& context, size_t operand, size_t count) {
   const Literal* literal = context.value(operand);
   if (literal == nullptr)
-    return context.Error(StrCat("the value of operand ", operand, " (scales) must be known, but it is computed"));
+    return context.Error(StrCat("the value of operand ", operand, " (scales) ", kMustBeKnown, ", but it is computed"));
   std::vector<double> values = literal->floats;
   if (values.empty()) values.assign(literal->ints.begin(), literal->ints.end());
   if (values.size() != count)

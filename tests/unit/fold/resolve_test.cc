@@ -230,6 +230,51 @@ TEST(FoldTest, ValuesThatOnlyRunningDecides) {
   EXPECT_THAT(Show(Resolve(WithAxesInput(false), Rules(), options)), HasSubstr("y f32[2,3,1]"));
 }
 
+// Tile by a count that `cause` makes.
+TEST(FoldTest, CausesOfUnknownValues) {
+  const auto tile = [](const std::function<void(GraphBuilder&)>& cause) {
+    GraphBuilder builder;
+    builder.AddInput("x", T("f32[8]"));
+    cause(builder);
+    builder.AddOp("Tile", "tile", {"x", "count"}, {"y"});
+    builder.AddOutput("y");
+    return Build(std::move(builder));
+  };
+  const Graph input = tile([](GraphBuilder& builder) {
+    builder.AddInput("n", T("i64[]"));
+    AddInts(builder, "zero", {0});
+    builder.AddOp("Unsqueeze", "unsqueeze", {"n", "zero"}, {"count"});
+  });
+  EXPECT_THAT(Show(Resolve(input, Rules(), {})),
+              HasSubstr("follows from the model's input \"n\": give real inputs with --inputs X.npz"));
+  ResolveOptions options;
+  options.input_values = {{"n", std::make_shared<Literal>(Literal::Scalar(3))}};
+  EXPECT_THAT(Show(Resolve(input, Rules(), options)), HasSubstr("y f32[24]"));
+  const Graph external = tile([](GraphBuilder& builder) {
+    const TensorId id = builder.AddParameter("count", T("i64[1]"));
+    builder.graph().tensor(id).data = DataReference{"m.data", 0, 8};
+  });
+  EXPECT_THAT(Show(Resolve(external, Rules(), {})),
+              HasSubstr("the value of \"count\" is in external file \"m.data\", which is absent, too short"));
+  const Graph computed = tile([](GraphBuilder& builder) {
+    builder.AddInput("a", T("i64[1,1]"));
+    AddInts(builder, "one", {1});
+    builder.AddOp("MatMul", "product", {"a", "one"}, {"count"});
+  });
+  EXPECT_THAT(Show(Resolve(computed, Rules(), {})), HasSubstr("op \"product\" (MatMul) computes it only when it runs"));
+}
+
+// An error about something else advises nothing.
+TEST(FoldTest, InputsAreNotAskedForInVain) {
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[8]"));
+  builder.AddOp("Where", "where", {"x", "x", "x"}, {"y"});
+  builder.AddOutput("y");
+  const std::string error = Show(Resolve(Build(std::move(builder)), Rules(), {}));
+  EXPECT_THAT(error, HasSubstr("must be bool tensor, not f32 tensor"));
+  EXPECT_THAT(error, testing::Not(HasSubstr("--inputs")));
+}
+
 TEST(FoldTest, InputsWithoutAShape) {
   GraphBuilder builder;
   TensorType type = T("f32[1]");
