@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,10 +22,16 @@ struct FoldRequest {
   const Attributes* attributes = nullptr;  // never null
   std::vector<FoldOperand> operands;
   size_t num_results = 1;
+  std::string* why = nullptr;  // where to say why the values cannot be computed; null: nobody asks
 
   bool has(size_t operand) const { return operand < operands.size() && operands[operand].present; }
   // Requires has(operand) and a known value.
   const Literal& value(size_t operand) const { return *operands[operand].value; }
+  // False, and the reason to whoever asks.
+  bool Refuse(std::string_view reason) const {
+    if (why != nullptr) *why = reason;
+    return false;
+  }
 };
 
 // Called with the operands that its row requires. Writes the results and returns true; false: the values cannot be

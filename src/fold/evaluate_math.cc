@@ -1,4 +1,5 @@
 // Ops that compute element by element. Integers as their type stores them, floats rounded to their type.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -44,11 +45,20 @@ std::optional<Literal> Combine(const Literal& a, const Literal& b, IntOperation 
   return out;
 }
 
+std::string_view WhyNotCombined(const Literal& a, const Literal& b) {
+  if (a.type.dtype != b.type.dtype) return "its operands are of different types";
+  if (!BroadcastShape(a.type.shape, b.type.shape)) return "its operands do not fit";
+  if (a.is_integral() && std::ranges::count(b.ints, 0) > 0)
+    return "an operand holds 0, by which nothing can be divided";
+  return "a result does not fit its type";
+}
+
 bool Binary(const FoldRequest& request, Results& results, IntOperation ints, FloatOperation floats) {
   if (request.operands.size() != 2) return false;
   std::optional<Literal> out = Combine(request.value(0), request.value(1), ints, floats);
-  if (out) results.push_back(std::move(*out));
-  return out.has_value();
+  if (!out) return request.Refuse(WhyNotCombined(request.value(0), request.value(1)));
+  results.push_back(std::move(*out));
+  return true;
 }
 
 bool Variadic(const FoldRequest& request, Results& results, IntOperation ints, FloatOperation floats) {

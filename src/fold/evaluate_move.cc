@@ -290,7 +290,7 @@ bool Gather(const FoldRequest& request, Results& results) {
   for (int64_t o = 0; o < around.outer; ++o) {
     for (const int64_t index : where.ints) {
       const std::optional<int64_t> normal = NormalIndex(index, around.middle);
-      if (!normal) return false;
+      if (!normal) return request.Refuse("an index is out of range");
       for (int64_t k = 0; k < around.inner; ++k) indices.push_back((o * around.middle + *normal) * around.inner + k);
     }
   }
@@ -312,7 +312,7 @@ bool GatherElements(const FoldRequest& request, Results& results) {
   std::vector<int64_t> indices = FlatIndices(where.type.shape, strides);
   for (size_t i = 0; i < indices.size(); ++i) {
     const std::optional<int64_t> normal = NormalIndex(where.ints[i], data.type.shape[*axis]);
-    if (!normal) return false;
+    if (!normal) return request.Refuse("an index is out of range");
     indices[i] += *normal * along;
   }
   results.push_back(Pick(data, indices, where.type.shape));
@@ -335,7 +335,7 @@ bool GatherND(const FoldRequest& request, Results& results) {
     int64_t flat = 0;
     for (size_t d = 0; d < depth; ++d) {
       const std::optional<int64_t> normal = NormalIndex(where.ints[row + d], data.type.shape[d]);
-      if (!normal) return false;
+      if (!normal) return request.Refuse("an index is out of range");
       flat += *normal * strides[d];
     }
     for (int64_t k = 0; k < inner; ++k) indices.push_back(flat + k);

@@ -115,10 +115,8 @@ bool ForwardPass::MayFold(const Op& op) const {
   return derived || !weight;
 }
 
-bool ForwardPass::TryFold(const Op& op) {
-  const EvaluatorRow* row = evaluators_[op.type];
-  if (row == nullptr || op.outputs.empty() || context_.literal_budget <= 0) return false;
-  if (row->needs_values && !MayFold(op)) return false;
+// Nothing: a value that the row needs is not known.
+std::optional<FoldRequest> ForwardPass::RequestFor(const Op& op, const EvaluatorRow& row) const {
   FoldRequest request;
   request.attributes = op.attributes.get();
   request.num_results = op.outputs.size();
@@ -129,11 +127,19 @@ bool ForwardPass::TryFold(const Op& op) {
       continue;
     }
     const Literal* value = values_[id.index()].get();
-    if (value == nullptr && row->needs_values) return false;
+    if (value == nullptr && row.needs_values) return std::nullopt;
     request.operands.push_back({true, &graph_.tensor(id).type, value});
   }
+  return request;
+}
+
+bool ForwardPass::TryFold(const Op& op) {
+  const EvaluatorRow* row = evaluators_[op.type];
+  if (row == nullptr || op.outputs.empty() || context_.literal_budget <= 0) return false;
+  if (row->needs_values && !MayFold(op)) return false;
+  const std::optional<FoldRequest> request = RequestFor(op, *row);
   std::vector<Literal> results;
-  if (!Evaluate(*row, request, results)) return false;
+  if (!request || !Evaluate(*row, *request, results)) return false;
   for (size_t r = 0; r < results.size(); ++r) {
     if (op.outputs[r].valid()) SetFolded(op.outputs[r], std::move(results[r]));
   }

@@ -1,6 +1,7 @@
 // The forward pass: types and values of all tensors of one graph whose inputs are typed, in topological order.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -41,6 +42,8 @@ class ForwardPass {
   Status ProcessOps(std::vector<Op> ops);
   Status ProcessOp(Op op);
   bool TryFold(const Op& op);
+  std::optional<FoldRequest> RequestFor(const Op& op, const EvaluatorRow& row) const;
+  std::string WhyNotFolded(const Op& op, const EvaluatorRow& row) const;
   bool MayFold(const Op& op) const;
   Status Infer(Op op);
   Status WithAdvice(const Op& op, const Status& failure) const;

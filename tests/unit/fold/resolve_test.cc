@@ -262,6 +262,25 @@ TEST(FoldTest, CausesOfUnknownValues) {
     builder.AddOp("MatMul", "product", {"a", "one"}, {"count"});
   });
   EXPECT_THAT(Show(Resolve(computed, Rules(), {})), HasSubstr("op \"product\" (MatMul) computes it only when it runs"));
+  struct FoldRow {
+    std::string op;
+    std::vector<int64_t> a, b;
+    std::string expected;
+  };
+  for (const FoldRow& row : {
+           FoldRow{"Div", {6}, {0}, "op \"make\" (Div) could not be folded: an operand holds 0"},
+           FoldRow{"Mod", {6}, {0}, "op \"make\" (Mod) could not be folded: an operand holds 0"},
+           FoldRow{"Div", {INT64_MIN}, {-1}, "could not be folded: a result does not fit its type"},
+           FoldRow{"Gather", {6}, {99}, "op \"make\" (Gather) could not be folded: an index is out of range"},
+           FoldRow{"Expand", {6}, {1 << 20}, "\"count\" is i64[1048576], more than 4096 elements"},
+       }) {
+    const Graph failing = tile([&](GraphBuilder& builder) {
+      AddInts(builder, "a", row.a);
+      AddInts(builder, "b", row.b);
+      builder.AddOp(row.op, "make", {"a", "b"}, {"count"});
+    });
+    EXPECT_THAT(Show(Resolve(failing, Rules(), {})), HasSubstr(row.expected));
+  }
 }
 
 // An error about something else advises nothing.
