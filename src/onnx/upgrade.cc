@@ -145,7 +145,6 @@ Status BatchNormalizationTraining(Step& step) {
   bool training = false;
   for (size_t i = 1; i < node.outputs.size(); ++i) training = training || !node.outputs[i].empty();
   if (training) node.attributes.Set("training_mode", int64_t{1});
-  if (node.outputs.size() > 3) node.outputs.resize(3);
   return OkStatus();
 }
 

@@ -53,7 +53,7 @@ const std::vector<UpgradeRow> kRows = {
     {13, "op_type: 'Split' input: 'x' output: ['y', 'z']", {"Split(x) -> (y, z) num_outputs=2\n"}},
     {9,
      "op_type: 'BatchNormalization' input: ['x', 'x', 'x', 'x', 'x'] output: ['y', 'z', 'v', 'p', 'q']",
-     {"-> (y, z, v) training_mode=1\n"}},
+     {"-> (y, z, v, p, q) training_mode=1\n"}},
     {9, "op_type: 'BatchNormalization' input: ['x', 'x', 'x', 'x', 'x'] output: 'y'", {"-> (y)\n"}},
     {10, "op_type: 'Scatter' input: ['x', 'x', 'x'] output: 'y'", {"ScatterElements(x, x, x) -> (y)\n"}},
     {12, "op_type: 'Softmax' input: 'x' output: 'y'", {"axis=1", "flatten_from=1"}},
