@@ -25,6 +25,21 @@ std::optional<size_t> GatheredOperand(const RuleInstance& instance) {
   return std::nullopt;
 }
 
+// Per tensor: does it follow from parameters alone?
+std::vector<bool> FollowFromParameters(const Graph& graph) {
+  std::vector<bool> follow(graph.tensors.size());
+  for (size_t t = 0; t < follow.size(); ++t) follow[t] = graph.tensors[t].role == TensorRole::kParameter;
+  for (const Op& op : graph.ops) {
+    const std::vector<TensorId> operands = graph.OperandsOf(op);
+    const bool all = !operands.empty() &&
+                     std::ranges::all_of(operands, [&](TensorId id) { return !id.valid() || follow[id.index()]; });
+    for (const TensorId id : op.outputs) {
+      if (id.valid()) follow[id.index()] = all;
+    }
+  }
+  return follow;
+}
+
 }  // namespace
 
 std::vector<std::string> WarnOfGatheredWeights(const Problem& problem) {
@@ -33,12 +48,14 @@ std::vector<std::string> WarnOfGatheredWeights(const Problem& problem) {
   const Graph& graph = *problem.graph;
   std::optional<OpId> largest;
   size_t count = 0;
+  std::vector<bool> parameters;  // made where an op asks
   for (size_t o = 0; o < problem.num_ops(); ++o) {
     const OpId op(o);
     const std::optional<size_t> operand = gathered[problem.class_of[o]];
     if (!operand || !graph.op(op).outputs[0].valid()) continue;
     const TensorId weights = problem.operands(op)[*operand];
-    if (problem.batch_axis[weights.index()] >= 0) continue;  // data
+    if (parameters.empty()) parameters = FollowFromParameters(graph);
+    if (!parameters[weights.index()]) continue;  // data
     ++count;
     const auto bytes = [&](OpId id) { return problem.type(graph.op(id).outputs[0]).num_bytes(); };
     if (!largest || bytes(op) > bytes(*largest)) largest = op;

@@ -66,6 +66,27 @@ std::vector<std::string> Collectives(const Plan& plan) {
 
 const std::vector<std::string> kMegatronWeights = {"w1=(B, S(1))", "b1=(B, S(0))", "w2=(B, S(0))"};
 
+// Slices picked per index are weights only where they follow from parameters alone.
+TEST_F(PlanTest, GatheredWeights) {
+  for (const bool weights : {true, false}) {
+    GraphBuilder b("experts");
+    if (weights)
+      b.AddParameter("w", F32({4, 8, 16}));
+    else
+      b.AddInput("w0", F32({1, 4, 8, 16}));
+    b.AddInput("index", {DType::kI64, {64}});
+    if (!weights) b.AddOp("Squeeze", "squeeze", {"w0"}, {"w"});
+    b.AddOp("Gather", "pick", {"w", "index"}, {"y"});
+    b.DescribeTensor("w", F32({4, 8, 16}));
+    b.DescribeTensor("y", F32({64, 8, 16}));
+    b.AddOutput("y");
+    const Result<Plan> plan = MakePlan(Request(*b.Build("experts"), "x=2", "greedy"));
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const std::string warnings = Join(plan->warnings, "\n");
+    EXPECT_EQ(warnings.find("weights are gathered once per index") != std::string::npos, weights) << warnings;
+  }
+}
+
 TEST_F(PlanTest, DataParallelNeedsNoCollective) {
   for (const char* criterion : {"order-value", "copy-cost", "bytes"}) {
     const auto plan = MakePlan(Request(Mlp(), "data=4", "greedy", criterion));
