@@ -86,7 +86,9 @@ std::vector<int64_t> KernelShape(const FactorizerContext& context, const Shape& 
 Status ExpectConvRanks(const FactorizerContext& context, const ConvOperands& at) {
   if (context.rank(at.x) < 2)
     return context.Error(StrCat("X ", ToString(context.type(at.x)), " must be [batch, channels, ...]"));
-  return ExpectRank(context, at.w, "W", context.rank(at.x));
+  if (context.rank(at.x) == context.rank(at.w)) return OkStatus();
+  return context.Error(StrCat("X ", ToString(context.type(at.x)), " and W ", ToString(context.type(at.w)),
+                              " must have equally many dimensions"));
 }
 
 // The output's size of a transposed convolution's dimension; pads follow from output_shape or auto_pad where given.

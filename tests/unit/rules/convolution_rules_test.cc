@@ -70,6 +70,8 @@ TEST(ConvolutionRules, DeformConv) {
 }
 
 TEST(ConvolutionRules, Errors) {
+  EXPECT_EQ(AskOp("Conv(f32[8,16], f32[4,16,3,3])").status().message(),
+            "Conv(): X f32[8,16] and W f32[4,16,3,3] must have equally many dimensions");
   EXPECT_EQ(AskOp("Conv(f32[2,3,8,8], f32[4,5,3,3])").status().message(),
             "Conv(): X f32[2,3,8,8] and W f32[4,5,3,3] do not fit 1 groups of 5 input channels");
   EXPECT_EQ(AskOp("Conv(f32[2,8,8,8], f32[8,8,9,9])").status().message(),
