@@ -9,6 +9,7 @@
 #include "cli/planning.h"
 #include "io/documents.h"
 #include "io/file.h"
+#include "physical/physical.h"
 #include "report/report.h"
 
 namespace sbp {
@@ -18,6 +19,8 @@ struct InferFlags {
   PlanningFlags planning;
   OutputFlags output;
   std::string out;
+  bool physical = false;
+  uint32_t micro_batches = 1;
 };
 
 Status Infer(const InferFlags& flags) {
@@ -37,7 +40,8 @@ Status Infer(const InferFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
   const auto planning = std::chrono::steady_clock::now();
-  SBP_ASSIGN_OR_RETURN(const Plan plan, PlanObserved(std::move(request), flags.planning, stages));
+  SBP_ASSIGN_OR_RETURN(Plan plan, PlanObserved(std::move(request), flags.planning, stages));
+  if (flags.physical) plan.physical = MakePhysicalPlan(plan, {.micro_batches = flags.micro_batches});
   timings["plan"] = seconds(planning);
   const auto writing = std::chrono::steady_clock::now();
   if (!flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, WritePlan(plan, encoding)));
@@ -62,6 +66,11 @@ Command SetupInfer(CLI::App& app) {
   AddStrategyFlags(app, flags->planning);
   AddFormatFlag(app, flags->output);
   AddNotationFlag(app, flags->output);
+  auto* physical = app.add_flag("--physical", flags->physical, "also tasks, registers and offsets in one arena");
+  app.add_option("--micro-batches", flags->micro_batches, "of --physical: how many inputs stream through a step")
+      ->check(CLI::Range(1, 1 << 20))
+      ->needs(physical)
+      ->capture_default_str();
   app.add_option("-o,--output", flags->out, "write the plan: .json, .prototxt or .pb; - is stdout")->type_name("PLAN");
   return [flags] { return Infer(*flags); };
 }

@@ -6,6 +6,7 @@
 #include "io/cluster_proto.h"
 #include "io/graph_proto.h"
 #include "io/layout_text.h"
+#include "io/physical_proto.h"
 #include "io/plan_proto.h"
 #include "sbp/shard_math.h"
 
@@ -57,6 +58,9 @@ class PlanReader {
     for (int i = 0; i < message_.transitions_size(); ++i) {
       const Status status = ReadTransition(message_.transitions(i));
       if (!status.ok()) return status.WithContext(StrCat("transitions[", i, "]"));
+    }
+    if (message_.has_physical()) {
+      SBP_RETURN_IF_ERROR(PhysicalFromMessage(message_.physical(), *index_, plan_).WithContext("physical"));
     }
     index_.reset();  // it refers to the graph's names
     return std::move(plan_);

@@ -4,6 +4,7 @@
 #include "io/cluster_proto.h"
 #include "io/graph_proto.h"
 #include "io/layout_text.h"
+#include "io/physical_proto.h"
 #include "io/plan_proto.h"
 #include "io/utf8.h"
 
@@ -28,6 +29,7 @@ class PlanWriter {
     for (const Transition& transition : plan_.transitions) WriteTransition(transition, *message_.add_transitions());
     ClusterToMessage(plan_.cluster, *message_.mutable_cluster());
     GraphToMessage(plan_.graph, *message_.mutable_graph());
+    if (plan_.physical) PhysicalToMessage(plan_, *message_.mutable_physical());
   }
 
  private:

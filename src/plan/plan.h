@@ -13,6 +13,7 @@
 #include "cluster/cluster.h"
 #include "cost/cost.h"
 #include "graph/graph.h"
+#include "plan/physical_plan.h"
 #include "sbp/mesh.h"
 #include "sbp/signature.h"
 
@@ -102,6 +103,7 @@ struct Plan {
   std::vector<ReplicatedTensor> replicated;  // for lack of a legal split
   std::vector<LayoutConflict> conflicts;
   std::vector<std::string> warnings;
+  std::optional<PhysicalPlan> physical;  // on request
 
   const DecisionRecord& decision(OpId op) const { return records[op_records[op.index()]]; }
 };

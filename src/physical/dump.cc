@@ -1,0 +1,44 @@
+// The canonical text of a physical plan.
+#include "base/text.h"
+#include "physical/physical.h"
+
+namespace sbp {
+namespace {
+
+std::string RegisterList(const std::vector<uint32_t>& registers) {
+  std::vector<std::string> parts;
+  for (const uint32_t r : registers) parts.push_back(r == kNoRegister ? "-" : StrCat("r", r));
+  return Join(parts, " ");
+}
+
+std::string TaskName(const Plan& plan, const Task& task) {
+  if (task.op.valid())
+    return StrCat(plan.graph.type_of(plan.graph.op(task.op)), " ", Quote(plan.graph.op(task.op).name));
+  const Transition& transition = plan.transitions[task.transition];
+  const BoxingStep& step = transition.steps[task.step];
+  return StrCat(CollectiveKindName(step.kind), " over ", plan.mesh.axes[step.axis].name, " of ",
+                Quote(plan.graph.tensor(transition.tensor).name));
+}
+
+}  // namespace
+
+std::string Dump(const Plan& plan, const PhysicalPlan& physical) {
+  std::string text = StrCat("arena ", physical.arena_bytes, " bytes, bound ", physical.lower_bound_bytes, ", placed ",
+                            physical.placement, ", micro-batches ", physical.micro_batches, "\n");
+  for (size_t t = 0; t < physical.tasks.size(); ++t) {
+    const Task& task = physical.tasks[t];
+    text += StrCat("t", t, IsCommunication(plan, task) ? " [communication] " : " ", TaskName(plan, task), ": ",
+                   RegisterList(task.reads), " -> ", RegisterList(task.writes));
+    for (const uint32_t before : task.after) text += StrCat(" after t", before);
+    text += "\n";
+  }
+  for (size_t r = 0; r < physical.registers.size(); ++r) {
+    const Register& reg = physical.registers[r];
+    text += StrCat("r", r, " ", Quote(plan.graph.tensor(reg.tensor).name), " ", ToString(reg.layout), ": ", reg.bytes,
+                   " bytes x", reg.copies, " at ", reg.offset, ", t", reg.first, "-t", reg.last,
+                   reg.resident ? ", resident" : "", "\n");
+  }
+  return text;
+}
+
+}  // namespace sbp

@@ -1,0 +1,45 @@
+// From the logical plan to tasks, registers and one arena per device.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
+
+namespace sbp {
+
+struct PhysicalOptions {
+  // More than one: a register that both streams touch gets two copies, so that the next micro-batch computes while
+  // this one communicates.
+  uint32_t micro_batches = 1;
+};
+
+// Boxing tasks stand right before the first task that needs their result, transitions in the plan's order. The plan
+// must be complete (graph, decisions, layouts, transitions).
+PhysicalPlan MakePhysicalPlan(const Plan& plan, const PhysicalOptions& options = {});
+
+// Does the task move data between devices? Those run on the communication stream, all others on the compute stream;
+// each stream runs its tasks in order.
+bool IsCommunication(const Plan& plan, const Task& task);
+
+// Gives every register an offset. `order` decides what is placed first; each register goes to the lowest gap that no
+// register alive at the same time uses. A row of all_placements.cc.
+struct PlacementRow {
+  std::string_view name;
+  std::string_view doc;
+  // Is `a` placed before `b`?
+  bool (*before)(const Register& a, const Register& b);
+};
+std::span<const PlacementRow> AllPlacements();
+
+// Bytes of the most registers alive at one position: what no placement can undercut.
+int64_t LivePeak(std::span<const Register> registers, size_t num_tasks);
+
+// Offsets by one row; returns the arena's size.
+int64_t PlaceRegisters(const PlacementRow& row, size_t num_tasks, std::vector<Register>& registers);
+
+// The canonical text: a line a task and a register. For tests and --dump-dir.
+std::string Dump(const Plan& plan, const PhysicalPlan& physical);
+
+}  // namespace sbp

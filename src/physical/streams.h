@@ -1,0 +1,11 @@
+// What the two streams of a device may overlap, and what memory forbids.
+#pragma once
+
+#include "physical/physical.h"
+
+namespace sbp {
+
+// Fills Task::after: before a task overwrites memory that tasks of the other stream used, those have ended.
+void OrderReuse(const Plan& plan, PhysicalPlan& physical);
+
+}  // namespace sbp
