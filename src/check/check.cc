@@ -3,6 +3,7 @@
 #include "check/findings.h"
 #include "check/ops.h"
 #include "check/peak.h"
+#include "check/physical.h"
 #include "check/structure.h"
 #include "check/transitions.h"
 
@@ -34,6 +35,7 @@ std::vector<Violation> CheckPlan(const Plan& plan, const RuleSet& rules) {
   CheckTotal("bytes moved", boxing.bytes_moved, plan.total.bytes_moved, findings);
   CheckBound(plan, findings);
   CheckMemory(plan, findings);
+  if (plan.physical && findings.empty()) CheckPhysical(plan, findings);
   return findings.Take();
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/checked_math.h"
 #include "plan/pins.h"
@@ -121,19 +122,26 @@ class MemorySweep {
         (copy == boxed.end() ? tensors[operands[i].index()] : copies[copy->second]).Cover(op_moment_[o]);
       }
     }
-    for (TensorId output : graph_.outputs) tensors[output.index()].Cover(end_);
-    for (const Tie& tie : graph_.ties) tensors[tie.output.index()].Cover(end_);
   }
 
-  // The first step of a transition reads its source. A copy that nobody reads is what the step leaves behind.
+  // The first step of a transition reads its source. A copy that nobody reads is what the step leaves behind; else an
+  // output stays as it was written.
   void ReadBySteps(std::vector<Span>& tensors, std::vector<Span>& copies) const {
     for (uint32_t i = 0; i < copies.size(); ++i) {
       Span& source = source_[i] == kNone ? tensors[plan_.transitions[i].tensor.index()] : copies[source_[i]];
       source.Cover(step_moment_[i]);
     }
-    for (Span& copy : copies) {
-      if (copy.empty()) copy.Cover(end_);
+    std::unordered_set<TensorId> left;  // as a copy in another layout
+    for (uint32_t i = 0; i < copies.size(); ++i) {
+      if (!copies[i].empty()) continue;
+      copies[i].Cover(end_);
+      left.insert(plan_.transitions[i].tensor);
     }
+    const auto keep = [&](TensorId id) {
+      if (!left.contains(id)) tensors[id.index()].Cover(end_);
+    };
+    for (TensorId output : graph_.outputs) keep(output);
+    for (const Tie& tie : graph_.ties) keep(tie.output);
   }
 
   void HoldSteps(uint32_t number, Span copy) {

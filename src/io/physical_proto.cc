@@ -8,7 +8,7 @@ namespace {
 
 namespace v1 = sbp_plan::v1;
 
-int32_t ToNumber(uint32_t reg) { return reg == kNoRegister ? -1 : static_cast<int32_t>(reg); }
+int64_t ToNumber(uint32_t reg) { return reg == kNoRegister ? -1 : int64_t{reg}; }
 
 class PhysicalReader {
  public:
@@ -90,10 +90,10 @@ class PhysicalReader {
     }
     SBP_RETURN_IF_ERROR(ReadRegisters(message.reads(), task.reads));
     SBP_RETURN_IF_ERROR(ReadRegisters(message.writes(), task.writes));
-    for (const uint32_t before : message.after()) {
-      if (before >= physical_.tasks.size())
+    for (const int64_t before : message.after()) {
+      if (before < 0 || before >= static_cast<int64_t>(physical_.tasks.size()))
         return BadInput(StrCat("after task ", before, ", which does not stand before"));
-      task.after.push_back(before);
+      task.after.push_back(static_cast<uint32_t>(before));
     }
     physical_.tasks.push_back(std::move(task));
     return OkStatus();
@@ -101,7 +101,7 @@ class PhysicalReader {
 
   template <typename Numbers>
   Status ReadRegisters(const Numbers& numbers, std::vector<uint32_t>& registers) const {
-    for (const int32_t number : numbers) {
+    for (const int64_t number : numbers) {
       if (number < -1 || number >= static_cast<int64_t>(physical_.registers.size())) {
         return BadInput(StrCat("register ", number, " of ", physical_.registers.size()));
       }

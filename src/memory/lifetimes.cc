@@ -2,6 +2,7 @@
 #include <limits>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/checked_math.h"
@@ -88,10 +89,12 @@ class LifetimeBuilder {
     result_.push_back(written);
   }
 
-  // A copy that nothing reads is what the step leaves behind.
+  // A copy that nothing reads is what the step leaves behind, in place of the tensor as it was written.
   void KeepUnread() {
     for (size_t i = graph_.tensors.size(); i < result_.size(); ++i) {
-      if (result_[i].last == result_[i].first) result_[i].last = last_position_;
+      if (result_[i].last != result_[i].first) continue;
+      result_[i].last = last_position_;
+      left_behind_.insert(result_[i].tensor);
     }
   }
 
@@ -123,7 +126,9 @@ class LifetimeBuilder {
     }
   }
 
-  void KeepToTheEnd(TensorId id) { result_[id.index()].last = last_position_; }
+  void KeepToTheEnd(TensorId id) {
+    if (!left_behind_.contains(id)) result_[id.index()].last = last_position_;
+  }
 
   int64_t BytesIn(const Transition& transition, const NdSbp& layout) const {
     return LocalBytes(graph_.tensor(transition.tensor).type, layout, plan_.mesh);
@@ -136,6 +141,7 @@ class LifetimeBuilder {
   std::vector<Lifetime> result_;
   std::vector<Lifetime> intermediates_;
   std::unordered_map<TensorId, std::vector<uint32_t>> copies_;  // per tensor: its boxed copies
+  std::unordered_set<TensorId> left_behind_;                    // as a copy
   std::unordered_map<uint64_t, size_t> boxed_uses_;             // UseKey -> the copy that it reads
 };
 

@@ -1,5 +1,5 @@
 // Tasks and registers of a plan, in the order of a step.
-#include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "memory/memory.h"
@@ -10,8 +10,6 @@
 namespace sbp {
 namespace {
 
-constexpr uint32_t kAtTheEnd = std::numeric_limits<uint32_t>::max();
-
 class PhysicalBuilder {
  public:
   PhysicalBuilder(const Plan& plan, const PhysicalOptions& options) : plan_(plan), graph_(plan.graph) {
@@ -20,16 +18,20 @@ class PhysicalBuilder {
 
   PhysicalPlan Run() {
     AddTensors();
-    FindPositions();
+    FindBoxedUses();
+    const StepOrder order = OrderOfStep(plan_);
     size_t next = 0;
     for (size_t o = 0; o < graph_.ops.size(); ++o) {
-      while (next < in_order_.size() && position_[in_order_[next]] <= o) AddTransition(in_order_[next++]);
+      for (; next < order.in_order.size() && order.transitions[order.in_order[next]] < order.ops[o]; ++next) {
+        AddTransition(order.in_order[next]);
+      }
       AddOp(OpId(o));
     }
-    while (next < in_order_.size()) AddTransition(in_order_[next++]);
+    for (; next < order.in_order.size(); ++next) AddTransition(order.in_order[next]);
     SetLifetimes();
     SetCopies();
-    Place();
+    Renumber();
+    PlaceBest(physical_);
     OrderReuse(plan_, physical_);
     return std::move(physical_);
   }
@@ -51,27 +53,12 @@ class PhysicalBuilder {
     }
   }
 
-  // Before which op each transition runs: before its first reader; one that no op reads, before the first transition
-  // that starts from it, or at the end of the step.
-  void FindPositions() {
-    const std::vector<Transition>& transitions = plan_.transitions;
-    position_.assign(transitions.size(), kAtTheEnd);
-    std::unordered_map<TensorId, std::vector<size_t>> later;
-    for (size_t i = transitions.size(); i-- > 0;) {
-      for (const Use& use : transitions[i].consumers) {
-        position_[i] = std::min(position_[i], use.op.value);
+  void FindBoxedUses() {
+    for (size_t i = 0; i < plan_.transitions.size(); ++i) {
+      for (const Use& use : plan_.transitions[i].consumers) {
         boxed_[UseKey(use.op, use.operand)] = static_cast<uint32_t>(i);
       }
-      std::vector<size_t>& others = later[transitions[i].tensor];
-      for (const size_t other : others) {
-        if (transitions[other].from == transitions[i].to) position_[i] = std::min(position_[i], position_[other]);
-      }
-      others.push_back(i);
     }
-    in_order_.resize(transitions.size());
-    for (size_t i = 0; i < transitions.size(); ++i) in_order_[i] = static_cast<uint32_t>(i);
-    std::stable_sort(in_order_.begin(), in_order_.end(),
-                     [&](uint32_t a, uint32_t b) { return position_[a] < position_[b]; });
   }
 
   void AddTransition(uint32_t number) {
@@ -133,13 +120,16 @@ class PhysicalBuilder {
 
   void SetLifetimes() {
     std::vector<Register>& registers = physical_.registers;
+    is_read_.assign(registers.size(), false);
     const auto last = static_cast<uint32_t>(physical_.tasks.empty() ? 0 : physical_.tasks.size() - 1);
     for (uint32_t t = 0; t < physical_.tasks.size(); ++t) {
       for (const uint32_t r : physical_.tasks[t].writes) {
         if (r != kNoRegister) registers[r].first = registers[r].last = t;
       }
       for (const uint32_t r : physical_.tasks[t].reads) {
-        if (r != kNoRegister) registers[r].last = t;
+        if (r == kNoRegister) continue;
+        registers[r].last = t;
+        is_read_[r] = true;
       }
     }
     for (Register& r : registers) {
@@ -151,12 +141,12 @@ class PhysicalBuilder {
     for (const Tie& tie : graph_.ties) registers[LastOf(tie.output)].last = last;
   }
 
-  // What the caller of a step sees of an output: its last copy that no op reads, where the end asks for a layout.
+  // What the caller of a step sees of an output: the copy that no task reads, where the end asks for a layout.
   uint32_t LastOf(TensorId id) const {
     const auto copies = copies_.find(id);
     if (copies == copies_.end()) return id.value;
     for (const auto& [number, reg] : copies->second) {
-      if (plan_.transitions[number].consumers.empty()) return reg;
+      if (!is_read_[reg]) return reg;
     }
     return id.value;
   }
@@ -176,26 +166,37 @@ class PhysicalBuilder {
     }
   }
 
-  void Place() {
-    const size_t tasks = physical_.tasks.size();
-    physical_.lower_bound_bytes = LivePeak(physical_.registers, tasks);
-    physical_.arena_bytes = std::numeric_limits<int64_t>::max();
-    for (const PlacementRow& row : AllPlacements()) {
-      std::vector<Register> placed = physical_.registers;
-      const int64_t arena = PlaceRegisters(row, tasks, placed);
-      if (arena >= physical_.arena_bytes) continue;
-      physical_.arena_bytes = arena;
-      physical_.placement = row.name;
-      physical_.registers = std::move(placed);
-      if (arena == physical_.lower_bound_bytes) break;
+  // Inputs, parameters, then what the tasks write, in their order: numbers that do not depend on those of tensors.
+  void Renumber() {
+    std::vector<uint32_t> order;
+    for (const TensorId id : graph_.inputs) order.push_back(id.value);
+    for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
+      if (graph_.tensors[t].role == TensorRole::kParameter) order.push_back(t);
+    }
+    for (const Task& task : physical_.tasks) {
+      for (const uint32_t r : task.writes) {
+        if (r != kNoRegister) order.push_back(r);
+      }
+    }
+    std::vector<uint32_t> number(physical_.registers.size(), kNoRegister);
+    std::vector<Register> registers;
+    registers.reserve(order.size());
+    for (const uint32_t r : order) {
+      number[r] = static_cast<uint32_t>(registers.size());
+      registers.push_back(std::move(physical_.registers[r]));
+    }
+    physical_.registers = std::move(registers);
+    for (Task& task : physical_.tasks) {
+      for (std::vector<uint32_t>* list : {&task.reads, &task.writes}) {
+        for (uint32_t& r : *list) r = r == kNoRegister ? r : number[r];
+      }
     }
   }
 
   const Plan& plan_;
   const Graph& graph_;
   PhysicalPlan physical_;
-  std::vector<uint32_t> position_;                // per transition
-  std::vector<uint32_t> in_order_;                // transitions as they run
+  std::vector<bool> is_read_;                     // per register: by some task
   std::unordered_map<uint64_t, uint32_t> boxed_;  // UseKey -> the transition that it reads
   std::unordered_map<TensorId, std::vector<std::pair<uint32_t, uint32_t>>> copies_;  // transition, register
 };

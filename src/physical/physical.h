@@ -36,8 +36,12 @@ std::span<const PlacementRow> AllPlacements();
 // Bytes of the most registers alive at one position: what no placement can undercut.
 int64_t LivePeak(std::span<const Register> registers, size_t num_tasks);
 
-// Offsets by one row; returns the arena's size.
-int64_t PlaceRegisters(const PlacementRow& row, size_t num_tasks, std::vector<Register>& registers);
+// Gives offsets in the given order; returns the arena's size.
+std::vector<uint32_t> PlacementOrder(const PlacementRow& row, std::span<const Register> registers);
+int64_t PlaceRegisters(std::span<const uint32_t> order, size_t num_tasks, std::vector<Register>& registers);
+
+// Sets offsets, arena, bound and the name of what won: every row is tried, then the best order is improved.
+void PlaceBest(PhysicalPlan& physical);
 
 // The canonical text: a line a task and a register. For tests and --dump-dir.
 std::string Dump(const Plan& plan, const PhysicalPlan& physical);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/checked_math.h"
+#include "base/text.h"
 #include "physical/physical.h"
 
 namespace sbp {
@@ -77,27 +78,28 @@ int64_t LivePeak(std::span<const Register> registers, size_t num_tasks) {
   return peak;
 }
 
-int64_t PlaceRegisters(const PlacementRow& row, size_t num_tasks, std::vector<Register>& registers) {
-  std::vector<uint32_t> order;
-  int64_t arena = 0;
-  for (uint32_t i = 0; i < registers.size(); ++i) {
-    Register& r = registers[i];
-    if (r.bytes == 0) {
-      r.offset = 0;
-    } else if (LivesThroughout(r, num_tasks)) {  // no gap can come of these: side by side at the bottom
-      r.offset = arena;
-      arena = SaturatingAdd(arena, r.footprint());
-    } else {
-      order.push_back(i);
-    }
-  }
+std::vector<uint32_t> PlacementOrder(const PlacementRow& row, std::span<const Register> registers) {
+  std::vector<uint32_t> order(registers.size());
+  std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return row.before(registers[a], registers[b]); });
+  return order;
+}
+
+int64_t PlaceRegisters(std::span<const uint32_t> order, size_t num_tasks, std::vector<Register>& registers) {
+  int64_t arena = 0;
+  for (Register& r : registers) {
+    r.offset = 0;
+    if (!LivesThroughout(r, num_tasks)) continue;  // no gap can come of these: side by side at the bottom
+    r.offset = arena;
+    arena = SaturatingAdd(arena, r.footprint());
+  }
   const int64_t floor = arena;
   PlacedIndex placed(num_tasks, registers.size());
   std::vector<Taken> taken;
   for (const uint32_t i : order) {
     Register& r = registers[i];
+    if (r.bytes == 0 || LivesThroughout(r, num_tasks)) continue;
     taken.clear();
     placed.EachOverlapping(registers, r, [&](const Register& other) {
       taken.push_back({other.offset, SaturatingAdd(other.offset, other.footprint())});
@@ -107,6 +109,42 @@ int64_t PlaceRegisters(const PlacementRow& row, size_t num_tasks, std::vector<Re
     placed.Add(i, r);
   }
   return arena;
+}
+
+void PlaceBest(PhysicalPlan& physical) {
+  constexpr int kRounds = 64;          // of improvement
+  constexpr size_t kLargest = 20'000;  // registers that are placed again and again
+  const size_t tasks = physical.tasks.size();
+  const int64_t bound = LivePeak(physical.registers, tasks);
+  physical.lower_bound_bytes = bound;
+  physical.arena_bytes = kInt64Max;
+  std::vector<Register> placed = physical.registers;
+  std::vector<uint32_t> best_order;
+  const auto keep = [&](int64_t arena, std::string_view name) {
+    physical.arena_bytes = arena;
+    physical.placement = name;
+    physical.registers = placed;
+  };
+  for (const PlacementRow& row : AllPlacements()) {
+    std::vector<uint32_t> order = PlacementOrder(row, placed);
+    const int64_t arena = PlaceRegisters(order, tasks, placed);
+    if (arena >= physical.arena_bytes) continue;
+    keep(arena, row.name);
+    best_order = std::move(order);
+    if (arena == bound) return;
+  }
+  // Whatever reaches to the top of the arena is placed first in the next round.
+  std::vector<uint32_t> order = std::move(best_order);
+  placed = physical.registers;
+  const std::string row = physical.placement;
+  for (int round = 0; round < kRounds && placed.size() <= kLargest && physical.arena_bytes > bound; ++round) {
+    const auto top = std::ranges::max_element(order, {}, [&](uint32_t i) {
+      return LivesThroughout(placed[i], tasks) ? -1 : SaturatingAdd(placed[i].offset, placed[i].footprint());
+    });
+    std::rotate(order.begin(), top, top + 1);
+    const int64_t arena = PlaceRegisters(order, tasks, placed);
+    if (arena < physical.arena_bytes) keep(arena, StrCat(row, ", improved"));
+  }
 }
 
 }  // namespace sbp

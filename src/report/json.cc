@@ -83,6 +83,12 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
   for (const ReplicatedTensor& r : plan.replicated) {
     json["replicated"].push_back({{"tensor", TensorName(plan, r.tensor)}, {"reason", r.reason}});
   }
+  if (plan.physical) {
+    json["arena_bytes"] = plan.physical->arena_bytes;
+    json["arena_lower_bound_bytes"] = plan.physical->lower_bound_bytes;
+    json["tasks"] = plan.physical->tasks.size();
+    json["registers"] = plan.physical->registers.size();
+  }
   json["conflicts"] = Json::array();
   for (const LayoutConflict& c : plan.conflicts) {
     json["conflicts"].push_back({{"where", c.where}, {"given", c.given}, {"used", c.used}, {"reason", c.reason}});

@@ -50,6 +50,14 @@ std::string Totals(const Plan& plan) {
     split += StrCat("; during ", Quote(plan.graph.op(memory.peak_op).name));
   }
   rows.push_back({"peak memory", Bytes(memory.peak_bytes), split});
+  if (plan.physical) {
+    const PhysicalPlan& physical = *plan.physical;
+    const auto bound = static_cast<double>(physical.lower_bound_bytes);
+    rows.push_back({"arena", Bytes(physical.arena_bytes),
+                    StrCat("per device, ", Percent(static_cast<double>(physical.arena_bytes) - bound, bound),
+                           " above what is in use at one time; ", physical.tasks.size(), " tasks, ",
+                           physical.registers.size(), " registers, placed ", physical.placement)});
+  }
   return AlignColumns(rows, {false, true, false}, 0);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "graph/builder.h"
+#include "physical/physical.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp {
@@ -282,10 +283,36 @@ const Mutation kTotals[] = {
     {"limit", [](Plan& p) { p.options.memory_limit = 10; }, "memory", "above the limit"},
 };
 
+// A plan with its physical part, and one change to that.
+PhysicalPlan& WithPhysical(Plan& p) { return p.physical.emplace(MakePhysicalPlan(p)); }
+
+const Mutation kPhysical[] = {
+    {"no task", [](Plan& p) { WithPhysical(p).tasks.pop_back(); }, "", "number of tasks"},
+    {"order", [](Plan& p) { std::ranges::reverse(WithPhysical(p).tasks); }, "task", "before it is filled"},
+    {"read", [](Plan& p) { WithPhysical(p).tasks.back().reads[0] = 0; }, "task", "reads another register"},
+    {"write", [](Plan& p) { WithPhysical(p).tasks[0].writes[0] = 0; }, "task", "writes another register"},
+    {"register bytes", [](Plan& p) { WithPhysical(p).registers[0].bytes += 64; }, "register 0", "bytes"},
+    {"too short", [](Plan& p) { WithPhysical(p).registers[0].last = 0; }, "register 0", "too shortly"},
+    {"overlap",
+     [](Plan& p) {
+       PhysicalPlan& physical = WithPhysical(p);
+       physical.registers[1].offset = physical.registers[0].offset;
+     },
+     "register", "shares memory"},
+    {"arena", [](Plan& p) { WithPhysical(p).arena_bytes -= 64; }, "arena", "bytes"},
+    {"arena bound", [](Plan& p) { WithPhysical(p).lower_bound_bytes -= 64; }, "arena", "lower bound"},
+    {"after",
+     [](Plan& p) {
+       WithPhysical(p).tasks.back().after = {0, 1};
+     },
+     "task", "overwrites"},
+};
+
 INSTANTIATE_TEST_SUITE_P(Structure, MutationTest, ::testing::ValuesIn(kStructure));
 INSTANTIATE_TEST_SUITE_P(Decisions, MutationTest, ::testing::ValuesIn(kDecisions));
 INSTANTIATE_TEST_SUITE_P(Boxing, MutationTest, ::testing::ValuesIn(kBoxing));
 INSTANTIATE_TEST_SUITE_P(Totals, MutationTest, ::testing::ValuesIn(kTotals));
+INSTANTIATE_TEST_SUITE_P(Physical, MutationTest, ::testing::ValuesIn(kPhysical));
 
 TEST(Check, ThreeThousandOpsUnderASecond) {
   const Plan plan = MakeMlpPlan(750, "data=2,model=4", {});
