@@ -13,6 +13,7 @@ OperandInfo Operand(const Parameter& parameter, int rank) {
   const Shape shape = {8, 6, 4, 2};
   OperandInfo operand;
   operand.present = !parameter.optional;
+  if (!operand.present) return operand;
   operand.type.dtype = parameter.type == "int" || parameter.type == "i64" ? DType::kI64 : DType::kF32;
   operand.type.shape.assign(shape.begin(), shape.begin() + rank);
   if (rank == 1 && operand.type.dtype == DType::kI64) {

@@ -75,6 +75,9 @@ Result<std::vector<int64_t>> PartSizes(const FactorizerContext& context, int64_t
 
 Status FactorizeConcat(FactorizerContext& context) {
   if (context.num_operands() == 0) return context.Error("needs at least one operand");
+  for (size_t i = 0; i < context.num_operands(); ++i) {
+    if (!context.has(i)) return context.Error(StrCat("operand ", i, " is absent"));
+  }
   const int rank = context.rank(0);
   SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), rank));
   SBP_ASSIGN_OR_RETURN(Shape shape, JoinedShape(context, axis));
