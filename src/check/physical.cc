@@ -66,6 +66,10 @@ class PhysicalChecker {
       for (int64_t size : LocalShape(type.shape, r.layout, plan_.mesh)) elements = SaturatingMul(elements, size);
       const int64_t bytes = type.is_static() ? BytesOf(type.dtype, elements) : 0;
       if (r.bytes != bytes) findings_.Add(RegisterPlace(i), "bytes", StrCat(bytes), StrCat(r.bytes));
+      const uint32_t most = std::min(physical_.micro_batches, 2U);  // one in use, one to come
+      if (r.copies < 1 || r.copies > most) {
+        findings_.Add(RegisterPlace(i), "copies", StrCat("1 to ", most), StrCat(r.copies));
+      }
       const bool resident = r.transition < 0 && graph_.tensor(r.tensor).role != TensorRole::kActivation;
       if (r.resident != resident) {
         findings_.Add(RegisterPlace(i), "is filled before the first task", resident ? "yes" : "no",
@@ -188,7 +192,7 @@ class PhysicalChecker {
       top = std::max(top, SaturatingAdd(reg.offset, reg.footprint()));
       const bool throughout = reg.copies > 1;  // other micro-batches use it outside of its lifetime
       begin[throughout ? 0 : reg.first].push_back(r);
-      end[throughout ? tasks : reg.last + 1].push_back(r);
+      end[throughout ? tasks : std::min<size_t>(reg.last + 1, tasks)].push_back(r);
     }
     if (top != physical_.arena_bytes) findings_.Add("arena", "bytes", StrCat(top), StrCat(physical_.arena_bytes));
     std::map<int64_t, uint32_t> live;  // by offset

@@ -19,10 +19,6 @@ constexpr PlacementRow kRows[] = {
      [](const Register& a, const Register& b) {
        return Duration(a) != Duration(b) ? Duration(a) > Duration(b) : a.footprint() > b.footprint();
      }},
-    {"in-time", "in the order of the tasks, of those of one task the largest first",
-     [](const Register& a, const Register& b) {
-       return a.first != b.first ? a.first < b.first : a.footprint() > b.footprint();
-     }},
 };
 
 }  // namespace

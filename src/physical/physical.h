@@ -40,7 +40,11 @@ int64_t LivePeak(std::span<const Register> registers, size_t num_tasks);
 std::vector<uint32_t> PlacementOrder(const PlacementRow& row, std::span<const Register> registers);
 int64_t PlaceRegisters(std::span<const uint32_t> order, size_t num_tasks, std::vector<Register>& registers);
 
-// Sets offsets, arena, bound and the name of what won: every row is tried, then the best order is improved.
+// Offsets task by task, each register in the first hole that holds it; returns the arena's size. Fast at any size.
+int64_t PlaceFirstFit(size_t num_tasks, std::vector<Register>& registers);
+
+// Sets offsets, arena, bound and the name of what won: first fit, then every row, then the best order improved, until
+// the bound is met. Where many long-lived registers make that slow, the later ones are left out.
 void PlaceBest(PhysicalPlan& physical);
 
 // The canonical text: a line a task and a register. For tests and --dump-dir.

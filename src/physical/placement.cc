@@ -1,14 +1,13 @@
 // Offsets in the arena: interval scheduling in two dimensions, time and address. Finding the smallest arena is NP-hard
 // (dynamic storage allocation); greedy orders come within a few percent (Pisarchyk and Lee, 2020).
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "base/checked_math.h"
-#include "base/text.h"
 #include "physical/physical.h"
 
 namespace sbp {
-
 namespace {
 
 // Finds the placed registers that are alive at some time of an interval: by blocks of positions, each register in all
@@ -16,6 +15,8 @@ namespace {
 class PlacedIndex {
  public:
   PlacedIndex(size_t positions, size_t registers) : blocks_(positions / kBlock + 1), seen_(registers, 0) {}
+
+  static size_t Blocks(const Register& r) { return r.last / kBlock - r.first / kBlock + 1; }
 
   void Add(uint32_t number, const Register& r) {
     for (size_t b = r.first / kBlock; b <= r.last / kBlock; ++b) blocks_[b].push_back(number);
@@ -60,22 +61,83 @@ bool LivesThroughout(const Register& r, size_t num_tasks) {
   return r.copies > 1 || (r.first == 0 && r.last + 1 >= num_tasks);
 }
 
+// Blocks that an index of all registers would hold: what placing them in any order costs.
+size_t IndexSize(std::span<const Register> registers, size_t num_tasks) {
+  size_t blocks = 0;
+  for (const Register& r : registers) {
+    if (!LivesThroughout(r, num_tasks)) blocks += PlacedIndex::Blocks(r);
+  }
+  return blocks;
+}
+
+// Holes of an arena between what is in use.
+class FreeList {
+ public:
+  explicit FreeList(int64_t floor) : top_(floor) {}
+
+  int64_t Take(int64_t bytes) {
+    const auto hole = std::ranges::find_if(holes_, [&](const auto& h) { return h.second >= bytes; });
+    if (hole != holes_.end()) {
+      const auto [at, size] = *hole;
+      holes_.erase(hole);
+      if (size > bytes) holes_.emplace(at + bytes, size - bytes);
+      return at;
+    }
+    // The hole below the top, if there is one, needs only be made larger.
+    int64_t at = top_;
+    if (!holes_.empty() && SaturatingAdd(holes_.rbegin()->first, holes_.rbegin()->second) == top_) {
+      at = holes_.rbegin()->first;
+      holes_.erase(std::prev(holes_.end()));
+    }
+    top_ = SaturatingAdd(at, bytes);
+    return at;
+  }
+
+  void Give(int64_t at, int64_t bytes) {
+    auto hole = holes_.emplace(at, bytes).first;
+    if (const auto next = std::next(hole); next != holes_.end() && SaturatingAdd(at, bytes) == next->first) {
+      hole->second = SaturatingAdd(hole->second, next->second);
+      holes_.erase(next);
+    }
+    if (hole == holes_.begin()) return;
+    if (const auto before = std::prev(hole); SaturatingAdd(before->first, before->second) == at) {
+      before->second = SaturatingAdd(before->second, hole->second);
+      holes_.erase(hole);
+    }
+  }
+
+  int64_t top() const { return top_; }
+
+ private:
+  std::map<int64_t, int64_t> holes_;  // offset, bytes
+  int64_t top_;
+};
+
+// Registers that live throughout, side by side at the bottom; returns where the others begin.
+int64_t PlaceAtTheBottom(size_t num_tasks, std::vector<Register>& registers) {
+  int64_t floor = 0;
+  for (Register& r : registers) {
+    r.offset = 0;
+    if (!LivesThroughout(r, num_tasks)) continue;
+    r.offset = floor;
+    floor = SaturatingAdd(floor, r.footprint());
+  }
+  return floor;
+}
+
 }  // namespace
 
 int64_t LivePeak(std::span<const Register> registers, size_t num_tasks) {
-  std::vector<int64_t> change(num_tasks + 1, 0);
+  __extension__ using Wide = __int128;  // sums of many 63-bit sizes
+  std::vector<Wide> change(num_tasks + 1, 0);
   for (const Register& r : registers) {
     const bool throughout = LivesThroughout(r, num_tasks);
-    const size_t first = throughout ? 0 : r.first;
-    change[first] = SaturatingAdd(change[first], r.footprint());
+    change[throughout ? 0 : r.first] += r.footprint();
     if (!throughout) change[r.last + 1] -= r.footprint();
   }
-  int64_t now = 0, peak = 0;
-  for (const int64_t c : change) {
-    now = SaturatingAdd(now, c);
-    peak = std::max(peak, now);
-  }
-  return peak;
+  Wide now = 0, peak = 0;
+  for (const Wide c : change) peak = std::max(peak, now += c);
+  return peak > kInt64Max ? kInt64Max : static_cast<int64_t>(peak);
 }
 
 std::vector<uint32_t> PlacementOrder(const PlacementRow& row, std::span<const Register> registers) {
@@ -87,14 +149,8 @@ std::vector<uint32_t> PlacementOrder(const PlacementRow& row, std::span<const Re
 }
 
 int64_t PlaceRegisters(std::span<const uint32_t> order, size_t num_tasks, std::vector<Register>& registers) {
-  int64_t arena = 0;
-  for (Register& r : registers) {
-    r.offset = 0;
-    if (!LivesThroughout(r, num_tasks)) continue;  // no gap can come of these: side by side at the bottom
-    r.offset = arena;
-    arena = SaturatingAdd(arena, r.footprint());
-  }
-  const int64_t floor = arena;
+  const int64_t floor = PlaceAtTheBottom(num_tasks, registers);
+  int64_t arena = floor;
   PlacedIndex placed(num_tasks, registers.size());
   std::vector<Taken> taken;
   for (const uint32_t i : order) {
@@ -111,39 +167,57 @@ int64_t PlaceRegisters(std::span<const uint32_t> order, size_t num_tasks, std::v
   return arena;
 }
 
+int64_t PlaceFirstFit(size_t num_tasks, std::vector<Register>& registers) {
+  FreeList memory(PlaceAtTheBottom(num_tasks, registers));
+  std::vector<std::vector<uint32_t>> begin(num_tasks + 1), end(num_tasks + 1);
+  for (uint32_t i = 0; i < registers.size(); ++i) {
+    const Register& r = registers[i];
+    if (r.bytes == 0 || LivesThroughout(r, num_tasks)) continue;
+    begin[r.first].push_back(i);
+    end[r.last + 1].push_back(i);
+  }
+  for (size_t t = 0; t <= num_tasks; ++t) {
+    for (const uint32_t i : end[t]) memory.Give(registers[i].offset, registers[i].footprint());
+    for (const uint32_t i : begin[t]) registers[i].offset = memory.Take(registers[i].footprint());
+  }
+  return memory.top();
+}
+
 void PlaceBest(PhysicalPlan& physical) {
-  constexpr int kRounds = 64;          // of improvement
-  constexpr size_t kLargest = 20'000;  // registers that are placed again and again
+  constexpr int kRounds = 64;                  // of improvement
+  constexpr size_t kLargestIndex = 1'000'000;  // beyond, orders other than that of time take too long
   const size_t tasks = physical.tasks.size();
   const int64_t bound = LivePeak(physical.registers, tasks);
   physical.lower_bound_bytes = bound;
-  physical.arena_bytes = kInt64Max;
   std::vector<Register> placed = physical.registers;
-  std::vector<uint32_t> best_order;
-  const auto keep = [&](int64_t arena, std::string_view name) {
+  physical.arena_bytes = PlaceFirstFit(tasks, physical.registers);
+  physical.placement = "first-fit";
+  const size_t work = IndexSize(placed, tasks);
+  if (physical.arena_bytes == bound || work > kLargestIndex) return;
+  std::vector<uint32_t> best;
+  const auto try_order = [&](const std::vector<uint32_t>& order, std::string_view name) {
+    const int64_t arena = PlaceRegisters(order, tasks, placed);
+    if (!best.empty() && arena >= physical.arena_bytes) return;
+    if (best.empty() || arena < physical.arena_bytes) best = order;
+    if (arena >= physical.arena_bytes) return;
     physical.arena_bytes = arena;
     physical.placement = name;
     physical.registers = placed;
   };
   for (const PlacementRow& row : AllPlacements()) {
-    std::vector<uint32_t> order = PlacementOrder(row, placed);
-    const int64_t arena = PlaceRegisters(order, tasks, placed);
-    if (arena >= physical.arena_bytes) continue;
-    keep(arena, row.name);
-    best_order = std::move(order);
-    if (arena == bound) return;
+    try_order(PlacementOrder(row, placed), row.name);
+    if (physical.arena_bytes == bound) return;
   }
   // Whatever reaches to the top of the arena is placed first in the next round.
-  std::vector<uint32_t> order = std::move(best_order);
-  placed = physical.registers;
-  const std::string row = physical.placement;
-  for (int round = 0; round < kRounds && placed.size() <= kLargest && physical.arena_bytes > bound; ++round) {
+  std::vector<uint32_t> order = best;
+  if (order.empty() || work > kLargestIndex / kRounds) return;
+  PlaceRegisters(order, tasks, placed);
+  for (int round = 0; round < kRounds && physical.arena_bytes > bound; ++round) {
     const auto top = std::ranges::max_element(order, {}, [&](uint32_t i) {
       return LivesThroughout(placed[i], tasks) ? -1 : SaturatingAdd(placed[i].offset, placed[i].footprint());
     });
     std::rotate(order.begin(), top, top + 1);
-    const int64_t arena = PlaceRegisters(order, tasks, placed);
-    if (arena < physical.arena_bytes) keep(arena, StrCat(row, ", improved"));
+    try_order(order, "improved");
   }
 }
 

@@ -292,6 +292,7 @@ const Mutation kPhysical[] = {
     {"read", [](Plan& p) { WithPhysical(p).tasks.back().reads[0] = 0; }, "task", "reads another register"},
     {"write", [](Plan& p) { WithPhysical(p).tasks[0].writes[0] = 0; }, "task", "writes another register"},
     {"register bytes", [](Plan& p) { WithPhysical(p).registers[0].bytes += 64; }, "register 0", "bytes"},
+    {"copies", [](Plan& p) { WithPhysical(p).registers[0].copies = 2; }, "register 0", "copies"},
     {"too short", [](Plan& p) { WithPhysical(p).registers[0].last = 0; }, "register 0", "too shortly"},
     {"overlap",
      [](Plan& p) {

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "base/checked_math.h"
 #include "unit/plan/small_plan.h"
 
 namespace sbp {
@@ -14,7 +15,7 @@ TEST(Physical, SmallPlan) {
   const Plan plan = SmallPlan();
   // x 32 and w 128 bytes stay; h, its whole copy and y have 256 each: y takes the place of h.
   EXPECT_EQ(Dump(plan, MakePhysicalPlan(plan)),
-            "arena 704 bytes, bound 704, placed by-size, micro-batches 1\n"
+            "arena 704 bytes, bound 704, placed first-fit, micro-batches 1\n"
             "t0 MatMul \"fc\": r0 r1 -> r2\n"
             "t1 [communication] all-reduce over model of \"h\": r2 -> r3\n"
             "t2 Relu \"act\": r3 -> r4 after t1\n"
@@ -32,6 +33,39 @@ TEST(Physical, MicroBatchesDoubleWhatBothStreamsTouch) {
   for (const Register& r : physical.registers) copies.push_back(r.copies);
   EXPECT_THAT(copies, ::testing::ElementsAre(2, 1, 2, 2, 2));  // the weight alone is shared by all
   EXPECT_EQ(physical.arena_bytes, 2 * 64 + 128 + 2 * 3 * 256);
+}
+
+// Much that lives long, as between a forward and a backward pass: no order but that of time is tried.
+TEST(Placement, ManyLongLivedRegisters) {
+  PhysicalPlan physical;
+  constexpr uint32_t kForward = 50'000;
+  physical.tasks.resize(2 * kForward);
+  for (uint32_t i = 0; i < kForward; ++i) {
+    Register r;
+    r.tensor = TensorId(0);
+    r.bytes = 64 + 64 * (i % 7);
+    r.first = i;
+    r.last = 2 * kForward - 2 - i;
+    physical.registers.push_back(r);
+  }
+  PlaceBest(physical);
+  EXPECT_EQ(physical.arena_bytes, physical.lower_bound_bytes);
+}
+
+TEST(Placement, SizesThatDoNotAddUpTo63Bits) {
+  PhysicalPlan physical;
+  physical.tasks.resize(3);
+  for (uint32_t i = 0; i < 4; ++i) {
+    Register r;
+    r.tensor = TensorId(0);
+    r.bytes = kInt64Max / 2;
+    r.first = i / 2;
+    r.last = 1;
+    physical.registers.push_back(r);
+  }
+  PlaceBest(physical);
+  EXPECT_EQ(physical.arena_bytes, kInt64Max);
+  EXPECT_EQ(physical.lower_bound_bytes, kInt64Max);
 }
 
 TEST(Physical, EmptyPlan) {
