@@ -93,7 +93,8 @@ std::vector<size_t> Shown(const std::vector<ExplainedCandidate>& candidates, siz
 std::string FasterCandidate(const ExplainedOp& op, const ExplainFormat& format) {
   const ExplainedCandidate* best = nullptr;
   for (const ExplainedCandidate& candidate : op.candidates) {
-    if (!candidate.allowed || candidate.extra_seconds >= 0) continue;
+    const double noise = 1e-9 * (candidate.compute_seconds + candidate.boxing_seconds);
+    if (!candidate.allowed || candidate.extra_seconds >= -noise) continue;
     if (best == nullptr || candidate.extra_seconds < best->extra_seconds) best = &candidate;
   }
   if (best == nullptr) return "";

@@ -49,7 +49,8 @@ class TokenCursor {
   // From here on, only tokens of the item that starts at the present token are seen; LeaveItem lifts that.
   void EnterItem();
   void LeaveItem();
-  // The text of tokens [from, present), each run of blanks and line ends as one blank.
+  // The text of tokens [from, present), each run of blanks and line ends as one blank; with `keep_lines` as the file
+  // has them, without comments.
   size_t index() const { return index_; }
   std::string TextSince(size_t from, bool keep_lines = false) const;
 
