@@ -1,0 +1,35 @@
+// Expansion of composite ops into primitives. An expansion is text beside the op's rule (`expand` in rules/*.rules), or
+// a function where text cannot say it (all_expansions.cc).
+//
+// It is of the whole, unsharded op: sizes and positions in it are those of the whole tensors. The runtime gives each
+// inner tensor the layout that follows from the op's signature (see runtime/local_program.h).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "decompose/primitives.h"
+#include "graph/graph.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+// One level of expansion. The graph is resolved (every tensor has its concrete type): its inputs are the op's present
+// operands in their order, named like the schema's parameters (variadic ones numbered); its outputs are the wanted
+// results in their order, of the types that the rule infers; constants are parameters with literals. Its ops may
+// themselves be composite. An output may be an input itself.
+// Errors: the op has no expansion; values that the expansion reads are not known.
+Result<Graph> ExpandOp(const OpQuery& query, const RuleSet& rules);
+
+// Is there an expansion (text or code) for some form of the op?
+bool HasExpansion(std::string_view op_type, const RuleSet& rules);
+
+// `graph` (resolved) with each op for which `chosen` says so expanded, again and again until nothing chosen is left.
+// Names of inner ops and tensors start with the name of the op they came from. Errors name the op.
+struct DecomposeOptions {
+  std::vector<std::string> only;  // op types; empty: every op that is no primitive
+};
+Result<Graph> Decompose(const Graph& graph, const RuleSet& rules, const DecomposeOptions& options = {});
+
+}  // namespace sbp
