@@ -115,7 +115,7 @@ std::vector<double> Parts(double value, size_t count, ReduceKind kind, std::mt19
   const size_t carrier = random() % count;
   if (kind == ReduceKind::kSum) {
     for (size_t i = 0; i < count; ++i) {
-      parts[i] = i == carrier ? 0 : static_cast<double>(random() % 64);
+      parts[i] = i == carrier ? 0 : static_cast<double>(random() % 16);
       value -= parts[i];
     }
   }
