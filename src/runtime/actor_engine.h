@@ -1,0 +1,50 @@
+// The engine: runs an actor graph on threads. Each device has two, one per stream; there is no central scheduler: a
+// stream runs what the tokens of its own device let it run, and devices meet in collectives alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/actor_graph.h"
+#include "runtime/fake/simulate.h"
+
+namespace sbp {
+
+// What firings do. Called from the threads of the devices: calls for one device come from its two streams, at most one
+// at a time from each; those for different devices at any time. A register's copy is micro_batch % copies.
+class TaskRunner {
+ public:
+  virtual ~TaskRunner() = default;
+
+  // Fills the input registers for a micro-batch; the copies are free.
+  virtual Status Begin(int64_t device, uint32_t micro_batch) = 0;
+  virtual Status Run(int64_t device, uint32_t task, uint32_t micro_batch) = 0;
+  // Every task of the micro-batch has run: takes the outputs, whose copies are overwritten afterwards.
+  virtual Status End(int64_t device, uint32_t micro_batch) = 0;
+
+  // The run has failed: every call that waits for another device returns soon. From any thread, at most once.
+  virtual void Abort(const Status& failure) = 0;
+  // Asked by streams that wait, some times a second: has another process failed?
+  virtual Status Poll(int64_t /*device*/) { return OkStatus(); }
+};
+
+struct EngineOptions {
+  std::vector<int64_t> devices;  // that run here, as positions of the mesh
+  // Give each device cores of its own where there are enough. Else threads run anywhere.
+  bool pin_threads = true;
+  // Called some times a second by the calling thread, with firings done and in all.
+  std::function<void(uint64_t done, uint64_t total)> progress;
+};
+
+struct EngineResult {
+  // The failure of the first firing that failed, by (micro-batch, task, device) where several did, with the device and
+  // the task in its message. All threads have ended.
+  Status status;
+  std::vector<Span> spans;  // of all firings that ended well, by device and stream, in time
+  double seconds = 0;
+};
+EngineResult RunActors(const ActorGraph& graph, TaskRunner& runner, const EngineOptions& options);
+
+}  // namespace sbp
