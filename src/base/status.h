@@ -46,6 +46,7 @@ inline Status OkStatus() { return Status(); }
 inline Status UsageError(std::string message) { return Status(Code::kUsage, std::move(message)); }
 inline Status BadInput(std::string message) { return Status(Code::kBadInput, std::move(message)); }
 inline Status NoPlan(std::string message) { return Status(Code::kNoPlan, std::move(message)); }
+inline Status RunFailed(std::string message) { return Status(Code::kRunFailed, std::move(message)); }
 inline Status Defect(std::string message) { return Status(Code::kDefect, std::move(message)); }
 
 // A value or a failure. value() may be called only when ok().

@@ -44,8 +44,9 @@ struct KernelCall {
   // Allocated by the caller in the shapes that the rule inferred. A kernel whose result sizes depend on data (NonZero,
   // TopK with a computed k, ...) sets shape, whole and ranges of what it wrote; the buffer holds the largest.
   std::vector<TensorView> outputs;
-  uint64_t seed = 0;  // of random ops: the same on every device
-  Scratch* scratch = nullptr;
+  uint64_t seed = 0;           // of random ops: the same on every device
+  Scratch* scratch = nullptr;  // never null
+  int threads = 1;             // that a kernel may use at most, its caller's included
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool wants(size_t r) const { return r < outputs.size() && outputs[r].present(); }

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "base/checked_math.h"
+#include "base/minifloat.h"
 #include "base/text.h"
-#include "onnx/minifloat.h"
 #include "onnx/reader.h"
 #include "onnx/wire.h"
 

@@ -42,6 +42,12 @@ std::vector<Array> Variadic(const Call& call) {
   return {out};
 }
 
+// The remainder, of the dividend's sign (fmod) or the divisor's.
+std::vector<Array> Mod(const Call& call) {
+  if (call.attributes->Int("fmod", 0) != 0) return Binary<([](double a, double b) { return std::fmod(a, b); })>(call);
+  return Binary<([](double a, double b) { return a - b * std::floor(a / b); })>(call);
+}
+
 std::vector<Array> Mean(const Call& call) {
   std::vector<Array> out = Variadic<([](double a, double b) { return a + b; })>(call);
   for (double& v : out[0].values) v /= static_cast<double>(call.inputs.size());
@@ -187,7 +193,7 @@ void AddBinary(KernelTable& t) {
   t["Mul"] = Binary<([](double a, double b) { return a * b; })>;
   t["Div"] = Binary<([](double a, double b) { return a / b; })>;
   t["Pow"] = Binary<([](double a, double b) { return std::pow(a, b); })>;
-  t["Mod"] = Binary<([](double a, double b) { return std::fmod(a, b); })>;
+  t["Mod"] = Mod;
   t["PRelu"] = Binary<([](double x, double slope) { return x > 0 ? x : slope * x; })>;
   t["And"] = Binary<([](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; })>;
   t["Or"] = Binary<([](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; })>;

@@ -1,0 +1,167 @@
+#include "kernel/cpu/copy.h"
+
+#include <algorithm>
+#include <complex>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+#include "kernel/cpu/convert.h"
+
+namespace sbp::cpu {
+namespace {
+
+struct Dim {
+  int64_t size, source, target;
+};
+
+// Two dimensions in tiles, so that a transposition reads and writes whole cache lines.
+template <typename T>
+void CopyTiles(const std::byte* source, std::byte* target, const Dim& outer, const Dim& inner) {
+  constexpr int64_t kTile = 16;
+  for (int64_t i0 = 0; i0 < outer.size; i0 += kTile) {
+    const int64_t i1 = std::min(outer.size, i0 + kTile);
+    for (int64_t j0 = 0; j0 < inner.size; j0 += kTile) {
+      const int64_t j1 = std::min(inner.size, j0 + kTile);
+      for (int64_t i = i0; i < i1; ++i) {
+        for (int64_t j = j0; j < j1; ++j) {
+          std::memcpy(target + i * outer.target + j * inner.target, source + i * outer.source + j * inner.source,
+                      sizeof(T));
+        }
+      }
+    }
+  }
+}
+
+void CopyPlane(int64_t bytes, const std::byte* source, std::byte* target, const Dim& outer, const Dim& inner) {
+  if (inner.source == bytes && inner.target == bytes) {
+    for (int64_t i = 0; i < outer.size; ++i)
+      std::memcpy(target + i * outer.target, source + i * outer.source, static_cast<size_t>(inner.size * bytes));
+    return;
+  }
+  switch (bytes) {
+    case 1:
+      return CopyTiles<uint8_t>(source, target, outer, inner);
+    case 2:
+      return CopyTiles<uint16_t>(source, target, outer, inner);
+    case 4:
+      return CopyTiles<uint32_t>(source, target, outer, inner);
+    case 8:
+      return CopyTiles<uint64_t>(source, target, outer, inner);
+    default:
+      return CopyTiles<std::complex<double>>(source, target, outer, inner);
+  }
+}
+
+// The target's order, neighbours that both sides walk as one joined; last the plane that is copied at once: the inner
+// dimension and the one along which the source is contiguous.
+std::vector<Dim> CopyOrder(const Shape& shape, const std::vector<int64_t>& source, const std::vector<int64_t>& target) {
+  std::vector<Dim> dims;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] != 1) dims.push_back({shape[d], source[d], target[d]});
+  }
+  std::stable_sort(dims.begin(), dims.end(),
+                   [](const Dim& a, const Dim& b) { return std::abs(a.target) > std::abs(b.target); });
+  std::vector<Dim> joined;
+  for (const Dim& dim : dims) {
+    if (!joined.empty() && joined.back().source == dim.source * dim.size &&
+        joined.back().target == dim.target * dim.size)
+      joined.back() = {joined.back().size * dim.size, dim.source, dim.target};
+    else
+      joined.push_back(dim);
+  }
+  while (joined.size() < 2) joined.insert(joined.begin(), Dim{1, 0, 0});
+  const auto nearest = std::min_element(joined.begin(), joined.end() - 1, [](const Dim& a, const Dim& b) {
+    return (a.source == 0 ? INT64_MAX : std::abs(a.source)) < (b.source == 0 ? INT64_MAX : std::abs(b.source));
+  });
+  if (std::abs(nearest->source) < std::abs(joined.back().source)) std::rotate(nearest, nearest + 1, joined.end() - 1);
+  return joined;
+}
+
+}  // namespace
+
+void CopyStrided(const Shape& shape, int64_t bytes, const std::byte* source, const std::vector<int64_t>& source_strides,
+                 std::byte* target, const std::vector<int64_t>& target_strides) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;
+  const std::vector<Dim> dims = CopyOrder(shape, source_strides, target_strides);
+  const size_t outer = dims.size() - 2;
+  std::vector<int64_t> index(outer, 0);
+  while (true) {
+    CopyPlane(bytes, source, target, dims[outer], dims[outer + 1]);
+    size_t d = outer;
+    while (d > 0 && ++index[d - 1] == dims[d - 1].size) {
+      --d;
+      index[d] = 0;
+      source -= (dims[d].size - 1) * dims[d].source;
+      target -= (dims[d].size - 1) * dims[d].target;
+    }
+    if (d == 0) return;
+    source += dims[d - 1].source;
+    target += dims[d - 1].target;
+  }
+}
+
+void Fill(std::byte* target, int64_t n, const std::byte* element, int64_t bytes) {
+  if (n <= 0) return;
+  std::memcpy(target, element, static_cast<size_t>(bytes));
+  // What is filled is copied behind itself: 1, 2, 4, ... elements.
+  for (int64_t done = 1; done < n;) {
+    const int64_t more = std::min(done, n - done);
+    std::memcpy(target + done * bytes, target, static_cast<size_t>(more * bytes));
+    done += more;
+  }
+}
+
+std::vector<int64_t> ByteStrides(const TensorView& view) {
+  std::vector<int64_t> strides = RowMajorStrides(view.shape);
+  for (int64_t& stride : strides) stride *= ElementBytes(view.dtype);
+  return strides;
+}
+
+Status OnBytes(KernelCall& call, KernelFn kernel) {
+  const auto packed = [](const TensorView& view) { return view.present() && IsPacked(view.dtype); };
+  if (std::none_of(call.inputs.begin(), call.inputs.end(), packed) &&
+      std::none_of(call.outputs.begin(), call.outputs.end(), packed))
+    return kernel(call);
+  KernelCall bytes = call;
+  for (TensorView& view : bytes.inputs) {
+    if (!packed(view)) continue;
+    std::byte* data = call.scratch->Allocate(view.elements());
+    Unpack(view.dtype, view.data, view.elements(), data);
+    view.data = data;
+  }
+  for (TensorView& view : bytes.outputs) {
+    if (packed(view)) view.data = call.scratch->Allocate(view.elements());
+  }
+  SBP_RETURN_IF_ERROR(kernel(bytes));
+  for (size_t r = 0; r < bytes.outputs.size(); ++r) {
+    TensorView& view = bytes.outputs[r];
+    if (packed(view)) {
+      Pack(view.dtype, view.data, view.elements(), call.outputs[r].data);
+      view.data = call.outputs[r].data;
+    }
+    call.outputs[r] = view;
+  }
+  return OkStatus();
+}
+
+std::vector<int64_t> IntsOf(const TensorView& view) {
+  std::vector<int64_t> values(static_cast<size_t>(view.elements()));
+  Convert(view.dtype, view.data, ElementBytes(view.dtype), DType::kI64, reinterpret_cast<std::byte*>(values.data()), 8,
+          static_cast<int64_t>(values.size()));
+  return values;
+}
+
+Result<int64_t> AxisIn(int64_t axis, int rank) {
+  const int64_t counted = axis < 0 ? axis + rank : axis;
+  if (counted < 0 || counted >= rank) return RunFailed(StrCat("axis ", axis, " is out of range for rank ", rank));
+  return counted;
+}
+
+void SetSize(TensorView& view, size_t dim, int64_t size) {
+  view.shape[dim] = size;
+  view.whole[dim] = size;
+  view.ranges[dim] = {0, size};
+}
+
+}  // namespace sbp::cpu

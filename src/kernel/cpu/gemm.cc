@@ -1,0 +1,93 @@
+#define EIGEN_DONT_PARALLELIZE
+#include "kernel/cpu/gemm.h"
+
+#include <Eigen/Core>
+#include <complex>
+#ifdef SBP_HAVE_DNNL
+#include <dnnl.h>
+#endif
+
+#include "kernel/cpu/convert.h"
+
+#ifdef SBP_HAVE_DNNL
+extern "C" void omp_set_num_threads(int n);  // oneDNN's threads; of the calling thread's own regions only
+#endif
+
+namespace sbp::cpu {
+namespace {
+
+template <typename T>
+void EigenGemm(const GemmShape& s, const void* a, const void* b, void* c, bool accumulate) {
+  using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using Stride = Eigen::OuterStride<>;
+  const Eigen::Map<const Matrix, 0, Stride> left(static_cast<const T*>(a), s.m, s.k, Stride(s.lda));
+  const Eigen::Map<const Matrix, 0, Stride> right(static_cast<const T*>(b), s.k, s.n, Stride(s.ldb));
+  Eigen::Map<Matrix, 0, Stride> result(static_cast<T*>(c), s.m, s.n, Stride(s.ldc));
+  if (!accumulate) result.setZero();
+  if (s.k > 0) result.noalias() += left * right;
+}
+
+void FloatGemm(const GemmShape& s, const void* a, const void* b, void* c, bool accumulate,
+               [[maybe_unused]] int threads) {
+#ifdef SBP_HAVE_DNNL
+  if (s.k > 0) {
+    omp_set_num_threads(threads);
+    const float beta = accumulate ? 1.0f : 0.0f;
+    if (dnnl_sgemm('N', 'N', s.m, s.n, s.k, 1.0f, static_cast<const float*>(a), s.lda, static_cast<const float*>(b),
+                   s.ldb, beta, static_cast<float*>(c), s.ldc) == dnnl_success)
+      return;
+  }
+#endif
+  EigenGemm<float>(s, a, b, c, accumulate);
+}
+
+// Types whose bits are the same numbers modulo a power of two.
+bool SameBits(DType stored, DType type) {
+  if (stored == type) return true;
+  if (type == DType::kU32) return stored == DType::kI32;
+  return type == DType::kU64 && stored == DType::kI64;
+}
+
+}  // namespace
+
+void Gemm(DType type, const GemmShape& shape, const void* a, const void* b, void* c, bool accumulate, int threads) {
+  if (shape.m == 0 || shape.n == 0) return;
+  switch (type) {
+    case DType::kF32:
+      return FloatGemm(shape, a, b, c, accumulate, threads);
+    case DType::kF64:
+      return EigenGemm<double>(shape, a, b, c, accumulate);
+    case DType::kU32:
+      return EigenGemm<uint32_t>(shape, a, b, c, accumulate);
+    case DType::kU64:
+      return EigenGemm<uint64_t>(shape, a, b, c, accumulate);
+    case DType::kC64:
+      return EigenGemm<std::complex<float>>(shape, a, b, c, accumulate);
+    default:
+      return EigenGemm<std::complex<double>>(shape, a, b, c, accumulate);
+  }
+}
+
+DType GemmType(DType type) {
+  if (type == DType::kF64 || IsComplex(type)) return type;
+  if (IsFloat(type)) return DType::kF32;
+  return DTypeBits(type) == 64 ? DType::kU64 : DType::kU32;
+}
+
+const std::byte* ElementsAs(const TensorView& view, DType type, Scratch& scratch) {
+  if (SameBits(view.dtype, type)) return view.data;
+  std::byte* copy = scratch.Allocate(view.elements() * ElementBytes(type));
+  Convert(view.dtype, view.data, ElementBytes(view.dtype), type, copy, ElementBytes(type), view.elements());
+  return copy;
+}
+
+std::byte* ResultAs(TensorView& view, DType type, Scratch& scratch) {
+  return SameBits(view.dtype, type) ? view.data : scratch.Allocate(view.elements() * ElementBytes(type));
+}
+
+void FinishResult(const std::byte* elements, DType type, TensorView& view) {
+  if (elements == view.data) return;
+  Convert(type, elements, ElementBytes(type), view.dtype, view.data, ElementBytes(view.dtype), view.elements());
+}
+
+}  // namespace sbp::cpu

@@ -1,0 +1,143 @@
+// Data movement: each element of the result is one of an operand, under another index.
+#include <cstring>
+#include <numeric>
+
+#include "base/text.h"
+#include "kernel/cpu/convert.h"
+#include "kernel/cpu/copy.h"
+#include "kernel/cpu/elementwise.h"
+#include "kernel/cpu/kernels.h"
+
+namespace sbp::cpu {
+namespace {
+
+Status TransposeBytes(KernelCall& call) {
+  const TensorView& in = call.inputs[0];
+  TensorView& out = call.outputs[0];
+  const size_t rank = in.shape.size();
+  const std::vector<int64_t>* perm = call.attributes->Ints("perm");
+  if (perm != nullptr && perm->size() != rank) return RunFailed("perm does not fit the operand's rank");
+  const std::vector<int64_t> from = ByteStrides(in);
+  std::vector<int64_t> strides(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    const size_t source = perm != nullptr ? static_cast<size_t>((*perm)[d]) : rank - 1 - d;
+    if (source >= rank || out.shape[d] != in.shape[source])
+      return Defect("the result's shape does not follow from perm");
+    strides[d] = from[source];
+  }
+  CopyStrided(out.shape, ElementBytes(in.dtype), in.data, strides, out.data, ByteStrides(out));
+  return OkStatus();
+}
+
+Status ExpandBytes(KernelCall& call) {
+  const TensorView& in = call.inputs[0];
+  TensorView& out = call.outputs[0];
+  const size_t skip = out.shape.size() - in.shape.size();
+  if (in.shape.size() > out.shape.size()) return Defect("the operand has more dimensions than the result");
+  const std::vector<int64_t> from = ByteStrides(in);
+  std::vector<int64_t> strides(out.shape.size(), 0);
+  for (size_t d = 0; d < in.shape.size(); ++d) {
+    if (in.shape[d] != 1) strides[d + skip] = from[d];
+    if (in.shape[d] != 1 && in.shape[d] != out.shape[d + skip])
+      return RunFailed(
+          StrCat("dimension ", d, " of size ", in.shape[d], " cannot be stretched to ", out.shape[d + skip]));
+  }
+  CopyStrided(out.shape, ElementBytes(in.dtype), in.data, strides, out.data, ByteStrides(out));
+  return OkStatus();
+}
+
+Status ConcatBytes(KernelCall& call) {
+  TensorView& out = call.outputs[0];
+  SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(call.attributes->Int("axis", 0), out.rank()));
+  const std::vector<int64_t> strides = ByteStrides(out);
+  int64_t begin = 0;
+  for (const TensorView& in : call.inputs) {
+    if (!in.present()) continue;
+    if (in.rank() != out.rank() || begin + in.shape[axis] > out.shape[axis])
+      return Defect("the operands do not fit into the result");
+    CopyStrided(in.shape, ElementBytes(in.dtype), in.data, ByteStrides(in), out.data + begin * strides[axis], strides);
+    begin += in.shape[axis];
+  }
+  return begin == out.shape[axis] ? OkStatus() : Defect("the operands do not fill the result");
+}
+
+// The condition picks from two values; all three stretched.
+template <typename T>
+void WhereLine(std::byte* const* data, const int64_t* strides, int64_t n, void*) {
+  for (int64_t i = 0; i < n; ++i) {
+    const bool first = data[1][i * strides[1]] != std::byte{0};
+    // Both are read, so that the choice is no branch.
+    const T x = *reinterpret_cast<const T*>(data[2] + i * strides[2]);
+    const T y = *reinterpret_cast<const T*>(data[3] + i * strides[3]);
+    *reinterpret_cast<T*>(data[0] + i * strides[0]) = first ? x : y;
+  }
+}
+
+Status WhereBytes(KernelCall& call) {
+  TensorView& out = call.outputs[0];
+  StridedLoop loop(out.shape);
+  SBP_RETURN_IF_ERROR(loop.Add(out, out.dtype));
+  for (size_t i = 0; i < 3; ++i) SBP_RETURN_IF_ERROR(loop.Add(call.inputs[i], call.inputs[i].dtype));
+  InnerLoop line = WhereLine<uint8_t>;
+  switch (ElementBytes(out.dtype)) {
+    case 2:
+      line = WhereLine<uint16_t>;
+      break;
+    case 4:
+      line = WhereLine<uint32_t>;
+      break;
+    case 8:
+      line = WhereLine<uint64_t>;
+      break;
+    case 16:
+      line = WhereLine<std::complex<double>>;
+      break;
+    default:
+      break;
+  }
+  loop.Run(line, nullptr);
+  return OkStatus();
+}
+
+// The attribute `value`, or 0 of type f32, as one element of `type`.
+void ElementOf(const Literal* literal, DType type, std::byte* element) {
+  std::memset(element, 0, 16);
+  if (literal == nullptr) return;
+  if (IsComplex(type)) {
+    std::memcpy(element, literal->raw.data(), std::min<size_t>(literal->raw.size(), 16));
+  } else if (!literal->ints.empty()) {
+    Convert(DType::kI64, reinterpret_cast<const std::byte*>(literal->ints.data()), 8, type, element, 16, 1);
+  } else if (!literal->floats.empty()) {
+    Convert(DType::kF64, reinterpret_cast<const std::byte*>(literal->floats.data()), 8, type, element, 16, 1);
+  }
+}
+
+Status ConstantBytes(KernelCall& call) {
+  const AttributeValue* value = call.attributes->Find("value");
+  const LiteralRef* literal = value != nullptr ? std::get_if<LiteralRef>(value) : nullptr;
+  TensorView& out = call.outputs[0];
+  std::byte element[16];
+  ElementOf(literal != nullptr ? literal->get() : nullptr, out.dtype, element);
+  Fill(out.data, out.elements(), element, ElementBytes(out.dtype));
+  return OkStatus();
+}
+
+}  // namespace
+
+Status Reshape(KernelCall& call) {
+  const TensorView& in = call.inputs[0];
+  TensorView& out = call.outputs[0];
+  if (in.elements() != out.elements()) {
+    return RunFailed(StrCat("[", Join(in.shape, ","), "] and [", Join(out.shape, ","), "] differ in their elements"));
+  }
+  if (in.data != out.data && in.elements() > 0) std::memcpy(out.data, in.data, static_cast<size_t>(in.bytes()));
+  return OkStatus();
+}
+
+Status Transpose(KernelCall& call) { return OnBytes(call, TransposeBytes); }
+Status Expand(KernelCall& call) { return OnBytes(call, ExpandBytes); }
+Status Concat(KernelCall& call) { return OnBytes(call, ConcatBytes); }
+Status Where(KernelCall& call) { return OnBytes(call, WhereBytes); }
+Status ConstantOfShape(KernelCall& call) { return OnBytes(call, ConstantBytes); }
+
+}  // namespace sbp::cpu
