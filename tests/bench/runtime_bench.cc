@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "runtime/actor_engine.h"
 #include "runtime/threads/thread_communicator.h"
 
 namespace sbp {
@@ -78,6 +79,48 @@ void SmallAllReduce(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kCalls);
 }
 BENCHMARK(SmallAllReduce)->Arg(2)->Arg(4)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+// Does nothing: what remains is the engine.
+class EmptyRunner : public TaskRunner {
+ public:
+  Status Begin(int64_t, uint32_t) override { return OkStatus(); }
+  Status Run(int64_t, uint32_t, uint32_t) override { return OkStatus(); }
+  Status End(int64_t, uint32_t) override { return OkStatus(); }
+  void Abort(const Status&) override {}
+};
+
+// A chain of tasks, every `alternate`-th on the communication stream (0: none), on so many devices.
+void EmptyTasks(benchmark::State& state) {
+  constexpr uint32_t kTasks = 10'000;
+  const int64_t devices = state.range(0), alternate = state.range(1);
+  ActorGraph graph;
+  graph.actors.resize(kTasks + 2);
+  for (uint32_t a = 0; a < kTasks + 2; ++a) {
+    if (alternate > 0 && a % alternate == 1 && a < kTasks) graph.actors[a].stream = Stream::kCommunication;
+    graph.order.push_back({0, a});
+    if (a > 0) graph.edges.push_back({a - 1, a});
+  }
+  EngineOptions options;
+  for (int64_t d = 0; d < devices; ++d) options.devices.push_back(d);
+  EmptyRunner runner;
+  for (auto _ : state) {
+    if (!RunActors(graph, runner, options).status.ok()) std::abort();
+  }
+  // Devices run at once: seconds per task and device.
+  state.counters["s/task"] =
+      benchmark::Counter(static_cast<double>(kTasks) * static_cast<double>(devices),
+                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(EmptyTasks)
+    ->ArgNames({"devices", "alternate"})
+    ->Args({1, 0})
+    ->Args({4, 0})
+    ->Args({1, 10})
+    ->Args({4, 10})
+    ->Args({1, 2})
+    ->Args({4, 2})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace sbp

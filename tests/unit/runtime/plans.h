@@ -13,7 +13,7 @@ struct PlanCase {
   int64_t ops = 20;
   uint64_t seed = 0;
   std::string mesh;
-  std::string strategy;
+  std::string strategy;  // or "any": some candidate of each op, chosen by the seed
 
   std::string name() const;
 };
