@@ -23,16 +23,17 @@ constexpr std::chrono::milliseconds kProgress{200};  // how often progress is to
 // itself.
 constexpr int kSpins = 4000;
 
-// One device: the mailbox of its actors, which its two streams share.
+// One device: the mailbox of its actors, which its two threads share.
 struct Device {
   Device(int64_t position, const FiringTable& table) : position(position), firings(table) {}
 
   const int64_t position;
   std::mutex mutex;
-  DeviceFirings firings;                                      // under `mutex`
-  std::array<std::condition_variable, kNumStreams> ready;     // an actor of the stream has become ready
-  std::array<std::atomic<uint32_t>, kNumStreams> messages{};  // so many times
-  std::array<std::vector<Span>, kNumStreams> spans;           // written by the stream's thread alone
+  DeviceFirings firings;                             // under `mutex`
+  std::array<bool, kNumStreams> busy{};              // under `mutex`
+  std::condition_variable ready;                     // there is something for the thread that waits
+  std::atomic<uint32_t> messages{0};                 // so many times
+  std::array<std::vector<Span>, kNumStreams> spans;  // written by whoever runs the stream
 };
 
 class Engine {
@@ -58,7 +59,7 @@ class Engine {
       for (const Stream stream : {Stream::kCompute, Stream::kCommunication}) {
         threads.emplace_back([this, d, stream, pinned = CoresOfDevice(cores, devices_.size(), d)] {
           PinThread(pinned);
-          RunStream(devices_[d], stream);
+          RunDevice(devices_[d], stream);
           const std::lock_guard lock(end_mutex_);
           if (--running_ == 0) end_.notify_all();
         });
@@ -77,32 +78,44 @@ class Engine {
     auto Key() const { return std::tie(firing.micro_batch, firing.actor, device); }
   };
 
-  void RunStream(Device& device, Stream stream) {
-    const auto s = static_cast<size_t>(stream);
+  // A thread of a device, which prefers one of its streams.
+  void RunDevice(Device& device, Stream preferred) {
+    const Stream other = preferred == Stream::kCompute ? Stream::kCommunication : Stream::kCompute;
     std::unique_lock lock(device.mutex);
-    while (!failed_.load(std::memory_order_acquire) && !device.firings.started_all(stream)) {
-      const std::optional<Firing> firing = device.firings.Start(stream);
-      if (!firing) {
-        WaitForMessage(device, s, lock);
+    while (!failed_.load(std::memory_order_acquire)) {
+      if (device.firings.started_all(preferred) && device.firings.started_all(other)) return Wake(device);
+      const Stream stream = CanRun(device, preferred) ? preferred : other;
+      if (!CanRun(device, stream)) {
+        WaitForMessage(device, lock);
         continue;
       }
+      const Firing firing = *device.firings.Start(stream);
+      device.busy[static_cast<size_t>(stream)] = true;
+      if (CanRun(device, stream == preferred ? other : preferred)) Wake(device);
       lock.unlock();
-      const bool ok = Fire(device, s, *firing);
+      const bool ok = Fire(device, static_cast<size_t>(stream), firing);
       lock.lock();
       if (!ok) return;
-      const std::array<bool, kNumStreams> ready = device.firings.Finish(*firing);
-      if (ready[1 - s]) {
-        device.messages[1 - s].fetch_add(1, std::memory_order_release);
-        device.ready[1 - s].notify_one();
-      }
+      device.firings.Finish(firing);
+      device.busy[static_cast<size_t>(stream)] = false;
     }
   }
 
-  // Until the other stream has made an actor of this one ready, or some time has passed.
-  void WaitForMessage(Device& device, size_t stream, std::unique_lock<std::mutex>& lock) {
-    const uint32_t seen = device.messages[stream].load(std::memory_order_relaxed);
+  static bool CanRun(const Device& device, Stream stream) {
+    return !device.busy[static_cast<size_t>(stream)] && device.firings.CanStart(stream);
+  }
+
+  // There is something for the other thread.
+  static void Wake(Device& device) {
+    device.messages.fetch_add(1, std::memory_order_release);
+    device.ready.notify_one();
+  }
+
+  // Until the other thread says that there is something to run, or some time has passed.
+  void WaitForMessage(Device& device, std::unique_lock<std::mutex>& lock) {
+    const uint32_t seen = device.messages.load(std::memory_order_relaxed);
     const auto arrived = [&] {
-      return device.messages[stream].load(std::memory_order_acquire) != seen || failed_.load(std::memory_order_acquire);
+      return device.messages.load(std::memory_order_acquire) != seen || failed_.load(std::memory_order_acquire);
     };
     if (spins_ > 0) {
       lock.unlock();
@@ -111,7 +124,7 @@ class Engine {
       lock.lock();
       if (found) return;
     }
-    if (device.ready[stream].wait_for(lock, kPoll, arrived)) return;
+    if (device.ready.wait_for(lock, kPoll, arrived)) return;
     lock.unlock();
     const Status elsewhere = runner_.Poll(device.position);
     if (!elsewhere.ok()) Fail({Firing{graph_.micro_batches, 0}, device.position, elsewhere});
@@ -161,7 +174,7 @@ class Engine {
     runner_.Abort(abort);
     for (Device& device : devices_) {
       const std::lock_guard lock(device.mutex);
-      for (std::condition_variable& ready : device.ready) ready.notify_all();
+      device.ready.notify_all();
     }
   }
 
@@ -203,7 +216,7 @@ class Engine {
 
   std::mutex end_mutex_;
   std::condition_variable end_;
-  int running_ = 0;  // streams; under end_mutex_
+  int running_ = 0;  // threads; under end_mutex_
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // The engine: runs an actor graph on threads. Each device has two, one per stream; there is no central scheduler: a
-// stream runs what the tokens of its own device let it run, and devices meet in collectives alone.
+// stream runs what the tokens of its own device let it run, and devices meet in collectives alone. A stream runs one
+// firing at a time; where one thread has nothing to do, the other goes on with its stream, so that tasks that follow
+// each other on different streams cost no change of threads.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +14,9 @@
 
 namespace sbp {
 
-// What firings do. Called from the threads of the devices: calls for one device come from its two streams, at most one
-// at a time from each; those for different devices at any time. A register's copy is micro_batch % copies.
+// What firings do. Called from the threads of the devices: of one device at most one call per stream at a time, and
+// each sees what the calls before it wrote; those for different devices at any time. A register's copy is micro_batch %
+// copies.
 class TaskRunner {
  public:
   virtual ~TaskRunner() = default;

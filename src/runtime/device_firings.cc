@@ -52,16 +52,20 @@ void DeviceFirings::Enqueue(uint32_t actor) {
   (in_turn ? in_turn_ : free_)[stream].push({table_.position({started_[actor], actor}), actor});
 }
 
-std::optional<Firing> DeviceFirings::Start(Stream stream) {
+const DeviceFirings::ReadyQueue* DeviceFirings::Next(Stream stream) const {
   const auto s = static_cast<size_t>(stream);
   const std::vector<uint32_t>& turns = table_.turns(stream);
-  ReadyQueue* queue = free_[s].empty() ? nullptr : &free_[s];
   const bool turn = !in_turn_[s].empty() && in_turn_[s].top().position == turns[turn_[s]];
-  if (turn && (queue == nullptr || free_[s].top() > in_turn_[s].top())) {
-    queue = &in_turn_[s];
-    ++turn_[s];
-  }
-  if (queue == nullptr) return std::nullopt;
+  if (turn && (free_[s].empty() || free_[s].top() > in_turn_[s].top())) return &in_turn_[s];
+  return free_[s].empty() ? nullptr : &free_[s];
+}
+
+std::optional<Firing> DeviceFirings::Start(Stream stream) {
+  const auto s = static_cast<size_t>(stream);
+  const ReadyQueue* next = Next(stream);
+  if (next == nullptr) return std::nullopt;
+  ReadyQueue* queue = next == &in_turn_[s] ? &in_turn_[s] : &free_[s];
+  if (queue == &in_turn_[s]) ++turn_[s];
   const uint32_t actor = queue->top().actor;
   queue->pop();
   const auto [begin, end] = table_.in(actor);
@@ -72,18 +76,14 @@ std::optional<Firing> DeviceFirings::Start(Stream stream) {
   return firing;
 }
 
-std::array<bool, kNumStreams> DeviceFirings::Finish(Firing firing) {
+void DeviceFirings::Finish(Firing firing) {
   const ActorGraph& graph = table_.graph();
-  std::array<bool, kNumStreams> ready{};
   const auto [begin, end] = table_.out(firing.actor);
   for (uint32_t e = begin; e < end; ++e) {
     if (tokens_[e]++ > 0) continue;
     const uint32_t to = graph.edges[e].to;
-    if (--missing_[to] > 0) continue;
-    Enqueue(to);
-    ready[static_cast<size_t>(graph.actors[to].stream)] = true;
+    if (--missing_[to] == 0) Enqueue(to);
   }
-  return ready;
 }
 
 std::string DeviceFirings::Blocked() const {

@@ -44,8 +44,10 @@ class DeviceFirings {
   // Starts the firing of `stream` that is ready and stands first in the order, if any: takes its tokens. The stream
   // must be idle. One that meets other devices is ready only when it is its turn.
   std::optional<Firing> Start(Stream stream);
-  // The firing has run: its tokens go to other actors. Returns, by stream, whether an actor has become ready.
-  std::array<bool, kNumStreams> Finish(Firing firing);
+  // Is there one to start?
+  bool CanStart(Stream stream) const { return Next(stream) != nullptr; }
+  // The firing has run: its tokens go to other actors.
+  void Finish(Firing firing);
 
   // Has the stream started all of its firings?
   bool started_all(Stream stream) const { return left_[static_cast<size_t>(stream)] == 0; }
@@ -60,6 +62,8 @@ class DeviceFirings {
   using ReadyQueue = std::priority_queue<Ready, std::vector<Ready>, std::greater<>>;
 
   void Enqueue(uint32_t actor);
+  // The queue whose first entry is to start next; nullptr: none may.
+  const ReadyQueue* Next(Stream stream) const;
 
   const FiringTable& table_;
   std::vector<uint32_t> tokens_;   // per edge
