@@ -126,7 +126,7 @@ class Runner {
     ASSERT_TRUE(instance.ok()) << instance.status().message();
     const DType type = c.operands.empty() ? (*instance)->results[0].dtype : c.operands[0].type.dtype;
     const KernelRow* row = FindKernel(c.op, type);
-    if (row == nullptr) return;
+    ASSERT_NE(row, nullptr) << "no kernel for " << DTypeName(type);
     std::mt19937_64 random(c.line);
     std::vector<Array> whole;
     for (const auto& o : c.operands) {

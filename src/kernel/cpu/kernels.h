@@ -106,7 +106,7 @@ Status NonZero(KernelCall& call);
 Status TopK(KernelCall& call);
 Status Unique(KernelCall& call);
 
-// source.cc
+// random.cc, source.cc
 Status RandomNormal(KernelCall& call);
 Status RandomUniform(KernelCall& call);
 Status Iota(KernelCall& call);  // Range

@@ -1,0 +1,183 @@
+// Conv: per image and group, the windows as columns of a matrix and one product of matrices, a tile of output rows at a
+// time; with one channel a group (depthwise), sums over the window directly.
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/cpu/convert.h"
+#include "kernel/cpu/gemm.h"
+#include "kernel/cpu/kernels.h"
+#include "kernel/cpu/window.h"
+
+namespace sbp::cpu {
+namespace {
+
+constexpr int64_t kTileElements = 1 << 18;  // of the matrix of columns: it stays in the second-level cache
+
+struct ConvShape {
+  int64_t groups, in_channels, out_channels;  // channels of one group
+  int64_t in_size, out_size, kernel_size;     // elements of the spatial dimensions
+  Window window;
+};
+
+// Output rows are lines of the last dimension. Writes, for rows [begin, end), one matrix row per channel and element of
+// the window; columns are output elements.
+template <typename T>
+void WriteColumns(const ConvShape& s, const T* in, int64_t begin, int64_t end, T* columns) {
+  const auto& [wd, wh, ww] = s.window;
+  for (int64_t c = 0; c < s.in_channels; ++c, in += s.in_size) {
+    for (int64_t kd = 0; kd < wd.kernel; ++kd) {
+      for (int64_t kh = 0; kh < wh.kernel; ++kh) {
+        const Range planes = wd.OutputsOver(kd), lines = wh.OutputsOver(kh);
+        for (int64_t kw = 0; kw < ww.kernel; ++kw) {
+          const Range inside = ww.OutputsOver(kw);
+          for (int64_t row = begin; row < end; ++row, columns += ww.out_held) {
+            const int64_t d = row / wh.out_held, h = row % wh.out_held;
+            const bool held = d >= planes.begin && d < planes.end && h >= lines.begin && h < lines.end;
+            if (!held || inside.size() == 0) {
+              std::fill(columns, columns + ww.out_held, T{0});
+              continue;
+            }
+            const T* line = in + (wd.Under(d, kd) * wh.in_held + wh.Under(h, kh)) * ww.in_held;
+            const T* from = line + ww.Under(inside.begin, kw);
+            std::fill(columns, columns + inside.begin, T{0});
+            if (ww.stride == 1) {
+              std::copy(from, from + inside.size(), columns + inside.begin);
+            } else {
+              for (int64_t w = 0; w < inside.size(); ++w) columns[inside.begin + w] = from[w * ww.stride];
+            }
+            std::fill(columns + inside.end, columns + ww.out_held, T{0});
+          }
+        }
+      }
+    }
+  }
+}
+
+// One channel: out += the window's sums over `in`.
+template <typename T>
+void AddDepthwise(const ConvShape& s, const T* in, const T* weight, T* out) {
+  const auto& [wd, wh, ww] = s.window;
+  for (int64_t kd = 0; kd < wd.kernel; ++kd) {
+    for (int64_t kh = 0; kh < wh.kernel; ++kh) {
+      const Range planes = wd.OutputsOver(kd), lines = wh.OutputsOver(kh);
+      for (int64_t kw = 0; kw < ww.kernel; ++kw) {
+        const T factor = weight[(kd * wh.kernel + kh) * ww.kernel + kw];
+        const Range inside = ww.OutputsOver(kw);
+        if (inside.size() == 0) continue;
+        for (int64_t d = planes.begin; d < planes.end; ++d) {
+          for (int64_t h = lines.begin; h < lines.end; ++h) {
+            const T* from =
+                in + (wd.Under(d, kd) * wh.in_held + wh.Under(h, kh)) * ww.in_held + ww.Under(inside.begin, kw);
+            T* to = out + (d * wh.out_held + h) * ww.out_held + inside.begin;
+            if (ww.stride == 1) {
+              for (int64_t w = 0; w < inside.size(); ++w) to[w] += factor * from[w];
+            } else {
+              for (int64_t w = 0; w < inside.size(); ++w) to[w] += factor * from[w * ww.stride];
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Is the matrix of columns the input itself?
+bool IsPointwise(const Window& window) {
+  return std::all_of(window.begin(), window.end(), [](const WindowDim& d) {
+    return d.kernel == 1 && d.stride == 1 && d.pad_low == 0 && d.in_held == d.out_held && d.Under(0, 0) == 0;
+  });
+}
+
+// One group of one image; `out` holds the bias.
+template <typename T>
+void ConvolveGroup(const ConvShape& s, DType type, const T* in, const T* weight, T* out, T* columns, int threads) {
+  if (s.in_channels == 1 && s.out_channels <= 2) {
+    for (int64_t m = 0; m < s.out_channels; ++m) AddDepthwise(s, in, weight + m * s.kernel_size, out + m * s.out_size);
+    return;
+  }
+  const int64_t depth = s.in_channels * s.kernel_size;
+  GemmShape gemm{s.out_channels, s.out_size, depth, depth, s.out_size, s.out_size};
+  if (columns == nullptr) return Gemm(type, gemm, weight, in, out, true, threads);
+  const int64_t width = s.window[2].out_held, rows = s.window[0].out_held * s.window[1].out_held;
+  const int64_t tile = std::clamp<int64_t>(kTileElements / (depth * width), 1, rows);
+  for (int64_t row = 0; row < rows; row += tile) {
+    const int64_t end = std::min(rows, row + tile);
+    WriteColumns(s, in, row, end, columns);
+    gemm.n = gemm.ldb = (end - row) * width;
+    Gemm(type, gemm, weight, columns, out + row * width, true, threads);
+  }
+}
+
+template <typename T>
+void Convolve(const ConvShape& s, DType type, KernelCall& call) {
+  const auto elements = [&](const TensorView& view) {
+    return reinterpret_cast<const T*>(ElementsAs(view, type, *call.scratch));
+  };
+  TensorView& y = call.outputs[0];
+  const T *x = elements(call.inputs[0]), *weight = elements(call.inputs[1]);
+  const T* bias = call.has(2) ? elements(call.inputs[2]) : nullptr;
+  std::byte* result = ResultAs(y, type, *call.scratch);
+  T* out = reinterpret_cast<T*>(result);
+  T* columns = nullptr;
+  if (!IsPointwise(s.window)) {
+    const int64_t row = s.in_channels * s.kernel_size * s.window[2].out_held;
+    columns = call.scratch->Allocate<T>(std::max(row, kTileElements));
+  }
+  for (int64_t n = 0; n < y.shape[0]; ++n) {
+    for (int64_t m = 0; m < y.shape[1]; ++m) {
+      const int64_t at = (n * y.shape[1] + m) * s.out_size;
+      std::fill(out + at, out + at + s.out_size, bias != nullptr ? bias[m] : T{0});
+    }
+    for (int64_t g = 0; g < s.groups; ++g) {
+      ConvolveGroup(s, type, x + (n * s.groups + g) * s.in_channels * s.in_size,
+                    weight + g * s.out_channels * s.in_channels * s.kernel_size,
+                    out + (n * s.groups + g) * s.out_channels * s.out_size, columns, call.threads);
+    }
+  }
+  FinishResult(result, type, y);
+}
+
+int64_t Product(const Shape& shape, size_t from) {
+  int64_t n = 1;
+  for (size_t d = from; d < shape.size(); ++d) n *= shape[d];
+  return n;
+}
+
+}  // namespace
+
+Status Conv(KernelCall& call) {
+  const TensorView &x = call.inputs[0], &weight = call.inputs[1], &y = call.outputs[0];
+  if (weight.rank() < 2 || x.rank() != weight.rank() || y.rank() != x.rank())
+    return RunFailed("Conv needs operands of one rank");
+  const Shape kernel(weight.shape.begin() + 2, weight.shape.end());
+  if (y.elements() == 0) return OkStatus();
+  ConvShape s{};
+  SBP_ASSIGN_OR_RETURN(s.window, WindowOf(call, kernel));
+  // Groups of this part: a group is never on two devices.
+  s.in_channels = weight.shape[1];
+  s.groups = s.in_channels > 0 ? x.shape[1] / s.in_channels : 1;
+  if (s.groups < 1 || s.groups * s.in_channels != x.shape[1] || weight.shape[0] % s.groups != 0 ||
+      y.shape[1] != weight.shape[0])
+    return RunFailed("the channels do not divide into groups");
+  s.out_channels = weight.shape[0] / s.groups;
+  s.in_size = Product(x.shape, 2);
+  s.out_size = Product(y.shape, 2);
+  s.kernel_size = Product(kernel, 0);
+  const DType type = GemmType(y.dtype);
+  switch (type) {
+    case DType::kF32:
+      Convolve<float>(s, type, call);
+      break;
+    case DType::kF64:
+      Convolve<double>(s, type, call);
+      break;
+    case DType::kU32:
+      Convolve<uint32_t>(s, type, call);
+      break;
+    default:
+      Convolve<uint64_t>(s, type, call);
+  }
+  return OkStatus();
+}
+
+}  // namespace sbp::cpu

@@ -1,0 +1,39 @@
+// Windows that slide over up to three spatial dimensions: convolutions and pools. Fewer dimensions are seen as three,
+// the leading ones of size 1.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "kernel/kernel.h"
+
+namespace sbp::cpu {
+
+// One spatial dimension. Windows lie over the whole; begins and held sizes say where the parts of input and output are.
+// The output's index o (local) has under its window's element k the input's local index
+//   (out_begin + o) * stride - pad_low + k * dilation - in_begin.
+struct WindowDim {
+  int64_t kernel = 1, stride = 1, dilation = 1;
+  int64_t pad_low = 0, pad_high = 0;
+  int64_t in_whole = 1, in_begin = 0, in_held = 1;
+  int64_t out_begin = 0, out_held = 1;
+
+  int64_t Under(int64_t o, int64_t k) const { return (out_begin + o) * stride - pad_low + k * dilation - in_begin; }
+  // The window's elements that lie within the whole input.
+  Range Inside(int64_t o) const;
+  // How many of them lie within the padded input.
+  int64_t PaddedCount(int64_t o) const;
+  // Output indices [begin, end) whose window's element k lies within the whole input.
+  Range OutputsOver(int64_t k) const;
+};
+using Window = std::array<WindowDim, 3>;
+
+// Of an op whose operand 0 is (N, C, spatial...) and whose result 0 has the same rank; `kernel`: the window's sizes.
+// Errors: more than three spatial dimensions, attributes of other lengths, a part that lacks elements under its
+// windows.
+Result<Window> WindowOf(const KernelCall& call, const Shape& kernel);
+// The same of a transposed convolution, whose result is the larger side: there in_* tells of the result and out_* of
+// the operand.
+Result<Window> TransposedWindowOf(const KernelCall& call, const Shape& kernel);
+
+}  // namespace sbp::cpu
