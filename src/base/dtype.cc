@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
+#include <limits>
 
 namespace sbp {
 namespace {
@@ -62,6 +64,33 @@ const Row& RowOf(DType type) {
   return kRows[index < kRows.size() ? index : 0];
 }
 
+// Of a float type: (2 - the last digit's step) times the highest power of two.
+double HighestFloat(DType type) {
+  switch (type) {
+    case DType::kF64:
+      return std::numeric_limits<double>::max();
+    case DType::kF32:
+      return std::numeric_limits<float>::max();
+    case DType::kF16:
+      return 65504;
+    case DType::kBF16:
+      return std::ldexp(2 - std::ldexp(1.0, -7), 127);
+    case DType::kF8E4M3FN:
+      return 448;
+    case DType::kF8E4M3FNUZ:
+      return 240;
+    case DType::kF8E5M2:
+    case DType::kF8E5M2FNUZ:
+      return 57344;
+    case DType::kF4E2M1:
+      return 6;
+    case DType::kF8E8M0:
+      return std::ldexp(1.0, 127);
+    default:
+      return 0;
+  }
+}
+
 bool EqualIgnoringCase(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
@@ -95,5 +124,28 @@ bool IsFloat(DType type) { return RowOf(type).family == Family::kFloat; }
 bool IsInteger(DType type) { return RowOf(type).family == Family::kSigned || RowOf(type).family == Family::kUnsigned; }
 bool IsSigned(DType type) { return RowOf(type).family == Family::kSigned || IsFloat(type); }
 bool IsComplex(DType type) { return RowOf(type).family == Family::kComplex; }
+
+double HighestNumber(DType type) {
+  const Row& row = RowOf(type);
+  switch (row.family) {
+    case Family::kBool:
+      return 1;
+    case Family::kSigned:
+      return std::ldexp(1.0, row.bits - 1) - 1;
+    case Family::kUnsigned:
+      return std::ldexp(1.0, row.bits) - 1;
+    case Family::kFloat:
+      return HighestFloat(type);
+    default:
+      return 0;
+  }
+}
+
+double LowestNumber(DType type) {
+  const Family family = RowOf(type).family;
+  if (type == DType::kF8E8M0) return std::ldexp(1.0, -127);  // powers of two only
+  if (family == Family::kFloat) return -HighestNumber(type);
+  return family == Family::kSigned ? -HighestNumber(type) - 1 : 0;
+}
 
 }  // namespace sbp

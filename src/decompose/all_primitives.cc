@@ -110,9 +110,9 @@ const PrimitiveRow* FindPrimitive(std::string_view op) {
 
 std::string_view PrimitiveClassName(PrimitiveClass c) {
   static constexpr std::array<std::string_view, 19> kNames = {
-      "element-wise", "cast",  "select", "reduce",  "dot-general", "convolution", "windowed reduce",
-      "gather",       "scatter", "slice",  "pad",     "concat",      "reshape",     "transpose",
-      "broadcast",    "iota",  "sort",   "random",  "control"};
+      "element-wise", "cast",    "select", "reduce", "dot-general", "convolution", "windowed reduce",
+      "gather",       "scatter", "slice",  "pad",    "concat",      "reshape",     "transpose",
+      "broadcast",    "iota",    "sort",   "random", "control"};
   return kNames[static_cast<size_t>(c)];
 }
 

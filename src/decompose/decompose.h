@@ -5,6 +5,7 @@
 // inner tensor the layout that follows from the op's signature (see runtime/local_program.h).
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,11 +26,12 @@ Result<Graph> ExpandOp(const OpQuery& query, const RuleSet& rules);
 // Is there an expansion (text or code) for some form of the op?
 bool HasExpansion(std::string_view op_type, const RuleSet& rules);
 
-// `graph` (resolved) with each op for which `chosen` says so expanded, again and again until nothing chosen is left.
-// Names of inner ops and tensors start with the name of the op they came from. Errors name the op.
 struct DecomposeOptions {
-  std::vector<std::string> only;  // op types; empty: every op that is no primitive
+  std::vector<std::string> only;  // op types; empty: every op that is no primitive and has an expansion
 };
+// `graph` (resolved) with each chosen op expanded, again and again until nothing chosen is left; so are the bodies of
+// If, Loop and Scan. Names of inner ops and tensors start with the name of the op they came from; pins of an expanded
+// op are dropped. Errors name the op.
 Result<Graph> Decompose(const Graph& graph, const RuleSet& rules, const DecomposeOptions& options = {});
 
 }  // namespace sbp

@@ -10,7 +10,7 @@
 namespace sbp {
 namespace {
 
-constexpr std::array<FunctionRow, 15> kFunctions = {{
+constexpr std::array<FunctionRow, 25> kFunctions = {{
     {"size", ArgumentKind::kFactor, 1, 1, "elements of a factor"},
     {"count", ArgumentKind::kTensor, 1, 1, "elements of an operand or result; 0 when absent"},
     {"rank", ArgumentKind::kOperand, 1, 1, "dimensions of an operand"},
@@ -22,6 +22,16 @@ constexpr std::array<FunctionRow, 15> kFunctions = {{
     {"is", ArgumentKind::kParameter, 2, 2,
      "is(x, \"float\"): is the operand (or type attribute) of this type or group?"},
     {"bits", ArgumentKind::kOperand, 1, 1, "bits of one element"},
+    {"dtype", ArgumentKind::kParameter, 1, 1, "the name of the operand's (or type attribute's) type: \"f32\""},
+    {"wide", ArgumentKind::kParameter, 1, 1, "that name, but \"f32\" for narrower floats"},
+    {"known", ArgumentKind::kOperand, 1, 1, "1 if the value of the operand is known"},
+    {"lowest", ArgumentKind::kParameter, 1, 1, "the lowest finite number of the operand's (or type attribute's) type"},
+    {"highest", ArgumentKind::kParameter, 1, 1, "the highest finite number of that type"},
+    {"inf", ArgumentKind::kExpression, 0, 0, "infinity"},
+    {"sqrt", ArgumentKind::kExpression, 1, 1, "the square root"},
+    {"exp", ArgumentKind::kExpression, 1, 1, "e to the power a"},
+    {"log", ArgumentKind::kExpression, 1, 1, "the natural logarithm"},
+    {"pow", ArgumentKind::kExpression, 2, 2, "pow(a, b): a to the power b"},
     {"min", ArgumentKind::kExpression, 2, 2, "the smaller"},
     {"max", ArgumentKind::kExpression, 2, 2, "the larger"},
     {"abs", ArgumentKind::kExpression, 1, 1, "the absolute value"},
@@ -110,6 +120,7 @@ Result<ExpressionValue> Unary(const Expression& node, const ExpressionScope& sco
 
 // The functions of numbers only.
 Result<ExpressionValue> CallPlain(const Expression& node, const ExpressionScope& scope) {
+  if (node.text == "inf") return ExpressionValue(std::numeric_limits<double>::infinity());
   SBP_ASSIGN_OR_RETURN(ExpressionValue a, Evaluate(node.arguments[0], scope));
   if (node.text == "if") return Evaluate(node.arguments[IsTrue(a) ? 1 : 2], scope);
   ExpressionValue b = int64_t{0};
@@ -119,6 +130,10 @@ Result<ExpressionValue> CallPlain(const Expression& node, const ExpressionScope&
   if (IsString(a) || IsString(b)) return ErrorAt(node, StrCat(node.text, " needs numbers"));
   if (node.text == "min") return AsDouble(b) < AsDouble(a) ? b : a;
   if (node.text == "max") return AsDouble(b) > AsDouble(a) ? b : a;
+  if (node.text == "sqrt") return ExpressionValue(std::sqrt(AsDouble(a)));
+  if (node.text == "exp") return ExpressionValue(std::exp(AsDouble(a)));
+  if (node.text == "log") return ExpressionValue(std::log(AsDouble(a)));
+  if (node.text == "pow") return ExpressionValue(std::pow(AsDouble(a), AsDouble(b)));
   if (node.text == "abs") {
     if (AsDouble(a) >= 0) return a;
     return Arithmetic(Expression{.at = node.at, .text = "-"}, ExpressionValue(int64_t{0}), a);
@@ -161,6 +176,8 @@ Result<ExpressionValue> Evaluate(const Expression& node, const ExpressionScope& 
       return Binary(node, scope);
     case Expression::Kind::kCall:
       break;
+    default:
+      return ErrorAt(node, "a number or a string is needed here");
   }
   const FunctionRow* row = FindFunction(node.text);
   if (row == nullptr) return ErrorAt(node, StrCat("unknown function ", Quote(node.text)));

@@ -24,7 +24,8 @@ struct FunctionRow {
   int min_arguments, max_arguments;
   std::string_view doc;
 };
-// size, count, rank, dim, has, value, len, at, is, bits, min, max, abs, ceil, if.
+// size, count, rank, dim, has, known, value, len, at, is, bits, dtype, wide, lowest, highest, inf, sqrt, exp, log, pow,
+// min, max, abs, ceil, if.
 std::span<const FunctionRow> AllFunctions();
 const FunctionRow* FindFunction(std::string_view name);
 

@@ -39,6 +39,13 @@ class InstanceScope : public ExpressionScope {
   const InstanceBuilder& builder_;
 };
 
+// is, dtype, wide, lowest, highest: their value for an element type; kUndefined where there is none.
+bool IsTypeFunction(std::string_view name);
+Result<ExpressionValue> CallTypeFunction(const Expression& node, DType type,
+                                         std::span<const ExpressionValue> arguments);
+// The type that an attribute names; kUndefined when it names none.
+DType TypeOfAttribute(const AttributeValue* value);
+
 // Factors and their sizes from the operands' shapes, then the results' shapes. Errors say which dimension of which
 // operand does not fit which letter.
 Status BindNotation(const RuleLine& line, InstanceBuilder& builder);

@@ -18,6 +18,35 @@ Result<int64_t> IntArgument(const Expression& node, std::span<const ExpressionVa
 
 }  // namespace
 
+DType TypeOfAttribute(const AttributeValue* value) {
+  std::optional<DType> type;
+  if (value == nullptr) return DType::kUndefined;
+  if (const auto* i = std::get_if<int64_t>(value); i != nullptr && *i >= 0 && *i <= static_cast<int>(DType::kI2)) {
+    type = static_cast<DType>(*i);
+  }
+  if (const auto* s = std::get_if<std::string>(value)) type = ParseDType(*s);
+  return type.value_or(DType::kUndefined);
+}
+
+bool IsTypeFunction(std::string_view name) {
+  return name == "is" || name == "dtype" || name == "wide" || name == "lowest" || name == "highest";
+}
+
+Result<ExpressionValue> CallTypeFunction(const Expression& node, DType type,
+                                         std::span<const ExpressionValue> arguments) {
+  if (node.text == "is") {
+    const auto* name = std::get_if<std::string>(&arguments[0]);
+    if (name == nullptr || !IsTypeName(*name)) return ErrorAt(node, "is(x, \"type\") needs the name of a type");
+    return ExpressionValue(int64_t{type != DType::kUndefined && TypeMatches(*name, type)});
+  }
+  if (type == DType::kUndefined) return ErrorAt(node, StrCat(node.text, "(x): x has no type here"));
+  if (node.text == "wide" && IsFloat(type) && DTypeBits(type) < 32) type = DType::kF32;
+  if (node.text == "dtype" || node.text == "wide") return ExpressionValue(std::string(DTypeName(type)));
+  const double limit = node.text == "lowest" ? LowestNumber(type) : HighestNumber(type);
+  if (!IsInteger(type) || DTypeBits(type) > 32) return ExpressionValue(limit);
+  return ExpressionValue(static_cast<int64_t>(limit));
+}
+
 Result<ExpressionValue> InstanceScope::Name(const Expression& node) const {
   const AttributeValue* value = builder_.Attribute(node.text);
   if (value != nullptr) {
@@ -71,17 +100,13 @@ Result<ExpressionValue> InstanceScope::Call(const Expression& node, std::span<co
   if (node.text == "has") {
     return ExpressionValue(int64_t{present || builder_.query.attributes->Find(name) != nullptr});
   }
-  if (node.text == "is" && !present) {
-    const AttributeValue* value = builder_.Attribute(name);
-    const auto* type = std::get_if<std::string>(&arguments[0]);
-    if (value == nullptr || type == nullptr || !IsTypeName(*type)) {
-      return ErrorAt(node, "is(x, \"type\") needs an operand or a type attribute, and the name of a type");
-    }
-    std::optional<DType> dtype;
-    if (const auto* i = std::get_if<int64_t>(value); i != nullptr && *i >= 0 && *i <= 255)
-      dtype = static_cast<DType>(*i);
-    if (const auto* s = std::get_if<std::string>(value)) dtype = ParseDType(*s);
-    return ExpressionValue(int64_t{dtype.has_value() && TypeMatches(*type, *dtype)});
+  if (IsTypeFunction(node.text)) {
+    return CallTypeFunction(
+        node, present ? builder_.query.operands[slot->first].type.dtype : TypeOfAttribute(builder_.Attribute(name)),
+        arguments);
+  }
+  if (node.text == "known") {
+    return ExpressionValue(int64_t{present && builder_.query.operands[slot->first].value != nullptr});
   }
   if (!present) return ErrorAt(node, StrCat("operand ", Quote(name), " is absent"));
   return OfOperand(node, slot, arguments);
@@ -93,11 +118,6 @@ Result<ExpressionValue> InstanceScope::OfOperand(const Expression& node, const P
   const std::string& name = node.arguments[0].text;
   if (node.text == "rank") return ExpressionValue(int64_t{operand.type.rank()});
   if (node.text == "bits") return ExpressionValue(int64_t{DTypeBits(operand.type.dtype)});
-  if (node.text == "is") {
-    const auto* type = std::get_if<std::string>(&arguments[0]);
-    if (type == nullptr || !IsTypeName(*type)) return ErrorAt(node, "is(x, \"type\") needs the name of a type");
-    return ExpressionValue(int64_t{TypeMatches(*type, operand.type.dtype)});
-  }
   SBP_ASSIGN_OR_RETURN(int64_t index, IntArgument(node, arguments, 0, 0));
   if (node.text == "dim") {
     int64_t rank = operand.type.rank();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <tuple>
 
 #include "base/text.h"
 
@@ -13,9 +14,9 @@ bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Longest first, so that "..." is not read as three characters.
-constexpr std::array<std::string_view, 29> kPunctuation = {"...", "->", "||", "&&", "==", "!=", "<=", ">=", "(", ")",
-                                                           "[",   "]",  "{",  "}",  ",",  ";",  ":",  "=",  "*", "?",
-                                                           "!",   "|",  "<",  ">",  "+",  "-",  "/",  "%",  "@"};
+constexpr std::array<std::string_view, 30> kPunctuation = {"...", "..", "->", "||", "&&", "==", "!=", "<=", ">=", "(",
+                                                           ")",   "[",  "]",  "{",  "}",  ",",  ";",  ":",  "=",  "*",
+                                                           "?",   "!",  "|",  "<",  ">",  "+",  "-",  "/",  "%",  "@"};
 
 class Lexer {
  public:
@@ -200,18 +201,19 @@ Status TokenCursor::ErrorAt(const SourcePosition& at, std::string_view message) 
 SourcePosition TokenCursor::Here() const { return {file_, Peek().line, Peek().column}; }
 
 void TokenCursor::EnterItem() {
+  outer_.emplace_back(limit_, end_);
   int column = Peek().column;
   size_t end = index_ + 1;
-  while (end + 1 < tokens_.size() && !(tokens_[end].first && tokens_[end].column <= column)) ++end;
-  limit_ = std::min(end, tokens_.size() - 1);
+  while (end < limit_ && end + 1 < tokens_.size() && !(tokens_[end].first && tokens_[end].column <= column)) ++end;
+  limit_ = std::min(end, limit_);
   // The end is shown just behind the item's last token, where a reader would add what is missing.
   const Token& last = tokens_[limit_ - 1];
   end_ = {TokenKind::kEnd, {}, last.line, last.column + static_cast<int>(last.text.size()), false};
 }
 
 void TokenCursor::LeaveItem() {
-  limit_ = tokens_.size() - 1;
-  end_ = tokens_.back();
+  std::tie(limit_, end_) = outer_.back();
+  outer_.pop_back();
 }
 
 std::string TokenCursor::TextSince(size_t from, bool keep_lines) const {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -46,7 +47,7 @@ class TokenCursor {
   Status ErrorAt(const SourcePosition& at, std::string_view message) const;
   SourcePosition Here() const;
 
-  // From here on, only tokens of the item that starts at the present token are seen; LeaveItem lifts that.
+  // From here on, only tokens of the item that starts at the present token are seen; LeaveItem lifts that. Items nest.
   void EnterItem();
   void LeaveItem();
   // The text of tokens [from, present), each run of blanks and line ends as one blank; with `keep_lines` as the file
@@ -58,8 +59,9 @@ class TokenCursor {
   std::vector<Token> tokens_;
   std::string file_;
   size_t index_ = 0;
-  size_t limit_;  // tokens from here on are hidden
-  Token end_;     // what Peek shows at the limit
+  size_t limit_;                                 // tokens from here on are hidden
+  Token end_;                                    // what Peek shows at the limit
+  std::vector<std::pair<size_t, Token>> outer_;  // limit and end of the items around the present one
 };
 
 }  // namespace sbp

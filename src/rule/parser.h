@@ -10,6 +10,12 @@ namespace sbp {
 inline constexpr int kMaxExpressionDepth = 64;
 Result<Expression> ParseExpression(TokenCursor& cursor);
 
+// A value in an expansion: also calls of ops, lists, and names with an index.
+Result<Expression> ParseTerm(TokenCursor& cursor);
+
+// What follows the word `expand` up to the end of the item.
+Result<Expansion> ParseExpansion(TokenCursor& cursor);
+
 // What follows the word `rule` up to the end of the item.
 Result<RuleLine> ParseRuleLine(TokenCursor& cursor);
 
@@ -18,5 +24,7 @@ Result<std::string> ParseStringLiteral(TokenCursor& cursor, std::string_view wha
 
 // Names: parameters, results, letters, functions and types that a paragraph uses must exist.
 Status CheckOverload(const OpOverload& overload);
+// The part of it that looks at one expansion.
+Status CheckExpansion(const OpOverload& overload, const Expansion& expansion);
 
 }  // namespace sbp

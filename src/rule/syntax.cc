@@ -236,9 +236,12 @@ class FileParser {
       SBP_ASSIGN_OR_RETURN(RuleLine line, ParseRuleLine(cursor_));
       DropEmpty(overload, line);
       overload.rules.push_back(std::move(line));
+    } else if (cursor_.Accept("expand")) {
+      SBP_ASSIGN_OR_RETURN(Expansion expansion, ParseExpansion(cursor_));
+      overload.expansions.push_back(std::move(expansion));
     } else {
-      const std::string words[] = {"doc", "flops", "rule"};
-      return cursor_.Unexpected("doc, flops or rule", words);
+      const std::string words[] = {"doc", "flops", "rule", "expand"};
+      return cursor_.Unexpected("doc, flops, rule or expand", words);
     }
     return cursor_.AtEnd() ? OkStatus() : cursor_.Unexpected("the end of the line");
   }

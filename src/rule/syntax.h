@@ -20,15 +20,31 @@ struct SourcePosition {
 };
 std::string ToString(const SourcePosition& position);  // "file:line:col"
 
-// Arithmetic and conditions over attributes, sizes and known values. Integers, floats and strings.
+// Arithmetic and conditions over attributes, sizes and known values. Integers, floats and strings. In an expansion
+// names and operators may also stand for tensors, and there are the kinds from kOpCall on.
 struct Expression {
-  enum class Kind { kInt, kFloat, kString, kName, kCall, kUnary, kBinary };
+  enum class Kind {
+    kInt,
+    kFloat,
+    kString,
+    kName,
+    kCall,
+    kUnary,
+    kBinary,
+    kOpCall,  // "Exp(x)"
+    kAll,     // "*" among the arguments of a call of an op: all attributes of the outer op that it knows
+    kAbsent,  // "-" there: no operand
+    kList,    // "[axis, 2..rank(x)]"
+    kRange,   // "a..b" in a list
+    kIndex,   // "h[i]", "h[0..n]": one or two arguments
+  };
   Kind kind = Kind::kInt;
   SourcePosition at;
   int64_t int_value = 0;
   double float_value = 0;
-  std::string text;  // kString: the value; kName, kCall: the name; kUnary, kBinary: the operator
+  std::string text;  // kString: the value; kName, kIndex, calls: the name; kUnary, kBinary: the operator
   std::vector<Expression> arguments;
+  std::vector<std::string> keywords;  // kOpCall: names of the last arguments, which are attributes
 };
 
 enum class ParameterKind {
@@ -98,6 +114,29 @@ struct RuleLine {
   std::string text;  // as written, for `rules show`
 };
 
+// One line of an expansion.
+struct ExpansionStatement {
+  enum class Kind { kAssign, kFor, kWhen };
+  struct Target {
+    std::string name;  // "_": a result that nobody wants
+    std::optional<Expression> index;
+  };
+  Kind kind = Kind::kAssign;
+  SourcePosition at;
+  std::vector<Target> targets;      // kFor: the variable
+  Expression value;                 // kFor: the first number
+  std::optional<Expression> limit;  // kFor: one more than the last number
+  std::optional<Expression> when;   // kAssign, kWhen
+  std::vector<ExpansionStatement> body;
+};
+
+// One `expand` block: the op in terms of others.
+struct Expansion {
+  SourcePosition at;
+  std::optional<Expression> when;
+  std::vector<ExpansionStatement> body;
+};
+
 struct OpOverload {
   std::string op;
   SourcePosition at;
@@ -108,7 +147,8 @@ struct OpOverload {
   std::string doc;
   std::vector<RuleLine> rules;  // the first whose `when` holds is taken
   std::optional<Expression> flops;
-  std::string text;  // the paragraph as written, without comments
+  std::vector<Expansion> expansions;  // the first whose `when` holds is taken
+  std::string text;                   // the paragraph as written, without comments
 };
 
 struct OpDefinition {

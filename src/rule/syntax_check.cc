@@ -25,7 +25,8 @@ class OverloadChecker {
   Status Run() {
     SBP_RETURN_IF_ERROR(Declarations());
     for (const RuleLine& line : overload_.rules) SBP_RETURN_IF_ERROR(Line(line));
-    if (overload_.flops) return CheckExpression(*overload_.flops, nullptr);
+    if (overload_.flops) SBP_RETURN_IF_ERROR(CheckExpression(*overload_.flops, nullptr));
+    for (const Expansion& expansion : overload_.expansions) SBP_RETURN_IF_ERROR(CheckExpansion(overload_, expansion));
     return OkStatus();
   }
 

@@ -21,7 +21,8 @@ const Operator* FindOperator(const Token& token) {
 
 class ExpressionParser {
  public:
-  explicit ExpressionParser(TokenCursor& cursor) : cursor_(cursor) {}
+  // `terms`: of an expansion.
+  ExpressionParser(TokenCursor& cursor, bool terms) : cursor_(cursor), terms_(terms) {}
 
   Result<Expression> Binary(int least_precedence, int depth) {
     if (depth > kMaxExpressionDepth) return cursor_.ErrorAt(cursor_.Here(), "the expression is nested too deeply");
@@ -75,6 +76,7 @@ class ExpressionParser {
       case TokenKind::kName:
         return NameOrCall(depth);
       default:
+        if (terms_ && cursor_.Is("[")) return List(depth);
         if (!cursor_.Accept("(")) return cursor_.Unexpected("a number, a name, a string or \"(\"");
         SBP_ASSIGN_OR_RETURN(node, Binary(1, depth + 1));
         SBP_RETURN_IF_ERROR(cursor_.Expect(")", "to close the bracket"));
@@ -86,7 +88,9 @@ class ExpressionParser {
 
   Result<Expression> NameOrCall(int depth) {
     Expression node{.kind = Expression::Kind::kName, .at = cursor_.Here(), .text = std::string(cursor_.Next().text)};
+    if (terms_ && cursor_.Accept("[")) return Index(std::move(node), depth);
     if (!cursor_.Accept("(")) return node;
+    if (terms_ && IsOpName(node.text)) return OpCall(std::move(node), depth);
     node.kind = Expression::Kind::kCall;
     if (cursor_.Accept(")")) return node;
     do {
@@ -97,12 +101,82 @@ class ExpressionParser {
     return node;
   }
 
+  // Ops begin with a capital letter or have a domain; functions do not.
+  static bool IsOpName(std::string_view name) {
+    return (name[0] >= 'A' && name[0] <= 'Z') || name.find("::") != std::string_view::npos;
+  }
+
+  // Behind "(".
+  Result<Expression> OpCall(Expression node, int depth) {
+    node.kind = Expression::Kind::kOpCall;
+    if (cursor_.Accept(")")) return node;
+    do {
+      const bool is_last = cursor_.Peek(1).text == "," || cursor_.Peek(1).text == ")";
+      const bool is_keyword = cursor_.Peek().kind == TokenKind::kName && cursor_.Peek(1).text == "=";
+      if (is_keyword) {
+        node.keywords.emplace_back(cursor_.Next().text);
+        cursor_.Next();
+      } else if (!node.keywords.empty()) {
+        return cursor_.Unexpected("an attribute: NAME = VALUE");
+      }
+      if (is_last && (cursor_.Is("*") || cursor_.Is("-"))) {
+        const auto kind = cursor_.Is("*") ? Expression::Kind::kAll : Expression::Kind::kAbsent;
+        node.arguments.push_back({.kind = kind, .at = cursor_.Here()});
+        cursor_.Next();
+        continue;
+      }
+      SBP_ASSIGN_OR_RETURN(Expression argument, Binary(1, depth + 1));
+      node.arguments.push_back(std::move(argument));
+    } while (cursor_.Accept(","));
+    SBP_RETURN_IF_ERROR(cursor_.Expect(")", StrCat("or \",\" in the arguments of ", node.text)));
+    return node;
+  }
+
+  // "a" or "a..b".
+  Result<Expression> Item(int depth) {
+    SBP_ASSIGN_OR_RETURN(Expression first, Binary(1, depth + 1));
+    if (!cursor_.Is("..")) return first;
+    Expression range{.kind = Expression::Kind::kRange, .at = first.at};
+    cursor_.Next();
+    SBP_ASSIGN_OR_RETURN(Expression limit, Binary(1, depth + 1));
+    range.arguments.push_back(std::move(first));
+    range.arguments.push_back(std::move(limit));
+    return range;
+  }
+
+  Result<Expression> List(int depth) {
+    Expression list{.kind = Expression::Kind::kList, .at = cursor_.Here()};
+    cursor_.Next();
+    if (cursor_.Accept("]")) return list;
+    do {
+      SBP_ASSIGN_OR_RETURN(Expression item, Item(depth));
+      list.arguments.push_back(std::move(item));
+    } while (cursor_.Accept(","));
+    SBP_RETURN_IF_ERROR(cursor_.Expect("]", "or \",\" in the list"));
+    return list;
+  }
+
+  // Behind "NAME[".
+  Result<Expression> Index(Expression node, int depth) {
+    node.kind = Expression::Kind::kIndex;
+    SBP_ASSIGN_OR_RETURN(Expression item, Item(depth));
+    if (item.kind == Expression::Kind::kRange) {
+      node.arguments = std::move(item.arguments);
+    } else {
+      node.arguments.push_back(std::move(item));
+    }
+    SBP_RETURN_IF_ERROR(cursor_.Expect("]", "behind the index"));
+    return node;
+  }
+
   TokenCursor& cursor_;
+  bool terms_;
 };
 
 }  // namespace
 
-Result<Expression> ParseExpression(TokenCursor& cursor) { return ExpressionParser(cursor).Binary(1, 0); }
+Result<Expression> ParseExpression(TokenCursor& cursor) { return ExpressionParser(cursor, false).Binary(1, 0); }
+Result<Expression> ParseTerm(TokenCursor& cursor) { return ExpressionParser(cursor, true).Binary(1, 0); }
 
 Result<std::string> ParseStringLiteral(TokenCursor& cursor, std::string_view what) {
   if (cursor.Peek().kind != TokenKind::kString) return cursor.Unexpected(what);

@@ -176,7 +176,8 @@ void AddActivations(KernelTable& t) {
   })>;
   t["LeakyRelu"] = Activation<([](double x, const Attributes& a) { return 0 < x ? x : a.Float("alpha", 0.01) * x; })>;
   t["Selu"] = Activation<([](double x, const Attributes& a) {
-    const double alpha = a.Float("alpha", 1.6732632), gamma = a.Float("gamma", 1.0507010);
+    const double alpha = a.Float("alpha", 1.67326319217681884765625),
+                 gamma = a.Float("gamma", 1.05070102214813232421875);
     return gamma * (0 < x ? x : alpha * std::expm1(x));
   })>;
   t["Shrink"] = Activation<([](double x, const Attributes& a) {

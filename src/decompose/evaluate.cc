@@ -1,0 +1,362 @@
+#include "decompose/evaluate.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "decompose/expansion_scope.h"
+
+namespace sbp {
+namespace {
+
+// Statements run in all, and numbers in one list: more is a loop that was not meant.
+constexpr int64_t kMaxSteps = int64_t{1} << 20;
+
+struct OperatorRow {
+  std::string_view text;
+  std::string_view op;
+  bool negated = false;
+};
+constexpr OperatorRow kOperators[] = {{"+", "Add"},
+                                      {"-", "Sub"},
+                                      {"*", "Mul"},
+                                      {"/", "Div"},
+                                      {"%", "Mod"},
+                                      {"==", "Equal"},
+                                      {"!=", "Equal", true},
+                                      {"<", "Less"},
+                                      {"<=", "LessOrEqual"},
+                                      {">", "Greater"},
+                                      {">=", "GreaterOrEqual"},
+                                      {"&&", "And"},
+                                      {"||", "Or"}};
+
+Status ErrorOf(const SourcePosition& at, std::string_view message) {
+  return BadInput(StrCat(ToString(at), ": ", message));
+}
+
+double ToDouble(const ExpressionValue& value) {
+  if (const auto* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
+  const auto* d = std::get_if<double>(&value);
+  return d == nullptr ? 0 : *d;
+}
+
+bool AllIntegers(const NumberList& list) {
+  return std::all_of(list.begin(), list.end(),
+                     [](const ExpressionValue& v) { return std::holds_alternative<int64_t>(v); });
+}
+
+class Evaluator {
+ public:
+  explicit Evaluator(ExpansionBuilder& builder) : builder_(builder), scope_(builder) {}
+
+  Result<bool> Holds(const Expression& condition) {
+    SBP_ASSIGN_OR_RETURN(const ExpressionValue value, Evaluate(condition, scope_));
+    return IsTrue(value);
+  }
+
+  Status Body(const std::vector<ExpansionStatement>& body) {
+    for (const ExpansionStatement& statement : body) {
+      if (++steps_ > kMaxSteps) return ErrorOf(statement.at, "the expansion has too many steps");
+      if (statement.when) {
+        SBP_ASSIGN_OR_RETURN(const bool holds, Holds(*statement.when));
+        if (!holds) continue;
+      }
+      switch (statement.kind) {
+        case ExpansionStatement::Kind::kAssign:
+          SBP_RETURN_IF_ERROR(Assign(statement));
+          break;
+        case ExpansionStatement::Kind::kFor:
+          SBP_RETURN_IF_ERROR(Loop(statement));
+          break;
+        case ExpansionStatement::Kind::kWhen:
+          SBP_RETURN_IF_ERROR(Body(statement.body));
+      }
+    }
+    return OkStatus();
+  }
+
+  // Each result is what its name stands for at the end.
+  Status SetResults() {
+    const OpOverload& overload = *builder_.binding().overload;
+    for (size_t i = 0; i < overload.results.size(); ++i) {
+      const ParameterSlot& slot = builder_.binding().results[i];
+      for (int k = 0; k < slot.count; ++k) {
+        if (!builder_.query().wanted[slot.first + k]) continue;
+        Expression name{.kind = Expression::Kind::kName, .at = overload.at, .text = overload.results[i].name};
+        if (overload.results[i].variadic) {
+          name.kind = Expression::Kind::kIndex;
+          name.arguments.push_back({.int_value = k});
+        }
+        SBP_ASSIGN_OR_RETURN(const ExpansionValue value, scope_.Find(name));
+        SBP_ASSIGN_OR_RETURN(const TensorId id, TensorOf(value, builder_.instance().results[slot.first + k].dtype));
+        builder_.SetResult(slot.first + k, id);
+      }
+    }
+    return builder_.status();
+  }
+
+ private:
+  Status Loop(const ExpansionStatement& statement) {
+    SBP_ASSIGN_OR_RETURN(const int64_t first, EvaluateInt(statement.value, scope_));
+    SBP_ASSIGN_OR_RETURN(const int64_t limit, EvaluateInt(*statement.limit, scope_));
+    for (int64_t i = first; i < limit; ++i) {
+      if (++steps_ > kMaxSteps) return ErrorOf(statement.at, "the expansion has too many steps");
+      scope_.Set(statement.targets[0].name, ExpressionValue(i));
+      SBP_RETURN_IF_ERROR(Body(statement.body));
+    }
+    return OkStatus();
+  }
+
+  Status Assign(const ExpansionStatement& statement) {
+    std::vector<std::string> names;
+    for (const ExpansionStatement::Target& target : statement.targets) {
+      names.push_back(target.name);
+      if (!target.index) continue;
+      SBP_ASSIGN_OR_RETURN(const int64_t index, EvaluateInt(*target.index, scope_));
+      names.back() = ExpansionScope::Indexed(target.name, index);
+    }
+    std::vector<ExpansionValue> values;
+    if (statement.value.kind == Expression::Kind::kOpCall) {
+      std::vector<bool> wanted;
+      for (const std::string& name : names) wanted.push_back(name != "_");
+      SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> ids, CallOp(statement.value, wanted, names[0]));
+      values.assign(ids.begin(), ids.end());
+    } else {
+      SBP_ASSIGN_OR_RETURN(ExpansionValue value, Term(statement.value));
+      values.push_back(std::move(value));
+    }
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] != "_") scope_.Set(names[i], std::move(values[i]));
+    }
+    return OkStatus();
+  }
+
+  Result<ExpansionValue> Term(const Expression& node) {
+    switch (node.kind) {
+      case Expression::Kind::kName:
+      case Expression::Kind::kIndex:
+        return scope_.Find(node);
+      case Expression::Kind::kAbsent:
+        return ExpansionValue();
+      case Expression::Kind::kList: {
+        SBP_ASSIGN_OR_RETURN(NumberList list, List(node));
+        return ExpansionValue(std::move(list));
+      }
+      case Expression::Kind::kOpCall: {
+        SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> ids, CallOp(node, {true}, ""));
+        return ExpansionValue(ids[0]);
+      }
+      case Expression::Kind::kCall:
+        if (node.text == "dims" || node.text == "values") {
+          SBP_ASSIGN_OR_RETURN(NumberList list, scope_.ListFunction(node));
+          return ExpansionValue(std::move(list));
+        }
+        if (node.text == "if") {
+          SBP_ASSIGN_OR_RETURN(const bool holds, Holds(node.arguments[0]));
+          return Term(node.arguments[holds ? 1 : 2]);
+        }
+        break;
+      case Expression::Kind::kUnary:
+      case Expression::Kind::kBinary:
+        if (scope_.IsTensor(node)) return Operator(node);
+        break;
+      default:
+        break;
+    }
+    SBP_ASSIGN_OR_RETURN(ExpressionValue value, Evaluate(node, scope_));
+    return ExpansionValue(std::move(value));
+  }
+
+  // "x + 1" and the like, where a side is a tensor.
+  Result<ExpansionValue> Operator(const Expression& node) {
+    std::vector<ExpansionValue> operands;
+    for (const Expression& argument : node.arguments) {
+      SBP_ASSIGN_OR_RETURN(ExpansionValue value, Term(argument));
+      if (std::holds_alternative<std::monostate>(value)) {
+        return ErrorOf(argument.at, StrCat("an absent operand of ", Quote(node.text)));
+      }
+      operands.push_back(std::move(value));
+    }
+    std::string_view op = node.text == "!" ? "Not" : "Neg";
+    bool negated = false;
+    for (const OperatorRow& row : kOperators) {
+      if (operands.size() == 2 && row.text == node.text) std::tie(op, negated) = std::pair(row.op, row.negated);
+    }
+    SBP_ASSIGN_OR_RETURN(std::vector<TensorId> inputs, Operands(operands));
+    std::vector<TensorId> ids = builder_.CallMany(op, std::move(inputs), {}, {true});
+    if (negated) ids = builder_.CallMany("Not", ids, {}, {true});
+    SBP_RETURN_IF_ERROR(Located(node));
+    return ExpansionValue(ids[0]);
+  }
+
+  Status Located(const Expression& node) const {
+    return builder_.status().ok() ? OkStatus() : builder_.status().WithContext(ToString(node.at));
+  }
+
+  Result<std::vector<TensorId>> CallOp(const Expression& node, const std::vector<bool>& wanted, std::string_view name) {
+    const size_t positional = node.arguments.size() - node.keywords.size();
+    std::vector<ExpansionValue> operands;
+    Attributes attributes;
+    for (size_t i = 0; i < node.arguments.size(); ++i) {
+      const Expression& argument = node.arguments[i];
+      if (argument.kind == Expression::Kind::kAll) {
+        TakeAttributes(node, attributes);
+        continue;
+      }
+      SBP_ASSIGN_OR_RETURN(ExpansionValue value, Term(argument));
+      if (i < positional) {
+        operands.push_back(std::move(value));
+      } else {
+        SBP_RETURN_IF_ERROR(SetAttribute(argument, node.keywords[i - positional], value, attributes));
+      }
+    }
+    SBP_ASSIGN_OR_RETURN(std::vector<TensorId> inputs, Operands(operands));
+    std::vector<TensorId> ids = builder_.CallMany(node.text, std::move(inputs), std::move(attributes), wanted, name);
+    SBP_RETURN_IF_ERROR(Located(node));
+    return ids;
+  }
+
+  // "*": the outer op's attributes that the inner op has too and that the call does not give.
+  void TakeAttributes(const Expression& node, Attributes& attributes) const {
+    const OpDefinition* inner = builder_.rules().Find(node.text);
+    if (inner == nullptr) return;  // the call says so
+    for (const Parameter& p : inner->overloads.front().parameters) {
+      const bool is_given = std::find(node.keywords.begin(), node.keywords.end(), p.name) != node.keywords.end();
+      const AttributeValue* value = p.keyword && !is_given ? builder_.Attribute(p.name) : nullptr;
+      if (value != nullptr) attributes.Set(p.name, *value);
+    }
+  }
+
+  static Status SetAttribute(const Expression& at, const std::string& name, const ExpansionValue& value,
+                             Attributes& attributes) {
+    if (std::holds_alternative<std::monostate>(value)) return OkStatus();
+    if (const auto* scalar = std::get_if<ExpressionValue>(&value)) {
+      std::visit([&](const auto& v) { attributes.Set(name, v); }, *scalar);
+      return OkStatus();
+    }
+    const auto* list = std::get_if<NumberList>(&value);
+    if (list == nullptr) return ErrorOf(at.at, StrCat("attribute ", Quote(name), " cannot be a tensor"));
+    if (AllIntegers(*list)) {
+      std::vector<int64_t> ints;
+      for (const ExpressionValue& v : *list) ints.push_back(std::get<int64_t>(v));
+      attributes.Set(name, std::move(ints));
+      return OkStatus();
+    }
+    std::vector<std::string> texts;
+    std::vector<double> numbers;
+    for (const ExpressionValue& v : *list) {
+      if (const auto* text = std::get_if<std::string>(&v)) texts.push_back(*text);
+      numbers.push_back(ToDouble(v));
+    }
+    if (texts.size() == list->size()) {
+      attributes.Set(name, std::move(texts));
+    } else {
+      attributes.Set(name, std::move(numbers));
+    }
+    return OkStatus();
+  }
+
+  // Entries, ranges, and lists spliced in.
+  Result<NumberList> List(const Expression& node) {
+    NumberList list;
+    for (const Expression& item : node.arguments) {
+      if (item.kind == Expression::Kind::kRange) {
+        SBP_ASSIGN_OR_RETURN(const int64_t first, EvaluateInt(item.arguments[0], scope_));
+        SBP_ASSIGN_OR_RETURN(const int64_t limit, EvaluateInt(item.arguments[1], scope_));
+        if (limit > first && static_cast<uint64_t>(limit) - static_cast<uint64_t>(first) > kMaxLiteralElements) {
+          return ErrorOf(item.at, "the list is too long");
+        }
+        for (int64_t i = first; i < limit; ++i) list.emplace_back(i);
+        continue;
+      }
+      SBP_ASSIGN_OR_RETURN(const ExpansionValue value, Term(item));
+      if (const auto* scalar = std::get_if<ExpressionValue>(&value)) {
+        list.push_back(*scalar);
+      } else if (const auto* inner = std::get_if<NumberList>(&value)) {
+        list.insert(list.end(), inner->begin(), inner->end());
+      } else if (const auto* id = std::get_if<TensorId>(&value); id != nullptr && id->valid()) {
+        SBP_ASSIGN_OR_RETURN(const ExpressionValue known, scope_.Name(item));
+        list.push_back(known);
+      } else if (!std::holds_alternative<std::monostate>(value)) {
+        return ErrorOf(item.at, "a number is needed here");
+      }
+    }
+    return list;
+  }
+
+  // The type that numbers among these operands take: of the first tensor that is not bool; without one f32 if some
+  // number has a fraction, else i64.
+  DType NumberType(const std::vector<ExpansionValue>& operands) const {
+    for (const ExpansionValue& value : operands) {
+      TensorId id;
+      if (const auto* single = std::get_if<TensorId>(&value)) id = *single;
+      const auto* several = std::get_if<std::vector<TensorId>>(&value);
+      if (several != nullptr && !several->empty()) id = several->front();
+      if (id.valid() && builder_.type(id).dtype != DType::kBool) return builder_.type(id).dtype;
+    }
+    const bool has_fraction = std::any_of(operands.begin(), operands.end(), [](const ExpansionValue& value) {
+      const auto* scalar = std::get_if<ExpressionValue>(&value);
+      return scalar != nullptr && std::holds_alternative<double>(*scalar);
+    });
+    return has_fraction ? DType::kF32 : DType::kI64;
+  }
+
+  Result<std::vector<TensorId>> Operands(const std::vector<ExpansionValue>& operands) {
+    const DType type = NumberType(operands);
+    std::vector<TensorId> ids;
+    for (const ExpansionValue& value : operands) {
+      if (const auto* several = std::get_if<std::vector<TensorId>>(&value)) {
+        ids.insert(ids.end(), several->begin(), several->end());
+        continue;
+      }
+      SBP_ASSIGN_OR_RETURN(const TensorId id, TensorOf(value, type));
+      ids.push_back(id);
+    }
+    return ids;
+  }
+
+  // A value as a tensor; numbers become constants of `type`, lists of integers are i64.
+  Result<TensorId> TensorOf(const ExpansionValue& value, DType type) {
+    if (const auto* id = std::get_if<TensorId>(&value)) return *id;
+    if (const auto* scalar = std::get_if<ExpressionValue>(&value)) {
+      if (std::holds_alternative<std::string>(*scalar)) return BadInput("a string cannot be an operand");
+      const bool is_whole = std::holds_alternative<int64_t>(*scalar);
+      if (is_whole && IsInteger(type)) return builder_.Constant(Literal::Scalar(std::get<int64_t>(*scalar), type));
+      return builder_.Number(ToDouble(*scalar), type);
+    }
+    const auto* list = std::get_if<NumberList>(&value);
+    if (list == nullptr) return TensorId();
+    Literal literal;
+    const auto size = static_cast<int64_t>(list->size());
+    if (size > kMaxLiteralElements) return BadInput("a list is too long for a constant");
+    if (AllIntegers(*list)) {
+      for (const ExpressionValue& v : *list) literal.ints.push_back(std::get<int64_t>(v));
+      literal.type = {DType::kI64, {size}};
+    } else {
+      for (const ExpressionValue& v : *list) literal.floats.push_back(ToDouble(v));
+      literal.type = {IsFloat(type) ? type : DType::kF32, {size}};
+    }
+    return builder_.Constant(std::move(literal));
+  }
+
+  ExpansionBuilder& builder_;
+  ExpansionScope scope_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace
+
+Status EvaluateExpansion(const OpOverload& overload, ExpansionBuilder& builder) {
+  Evaluator evaluator(builder);
+  for (const Expansion& expansion : overload.expansions) {
+    if (expansion.when) {
+      SBP_ASSIGN_OR_RETURN(const bool holds, evaluator.Holds(*expansion.when));
+      if (!holds) continue;
+    }
+    SBP_RETURN_IF_ERROR(evaluator.Body(expansion.body));
+    return evaluator.SetResults();
+  }
+  return BadInput(StrCat("no expansion of ", overload.op, " applies to these arguments"));
+}
+
+}  // namespace sbp

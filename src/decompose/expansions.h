@@ -1,0 +1,20 @@
+// Expansions that text cannot say: constants that are computed, index arithmetic.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+#include "decompose/expansion_builder.h"
+
+namespace sbp {
+
+struct ExpansionRow {
+  std::string_view op;
+  // Sets every wanted result of the builder.
+  Status (*run)(ExpansionBuilder& builder);
+};
+std::span<const ExpansionRow> AllExpansions();  // sorted by op; all_expansions.cc
+const ExpansionRow* FindExpansion(std::string_view op);
+
+}  // namespace sbp
