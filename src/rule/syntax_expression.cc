@@ -112,17 +112,19 @@ class ExpressionParser {
     if (cursor_.Accept(")")) return node;
     do {
       const bool is_last = cursor_.Peek(1).text == "," || cursor_.Peek(1).text == ")";
-      const bool is_keyword = cursor_.Peek().kind == TokenKind::kName && cursor_.Peek(1).text == "=";
-      if (is_keyword) {
+      const Expression symbol{.kind = cursor_.Is("*") ? Expression::Kind::kAll : Expression::Kind::kAbsent,
+                              .at = cursor_.Here()};
+      if (is_last && cursor_.Accept("*")) {  // stands before the attributes, so that those are the last arguments
+        node.arguments.insert(node.arguments.begin(), symbol);
+        continue;
+      }
+      if (cursor_.Peek().kind == TokenKind::kName && cursor_.Peek(1).text == "=") {
         node.keywords.emplace_back(cursor_.Next().text);
         cursor_.Next();
       } else if (!node.keywords.empty()) {
         return cursor_.Unexpected("an attribute: NAME = VALUE");
-      }
-      if (is_last && (cursor_.Is("*") || cursor_.Is("-"))) {
-        const auto kind = cursor_.Is("*") ? Expression::Kind::kAll : Expression::Kind::kAbsent;
-        node.arguments.push_back({.kind = kind, .at = cursor_.Here()});
-        cursor_.Next();
+      } else if (is_last && cursor_.Accept("-")) {
+        node.arguments.push_back(symbol);
         continue;
       }
       SBP_ASSIGN_OR_RETURN(Expression argument, Binary(1, depth + 1));
