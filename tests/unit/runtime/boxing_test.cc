@@ -5,166 +5,25 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <random>
 
 #include "base/text.h"
 #include "runtime/reduce.h"
 #include "runtime/threads/thread_communicator.h"
-#include "unit/boxing/simulate.h"
+#include "unit/runtime/boxing_steps.h"
 #include "unit/runtime/device_threads.h"
 #include "unit/runtime/values.h"
 
 namespace sbp {
 namespace {
 
-// A step with the parts of all devices.
-struct Case {
-  BoxingStep step;
-  DType dtype;
-  Shape shape;
-  Block whole;
-  std::deque<OwnedPart> sources, targets;
-};
-
-// All layouts without nesting errors, one partial kind at a time. Parts may be empty.
-std::vector<NdSbp> Layouts(size_t rank, int axes, const std::vector<ReduceKind>& kinds) {
-  std::vector<Sbp> choices = {Sbp::Broadcast()};
-  for (const ReduceKind kind : kinds) choices.push_back(Sbp::Partial(kind));
-  for (size_t d = 0; d < rank; ++d) choices.push_back(Sbp::Split(static_cast<int>(d)));
-  std::vector<NdSbp> layouts = {NdSbp()};
-  for (int axis = 0; axis < axes; ++axis) {
-    std::vector<NdSbp> longer;
-    for (const NdSbp& layout : layouts) {
-      for (const Sbp choice : choices) {
-        longer.push_back(layout);
-        longer.back().push_back(choice);
-      }
-    }
-    layouts = std::move(longer);
-  }
-  std::erase_if(layouts, [](const NdSbp& layout) {
-    std::optional<Sbp> partial;
-    for (const Sbp sbp : layout) {
-      if (!sbp.is_partial()) continue;
-      if (partial && *partial != sbp) return true;
-      partial = sbp;
-    }
-    return false;
-  });
-  return layouts;
-}
-
-Block SmallValues(const Shape& shape, DType dtype, std::mt19937& random) {
-  Block whole;
-  for (const int64_t size : shape) whole.box.push_back({0, size});
-  // At least 9 where the simulation takes up to 8 away: unsigned types have maxima too.
-  const unsigned least = DTypeBits(dtype) < 8 || dtype == DType::kBool ? 0 : 9;
-  const unsigned count = dtype == DType::kBool ? 2 : DTypeBits(dtype) == 2 ? 4 : 13;
-  for (int64_t i = 0; i < Elements(whole.box); ++i) whole.values.push_back(least + random() % count);
-  return whole;
-}
-
-// Addends may be negative, which unsigned types hold modulo their size: read them as signed ones.
-DType ReadAs(DType dtype, const NdSbp& layout) {
-  const bool sum = std::count(layout.begin(), layout.end(), Sbp::Partial(ReduceKind::kSum)) > 0;
-  const auto number = static_cast<uint8_t>(dtype);
-  switch (dtype) {
-    case DType::kU8:
-    case DType::kU16:
-      return sum ? static_cast<DType>(number + 1) : dtype;
-    case DType::kU32:
-    case DType::kU64:
-      return sum ? static_cast<DType>(number - 6) : dtype;
-    default:
-      return dtype;
-  }
-}
-
-class Steps {
- public:
-  Steps(const Mesh& mesh, uint32_t seed) : mesh_(mesh), random_(seed) {}
-
-  // Every legal step of such tensors.
-  void Add(const Shape& shape, DType dtype, const std::vector<ReduceKind>& kinds) {
-    const std::vector<NdSbp> layouts = Layouts(shape.size(), mesh_.num_axes(), kinds);
-    for (const NdSbp& from : layouts) {
-      for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
-        for (const NdSbp& to : layouts) {
-          NdSbp elsewhere = to;
-          elsewhere[axis] = from[axis];
-          if (elsewhere != from || to == from) continue;
-          for (const CollectiveRow& row : AllCollectives()) {
-            if (row.legal(from, to, axis)) AddStep({row.kind, axis, from, to}, shape, dtype);
-          }
-        }
-      }
-    }
-  }
-
-  void Run() {
-    std::vector<DeviceCommunicators> communicators = MakeThreadCommunicators(mesh_, {});
-    const std::vector<Status> results = OnDevices(mesh_.num_devices(), [&](int64_t device) {
-      for (Case& c : cases_) {
-        SBP_RETURN_IF_ERROR(RunBoxingStep(c.step, mesh_, device, communicators[device], c.sources[device].view,
-                                          c.targets[device].view));
-      }
-      return OkStatus();
-    });
-    for (const Status& status : results) ASSERT_TRUE(status.ok()) << status.message();
-    for (const Case& c : cases_) {
-      std::vector<Block> blocks;
-      for (const OwnedPart& part : c.targets) {
-        blocks.push_back({part.view.ranges, Decode(ReadAs(c.dtype, c.step.to), part.view.data, part.view.elements())});
-      }
-      ASSERT_EQ(Compare(blocks, c.whole, c.shape, c.step.to, mesh_), "")
-          << CollectiveKindName(c.step.kind) << " on " << c.step.axis << " of " << DTypeName(c.dtype) << " ["
-          << Join(c.shape, ",") << "] from " << ToString(c.step.from) << " to " << ToString(c.step.to);
-    }
-  }
-
-  size_t size() const { return cases_.size(); }
-
- private:
-  void AddStep(const BoxingStep& step, const Shape& shape, DType dtype) {
-    Case& c = cases_.emplace_back(Case{step, dtype, shape, SmallValues(shape, dtype, random_), {}, {}});
-    const std::vector<Block> blocks = Distribute(c.whole, shape, step.from, mesh_, random_);
-    for (int64_t d = 0; d < mesh_.num_devices(); ++d) {
-      OwnedPart& source = c.sources.emplace_back();
-      MakePart(dtype, shape, blocks[d].box, source);
-      source.bytes = Encode(dtype, blocks[d].values);
-      source.view.data = source.bytes.data();
-      MakePart(dtype, shape, LocalSlice(shape, step.to, mesh_, mesh_.Coordinates(d)), c.targets.emplace_back());
-    }
-  }
-
-  const Mesh mesh_;
-  std::mt19937 random_;
-  std::deque<Case> cases_;
-};
-
-const std::vector<ReduceKind> kAllKinds = {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd};
-
 class BoxingOnThreads : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(BoxingOnThreads, EveryLegalStep) {
-  Steps steps(*ParseMesh(GetParam()), 3);
-  for (const Shape& shape : {Shape{}, Shape{8}, Shape{7}, Shape{3}, Shape{5, 4}, Shape{6, 12}, Shape{7, 3, 5}}) {
-    steps.Add(shape, DType::kF32, kAllKinds);
-  }
-  for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kU8, DType::kI16, DType::kU16,
-                            DType::kI32, DType::kU32, DType::kI64, DType::kU64}) {
-    steps.Add({5, 6}, dtype, kAllKinds);
-  }
-  for (const DType dtype : {DType::kC64, DType::kC128}) {
-    steps.Add({5, 6}, dtype, {ReduceKind::kSum, ReduceKind::kProd});
-  }
-  steps.Add({5, 6}, DType::kBool, {ReduceKind::kMax, ReduceKind::kMin});
-  for (const DType dtype : {DType::kU4, DType::kU2, DType::kF8E8M0}) {
-    steps.Add({5, 7}, dtype, {});
-    steps.Add({4, 3, 5}, dtype, {});
-  }
+  BoxingSteps steps(*ParseMesh(GetParam()), 3);
+  steps.AddAll();
   EXPECT_GT(steps.size(), 100U);
-  steps.Run();
+  steps.RunOnThreads();
+  steps.Check();
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, BoxingOnThreads, ::testing::Values("2", "3", "4", "2,2", "2,3", "3,1"),
@@ -258,7 +117,7 @@ TEST(Halo, WindowsReachIntoNeighbours) {
 TEST(Redistribute, AnyLayoutToAnyOther) {
   const Mesh mesh = *ParseMesh("2,2");
   const Shape shape = {5, 6};
-  const std::vector<NdSbp> layouts = Layouts(shape.size(), 2, {});
+  const std::vector<NdSbp> layouts = LayoutsOf(shape.size(), 2, {});
   for (const NdSbp& from : layouts) {
     for (const NdSbp& to : layouts) {
       CheckMove(mesh, shape, from, BoxesOfMesh(shape, to, mesh),

@@ -1,0 +1,49 @@
+// A communicator over MPI: messages between pairs of ranks, combined here, so that results do not depend on which
+// algorithm an MPI library prefers.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/communicator.h"
+#include "runtime/mpi/world.h"
+
+namespace sbp {
+
+class MpiCommunicator : public Communicator {
+ public:
+  // `group` belongs to this object; `members` are its ranks in the world.
+  MpiCommunicator(std::shared_ptr<World> world, MPI_Comm group, std::vector<int> members,
+                  const CommunicatorOptions& options);
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(members_.size()); }
+  Status Exchange(const TensorView& source, const TensorView& target, const std::vector<Box>& from,
+                  const std::vector<Box>& to) override;
+  Status AllReduce(ReduceKind kind, const TensorView& source, const TensorView& target) override;
+  Status ReduceScatter(ReduceKind kind, const TensorView& source, const TensorView& target,
+                       const std::vector<Box>& to) override;
+  Status Barrier() override;
+  void Abort(const Status& failure) override { world_->Abort(failure); }
+  Status status() override { return world_->status(); }
+
+ private:
+  // The requests of one exchange, with the ranks of the world that they wait for, and buffers that they use.
+  struct Pending {
+    std::vector<MPI_Request> requests;
+    std::vector<int> peers;
+    std::vector<std::vector<std::byte>> buffers;
+  };
+  Status Send(int to, const std::byte* data, int64_t bytes, Pending& pending);
+  Status Receive(int from, std::byte* data, int64_t bytes, Pending& pending);
+  Status Wait(Pending& pending);
+  Status CanReduceOrAbort(DType dtype, ReduceKind kind);
+
+  const std::shared_ptr<World> world_;
+  const MPI_Comm group_;
+  const std::vector<int> members_;
+  const std::chrono::milliseconds timeout_;
+  int rank_ = 0;
+};
+
+}  // namespace sbp

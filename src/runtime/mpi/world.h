@@ -1,0 +1,58 @@
+// World: what the communicators of one process share: the news that some rank has failed, and waiting for messages.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sbp {
+
+// An error of an MPI call as a status that names the call.
+Status MpiError(int code, std::string_view call);
+
+class World {
+ public:
+  World();  // MPI is initialised
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // Fails the run: tells every other rank once. Thread-safe, like all that follows.
+  void Abort(const Status& failure);
+  // The first failure that this rank knows of. Looks for news.
+  Status status();
+
+  // Until all requests are done. Errors: the failure of some rank; the time is over, which fails the run with the
+  // names of the `peers` (per request, ranks of the world) that were waited for. Then requests are cancelled; those of
+  // the run's buffers that MPI may still hold must stay.
+  Status Wait(std::vector<MPI_Request>& requests, const std::vector<int>& peers, std::chrono::milliseconds timeout);
+
+  // Keeps buffers of a failed exchange until the process ends: MPI may still write to them.
+  void Abandon(std::vector<std::byte> buffer);
+
+ private:
+  void Look();                        // for a failure message
+  void Learn(const Status& failure);  // under mutex_
+  std::string Encode(const Status& failure) const;
+
+  int rank_ = 0, size_ = 1;
+  MPI_Comm news_ = MPI_COMM_NULL;  // a world of its own: never mixed up with data
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  Status failure_;                // under mutex_
+  std::deque<std::string> sent_;  // texts that are on their way
+  std::vector<MPI_Request> sends_;
+  std::deque<std::vector<std::byte>> abandoned_;
+};
+
+}  // namespace sbp

@@ -1,0 +1,38 @@
+"""Faults over MPI: exit codes, messages and time. Arguments: the launch command, the program."""
+import subprocess
+import sys
+import time
+
+COMMAND = sys.argv[1:]
+
+# Fault: is the exit code 0?, what the output holds, seconds.
+ROWS = [
+    ("none", True, [], 10),
+    ("abort", False, [f'rank {r}: device 2, MatMul "fc": boom' for r in range(4)], 10),
+    ("kill", False, ["rank 2"], 10),
+    ("lag", False, ["waited 500 ms in a collective for rank 2"], 10),
+]
+
+
+def main():
+    failures = []
+    for fault, good, texts, seconds in ROWS:
+        start = time.monotonic()
+        try:
+            run = subprocess.run([*COMMAND, fault], capture_output=True, text=True, timeout=60)
+        except subprocess.TimeoutExpired:
+            failures.append(f"{fault}: hangs")
+            continue
+        took = time.monotonic() - start
+        output = run.stdout + run.stderr
+        print(f"{fault}: exit {run.returncode} after {took:.1f} s")
+        if (run.returncode == 0) != good:
+            failures.append(f"{fault}: exit code {run.returncode}")
+        if took > seconds:
+            failures.append(f"{fault}: took {took:.1f} s")
+        failures += [f"{fault}: no {text!r} in:\n{output}" for text in texts if text not in output]
+    print("\n".join(failures))
+    sys.exit(1 if failures else 0)
+
+
+main()
