@@ -15,21 +15,41 @@ struct Dim {
   int64_t size, source, target;
 };
 
-// Two dimensions in tiles, so that a transposition reads and writes whole cache lines.
+// Two dimensions of which the source is contiguous along the outer and the target along the inner one. A tile of whole
+// cache lines at a time goes through a buffer: each line is read and written once, however lines fall into the cache.
 template <typename T>
-void CopyTiles(const std::byte* source, std::byte* target, const Dim& outer, const Dim& inner) {
-  constexpr int64_t kTile = 16;
-  for (int64_t i0 = 0; i0 < outer.size; i0 += kTile) {
-    const int64_t i1 = std::min(outer.size, i0 + kTile);
-    for (int64_t j0 = 0; j0 < inner.size; j0 += kTile) {
-      const int64_t j1 = std::min(inner.size, j0 + kTile);
-      for (int64_t i = i0; i < i1; ++i) {
-        for (int64_t j = j0; j < j1; ++j) {
-          std::memcpy(target + i * outer.target + j * inner.target, source + i * outer.source + j * inner.source,
-                      sizeof(T));
-        }
+void TransposeTiles(const std::byte* source, std::byte* target, const Dim& outer, const Dim& inner) {
+  constexpr int64_t kSize = sizeof(T), kTile = std::max<int64_t>(8, 64 / kSize);
+  T tile[kTile][kTile];  // [inner][outer]
+  const auto copy_columns = [&](int64_t j0, int64_t begin, int64_t end) {
+    const int64_t columns = std::min(kTile, inner.size - j0);
+    for (int64_t i0 = begin; i0 < end; i0 += kTile) {
+      const int64_t rows = std::min(kTile, end - i0);
+      for (int64_t j = 0; j < columns; ++j)
+        std::memcpy(tile[j], source + (j0 + j) * inner.source + i0 * kSize, static_cast<size_t>(rows * kSize));
+      for (int64_t i = 0; i < rows; ++i) {
+        T line[kTile];
+        for (int64_t j = 0; j < columns; ++j) line[j] = tile[j][i];
+        std::memcpy(target + (i0 + i) * outer.target + j0 * kSize, line, static_cast<size_t>(columns * kSize));
       }
     }
+  };
+  // So many rows of the target at a time that their pages stay known to the processor.
+  constexpr int64_t kRows = 128;
+  for (int64_t begin = 0; begin < outer.size; begin += kRows) {
+    const int64_t end = std::min(outer.size, begin + kRows);
+    for (int64_t j0 = 0; j0 < inner.size; j0 += kTile) copy_columns(j0, begin, end);
+  }
+}
+
+template <typename T>
+void CopyElementwise(const std::byte* source, std::byte* target, const Dim& outer, const Dim& inner) {
+  constexpr int64_t kSize = sizeof(T);
+  if (outer.source == kSize && inner.target == kSize) return TransposeTiles<T>(source, target, outer, inner);
+  for (int64_t i = 0; i < outer.size; ++i) {
+    const std::byte* from = source + i * outer.source;
+    std::byte* to = target + i * outer.target;
+    for (int64_t j = 0; j < inner.size; ++j) std::memcpy(to + j * inner.target, from + j * inner.source, sizeof(T));
   }
 }
 
@@ -41,15 +61,15 @@ void CopyPlane(int64_t bytes, const std::byte* source, std::byte* target, const 
   }
   switch (bytes) {
     case 1:
-      return CopyTiles<uint8_t>(source, target, outer, inner);
+      return CopyElementwise<uint8_t>(source, target, outer, inner);
     case 2:
-      return CopyTiles<uint16_t>(source, target, outer, inner);
+      return CopyElementwise<uint16_t>(source, target, outer, inner);
     case 4:
-      return CopyTiles<uint32_t>(source, target, outer, inner);
+      return CopyElementwise<uint32_t>(source, target, outer, inner);
     case 8:
-      return CopyTiles<uint64_t>(source, target, outer, inner);
+      return CopyElementwise<uint64_t>(source, target, outer, inner);
     default:
-      return CopyTiles<std::complex<double>>(source, target, outer, inner);
+      return CopyElementwise<std::complex<double>>(source, target, outer, inner);
   }
 }
 
