@@ -1,13 +1,13 @@
 #include "runtime/reduce.h"
 
 #include <algorithm>
-#include <bit>
 #include <complex>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "base/text.h"
+#include "kernel/scalar/half.h"
 
 namespace sbp {
 namespace {
@@ -20,42 +20,10 @@ struct Brain {
   uint16_t bits;
 };
 
-float Load(Brain value) { return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16); }
-
-// Round to nearest, ties to even; NaN stays NaN.
-void Store(float value, Brain& target) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if (value != value) {
-    target.bits = static_cast<uint16_t>((bits >> 16) | 0x40);
-  } else {
-    target.bits = static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-  }
-}
-
-float Load(Half value) {
-  const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000) << 16;
-  const uint32_t rest = value.bits & 0x7fff;
-  if (rest >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (rest & 0x3ff) << 13);
-  // The exponent field moves from bias 15 to 127 by a product that is exact for subnormal numbers too.
-  const float magnitude = std::bit_cast<float>(rest << 13) * 0x1p112F;
-  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
-}
-
-void Store(float value, Half& target) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
-  const uint32_t rest = bits & 0x7fffffff;
-  if (rest > 0x7f800000) {
-    target.bits = static_cast<uint16_t>(sign | 0x7e00);
-  } else if (rest >= 0x477ff000) {  // rounds to 65520 or more
-    target.bits = static_cast<uint16_t>(sign | 0x7c00);
-  } else if (rest < 0x38800000) {  // subnormal in f16: adding 0.5 shifts the last place to 2^-24 and rounds
-    const float shifted = std::bit_cast<float>(rest) + 0.5F;
-    target.bits = static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
-  } else {
-    target.bits = static_cast<uint16_t>(sign | ((rest - 0x38000000 + 0xfff + ((rest >> 13) & 1)) >> 13));
-  }
-}
+float Load(Half value) { return scalar::HalfToFloat(value.bits); }
+void Store(float value, Half& target) { target.bits = scalar::FloatToHalf(value); }
+float Load(Brain value) { return scalar::BFloatToFloat(value.bits); }
+void Store(float value, Brain& target) { target.bits = scalar::FloatToBFloat(value); }
 
 template <typename T>
 T Load(T value) {
