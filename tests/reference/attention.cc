@@ -91,25 +91,27 @@ namespace {
 
 constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
-// The mask of the standard's Attention: causal, by lengths, given, and the softcap after it.
+// The mask of the standard's Attention: lengths, causal, windows, given. Keys behind a short mask are masked.
 double StandardMask(const Call& call, int64_t past, const Index& at, double score) {
   const Piece& queries = call.result_pieces[0];
   const bool packed = queries.global.size() == 3;
-  const int64_t query = at[2] + queries.ranges[packed ? 1 : 2].begin;
   int64_t first = past;  // the position of the first query
   if (call.has(6)) {
     const int64_t length = static_cast<int64_t>(call.in(6).values[at[0]]);
     if (at[3] >= length) return kMasked;
     first = length - queries.global[packed ? 1 : 2];
   }
-  if (call.attributes->Int("is_causal", 0) != 0 && at[3] > query + first) return kMasked;
-  if (call.has(3)) {
-    const double given = BroadcastAt(call.in(3), at);
-    if (call.in(3).dtype == DType::kBool && given == 0) return kMasked;
-    if (call.in(3).dtype != DType::kBool) score += given;
-  }
-  const double cap = call.attributes->Float("softcap", 0);
-  return cap > 0 ? cap * std::tanh(score / cap) : score;
+  const int64_t query = at[2] + queries.ranges[packed ? 1 : 2].begin + first;
+  const int64_t left = call.attributes->Int("left_window_size", -1),
+                right = call.attributes->Int("right_window_size", -1);
+  if (call.attributes->Int("is_causal", 0) != 0 && at[3] > query) return kMasked;
+  if (left >= 0 && at[3] < query - left) return kMasked;
+  if (right >= 0 && at[3] > query + right) return kMasked;
+  if (!call.has(3)) return score;
+  if (at[3] >= call.in(3).shape.back()) return kMasked;
+  const double given = BroadcastAt(call.in(3), at);
+  if (call.in(3).dtype != DType::kBool) return score + given;
+  return given == 0 ? kMasked : score;
 }
 
 std::vector<Array> StandardAttention(const Call& call) {
@@ -124,12 +126,15 @@ std::vector<Array> StandardAttention(const Call& call) {
   const int64_t past = call.has(4) ? call.in(4).shape[2] : 0;
   if (call.has(4)) heads.k = AppendPositions(call.in(4), heads.k);
   if (call.has(5)) heads.v = AppendPositions(call.in(5), heads.v);
-  heads.mask = [&](const Index& at, double score) { return StandardMask(call, past, at, score); };
+  const double cap = call.attributes->Float("softcap", 0);
+  const auto capped = [&](double score) { return cap > 0 ? cap * std::tanh(score / cap) : score; };
+  heads.mask = [&](const Index& at, double score) { return StandardMask(call, past, at, capped(score)); };
   const double size = static_cast<double>(heads.q.shape[3]);
   AttentionScores scores = Attend(heads, call.attributes->Float("scale", 1 / std::sqrt(size)));
   std::vector<Array> out{packed ? MergeHeads(scores.y) : scores.y, heads.k, heads.v};
   const int64_t mode = call.attributes->Int("qk_matmul_output_mode", 0);
-  out.push_back(mode == 0 ? scores.raw : mode == 3 ? scores.weights : scores.masked);
+  out.push_back(mode == 3 ? scores.weights : mode == 2 ? scores.masked : scores.raw);
+  if (mode == 1) std::transform(out[3].values.begin(), out[3].values.end(), out[3].values.begin(), capped);
   out.resize(call.result_pieces.size());
   return out;
 }

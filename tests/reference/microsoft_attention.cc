@@ -201,6 +201,14 @@ AttentionHeads GroupedHeads(const Call& call) {
           {}};
 }
 
+// The position of the first new key of a batch entry: 0 without a past, and in a first prompt, whose keys may be
+// followed by padding.
+int64_t FirstPosition(const Call& call, int64_t entry) {
+  const int64_t added = call.input_pieces[0].global[1], past = call.has(3) ? call.in(3).shape[2] : 0;
+  if (past == 0 || (added > 1 && call.in(6).values[0] == static_cast<double>(added))) return 0;
+  return static_cast<int64_t>(call.in(5).values[entry]) + 1 - added;
+}
+
 // The caches with this call's keys or values written behind what each batch entry has so far.
 Array WriteCache(const Call& call, size_t operand, const Array& added, int64_t capacity) {
   Array out(added.dtype, {added.shape[0], added.shape[1], capacity, added.shape[3]});
@@ -209,7 +217,7 @@ Array WriteCache(const Call& call, size_t operand, const Array& added, int64_t c
   }
   ForEach(added.shape, [&](const Index& from) {
     Index to = from;
-    to[2] += static_cast<int64_t>(call.in(5).values[from[0]]) + 1 - added.shape[2];
+    to[2] += FirstPosition(call, from[0]);
     if (to[2] >= 0 && to[2] < capacity) out.at(to) = added.at(from);
   });
   return out;
@@ -217,10 +225,9 @@ Array WriteCache(const Call& call, size_t operand, const Array& added, int64_t c
 
 // Turns x; its first position is number `begin` of the call's. Every rank turns all keys, so that ids are whole.
 void RotateGrouped(const Call& call, Array& x, int64_t begin) {
-  const int64_t all = call.input_pieces[0].global[1];
   Rotate(x, call.attributes->Int("rotary_interleaved", 0) != 0, call.in(7).shape[1],
          [&](bool sine, const Index& at, int64_t angle) {
-           int64_t row = static_cast<int64_t>(call.in(5).values[at[0]]) + 1 - all + begin + at[2];
+           int64_t row = FirstPosition(call, at[0]) + begin + at[2];
            if (call.has(9)) row = static_cast<int64_t>(call.in(9).at({at[0], begin + at[2]}));
            return call.in(sine ? 8 : 7).at({row, angle});
          });
@@ -229,8 +236,7 @@ void RotateGrouped(const Call& call, Array& x, int64_t begin) {
 std::vector<Array> GroupQueryAttention(const Call& call) {
   AttentionHeads heads = GroupedHeads(call);
   const Piece& result = call.result_pieces[0];
-  const int64_t begin = result.ranges[1].begin, all = result.global[1],
-                window = call.attributes->Int("local_window_size", -1);
+  const int64_t begin = result.ranges[1].begin, window = call.attributes->Int("local_window_size", -1);
   if (call.attributes->Int("do_rotary", 0) != 0) {
     RotateGrouped(call, heads.q, begin);
     RotateGrouped(call, heads.k, 0);
@@ -239,7 +245,7 @@ std::vector<Array> GroupQueryAttention(const Call& call) {
   heads.k = WriteCache(call, 3, heads.k, capacity);
   heads.v = WriteCache(call, 4, heads.v, capacity);
   heads.mask = [&](const Index& at, double score) {
-    const int64_t position = static_cast<int64_t>(call.in(5).values[at[0]]) + 1 - all + begin + at[2];
+    const int64_t position = FirstPosition(call, at[0]) + begin + at[2];
     const double cap = call.attributes->Float("softcap", 0);
     if (cap > 0) score = cap * std::tanh(score / cap);
     if (call.has(10)) score += BroadcastAt(call.in(10), at);

@@ -58,7 +58,8 @@ Result<AttentionSizes> ReadSizes(FactorizerContext& context) {
 
 Status FactorizeAttention(FactorizerContext& context) {
   SBP_ASSIGN_OR_RETURN(const AttentionSizes sizes, ReadSizes(context));
-  const AttentionFactors f = AddAttentionFactors(context, sizes, context.Int("is_causal") != 0);
+  const bool windowed = context.Int("left_window_size", -1) >= 0 || context.Int("right_window_size", -1) >= 0;
+  const AttentionFactors f = AddAttentionFactors(context, sizes, context.Int("is_causal") != 0 || windowed);
   const bool packed = context.rank(kQ) == 3;
   for (size_t i : {kQ, kK, kV}) SetOperandDim(context, i, 0, {f.b});
   SetOperandDim(context, kQ, packed ? 1 : 2, {f.s});
