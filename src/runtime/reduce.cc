@@ -137,21 +137,13 @@ void Fill(std::byte* target, int64_t count) {
 template <typename T, typename Action>
 bool WithKind(ReduceKind kind, const Action& action) {
   constexpr bool kOrdered = !std::is_same_v<T, std::complex<float>> && !std::is_same_v<T, std::complex<double>>;
-  switch (kind) {
-    case ReduceKind::kSum:
-      action.template operator()<T, SumOp>();
-      return true;
-    case ReduceKind::kProd:
-      action.template operator()<T, ProdOp>();
-      return true;
-    case ReduceKind::kMax:
-      if constexpr (kOrdered) action.template operator()<T, MaxOp>();
-      return kOrdered;
-    case ReduceKind::kMin:
-      if constexpr (kOrdered) action.template operator()<T, MinOp>();
-      return kOrdered;
+  if (kind == ReduceKind::kSum) action.template operator()<T, SumOp>();
+  if (kind == ReduceKind::kProd) action.template operator()<T, ProdOp>();
+  if constexpr (kOrdered) {
+    if (kind == ReduceKind::kMax) action.template operator()<T, MaxOp>();
+    if (kind == ReduceKind::kMin) action.template operator()<T, MinOp>();
   }
-  return false;
+  return kOrdered || kind == ReduceKind::kSum || kind == ReduceKind::kProd;
 }
 
 template <typename Action>

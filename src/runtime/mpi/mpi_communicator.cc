@@ -77,7 +77,7 @@ Status MpiCommunicator::Receive(int from, std::byte* data, int64_t bytes, Pendin
 }
 
 Status MpiCommunicator::Wait(Pending& pending) {
-  const Status status = world_->Wait(pending.requests, pending.peers, timeout_);
+  Status status = world_->Wait(pending.requests, pending.peers, timeout_);
   if (!status.ok()) {
     for (std::vector<std::byte>& buffer : pending.buffers) world_->Abandon(std::move(buffer));
   }
@@ -106,7 +106,7 @@ Status MpiCommunicator::Exchange(const TensorView& source, const TensorView& tar
   for (const Piece& piece : incoming[rank_]) {
     CopyBox(source.dtype, piece.box, source.data, source.ranges, target.data, target.ranges);
   }
-  if (const Status waited = Wait(pending); !waited.ok()) {
+  if (Status waited = Wait(pending); !waited.ok()) {
     for (std::vector<std::byte>& buffer : received) world_->Abandon(std::move(buffer));
     return waited;
   }
@@ -182,7 +182,7 @@ Status MpiCommunicator::Barrier() {
 }
 
 Status MpiCommunicator::CanReduceOrAbort(DType dtype, ReduceKind kind) {
-  const Status can = CanReduce(dtype, kind);
+  Status can = CanReduce(dtype, kind);
   if (!can.ok()) Abort(can);
   return can;
 }

@@ -62,7 +62,7 @@ class Session : public MpiSession {
       failed = true;
       deadline = std::min(deadline, Clock::now() + kGrace);
     }
-    const Status known = status.ok() ? world_->status() : status;
+    Status known = status.ok() ? world_->status() : status;
     MPI_Finalize();
     finished_ = true;
     return known;

@@ -1,6 +1,7 @@
 // Which cores a thread may run on.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace sbp {

@@ -104,7 +104,7 @@ class ThreadCommunicator : public Communicator {
   static constexpr int64_t kCached = 4 << 20;  // bytes of all targets that may find room in caches
 
   Status CanReduceOrAbort(DType dtype, ReduceKind kind) {
-    const Status can = CanReduce(dtype, kind);
+    Status can = CanReduce(dtype, kind);
     if (!can.ok()) Abort(can);
     return can;
   }
@@ -123,7 +123,7 @@ class ThreadCommunicator : public Communicator {
 std::shared_ptr<AbortState> MakeAbortState() { return std::make_shared<AbortState>(); }
 
 std::vector<DeviceCommunicators> MakeThreadCommunicators(const Mesh& mesh, const CommunicatorOptions& options,
-                                                         std::shared_ptr<AbortState> abort) {
+                                                         const std::shared_ptr<AbortState>& abort) {
   const int64_t devices = mesh.num_devices();
   std::vector<DeviceCommunicators> result(static_cast<size_t>(devices));
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {

@@ -15,6 +15,6 @@ std::shared_ptr<AbortState> MakeAbortState();
 // The handles of every device of the mesh, by position, for one stream. A device that takes part in collectives on
 // several streams needs handles for each, all with the same `abort`.
 std::vector<DeviceCommunicators> MakeThreadCommunicators(const Mesh& mesh, const CommunicatorOptions& options,
-                                                         std::shared_ptr<AbortState> abort = MakeAbortState());
+                                                         const std::shared_ptr<AbortState>& abort = MakeAbortState());
 
 }  // namespace sbp
