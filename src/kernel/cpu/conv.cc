@@ -11,7 +11,7 @@
 namespace sbp::cpu {
 namespace {
 
-constexpr int64_t kTileElements = 1 << 18;  // of the matrix of columns: it stays in the second-level cache
+constexpr int64_t kTileElements = 1 << 20;  // of the matrix of columns: enough that the product's own packing pays
 
 struct ConvShape {
   int64_t groups, in_channels, out_channels;  // channels of one group
@@ -99,7 +99,7 @@ void ConvolveGroup(const ConvShape& s, DType type, const T* in, const T* weight,
   GemmShape gemm{s.out_channels, s.out_size, depth, depth, s.out_size, s.out_size};
   if (columns == nullptr) return Gemm(type, gemm, weight, in, out, true, threads);
   const int64_t width = s.window[2].out_held, rows = s.window[0].out_held * s.window[1].out_held;
-  const int64_t tile = std::clamp<int64_t>(kTileElements / (depth * width), 1, rows);
+  const int64_t tile = std::clamp<int64_t>(kTileElements / std::max<int64_t>(depth * width, 1), 1, rows);
   for (int64_t row = 0; row < rows; row += tile) {
     const int64_t end = std::min(rows, row + tile);
     WriteColumns(s, in, row, end, columns);
