@@ -33,6 +33,7 @@ constexpr CommandRow kCommands[] = {
     {"convert", "move a graph, cluster or plan between its encodings",
      "  sbp-plan convert model.onnx graph.json\n"
      "  sbp-plan convert model.onnx graph.pb --dim batch=8 --dim seq=1024\n"
+     "  sbp-plan convert model.onnx - --to json --decompose=Softmax,LayerNormalization\n"
      "  sbp-plan convert plan.pb - --to prototxt\n",
      SetupConvert},
     {"cluster", "list and show clusters, with the source of each constant",

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "decompose/decompose.h"
 #include "io/documents.h"
 #include "io/file.h"
 
@@ -17,6 +18,7 @@ struct ConvertFlags {
   std::string out;
   std::string to;
   bool resolve = false;
+  std::string decompose;  // types of ops, joined by commas; "all": every op that is no primitive; "": none
 };
 
 Result<Encoding> ChooseEncoding(const ConvertFlags& flags) {
@@ -36,13 +38,25 @@ Status WriteChecked(const Document& document, Encoding encoding, const std::stri
   return WriteFile(out, bytes);
 }
 
+DecomposeOptions OptionsOf(std::string_view types) {
+  DecomposeOptions options;
+  if (types == "all") return options;
+  for (const std::string_view type : Split(types, ',')) {
+    if (!Trim(type).empty()) options.only.emplace_back(Trim(type));
+  }
+  return options;
+}
+
 Status ConvertGraph(const ConvertFlags& flags, std::string_view bytes, Encoding encoding) {
   SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model, flags.model.model));
-  if (flags.resolve || !flags.model.dims.empty() || !flags.model.inputs.empty()) {
+  if (flags.resolve || !flags.decompose.empty() || !flags.model.dims.empty() || !flags.model.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
     SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(graph), rules, flags.model));
     for (const std::string& warning : resolved.warnings) Note("warning: " + warning);
     graph = std::move(resolved.graph);
+    if (!flags.decompose.empty()) {
+      SBP_ASSIGN_OR_RETURN(graph, Decompose(graph, rules, OptionsOf(flags.decompose)));
+    }
   }
   return WriteChecked(graph, encoding, flags.out, WriteGraph, ReadGraph);
 }
@@ -85,6 +99,8 @@ Command SetupConvert(CLI::App& app) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_flag("--resolve", flags->resolve, "fold shape arithmetic and infer all shapes, as infer does");
+  app.add_flag("--decompose{all}", flags->decompose,
+               "write ops in terms of primitives (--decompose=OP,OP: only those); resolves the graph");
   return [flags] { return Convert(*flags); };
 }
 

@@ -61,7 +61,11 @@ class Decomposer {
     const std::string type = out_.type_of(op);
     if (Chosen(type)) {
       if (depth > kMaxDepth) return BadInput(StrCat("op ", Quote(op.name), ": its expansion has no end"));
-      return ExpandInto(op, depth).WithContext(StrCat("op ", Quote(op.name)));
+      Result<Graph> inner = ExpansionOf(op);
+      if (inner.ok()) return Splice(op, *inner, depth);
+      // Axes or sizes that only running decides: the op stays.
+      const bool is_open = inner.status().message().find(kMustBeKnown) != std::string::npos;
+      if (!is_open) return inner.status().WithContext(StrCat("op ", Quote(op.name)));
     }
     SBP_RETURN_IF_ERROR(Subgraphs(op).WithContext(StrCat("op ", Quote(op.name))));
     Append(std::move(op));
@@ -133,8 +137,7 @@ class Decomposer {
     return static_cast<uint32_t>(out_.op_types.size() - 1);
   }
 
-  Status ExpandInto(const Op& op, int depth) {
-    SBP_ASSIGN_OR_RETURN(const Graph inner, ExpansionOf(op));
+  Status Splice(const Op& op, const Graph& inner, int depth) {
     std::vector<TensorId> map(inner.tensors.size());
     size_t input = 0;
     for (const TensorId id : op.inputs) {

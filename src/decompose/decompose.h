@@ -30,8 +30,8 @@ struct DecomposeOptions {
   std::vector<std::string> only;  // op types; empty: every op that is no primitive and has an expansion
 };
 // `graph` (resolved) with each chosen op expanded, again and again until nothing chosen is left; so are the bodies of
-// If, Loop and Scan. Names of inner ops and tensors start with the name of the op they came from; pins of an expanded
-// op are dropped. Errors name the op.
+// If, Loop and Scan. An op whose axes or sizes only running decides stays. Names of inner ops and tensors start with
+// the name of the op they came from; pins of an expanded op are dropped. Errors name the op.
 Result<Graph> Decompose(const Graph& graph, const RuleSet& rules, const DecomposeOptions& options = {});
 
 }  // namespace sbp

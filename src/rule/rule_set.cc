@@ -35,6 +35,26 @@ void CollectReads(const Expression& node, const OpOverload& overload, uint64_t& 
     CollectReads(node.arguments[i], overload, reads);
 }
 
+// Of an expansion: value(x), values(x), known(x). Other names stand for tensors there.
+void CollectTermReads(const Expression& node, const OpOverload& overload, uint64_t& reads) {
+  const bool is_read =
+      node.kind == Expression::Kind::kCall && (node.text == "value" || node.text == "values" || node.text == "known");
+  if (is_read) {
+    Expression value{.kind = Expression::Kind::kCall, .text = "value", .arguments = {node.arguments[0]}};
+    CollectReads(value, overload, reads);
+  }
+  for (const Expression& argument : node.arguments) CollectTermReads(argument, overload, reads);
+}
+
+void CollectBodyReads(const std::vector<ExpansionStatement>& body, const OpOverload& overload, uint64_t& reads) {
+  for (const ExpansionStatement& statement : body) {
+    CollectTermReads(statement.value, overload, reads);
+    if (statement.limit) CollectTermReads(*statement.limit, overload, reads);
+    if (statement.when) CollectTermReads(*statement.when, overload, reads);
+    CollectBodyReads(statement.body, overload, reads);
+  }
+}
+
 uint64_t ReadsOf(const OpOverload& overload) {
   uint64_t reads = 0;
   if (overload.flops) CollectReads(*overload.flops, overload, reads);
@@ -44,6 +64,10 @@ uint64_t ReadsOf(const OpOverload& overload) {
     for (const RuleClause& clause : line.clauses) {
       for (const Expression& e : clause.expressions) CollectReads(e, overload, reads);
     }
+  }
+  for (const Expansion& expansion : overload.expansions) {
+    if (expansion.when) CollectTermReads(*expansion.when, overload, reads);
+    CollectBodyReads(expansion.body, overload, reads);
   }
   return reads;
 }

@@ -60,7 +60,8 @@ class RuleSet {
   // missing_rule or replicate_only set; result types come from `stated` then.
   Result<RuleInstanceRef> Instantiate(const OpQuery& query) const;
 
-  // Does the op of this type read the *value* of operand `index` to infer its results or to shard (axes, shapes, pads)?
+  // Does the op of this type read the *value* of operand `index` to infer its results, to shard or to expand (axes,
+  // shapes, pads)?
   // Part of the key under which equal ops share one instance.
   bool ReadsValue(std::string_view type, size_t index) const;
 
