@@ -6,7 +6,9 @@
 namespace sbp {
 namespace {
 
-constexpr std::array<ExpansionRow, 0> kExpansions = {};
+constexpr std::array<ExpansionRow, 1> kExpansions = {{
+    {"Constant", ExpandConstant},
+}};
 
 }  // namespace
 

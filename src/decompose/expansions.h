@@ -17,4 +17,7 @@ struct ExpansionRow {
 std::span<const ExpansionRow> AllExpansions();  // sorted by op; all_expansions.cc
 const ExpansionRow* FindExpansion(std::string_view op);
 
+// constant.cc: the value as a parameter.
+Status ExpandConstant(ExpansionBuilder& builder);
+
 }  // namespace sbp
