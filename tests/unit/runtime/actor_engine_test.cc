@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <optional>
 #include <thread>
 
 #include "runtime/threads/thread_communicator.h"
@@ -25,13 +27,10 @@ class TaggingRunner : public TaskRunner {
  public:
   TaggingRunner(const Plan& plan, const PhysicalPlan& physical)
       : plan_(plan), physical_(physical), communicators_(MakeThreadCommunicators(plan.mesh, {})) {
-    const auto bytes = static_cast<size_t>(physical.arena_bytes) + kArenaAlignment;
-    for (int64_t d = 0; d < plan.mesh.num_devices(); ++d) {
-      arenas_.push_back(static_cast<std::byte*>(std::calloc(bytes, 1)));  // pages that nobody touches cost nothing
+    for (const Register& reg : physical.registers) {
+      for (uint32_t k = 0; k < reg.copies; ++k) places_.emplace(BeginOf(reg, k), places_.size());
     }
-  }
-  ~TaggingRunner() override {
-    for (std::byte* arena : arenas_) std::free(arena);
+    arenas_.assign(static_cast<size_t>(plan.mesh.num_devices()), std::vector<uint32_t>(places_.size(), 0));
   }
 
   Status Begin(int64_t device, uint32_t micro_batch) override {
@@ -68,10 +67,11 @@ class TaggingRunner : public TaskRunner {
   int ended() const { return ended_; }
 
  private:
+  static int64_t BeginOf(const Register& reg, uint32_t micro_batch) {
+    return reg.offset + micro_batch % reg.copies * (reg.footprint() / reg.copies);
+  }
   uint32_t* Tag(int64_t device, uint32_t r, uint32_t micro_batch) {
-    const Register& reg = physical_.registers[r];
-    const int64_t copy = micro_batch % reg.copies * (reg.footprint() / reg.copies);
-    return reinterpret_cast<uint32_t*>(arenas_[device] + reg.offset + copy);
+    return &arenas_[device][places_.at(BeginOf(physical_.registers[r], micro_batch))];
   }
   static uint32_t TagOf(uint32_t r, uint32_t micro_batch) { return 1 + r * 16 + micro_batch; }
 
@@ -90,7 +90,8 @@ class TaggingRunner : public TaskRunner {
   const Plan& plan_;
   const PhysicalPlan& physical_;
   std::vector<DeviceCommunicators> communicators_;
-  std::vector<std::byte*> arenas_;
+  std::map<int64_t, size_t> places_;  // only where registers begin: arenas are large
+  std::vector<std::vector<uint32_t>> arenas_;
   std::optional<std::tuple<int64_t, uint32_t, uint32_t>> fail_at_;
   Status poll_;
   std::atomic<int> ended_{0};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <numeric>
 
 #include "base/text.h"
 #include "runtime/reduce.h"
