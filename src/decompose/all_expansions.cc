@@ -6,8 +6,9 @@
 namespace sbp {
 namespace {
 
-constexpr std::array<ExpansionRow, 1> kExpansions = {{
+constexpr std::array<ExpansionRow, 2> kExpansions = {{
     {"Constant", ExpandConstant},
+    {"Resize", ExpandResize},
 }};
 
 }  // namespace

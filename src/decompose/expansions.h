@@ -19,5 +19,7 @@ const ExpansionRow* FindExpansion(std::string_view op);
 
 // constant.cc: the value as a parameter.
 Status ExpandConstant(ExpansionBuilder& builder);
+// resize.cc: where each output element lies, and the weights of its neighbours.
+Status ExpandResize(ExpansionBuilder& builder);
 
 }  // namespace sbp

@@ -169,6 +169,7 @@ Result<ExpressionValue> Evaluate(const Expression& node, const ExpressionScope& 
     case Expression::Kind::kString:
       return ExpressionValue(node.text);
     case Expression::Kind::kName:
+    case Expression::Kind::kIndex:
       return scope.Name(node);
     case Expression::Kind::kUnary:
       return Unary(node, scope);

@@ -15,7 +15,7 @@ struct Resized {
 };
 double SourceOf(const std::string& mode, const Resized& dim, double at) {
   if (mode == "asymmetric") return at / dim.scale;
-  if (mode == "align_corners") return dim.out == 1 ? 0 : at * (dim.in - 1) / (dim.out - 1);
+  if (mode == "align_corners") return dim.scale * dim.in == 1 ? 0 : at * (dim.in - 1) / (dim.scale * dim.in - 1);
   if (mode == "pytorch_half_pixel") return dim.out > 1 ? (at + 0.5) / dim.scale - 0.5 : 0;
   if (mode == "half_pixel_symmetric") {
     const double adjustment = dim.out / (dim.scale * dim.in);
@@ -115,26 +115,71 @@ std::vector<Array> Upsample(const Call& call) {
   return ResizeBy(resize, dims, "asymmetric");
 }
 
-// x at a real position of its last dimensions, linearly between neighbours; outside: 0.
-double Interpolated(const Array& x, Index at, const std::vector<double>& position, size_t d = 0) {
-  if (d == position.size()) return x.at(at);
+// x at a real position of its last dimensions, linearly between neighbours; outside: 0. `largest`: of the weighted
+// neighbours the largest instead of their sum.
+double Interpolated(const Array& x, Index at, const std::vector<double>& position, size_t d = 0, bool largest = false,
+                    double weight = 1) {
+  if (d == position.size()) return weight * x.at(at);
   const size_t dim = at.size() - position.size() + d;
   const int64_t low = static_cast<int64_t>(std::floor(position[d]));
   const double t = position[d] - static_cast<double>(low);
   double sum = 0;
   for (const int64_t i : {low, low + 1}) {
-    if (i < 0 || i >= x.shape[dim]) continue;
+    const bool inside = i >= 0 && i < x.shape[dim];
     at[dim] = i;
-    sum += (i == low ? 1 - t : t) * Interpolated(x, at, position, d + 1);
+    const double v = inside ? Interpolated(x, at, position, d + 1, largest, weight * (i == low ? 1 - t : t)) : 0;
+    sum = largest && i > low ? std::max(sum, v) : sum + v;
+  }
+  return sum;
+}
+
+// How a grid's positions are read.
+struct GridMode {
+  bool corners = false;
+  std::string mode, padding;
+
+  double Reflected(double x, double size) const {
+    const double low = corners ? 0 : -0.5, high = corners ? size - 1 : size - 0.5;
+    while (high > low && (x < low || x > high)) x = x < low ? 2 * low - x : 2 * high - x;
+    return high > low ? x : 0;
+  }
+  // A position in elements; one that lies beyond the border is brought back where the padding says so.
+  double Position(double g, double size) const {
+    double x = corners ? (g + 1) / 2 * (size - 1) : ((g + 1) * size - 1) / 2;
+    if (mode == "nearest") x = std::nearbyint(x);
+    const double low = corners ? 0 : -0.5;
+    if (padding == "border" && (x < low || x > low + (corners ? size - 1 : size))) return std::clamp(x, 0.0, size - 1);
+    return padding == "reflection" ? Reflected(x, size) : x;
+  }
+};
+
+// The weighted sum of the neighbours along dimension d and those behind it.
+double GridValue(const Array& x, const GridMode& grid, Index at, const std::vector<double>& position, size_t d) {
+  if (d == position.size()) return x.at(at);
+  const double size = static_cast<double>(x.shape[d + 2]), low = std::floor(position[d]), t = position[d] - low;
+  std::vector<double> weights{1};
+  if (grid.mode == "linear" || grid.mode == "bilinear") weights = {1 - t, t};
+  if (grid.mode == "cubic" || grid.mode == "bicubic") {
+    const auto near = [](double v) { return (1.25 * v - 2.25) * v * v + 1; };
+    const auto far = [](double v) { return ((-0.75 * v + 3.75) * v - 6) * v + 3; };
+    weights = {far(t + 1), near(t), near(1 - t), far(2 - t)};
+  }
+  double sum = 0;
+  for (size_t j = 0; j < weights.size(); ++j) {
+    double i = low + static_cast<double>(j) - (weights.size() == 4 ? 1 : 0);
+    if (grid.padding == "border") i = std::clamp(i, 0.0, size - 1);
+    if (grid.padding == "reflection") i = grid.Reflected(i, size);
+    if (i < 0 || i > size - 1) continue;
+    at[d + 2] = static_cast<int64_t>(std::lround(i));
+    sum += weights[j] * GridValue(x, grid, at, position, d + 1);
   }
   return sum;
 }
 
 std::vector<Array> GridSample(const Call& call) {
   const Array &x = call.in(0), &grid = call.in(1);
-  const bool corners = call.attributes->Int("align_corners", 0) != 0,
-             nearest = call.attributes->String("mode", "linear") == "nearest",
-             border = call.attributes->String("padding_mode", "zeros") == "border";
+  const GridMode mode{call.attributes->Int("align_corners", 0) != 0, call.attributes->String("mode", "linear"),
+                      call.attributes->String("padding_mode", "zeros")};
   const size_t spatial = x.shape.size() - 2;
   Array y = call.MakeResult(0);
   ForEach(y.shape, [&](const Index& out) {
@@ -144,13 +189,9 @@ std::vector<Array> GridSample(const Call& call) {
     std::vector<double> position(spatial);
     for (size_t d = 0; d < spatial; ++d) {
       where.back() = static_cast<int64_t>(spatial - 1 - d);  // the grid names the last dimension first
-      const double size = static_cast<double>(x.shape[d + 2]), g = grid.at(where);
-      position[d] = corners ? (g + 1) / 2 * (size - 1) : ((g + 1) * size - 1) / 2;
-      if (nearest) position[d] = std::nearbyint(position[d]);
-      if (border) position[d] = std::clamp(position[d], 0.0, size - 1);
+      position[d] = mode.Position(grid.at(where), static_cast<double>(x.shape[d + 2]));
     }
-    Index at = out;
-    y.at(out) = Interpolated(x, at, position);
+    y.at(out) = GridValue(x, mode, out, position, 0);
   });
   return {y};
 }
@@ -183,10 +224,10 @@ bool FindImage(const Call& call, double image, Index& at) {
 }
 
 // Samples at positions outside the image by more than one element are 0; nearer ones are moved to its border.
-double RoiSample(const Array& x, const Index& at, double row, double column) {
+double RoiSample(const Array& x, const Index& at, double row, double column, bool largest) {
   const double height = static_cast<double>(x.shape[2]), width = static_cast<double>(x.shape[3]);
   if (row < -1 || row > height || column < -1 || column > width) return 0;
-  return Interpolated(x, at, {std::clamp(row, 0.0, height - 1), std::clamp(column, 0.0, width - 1)});
+  return Interpolated(x, at, {std::clamp(row, 0.0, height - 1), std::clamp(column, 0.0, width - 1)}, 0, largest);
 }
 
 std::vector<Array> RoiAlign(const Call& call) {
@@ -214,7 +255,7 @@ std::vector<Array> RoiAlign(const Call& call) {
         const double inside = (static_cast<double>(s[d]) + 0.5) / static_cast<double>(samples[d]);
         position[d] = start[d] + bin[d] * (static_cast<double>(out[2 + d]) + inside);
       }
-      const double v = RoiSample(call.in(0), at, position[0], position[1]);
+      const double v = RoiSample(call.in(0), at, position[0], position[1], maximum);
       result = maximum ? std::max(result, v) : result + v / static_cast<double>(samples[0] * samples[1]);
     });
     y.at(out) = result;
@@ -249,14 +290,24 @@ std::vector<Array> MaxRoiPool(const Call& call) {
   return {y};
 }
 
-// Indices count positions in the whole result.
+// Indices count positions in the whole result that the kernel's shape gives; the stated one may be larger.
 std::vector<Array> MaxUnpool(const Call& call) {
   const Piece& piece = call.result_pieces[0];
   Array y = call.MakeResult(0);
+  const size_t dims = piece.global.size() - 2;
+  const auto entry = [&](const char* name, size_t i, int64_t fallback) {
+    const auto* list = call.attributes->Ints(name);
+    return list != nullptr && i < list->size() ? (*list)[i] : fallback;
+  };
+  Shape counted = piece.global;
+  for (size_t d = 0; d < dims; ++d) {
+    counted[d + 2] = (call.in(0).shape[d + 2] - 1) * entry("strides", d, 1) + entry("kernel_shape", d, 1) -
+                     entry("pads", d, 0) - entry("pads", d + dims, 0);
+  }
   for (size_t i = 0; i < call.in(0).values.size(); ++i) {
     int64_t linear = static_cast<int64_t>(call.in(1).values[i]);
-    Index at(piece.global.size());
-    for (size_t d = at.size(); d-- > 0; linear /= piece.global[d]) at[d] = linear % piece.global[d];
+    Index at(counted.size());
+    for (size_t d = at.size(); d-- > 0; linear /= counted[d]) at[d] = linear % counted[d];
     if (piece.Contains(at)) y.at(piece.ToLocal(at)) = call.in(0).values[i];
   }
   return {y};
