@@ -8,15 +8,10 @@
 #include "boxing/op_seconds.h"
 #include "check/legality.h"
 #include "check/pins.h"
+#include "rule/op_query.h"
 
 namespace sbp {
 namespace {
-
-bool HasSubgraph(const Attributes& attributes) {
-  return std::any_of(attributes.entries().begin(), attributes.entries().end(), [](const auto& entry) {
-    return std::holds_alternative<std::shared_ptr<const Graph>>(entry.second);
-  });
-}
 
 // What the rules say of one kind of op, and of each decision on it. `like` stands for all equal ops.
 struct OpKind {
@@ -109,7 +104,7 @@ class OpChecker {
     alike.push_back(static_cast<uint32_t>(kinds_.size()));
     OpKind& kind = kinds_.emplace_back();
     kind.like = op;
-    Result<RuleInstanceRef> instance = rules_.Instantiate(QueryOf(op));
+    Result<RuleInstanceRef> instance = rules_.Instantiate(QueryFor(graph_, rules_, graph_.op(op)));
     if (instance.ok()) {
       kind.instance = *instance;
     } else {
@@ -146,26 +141,6 @@ class OpChecker {
       if (v != w && (v == nullptr || w == nullptr || !(*v == *w))) return false;
     }
     return std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), same_type);
-  }
-
-  OpQuery QueryOf(OpId id) const {
-    const Op& op = graph_.op(id);
-    OpQuery query;
-    query.type = graph_.type_of(op);
-    query.attributes = op.attributes.get();
-    query.has_subgraphs = HasSubgraph(*op.attributes);
-    for (TensorId t : graph_.OperandsOf(op)) {
-      OperandInfo& operand = query.operands.emplace_back();
-      if (!t.valid()) continue;
-      operand.present = true;
-      operand.type = graph_.tensor(t).type;
-      operand.value = ValueOf(id, query.operands.size() - 1, t);
-    }
-    for (TensorId t : op.outputs) {
-      query.wanted.push_back(t.valid());
-      query.stated.push_back(t.valid() ? graph_.tensor(t).type : TensorType{});
-    }
-    return query;
   }
 
   const Plan& plan_;

@@ -129,4 +129,11 @@ size_t HashAttributes(const Attributes& attributes) {
 
 std::string ToString(const AttributeValue& value) { return std::visit(ValuePrinter(), value); }
 
+bool HasSubgraph(const Attributes& attributes) {
+  for (const auto& [name, value] : attributes.entries()) {
+    if (std::holds_alternative<std::shared_ptr<const Graph>>(value)) return true;
+  }
+  return false;
+}
+
 }  // namespace sbp

@@ -60,6 +60,7 @@ using AttributesRef = std::shared_ptr<const Attributes>;
 bool Equal(const Attributes& a, const Attributes& b);  // by value; subgraphs by pointer
 size_t HashAttributes(const Attributes& attributes);
 std::string ToString(const AttributeValue& value);
+bool HasSubgraph(const Attributes& attributes);
 
 enum class TensorRole : uint8_t {
   kActivation,  // written by an op

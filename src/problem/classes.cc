@@ -2,7 +2,6 @@
 
 #include <unordered_map>
 #include <utility>
-#include <variant>
 
 #include "base/hash.h"
 
@@ -89,13 +88,6 @@ class KeyMaker {
   std::vector<uint32_t> key_;
 };
 
-bool HasSubgraph(const Attributes& attributes) {
-  for (const auto& [name, value] : attributes.entries()) {
-    if (std::holds_alternative<std::shared_ptr<const Graph>>(value)) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 OpClasses ClassifyOps(const Graph& graph, const RuleSet& rules) {
@@ -109,26 +101,6 @@ OpClasses ClassifyOps(const Graph& graph, const RuleSet& rules) {
     classes.class_of.push_back(entry->second);
   }
   return classes;
-}
-
-OpQuery QueryFor(const Graph& graph, const RuleSet& rules, const Op& op) {
-  OpQuery query;
-  query.type = graph.type_of(op);
-  query.attributes = op.attributes.get();
-  query.has_subgraphs = HasSubgraph(*op.attributes);
-  for (TensorId id : graph.OperandsOf(op)) {
-    OperandInfo& operand = query.operands.emplace_back();
-    if (!id.valid()) continue;
-    const Tensor& tensor = graph.tensor(id);
-    operand.present = true;
-    operand.type = tensor.type;
-    if (rules.ReadsValue(query.type, query.operands.size() - 1)) operand.value = tensor.literal.get();
-  }
-  for (TensorId id : op.outputs) {
-    query.wanted.push_back(id.valid());
-    query.stated.push_back(id.valid() ? graph.tensor(id).type : TensorType{});
-  }
-  return query;
 }
 
 }  // namespace sbp

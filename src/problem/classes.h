@@ -18,7 +18,4 @@ struct OpClasses {
 // type's rule reads are equal. One hash look-up per op.
 OpClasses ClassifyOps(const Graph& graph, const RuleSet& rules);
 
-// The question to ask about an op; values only where the rule reads them, so that equal ops get equal questions.
-OpQuery QueryFor(const Graph& graph, const RuleSet& rules, const Op& op);
-
 }  // namespace sbp

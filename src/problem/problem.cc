@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "boxing/op_seconds.h"
 #include "problem/classes.h"
+#include "rule/op_query.h"
 
 namespace sbp {
 namespace {

@@ -1,0 +1,25 @@
+#include "rule/op_query.h"
+
+namespace sbp {
+
+OpQuery QueryFor(const Graph& graph, const RuleSet& rules, const Op& op) {
+  OpQuery query;
+  query.type = graph.type_of(op);
+  query.attributes = op.attributes.get();
+  query.has_subgraphs = HasSubgraph(*op.attributes);
+  for (TensorId id : graph.OperandsOf(op)) {
+    OperandInfo& operand = query.operands.emplace_back();
+    if (!id.valid()) continue;
+    const Tensor& tensor = graph.tensor(id);
+    operand.present = true;
+    operand.type = tensor.type;
+    if (rules.ReadsValue(query.type, query.operands.size() - 1)) operand.value = tensor.literal.get();
+  }
+  for (TensorId id : op.outputs) {
+    query.wanted.push_back(id.valid());
+    query.stated.push_back(id.valid() ? graph.tensor(id).type : TensorType{});
+  }
+  return query;
+}
+
+}  // namespace sbp
