@@ -177,6 +177,65 @@ Result<NpyArray> ReadArray(const ZipMember& member) {
   return array;
 }
 
+// Row-major and little-endian.
+std::string Normalised(const NpyHeader& header, std::string_view data) {
+  const auto width = static_cast<size_t>(DTypeBits(header.type.dtype) / 8);
+  const int64_t count = header.type.num_elements();
+  if (!header.big_endian && !header.fortran_order) return std::string(data.substr(0, width * count));
+  // The two parts of a complex number turn around each on their own.
+  const size_t unit = IsComplex(header.type.dtype) ? width / 2 : width;
+  std::string bytes;
+  bytes.reserve(width * static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = header.fortran_order ? FortranPosition(header.type.shape, i) : i;
+    std::string element(data.substr(static_cast<size_t>(at) * width, width));
+    for (size_t part = 0; header.big_endian && part < width; part += unit) {
+      std::reverse(element.begin() + static_cast<std::ptrdiff_t>(part),
+                   element.begin() + static_cast<std::ptrdiff_t>(part + unit));
+    }
+    bytes += element;
+  }
+  return bytes;
+}
+
+Result<TensorData> DataOf(std::string_view content) {
+  SBP_ASSIGN_OR_RETURN(const NpyHeader header, ReadHeader(content));
+  TensorData data;
+  data.type = header.type;
+  if (DTypeBits(header.type.dtype) < 8) return BadInput(StrCat("values of ", DTypeName(header.type.dtype)));
+  const std::string_view values = content.substr(header.data_offset);
+  if (static_cast<int64_t>(values.size()) < header.type.num_bytes()) {
+    return BadInput(StrCat("its values are cut off: expected ", header.type.num_bytes(), " bytes of ",
+                           ToString(header.type), ", found ", values.size()));
+  }
+  data.bytes = Normalised(header, values);
+  return data;
+}
+
+std::string DescrOf(DType dtype) {
+  for (const DescrRow& row : kDescrs) {
+    if (row.dtype == dtype) return StrCat(DTypeBits(dtype) == 8 ? "|" : "<", row.descr);
+  }
+  return "";
+}
+
+std::string NpyText(const TensorData& tensor) {
+  std::string shape;
+  for (const int64_t size : tensor.type.shape) shape += StrCat(size, ", ");
+  if (tensor.type.shape.size() > 1) shape.resize(shape.size() - 2);
+  if (tensor.type.shape.size() == 1) shape.pop_back();
+  std::string header =
+      StrCat("{'descr': '", DescrOf(tensor.type.dtype), "', 'fortran_order': False, 'shape': (", shape, "), }");
+  while ((kMagic.size() + 4 + header.size() + 1) % 64 != 0) header += ' ';
+  header += '\n';
+  std::string out(kMagic);
+  out += '\x01';
+  out += '\0';
+  out += static_cast<char>(header.size() & 0xff);
+  out += static_cast<char>(header.size() >> 8);
+  return out + header + tensor.bytes;
+}
+
 }  // namespace
 
 Result<std::vector<NpyArray>> ReadNpz(std::string_view bytes, std::string_view where) {
@@ -192,6 +251,36 @@ Result<std::vector<NpyArray>> ReadNpz(std::string_view bytes, std::string_view w
     arrays.push_back(*std::move(array));
   }
   return arrays;
+}
+
+Result<std::vector<TensorData>> ReadNpzData(std::string_view bytes, std::string_view where) {
+  Result<std::vector<ZipMember>> members = ReadZipDirectory(bytes);
+  if (!members.ok()) return members.status().WithContext(where);
+  std::vector<TensorData> tensors;
+  for (const ZipMember& member : *members) {
+    const std::string place = StrCat(where, ": member ", Quote(member.name));
+    if (!member.name.ends_with(".npy")) return BadInput(StrCat(place, ": expected only .npy members"));
+    const Result<std::string> content = ReadZipMember(member, std::string::npos);
+    if (!content.ok()) return content.status().WithContext(place);
+    Result<TensorData> data = DataOf(*content);
+    if (!data.ok()) return data.status().WithContext(place);
+    data->name = member.name.substr(0, member.name.size() - std::string_view(".npy").size());
+    tensors.push_back(*std::move(data));
+  }
+  return tensors;
+}
+
+Result<TensorData> ReadNpyData(std::string_view bytes, std::string_view where) {
+  Result<TensorData> data = DataOf(bytes);
+  return data.ok() ? data : data.status().WithContext(where);
+}
+
+bool NumpyHas(DType dtype) { return !DescrOf(dtype).empty(); }
+
+Result<std::string> WriteNpz(const std::vector<TensorData>& tensors) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (const TensorData& tensor : tensors) members.emplace_back(tensor.name + ".npy", NpyText(tensor));
+  return WriteZip(members);
 }
 
 }  // namespace sbp

@@ -161,4 +161,44 @@ Result<std::string> ReadZipMember(const ZipMember& member, size_t limit) {
   return content;
 }
 
+Result<std::string> WriteZip(const std::vector<std::pair<std::string, std::string>>& members) {
+  constexpr uint16_t kVersion = 20, kDay1 = 0x0021;  // 1980-01-01, as MS-DOS writes dates
+  std::string out, directory;
+  const auto put = [](std::string& to, uint64_t value, size_t width) {
+    for (size_t i = 0; i < width; ++i) to.push_back(static_cast<char>(value >> (8 * i)));
+  };
+  for (const auto& [name, content] : members) {
+    const uint64_t offset = out.size();
+    const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
+    std::string common;
+    for (const uint16_t field : {kVersion, uint16_t{0}, uint16_t{0}, uint16_t{0}, kDay1}) put(common, field, 2);
+    put(common, crc, 4);
+    put(common, content.size(), 4);
+    put(common, content.size(), 4);
+    put(common, name.size(), 2);
+    put(common, 0, 2);
+    put(out, kLocalHeader, 4);
+    out += common;
+    out += name;
+    out += content;
+    put(directory, kCentralHeader, 4);
+    put(directory, kVersion, 2);
+    directory += common;
+    put(directory, 0, 2 + 2 + 2 + 4);  // comment, disk, attributes
+    put(directory, offset, 4);
+    directory += name;
+    if (out.size() >= kIn64) return BadInput("more than 4 GiB do not fit an archive");
+  }
+  const uint64_t start = out.size();
+  out += directory;
+  put(out, kEndRecord, 4);
+  put(out, 0, 4);
+  put(out, members.size(), 2);
+  put(out, members.size(), 2);
+  put(out, directory.size(), 4);
+  put(out, start, 4);
+  put(out, 0, 2);
+  return out;
+}
+
 }  // namespace sbp

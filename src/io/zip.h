@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -24,5 +25,9 @@ Result<std::vector<ZipMember>> ReadZipDirectory(std::string_view bytes);
 // The first `limit` bytes of a member, or all of it when it is shorter. Checks the CRC of what is read whole. Errors:
 // another method, corrupt data.
 Result<std::string> ReadZipMember(const ZipMember& member, size_t limit);
+
+// An archive of stored members (name, content), dated 1980-01-01 so that equal members give equal bytes. Error: an
+// archive above 4 GiB.
+Result<std::string> WriteZip(const std::vector<std::pair<std::string, std::string>>& members);
 
 }  // namespace sbp

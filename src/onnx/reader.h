@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/tensor_data.h"
 
 namespace sbp {
 
@@ -26,5 +27,7 @@ Result<Graph> ReadOnnx(std::string_view bytes, std::string_view where, const Ext
 
 // The values of a TensorProto file's bytes (ONNX test data, .pb): small ones as a literal.
 Result<Literal> ReadOnnxTensor(std::string_view bytes, std::string_view where);
+// The same with all values. Error: strings, external data, no TensorProto.
+Result<TensorData> ReadOnnxTensorData(std::string_view bytes, std::string_view where);
 
 }  // namespace sbp
