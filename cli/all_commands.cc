@@ -30,6 +30,10 @@ constexpr CommandRow kCommands[] = {
      "  sbp-plan diff golden.json new.json\n"
      "  sbp-plan diff golden.json new.json --tolerance 0.01 --format json\n",
      SetupDiff},
+    {"run", "execute a plan or a model and compare the numbers",
+     "  sbp-plan run plan.json\n"
+     "  sbp-plan run model.onnx --unsharded --inputs inputs.npz --expect outputs.npz\n",
+     SetupRun},
     {"convert", "move a graph, cluster or plan between its encodings",
      "  sbp-plan convert model.onnx graph.json\n"
      "  sbp-plan convert model.onnx graph.pb --dim batch=8 --dim seq=1024\n"

@@ -35,6 +35,7 @@ Command SetupCheck(CLI::App& app);
 Command SetupDiff(CLI::App& app);
 Command SetupConvert(CLI::App& app);
 Command SetupCluster(CLI::App& app);
+Command SetupRun(CLI::App& app);
 Command SetupRules(CLI::App& app);
 Command SetupGenerate(CLI::App& app);
 

@@ -12,9 +12,9 @@
 #include "cli/assignment.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/run_data.h"
 #include "io/documents.h"
 #include "io/file.h"
-#include "io/npz.h"
 #include "io/pins.h"
 
 namespace sbp {
@@ -182,16 +182,23 @@ Result<LoadedModel> LoadModelFile(const std::string& path) {
 }
 
 Result<Resolved> ResolveModel(Graph graph, const RuleSet& rules, const ModelFlags& flags) {
+  std::vector<TensorData> inputs;
+  if (!flags.inputs.empty()) {
+    std::vector<std::string> names;
+    for (const TensorId id : graph.inputs) names.push_back(graph.tensor(id).name);
+    SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(flags.inputs, names, "input"));
+  }
+  return ResolveWithInputs(std::move(graph), rules, flags, inputs);
+}
+
+Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, const ModelFlags& flags,
+                                   const std::vector<TensorData>& inputs) {
   ResolveOptions options;
   options.strict = flags.strict;
   SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(flags.dims));
-  if (!flags.inputs.empty()) {
-    SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.inputs));
-    SBP_ASSIGN_OR_RETURN(const std::vector<NpyArray> arrays, ReadNpz(bytes, flags.inputs));
-    for (const NpyArray& array : arrays) {
-      options.input_shapes.emplace_back(array.name, array.type.shape);
-      if (array.literal) options.input_values.emplace_back(array.name, array.literal);
-    }
+  for (const TensorData& data : inputs) {
+    options.input_shapes.emplace_back(data.name, data.type.shape);
+    if (LiteralRef value = SmallValue(data)) options.input_values.emplace_back(data.name, std::move(value));
   }
   return Resolve(std::move(graph), rules, options);
 }

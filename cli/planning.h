@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "graph/tensor_data.h"
 #include "pipeline/pipeline.h"
 
 namespace CLI {
@@ -54,6 +55,9 @@ struct LoadedModel {
 Result<LoadedModel> LoadModelFile(const std::string& path);
 // Resolves with the flags' bindings and inputs.
 Result<Resolved> ResolveModel(Graph graph, const RuleSet& rules, const ModelFlags& flags);
+// The same with inputs that are read already.
+Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, const ModelFlags& flags,
+                                   const std::vector<TensorData>& inputs);
 
 // Loads, resolves, and parses mesh, cluster, pins: everything but planning. `rules` must outlive the request. Says on
 // stderr what was chosen for the user: default mesh, grown cluster, ties found by name.

@@ -10,8 +10,8 @@
 
 namespace sbp {
 
-// Dense and row-major. Elements of 4 and 2 bits are packed, the first one in the low bits of a byte, with no gap between
-// rows. Bool is one byte, 0 or 1. Does not own its data.
+// Dense and row-major. Elements of 4 and 2 bits are packed, the first one in the low bits of a byte, with no gap
+// between rows. Bool is one byte, 0 or 1. Does not own its data.
 struct TensorView {
   DType dtype = DType::kUndefined;  // kUndefined: an absent operand, or a result that nobody wants
   Shape shape;                      // of what is in memory

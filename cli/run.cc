@@ -1,0 +1,247 @@
+// run: executes a plan, or a model as it is, and compares the numbers.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/plan_file.h"
+#include "cli/planning.h"
+#include "cli/run_data.h"
+#include "io/documents.h"
+#include "io/file.h"
+#include "runtime/compare.h"
+#include "runtime/plan_run.h"
+#include "runtime/tensor_store.h"
+
+namespace sbp {
+namespace {
+
+struct RunFlags {
+  ModelFlags model;  // model.model: PLAN, or MODEL with --unsharded
+  std::string plan_model;
+  bool unsharded = false;
+  std::string outputs, expect, dtype, until;
+  std::vector<std::string> inputs;
+  std::optional<double> tolerance, rtol, atol;
+  bool tensors = false, no_reference = false;
+  std::string backend = "cpu", trace;
+  uint32_t micro_batches = 0;  // 0: as the plan file says
+  uint64_t seed = 0;
+  OutputFlags output;
+};
+
+std::vector<std::string> NamesOf(const Graph& graph, const std::vector<TensorId>& ids) {
+  std::vector<std::string> names;
+  for (const TensorId id : ids) names.push_back(graph.tensor(id).name);
+  return names;
+}
+
+// Everything that the user gave as data.
+struct GivenData {
+  std::vector<TensorData> inputs, expected;
+};
+Result<GivenData> ReadGiven(const RunFlags& flags, const Graph& graph) {
+  GivenData given;
+  for (const std::string& path : flags.inputs) {
+    SBP_ASSIGN_OR_RETURN(std::vector<TensorData> tensors, ReadTensors(path, NamesOf(graph, graph.inputs), "input"));
+    for (TensorData& tensor : tensors) given.inputs.push_back(std::move(tensor));
+  }
+  if (!flags.expect.empty()) {
+    SBP_ASSIGN_OR_RETURN(given.expected, ReadTensors(flags.expect, NamesOf(graph, graph.outputs), "output"));
+  }
+  return given;
+}
+
+Result<std::optional<DType>> TypeFlag(const RunFlags& flags) {
+  if (flags.dtype.empty()) return std::optional<DType>();
+  const std::optional<DType> dtype = ParseDType(flags.dtype);
+  if (!dtype || !IsFloat(*dtype) || DTypeBits(*dtype) < 16) {
+    return UsageError(StrCat("--dtype ", Quote(flags.dtype), ": expected f64, f32, f16 or bf16"));
+  }
+  return dtype;
+}
+
+TensorReport ReportOf(const std::string& name, const Value& value) {
+  TensorReport report;
+  report.name = name;
+  report.type = {value.view.dtype, value.view.shape};
+  if (value.sequence != nullptr) report.type.kind = ValueKind::kSequence;
+  return report;
+}
+
+Status CompareWithFile(const std::vector<TensorData>& expected,
+                       const std::vector<std::pair<std::string, Value>>& outputs, const ElementTolerance& tolerance,
+                       RunReport& report) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : outputs) names.push_back(name);
+  for (const TensorData& data : expected) {
+    if (std::find(names.begin(), names.end(), data.name) == names.end()) {
+      return BadInput(StrCat("--expect: no output is named ", Quote(data.name), DidYouMean(data.name, names)));
+    }
+  }
+  for (const auto& [name, value] : outputs) {
+    TensorReport tensor = ReportOf(name, value);
+    for (const TensorData& data : expected) {
+      if (data.name != name) continue;
+      SBP_ASSIGN_OR_RETURN(const Value wanted, ValueFromData(data, data.type));
+      const Result<Difference> difference = Compare(value, wanted, tolerance);
+      tensor.compared = difference.ok();
+      if (difference.ok()) {
+        tensor.difference = *difference;
+      } else {
+        tensor.problem = difference.status().message();
+      }
+    }
+    report.outputs.push_back(std::move(tensor));
+  }
+  return OkStatus();
+}
+
+// Ends the graph at a tensor: it becomes the only output. Error: no tensor has the name.
+Status CutAt(Graph& graph, const std::string& name) {
+  std::vector<std::string> names;
+  for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
+    if (graph.tensors[t].name == name) {
+      graph.outputs = {TensorId(t)};
+      graph.ties.clear();
+      return OkStatus();
+    }
+    names.push_back(graph.tensors[t].name);
+  }
+  return BadInput(StrCat("--until ", Quote(name), ": no tensor has this name", DidYouMean(name, names)));
+}
+
+Status RunModel(const RunFlags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
+  SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
+  SBP_ASSIGN_OR_RETURN(const GivenData given, ReadGiven(flags, model.graph));
+  SBP_ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeFlag(flags));
+  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveWithInputs(std::move(model.graph), rules, flags.model, given.inputs));
+  for (const std::string& warning : resolved.warnings) Note(StrCat("warning: ", warning));
+  Graph& stored = resolved.graph;
+  if (!flags.until.empty()) SBP_RETURN_IF_ERROR(CutAt(stored, flags.until));
+  const Graph graph = dtype ? Retyped(stored, *dtype) : stored;
+  TensorStore store(graph, stored, flags.seed, ReadDataOf(model.path));
+  SBP_RETURN_IF_ERROR(store.Give(given.inputs).WithContext("--inputs"));
+  SBP_ASSIGN_OR_RETURN(const UnshardedRun run, RunUnsharded(graph, rules, store, {.seed = flags.seed}));
+  RunReport report;
+  report.what = StrCat(graph.ops.size(), " ops, unsharded");
+  report.measured_seconds = run.seconds;
+  report.random_inputs = store.random_inputs();
+  report.random_parameters = store.random_parameters();
+  report.tolerance = flags.tolerance.value_or(DefaultTolerance(graph));
+  report.elementwise = flags.rtol.has_value() || flags.atol.has_value();
+  if (!flags.expect.empty()) report.against = flags.expect;
+  SBP_RETURN_IF_ERROR(
+      CompareWithFile(given.expected, run.outputs, {flags.rtol.value_or(0), flags.atol.value_or(0)}, report));
+  if (!flags.outputs.empty()) SBP_RETURN_IF_ERROR(WriteTensors(flags.outputs, run.outputs));
+  SBP_RETURN_IF_ERROR(Print(flags.output.json() ? RunReportJson(report) : FormatRunReport(report)));
+  return report.good() ? OkStatus() : Status(Code::kMismatch, "");
+}
+
+// The file that the plan was made from: given, else where the plan says, seen from here or from the plan's folder.
+// Error: another file than the one that was planned.
+Result<std::string> FindModel(const RunFlags& flags, const Plan& plan) {
+  std::vector<std::string> places;
+  if (!flags.plan_model.empty()) {
+    places = {flags.plan_model};
+  } else if (!plan.model_path.empty() && plan.model_path != "-") {
+    places = {plan.model_path, (std::filesystem::path(flags.model.model).parent_path() / plan.model_path).string()};
+  }
+  for (const std::string& place : places) {
+    if (!std::filesystem::exists(place)) continue;
+    SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(place));
+    if (!plan.model_fingerprint.empty() && Fingerprint(bytes) != plan.model_fingerprint) {
+      return BadInput(StrCat(place, ": not the model that was planned (its hash is ", Fingerprint(bytes),
+                             "; the plan was made from ", plan.model_fingerprint, "); plan it again"));
+    }
+    return place;
+  }
+  if (!flags.plan_model.empty()) return BadInput(StrCat(flags.plan_model, ": no such file"));
+  return std::string();
+}
+
+Status RunPlan(const RunFlags& flags) {
+  SBP_ASSIGN_OR_RETURN(Plan plan, ReadPlanFile(flags.model.model));
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
+  SBP_ASSIGN_OR_RETURN(const std::string model_path, FindModel(flags, plan));
+  if (model_path.empty()) Note("note: the model of the plan is not at hand; its weights are random");
+  SBP_ASSIGN_OR_RETURN(const GivenData given, ReadGiven(flags, plan.graph));
+  SBP_ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeFlag(flags));
+  const Graph stored = plan.graph;
+  if (dtype) plan.graph = Retyped(stored, *dtype);
+  TensorStore store(plan.graph, stored, flags.seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
+  SBP_RETURN_IF_ERROR(store.Give(given.inputs).WithContext("--inputs"));
+  PlanRunOptions options;
+  options.backend = flags.backend;
+  options.micro_batches = flags.micro_batches;
+  options.reference = !flags.no_reference && flags.expect.empty();
+  options.keep_tensors = flags.tensors;
+  options.seed = flags.seed;
+  options.tolerance = flags.tolerance;
+  SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, rules, store, options));
+  RunReport& report = run.report;
+  if (!flags.expect.empty()) {
+    report.outputs.clear();
+    report.against = flags.expect;
+    report.elementwise = flags.rtol.has_value() || flags.atol.has_value();
+    SBP_RETURN_IF_ERROR(
+        CompareWithFile(given.expected, run.outputs, {flags.rtol.value_or(0), flags.atol.value_or(0)}, report));
+  }
+  if (!flags.outputs.empty()) SBP_RETURN_IF_ERROR(WriteTensors(flags.outputs, run.outputs));
+  if (!flags.trace.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.trace, run.trace));
+  SBP_RETURN_IF_ERROR(Print(flags.output.json() ? RunReportJson(report) : FormatRunReport(report)));
+  return report.good() ? OkStatus() : Status(Code::kMismatch, "");
+}
+
+Status Run(const RunFlags& flags) {
+  for (const std::string* path : {&flags.outputs, &flags.trace}) {
+    if (!path->empty()) SBP_RETURN_IF_ERROR(CheckWritable(*path));
+  }
+  return flags.unsharded ? RunModel(flags) : RunPlan(flags);
+}
+
+}  // namespace
+
+Command SetupRun(CLI::App& app) {
+  auto flags = std::make_shared<RunFlags>();
+  app.add_option("plan", flags->model.model, "a plan; with --unsharded a model")->required()->type_name("PLAN|MODEL");
+  app.add_option("model", flags->plan_model, "the model of the plan, when it is not where the plan says")
+      ->type_name("MODEL");
+  app.add_flag("--unsharded", flags->unsharded, "run a model as it is, on one device");
+  app.add_option("--dim", flags->model.dims, "with --unsharded: bind a symbolic dimension")
+      ->type_name("NAME=N")
+      ->allow_extra_args(false);
+  app.add_option("--rules", flags->model.rules, "with --unsharded: rules of your own")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--inputs", flags->inputs, "real inputs (and weights): .npz, .npy, .pb, or a folder of input_N.pb")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--outputs", flags->outputs, "write the outputs there")->type_name("Y.npz");
+  app.add_option("--expect", flags->expect, "compare the outputs with these: .npz, .pb, or a folder of output_N.pb")
+      ->type_name("FILE");
+  app.add_option("--tolerance", flags->tolerance,
+                 "largest ||out - ref|| / ||ref|| [1e-4 for f32, 1e-10 f64, 2e-2 f16 and bf16]");
+  app.add_option("--rtol", flags->rtol, "with --expect: judge each element by atol + rtol |ref|");
+  app.add_option("--atol", flags->atol, "with --expect: see --rtol");
+  app.add_option("--until", flags->until, "with --unsharded: stop at this tensor, which becomes the only output")
+      ->type_name("TENSOR");
+  app.add_option("--seed", flags->seed, "of random inputs and weights")->capture_default_str();
+  app.add_option("--dtype", flags->dtype, "compute all floats in this type: f64, f32, f16, bf16")->type_name("TYPE");
+  app.add_option("--backend", flags->backend, "where: cpu (threads are the devices), fake (virtual time, no data)")
+      ->check(CLI::IsMember({"cpu", "fake"}))
+      ->capture_default_str();
+  app.add_option("--micro-batches", flags->micro_batches, "inputs that stream through [as the plan says, else 1]")
+      ->check(CLI::Range(1, 1 << 16));
+  app.add_flag("--tensors", flags->tensors, "compare every tensor, not the outputs alone");
+  app.add_flag("--no-reference", flags->no_reference, "do not run and compare the unsharded graph");
+  app.add_option("--trace", flags->trace, "write a timeline for Perfetto or chrome://tracing")->type_name("T.json");
+  AddFormatFlag(app, flags->output);
+  return [flags] { return Run(*flags); };
+}
+
+}  // namespace sbp

@@ -1,0 +1,106 @@
+#include "cli/run_data.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/text.h"
+#include "io/file.h"
+#include "io/npz.h"
+#include "onnx/reader.h"
+#include "pipeline/external_data.h"
+
+namespace sbp {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<TensorData> ReadOne(const std::string& path) {
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  return path.ends_with(".npy") ? ReadNpyData(bytes, path) : ReadOnnxTensorData(bytes, path);
+}
+
+Result<std::vector<TensorData>> ReadFolder(const std::string& path, const std::vector<std::string>& names,
+                                           const std::string& prefix) {
+  std::vector<TensorData> tensors;
+  for (size_t i = 0;; ++i) {
+    const std::string file = StrCat(path, "/", prefix, "_", i, ".pb");
+    if (!fs::exists(file)) break;
+    if (i >= names.size()) {
+      return BadInput(StrCat(file, ": the model has only ", names.size(), " ", prefix, "s"));
+    }
+    SBP_ASSIGN_OR_RETURN(TensorData data, ReadOne(file));
+    data.name = names[i];
+    tensors.push_back(std::move(data));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+Result<std::vector<TensorData>> ReadTensors(const std::string& path, const std::vector<std::string>& names,
+                                            const std::string& prefix) {
+  if (fs::is_directory(path)) return ReadFolder(path, names, prefix);
+  if (path.ends_with(".npy") || path.ends_with(".pb")) {
+    SBP_ASSIGN_OR_RETURN(TensorData data, ReadOne(path));
+    if (data.name.empty()) {
+      if (names.size() != 1) {
+        return BadInput(StrCat(path, ": its tensor has no name, and the model has ", names.size(), " ", prefix,
+                               "s; give an .npz archive"));
+      }
+      data.name = names[0];
+    }
+    return std::vector<TensorData>{std::move(data)};
+  }
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  return ReadNpzData(bytes, path);
+}
+
+Status WriteTensors(const std::string& path, const std::vector<std::pair<std::string, Value>>& tensors) {
+  std::vector<TensorData> data;
+  for (const auto& [name, value] : tensors) {
+    if (!value.view.present()) continue;
+    const DType dtype = value.view.dtype;
+    const DType wide = NumpyHas(dtype)   ? dtype
+                       : IsFloat(dtype)  ? DType::kF32
+                       : IsSigned(dtype) ? DType::kI8
+                                         : DType::kU8;
+    SBP_ASSIGN_OR_RETURN(const Value written, CastTo(value, wide));
+    data.push_back(DataFromValue(name, written));
+  }
+  SBP_ASSIGN_OR_RETURN(const std::string archive, WriteNpz(data));
+  return WriteFile(path, archive);
+}
+
+LiteralRef SmallValue(const TensorData& data) {
+  constexpr int64_t kMaxFloats = 64;  // scales, ratios
+  const bool integral = IsInteger(data.type.dtype) || data.type.dtype == DType::kBool;
+  if (!integral && (!IsFloat(data.type.dtype) || data.type.num_elements() > kMaxFloats)) return nullptr;
+  const auto value = ValueFromData(data, data.type);
+  if (!value.ok()) return nullptr;
+  if (integral) return SmallIntegers(value->view);
+  const auto wide = CastTo(*value, DType::kF64);
+  if (!wide.ok()) return nullptr;
+  auto literal = std::make_shared<Literal>();
+  literal->type = data.type;
+  literal->floats.assign(wide->view.as<double>(), wide->view.as<double>() + wide->view.elements());
+  return literal;
+}
+
+DataReader ReadDataOf(const std::string& model_path) {
+  return
+      [model_path, beside = ReadBeside(model_path)](const DataReference& place, int64_t bytes) -> Result<std::string> {
+        if (!place.location.empty()) {
+          std::optional<std::string> content = beside ? beside(place, bytes) : std::nullopt;
+          if (content) return *std::move(content);
+          return BadInput(StrCat(place.location, ": not found beside the model"));
+        }
+        std::ifstream file(model_path, std::ios::binary);
+        std::string content(static_cast<size_t>(bytes), '\0');
+        if (!file.seekg(place.offset) || !file.read(content.data(), bytes)) {
+          return BadInput(StrCat(model_path, ": cannot be read"));
+        }
+        return content;
+      };
+}
+
+}  // namespace sbp

@@ -1,0 +1,28 @@
+// Tensors from and to files: .npz, .npy, ONNX TensorProto (.pb), and folders of the latter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "graph/tensor_data.h"
+#include "runtime/tensor_store.h"
+
+namespace sbp {
+
+// `path`: an .npz archive (tensors by name), an .npy file (of the only name), a TensorProto (its own name, else the
+// only one), or a folder with PREFIX_0.pb, PREFIX_1.pb, ... (the i-th name). Error: says file and member.
+Result<std::vector<TensorData>> ReadTensors(const std::string& path, const std::vector<std::string>& names,
+                                            const std::string& prefix);
+
+// To an .npz archive; types that NumPy lacks are widened without loss.
+Status WriteTensors(const std::string& path, const std::vector<std::pair<std::string, Value>>& tensors);
+
+// The small values that may decide sizes, as Resolve takes them; nullptr for others.
+LiteralRef SmallValue(const TensorData& data);
+
+// Reads weights: from the model file itself, or from files beside it.
+DataReader ReadDataOf(const std::string& model_path);
+
+}  // namespace sbp

@@ -1,0 +1,34 @@
+// How far one tensor is from another.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "runtime/value.h"
+
+namespace sbp {
+
+struct Difference {
+  double relative_error = 0;  // ||out - ref|| / ||ref||, over all elements; ||out|| where ref is 0; infinite for NaN
+  double max_abs_error = 0;
+  int64_t outside = 0;  // elements with |out - ref| > atol + rtol |ref|
+  int64_t elements = 0;
+  int64_t nan = 0;  // elements that are NaN in `out` and not in `ref`
+};
+
+struct ElementTolerance {
+  double rtol = 0, atol = 0;
+};
+
+// Both of one shape; types may differ. NaN equals NaN, an infinity itself. Complex numbers count as pairs. Error:
+// shapes differ, or one is no tensor.
+Result<Difference> Compare(const Value& out, const Value& ref, const ElementTolerance& tolerance = {});
+
+// Is some element NaN?
+bool HasNaN(const TensorView& view);
+
+// The tolerance for a graph's results by the coarsest float type in it: 1e-10 (f64), 1e-4 (f32), 2e-2 (f16, bf16).
+double DefaultTolerance(const Graph& graph);
+
+}  // namespace sbp

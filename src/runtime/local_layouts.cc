@@ -1,0 +1,156 @@
+// A walk over the inner ops in order, with a step back when an op has no candidate left. Nearly always the first
+// candidate of each op is right, because an expansion carries a split dimension through as it is.
+#include "runtime/local_layouts.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "boxing/collectives.h"
+#include "rule/candidates.h"
+#include "rule/op_query.h"
+
+namespace sbp {
+namespace {
+
+constexpr int kMaxTries = 20000;
+constexpr int kNoWay = -1;
+
+class LayoutSearch {
+ public:
+  LayoutSearch(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const std::vector<NdSbp>& inputs,
+               const std::vector<NdSbp>& outputs)
+      : graph_(graph), rules_(rules), mesh_(mesh), outputs_(outputs) {
+    layouts_.assign(graph.tensors.size(), NdSbp(mesh.num_axes()));
+    for (size_t i = 0; i < graph.inputs.size(); ++i) layouts_[graph.inputs[i].index()] = inputs[i];
+  }
+
+  Result<std::vector<Signature>> Run() {
+    SBP_RETURN_IF_ERROR(MakeLists());
+    const size_t n = graph_.ops.size();
+    std::vector<std::vector<size_t>> options(n);  // candidates left, best last
+    size_t at = 0;
+    bool forward = true;
+    for (int tries = 0; tries < kMaxTries; ++tries) {
+      if (at == n) {
+        if (OutputsFit()) return Take();
+        forward = false;
+        if (n == 0) break;
+        --at;
+      }
+      if (forward) options[at] = Ranked(at);
+      if (options[at].empty()) {
+        furthest_ = std::max(furthest_, at);
+        if (at == 0) break;
+        --at;
+        forward = false;
+        continue;
+      }
+      chosen_[at] = options[at].back();
+      options[at].pop_back();
+      Write(at);
+      ++at;
+      forward = true;
+    }
+    const std::string where = n == 0 ? "" : StrCat(" beyond ", graph_.type_of(graph_.ops[furthest_]));
+    return Defect(StrCat("its expansion cannot be laid out without moving data", where));
+  }
+
+ private:
+  Status MakeLists() {
+    for (const Op& op : graph_.ops) {
+      Result<RuleInstanceRef> instance = rules_.Instantiate(QueryFor(graph_, rules_, op));
+      if (!instance.ok()) return instance.status().WithContext(StrCat("inner op ", Quote(op.name)));
+      lists_.push_back(MakeCandidates(*instance, mesh_));
+    }
+    chosen_.assign(lists_.size(), 0);
+    return OkStatus();
+  }
+
+  const Signature& SignatureOf(size_t op) const { return lists_[op].candidates[chosen_[op]].signature; }
+
+  // Local changes that the candidate's operands need; kNoWay: one would have to move.
+  int Changes(size_t op, const Signature& signature) const {
+    int changes = 0;
+    const std::vector<TensorId> operands = graph_.OperandsOf(graph_.ops[op]);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].valid()) continue;
+      const NdSbp& from = layouts_[operands[i].index()];
+      if (from == signature.inputs[i]) continue;
+      if (!IsLocalChange(from, signature.inputs[i])) return kNoWay;
+      ++changes;
+    }
+    return changes;
+  }
+
+  std::vector<size_t> Ranked(size_t op) const {
+    std::vector<std::pair<int, size_t>> ranked;
+    const std::vector<Candidate>& candidates = lists_[op].candidates;
+    for (size_t c = 0; c < candidates.size(); ++c) {
+      const int changes = candidates[c].halo_bytes > 0 ? kNoWay : Changes(op, candidates[c].signature);
+      if (changes != kNoWay) ranked.emplace_back(changes, c);
+    }
+    std::sort(ranked.rbegin(), ranked.rend());
+    std::vector<size_t> order;
+    for (const auto& [changes, c] : ranked) order.push_back(c);
+    return order;
+  }
+
+  void Write(size_t op) {
+    const std::vector<TensorId>& results = graph_.ops[op].outputs;
+    for (size_t r = 0; r < results.size(); ++r) {
+      if (results[r].valid()) layouts_[results[r].index()] = SignatureOf(op).outputs[r];
+    }
+  }
+
+  bool OutputsFit() const {
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      if (!IsLocalChange(layouts_[graph_.outputs[i].index()], outputs_[i])) return false;
+    }
+    return true;
+  }
+
+  std::vector<Signature> Take() const {
+    std::vector<Signature> signatures;
+    for (size_t op = 0; op < lists_.size(); ++op) signatures.push_back(SignatureOf(op));
+    return signatures;
+  }
+
+  const Graph& graph_;
+  const RuleSet& rules_;
+  const Mesh& mesh_;
+  const std::vector<NdSbp>& outputs_;
+  std::vector<NdSbp> layouts_;  // per tensor
+  std::vector<CandidateList> lists_;
+  std::vector<size_t> chosen_;
+  size_t furthest_ = 0;
+};
+
+}  // namespace
+
+bool IsLocalChange(const NdSbp& from, const NdSbp& to) {
+  NdSbp now = from;
+  // Splits are undone from the inside and made from the outside.
+  for (int axis = to.size(); axis-- > 0;) {
+    if (!now[axis].is_split() || !to[axis].is_partial()) continue;
+    NdSbp next = now;
+    next[axis] = to[axis];
+    if (!PadLegal(now, next, axis)) return false;
+    now = next;
+  }
+  for (int axis = 0; axis < to.size(); ++axis) {
+    if (now[axis] == to[axis]) continue;
+    NdSbp next = now;
+    next[axis] = to[axis];
+    if (!SliceLegal(now, next, axis) && !FillLegal(now, next, axis)) return false;
+    now = next;
+  }
+  return true;
+}
+
+Result<std::vector<Signature>> LayOutExpansion(const Graph& graph, const RuleSet& rules, const Mesh& mesh,
+                                               const std::vector<NdSbp>& inputs, const std::vector<NdSbp>& outputs) {
+  return LayoutSearch(graph, rules, mesh, inputs, outputs).Run();
+}
+
+}  // namespace sbp

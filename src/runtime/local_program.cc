@@ -1,0 +1,271 @@
+#include "runtime/local_program.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/checked_math.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "decompose/decompose.h"
+#include "memory/memory.h"
+#include "physical/physical.h"
+#include "rule/op_query.h"
+#include "runtime/local_layouts.h"
+
+namespace sbp {
+namespace {
+
+constexpr int kMaxDepth = 16;  // of expansions within expansions
+
+// Builds the steps of one op.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const RuleSet& rules, const Mesh& mesh) : rules_(rules), mesh_(mesh) {}
+
+  Result<LocalProgramRef> Run(const OpForm& form, const OpQuery& query) {
+    SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules_.Instantiate(query));
+    std::vector<int32_t> inputs, outputs;
+    for (size_t i = 0; i < query.operands.size(); ++i) {
+      const bool present = query.operands[i].present;
+      inputs.push_back(present ? static_cast<int32_t>(program_.slots.size()) : -1);
+      program_.slots.push_back({present ? query.operands[i].type : TensorType{}, LayoutAt(form.signature.inputs, i)});
+    }
+    program_.num_operands = static_cast<uint32_t>(inputs.size());
+    for (size_t r = 0; r < query.wanted.size(); ++r) {
+      outputs.push_back(query.wanted[r] ? static_cast<int32_t>(program_.slots.size()) : -1);
+      program_.slots.push_back(
+          {query.wanted[r] ? instance->results[r] : TensorType{}, LayoutAt(form.signature.outputs, r)});
+    }
+    program_.num_results = static_cast<uint32_t>(outputs.size());
+    SBP_RETURN_IF_ERROR(Emit(query, form.attributes, inputs, outputs, 0));
+    program_.data_dependent = instance->bounded || !instance->computed_sizes.empty();
+    PlaceWorkspace();
+    for (LocalSlot& slot : program_.slots) {
+      if (slot.constant == nullptr) continue;
+      SBP_ASSIGN_OR_RETURN(slot.value, MakeTensor(*slot.constant));
+    }
+    return LocalProgramRef(std::make_shared<const LocalProgram>(std::move(program_)));
+  }
+
+ private:
+  NdSbp LayoutAt(const std::vector<NdSbp>& layouts, size_t i) const {
+    return i < layouts.size() && layouts[i].size() == mesh_.num_axes() ? layouts[i] : NdSbp(mesh_.num_axes());
+  }
+
+  int32_t AddSlot(TensorType type, const NdSbp& layout, LiteralRef constant = nullptr) {
+    program_.slots.push_back({std::move(type), layout, std::move(constant)});
+    return static_cast<int32_t>(program_.slots.size() - 1);
+  }
+
+  DType DecidingTypeOf(const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs) const {
+    for (const std::vector<int32_t>* list : {&inputs, &outputs}) {
+      for (const int32_t slot : *list) {
+        if (slot >= 0) return program_.slots[slot].type.dtype;
+      }
+    }
+    return DType::kUndefined;
+  }
+
+  Status Emit(const OpQuery& query, const AttributesRef& attributes, const std::vector<int32_t>& inputs,
+              const std::vector<int32_t>& outputs, int depth) {
+    const DType type = DecidingTypeOf(inputs, outputs);
+    if (const KernelRow* kernel = FindKernel(query.type, type)) {
+      LocalStep step{kernel, std::string(query.type), attributes, inputs, outputs, {}};
+      for (size_t i = 0; i < inputs.size(); ++i) step.reads_value.push_back(rules_.ReadsValue(query.type, i));
+      program_.steps.push_back(std::move(step));
+      return OkStatus();
+    }
+    if (!HasExpansion(query.type, rules_)) {
+      return RunFailed(StrCat("no kernel and no expansion runs ", query.type, " on ", DTypeName(type)));
+    }
+    if (depth == kMaxDepth) return Defect(StrCat("the expansion of ", query.type, " does not end"));
+    Result<Graph> graph = ExpandOp(query, rules_);
+    if (!graph.ok()) return graph.status().WithContext(StrCat("expanding ", query.type));
+    return EmitExpansion(*graph, query, inputs, outputs, depth);
+  }
+
+  Status EmitExpansion(const Graph& graph, const OpQuery& query, const std::vector<int32_t>& inputs,
+                       const std::vector<int32_t>& outputs, int depth) {
+    std::vector<int32_t> slot_of(graph.tensors.size(), -1), present, wanted;
+    for (const int32_t slot : inputs) {
+      if (slot >= 0) present.push_back(slot);
+    }
+    for (const int32_t slot : outputs) {
+      if (slot >= 0) wanted.push_back(slot);
+    }
+    if (present.size() != graph.inputs.size() || wanted.size() != graph.outputs.size()) {
+      return Defect(StrCat("the expansion of ", query.type, " has ", graph.inputs.size(), " inputs and ",
+                           graph.outputs.size(), " outputs; expected ", present.size(), " and ", wanted.size()));
+    }
+    std::vector<NdSbp> given, needed;
+    for (size_t i = 0; i < present.size(); ++i) {
+      slot_of[graph.inputs[i].index()] = present[i];
+      given.push_back(program_.slots[present[i]].layout);
+    }
+    for (const int32_t slot : wanted) needed.push_back(program_.slots[slot].layout);
+    std::vector<Signature> signatures;
+    if (mesh_.num_axes() > 0) {
+      auto laid_out = LayOutExpansion(graph, rules_, mesh_, given, needed);
+      if (!laid_out.ok()) return laid_out.status().WithContext(std::string(query.type));
+      signatures = *std::move(laid_out);
+    }
+    for (size_t o = 0; o < graph.ops.size(); ++o) {
+      const Signature& signature = signatures.empty() ? Signature{} : signatures[o];
+      SBP_RETURN_IF_ERROR(EmitInner(graph, graph.ops[o], signature, wanted, slot_of, depth));
+    }
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const int32_t from = SlotOf(graph, graph.outputs[i], slot_of);
+      if (from != wanted[i]) AddChange(from, wanted[i]);
+    }
+    return OkStatus();
+  }
+
+  Status EmitInner(const Graph& graph, const Op& op, const Signature& signature, const std::vector<int32_t>& wanted,
+                   std::vector<int32_t>& slot_of, int depth) {
+    const OpQuery query = QueryFor(graph, rules_, op);
+    std::vector<int32_t> inputs, outputs;
+    const std::vector<TensorId> operands = graph.OperandsOf(op);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].valid()) {
+        inputs.push_back(-1);
+        continue;
+      }
+      const int32_t slot = SlotOf(graph, operands[i], slot_of);
+      inputs.push_back(InLayout(slot, LayoutAt(signature.inputs, i)));
+    }
+    for (size_t r = 0; r < op.outputs.size(); ++r) {
+      if (!op.outputs[r].valid()) {
+        outputs.push_back(-1);
+        continue;
+      }
+      const NdSbp layout = LayoutAt(signature.outputs, r);
+      int32_t slot = -1;
+      // What is a result already, in its layout, is written right there.
+      for (size_t i = 0; i < graph.outputs.size() && slot < 0; ++i) {
+        const bool is_result = graph.outputs[i] == op.outputs[r] && program_.slots[wanted[i]].layout == layout;
+        if (is_result) slot = wanted[i];
+      }
+      if (slot < 0) slot = AddSlot(graph.tensor(op.outputs[r]).type, layout);
+      slot_of[op.outputs[r].index()] = slot;
+      outputs.push_back(slot);
+    }
+    return Emit(query, op.attributes, inputs, outputs, depth + 1);
+  }
+
+  // The slot of an inner tensor; constants get theirs when first met.
+  int32_t SlotOf(const Graph& graph, TensorId id, std::vector<int32_t>& slot_of) {
+    int32_t& slot = slot_of[id.index()];
+    if (slot < 0) slot = AddSlot(graph.tensor(id).type, NdSbp(mesh_.num_axes()), graph.tensor(id).literal);
+    return slot;
+  }
+
+  int32_t InLayout(int32_t slot, const NdSbp& layout) {
+    if (program_.slots[slot].layout == layout) return slot;
+    const int32_t changed = AddSlot(program_.slots[slot].type, layout);
+    AddChange(slot, changed);
+    return changed;
+  }
+
+  void AddChange(int32_t from, int32_t to) {
+    LocalStep step;
+    step.inputs = {from};
+    step.outputs = {to};
+    program_.steps.push_back(std::move(step));
+  }
+
+  // Offsets of what lives only within the program, as small as first-fit makes it.
+  void PlaceWorkspace() {
+    std::vector<Register> registers;
+    std::vector<int32_t> owners;
+    std::vector<int32_t> index(program_.slots.size(), -1);
+    for (uint32_t s = 0; s < program_.steps.size(); ++s) {
+      for (const std::vector<int32_t>* list : {&program_.steps[s].outputs, &program_.steps[s].inputs}) {
+        for (const int32_t slot : *list) {
+          if (slot < static_cast<int32_t>(program_.num_operands + program_.num_results)) continue;
+          LocalSlot& held = program_.slots[slot];
+          if (held.constant != nullptr) continue;
+          if (index[slot] < 0) {
+            index[slot] = static_cast<int32_t>(registers.size());
+            owners.push_back(slot);
+            held.bytes = LocalBytes(held.type, held.layout, mesh_);
+            Register r;
+            r.bytes = held.bytes;
+            r.first = s;
+            registers.push_back(r);
+          }
+          registers[index[slot]].last = s;
+        }
+      }
+    }
+    program_.workspace_bytes = PlaceFirstFit(program_.steps.size(), registers);
+    for (size_t i = 0; i < registers.size(); ++i) program_.slots[owners[i]].offset = registers[i].offset;
+  }
+
+  const RuleSet& rules_;
+  const Mesh& mesh_;
+  LocalProgram program_;
+};
+
+std::string KeyOf(const OpForm& form, const std::vector<TensorType>& operands, const std::vector<LiteralRef>& values,
+                  const RuleSet& rules) {
+  std::string key = StrCat(form.type, " ", reinterpret_cast<uintptr_t>(form.attributes.get()), " ");
+  for (const NdSbp& layout : form.signature.inputs) key += ToString(layout);
+  key += ">";
+  for (const NdSbp& layout : form.signature.outputs) key += ToString(layout);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    key += StrCat(";", operands[i].dtype == DType::kUndefined ? "-" : ToString(operands[i]));
+    if (values[i] != nullptr && rules.ReadsValue(form.type, i)) key += ToString(*values[i], kMaxLiteralElements);
+  }
+  for (const bool wanted : form.wanted) key += wanted ? '1' : '0';
+  for (const TensorType& type : form.stated) key += ToString(type);
+  return key;
+}
+
+}  // namespace
+
+Result<LocalProgramRef> LocalCompiler::Compile(const OpForm& form, const std::vector<TensorType>& operands,
+                                               const std::vector<LiteralRef>& values) {
+  const std::string key = KeyOf(form, operands, values, rules_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto known = programs_.find(key);
+    if (known != programs_.end()) return known->second;
+  }
+  OpQuery query;
+  query.type = form.type;
+  query.attributes = form.attributes.get();
+  query.has_subgraphs = HasSubgraph(*form.attributes);
+  query.wanted = form.wanted;
+  query.stated = form.stated;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const bool present = operands[i].dtype != DType::kUndefined;
+    query.operands.push_back({present, operands[i], values[i].get()});
+  }
+  SBP_ASSIGN_OR_RETURN(LocalProgramRef program, ProgramBuilder(rules_, mesh_).Run(form, query));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  kept_.push_back(form.attributes);
+  return programs_.try_emplace(key, std::move(program)).first->second;
+}
+
+std::string Dump(const LocalProgram& program) {
+  std::ostringstream out;
+  for (size_t s = 0; s < program.slots.size(); ++s) {
+    const LocalSlot& slot = program.slots[s];
+    if (slot.type.dtype == DType::kUndefined) continue;
+    out << "%" << s << " " << ToString(slot.type) << " " << ToString(slot.layout);
+    if (slot.constant != nullptr) out << " = " << ToString(*slot.constant);
+    out << "\n";
+  }
+  const auto list = [](const std::vector<int32_t>& slots) {
+    std::vector<std::string> names;
+    for (const int32_t slot : slots) names.push_back(slot < 0 ? "-" : StrCat("%", slot));
+    return Join(names, ", ");
+  };
+  for (const LocalStep& step : program.steps) {
+    out << list(step.outputs) << " = " << (step.kernel == nullptr ? "change" : step.op_type) << "(" << list(step.inputs)
+        << ")\n";
+  }
+  return out.str();
+}
+
+}  // namespace sbp

@@ -1,0 +1,177 @@
+#include "runtime/op_runner.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "rule/op_query.h"
+#include "runtime/parts.h"
+
+namespace sbp {
+namespace {
+
+// Values that sizes may follow from: what was known when planning, else what stands in memory now.
+std::vector<LiteralRef> CurrentValues(const PreparedOp& op, std::span<const TensorView> operands,
+                                      const RuleSet& rules) {
+  std::vector<LiteralRef> values = op.values;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (values[i] == nullptr && operands[i].present() && rules.ReadsValue(op.form.type, i)) {
+      values[i] = SmallIntegers(operands[i]);
+    }
+  }
+  return values;
+}
+
+std::string PlaceOf(const PreparedOp& op) { return StrCat("op ", Quote(op.name), " (", op.form.type, ")"); }
+
+}  // namespace
+
+Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
+                             LocalCompiler* compiler) {
+  PreparedOp prepared;
+  prepared.name = op.name;
+  prepared.seed = seed;
+  prepared.form.type = graph.type_of(op);
+  prepared.form.attributes = op.attributes;
+  prepared.form.signature = std::move(signature);
+  for (const TensorId id : op.outputs) {
+    prepared.form.wanted.push_back(id.valid());
+    prepared.form.stated.push_back(id.valid() ? graph.tensor(id).type : TensorType{});
+  }
+  for (const TensorId id : graph.OperandsOf(op)) {
+    prepared.operands.push_back(id.valid() ? graph.tensor(id).type : TensorType{});
+    prepared.values.push_back(id.valid() ? graph.tensor(id).literal : nullptr);
+  }
+  if (compiler == nullptr) return prepared;
+  auto program = compiler->Compile(prepared.form, prepared.operands, prepared.values);
+  if (!program.ok()) return program.status().WithContext(PlaceOf(prepared));
+  prepared.program = *std::move(program);
+  return prepared;
+}
+
+void OpRunner::Reserve(int64_t bytes) {
+  if (bytes <= workspace_bytes_) return;
+  workspace_ = AllocateBytes(bytes);
+  workspace_bytes_ = workspace_ == nullptr ? 0 : bytes;
+}
+
+Result<LocalProgramRef> OpRunner::ProgramFor(const PreparedOp& op, std::span<const TensorView> operands) {
+  bool as_planned = op.program != nullptr;
+  for (size_t i = 0; as_planned && i < operands.size(); ++i) {
+    as_planned = !operands[i].present() || operands[i].whole == op.operands[i].shape;
+  }
+  if (as_planned) return op.program;
+  std::vector<TensorType> types;
+  for (const TensorView& view : operands) types.push_back({view.dtype, view.whole});
+  auto program = compiler_.Compile(op.form, types, CurrentValues(op, operands, compiler_.rules()));
+  return program.ok() ? program : program.status().WithContext(PlaceOf(op));
+}
+
+Status OpRunner::Run(const PreparedOp& op, std::span<const TensorView> operands, std::span<TensorView> results) {
+  SBP_ASSIGN_OR_RETURN(const LocalProgramRef program, ProgramFor(op, operands));
+  return Run(op, *program, operands, results);
+}
+
+Status OpRunner::Run(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
+                     std::span<TensorView> results) {
+  const Status status = RunProgram(program, operands, results, op.seed);
+  return status.ok() ? status : status.WithContext(PlaceOf(op));
+}
+
+TensorView OpRunner::ViewOf(const LocalSlot& slot, const Shape& whole, std::byte* data) const {
+  return PartView(slot.type.dtype, whole, slot.layout, compiler_.mesh(), place_.coordinates, data);
+}
+
+Status OpRunner::RunProgram(const LocalProgram& program, std::span<const TensorView> operands,
+                            std::span<TensorView> results, uint64_t seed) {
+  Reserve(program.workspace_bytes);
+  if (workspace_bytes_ < program.workspace_bytes) {
+    return RunFailed(StrCat("out of memory: a workspace of ", program.workspace_bytes, " bytes"));
+  }
+  views_.assign(program.slots.size(), TensorView{});
+  for (size_t i = 0; i < operands.size(); ++i) views_[i] = operands[i];
+  for (size_t r = 0; r < results.size(); ++r) {
+    const size_t s = program.num_operands + r;
+    if (!results[r].present()) continue;
+    views_[s] = ViewOf(program.slots[s], program.slots[s].type.shape, results[r].data);
+  }
+  for (size_t s = program.num_operands + program.num_results; s < program.slots.size(); ++s) {
+    const LocalSlot& slot = program.slots[s];
+    if (slot.constant != nullptr) {
+      views_[s] = slot.value.view;
+    } else {
+      views_[s] = ViewOf(slot, slot.type.shape, workspace_.get() + slot.offset);
+    }
+  }
+  for (const LocalStep& step : program.steps) {
+    if (step.kernel == nullptr) {
+      RunChange(program, step);
+    } else {
+      SBP_RETURN_IF_ERROR(RunKernel(program, step, seed));
+    }
+  }
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (results[r].present()) results[r] = views_[program.num_operands + r];
+  }
+  return OkStatus();
+}
+
+// Where data decided a size on the way, the sizes of what follows are asked again.
+Status OpRunner::SizeOutputs(const LocalProgram& program, const LocalStep& step) {
+  bool as_planned = true;
+  for (const int32_t slot : step.inputs) {
+    as_planned = as_planned && (slot < 0 || views_[slot].whole == program.slots[slot].type.shape);
+  }
+  if (as_planned) return OkStatus();
+  OpQuery query;
+  query.type = step.op_type;
+  query.attributes = step.attributes.get();
+  std::vector<LiteralRef> values;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const int32_t slot = step.inputs[i];
+    OperandInfo& operand = query.operands.emplace_back();
+    if (slot < 0) continue;
+    operand.present = true;
+    operand.type = {views_[slot].dtype, views_[slot].whole};
+    if (!step.reads_value[i]) continue;
+    values.push_back(program.slots[slot].constant != nullptr ? program.slots[slot].constant
+                                                             : SmallIntegers(views_[slot]));
+    operand.value = values.back().get();
+  }
+  for (const int32_t slot : step.outputs) {
+    query.wanted.push_back(slot >= 0);
+    query.stated.push_back(slot >= 0 ? program.slots[slot].type : TensorType{});
+  }
+  SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, compiler_.rules().Instantiate(query));
+  for (size_t r = 0; r < step.outputs.size(); ++r) {
+    const int32_t slot = step.outputs[r];
+    if (slot >= 0) views_[slot] = ViewOf(program.slots[slot], instance->results[r].shape, views_[slot].data);
+  }
+  return OkStatus();
+}
+
+Status OpRunner::RunKernel(const LocalProgram& program, const LocalStep& step, uint64_t seed) {
+  SBP_RETURN_IF_ERROR(SizeOutputs(program, step));
+  call_.op_type = step.op_type;
+  call_.attributes = step.attributes.get();
+  call_.inputs.clear();
+  call_.outputs.clear();
+  for (const int32_t slot : step.inputs) call_.inputs.push_back(slot < 0 ? TensorView{} : views_[slot]);
+  for (const int32_t slot : step.outputs) call_.outputs.push_back(slot < 0 ? TensorView{} : views_[slot]);
+  call_.seed = seed;
+  call_.scratch = &scratch_;
+  scratch_.Reset();
+  SBP_RETURN_IF_ERROR(step.kernel->run(call_));
+  for (size_t r = 0; r < step.outputs.size(); ++r) {
+    if (step.outputs[r] >= 0) views_[step.outputs[r]] = std::move(call_.outputs[r]);
+  }
+  return OkStatus();
+}
+
+void OpRunner::RunChange(const LocalProgram& program, const LocalStep& step) {
+  const LocalSlot &from = program.slots[step.inputs[0]], &to = program.slots[step.outputs[0]];
+  TensorView& target = views_[step.outputs[0]];
+  target = ViewOf(to, views_[step.inputs[0]].whole, target.data);
+  ChangeLocally(views_[step.inputs[0]], from.layout, to.layout, place_.coordinates, target);
+}
+
+}  // namespace sbp

@@ -1,0 +1,68 @@
+// OpRunner: runs local programs on one device.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/local_program.h"
+#include "runtime/value.h"
+
+namespace sbp {
+
+// A point of the mesh.
+struct DevicePlace {
+  std::vector<int64_t> coordinates;  // one per mesh axis
+};
+
+// An op with its planned program, for running again and again.
+struct PreparedOp {
+  std::string name;  // of the op in the graph, for messages
+  OpForm form;
+  std::vector<TensorType> operands;  // planned; whole
+  std::vector<LiteralRef> values;    // known when planning
+  LocalProgramRef program;
+  uint64_t seed = 0;
+};
+// Without a compiler there is no planned program: sizes are known only when the op runs. Error names the op.
+Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
+                             LocalCompiler* compiler);
+
+// One per thread of execution. Owns the workspace that the programs' steps share.
+class OpRunner {
+ public:
+  OpRunner(LocalCompiler& compiler, DevicePlace place) : compiler_(compiler), place_(std::move(place)) {}
+
+  // The planned program, or, where data decided other sizes, the one for these operands.
+  Result<LocalProgramRef> ProgramFor(const PreparedOp& op, std::span<const TensorView> operands);
+
+  // The device's parts in, the device's parts out. `results` (absent where not wanted) have buffers that hold the
+  // largest part of the planned type; their shapes, ranges and whole sizes are set here. Operands whose sizes differ
+  // from the planned ones (data decided them) are fine. Errors (kRunFailed) name the op.
+  Status Run(const PreparedOp& op, std::span<const TensorView> operands, std::span<TensorView> results);
+  // The same with a program from ProgramFor.
+  Status Run(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
+             std::span<TensorView> results);
+
+  // Bytes of workspace to have ready before the first run.
+  void Reserve(int64_t workspace_bytes);
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  Status RunProgram(const LocalProgram& program, std::span<const TensorView> operands, std::span<TensorView> results,
+                    uint64_t seed);
+  Status RunKernel(const LocalProgram& program, const LocalStep& step, uint64_t seed);
+  void RunChange(const LocalProgram& program, const LocalStep& step);
+  Status SizeOutputs(const LocalProgram& program, const LocalStep& step);
+  TensorView ViewOf(const LocalSlot& slot, const Shape& whole, std::byte* data) const;
+
+  LocalCompiler& compiler_;
+  DevicePlace place_;
+  std::shared_ptr<std::byte> workspace_;
+  int64_t workspace_bytes_ = 0;
+  Scratch scratch_;
+  std::vector<TensorView> views_;  // per slot of the running program
+  KernelCall call_;
+};
+
+}  // namespace sbp

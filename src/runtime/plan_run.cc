@@ -1,0 +1,238 @@
+#include "runtime/plan_run.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "physical/physical.h"
+#include "runtime/actor_engine.h"
+#include "runtime/fake/simulate.h"
+#include "runtime/parts.h"
+#include "runtime/sharded_run.h"
+#include "runtime/threads/thread_communicator.h"
+#include "runtime/trace.h"
+
+namespace sbp {
+namespace {
+
+constexpr int64_t kMaxThreadDevices = 256;
+
+TensorReport ReportOf(const Tensor& tensor, const Value& value) {
+  TensorReport report;
+  report.name = tensor.name;
+  report.type = value.view.present() ? TensorType{value.view.dtype, value.view.shape} : tensor.type;
+  return report;
+}
+
+// The worst of the copies that the devices hold.
+void CompareCopies(const std::vector<Value>& copies, const Value& reference, TensorReport& report) {
+  for (const Value& copy : copies) {
+    const Result<Difference> difference = Compare(copy, reference);
+    if (!difference.ok()) {
+      report.problem = difference.status().message();
+      return;
+    }
+    if (!report.compared || difference->relative_error > report.difference.relative_error) {
+      report.difference = *difference;
+    }
+    report.compared = true;
+  }
+}
+
+// Sequences are compared entry by entry; every device holds a copy.
+void CompareSequences(const Value& part, const Value& reference, TensorReport& report) {
+  report.type.kind = ValueKind::kSequence;
+  if (part.sequence == nullptr || reference.sequence == nullptr ||
+      part.sequence->size() != reference.sequence->size()) {
+    report.problem = "is a sequence of another length";
+    return;
+  }
+  for (size_t i = 0; i < part.sequence->size() && report.problem.empty(); ++i) {
+    CompareCopies({(*part.sequence)[i]}, (*reference.sequence)[i], report);
+  }
+  report.compared = report.problem.empty();
+}
+
+class PlanRunner {
+ public:
+  PlanRunner(const Plan& plan, const RuleSet& rules, TensorStore& store, const PlanRunOptions& options)
+      : plan_(plan), rules_(rules), store_(store), options_(options) {
+    const uint32_t planned = plan.physical ? plan.physical->micro_batches : 1;
+    const uint32_t wanted = options.micro_batches == 0 ? planned : options.micro_batches;
+    // The graph may have been given other element types: sizes are taken anew.
+    physical_ = MakePhysicalPlan(plan, {.micro_batches = wanted});
+  }
+
+  Result<PlanRun> Run() {
+    if (plan_.mesh.num_devices() > kMaxThreadDevices) {
+      return RunFailed(StrCat("the plan is for ", plan_.mesh.num_devices(), " devices; the cpu backend runs at most ",
+                              kMaxThreadDevices, " as threads"));
+    }
+    for (int64_t device = 0; device < plan_.mesh.num_devices(); ++device) devices_.push_back(device);
+    PlanRun run;
+    run.report.what =
+        StrCat(physical_.tasks.size(), " tasks on ", devices_.size(), devices_.size() == 1 ? " device (" : " devices (",
+               options_.backend, "), mesh ", ToString(plan_.mesh));
+    run.report.predicted_seconds = plan_.total.seconds() * physical_.micro_batches;
+    if (options_.backend == "fake") {
+      SBP_RETURN_IF_ERROR(RunFake(run));
+    } else {
+      SBP_RETURN_IF_ERROR(RunThreads(run));
+    }
+    return run;
+  }
+
+ private:
+  Status RunFake(PlanRun& run) {
+    SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_));
+    SBP_ASSIGN_OR_RETURN(const Timeline timeline, Simulate(actors, plan_.mesh));
+    run.report.measured_seconds = timeline.seconds;
+    run.report.peak_bytes = physical_.arena_bytes;
+    run.report.notes.push_back("virtual time: what the cost model predicts, with tasks and collectives overlapped");
+    run.trace = TraceJson(plan_, physical_, actors, {}, timeline.spans);
+    return OkStatus();
+  }
+
+  Status RunThreads(PlanRun& run) {
+    const std::shared_ptr<AbortState> abort = MakeAbortState();
+    StreamCommunicators communicators{MakeThreadCommunicators(plan_.mesh, {}, abort),
+                                      MakeThreadCommunicators(plan_.mesh, {}, abort)};
+    SBP_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedRun> sharded,
+                         ShardedRun::Make(plan_, physical_, rules_, store_, std::move(communicators),
+                                          {devices_, options_.keep_tensors, options_.seed}));
+    SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_, {.meets = sharded->meets()}));
+    EngineOptions engine;
+    engine.devices = devices_;
+    engine.progress = options_.progress;
+    const EngineResult result = RunActors(actors, *sharded, engine);
+    SBP_RETURN_IF_ERROR(result.status);
+    run.report.measured_seconds = result.seconds;
+    run.report.peak_bytes = sharded->device_bytes();
+    SBP_RETURN_IF_ERROR(Judge(*sharded, run));
+    SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
+    run.trace = TraceJson(plan_, physical_, actors, result.spans, predicted.spans);
+    ReportTasks(actors, result.spans, run.report);
+    run.report.random_inputs = store_.random_inputs();
+    run.report.random_parameters = store_.random_parameters();
+    return OkStatus();
+  }
+
+  Status Judge(const ShardedRun& sharded, PlanRun& run) {
+    RunReport& report = run.report;
+    report.tolerance = options_.tolerance.value_or(DefaultTolerance(plan_.graph));
+    if (options_.reference) report.against = "the unsharded run";
+    for (uint32_t mb = 0; mb < physical_.micro_batches; ++mb) {
+      UnshardedRun reference;
+      if (options_.reference) {
+        SBP_ASSIGN_OR_RETURN(reference, RunUnsharded(plan_.graph, rules_, store_,
+                                                     {options_.keep_tensors && mb == 0, mb, options_.seed}));
+        report.reference_seconds += reference.seconds;
+      }
+      for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
+        SBP_RETURN_IF_ERROR(JudgeOutput(sharded, i, mb, reference, run));
+      }
+      if (mb == 0 && options_.keep_tensors && options_.reference) {
+        SBP_RETURN_IF_ERROR(JudgeTensors(sharded, reference, report));
+      }
+    }
+    return OkStatus();
+  }
+
+  Status JudgeOutput(const ShardedRun& sharded, size_t output, uint32_t mb, const UnshardedRun& reference,
+                     PlanRun& run) {
+    const Tensor& tensor = plan_.graph.tensor(plan_.graph.outputs[output]);
+    const std::vector<Value>& parts = sharded.OutputParts(output, mb);
+    TensorReport report = ReportOf(tensor, Value());
+    if (physical_.micro_batches > 1) report.name += StrCat(" [", mb, "]");
+    if (tensor.type.kind != ValueKind::kTensor) {
+      if (options_.reference) CompareSequences(parts[0], reference.outputs[output].second, report);
+      run.report.outputs.push_back(std::move(report));
+      return OkStatus();
+    }
+    const uint32_t reg = OutputRegisters(plan_, physical_)[output];
+    SBP_ASSIGN_OR_RETURN(std::vector<Value> copies, AssembleCopies(parts, physical_.registers[reg].layout, plan_.mesh));
+    report.type = {copies[0].view.dtype, copies[0].view.shape};
+    SBP_RETURN_IF_ERROR(RefuseNaN(sharded, tensor, copies[0], reference, output));
+    if (options_.reference) CompareCopies(copies, reference.outputs[output].second, report);
+    if (mb == 0) run.outputs.emplace_back(tensor.name, copies[0]);
+    run.report.outputs.push_back(std::move(report));
+    return OkStatus();
+  }
+
+  Status RefuseNaN(const ShardedRun& sharded, const Tensor& tensor, const Value& value, const UnshardedRun& reference,
+                   size_t output) const {
+    if (!HasNaN(value.view)) return OkStatus();
+    const auto origin = sharded.first_nan();
+    const std::string task =
+        origin ? StrCat("; the first task to make one: ", TaskName(origin->task), " on device ", origin->device) : "";
+    const bool also_unsharded = options_.reference && HasNaN(reference.outputs[output].second.view);
+    return RunFailed(StrCat("output ", Quote(tensor.name), " holds NaN", task,
+                            also_unsharded ? "; the unsharded run makes it too" : ""));
+  }
+
+  std::string TaskName(uint32_t task) const {
+    const Task& what = physical_.tasks[task];
+    if (what.op.valid()) {
+      const Op& op = plan_.graph.op(what.op);
+      return StrCat("op ", Quote(op.name), " (", plan_.graph.type_of(op), ")");
+    }
+    const Transition& transition = plan_.transitions[what.transition];
+    return StrCat(CollectiveKindName(transition.steps[what.step].kind), " of ",
+                  Quote(plan_.graph.tensor(transition.tensor).name));
+  }
+
+  Status JudgeTensors(const ShardedRun& sharded, const UnshardedRun& reference, RunReport& report) {
+    const std::set<TensorId> outputs(plan_.graph.outputs.begin(), plan_.graph.outputs.end());
+    for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
+      const Register& reg = physical_.registers[r];
+      if (reg.transition >= 0 || outputs.count(reg.tensor) > 0 || sharded.RegisterParts(r).empty()) continue;
+      const Tensor& tensor = plan_.graph.tensor(reg.tensor);
+      const auto value = reference.tensors.find(tensor.name);
+      if (value == reference.tensors.end()) continue;
+      TensorReport entry = ReportOf(tensor, value->second);
+      SBP_ASSIGN_OR_RETURN(const std::vector<Value> copies,
+                           AssembleCopies(sharded.RegisterParts(r), reg.layout, plan_.mesh));
+      CompareCopies(copies, value->second, entry);
+      report.tensors.push_back(std::move(entry));
+    }
+    return OkStatus();
+  }
+
+  void ReportTasks(const ActorGraph& actors, const std::vector<Span>& spans, RunReport& report) const {
+    const uint32_t n = actors.num_tasks();
+    std::vector<std::vector<double>> seconds(n, std::vector<double>(devices_.size(), 0));
+    for (const Span& span : spans) {
+      if (span.firing.actor < n) seconds[span.firing.actor][span.device] += span.end - span.start;
+    }
+    for (uint32_t t = 0; t < n; ++t) {
+      TaskReport task;
+      const Task& what = physical_.tasks[t];
+      if (what.op.valid()) {
+        task.name = plan_.graph.op(what.op).name;
+        task.kind = plan_.graph.type_of(plan_.graph.op(what.op));
+      } else {
+        const Transition& transition = plan_.transitions[what.transition];
+        task.name = plan_.graph.tensor(transition.tensor).name;
+        task.kind = CollectiveKindName(transition.steps[what.step].kind);
+      }
+      task.predicted_seconds = actors.actors[t].seconds;
+      task.measured_seconds = *std::max_element(seconds[t].begin(), seconds[t].end()) / physical_.micro_batches;
+      report.tasks.push_back(std::move(task));
+    }
+  }
+
+  const Plan& plan_;
+  const RuleSet& rules_;
+  TensorStore& store_;
+  const PlanRunOptions& options_;
+  PhysicalPlan physical_;
+  std::vector<int64_t> devices_;
+};
+
+}  // namespace
+
+Result<PlanRun> RunPlanOn(const Plan& plan, const RuleSet& rules, TensorStore& store, const PlanRunOptions& options) {
+  return PlanRunner(plan, rules, store, options).Run();
+}
+
+}  // namespace sbp

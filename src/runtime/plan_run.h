@@ -1,0 +1,51 @@
+// Running a whole plan in this process, and the unsharded graph beside it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/plan.h"
+#include "rule/rule_set.h"
+#include "runtime/run_report.h"
+#include "runtime/tensor_store.h"
+
+namespace sbp {
+
+// A graph on one device, as it is.
+struct UnshardedRun {
+  std::vector<std::pair<std::string, Value>> outputs;  // in the graph's order
+  std::map<std::string, Value> tensors;                // all that ops wrote, on request
+  double seconds = 0;                                  // without making inputs and weights
+  std::string first_nan;                               // the first op that made a NaN from none; ""
+};
+struct UnshardedOptions {
+  bool keep_tensors = false;
+  uint32_t micro_batch = 0;
+  uint64_t seed = 0;
+};
+Result<UnshardedRun> RunUnsharded(const Graph& graph, const RuleSet& rules, TensorStore& store,
+                                  const UnshardedOptions& options = {});
+
+struct PlanRunOptions {
+  std::string backend = "cpu";  // cpu: threads are the devices; fake: virtual time, no data
+  uint32_t micro_batches = 0;   // 0: as the plan's physical part says, else 1
+  bool reference = true;        // run the unsharded graph too, and compare
+  bool keep_tensors = false;    // compare every tensor
+  uint64_t seed = 0;
+  std::optional<double> tolerance;  // default: DefaultTolerance
+  std::function<void(uint64_t done, uint64_t total)> progress;
+};
+struct PlanRun {
+  RunReport report;
+  std::vector<std::pair<std::string, Value>> outputs;  // whole, of the first micro-batch
+  std::string trace;                                   // TraceJson
+};
+// Errors (kRunFailed): what fails while running, with device and task; an output that holds NaN, with the first task
+// that made it.
+Result<PlanRun> RunPlanOn(const Plan& plan, const RuleSet& rules, TensorStore& store, const PlanRunOptions& options);
+
+}  // namespace sbp

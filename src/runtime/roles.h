@@ -1,0 +1,39 @@
+// What data a tensor gets when none are given: by element type, and by what reads it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "kernel/view.h"
+
+namespace sbp {
+
+// A distribution. Integers: uniform in [low, high].
+struct Distribution {
+  enum class Kind : uint8_t { kNormal, kUniform };
+  Kind kind = Kind::kUniform;
+  double mean = 0, deviation = 1;  // kNormal
+  double low = 0, high = 0;        // kUniform
+  friend bool operator==(const Distribution&, const Distribution&) = default;
+};
+
+// Chosen by the readers of the tensor, looked for through ops that only move or cast elements:
+// * integers that index (Gather, ScatterND, class labels, ...): within the indexed dimension;
+// * what becomes a mask (a comparison, a bool, a name that says so): ones;
+// * weights of products and convolutions: normal, scaled by 1/sqrt(fan-in); tables that are gathered from: normal;
+// * scales of normalisations: around 1; shifts: small; variances and quantisation scales: positive.
+class RoleFinder {
+ public:
+  explicit RoleFinder(const Graph& graph);
+  Distribution RoleOf(TensorId id) const;
+
+ private:
+  const Graph& graph_;
+  UseTable uses_;
+};
+
+// Fills a whole tensor: each element follows from seed and position alone. Error: a type that has no numbers.
+Status FillRandom(const Distribution& distribution, uint64_t seed, TensorView& view);
+
+}  // namespace sbp

@@ -1,0 +1,362 @@
+#include "runtime/sharded_run.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "memory/memory.h"
+#include "rule/candidates.h"
+#include "rule/op_query.h"
+#include "runtime/boxing.h"
+#include "runtime/compare.h"
+#include "runtime/parts.h"
+
+namespace sbp {
+
+struct ShardedRun::Device {
+  int64_t position = 0;
+  std::vector<int64_t> coordinates;
+  std::shared_ptr<std::byte> arena, halo;
+  std::vector<std::vector<TensorView>> views;  // register, copy
+  std::vector<std::vector<Value>> objects;     // of registers that hold no tensor
+  DeviceCommunicators compute, communication;
+  std::unique_ptr<OpRunner> runner;
+  std::unique_ptr<Interpreter> interpreter;
+};
+
+namespace {
+
+bool HoldsTensor(const Tensor& tensor) { return tensor.type.kind == ValueKind::kTensor; }
+
+Result<Value> CopyOf(const TensorView& part) {
+  SBP_ASSIGN_OR_RETURN(Value copy, MakeTensor(part.dtype, part.shape));
+  if (part.bytes() > 0) std::memcpy(copy.view.data, part.data, static_cast<size_t>(part.bytes()));
+  std::byte* data = copy.view.data;
+  copy.view = part;
+  copy.view.data = data;
+  return copy;
+}
+
+}  // namespace
+
+ShardedRun::ShardedRun(const Plan& plan, const PhysicalPlan& physical, TensorStore& store, ShardedOptions options)
+    : plan_(plan), physical_(physical), store_(store), options_(std::move(options)) {}
+ShardedRun::~ShardedRun() = default;
+
+Result<std::unique_ptr<ShardedRun>> ShardedRun::Make(const Plan& plan, const PhysicalPlan& physical,
+                                                     const RuleSet& rules, TensorStore& store,
+                                                     StreamCommunicators communicators, ShardedOptions options) {
+  std::unique_ptr<ShardedRun> run(new ShardedRun(plan, physical, store, std::move(options)));
+  SBP_RETURN_IF_ERROR(run->Prepare(rules, std::move(communicators)));
+  return run;
+}
+
+Status ShardedRun::Prepare(const RuleSet& rules, StreamCommunicators communicators) {
+  compiler_ = std::make_unique<LocalCompiler>(rules, plan_.mesh);
+  whole_compiler_ = std::make_unique<LocalCompiler>(rules, Mesh());
+  tasks_.resize(physical_.tasks.size());
+  for (uint32_t t = 0; t < physical_.tasks.size(); ++t) {
+    if (physical_.tasks[t].op.valid()) SBP_RETURN_IF_ERROR(PrepareTask(rules, t));
+  }
+  output_registers_ = OutputRegisters(plan_, physical_);
+  outputs_.assign(
+      plan_.graph.outputs.size(),
+      std::vector<std::vector<Value>>(physical_.micro_batches, std::vector<Value>(options_.devices.size())));
+  kept_.assign(options_.keep_tensors ? physical_.registers.size() : 0, {});
+  for (size_t i = 0; i < options_.devices.size(); ++i) {
+    auto device = std::make_unique<Device>();
+    device->position = options_.devices[i];
+    device->coordinates = plan_.mesh.Coordinates(device->position);
+    device->compute = std::move(communicators.compute[i]);
+    device->communication = std::move(communicators.communication[i]);
+    SBP_RETURN_IF_ERROR(AllocateDevice(*device));
+    devices_.push_back(std::move(device));
+  }
+  return OkStatus();
+}
+
+Status ShardedRun::PrepareTask(const RuleSet& rules, uint32_t task) {
+  const OpId id = physical_.tasks[task].op;
+  const Op& op = plan_.graph.op(id);
+  ComputeTask& compute = tasks_[task];
+  compute.special = FindSpecialOp(plan_.graph.type_of(op)) != nullptr;
+  if (compute.special) return OkStatus();
+  SBP_ASSIGN_OR_RETURN(compute.op, PrepareOp(plan_.graph, op, plan_.decision(id).signature,
+                                             HashCombine(options_.seed, id.value), compiler_.get()));
+  workspace_bytes_ = std::max(workspace_bytes_, compute.op.program->workspace_bytes);
+  return FindHalos(rules, op, compute);
+}
+
+// What the candidate behind the signature says of its operands' neighbours.
+Status ShardedRun::FindHalos(const RuleSet& rules, const Op& op, ComputeTask& compute) {
+  const Signature& signature = compute.op.form.signature;
+  SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules.Instantiate(QueryFor(plan_.graph, rules, op)));
+  const bool may_need = std::any_of(instance->map.factors.begin(), instance->map.factors.end(),
+                                    [](const Factor& factor) { return factor.halo.has_value(); });
+  if (!may_need) return OkStatus();
+  const CandidateList list = MakeCandidates(instance, plan_.mesh);
+  const auto candidate = std::find_if(list.candidates.begin(), list.candidates.end(),
+                                      [&](const Candidate& c) { return c.signature == signature && c.halo_bytes > 0; });
+  if (candidate == list.candidates.end()) return OkStatus();
+  int64_t offset = 0;
+  for (size_t i = 0; i < instance->map.operands.size(); ++i) {
+    HaloOperand halo;
+    halo.operand = i;
+    bool needed = false;
+    for (const DimFactors& dim : instance->map.operands[i]) {
+      halo.widths.emplace_back(0, 0);
+      for (const AxisChoice& choice : candidate->axes) {
+        if (choice.kind != AxisChoice::Kind::kFactor) continue;
+        const std::optional<Factor::Halo>& widths = instance->map.factors[choice.index].halo;
+        const bool carried = std::find(dim.begin(), dim.end(), choice.index) != dim.end();
+        if (!carried || !widths || !widths->AppliesTo(static_cast<int>(i))) continue;
+        halo.widths.back() = {std::max<int64_t>(widths->low, 0), std::max<int64_t>(widths->high, 0)};
+        needed = needed || widths->low > 0 || widths->high > 0;
+      }
+    }
+    if (!needed) continue;
+    if (compute.op.program->steps.size() != 1) {
+      return RunFailed(StrCat("op ", Quote(op.name), " (", compute.op.form.type,
+                              "): an expanded op that needs neighbours' elements is not executed"));
+    }
+    halo.offset = offset;
+    TensorType type = compute.op.operands[i];
+    const Shape local = LocalShape(type.shape, signature.inputs[i], plan_.mesh);
+    for (size_t d = 0; d < local.size(); ++d) type.shape[d] = local[d] + halo.widths[d].first + halo.widths[d].second;
+    offset += (type.num_bytes() + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    compute.halos.push_back(std::move(halo));
+  }
+  halo_bytes_ = std::max(halo_bytes_, offset);
+  return OkStatus();
+}
+
+Status ShardedRun::AllocateDevice(Device& device) {
+  device.arena = AllocateBytes(physical_.arena_bytes);
+  device.halo = AllocateBytes(halo_bytes_);
+  device.runner = std::make_unique<OpRunner>(*compiler_, DevicePlace{device.coordinates});
+  device.runner->Reserve(workspace_bytes_);
+  if (device.arena == nullptr || device.halo == nullptr || device.runner->workspace_bytes() < workspace_bytes_) {
+    return RunFailed(
+        StrCat("out of memory: device ", device.position, " needs ", FormatBytes(static_cast<double>(device_bytes()))));
+  }
+  InterpreterHooks hooks;
+  hooks.parameter = [this](const Graph& of, TensorId id) -> Result<Value> {
+    if (&of == &plan_.graph) return store_.Get(id);
+    if (of.tensor(id).literal != nullptr) return MakeTensor(*of.tensor(id).literal);
+    return RunFailed(StrCat("tensor ", Quote(of.tensor(id).name), " of a subgraph: its value is not known"));
+  };
+  device.interpreter = std::make_unique<Interpreter>(*whole_compiler_, std::move(hooks), options_.seed);
+  device.views.resize(physical_.registers.size());
+  device.objects.resize(physical_.registers.size());
+  for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
+    const Register& reg = physical_.registers[r];
+    const TensorType& type = TensorOf(r).type;
+    device.objects[r].resize(HoldsTensor(TensorOf(r)) ? 0 : reg.copies);
+    for (uint32_t copy = 0; copy < reg.copies; ++copy) {
+      const int64_t stride = reg.footprint() / reg.copies;
+      std::byte* data = device.arena.get() + reg.offset + copy * stride;
+      device.views[r].push_back(PartView(type.dtype, type.shape, reg.layout, plan_.mesh, device.coordinates, data));
+    }
+    if (reg.resident && TensorOf(r).role == TensorRole::kParameter) {
+      SBP_RETURN_IF_ERROR(FillRegister(device, r, 0));
+    }
+  }
+  return OkStatus();
+}
+
+std::vector<bool> ShardedRun::meets() const {
+  std::vector<bool> meets;
+  for (const ComputeTask& task : tasks_) meets.push_back(!task.halos.empty());
+  return meets;
+}
+
+int64_t ShardedRun::device_bytes() const { return physical_.arena_bytes + workspace_bytes_ + halo_bytes_; }
+
+ShardedRun::Device& ShardedRun::DeviceAt(int64_t position) {
+  const auto at = std::find(options_.devices.begin(), options_.devices.end(), position);
+  return *devices_[at - options_.devices.begin()];
+}
+
+TensorView& ShardedRun::View(Device& device, uint32_t reg, uint32_t micro_batch) const {
+  return device.views[reg][micro_batch % physical_.registers[reg].copies];
+}
+
+Status ShardedRun::FillRegister(Device& device, uint32_t reg, uint32_t micro_batch) {
+  SBP_ASSIGN_OR_RETURN(const Value whole, store_.Get(physical_.registers[reg].tensor, micro_batch));
+  if (!HoldsTensor(TensorOf(reg))) {
+    device.objects[reg][micro_batch % physical_.registers[reg].copies] = whole;
+    return OkStatus();
+  }
+  const NdSbp& layout = physical_.registers[reg].layout;
+  ChangeLocally(whole.view, NdSbp(layout.size()), layout, device.coordinates, View(device, reg, micro_batch));
+  return OkStatus();
+}
+
+Status ShardedRun::Begin(int64_t position, uint32_t micro_batch) {
+  Device& device = DeviceAt(position);
+  for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
+    if (!physical_.registers[r].resident || TensorOf(r).role != TensorRole::kInput) continue;
+    SBP_RETURN_IF_ERROR(FillRegister(device, r, micro_batch));
+  }
+  return OkStatus();
+}
+
+Status ShardedRun::Run(int64_t position, uint32_t task, uint32_t micro_batch) {
+  Device& device = DeviceAt(position);
+  if (!physical_.tasks[task].op.valid()) {
+    SBP_RETURN_IF_ERROR(RunBoxing(device, task, micro_batch));
+  } else if (tasks_[task].special) {
+    SBP_RETURN_IF_ERROR(RunSpecial(device, task, micro_batch));
+  } else {
+    SBP_RETURN_IF_ERROR(RunCompute(device, task, micro_batch));
+    NoteNaN(device, task, micro_batch);
+  }
+  if (!options_.keep_tensors || micro_batch > 0) return OkStatus();
+  for (const uint32_t r : physical_.tasks[task].writes) {
+    if (r != kNoRegister) SBP_RETURN_IF_ERROR(Keep(device, r, micro_batch));
+  }
+  return OkStatus();
+}
+
+Status ShardedRun::RunBoxing(Device& device, uint32_t task, uint32_t micro_batch) {
+  const Task& what = physical_.tasks[task];
+  const BoxingStep& step = plan_.transitions[what.transition].steps[what.step];
+  const TensorView& source = View(device, what.reads[0], micro_batch);
+  TensorView& target = View(device, what.writes[0], micro_batch);
+  target = PartView(source.dtype, source.whole, step.to, plan_.mesh, device.coordinates, target.data);
+  const bool communicates = IsCommunication(plan_, what);
+  DeviceCommunicators& communicators = communicates ? device.communication : device.compute;
+  return RunBoxingStep(step, plan_.mesh, device.position, communicators, source, target);
+}
+
+Result<TensorView> ShardedRun::WithHalo(Device& device, const HaloOperand& halo, const TensorView& part,
+                                        const NdSbp& layout) {
+  std::vector<Box> wanted = BoxesOfMesh(part.whole, layout, plan_.mesh);
+  for (Box& box : wanted) {
+    for (size_t d = 0; d < box.size(); ++d) {
+      box[d].begin = std::max<int64_t>(0, box[d].begin - halo.widths[d].first);
+      box[d].end = std::min(part.whole[d], box[d].end + halo.widths[d].second);
+    }
+  }
+  TensorView reached = part;
+  reached.data = device.halo.get() + halo.offset;
+  reached.ranges = wanted[device.position];
+  for (size_t d = 0; d < reached.shape.size(); ++d) reached.shape[d] = reached.ranges[d].size();
+  SBP_RETURN_IF_ERROR(ExchangeHalo(layout, plan_.mesh, wanted, *device.compute.all, part, reached));
+  return reached;
+}
+
+Status ShardedRun::RunCompute(Device& device, uint32_t task, uint32_t micro_batch) {
+  const Task& what = physical_.tasks[task];
+  const ComputeTask& compute = tasks_[task];
+  std::vector<TensorView> operands(what.reads.size()), results(what.writes.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (what.reads[i] != kNoRegister) operands[i] = View(device, what.reads[i], micro_batch);
+  }
+  for (const HaloOperand& halo : compute.halos) {
+    const NdSbp& layout = compute.op.form.signature.inputs[halo.operand];
+    SBP_ASSIGN_OR_RETURN(operands[halo.operand], WithHalo(device, halo, operands[halo.operand], layout));
+  }
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (what.writes[r] != kNoRegister) results[r] = View(device, what.writes[r], micro_batch);
+  }
+  SBP_RETURN_IF_ERROR(device.runner->Run(compute.op, operands, results));
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (what.writes[r] != kNoRegister) View(device, what.writes[r], micro_batch) = results[r];
+  }
+  return OkStatus();
+}
+
+Status ShardedRun::RunSpecial(Device& device, uint32_t task, uint32_t micro_batch) {
+  const Task& what = physical_.tasks[task];
+  std::vector<Value> operands(what.reads.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const uint32_t r = what.reads[i];
+    if (r == kNoRegister) continue;
+    if (HoldsTensor(TensorOf(r))) {  // sequences keep what they are given: a copy
+      SBP_ASSIGN_OR_RETURN(operands[i], CopyOf(View(device, r, micro_batch)));
+    } else {
+      operands[i] = device.objects[r][micro_batch % physical_.registers[r].copies];
+    }
+  }
+  SBP_ASSIGN_OR_RETURN(std::vector<Value> results,
+                       device.interpreter->RunOp(plan_.graph, what.op, std::move(operands)));
+  for (size_t i = 0; i < what.writes.size(); ++i) {
+    const uint32_t r = what.writes[i];
+    if (r == kNoRegister) continue;
+    if (!HoldsTensor(TensorOf(r))) {
+      device.objects[r][micro_batch % physical_.registers[r].copies] = std::move(results[i]);
+      continue;
+    }
+    TensorView& view = View(device, r, micro_batch);
+    const TensorView& written = results[i].view;
+    if (written.bytes() > physical_.registers[r].bytes) {
+      return RunFailed(StrCat("op ", Quote(plan_.graph.op(what.op).name), ": its result has ", written.bytes(),
+                              " bytes; the plan has room for ", physical_.registers[r].bytes));
+    }
+    if (written.bytes() > 0) std::memcpy(view.data, written.data, static_cast<size_t>(written.bytes()));
+    view = WholeView(written.dtype, written.shape, view.data);
+  }
+  return OkStatus();
+}
+
+void ShardedRun::NoteNaN(Device& device, uint32_t task, uint32_t micro_batch) {
+  const auto holds = [&](const std::vector<uint32_t>& registers) {
+    return std::any_of(registers.begin(), registers.end(), [&](uint32_t r) {
+      return r != kNoRegister && HoldsTensor(TensorOf(r)) && HasNaN(View(device, r, micro_batch));
+    });
+  };
+  const Task& what = physical_.tasks[task];
+  if (!holds(what.writes) || holds(what.reads)) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const NaNOrigin origin{micro_batch, task, device.position};
+  if (!first_nan_ || origin < *first_nan_) first_nan_ = origin;
+}
+
+Status ShardedRun::Keep(Device& device, uint32_t reg, uint32_t micro_batch) {
+  if (!HoldsTensor(TensorOf(reg))) return OkStatus();
+  SBP_ASSIGN_OR_RETURN(Value copy, CopyOf(View(device, reg, micro_batch)));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  kept_[reg].resize(options_.devices.size());
+  const auto at = std::find(options_.devices.begin(), options_.devices.end(), device.position);
+  kept_[reg][at - options_.devices.begin()] = std::move(copy);
+  return OkStatus();
+}
+
+Status ShardedRun::End(int64_t position, uint32_t micro_batch) {
+  Device& device = DeviceAt(position);
+  const auto at = std::find(options_.devices.begin(), options_.devices.end(), position) - options_.devices.begin();
+  for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
+    const uint32_t r = output_registers_[i];
+    if (r == kNoRegister) continue;
+    Value part;
+    if (HoldsTensor(TensorOf(r))) {
+      SBP_ASSIGN_OR_RETURN(part, CopyOf(View(device, r, micro_batch)));
+    } else {
+      part = device.objects[r][micro_batch % physical_.registers[r].copies];
+    }
+    outputs_[i][micro_batch][at] = std::move(part);
+  }
+  return OkStatus();
+}
+
+void ShardedRun::Abort(const Status& failure) {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (device->compute.all) device->compute.all->Abort(failure);
+    if (device->communication.all) device->communication.all->Abort(failure);
+  }
+}
+
+const std::vector<Value>& ShardedRun::OutputParts(size_t output, uint32_t micro_batch) const {
+  return outputs_[output][micro_batch];
+}
+
+const std::vector<Value>& ShardedRun::RegisterParts(uint32_t reg) const { return kept_[reg]; }
+
+std::optional<ShardedRun::NaNOrigin> ShardedRun::first_nan() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return first_nan_;
+}
+
+}  // namespace sbp

@@ -1,0 +1,108 @@
+// ShardedRun: the devices of a plan that live in this process: their arenas, their parts of every tensor, and what each
+// task does to them. The engine (actor_engine.h) decides when.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "runtime/actor_engine.h"
+#include "runtime/communicator.h"
+#include "runtime/interpreter.h"
+#include "runtime/tensor_store.h"
+
+namespace sbp {
+
+struct ShardedOptions {
+  std::vector<int64_t> devices;  // positions of the mesh that run here
+  bool keep_tensors = false;     // parts of every tensor, of the first micro-batch
+  uint64_t seed = 0;             // of random ops; as the interpreter's
+};
+
+// Handles for the two streams of each device that runs here, in the order of `devices`.
+struct StreamCommunicators {
+  std::vector<DeviceCommunicators> compute, communication;
+};
+
+class ShardedRun : public TaskRunner {
+ public:
+  // Compiles every op and fills the parameters. All arguments outlive the run. Errors name the op; out of memory
+  // (kRunFailed) says how much a device needs.
+  static Result<std::unique_ptr<ShardedRun>> Make(const Plan& plan, const PhysicalPlan& physical, const RuleSet& rules,
+                                                  TensorStore& store, StreamCommunicators communicators,
+                                                  ShardedOptions options);
+  ~ShardedRun() override;
+
+  // By task: does it meet other devices although it computes (its operands reach into neighbours' parts)? For
+  // ActorOptions.
+  std::vector<bool> meets() const;
+
+  Status Begin(int64_t device, uint32_t micro_batch) override;
+  Status Run(int64_t device, uint32_t task, uint32_t micro_batch) override;
+  Status End(int64_t device, uint32_t micro_batch) override;
+  void Abort(const Status& failure) override;
+
+  // After the run. Parts of output `output` (an index into graph.outputs), by index into options.devices.
+  const std::vector<Value>& OutputParts(size_t output, uint32_t micro_batch) const;
+  // Parts of what a register held; kept only on request; empty where the register was never written.
+  const std::vector<Value>& RegisterParts(uint32_t reg) const;
+  // The first task, in the order of micro-batches and tasks, that made a NaN from none; nothing: no task did.
+  struct NaNOrigin {
+    uint32_t micro_batch = 0, task = 0;
+    int64_t device = 0;
+    friend auto operator<=>(const NaNOrigin&, const NaNOrigin&) = default;
+  };
+  std::optional<NaNOrigin> first_nan() const;
+  // Memory of one device: arena, workspace and halo buffers.
+  int64_t device_bytes() const;
+
+ private:
+  struct Device;
+  // The operand's elements that neighbours hold: per dimension how many before and after the device's part.
+  struct HaloOperand {
+    size_t operand = 0;
+    std::vector<std::pair<int64_t, int64_t>> widths;
+    int64_t offset = 0;  // in the halo buffer
+  };
+  struct ComputeTask {
+    PreparedOp op;
+    bool special = false;  // control flow or sequences: run by the interpreter
+    std::vector<HaloOperand> halos;
+  };
+
+  ShardedRun(const Plan& plan, const PhysicalPlan& physical, TensorStore& store, ShardedOptions options);
+  Status Prepare(const RuleSet& rules, StreamCommunicators communicators);
+  Status PrepareTask(const RuleSet& rules, uint32_t task);
+  Status FindHalos(const RuleSet& rules, const Op& op, ComputeTask& compute);
+  Status AllocateDevice(Device& device);
+  Status FillRegister(Device& device, uint32_t reg, uint32_t micro_batch);
+  Status RunCompute(Device& device, uint32_t task, uint32_t micro_batch);
+  Status RunSpecial(Device& device, uint32_t task, uint32_t micro_batch);
+  Status RunBoxing(Device& device, uint32_t task, uint32_t micro_batch);
+  Result<TensorView> WithHalo(Device& device, const HaloOperand& halo, const TensorView& part, const NdSbp& layout);
+  void NoteNaN(Device& device, uint32_t task, uint32_t micro_batch);
+  Status Keep(Device& device, uint32_t reg, uint32_t micro_batch);
+  Device& DeviceAt(int64_t position);
+  TensorView& View(Device& device, uint32_t reg, uint32_t micro_batch) const;
+  const Tensor& TensorOf(uint32_t reg) const { return plan_.graph.tensor(physical_.registers[reg].tensor); }
+
+  const Plan& plan_;
+  const PhysicalPlan& physical_;
+  TensorStore& store_;
+  ShardedOptions options_;
+  std::unique_ptr<LocalCompiler> compiler_, whole_compiler_;
+  std::vector<ComputeTask> tasks_;
+  std::vector<uint32_t> output_registers_;
+  int64_t workspace_bytes_ = 0, halo_bytes_ = 0;
+  std::vector<std::unique_ptr<Device>> devices_;
+
+  mutable std::mutex mutex_;
+  std::optional<NaNOrigin> first_nan_;
+  std::vector<std::vector<std::vector<Value>>> outputs_;  // output, micro-batch, device
+  std::vector<std::vector<Value>> kept_;                  // register, device
+};
+
+}  // namespace sbp

@@ -1,0 +1,176 @@
+#include "runtime/tensor_store.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "kernel/kernel.h"
+
+namespace sbp {
+namespace {
+
+uint64_t SeedOf(uint64_t seed, std::string_view name, uint32_t micro_batch) {
+  uint64_t hash = HashCombine(0x5eed, seed);
+  for (const char c : name) hash = HashCombine(hash, static_cast<unsigned char>(c));
+  return HashCombine(hash, micro_batch);
+}
+
+bool IsRetyped(DType dtype) { return IsFloat(dtype) && DTypeBits(dtype) >= 16; }
+
+}  // namespace
+
+Result<Value> CastTo(const Value& value, DType dtype) {
+  if (value.view.dtype == dtype) return value;
+  SBP_ASSIGN_OR_RETURN(Value result, MakeTensor(dtype, value.view.shape));
+  const KernelRow* cast = FindKernel("Cast", value.view.dtype);
+  if (cast == nullptr) return Defect(StrCat("no kernel casts ", DTypeName(value.view.dtype)));
+  Attributes attributes;
+  attributes.Set("to", static_cast<int64_t>(dtype));
+  Scratch scratch;
+  KernelCall call;
+  call.op_type = "Cast";
+  call.attributes = &attributes;
+  call.inputs = {value.view};
+  call.outputs = {result.view};
+  call.scratch = &scratch;
+  SBP_RETURN_IF_ERROR(cast->run(call));
+  return result;
+}
+
+Result<Value> ValueFromData(const TensorData& data, const TensorType& type) {
+  const bool castable = IsFloat(data.type.dtype) && IsFloat(type.dtype);
+  if (data.type.shape != type.shape || (data.type.dtype != type.dtype && !castable)) {
+    return BadInput(StrCat("is ", ToString(data.type), "; the model wants ", ToString(type)));
+  }
+  SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(data.type.dtype, data.type.shape));
+  if (static_cast<int64_t>(data.bytes.size()) < value.view.bytes()) {
+    return BadInput(StrCat("has ", data.bytes.size(), " bytes of values for ", ToString(data.type)));
+  }
+  if (value.view.bytes() > 0) std::memcpy(value.view.data, data.bytes.data(), static_cast<size_t>(value.view.bytes()));
+  return CastTo(value, type.dtype);
+}
+
+TensorData DataFromValue(std::string name, const Value& value) {
+  return {std::move(name),
+          {value.view.dtype, value.view.shape},
+          std::string(reinterpret_cast<const char*>(value.view.data), static_cast<size_t>(value.view.bytes()))};
+}
+
+Status TensorStore::Give(const std::vector<TensorData>& tensors) {
+  std::map<std::string, TensorId> known;
+  std::vector<std::string> names;
+  for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
+    if (graph_.tensors[t].role == TensorRole::kActivation) continue;
+    known.emplace(graph_.tensors[t].name, TensorId(t));
+    names.push_back(graph_.tensors[t].name);
+  }
+  for (const TensorData& data : tensors) {
+    const auto at = known.find(data.name);
+    if (at == known.end()) {
+      return BadInput(StrCat("no input or parameter is named ", Quote(data.name), DidYouMean(data.name, names)));
+    }
+    auto value = ValueFromData(data, graph_.tensor(at->second).type);
+    if (!value.ok()) return value.status().WithContext(Quote(data.name));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    values_[{at->second.value, 0}] = *std::move(value);
+    given_[data.name] = {};
+  }
+  return OkStatus();
+}
+
+Result<Value> TensorStore::Get(TensorId id, uint32_t micro_batch) {
+  const Tensor& tensor = graph_.tensor(id);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (tensor.role == TensorRole::kParameter || given_.count(tensor.name) > 0) micro_batch = 0;
+  const auto known = values_.find({id.value, micro_batch});
+  if (known != values_.end()) return known->second;
+  auto value = Make(id, micro_batch);
+  if (!value.ok()) return value.status().WithContext(StrCat("tensor ", Quote(tensor.name)));
+  values_[{id.value, micro_batch}] = *value;
+  return value;
+}
+
+Result<Value> TensorStore::Make(TensorId id, uint32_t micro_batch) {
+  const Tensor& tensor = graph_.tensor(id);
+  if (tensor.literal != nullptr) return MakeTensor(*tensor.literal);
+  if (tensor.data && reader_) {
+    const TensorType& type = stored_.tensor(id).type;
+    const Result<std::string> bytes = reader_(*tensor.data, type.num_bytes());
+    if (bytes.ok()) {
+      SBP_ASSIGN_OR_RETURN(Value value, ValueFromData({tensor.name, type, *bytes}, type));
+      return CastTo(value, tensor.type.dtype);
+    }
+  }
+  if (tensor.type.kind != ValueKind::kTensor) return RunFailed("a sequence must be given with --inputs");
+  random_[tensor.name] = tensor.role == TensorRole::kParameter;
+  SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(tensor.type.dtype, tensor.type.shape));
+  SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, tensor.name, micro_batch), value.view));
+  return value;
+}
+
+std::vector<std::string> TensorStore::random_inputs() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, is_parameter] : random_) {
+    if (!is_parameter) names.push_back(name);
+  }
+  return names;
+}
+
+int64_t TensorStore::random_parameters() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::count_if(random_.begin(), random_.end(), [](const auto& entry) { return entry.second; });
+}
+
+namespace {
+
+LiteralRef RetypedLiteral(const LiteralRef& literal, DType to) {
+  if (literal == nullptr || !IsRetyped(literal->type.dtype)) return literal;
+  auto copy = std::make_shared<Literal>(*literal);
+  copy->type.dtype = to;
+  copy->raw.clear();
+  return copy;
+}
+
+// Attributes that name an element type.
+bool NamesType(std::string_view attribute) {
+  static constexpr std::string_view kNames[] = {"to",           "dtype",          "stash_type", "softmax_precision",
+                                                "output_dtype", "output_datatype"};
+  return std::find(std::begin(kNames), std::end(kNames), attribute) != std::end(kNames);
+}
+
+AttributesRef RetypedAttributes(const AttributesRef& attributes, DType to) {
+  auto changed = std::make_shared<Attributes>(*attributes);
+  for (auto& [name, value] : changed->mutable_entries()) {
+    if (auto* number = std::get_if<int64_t>(&value)) {
+      if (NamesType(name) && *number > 0 && *number < 32 && IsRetyped(static_cast<DType>(*number))) {
+        *number = static_cast<int64_t>(to);
+      }
+    } else if (auto* literal = std::get_if<LiteralRef>(&value)) {
+      *literal = RetypedLiteral(*literal, to);
+    } else if (auto* body = std::get_if<std::shared_ptr<const Graph>>(&value)) {
+      *body = std::make_shared<const Graph>(Retyped(**body, to));
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+Graph Retyped(const Graph& graph, DType to) {
+  Graph result = graph;
+  for (Tensor& tensor : result.tensors) {
+    if (IsRetyped(tensor.type.dtype)) tensor.type.dtype = to;
+    tensor.literal = RetypedLiteral(tensor.literal, to);
+  }
+  std::map<const Attributes*, AttributesRef> changed;  // equal sets stay shared
+  for (Op& op : result.ops) {
+    AttributesRef& shared = changed[op.attributes.get()];
+    if (shared == nullptr) shared = RetypedAttributes(op.attributes, to);
+    op.attributes = shared;
+  }
+  return result;
+}
+
+}  // namespace sbp

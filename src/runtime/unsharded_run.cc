@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <chrono>
+
+#include "base/text.h"
+#include "runtime/interpreter.h"
+#include "runtime/plan_run.h"
+
+namespace sbp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Watches for the first op that makes a NaN although it read none.
+class NaNWatch {
+ public:
+  explicit NaNWatch(const Graph& graph) : graph_(graph), holds_(graph.tensors.size(), false) {}
+
+  void See(TensorId id, const Value& value) {
+    if (!value.view.present() || !HasNaN(value.view)) return;
+    holds_[id.index()] = true;
+    const OpId producer = graph_.tensor(id).producer;
+    if (!producer.valid() || !first_.empty()) return;
+    const std::vector<TensorId> operands = graph_.OperandsOf(graph_.op(producer));
+    const bool given = std::any_of(operands.begin(), operands.end(),
+                                   [&](TensorId operand) { return operand.valid() && holds_[operand.index()]; });
+    if (!given) first_ = graph_.op(producer).name;
+  }
+  const std::string& first() const { return first_; }
+
+ private:
+  const Graph& graph_;
+  std::vector<bool> holds_;  // per tensor
+  std::string first_;
+};
+
+}  // namespace
+
+Result<UnshardedRun> RunUnsharded(const Graph& graph, const RuleSet& rules, TensorStore& store,
+                                  const UnshardedOptions& options) {
+  LocalCompiler compiler(rules, Mesh());
+  UnshardedRun run;
+  NaNWatch watch(graph);
+  InterpreterHooks hooks;
+  hooks.parameter = [&](const Graph& of, TensorId id) -> Result<Value> {
+    if (&of == &graph) return store.Get(id, options.micro_batch);
+    const Tensor& tensor = of.tensor(id);
+    if (tensor.literal != nullptr) return MakeTensor(*tensor.literal);
+    return RunFailed(StrCat("tensor ", Quote(tensor.name), " of a subgraph: its value is not known"));
+  };
+  hooks.seen = [&](TensorId id, const Value& value) {
+    watch.See(id, value);
+    if (options.keep_tensors && graph.tensor(id).producer.valid()) run.tensors[graph.tensor(id).name] = value;
+    return OkStatus();
+  };
+  Interpreter interpreter(compiler, std::move(hooks), options.seed);
+  std::vector<Value> inputs;
+  for (const TensorId id : graph.inputs) {
+    SBP_ASSIGN_OR_RETURN(Value value, store.Get(id, options.micro_batch));
+    inputs.push_back(std::move(value));
+  }
+  for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
+    if (graph.tensors[t].role == TensorRole::kParameter) SBP_RETURN_IF_ERROR(store.Get(TensorId(t)).status());
+  }
+  const Clock::time_point start = Clock::now();
+  SBP_ASSIGN_OR_RETURN(std::vector<Value> outputs, interpreter.Run(graph, std::move(inputs)));
+  run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    run.outputs.emplace_back(graph.tensor(graph.outputs[i]).name, std::move(outputs[i]));
+  }
+  run.first_nan = watch.first();
+  return run;
+}
+
+}  // namespace sbp
