@@ -36,6 +36,7 @@ double SourcePosition(const Sampling& sampling, const ResizedDim& dim, double at
   const double scaled = dim.scale * in;  // the size before it was cut to a whole number
   if (sampling.where == "asymmetric") return at / dim.scale;
   if (sampling.where == "align_corners") return scaled == 1 ? 0 : at * (in - 1) / (scaled - 1);
+  if (sampling.where == "tf_half_pixel_for_nn") return (at + 0.5) / dim.scale;  // of opsets 11 and 12
   if (sampling.where == "pytorch_half_pixel" && out <= 1) return 0;
   if (sampling.where == "half_pixel_symmetric") return in / 2 * (1 - out / scaled) + (at + 0.5) / dim.scale - 0.5;
   if (sampling.where == "tf_crop_and_resize") {

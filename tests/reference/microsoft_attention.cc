@@ -9,6 +9,7 @@
 namespace sbp::reference {
 namespace {
 
+constexpr double kHidden = -std::numeric_limits<double>::infinity();  // of later positions
 constexpr double kFiltered = -10000;  // the default of mask_filter_value: added, so that no row is empty
 
 // Dimension `dim` of x from `begin` on, `size` elements of it.
@@ -118,7 +119,7 @@ std::vector<Array> MultiHeadAttention(const Call& call) {
     if (call.has(4)) score = PaddingMask(call.in(4), result, call.input_pieces[4], at, score);
     if (call.has(5)) score += BroadcastAt(call.in(5), at);
     const bool causal = call.attributes->Int("unidirectional", 0) != 0;
-    return causal && at[3] > at[2] + result.ranges[1].begin + past ? score + kFiltered : score;
+    return causal && at[3] > at[2] + result.ranges[1].begin + past ? kHidden : score;
   };
   const double size = static_cast<double>(heads.q.shape[3]);
   const AttentionScores scores = Attend(heads, call.attributes->Float("scale", 1 / std::sqrt(size)));
@@ -166,7 +167,7 @@ std::vector<Array> FusedAttention(const Call& call) {
   heads.mask = [&](const Index& at, double score) {
     if (call.has(3)) score = PaddingMask(call.in(3), result, call.input_pieces[3], at, score);
     if (call.has(5)) score += BroadcastAt(call.in(5), at);
-    return call.attributes->Int("unidirectional", 0) != 0 && at[3] > at[2] + past ? score + kFiltered : score;
+    return call.attributes->Int("unidirectional", 0) != 0 && at[3] > at[2] + past ? kHidden : score;
   };
   const double size = static_cast<double>(heads.q.shape[3]);
   const AttentionScores scores = Attend(heads, call.attributes->Float("scale", 1 / std::sqrt(size)));
