@@ -195,6 +195,7 @@ Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, const Mode
                                    const std::vector<TensorData>& inputs) {
   ResolveOptions options;
   options.strict = flags.strict;
+  options.allow_empty = flags.allow_empty;
   SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(flags.dims));
   for (const TensorData& data : inputs) {
     options.input_shapes.emplace_back(data.name, data.type.shape);

@@ -23,6 +23,7 @@ struct ModelFlags {
   std::string inputs;
   std::vector<std::string> rules;
   bool strict = false;
+  bool allow_empty = false;  // as in ResolveOptions; no flag
 };
 void AddModelFlags(CLI::App& app, ModelFlags& flags);
 

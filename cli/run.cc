@@ -86,7 +86,9 @@ Status CompareWithFile(const std::vector<TensorData>& expected,
     TensorReport tensor = ReportOf(name, value);
     for (const TensorData& data : expected) {
       if (data.name != name) continue;
-      SBP_ASSIGN_OR_RETURN(const Value wanted, ValueFromData(data, data.type));
+      TensorType type = data.type;
+      if (StoresBits(data.type.dtype, value.view.dtype)) type.dtype = value.view.dtype;
+      SBP_ASSIGN_OR_RETURN(const Value wanted, ValueFromData(data, type));
       const Result<Difference> difference = Compare(value, wanted, tolerance);
       tensor.compared = difference.ok();
       if (difference.ok()) {
@@ -208,6 +210,7 @@ Status Run(const RunFlags& flags) {
 
 Command SetupRun(CLI::App& app) {
   auto flags = std::make_shared<RunFlags>();
+  flags->model.allow_empty = true;
   app.add_option("plan", flags->model.model, "a plan; with --unsharded a model")->required()->type_name("PLAN|MODEL");
   app.add_option("model", flags->plan_model, "the model of the plan, when it is not where the plan says")
       ->type_name("MODEL");

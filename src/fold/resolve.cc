@@ -104,7 +104,7 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   Prune(resolved);
   ClearSymbols(resolved);
   SBP_RETURN_IF_ERROR(CheckAllStatic(resolved));
-  SBP_RETURN_IF_ERROR(CheckNotEmpty(resolved));
+  if (!options.allow_empty) SBP_RETURN_IF_ERROR(CheckNotEmpty(resolved));
   return Resolved{std::move(resolved), context.warnings.Take()};
 }
 

@@ -66,7 +66,7 @@ Result<Graph> GraphReader::Read(const sbp_onnx::Graph& graph, Frame& frame) {
 
 Status GraphReader::AddParameter(const std::string& tensor, Constant constant) {
   SBP_RETURN_IF_ERROR(ReadExternal(*model_.external, constant));
-  known_[tensor] = Known{constant.type.dtype, constant.literal, true};
+  known_[tensor] = Known{constant.type.dtype, constant.literal, true, constant.type.rank()};
   const TensorId id = builder_.AddParameter(tensor, std::move(constant.type), std::move(constant.literal));
   builder_.graph().tensor(id).data = std::move(constant.data);
   return OkStatus();
@@ -98,7 +98,7 @@ Status GraphReader::ReadInputs(const sbp_onnx::Graph& graph, Frame& frame) {
     for (size_t axis = 0; axis < stated->symbols.size(); ++axis) {
       if (stated->symbols[axis] == "?") stated->symbols[axis] = StrCat(name, "[", axis, "]");
     }
-    known_[name] = Known{stated->type.dtype, nullptr, false};
+    known_[name] = Known{stated->type.dtype, nullptr, false, stated->type.has_rank ? stated->type.rank() : -1};
     builder_.AddInput(name, std::move(stated->type), std::move(stated->symbols));
   }
   return OkStatus();
@@ -150,7 +150,7 @@ std::string GraphReader::NewName(std::string_view hint) {
 std::string GraphReader::AddConstant(std::string_view hint, Literal value) {
   const std::string name = NewName(hint);
   auto literal = std::make_shared<const Literal>(std::move(value));
-  known_[name] = Known{literal->type.dtype, literal, true};
+  known_[name] = Known{literal->type.dtype, literal, true, literal->type.rank()};
   builder_.AddParameter(name, literal->type, literal);
   return name;
 }
@@ -163,6 +163,11 @@ LiteralRef GraphReader::ValueOf(std::string_view tensor) const {
 DType GraphReader::TypeOf(std::string_view tensor) const {
   const auto known = known_.find(std::string(tensor));
   return known == known_.end() ? DType::kUndefined : known->second.dtype;
+}
+
+int64_t GraphReader::RankOf(std::string_view tensor) const {
+  const auto known = known_.find(std::string(tensor));
+  return known == known_.end() ? -1 : known->second.rank;
 }
 
 bool GraphReader::Knows(const std::string& name, const Frame& frame) {
@@ -185,7 +190,8 @@ std::string GraphReader::LookupCaptured(const std::string& name, Frame& frame) {
   const std::string local = NewName(name);
   TensorType unknown;
   unknown.has_rank = false;
-  known_[local] = Known{frame.outer->reader->TypeOf(outer), frame.outer->reader->ValueOf(outer), false};
+  const GraphReader& outside = *frame.outer->reader;
+  known_[local] = Known{outside.TypeOf(outer), outside.ValueOf(outer), false, outside.RankOf(outer)};
   builder_.AddInput(local, std::move(unknown));
   captures_.push_back(outer);
   return frame.names[name] = local;
@@ -214,9 +220,6 @@ Status GraphReader::ReadNode(const sbp_onnx::Node& node, Frame& frame) {
   if (!domain.empty()) return AddOp(std::move(form));
   const auto opset = frame.opsets->find("");
   if (opset == frame.opsets->end()) return BadInput("no version of ONNX's own operators is imported (opset_import)");
-  if (opset->second < kOldestOpset) {
-    return BadInput(StrCat("opset ", opset->second, " is too old; opset ", kOldestOpset, " and newer are read"));
-  }
   SBP_ASSIGN_OR_RETURN(std::vector<NodeForm> forms, Upgrade(std::move(form), opset->second, *this));
   for (NodeForm& upgraded : forms) SBP_RETURN_IF_ERROR(AddOp(std::move(upgraded)));
   return OkStatus();

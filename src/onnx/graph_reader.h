@@ -62,6 +62,7 @@ class GraphReader : public UpgradeSite {
   std::string NewName(std::string_view hint) override;
   LiteralRef ValueOf(std::string_view tensor) const override;
   DType TypeOf(std::string_view tensor) const override;
+  int64_t RankOf(std::string_view tensor) const override;
 
  private:
   Status ReadInitializers(const sbp_onnx::Graph& graph, Frame& frame);
@@ -99,6 +100,7 @@ class GraphReader : public UpgradeSite {
     DType dtype = DType::kUndefined;
     LiteralRef value;
     bool parameter = false;
+    int64_t rank = -1;  // not stated
   };
   std::unordered_map<std::string, Known> known_;  // inputs and parameters
   std::vector<std::string> captures_;

@@ -23,6 +23,10 @@ struct NodeForm {
   std::map<std::string, std::vector<std::string>> captures;
 };
 
+inline void EraseAttribute(NodeForm& node, std::string_view name) {
+  std::erase_if(node.attributes.mutable_entries(), [&](const auto& entry) { return entry.first == name; });
+}
+
 // The graph that the node goes into, as an upgrade sees it.
 class UpgradeSite {
  public:
@@ -35,6 +39,8 @@ class UpgradeSite {
   virtual LiteralRef ValueOf(std::string_view tensor) const = 0;
   // The type as far as the file states it (kUndefined: it does not).
   virtual DType TypeOf(std::string_view tensor) const = 0;
+  // The rank of an input or a parameter; -1: the file does not state it.
+  virtual int64_t RankOf(std::string_view tensor) const = 0;
 };
 
 }  // namespace sbp::onnx

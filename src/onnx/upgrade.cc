@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "onnx/upgrade_old.h"
 
 namespace sbp::onnx {
 namespace {
@@ -17,10 +18,6 @@ struct Step {
   UpgradeSite& site;
   Nodes before;
 };
-
-void Erase(NodeForm& node, std::string_view attribute) {
-  std::erase_if(node.attributes.mutable_entries(), [&](const auto& entry) { return entry.first == attribute; });
-}
 
 std::string Hint(const NodeForm& node, std::string_view what) {
   return StrCat(node.outputs.empty() ? node.name : node.outputs.front(), "/", what);
@@ -38,7 +35,7 @@ void IntsToInput(Step& step, std::string_view attribute, size_t index) {
   const std::vector<int64_t>* values = step.node.attributes.Ints(attribute);
   if (values == nullptr) return;
   SetInput(step.node, index, step.site.AddConstant(Hint(step.node, attribute), Literal::Ints(*values)));
-  Erase(step.node, attribute);
+  EraseAttribute(step.node, attribute);
 }
 
 // Turns a float attribute into a scalar input of the type of operand 0.
@@ -48,7 +45,7 @@ void FloatToInput(Step& step, std::string_view attribute, size_t index) {
   if (!IsFloat(dtype)) dtype = DType::kF32;
   const double value = step.node.attributes.Float(attribute, 0);
   SetInput(step.node, index, step.site.AddConstant(Hint(step.node, attribute), Literal::Float(value, dtype)));
-  Erase(step.node, attribute);
+  EraseAttribute(step.node, attribute);
 }
 
 Status AxesToInput(Step& step) {
@@ -105,7 +102,7 @@ Status TopKToInput(Step& step) {
   if (step.node.attributes.Find("k") == nullptr) return BadInput("TopK without k");
   const int64_t k = step.node.attributes.Int("k", 0);
   SetInput(step.node, 1, step.site.AddConstant(Hint(step.node, "k"), Literal::Ints({k})));
-  Erase(step.node, "k");
+  EraseAttribute(step.node, "k");
   return OkStatus();
 }
 
@@ -119,7 +116,7 @@ Status ToResize(Step& step) {
     literal.type = TensorType{DType::kF32, {static_cast<int64_t>(values->size())}};
     literal.floats = *values;
     SetInput(node, 1, step.site.AddConstant(Hint(node, "scales"), std::move(literal)));
-    Erase(node, "scales");
+    EraseAttribute(node, "scales");
   }
   if (!HasInput(node, 1)) return BadInput("Resize without scales");
   node.type = "Resize";
@@ -170,7 +167,7 @@ Status GridSampleModes(Step& step) {
 Status DftAxisToInput(Step& step) {
   const int64_t axis = step.node.attributes.Int("axis", 1);
   SetInput(step.node, 2, step.site.AddConstant(Hint(step.node, "axis"), Literal::Scalar(axis)));
-  Erase(step.node, "axis");
+  EraseAttribute(step.node, "axis");
   return OkStatus();
 }
 
@@ -273,6 +270,14 @@ const Row* FindRow(std::string_view op, int64_t version) {
 
 Result<std::vector<NodeForm>> Upgrade(NodeForm node, int64_t version, UpgradeSite& site) {
   Nodes nodes;
+  if (version < 7) {
+    SBP_ASSIGN_OR_RETURN(Nodes old, UpgradeToOpset7(std::move(node), version, site));
+    for (NodeForm& form : old) {
+      SBP_ASSIGN_OR_RETURN(Nodes newer, Upgrade(std::move(form), 7, site));
+      for (NodeForm& last : newer) nodes.push_back(std::move(last));
+    }
+    return nodes;
+  }
   if (const Row* row = FindRow(node.type, version); row != nullptr) {
     Step step{node, site, {}};
     SBP_RETURN_IF_ERROR(

@@ -1,4 +1,4 @@
-// Upgrades old operator forms (opset 7 and later) to the newest one, so that one rule an op is enough.
+// Upgrades old operator forms to the newest one, so that one rule an op is enough.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,6 @@
 #include "onnx/node_form.h"
 
 namespace sbp::onnx {
-
-inline constexpr int64_t kOldestOpset = 7;
 
 // The node of opset `version` of ONNX's own domain in its newest form: attributes that became inputs are constants, old
 // names are new ones; almost always one node. A form that depends on a rank which the file does not state keeps the

@@ -38,12 +38,15 @@ Result<Value> CastTo(const Value& value, DType dtype) {
   return result;
 }
 
+bool StoresBits(DType stored, DType dtype) { return stored == DType::kU16 && dtype == DType::kBF16; }
+
 Result<Value> ValueFromData(const TensorData& data, const TensorType& type) {
+  const bool same_bits = StoresBits(data.type.dtype, type.dtype);
   const bool castable = IsFloat(data.type.dtype) && IsFloat(type.dtype);
-  if (data.type.shape != type.shape || (data.type.dtype != type.dtype && !castable)) {
+  if (data.type.shape != type.shape || (data.type.dtype != type.dtype && !castable && !same_bits)) {
     return BadInput(StrCat("is ", ToString(data.type), "; the model wants ", ToString(type)));
   }
-  SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(data.type.dtype, data.type.shape));
+  SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(same_bits ? type.dtype : data.type.dtype, data.type.shape));
   if (static_cast<int64_t>(data.bytes.size()) < value.view.bytes()) {
     return BadInput(StrCat("has ", data.bytes.size(), " bytes of values for ", ToString(data.type)));
   }

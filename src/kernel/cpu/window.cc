@@ -104,7 +104,8 @@ Result<Window> TransposedWindowOf(const KernelCall& call, const Shape& kernel) {
     // The result's size is given, and pads follow from it.
     const int64_t extra = output_padding != nullptr && d < output_padding->size() ? (*output_padding)[d] : 0;
     const int64_t reach = dim.stride * (small.whole[d + 2] - 1) + extra + (dim.kernel - 1) * dim.dilation + 1;
-    Divide(reach - dim.in_whole, auto_pad == "SAME_UPPER", dim);
+    // A result larger than the windows reach keeps the bias at its end.
+    Divide(std::max<int64_t>(0, reach - dim.in_whole), auto_pad == "SAME_UPPER", dim);
   }
   return window;
 }

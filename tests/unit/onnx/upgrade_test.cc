@@ -72,6 +72,18 @@ const std::vector<UpgradeRow> kRows = {
      "op_type: 'GroupNormalization' input: ['x', 'x', 'x'] output: 'y' attribute { name: 'num_groups' i: 2 type: 2 }",
      {"Div(y/channels, y/groups)", "Expand(y/scale_column, y/expanded_shape)",
       "GroupNormalization(x, y/scale_per_channel, y/bias_per_channel)"}},
+    {6, "op_type: 'Elu' input: 'x' output: 'y' " + Ints("consumed_inputs", "0"), {"Elu(x) -> (y)\n"}},
+    {1, "op_type: 'Not' input: 'x' output: 'y'", {"Not(x) -> (y)\n"}},
+    {6,
+     "op_type: 'Add' input: ['x', 'x'] output: 'y' attribute { name: 'broadcast' i: 1 type: 2 } "
+     "attribute { name: 'axis' i: 0 type: 2 }",
+     {"Add(x, x) -> (y)\n"}},
+    {6,
+     "op_type: 'BatchNormalization' input: ['x', 'x', 'x', 'x', 'x'] output: 'y' "
+     "attribute { name: 'spatial' i: 0 type: 2 }",
+     {"statistics per position (spatial = 0) are not read"}},
+    {3, "op_type: 'Concat' input: ['x', 'x'] output: 'y'", {"Concat(x, x) -> (y) axis=1\n"}},
+    {6, "op_type: 'Upsample' input: 'x' output: 'y'", {"Upsample of opset 6 is too old"}},
     {8, "op_type: 'Scan' input: 'x' output: 'y'", {"Scan of opset 8 (with a batch axis) is not read"}},
     {9, "op_type: 'TopK' input: 'x' output: 'y'", {"TopK without k"}},
 };
