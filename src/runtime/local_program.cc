@@ -20,7 +20,8 @@ constexpr int kMaxDepth = 16;  // of expansions within expansions
 // Builds the steps of one op.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const RuleSet& rules, const Mesh& mesh) : rules_(rules), mesh_(mesh) {}
+  ProgramBuilder(const RuleSet& rules, const Mesh& mesh, const LocalProgram* like)
+      : rules_(rules), mesh_(mesh), like_(like) {}
 
   Result<LocalProgramRef> Run(const OpForm& form, const OpQuery& query) {
     SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules_.Instantiate(query));
@@ -105,9 +106,16 @@ class ProgramBuilder {
     for (const int32_t slot : wanted) needed.push_back(program_.slots[slot].layout);
     std::vector<Signature> signatures;
     if (mesh_.num_axes() > 0) {
-      auto laid_out = LayOutExpansion(graph, rules_, mesh_, given, needed);
-      if (!laid_out.ok()) return laid_out.status().WithContext(std::string(query.type));
-      signatures = *std::move(laid_out);
+      const size_t number = program_.inner_layouts.size();
+      if (like_ != nullptr && number < like_->inner_layouts.size() &&
+          like_->inner_layouts[number].size() == graph.ops.size()) {
+        signatures = like_->inner_layouts[number];
+      } else {
+        auto laid_out = LayOutExpansion(graph, rules_, mesh_, given, needed);
+        if (!laid_out.ok()) return laid_out.status().WithContext(std::string(query.type));
+        signatures = *std::move(laid_out);
+      }
+      program_.inner_layouts.push_back(signatures);
     }
     for (size_t o = 0; o < graph.ops.size(); ++o) {
       const Signature& signature = signatures.empty() ? Signature{} : signatures[o];
@@ -203,6 +211,7 @@ class ProgramBuilder {
 
   const RuleSet& rules_;
   const Mesh& mesh_;
+  const LocalProgram* like_;
   LocalProgram program_;
 };
 
@@ -224,7 +233,7 @@ std::string KeyOf(const OpForm& form, const std::vector<TensorType>& operands, c
 }  // namespace
 
 Result<LocalProgramRef> LocalCompiler::Compile(const OpForm& form, const std::vector<TensorType>& operands,
-                                               const std::vector<LiteralRef>& values) {
+                                               const std::vector<LiteralRef>& values, const LocalProgram* like) {
   const std::string key = KeyOf(form, operands, values, rules_);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -241,7 +250,7 @@ Result<LocalProgramRef> LocalCompiler::Compile(const OpForm& form, const std::ve
     const bool present = operands[i].dtype != DType::kUndefined;
     query.operands.push_back({present, operands[i], values[i].get()});
   }
-  SBP_ASSIGN_OR_RETURN(LocalProgramRef program, ProgramBuilder(rules_, mesh_).Run(form, query));
+  SBP_ASSIGN_OR_RETURN(LocalProgramRef program, ProgramBuilder(rules_, mesh_, like).Run(form, query));
   const std::lock_guard<std::mutex> lock(mutex_);
   kept_.push_back(form.attributes);
   return programs_.try_emplace(key, std::move(program)).first->second;

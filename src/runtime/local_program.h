@@ -42,6 +42,8 @@ struct LocalProgram {
   uint32_t num_operands = 0, num_results = 0;
   std::vector<LocalStep> steps;
   int64_t workspace_bytes = 0;
+  // The signatures of the inner ops of each expansion, in the order in which they were expanded.
+  std::vector<std::vector<Signature>> inner_layouts;
   // Results whose sizes data decide: the steps set them.
   bool data_dependent = false;
 };
@@ -64,8 +66,10 @@ class LocalCompiler {
   // `operands` are whole; absent ones have dtype kUndefined. `values`: what is known of them (nullptr: nothing), used
   // where the rule or the expansion reads them. Error: the op has neither kernel nor expansion, or its expansion cannot
   // be laid out.
+  // `like`: the program for the planned sizes, whose layouts are taken over: on the sizes that data decided, parts may
+  // be empty, which no candidate allows.
   Result<LocalProgramRef> Compile(const OpForm& form, const std::vector<TensorType>& operands,
-                                  const std::vector<LiteralRef>& values);
+                                  const std::vector<LiteralRef>& values, const LocalProgram* like = nullptr);
   const RuleSet& rules() const { return rules_; }
   const Mesh& mesh() const { return mesh_; }
 

@@ -62,7 +62,7 @@ Result<LocalProgramRef> OpRunner::ProgramFor(const PreparedOp& op, std::span<con
   if (as_planned) return op.program;
   std::vector<TensorType> types;
   for (const TensorView& view : operands) types.push_back({view.dtype, view.whole});
-  auto program = compiler_.Compile(op.form, types, CurrentValues(op, operands, compiler_.rules()));
+  auto program = compiler_.Compile(op.form, types, CurrentValues(op, operands, compiler_.rules()), op.program.get());
   return program.ok() ? program : program.status().WithContext(PlaceOf(op));
 }
 
