@@ -39,7 +39,6 @@ double SourcePosition(const Sampling& sampling, const ResizedDim& dim, double at
   if (sampling.where == "tf_half_pixel_for_nn") return (at + 0.5) / dim.scale;  // of opsets 11 and 12
   if (sampling.where == "pytorch_half_pixel" && out <= 1) return 0;
   if (sampling.where == "half_pixel_symmetric") return in / 2 * (1 - out / scaled) + (at + 0.5) / dim.scale - 0.5;
-  if (sampling.where == "tf_half_pixel_for_nn") return (at + 0.5) / dim.scale;  // until opset 18
   if (sampling.where == "tf_crop_and_resize") {
     if (out <= 1) return 0.5 * (dim.begin + dim.end) * (in - 1);
     return dim.begin * (in - 1) + at * (dim.end - dim.begin) * (in - 1) / (out - 1);

@@ -83,16 +83,28 @@ class LayoutSearch {
     return changes;
   }
 
+  // Candidates that need no moving, the best last: fewest changes of operands; of what comes from copies alone, copies,
+  // since each reader can slice those as it likes.
   std::vector<size_t> Ranked(size_t op) const {
-    std::vector<std::pair<int, size_t>> ranked;
+    struct Rank {
+      int changes, made;
+      size_t candidate;
+      auto operator<=>(const Rank&) const = default;
+    };
+    std::vector<Rank> ranked;
     const std::vector<Candidate>& candidates = lists_[op].candidates;
     for (size_t c = 0; c < candidates.size(); ++c) {
-      const int changes = candidates[c].halo_bytes > 0 ? kNoWay : Changes(op, candidates[c].signature);
-      if (changes != kNoWay) ranked.emplace_back(changes, c);
+      const Signature& signature = candidates[c].signature;
+      const int changes = candidates[c].halo_bytes > 0 ? kNoWay : Changes(op, signature);
+      if (changes == kNoWay) continue;
+      const auto is_copy = [](const NdSbp& layout) { return layout.is_broadcast(); };
+      const bool of_copies = std::all_of(signature.inputs.begin(), signature.inputs.end(), is_copy);
+      const bool makes_copies = std::all_of(signature.outputs.begin(), signature.outputs.end(), is_copy);
+      ranked.push_back({changes, of_copies && !makes_copies ? 1 : 0, c});
     }
     std::sort(ranked.rbegin(), ranked.rend());
     std::vector<size_t> order;
-    for (const auto& [changes, c] : ranked) order.push_back(c);
+    for (const Rank& rank : ranked) order.push_back(rank.candidate);
     return order;
   }
 
