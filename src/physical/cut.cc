@@ -1,0 +1,83 @@
+#include "physical/cut.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "graph/cut.h"
+#include "memory/memory.h"
+#include "physical/physical.h"
+
+namespace sbp {
+namespace {
+
+// Transitions with a reader that stays, and those that such ones start from. Later ones start from earlier ones.
+std::vector<Transition> KeptTransitions(const Plan& plan, const CutResult& cut) {
+  std::vector<Transition> kept;                             // backwards
+  std::unordered_map<TensorId, std::vector<NdSbp>> starts;  // of those
+  for (size_t i = plan.transitions.size(); i-- > 0;) {
+    const Transition& old = plan.transitions[i];
+    if (!cut.tensors[old.tensor.index()].valid()) continue;
+    Transition transition = old;
+    transition.tensor = cut.tensors[old.tensor.index()];
+    transition.consumers.clear();
+    for (const Use& use : old.consumers) {
+      if (cut.ops[use.op.index()].valid()) transition.consumers.push_back({cut.ops[use.op.index()], use.operand});
+    }
+    std::vector<NdSbp>& froms = starts[transition.tensor];
+    const bool leads_on = std::find(froms.begin(), froms.end(), transition.to) != froms.end();
+    if (!leads_on && transition.consumers.empty()) continue;
+    froms.push_back(transition.from);
+    kept.push_back(std::move(transition));
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
+}  // namespace
+
+Plan CutPlan(const Plan& plan, TensorId until) {
+  CutResult cut = CutGraph(plan.graph, until);
+  Plan part = plan;
+  part.graph = std::move(cut.graph);
+  part.options.pins.clear();
+  part.options.ties.clear();
+  part.options.ties_by_name = false;
+  part.conflicts.clear();
+  part.has_bound = false;
+  part.lower_bound_seconds = 0;
+
+  part.records.clear();
+  part.op_records.clear();
+  part.total = Cost();
+  std::vector<int64_t> numbers(plan.records.size(), -1);
+  for (size_t o = 0; o < cut.ops.size(); ++o) {
+    if (!cut.ops[o].valid()) continue;
+    int64_t& number = numbers[plan.op_records[o]];
+    if (number < 0) {
+      number = static_cast<int64_t>(part.records.size());
+      part.records.push_back(plan.records[plan.op_records[o]]);
+    }
+    part.op_records.push_back(static_cast<uint32_t>(number));
+    part.total.compute_seconds += part.records[number].compute_seconds;
+  }
+  part.source_layouts.clear();
+  for (size_t t = 0; t < cut.tensors.size(); ++t) {
+    if (cut.tensors[t].valid()) part.source_layouts.push_back(plan.source_layouts[t]);
+  }
+  part.transitions = KeptTransitions(plan, cut);
+  for (const Transition& transition : part.transitions) {
+    part.total.collective_seconds += transition.seconds;
+    part.total.bytes_moved += transition.wire_bytes;
+  }
+  part.replicated.clear();
+  for (const ReplicatedTensor& tensor : plan.replicated) {
+    const TensorId id = cut.tensors[tensor.tensor.index()];
+    if (id.valid()) part.replicated.push_back({id, tensor.reason});
+  }
+  const StepOrder order = OrderOfStep(part);
+  part.memory = PeakMemory(part, order, Lifetimes(part, order));
+  if (plan.physical) part.physical = MakePhysicalPlan(part, {.micro_batches = plan.physical->micro_batches});
+  return part;
+}
+
+}  // namespace sbp
