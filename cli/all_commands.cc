@@ -32,6 +32,7 @@ constexpr CommandRow kCommands[] = {
      SetupDiff},
     {"run", "execute a plan or a model and compare the numbers",
      "  sbp-plan run plan.json\n"
+     "  mpirun -n 4 sbp-plan run plan.json --backend mpi\n"
      "  sbp-plan run model.onnx --unsharded --inputs inputs.npz --expect outputs.npz\n",
      SetupRun},
     {"convert", "move a graph, cluster or plan between its encodings",

@@ -10,8 +10,11 @@
 #include "cli/plan_file.h"
 #include "cli/planning.h"
 #include "cli/run_data.h"
+#include "graph/cut.h"
 #include "io/documents.h"
 #include "io/file.h"
+#include "physical/cut.h"
+#include "runtime/backend.h"
 #include "runtime/compare.h"
 #include "runtime/plan_run.h"
 #include "runtime/tensor_store.h"
@@ -102,29 +105,37 @@ Status CompareWithFile(const std::vector<TensorData>& expected,
   return OkStatus();
 }
 
-// Ends the graph at a tensor: it becomes the only output. Error: no tensor has the name.
-Status CutAt(Graph& graph, const std::string& name) {
+// The tensor of --until. Error: no tensor has the name.
+Result<TensorId> FindUntil(const Graph& graph, const std::string& name) {
+  const TensorId id = NameIndex(graph).tensor(name);
+  if (id.valid()) return id;
   std::vector<std::string> names;
-  for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
-    if (graph.tensors[t].name == name) {
-      graph.outputs = {TensorId(t)};
-      graph.ties.clear();
-      return OkStatus();
-    }
-    names.push_back(graph.tensors[t].name);
-  }
+  for (const Tensor& tensor : graph.tensors) names.push_back(tensor.name);
   return BadInput(StrCat("--until ", Quote(name), ": no tensor has this name", DidYouMean(name, names)));
+}
+
+// Leaves out the inputs that only what was cut off reads.
+void KeepInputsOf(const Graph& part, const Graph& whole, std::vector<TensorData>& inputs) {
+  const NameIndex names(part), before(whole);
+  std::erase_if(inputs, [&](const TensorData& data) {
+    return before.tensor(data.name).valid() && !names.tensor(data.name).valid();
+  });
 }
 
 Status RunModel(const RunFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
-  SBP_ASSIGN_OR_RETURN(const GivenData given, ReadGiven(flags, model.graph));
+  SBP_ASSIGN_OR_RETURN(GivenData given, ReadGiven(flags, model.graph));
   SBP_ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeFlag(flags));
   SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveWithInputs(std::move(model.graph), rules, flags.model, given.inputs));
   for (const std::string& warning : resolved.warnings) Note(StrCat("warning: ", warning));
   Graph& stored = resolved.graph;
-  if (!flags.until.empty()) SBP_RETURN_IF_ERROR(CutAt(stored, flags.until));
+  if (!flags.until.empty()) {
+    SBP_ASSIGN_OR_RETURN(const TensorId until, FindUntil(stored, flags.until));
+    Graph part = CutGraph(stored, until).graph;
+    KeepInputsOf(part, stored, given.inputs);
+    stored = std::move(part);
+  }
   const Graph graph = dtype ? Retyped(stored, *dtype) : stored;
   TensorStore store(graph, stored, flags.seed, ReadDataOf(model.path));
   SBP_RETURN_IF_ERROR(store.Give(given.inputs).WithContext("--inputs"));
@@ -166,32 +177,15 @@ Result<std::string> FindModel(const RunFlags& flags, const Plan& plan) {
   return std::string();
 }
 
-Status RunPlan(const RunFlags& flags) {
-  SBP_ASSIGN_OR_RETURN(Plan plan, ReadPlanFile(flags.model.model));
-  SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
-  SBP_ASSIGN_OR_RETURN(const std::string model_path, FindModel(flags, plan));
-  if (model_path.empty()) Note("note: the model of the plan is not at hand; its weights are random");
-  SBP_ASSIGN_OR_RETURN(const GivenData given, ReadGiven(flags, plan.graph));
-  SBP_ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeFlag(flags));
-  const Graph stored = plan.graph;
-  if (dtype) plan.graph = Retyped(stored, *dtype);
-  TensorStore store(plan.graph, stored, flags.seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
-  SBP_RETURN_IF_ERROR(store.Give(given.inputs).WithContext("--inputs"));
-  PlanRunOptions options;
-  options.backend = flags.backend;
-  options.micro_batches = flags.micro_batches;
-  options.reference = !flags.no_reference && flags.expect.empty();
-  options.keep_tensors = flags.tensors;
-  options.seed = flags.seed;
-  options.tolerance = flags.tolerance;
-  SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, rules, store, options));
+// Prints, writes what was asked for, judges.
+Status ReportPlanRun(const RunFlags& flags, const std::vector<TensorData>& expected, PlanRun& run) {
   RunReport& report = run.report;
   if (!flags.expect.empty()) {
     report.outputs.clear();
     report.against = flags.expect;
     report.elementwise = flags.rtol.has_value() || flags.atol.has_value();
     SBP_RETURN_IF_ERROR(
-        CompareWithFile(given.expected, run.outputs, {flags.rtol.value_or(0), flags.atol.value_or(0)}, report));
+        CompareWithFile(expected, run.outputs, {flags.rtol.value_or(0), flags.atol.value_or(0)}, report));
   }
   if (!flags.outputs.empty()) SBP_RETURN_IF_ERROR(WriteTensors(flags.outputs, run.outputs));
   if (!flags.trace.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.trace, run.trace));
@@ -199,11 +193,53 @@ Status RunPlan(const RunFlags& flags) {
   return report.good() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
-Status Run(const RunFlags& flags) {
+Status RunPlan(const RunFlags& flags, Backend& backend) {
+  SBP_ASSIGN_OR_RETURN(Plan plan, ReadPlanFile(flags.model.model));
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
+  SBP_ASSIGN_OR_RETURN(const std::string model_path, FindModel(flags, plan));
+  if (model_path.empty() && backend.leads()) {
+    Note("note: the model of the plan is not at hand; its weights are random");
+  }
+  SBP_ASSIGN_OR_RETURN(GivenData given, ReadGiven(flags, plan.graph));
+  SBP_ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeFlag(flags));
+  if (!flags.until.empty()) {
+    SBP_ASSIGN_OR_RETURN(const TensorId until, FindUntil(plan.graph, flags.until));
+    Plan part = CutPlan(plan, until);
+    KeepInputsOf(part.graph, plan.graph, given.inputs);
+    plan = std::move(part);
+  }
+  const Graph stored = plan.graph;
+  if (dtype) plan.graph = Retyped(stored, *dtype);
+  TensorStore store(plan.graph, stored, flags.seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
+  SBP_RETURN_IF_ERROR(store.Give(given.inputs).WithContext("--inputs"));
+  PlanRunOptions options;
+  options.micro_batches = flags.micro_batches;
+  options.reference = !flags.no_reference && flags.expect.empty();
+  options.keep_tensors = flags.tensors;
+  options.seed = flags.seed;
+  options.tolerance = flags.tolerance;
+  SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, rules, store, backend, options));
+  return backend.leads() ? ReportPlanRun(flags, given.expected, run) : OkStatus();
+}
+
+Status CheckFilesWritable(const RunFlags& flags) {
   for (const std::string* path : {&flags.outputs, &flags.trace}) {
     if (!path->empty()) SBP_RETURN_IF_ERROR(CheckWritable(*path));
   }
-  return flags.unsharded ? RunModel(flags) : RunPlan(flags);
+  return OkStatus();
+}
+
+Status Run(const RunFlags& flags) {
+  if (flags.unsharded) {
+    SBP_RETURN_IF_ERROR(CheckFilesWritable(flags));
+    return RunModel(flags);
+  }
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend(flags.backend));
+  Status status = backend->leads() ? CheckFilesWritable(flags) : OkStatus();
+  if (status.ok()) status = RunPlan(flags, *backend);
+  return backend->Finish(status, [](const Status& failure) {
+    if (!failure.message().empty()) Note(StrCat("error: ", failure.message()));
+  });
 }
 
 }  // namespace
@@ -231,12 +267,16 @@ Command SetupRun(CLI::App& app) {
                  "largest ||out - ref|| / ||ref|| [1e-4 for f32, 1e-10 f64, 2e-2 f16 and bf16]");
   app.add_option("--rtol", flags->rtol, "with --expect: judge each element by atol + rtol |ref|");
   app.add_option("--atol", flags->atol, "with --expect: see --rtol");
-  app.add_option("--until", flags->until, "with --unsharded: stop at this tensor, which becomes the only output")
-      ->type_name("TENSOR");
+  app.add_option("--until", flags->until, "stop at this tensor, which becomes the only output")->type_name("TENSOR");
   app.add_option("--seed", flags->seed, "of random inputs and weights")->capture_default_str();
   app.add_option("--dtype", flags->dtype, "compute all floats in this type: f64, f32, f16, bf16")->type_name("TYPE");
-  app.add_option("--backend", flags->backend, "where: cpu (threads are the devices), fake (virtual time, no data)")
-      ->check(CLI::IsMember({"cpu", "fake"}))
+  std::vector<std::string> backends, described;
+  for (const BackendRow& row : AllBackends()) {
+    backends.emplace_back(row.name);
+    described.push_back(StrCat(row.name, " (", row.doc, ")"));
+  }
+  app.add_option("--backend", flags->backend, StrCat("where: ", Join(described, ", ")))
+      ->check(CLI::IsMember(backends))
       ->capture_default_str();
   app.add_option("--micro-batches", flags->micro_batches, "inputs that stream through [as the plan says, else 1]")
       ->check(CLI::Range(1, 1 << 16));

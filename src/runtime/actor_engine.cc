@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -22,6 +23,9 @@ constexpr std::chrono::milliseconds kProgress{200};  // how often progress is to
 // Waking a thread takes some microseconds; so long a stream looks again before it sleeps, where it has a core to
 // itself.
 constexpr int kSpins = 4000;
+
+// The firing of a failure that another process told; after all others.
+constexpr Firing kElsewhere{std::numeric_limits<uint32_t>::max(), 0};
 
 // One device: the mailbox of its actors, which its two threads share.
 struct Device {
@@ -127,7 +131,7 @@ class Engine {
     if (device.ready.wait_for(lock, kPoll, arrived)) return;
     lock.unlock();
     const Status elsewhere = runner_.Poll(device.position);
-    if (!elsewhere.ok()) Fail({Firing{graph_.micro_batches, 0}, device.position, elsewhere});
+    if (!elsewhere.ok()) Fail({kElsewhere, device.position, elsewhere});
     lock.lock();
   }
 
@@ -142,7 +146,9 @@ class Engine {
       status = runner_.Run(device.position, firing.actor, firing.micro_batch);
     }
     if (!status.ok()) {
-      Fail({firing, device.position, status});
+      const Status elsewhere = runner_.Poll(device.position);
+      const bool theirs = !elsewhere.ok() && elsewhere.message() == status.message();
+      Fail({theirs ? kElsewhere : firing, device.position, status});
       return false;
     }
     span.end = Now();
@@ -154,7 +160,7 @@ class Engine {
   // What came to fail because others had already failed is left out.
   void Fail(const Failure& failure) {
     std::string context = StrCat("device ", failure.device);
-    const bool of_a_firing = failure.firing.micro_batch < graph_.micro_batches;
+    const bool of_a_firing = !(failure.firing == kElsewhere);
     if (of_a_firing) {
       context += StrCat(", ", graph_.actors[failure.firing.actor].name);
       if (graph_.micro_batches > 1) context += StrCat(" of micro-batch ", failure.firing.micro_batch);

@@ -29,7 +29,7 @@ class TaskRunner {
 
   // The run has failed: every call that waits for another device returns soon. From any thread, at most once.
   virtual void Abort(const Status& failure) = 0;
-  // Asked by streams that wait, some times a second: has another process failed?
+  // Has another process failed? Asked by streams that wait, some times a second, and when a call above has failed.
   virtual Status Poll(int64_t /*device*/) { return OkStatus(); }
 };
 

@@ -50,6 +50,8 @@ class Communicator {
   virtual void Abort(const Status& failure) = 0;
   // Has it?
   virtual Status status() = 0;
+  // The failure that another process told this one; none where all devices are in this one.
+  virtual Status failure_elsewhere() { return OkStatus(); }
 
   // Rank r holds parts[r]; every rank gets all of them: the box of `target`.
   Status AllGather(const TensorView& source, const TensorView& target, const std::vector<Box>& parts);
@@ -58,6 +60,11 @@ class Communicator {
                   const std::vector<Box>& to);
   // The bytes of every rank, by rank.
   Result<std::vector<std::string>> AllGatherBytes(std::string_view mine);
+  // The same, for rank 0 alone; the others get nothing.
+  Result<std::vector<std::string>> GatherBytes(std::string_view mine);
+
+ private:
+  Result<std::vector<Range>> PlacesOf(std::string_view mine);
 };
 
 struct CommunicatorOptions {
@@ -70,6 +77,11 @@ struct CommunicatorOptions {
 struct DeviceCommunicators {
   std::vector<std::unique_ptr<Communicator>> axes;  // per mesh axis: its group along that axis
   std::unique_ptr<Communicator> all;                // all devices, in the order of positions
+};
+
+// Handles for the two streams of each device that runs in this process, in the order of their positions.
+struct StreamCommunicators {
+  std::vector<DeviceCommunicators> compute, communication;
 };
 
 }  // namespace sbp

@@ -8,14 +8,12 @@
 #include "runtime/actor_engine.h"
 #include "runtime/fake/simulate.h"
 #include "runtime/parts.h"
+#include "runtime/run_results.h"
 #include "runtime/sharded_run.h"
-#include "runtime/threads/thread_communicator.h"
 #include "runtime/trace.h"
 
 namespace sbp {
 namespace {
-
-constexpr int64_t kMaxThreadDevices = 256;
 
 TensorReport ReportOf(const Tensor& tensor, const Value& value) {
   TensorReport report;
@@ -55,8 +53,9 @@ void CompareSequences(const Value& part, const Value& reference, TensorReport& r
 
 class PlanRunner {
  public:
-  PlanRunner(const Plan& plan, const RuleSet& rules, TensorStore& store, const PlanRunOptions& options)
-      : plan_(plan), rules_(rules), store_(store), options_(options) {
+  PlanRunner(const Plan& plan, const RuleSet& rules, TensorStore& store, Backend& backend,
+             const PlanRunOptions& options)
+      : plan_(plan), rules_(rules), store_(store), backend_(backend), options_(options) {
     const uint32_t planned = plan.physical ? plan.physical->micro_batches : 1;
     const uint32_t wanted = options.micro_batches == 0 ? planned : options.micro_batches;
     // The graph may have been given other element types: sizes are taken anew.
@@ -64,26 +63,22 @@ class PlanRunner {
   }
 
   Result<PlanRun> Run() {
-    if (plan_.mesh.num_devices() > kMaxThreadDevices) {
-      return RunFailed(StrCat("the plan is for ", plan_.mesh.num_devices(), " devices; the cpu backend runs at most ",
-                              kMaxThreadDevices, " as threads"));
-    }
-    for (int64_t device = 0; device < plan_.mesh.num_devices(); ++device) devices_.push_back(device);
+    SBP_ASSIGN_OR_RETURN(devices_, backend_.Claim(plan_.mesh));
     PlanRun run;
-    run.report.what =
-        StrCat(physical_.tasks.size(), " tasks on ", devices_.size(), devices_.size() == 1 ? " device (" : " devices (",
-               options_.backend, "), mesh ", ToString(plan_.mesh));
+    const int64_t devices = plan_.mesh.num_devices();
+    run.report.what = StrCat(physical_.tasks.size(), " tasks on ", devices, devices == 1 ? " device (" : " devices (",
+                             backend_.name(), "), mesh ", ToString(plan_.mesh));
     run.report.predicted_seconds = plan_.total.seconds() * physical_.micro_batches;
-    if (options_.backend == "fake") {
-      SBP_RETURN_IF_ERROR(RunFake(run));
+    if (backend_.is_virtual()) {
+      SBP_RETURN_IF_ERROR(RunVirtually(run));
     } else {
-      SBP_RETURN_IF_ERROR(RunThreads(run));
+      SBP_RETURN_IF_ERROR(Execute(run));
     }
     return run;
   }
 
  private:
-  Status RunFake(PlanRun& run) {
+  Status RunVirtually(PlanRun& run) {
     SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_));
     SBP_ASSIGN_OR_RETURN(const Timeline timeline, Simulate(actors, plan_.mesh));
     run.report.measured_seconds = timeline.seconds;
@@ -93,31 +88,32 @@ class PlanRunner {
     return OkStatus();
   }
 
-  Status RunThreads(PlanRun& run) {
-    const std::shared_ptr<AbortState> abort = MakeAbortState();
-    StreamCommunicators communicators{MakeThreadCommunicators(plan_.mesh, {}, abort),
-                                      MakeThreadCommunicators(plan_.mesh, {}, abort)};
+  Status Execute(PlanRun& run) {
+    SBP_ASSIGN_OR_RETURN(StreamCommunicators handles, backend_.Connect(plan_.mesh));
     SBP_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedRun> sharded,
-                         ShardedRun::Make(plan_, physical_, rules_, store_, std::move(communicators),
+                         ShardedRun::Make(plan_, physical_, rules_, store_, std::move(handles),
                                           {devices_, options_.keep_tensors, options_.seed}));
     SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_, {.meets = sharded->meets()}));
+    SBP_RETURN_IF_ERROR(backend_.Gather("").status());  // all begin at once: their clocks start then
     EngineOptions engine;
     engine.devices = devices_;
     engine.progress = options_.progress;
     const EngineResult result = RunActors(actors, *sharded, engine);
     SBP_RETURN_IF_ERROR(result.status);
-    run.report.measured_seconds = result.seconds;
-    run.report.peak_bytes = sharded->device_bytes();
-    SBP_RETURN_IF_ERROR(Judge(*sharded, run));
+    SBP_ASSIGN_OR_RETURN(const RunResults results, GatherResults(plan_, physical_, *sharded, result, backend_));
+    if (!backend_.leads()) return OkStatus();
+    run.report.measured_seconds = results.seconds;
+    run.report.peak_bytes = results.device_bytes;
+    SBP_RETURN_IF_ERROR(Judge(results, run));
     SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
-    run.trace = TraceJson(plan_, physical_, actors, result.spans, predicted.spans);
-    ReportTasks(actors, result.spans, run.report);
+    run.trace = TraceJson(plan_, physical_, actors, results.spans, predicted.spans);
+    ReportTasks(actors, results.spans, run.report);
     run.report.random_inputs = store_.random_inputs();
     run.report.random_parameters = store_.random_parameters();
     return OkStatus();
   }
 
-  Status Judge(const ShardedRun& sharded, PlanRun& run) {
+  Status Judge(const RunResults& results, PlanRun& run) {
     RunReport& report = run.report;
     report.tolerance = options_.tolerance.value_or(DefaultTolerance(plan_.graph));
     if (options_.reference) report.against = "the unsharded run";
@@ -129,19 +125,19 @@ class PlanRunner {
         report.reference_seconds += reference.seconds;
       }
       for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
-        SBP_RETURN_IF_ERROR(JudgeOutput(sharded, i, mb, reference, run));
+        SBP_RETURN_IF_ERROR(JudgeOutput(results, i, mb, reference, run));
       }
       if (mb == 0 && options_.keep_tensors && options_.reference) {
-        SBP_RETURN_IF_ERROR(JudgeTensors(sharded, reference, report));
+        SBP_RETURN_IF_ERROR(JudgeTensors(results, reference, report));
       }
     }
     return OkStatus();
   }
 
-  Status JudgeOutput(const ShardedRun& sharded, size_t output, uint32_t mb, const UnshardedRun& reference,
+  Status JudgeOutput(const RunResults& results, size_t output, uint32_t mb, const UnshardedRun& reference,
                      PlanRun& run) {
     const Tensor& tensor = plan_.graph.tensor(plan_.graph.outputs[output]);
-    const std::vector<Value>& parts = sharded.OutputParts(output, mb);
+    const std::vector<Value>& parts = results.outputs[output][mb];
     TensorReport report = ReportOf(tensor, Value());
     if (physical_.micro_batches > 1) report.name += StrCat(" [", mb, "]");
     if (tensor.type.kind != ValueKind::kTensor) {
@@ -152,17 +148,17 @@ class PlanRunner {
     const uint32_t reg = OutputRegisters(plan_, physical_)[output];
     SBP_ASSIGN_OR_RETURN(std::vector<Value> copies, AssembleCopies(parts, physical_.registers[reg].layout, plan_.mesh));
     report.type = {copies[0].view.dtype, copies[0].view.shape};
-    SBP_RETURN_IF_ERROR(RefuseNaN(sharded, tensor, copies[0], reference, output));
+    SBP_RETURN_IF_ERROR(RefuseNaN(results, tensor, copies[0], reference, output));
     if (options_.reference) CompareCopies(copies, reference.outputs[output].second, report);
     if (mb == 0) run.outputs.emplace_back(tensor.name, copies[0]);
     run.report.outputs.push_back(std::move(report));
     return OkStatus();
   }
 
-  Status RefuseNaN(const ShardedRun& sharded, const Tensor& tensor, const Value& value, const UnshardedRun& reference,
+  Status RefuseNaN(const RunResults& results, const Tensor& tensor, const Value& value, const UnshardedRun& reference,
                    size_t output) const {
     if (!HasNaN(value.view)) return OkStatus();
-    const auto origin = sharded.first_nan();
+    const auto origin = results.first_nan;
     const std::string task =
         origin ? StrCat("; the first task to make one: ", TaskName(origin->task), " on device ", origin->device) : "";
     const bool also_unsharded = options_.reference && HasNaN(reference.outputs[output].second.view);
@@ -181,17 +177,17 @@ class PlanRunner {
                   Quote(plan_.graph.tensor(transition.tensor).name));
   }
 
-  Status JudgeTensors(const ShardedRun& sharded, const UnshardedRun& reference, RunReport& report) {
+  Status JudgeTensors(const RunResults& results, const UnshardedRun& reference, RunReport& report) {
     const std::set<TensorId> outputs(plan_.graph.outputs.begin(), plan_.graph.outputs.end());
     for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
       const Register& reg = physical_.registers[r];
-      if (reg.transition >= 0 || outputs.count(reg.tensor) > 0 || sharded.RegisterParts(r).empty()) continue;
+      if (reg.transition >= 0 || outputs.count(reg.tensor) > 0 || results.registers[r].empty()) continue;
       const Tensor& tensor = plan_.graph.tensor(reg.tensor);
       const auto value = reference.tensors.find(tensor.name);
       if (value == reference.tensors.end()) continue;
       TensorReport entry = ReportOf(tensor, value->second);
       SBP_ASSIGN_OR_RETURN(const std::vector<Value> copies,
-                           AssembleCopies(sharded.RegisterParts(r), reg.layout, plan_.mesh));
+                           AssembleCopies(results.registers[r], reg.layout, plan_.mesh));
       CompareCopies(copies, value->second, entry);
       report.tensors.push_back(std::move(entry));
     }
@@ -200,7 +196,7 @@ class PlanRunner {
 
   void ReportTasks(const ActorGraph& actors, const std::vector<Span>& spans, RunReport& report) const {
     const uint32_t n = actors.num_tasks();
-    std::vector<std::vector<double>> seconds(n, std::vector<double>(devices_.size(), 0));
+    std::vector<std::vector<double>> seconds(n, std::vector<double>(plan_.mesh.num_devices(), 0));
     for (const Span& span : spans) {
       if (span.firing.actor < n) seconds[span.firing.actor][span.device] += span.end - span.start;
     }
@@ -224,6 +220,7 @@ class PlanRunner {
   const Plan& plan_;
   const RuleSet& rules_;
   TensorStore& store_;
+  Backend& backend_;
   const PlanRunOptions& options_;
   PhysicalPlan physical_;
   std::vector<int64_t> devices_;
@@ -231,8 +228,9 @@ class PlanRunner {
 
 }  // namespace
 
-Result<PlanRun> RunPlanOn(const Plan& plan, const RuleSet& rules, TensorStore& store, const PlanRunOptions& options) {
-  return PlanRunner(plan, rules, store, options).Run();
+Result<PlanRun> RunPlanOn(const Plan& plan, const RuleSet& rules, TensorStore& store, Backend& backend,
+                          const PlanRunOptions& options) {
+  return PlanRunner(plan, rules, store, backend, options).Run();
 }
 
 }  // namespace sbp

@@ -1,4 +1,4 @@
-// Running a whole plan in this process, and the unsharded graph beside it.
+// Running a whole plan, and the unsharded graph beside it.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 
 #include "plan/plan.h"
 #include "rule/rule_set.h"
+#include "runtime/backend.h"
 #include "runtime/run_report.h"
 #include "runtime/tensor_store.h"
 
@@ -31,10 +32,9 @@ Result<UnshardedRun> RunUnsharded(const Graph& graph, const RuleSet& rules, Tens
                                   const UnshardedOptions& options = {});
 
 struct PlanRunOptions {
-  std::string backend = "cpu";  // cpu: threads are the devices; fake: virtual time, no data
-  uint32_t micro_batches = 0;   // 0: as the plan's physical part says, else 1
-  bool reference = true;        // run the unsharded graph too, and compare
-  bool keep_tensors = false;    // compare every tensor
+  uint32_t micro_batches = 0;  // 0: as the plan's physical part says, else 1
+  bool reference = true;       // run the unsharded graph too, and compare
+  bool keep_tensors = false;   // compare every tensor
   uint64_t seed = 0;
   std::optional<double> tolerance;  // default: DefaultTolerance
   std::function<void(uint64_t done, uint64_t total)> progress;
@@ -44,8 +44,9 @@ struct PlanRun {
   std::vector<std::pair<std::string, Value>> outputs;  // whole, of the first micro-batch
   std::string trace;                                   // TraceJson
 };
-// Errors (kRunFailed): what fails while running, with device and task; an output that holds NaN, with the first task
-// that made it.
-Result<PlanRun> RunPlanOn(const Plan& plan, const RuleSet& rules, TensorStore& store, const PlanRunOptions& options);
+// Called by all processes of the backend; a process that does not lead gets an empty result. Errors (kRunFailed): what
+// fails while running, with device and task; an output that holds NaN, with the first task that made it.
+Result<PlanRun> RunPlanOn(const Plan& plan, const RuleSet& rules, TensorStore& store, Backend& backend,
+                          const PlanRunOptions& options);
 
 }  // namespace sbp

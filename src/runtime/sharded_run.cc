@@ -10,6 +10,7 @@
 #include "rule/op_query.h"
 #include "runtime/boxing.h"
 #include "runtime/compare.h"
+#include "runtime/machine_memory.h"
 #include "runtime/parts.h"
 
 namespace sbp {
@@ -63,7 +64,8 @@ Status ShardedRun::Prepare(const RuleSet& rules, StreamCommunicators communicato
   outputs_.assign(
       plan_.graph.outputs.size(),
       std::vector<std::vector<Value>>(physical_.micro_batches, std::vector<Value>(options_.devices.size())));
-  kept_.assign(options_.keep_tensors ? physical_.registers.size() : 0, {});
+  kept_.resize(physical_.registers.size());
+  SBP_RETURN_IF_ERROR(CheckMemory());
   for (size_t i = 0; i < options_.devices.size(); ++i) {
     auto device = std::make_unique<Device>();
     device->position = options_.devices[i];
@@ -129,6 +131,19 @@ Status ShardedRun::FindHalos(const RuleSet& rules, const Op& op, ComputeTask& co
   }
   halo_bytes_ = std::max(halo_bytes_, offset);
   return OkStatus();
+}
+
+// Before anything is allocated: memory that the system promises and does not have ends the process.
+Status ShardedRun::CheckMemory() const {
+  const std::optional<int64_t> available = AvailableMemory();
+  const auto devices = static_cast<int64_t>(options_.devices.size());
+  if (!available || device_bytes() <= *available / devices) return OkStatus();
+  const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
+  return RunFailed(StrCat("out of memory: device ", options_.devices[0], devices > 1 ? " and each other one" : "",
+                          " needs ", bytes(device_bytes()), " (arena ", bytes(physical_.arena_bytes), ", workspace ",
+                          bytes(workspace_bytes_), ", neighbours' elements ", bytes(halo_bytes_), "); ", devices,
+                          devices == 1 ? " device" : " devices", " in this process, ", bytes(*available),
+                          " available"));
 }
 
 Status ShardedRun::AllocateDevice(Device& device) {
@@ -347,6 +362,8 @@ void ShardedRun::Abort(const Status& failure) {
     if (device->communication.all) device->communication.all->Abort(failure);
   }
 }
+
+Status ShardedRun::Poll(int64_t position) { return DeviceAt(position).compute.all->failure_elsewhere(); }
 
 const std::vector<Value>& ShardedRun::OutputParts(size_t output, uint32_t micro_batch) const {
   return outputs_[output][micro_batch];

@@ -22,11 +22,6 @@ struct ShardedOptions {
   uint64_t seed = 0;             // of random ops; as the interpreter's
 };
 
-// Handles for the two streams of each device that runs here, in the order of `devices`.
-struct StreamCommunicators {
-  std::vector<DeviceCommunicators> compute, communication;
-};
-
 class ShardedRun : public TaskRunner {
  public:
   // Compiles every op and fills the parameters. All arguments outlive the run. Errors name the op; out of memory
@@ -44,6 +39,7 @@ class ShardedRun : public TaskRunner {
   Status Run(int64_t device, uint32_t task, uint32_t micro_batch) override;
   Status End(int64_t device, uint32_t micro_batch) override;
   void Abort(const Status& failure) override;
+  Status Poll(int64_t device) override;
 
   // After the run. Parts of output `output` (an index into graph.outputs), by index into options.devices.
   const std::vector<Value>& OutputParts(size_t output, uint32_t micro_batch) const;
@@ -77,6 +73,7 @@ class ShardedRun : public TaskRunner {
   Status Prepare(const RuleSet& rules, StreamCommunicators communicators);
   Status PrepareTask(const RuleSet& rules, uint32_t task);
   Status FindHalos(const RuleSet& rules, const Op& op, ComputeTask& compute);
+  Status CheckMemory() const;
   Status AllocateDevice(Device& device);
   Status FillRegister(Device& device, uint32_t reg, uint32_t micro_batch);
   Status RunCompute(Device& device, uint32_t task, uint32_t micro_batch);

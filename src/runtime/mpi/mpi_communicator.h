@@ -26,6 +26,7 @@ class MpiCommunicator : public Communicator {
   Status Barrier() override;
   void Abort(const Status& failure) override { world_->Abort(failure); }
   Status status() override { return world_->status(); }
+  Status failure_elsewhere() override { return world_->failure_elsewhere(); }
 
  private:
   // The requests of one exchange, with the ranks of the world that they wait for, and buffers that they use.

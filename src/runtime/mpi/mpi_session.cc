@@ -45,7 +45,8 @@ class Session : public MpiSession {
     return result;
   }
 
-  Status Finish(const Status& status, std::chrono::milliseconds patience) override {
+  Status Finish(const Status& status, std::chrono::milliseconds patience,
+                const std::function<void(const Status& failure)>& last_words) override {
     if (!status.ok()) world_->Abort(status);
     Clock::time_point deadline = Clock::now() + patience;
     bool failed = false;
@@ -54,7 +55,10 @@ class Session : public MpiSession {
     for (int done = 0; done == 0;) {
       if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || Clock::now() > deadline) {
         finished_ = true;
-        MPI_Abort(MPI_COMM_WORLD, static_cast<int>(status.ok() ? Code::kRunFailed : status.code()));
+        Status failure = status.ok() ? world_->status() : status;
+        if (failure.ok()) failure = RunFailed(StrCat("rank ", rank(), " waited in vain for the others to end"));
+        if (last_words) last_words(failure);
+        MPI_Abort(MPI_COMM_WORLD, static_cast<int>(failure.code()));
       }
       if (done != 0) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -2,6 +2,7 @@
 // a build without MPI has the same interface, and Start fails.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/status.h"
@@ -26,8 +27,9 @@ class MpiSession {
 
   // Ends MPI: waits until every rank has come here, well or not. Returns `status`, or the failure of another rank. A
   // rank that does not come within `patience`, or within two seconds of a failure, is not waited for: then this ends
-  // all processes and does not return, so messages are printed before.
-  virtual Status Finish(const Status& status, std::chrono::milliseconds patience) = 0;
+  // all processes and does not return; `last_words` (may be empty) is called with the failure before that.
+  virtual Status Finish(const Status& status, std::chrono::milliseconds patience,
+                        const std::function<void(const Status& failure)>& last_words = {}) = 0;
 };
 
 }  // namespace sbp

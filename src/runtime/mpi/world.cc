@@ -63,7 +63,14 @@ void World::Look() {
       MPI_SUCCESS) {
     return;
   }
+  elsewhere_ = true;
   Learn(Status(static_cast<Code>(message.MPI_TAG), text));
+}
+
+Status World::failure_elsewhere() {
+  if (status().ok()) return OkStatus();
+  const std::lock_guard lock(mutex_);
+  return elsewhere_ ? failure_ : OkStatus();
 }
 
 Status World::status() {

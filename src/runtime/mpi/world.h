@@ -31,6 +31,8 @@ class World {
   void Abort(const Status& failure);
   // The first failure that this rank knows of. Looks for news.
   Status status();
+  // The same, if another rank told it.
+  Status failure_elsewhere();
 
   // Until all requests are done. Errors: the failure of some rank; the time is over, which fails the run with the
   // names of the `peers` (per request, ranks of the world) that were waited for. Then requests are cancelled; those of
@@ -43,13 +45,13 @@ class World {
  private:
   void Look();                        // for a failure message
   void Learn(const Status& failure);  // under mutex_
-  std::string Encode(const Status& failure) const;
 
   int rank_ = 0, size_ = 1;
   MPI_Comm news_ = MPI_COMM_NULL;  // a world of its own: never mixed up with data
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   Status failure_;                // under mutex_
+  bool elsewhere_ = false;        // under mutex_: another rank told
   std::deque<std::string> sent_;  // texts that are on their way
   std::vector<MPI_Request> sends_;
   std::deque<std::vector<std::byte>> abandoned_;

@@ -1,0 +1,30 @@
+// The table of backends.
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "runtime/backend.h"
+
+namespace sbp {
+namespace {
+
+constexpr std::array<BackendRow, 3> kBackends = {{
+    {"cpu", "threads are the devices", StartThreadBackend},
+    {"fake", "virtual time, no data", StartFakeBackend},
+    {"mpi", "the ranks of mpirun are the devices", StartMpiBackend},
+}};
+
+}  // namespace
+
+std::span<const BackendRow> AllBackends() { return kBackends; }
+
+Result<std::unique_ptr<Backend>> StartBackend(std::string_view name) {
+  const auto row =
+      std::find_if(kBackends.begin(), kBackends.end(), [&](const BackendRow& r) { return r.name == name; });
+  if (row != kBackends.end()) return row->start();
+  std::vector<std::string> names;
+  for (const BackendRow& known : kBackends) names.emplace_back(known.name);
+  return UsageError(StrCat("no backend ", Quote(name), DidYouMean(name, names), "; there are ", Join(names, ", ")));
+}
+
+}  // namespace sbp

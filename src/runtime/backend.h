@@ -1,0 +1,64 @@
+// Backend: where the devices of a plan run: one file and one row of all_backends.cc each. What runs there (ShardedRun)
+// and when (RunActors) is the same for all that move data.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/communicator.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string_view name() const = 0;  // its row's
+
+  // Virtual time alone: nothing is computed, and nothing below but Claim and Finish is called.
+  virtual bool is_virtual() const { return false; }
+
+  // Processes that run this plan together, all of which call what follows in one order. One of them leads: it has all
+  // results in the end, runs the reference, prints and writes files.
+  virtual int num_processes() const { return 1; }
+  virtual bool leads() const { return true; }
+
+  // The positions of the mesh that run in this process, ascending. Errors: more devices than there are (kRunFailed);
+  // another number of processes than devices (kUsage).
+  virtual Result<std::vector<int64_t>> Claim(const Mesh& mesh) = 0;
+  // Handles for the devices that Claim gave.
+  virtual Result<StreamCommunicators> Connect(const Mesh& mesh) = 0;
+  // The bytes of every process at the one that leads, in the order of their devices; nothing elsewhere. After Connect.
+  virtual Result<std::vector<std::string>> Gather(std::string_view mine) { return std::vector{std::string(mine)}; }
+
+  // The last call: how this process fared. Waits for the others, however long they take. Returns the failure of any of
+  // them, with a message at the process that leads alone. Where it cannot return, because another process does not end,
+  // `last_words` is called before this one does.
+  using LastWords = std::function<void(const Status& failure)>;
+  virtual Status Finish(const Status& status, const LastWords& /*last_words*/) { return status; }
+};
+
+struct BackendRow {
+  std::string_view name;  // as in --backend
+  std::string_view doc;   // "threads are the devices"
+  // Once a process. Error (kUsage): not in this build, with what to install.
+  Result<std::unique_ptr<Backend>> (*start)();
+};
+std::span<const BackendRow> AllBackends();
+
+// Error (kUsage): no row has this name; the row's own.
+Result<std::unique_ptr<Backend>> StartBackend(std::string_view name);
+
+// Rows.
+Result<std::unique_ptr<Backend>> StartThreadBackend();
+Result<std::unique_ptr<Backend>> StartFakeBackend();
+Result<std::unique_ptr<Backend>> StartMpiBackend();
+
+}  // namespace sbp

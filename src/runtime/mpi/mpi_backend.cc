@@ -1,0 +1,59 @@
+// The mpi backend: every rank is one device, rank 0 leads.
+#include "base/text.h"
+#include "runtime/backend.h"
+#include "runtime/mpi/mpi_session.h"
+
+namespace sbp {
+namespace {
+
+// The others wait while rank 0 runs the reference; a rank that dies is noticed without any time being over.
+constexpr std::chrono::hours kPatience{24};
+
+class MpiBackend : public Backend {
+ public:
+  explicit MpiBackend(std::unique_ptr<MpiSession> session) : session_(std::move(session)) {}
+
+  std::string_view name() const override { return "mpi"; }
+  int num_processes() const override { return session_->size(); }
+  bool leads() const override { return session_->rank() == 0; }
+
+  Result<std::vector<int64_t>> Claim(const Mesh& mesh) override {
+    if (mesh.num_devices() != session_->size()) {
+      const bool alone = session_->size() == 1;
+      return UsageError(StrCat("the plan is for ", mesh.num_devices(), " devices (mesh ", ToString(mesh), "), but ",
+                               session_->size(), alone ? " MPI rank was" : " MPI ranks were",
+                               " launched; start it as: mpirun -n ", mesh.num_devices(), " sbp-plan run ..."));
+    }
+    return std::vector<int64_t>{session_->rank()};
+  }
+
+  Result<StreamCommunicators> Connect(const Mesh& mesh) override {
+    StreamCommunicators handles;
+    for (std::vector<DeviceCommunicators>* stream : {&handles.compute, &handles.communication}) {
+      SBP_ASSIGN_OR_RETURN(DeviceCommunicators own, session_->MakeCommunicators(mesh, {}));
+      stream->push_back(std::move(own));
+    }
+    SBP_ASSIGN_OR_RETURN(gather_, session_->MakeCommunicators(mesh, {.timeout = kPatience}));
+    return handles;
+  }
+
+  Result<std::vector<std::string>> Gather(std::string_view mine) override { return gather_.all->GatherBytes(mine); }
+
+  Status Finish(const Status& status, const LastWords& last_words) override {
+    const Status result = session_->Finish(status, kPatience, last_words);
+    return leads() || result.ok() ? result : Status(result.code(), "");
+  }
+
+ private:
+  const std::unique_ptr<MpiSession> session_;
+  DeviceCommunicators gather_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> StartMpiBackend() {
+  SBP_ASSIGN_OR_RETURN(std::unique_ptr<MpiSession> session, MpiSession::Start(nullptr, nullptr));
+  return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(std::move(session)));
+}
+
+}  // namespace sbp
