@@ -10,6 +10,7 @@
 #include "cli/planning.h"
 #include "io/documents.h"
 #include "io/file.h"
+#include "physical/physical.h"
 
 namespace sbp {
 namespace {
@@ -45,7 +46,10 @@ Status Render(RenderFlags flags) {
   const std::string path = flags.format.empty() ? flags.out : "x." + flags.format;
   SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
-  SBP_ASSIGN_OR_RETURN(const Plan plan, LoadPlanOrModel(flags));
+  SBP_ASSIGN_OR_RETURN(Plan plan, LoadPlanOrModel(flags));
+  // Tasks are made on the fly where the plan file holds none.
+  SBP_ASSIGN_OR_RETURN(const ViewRow* view, FindView(flags.options.view));
+  if (view->of_tasks && !plan.physical && plan.mesh.num_axes() > 0) plan.physical = MakePhysicalPlan(plan);
   SBP_ASSIGN_OR_RETURN(const std::string picture, format->render(plan, flags.options));
   return WriteFile(flags.out, picture);
 }
@@ -65,7 +69,14 @@ Command SetupRender(CLI::App& app) {
   app.add_option("--expand", flags->options.expand, "open a scope, or a repeated layer ('*' all)")
       ->type_name("SCOPE")
       ->allow_extra_args(false);
-  app.add_option("--view", flags->options.view, "what to draw")->check(CLI::IsMember({"graph"}))->capture_default_str();
+  std::vector<std::string> views, described;
+  for (const ViewRow& row : AllViews()) {
+    views.emplace_back(row.name);
+    described.push_back(StrCat(row.name, " (", row.doc, ")"));
+  }
+  app.add_option("--view", flags->options.view, StrCat("what to draw: ", Join(described, ", ")))
+      ->check(CLI::IsMember(views))
+      ->capture_default_str();
   app.add_option("--max-nodes", flags->options.max_nodes, "fold deeper scopes beyond this many nodes")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();

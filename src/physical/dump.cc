@@ -11,16 +11,18 @@ std::string RegisterList(const std::vector<uint32_t>& registers) {
   return Join(parts, " ");
 }
 
+}  // namespace
+
 std::string TaskName(const Plan& plan, const Task& task) {
   if (task.op.valid())
     return StrCat(plan.graph.type_of(plan.graph.op(task.op)), " ", Quote(plan.graph.op(task.op).name));
   const Transition& transition = plan.transitions[task.transition];
   const BoxingStep& step = transition.steps[task.step];
-  return StrCat(CollectiveKindName(step.kind), " over ", plan.mesh.axes[step.axis].name, " of ",
+  const bool known = step.axis >= 0 && step.axis < plan.mesh.num_axes();  // in a plan file that nobody checked
+  const std::string_view axis = known ? std::string_view(plan.mesh.axes[step.axis].name) : "?";
+  return StrCat(CollectiveKindName(step.kind), " over ", axis, " of ",
                 Quote(plan.graph.tensor(transition.tensor).name));
 }
-
-}  // namespace
 
 std::string Dump(const Plan& plan, const PhysicalPlan& physical) {
   std::string text = StrCat("arena ", physical.arena_bytes, " bytes, bound ", physical.lower_bound_bytes, ", placed ",

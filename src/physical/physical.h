@@ -47,6 +47,9 @@ int64_t PlaceFirstFit(size_t num_tasks, std::vector<Register>& registers);
 // the bound is met. Where many long-lived registers make that slow, the later ones are left out.
 void PlaceBest(PhysicalPlan& physical);
 
+// MatMul "fc", all-reduce over model of "h". For messages and tables.
+std::string TaskName(const Plan& plan, const Task& task);
+
 // The canonical text: a line a task and a register. For tests and --dump-dir.
 std::string Dump(const Plan& plan, const PhysicalPlan& physical);
 

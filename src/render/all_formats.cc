@@ -1,24 +1,30 @@
 // The table of output formats: a format is a function and a row.
 #include "base/text.h"
-#include "render/dot.h"
+#include "render/document.h"
 #include "render/graphviz.h"
 #include "render/render.h"
 #include "render/tables.h"
-#include "render/view.h"
 
 namespace sbp {
 namespace {
 
 Result<std::string> Dot(const Plan& plan, const RenderOptions& options) {
-  SBP_ASSIGN_OR_RETURN(View view, MakeView(plan, options));
-  SplitIntoColumns(view);
-  return WriteDot(view);
+  SBP_ASSIGN_OR_RETURN(const ViewRow* view, FindView(options.view));
+  return view->draw(plan, options);
 }
 
 template <const char* kFormat>
 Result<std::string> Picture(const Plan& plan, const RenderOptions& options) {
-  SBP_ASSIGN_OR_RETURN(const std::string dot, Dot(plan, options));
-  return LayOut(dot, kFormat);
+  SBP_ASSIGN_OR_RETURN(const ViewRow* view, FindView(options.view));
+  SBP_ASSIGN_OR_RETURN(const std::string dot, view->draw(plan, options));
+  return LayOut(dot, kFormat, view->engine);
+}
+
+template <std::string (*kWrite)(const Document&)>
+Result<std::string> Tables(const Plan& plan, const RenderOptions& options) {
+  SBP_ASSIGN_OR_RETURN(const ViewRow* view, FindView(options.view));
+  SBP_ASSIGN_OR_RETURN(const Document document, view->tabulate(plan, options));
+  return kWrite(document);
 }
 
 constexpr char kSvg[] = "svg", kPng[] = "png", kPdf[] = "pdf";
@@ -28,8 +34,8 @@ constexpr FormatRow kFormats[] = {
     {"svg", "a vector drawing for browsers; hover shows names and reasons", Picture<kSvg>},
     {"png", "a bitmap", Picture<kPng>},
     {"pdf", "a vector drawing on one page", Picture<kPdf>},
-    {"md", "tables of ops, collectives and memory in Markdown", WriteMarkdown},
-    {"txt", "the same tables in aligned columns", WriteText},
+    {"md", "tables of ops, collectives and memory in Markdown", Tables<WriteMarkdown>},
+    {"txt", "the same tables in aligned columns", Tables<WriteText>},
 };
 
 }  // namespace

@@ -63,7 +63,7 @@ void KeepUntilExit(Drawing drawing) {
 
 }  // namespace
 
-Result<std::string> LayOut(const std::string& dot, const std::string& format) {
+Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine) {
   const CaptureMessages capture;
   GVC_t* const context = gvContext();
   if (context == nullptr) return Failed("start");
@@ -73,7 +73,7 @@ Result<std::string> LayOut(const std::string& dot, const std::string& format) {
     return Failed("read the drawing");
   }
   KeepUntilExit({context, graph});
-  if (gvLayout(context, graph, "dot") != 0) return Failed("lay the drawing out");
+  if (gvLayout(context, graph, engine) != 0) return Failed("lay the drawing out");
   if (format == "png") LimitBitmap(graph);
   char* data = nullptr;
   unsigned int length = 0;

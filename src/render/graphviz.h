@@ -7,8 +7,8 @@
 
 namespace sbp {
 
-// `format`: "svg", "png" or "pdf". Graphviz never prints: its messages come back in the error (kDefect: the DOT text is
-// ours). Not thread-safe: Graphviz has global state.
-Result<std::string> LayOut(const std::string& dot, const std::string& format);
+// `format`: "svg", "png" or "pdf"; `engine`: "dot" or "nop2". Graphviz never prints: its messages come back in the
+// error (kDefect: the DOT text is ours). Not thread-safe: Graphviz has global state.
+Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine = "dot");
 
 }  // namespace sbp

@@ -19,6 +19,19 @@ struct RenderOptions {
   size_t max_nodes = 240;  // what a drawing may hold before deeper scopes stay folded; more of a wide graph is a tangle
 };
 
+// What a drawing or a document shows. One row per view, all_views.cc.
+struct Document;
+struct ViewRow {
+  std::string_view name;  // as in --view
+  std::string_view doc;
+  Result<Document> (*tabulate)(const Plan& plan, const RenderOptions& options);
+  Result<std::string> (*draw)(const Plan& plan, const RenderOptions& options);  // Graphviz source
+  bool of_tasks;                                                                // needs Plan::physical
+  const char* engine;  // of Graphviz: "dot" finds the positions, "nop2" takes those of the source
+};
+std::span<const ViewRow> AllViews();
+Result<const ViewRow*> FindView(std::string_view name);
+
 // One row per format, all_formats.cc.
 struct FormatRow {
   std::string_view extension;  // "svg"

@@ -1,15 +1,14 @@
-// Plans as tables: ops (repeated layers folded, like the drawing), collectives, memory. One content, two spellings.
+// Documents as text.
 #pragma once
 
 #include <string>
 
-#include "base/status.h"
-#include "render/render.h"
+#include "render/document.h"
 
 namespace sbp {
 
-Result<std::string> WriteMarkdown(const Plan& plan, const RenderOptions& options);
+std::string WriteMarkdown(const Document& document);
 // Aligned columns.
-Result<std::string> WriteText(const Plan& plan, const RenderOptions& options);
+std::string WriteText(const Document& document);
 
 }  // namespace sbp

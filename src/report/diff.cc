@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "report/diff_physical.h"
 #include "report/facts.h"
 #include "report/report.h"
 
@@ -34,6 +35,7 @@ class PlanDiff {
     Memory("parameter bytes at the peak", a_.memory.parameter_bytes, b_.memory.parameter_bytes);
     Memory("activation bytes at the peak", a_.memory.activation_bytes, b_.memory.activation_bytes);
     Memory("boxing bytes at the peak", a_.memory.boxing_bytes, b_.memory.boxing_bytes);
+    DiffPhysical(a_, b_, options_, out_);
     return std::move(out_);
   }
 

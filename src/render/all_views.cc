@@ -1,0 +1,39 @@
+// The table of views: what a drawing or a document shows.
+#include <algorithm>
+
+#include "base/text.h"
+#include "render/arena_map.h"
+#include "render/document.h"
+#include "render/dot.h"
+#include "render/render.h"
+#include "render/view.h"
+
+namespace sbp {
+namespace {
+
+Result<std::string> DrawGraph(const Plan& plan, const RenderOptions& options) {
+  SBP_ASSIGN_OR_RETURN(View view, MakeView(plan, options));
+  SplitIntoColumns(view);
+  return WriteDot(view);
+}
+
+constexpr ViewRow kViews[] = {
+    {"graph", "ops, layouts and collectives", TabulateGraph, DrawGraph, false, "dot"},
+    {"overview", "the same, folded to few nodes", TabulateGraph, DrawGraph, false, "dot"},
+    {"tasks", "tasks and registers of a device, drawn as the arena over time", TabulateTasks, DrawArena, true, "nop2"},
+};
+
+}  // namespace
+
+std::span<const ViewRow> AllViews() { return kViews; }
+
+Result<const ViewRow*> FindView(std::string_view name) {
+  std::vector<std::string> known;
+  for (const ViewRow& row : kViews) {
+    if (row.name == name) return &row;
+    known.emplace_back(row.name);
+  }
+  return UsageError(StrCat("no view ", Quote(name), DidYouMean(name, known), "; there are ", Join(known, ", ")));
+}
+
+}  // namespace sbp
