@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/rules_ask.h"
+#include "cli/rules_verify.h"
 #include "rule/candidates.h"
 #include "rule/infer.h"
 
@@ -28,6 +29,7 @@ struct RulesFlags {
   bool even_only = false;
   bool backward = false;
   std::string model;
+  VerifyFlags verify;
 };
 
 Status List(const RulesFlags& flags) {
@@ -193,6 +195,11 @@ Status AskMany(const RulesFlags& flags) {
   return AnswerQuestions(rules, std::cin, std::cout);
 }
 
+Status Verify(const RulesFlags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
+  return VerifyAndReport(rules, flags.verify, flags.output);
+}
+
 void AddQuestionFlags(CLI::App& app, RulesFlags& flags) {
   app.add_option("op", flags.question.op, "an op's type: MatMul, com.microsoft::Attention")
       ->required()
@@ -239,6 +246,15 @@ Command SetupRules(CLI::App& app) {
   CLI::App* coverage = add("coverage", "which ops of a model have a rule", Coverage);
   coverage->add_option("model", flags->model, "ONNX or a graph")->required()->type_name("MODEL");
   AddFormatFlag(*coverage, flags->output);
+  CLI::App* verify =
+      add("verify", "every candidate, executed on small operands and compared with the unsharded op", Verify);
+  verify->add_option("ops", flags->verify.ops, "types of ops; none: all")->type_name("OP");
+  verify->add_option("--instance", flags->verify.instances, "a further instance, as a row of rules/instances.txt")
+      ->type_name("ROW")
+      ->allow_extra_args(false);
+  verify->add_option("--seed", flags->verify.seed, "of the random data");
+  verify->add_option("--threads", flags->verify.threads, "0: one per core");
+  AddFormatFlag(*verify, flags->output);
   return [chosen] { return (*chosen)(); };
 }
 

@@ -10,19 +10,6 @@
 namespace sbp {
 namespace {
 
-// The numbers of a tensor as doubles: complex ones as pairs.
-Result<std::vector<double>> NumbersOf(const Value& value) {
-  Value real = value;
-  if (IsComplex(value.view.dtype)) {
-    Shape shape = value.view.shape;
-    shape.push_back(2);
-    real.view = WholeView(value.view.dtype == DType::kC64 ? DType::kF32 : DType::kF64, shape, value.view.data);
-  }
-  SBP_ASSIGN_OR_RETURN(const Value wide, CastTo(real, DType::kF64));
-  const auto* numbers = wide.view.as<double>();
-  return std::vector<double>(numbers, numbers + wide.view.elements());
-}
-
 std::string TypeText(const Value& value) {
   return value.view.present() ? ToString(TensorType{value.view.dtype, value.view.shape}) : "no tensor";
 }
@@ -40,6 +27,18 @@ double Distance(const Value& out, const Value& ref, size_t i, double a, double b
 }
 
 }  // namespace
+
+Result<std::vector<double>> NumbersOf(const Value& value) {
+  Value real = value;
+  if (IsComplex(value.view.dtype)) {
+    Shape shape = value.view.shape;
+    shape.push_back(2);
+    real.view = WholeView(value.view.dtype == DType::kC64 ? DType::kF32 : DType::kF64, shape, value.view.data);
+  }
+  SBP_ASSIGN_OR_RETURN(const Value wide, CastTo(real, DType::kF64));
+  const auto* numbers = wide.view.as<double>();
+  return std::vector<double>(numbers, numbers + wide.view.elements());
+}
 
 Result<Difference> Compare(const Value& out, const Value& ref, const ElementTolerance& tolerance) {
   if (out.view.shape != ref.view.shape || !out.view.present() || !ref.view.present()) {

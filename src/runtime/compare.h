@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/status.h"
 #include "graph/graph.h"
@@ -24,6 +25,9 @@ struct ElementTolerance {
 // Both of one shape; types may differ. NaN equals NaN, an infinity itself. Complex numbers count as pairs. Error:
 // shapes differ, or one is no tensor.
 Result<Difference> Compare(const Value& out, const Value& ref, const ElementTolerance& tolerance = {});
+
+// The numbers of a tensor as doubles: complex ones as pairs. Error: no tensor of numbers.
+Result<std::vector<double>> NumbersOf(const Value& value);
 
 // Is some element NaN?
 bool HasNaN(const TensorView& view);

@@ -98,12 +98,12 @@ class ProgramBuilder {
       return Defect(StrCat("the expansion of ", query.type, " has ", graph.inputs.size(), " inputs and ",
                            graph.outputs.size(), " outputs; expected ", present.size(), " and ", wanted.size()));
     }
-    std::vector<NdSbp> given, needed;
-    for (size_t i = 0; i < present.size(); ++i) {
-      slot_of[graph.inputs[i].index()] = present[i];
-      given.push_back(program_.slots[present[i]].layout);
-    }
-    for (const int32_t slot : wanted) needed.push_back(program_.slots[slot].layout);
+    for (size_t i = 0; i < present.size(); ++i) slot_of[graph.inputs[i].index()] = present[i];
+    const std::vector<NdSbp> planned = LayoutsOf(present), planned_results = LayoutsOf(wanted);
+    std::vector<NdSbp> given = planned, needed = planned_results;
+    TakeSumsAsWhole(given, needed);
+    SetLayouts(present, given);
+    SetLayouts(wanted, needed);
     std::vector<Signature> signatures;
     if (mesh_.num_axes() > 0) {
       const size_t number = program_.inner_layouts.size();
@@ -125,7 +125,34 @@ class ProgramBuilder {
       const int32_t from = SlotOf(graph, graph.outputs[i], slot_of);
       if (from != wanted[i]) AddChange(from, wanted[i]);
     }
+    SetLayouts(present, planned);
+    SetLayouts(wanted, planned_results);
     return OkStatus();
+  }
+
+  std::vector<NdSbp> LayoutsOf(const std::vector<int32_t>& slots) const {
+    std::vector<NdSbp> layouts;
+    for (const int32_t slot : slots) layouts.push_back(program_.slots[slot].layout);
+    return layouts;
+  }
+  void SetLayouts(const std::vector<int32_t>& slots, const std::vector<NdSbp>& layouts) {
+    for (size_t i = 0; i < slots.size(); ++i) program_.slots[slots[i]].layout = layouts[i];
+  }
+
+  // Along an axis on which nothing is split and operands are partial, each device runs the op on its own values as if
+  // they were whole: that is what the rule says of partial values, whatever the expansion is made of.
+  void TakeSumsAsWhole(std::vector<NdSbp>& given, std::vector<NdSbp>& needed) const {
+    for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
+      const auto split = [&](const NdSbp& layout) { return layout[axis].is_split(); };
+      const auto partial = [&](const NdSbp& layout) { return layout[axis].is_partial(); };
+      if (std::any_of(given.begin(), given.end(), split) || std::any_of(needed.begin(), needed.end(), split) ||
+          std::none_of(given.begin(), given.end(), partial)) {
+        continue;
+      }
+      for (std::vector<NdSbp>* layouts : {&given, &needed}) {
+        for (NdSbp& layout : *layouts) layout[axis] = Sbp::Broadcast();
+      }
+    }
   }
 
   Status EmitInner(const Graph& graph, const Op& op, const Signature& signature, const std::vector<int32_t>& wanted,
@@ -178,6 +205,8 @@ class ProgramBuilder {
     LocalStep step;
     step.inputs = {from};
     step.outputs = {to};
+    step.from = program_.slots[from].layout;
+    step.to = program_.slots[to].layout;
     program_.steps.push_back(std::move(step));
   }
 

@@ -35,6 +35,7 @@ struct LocalStep {
   AttributesRef attributes;
   std::vector<int32_t> inputs, outputs;  // slots; -1: absent
   std::vector<bool> reads_value;         // per input: does the rule read it? (Its sizes may follow from it.)
+  NdSbp from, to;                        // of a change
 };
 
 struct LocalProgram {

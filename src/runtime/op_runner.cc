@@ -168,10 +168,9 @@ Status OpRunner::RunKernel(const LocalProgram& program, const LocalStep& step, u
 }
 
 void OpRunner::RunChange(const LocalProgram& program, const LocalStep& step) {
-  const LocalSlot &from = program.slots[step.inputs[0]], &to = program.slots[step.outputs[0]];
   TensorView& target = views_[step.outputs[0]];
-  target = ViewOf(to, views_[step.inputs[0]].whole, target.data);
-  ChangeLocally(views_[step.inputs[0]], from.layout, to.layout, place_.coordinates, target);
+  target = ViewOf(program.slots[step.outputs[0]], views_[step.inputs[0]].whole, target.data);
+  ChangeLocally(views_[step.inputs[0]], step.from, step.to, place_.coordinates, target);
 }
 
 }  // namespace sbp

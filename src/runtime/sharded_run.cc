@@ -10,6 +10,7 @@
 #include "rule/op_query.h"
 #include "runtime/boxing.h"
 #include "runtime/compare.h"
+#include "runtime/halo.h"
 #include "runtime/machine_memory.h"
 #include "runtime/parts.h"
 
@@ -105,19 +106,8 @@ Status ShardedRun::FindHalos(const RuleSet& rules, const Op& op, ComputeTask& co
   for (size_t i = 0; i < instance->map.operands.size(); ++i) {
     HaloOperand halo;
     halo.operand = i;
-    bool needed = false;
-    for (const DimFactors& dim : instance->map.operands[i]) {
-      halo.widths.emplace_back(0, 0);
-      for (const AxisChoice& choice : candidate->axes) {
-        if (choice.kind != AxisChoice::Kind::kFactor) continue;
-        const std::optional<Factor::Halo>& widths = instance->map.factors[choice.index].halo;
-        const bool carried = std::find(dim.begin(), dim.end(), choice.index) != dim.end();
-        if (!carried || !widths || !widths->AppliesTo(static_cast<int>(i))) continue;
-        halo.widths.back() = {std::max<int64_t>(widths->low, 0), std::max<int64_t>(widths->high, 0)};
-        needed = needed || widths->low > 0 || widths->high > 0;
-      }
-    }
-    if (!needed) continue;
+    halo.widths = HaloOf(instance->map, *candidate, i);
+    if (halo.widths.empty()) continue;
     if (compute.op.program->steps.size() != 1) {
       return RunFailed(StrCat("op ", Quote(op.name), " (", compute.op.form.type,
                               "): an expanded op that needs neighbours' elements is not executed"));
@@ -248,12 +238,7 @@ Status ShardedRun::RunBoxing(Device& device, uint32_t task, uint32_t micro_batch
 Result<TensorView> ShardedRun::WithHalo(Device& device, const HaloOperand& halo, const TensorView& part,
                                         const NdSbp& layout) {
   std::vector<Box> wanted = BoxesOfMesh(part.whole, layout, plan_.mesh);
-  for (Box& box : wanted) {
-    for (size_t d = 0; d < box.size(); ++d) {
-      box[d].begin = std::max<int64_t>(0, box[d].begin - halo.widths[d].first);
-      box[d].end = std::min(part.whole[d], box[d].end + halo.widths[d].second);
-    }
-  }
+  for (Box& box : wanted) box = Reached(std::move(box), halo.widths, part.whole);
   TensorView reached = part;
   reached.data = device.halo.get() + halo.offset;
   reached.ranges = wanted[device.position];

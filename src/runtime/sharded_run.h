@@ -11,6 +11,7 @@
 #include "plan/plan.h"
 #include "runtime/actor_engine.h"
 #include "runtime/communicator.h"
+#include "runtime/halo.h"
 #include "runtime/interpreter.h"
 #include "runtime/tensor_store.h"
 
@@ -57,10 +58,10 @@ class ShardedRun : public TaskRunner {
 
  private:
   struct Device;
-  // The operand's elements that neighbours hold: per dimension how many before and after the device's part.
+  // The operand's elements that neighbours hold.
   struct HaloOperand {
     size_t operand = 0;
-    std::vector<std::pair<int64_t, int64_t>> widths;
+    HaloWidths widths;
     int64_t offset = 0;  // in the halo buffer
   };
   struct ComputeTask {

@@ -1,4 +1,4 @@
-// Expansion semantics: every op of rule_cases.txt that has an expansion is expanded down to primitives, which are
+// Expansion semantics: every op of instances.txt that has an expansion is expanded down to primitives, which are
 // executed one by one with their reference kernels, and compared with the op's own reference kernel.
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ class ExpansionRunner {
   explicit ExpansionRunner(const RuleSet& rules) : rules_(rules) {}
 
   void Run(const RuleCase& c) {
-    SCOPED_TRACE(StrCat("rule_cases.txt:", c.line, ": ", c.text));
+    SCOPED_TRACE(StrCat("instances.txt:", c.line, ": ", c.text));
     const OpQuery query = QueryOf(c);
     const auto instance = rules_.Instantiate(query);
     ASSERT_TRUE(instance.ok()) << instance.status().message();
@@ -127,7 +127,7 @@ TEST(ExpansionSemantics, ExpansionsComputeWhatTheirOpsDo) {
   ASSERT_TRUE(rules.ok()) << rules.status().message();
   ExpansionRunner runner(*rules);
   std::set<std::string> tried;
-  for (const RuleCase& c : ReadRuleCases(std::string(SBP_SOURCE_DIR) + "/tests/differential/rule_cases.txt")) {
+  for (const RuleCase& c : ReadRuleCases(std::string(SBP_SOURCE_DIR) + "/rules/instances.txt")) {
     if (!HasExpansion(c.op, *rules) || FindPrimitive(c.op) != nullptr) continue;
     runner.Run(c);
     tried.insert(c.op);

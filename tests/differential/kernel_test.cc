@@ -1,4 +1,4 @@
-// Kernels against the reference interpreter: every row of rule_cases.txt whose op has a kernel, unsharded, and for
+// Kernels against the reference interpreter: every row of instances.txt whose op has a kernel, unsharded, and for
 // every candidate on small meshes part by part, parts put together again.
 #include "kernel/kernel.h"
 
@@ -121,7 +121,7 @@ class Runner {
   explicit Runner(const RuleSet& rules) : rules_(rules) {}
 
   void Run(const RuleCase& c) {
-    SCOPED_TRACE(StrCat("rule_cases.txt:", c.line, ": ", c.text));
+    SCOPED_TRACE(StrCat("instances.txt:", c.line, ": ", c.text));
     const auto instance = rules_.Instantiate(QueryOf(c));
     ASSERT_TRUE(instance.ok()) << instance.status().message();
     const DType type = c.operands.empty() ? (*instance)->results[0].dtype : c.operands[0].type.dtype;
@@ -189,7 +189,7 @@ TEST(KernelDifferential, EveryPartEqualsTheReference) {
   ASSERT_TRUE(rules.ok()) << rules.status().message();
   Runner runner(*rules);
   std::set<std::string> tried;
-  for (const RuleCase& c : ReadRuleCases(std::string(SBP_SOURCE_DIR) + "/tests/differential/rule_cases.txt")) {
+  for (const RuleCase& c : ReadRuleCases(std::string(SBP_SOURCE_DIR) + "/rules/instances.txt")) {
     if (FindPrimitive(c.op) == nullptr || FindPrimitive(c.op)->kind == PrimitiveClass::kControl) continue;
     runner.Run(c);
     tried.insert(c.op);

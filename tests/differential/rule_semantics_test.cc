@@ -1,6 +1,6 @@
 // Rule semantics: every candidate of every rule that has a reference kernel is executed on small even and uneven
 // shapes, and compared with the unsharded op. Parts with a halo get as many elements of neighbours as the rule says,
-// and fewer must not do. The cases are rows of rule_cases.txt.
+// and fewer must not do. The cases are rows of instances.txt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Runner {
   explicit Runner(const RuleSet& rules) : rules_(rules) {}
 
   void Run(const RuleCase& c) {
-    SCOPED_TRACE(StrCat("rule_cases.txt:", c.line, ": ", c.text));
+    SCOPED_TRACE(StrCat("instances.txt:", c.line, ": ", c.text));
     const auto instance = rules_.Instantiate(QueryOf(c));
     ASSERT_TRUE(instance.ok()) << instance.status().message();
     const Kernel kernel = FindKernel(c.op);
@@ -109,7 +109,7 @@ TEST(RuleSemantics, EveryCandidateEqualsTheUnshardedOp) {
   const auto rules = RuleSet::Builtin();
   ASSERT_TRUE(rules.ok()) << rules.status().message();
   Runner runner(*rules);
-  const std::vector<RuleCase> cases = ReadRuleCases(std::string(SBP_SOURCE_DIR) + "/tests/differential/rule_cases.txt");
+  const std::vector<RuleCase> cases = ReadRuleCases(std::string(SBP_SOURCE_DIR) + "/rules/instances.txt");
   ASSERT_FALSE(cases.empty());
   std::set<std::string> tried;
   for (const RuleCase& c : cases) {

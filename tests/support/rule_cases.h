@@ -1,4 +1,4 @@
-// The rows of tests/differential/rule_cases.txt: small instances of ops, with data.
+// The rows of rules/instances.txt: small instances of ops, with data.
 #pragma once
 
 #include <random>

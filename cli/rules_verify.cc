@@ -1,0 +1,98 @@
+#include "cli/rules_verify.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "verify/verify.h"
+
+namespace sbp {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json FindingsJson(const std::vector<VerifyFinding>& findings) {
+  Json list = Json::array();
+  for (const VerifyFinding& finding : findings) {
+    Json json = {{"op", finding.op}};
+    if (!finding.instance.empty()) json["instance"] = finding.instance;
+    if (!finding.mesh.empty()) json["mesh"] = finding.mesh;
+    if (!finding.signature.empty()) json["signature"] = finding.signature;
+    json["reason"] = finding.reason;
+    if (finding.count > 1) json["count"] = finding.count;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json ReportJson(const VerifyReport& report) {
+  Json ops = Json::array();
+  for (const VerifiedOp& op : report.ops) {
+    ops.push_back({{"op", op.op},
+                   {"instances", op.instances},
+                   {"candidates", op.candidates},
+                   {"worst_error", op.worst_error},
+                   {"failed", op.failed},
+                   {"missing", op.missing},
+                   {"skipped", op.skipped}});
+  }
+  return {{"rules", report.ops.size()},
+          {"candidates", report.candidates},
+          {"failed", FindingsJson(report.failed)},
+          {"missing", FindingsJson(report.missing)},
+          {"skipped", FindingsJson(report.skipped)},
+          {"ops", ops}};
+}
+
+std::string FindingsText(const char* title, const std::vector<VerifyFinding>& findings) {
+  if (findings.empty()) return "";
+  std::string text = StrCat(title, "\n");
+  for (const VerifyFinding& finding : findings) {
+    text += StrCat("  ", finding.instance.empty() ? finding.op : finding.instance);
+    if (!finding.mesh.empty()) text += StrCat("  mesh ", finding.mesh);
+    if (!finding.signature.empty()) text += StrCat("  ", finding.signature);
+    if (!finding.reason.empty()) text += StrCat(": ", finding.reason);
+    text += finding.count > 1 ? StrCat("  (", finding.count, " times)\n") : "\n";
+  }
+  return text;
+}
+
+std::string Padded(const std::string& text, size_t width) {
+  return text.size() < width ? text + std::string(width - text.size(), ' ') : text + " ";
+}
+
+std::string ReportText(const VerifyReport& report) {
+  std::string text = "op                                        instances  candidates  worst error  missing\n";
+  for (const VerifiedOp& op : report.ops) {
+    char error[32];
+    std::snprintf(error, sizeof error, "%.1e", op.worst_error);
+    text += StrCat(Padded(op.op, 42), Padded(StrCat(op.instances), 11), Padded(StrCat(op.candidates), 12),
+                   Padded(op.worst_error > 0 ? error : "0", 13), op.missing,
+                   op.failed > 0 ? StrCat("  ", op.failed, " FAILED") : "", "\n");
+  }
+  text += FindingsText("missing: right when executed, not offered", report.missing);
+  text += FindingsText("skipped", report.skipped);
+  text += FindingsText("failed", report.failed);
+  return StrCat(text, report.candidates, " candidates of ", report.ops.size(), " rules: ", report.failed.size(),
+                " failed; ", report.missing.size(), " missing");
+}
+
+}  // namespace
+
+Status VerifyAndReport(const RuleSet& rules, const VerifyFlags& flags, const OutputFlags& output) {
+  VerifyOptions options;
+  options.ops = flags.ops;
+  options.seed = flags.seed;
+  options.threads = flags.threads;
+  for (const std::string& row : flags.instances) {
+    auto instance = ParseInstance(row);
+    if (!instance.ok()) return instance.status().WithContext(StrCat("--instance ", Quote(row)));
+    options.instances.push_back(*std::move(instance));
+  }
+  SBP_ASSIGN_OR_RETURN(const VerifyReport report, VerifyRules(rules, options));
+  SBP_RETURN_IF_ERROR(Print(output.json() ? ReportJson(report).dump(2) : ReportText(report)));
+  if (report.failed.empty()) return OkStatus();
+  return Status(Code::kMismatch, StrCat(report.failed.size(), " candidates are wrong"));
+}
+
+}  // namespace sbp

@@ -1,0 +1,169 @@
+#include "verify/verify.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "rule/candidates.h"
+#include "runtime/interpreter.h"
+#include "verify/execute.h"
+#include "verify/generate_instances.h"
+#include "verify/missing.h"
+
+namespace sbp {
+namespace {
+
+constexpr const char* kMeshes[] = {"2", "3", "4", "2,2"};
+
+// Verifies one op: a job of one thread.
+class OpVerifier {
+ public:
+  OpVerifier(const RuleSet& rules, const OpDefinition& op, std::vector<OpInstance> given, uint64_t seed)
+      : rules_(rules), op_(op), given_(std::move(given)), seed_(seed) {
+    report_.op = op.name;
+  }
+
+  void Run() {
+    if (FindSpecialOp(op_.name) != nullptr) {
+      Skip("", "control flow and sequences have no layouts but B");
+      return;
+    }
+    for (const OpInstance& instance : given_) {
+      RunInstance(instance, op_.builtin);
+      if (const auto grown = Grown(instance)) RunInstance(*grown, false);
+    }
+    if (given_.empty() || !op_.builtin) {
+      for (const OpInstance& instance : GenerateInstances(op_)) RunInstance(instance, false);
+    }
+    if (report_.instances == 0 && skipped.empty() && failed.empty()) {
+      Skip("", StrCat("no instance of it runs", last_failure_.empty() ? "" : ": " + last_failure_));
+    }
+    report_.failed = static_cast<int64_t>(failed.size());
+    report_.missing = static_cast<int64_t>(missing.size());
+    for (const VerifyFinding& finding : skipped) report_.skipped += finding.count;
+  }
+
+  const VerifiedOp& report() const { return report_; }
+  std::vector<VerifyFinding> failed, missing, skipped;
+
+ private:
+  // Findings that differ in nothing but the candidate count as one.
+  void Skip(const std::string& instance, const std::string& reason) {
+    for (VerifyFinding& known : skipped) {
+      if (known.reason != reason) continue;
+      ++known.count;
+      return;
+    }
+    skipped.push_back({op_.name, instance, "", "", reason});
+  }
+
+  // `must_run`: a row that the op does not take is a failure, not a guess.
+  void RunInstance(const OpInstance& instance, bool must_run) {
+    const uint64_t seed = HashCombine(seed_, std::hash<std::string>()(instance.text));
+    auto runner = InstanceRunner::Make(rules_, instance, seed);
+    if (!runner.ok()) {
+      const std::string why = runner.status().message();
+      const bool lacks = why.find("no kernel and no expansion") != std::string::npos ||
+                         why.find("tensors of strings") != std::string::npos;
+      last_failure_ = why;
+      if (lacks) {
+        Skip(instance.text, why);
+      } else if (must_run) {
+        failed.push_back({op_.name, instance.text, "", "", StrCat("the unsharded op: ", why)});
+      }
+      return;
+    }
+    ++report_.instances;
+    std::mt19937_64 random(seed);
+    for (const char* text : kMeshes) RunMesh(*runner, ParseMesh(text).value(), random);
+    if (instance.line > 0 || !op_.builtin) LookForMissing(*runner, random);
+  }
+
+  void RunMesh(const InstanceRunner& runner, const Mesh& mesh, std::mt19937_64& random) {
+    LocalCompiler compiler(rules_, mesh);
+    for (const Candidate& candidate : MakeCandidates(runner.rule(), mesh).candidates) {
+      const Execution execution = runner.Run(candidate, mesh, compiler, random);
+      if (execution.outcome == Execution::Outcome::kNotRun) {
+        Skip(runner.instance().text, execution.what);
+        continue;
+      }
+      ++report_.candidates;
+      if (execution.outcome == Execution::Outcome::kRight) {
+        report_.worst_error = std::max(report_.worst_error, execution.error);
+      } else {
+        failed.push_back(
+            {op_.name, runner.instance().text, ToString(mesh), ToString(candidate.signature), execution.what});
+      }
+    }
+  }
+
+  void LookForMissing(const InstanceRunner& runner, std::mt19937_64& random) {
+    const Mesh mesh = ParseMesh("2").value();
+    LocalCompiler compiler(rules_, Mesh());
+    const CandidateList list = MakeCandidates(runner.rule(), mesh);
+    for (const Signature& signature : FindMissing(runner, list, mesh, compiler, random)) {
+      const std::string text = ToString(signature);
+      const bool known = std::any_of(missing.begin(), missing.end(),
+                                     [&](const VerifyFinding& finding) { return finding.signature == text; });
+      if (known) continue;
+      const RuleInstance& rule = *runner.rule();
+      const std::string reason = rule.reason.empty() ? Join(rule.map.notes, "; ") : rule.reason;
+      missing.push_back({op_.name, runner.instance().text, ToString(mesh), text, reason});
+    }
+  }
+
+  const RuleSet& rules_;
+  const OpDefinition& op_;
+  std::vector<OpInstance> given_;
+  uint64_t seed_;
+  VerifiedOp report_;
+  std::string last_failure_;
+};
+
+void RunAll(std::vector<OpVerifier>& jobs, int threads) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs.size(); i = next++) jobs[i].Run();
+  };
+  if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<std::thread> workers;
+  for (int t = 1; t < threads; ++t) workers.emplace_back(work);
+  work();
+  for (std::thread& worker : workers) worker.join();
+}
+
+}  // namespace
+
+Result<VerifyReport> VerifyRules(const RuleSet& rules, const VerifyOptions& options) {
+  SBP_ASSIGN_OR_RETURN(std::vector<OpInstance> instances, ParseInstances(BuiltinInstanceText(), "instances.txt"));
+  instances.insert(instances.end(), options.instances.begin(), options.instances.end());
+  std::vector<std::string> names = options.ops.empty() ? rules.Names() : options.ops;
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<OpVerifier> jobs;
+  for (const std::string& name : names) {
+    const OpDefinition* op = rules.Find(name);
+    if (op == nullptr) return BadInput(StrCat("no rule for op ", Quote(name), DidYouMean(name, rules.Names())));
+    std::vector<OpInstance> given;
+    std::copy_if(instances.begin(), instances.end(), std::back_inserter(given),
+                 [&](const OpInstance& instance) { return instance.op == name; });
+    jobs.emplace_back(rules, *op, std::move(given), options.seed);
+  }
+  RunAll(jobs, options.threads);
+  VerifyReport report;
+  const auto append = [](std::vector<VerifyFinding>& to, const std::vector<VerifyFinding>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (const OpVerifier& job : jobs) {
+    if (job.report().candidates > 0) report.ops.push_back(job.report());
+    report.candidates += job.report().candidates;
+    append(report.failed, job.failed);
+    append(report.missing, job.missing);
+    append(report.skipped, job.skipped);
+  }
+  return report;
+}
+
+}  // namespace sbp
