@@ -61,7 +61,7 @@ class OpVerifier {
 
   // `must_run`: a row that the op does not take is a failure, not a guess.
   void RunInstance(const OpInstance& instance, bool must_run) {
-    const uint64_t seed = HashCombine(seed_, std::hash<std::string>()(instance.text));
+    const uint64_t seed = HashRange(seed_, instance.text);
     auto runner = InstanceRunner::Make(rules_, instance, seed);
     if (!runner.ok()) {
       const std::string why = runner.status().message();
