@@ -54,7 +54,9 @@ Result<Difference> Compare(const Value& out, const Value& ref, const ElementTole
     const double distance = Distance(out, ref, i, a[i], b[i]);
     difference.max_abs_error = std::max(difference.max_abs_error, distance);
     if (std::isnan(a[i]) && !std::isnan(b[i])) ++difference.nan;
-    if (!(distance <= tolerance.atol + tolerance.rtol * std::abs(b[i])) && distance > 0) ++difference.outside;
+    if (distance > 0 && (std::isinf(distance) || !(distance <= tolerance.atol + tolerance.rtol * std::abs(b[i])))) {
+      ++difference.outside;  // a bound that is infinite, for an infinite reference, allows nothing else
+    }
     if (std::isfinite(b[i])) largest = std::max(largest, std::abs(b[i]));
   }
   if (difference.max_abs_error == 0) return difference;

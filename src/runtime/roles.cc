@@ -17,7 +17,6 @@ enum class Reading : uint8_t {
   kIndex,        // positions in dimension `axis` (an attribute, else the first) of operand `other`
   kIndexAny,     // positions in any of the dimensions of operand `other`
   kLength,       // a number of elements up to dimension 2 of operand `other`, less one
-  kMask,         // compared, or taken for true
   kScale,        // multiplies what was normalised
   kShift,        // is added
   kVariance,     // must be positive
@@ -49,20 +48,9 @@ constexpr ReaderRow kReaders[] = {
     {"com.microsoft::EmbedLayerNormalization", 1, Reading::kIndexAny, 4},
     {"com.microsoft::EmbedLayerNormalization", 5, Reading::kScale},
     {"com.microsoft::EmbedLayerNormalization", 6, Reading::kShift},
-    {"com.microsoft::EmbedLayerNormalization", 7, Reading::kMask},
     {"com.microsoft::Attention", 1, Reading::kLinear},
     {"com.microsoft::Attention", 2, Reading::kShift},
-    {"com.microsoft::Attention", 3, Reading::kMask},
     {"com.microsoft::GroupQueryAttention", 5, Reading::kLength, 3},
-    {"Equal", -1, Reading::kMask},
-    {"Greater", -1, Reading::kMask},
-    {"GreaterOrEqual", -1, Reading::kMask},
-    {"Less", -1, Reading::kMask},
-    {"LessOrEqual", -1, Reading::kMask},
-    {"Not", -1, Reading::kMask},
-    {"And", -1, Reading::kMask},
-    {"Or", -1, Reading::kMask},
-    {"Where", 0, Reading::kMask},
     {"LayerNormalization", 1, Reading::kScale},
     {"LayerNormalization", 2, Reading::kShift},
     {"RMSNormalization", 1, Reading::kScale},
@@ -222,9 +210,8 @@ double FanIn(const Graph& graph, const Fact& fact) {
 
 Distribution IntegerRole(const Graph& graph, const Tensor& tensor, const std::vector<Fact>& facts) {
   std::optional<int64_t> last;
-  bool mask = false, length = false;
+  bool length = false;
   for (const Fact& fact : facts) {
-    mask = mask || fact.row->reading == Reading::kMask;
     const std::optional<int64_t> index = LastIndex(graph, fact);
     if (!index) continue;
     last = std::min(last.value_or(*index), *index);
@@ -237,8 +224,7 @@ Distribution IntegerRole(const Graph& graph, const Tensor& tensor, const std::ve
     const double half = std::ldexp(1.0, bits - 1);
     return IsSigned(tensor.type.dtype) ? Uniform(-half, half - 1) : Uniform(0, 2 * half - 1);
   }
-  (void)mask;
-  return Uniform(1, 1);
+  return Uniform(1, 1);  // masks, counts
 }
 
 Distribution FloatRole(const Graph& graph, const Tensor& tensor, const std::vector<Fact>& facts) {

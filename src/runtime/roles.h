@@ -20,7 +20,8 @@ struct Distribution {
 
 // Chosen by the readers of the tensor, looked for through ops that only move or cast elements:
 // * integers that index (Gather, ScatterND, class labels, ...): within the indexed dimension;
-// * what becomes a mask (a comparison, a bool, a name that says so): ones;
+// * other integers (masks, counts), bools, and floats whose name says that they are a mask: ones; 8-bit parameters
+//   and narrower ones (quantised weights): anything that the type has;
 // * weights of products and convolutions: normal, scaled by 1/sqrt(fan-in); tables that are gathered from: normal;
 // * scales of normalisations: around 1; shifts: small; variances and quantisation scales: positive.
 class RoleFinder {

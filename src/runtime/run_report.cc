@@ -22,14 +22,14 @@ std::string Scientific(double value) {
 void AddLine(const RunReport& report, const TensorReport& tensor, std::string& text) {
   text += StrCat("  ", tensor.name, "  ", ToString(tensor.type));
   if (!tensor.problem.empty()) {
-    text += StrCat("  ", tensor.problem);
+    text += StrCat("  <- ", tensor.problem);
   } else if (tensor.compared) {
     const Difference& d = tensor.difference;
     text += StrCat("  error ", Scientific(d.relative_error), ", largest ", Scientific(d.max_abs_error));
     if (d.nan > 0) text += StrCat(", ", d.nan, " NaN");
     if (report.elementwise && d.outside > 0) text += StrCat(", ", d.outside, " of ", d.elements, " outside");
   }
-  if (report.Fails(tensor)) text += "  <- above the tolerance";
+  if (tensor.problem.empty() && report.Fails(tensor)) text += "  <- above the tolerance";
   text += "\n";
 }
 

@@ -22,9 +22,9 @@ Result<std::vector<Value>> EntriesOf(const Value& value) {
 Result<int64_t> PositionIn(const std::vector<Value>& operands, size_t operand, int64_t size, int64_t limit,
                            int64_t fallback) {
   if (operands.size() <= operand || !operands[operand].present()) return fallback;
-  SBP_ASSIGN_OR_RETURN(int64_t at, SingleInteger(operands[operand], "the position"));
-  if (at < 0) at += size;
-  if (at < 0 || at > limit) return RunFailed(StrCat("position ", at, " of a sequence of ", size));
+  SBP_ASSIGN_OR_RETURN(const int64_t given, SingleInteger(operands[operand], "the position"));
+  const int64_t at = given < 0 ? given + size : given;
+  if (at < 0 || at > limit) return RunFailed(StrCat("position ", given, " of a sequence of ", size));
   return at;
 }
 
