@@ -60,6 +60,44 @@ TEST(TensorTest, Rows) {
   for (const TensorRow& row : rows) EXPECT_EQ(Decode(row.text), row.expected) << row.text;
 }
 
+TEST(TensorTest, AllValuesAsBytes) {
+  struct DataRow {
+    std::string text, expected;  // name, type and bytes, or the error
+  };
+  const DataRow rows[] = {
+      {"name: 'a' data_type: 1 dims: 2 float_data: [1, -2]", "a f32[2] 0 0 128 63 0 0 0 192"},
+      {"data_type: 1 dims: 1 raw_data: '\\000\\000\\200\\077'", " f32[1] 0 0 128 63"},
+      {"data_type: 11 double_data: 1", " f64[] 0 0 0 0 0 0 240 63"},
+      {"data_type: 7 dims: 1 int64_data: -2", " i64[1] 254 255 255 255 255 255 255 255"},
+      {"data_type: 6 dims: 1 int32_data: -2", " i32[1] 254 255 255 255"},
+      {"data_type: 5 dims: 2 int32_data: [-2, 3]", " i16[2] 254 255 3 0"},
+      {"data_type: 3 dims: 1 int32_data: -1", " i8[1] 255"},
+      {"data_type: 9 dims: 2 int32_data: [1, 0]", " bool[2] 1 0"},
+      {"data_type: 10 dims: 1 int32_data: 15360", " f16[1] 0 60"},
+      {"data_type: 12 dims: 1 uint64_data: 4294967295", " u32[1] 255 255 255 255"},
+      {"data_type: 13 dims: 1 uint64_data: 258", " u64[1] 2 1 0 0 0 0 0 0"},
+      {"data_type: 14 dims: 1 float_data: [1, 0]", " c64[1] 0 0 128 63 0 0 0 0"},
+      {"data_type: 21 dims: 3 int32_data: [135, 1]", " u4[3] 135 1"},
+      {"data_type: 1 dims: 0", " f32[0]"},
+      {"data_type: 8 dims: 1 string_data: 'a'", "t: a tensor of string; expected numbers"},
+      {"data_type: 1 dims: 3 float_data: [1, 2]", "t: 8 bytes of values for f32[3]"},
+      {"data_type: 1 dims: -1 float_data: 1", "t: 4 bytes of values for f32[?]"},
+      {"data_type: 1 dims: 1 data_location: 1", "t: its values are in another file"},
+  };
+  for (const DataRow& row : rows) {
+    sbp_onnx::Tensor tensor;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(row.text, &tensor)) << row.text;
+    const Result<TensorData> data = ReadOnnxTensorData(tensor.SerializeAsString(), "t");
+    std::string found = data.status().message();
+    if (data.ok()) {
+      found = StrCat(data->name, " ", ToString(data->type));
+      for (const char c : data->bytes) found += StrCat(" ", static_cast<int>(static_cast<unsigned char>(c)));
+    }
+    EXPECT_EQ(found, row.expected) << row.text;
+  }
+  EXPECT_EQ(ReadOnnxTensorData("\xff\xff", "t").status().message(), "t: not a serialised TensorProto");
+}
+
 TEST(TensorTest, MalformedSparseTensors) {
   for (const std::string_view indices :
        {"dims: 1 data_type: 7 int64_data: 4", "dims: 1 data_type: 7 int64_data: -1",
