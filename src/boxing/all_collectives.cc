@@ -13,8 +13,8 @@ constexpr CollectiveRow kCollectives[] = {
     {CollectiveKind::kAllToAll, "all-to-all", "S(i) -> S(j): every rank sends each other one a piece of its part",
      AllToAllLegal},
     {CollectiveKind::kSlice, "slice", "B -> S(i): every rank keeps its part", SliceLegal},
-    {CollectiveKind::kFill, "fill", "B -> P: rank 0 keeps the values, the others take the neutral element", FillLegal},
-    {CollectiveKind::kPad, "pad", "S(i) -> P: the neutral element around each part", PadLegal},
+    {CollectiveKind::kFill, "fill", "B -> P: rank 0 keeps the values, the others take 0 or 1; all keep a maximum or minimum", FillLegal},
+    {CollectiveKind::kPad, "pad", "S(i) -> P(sum), P(prod): 0 or 1 around each part", PadLegal},
 };
 
 }  // namespace
@@ -54,7 +54,8 @@ bool FillLegal(const NdSbp& from, const NdSbp& to, int axis) {
 }
 
 bool PadLegal(const NdSbp& from, const NdSbp& to, int axis) {
-  return from[axis].is_split() && to[axis].is_partial() && IsInnermostSplit(from, axis, from[axis].dim());
+  return from[axis].is_split() && to[axis].is_partial() && !IsIdempotent(to[axis].reduce_kind()) &&
+         IsInnermostSplit(from, axis, from[axis].dim());
 }
 
 }  // namespace sbp

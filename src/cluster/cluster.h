@@ -46,8 +46,8 @@ enum class CollectiveKind : uint8_t {
   kReduceScatter,
   kAllToAll,
   kSlice,     // B -> S: local
-  kFill,      // B -> P: keep on rank 0, the neutral element elsewhere: local
-  kPad,       // S -> P: pad with the neutral element: local
+  kFill,      // B -> P: sums and products kept on rank 0, 0 or 1 elsewhere; maxima kept everywhere: local
+  kPad,       // S -> P(sum), P(prod): pad with 0 or 1: local
   kSendRecv,  // other devices
 };
 std::string_view CollectiveKindName(CollectiveKind kind);  // "all-gather", ...

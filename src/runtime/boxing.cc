@@ -68,7 +68,8 @@ Status RunBoxingStep(const BoxingStep& step, const Mesh& mesh, int64_t device, D
       CopyBox(source.dtype, target.ranges, source.data, source.ranges, target.data, target.ranges);
       return OkStatus();
     case CollectiveKind::kFill:
-      return MakePartial(step.to[step.axis].reduce_kind(), at[step.axis] == 0, source, target);
+      return MakePartial(step.to[step.axis].reduce_kind(),
+                         at[step.axis] == 0 || IsIdempotent(step.to[step.axis].reduce_kind()), source, target);
     case CollectiveKind::kPad:
       return MakePartial(step.to[step.axis].reduce_kind(), true, source, target);
     case CollectiveKind::kSendRecv:

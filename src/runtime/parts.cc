@@ -24,7 +24,7 @@ void ChangeLocally(const TensorView& source, const NdSbp& from, const NdSbp& to,
                    const std::vector<int64_t>& coordinates, const TensorView& target) {
   bool holds = true;  // of the ranks that share a sum, does this one hold the values?
   for (int axis = 0; axis < to.size(); ++axis) {
-    if (from[axis] == to[axis] || !to[axis].is_partial()) continue;
+    if (from[axis] == to[axis] || !to[axis].is_partial() || IsIdempotent(to[axis].reduce_kind())) continue;
     FillNeutral(target.dtype, to[axis].reduce_kind(), target.data, target.elements());
     if (from[axis].is_broadcast() && coordinates[axis] != 0) holds = false;
   }

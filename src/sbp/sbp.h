@@ -17,6 +17,8 @@ namespace sbp {
 // "and".
 enum class ReduceKind : uint8_t { kSum, kMax, kMin, kProd };
 std::string_view ReduceKindName(ReduceKind kind);  // "sum", "max", "min", "prod"
+// Is a value combined with itself that value?
+constexpr bool IsIdempotent(ReduceKind kind) { return kind == ReduceKind::kMax || kind == ReduceKind::kMin; }
 
 // One tensor along one mesh axis: S(dim), B, or P(kind). Value type, two bytes.
 struct Sbp {
