@@ -1,6 +1,9 @@
 // run: executes a plan, or a model as it is, and compares the numbers.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 
@@ -193,6 +196,16 @@ Status ReportPlanRun(const RunFlags& flags, const std::vector<TensorData>& expec
   return report.good() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
+// On one line of the terminal, which the last call clears.
+void TellProgress(uint64_t done, uint64_t total) {
+  if (done < total) {
+    std::fprintf(stderr, "\r\033[Krunning: %.0f %% ...",
+                 100.0 * static_cast<double>(done) / static_cast<double>(total));
+  } else {
+    std::fputs("\r\033[K", stderr);
+  }
+}
+
 Status RunPlan(const RunFlags& flags, Backend& backend) {
   SBP_ASSIGN_OR_RETURN(Plan plan, ReadPlanFile(flags.model.model));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
@@ -218,6 +231,8 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   options.keep_tensors = flags.tensors;
   options.seed = flags.seed;
   options.tolerance = flags.tolerance;
+  options.trace = !flags.trace.empty();
+  if (backend.leads() && isatty(STDERR_FILENO) != 0) options.progress = TellProgress;
   SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, rules, store, backend, options));
   return backend.leads() ? ReportPlanRun(flags, given.expected, run) : OkStatus();
 }

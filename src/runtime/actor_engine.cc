@@ -187,9 +187,14 @@ class Engine {
   void WaitForEnd() {
     const uint64_t total = devices_.size() * graph_.actors.size() * graph_.micro_batches;
     std::unique_lock lock(end_mutex_);
+    bool told = false;
     while (!end_.wait_for(lock, kProgress, [&] { return running_ == 0; })) {
-      if (options_.progress) options_.progress(done_.load(std::memory_order_relaxed), total);
+      const uint64_t done = done_.load(std::memory_order_relaxed);
+      if (!options_.progress || done >= total) continue;
+      options_.progress(done, total);
+      told = true;
     }
+    if (told) options_.progress(total, total);
   }
 
   EngineResult TakeResult() {

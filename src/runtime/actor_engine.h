@@ -37,7 +37,8 @@ struct EngineOptions {
   std::vector<int64_t> devices;  // that run here, as positions of the mesh
   // Give each device cores of its own where there are enough. Else threads run anywhere.
   bool pin_threads = true;
-  // Called some times a second by the calling thread, with firings done and in all.
+  // Called some times a second by the calling thread, with firings done and in all; where it was called, a last time
+  // with all of them, however the run ended.
   std::function<void(uint64_t done, uint64_t total)> progress;
 };
 

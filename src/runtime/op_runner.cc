@@ -81,26 +81,35 @@ TensorView OpRunner::ViewOf(const LocalSlot& slot, const Shape& whole, std::byte
   return PartView(slot.type.dtype, whole, slot.layout, compiler_.mesh(), place_.coordinates, data);
 }
 
+const std::vector<TensorView>& OpRunner::PlannedViews(const LocalProgram& program) {
+  const auto [found, fresh] = planned_views_.try_emplace(&program);
+  if (!fresh) return found->second;
+  found->second.resize(program.slots.size());
+  for (size_t s = program.num_operands; s < program.slots.size(); ++s) {
+    const LocalSlot& slot = program.slots[s];
+    if (slot.type.dtype == DType::kUndefined) continue;  // a result that nobody wants
+    found->second[s] = slot.constant != nullptr ? slot.value.view : ViewOf(slot, slot.type.shape, nullptr);
+  }
+  return found->second;
+}
+
 Status OpRunner::RunProgram(const LocalProgram& program, std::span<const TensorView> operands,
                             std::span<TensorView> results, uint64_t seed) {
   Reserve(program.workspace_bytes);
   if (workspace_bytes_ < program.workspace_bytes) {
     return RunFailed(StrCat("out of memory: a workspace of ", program.workspace_bytes, " bytes"));
   }
-  views_.assign(program.slots.size(), TensorView{});
+  // Copies into views that are there already allocate nothing.
+  views_ = PlannedViews(program);
   for (size_t i = 0; i < operands.size(); ++i) views_[i] = operands[i];
   for (size_t r = 0; r < results.size(); ++r) {
     const size_t s = program.num_operands + r;
-    if (!results[r].present()) continue;
-    views_[s] = ViewOf(program.slots[s], program.slots[s].type.shape, results[r].data);
+    if (!results[r].present()) views_[s] = absent_;
+    views_[s].data = results[r].data;
   }
   for (size_t s = program.num_operands + program.num_results; s < program.slots.size(); ++s) {
     const LocalSlot& slot = program.slots[s];
-    if (slot.constant != nullptr) {
-      views_[s] = slot.value.view;
-    } else {
-      views_[s] = ViewOf(slot, slot.type.shape, workspace_.get() + slot.offset);
-    }
+    if (slot.constant == nullptr) views_[s].data = workspace_.get() + slot.offset;
   }
   for (const LocalStep& step : program.steps) {
     if (step.kernel == nullptr) {
@@ -153,16 +162,18 @@ Status OpRunner::RunKernel(const LocalProgram& program, const LocalStep& step, u
   SBP_RETURN_IF_ERROR(SizeOutputs(program, step));
   call_.op_type = step.op_type;
   call_.attributes = step.attributes.get();
-  call_.inputs.clear();
-  call_.outputs.clear();
-  for (const int32_t slot : step.inputs) call_.inputs.push_back(slot < 0 ? TensorView{} : views_[slot]);
-  for (const int32_t slot : step.outputs) call_.outputs.push_back(slot < 0 ? TensorView{} : views_[slot]);
+  const auto take = [this](const std::vector<int32_t>& slots, std::vector<TensorView>& views) {
+    views.resize(slots.size());
+    for (size_t i = 0; i < slots.size(); ++i) views[i] = slots[i] < 0 ? absent_ : views_[slots[i]];
+  };
+  take(step.inputs, call_.inputs);
+  take(step.outputs, call_.outputs);
   call_.seed = seed;
   call_.scratch = &scratch_;
   scratch_.Reset();
   SBP_RETURN_IF_ERROR(step.kernel->run(call_));
   for (size_t r = 0; r < step.outputs.size(); ++r) {
-    if (step.outputs[r] >= 0) views_[step.outputs[r]] = std::move(call_.outputs[r]);
+    if (step.outputs[r] >= 0) std::swap(views_[step.outputs[r]], call_.outputs[r]);
   }
   return OkStatus();
 }

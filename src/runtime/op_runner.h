@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/local_program.h"
@@ -54,14 +55,19 @@ class OpRunner {
   Status RunKernel(const LocalProgram& program, const LocalStep& step, uint64_t seed);
   void RunChange(const LocalProgram& program, const LocalStep& step);
   Status SizeOutputs(const LocalProgram& program, const LocalStep& step);
+  // The views of a program's slots at their planned sizes, without data (constants with). Programs stay with the
+  // compiler, so that their addresses name them.
+  const std::vector<TensorView>& PlannedViews(const LocalProgram& program);
   TensorView ViewOf(const LocalSlot& slot, const Shape& whole, std::byte* data) const;
 
   LocalCompiler& compiler_;
-  DevicePlace place_;
+  const DevicePlace place_;
   std::shared_ptr<std::byte> workspace_;
   int64_t workspace_bytes_ = 0;
   Scratch scratch_;
   std::vector<TensorView> views_;  // per slot of the running program
+  std::unordered_map<const LocalProgram*, std::vector<TensorView>> planned_views_;
+  const TensorView absent_;
   KernelCall call_;
 };
 

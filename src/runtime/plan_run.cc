@@ -84,7 +84,7 @@ class PlanRunner {
     run.report.measured_seconds = timeline.seconds;
     run.report.peak_bytes = physical_.arena_bytes;
     run.report.notes.push_back("virtual time: what the cost model predicts, with tasks and collectives overlapped");
-    run.trace = TraceJson(plan_, physical_, actors, {}, timeline.spans);
+    if (options_.trace) run.trace = TraceJson(plan_, physical_, actors, {}, timeline.spans);
     return OkStatus();
   }
 
@@ -105,8 +105,10 @@ class PlanRunner {
     run.report.measured_seconds = results.seconds;
     run.report.peak_bytes = results.device_bytes;
     SBP_RETURN_IF_ERROR(Judge(results, run));
-    SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
-    run.trace = TraceJson(plan_, physical_, actors, results.spans, predicted.spans);
+    if (options_.trace) {
+      SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
+      run.trace = TraceJson(plan_, physical_, actors, results.spans, predicted.spans);
+    }
     ReportTasks(actors, results.spans, run.report);
     run.report.random_inputs = store_.random_inputs();
     run.report.random_parameters = store_.random_parameters();

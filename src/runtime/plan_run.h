@@ -35,6 +35,7 @@ struct PlanRunOptions {
   uint32_t micro_batches = 0;  // 0: as the plan's physical part says, else 1
   bool reference = true;       // run the unsharded graph too, and compare
   bool keep_tensors = false;   // compare every tensor
+  bool trace = false;          // make PlanRun::trace
   uint64_t seed = 0;
   std::optional<double> tolerance;  // default: DefaultTolerance
   std::function<void(uint64_t done, uint64_t total)> progress;
@@ -42,7 +43,7 @@ struct PlanRunOptions {
 struct PlanRun {
   RunReport report;
   std::vector<std::pair<std::string, Value>> outputs;  // whole, of the first micro-batch
-  std::string trace;                                   // TraceJson
+  std::string trace;                                   // TraceJson, on request
 };
 // Called by all processes of the backend; a process that does not lead gets an empty result. Errors (kRunFailed): what
 // fails while running, with device and task; an output that holds NaN, with the first task that made it.

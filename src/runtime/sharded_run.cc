@@ -22,6 +22,8 @@ struct ShardedRun::Device {
   std::shared_ptr<std::byte> arena, halo;
   std::vector<std::vector<TensorView>> views;  // register, copy
   std::vector<std::vector<Value>> objects;     // of registers that hold no tensor
+  std::vector<TensorView> operands, results;   // of the compute task that runs
+  const TensorView absent;
   DeviceCommunicators compute, communication;
   std::unique_ptr<OpRunner> runner;
   std::unique_ptr<Interpreter> interpreter;
@@ -250,16 +252,19 @@ Result<TensorView> ShardedRun::WithHalo(Device& device, const HaloOperand& halo,
 Status ShardedRun::RunCompute(Device& device, uint32_t task, uint32_t micro_batch) {
   const Task& what = physical_.tasks[task];
   const ComputeTask& compute = tasks_[task];
-  std::vector<TensorView> operands(what.reads.size()), results(what.writes.size());
+  // Kept between tasks, so that nothing is allocated.
+  std::vector<TensorView>&operands = device.operands, &results = device.results;
+  operands.resize(what.reads.size());
+  results.resize(what.writes.size());
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (what.reads[i] != kNoRegister) operands[i] = View(device, what.reads[i], micro_batch);
+    operands[i] = what.reads[i] != kNoRegister ? View(device, what.reads[i], micro_batch) : device.absent;
   }
   for (const HaloOperand& halo : compute.halos) {
     const NdSbp& layout = compute.op.form.signature.inputs[halo.operand];
     SBP_ASSIGN_OR_RETURN(operands[halo.operand], WithHalo(device, halo, operands[halo.operand], layout));
   }
   for (size_t r = 0; r < results.size(); ++r) {
-    if (what.writes[r] != kNoRegister) results[r] = View(device, what.writes[r], micro_batch);
+    results[r] = what.writes[r] != kNoRegister ? View(device, what.writes[r], micro_batch) : device.absent;
   }
   SBP_RETURN_IF_ERROR(device.runner->Run(compute.op, operands, results));
   for (size_t r = 0; r < results.size(); ++r) {
