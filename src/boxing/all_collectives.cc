@@ -13,7 +13,8 @@ constexpr CollectiveRow kCollectives[] = {
     {CollectiveKind::kAllToAll, "all-to-all", "S(i) -> S(j): every rank sends each other one a piece of its part",
      AllToAllLegal},
     {CollectiveKind::kSlice, "slice", "B -> S(i): every rank keeps its part", SliceLegal},
-    {CollectiveKind::kFill, "fill", "B -> P: rank 0 keeps the values, the others take 0 or 1; all keep a maximum or minimum", FillLegal},
+    {CollectiveKind::kFill, "fill",
+     "B -> P: rank 0 keeps the values, the others take 0 or 1; all keep a maximum or minimum", FillLegal},
     {CollectiveKind::kPad, "pad", "S(i) -> P(sum), P(prod): 0 or 1 around each part", PadLegal},
 };
 

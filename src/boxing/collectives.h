@@ -16,8 +16,8 @@ bool ReduceScatterLegal(const NdSbp& from, const NdSbp& to, int axis);  // P -> 
 bool AllToAllLegal(const NdSbp& from, const NdSbp& to, int axis);       // S -> S
 bool SliceLegal(const NdSbp& from, const NdSbp& to, int axis);          // B -> S
 bool FillLegal(const NdSbp& from, const NdSbp& to, int axis);           // B -> P
-// S -> P(sum), P(prod). Not of P(max) and P(min): their neutral elements are infinite, outside of the domain of ops that
-// pass a maximum on (a square root).
+// S -> P(sum), P(prod). Not of P(max) and P(min): their neutral elements are infinite, outside of the domain of ops
+// that pass a maximum on (a square root).
 bool PadLegal(const NdSbp& from, const NdSbp& to, int axis);
 
 }  // namespace sbp
