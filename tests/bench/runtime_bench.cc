@@ -7,7 +7,12 @@
 #include <functional>
 #include <thread>
 
+#include "base/text.h"
+#include "cluster/presets.h"
+#include "graph/builder.h"
+#include "pipeline/pipeline.h"
 #include "runtime/actor_engine.h"
+#include "runtime/plan_run.h"
 #include "runtime/threads/thread_communicator.h"
 
 namespace sbp {
@@ -121,6 +126,43 @@ BENCHMARK(EmptyTasks)
     ->Args({4, 2})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
+
+// A chain of element-wise ops on tensors so small that what remains is engine, views and calls.
+Plan TinyPlan(const RuleSet& rules, const char* mesh, int ops) {
+  GraphBuilder builder("chain");
+  const TensorType type{DType::kF32, {8}};
+  builder.AddInput("t0", type);
+  for (int i = 0; i < ops; ++i) {
+    const std::string to = StrCat("t", i + 1);
+    builder.AddOp("Relu", StrCat("op", i), {StrCat("t", i)}, {to});
+    builder.DescribeTensor(to, type);
+  }
+  builder.AddOutput(StrCat("t", ops));
+  PlanRequest request;
+  request.graph = *builder.Build("chain");
+  request.mesh = *ParseMesh(mesh);
+  request.cluster = *FindPreset("8xH100");
+  request.rules = &rules;
+  return *MakePlan(std::move(request));
+}
+
+void TinyTasks(benchmark::State& state) {
+  constexpr int kOps = 200;
+  constexpr uint32_t kMicroBatches = 100;
+  const RuleSet rules = *RuleSet::Builtin();
+  const Plan plan = TinyPlan(rules, state.range(0) == 1 ? "1" : "2", kOps);
+  TensorStore store(plan.graph, plan.graph, 0, DataReader());
+  Result<std::unique_ptr<Backend>> backend = StartBackend("cpu");
+  double seconds = 0;
+  for (auto _ : state) {
+    const Result<PlanRun> run =
+        RunPlanOn(plan, rules, store, **backend, {.micro_batches = kMicroBatches, .reference = false});
+    if (!run.ok()) std::abort();
+    seconds += run->report.measured_seconds;
+  }
+  state.counters["s/task"] = seconds / (static_cast<double>(state.iterations()) * kOps * kMicroBatches);
+}
+BENCHMARK(TinyTasks)->ArgName("devices")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace sbp
