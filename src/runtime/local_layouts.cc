@@ -1,9 +1,11 @@
-// A walk over the inner ops in order, with a step back when an op has no candidate left. Nearly always the first
-// candidate of each op is right, because an expansion carries a split dimension through as it is.
+// A walk over the inner ops in order. Nearly always the first candidate of each op is right, because an expansion
+// carries a split dimension through as it is. An op without a candidate left sends the walk back to the nearest op that
+// it depends on, past all that have nothing to do with it (conflict-directed backjumping, Prosser 1993).
 #include "runtime/local_layouts.h"
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 #include "boxing/collectives.h"
@@ -27,30 +29,37 @@ class LayoutSearch {
 
   Result<std::vector<Signature>> Run() {
     SBP_RETURN_IF_ERROR(MakeLists());
+    if (mesh_.num_axes() > 1 && TakeAxisByAxis()) return Take();
     const size_t n = graph_.ops.size();
-    std::vector<std::vector<size_t>> options(n);  // candidates left, best last
+    std::vector<std::vector<size_t>> options(n);   // candidates left, best last
+    std::vector<std::set<size_t>> reasons(n + 1);  // ops whose choices left an op without candidates
     size_t at = 0;
     bool forward = true;
     for (int tries = 0; tries < kMaxTries; ++tries) {
+      if (forward) reasons[at].clear();
       if (at == n) {
-        if (OutputsFit()) return Take();
-        forward = false;
-        if (n == 0) break;
-        --at;
-      }
-      if (forward) options[at] = Ranked(at);
-      if (options[at].empty()) {
+        const std::optional<TensorId> misfit = MisfitOutput();
+        if (!misfit) return Take();
+        AddProducer(*misfit, reasons[at]);
+      } else {
+        if (forward) options[at] = Ranked(at);
+        if (!options[at].empty()) {
+          chosen_[at] = options[at].back();
+          options[at].pop_back();
+          Write(at);
+          ++at;
+          forward = true;
+          continue;
+        }
         furthest_ = std::max(furthest_, at);
-        if (at == 0) break;
-        --at;
-        forward = false;
-        continue;
+        for (const TensorId id : graph_.OperandsOf(graph_.ops[at])) AddProducer(id, reasons[at]);
       }
-      chosen_[at] = options[at].back();
-      options[at].pop_back();
-      Write(at);
-      ++at;
-      forward = true;
+      if (reasons[at].empty()) break;
+      const size_t back = *reasons[at].rbegin();
+      reasons[at].erase(back);
+      reasons[back].insert(reasons[at].begin(), reasons[at].end());
+      at = back;
+      forward = false;
     }
     const std::string where = n == 0 ? "" : StrCat(" beyond ", graph_.type_of(graph_.ops[furthest_]));
     return Defect(StrCat("its expansion cannot be laid out without moving data", where));
@@ -65,6 +74,37 @@ class LayoutSearch {
     }
     chosen_.assign(lists_.size(), 0);
     return OkStatus();
+  }
+
+  // The axes one at a time, each as a mesh of its own: nearly always what is right for each is right for all together,
+  // and there is far less to try.
+  bool TakeAxisByAxis() {
+    std::vector<Signature> together(graph_.ops.size());
+    for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
+      Mesh alone;
+      alone.axes = {mesh_.axes[axis]};
+      std::vector<NdSbp> inputs, outputs;
+      for (const TensorId id : graph_.inputs) inputs.push_back(NdSbp({layouts_[id.index()][axis]}));
+      for (const NdSbp& layout : outputs_) outputs.push_back(NdSbp({layout[axis]}));
+      const auto found = LayOutExpansion(graph_, rules_, alone, inputs, outputs);
+      if (!found.ok()) return false;
+      for (size_t op = 0; op < together.size(); ++op) Append((*found)[op], together[op]);
+    }
+    for (size_t op = 0; op < together.size(); ++op) {
+      const std::vector<Candidate>& candidates = lists_[op].candidates;
+      const auto same = std::find_if(candidates.begin(), candidates.end(),
+                                     [&](const Candidate& c) { return c.signature == together[op]; });
+      if (same == candidates.end() || same->halo_bytes > 0 || Changes(op, same->signature) == kNoWay) return false;
+      chosen_[op] = static_cast<size_t>(same - candidates.begin());
+      Write(op);
+    }
+    return !MisfitOutput().has_value();
+  }
+  static void Append(const Signature& axis, Signature& to) {
+    to.inputs.resize(axis.inputs.size());
+    to.outputs.resize(axis.outputs.size());
+    for (size_t i = 0; i < to.inputs.size(); ++i) to.inputs[i].push_back(axis.inputs[i][0]);
+    for (size_t r = 0; r < to.outputs.size(); ++r) to.outputs[r].push_back(axis.outputs[r][0]);
   }
 
   const Signature& SignatureOf(size_t op) const { return lists_[op].candidates[chosen_[op]].signature; }
@@ -115,11 +155,15 @@ class LayoutSearch {
     }
   }
 
-  bool OutputsFit() const {
+  // An output whose layout needs other devices' data.
+  std::optional<TensorId> MisfitOutput() const {
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-      if (!IsLocalChange(layouts_[graph_.outputs[i].index()], outputs_[i])) return false;
+      if (!IsLocalChange(layouts_[graph_.outputs[i].index()], outputs_[i])) return graph_.outputs[i];
     }
-    return true;
+    return std::nullopt;
+  }
+  void AddProducer(TensorId id, std::set<size_t>& ops) const {
+    if (id.valid() && graph_.tensor(id).producer.valid()) ops.insert(graph_.tensor(id).producer.index());
   }
 
   std::vector<Signature> Take() const {

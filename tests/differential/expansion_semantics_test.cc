@@ -128,7 +128,7 @@ TEST(ExpansionSemantics, ExpansionsComputeWhatTheirOpsDo) {
   ExpansionRunner runner(*rules);
   std::set<std::string> tried;
   for (const RuleCase& c : ReadRuleCases(std::string(SBP_SOURCE_DIR) + "/rules/instances.txt")) {
-    if (!HasExpansion(c.op, *rules) || FindPrimitive(c.op) != nullptr) continue;
+    if (!HasExpansion(c.op, *rules) || FindPrimitive(c.op) != nullptr || FindKernel(c.op) == nullptr) continue;
     runner.Run(c);
     tried.insert(c.op);
   }

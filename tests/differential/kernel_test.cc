@@ -191,6 +191,7 @@ TEST(KernelDifferential, EveryPartEqualsTheReference) {
   std::set<std::string> tried;
   for (const RuleCase& c : ReadRuleCases(std::string(SBP_SOURCE_DIR) + "/rules/instances.txt")) {
     if (FindPrimitive(c.op) == nullptr || FindPrimitive(c.op)->kind == PrimitiveClass::kControl) continue;
+    if (FindKernel(c.op) == nullptr) continue;  // rows for `rules verify` alone
     runner.Run(c);
     tried.insert(c.op);
   }

@@ -113,6 +113,7 @@ TEST(RuleSemantics, EveryCandidateEqualsTheUnshardedOp) {
   ASSERT_FALSE(cases.empty());
   std::set<std::string> tried;
   for (const RuleCase& c : cases) {
+    if (FindKernel(c.op) == nullptr) continue;  // rows for `rules verify` alone
     runner.Run(c);
     tried.insert(c.op);
   }

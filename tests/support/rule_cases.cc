@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <fstream>
 #include <optional>
@@ -72,6 +73,13 @@ RuleCase::Operand ParseOperand(std::string word) {
 }
 
 AttributeValue ParseValue(const std::string& text) {
+  if (text[0] == '[' && text.size() > 1 && std::isalpha(static_cast<unsigned char>(text[1])) != 0) {
+    std::vector<std::string> words;
+    for (const std::string_view part : Split(std::string_view(text).substr(1, text.size() - 2), ',')) {
+      words.emplace_back(Trim(part));
+    }
+    return words;
+  }
   if (text[0] == '[' && text.find('.') != std::string::npos) return NumberList(text);
   if (text[0] == '[') return IntList(text);
   if (const auto v = ParseInt(text)) return *v;

@@ -1,5 +1,5 @@
-// Pools over regions of interest: regions and channels split; a batch may be split with masking, since each region
-// belongs to one image.
+// Pools over regions of interest: regions and channels split; where values are averaged a batch may be split with
+// masking, since each region belongs to one image.
 #include "base/text.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
@@ -25,14 +25,14 @@ Status FactorizeRoi(FactorizerContext& context) {
     if (context.shape(2) != Shape{shape[0]}) return context.Error("batch_indices must hold one index for each region");
     CopyDim(map.operands[1][0], map.operands[2][0]);
   }
+  AddNote(context, "spatial dimensions stay whole: a region may lie anywhere in them");
+  if (context.HasAttribute("pooled_shape") || context.String("mode", "avg") != "avg") return OkStatus();
   const FactorId batch = NewFactor(context, context.shape(0)[0]);
   if (batch != kNoFactor) {
     Carry(map.operands[0][0], {batch});
     map.factors[batch].masked = true;
     ReduceFactor(context, ReduceKind::kSum, batch);
   }
-  AddNote(context, "spatial dimensions stay whole: a region may lie anywhere in them");
-  if (context.HasAttribute("pooled_shape") || context.String("mode", "avg") != "avg") return OkStatus();
   AddLinear(context, {0});
   return OkStatus();
 }
