@@ -57,8 +57,7 @@ TEST(PoolRules, MaxUnpool) {
 
 TEST(PoolRules, MaxRoiPool) {
   ExpectRows({
-      {"MaxRoiPool(f32[2,4,8,8], f32[6,5], pooled_shape=[2,2])", "f32[6,4,2,2]",
-       "B, S(0) -> S(0) | S(1), B -> S(1)"},
+      {"MaxRoiPool(f32[2,4,8,8], f32[6,5], pooled_shape=[2,2])", "f32[6,4,2,2]", "B, S(0) -> S(0) | S(1), B -> S(1)"},
   });
 }
 
