@@ -207,7 +207,11 @@ void TellProgress(uint64_t done, uint64_t total) {
 }
 
 Status RunPlan(const RunFlags& flags, Backend& backend) {
-  SBP_ASSIGN_OR_RETURN(Plan plan, ReadPlanFile(flags.model.model));
+  Result<Plan> read = ReadPlanFile(flags.model.model);
+  if (!read.ok() && read.status().message().find("expected a plan") != std::string::npos) {
+    return BadInput(StrCat(read.status().message(), "; to run a model as it is, give --unsharded"));
+  }
+  SBP_ASSIGN_OR_RETURN(Plan plan, std::move(read));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
   SBP_ASSIGN_OR_RETURN(const std::string model_path, FindModel(flags, plan));
   if (model_path.empty() && backend.leads()) {
