@@ -34,7 +34,8 @@ void Note(std::string_view text) {
     const bool obeyed = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f;
     shown += obeyed ? '?' : c;
   }
-  std::cerr << shown << "\n";
+  shown += '\n';
+  std::cerr << shown;  // one write: mpirun joins the lines of all ranks
 }
 
 }  // namespace sbp

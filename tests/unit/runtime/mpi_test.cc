@@ -6,6 +6,7 @@
 #include <iostream>
 #include <thread>
 
+#include "base/text.h"
 #include "runtime/mpi/mpi_session.h"
 #include "unit/runtime/boxing_steps.h"
 
@@ -67,11 +68,12 @@ Status RunFault(MpiSession& session, const std::string& fault) {
 int main(int argc, char** argv) {
   sbp::Result<std::unique_ptr<sbp::MpiSession>> session = sbp::MpiSession::Start(&argc, &argv);
   if (!session.ok()) {
-    std::cerr << session.status().message() << "\n";
+    std::cerr << session.status().message() + "\n";
     return static_cast<int>(session.status().code());
   }
   ::testing::InitGoogleTest(&argc, argv);
   const sbp::Status status = argc > 1 ? sbp::RunFault(**session, argv[1]) : sbp::RunAll(**session);
-  if (!status.ok()) std::cerr << "rank " << (*session)->rank() << ": " << status.message() << "\n" << std::flush;
+  // One write: the launcher joins the lines of all ranks.
+  if (!status.ok()) std::cerr << sbp::StrCat("rank ", (*session)->rank(), ": ", status.message(), "\n");
   return static_cast<int>((*session)->Finish(status, std::chrono::milliseconds(20'000)).code());
 }
