@@ -2,50 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <numeric>
 
 #include "base/checked_math.h"
+#include "physical/byte_map.h"
 
 namespace sbp {
 namespace {
 
 constexpr uint32_t kNoTask = std::numeric_limits<uint32_t>::max();
 using LastUsers = std::array<uint32_t, 2>;  // per stream: the last task that touches a register
-
-// Who used each byte of the arena last: disjoint ranges by their begin.
-class UserMap {
- public:
-  // Visits the users of every range within [begin, end), then makes the range belong to `users`.
-  template <typename Visit>
-  void Replace(int64_t begin, int64_t end, const LastUsers& users, Visit visit) {
-    Cut(begin);
-    Cut(end);
-    auto it = ranges_.lower_bound(begin);
-    while (it != ranges_.end() && it->first < end) {
-      visit(it->second.users);
-      it = ranges_.erase(it);
-    }
-    ranges_[begin] = {end, users};
-  }
-
- private:
-  struct Held {
-    int64_t end = 0;
-    LastUsers users{};
-  };
-
-  void Cut(int64_t at) {
-    auto it = ranges_.upper_bound(at);
-    if (it == ranges_.begin()) return;
-    --it;
-    if (it->first == at || it->second.end <= at) return;
-    ranges_[at] = it->second;
-    it->second.end = at;
-  }
-
-  std::map<int64_t, Held> ranges_;
-};
 
 }  // namespace
 
@@ -72,7 +38,7 @@ void OrderReuse(const Plan& plan, PhysicalPlan& physical) {
       }
     }
   }
-  UserMap memory;
+  ByteMap<LastUsers> memory;
   for (uint32_t t = 0; t < physical.tasks.size(); ++t) {
     Task& task = physical.tasks[t];
     uint32_t latest = kNoTask;

@@ -1,10 +1,10 @@
 #include "runtime/actor_edges.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 #include "base/checked_math.h"
+#include "physical/byte_map.h"
 
 namespace sbp {
 namespace {
@@ -15,40 +15,6 @@ constexpr uint32_t kNoActor = std::numeric_limits<uint32_t>::max();
 struct Owner {
   uint32_t reg = kNoRegister;
   uint32_t lap = 0;
-};
-
-// Disjoint ranges by their begin.
-class OwnerMap {
- public:
-  // Visits the owners of what lies within [begin, end), then makes it belong to `owner`.
-  template <typename Visit>
-  void Replace(int64_t begin, int64_t end, Owner owner, Visit visit) {
-    Cut(begin);
-    Cut(end);
-    auto it = ranges_.lower_bound(begin);
-    while (it != ranges_.end() && it->first < end) {
-      visit(it->second.owner);
-      it = ranges_.erase(it);
-    }
-    ranges_[begin] = {end, owner};
-  }
-
- private:
-  struct Held {
-    int64_t end = 0;
-    Owner owner;
-  };
-
-  void Cut(int64_t at) {
-    auto it = ranges_.upper_bound(at);
-    if (it == ranges_.begin()) return;
-    --it;
-    if (it->first == at || it->second.end <= at) return;
-    ranges_[at] = it->second;
-    it->second.end = at;
-  }
-
-  std::map<int64_t, Held> ranges_;
 };
 
 class EdgeBuilder {
@@ -108,7 +74,7 @@ class EdgeBuilder {
   // Registers with several copies have their bytes for themselves. The second lap finds what a task overwrites of the
   // micro-batch before.
   void AddArenaEdges() {
-    OwnerMap memory;
+    ByteMap<Owner> memory;
     const uint32_t laps = physical_.micro_batches > 1 ? 2 : 1;
     for (uint32_t lap = 0; lap < laps; ++lap) {
       for (uint32_t t = 0; t < tasks_; ++t) {
