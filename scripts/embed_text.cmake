@@ -1,15 +1,8 @@
 # Writes a text file into a C++ source: cmake -DOUT=x.cc -DFILE=x.txt -DHEADER=folder/x.h -DFUNCTION=XText -P
 # embed_text.cmake; HEADER declares `std::string_view XText()`.
 file(READ ${FILE} text)
-# Compilers limit the length of one literal: pieces of 8,000 characters are joined by the compiler.
-string(LENGTH "${text}" length)
-set(literal "")
-set(at 0)
-while(at LESS length)
-  string(SUBSTRING "${text}" ${at} 8000 piece)
-  string(APPEND literal "\n    R\"text(${piece})text\"")
-  math(EXPR at "${at} + 8000")
-endwhile()
+include(${CMAKE_CURRENT_LIST_DIR}/embed_literal.cmake)
+embed_literal(literal "${text}")
 get_filename_component(name ${FILE} NAME)
 file(WRITE ${OUT}.new "// Generated from ${name}.
 #include \"${HEADER}\"
