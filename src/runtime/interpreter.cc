@@ -45,68 +45,76 @@ Interpreter::GraphState& Interpreter::StateOf(const Graph& graph) {
   return entry->second;
 }
 
+// The values of one run of one graph.
+class Interpreter::Frame {
+ public:
+  Frame(const InterpreterHooks& hooks, const Graph& graph, std::vector<uint32_t> reads, bool outermost)
+      : hooks_(hooks),
+        graph_(graph),
+        reads_(std::move(reads)),
+        outermost_(outermost),
+        values_(graph.tensors.size()),
+        known_(graph.tensors.size(), false) {}
+
+  Status Set(TensorId id, Value value) {
+    known_[id.index()] = true;
+    if (outermost_ && hooks_.seen) SBP_RETURN_IF_ERROR(hooks_.seen(id, value));
+    if (reads_[id.index()] > 0) values_[id.index()] = std::move(value);
+    return OkStatus();
+  }
+
+  // For one reader; the last one takes it away. An absent operand has an absent value.
+  Result<Value> Take(TensorId id) {
+    if (!id.valid()) return Value();
+    if (!known_[id.index()]) {
+      SBP_ASSIGN_OR_RETURN(Value value, hooks_.parameter(graph_, id));
+      SBP_RETURN_IF_ERROR(Set(id, std::move(value)));
+    }
+    if (--reads_[id.index()] > 0) return values_[id.index()];
+    return std::move(values_[id.index()]);
+  }
+
+  Result<std::vector<Value>> TakeAll(const std::vector<TensorId>& ids) {
+    std::vector<Value> values;
+    for (const TensorId id : ids) {
+      SBP_ASSIGN_OR_RETURN(Value value, Take(id));
+      values.push_back(std::move(value));
+    }
+    return values;
+  }
+
+ private:
+  const InterpreterHooks& hooks_;
+  const Graph& graph_;
+  std::vector<uint32_t> reads_;  // per tensor: how many readers are left
+  bool outermost_;
+  std::vector<Value> values_;
+  std::vector<bool> known_;
+};
+
 Result<std::vector<Value>> Interpreter::Run(const Graph& graph, std::vector<Value> inputs) {
   if (inputs.size() != graph.inputs.size()) {
     return Defect(StrCat("a graph of ", graph.inputs.size(), " inputs was given ", inputs.size()));
   }
   if (depth_ == kMaxNesting) return RunFailed("subgraphs are nested too deeply");
   ++depth_;
-  const bool outermost = depth_ == 1;
-  std::vector<uint32_t> reads = StateOf(graph).reads;
-  std::vector<Value> values(graph.tensors.size());
-  std::vector<bool> known(graph.tensors.size(), false);
-  const auto set = [&](TensorId id, Value value) -> Status {
-    known[id.index()] = true;
-    if (outermost && hooks_.seen) SBP_RETURN_IF_ERROR(hooks_.seen(id, value));
-    if (reads[id.index()] > 0) values[id.index()] = std::move(value);
-    return OkStatus();
-  };
-  const auto take = [&](TensorId id) -> Result<Value> {
-    if (!known[id.index()]) {
-      SBP_ASSIGN_OR_RETURN(Value value, hooks_.parameter(graph, id));
-      SBP_RETURN_IF_ERROR(set(id, std::move(value)));
-    }
-    if (--reads[id.index()] > 0) return values[id.index()];
-    return std::move(values[id.index()]);
-  };
-  const auto run = [&]() -> Result<std::vector<Value>> {
-    for (size_t i = 0; i < inputs.size(); ++i) SBP_RETURN_IF_ERROR(set(graph.inputs[i], std::move(inputs[i])));
-    bool ended = false;
-    for (size_t o = 0; o < graph.ops.size() && !ended; ++o) {
-      if (outermost && hooks_.go_on && !hooks_.go_on(OpId(o))) {
-        ended = true;
-        break;
-      }
-      const Op& op = graph.ops[o];
-      std::vector<Value> operands;
-      for (const TensorId id : graph.OperandsOf(op)) {
-        if (!id.valid()) {
-          operands.emplace_back();
-          continue;
-        }
-        SBP_ASSIGN_OR_RETURN(Value value, take(id));
-        operands.push_back(std::move(value));
-      }
-      SBP_ASSIGN_OR_RETURN(std::vector<Value> results, RunOp(graph, OpId(o), std::move(operands)));
-      for (size_t r = 0; r < op.outputs.size(); ++r) {
-        if (op.outputs[r].valid()) SBP_RETURN_IF_ERROR(set(op.outputs[r], std::move(results[r])));
-      }
-    }
-    std::vector<Value> outputs;
-    for (const TensorId id : graph.outputs) {
-      const bool written = known[id.index()] || graph.tensor(id).role != TensorRole::kActivation;
-      if (!written && ended) {
-        outputs.emplace_back();
-        continue;
-      }
-      SBP_ASSIGN_OR_RETURN(Value value, take(id));
-      outputs.push_back(std::move(value));
-    }
-    return outputs;
-  };
-  Result<std::vector<Value>> outputs = run();
+  Result<std::vector<Value>> outputs = RunFrame(graph, std::move(inputs));
   --depth_;
   return outputs;
+}
+
+Result<std::vector<Value>> Interpreter::RunFrame(const Graph& graph, std::vector<Value> inputs) {
+  Frame frame(hooks_, graph, StateOf(graph).reads, depth_ == 1);
+  for (size_t i = 0; i < inputs.size(); ++i) SBP_RETURN_IF_ERROR(frame.Set(graph.inputs[i], std::move(inputs[i])));
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    const Op& op = graph.ops[o];
+    SBP_ASSIGN_OR_RETURN(std::vector<Value> operands, frame.TakeAll(graph.OperandsOf(op)));
+    SBP_ASSIGN_OR_RETURN(std::vector<Value> results, RunOp(graph, OpId(o), std::move(operands)));
+    for (size_t r = 0; r < op.outputs.size(); ++r) {
+      if (op.outputs[r].valid()) SBP_RETURN_IF_ERROR(frame.Set(op.outputs[r], std::move(results[r])));
+    }
+  }
+  return frame.TakeAll(graph.outputs);
 }
 
 Result<std::vector<Value>> Interpreter::RunOp(const Graph& graph, OpId id, std::vector<Value> operands) {

@@ -19,8 +19,6 @@ struct InterpreterHooks {
   std::function<Result<Value>(const Graph& graph, TensorId id)> parameter;
   // Called with every value of the outermost graph as it appears. May be null.
   std::function<Status(TensorId id, const Value& value)> seen;
-  // Before each op of the outermost graph: false ends the run there. May be null.
-  std::function<bool(OpId op)> go_on;
 };
 
 class Interpreter {
@@ -29,8 +27,8 @@ class Interpreter {
   Interpreter(LocalCompiler& compiler, InterpreterHooks hooks, uint64_t seed = 0)
       : compiler_(compiler), hooks_(std::move(hooks)), seed_(seed), runner_(compiler, DevicePlace{}) {}
 
-  // `inputs`: one per graph.inputs. The values of graph.outputs; absent ones where the run was ended before. Tensors
-  // are freed after their last use. Errors (kRunFailed) name the op.
+  // `inputs`: one per graph.inputs. The values of graph.outputs. Tensors are freed after their last use. Errors
+  // (kRunFailed) name the op.
   Result<std::vector<Value>> Run(const Graph& graph, std::vector<Value> inputs);
   // One op, a special one (all_special_ops.cc) or any other.
   Result<std::vector<Value>> RunOp(const Graph& graph, OpId id, std::vector<Value> operands);
@@ -40,7 +38,9 @@ class Interpreter {
     std::vector<std::optional<PreparedOp>> ops;
     std::vector<uint32_t> reads;  // per tensor: how often it is read, outputs once more
   };
+  class Frame;
   GraphState& StateOf(const Graph& graph);
+  Result<std::vector<Value>> RunFrame(const Graph& graph, std::vector<Value> inputs);
   Result<std::vector<Value>> RunPlainOp(const Graph& graph, OpId id, std::span<const Value> operands);
 
   LocalCompiler& compiler_;

@@ -245,8 +245,8 @@ class ProgramBuilder {
 };
 
 std::string KeyOf(const OpForm& form, const std::vector<TensorType>& operands, const std::vector<LiteralRef>& values,
-                  const RuleSet& rules) {
-  std::string key = StrCat(form.type, " ", reinterpret_cast<uintptr_t>(form.attributes.get()), " ");
+                  const LocalProgram* like, const RuleSet& rules) {
+  std::string key = StrCat(form.type, " ", like, " ", reinterpret_cast<uintptr_t>(form.attributes.get()), " ");
   for (const NdSbp& layout : form.signature.inputs) key += ToString(layout);
   key += ">";
   for (const NdSbp& layout : form.signature.outputs) key += ToString(layout);
@@ -263,7 +263,7 @@ std::string KeyOf(const OpForm& form, const std::vector<TensorType>& operands, c
 
 Result<LocalProgramRef> LocalCompiler::Compile(const OpForm& form, const std::vector<TensorType>& operands,
                                                const std::vector<LiteralRef>& values, const LocalProgram* like) {
-  const std::string key = KeyOf(form, operands, values, rules_);
+  const std::string key = KeyOf(form, operands, values, like, rules_);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto known = programs_.find(key);

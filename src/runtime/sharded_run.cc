@@ -148,11 +148,7 @@ Status ShardedRun::AllocateDevice(Device& device) {
         StrCat("out of memory: device ", device.position, " needs ", FormatBytes(static_cast<double>(device_bytes()))));
   }
   InterpreterHooks hooks;
-  hooks.parameter = [this](const Graph& of, TensorId id) -> Result<Value> {
-    if (&of == &plan_.graph) return store_.Get(id);
-    if (of.tensor(id).literal != nullptr) return MakeTensor(*of.tensor(id).literal);
-    return RunFailed(StrCat("tensor ", Quote(of.tensor(id).name), " of a subgraph: its value is not known"));
-  };
+  hooks.parameter = [this](const Graph& of, TensorId id) { return store_.GetIn(of, id); };
   device.interpreter = std::make_unique<Interpreter>(*whole_compiler_, std::move(hooks), options_.seed);
   device.views.resize(physical_.registers.size());
   device.objects.resize(physical_.registers.size());

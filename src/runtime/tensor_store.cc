@@ -94,6 +94,13 @@ Result<Value> TensorStore::Get(TensorId id, uint32_t micro_batch) {
   return value;
 }
 
+Result<Value> TensorStore::GetIn(const Graph& of, TensorId id, uint32_t micro_batch) {
+  if (&of == &graph_) return Get(id, micro_batch);
+  const Tensor& tensor = of.tensor(id);
+  if (tensor.literal != nullptr) return MakeTensor(*tensor.literal);
+  return RunFailed(StrCat("tensor ", Quote(tensor.name), " of a subgraph: its value is not known"));
+}
+
 Result<Value> TensorStore::Make(TensorId id, uint32_t micro_batch) {
   const Tensor& tensor = graph_.tensor(id);
   if (tensor.literal != nullptr) return MakeTensor(*tensor.literal);

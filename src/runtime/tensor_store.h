@@ -43,6 +43,9 @@ class TensorStore {
   // differ in their random inputs. Keeps what it hands out. Safe to call from several threads.
   Result<Value> Get(TensorId id, uint32_t micro_batch = 0);
 
+  // The same for the interpreter: of a subgraph, only what stands in it as a literal is known. Error: names the tensor.
+  Result<Value> GetIn(const Graph& of, TensorId id, uint32_t micro_batch = 0);
+
   // Inputs and parameters that were filled at random, by name.
   std::vector<std::string> random_inputs() const;
   int64_t random_parameters() const;

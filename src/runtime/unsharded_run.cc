@@ -41,12 +41,7 @@ Result<UnshardedRun> RunUnsharded(const Graph& graph, const RuleSet& rules, Tens
   UnshardedRun run;
   NaNWatch watch(graph);
   InterpreterHooks hooks;
-  hooks.parameter = [&](const Graph& of, TensorId id) -> Result<Value> {
-    if (&of == &graph) return store.Get(id, options.micro_batch);
-    const Tensor& tensor = of.tensor(id);
-    if (tensor.literal != nullptr) return MakeTensor(*tensor.literal);
-    return RunFailed(StrCat("tensor ", Quote(tensor.name), " of a subgraph: its value is not known"));
-  };
+  hooks.parameter = [&](const Graph& of, TensorId id) { return store.GetIn(of, id, options.micro_batch); };
   hooks.seen = [&](TensorId id, const Value& value) {
     watch.See(id, value);
     if (options.keep_tensors && graph.tensor(id).producer.valid()) run.tensors[graph.tensor(id).name] = value;
