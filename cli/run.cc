@@ -57,6 +57,11 @@ Result<GivenData> ReadGiven(const RunFlags& flags, const Graph& graph) {
   }
   if (!flags.expect.empty()) {
     SBP_ASSIGN_OR_RETURN(given.expected, ReadTensors(flags.expect, NamesOf(graph, graph.outputs), "output"));
+    if (given.expected.empty()) {
+      return BadInput(StrCat("--expect ", flags.expect,
+                             ": holds nothing to compare with; expected an .npz archive with ",
+                             "outputs, or a folder with output_0.pb"));
+    }
   }
   return given;
 }

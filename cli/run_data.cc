@@ -94,6 +94,12 @@ DataReader ReadDataOf(const std::string& model_path) {
           if (content) return *std::move(content);
           return BadInput(StrCat(place.location, ": not found beside the model"));
         }
+        std::error_code failed;
+        const uintmax_t size = fs::file_size(model_path, failed);
+        if (failed || place.offset < 0 || bytes < 0 || static_cast<uintmax_t>(place.offset) > size ||
+            static_cast<uintmax_t>(bytes) > size - static_cast<uintmax_t>(place.offset)) {
+          return BadInput(StrCat(model_path, ": has no ", bytes, " bytes at ", place.offset));
+        }
         std::ifstream file(model_path, std::ios::binary);
         std::string content(static_cast<size_t>(bytes), '\0');
         if (!file.seekg(place.offset) || !file.read(content.data(), bytes)) {

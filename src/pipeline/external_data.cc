@@ -32,6 +32,12 @@ ExternalReader ReadBeside(const std::string& model) {
   return [folder](const DataReference& place, int64_t bytes) -> std::optional<std::string> {
     const std::optional<fs::path> path = Inside(folder, place.location);
     if (!path) return std::nullopt;
+    std::error_code failed;
+    const uintmax_t size = fs::file_size(*path, failed);  // before so much memory is taken
+    if (failed || place.offset < 0 || bytes < 0 || static_cast<uintmax_t>(place.offset) > size ||
+        static_cast<uintmax_t>(bytes) > size - static_cast<uintmax_t>(place.offset)) {
+      return std::nullopt;
+    }
     std::ifstream file(*path, std::ios::binary);
     std::string content(static_cast<size_t>(bytes), '\0');
     if (!file.seekg(place.offset) || !file.read(content.data(), bytes)) return std::nullopt;

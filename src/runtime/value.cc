@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "kernel/kernel.h"
+#include "runtime/machine_memory.h"
 
 namespace sbp {
 namespace {
@@ -45,6 +46,9 @@ Status FillFrom(const Literal& literal, Value& target) {
 
 std::shared_ptr<std::byte> AllocateBytes(int64_t bytes) {
   const int64_t size = (std::max<int64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  // The system promises more than it has, and ends the process when it is taken at its word.
+  constexpr int64_t kAskFrom = 1 << 24;
+  if (size >= kAskFrom && AvailableMemory().value_or(size) < size) return nullptr;
   void* memory = std::aligned_alloc(kAlignment, static_cast<size_t>(size));
   if (memory == nullptr) return nullptr;
   std::memset(memory, 0, static_cast<size_t>(size));

@@ -19,7 +19,7 @@ struct Value {
   bool present() const { return view.present() || sequence != nullptr || none; }
 };
 
-// 64-byte aligned memory, zeroed. nullptr: there is not so much.
+// 64-byte aligned memory, zeroed. nullptr: the machine has not so much left.
 std::shared_ptr<std::byte> AllocateBytes(int64_t bytes);
 
 // A whole tensor of zeros.
