@@ -1,13 +1,16 @@
 #define EIGEN_DONT_PARALLELIZE
 #include "kernel/cpu/gemm.h"
 
-#include <Eigen/Core>
 #include <complex>
 #ifdef SBP_HAVE_DNNL
 #include <dnnl.h>
 #endif
 
 #include "kernel/cpu/convert.h"
+#include "kernel/cpu/eigen_gemm.h"
+#ifdef SBP_HAVE_AVX2_FILES
+#include "kernel/cpu/gemm_avx2.h"
+#endif
 
 #ifdef SBP_HAVE_DNNL
 extern "C" void omp_set_num_threads(int n);  // oneDNN's threads; of the calling thread's own regions only
@@ -15,17 +18,6 @@ extern "C" void omp_set_num_threads(int n);  // oneDNN's threads; of the calling
 
 namespace sbp::cpu {
 namespace {
-
-template <typename T>
-void EigenGemm(const GemmShape& s, const void* a, const void* b, void* c, bool accumulate) {
-  using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  using Stride = Eigen::OuterStride<>;
-  const Eigen::Map<const Matrix, 0, Stride> left(static_cast<const T*>(a), s.m, s.k, Stride(s.lda));
-  const Eigen::Map<const Matrix, 0, Stride> right(static_cast<const T*>(b), s.k, s.n, Stride(s.ldb));
-  Eigen::Map<Matrix, 0, Stride> result(static_cast<T*>(c), s.m, s.n, Stride(s.ldc));
-  if (!accumulate) result.setZero();
-  if (s.k > 0) result.noalias() += left * right;
-}
 
 void FloatGemm(const GemmShape& s, const void* a, const void* b, void* c, bool accumulate,
                [[maybe_unused]] int threads) {
@@ -39,6 +31,13 @@ void FloatGemm(const GemmShape& s, const void* a, const void* b, void* c, bool a
   }
 #endif
   EigenGemm<float>(s, a, b, c, accumulate);
+}
+
+void DoubleGemm(const GemmShape& s, const void* a, const void* b, void* c, bool accumulate) {
+#ifdef SBP_HAVE_AVX2_FILES
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return DoubleGemmAvx2(s, a, b, c, accumulate);
+#endif
+  EigenGemm<double>(s, a, b, c, accumulate);
 }
 
 // Types whose bits are the same numbers modulo a power of two.
@@ -56,7 +55,7 @@ void Gemm(DType type, const GemmShape& shape, const void* a, const void* b, void
     case DType::kF32:
       return FloatGemm(shape, a, b, c, accumulate, threads);
     case DType::kF64:
-      return EigenGemm<double>(shape, a, b, c, accumulate);
+      return DoubleGemm(shape, a, b, c, accumulate);
     case DType::kU32:
       return EigenGemm<uint32_t>(shape, a, b, c, accumulate);
     case DType::kU64:
