@@ -50,6 +50,10 @@ constexpr CommandRow kCommands[] = {
      "  sbp-plan rules infer Add --input 'x=f32[64,36]:[0,-1]' --input 'y=f32[64,36]:[-1,-1]' --mesh x=4\n"
      "  sbp-plan rules coverage model.onnx\n",
      SetupRules},
+    {"solve", "answer a problem in the form of the IOPDDL contest, with a bound",
+     "  sbp-plan solve problem.json.gz --time 10 -o solution.json\n"
+     "  sbp-plan solve problem.json --effort 5 --gap 1% --format json\n",
+     SetupSolve},
     {"generate", "write a graph of any size, for tests and benchmarks",
      "  sbp-plan generate transformer --ops 3000 -o graph.json\n"
      "  sbp-plan generate random --ops 500 --seed 7 -o -\n",

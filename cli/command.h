@@ -38,5 +38,6 @@ Command SetupCluster(CLI::App& app);
 Command SetupRun(CLI::App& app);
 Command SetupRules(CLI::App& app);
 Command SetupGenerate(CLI::App& app);
+Command SetupSolve(CLI::App& app);
 
 }  // namespace sbp

@@ -1,0 +1,230 @@
+// solve: the cheapest choice of a problem in the IOPDDL contest's form, with a bound.
+#include "search/solve.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "io/file.h"
+#include "io/gzip.h"
+#include "search/holders.h"
+#include "search/iopddl.h"
+
+namespace sbp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct SolveFlags {
+  OutputFlags output;
+  std::string problem, out, log, start;
+  SolveOptions search;
+  std::string gap;
+  // When the process began: commands are set up first of all, and what came before was spent on the processor.
+  Clock::time_point began =
+      Clock::now() - std::chrono::microseconds(int64_t{std::clock()} * 1'000'000 / CLOCKS_PER_SEC);
+};
+
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// "1%" or "0.01".
+Result<double> ParseGap(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  const auto number = ParseDouble(percent ? text.substr(0, text.size() - 1) : text);
+  if (!number || !(*number >= 0))
+    return UsageError(StrCat("--gap ", Quote(text), ": expected a share such as 1% or 0.01"));
+  return percent ? *number / 100 : *number;
+}
+
+Result<CostNetwork> ReadProblem(const std::string& path) {
+  SBP_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  if (IsGzip(text)) {
+    auto content = Gunzip(text);
+    if (!content.ok()) return content.status().WithContext(path);
+    text = std::move(content).value();
+  }
+  auto network = ParseIopddl(text);
+  if (network.ok()) return network;
+  // "path:line:column: ..." where the text is wrong, "path: node 3 ..." where the problem is.
+  const std::string message = network.status().message();
+  const bool place = !message.empty() && message[0] >= '0' && message[0] <= '9';
+  return BadInput(StrCat(path, place ? ":" : ": ", message));
+}
+
+// Progress as one line on a terminal, and every line of it in a log.
+class ProgressWriter {
+ public:
+  bool wanted(bool log) const { return log || terminal_; }
+  void Add(const SolveProgress& progress, double seconds) {
+    const std::string cost = progress.feasible ? FormatDouble(progress.cost) : "";
+    const std::string gap = progress.feasible ? FormatDouble(progress.gap) : "";
+    const std::string line = StrCat(cost, ",", FormatDouble(progress.lower_bound), ",", gap, ",", progress.peak);
+    if (line != last_) log_ += StrCat(FormatDouble(std::round(seconds * 1e3) / 1e3), ",", line, "\n");
+    last_ = line;
+    if (!terminal_ || seconds < shown_ + 0.2) return;
+    shown_ = seconds;
+    std::fprintf(stderr, "\r\033[K%.1f s: cost %s, bound %s, gap %s, peak %s", seconds,
+                 progress.feasible ? cost.c_str() : "none yet", FormatDouble(progress.lower_bound).c_str(),
+                 progress.feasible ? StrCat(std::round(progress.gap * 1e4) / 1e2, " %").c_str() : "none",
+                 FormatCount(progress.peak).c_str());
+    std::fflush(stderr);
+  }
+  void End() const {
+    if (terminal_) std::fputs("\r\033[K", stderr);
+  }
+  std::string log() const { return "seconds,cost,lower_bound,gap,peak\n" + log_; }
+
+ private:
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  double shown_ = 0;
+  std::string last_, log_;
+};
+
+// A cost or bound as JSON: an integer where the problem's are.
+nlohmann::ordered_json CostJson(const CostNetwork& network, int64_t units, double value) {
+  return network.integral ? nlohmann::ordered_json(units) : nlohmann::ordered_json(value);
+}
+
+std::string ResultJson(const CostNetwork& network, const SolveResult& result, double read_seconds, double seconds) {
+  const Evaluation& found = result.evaluation;
+  nlohmann::ordered_json json;
+  json["cost"] = found.feasible ? CostJson(network, found.cost, found.value) : nullptr;
+  json["lower_bound"] =
+      result.proved_infeasible ? nullptr : CostJson(network, result.lower_bound_units, result.lower_bound);
+  json["gap"] = found.feasible ? nlohmann::ordered_json(result.gap) : nullptr;
+  json["seconds"] = seconds;
+  json["read_seconds"] = read_seconds;
+  json["feasible"] = found.feasible;
+  json["peak"] = found.peak;
+  json["peak_time"] = found.peak_time;
+  if (!found.feasible) {
+    json["holders"] = nlohmann::ordered_json::array();
+    for (const Holder& holder : HoldersAt(network, result.choice, found.peak_time)) {
+      json["holders"].push_back({{"node", holder.node}, {"usage", holder.usage}});
+    }
+  }
+  return json.dump(2);
+}
+
+std::string ResultText(const CostNetwork& network, const SolveResult& result, double read_seconds, double seconds) {
+  const auto cost = [&](int64_t units, double value) { return network.integral ? StrCat(units) : FormatDouble(value); };
+  char times[80];
+  std::snprintf(times, sizeof times, "%.2f s, of which reading %.2f s", seconds, read_seconds);
+  return StrCat("cost         ", cost(result.evaluation.cost, result.evaluation.value), "\nlower bound  ",
+                cost(result.lower_bound_units, result.lower_bound), "\ngap          ",
+                result.gap == 0 ? "0, proved" : StrCat(result.gap * 100, " %"), "\npeak         ",
+                result.evaluation.peak, network.usage_limit ? StrCat(" of ", *network.usage_limit) : "", " at time ",
+                result.evaluation.peak_time, "\ntime         ", times);
+}
+
+// Why there is no choice: what is the least that was reached, and who holds it.
+std::string Shortage(const CostNetwork& network, const SolveResult& result) {
+  constexpr size_t kMost = 10;
+  if (result.evaluation.forbidden) {
+    return StrCat("every choice found is forbidden", result.why_infeasible.empty() ? "" : ": " + result.why_infeasible);
+  }
+  std::string text =
+      StrCat(result.proved_infeasible ? "no choice keeps" : "no choice was found that keeps",
+             " within the usage limit ", network.usage_limit.value_or(0), "; the smallest peak reached is ",
+             result.evaluation.peak, " at time ", result.evaluation.peak_time, ", held by");
+  const std::vector<Holder> holders = HoldersAt(network, result.choice, result.evaluation.peak_time);
+  for (size_t i = 0; i < std::min(holders.size(), kMost); ++i) {
+    text += StrCat(i > 0 ? "," : "", " node ", holders[i].node, " (", holders[i].usage, ")");
+  }
+  if (holders.size() > kMost) text += StrCat(" and ", holders.size() - kMost, " more");
+  return text;
+}
+
+Status CheckFlags(SolveFlags& flags) {
+  if (!flags.gap.empty()) {
+    SBP_ASSIGN_OR_RETURN(flags.search.gap, ParseGap(flags.gap));
+  }
+  if (flags.out == "-" && flags.output.json()) return UsageError("-o - and --format json both write to stdout");
+  for (const std::string& path : {flags.out, flags.log}) {
+    if (!path.empty()) SBP_RETURN_IF_ERROR(CheckWritable(path));
+  }
+  return OkStatus();
+}
+
+Status RunSolve(SolveFlags flags) {
+  SBP_RETURN_IF_ERROR(CheckFlags(flags));
+  const InterruptScope interrupt;
+  SBP_ASSIGN_OR_RETURN(const CostNetwork network, ReadProblem(flags.problem));
+  const double read_seconds = SecondsSince(flags.began);
+  if (!flags.start.empty()) {
+    SBP_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.start));
+    auto start = ParseSolution(network, text);
+    if (!start.ok()) return start.status().WithContext(flags.start);
+    flags.search.start = std::move(start).value();
+  }
+  ProgressWriter progress;
+  SolveOptions& options = flags.search;
+  if (options.seconds > 0) {
+    // Some time is left for the way back to the whole problem and for writing.
+    const double tail = 0.02 + 2e-6 * static_cast<double>(network.nodes.size());
+    options.seconds = std::max(1e-3, options.seconds - tail - read_seconds);
+  }
+  options.stop = [] { return Interrupted(); };
+  const Clock::time_point search_began = Clock::now();
+  const double before = std::chrono::duration<double>(search_began - flags.began).count();
+  if (progress.wanted(!flags.log.empty())) {
+    options.progress = [&](const SolveProgress& now) { progress.Add(now, before + now.seconds); };
+  }
+  const SolveResult result = Solve(network, options);
+  progress.End();
+  if (!flags.log.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.log, progress.log()));
+  const bool feasible = result.evaluation.feasible;
+  if (feasible && !flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, FormatSolution(result.choice)));
+  const double seconds = SecondsSince(flags.began);
+  if (flags.output.json()) {
+    SBP_RETURN_IF_ERROR(Print(ResultJson(network, result, read_seconds, seconds)));
+  } else if (feasible && flags.out != "-") {
+    SBP_RETURN_IF_ERROR(Print(ResultText(network, result, read_seconds, seconds)));
+  }
+  return feasible ? OkStatus() : NoPlan(Shortage(network, result));
+}
+
+}  // namespace
+
+Command SetupSolve(CLI::App& app) {
+  auto flags = std::make_shared<SolveFlags>();
+  app.add_option("problem", flags->problem, "in the IOPDDL contest's JSON, also gzipped; - is stdin")
+      ->required()
+      ->type_name("PROBLEM");
+  auto* time = app.add_option("--time", flags->search.seconds,
+                              "seconds from the start of the process until the answer; the search ends early once the "
+                              "answer is proved")
+                   ->type_name("S")
+                   ->check(CLI::Range(0.001, 1e9));
+  app.add_option("--effort", flags->search.effort,
+                 "amount of work, about seconds of one processor: the same answer on any machine")
+      ->type_name("X")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str()
+      ->excludes(time);
+  app.add_option("--gap", flags->gap, "stop once cost and bound are this close, e.g. 1%")->type_name("SHARE");
+  app.add_option("--threads", flags->search.threads, "at most this many; the answer does not depend on it")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--seed", flags->search.seed, "of the random choices")->type_name("N")->capture_default_str();
+  app.add_option("--start", flags->start, "a solution to begin with")->type_name("FILE");
+  app.add_option("--log", flags->log, "cost, bound, gap and peak over time, as CSV")->type_name("FILE");
+  app.add_option("-o,--output", flags->out, "the solution, as JSON; - is stdout")->type_name("FILE");
+  AddFormatFlag(app, flags->output);
+  return [flags] { return RunSolve(*flags); };
+}
+
+}  // namespace sbp

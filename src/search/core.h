@@ -1,0 +1,59 @@
+// The problem as the search works on it: what exact reductions have left of a CostNetwork. Costs are whole numbers in
+// doubles, below 2^52 in sum so that every sum is exact; time is cut down to the steps that can exceed the limit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "search/cost_network.h"
+#include "search/matrices.h"
+
+namespace sbp {
+
+struct Core {
+  // Memory held by a node over the steps [begin, end), one number per candidate (the least of them is 0: what any
+  // choice holds is taken from the limits).
+  struct Hold {
+    int32_t begin = 0;
+    int32_t end = 0;
+    std::vector<double> usages;
+  };
+  struct Node {
+    std::vector<double> costs;
+    std::vector<Hold> holds;
+    std::vector<int32_t> edges;
+  };
+  struct Edge {
+    int32_t nodes[2] = {0, 0};
+    MatrixId matrix = 0;  // rows: candidates of nodes[0]
+  };
+  // An edge as one of its ends sees it.
+  struct Link {
+    int32_t other = 0;
+    int32_t edge = 0;
+    const double* by_other = nullptr;  // row-major, rows: candidates of the other end
+    const double* by_own = nullptr;    // rows: candidates of this end
+  };
+  std::vector<Node> nodes;
+  std::vector<Edge> edges;
+  std::vector<std::vector<Link>> links;  // per node
+  Matrices matrices;
+  std::vector<double> limits;  // per step, of what the holds take
+  std::vector<int64_t> times;  // per step, a time of the network that it stands for
+  double constant = 0;         // cost that no choice changes
+  double scale = 1;            // cost here = scale * cost in units of the CostNetwork (rounded down if scale < 1)
+
+  int32_t size() const { return static_cast<int32_t>(nodes.size()); }
+  int32_t steps() const { return static_cast<int32_t>(limits.size()); }
+  int32_t candidates(int32_t node) const { return static_cast<int32_t>(nodes[node].costs.size()); }
+};
+
+// Cost of a choice, the constant included, in the core's costs.
+double CostOf(const Core& core, std::span<const int32_t> choice);
+// Usage per step of what the holds take.
+std::vector<double> UsageOf(const Core& core, std::span<const int32_t> choice);
+// Sum over steps of what exceeds the limit.
+double ExcessOf(const Core& core, std::span<const double> usage);
+
+}  // namespace sbp

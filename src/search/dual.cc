@@ -1,0 +1,155 @@
+#include "search/dual.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "search/kernels.h"
+
+namespace sbp {
+
+// Nodes are visited in their own order: that of the file, which is a topological one or near to it, so that chains are
+// long and edges short.
+DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits.size(), 0) {
+  size_t most = 1;
+  for (const Core::Node& node : core.nodes) {
+    begin_.push_back(static_cast<int32_t>(reduced_.size()));
+    reduced_.insert(reduced_.end(), node.costs.begin(), node.costs.end());
+    most = std::max(most, node.costs.size());
+  }
+  scratch_.resize(most);
+  priced_.resize(reduced_.size(), 0);
+  before_.resize(core.nodes.size());
+  after_.resize(core.nodes.size());
+  std::vector<int32_t> shift_of(core.edges.size(), -1);  // of the end that comes first
+  for (int32_t node = 0; node < core.size(); ++node) {
+    for (const Core::Link& link : core.links[node]) {
+      const int32_t first = std::min(node, link.other);
+      int32_t& shift = shift_of[link.edge];
+      if (shift < 0) {
+        shift = static_cast<int32_t>(shifts_.size());
+        shifts_.resize(shifts_.size() + core.candidates(node) + core.candidates(link.other), 0);
+        pass_work_ += int64_t{core.candidates(node)} * core.candidates(link.other);
+      }
+      const int32_t second = shift + core.candidates(first);
+      (node == first ? after_ : before_)[node].push_back(
+          {&link, node == first ? shift : second, node == first ? second : shift});
+    }
+  }
+  pass_work_ += 4 * static_cast<int64_t>(reduced_.size()) + 10 * core.steps() + 50 * core.size() + 1000;
+}
+
+void DualAscent::Visit(int32_t node, std::span<const Half> behind, std::span<const Half> ahead) {
+  const int32_t count = core_.candidates(node);
+  double* reduced = reduced_.data() + begin_[node];
+  for (const Half& half : behind) {
+    double* shift = shifts_.data() + half.shift_own;
+    MinOverRows(half.link->by_other, core_.candidates(half.link->other), count, shifts_.data() + half.shift_other,
+                scratch_.data());
+    for (int32_t a = 0; a < count; ++a) {
+      reduced[a] += scratch_[a] - shift[a];
+      shift[a] = scratch_[a];
+    }
+  }
+  const double least = *std::min_element(reduced, reduced + count);
+  base_ += least;
+  for (int32_t a = 0; a < count; ++a) reduced[a] -= least;
+  if (ahead.empty()) return;
+  const double part = 1.0 / static_cast<double>(std::max(ahead.size(), behind.size()));
+  for (int32_t a = 0; a < count; ++a) {
+    const double share = std::floor(reduced[a] * part);
+    for (const Half& half : ahead) shifts_[half.shift_own + a] -= share;
+    reduced[a] -= share * static_cast<double>(ahead.size());
+  }
+}
+
+// Behind a pass every edge was collected by its second end, so its least entry is 0, and so is each node's.
+double DualAscent::bound() const { return base_ - price_of_limits_ + core_.constant; }
+
+double DualAscent::Pass() {
+  forwards_ = !forwards_;
+  if (forwards_) {
+    for (int32_t node = 0; node < core_.size(); ++node) Visit(node, before_[node], after_[node]);
+  } else {
+    for (int32_t node = core_.size(); node-- > 0;) Visit(node, after_[node], before_[node]);
+  }
+  return bound();
+}
+
+void DualAscent::SetMultipliers(std::span<const double> multipliers) {
+  std::vector<double> sum(multipliers.size() + 1, 0);  // of the multipliers before a step
+  double limits = 0;
+  for (size_t step = 0; step < multipliers.size(); ++step) {
+    sum[step + 1] = sum[step] + multipliers[step];
+    limits += multipliers[step] * core_.limits[step];
+  }
+  multipliers_.assign(multipliers.begin(), multipliers.end());
+  // Rounding errors of the sums stay far below one part in 10^11.
+  constexpr double kSlack = 1e-11;
+  price_of_limits_ = std::ceil(limits * (1 + kSlack));
+  for (int32_t node = 0; node < core_.size(); ++node) {
+    if (core_.nodes[node].holds.empty()) continue;
+    const int32_t count = core_.candidates(node);
+    std::fill_n(scratch_.begin(), count, 0.0);
+    for (const Core::Hold& hold : core_.nodes[node].holds) {
+      const double price = sum[hold.end] - sum[hold.begin];
+      if (price <= 0) continue;
+      for (int32_t a = 0; a < count; ++a) scratch_[a] += price * hold.usages[a];
+    }
+    for (int32_t a = 0; a < count; ++a) {
+      const double price = std::floor(scratch_[a] * (1 - kSlack));
+      reduced_[begin_[node] + a] += price - priced_[begin_[node] + a];
+      priced_[begin_[node] + a] = price;
+    }
+  }
+}
+
+// The cheapest candidate whose holds fit beside `usage`; if none fits, the one that exceeds least.
+int32_t DualAscent::BestFitting(int32_t node, std::vector<double>& costs, std::span<const double> usage) const {
+  int32_t least_bad = 0;
+  double least_excess = kForbidden;
+  for (size_t tried = 0; tried < costs.size(); ++tried) {
+    const auto a = static_cast<int32_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
+    if (std::isinf(costs[a])) break;
+    double excess = 0;
+    for (const Core::Hold& hold : core_.nodes[node].holds) {
+      if (hold.usages[a] == 0) continue;
+      for (int32_t step = hold.begin; step < hold.end; ++step) {
+        excess += std::max(0.0, usage[step] + hold.usages[a] - core_.limits[step]);
+      }
+    }
+    if (excess == 0) return a;
+    if (excess < least_excess) {
+      least_excess = excess;
+      least_bad = a;
+    }
+    costs[a] = kForbidden;
+  }
+  return least_bad;
+}
+
+std::vector<int32_t> DualAscent::Round(bool fitting) {
+  // After a pass forwards the last node's cost is settled, so the way back decides; and the other way round.
+  std::vector<int32_t> choice(core_.nodes.size(), 0);
+  std::vector<double> costs;
+  std::vector<double> usage;
+  usage.resize(core_.limits.size(), 0);
+  for (int32_t place = 0; place < core_.size(); ++place) {
+    const int32_t node = forwards_ ? core_.size() - 1 - place : place;
+    costs.assign(reduced_.begin() + begin_[node], reduced_.begin() + begin_[node] + core_.candidates(node));
+    for (const Half& half : forwards_ ? after_[node] : before_[node]) {
+      const double* row = half.link->by_other + int64_t{choice[half.link->other]} * core_.candidates(node);
+      for (size_t a = 0; a < costs.size(); ++a) costs[a] += row[a] - shifts_[half.shift_own + a];
+    }
+    choice[node] = fitting ? BestFitting(node, costs, usage)
+                           : static_cast<int32_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
+    if (!fitting) continue;
+    for (const Core::Hold& hold : core_.nodes[node].holds) {
+      const double more = hold.usages[choice[node]];
+      if (more == 0) continue;
+      for (int32_t step = hold.begin; step < hold.end; ++step) usage[step] += more;
+    }
+  }
+  return choice;
+}
+
+}  // namespace sbp

@@ -1,0 +1,27 @@
+#include "search/kernels.h"
+
+// On x86-64 this is compiled twice; the program takes what the processor has. The results are the same: only
+// subtraction and comparison of doubles. (Sanitizers start too late for the choice at load time.)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define SBP_WIDEST_VECTORS __attribute__((target_clones("avx2", "default")))
+#else
+#define SBP_WIDEST_VECTORS
+#endif
+
+namespace sbp {
+
+SBP_WIDEST_VECTORS void MinOverRows(const double* matrix, int32_t rows, int32_t columns, const double* shift,
+                                    double* __restrict least) {
+  for (int32_t j = 0; j < columns; ++j) least[j] = matrix[j] - shift[0];
+  for (int32_t i = 1; i < rows; ++i) {
+    const double* row = matrix + static_cast<int64_t>(i) * columns;
+    const double by = shift[i];
+    for (int32_t j = 0; j < columns; ++j) {
+      const double value = row[j] - by;
+      least[j] = value < least[j] ? value : least[j];
+    }
+  }
+}
+
+}  // namespace sbp

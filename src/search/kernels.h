@@ -1,0 +1,11 @@
+// The inner loop of the dual ascent and of dynamic programming, apart so that it can be compiled for speed.
+#pragma once
+
+#include <cstdint>
+
+namespace sbp {
+
+// least[j] = min over i of (matrix[i][j] - shift[i]); `matrix` is row-major with `columns` columns. rows > 0.
+void MinOverRows(const double* matrix, int32_t rows, int32_t columns, const double* shift, double* least);
+
+}  // namespace sbp

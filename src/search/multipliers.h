@@ -1,0 +1,37 @@
+// Multipliers of memory: ascent along averaged subgradients (Polyak's step towards the best known cost), with messages
+// kept from one step to the next.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "search/core.h"
+#include "search/dual.h"
+
+namespace sbp {
+
+class MultiplierAscent {
+ public:
+  explicit MultiplierAscent(const Core& core);
+
+  // One pass of messages, one choice, one step. `upper` is the cost of the best feasible choice, infinity if none.
+  void Step(double upper);
+
+  double best_bound() const { return best_bound_; }
+  std::span<const double> best_multipliers() const { return best_multipliers_; }
+  const std::vector<int32_t>& choice() const { return choice_; }  // what the last step read off the messages
+  DualAscent& dual() { return dual_; }
+
+ private:
+  void Direct(std::span<const double> usage);
+
+  const Core& core_;
+  DualAscent dual_;
+  std::vector<double> multipliers_, best_multipliers_, direction_;
+  std::vector<int32_t> choice_;
+  double best_bound_;
+  double pace_ = 0.3;  // of Polyak's step
+  int32_t stalled_ = 0;
+};
+
+}  // namespace sbp

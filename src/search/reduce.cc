@@ -1,0 +1,483 @@
+#include "search/reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <deque>
+#include <numeric>
+
+#include "base/text.h"
+#include "search/timeline.h"
+
+namespace sbp {
+namespace {
+
+// The least of any range of numbers, by doubling: levels_[k][i] is the least of the 2^k numbers from i on.
+class RangeMinimum {
+ public:
+  explicit RangeMinimum(const std::vector<double>& numbers) : levels_{numbers} {
+    for (size_t width = 1; 2 * width <= numbers.size(); width *= 2) {
+      const std::vector<double>& half = levels_.back();
+      std::vector<double> level(numbers.size() - 2 * width + 1);
+      for (size_t i = 0; i < level.size(); ++i) level[i] = std::min(half[i], half[i + width]);
+      levels_.push_back(std::move(level));
+    }
+  }
+  double Of(int32_t begin, int32_t end) const {
+    const int level = std::bit_width(static_cast<uint32_t>(end - begin)) - 1;
+    return std::min(levels_[level][begin], levels_[level][end - (int32_t{1} << level)]);
+  }
+
+ private:
+  std::vector<std::vector<double>> levels_;
+};
+
+}  // namespace
+
+// The working state: nodes and edges die, indices stay.
+class Reducer {
+ public:
+  explicit Reducer(const CostNetwork& network) : network_(network) {}
+
+  Result<Reduction> Run() {
+    Load();
+    SBP_RETURN_IF_ERROR(LoadTimeline());
+    for (int32_t node = 0; node < Size(); ++node) DropForbidden(node);
+    // Ties first, then time: memory that only ties decide shows which steps matter.
+    SBP_RETURN_IF_ERROR(Settle());
+    bool changed = true;
+    while (changed) {
+      SBP_RETURN_IF_ERROR(Compress());
+      changed = DropOversized();
+      SBP_RETURN_IF_ERROR(Settle());
+      changed |= DropDominated();
+      SBP_RETURN_IF_ERROR(Settle());
+      changed |= Eliminate();
+      SBP_RETURN_IF_ERROR(Settle());
+    }
+    SBP_RETURN_IF_ERROR(Compress());
+    Pack();
+    return std::move(result_);
+  }
+
+ private:
+  using Node = Core::Node;
+  using Edge = Core::Edge;
+
+  int32_t Size() const { return static_cast<int32_t>(nodes_.size()); }
+  Matrices& matrices() { return result_.core_.matrices; }
+  int32_t Candidates(int32_t node) const { return static_cast<int32_t>(nodes_[node].costs.size()); }
+
+  void Load();
+  Status LoadTimeline();
+  Status Compress();
+  Status Settle();
+  void Pack();
+
+  void DropForbidden(int32_t node);
+  void Keep(int32_t node, std::vector<int32_t> kept);
+  void Inspect(int32_t edge);
+  void Merge(int32_t node, int32_t of, MapId map);
+  void Unhook(int32_t edge);
+  void Attach(int32_t a, int32_t b, MatrixId matrix);
+  bool DropOversized();
+  bool DropDominated();
+  bool DropDominated(int32_t node);
+  const std::vector<double>& Worst(MatrixId matrix, bool columns);
+  bool Eliminate();
+  bool EliminateNode(int32_t node);
+  int32_t Other(int32_t edge, int32_t node) const {
+    return edges_[edge].nodes[0] == node ? edges_[edge].nodes[1] : edges_[edge].nodes[0];
+  }
+  // The matrix of an edge with the candidates of `node` as rows.
+  MatrixId From(int32_t edge, int32_t node) {
+    return edges_[edge].nodes[0] == node ? edges_[edge].matrix : matrices().Transpose(edges_[edge].matrix);
+  }
+  void Touch(int32_t edge) {
+    if (!queued_[edge]) queue_.push_back(edge);
+    queued_[edge] = 1;
+  }
+
+  const CostNetwork& network_;
+  Reduction result_;
+  std::vector<Node> nodes_;
+  std::vector<char> alive_;
+  std::vector<Edge> edges_;
+  std::vector<char> edge_alive_, queued_;
+  std::deque<int32_t> queue_;
+  std::vector<double> limits_;
+  std::vector<int64_t> times_;   // of a step
+  std::vector<char> unchecked_;  // nodes to try for domination again
+  std::map<std::pair<MatrixId, bool>, std::vector<double>> worst_;
+  int32_t empty_ = -1;  // a node without a candidate
+};
+
+void Reducer::Load() {
+  Core& core = result_.core_;
+  double sum = 0;
+  const auto largest = [&](int32_t row) {
+    double most = 0;
+    for (const int64_t cost : network_.costs[row]) {
+      if (cost < kInfiniteCost) most = std::max(most, std::fabs(static_cast<double>(cost)));
+    }
+    return most;
+  };
+  std::vector<double> row_largest(network_.costs.size());
+  for (int32_t row = 0; row < network_.costs.size(); ++row) row_largest[row] = largest(row);
+  for (const CostNetwork::Node& node : network_.nodes) sum += row_largest[node.costs];
+  for (const CostNetwork::Edge& edge : network_.edges) sum += row_largest[edge.costs];
+  constexpr int kBits = 51;
+  constexpr int kMostFractionBits = 20;
+  core.scale = std::ldexp(1.0, std::min(kMostFractionBits, kBits - (sum > 0 ? std::ilogb(sum) + 1 : 0)));
+  const auto scaled = [&](int64_t cost) {
+    return cost >= kInfiniteCost ? kForbidden : std::floor(static_cast<double>(cost) * core.scale);
+  };
+  result_.network_size_ = network_.nodes.size();
+  nodes_.resize(network_.nodes.size());
+  alive_.assign(nodes_.size(), 1);
+  unchecked_.assign(nodes_.size(), 1);
+  for (int32_t i = 0; i < Size(); ++i) {
+    for (const int64_t cost : network_.costs[network_.nodes[i].costs]) nodes_[i].costs.push_back(scaled(cost));
+  }
+  std::map<std::pair<int32_t, int32_t>, MatrixId> loaded;  // row and its width
+  for (const CostNetwork::Edge& edge : network_.edges) {
+    const int32_t rows = network_.candidates(edge.nodes[0]);
+    const int32_t columns = network_.candidates(edge.nodes[1]);
+    const auto [known, inserted] = loaded.try_emplace({edge.costs, columns}, 0);
+    if (inserted) {
+      Matrix matrix{rows, columns, {}};
+      for (const int64_t cost : network_.costs[edge.costs]) matrix.entries.push_back(scaled(cost));
+      known->second = matrices().Add(std::move(matrix));
+    }
+    Attach(edge.nodes[0], edge.nodes[1], known->second);
+  }
+}
+
+Status Reducer::LoadTimeline() {
+  if (!network_.usage_limit) return OkStatus();
+  std::vector<int64_t> times;
+  for (const CostNetwork::Node& node : network_.nodes) {
+    if (node.usages < 0 || node.begin == node.end) continue;
+    times.push_back(node.begin);
+    times.push_back(node.end);
+  }
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  const auto step = [&](int64_t time) {
+    return static_cast<int32_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
+  };
+  for (int32_t i = 0; i < Size(); ++i) {
+    const CostNetwork::Node& node = network_.nodes[i];
+    if (node.usages < 0 || node.begin == node.end) continue;
+    const std::span<const int64_t> usages = network_.usages[node.usages];
+    nodes_[i].holds.push_back({step(node.begin), step(node.end), {usages.begin(), usages.end()}});
+  }
+  if (times.empty()) return OkStatus();
+  limits_.assign(times.size() - 1, static_cast<double>(*network_.usage_limit));
+  times_.assign(times.begin(), times.end() - 1);
+  return OkStatus();
+}
+
+Status Reducer::Compress() {
+  std::vector<int32_t> old_step;
+  if (const auto step = CompressTimeline(nodes_, limits_, old_step)) {
+    return NoPlan(StrCat("every choice exceeds the usage limit at time ", times_[*step]));
+  }
+  for (size_t step = 0; step < old_step.size(); ++step) times_[step] = times_[old_step[step]];
+  times_.resize(old_step.size());
+  return OkStatus();
+}
+
+void Reducer::DropForbidden(int32_t node) {
+  std::vector<int32_t> kept;
+  for (int32_t a = 0; a < Candidates(node); ++a) {
+    if (!std::isinf(nodes_[node].costs[a])) kept.push_back(a);
+  }
+  Keep(node, std::move(kept));
+}
+
+void Reducer::Keep(int32_t node, std::vector<int32_t> kept) {
+  if (static_cast<int32_t>(kept.size()) == Candidates(node)) return;
+  if (kept.empty()) {
+    empty_ = node;
+    return;
+  }
+  const auto select = [&](std::vector<double>& numbers) {
+    for (size_t i = 0; i < kept.size(); ++i) numbers[i] = numbers[kept[i]];
+    numbers.resize(kept.size());
+  };
+  select(nodes_[node].costs);
+  for (Core::Hold& hold : nodes_[node].holds) select(hold.usages);
+  const MapId map = matrices().AddMap(kept);
+  for (const int32_t edge : nodes_[node].edges) {
+    const bool first = edges_[edge].nodes[0] == node;
+    edges_[edge].matrix = matrices().Select(edges_[edge].matrix, first ? map : kIdentity, first ? kIdentity : map);
+    Touch(edge);
+    unchecked_[Other(edge, node)] = 1;
+  }
+  unchecked_[node] = 1;
+  result_.steps_.push_back(Reduction::Kept{node, map});
+}
+
+void Reducer::Unhook(int32_t edge) {
+  edge_alive_[edge] = 0;
+  for (const int32_t node : edges_[edge].nodes) {
+    std::erase(nodes_[node].edges, edge);
+    unchecked_[node] = 1;
+  }
+}
+
+// Adds costs between two nodes, to the edge that is there or as a new one.
+void Reducer::Attach(int32_t a, int32_t b, MatrixId matrix) {
+  const int32_t fewer = nodes_[a].edges.size() <= nodes_[b].edges.size() ? a : b;
+  for (const int32_t edge : nodes_[fewer].edges) {
+    if (Other(edge, fewer) != (fewer == a ? b : a)) continue;
+    const MatrixId aligned = edges_[edge].nodes[0] == a ? matrix : matrices().Transpose(matrix);
+    edges_[edge].matrix = matrices().Sum(edges_[edge].matrix, aligned);
+    Touch(edge);
+    return;
+  }
+  const auto edge = static_cast<int32_t>(edges_.size());
+  edges_.push_back({{a, b}, matrix});
+  edge_alive_.push_back(1);
+  queued_.push_back(0);
+  nodes_[a].edges.push_back(edge);
+  nodes_[b].edges.push_back(edge);
+  Touch(edge);
+}
+
+// `node` follows from `of`: its costs, memory and edges become those of `of`.
+void Reducer::Merge(int32_t node, int32_t of, MapId map) {
+  const std::span<const int32_t> candidate = matrices().Map(map);
+  const std::vector<int32_t> edges = nodes_[node].edges;
+  for (const int32_t edge : edges) {
+    const int32_t other = Other(edge, node);
+    const MatrixId matrix = matrices().Select(From(edge, node), map, kIdentity);
+    Unhook(edge);
+    if (other != of) {
+      Attach(of, other, matrix);
+      unchecked_[other] = 1;
+      continue;
+    }
+    const Matrix& tied = matrices()[matrix];
+    for (int32_t a = 0; a < Candidates(of); ++a) nodes_[of].costs[a] += tied.at(a, a);
+  }
+  for (int32_t a = 0; a < Candidates(of); ++a) nodes_[of].costs[a] += nodes_[node].costs[candidate[a]];
+  for (const Core::Hold& hold : nodes_[node].holds) {
+    Core::Hold moved{hold.begin, hold.end, {}};
+    for (const int32_t a : candidate) moved.usages.push_back(hold.usages[a]);
+    nodes_[of].holds.push_back(std::move(moved));
+  }
+  alive_[node] = 0;
+  nodes_[node] = {};
+  unchecked_[of] = 1;
+  result_.steps_.push_back(Reduction::Follows{node, of, map});
+}
+
+void Reducer::Inspect(int32_t edge) {
+  const auto [a, b] = std::pair(edges_[edge].nodes[0], edges_[edge].nodes[1]);
+  const MatrixFacts& facts = matrices().Facts(edges_[edge].matrix);
+  const auto list = [&](MapId map) {
+    const std::span<const int32_t> kept = matrices().Map(map);
+    return std::vector<int32_t>(kept.begin(), kept.end());
+  };
+  if (facts.live_rows != kIdentity) return Keep(a, list(facts.live_rows));
+  if (facts.live_columns != kIdentity) return Keep(b, list(facts.live_columns));
+  if (facts.separable) {
+    for (int32_t i = 0; i < Candidates(a); ++i) nodes_[a].costs[i] += facts.row_part[i];
+    for (int32_t i = 0; i < Candidates(b); ++i) nodes_[b].costs[i] += facts.column_part[i];
+    return Unhook(edge);
+  }
+  if (facts.column_of_row != kIdentity) return Merge(b, a, facts.column_of_row);
+  if (facts.row_of_column != kIdentity) return Merge(a, b, facts.row_of_column);
+}
+
+Status Reducer::Settle() {
+  while (!queue_.empty() && empty_ < 0) {
+    const int32_t edge = queue_.front();
+    queue_.pop_front();
+    queued_[edge] = 0;
+    if (edge_alive_[edge]) Inspect(edge);
+  }
+  if (empty_ >= 0) return NoPlan(StrCat("node ", empty_, " has no candidate that its neighbours can go with"));
+  return OkStatus();
+}
+
+// result[a' * d + a]: how much dearer a' can be than a, over all candidates of the other end.
+const std::vector<double>& Reducer::Worst(MatrixId id, bool columns) {
+  const auto [known, inserted] = worst_.try_emplace({id, columns});
+  if (!inserted) return known->second;
+  const Matrix& matrix = matrices()[columns ? matrices().Transpose(id) : id];
+  const int32_t count = matrix.rows;
+  known->second.assign(static_cast<size_t>(count) * count, 0);
+  for (int32_t i = 0; i < count; ++i) {
+    for (int32_t j = 0; j < count; ++j) {
+      const double* better = &matrix.entries[static_cast<size_t>(i) * matrix.columns];
+      const double* worse = &matrix.entries[static_cast<size_t>(j) * matrix.columns];
+      double most = -kForbidden;
+      for (int32_t k = 0; k < matrix.columns && most < kForbidden; ++k) {
+        if (!std::isinf(worse[k])) most = std::max(most, better[k] - worse[k]);
+      }
+      known->second[static_cast<size_t>(i) * count + j] = most;
+    }
+  }
+  return known->second;
+}
+
+bool Reducer::DropDominated(int32_t node) {
+  constexpr double kMostWork = 5e7;
+  const int32_t count = Candidates(node);
+  std::vector<const std::vector<double>*> worst;
+  for (const int32_t edge : nodes_[node].edges) {
+    if (static_cast<double>(count) * count * Candidates(Other(edge, node)) > kMostWork) return false;
+    worst.push_back(&Worst(edges_[edge].matrix, edges_[edge].nodes[1] == node));
+  }
+  const auto beats = [&](int32_t better, int32_t worse) {
+    double dearer = nodes_[node].costs[better] - nodes_[node].costs[worse];
+    for (const Core::Hold& hold : nodes_[node].holds) {
+      if (hold.usages[better] > hold.usages[worse]) return false;
+    }
+    for (const std::vector<double>* edge : worst) dearer += (*edge)[static_cast<size_t>(better) * count + worse];
+    return dearer <= 0;
+  };
+  std::vector<char> dropped(count, 0);
+  for (int32_t worse = 0; worse < count; ++worse) {
+    for (int32_t better = 0; better < count && !dropped[worse]; ++better) {
+      dropped[worse] = better != worse && !dropped[better] && beats(better, worse);
+    }
+  }
+  std::vector<int32_t> kept;
+  for (int32_t a = 0; a < count; ++a) {
+    if (!dropped[a]) kept.push_back(a);
+  }
+  const bool changed = static_cast<int32_t>(kept.size()) < count;
+  Keep(node, std::move(kept));
+  return changed;
+}
+
+// Candidates that alone exceed what a step leaves.
+bool Reducer::DropOversized() {
+  const RangeMinimum least(limits_);
+  bool changed = false;
+  for (int32_t node = 0; node < Size(); ++node) {
+    if (nodes_[node].holds.empty()) continue;
+    std::vector<int32_t> kept;
+    for (int32_t a = 0; a < Candidates(node); ++a) {
+      const auto fits = [&](const Core::Hold& hold) { return hold.usages[a] <= least.Of(hold.begin, hold.end); };
+      if (std::all_of(nodes_[node].holds.begin(), nodes_[node].holds.end(), fits)) kept.push_back(a);
+    }
+    changed |= static_cast<int32_t>(kept.size()) < Candidates(node);
+    Keep(node, std::move(kept));
+  }
+  return changed;
+}
+
+bool Reducer::DropDominated() {
+  bool changed = false;
+  for (int32_t node = 0; node < Size(); ++node) {
+    if (!alive_[node] || !std::exchange(unchecked_[node], 0)) continue;
+    changed |= DropDominated(node);
+  }
+  return changed;
+}
+
+bool Reducer::EliminateNode(int32_t node) {
+  const std::vector<int32_t> edges = nodes_[node].edges;
+  if (!nodes_[node].holds.empty() || edges.size() > 2) return false;
+  const int32_t u = edges.empty() ? -1 : Other(edges[0], node);
+  const int32_t w = edges.size() < 2 ? -1 : Other(edges[1], node);
+  const int32_t rows = u < 0 ? 1 : Candidates(u);
+  const int32_t columns = w < 0 ? 1 : Candidates(w);
+  const int32_t count = Candidates(node);
+  constexpr int64_t kSmall = 2500;
+  if (int64_t{rows} * columns > std::max<int64_t>(kSmall, int64_t{count} * (rows + columns)) && w >= 0) return false;
+  const Matrix* first = u < 0 ? nullptr : &matrices()[From(edges[0], node)];
+  const Matrix* second = w < 0 ? nullptr : &matrices()[From(edges[1], node)];
+  Matrix sum{rows, columns, std::vector<double>(static_cast<size_t>(rows) * columns, kForbidden)};
+  std::vector<int32_t> best(sum.entries.size(), 0);
+  for (int32_t a = 0; a < count; ++a) {
+    for (int32_t i = 0; i < rows; ++i) {
+      const double cost = nodes_[node].costs[a] + (first ? first->at(a, i) : 0);
+      for (int32_t j = 0; j < columns; ++j) {
+        const double total = cost + (second ? second->at(a, j) : 0);
+        double& least = sum.entries[static_cast<size_t>(i) * columns + j];
+        if (total < least) {
+          least = total;
+          best[static_cast<size_t>(i) * columns + j] = a;
+        }
+      }
+    }
+  }
+  for (const int32_t edge : edges) Unhook(edge);
+  if (w >= 0) {
+    Attach(u, w, matrices().Add(std::move(sum)));
+  } else if (u >= 0) {
+    for (int32_t i = 0; i < rows; ++i) nodes_[u].costs[i] += sum.entries[i];
+    DropForbidden(u);
+  } else {
+    result_.core_.constant += sum.entries[0];
+  }
+  result_.steps_.push_back(Reduction::Best{node, {u, w}, columns, matrices().AddMap(best)});
+  alive_[node] = 0;
+  nodes_[node] = {};
+  return true;
+}
+
+bool Reducer::Eliminate() {
+  bool changed = false;
+  for (int32_t node = 0; node < Size(); ++node) {
+    if (alive_[node] && EliminateNode(node)) changed = true;
+    if (!Settle().ok()) return changed;
+  }
+  return changed;
+}
+
+void Reducer::Pack() {
+  Core& core = result_.core_;
+  std::vector<int32_t> new_node(nodes_.size(), -1);
+  for (int32_t node = 0; node < Size(); ++node) {
+    if (!alive_[node]) continue;
+    new_node[node] = core.size();
+    result_.network_node_.push_back(node);
+    core.nodes.push_back(std::move(nodes_[node]));
+    core.nodes.back().edges.clear();
+  }
+  for (size_t i = 0; i < edges_.size(); ++i) {
+    if (!edge_alive_[i]) continue;
+    const Edge edge{{new_node[edges_[i].nodes[0]], new_node[edges_[i].nodes[1]]}, edges_[i].matrix};
+    for (const int32_t node : edge.nodes) core.nodes[node].edges.push_back(static_cast<int32_t>(core.edges.size()));
+    core.edges.push_back(edge);
+  }
+  core.links.resize(core.nodes.size());
+  for (size_t i = 0; i < core.edges.size(); ++i) {
+    const auto [a, b] = std::pair(core.edges[i].nodes[0], core.edges[i].nodes[1]);
+    const double* by_a = core.matrices[core.edges[i].matrix].entries.data();
+    const double* by_b = core.matrices[core.matrices.Transpose(core.edges[i].matrix)].entries.data();
+    core.links[a].push_back({b, static_cast<int32_t>(i), by_b, by_a});
+    core.links[b].push_back({a, static_cast<int32_t>(i), by_a, by_b});
+  }
+  core.limits = std::move(limits_);
+  core.times = std::move(times_);
+}
+
+Result<Reduction> Reduction::Of(const CostNetwork& network) { return Reducer(network).Run(); }
+
+std::vector<int32_t> Reduction::Expand(std::span<const int32_t> core_choice) const {
+  std::vector<int32_t> choice(network_size_, 0);
+  for (size_t i = 0; i < network_node_.size(); ++i) choice[network_node_[i]] = core_choice[i];
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    if (const auto* kept = std::get_if<Kept>(&*step)) {
+      choice[kept->node] = core_.matrices.Map(kept->kept)[choice[kept->node]];
+    } else if (const auto* follows = std::get_if<Follows>(&*step)) {
+      choice[follows->node] = core_.matrices.Map(follows->map)[choice[follows->of]];
+    } else {
+      const Best& best = std::get<Best>(*step);
+      const int32_t row = best.neighbours[0] < 0 ? 0 : choice[best.neighbours[0]];
+      const int32_t column = best.neighbours[1] < 0 ? 0 : choice[best.neighbours[1]];
+      choice[best.node] = core_.matrices.Map(best.best)[static_cast<size_t>(row) * best.columns + column];
+    }
+  }
+  return choice;
+}
+
+}  // namespace sbp

@@ -1,0 +1,54 @@
+// Exact reductions: the core of a problem whose optimum is the optimum of the whole, and the way back. In turn, until
+// nothing changes:
+//  * candidates that no neighbour can go with are dropped;
+//  * a node whose candidate follows from a neighbour's is merged into that neighbour, memory included;
+//  * edges that are a sum of two vectors become node costs, parallel edges one edge;
+//  * candidates that another one of the node beats whatever the neighbours do, in cost and in memory, are dropped;
+//  * nodes without memory and with at most two neighbours are eliminated (min-sum).
+// Time steps whose limit cannot be exceeded, or is implied by another step's, are dropped.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "search/core.h"
+#include "search/cost_network.h"
+
+namespace sbp {
+
+class Reduction {
+ public:
+  // NoPlan when a node has no candidate left, naming it.
+  static Result<Reduction> Of(const CostNetwork& network);
+
+  const Core& core() const { return core_; }
+  // One candidate per node of the network, from one per node of the core.
+  std::vector<int32_t> Expand(std::span<const int32_t> core_choice) const;
+
+ private:
+  friend class Reducer;
+  struct Kept {  // candidate `i` of `node` was candidate kept[i] before
+    int32_t node;
+    MapId kept;
+  };
+  struct Follows {  // the candidate of `node` is map[candidate of `of`]
+    int32_t node, of;
+    MapId map;
+  };
+  struct Best {  // the best candidate of `node`, row-major by those of its neighbours (-1: none)
+    int32_t node, neighbours[2];
+    int32_t columns;
+    MapId best;
+  };
+  using Step = std::variant<Kept, Follows, Best>;
+
+  Core core_;
+  std::vector<int32_t> network_node_;  // of a core node
+  size_t network_size_ = 0;
+  std::vector<Step> steps_;  // in the order made; undone backwards
+};
+
+}  // namespace sbp

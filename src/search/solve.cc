@@ -1,0 +1,172 @@
+#include "search/solve.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "base/checked_math.h"
+#include "search/multipliers.h"
+#include "search/neighbourhood.h"
+#include "search/reduce.h"
+
+namespace sbp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Work of a round of each lane, in entries looked at, and how many of them a processor does in a second (about).
+constexpr int64_t kWorkPerSecond = 700'000'000;
+constexpr int64_t kRoundWork = kWorkPerSecond / 50;
+
+// What a lane found, in the core's terms.
+struct Found {
+  std::vector<int32_t> choice;
+  double excess = kForbidden;
+  double cost = kForbidden;
+  bool any() const { return excess < kForbidden; }
+  bool Better(const Found& other) const {
+    return excess < other.excess || (excess == other.excess && cost < other.cost);
+  }
+};
+
+class Search {
+ public:
+  Search(const CostNetwork& network, const Reduction& reduction, const SolveOptions& options)
+      : network_(network),
+        reduction_(reduction),
+        core_(reduction.core()),
+        options_(options),
+        ascent_(core_),
+        neighbourhoods_(core_, options.seed + 1) {}
+
+  void Run() {
+    while (!Done()) {
+      Round();
+      ++rounds_;
+      Report();
+    }
+  }
+
+  const Found& best() const { return best_; }
+  double bound() const { return ascent_.best_bound(); }
+
+ private:
+  double Seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double Upper() const { return best_.excess == 0 ? best_.cost : kForbidden; }
+
+  bool Done() {
+    if (stopped_ || (options_.stop && options_.stop())) return true;
+    if (options_.seconds > 0 ? Seconds() >= options_.seconds
+                             : static_cast<double>(rounds_ * kRoundWork) >= options_.effort * kWorkPerSecond) {
+      return true;
+    }
+    if (best_.excess > 0) return false;
+    // Costs are whole units: a bound above the cost less one unit proves it.
+    if (std::ceil(bound() / core_.scale) * core_.scale >= best_.cost) return true;
+    return best_.cost - bound() <= options_.gap * std::fabs(best_.cost);
+  }
+
+  // Time is up inside a round: only asked where the result may depend on time.
+  bool Late() const {
+    if (options_.stop && options_.stop()) return true;
+    return options_.seconds > 0 && Seconds() >= options_.seconds;
+  }
+
+  void DualLane() {
+    dual_found_ = {};
+    int64_t work = 0;
+    while (work < kRoundWork && !Late()) {
+      ascent_.Step(Upper());
+      Offer(ascent_.choice());
+      work += ascent_.dual().pass_work() * 2;
+      if (++dual_steps_ % 4 == 0) {
+        Offer(ascent_.dual().Round(true));
+        work += ascent_.dual().pass_work();
+      }
+    }
+  }
+
+  void Offer(const std::vector<int32_t>& choice) {
+    Found found{choice, 0, CostOf(core_, choice)};
+    if (std::isinf(found.cost)) return;
+    found.excess = ExcessOf(core_, UsageOf(core_, choice));
+    if (found.Better(dual_found_)) dual_found_ = std::move(found);
+  }
+
+  void NeighbourhoodLane() {
+    if (!best_.any()) return;
+    for (int64_t work = 0; work < kRoundWork && !Late();) work += neighbourhoods_.Step();
+  }
+
+  void Round() {
+    if (options_.threads > 1) {
+      std::thread other([this] { NeighbourhoodLane(); });
+      DualLane();
+      other.join();
+    } else {
+      DualLane();
+      NeighbourhoodLane();
+    }
+    if (best_.any()) best_ = {neighbourhoods_.choice(), neighbourhoods_.excess(), neighbourhoods_.cost()};
+    if (dual_found_.Better(best_)) {
+      best_ = dual_found_;
+      neighbourhoods_.SetChoice(best_.choice);
+    }
+    neighbourhoods_.SetMultipliers(ascent_.best_multipliers());
+  }
+
+  void Report() {
+    if (!options_.progress) return;
+    SolveProgress progress;
+    progress.seconds = Seconds();
+    progress.feasible = best_.excess == 0;
+    progress.cost = best_.cost / core_.scale * network_.unit;
+    progress.lower_bound = bound() / core_.scale * network_.unit;
+    progress.gap = (best_.cost - bound()) / std::max(1e-300, std::fabs(best_.cost));
+    options_.progress(progress);
+  }
+
+  const CostNetwork& network_;
+  const Reduction& reduction_;
+  const Core& core_;
+  const SolveOptions& options_;
+  MultiplierAscent ascent_;
+  NeighbourhoodSearch neighbourhoods_;
+  Found best_, dual_found_;
+  int64_t rounds_ = 0;
+  int64_t dual_steps_ = 0;
+  bool stopped_ = false;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
+  const auto start = Clock::now();
+  SolveResult result;
+  result.choice.assign(network.nodes.size(), 0);
+  auto reduction = Reduction::Of(network);
+  if (!reduction.ok()) {
+    result.proved_infeasible = true;
+    result.why_infeasible = reduction.status().message();
+    result.evaluation = Evaluate(network, result.choice);
+    result.lower_bound_units = kInt64Max;
+    return result;
+  }
+  SolveOptions rest = options;
+  if (rest.seconds > 0) {
+    rest.seconds = std::max(1e-3, rest.seconds - std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  Search search(network, *reduction, rest);
+  search.Run();
+  if (search.best().any()) result.choice = reduction->Expand(search.best().choice);
+  result.evaluation = Evaluate(network, result.choice);
+  result.lower_bound_units = static_cast<int64_t>(std::ceil(search.bound() / reduction->core().scale));
+  result.lower_bound = static_cast<double>(result.lower_bound_units) * network.unit;
+  const double cost = result.evaluation.value;
+  result.gap = cost == result.lower_bound ? 0 : (cost - result.lower_bound) / std::fabs(cost);
+  return result;
+}
+
+}  // namespace sbp

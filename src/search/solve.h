@@ -1,0 +1,48 @@
+// The search as a whole: reductions, then two lanes side by side: the dual ascent, which bounds and suggests choices,
+// and the neighbourhood search, which improves the best of them. The lanes meet after equal amounts of counted work, so
+// a fixed effort gives the same result on any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "search/cost_network.h"
+
+namespace sbp {
+
+struct SolveProgress {
+  double seconds = 0;  // since the search began
+  bool feasible = false;
+  double cost = 0;  // in the problem's numbers; of the best choice so far
+  double lower_bound = 0;
+  double gap = 0;
+  int64_t peak = 0;
+};
+
+struct SolveOptions {
+  double seconds = 0;  // stop then; 0: when the effort is spent
+  double effort = 10;  // amount of work, about seconds of one processor; used when `seconds` is 0
+  int threads = 2;
+  uint64_t seed = 0;
+  double gap = 0;              // stop once (cost - bound) / cost is at most this
+  std::vector<int32_t> start;  // a choice to begin with; may be empty
+  std::function<bool()> stop;  // asked now and then: stop at once?
+  std::function<void(const SolveProgress&)> progress;
+};
+
+struct SolveResult {
+  std::vector<int32_t> choice;  // the best feasible one; else the one of least excess
+  Evaluation evaluation;        // of `choice`
+  // No feasible choice costs less. Integral problems: a whole number (kInt64Max where none is feasible).
+  double lower_bound = 0;
+  int64_t lower_bound_units = 0;
+  double gap = 0;  // (cost - bound) / |cost|, 0 when proved
+  bool proved_infeasible = false;
+  std::string why_infeasible;
+};
+
+SolveResult Solve(const CostNetwork& network, const SolveOptions& options);
+
+}  // namespace sbp

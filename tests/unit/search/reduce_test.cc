@@ -1,0 +1,70 @@
+// Reductions keep the optimum, and the way back gives what the core promised.
+#include "search/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "unit/search/small_networks.h"
+
+namespace sbp {
+namespace {
+
+// The least cost of the core, in units of the problem, by trying everything; kForbidden if there is none.
+double BruteForceCore(const Core& core, std::vector<int32_t>& best) {
+  std::vector<int32_t> choice(core.nodes.size(), 0);
+  double least = kForbidden;
+  while (true) {
+    const double cost = CostOf(core, choice);
+    if (cost < least && ExcessOf(core, UsageOf(core, choice)) == 0) {
+      least = cost;
+      best = choice;
+    }
+    int32_t node = 0;
+    while (node < core.size() && ++choice[node] == core.candidates(node)) choice[node++] = 0;
+    if (node == core.size()) return least / core.scale;
+  }
+}
+
+void Compare(const SmallNetworkOptions& kind, uint64_t seeds) {
+  int reduced = 0;
+  for (uint64_t seed = 0; seed < seeds; ++seed) {
+    const CostNetwork network = SmallNetwork(seed, kind);
+    const std::optional<int64_t> optimum = BruteForce(network);
+    const auto reduction = Reduction::Of(network);
+    if (!reduction.ok()) {
+      EXPECT_FALSE(optimum) << "seed " << seed << ": " << reduction.status().message();
+      continue;
+    }
+    std::vector<int32_t> best;
+    const double least = BruteForceCore(reduction->core(), best);
+    reduced += reduction->core().size() < static_cast<int32_t>(network.nodes.size());
+    ASSERT_EQ(std::isinf(least), !optimum) << "seed " << seed;
+    if (!optimum) continue;
+    EXPECT_EQ(least, static_cast<double>(*optimum)) << "seed " << seed;
+    const Evaluation found = Evaluate(network, reduction->Expand(best));
+    EXPECT_TRUE(found.feasible) << "seed " << seed;
+    EXPECT_EQ(found.cost, *optimum) << "seed " << seed;
+  }
+  EXPECT_GT(reduced, static_cast<int>(seeds / 2));
+}
+
+TEST(Reduction, KeepsTheOptimumWithoutMemory) {
+  SmallNetworkOptions kind;
+  kind.memory = false;
+  kind.edges_per_node = 3;
+  Compare(kind, 2000);
+}
+
+TEST(Reduction, KeepsTheOptimumUnderMemoryLimits) { Compare({}, 2000); }
+
+TEST(Reduction, KeepsTheOptimumOfTiedNodes) {
+  SmallNetworkOptions kind;
+  kind.one_to_one = 0.8;
+  kind.forbidden = 0.05;
+  kind.most_nodes = 8;
+  Compare(kind, 2000);
+}
+
+}  // namespace
+}  // namespace sbp

@@ -1,0 +1,72 @@
+#include "unit/search/small_networks.h"
+
+#include <algorithm>
+
+namespace sbp {
+namespace {
+
+// Adds a row of costs, as fractions where asked.
+int32_t AddRow(CostNetworkBuilder& builder, const std::vector<int64_t>& costs, const SmallNetworkOptions& options) {
+  if (!options.fractions) return builder.AddCosts(std::span<const int64_t>(costs));
+  std::vector<double> fractions;
+  for (const int64_t cost : costs) fractions.push_back(cost >= kInfiniteCost ? 1e18 : static_cast<double>(cost) / 7);
+  return builder.AddCosts(std::span<const double>(fractions));
+}
+
+}  // namespace
+
+CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options) {
+  Random random(seed);
+  CostNetworkBuilder builder;
+  const int nodes = 1 + random.Below(options.most_nodes);
+  std::vector<int> candidates;
+  int64_t most_held = 0;
+  for (int i = 0; i < nodes; ++i) {
+    candidates.push_back(1 + random.Below(options.most_candidates));
+    std::vector<int64_t> costs, usages;
+    for (int a = 0; a < candidates[i]; ++a) {
+      costs.push_back(random.Unit() < options.forbidden / 4 ? kInfiniteCost : random.Below(50));
+      usages.push_back(random.Below(20));
+    }
+    CostNetwork::Node node{AddRow(builder, costs, options)};
+    if (options.memory && random.Below(4) > 0) {
+      node.usages = builder.AddUsages(usages);
+      node.begin = random.Below(8);
+      node.end = node.begin + random.Below(5);
+      most_held += *std::max_element(usages.begin(), usages.end());
+    }
+    builder.nodes().push_back(node);
+  }
+  const int edges = nodes < 2 ? 0 : random.Below(static_cast<int64_t>(options.edges_per_node * nodes) + 1);
+  for (int i = 0; i < edges; ++i) {
+    const int a = random.Below(nodes);
+    const int b = (a + 1 + random.Below(nodes - 1)) % nodes;
+    const bool tie = random.Unit() < options.one_to_one;
+    std::vector<int64_t> costs;
+    for (int j = 0; j < candidates[a]; ++j) {
+      for (int k = 0; k < candidates[b]; ++k) {
+        const bool forbidden = tie ? j % candidates[b] != k : random.Unit() < options.forbidden;
+        costs.push_back(forbidden ? kInfiniteCost : random.Below(3) * random.Below(40));
+      }
+    }
+    builder.edges().push_back({{a, b}, AddRow(builder, costs, options)});
+  }
+  if (options.memory)
+    builder.SetUsageLimit(
+        static_cast<int64_t>(options.tightness * static_cast<double>(most_held) * (0.3 + 0.7 * random.Unit())));
+  return std::move(builder).Build().value();
+}
+
+std::optional<int64_t> BruteForce(const CostNetwork& network) {
+  std::vector<int32_t> choice(network.nodes.size(), 0);
+  std::optional<int64_t> best;
+  while (true) {
+    const Evaluation found = Evaluate(network, choice);
+    if (found.feasible && (!best || found.cost < *best)) best = found.cost;
+    size_t node = 0;
+    while (node < choice.size() && ++choice[node] == network.candidates(static_cast<int>(node))) choice[node++] = 0;
+    if (node == choice.size()) return best;
+  }
+}
+
+}  // namespace sbp

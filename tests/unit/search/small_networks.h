@@ -1,0 +1,28 @@
+// Small problems, generated, and their answer by trying everything.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "search/cost_network.h"
+#include "search/random.h"
+
+namespace sbp {
+
+struct SmallNetworkOptions {
+  int most_nodes = 7;
+  int most_candidates = 4;
+  double forbidden = 0.2;   // share of forbidden entries
+  double one_to_one = 0.2;  // share of edges that tie their ends
+  double edges_per_node = 1.4;
+  bool memory = true;
+  double tightness = 0.6;  // limit between the least and the most that can be held, as a share (about)
+  bool fractions = false;
+};
+
+CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options);
+
+// The least cost of all feasible choices, in units; nothing if there is none.
+std::optional<int64_t> BruteForce(const CostNetwork& network);
+
+}  // namespace sbp

@@ -1,0 +1,116 @@
+// The search against trying everything, on thousands of generated problems.
+#include "search/solve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/search/small_networks.h"
+
+namespace sbp {
+namespace {
+
+SolveOptions Effort(double effort, uint64_t seed) {
+  SolveOptions options;
+  options.effort = effort;
+  options.threads = 1;
+  options.seed = seed;
+  return options;
+}
+
+// How a problem was answered; the bound must never exceed the optimum.
+struct Score {
+  int feasible = 0;
+  int optimal = 0;
+  int infeasible = 0;
+  int missed = 0;  // feasible, and nothing feasible found
+};
+
+void Compare(uint64_t seed, const SmallNetworkOptions& kind, Score& score) {
+  const CostNetwork network = SmallNetwork(seed, kind);
+  const std::optional<int64_t> optimum = BruteForce(network);
+  const SolveResult result = Solve(network, Effort(0.1, seed));
+  if (!optimum) {
+    ++score.infeasible;
+    EXPECT_FALSE(result.evaluation.feasible) << "seed " << seed;
+    return;
+  }
+  ++score.feasible;
+  EXPECT_FALSE(result.proved_infeasible) << "seed " << seed << ": " << result.why_infeasible;
+  EXPECT_LE(result.lower_bound_units, *optimum) << "seed " << seed;
+  if (!result.evaluation.feasible) {
+    ++score.missed;
+    ADD_FAILURE() << "seed " << seed << ": nothing feasible was found; the optimum is " << *optimum;
+    return;
+  }
+  EXPECT_GE(result.evaluation.cost, *optimum);
+  EXPECT_EQ(result.evaluation.cost, Evaluate(network, result.choice).cost);
+  EXPECT_EQ(result.evaluation.cost, *optimum) << "seed " << seed;
+  if (result.evaluation.cost == *optimum) ++score.optimal;
+}
+
+TEST(Solve, EqualsBruteForceWithoutMemory) {
+  SmallNetworkOptions kind;
+  kind.memory = false;
+  Score score;
+  for (uint64_t seed = 0; seed < 300; ++seed) Compare(seed, kind, score);
+  EXPECT_GT(score.feasible, 200);
+  EXPECT_EQ(score.optimal, score.feasible);
+}
+
+TEST(Solve, EqualsBruteForceUnderMemoryLimits) {
+  Score score;
+  for (uint64_t seed = 0; seed < 150; ++seed) Compare(seed, {}, score);
+  EXPECT_GT(score.feasible, 50);
+  EXPECT_GT(score.infeasible, 5);
+}
+
+TEST(Solve, EqualsBruteForceOnTightProblems) {
+  SmallNetworkOptions kind;
+  kind.tightness = 0.35;
+  kind.forbidden = 0;
+  kind.edges_per_node = 2.5;
+  Score score;
+  for (uint64_t seed = 0; seed < 100; ++seed) Compare(seed, kind, score);
+  EXPECT_GT(score.feasible, 20);
+  EXPECT_GT(score.infeasible, 5);
+}
+
+TEST(Solve, FractionsAreSolvedInTheirOwnNumbers) {
+  SmallNetworkOptions kind;
+  kind.fractions = true;
+  Score score;
+  for (uint64_t seed = 0; seed < 60; ++seed) Compare(seed, kind, score);
+  EXPECT_GT(score.feasible, 20);
+}
+
+TEST(Solve, SameSeedAndEffortGiveTheSameChoiceOnAnyNumberOfThreads) {
+  SmallNetworkOptions kind;
+  kind.most_nodes = 60;
+  kind.most_candidates = 8;
+  kind.forbidden = 0;
+  kind.tightness = 0.3;
+  int feasible = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const CostNetwork network = SmallNetwork(seed, kind);
+    SolveOptions options = Effort(0.1, seed);
+    const SolveResult one = Solve(network, options);
+    for (const int threads : {2, 3}) {
+      options.threads = threads;
+      const SolveResult other = Solve(network, options);
+      EXPECT_EQ(one.choice, other.choice);
+      EXPECT_EQ(one.lower_bound_units, other.lower_bound_units);
+    }
+    feasible += one.evaluation.feasible;
+  }
+  EXPECT_GT(feasible, 2);
+}
+
+TEST(Solve, EmptyProblem) {
+  const SolveResult result = Solve(CostNetworkBuilder().Build().value(), Effort(1, 0));
+  EXPECT_TRUE(result.evaluation.feasible);
+  EXPECT_EQ(result.evaluation.cost, 0);
+  EXPECT_EQ(result.lower_bound_units, 0);
+}
+
+}  // namespace
+}  // namespace sbp
