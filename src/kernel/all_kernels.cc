@@ -9,6 +9,7 @@ using enum KernelDevice;
 
 constexpr TypeSet kFloats{kF32, kF64, kF16, kBF16};
 constexpr TypeSet kIntegers{kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64};
+constexpr TypeSet kSmallIntegers{kI8, kI16, kI32, kU8, kU16, kU32};
 constexpr TypeSet kComplex{kC64, kC128};
 constexpr TypeSet kLogical{kBool};
 constexpr TypeSet kNumbers = kFloats | kIntegers;
@@ -39,6 +40,7 @@ constexpr KernelRow kRows[] = {
     {"Concat", kAll, kCpu, cpu::Concat},
     {"ConstantOfShape", kAll, kCpu, cpu::ConstantOfShape},
     {"Conv", kNumbers, kCpu, cpu::Conv},
+    {"ConvInteger", kSmallIntegers, kCpu, cpu::ConvInteger},
     {"ConvTranspose", kFloats, kCpu, cpu::ConvTranspose},
     {"Cos", kFloats, kCpu, cpu::Cos},
     {"Cosh", kFloats, kCpu, cpu::Cosh},
@@ -61,6 +63,7 @@ constexpr KernelRow kRows[] = {
     {"Less", kNumbers, kCpu, cpu::Less},
     {"LessOrEqual", kNumbers, kCpu, cpu::LessOrEqual},
     {"Log", kFloats, kCpu, cpu::Log},
+    {"LpPool", kFloats, kCpu, cpu::LpPool},
     {"MatMul", kNumbers | kComplex, kCpu, cpu::MatMul},
     {"Max", kNumbers, kCpu, cpu::Max},
     {"MaxPool", kNumbers, kCpu, cpu::MaxPool},
@@ -83,6 +86,7 @@ constexpr KernelRow kRows[] = {
     {"ReduceProd", kNumbers | kComplex, kCpu, cpu::ReduceProd},
     {"ReduceSum", kNumbers | kComplex, kCpu, cpu::ReduceSum},
     {"Reshape", kAll, kCpu, cpu::Reshape},
+    {"Resize", kFloats | kSmallIntegers, kCpu, cpu::Resize},
     {"Round", kFloats, kCpu, cpu::Round},
     {"ScatterElements", kAll, kCpu, cpu::ScatterElements},
     {"ScatterND", kAll, kCpu, cpu::ScatterNd},

@@ -23,6 +23,19 @@ HaloWidths HaloOf(const FactorMap& map, const Candidate& candidate, size_t opera
   return halo;
 }
 
+std::vector<HaloWidths> HalosOf(const RuleInstanceRef& instance, const Signature& signature, const Mesh& mesh) {
+  const FactorMap& map = instance->map;
+  std::vector<HaloWidths> halos(map.operands.size());
+  const auto has_halo = [](const Factor& factor) { return factor.halo.has_value(); };
+  if (std::none_of(map.factors.begin(), map.factors.end(), has_halo)) return halos;
+  const CandidateList list = MakeCandidates(instance, mesh);
+  const auto candidate = std::find_if(list.candidates.begin(), list.candidates.end(),
+                                      [&](const Candidate& c) { return c.signature == signature && c.halo_bytes > 0; });
+  if (candidate == list.candidates.end()) return halos;
+  for (size_t i = 0; i < halos.size(); ++i) halos[i] = HaloOf(map, *candidate, i);
+  return halos;
+}
+
 std::vector<Range> Reached(std::vector<Range> box, const HaloWidths& halo, const Shape& whole) {
   for (size_t d = 0; d < halo.size(); ++d) {
     box[d].begin = std::max<int64_t>(0, box[d].begin - halo[d].first);

@@ -20,16 +20,22 @@ constexpr int kNoWay = -1;
 
 class LayoutSearch {
  public:
-  LayoutSearch(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const std::vector<NdSbp>& inputs,
+  LayoutSearch(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const ExpansionInputs& inputs,
                const std::vector<NdSbp>& outputs)
       : graph_(graph), rules_(rules), mesh_(mesh), outputs_(outputs) {
     layouts_.assign(graph.tensors.size(), NdSbp(mesh.num_axes()));
-    for (size_t i = 0; i < graph.inputs.size(); ++i) layouts_[graph.inputs[i].index()] = inputs[i];
+    halos_.resize(graph.tensors.size());
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      layouts_[graph.inputs[i].index()] = inputs.layouts[i];
+      if (i >= inputs.halos.size() || inputs.halos[i].empty()) continue;
+      halos_[graph.inputs[i].index()] = inputs.halos[i];
+      has_halos_ = true;
+    }
   }
 
   Result<std::vector<Signature>> Run() {
     SBP_RETURN_IF_ERROR(MakeLists());
-    if (mesh_.num_axes() > 1 && TakeAxisByAxis()) return Take();
+    if (mesh_.num_axes() > 1 && !has_halos_ && TakeAxisByAxis()) return Take();
     const size_t n = graph_.ops.size();
     std::vector<std::vector<size_t>> options(n);   // candidates left, best last
     std::vector<std::set<size_t>> reasons(n + 1);  // ops whose choices left an op without candidates
@@ -86,7 +92,7 @@ class LayoutSearch {
       std::vector<NdSbp> inputs, outputs;
       for (const TensorId id : graph_.inputs) inputs.push_back(NdSbp({layouts_[id.index()][axis]}));
       for (const NdSbp& layout : outputs_) outputs.push_back(NdSbp({layout[axis]}));
-      const auto found = LayOutExpansion(graph_, rules_, alone, inputs, outputs);
+      const auto found = LayOutExpansion(graph_, rules_, alone, {inputs, {}}, outputs);
       if (!found.ok()) return false;
       for (size_t op = 0; op < together.size(); ++op) Append((*found)[op], together[op]);
     }
@@ -94,7 +100,7 @@ class LayoutSearch {
       const std::vector<Candidate>& candidates = lists_[op].candidates;
       const auto same = std::find_if(candidates.begin(), candidates.end(),
                                      [&](const Candidate& c) { return c.signature == together[op]; });
-      if (same == candidates.end() || same->halo_bytes > 0 || Changes(op, same->signature) == kNoWay) return false;
+      if (same == candidates.end() || Changes(op, *same) == kNoWay) return false;
       chosen_[op] = static_cast<size_t>(same - candidates.begin());
       Write(op);
     }
@@ -110,12 +116,18 @@ class LayoutSearch {
   const Signature& SignatureOf(size_t op) const { return lists_[op].candidates[chosen_[op]].signature; }
 
   // Local changes that the candidate's operands need; kNoWay: one would have to move.
-  int Changes(size_t op, const Signature& signature) const {
+  int Changes(size_t op, const Candidate& candidate) const {
+    const Signature& signature = candidate.signature;
     int changes = 0;
     const std::vector<TensorId> operands = graph_.OperandsOf(graph_.ops[op]);
     for (size_t i = 0; i < operands.size(); ++i) {
       if (!operands[i].valid()) continue;
       const NdSbp& from = layouts_[operands[i].index()];
+      const HaloWidths& held = halos_[operands[i].index()];
+      if (candidate.halo_bytes > 0 || !held.empty()) {
+        if (held != HaloOf(lists_[op].instance->map, candidate, i)) return kNoWay;
+        if (!held.empty() && from != signature.inputs[i]) return kNoWay;
+      }
       if (from == signature.inputs[i]) continue;
       if (!IsLocalChange(from, signature.inputs[i])) return kNoWay;
       ++changes;
@@ -135,7 +147,7 @@ class LayoutSearch {
     const std::vector<Candidate>& candidates = lists_[op].candidates;
     for (size_t c = 0; c < candidates.size(); ++c) {
       const Signature& signature = candidates[c].signature;
-      const int changes = candidates[c].halo_bytes > 0 ? kNoWay : Changes(op, signature);
+      const int changes = Changes(op, candidates[c]);
       if (changes == kNoWay) continue;
       const auto is_copy = [](const NdSbp& layout) { return layout.is_broadcast(); };
       const bool of_copies = std::all_of(signature.inputs.begin(), signature.inputs.end(), is_copy);
@@ -176,7 +188,9 @@ class LayoutSearch {
   const RuleSet& rules_;
   const Mesh& mesh_;
   const std::vector<NdSbp>& outputs_;
-  std::vector<NdSbp> layouts_;  // per tensor
+  std::vector<NdSbp> layouts_;     // per tensor
+  std::vector<HaloWidths> halos_;  // per tensor: what its parts hold of their neighbours
+  bool has_halos_ = false;
   std::vector<CandidateList> lists_;
   std::vector<size_t> chosen_;
   size_t furthest_ = 0;
@@ -205,7 +219,7 @@ bool IsLocalChange(const NdSbp& from, const NdSbp& to) {
 }
 
 Result<std::vector<Signature>> LayOutExpansion(const Graph& graph, const RuleSet& rules, const Mesh& mesh,
-                                               const std::vector<NdSbp>& inputs, const std::vector<NdSbp>& outputs) {
+                                               const ExpansionInputs& inputs, const std::vector<NdSbp>& outputs) {
   return LayoutSearch(graph, rules, mesh, inputs, outputs).Run();
 }
 

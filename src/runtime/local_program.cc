@@ -32,6 +32,7 @@ class ProgramBuilder {
       program_.slots.push_back({present ? query.operands[i].type : TensorType{}, LayoutAt(form.signature.inputs, i)});
     }
     program_.num_operands = static_cast<uint32_t>(inputs.size());
+    program_.halos = like_ != nullptr ? like_->halos : HalosOf(instance, form.signature, mesh_);
     for (size_t r = 0; r < query.wanted.size(); ++r) {
       outputs.push_back(query.wanted[r] ? static_cast<int32_t>(program_.slots.size()) : -1);
       program_.slots.push_back(
@@ -111,7 +112,7 @@ class ProgramBuilder {
           like_->inner_layouts[number].size() == graph.ops.size()) {
         signatures = like_->inner_layouts[number];
       } else {
-        auto laid_out = LayOutExpansion(graph, rules_, mesh_, given, needed);
+        auto laid_out = LayOutExpansion(graph, rules_, mesh_, {given, HalosOfSlots(present)}, needed);
         if (!laid_out.ok()) return laid_out.status().WithContext(std::string(query.type));
         signatures = *std::move(laid_out);
       }
@@ -134,6 +135,13 @@ class ProgramBuilder {
     std::vector<NdSbp> layouts;
     for (const int32_t slot : slots) layouts.push_back(program_.slots[slot].layout);
     return layouts;
+  }
+  std::vector<HaloWidths> HalosOfSlots(const std::vector<int32_t>& slots) const {
+    std::vector<HaloWidths> halos;
+    for (const int32_t slot : slots) {
+      halos.push_back(slot < static_cast<int32_t>(program_.halos.size()) ? program_.halos[slot] : HaloWidths());
+    }
+    return halos;
   }
   void SetLayouts(const std::vector<int32_t>& slots, const std::vector<NdSbp>& layouts) {
     for (size_t i = 0; i < slots.size(); ++i) program_.slots[slots[i]].layout = layouts[i];

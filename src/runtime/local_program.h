@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "kernel/kernel.h"
 #include "rule/rule_set.h"
+#include "runtime/halo.h"
 #include "runtime/value.h"
 #include "sbp/mesh.h"
 #include "sbp/signature.h"
@@ -41,6 +42,7 @@ struct LocalStep {
 struct LocalProgram {
   std::vector<LocalSlot> slots;
   uint32_t num_operands = 0, num_results = 0;
+  std::vector<HaloWidths> halos;  // per operand: what its parts hold of neighbours' elements; kernels read them so
   std::vector<LocalStep> steps;
   int64_t workspace_bytes = 0;
   // The signatures of the inner ops of each expansion, in the order in which they were expanded.

@@ -6,11 +6,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "memory/memory.h"
-#include "rule/candidates.h"
-#include "rule/op_query.h"
 #include "runtime/boxing.h"
 #include "runtime/compare.h"
-#include "runtime/halo.h"
 #include "runtime/machine_memory.h"
 #include "runtime/parts.h"
 
@@ -61,7 +58,7 @@ Status ShardedRun::Prepare(const RuleSet& rules, StreamCommunicators communicato
   whole_compiler_ = std::make_unique<LocalCompiler>(rules, Mesh());
   tasks_.resize(physical_.tasks.size());
   for (uint32_t t = 0; t < physical_.tasks.size(); ++t) {
-    if (physical_.tasks[t].op.valid()) SBP_RETURN_IF_ERROR(PrepareTask(rules, t));
+    if (physical_.tasks[t].op.valid()) SBP_RETURN_IF_ERROR(PrepareTask(t));
   }
   output_registers_ = OutputRegisters(plan_, physical_);
   outputs_.assign(
@@ -81,7 +78,7 @@ Status ShardedRun::Prepare(const RuleSet& rules, StreamCommunicators communicato
   return OkStatus();
 }
 
-Status ShardedRun::PrepareTask(const RuleSet& rules, uint32_t task) {
+Status ShardedRun::PrepareTask(uint32_t task) {
   const OpId id = physical_.tasks[task].op;
   const Op& op = plan_.graph.op(id);
   ComputeTask& compute = tasks_[task];
@@ -90,39 +87,26 @@ Status ShardedRun::PrepareTask(const RuleSet& rules, uint32_t task) {
   SBP_ASSIGN_OR_RETURN(compute.op, PrepareOp(plan_.graph, op, plan_.decision(id).signature,
                                              HashCombine(options_.seed, id.value), compiler_.get()));
   workspace_bytes_ = std::max(workspace_bytes_, compute.op.program->workspace_bytes);
-  return FindHalos(rules, op, compute);
+  PlaceHalos(compute);
+  return OkStatus();
 }
 
-// What the candidate behind the signature says of its operands' neighbours.
-Status ShardedRun::FindHalos(const RuleSet& rules, const Op& op, ComputeTask& compute) {
-  const Signature& signature = compute.op.form.signature;
-  SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules.Instantiate(QueryFor(plan_.graph, rules, op)));
-  const bool may_need = std::any_of(instance->map.factors.begin(), instance->map.factors.end(),
-                                    [](const Factor& factor) { return factor.halo.has_value(); });
-  if (!may_need) return OkStatus();
-  const CandidateList list = MakeCandidates(instance, plan_.mesh);
-  const auto candidate = std::find_if(list.candidates.begin(), list.candidates.end(),
-                                      [&](const Candidate& c) { return c.signature == signature && c.halo_bytes > 0; });
-  if (candidate == list.candidates.end()) return OkStatus();
+// The operands whose parts need their neighbours' elements, and room for these.
+void ShardedRun::PlaceHalos(ComputeTask& compute) {
   int64_t offset = 0;
-  for (size_t i = 0; i < instance->map.operands.size(); ++i) {
+  for (size_t i = 0; i < compute.op.program->halos.size(); ++i) {
     HaloOperand halo;
     halo.operand = i;
-    halo.widths = HaloOf(instance->map, *candidate, i);
+    halo.widths = compute.op.program->halos[i];
     if (halo.widths.empty()) continue;
-    if (compute.op.program->steps.size() != 1) {
-      return RunFailed(StrCat("op ", Quote(op.name), " (", compute.op.form.type,
-                              "): an expanded op that needs neighbours' elements is not executed"));
-    }
     halo.offset = offset;
     TensorType type = compute.op.operands[i];
-    const Shape local = LocalShape(type.shape, signature.inputs[i], plan_.mesh);
+    const Shape local = LocalShape(type.shape, compute.op.form.signature.inputs[i], plan_.mesh);
     for (size_t d = 0; d < local.size(); ++d) type.shape[d] = local[d] + halo.widths[d].first + halo.widths[d].second;
     offset += (type.num_bytes() + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
     compute.halos.push_back(std::move(halo));
   }
   halo_bytes_ = std::max(halo_bytes_, offset);
-  return OkStatus();
 }
 
 // Before anything is allocated: memory that the system promises and does not have ends the process.

@@ -72,8 +72,8 @@ class ShardedRun : public TaskRunner {
 
   ShardedRun(const Plan& plan, const PhysicalPlan& physical, TensorStore& store, ShardedOptions options);
   Status Prepare(const RuleSet& rules, StreamCommunicators communicators);
-  Status PrepareTask(const RuleSet& rules, uint32_t task);
-  Status FindHalos(const RuleSet& rules, const Op& op, ComputeTask& compute);
+  Status PrepareTask(uint32_t task);
+  void PlaceHalos(ComputeTask& compute);
   Status CheckMemory() const;
   Status AllocateDevice(Device& device);
   Status FillRegister(Device& device, uint32_t reg, uint32_t micro_batch);

@@ -139,9 +139,6 @@ Execution InstanceRunner::Run(const Candidate& candidate, const Mesh& mesh, Loca
   const auto wrong = [](const Status& status) { return Execution{Execution::Outcome::kWrong, 0, status.message()}; };
   PreparedOp op = Prepared(Form(candidate.signature), *instance_);
   auto program = compiler.Compile(op.form, op.operands, op.values);
-  if (candidate.halo_bytes > 0 && (!program.ok() || (*program)->steps.size() != 1)) {
-    return {Execution::Outcome::kNotRun, 0, "an expanded op whose operands reach into neighbours' parts"};
-  }
   if (!program.ok()) return wrong(program.status());
   op.program = *program;
   std::vector<std::vector<Value>> parts(sample_.operands.size());  // operand, device

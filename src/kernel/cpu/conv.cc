@@ -1,5 +1,5 @@
-// Conv: per image and group, the windows as columns of a matrix and one product of matrices, a tile of output rows at a
-// time; with one channel a group (depthwise), sums over the window directly.
+// Conv, ConvInteger: per image and group, the windows as columns of a matrix and one product of matrices, a tile of
+// output rows at a time; with one channel a group (depthwise), sums over the window directly.
 #include <algorithm>
 #include <cstring>
 
@@ -178,6 +178,43 @@ Status Conv(KernelCall& call) {
       Convolve<uint64_t>(s, type, call);
   }
   return OkStatus();
+}
+
+namespace {
+
+// The elements in 32 bits, less the zero point: none, one, or one per index of dimension 0.
+TensorView LessZeroPoint(const TensorView& view, const TensorView& zero, Scratch& scratch) {
+  TensorView wide = view;
+  wide.dtype = DType::kI32;
+  wide.data = scratch.Allocate(wide.bytes());
+  auto* out = wide.as<int32_t>();
+  const auto convert = [](const TensorView& from, int32_t* to) {
+    Convert(from.dtype, from.data, ElementBytes(from.dtype), DType::kI32, reinterpret_cast<std::byte*>(to),
+            sizeof(int32_t), from.elements());
+  };
+  convert(view, out);
+  const int64_t count = zero.present() ? zero.elements() : 0;
+  if (count == 0 || view.elements() == 0) return wide;
+  auto* zeros = scratch.Allocate<int32_t>(count);
+  convert(zero, zeros);
+  // Held for the same indices as the elements, or for all.
+  const int64_t first = count == 1 ? 0 : view.ranges[0].begin - zero.ranges[0].begin;
+  const int64_t line = view.elements() / view.shape[0];
+  for (int64_t n = 0; n < view.shape[0]; ++n, out += line) {
+    const int32_t shift = zeros[count == 1 ? 0 : first + n];
+    for (int64_t i = 0; i < line; ++i) out[i] -= shift;
+  }
+  return wide;
+}
+
+}  // namespace
+
+Status ConvInteger(KernelCall& call) {
+  KernelCall plain = call;
+  const TensorView none;
+  plain.inputs = {LessZeroPoint(call.inputs[0], call.has(2) ? call.inputs[2] : none, *call.scratch),
+                  LessZeroPoint(call.inputs[1], call.has(3) ? call.inputs[3] : none, *call.scratch)};
+  return Conv(plain);
 }
 
 }  // namespace sbp::cpu

@@ -96,8 +96,13 @@ Status MatMul(KernelCall& call);
 
 // conv.cc, conv_transpose.cc, pool.cc
 Status AveragePool(KernelCall& call);
+Status LpPool(KernelCall& call);
 Status Conv(KernelCall& call);
+Status ConvInteger(KernelCall& call);
 Status ConvTranspose(KernelCall& call);
+
+// resize.cc
+Status Resize(KernelCall& call);
 Status MaxPool(KernelCall& call);
 
 // sort.cc, unique.cc, non_max_suppression.cc

@@ -1,4 +1,5 @@
-// MaxPool, AveragePool: each result from the elements under its window.
+// MaxPool, AveragePool, LpPool: each result from the elements under its window.
+#include <cmath>
 #include <limits>
 
 #include "kernel/cpu/convert.h"
@@ -98,6 +99,33 @@ void AverageOver(const Window& window, KernelCall& call, DType type) {
   FinishResult(result, type, y);
 }
 
+// (sum |x|^p)^(1/p).
+template <typename T>
+void NormOver(const Window& window, KernelCall& call, DType type) {
+  TensorView& y = call.outputs[0];
+  const T* in = reinterpret_cast<const T*>(ElementsAs(call.inputs[0], type, *call.scratch));
+  std::byte* result = ResultAs(y, type, *call.scratch);
+  T* out = reinterpret_cast<T*>(result);
+  const auto p = static_cast<double>(call.attributes->Int("p", 2));
+  const auto& [wd, wh, ww] = window;
+  const int64_t in_plane = wd.in_held * wh.in_held * ww.in_held;
+  for (int64_t plane = 0; plane < y.shape[0] * y.shape[1]; ++plane, in += in_plane) {
+    for (int64_t d = 0; d < wd.out_held; ++d) {
+      for (int64_t h = 0; h < wh.out_held; ++h) {
+        for (int64_t w = 0; w < ww.out_held; ++w) {
+          double sum = 0;
+          Visit(window, d, h, w, [&](int64_t at) {
+            const double v = std::abs(static_cast<double>(in[at]));
+            sum += p == 1 ? v : p == 2 ? v * v : std::pow(v, p);
+          });
+          *out++ = static_cast<T>(p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p));
+        }
+      }
+    }
+  }
+  FinishResult(result, type, y);
+}
+
 Result<Window> PoolWindow(const KernelCall& call) {
   const auto* kernel = call.attributes->Ints("kernel_shape");
   if (kernel == nullptr) return RunFailed("kernel_shape is missing");
@@ -126,6 +154,15 @@ Status AveragePool(KernelCall& call) {
     AverageOver<double>(window, call, DType::kF64);
   else
     AverageOver<float>(window, call, DType::kF32);
+  return OkStatus();
+}
+
+Status LpPool(KernelCall& call) {
+  SBP_ASSIGN_OR_RETURN(const Window window, PoolWindow(call));
+  if (ComputeType(call.inputs[0].dtype) == DType::kF64)
+    NormOver<double>(window, call, DType::kF64);
+  else
+    NormOver<float>(window, call, DType::kF32);
   return OkStatus();
 }
 

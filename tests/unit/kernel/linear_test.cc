@@ -75,6 +75,38 @@ TEST(Conv, PadsStridesDilationsAndGroups) {
   EXPECT_THAT(groups.Doubles(), ElementsAre(4, 6, -2, -2));
 }
 
+TEST(ConvInteger, ZeroPointsAreTakenAwayBeforePadding) {
+  KernelRun run("ConvInteger");
+  run.In(DType::kU8, {1, 1, 3}, {5, 6, 255}).In(DType::kI8, {2, 1, 2}, {1, 2, -3, 4});
+  run.In(DType::kU8, {}, {5}).In(DType::kI8, {2}, {1, -1}).Set("pads", Ints{1, 0}).Out(DType::kI32, {1, 2, 3});
+  EXPECT_THAT(run.Doubles(), ElementsAre(0, 1, 250, 0, 5, 1248));
+}
+
+// Neighbours of the part's first element are held too: a part with a halo.
+TEST(Resize, MixesNeighbours) {
+  const auto doubled = [](DType type, const char* mode) {
+    KernelRun run("Resize");
+    run.In(type, {1, 3}, {0, 4, 8}).Absent().In(DType::kF32, {2}, {1, 2}).Set("mode", std::string(mode));
+    run.Out(type, {1, 6});
+    return run.Doubles();
+  };
+  EXPECT_THAT(doubled(DType::kF32, "linear"), ElementsAre(0, 1, 3, 5, 7, 8));
+  EXPECT_THAT(doubled(DType::kF16, "linear"), ElementsAre(0, 1, 3, 5, 7, 8));
+  EXPECT_THAT(doubled(DType::kU8, "nearest"), ElementsAre(0, 0, 4, 4, 8, 8));
+  KernelRun part("Resize");
+  part.In(DType::kF64, {1, 3}, {0, 4, 8}).Absent().In(DType::kF32, {2}, {1, 2}).Set("mode", std::string("linear"));
+  part.Out(DType::kF64, {1, 2}).Part(0, {1, 6}, {{0, 1}, {2, 4}});
+  EXPECT_THAT(part.Doubles(), ElementsAre(3, 5));
+}
+
+TEST(Resize, CropsAndExtrapolates) {
+  KernelRun run("Resize");
+  run.In(DType::kF32, {3}, {0, 4, 8}).In(DType::kF32, {2}, {0.5, 1.5}).Absent().In(DType::kI64, {1}, {3});
+  run.Set("mode", std::string("linear")).Set("coordinate_transformation_mode", std::string("tf_crop_and_resize"));
+  run.Set("extrapolation_value", -1.0).Out(DType::kF32, {3});
+  EXPECT_THAT(run.Doubles(), ElementsAre(4, 8, -1));
+}
+
 TEST(ConvTranspose, StretchesAndAdds) {
   KernelRun run("ConvTranspose");
   run.In(DType::kF32, {1, 1, 3}, {1, 2, 3}).In(DType::kF32, {1, 1, 3}, {1, 1, 1}).Set("strides", Ints{2});
@@ -96,6 +128,17 @@ TEST(Pool, CeilModeCountsNoElementsBehindThePadding) {
   last.In(DType::kF64, {1, 1, 4}, {1, 2, 3, 4}).Set("kernel_shape", Ints{3}).Set("strides", Ints{3});
   last.Set("ceil_mode", int64_t{1}).Set("count_include_pad", int64_t{1}).Out(DType::kF64, {1, 1, 2});
   EXPECT_THAT(last.Doubles(), ElementsAre(2, 4));
+}
+
+TEST(Pool, Norms) {
+  const auto norm = [](int64_t p) {
+    KernelRun run("LpPool");
+    run.In(DType::kF32, {1, 1, 3}, {3, -4, 0}).Set("kernel_shape", Ints{2}).Set("p", p).Out(DType::kF32, {1, 1, 2});
+    return run.Doubles();
+  };
+  EXPECT_THAT(norm(1), ElementsAre(7, 4));
+  EXPECT_THAT(norm(2), ElementsAre(5, 4));
+  EXPECT_THAT(norm(3), ElementsAre(DoubleNear(std::cbrt(91.0), 1e-6), DoubleNear(4, 1e-6)));
 }
 
 TEST(Pool, MaximaAndTheirPlaces) {

@@ -49,9 +49,11 @@ std::string LaidOut(const OneOp& c) {
   const Graph graph = GraphOf(c);
   const Mesh mesh = ParseMesh(c.mesh).value();
   const Signature signature = ParseSignature(c.signature, mesh.num_axes()).value();
-  const Result<Graph> inner = ExpandOp(QueryFor(graph, TestRules(), graph.ops[0]), TestRules());
+  const OpQuery query = QueryFor(graph, TestRules(), graph.ops[0]);
+  const Result<Graph> inner = ExpandOp(query, TestRules());
   if (!inner.ok()) return inner.status().message();
-  const auto signatures = LayOutExpansion(*inner, TestRules(), mesh, signature.inputs, signature.outputs);
+  const ExpansionInputs inputs{signature.inputs, HalosOf(TestRules().Instantiate(query).value(), signature, mesh)};
+  const auto signatures = LayOutExpansion(*inner, TestRules(), mesh, inputs, signature.outputs);
   if (!signatures.ok()) return signatures.status().message();
   std::string text;
   for (size_t o = 0; o < signatures->size(); ++o) {
@@ -74,6 +76,17 @@ TEST(LocalLayouts, Expansions) {
                      "2,2",
                      "(S(0), S(1)), (B, S(0)), (B, P(sum)) -> (S(0), P(sum))"}),
             "MatMul: (S(0), S(1)), (B, S(0)) -> (S(0), P(sum))\nAdd: (S(0), P(sum)), (B, P(sum)) -> (S(0), P(sum))\n");
+}
+
+// What the op holds of its neighbours, an inner op needs.
+TEST(LocalLayouts, HalosAreHandedOn) {
+  const char* attributes = R"("kernel_shape": [1, 3], "pads": [0, 1, 0, 1], "activation": "Relu")";
+  EXPECT_EQ(LaidOut({"com.microsoft::FusedConv",
+                     {"f32[1,2,4,8]", "f32[2,2,1,3]"},
+                     attributes,
+                     "2,2",
+                     "(S(2), S(3)), (B, B) -> (S(2), S(3))"}),
+            "Conv: (S(2), S(3)), (B, B) -> (S(2), S(3))\nRelu: (S(2), S(3)) -> (S(2), S(3))\n");
 }
 
 TEST(LocalLayouts, WhatMustMoveIsAnError) {
