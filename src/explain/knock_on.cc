@@ -48,16 +48,9 @@ double KnockOn::Seconds(Around& around, const Signature& signature) {
   if (!is_new) return entry->second;
   std::vector<NdSbp> wanted = around.wanted_by_others;
   for (size_t operand : around.operands) AddDistinct(wanted, signature.inputs[operand]);
-  std::vector<Demand> demands;
-  for (const NdSbp& layout : wanted) {
-    if (layout != written) demands.push_back({layout, {}, 0});
-  }
-  std::vector<TimedTransition> transitions;
-  const Status made = MakeTransitions(around.tensor, problem_.graph->tensor(around.tensor), written, demands,
-                                      *problem_.boxing, transitions);
-  if (!made.ok()) return entry->second = std::numeric_limits<double>::infinity();
-  for (const TimedTransition& timed : transitions) entry->second += timed.transition.seconds;
-  return entry->second;
+  std::erase(wanted, written);
+  const TensorType& type = problem_.graph->tensor(around.tensor).type;
+  return entry->second = FindBestHub(type, written, wanted, HubsOf(problem_, around.tensor), *problem_.boxing).seconds;
 }
 
 double KnockOn::BoxingSeconds(const Signature& signature) {

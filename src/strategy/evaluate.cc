@@ -124,7 +124,8 @@ Status InsertBoxing(const Problem& problem, const Assignment& assignment, Plan& 
     if (demands.empty()) continue;
     const size_t first = timed.size();
     const NdSbp& written = plan.source_layouts[t];
-    SBP_RETURN_IF_ERROR(MakeTransitions(tensor, graph.tensors[t], written, demands, *problem.boxing, timed));
+    const std::vector<NdSbp> hubs = demands.size() < 2 ? std::vector<NdSbp>() : HubsOf(problem, tensor);
+    SBP_RETURN_IF_ERROR(MakeTransitions(tensor, graph.tensors[t], written, demands, hubs, *problem.boxing, timed));
     const auto tie = ties.find(tensor);
     for (size_t i = first; i < timed.size(); ++i) {
       Transition& transition = timed[i].transition;

@@ -1,124 +1,113 @@
 #include "strategy/transitions.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/text.h"
 
 namespace sbp {
 namespace {
 
-// A layout in which the tensor comes to stand, reached by one collective from its parent.
-struct Node {
-  NdSbp layout;
-  int parent = -1;
-  int demand = -1;  // index; -1: nobody wants it, it is passed through
-  int children = 0;
-  uint32_t time = 0;
-  BoxingStep step;  // from the parent
-};
+// A hub must save more than sums of doubles may differ by.
+constexpr double kLeastSaving = 1e-12;
 
-class LayoutTree {
- public:
-  LayoutTree(const TensorType& type, const NdSbp& written, BoxingTable& boxing) : type_(type), boxing_(boxing) {
-    nodes_.push_back({.layout = written});
+double Seconds(const BoxingPath& path) {
+  return path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
+}
+
+// Where a path to `to` starts: the hub where that is less work.
+bool FromHub(const BoxingPath& from_written, const BoxingPath& from_hub) {
+  if (!from_hub.reachable) return false;
+  if (!from_written.reachable || from_hub.seconds < from_written.seconds) return true;
+  return from_hub.seconds == from_written.seconds && from_hub.steps.size() < from_written.steps.size();
+}
+
+double SecondsWith(const TensorType& type, const NdSbp& written, const NdSbp& hub, std::span<const NdSbp> wanted,
+                   BoxingTable& boxing) {
+  double sum = Seconds(boxing.Path(type, written, hub));
+  for (const NdSbp& layout : wanted) {
+    if (layout == hub) continue;
+    sum += std::min(Seconds(boxing.Path(type, written, layout)), Seconds(boxing.Path(type, hub, layout)));
   }
+  return sum;
+}
 
-  // False: the layout cannot be reached.
-  bool Add(const NdSbp& wanted, int demand, uint32_t time) {
-    int node = Find(wanted);
-    if (node < 0) {
-      const int start = CheapestStart(wanted);
-      if (start < 0) return false;
-      node = Grow(start, boxing_.Path(type_, nodes_[start].layout, wanted), time);
-    }
-    nodes_[node].demand = demand;
-    return true;
-  }
-
-  // A node where a transition ends: somebody wants it, or several paths go on from it.
-  bool IsStop(int node) const { return node == 0 || nodes_[node].demand >= 0 || nodes_[node].children > 1; }
-  const std::vector<Node>& nodes() const { return nodes_; }
-
- private:
-  int Find(const NdSbp& layout) const {
-    for (size_t n = 0; n < nodes_.size(); ++n) {
-      if (nodes_[n].layout == layout) return static_cast<int>(n);
-    }
-    return -1;
-  }
-
-  int CheapestStart(const NdSbp& wanted) {
-    int best = -1;
-    double best_seconds = 0;
-    size_t best_steps = 0;
-    for (size_t n = 0; n < nodes_.size(); ++n) {
-      const BoxingPath& path = boxing_.Path(type_, nodes_[n].layout, wanted);
-      if (!path.reachable) continue;
-      const bool better =
-          best < 0 || path.seconds < best_seconds || (path.seconds == best_seconds && path.steps.size() < best_steps);
-      if (!better) continue;
-      best = static_cast<int>(n);
-      best_seconds = path.seconds;
-      best_steps = path.steps.size();
-    }
-    return best;
-  }
-
-  int Grow(int start, const BoxingPath& path, uint32_t time) {
-    int node = start;
-    for (const BoxingStep& step : path.steps) {
-      const int known = Find(step.to);
-      if (known >= 0) {
-        node = known;
-        continue;
-      }
-      ++nodes_[node].children;
-      nodes_.push_back({.layout = step.to, .parent = node, .time = time, .step = step});
-      node = static_cast<int>(nodes_.size()) - 1;
-    }
-    return node;
-  }
-
-  const TensorType& type_;
-  BoxingTable& boxing_;
-  std::vector<Node> nodes_;  // parents before children, times ascend
-};
-
-TimedTransition TransitionTo(int node, TensorId tensor, const LayoutTree& tree, const std::vector<Demand>& demands) {
-  const std::vector<Node>& nodes = tree.nodes();
-  TimedTransition timed;
-  timed.time = nodes[node].time;
-  Transition& transition = timed.transition;
+Transition TransitionFor(TensorId tensor, const NdSbp& from, const NdSbp& to, const BoxingPath& path) {
+  Transition transition;
   transition.tensor = tensor;
-  transition.to = nodes[node].layout;
-  int at = node;
-  do {
-    transition.steps.push_back(nodes[at].step);
-    at = nodes[at].parent;
-  } while (!tree.IsStop(at));
-  transition.from = nodes[at].layout;
-  std::reverse(transition.steps.begin(), transition.steps.end());
-  for (const BoxingStep& step : transition.steps) {
+  transition.from = from;
+  transition.to = to;
+  transition.steps = path.steps;
+  for (const BoxingStep& step : path.steps) {
     transition.seconds += step.seconds;
     transition.wire_bytes += step.wire_bytes;
   }
-  if (nodes[node].demand >= 0) transition.consumers = demands[nodes[node].demand].consumers;
-  return timed;
+  return transition;
 }
 
 }  // namespace
 
+std::vector<NdSbp> HubsOf(const Problem& problem, TensorId tensor) {
+  std::vector<NdSbp> hubs;
+  const auto [begin, end] = problem.uses.of(tensor);
+  for (const Use* use = begin; use != end; ++use) {
+    for (const NdSbp& layout : problem.class_at(use->op).operands[use->operand].layouts) {
+      if (std::find(hubs.begin(), hubs.end(), layout) == hubs.end()) hubs.push_back(layout);
+    }
+  }
+  return hubs;
+}
+
+BestHub FindBestHub(const TensorType& type, const NdSbp& written, std::span<const NdSbp> wanted,
+                    std::span<const NdSbp> hubs, BoxingTable& boxing) {
+  BestHub best{written, SecondsWith(type, written, written, wanted, boxing)};
+  if (wanted.size() < 2) return best;
+  const auto consider = [&](const NdSbp& hub) {
+    if (hub == written || hub == best.hub) return;
+    const double seconds = SecondsWith(type, written, hub, wanted, boxing);
+    if (seconds < best.seconds * (1 - kLeastSaving)) best = {hub, seconds};
+  };
+  for (const NdSbp& layout : wanted) {
+    consider(layout);
+    for (const BoxingStep& step : boxing.Path(type, written, layout).steps) consider(step.to);
+  }
+  for (const NdSbp& hub : hubs) consider(hub);
+  return best;
+}
+
 Status MakeTransitions(TensorId tensor, const Tensor& facts, const NdSbp& written, const std::vector<Demand>& demands,
-                       BoxingTable& boxing, std::vector<TimedTransition>& out) {
-  LayoutTree tree(facts.type, written, boxing);
-  for (size_t d = 0; d < demands.size(); ++d) {
-    if (tree.Add(demands[d].layout, static_cast<int>(d), demands[d].first)) continue;
-    return NoPlan(StrCat("tensor ", Quote(facts.name), " of type ", ToString(facts.type),
-                         ": no sequence of collectives from ", ToString(written), " to ", ToString(demands[d].layout)));
+                       std::span<const NdSbp> hubs, BoxingTable& boxing, std::vector<TimedTransition>& out) {
+  std::vector<NdSbp> wanted;
+  for (const Demand& demand : demands) wanted.push_back(demand.layout);
+  const NdSbp hub = FindBestHub(facts.type, written, wanted, hubs, boxing).hub;
+  std::vector<TimedTransition> made;
+  TimedTransition to_hub;
+  to_hub.time = std::numeric_limits<uint32_t>::max();
+  if (hub != written) {
+    to_hub.transition = TransitionFor(tensor, written, hub, boxing.Path(facts.type, written, hub));
   }
-  for (int node = 1; node < static_cast<int>(tree.nodes().size()); ++node) {
-    if (tree.IsStop(node)) out.push_back(TransitionTo(node, tensor, tree, demands));
+  for (const Demand& demand : demands) {
+    if (demand.layout == hub) {
+      to_hub.transition.consumers = demand.consumers;
+      to_hub.time = std::min(to_hub.time, demand.first);
+      continue;
+    }
+    const BoxingPath& direct = boxing.Path(facts.type, written, demand.layout);
+    const BoxingPath& onward = boxing.Path(facts.type, hub, demand.layout);
+    const bool from_hub = hub != written && FromHub(direct, onward);
+    const BoxingPath& path = from_hub ? onward : direct;
+    if (!path.reachable) {
+      return NoPlan(StrCat("tensor ", Quote(facts.name), " of type ", ToString(facts.type),
+                           ": no sequence of collectives from ", ToString(written), " to ", ToString(demand.layout)));
+    }
+    if (from_hub) to_hub.time = std::min(to_hub.time, demand.first);
+    made.push_back({TransitionFor(tensor, from_hub ? hub : written, demand.layout, path), demand.first});
+    made.back().transition.consumers = demand.consumers;
   }
+  if (hub != written) made.insert(made.begin(), std::move(to_hub));
+  std::stable_sort(made.begin(), made.end(),
+                   [](const TimedTransition& a, const TimedTransition& b) { return a.time < b.time; });
+  std::move(made.begin(), made.end(), std::back_inserter(out));
   return OkStatus();
 }
 

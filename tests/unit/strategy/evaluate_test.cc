@@ -126,7 +126,7 @@ TEST(Transitions, CommonPrefixesAreShared) {
   const Sbp p = Sbp::Partial(), s0 = Sbp::Split(0), s1 = Sbp::Split(1), b = Sbp::Broadcast();
   const std::vector<Demand> demands = {{NdSbp{s0, b}, {{OpId(0), 0}}, 0}, {NdSbp{s0, s1}, {{OpId(1), 0}}, 1}};
   std::vector<TimedTransition> shared;
-  ASSERT_TRUE(MakeTransitions(TensorId(0), facts, NdSbp{p, p}, demands, boxing, shared).ok());
+  ASSERT_TRUE(MakeTransitions(TensorId(0), facts, NdSbp{p, p}, demands, {}, boxing, shared).ok());
   double shared_seconds = 0, alone_seconds = 0;
   for (const TimedTransition& timed : shared) shared_seconds += timed.transition.seconds;
   for (const Demand& demand : demands) alone_seconds += boxing.Path(facts.type, NdSbp{p, p}, demand.layout).seconds;
