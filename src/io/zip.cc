@@ -165,7 +165,7 @@ Result<std::string> WriteZip(const std::vector<std::pair<std::string, std::strin
   constexpr uint16_t kVersion = 20, kDay1 = 0x0021;  // 1980-01-01, as MS-DOS writes dates
   std::string out, directory;
   const auto put = [](std::string& to, uint64_t value, size_t width) {
-    for (size_t i = 0; i < width; ++i) to.push_back(static_cast<char>(value >> (8 * i)));
+    for (size_t i = 0; i < width; ++i) to.push_back(i < 8 ? static_cast<char>(value >> (8 * i)) : 0);
   };
   for (const auto& [name, content] : members) {
     const uint64_t offset = out.size();
