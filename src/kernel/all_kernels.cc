@@ -99,6 +99,7 @@ constexpr KernelRow kRows[] = {
     {"Sub", kNumbers | kComplex, kCpu, cpu::Sub},
     {"Tan", kFloats, kCpu, cpu::Tan},
     {"Tanh", kFloats, kCpu, cpu::Tanh},
+    {"TfIdfVectorizer", TypeSet{kI32, kI64}, kCpu, cpu::TfIdfVectorizer},
     {"TopK", kNumbers, kCpu, cpu::TopK},
     {"Transpose", kAll, kCpu, cpu::Transpose},
     {"Unique", kNumbers | kLogical, kCpu, cpu::Unique},

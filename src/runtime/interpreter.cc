@@ -131,11 +131,10 @@ Result<std::vector<Value>> Interpreter::RunPlainOp(const Graph& graph, OpId id, 
   std::optional<PreparedOp>& prepared = StateOf(graph).ops[id.index()];
   if (!prepared) {
     const uint64_t seed = HashCombine(seed_, id.value);
-    if (IsStatic(graph, op)) {
-      SBP_ASSIGN_OR_RETURN(prepared, PrepareOp(graph, op, {}, seed, &compiler_));
-    } else {
-      SBP_ASSIGN_OR_RETURN(prepared, PrepareOp(graph, op, {}, seed, nullptr));
-    }
+    Result<PreparedOp> made = PrepareOp(graph, op, {}, seed, IsStatic(graph, op) ? &compiler_ : nullptr);
+    // A value that the op must know (axes, ...) may be one that the body captures: then it is known once it runs.
+    if (!made.ok()) made = PrepareOp(graph, op, {}, seed, nullptr);
+    SBP_ASSIGN_OR_RETURN(prepared, std::move(made));
   }
   std::vector<TensorView> views;
   for (size_t i = 0; i < operands.size(); ++i) {

@@ -111,6 +111,9 @@ Status NonZero(KernelCall& call);
 Status TopK(KernelCall& call);
 Status Unique(KernelCall& call);
 
+// ngrams.cc
+Status TfIdfVectorizer(KernelCall& call);
+
 // random.cc, source.cc
 Status RandomNormal(KernelCall& call);
 Status RandomUniform(KernelCall& call);

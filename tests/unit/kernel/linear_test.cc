@@ -99,6 +99,23 @@ TEST(Resize, MixesNeighbours) {
   EXPECT_THAT(part.Doubles(), ElementsAre(3, 5));
 }
 
+TEST(TfIdfVectorizer, CountsListedNGramsWithGaps) {
+  const auto counted = [](const char* mode, int64_t skipped) {
+    KernelRun run("TfIdfVectorizer");
+    run.In(DType::kI64, {2, 4}, {1, 2, 1, 2, 2, 1, 3, 3}).Set("mode", std::string(mode));
+    run.Set("min_gram_length", int64_t{1}).Set("max_gram_length", int64_t{2}).Set("max_skip_count", skipped);
+    run.Set("pool_int64s", Ints{1, 3, 1, 2, 2, 2})
+        .Set("ngram_counts", Ints{0, 2})
+        .Set("ngram_indexes", Ints{0, 3, 1, 2});
+    run.Set("weights", std::vector<double>{1, 10, 100, 1000}).Out(DType::kF32, {2, 4});
+    return run.Doubles();
+  };
+  EXPECT_THAT(counted("TF", 0), ElementsAre(2, 2, 0, 0, 1, 0, 0, 2));
+  EXPECT_THAT(counted("TF", 9), ElementsAre(2, 3, 1, 0, 1, 0, 0, 2));
+  EXPECT_THAT(counted("IDF", 1), ElementsAre(1, 100, 1000, 0, 1, 0, 0, 10));
+  EXPECT_THAT(counted("TFIDF", 0), ElementsAre(2, 200, 0, 0, 1, 0, 0, 20));
+}
+
 TEST(Resize, CropsAndExtrapolates) {
   KernelRun run("Resize");
   run.In(DType::kF32, {3}, {0, 4, 8}).In(DType::kF32, {2}, {0.5, 1.5}).Absent().In(DType::kI64, {1}, {3});

@@ -34,6 +34,22 @@ TEST(Interpreter, IfTakesOneBranchAndItsCaptures) {
             "op \"choose\" (If): the condition is no single integer");
 }
 
+// The branch reads its axes from a capture, and only what they are says how the op is expanded.
+TEST(Interpreter, ValuesThatABranchCapturesAreKnownWhenItRuns) {
+  const std::string fields = R"(
+      "inputs": [{"name": "c", "type": "bool[]"}, {"name": "x", "type": "f32[2]"}, {"name": "axes", "type": "i64[1]"}],
+      "ops": [{"name": "choose", "type": "If", "inputs": ["c"], "outputs": ["y"], "captures": ["x", "x", "axes"],
+        "attributes": {
+          "else_branch": {"graph": {"inputs": [{"name": "x", "type": "f32[2]"}],
+            "ops": [{"name": "n", "type": "Neg", "inputs": ["x"], "outputs": ["r"]}], "outputs": ["r"]}},
+          "then_branch": {"graph": {"inputs": [{"name": "x", "type": "f32[2]"}, {"name": "axes", "type": "i64[1]"}],
+            "tensors": [{"name": "r", "type": "f32[1]"}],
+            "ops": [{"name": "m", "type": "ReduceMean", "inputs": ["x", "axes"], "outputs": ["r"]}],
+            "outputs": ["r"]}}}}],
+      "outputs": ["y"])";
+  EXPECT_EQ(RunFields(fields, {Bool(true), F32({2}, {5, 7}), I64({1}, {0})}), "f32[1] 6");
+}
+
 // s' = s + step while s' < limit; each round also writes its number.
 const std::string kLoop = R"(
     "inputs": [{"name": "trips", "type": "i64[]"}, {"name": "go", "type": "bool[]"}, {"name": "s0", "type": "f32[]"},
