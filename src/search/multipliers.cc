@@ -6,11 +6,20 @@
 namespace sbp {
 namespace {
 
-constexpr double kMemory = 0.5;    // of the direction, for what earlier steps said
-constexpr int32_t kPatience = 20;  // steps without a better bound before the pace is lowered
-constexpr double kSlower = 0.8;
-constexpr double kLeastPace = 1e-4;
-constexpr double kFallBack = 1.0;  // a bound this many gaps below the best sends the multipliers back to it
+// Cycles of steps whose pace falls from high to low. Long memory of the direction (the average of many choices is
+// nearly a fractional optimum) and high pace shake messages out of the fixed points that coordinate ascent gets stuck
+// in; short memory and two passes a step then polish. The kinds take turns because problems differ in which of them
+// they need.
+constexpr int32_t kCycle = 100;
+constexpr double kPaceAtStart = 0.3;  // of Polyak's step
+constexpr double kPaceFalls = 0.97;   // per step
+constexpr double kCycleFalls = 0.8;   // per cycle
+constexpr double kLeastStart = 0.05;
+struct CycleKind {
+  double memory;
+  int passes;
+};
+constexpr CycleKind kKinds[] = {{0.95, 1}, {0.8, 2}};
 
 }  // namespace
 
@@ -22,47 +31,40 @@ MultiplierAscent::MultiplierAscent(const Core& core)
       direction_(core.limits.size(), 0),
       best_bound_(-kForbidden) {}
 
-void MultiplierAscent::Direct(std::span<const double> usage) {
+void MultiplierAscent::Direct(std::span<const double> usage, double memory) {
   for (size_t step = 0; step < direction_.size(); ++step) {
-    const double over = usage[step] - core_.limits[step];
-    direction_[step] = kMemory * direction_[step] + (1 - kMemory) * over;
+    direction_[step] = memory * direction_[step] + (1 - memory) * (usage[step] - core_.limits[step]);
     if (multipliers_[step] <= 0 && direction_[step] < 0) direction_[step] = 0;
   }
 }
 
 void MultiplierAscent::Step(double upper) {
-  const double bound = dual_.Pass();
+  const int32_t cycle = steps_ / kCycle;
+  const CycleKind& kind = kKinds[cycle % std::size(kKinds)];
+  double bound = dual_.Pass();
+  for (int pass = 1; pass < kind.passes; ++pass) bound = dual_.Pass();
+  work_ = kind.passes * dual_.pass_work();
   choice_ = dual_.Round(false);
-  if (core_.limits.empty()) {
-    best_bound_ = std::max(best_bound_, bound);
-    return;
-  }
-  const double clear = std::max(1.0, 1e-6 * std::fabs(best_bound_));
-  stalled_ = bound > best_bound_ + clear ? 0 : stalled_ + 1;
   if (bound > best_bound_) {
     best_bound_ = bound;
     best_multipliers_ = multipliers_;
   }
+  if (core_.limits.empty()) return;
+  const double start = std::max(kLeastStart, kPaceAtStart * std::pow(kCycleFalls, cycle));
+  const double pace = start * std::pow(kPaceFalls, steps_ % kCycle);
+  ++steps_;
   if (std::isinf(upper)) upper = best_bound_ + std::fabs(best_bound_);
+  // A step towards the best known cost; from further below, up to twice the gap.
   const double gap = std::max(upper - best_bound_, 1.0);
-  if (stalled_ > kPatience) {
-    pace_ = std::max(kLeastPace, pace_ * kSlower);
-    stalled_ = 0;
-  }
-  if (bound < best_bound_ - kFallBack * gap) {
-    multipliers_ = best_multipliers_;
-    std::fill(direction_.begin(), direction_.end(), 0.0);
-    pace_ = std::max(kLeastPace, pace_ * kSlower);
-    dual_.SetMultipliers(multipliers_);
-    return;
-  }
-  Direct(UsageOf(core_, choice_));
+  const double reach = std::min(upper - bound, 2 * gap);
+  Direct(UsageOf(core_, choice_), kind.memory);
   double length = 0;
   for (const double part : direction_) length += part * part;
   if (length == 0) return;
-  const double step = pace_ * gap / length;
-  for (size_t i = 0; i < multipliers_.size(); ++i)
+  const double step = pace * std::max(reach, 1.0) / length;
+  for (size_t i = 0; i < multipliers_.size(); ++i) {
     multipliers_[i] = std::max(0.0, multipliers_[i] + step * direction_[i]);
+  }
   dual_.SetMultipliers(multipliers_);
 }
 

@@ -14,24 +14,25 @@ class MultiplierAscent {
  public:
   explicit MultiplierAscent(const Core& core);
 
-  // One pass of messages, one choice, one step. `upper` is the cost of the best feasible choice, infinity if none.
+  // Passes of messages, one choice, one step. `upper` is the cost of the best feasible choice, infinity if none.
   void Step(double upper);
 
   double best_bound() const { return best_bound_; }
   std::span<const double> best_multipliers() const { return best_multipliers_; }
   const std::vector<int32_t>& choice() const { return choice_; }  // what the last step read off the messages
+  int64_t work() const { return work_; }                          // of the last step's passes
   DualAscent& dual() { return dual_; }
 
  private:
-  void Direct(std::span<const double> usage);
+  void Direct(std::span<const double> usage, double memory);
 
   const Core& core_;
   DualAscent dual_;
   std::vector<double> multipliers_, best_multipliers_, direction_;
   std::vector<int32_t> choice_;
   double best_bound_;
-  double pace_ = 0.3;  // of Polyak's step
-  int32_t stalled_ = 0;
+  int32_t steps_ = 0;
+  int64_t work_ = 0;
 };
 
 }  // namespace sbp

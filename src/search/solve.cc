@@ -79,10 +79,10 @@ class Search {
     while (work < kRoundWork && !Late()) {
       ascent_.Step(Upper());
       Offer(ascent_.choice());
-      work += ascent_.dual().pass_work() * 2;
+      work += ascent_.work() + ascent_.dual().pass_work() / 2;
       if (++dual_steps_ % 4 == 0) {
         Offer(ascent_.dual().Round(true));
-        work += ascent_.dual().pass_work();
+        work += ascent_.dual().pass_work() / 2;
       }
     }
   }
