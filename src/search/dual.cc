@@ -20,11 +20,12 @@ DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits
   priced_.resize(reduced_.size(), 0);
   before_.resize(core.nodes.size());
   after_.resize(core.nodes.size());
-  std::vector<int32_t> shift_of(core.edges.size(), -1);  // of the end that comes first
+  forced_.resize(reduced_.size(), -kForbidden);
+  shift_begin_.assign(core.edges.size(), -1);
   for (int32_t node = 0; node < core.size(); ++node) {
     for (const Core::Link& link : core.links[node]) {
       const int32_t first = std::min(node, link.other);
-      int32_t& shift = shift_of[link.edge];
+      int32_t& shift = shift_begin_[link.edge];
       if (shift < 0) {
         shift = static_cast<int32_t>(shifts_.size());
         shifts_.resize(shifts_.size() + core.candidates(node) + core.candidates(link.other), 0);
@@ -53,6 +54,10 @@ void DualAscent::Visit(int32_t node, std::span<const Half> behind, std::span<con
   const double least = *std::min_element(reduced, reduced + count);
   base_ += least;
   for (int32_t a = 0; a < count; ++a) reduced[a] -= least;
+  // All other costs are >= 0 at any time.
+  double* forced = forced_.data() + begin_[node];
+  const double now = bound();
+  for (int32_t a = 0; a < count; ++a) forced[a] = std::max(forced[a], now + reduced[a]);
   if (ahead.empty()) return;
   const double part = 1.0 / static_cast<double>(std::max(ahead.size(), behind.size()));
   for (int32_t a = 0; a < count; ++a) {

@@ -9,6 +9,7 @@
 // Multipliers change in place: the messages stay good ones.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -31,6 +32,20 @@ class DualAscent {
   // A choice read off the messages of the last pass: each node's best, given those already chosen. Where `fitting`, a
   // candidate that exceeds the limit beside those is avoided if possible.
   std::vector<int32_t> Round(bool fitting);
+  // What is left of costs after the last pass (all >= 0, bound() added to them gives the whole).
+  std::span<const double> reduced(int32_t node) const {
+    return {reduced_.data() + begin_[node], core_.nodes[node].costs.size()};
+  }
+  // What was moved from an edge to its end `node`, per candidate.
+  const double* shift(int32_t edge, int32_t node) const {
+    const int32_t first = std::min(core_.edges[edge].nodes[0], core_.edges[edge].nodes[1]);
+    return shifts_.data() + shift_begin_[edge] + (node == first ? 0 : core_.candidates(first));
+  }
+  // The best bound so far, the constant included, on the cost of any choice with candidate `a` of `node`: entry
+  // forced(node)[a]. (Min-marginals, and lower bounds of them.)
+  std::span<const double> forced(int32_t node) const {
+    return {forced_.data() + begin_[node], core_.nodes[node].costs.size()};
+  }
   // Entries of matrices that a pass looks at: its work.
   int64_t pass_work() const { return pass_work_; }
 
@@ -47,7 +62,9 @@ class DualAscent {
   std::vector<int32_t> begin_;  // of a node's candidates in reduced_ and priced_
   std::vector<double> reduced_;
   std::vector<double> priced_;  // what the multipliers add, part of reduced_
+  std::vector<double> forced_;
   std::vector<double> shifts_;
+  std::vector<int32_t> shift_begin_;               // of an edge, the end of lower number first
   std::vector<std::vector<Half>> before_, after_;  // of a node, by the order of nodes
   std::vector<double> multipliers_;
   std::vector<double> scratch_;

@@ -24,4 +24,23 @@ SBP_WIDEST_VECTORS void MinOverRows(const double* matrix, int32_t rows, int32_t 
   }
 }
 
+SBP_WIDEST_VECTORS double MostAbove(const double* a, const double* b, int32_t count) {
+  // Four at a time, side by side; infinity less infinity is no number and loses every comparison.
+  constexpr double kNone = -__builtin_inf();
+  double most[4] = {kNone, kNone, kNone, kNone};
+  int32_t k = 0;
+  for (; k + 4 <= count; k += 4) {
+    for (int lane = 0; lane < 4; ++lane) {
+      const double above = a[k + lane] - b[k + lane];
+      most[lane] = above > most[lane] ? above : most[lane];
+    }
+  }
+  for (; k < count; ++k) {
+    const double above = a[k] - b[k];
+    most[0] = above > most[0] ? above : most[0];
+  }
+  for (int lane = 1; lane < 4; ++lane) most[0] = most[lane] > most[0] ? most[lane] : most[0];
+  return most[0];
+}
+
 }  // namespace sbp

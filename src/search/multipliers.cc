@@ -45,6 +45,7 @@ void MultiplierAscent::Step(double upper) {
   for (int pass = 1; pass < kind.passes; ++pass) bound = dual_.Pass();
   work_ = kind.passes * dual_.pass_work();
   choice_ = dual_.Round(false);
+  usage_ = UsageOf(core_, choice_);
   if (bound > best_bound_) {
     best_bound_ = bound;
     best_multipliers_ = multipliers_;
@@ -53,11 +54,11 @@ void MultiplierAscent::Step(double upper) {
   const double start = std::max(kLeastStart, kPaceAtStart * std::pow(kCycleFalls, cycle));
   const double pace = start * std::pow(kPaceFalls, steps_ % kCycle);
   ++steps_;
-  if (std::isinf(upper)) upper = best_bound_ + std::fabs(best_bound_);
+  if (std::isinf(upper)) upper = best_bound_ + std::max(std::fabs(best_bound_), 1e6);
   // A step towards the best known cost; from further below, up to twice the gap.
   const double gap = std::max(upper - best_bound_, 1.0);
   const double reach = std::min(upper - bound, 2 * gap);
-  Direct(UsageOf(core_, choice_), kind.memory);
+  Direct(usage_, kind.memory);
   double length = 0;
   for (const double part : direction_) length += part * part;
   if (length == 0) return;

@@ -19,8 +19,10 @@ class MultiplierAscent {
 
   double best_bound() const { return best_bound_; }
   std::span<const double> best_multipliers() const { return best_multipliers_; }
-  const std::vector<int32_t>& choice() const { return choice_; }  // what the last step read off the messages
-  int64_t work() const { return work_; }                          // of the last step's passes
+  // What the last step read off the messages, and its usage per step of time.
+  const std::vector<int32_t>& choice() const { return choice_; }
+  const std::vector<double>& usage() const { return usage_; }
+  int64_t work() const { return work_; }  // of the last step's passes
   DualAscent& dual() { return dual_; }
 
  private:
@@ -30,6 +32,7 @@ class MultiplierAscent {
   DualAscent dual_;
   std::vector<double> multipliers_, best_multipliers_, direction_;
   std::vector<int32_t> choice_;
+  std::vector<double> usage_;
   double best_bound_;
   int32_t steps_ = 0;
   int64_t work_ = 0;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "search/kernels.h"
 #include "search/timeline.h"
 
 namespace sbp {
@@ -75,7 +76,8 @@ class Reducer {
   void Pack();
 
   void DropForbidden(int32_t node);
-  void Keep(int32_t node, std::vector<int32_t> kept);
+  // `instead` names a candidate (as numbered before) for each one dropped, or is empty.
+  void Keep(int32_t node, std::vector<int32_t> kept, std::vector<int32_t> instead = {});
   void Inspect(int32_t edge);
   void Merge(int32_t node, int32_t of, MapId map);
   void Unhook(int32_t edge);
@@ -196,12 +198,15 @@ void Reducer::DropForbidden(int32_t node) {
   Keep(node, std::move(kept));
 }
 
-void Reducer::Keep(int32_t node, std::vector<int32_t> kept) {
+void Reducer::Keep(int32_t node, std::vector<int32_t> kept, std::vector<int32_t> instead) {
   if (static_cast<int32_t>(kept.size()) == Candidates(node)) return;
   if (kept.empty()) {
     empty_ = node;
     return;
   }
+  std::vector<int32_t> new_number(Candidates(node), -1);
+  for (size_t i = 0; i < kept.size(); ++i) new_number[kept[i]] = static_cast<int32_t>(i);
+  for (size_t a = 0; a < instead.size(); ++a) new_number[a] = new_number[instead[a]];
   const auto select = [&](std::vector<double>& numbers) {
     for (size_t i = 0; i < kept.size(); ++i) numbers[i] = numbers[kept[i]];
     numbers.resize(kept.size());
@@ -216,7 +221,7 @@ void Reducer::Keep(int32_t node, std::vector<int32_t> kept) {
     unchecked_[Other(edge, node)] = 1;
   }
   unchecked_[node] = 1;
-  result_.steps_.push_back(Reduction::Kept{node, map});
+  result_.steps_.push_back(Reduction::Kept{node, map, matrices().AddMap(new_number)});
 }
 
 void Reducer::Unhook(int32_t edge) {
@@ -314,11 +319,7 @@ const std::vector<double>& Reducer::Worst(MatrixId id, bool columns) {
     for (int32_t j = 0; j < count; ++j) {
       const double* better = &matrix.entries[static_cast<size_t>(i) * matrix.columns];
       const double* worse = &matrix.entries[static_cast<size_t>(j) * matrix.columns];
-      double most = -kForbidden;
-      for (int32_t k = 0; k < matrix.columns && most < kForbidden; ++k) {
-        if (!std::isinf(worse[k])) most = std::max(most, better[k] - worse[k]);
-      }
-      known->second[static_cast<size_t>(i) * count + j] = most;
+      known->second[static_cast<size_t>(i) * count + j] = MostAbove(better, worse, matrix.columns);
     }
   }
   return known->second;
@@ -341,17 +342,24 @@ bool Reducer::DropDominated(int32_t node) {
     return dearer <= 0;
   };
   std::vector<char> dropped(count, 0);
+  std::vector<int32_t> instead(count);
+  std::iota(instead.begin(), instead.end(), 0);
   for (int32_t worse = 0; worse < count; ++worse) {
     for (int32_t better = 0; better < count && !dropped[worse]; ++better) {
       dropped[worse] = better != worse && !dropped[better] && beats(better, worse);
+      if (dropped[worse]) instead[worse] = better;
     }
+  }
+  // Who beat another may have been beaten later.
+  for (int32_t& other : instead) {
+    while (dropped[other]) other = instead[other];
   }
   std::vector<int32_t> kept;
   for (int32_t a = 0; a < count; ++a) {
     if (!dropped[a]) kept.push_back(a);
   }
   const bool changed = static_cast<int32_t>(kept.size()) < count;
-  Keep(node, std::move(kept));
+  Keep(node, std::move(kept), std::move(instead));
   return changed;
 }
 
@@ -461,6 +469,18 @@ void Reducer::Pack() {
 }
 
 Result<Reduction> Reduction::Of(const CostNetwork& network) { return Reducer(network).Run(); }
+
+std::vector<int32_t> Reduction::Contract(std::span<const int32_t> choice) const {
+  std::vector<int32_t> now(choice.begin(), choice.end());
+  for (const Step& step : steps_) {
+    if (const auto* kept = std::get_if<Kept>(&step)) {
+      now[kept->node] = std::max(0, core_.matrices.Map(kept->instead)[now[kept->node]]);
+    }
+  }
+  std::vector<int32_t> core_choice;
+  for (const int32_t node : network_node_) core_choice.push_back(now[node]);
+  return core_choice;
+}
 
 std::vector<int32_t> Reduction::Expand(std::span<const int32_t> core_choice) const {
   std::vector<int32_t> choice(network_size_, 0);

@@ -27,12 +27,16 @@ class Reduction {
   const Core& core() const { return core_; }
   // One candidate per node of the network, from one per node of the core.
   std::vector<int32_t> Expand(std::span<const int32_t> core_choice) const;
+  // The way there: a choice of the core that costs no more. Where a candidate was dropped because nothing can go with
+  // it, any other one stands in.
+  std::vector<int32_t> Contract(std::span<const int32_t> choice) const;
 
  private:
   friend class Reducer;
   struct Kept {  // candidate `i` of `node` was candidate kept[i] before
     int32_t node;
     MapId kept;
+    MapId instead;  // of each candidate before: which one now is as good, -1 if none
   };
   struct Follows {  // the candidate of `node` is map[candidate of `of`]
     int32_t node, of;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/checked_math.h"
+#include "search/branch.h"
 #include "search/multipliers.h"
 #include "search/neighbourhood.h"
 #include "search/reduce.h"
@@ -41,22 +42,40 @@ class Search {
         neighbourhoods_(core_, options.seed + 1) {}
 
   void Run() {
+    if (!options_.start.empty()) Begin(reduction_.Contract(options_.start));
     while (!Done()) {
       Round();
       ++rounds_;
+      if ((rounds_ & (rounds_ - 1)) == 0) Prove();
       Report();
     }
   }
 
   const Found& best() const { return best_; }
-  double bound() const { return ascent_.best_bound(); }
+  // kForbidden: it is proved that nothing is feasible.
+  double bound() const { return proved_ ? Upper() : ascent_.best_bound(); }
 
  private:
   double Seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   double Upper() const { return best_.excess == 0 ? best_.cost : kForbidden; }
 
+  void Begin(const std::vector<int32_t>& choice) {
+    dual_found_ = {};
+    Offer(choice, UsageOf(core_, choice));
+    if (!dual_found_.any()) return;
+    best_ = dual_found_;
+    neighbourhoods_.SetChoice(best_.choice);
+  }
+
+  // Tries to settle what the bound leaves open.
+  void Prove() {
+    const BranchResult result = Branch(core_, ascent_.dual(), Upper(), kRoundWork);
+    if (result.found) Begin(result.choice);
+    proved_ = result.complete;
+  }
+
   bool Done() {
-    if (stopped_ || (options_.stop && options_.stop())) return true;
+    if (proved_ || (options_.stop && options_.stop())) return true;
     if (options_.seconds > 0 ? Seconds() >= options_.seconds
                              : static_cast<double>(rounds_ * kRoundWork) >= options_.effort * kWorkPerSecond) {
       return true;
@@ -78,20 +97,22 @@ class Search {
     int64_t work = 0;
     while (work < kRoundWork && !Late()) {
       ascent_.Step(Upper());
-      Offer(ascent_.choice());
-      work += ascent_.work() + ascent_.dual().pass_work() / 2;
+      Offer(ascent_.choice(), ascent_.usage());
+      work += ascent_.work() * 3 / 2 + ascent_.dual().pass_work() / 2;
       if (++dual_steps_ % 4 == 0) {
-        Offer(ascent_.dual().Round(true));
+        const std::vector<int32_t> fitting = ascent_.dual().Round(true);
+        Offer(fitting, UsageOf(core_, fitting));
         work += ascent_.dual().pass_work() / 2;
       }
     }
   }
 
-  void Offer(const std::vector<int32_t>& choice) {
-    Found found{choice, 0, CostOf(core_, choice)};
-    if (std::isinf(found.cost)) return;
-    found.excess = ExcessOf(core_, UsageOf(core_, choice));
-    if (found.Better(dual_found_)) dual_found_ = std::move(found);
+  void Offer(const std::vector<int32_t>& choice, const std::vector<double>& usage) {
+    const double excess = ExcessOf(core_, usage);
+    if (excess > dual_found_.excess) return;
+    const double cost = CostOf(core_, choice);
+    if (cost < kForbidden && (excess < dual_found_.excess || cost < dual_found_.cost))
+      dual_found_ = {choice, excess, cost};
   }
 
   void NeighbourhoodLane() {
@@ -136,7 +157,7 @@ class Search {
   Found best_, dual_found_;
   int64_t rounds_ = 0;
   int64_t dual_steps_ = 0;
-  bool stopped_ = false;
+  bool proved_ = false;
   Clock::time_point start_ = Clock::now();
 };
 
@@ -145,13 +166,13 @@ class Search {
 SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
   const auto start = Clock::now();
   SolveResult result;
-  result.choice.assign(network.nodes.size(), 0);
+  result.choice = options.start.empty() ? std::vector<int32_t>(network.nodes.size(), 0) : options.start;
+  result.lower_bound_units = kInt64Max;
   auto reduction = Reduction::Of(network);
   if (!reduction.ok()) {
     result.proved_infeasible = true;
     result.why_infeasible = reduction.status().message();
     result.evaluation = Evaluate(network, result.choice);
-    result.lower_bound_units = kInt64Max;
     return result;
   }
   SolveOptions rest = options;
@@ -162,9 +183,16 @@ SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
   search.Run();
   if (search.best().any()) result.choice = reduction->Expand(search.best().choice);
   result.evaluation = Evaluate(network, result.choice);
+  result.proved_infeasible = std::isinf(search.bound()) && search.bound() > 0;
+  if (result.proved_infeasible) return result;
   result.lower_bound_units = static_cast<int64_t>(std::ceil(search.bound() / reduction->core().scale));
   result.lower_bound = static_cast<double>(result.lower_bound_units) * network.unit;
+  if (!result.evaluation.feasible) return result;
+  // Fractions were rounded down once per entry: closer than that is equal.
+  const double rounding =
+      network.integral ? 0 : network.unit * static_cast<double>(network.nodes.size() + network.edges.size() + 1);
   const double cost = result.evaluation.value;
+  if (cost <= result.lower_bound + rounding) result.lower_bound = cost;
   result.gap = cost == result.lower_bound ? 0 : (cost - result.lower_bound) / std::fabs(cost);
   return result;
 }

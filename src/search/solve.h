@@ -35,7 +35,8 @@ struct SolveOptions {
 struct SolveResult {
   std::vector<int32_t> choice;  // the best feasible one; else the one of least excess
   Evaluation evaluation;        // of `choice`
-  // No feasible choice costs less. Integral problems: a whole number (kInt64Max where none is feasible).
+  // No feasible choice costs less (fractions: up to the rounding of CostNetwork::unit). Integral problems: a whole
+  // number; kInt64Max where none is feasible.
   double lower_bound = 0;
   int64_t lower_bound_units = 0;
   double gap = 0;  // (cost - bound) / |cost|, 0 when proved

@@ -32,6 +32,7 @@ void Compare(uint64_t seed, const SmallNetworkOptions& kind, Score& score) {
   if (!optimum) {
     ++score.infeasible;
     EXPECT_FALSE(result.evaluation.feasible) << "seed " << seed;
+    EXPECT_TRUE(result.proved_infeasible) << "seed " << seed;
     return;
   }
   ++score.feasible;
@@ -45,6 +46,7 @@ void Compare(uint64_t seed, const SmallNetworkOptions& kind, Score& score) {
   EXPECT_GE(result.evaluation.cost, *optimum);
   EXPECT_EQ(result.evaluation.cost, Evaluate(network, result.choice).cost);
   EXPECT_EQ(result.evaluation.cost, *optimum) << "seed " << seed;
+  EXPECT_EQ(result.gap, 0) << "seed " << seed;  // problems this small are proved
   if (result.evaluation.cost == *optimum) ++score.optimal;
 }
 
@@ -52,16 +54,16 @@ TEST(Solve, EqualsBruteForceWithoutMemory) {
   SmallNetworkOptions kind;
   kind.memory = false;
   Score score;
-  for (uint64_t seed = 0; seed < 300; ++seed) Compare(seed, kind, score);
-  EXPECT_GT(score.feasible, 200);
+  for (uint64_t seed = 0; seed < 2000; ++seed) Compare(seed, kind, score);
+  EXPECT_GT(score.feasible, 1200);
   EXPECT_EQ(score.optimal, score.feasible);
 }
 
 TEST(Solve, EqualsBruteForceUnderMemoryLimits) {
   Score score;
-  for (uint64_t seed = 0; seed < 150; ++seed) Compare(seed, {}, score);
-  EXPECT_GT(score.feasible, 50);
-  EXPECT_GT(score.infeasible, 5);
+  for (uint64_t seed = 0; seed < 2000; ++seed) Compare(seed, {}, score);
+  EXPECT_GT(score.feasible, 700);
+  EXPECT_GT(score.infeasible, 50);
 }
 
 TEST(Solve, EqualsBruteForceOnTightProblems) {
@@ -70,17 +72,17 @@ TEST(Solve, EqualsBruteForceOnTightProblems) {
   kind.forbidden = 0;
   kind.edges_per_node = 2.5;
   Score score;
-  for (uint64_t seed = 0; seed < 100; ++seed) Compare(seed, kind, score);
-  EXPECT_GT(score.feasible, 20);
-  EXPECT_GT(score.infeasible, 5);
+  for (uint64_t seed = 0; seed < 1500; ++seed) Compare(seed, kind, score);
+  EXPECT_GT(score.feasible, 300);
+  EXPECT_GT(score.infeasible, 50);
 }
 
 TEST(Solve, FractionsAreSolvedInTheirOwnNumbers) {
   SmallNetworkOptions kind;
   kind.fractions = true;
   Score score;
-  for (uint64_t seed = 0; seed < 60; ++seed) Compare(seed, kind, score);
-  EXPECT_GT(score.feasible, 20);
+  for (uint64_t seed = 0; seed < 500; ++seed) Compare(seed, kind, score);
+  EXPECT_GT(score.feasible, 100);
 }
 
 TEST(Solve, SameSeedAndEffortGiveTheSameChoiceOnAnyNumberOfThreads) {
@@ -103,6 +105,26 @@ TEST(Solve, SameSeedAndEffortGiveTheSameChoiceOnAnyNumberOfThreads) {
     feasible += one.evaluation.feasible;
   }
   EXPECT_GT(feasible, 2);
+}
+
+TEST(Solve, BeginsWithAGivenChoice) {
+  SmallNetworkOptions kind;
+  kind.most_nodes = 60;
+  kind.most_candidates = 8;
+  kind.tightness = 0.5;
+  int compared = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const CostNetwork network = SmallNetwork(seed, kind);
+    const SolveResult first = Solve(network, Effort(0.1, seed));
+    if (!first.evaluation.feasible) continue;
+    SolveOptions none = Effort(0, seed);
+    none.start = first.choice;
+    const SolveResult again = Solve(network, none);
+    EXPECT_TRUE(again.evaluation.feasible);
+    EXPECT_LE(again.evaluation.cost, first.evaluation.cost);
+    ++compared;
+  }
+  EXPECT_GT(compared, 5);
 }
 
 TEST(Solve, EmptyProblem) {
