@@ -105,6 +105,7 @@ constexpr KernelRow kRows[] = {
     {"Unique", kNumbers | kLogical, kCpu, cpu::Unique},
     {"Where", kLogical, kCpu, cpu::Where},
     {"Xor", kLogical, kCpu, cpu::Xor},
+    {"com.microsoft::MatMulNBits", kFloats, kCpu, cpu::MatMulNBits},
 };
 
 }  // namespace

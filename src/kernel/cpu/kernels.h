@@ -90,9 +90,10 @@ Status ReduceMin(KernelCall& call);
 Status ReduceProd(KernelCall& call);
 Status ReduceSum(KernelCall& call);
 
-// matmul.cc, einsum.cc
+// matmul.cc, matmul_nbits.cc, einsum.cc
 Status Einsum(KernelCall& call);
 Status MatMul(KernelCall& call);
+Status MatMulNBits(KernelCall& call);
 
 // conv.cc, conv_transpose.cc, pool.cc
 Status AveragePool(KernelCall& call);
