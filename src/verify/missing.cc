@@ -14,8 +14,16 @@ namespace {
 constexpr size_t kMaxCombinations = 400;
 constexpr int kSamples = 8;  // a bool is right by chance every other time
 
+// May its data have any sign, as far as its type has them?
+bool HasAnySign(const InstanceOperand& operand) {
+  const InstanceOperand usual;
+  return !operand.present || operand.value != nullptr ||
+         (operand.bound == 0 && operand.data.empty() && operand.low == usual.low && operand.high == usual.high &&
+          (IsFloat(operand.type.dtype) || IsSigned(operand.type.dtype)));
+}
+
 // Layouts on one axis that a tensor may have, the ones with least memory first.
-std::vector<Sbp> LayoutsOf(const TensorType& type, int64_t parts) {
+std::vector<Sbp> LayoutsOf(const TensorType& type, int64_t parts, bool in_order) {
   std::vector<Sbp> layouts;
   for (int d = 0; d < type.rank(); ++d) {
     if (type.shape[d] >= parts) layouts.push_back(Sbp::Split(d));
@@ -23,6 +31,7 @@ std::vector<Sbp> LayoutsOf(const TensorType& type, int64_t parts) {
   layouts.push_back(Sbp::Broadcast());
   for (const ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin}) {
     if (type.dtype == DType::kBool && kind == ReduceKind::kSum) continue;  // "or", as the maximum
+    if (kind != ReduceKind::kSum && !in_order) continue;
     if (CanReduce(type.dtype, kind).ok()) layouts.push_back(Sbp::Partial(kind));
   }
   return layouts;
@@ -37,10 +46,13 @@ class MissingSearch {
   std::vector<Signature> Run() {
     if (!DrawSamples()) return {};
     const std::vector<InstanceOperand>& operands = runner_.instance().operands;
+    // Numbers of one sign, or within bounds, keep an order that others would not.
+    const bool in_order = std::all_of(operands.begin(), operands.end(), HasAnySign);
     std::vector<std::vector<Sbp>> options;
     for (const InstanceOperand& operand : operands) {
-      const bool varies = operand.present && operand.value == nullptr;
-      options.push_back(varies ? LayoutsOf(operand.type, mesh_.num_devices()) : std::vector<Sbp>{Sbp::Broadcast()});
+      const bool varies = operand.present && operand.value == nullptr && operand.data.empty();
+      options.push_back(varies ? LayoutsOf(operand.type, mesh_.num_devices(), in_order)
+                               : std::vector<Sbp>{Sbp::Broadcast()});
     }
     std::vector<size_t> choice(operands.size(), 0);
     std::vector<Signature> missing;
@@ -97,7 +109,7 @@ class MissingSearch {
   bool Try(Signature& signature) {
     const RuleInstance& rule = *runner_.rule();
     std::vector<std::vector<Sbp>> possible;
-    for (const TensorType& type : rule.results) possible.push_back(LayoutsOf(type, mesh_.num_devices()));
+    for (const TensorType& type : rule.results) possible.push_back(LayoutsOf(type, mesh_.num_devices(), true));
     for (const SampleSet& sample : samples_) {
       const auto results = RunLocally(sample, signature);
       if (!results.ok()) return false;

@@ -11,6 +11,7 @@
 #include "verify/execute.h"
 #include "verify/generate_instances.h"
 #include "verify/missing.h"
+#include "verify/not_offered.h"
 
 namespace sbp {
 namespace {
@@ -109,7 +110,8 @@ class OpVerifier {
                                      [&](const VerifyFinding& finding) { return finding.signature == text; });
       if (known) continue;
       const RuleInstance& rule = *runner.rule();
-      const std::string reason = rule.reason.empty() ? Join(rule.map.notes, "; ") : rule.reason;
+      std::string reason = rule.reason.empty() ? Join(rule.map.notes, "; ") : rule.reason;
+      if (reason.empty()) reason = WhyNotOffered(op_.name);
       missing.push_back({op_.name, runner.instance().text, ToString(mesh), text, reason});
     }
   }
