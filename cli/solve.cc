@@ -21,6 +21,7 @@
 #include "io/gzip.h"
 #include "search/holders.h"
 #include "search/iopddl.h"
+#include "search/smallest_peak.h"
 
 namespace sbp {
 namespace {
@@ -171,10 +172,12 @@ Status RunSolve(SolveFlags flags) {
   }
   ProgressWriter progress;
   SolveOptions& options = flags.search;
+  double last = 0;  // when the search must end, if it must
   if (options.seconds > 0) {
     // Some time is left for the way back to the whole problem and for writing.
-    const double tail = 0.02 + 2e-6 * static_cast<double>(network.nodes.size());
-    options.seconds = std::max(1e-3, options.seconds - tail - read_seconds);
+    const double tail = 0.08 + 3e-6 * static_cast<double>(network.nodes.size());
+    last = options.seconds - tail;
+    options.seconds = std::max(1e-3, last - read_seconds);
   }
   options.stop = [] { return Interrupted(); };
   const Clock::time_point search_began = Clock::now();
@@ -182,7 +185,15 @@ Status RunSolve(SolveFlags flags) {
   if (progress.wanted(!flags.log.empty())) {
     options.progress = [&](const SolveProgress& now) { progress.Add(now, before + now.seconds); };
   }
-  const SolveResult result = Solve(network, options);
+  SolveResult result = Solve(network, options);
+  if (!result.evaluation.feasible) {
+    const double left = flags.search.seconds > 0 ? last - SecondsSince(flags.began) : 1e9;
+    options.stop = [until = SecondsSince(flags.began) + left, &flags] {
+      return Interrupted() || SecondsSince(flags.began) >= until;
+    };
+    result.choice = SmallestPeak(network, result.choice, options);
+    result.evaluation = Evaluate(network, result.choice);
+  }
   progress.End();
   if (!flags.log.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.log, progress.log()));
   const bool feasible = result.evaluation.feasible;

@@ -36,7 +36,25 @@ DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits
           {&link, node == first ? shift : second, node == first ? second : shift});
     }
   }
+  for (size_t i = 0; i < core.edges.size(); ++i) {
+    const std::vector<double>& entries = core.matrices[core.edges[i].matrix].entries;
+    const int32_t first = std::min(core.edges[i].nodes[0], core.edges[i].nodes[1]);
+    const double least = *std::min_element(entries.begin(), entries.end());
+    for (int32_t a = 0; a < core.candidates(first); ++a) {
+      shifts_[shift_begin_[i] + a] = least;
+      reduced_[begin_[first] + a] += least;
+    }
+  }
+  for (int32_t node = 0; node < core.size(); ++node) TakeLeast(node);
   pass_work_ += 4 * static_cast<int64_t>(reduced_.size()) + 10 * core.steps() + 50 * core.size() + 1000;
+}
+
+void DualAscent::TakeLeast(int32_t node) {
+  double* reduced = reduced_.data() + begin_[node];
+  const int32_t count = core_.candidates(node);
+  const double least = *std::min_element(reduced, reduced + count);
+  base_ += least;
+  for (int32_t a = 0; a < count; ++a) reduced[a] -= least;
 }
 
 void DualAscent::Visit(int32_t node, std::span<const Half> behind, std::span<const Half> ahead) {
@@ -51,9 +69,7 @@ void DualAscent::Visit(int32_t node, std::span<const Half> behind, std::span<con
       shift[a] = scratch_[a];
     }
   }
-  const double least = *std::min_element(reduced, reduced + count);
-  base_ += least;
-  for (int32_t a = 0; a < count; ++a) reduced[a] -= least;
+  TakeLeast(node);
   // All other costs are >= 0 at any time.
   double* forced = forced_.data() + begin_[node];
   const double now = bound();
@@ -67,7 +83,7 @@ void DualAscent::Visit(int32_t node, std::span<const Half> behind, std::span<con
   }
 }
 
-// Behind a pass every edge was collected by its second end, so its least entry is 0, and so is each node's.
+// No entry of a node or an edge is ever below 0: what an edge gives or a node hands on is its least, or a share.
 double DualAscent::bound() const { return base_ - price_of_limits_ + core_.constant; }
 
 double DualAscent::Pass() {
@@ -105,6 +121,7 @@ void DualAscent::SetMultipliers(std::span<const double> multipliers) {
       reduced_[begin_[node] + a] += price - priced_[begin_[node] + a];
       priced_[begin_[node] + a] = price;
     }
+    TakeLeast(node);
   }
 }
 

@@ -32,7 +32,7 @@ class DualAscent {
   // A choice read off the messages of the last pass: each node's best, given those already chosen. Where `fitting`, a
   // candidate that exceeds the limit beside those is avoided if possible.
   std::vector<int32_t> Round(bool fitting);
-  // What is left of costs after the last pass (all >= 0, bound() added to them gives the whole).
+  // What is left of costs: all >= 0, at any time; bound() added to them gives the whole.
   std::span<const double> reduced(int32_t node) const {
     return {reduced_.data() + begin_[node], core_.nodes[node].costs.size()};
   }
@@ -55,6 +55,7 @@ class DualAscent {
     int32_t shift_own;  // where the costs moved to this end begin
     int32_t shift_other;
   };
+  void TakeLeast(int32_t node);  // moves the least of its costs into the bound
   void Visit(int32_t node, std::span<const Half> behind, std::span<const Half> ahead);
   int32_t BestFitting(int32_t node, std::vector<double>& costs, std::span<const double> usage) const;
 

@@ -24,6 +24,7 @@ class MultiplierAscent {
   const std::vector<double>& usage() const { return usage_; }
   int64_t work() const { return work_; }  // of the last step's passes
   DualAscent& dual() { return dual_; }
+  const DualAscent& dual() const { return dual_; }
 
  private:
   void Direct(std::span<const double> usage, double memory);

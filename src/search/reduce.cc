@@ -1,39 +1,16 @@
 #include "search/reduce.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <deque>
 #include <numeric>
 
 #include "base/text.h"
 #include "search/kernels.h"
+#include "search/range_minimum.h"
 #include "search/timeline.h"
 
 namespace sbp {
-namespace {
-
-// The least of any range of numbers, by doubling: levels_[k][i] is the least of the 2^k numbers from i on.
-class RangeMinimum {
- public:
-  explicit RangeMinimum(const std::vector<double>& numbers) : levels_{numbers} {
-    for (size_t width = 1; 2 * width <= numbers.size(); width *= 2) {
-      const std::vector<double>& half = levels_.back();
-      std::vector<double> level(numbers.size() - 2 * width + 1);
-      for (size_t i = 0; i < level.size(); ++i) level[i] = std::min(half[i], half[i + width]);
-      levels_.push_back(std::move(level));
-    }
-  }
-  double Of(int32_t begin, int32_t end) const {
-    const int level = std::bit_width(static_cast<uint32_t>(end - begin)) - 1;
-    return std::min(levels_[level][begin], levels_[level][end - (int32_t{1} << level)]);
-  }
-
- private:
-  std::vector<std::vector<double>> levels_;
-};
-
-}  // namespace
 
 // The working state: nodes and edges die, indices stay.
 class Reducer {
@@ -273,10 +250,11 @@ void Reducer::Merge(int32_t node, int32_t of, MapId map) {
     for (const int32_t a : candidate) moved.usages.push_back(hold.usages[a]);
     nodes_[of].holds.push_back(std::move(moved));
   }
+  const int32_t count = Candidates(node);
   alive_[node] = 0;
   nodes_[node] = {};
   unchecked_[of] = 1;
-  result_.steps_.push_back(Reduction::Follows{node, of, map});
+  result_.steps_.push_back(Reduction::Follows{node, of, map, count});
 }
 
 void Reducer::Inspect(int32_t edge) {
@@ -416,16 +394,19 @@ bool Reducer::EliminateNode(int32_t node) {
       }
     }
   }
+  Reduction::Best step{node, {u, w}, columns, matrices().AddMap(best), nodes_[node].costs, {-1, -1}, 0};
+  for (size_t i = 0; i < edges.size(); ++i) step.edges[i] = From(edges[i], node);
+  const MatrixId total = step.total = matrices().Add(std::move(sum));
+  result_.steps_.push_back(std::move(step));
   for (const int32_t edge : edges) Unhook(edge);
   if (w >= 0) {
-    Attach(u, w, matrices().Add(std::move(sum)));
+    Attach(u, w, total);
   } else if (u >= 0) {
-    for (int32_t i = 0; i < rows; ++i) nodes_[u].costs[i] += sum.entries[i];
+    for (int32_t i = 0; i < rows; ++i) nodes_[u].costs[i] += matrices()[total].entries[i];
     DropForbidden(u);
   } else {
-    result_.core_.constant += sum.entries[0];
+    result_.core_.constant += matrices()[total].entries[0];
   }
-  result_.steps_.push_back(Reduction::Best{node, {u, w}, columns, matrices().AddMap(best)});
   alive_[node] = 0;
   nodes_[node] = {};
   return true;
@@ -469,35 +450,5 @@ void Reducer::Pack() {
 }
 
 Result<Reduction> Reduction::Of(const CostNetwork& network) { return Reducer(network).Run(); }
-
-std::vector<int32_t> Reduction::Contract(std::span<const int32_t> choice) const {
-  std::vector<int32_t> now(choice.begin(), choice.end());
-  for (const Step& step : steps_) {
-    if (const auto* kept = std::get_if<Kept>(&step)) {
-      now[kept->node] = std::max(0, core_.matrices.Map(kept->instead)[now[kept->node]]);
-    }
-  }
-  std::vector<int32_t> core_choice;
-  for (const int32_t node : network_node_) core_choice.push_back(now[node]);
-  return core_choice;
-}
-
-std::vector<int32_t> Reduction::Expand(std::span<const int32_t> core_choice) const {
-  std::vector<int32_t> choice(network_size_, 0);
-  for (size_t i = 0; i < network_node_.size(); ++i) choice[network_node_[i]] = core_choice[i];
-  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-    if (const auto* kept = std::get_if<Kept>(&*step)) {
-      choice[kept->node] = core_.matrices.Map(kept->kept)[choice[kept->node]];
-    } else if (const auto* follows = std::get_if<Follows>(&*step)) {
-      choice[follows->node] = core_.matrices.Map(follows->map)[choice[follows->of]];
-    } else {
-      const Best& best = std::get<Best>(*step);
-      const int32_t row = best.neighbours[0] < 0 ? 0 : choice[best.neighbours[0]];
-      const int32_t column = best.neighbours[1] < 0 ? 0 : choice[best.neighbours[1]];
-      choice[best.node] = core_.matrices.Map(best.best)[static_cast<size_t>(row) * best.columns + column];
-    }
-  }
-  return choice;
-}
 
 }  // namespace sbp

@@ -27,6 +27,9 @@ class Reduction {
   const Core& core() const { return core_; }
   // One candidate per node of the network, from one per node of the core.
   std::vector<int32_t> Expand(std::span<const int32_t> core_choice) const;
+  // Lower bounds on the cost with each candidate forced, for the network's from those for the core's, both in the
+  // core's costs; kForbidden where nothing feasible is left.
+  std::vector<std::vector<double>> ExpandForced(std::span<const std::vector<double>> core_forced) const;
   // The way there: a choice of the core that costs no more. Where a candidate was dropped because nothing can go with
   // it, any other one stands in.
   std::vector<int32_t> Contract(std::span<const int32_t> choice) const;
@@ -41,12 +44,18 @@ class Reduction {
   struct Follows {  // the candidate of `node` is map[candidate of `of`]
     int32_t node, of;
     MapId map;
+    int32_t candidates;  // of `node`
   };
   struct Best {  // the best candidate of `node`, row-major by those of its neighbours (-1: none)
     int32_t node, neighbours[2];
     int32_t columns;
     MapId best;
+    // What was minimised: costs of the node, of its edges (rows: its candidates; -1: none), and the result.
+    std::vector<double> costs;
+    MatrixId edges[2];
+    MatrixId total;
   };
+  std::vector<double> ForcedEliminated(const Best& step, std::span<const std::vector<double>> forced) const;
   using Step = std::variant<Kept, Follows, Best>;
 
   Core core_;

@@ -18,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 // Work of a round of each lane, in entries looked at, and how many of them a processor does in a second (about).
 constexpr int64_t kWorkPerSecond = 700'000'000;
+constexpr double kShareToFeasible = 0.8;  // of the time
 constexpr int64_t kRoundWork = kWorkPerSecond / 50;
 
 // What a lane found, in the core's terms.
@@ -52,11 +53,14 @@ class Search {
   }
 
   const Found& best() const { return best_; }
+  const DualAscent& dual() const { return ascent_.dual(); }
   // kForbidden: it is proved that nothing is feasible.
   double bound() const { return proved_ ? Upper() : ascent_.best_bound(); }
 
  private:
   double Seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  // Where nothing is feasible yet, the caller is left some time to find out why.
+  bool OutOfTime() const { return Seconds() >= options_.seconds * (best_.excess > 0 ? kShareToFeasible : 1.0); }
   double Upper() const { return best_.excess == 0 ? best_.cost : kForbidden; }
 
   void Begin(const std::vector<int32_t>& choice) {
@@ -76,7 +80,7 @@ class Search {
 
   bool Done() {
     if (proved_ || (options_.stop && options_.stop())) return true;
-    if (options_.seconds > 0 ? Seconds() >= options_.seconds
+    if (options_.seconds > 0 ? OutOfTime()
                              : static_cast<double>(rounds_ * kRoundWork) >= options_.effort * kWorkPerSecond) {
       return true;
     }
@@ -89,7 +93,7 @@ class Search {
   // Time is up inside a round: only asked where the result may depend on time.
   bool Late() const {
     if (options_.stop && options_.stop()) return true;
-    return options_.seconds > 0 && Seconds() >= options_.seconds;
+    return options_.seconds > 0 && OutOfTime();
   }
 
   void DualLane() {
@@ -161,6 +165,21 @@ class Search {
   Clock::time_point start_ = Clock::now();
 };
 
+// Min-marginals in the problem's numbers; none is below the bound.
+std::vector<std::vector<double>> Forced(const CostNetwork& network, const Reduction& reduction, const Search& search) {
+  const Core& core = reduction.core();
+  std::vector<std::vector<double>> of_core;
+  for (int32_t node = 0; node < core.size(); ++node) {
+    const std::span<const double> forced = search.dual().forced(node);
+    of_core.emplace_back(forced.begin(), forced.end());
+  }
+  std::vector<std::vector<double>> result = reduction.ExpandForced(of_core);
+  for (std::vector<double>& node : result) {
+    for (double& cost : node) cost = std::ceil(std::max(cost, search.bound()) / core.scale) * network.unit;
+  }
+  return result;
+}
+
 }  // namespace
 
 SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
@@ -187,6 +206,7 @@ SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
   if (result.proved_infeasible) return result;
   result.lower_bound_units = static_cast<int64_t>(std::ceil(search.bound() / reduction->core().scale));
   result.lower_bound = static_cast<double>(result.lower_bound_units) * network.unit;
+  if (options.forced) result.forced = Forced(network, *reduction, search);
   if (!result.evaluation.feasible) return result;
   // Fractions were rounded down once per entry: closer than that is equal.
   const double rounding =

@@ -22,12 +22,13 @@ struct SolveProgress {
 };
 
 struct SolveOptions {
-  double seconds = 0;  // stop then; 0: when the effort is spent
+  double seconds = 0;  // stop then, a fifth earlier if nothing feasible is found; 0: when the effort is spent
   double effort = 10;  // amount of work, about seconds of one processor; used when `seconds` is 0
   int threads = 2;
   uint64_t seed = 0;
   double gap = 0;              // stop once (cost - bound) / cost is at most this
   std::vector<int32_t> start;  // a choice to begin with; may be empty
+  bool forced = false;         // fill SolveResult::forced
   std::function<bool()> stop;  // asked now and then: stop at once?
   std::function<void(const SolveProgress&)> progress;
 };
@@ -40,6 +41,9 @@ struct SolveResult {
   double lower_bound = 0;
   int64_t lower_bound_units = 0;
   double gap = 0;  // (cost - bound) / |cost|, 0 when proved
+  // Min-marginals, if asked for: no feasible choice with candidate a of node v costs less than forced[v][a]; infinity
+  // where there is none. Their differences from the cost bound the price of each alternative from below.
+  std::vector<std::vector<double>> forced;
   bool proved_infeasible = false;
   std::string why_infeasible;
 };

@@ -57,12 +57,15 @@ CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options) {
   return std::move(builder).Build().value();
 }
 
-std::optional<int64_t> BruteForce(const CostNetwork& network) {
+std::optional<int64_t> BruteForce(const CostNetwork& network) { return BruteForce(network, -1, 0); }
+
+std::optional<int64_t> BruteForce(const CostNetwork& network, int32_t forced, int32_t candidate) {
   std::vector<int32_t> choice(network.nodes.size(), 0);
   std::optional<int64_t> best;
   while (true) {
     const Evaluation found = Evaluate(network, choice);
-    if (found.feasible && (!best || found.cost < *best)) best = found.cost;
+    const bool counts = forced < 0 || choice[forced] == candidate;
+    if (counts && found.feasible && (!best || found.cost < *best)) best = found.cost;
     size_t node = 0;
     while (node < choice.size() && ++choice[node] == network.candidates(static_cast<int>(node))) choice[node++] = 0;
     if (node == choice.size()) return best;

@@ -24,5 +24,7 @@ CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options);
 
 // The least cost of all feasible choices, in units; nothing if there is none.
 std::optional<int64_t> BruteForce(const CostNetwork& network);
+// The same with one candidate forced.
+std::optional<int64_t> BruteForce(const CostNetwork& network, int32_t node, int32_t candidate);
 
 }  // namespace sbp

@@ -107,6 +107,35 @@ TEST(Solve, SameSeedAndEffortGiveTheSameChoiceOnAnyNumberOfThreads) {
   EXPECT_GT(feasible, 2);
 }
 
+TEST(Solve, ForcedCandidatesCostNoLessThanStated) {
+  int exact = 0;
+  int all = 0;
+  for (const bool memory : {false, true}) {
+    SmallNetworkOptions kind;
+    kind.memory = memory;
+    kind.most_nodes = 5;
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+      const CostNetwork network = SmallNetwork(seed, kind);
+      SolveOptions options = Effort(0.1, seed);
+      options.forced = true;
+      const SolveResult result = Solve(network, options);
+      if (result.proved_infeasible) continue;
+      ASSERT_EQ(result.forced.size(), network.nodes.size());
+      for (int32_t node = 0; node < static_cast<int32_t>(network.nodes.size()); ++node) {
+        ASSERT_EQ(static_cast<int>(result.forced[node].size()), network.candidates(node));
+        for (int32_t a = 0; a < network.candidates(node); ++a) {
+          const std::optional<int64_t> optimum = BruteForce(network, node, a);
+          ++all;
+          if (!optimum) continue;
+          EXPECT_LE(result.forced[node][a], static_cast<double>(*optimum)) << "seed " << seed << " node " << node;
+          exact += result.forced[node][a] == static_cast<double>(*optimum);
+        }
+      }
+    }
+  }
+  EXPECT_GT(exact, all / 3);
+}
+
 TEST(Solve, BeginsWithAGivenChoice) {
   SmallNetworkOptions kind;
   kind.most_nodes = 60;

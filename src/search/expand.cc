@@ -1,0 +1,86 @@
+// The ways between a problem and its core: each reduction undone, or made, for a choice and for lower bounds.
+#include <algorithm>
+
+#include "search/reduce.h"
+
+namespace sbp {
+
+std::vector<int32_t> Reduction::Contract(std::span<const int32_t> choice) const {
+  std::vector<int32_t> now(choice.begin(), choice.end());
+  for (const Step& step : steps_) {
+    if (const auto* kept = std::get_if<Kept>(&step)) {
+      now[kept->node] = std::max(0, core_.matrices.Map(kept->instead)[now[kept->node]]);
+    }
+  }
+  std::vector<int32_t> core_choice;
+  for (const int32_t node : network_node_) core_choice.push_back(now[node]);
+  return core_choice;
+}
+
+std::vector<int32_t> Reduction::Expand(std::span<const int32_t> core_choice) const {
+  std::vector<int32_t> choice(network_size_, 0);
+  for (size_t i = 0; i < network_node_.size(); ++i) choice[network_node_[i]] = core_choice[i];
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    if (const auto* kept = std::get_if<Kept>(&*step)) {
+      choice[kept->node] = core_.matrices.Map(kept->kept)[choice[kept->node]];
+    } else if (const auto* follows = std::get_if<Follows>(&*step)) {
+      choice[follows->node] = core_.matrices.Map(follows->map)[choice[follows->of]];
+    } else {
+      const Best& best = std::get<Best>(*step);
+      const int32_t row = best.neighbours[0] < 0 ? 0 : choice[best.neighbours[0]];
+      const int32_t column = best.neighbours[1] < 0 ? 0 : choice[best.neighbours[1]];
+      choice[best.node] = core_.matrices.Map(best.best)[static_cast<size_t>(row) * best.columns + column];
+    }
+  }
+  return choice;
+}
+
+std::vector<std::vector<double>> Reduction::ExpandForced(std::span<const std::vector<double>> core_forced) const {
+  std::vector<std::vector<double>> forced(network_size_);
+  for (size_t i = 0; i < network_node_.size(); ++i) forced[network_node_[i]] = core_forced[i];
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    if (const auto* kept = std::get_if<Kept>(&*step)) {
+      // To force a dropped candidate costs no less than to force the one that is as good.
+      std::vector<double> before;
+      for (const int32_t now : core_.matrices.Map(kept->instead)) {
+        before.push_back(now < 0 ? kForbidden : forced[kept->node][now]);
+      }
+      forced[kept->node] = std::move(before);
+    } else if (const auto* follows = std::get_if<Follows>(&*step)) {
+      forced[follows->node].assign(follows->candidates, kForbidden);
+      const std::span<const int32_t> map = core_.matrices.Map(follows->map);
+      for (size_t a = 0; a < map.size(); ++a) {
+        double& least = forced[follows->node][map[a]];
+        least = std::min(least, forced[follows->of][a]);
+      }
+    } else {
+      forced[std::get<Best>(*step).node] = ForcedEliminated(std::get<Best>(*step), forced);
+    }
+  }
+  return forced;
+}
+
+// What a candidate costs above the best one beside each choice of the neighbours, and what that choice costs.
+std::vector<double> Reduction::ForcedEliminated(const Best& step, std::span<const std::vector<double>> forced) const {
+  const Matrix& total = core_.matrices[step.total];
+  const auto entry = [&](int end, int32_t a, int32_t other) {
+    return step.edges[end] < 0 ? 0.0 : core_.matrices[step.edges[end]].at(a, other);
+  };
+  const auto of = [&](int end, int32_t other) {
+    return step.neighbours[end] < 0 ? core_.constant : forced[step.neighbours[end]][other];
+  };
+  std::vector<double> result(step.costs.size(), kForbidden);
+  for (int32_t a = 0; a < static_cast<int32_t>(result.size()); ++a) {
+    for (int32_t i = 0; i < total.rows; ++i) {
+      for (int32_t j = 0; j < total.columns; ++j) {
+        const double cost = step.costs[a] + entry(0, a, i) + entry(1, a, j);
+        if (cost == kForbidden) continue;
+        const double beside = std::max(of(0, i), of(1, j));
+        result[a] = std::min(result[a], beside + (cost - total.at(i, j)));
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace sbp

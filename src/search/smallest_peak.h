@@ -1,0 +1,18 @@
+// How little memory a problem can do with: for the message that nothing fits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "search/cost_network.h"
+#include "search/solve.h"
+
+namespace sbp {
+
+// A choice without forbidden entries whose peak is as small as the search finds, begun from `start`; costs do not
+// matter. Halves the limit between the best peak and the largest limit at which nothing was found, a fixed amount of
+// work each. `start` itself where nothing better is found.
+std::vector<int32_t> SmallestPeak(const CostNetwork& network, std::span<const int32_t> start,
+                                  const SolveOptions& options);
+
+}  // namespace sbp
