@@ -149,6 +149,11 @@ class Search {
     progress.cost = best_.cost / core_.scale * network_.unit;
     progress.lower_bound = bound() / core_.scale * network_.unit;
     progress.gap = (best_.cost - bound()) / std::max(1e-300, std::fabs(best_.cost));
+    if (best_.cost != reported_.first || best_.excess != reported_.second) {
+      reported_ = {best_.cost, best_.excess};
+      peak_ = best_.any() ? Evaluate(network_, reduction_.Expand(best_.choice)).peak : 0;
+    }
+    progress.peak = peak_;
     options_.progress(progress);
   }
 
@@ -162,6 +167,8 @@ class Search {
   int64_t rounds_ = 0;
   int64_t dual_steps_ = 0;
   bool proved_ = false;
+  std::pair<double, double> reported_{-1, -1};  // cost and excess that peak_ belongs to
+  int64_t peak_ = 0;
   Clock::time_point start_ = Clock::now();
 };
 
