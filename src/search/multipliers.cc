@@ -10,16 +10,17 @@ namespace {
 // nearly a fractional optimum) and high pace shake messages out of the fixed points that coordinate ascent gets stuck
 // in; short memory and two passes a step then polish. The kinds take turns because problems differ in which of them
 // they need.
-constexpr int32_t kCycle = 100;
 constexpr double kPaceAtStart = 0.3;  // of Polyak's step
-constexpr double kPaceFalls = 0.97;   // per step
+constexpr double kPaceFalls = 0.05;   // over a cycle
 constexpr double kCycleFalls = 0.8;   // per cycle
-constexpr double kLeastStart = 0.05;
 struct CycleKind {
+  int32_t steps;
   double memory;
   int passes;
+  double least_start;  // pace of the latest cycles
+  bool from_best;      // begins at the best multipliers so far
 };
-constexpr CycleKind kKinds[] = {{0.95, 1}, {0.8, 2}};
+constexpr CycleKind kKinds[] = {{40, 0.8, 2, 0.01, true}, {100, 0.95, 1, 0.05, false}};
 
 }  // namespace
 
@@ -39,8 +40,7 @@ void MultiplierAscent::Direct(std::span<const double> usage, double memory) {
 }
 
 void MultiplierAscent::Step(double upper) {
-  const int32_t cycle = steps_ / kCycle;
-  const CycleKind& kind = kKinds[cycle % std::size(kKinds)];
+  const CycleKind& kind = kKinds[cycle_ % std::size(kKinds)];
   double bound = dual_.Pass();
   for (int pass = 1; pass < kind.passes; ++pass) bound = dual_.Pass();
   work_ = kind.passes * dual_.pass_work();
@@ -51,9 +51,19 @@ void MultiplierAscent::Step(double upper) {
     best_multipliers_ = multipliers_;
   }
   if (core_.limits.empty()) return;
-  const double start = std::max(kLeastStart, kPaceAtStart * std::pow(kCycleFalls, cycle));
-  const double pace = start * std::pow(kPaceFalls, steps_ % kCycle);
-  ++steps_;
+  const double start = std::max(kind.least_start, kPaceAtStart * std::pow(kCycleFalls, cycle_));
+  const double pace = start * std::pow(kPaceFalls, static_cast<double>(step_) / kind.steps);
+  const bool begins = step_ == 0 && cycle_ > 0;
+  if (++step_ == kind.steps) {
+    step_ = 0;
+    ++cycle_;
+  }
+  if (begins && kind.from_best) {
+    multipliers_ = best_multipliers_;
+    std::fill(direction_.begin(), direction_.end(), 0.0);
+    dual_.SetMultipliers(multipliers_);
+    return;
+  }
   if (std::isinf(upper)) upper = best_bound_ + std::max(std::fabs(best_bound_), 1e6);
   // A step towards the best known cost; from further below, up to twice the gap.
   const double gap = std::max(upper - best_bound_, 1.0);

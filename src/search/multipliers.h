@@ -35,7 +35,8 @@ class MultiplierAscent {
   std::vector<int32_t> choice_;
   std::vector<double> usage_;
   double best_bound_;
-  int32_t steps_ = 0;
+  int32_t cycle_ = 0;
+  int32_t step_ = 0;  // of the cycle
   int64_t work_ = 0;
 };
 
