@@ -8,7 +8,7 @@
 namespace sbp {
 namespace {
 
-constexpr int32_t kMostMembers = 400;
+constexpr int32_t kMostMembers = 1500;
 constexpr int kRounds = 12;  // of multipliers per part
 
 }  // namespace

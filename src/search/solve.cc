@@ -81,7 +81,7 @@ class Search {
   bool Done() {
     if (proved_ || (options_.stop && options_.stop())) return true;
     if (options_.seconds > 0 ? OutOfTime()
-                             : static_cast<double>(rounds_ * kRoundWork) >= options_.effort * kWorkPerSecond) {
+                             : static_cast<double>(2 * rounds_ * kRoundWork) >= options_.effort * kWorkPerSecond) {
       return true;
     }
     if (best_.excess > 0) return false;
