@@ -61,7 +61,6 @@ class NeighbourhoodSearch {
   double excess_ = 0;
   std::vector<double> multipliers_;
   std::vector<int32_t> priced_steps_;  // steps with a multiplier
-  std::vector<double> cost_share_;     // sum of what each node's choice costs, for seeds
 
   // The part at hand.
   std::vector<Member> members_;
@@ -75,7 +74,6 @@ class NeighbourhoodSearch {
   std::vector<double> local_, totals_, messages_;
   std::vector<int32_t> tried_, best_;
   int64_t work_ = 0;
-  int32_t size_ = 8;
 };
 
 }  // namespace sbp
