@@ -34,6 +34,7 @@ Command SetupExplain(CLI::App& app);
 Command SetupCheck(CLI::App& app);
 Command SetupDiff(CLI::App& app);
 Command SetupConvert(CLI::App& app);
+Command SetupExport(CLI::App& app);
 Command SetupCluster(CLI::App& app);
 Command SetupRun(CLI::App& app);
 Command SetupRules(CLI::App& app);

@@ -6,6 +6,7 @@ namespace sbp {
 namespace {
 
 constexpr StrategyRow kStrategies[] = {
+    {"optimal", "all signatures together, least time under the memory limit, with a lower bound", SolveOptimal},
     {"greedy", "one walk in topological order; each op takes its best candidate by --cost", SolveGreedy},
     {"einsum", "pins spread forward and backward through the factors of each op", SolveEinsum},
     {"replicate", "everything whole on every device", SolveReplicate},

@@ -8,6 +8,7 @@ namespace sbp {
 Result<Assignment> SolveGreedy(const Problem& problem, const StrategyOptions& options);
 Result<Assignment> SolveEinsum(const Problem& problem, const StrategyOptions& options);
 Result<Assignment> SolveReplicate(const Problem& problem, const StrategyOptions& options);
+Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& options);
 Result<Assignment> SolveFixed(const Problem& problem, const StrategyOptions& options);
 
 }  // namespace sbp

@@ -32,13 +32,26 @@ struct Assignment {
   bool has_bound = false;
 };
 
+// How far a search has come.
+struct SearchState {
+  double seconds = 0;  // since it began
+  double cost = 0, lower_bound = 0;
+  int64_t peak = 0;  // bytes
+};
+
 struct StrategyOptions {
   std::string criterion = "bytes";      // greedy: a row of all_criteria.cc
   std::optional<int64_t> memory_limit;  // bytes per device
   // fixed: the assignment given, a signature per op and the layouts of sources.
   std::vector<Signature> given_signatures;
   std::vector<NdSbp> given_sources;
+  // optimal: how long and how well.
+  double effort = 1;   // amount of work, about seconds of one processor; used when `seconds` is 0
+  double seconds = 0;  // stop then, whatever was found; 0: when the effort is spent
+  double gap = 0;      // stop once (cost - bound) / cost is at most this
+  int threads = 2;     // the answer does not depend on it unless `seconds` is given
   uint64_t seed = 0;
+  std::function<void(const SearchState&)> found;  // now and then
   // Asked now and then in long searches; true: stop and return the best so far.
   std::function<bool()> cancelled;
   std::function<void(double done)> progress;  // 0..1

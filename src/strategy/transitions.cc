@@ -22,16 +22,6 @@ bool FromHub(const BoxingPath& from_written, const BoxingPath& from_hub) {
   return from_hub.seconds == from_written.seconds && from_hub.steps.size() < from_written.steps.size();
 }
 
-double SecondsWith(const TensorType& type, const NdSbp& written, const NdSbp& hub, std::span<const NdSbp> wanted,
-                   BoxingTable& boxing) {
-  double sum = Seconds(boxing.Path(type, written, hub));
-  for (const NdSbp& layout : wanted) {
-    if (layout == hub) continue;
-    sum += std::min(Seconds(boxing.Path(type, written, layout)), Seconds(boxing.Path(type, hub, layout)));
-  }
-  return sum;
-}
-
 Transition TransitionFor(TensorId tensor, const NdSbp& from, const NdSbp& to, const BoxingPath& path) {
   Transition transition;
   transition.tensor = tensor;
@@ -58,13 +48,23 @@ std::vector<NdSbp> HubsOf(const Problem& problem, TensorId tensor) {
   return hubs;
 }
 
+double SecondsWithHub(const TensorType& type, const NdSbp& written, const NdSbp& hub, std::span<const NdSbp> wanted,
+                   BoxingTable& boxing) {
+  double sum = Seconds(boxing.Path(type, written, hub));
+  for (const NdSbp& layout : wanted) {
+    if (layout == hub) continue;
+    sum += std::min(Seconds(boxing.Path(type, written, layout)), Seconds(boxing.Path(type, hub, layout)));
+  }
+  return sum;
+}
+
 BestHub FindBestHub(const TensorType& type, const NdSbp& written, std::span<const NdSbp> wanted,
                     std::span<const NdSbp> hubs, BoxingTable& boxing) {
-  BestHub best{written, SecondsWith(type, written, written, wanted, boxing)};
+  BestHub best{written, SecondsWithHub(type, written, written, wanted, boxing)};
   if (wanted.size() < 2) return best;
   const auto consider = [&](const NdSbp& hub) {
     if (hub == written || hub == best.hub) return;
-    const double seconds = SecondsWith(type, written, hub, wanted, boxing);
+    const double seconds = SecondsWithHub(type, written, hub, wanted, boxing);
     if (seconds < best.seconds * (1 - kLeastSaving)) best = {hub, seconds};
   };
   for (const NdSbp& layout : wanted) {

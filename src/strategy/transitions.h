@@ -32,6 +32,10 @@ struct TimedTransition {
 // appearance.
 std::vector<NdSbp> HubsOf(const Problem& problem, TensorId tensor);
 
+// Seconds to make all of `wanted` with this hub (`written`: none); infinite when one cannot be reached.
+double SecondsWithHub(const TensorType& type, const NdSbp& written, const NdSbp& hub, std::span<const NdSbp> wanted,
+                      BoxingTable& boxing);
+
 // The hub of least seconds among `hubs`, the wanted layouts and the stops on the way to them.
 struct BestHub {
   NdSbp hub;           // equal to `written`: none is better

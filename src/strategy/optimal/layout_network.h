@@ -1,0 +1,75 @@
+// A Problem as a CostNetwork: choosing signatures and layouts is choosing one candidate per node. The sum of its costs
+// is the step time that the evaluator finds for the assignment.
+//
+// Nodes: one per op (its candidates that the pins allow; compute seconds). One per input or parameter that somebody
+// reads, and one per tensor that several ops read: how it is written, and its hub, one more layout in which it is made
+// available to all readers (strategy/transitions.h: the trees of boxing that the evaluator builds have one hub).
+// Edges: producer - tensor and tensor - reader, the seconds of the boxing between them.
+//
+// One thing a sum over pairs cannot say: where three or more ops read, and two of them want the same layout that is
+// neither the written one nor the hub, the evaluator pays for it once and the network twice. The network is never below
+// the evaluator, and seldom above it. The relaxed network divides such prices by how many may share, and leaves hubs
+// out that are made without communication: it is never above the evaluator, so that its lower bound holds for plans.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "search/cost_network.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+
+struct LayoutNetworkOptions {
+  std::optional<int64_t> memory_limit;  // bytes per device
+  bool relaxed = false;
+};
+
+class LayoutNetwork {
+ public:
+  // Error (kNoPlan): pins leave an op without a candidate, or forbid every assignment. The problem outlives this.
+  // With a limit, nodes also hold bytes over the ops of the step (time step o: while op o runs; one more at the end).
+  static Result<LayoutNetwork> Build(const Problem& problem, const LayoutNetworkOptions& options = {});
+
+  const CostNetwork& network() const { return network_; }
+  // Another limit in place of the one that it was built with.
+  void SetMemoryLimit(int64_t bytes) { network_.usage_limit = bytes; }
+  // What a choice of the network means: a candidate per op (an index into its whole list) and where sources start.
+  void Read(std::span<const int32_t> choice, Assignment& assignment) const;
+  // The choice that means this assignment, hubs and shared layouts as cheap as they come. Error (kDefect): the
+  // assignment uses a candidate that the pins forbid.
+  Result<std::vector<int32_t>> Write(const Assignment& assignment) const;
+  // The node of an op; nodes of ops come first.
+  static int32_t node_of(OpId op) { return static_cast<int32_t>(op.index()); }
+  // Per candidate of that node: the index into the op's whole list.
+  std::span<const uint32_t> candidates_of(OpId op) const { return allowed_[op.index()]; }
+
+ private:
+  friend class LayoutNetworkBuilder;
+  // A tensor with a node of its own.
+  struct TensorNode {
+    TensorId tensor;
+    int32_t node = 0;
+    std::vector<NdSbp> written, hubs;  // per state
+  };
+  // Holds a result of an op that holds another one itself.
+  struct HolderNode {
+    int32_t producer = 0;
+    int32_t node = 0;
+    std::vector<int32_t> state_of_candidate;
+  };
+
+  int32_t BestState(const TensorNode& entry, const NdSbp& written, std::span<const NdSbp> wanted) const;
+
+  const Problem* problem_ = nullptr;
+  CostNetwork network_;
+  std::vector<std::vector<uint32_t>> allowed_;
+  std::vector<TensorNode> tensor_nodes_;
+  std::vector<HolderNode> holder_nodes_;
+};
+
+}  // namespace sbp

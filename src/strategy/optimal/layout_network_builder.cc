@@ -1,0 +1,417 @@
+#include "strategy/optimal/layout_network_builder.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/text.h"
+
+namespace sbp {
+namespace {
+
+constexpr size_t kMaxSourceLayouts = 128;  // more are cut down to those that somebody wants
+constexpr double kForbidden = 1e18;        // CostNetworkBuilder's infinity
+
+double Finite(double seconds) { return std::isinf(seconds) ? kForbidden : seconds; }
+
+// Everything valid without partial sums: what an input or a parameter can start as.
+void EnumerateLayouts(const TensorType& type, const Problem& problem, NdSbp& layout, int axis,
+                      std::vector<NdSbp>& out) {
+  if (out.size() > kMaxSourceLayouts) return;
+  if (axis == layout.size()) {
+    if (ValidateLayout(type.shape, layout, problem.mesh, problem.even_only).ok()) out.push_back(layout);
+    return;
+  }
+  layout[axis] = Sbp::Broadcast();
+  EnumerateLayouts(type, problem, layout, axis + 1, out);
+  if (problem.mesh.size(axis) == 1) return;
+  for (int d = 0; d < type.rank(); ++d) {
+    layout[axis] = Sbp::Split(d);
+    EnumerateLayouts(type, problem, layout, axis + 1, out);
+  }
+  layout[axis] = Sbp::Broadcast();
+}
+
+// The idempotent kinds of partial values on any axis, a bit per ReduceKind.
+uint8_t IdempotentKinds(const NdSbp& layout) {
+  uint8_t kinds = 0;
+  for (const Sbp sbp : layout) {
+    if (sbp.is_partial() && IsIdempotent(sbp.reduce_kind())) kinds |= static_cast<uint8_t>(1u << static_cast<int>(sbp.reduce_kind()));
+  }
+  return kinds;
+}
+
+void AddOnce(std::vector<uint32_t>& list, uint32_t item) {
+  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+}
+
+}  // namespace
+
+Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
+  result_.problem_ = &problem_;
+  const Graph& graph = *problem_.graph;
+  type_of_tensor_.assign(graph.tensors.size(), kNoRow);
+  for (const Tie& tie : graph.ties) {
+    tied_input_.emplace(tie.output, tie.input);
+    tied_sources_.insert(tie.input);
+  }
+  SBP_RETURN_IF_ERROR(AddOps());
+  for (size_t t = 0; t < graph.tensors.size(); ++t) AddTensorNode(TensorId(t));
+  for (size_t t = 0; t < graph.tensors.size(); ++t) Connect(TensorId(t));
+  if (memory_limit_) AddMemory();
+  network_.SetName(graph.name);
+  SBP_ASSIGN_OR_RETURN(result_.network_, std::move(network_).Build());
+  return std::move(result_);
+}
+
+// Boxing to P(max) or P(min) passes through B. A candidate that takes an operand so where its producer never leaves it so
+// is therefore no better than the one that takes it whole on that axis, and is left out.
+std::vector<uint32_t> LayoutNetworkBuilder::WorthALook(OpId op) {
+  const std::span<const TensorId> operands = problem_.operands(op);
+  const std::vector<Candidate>& all = problem_.candidates(op).candidates;
+  std::vector<uint32_t> kept;
+  for (uint32_t c = 0; c < all.size(); ++c) {
+    KindSet asked = 0, there = 0;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].valid()) continue;
+      const KindSet kinds = IdempotentKinds(all[c].signature.inputs[i]);
+      asked |= kinds;
+      there |= kinds & kinds_of_tensor_[operands[i].index()];
+    }
+    if (asked == there) kept.push_back(c);
+  }
+  return kept;
+}
+
+Status LayoutNetworkBuilder::AddOps() {
+  kinds_of_tensor_.assign(problem_.graph->tensors.size(), 0);
+  for (const auto& [tensor, pin] : problem_.pins.tensors) kinds_of_tensor_[tensor.index()] = IdempotentKinds(pin.layout);
+  std::unordered_map<std::vector<uint32_t>, std::vector<uint32_t>, IntsHash> kept_by_key;
+  std::vector<double> costs;
+  for (size_t o = 0; o < problem_.num_ops(); ++o) {
+    const OpId op(o);
+    const bool pinned = IsPinned(problem_, op);
+    if (pinned) {
+      SBP_ASSIGN_OR_RETURN(std::vector<uint32_t> allowed, AllowedCandidates(problem_, op));
+      result_.allowed_.push_back(std::move(allowed));
+    } else {
+      std::vector<uint32_t> key = {problem_.class_of[o]};
+      for (const TensorId operand : problem_.operands(op)) {
+        key.push_back(operand.valid() ? kinds_of_tensor_[operand.index()] : 0);
+      }
+      const auto [entry, is_new] = kept_by_key.try_emplace(std::move(key));
+      if (is_new) entry->second = WorthALook(op);
+      result_.allowed_.push_back(entry->second);
+    }
+    const std::vector<TensorId>& outputs = problem_.graph->op(op).outputs;
+    for (const uint32_t c : result_.allowed_.back()) {
+      const Signature& signature = problem_.candidates(op).candidates[c].signature;
+      for (size_t r = 0; r < outputs.size(); ++r) {
+        if (outputs[r].valid()) kinds_of_tensor_[outputs[r].index()] |= IdempotentKinds(signature.outputs[r]);
+      }
+    }
+    costs.clear();
+    for (const uint32_t c : result_.allowed_.back()) costs.push_back(Finite(problem_.ComputeSeconds(op, c)));
+    AddNode(network_.AddCosts(costs));
+  }
+  return OkStatus();
+}
+
+std::vector<NdSbp> LayoutNetworkBuilder::LayoutsOfSource(TensorId tensor) const {
+  const TensorType& type = problem_.type(tensor);
+  const auto pin = problem_.pins.tensors.find(tensor);
+  if (pin != problem_.pins.tensors.end()) return {pin->second.layout};
+  NdSbp layout(problem_.mesh.num_axes());
+  if (type.kind != ValueKind::kTensor) return {layout};
+  std::vector<NdSbp> all;
+  EnumerateLayouts(type, problem_, layout, 0, all);
+  if (all.size() <= kMaxSourceLayouts) return all;
+  // B, what its readers want, and one dimension over all axes.
+  std::set<NdSbp> some = {NdSbp(problem_.mesh.num_axes())};
+  const auto [begin, end] = problem_.uses.of(tensor);
+  for (const Use* use = begin; use != end; ++use) {
+    for (const NdSbp& wanted : problem_.class_at(use->op).operands[use->operand].layouts) {
+      if (!wanted.has_partial()) some.insert(wanted);
+    }
+  }
+  for (int d = 0; d < type.rank(); ++d) {
+    NdSbp split(problem_.mesh.num_axes());
+    for (int axis = 0; axis < split.size(); ++axis) {
+      if (problem_.mesh.size(axis) > 1) split[axis] = Sbp::Split(d);
+    }
+    if (ValidateLayout(type.shape, split, problem_.mesh, problem_.even_only).ok()) some.insert(split);
+  }
+  return {some.begin(), some.end()};
+}
+
+uint32_t LayoutNetworkBuilder::TypeOf(TensorId tensor) {
+  uint32_t& known = type_of_tensor_[tensor.index()];
+  if (known != kNoRow) return known;
+  const TensorType& type = problem_.type(tensor);
+  const auto [entry, is_new] = type_by_text_.try_emplace(ToString(type), static_cast<uint32_t>(types_.size()));
+  if (is_new) types_.emplace_back(type, *problem_.boxing);
+  return known = entry->second;
+}
+
+LayoutNetworkBuilder::Row LayoutNetworkBuilder::RowOf(uint32_t type, std::vector<uint32_t> layouts) {
+  std::vector<uint32_t> key = layouts;
+  key.push_back(type);
+  const auto [entry, is_new] = row_by_key_.try_emplace(std::move(key), static_cast<Row>(rows_.size()));
+  if (is_new) rows_.push_back({type, std::move(layouts)});
+  return entry->second;
+}
+
+LayoutNetworkBuilder::Row LayoutNetworkBuilder::SlotRow(OpId op, Side side, size_t slot, TensorId tensor) {
+  const std::vector<uint32_t> key = {static_cast<uint32_t>(op.index()), static_cast<uint32_t>(side),
+                                     static_cast<uint32_t>(slot)};
+  if (const auto known = row_of_slot_.find(key); known != row_of_slot_.end()) return known->second;
+  const OpClass& op_class = problem_.class_at(op);
+  const SlotLayouts& all = side == Side::kOperand ? op_class.operands[slot] : op_class.results[slot];
+  TypePrices& prices = types_[TypeOf(tensor)];
+  std::vector<uint32_t> layouts;
+  for (const uint32_t c : result_.allowed_[op.index()]) layouts.push_back(prices.Id(all.layouts[all.of_candidate[c]]));
+  const Row row = RowOf(TypeOf(tensor), std::move(layouts));
+  row_of_slot_.emplace(key, row);
+  return row;
+}
+
+std::vector<uint32_t> LayoutNetworkBuilder::Distinct(Row row) const {
+  std::vector<uint32_t> distinct;
+  for (const uint32_t layout : rows_[row].layouts) AddOnce(distinct, layout);
+  return distinct;
+}
+
+std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(TensorId tensor) {
+  std::vector<Reader> readers;
+  const auto [begin, end] = problem_.uses.of(tensor);
+  for (const Use* use = begin; use != end; ++use) {
+    const int32_t node = LayoutNetwork::node_of(use->op);
+    if (readers.empty() || readers.back().node != node) readers.push_back({node, {}});
+    readers.back().rows.push_back(SlotRow(use->op, Side::kOperand, use->operand, tensor));
+  }
+  if (const auto tie = tied_input_.find(tensor); tie != tied_input_.end()) {
+    const Shared& source = shared_.at(tie->second);
+    readers.push_back({source.node, {source.written}});
+  }
+  return readers;
+}
+
+// Sources, and whatever several read: one node of (how it is written, hub).
+void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
+  const Tensor& facts = problem_.graph->tensor(tensor);
+  const auto [begin, end] = problem_.uses.of(tensor);
+  const auto tie = tied_input_.find(tensor);
+  std::vector<uint32_t> wanted;
+  size_t num_readers = tie == tied_input_.end() ? 0 : 1;
+  TypePrices& prices = types_[TypeOf(tensor)];
+  if (num_readers > 0) {
+    for (const NdSbp& layout : LayoutsOfSource(tie->second)) AddOnce(wanted, prices.Id(layout));
+  }
+  for (const Use* use = begin; use != end; ++use) {
+    if (use == begin || use->op != use[-1].op) ++num_readers;
+    for (const uint32_t l : Distinct(SlotRow(use->op, Side::kOperand, use->operand, tensor))) AddOnce(wanted, l);
+  }
+  const bool is_source = !facts.producer.valid();
+  if (num_readers < 2 && (!is_source || (num_readers == 0 && !tied_sources_.contains(tensor)))) return;
+  std::vector<uint32_t> written;
+  if (is_source) {
+    for (const NdSbp& layout : LayoutsOfSource(tensor)) written.push_back(prices.Id(layout));
+  } else {
+    written = Distinct(SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor));
+  }
+  if (num_readers < 2) wanted.clear();
+  LayoutNetwork::TensorNode entry{.tensor = tensor};
+  std::vector<uint32_t> state_written, state_hub;
+  std::vector<double> costs;
+  const auto add = [&](uint32_t from, uint32_t hub) {
+    if (relaxed_ && num_readers > 2 && hub != from && prices.IsLocal(from, hub)) return;
+    const double seconds = prices.Seconds(from, hub);
+    if (std::isinf(seconds)) return;
+    state_written.push_back(from);
+    state_hub.push_back(hub);
+    entry.written.push_back(prices.layout(from));
+    entry.hubs.push_back(prices.layout(hub));
+    costs.push_back(seconds);
+  };
+  for (const uint32_t from : written) {
+    add(from, from);
+    std::vector<uint32_t> hubs = wanted;
+    for (const uint32_t layout : wanted) {
+      for (const BoxingStep& step : prices.Path(from, layout).steps) AddOnce(hubs, prices.Id(step.to));
+    }
+    for (const uint32_t hub : hubs) {
+      if (hub != from) add(from, hub);
+    }
+  }
+  entry.node = AddNode(network_.AddCosts(costs));
+  const uint32_t type = TypeOf(tensor);
+  shared_.emplace(tensor, Shared{entry.node, RowOf(type, std::move(state_written)), RowOf(type, std::move(state_hub)),
+                                 static_cast<int32_t>(result_.tensor_nodes_.size())});
+  result_.tensor_nodes_.push_back(std::move(entry));
+}
+
+void LayoutNetworkBuilder::Connect(TensorId tensor) {
+  const Tensor& facts = problem_.graph->tensor(tensor);
+  const std::vector<Reader> readers = ReadersOf(tensor);
+  const auto found = shared_.find(tensor);
+  if (readers.empty()) return;
+  const int32_t producer = facts.producer.valid() ? LayoutNetwork::node_of(facts.producer) : -1;
+  const Row produced =
+      producer < 0 ? kNoRow : SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor);
+  if (found == shared_.end()) {
+    AddEdge(producer, readers[0].node, ReaderTable(produced, produced, readers[0], 1));
+    return;
+  }
+  const Shared& shared = found->second;
+  if (producer >= 0) AddEdge(producer, shared.node, MatchTable(produced, shared.written));
+  for (const Reader& reader : readers) {
+    AddEdge(shared.node, reader.node,
+            ReaderTable(shared.written, shared.hubs, reader, static_cast<uint32_t>(readers.size())));
+  }
+}
+
+// A tensor is held from its producer to its last reader as it was written; where it has a hub and only a copy may be left
+// in the end, as whatever is smaller. Copies beside it are not counted: what the network holds is at most what a plan
+// holds, and a bound under a limit stays one.
+void LayoutNetworkBuilder::AddMemory() {
+  const Graph& graph = *problem_.graph;
+  const auto steps = static_cast<int64_t>(problem_.num_ops()) + 1;
+  std::vector<bool> kept(graph.tensors.size(), false);
+  for (const TensorId output : graph.outputs) kept[output.index()] = true;
+  for (const Tie& tie : graph.ties) kept[tie.output.index()] = true;
+  const std::vector<NdSbp> initial = InitialSourceLayouts(problem_);
+  std::vector<int64_t> usages;
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const TensorId tensor(t);
+    const Tensor& facts = graph.tensors[t];
+    const auto [begin, end] = problem_.uses.of(tensor);
+    const int64_t first = facts.producer.valid() ? static_cast<int64_t>(facts.producer.index()) : 0;
+    const int64_t last = !facts.producer.valid() || kept[t] ? steps
+                         : begin == end                    ? first + 1
+                                                           : static_cast<int64_t>(end[-1].op.index()) + 1;
+    const auto found = shared_.find(tensor);
+    Row written, hubs;
+    int32_t node;
+    if (found != shared_.end()) {
+      node = found->second.node;
+      written = found->second.written;
+      hubs = facts.producer.valid() && !kept[t] ? found->second.hubs : written;
+    } else if (facts.producer.valid()) {
+      node = LayoutNetwork::node_of(facts.producer);
+      written = hubs = SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor);
+      if (network_.nodes()[node].usages >= 0) node = AddHolder(node, written);
+      if (node >= static_cast<int32_t>(problem_.num_ops())) written = hubs = RowOf(rows_[written].type, Distinct(written));
+    } else {
+      node = AddNode(network_.AddCosts(std::vector<double>{0.0}));
+      written = hubs = RowOf(TypeOf(tensor), {types_[TypeOf(tensor)].Id(initial[t])});
+    }
+    usages.clear();
+    const std::vector<uint32_t>& w = rows_[written].layouts;
+    const std::vector<uint32_t>& h = rows_[hubs].layouts;
+    int64_t least = kInt64Max;
+    for (const uint32_t hub : h) least = std::min(least, BytesOf(rows_[written].type, hub));
+    const bool several = end - begin > 2;
+    for (size_t s = 0; s < w.size(); ++s) {
+      int64_t bytes = BytesOf(rows_[written].type, w[s]);
+      if (h[s] != w[s]) bytes = std::min(bytes, several ? least : BytesOf(rows_[written].type, h[s]));
+      usages.push_back(bytes);
+    }
+    Hold(node, usages, first, last);
+  }
+  network_.SetUsageLimit(*memory_limit_);
+}
+
+int64_t LayoutNetworkBuilder::BytesOf(uint32_t type, uint32_t layout) {
+  const auto [entry, is_new] = bytes_.try_emplace((static_cast<uint64_t>(type) << 32) | layout, 0);
+  if (is_new) entry->second = LocalBytes(types_[type].type(), types_[type].layout(layout), problem_.mesh);
+  return entry->second;
+}
+
+void LayoutNetworkBuilder::Hold(int32_t node, std::span<const int64_t> usages, int64_t begin, int64_t end) {
+  CostNetwork::Node& entry = network_.nodes()[node];
+  entry.usages = network_.AddUsages(usages);
+  entry.begin = begin;
+  entry.end = end;
+}
+
+// A further result of an op that holds one already: a node that follows the op.
+int32_t LayoutNetworkBuilder::AddHolder(int32_t producer, Row produced) {
+  const std::vector<uint32_t> distinct = Distinct(produced);
+  const Row states = RowOf(rows_[produced].type, distinct);
+  const int32_t node = AddNode(network_.AddCosts(std::vector<double>(distinct.size(), 0.0)));
+  LayoutNetwork::HolderNode entry{.producer = producer, .node = node};
+  for (const uint32_t layout : rows_[produced].layouts) {
+    entry.state_of_candidate.push_back(
+        static_cast<int32_t>(std::find(distinct.begin(), distinct.end(), layout) - distinct.begin()));
+  }
+  result_.holder_nodes_.push_back(std::move(entry));
+  AddEdge(producer, node, MatchTable(produced, states));
+  return node;
+}
+
+int32_t LayoutNetworkBuilder::MatchTable(Row produced, Row states) {
+  const std::vector<uint32_t>& a = rows_[produced].layouts;
+  const std::vector<uint32_t>& b = rows_[states].layouts;
+  return Table({kMatch, produced, states}, a.size(), b.size(),
+               [&](size_t i, size_t j) { return a[i] == b[j] ? 0.0 : kForbidden; });
+}
+
+int32_t LayoutNetworkBuilder::ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_readers) {
+  const uint32_t sharers = relaxed_ && num_readers > 2 ? num_readers : 1;
+  std::vector<uint32_t> key = {kReader, written, hubs, sharers};
+  key.insert(key.end(), reader.rows.begin(), reader.rows.end());
+  TypePrices& prices = types_[rows_[written].type];
+  const std::vector<uint32_t>& from = rows_[written].layouts;
+  const std::vector<uint32_t>& hub = rows_[hubs].layouts;
+  const auto price = [&](uint32_t w, uint32_t h, uint32_t layout) {
+    const bool onward = prices.Seconds(h, layout) < prices.Seconds(w, layout);
+    const double seconds = prices.Seconds(onward ? h : w, layout);
+    if (sharers == 1) return seconds;
+    if (prices.IsLocal(onward ? h : w, layout)) return seconds / sharers;
+    return h == w ? seconds : seconds / (sharers - 1);
+  };
+  std::vector<uint32_t> wanted;
+  return Table(std::move(key), from.size(), rows_[reader.rows[0]].layouts.size(), [&](size_t state, size_t candidate) {
+    wanted.clear();
+    for (const Row row : reader.rows) AddOnce(wanted, rows_[row].layouts[candidate]);
+    const auto sum = [&](uint32_t h) {
+      double seconds = 0;
+      for (const uint32_t layout : wanted) seconds += price(from[state], h, layout);
+      return seconds;
+    };
+    double least = sum(hub[state]);
+    if (num_readers > 1 || wanted.size() < 2) return least;
+    for (const uint32_t own : wanted) {  // no node for a hub: an op that reads the tensor twice may have one of its own
+      least = std::min(least, prices.Seconds(from[state], own) + sum(own));
+    }
+    return least;
+  });
+}
+
+template <typename Entry>
+int32_t LayoutNetworkBuilder::Table(std::vector<uint32_t> key, size_t rows, size_t columns, Entry entry) {
+  if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
+  std::vector<double> values;
+  values.reserve(rows * columns);
+  bool nothing = true;
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < columns; ++j) {
+      values.push_back(Finite(entry(i, j)));
+      nothing = nothing && values.back() == 0;
+    }
+  }
+  const int32_t table = nothing ? kNoTable : network_.AddCosts(values);
+  table_by_key_.emplace(std::move(key), table);
+  return table;
+}
+
+int32_t LayoutNetworkBuilder::AddNode(int32_t costs) {
+  network_.nodes().push_back({.costs = costs});
+  return static_cast<int32_t>(network_.nodes().size()) - 1;
+}
+
+void LayoutNetworkBuilder::AddEdge(int32_t from, int32_t to, int32_t costs) {
+  if (costs != kNoTable) network_.edges().push_back({{from, to}, costs});
+}
+
+}  // namespace sbp

@@ -1,0 +1,96 @@
+// Builds a LayoutNetwork: rows of layouts and tables of prices are shared by all nodes and edges that are alike.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "memory/memory.h"
+#include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/prices_of_type.h"
+
+namespace sbp {
+
+class LayoutNetworkBuilder {
+ public:
+  LayoutNetworkBuilder(const Problem& problem, const LayoutNetworkOptions& options)
+      : problem_(problem), memory_limit_(options.memory_limit), relaxed_(options.relaxed) {}
+  Result<LayoutNetwork> Build() &&;
+
+ private:
+  using KindSet = uint8_t;  // a bit per ReduceKind
+  using Row = uint32_t;  // index into rows_
+  static constexpr Row kNoRow = ~0u;
+  // A layout per candidate of a node.
+  struct LayoutRow {
+    uint32_t type = 0;
+    std::vector<uint32_t> layouts;  // ids of types_[type]
+  };
+  // Whoever wants layouts of a tensor: an op by some of its operands, or a tied tensor by how it is written.
+  struct Reader {
+    int32_t node = 0;
+    std::vector<Row> rows;  // one per operand, of the node's candidates
+  };
+  struct IntsHash {
+    size_t operator()(const std::vector<uint32_t>& key) const { return HashRange(key.size(), key); }
+  };
+
+  // A tensor with a node, and the layouts of its states.
+  struct Shared {
+    int32_t node = 0;
+    Row written = 0, hubs = 0;
+    int32_t index = 0;  // of LayoutNetwork::tensor_nodes_
+  };
+  enum class Side : uint8_t { kOperand, kResult };
+  enum TableKind : uint32_t { kMatch, kReader };  // first number of a table's key
+  static constexpr int32_t kNoTable = -1;                       // all zeros: no edge
+
+  Status AddOps();
+  std::vector<uint32_t> WorthALook(OpId op);
+  void AddTensorNode(TensorId tensor);
+  void Connect(TensorId tensor);
+
+  void AddMemory();
+  void Hold(int32_t node, std::span<const int64_t> usages, int64_t begin, int64_t end);
+  int32_t AddHolder(int32_t producer, Row produced);
+  int64_t BytesOf(uint32_t type, uint32_t layout);
+
+  std::vector<Reader> ReadersOf(TensorId tensor);
+  std::vector<NdSbp> LayoutsOfSource(TensorId tensor) const;
+  uint32_t TypeOf(TensorId tensor);
+  Row RowOf(uint32_t type, std::vector<uint32_t> layouts);
+  Row SlotRow(OpId op, Side side, size_t slot, TensorId tensor);
+  std::vector<uint32_t> Distinct(Row row) const;
+
+  // The table of this key, made by entry(row, column) when it is not there yet; kNoTable when it holds zeros only.
+  template <typename Entry>
+  int32_t Table(std::vector<uint32_t> key, size_t rows, size_t columns, Entry entry);
+  int32_t MatchTable(Row produced, Row states);
+  int32_t ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_readers);
+  int32_t AddNode(int32_t costs);
+  void AddEdge(int32_t from, int32_t to, int32_t costs);
+
+  const Problem& problem_;
+  std::optional<int64_t> memory_limit_;
+  bool relaxed_;
+  LayoutNetwork result_;
+  CostNetworkBuilder network_;
+  std::deque<TypePrices> types_;
+  std::unordered_map<std::string, uint32_t> type_by_text_;
+  std::vector<uint32_t> type_of_tensor_;
+  std::vector<LayoutRow> rows_;
+  std::unordered_map<std::vector<uint32_t>, Row, IntsHash> row_by_key_;
+  std::unordered_map<std::vector<uint32_t>, Row, IntsHash> row_of_slot_;  // (op, side, slot)
+  std::unordered_map<std::vector<uint32_t>, int32_t, IntsHash> table_by_key_;
+  std::vector<KindSet> kinds_of_tensor_;  // that its producer may leave
+  std::unordered_map<TensorId, Shared> shared_;
+  std::unordered_map<uint64_t, int64_t> bytes_;  // by type and layout
+  std::unordered_map<TensorId, TensorId> tied_input_;  // by output
+  std::unordered_set<TensorId> tied_sources_;
+};
+
+}  // namespace sbp

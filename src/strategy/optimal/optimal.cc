@@ -1,0 +1,166 @@
+// optimal: all signatures together. The problem is written as a cost network (layout_network.h), searched from the best
+// of the other strategies' answers, and bounded from below.
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/text.h"
+#include "search/solve.h"
+#include "strategy/all_strategies.h"
+#include "strategy/evaluate.h"
+#include "strategy/optimal/layout_network.h"
+#include "strategy/walk.h"
+
+namespace sbp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Under a memory limit the network counts no copies beside the tensors themselves; where a plan exceeds the limit by
+// such copies, the search is asked again with that much less.
+constexpr int kMaxTightenings = 8;
+constexpr double kShareOfSearch = 0.6;  // of the time; the rest is for the bound
+
+// Another strategy, whose answer the search starts from and is never worse than.
+struct Start {
+  std::string_view strategy, criterion;
+};
+constexpr Start kStarts[] = {{"einsum", ""}, {"greedy", "time"}, {"greedy", "bytes"}, {"replicate", ""}};
+
+class Optimal {
+ public:
+  Optimal(const Problem& problem, const StrategyOptions& options) : problem_(problem), options_(options) {}
+
+  Result<Assignment> Run() {
+    SBP_RETURN_IF_ERROR(TryOthers());
+    SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit}));
+    SBP_RETURN_IF_ERROR(Improve(network));
+    SBP_RETURN_IF_ERROR(Bound());
+    return Finish();
+  }
+
+ private:
+  struct Best {
+    Assignment assignment;
+    double seconds = 0;
+    int64_t excess = 0;  // bytes above the limit
+  };
+
+  bool Cancelled() const { return options_.cancelled && options_.cancelled(); }
+  double SecondsLeft() const {
+    return std::max(1e-3, options_.seconds - std::chrono::duration<double>(Clock::now() - start_).count());
+  }
+
+  Result<Plan> Priced(const Assignment& assignment) const {
+    Plan plan;
+    plan.graph = *problem_.graph;
+    plan.mesh = problem_.mesh;
+    plan.cluster = problem_.boxing->cluster();
+    SBP_RETURN_IF_ERROR(Evaluate(problem_, assignment, plan));
+    return plan;
+  }
+
+  void Offer(const Assignment& assignment, const Plan& plan) {
+    const double seconds = plan.total.seconds();
+    const int64_t excess =
+        options_.memory_limit ? std::max<int64_t>(0, plan.memory.peak_bytes - *options_.memory_limit) : 0;
+    if (best_ && (excess > best_->excess || (excess == best_->excess && seconds >= best_->seconds))) return;
+    best_ = Best{assignment, seconds, excess};
+  }
+
+  Status TryOthers() {
+    StrategyOptions options = options_;
+    for (const Start& start : kStarts) {
+      if (best_ && Cancelled()) break;
+      if (!start.criterion.empty()) options.criterion = start.criterion;
+      SBP_ASSIGN_OR_RETURN(const StrategyRow* row, FindStrategy(start.strategy));
+      const Result<Assignment> assignment = row->solve(problem_, options);
+      if (!assignment.ok()) continue;  // pins may exclude what it wants
+      SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(*assignment));
+      Offer(*assignment, plan);
+    }
+    return OkStatus();
+  }
+
+  SolveResult Search(const LayoutNetwork& network, double seconds) const {
+    SolveOptions options;
+    options.effort = options_.effort;
+    options.seconds = options_.seconds > 0 ? seconds : 0;
+    options.threads = options_.threads;
+    options.seed = options_.seed;
+    options.gap = options_.gap;
+    options.stop = options_.cancelled;
+    options.progress = [this](const SolveProgress& progress) {
+      if (options_.found) options_.found({progress.seconds, progress.cost, progress.lower_bound, progress.peak});
+    };
+    if (best_) {
+      Result<std::vector<int32_t>> start = network.Write(best_->assignment);
+      if (start.ok()) options.start = *std::move(start);
+    }
+    return Solve(network.network(), options);
+  }
+
+  Status Improve(LayoutNetwork& network) {
+    int64_t limit = options_.memory_limit.value_or(0);
+    for (int round = 0; round <= kMaxTightenings; ++round) {
+      const SolveResult solved = Search(network, SecondsLeft() * kShareOfSearch);
+      if (solved.evaluation.forbidden) {
+        if (best_) return OkStatus();
+        return NoPlan("no assignment was found that meets all pins and ties together");
+      }
+      Assignment assignment;
+      network.Read(solved.choice, assignment);
+      SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(assignment));
+      Offer(assignment, plan);
+      const int64_t excess = options_.memory_limit ? plan.memory.peak_bytes - *options_.memory_limit : 0;
+      if (excess <= 0 || !solved.evaluation.feasible || Cancelled()) break;
+      limit -= std::min(excess, limit / 2);
+      network.SetMemoryLimit(limit);
+    }
+    return OkStatus();
+  }
+
+  Status Bound() {
+    if (Cancelled()) return OkStatus();
+    SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
+                         LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true}));
+    const SolveResult below = Search(relaxed, SecondsLeft());
+    bound_ = std::max(0.0, below.lower_bound);
+    infeasible_ = below.proved_infeasible;
+    return OkStatus();
+  }
+
+  Result<Assignment> Finish() {
+    if (best_->excess > 0 && infeasible_) {
+      return NoPlan(StrCat("no plan fits into --memory-limit ",
+                           FormatBytes(static_cast<double>(*options_.memory_limit)), "; the smallest peak found is ",
+                           FormatBytes(static_cast<double>(best_->excess + *options_.memory_limit))));
+    }
+    Assignment assignment = std::move(best_->assignment);
+    assignment.price_unit = "seconds";
+    assignment.reasons = {"part of the fastest plan found"};
+    for (OpChoice& choice : assignment.ops) choice = {.candidate = choice.candidate};
+    assignment.conflicts.clear();
+    assignment.has_bound = true;
+    assignment.lower_bound_seconds = std::min(bound_, best_->seconds);
+    return assignment;
+  }
+
+  const Problem& problem_;
+  const StrategyOptions& options_;
+  std::optional<Best> best_;
+  double bound_ = 0;
+  bool infeasible_ = false;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& options) {
+  if (problem.mesh.num_devices() == 1) {
+    return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
+  }
+  return Optimal(problem, options).Run();
+}
+
+}  // namespace sbp
