@@ -161,6 +161,26 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
       ->default_str(StrategyOptions().criterion);
   app.add_option("--assignment", flags.assignment, "for --strategy fixed: a plan, or a pins file that covers every op")
       ->type_name("FILE");
+  app.add_option("--effort", flags.effort, "optimal: amount of work, about seconds of one processor")
+      ->type_name("X")
+      ->check(CLI::Range(0.0, 1e9));
+  app.add_option("--time", flags.seconds, "optimal: seconds of searching, in place of --effort")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 1e9));
+  app.add_option("--gap", flags.gap, "optimal: good enough, such as 1%")->type_name("SHARE");
+  app.add_option("--threads", flags.threads, "optimal: the plan does not depend on it, unless --time is given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--seed", flags.seed, "optimal: of its random choices")->type_name("N");
+  app.add_option("--log", flags.log, "optimal: cost and bound over time, as CSV")->type_name("FILE");
+}
+
+Result<double> ParseGap(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  const auto number = ParseDouble(percent ? text.substr(0, text.size() - 1) : text);
+  if (!number || !(*number >= 0))
+    return UsageError(StrCat("--gap ", Quote(text), ": expected a share such as 1% or 0.01"));
+  return percent ? *number / 100 : *number;
 }
 
 Result<RuleSet> LoadRules(const std::vector<std::string>& files) {
@@ -230,6 +250,28 @@ Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh) {
   return cluster;
 }
 
+// The flags of the search, which only one strategy has.
+Status ReadSearchFlags(const PlanningFlags& flags, StrategyOptions& options) {
+  const std::pair<std::string_view, bool> given[] = {
+      {"--effort", flags.effort.has_value()},   {"--time", flags.seconds.has_value()}, {"--gap", !flags.gap.empty()},
+      {"--threads", flags.threads.has_value()}, {"--seed", flags.seed.has_value()},    {"--log", !flags.log.empty()}};
+  for (const auto& [flag, is_given] : given) {
+    if (is_given && flags.strategy != "optimal") {
+      return UsageError(StrCat(flag, " is for --strategy optimal; ", flags.strategy, " has no use for it"));
+    }
+  }
+  if (flags.effort && flags.seconds) return UsageError("--effort and --time: one of them says when to stop");
+  if (!flags.gap.empty()) {
+    SBP_ASSIGN_OR_RETURN(options.gap, ParseGap(flags.gap));
+  }
+  if (!flags.log.empty()) SBP_RETURN_IF_ERROR(CheckWritable(flags.log));
+  options.effort = flags.effort.value_or(options.effort);
+  options.seconds = flags.seconds.value_or(options.seconds);
+  options.threads = flags.threads.value_or(options.threads);
+  options.seed = flags.seed.value_or(options.seed);
+  return OkStatus();
+}
+
 Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
   SBP_RETURN_IF_ERROR(FindStrategy(flags.strategy).status());
   if (!flags.criterion.empty()) {
@@ -246,6 +288,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   }
   const auto start = Clock::now();
   PlanRequest request;
+  SBP_RETURN_IF_ERROR(ReadSearchFlags(flags, request.strategy));
   request.rules = &rules;
   SBP_ASSIGN_OR_RETURN(request.mesh, ChooseMesh(flags));
   SBP_ASSIGN_OR_RETURN(request.cluster, ChooseCluster(flags.cluster, &request.mesh));
@@ -268,8 +311,23 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
 
 Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings) {
   const InterruptScope interruptible;
+  std::string log = "seconds,cost,lower_bound\n";
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  if (terminal || !flags.log.empty()) {
+    request.strategy.found = [&log, terminal, shown = 0.0](const SearchState& state) mutable {
+      const auto number = [](double value) { return value > 0 ? FormatDouble(value) : std::string(); };
+      log += StrCat(FormatDouble(std::round(state.seconds * 1e3) / 1e3), ",", number(state.cost), ",",
+                    number(state.lower_bound), "\n");
+      if (!terminal || state.seconds < shown + 0.2) return;
+      shown = state.seconds;
+      const std::string line =
+          StrCat("\r\033[K", FormatSeconds(state.seconds), ": step time ", FormatSeconds(state.cost),
+                 state.lower_bound > 0 ? ", bound " + FormatSeconds(state.lower_bound) : "");
+      std::fputs(line.c_str(), stderr);
+    };
+  }
   auto plan = MakePlan(std::move(request), MakeObserver(flags, timings));
-  if (plan.ok() && Interrupted()) return NoPlan("planning was interrupted");
+  if (!flags.log.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.log, log));
   return plan;
 }
 

@@ -38,11 +38,19 @@ struct PlanningFlags {
   bool even_only = false;
   std::string memory_limit;
   std::string assignment;
+  // optimal: as in StrategyOptions; unset: its defaults.
+  std::optional<double> effort, seconds;
+  std::optional<int> threads;
+  std::optional<uint64_t> seed;
+  std::string gap, log;
   std::string dump_dir;
 };
 void AddPlanningFlags(CLI::App& app, PlanningFlags& flags);
 // --strategy, --cost, --assignment: for commands that run one strategy.
 void AddStrategyFlags(CLI::App& app, PlanningFlags& flags);
+
+// "1%" or "0.01", of --gap.
+Result<double> ParseGap(std::string_view text);
 
 using Timings = std::map<std::string, double>;  // stage -> seconds
 

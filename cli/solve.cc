@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/planning.h"
 #include "io/file.h"
 #include "io/gzip.h"
 #include "search/holders.h"
@@ -39,15 +40,6 @@ struct SolveFlags {
 };
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// "1%" or "0.01".
-Result<double> ParseGap(std::string_view text) {
-  const bool percent = text.ends_with('%');
-  const auto number = ParseDouble(percent ? text.substr(0, text.size() - 1) : text);
-  if (!number || !(*number >= 0))
-    return UsageError(StrCat("--gap ", Quote(text), ": expected a share such as 1% or 0.01"));
-  return percent ? *number / 100 : *number;
-}
 
 Result<CostNetwork> ReadProblem(const std::string& path) {
   SBP_ASSIGN_OR_RETURN(std::string text, ReadFile(path));

@@ -157,7 +157,12 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
       },
       [&] { return Dump(assignment, problem); }));
 
-  SBP_RETURN_IF_ERROR(stages.Run(
+  // What a search was interrupted in has a bound, and is a plan.
+  if (observer.cancelled && observer.cancelled()) {
+    if (!assignment.has_bound) return NoPlan("planning was interrupted");
+    plan.warnings.push_back("interrupted: the best plan found until then");
+  }
+  SBP_RETURN_IF_ERROR(stages.RunToTheEnd(
       "evaluate", [&] { return Evaluate(problem, assignment, plan); }, [&] { return sbp::Dump(plan); }));
   WarnOfMemory(plan);
   return plan;

@@ -17,8 +17,13 @@ class StageRunner {
   // Runs `body`; `dump` gives the stage's canonical text and is called only when somebody asks for it. A failure is
   // returned without a dump.
   Status Run(std::string_view stage, const std::function<Status()>& body, const std::function<std::string()>& dump) {
-    ++number_;
     if (observer_.cancelled && observer_.cancelled()) return NoPlan("planning was interrupted");
+    return RunToTheEnd(stage, body, dump);
+  }
+  // Whether or not somebody asked to stop.
+  Status RunToTheEnd(std::string_view stage, const std::function<Status()>& body,
+                     const std::function<std::string()>& dump) {
+    ++number_;
     if (observer_.begin) observer_.begin(stage);
     const auto start = std::chrono::steady_clock::now();
     Status status = body();

@@ -34,9 +34,9 @@ struct Assignment {
 
 // How far a search has come.
 struct SearchState {
-  double seconds = 0;  // since it began
-  double cost = 0, lower_bound = 0;
-  int64_t peak = 0;  // bytes
+  double seconds = 0;      // since it began
+  double cost = 0;         // step time of the best plan so far, in seconds; 0: none yet
+  double lower_bound = 0;  // 0: none yet
 };
 
 struct StrategyOptions {

@@ -22,6 +22,16 @@ bool FromHub(const BoxingPath& from_written, const BoxingPath& from_hub) {
   return from_hub.seconds == from_written.seconds && from_hub.steps.size() < from_written.steps.size();
 }
 
+double SecondsWithHub(const TensorType& type, const NdSbp& written, const NdSbp& hub, std::span<const NdSbp> wanted,
+                      BoxingTable& boxing) {
+  double sum = Seconds(boxing.Path(type, written, hub));
+  for (const NdSbp& layout : wanted) {
+    if (layout == hub) continue;
+    sum += std::min(Seconds(boxing.Path(type, written, layout)), Seconds(boxing.Path(type, hub, layout)));
+  }
+  return sum;
+}
+
 Transition TransitionFor(TensorId tensor, const NdSbp& from, const NdSbp& to, const BoxingPath& path) {
   Transition transition;
   transition.tensor = tensor;
@@ -46,16 +56,6 @@ std::vector<NdSbp> HubsOf(const Problem& problem, TensorId tensor) {
     }
   }
   return hubs;
-}
-
-double SecondsWithHub(const TensorType& type, const NdSbp& written, const NdSbp& hub, std::span<const NdSbp> wanted,
-                   BoxingTable& boxing) {
-  double sum = Seconds(boxing.Path(type, written, hub));
-  for (const NdSbp& layout : wanted) {
-    if (layout == hub) continue;
-    sum += std::min(Seconds(boxing.Path(type, written, layout)), Seconds(boxing.Path(type, hub, layout)));
-  }
-  return sum;
 }
 
 BestHub FindBestHub(const TensorType& type, const NdSbp& written, std::span<const NdSbp> wanted,

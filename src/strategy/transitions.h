@@ -1,7 +1,7 @@
-// The transitions of one tensor: every layout that somebody wants, each reached once. Paths start at the layout in which
-// the tensor was written or at its hub: one more layout in which it stands, chosen so that the sum of seconds is least.
-// (P(sum) -> S(0) -> B: who wants S(0) and who wants B share the reduce-scatter.) Trees with more than one hub would
-// save a little more now and then; with one, a sum over pairs of nodes prices them exactly (strategy/optimal).
+// The transitions of one tensor: every layout that somebody wants, each reached once. Paths start at the layout in
+// which the tensor was written or at its hub: one more layout in which it stands, chosen so that the sum of seconds is
+// least. (P(sum) -> S(0) -> B: who wants S(0) and who wants B share the reduce-scatter.) Trees with more than one hub
+// would save a little more now and then; with one, a sum over pairs of nodes prices them exactly (strategy/optimal).
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,9 @@ struct TimedTransition {
   uint32_t time = 0;
 };
 
-// Layouts that may be a tensor's hub whatever is chosen: those that a candidate of a reader wants. Distinct, in order of
-// appearance.
+// Layouts that may be a tensor's hub whatever is chosen: those that a candidate of a reader wants. Distinct, in order
+// of appearance.
 std::vector<NdSbp> HubsOf(const Problem& problem, TensorId tensor);
-
-// Seconds to make all of `wanted` with this hub (`written`: none); infinite when one cannot be reached.
-double SecondsWithHub(const TensorType& type, const NdSbp& written, const NdSbp& hub, std::span<const NdSbp> wanted,
-                      BoxingTable& boxing);
 
 // The hub of least seconds among `hubs`, the wanted layouts and the stops on the way to them.
 struct BestHub {

@@ -59,9 +59,11 @@ OpClass MakeClass(const Graph& graph, OpId op, const ListedOp& listed, const Mes
     instance->operands.push_back(graph.tensor(id).type);
     instance->operand_names.push_back("in" + std::to_string(instance->present.size()));
     instance->present.push_back(true);
+    instance->map.operands.emplace_back(graph.tensor(id).type.rank());  // no factors: einsum knows no way to split
   }
   for (TensorId id : graph.op(op).outputs) {
     instance->results.push_back(graph.tensor(id).type);
+    instance->map.results.emplace_back(graph.tensor(id).type.rank());
     instance->result_names.push_back("out" + std::to_string(instance->result_names.size()));
   }
   std::vector<OneAxis> one_axis;

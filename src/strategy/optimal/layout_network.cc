@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "plan/plan.h"
 #include "strategy/optimal/layout_network_builder.h"
-#include "strategy/transitions.h"
 
 namespace sbp {
 
@@ -24,19 +24,29 @@ void LayoutNetwork::Read(std::span<const int32_t> choice, Assignment& assignment
   }
 }
 
-// The state of least seconds.
-int32_t LayoutNetwork::BestState(const TensorNode& entry, const NdSbp& written, std::span<const NdSbp> wanted) const {
-  const TensorType& type = problem_->type(entry.tensor);
-  int32_t best = -1;
-  double best_seconds = 0;
-  for (size_t s = 0; s < entry.written.size(); ++s) {
-    if (entry.written[s] != written) continue;
-    const double seconds = SecondsWithHub(type, written, entry.hubs[s], wanted, *problem_->boxing);
-    if (best >= 0 && seconds >= best_seconds) continue;
-    best = static_cast<int32_t>(s);
-    best_seconds = seconds;
+// Per tensor node the hub that costs least with the ops as they are.
+void LayoutNetwork::ChooseHubs(std::vector<int32_t>& choice) const {
+  std::vector<std::vector<const CostNetwork::Edge*>> edges(network_.nodes.size());
+  for (const CostNetwork::Edge& edge : network_.edges) {
+    for (const int32_t node : edge.nodes) edges[node].push_back(&edge);
   }
-  return best;
+  for (const TensorNode& entry : tensor_nodes_) {
+    const NdSbp written = entry.written[choice[entry.node]];
+    int64_t least = kInt64Max;
+    for (int32_t state = 0; state < static_cast<int32_t>(entry.written.size()); ++state) {
+      if (entry.written[state] != written) continue;
+      int64_t cost = network_.costs[network_.nodes[entry.node].costs][state];
+      for (const CostNetwork::Edge* edge : edges[entry.node]) {
+        const bool first = edge->nodes[0] == entry.node;
+        const int32_t row = first ? state : choice[edge->nodes[0]];
+        const int32_t column = first ? choice[edge->nodes[1]] : state;
+        cost = SaturatingAdd(cost, network_.costs[edge->costs][row * network_.candidates(edge->nodes[1]) + column]);
+      }
+      if (cost >= least) continue;
+      least = cost;
+      choice[entry.node] = state;
+    }
+  }
 }
 
 Result<std::vector<int32_t>> LayoutNetwork::Write(const Assignment& assignment) const {
@@ -45,7 +55,8 @@ Result<std::vector<int32_t>> LayoutNetwork::Write(const Assignment& assignment) 
   for (size_t o = 0; o < allowed_.size(); ++o) {
     const auto found = std::find(allowed_[o].begin(), allowed_[o].end(), assignment.ops[o].candidate);
     if (found == allowed_[o].end()) {
-      return Defect(StrCat("op ", Quote(graph.ops[o].name), ": candidate ", assignment.ops[o].candidate, " is not in the network"));
+      return Defect(StrCat("op ", Quote(graph.ops[o].name), ": candidate ", assignment.ops[o].candidate,
+                           " is not in the network"));
     }
     choice[o] = static_cast<int32_t>(found - allowed_[o].begin());
   }
@@ -57,32 +68,16 @@ Result<std::vector<int32_t>> LayoutNetwork::Write(const Assignment& assignment) 
     return facts.producer.valid() ? signature(facts.producer).outputs[facts.producer_index]
                                   : assignment.sources[tensor.index()];
   };
-  std::unordered_map<TensorId, TensorId> ties;
-  for (const Tie& tie : graph.ties) ties.emplace(tie.output, tie.input);
-  std::vector<std::vector<NdSbp>> wanted(tensor_nodes_.size());
-  for (size_t n = 0; n < tensor_nodes_.size(); ++n) {
-    const TensorNode& entry = tensor_nodes_[n];
+  for (const TensorNode& entry : tensor_nodes_) {
     const NdSbp& from = written(entry.tensor);
-    const auto [begin, end] = problem_->uses.of(entry.tensor);
-    for (const Use* use = begin; use != end; ++use) {
-      const NdSbp& layout = signature(use->op).inputs[use->operand];
-      if (layout != from && std::find(wanted[n].begin(), wanted[n].end(), layout) == wanted[n].end()) {
-        wanted[n].push_back(layout);
-      }
-    }
-    if (const auto tie = ties.find(entry.tensor); tie != ties.end()) {
-      const NdSbp& layout = written(tie->second);
-      if (layout != from && std::find(wanted[n].begin(), wanted[n].end(), layout) == wanted[n].end()) {
-        wanted[n].push_back(layout);
-      }
-    }
-    const int32_t state = BestState(entry, from, wanted[n]);
-    if (state < 0) {
+    const auto state = std::find(entry.written.begin(), entry.written.end(), from);
+    if (state == entry.written.end()) {
       return Defect(StrCat("tensor ", Quote(graph.tensor(entry.tensor).name), " lies ", ToString(from),
                            ", which is not in the network"));
     }
-    choice[entry.node] = state;
+    choice[entry.node] = static_cast<int32_t>(state - entry.written.begin());
   }
+  ChooseHubs(choice);
   for (const HolderNode& entry : holder_nodes_) choice[entry.node] = entry.state_of_candidate[choice[entry.producer]];
   return choice;
 }

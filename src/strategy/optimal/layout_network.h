@@ -27,6 +27,8 @@ namespace sbp {
 struct LayoutNetworkOptions {
   std::optional<int64_t> memory_limit;  // bytes per device
   bool relaxed = false;
+  // Seconds per byte that every boxed copy costs beside its boxing: what makes a search look for plans with fewer.
+  double copy_price = 0;
 };
 
 class LayoutNetwork {
@@ -63,7 +65,7 @@ class LayoutNetwork {
     std::vector<int32_t> state_of_candidate;
   };
 
-  int32_t BestState(const TensorNode& entry, const NdSbp& written, std::span<const NdSbp> wanted) const;
+  void ChooseHubs(std::vector<int32_t>& choice) const;
 
   const Problem* problem_ = nullptr;
   CostNetwork network_;

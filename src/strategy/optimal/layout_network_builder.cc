@@ -36,7 +36,8 @@ void EnumerateLayouts(const TensorType& type, const Problem& problem, NdSbp& lay
 uint8_t IdempotentKinds(const NdSbp& layout) {
   uint8_t kinds = 0;
   for (const Sbp sbp : layout) {
-    if (sbp.is_partial() && IsIdempotent(sbp.reduce_kind())) kinds |= static_cast<uint8_t>(1u << static_cast<int>(sbp.reduce_kind()));
+    if (sbp.is_partial() && IsIdempotent(sbp.reduce_kind()))
+      kinds |= static_cast<uint8_t>(1u << static_cast<int>(sbp.reduce_kind()));
   }
   return kinds;
 }
@@ -64,8 +65,8 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
   return std::move(result_);
 }
 
-// Boxing to P(max) or P(min) passes through B. A candidate that takes an operand so where its producer never leaves it so
-// is therefore no better than the one that takes it whole on that axis, and is left out.
+// Boxing to P(max) or P(min) passes through B. A candidate that takes an operand so where its producer never leaves it
+// so is therefore no better than the one that takes it whole on that axis, and is left out.
 std::vector<uint32_t> LayoutNetworkBuilder::WorthALook(OpId op) {
   const std::span<const TensorId> operands = problem_.operands(op);
   const std::vector<Candidate>& all = problem_.candidates(op).candidates;
@@ -85,7 +86,8 @@ std::vector<uint32_t> LayoutNetworkBuilder::WorthALook(OpId op) {
 
 Status LayoutNetworkBuilder::AddOps() {
   kinds_of_tensor_.assign(problem_.graph->tensors.size(), 0);
-  for (const auto& [tensor, pin] : problem_.pins.tensors) kinds_of_tensor_[tensor.index()] = IdempotentKinds(pin.layout);
+  for (const auto& [tensor, pin] : problem_.pins.tensors)
+    kinds_of_tensor_[tensor.index()] = IdempotentKinds(pin.layout);
   std::unordered_map<std::vector<uint32_t>, std::vector<uint32_t>, IntsHash> kept_by_key;
   std::vector<double> costs;
   for (size_t o = 0; o < problem_.num_ops(); ++o) {
@@ -220,18 +222,22 @@ void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
     written = Distinct(SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor));
   }
   if (num_readers < 2) wanted.clear();
+  // An op that reads the tensor twice may want two layouts.
+  const auto num_wants =
+      num_readers < 2 ? 1u : static_cast<uint32_t>((end - begin) + (tie == tied_input_.end() ? 0 : 1));
   LayoutNetwork::TensorNode entry{.tensor = tensor};
   std::vector<uint32_t> state_written, state_hub;
   std::vector<double> costs;
   const auto add = [&](uint32_t from, uint32_t hub) {
-    if (relaxed_ && num_readers > 2 && hub != from && prices.IsLocal(from, hub)) return;
+    if (relaxed_ && num_wants > 2 && hub != from && prices.IsLocal(from, hub)) return;
     const double seconds = prices.Seconds(from, hub);
     if (std::isinf(seconds)) return;
     state_written.push_back(from);
     state_hub.push_back(hub);
     entry.written.push_back(prices.layout(from));
     entry.hubs.push_back(prices.layout(hub));
-    costs.push_back(seconds);
+    costs.push_back(relaxed_ && num_wants > 2 ? prices.SharedSeconds(from, hub, num_wants)
+                                              : seconds + (hub == from ? 0 : CopySeconds(TypeOf(tensor), hub)));
   };
   for (const uint32_t from : written) {
     add(from, from);
@@ -246,7 +252,7 @@ void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
   entry.node = AddNode(network_.AddCosts(costs));
   const uint32_t type = TypeOf(tensor);
   shared_.emplace(tensor, Shared{entry.node, RowOf(type, std::move(state_written)), RowOf(type, std::move(state_hub)),
-                                 static_cast<int32_t>(result_.tensor_nodes_.size())});
+                                 static_cast<int32_t>(result_.tensor_nodes_.size()), num_wants});
   result_.tensor_nodes_.push_back(std::move(entry));
 }
 
@@ -256,8 +262,7 @@ void LayoutNetworkBuilder::Connect(TensorId tensor) {
   const auto found = shared_.find(tensor);
   if (readers.empty()) return;
   const int32_t producer = facts.producer.valid() ? LayoutNetwork::node_of(facts.producer) : -1;
-  const Row produced =
-      producer < 0 ? kNoRow : SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor);
+  const Row produced = producer < 0 ? kNoRow : SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor);
   if (found == shared_.end()) {
     AddEdge(producer, readers[0].node, ReaderTable(produced, produced, readers[0], 1));
     return;
@@ -265,14 +270,13 @@ void LayoutNetworkBuilder::Connect(TensorId tensor) {
   const Shared& shared = found->second;
   if (producer >= 0) AddEdge(producer, shared.node, MatchTable(produced, shared.written));
   for (const Reader& reader : readers) {
-    AddEdge(shared.node, reader.node,
-            ReaderTable(shared.written, shared.hubs, reader, static_cast<uint32_t>(readers.size())));
+    AddEdge(shared.node, reader.node, ReaderTable(shared.written, shared.hubs, reader, shared.num_wants));
   }
 }
 
-// A tensor is held from its producer to its last reader as it was written; where it has a hub and only a copy may be left
-// in the end, as whatever is smaller. Copies beside it are not counted: what the network holds is at most what a plan
-// holds, and a bound under a limit stays one.
+// A tensor is held from its producer to its last reader as it was written; where it has a hub and only a copy may be
+// left in the end, as whatever is smaller. Copies beside it are not counted: what the network holds is at most what a
+// plan holds, and a bound under a limit stays one.
 void LayoutNetworkBuilder::AddMemory() {
   const Graph& graph = *problem_.graph;
   const auto steps = static_cast<int64_t>(problem_.num_ops()) + 1;
@@ -287,8 +291,8 @@ void LayoutNetworkBuilder::AddMemory() {
     const auto [begin, end] = problem_.uses.of(tensor);
     const int64_t first = facts.producer.valid() ? static_cast<int64_t>(facts.producer.index()) : 0;
     const int64_t last = !facts.producer.valid() || kept[t] ? steps
-                         : begin == end                    ? first + 1
-                                                           : static_cast<int64_t>(end[-1].op.index()) + 1;
+                         : begin == end                     ? first + 1
+                                                            : static_cast<int64_t>(end[-1].op.index()) + 1;
     const auto found = shared_.find(tensor);
     Row written, hubs;
     int32_t node;
@@ -300,7 +304,8 @@ void LayoutNetworkBuilder::AddMemory() {
       node = LayoutNetwork::node_of(facts.producer);
       written = hubs = SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor);
       if (network_.nodes()[node].usages >= 0) node = AddHolder(node, written);
-      if (node >= static_cast<int32_t>(problem_.num_ops())) written = hubs = RowOf(rows_[written].type, Distinct(written));
+      if (node >= static_cast<int32_t>(problem_.num_ops()))
+        written = hubs = RowOf(rows_[written].type, Distinct(written));
     } else {
       node = AddNode(network_.AddCosts(std::vector<double>{0.0}));
       written = hubs = RowOf(TypeOf(tensor), {types_[TypeOf(tensor)].Id(initial[t])});
@@ -325,6 +330,10 @@ int64_t LayoutNetworkBuilder::BytesOf(uint32_t type, uint32_t layout) {
   const auto [entry, is_new] = bytes_.try_emplace((static_cast<uint64_t>(type) << 32) | layout, 0);
   if (is_new) entry->second = LocalBytes(types_[type].type(), types_[type].layout(layout), problem_.mesh);
   return entry->second;
+}
+
+double LayoutNetworkBuilder::CopySeconds(uint32_t type, uint32_t layout) {
+  return copy_price_ == 0 ? 0 : copy_price_ * static_cast<double>(BytesOf(type, layout));
 }
 
 void LayoutNetworkBuilder::Hold(int32_t node, std::span<const int64_t> usages, int64_t begin, int64_t end) {
@@ -356,19 +365,21 @@ int32_t LayoutNetworkBuilder::MatchTable(Row produced, Row states) {
                [&](size_t i, size_t j) { return a[i] == b[j] ? 0.0 : kForbidden; });
 }
 
-int32_t LayoutNetworkBuilder::ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_readers) {
-  const uint32_t sharers = relaxed_ && num_readers > 2 ? num_readers : 1;
+int32_t LayoutNetworkBuilder::ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants) {
+  const uint32_t sharers = relaxed_ && num_wants > 2 ? num_wants : 1;
   std::vector<uint32_t> key = {kReader, written, hubs, sharers};
   key.insert(key.end(), reader.rows.begin(), reader.rows.end());
   TypePrices& prices = types_[rows_[written].type];
   const std::vector<uint32_t>& from = rows_[written].layouts;
   const std::vector<uint32_t>& hub = rows_[hubs].layouts;
   const auto price = [&](uint32_t w, uint32_t h, uint32_t layout) {
-    const bool onward = prices.Seconds(h, layout) < prices.Seconds(w, layout);
-    const double seconds = prices.Seconds(onward ? h : w, layout);
-    if (sharers == 1) return seconds;
-    if (prices.IsLocal(onward ? h : w, layout)) return seconds / sharers;
-    return h == w ? seconds : seconds / (sharers - 1);
+    if (sharers > 1) {
+      const double seconds =
+          std::min(prices.SharedSeconds(w, layout, sharers), prices.SharedSeconds(h, layout, sharers));
+      return h == w ? seconds : seconds / (sharers - 1);
+    }
+    const double copy = layout == w || layout == h ? 0 : CopySeconds(rows_[written].type, layout);
+    return std::min(prices.Seconds(w, layout), prices.Seconds(h, layout)) + copy;
   };
   std::vector<uint32_t> wanted;
   return Table(std::move(key), from.size(), rows_[reader.rows[0]].layouts.size(), [&](size_t state, size_t candidate) {
@@ -380,7 +391,7 @@ int32_t LayoutNetworkBuilder::ReaderTable(Row written, Row hubs, const Reader& r
       return seconds;
     };
     double least = sum(hub[state]);
-    if (num_readers > 1 || wanted.size() < 2) return least;
+    if (num_wants > 1 || wanted.size() < 2) return least;
     for (const uint32_t own : wanted) {  // no node for a hub: an op that reads the tensor twice may have one of its own
       least = std::min(least, prices.Seconds(from[state], own) + sum(own));
     }

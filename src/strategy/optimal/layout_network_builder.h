@@ -18,12 +18,15 @@ namespace sbp {
 class LayoutNetworkBuilder {
  public:
   LayoutNetworkBuilder(const Problem& problem, const LayoutNetworkOptions& options)
-      : problem_(problem), memory_limit_(options.memory_limit), relaxed_(options.relaxed) {}
+      : problem_(problem),
+        memory_limit_(options.memory_limit),
+        relaxed_(options.relaxed),
+        copy_price_(options.copy_price) {}
   Result<LayoutNetwork> Build() &&;
 
  private:
   using KindSet = uint8_t;  // a bit per ReduceKind
-  using Row = uint32_t;  // index into rows_
+  using Row = uint32_t;     // index into rows_
   static constexpr Row kNoRow = ~0u;
   // A layout per candidate of a node.
   struct LayoutRow {
@@ -43,11 +46,12 @@ class LayoutNetworkBuilder {
   struct Shared {
     int32_t node = 0;
     Row written = 0, hubs = 0;
-    int32_t index = 0;  // of LayoutNetwork::tensor_nodes_
+    int32_t index = 0;       // of LayoutNetwork::tensor_nodes_
+    uint32_t num_wants = 1;  // operands that read it, and ties
   };
   enum class Side : uint8_t { kOperand, kResult };
   enum TableKind : uint32_t { kMatch, kReader };  // first number of a table's key
-  static constexpr int32_t kNoTable = -1;                       // all zeros: no edge
+  static constexpr int32_t kNoTable = -1;         // all zeros: no edge
 
   Status AddOps();
   std::vector<uint32_t> WorthALook(OpId op);
@@ -57,6 +61,7 @@ class LayoutNetworkBuilder {
   void AddMemory();
   void Hold(int32_t node, std::span<const int64_t> usages, int64_t begin, int64_t end);
   int32_t AddHolder(int32_t producer, Row produced);
+  double CopySeconds(uint32_t type, uint32_t layout);
   int64_t BytesOf(uint32_t type, uint32_t layout);
 
   std::vector<Reader> ReadersOf(TensorId tensor);
@@ -70,13 +75,14 @@ class LayoutNetworkBuilder {
   template <typename Entry>
   int32_t Table(std::vector<uint32_t> key, size_t rows, size_t columns, Entry entry);
   int32_t MatchTable(Row produced, Row states);
-  int32_t ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_readers);
+  int32_t ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);
   int32_t AddNode(int32_t costs);
   void AddEdge(int32_t from, int32_t to, int32_t costs);
 
   const Problem& problem_;
   std::optional<int64_t> memory_limit_;
   bool relaxed_;
+  double copy_price_;
   LayoutNetwork result_;
   CostNetworkBuilder network_;
   std::deque<TypePrices> types_;
@@ -88,7 +94,7 @@ class LayoutNetworkBuilder {
   std::unordered_map<std::vector<uint32_t>, int32_t, IntsHash> table_by_key_;
   std::vector<KindSet> kinds_of_tensor_;  // that its producer may leave
   std::unordered_map<TensorId, Shared> shared_;
-  std::unordered_map<uint64_t, int64_t> bytes_;  // by type and layout
+  std::unordered_map<uint64_t, int64_t> bytes_;        // by type and layout
   std::unordered_map<TensorId, TensorId> tied_input_;  // by output
   std::unordered_set<TensorId> tied_sources_;
 };

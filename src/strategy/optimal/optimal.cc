@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Under a memory limit the network counts no copies beside the tensors themselves; where a plan exceeds the limit by
-// such copies, the search is asked again with that much less.
+// such copies, the search is asked again with that much less, and then with a price on copies.
 constexpr int kMaxTightenings = 8;
 constexpr double kShareOfSearch = 0.6;  // of the time; the rest is for the bound
 
@@ -33,8 +33,13 @@ class Optimal {
 
   Result<Assignment> Run() {
     SBP_RETURN_IF_ERROR(TryOthers());
-    SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit}));
-    SBP_RETURN_IF_ERROR(Improve(network));
+    SBP_RETURN_IF_ERROR(Improve(0));
+    if (best_->excess > 0) {  // copies do not fit: they are given a price, of which the step time is the measure
+      const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
+      for (double price = unit / 100; price < unit * 1000 && best_->excess > 0 && !Cancelled(); price *= 10) {
+        SBP_RETURN_IF_ERROR(Improve(price));
+      }
+    }
     SBP_RETURN_IF_ERROR(Bound());
     return Finish();
   }
@@ -82,7 +87,7 @@ class Optimal {
     return OkStatus();
   }
 
-  SolveResult Search(const LayoutNetwork& network, double seconds) const {
+  SolveResult Search(const LayoutNetwork& network, bool improving, double seconds) const {
     SolveOptions options;
     options.effort = options_.effort;
     options.seconds = options_.seconds > 0 ? seconds : 0;
@@ -90,9 +95,15 @@ class Optimal {
     options.seed = options_.seed;
     options.gap = options_.gap;
     options.stop = options_.cancelled;
-    options.progress = [this](const SolveProgress& progress) {
-      if (options_.found) options_.found({progress.seconds, progress.cost, progress.lower_bound, progress.peak});
-    };
+    const double before = std::chrono::duration<double>(Clock::now() - start_).count();
+    if (options_.found) {
+      options.progress = [this, improving, before](const SolveProgress& progress) {
+        SearchState state{.seconds = before + progress.seconds, .cost = best_ ? best_->seconds : 0};
+        if (improving && progress.feasible) state.cost = progress.cost;
+        if (!improving) state.lower_bound = progress.lower_bound;
+        options_.found(state);
+      };
+    }
     if (best_) {
       Result<std::vector<int32_t>> start = network.Write(best_->assignment);
       if (start.ok()) options.start = *std::move(start);
@@ -100,10 +111,12 @@ class Optimal {
     return Solve(network.network(), options);
   }
 
-  Status Improve(LayoutNetwork& network) {
+  Status Improve(double copy_price) {
+    SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit,
+                                                                                .copy_price = copy_price}));
     int64_t limit = options_.memory_limit.value_or(0);
     for (int round = 0; round <= kMaxTightenings; ++round) {
-      const SolveResult solved = Search(network, SecondsLeft() * kShareOfSearch);
+      const SolveResult solved = Search(network, true, SecondsLeft() * kShareOfSearch);
       if (solved.evaluation.forbidden) {
         if (best_) return OkStatus();
         return NoPlan("no assignment was found that meets all pins and ties together");
@@ -124,7 +137,7 @@ class Optimal {
     if (Cancelled()) return OkStatus();
     SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
                          LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true}));
-    const SolveResult below = Search(relaxed, SecondsLeft());
+    const SolveResult below = Search(relaxed, false, SecondsLeft());
     bound_ = std::max(0.0, below.lower_bound);
     infeasible_ = below.proved_infeasible;
     return OkStatus();

@@ -1,9 +1,12 @@
 // Seconds of boxing between the layouts of one tensor type, each asked for once.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +31,19 @@ class TypePrices {
   const TensorType& type() const { return *type_; }
 
   const BoxingPath& Path(uint32_t from, uint32_t to) { return boxing_->Path(*type_, layouts_[from], layouts_[to]); }
+  // A lower price, for where `sharers` may read what boxing without communication makes: each pays its share of that
+  // part, along the path where what is left is least.
+  double SharedSeconds(uint32_t from, uint32_t to, uint32_t sharers) {
+    const auto [entry, is_new] = shared_.try_emplace({from, to, sharers}, 0);
+    if (!is_new) return entry->second;
+    double least = Seconds(from, to);
+    if (IsLocal(from, to)) least /= sharers;
+    for (uint32_t stop = 0; stop < layouts_.size(); ++stop) {
+      if (stop != from && IsLocal(from, stop))
+        least = std::min(least, Seconds(from, stop) / sharers + Seconds(stop, to));
+    }
+    return entry->second = least;
+  }
   // Without communication.
   bool IsLocal(uint32_t from, uint32_t to) { return from == to || Path(from, to).wire_bytes == 0; }
   // Infinity where no sequence of collectives leads from one to the other.
@@ -48,6 +64,7 @@ class TypePrices {
   std::unordered_map<NdSbp, uint32_t> ids_;
   std::vector<NdSbp> layouts_;
   std::vector<std::vector<double>> seconds_;
+  std::map<std::array<uint32_t, 3>, double> shared_;
 };
 
 }  // namespace sbp
