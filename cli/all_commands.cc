@@ -36,8 +36,7 @@ constexpr CommandRow kCommands[] = {
      "  sbp-plan run model.onnx --unsharded --inputs inputs.npz --expect outputs.npz\n",
      SetupRun},
     {"export", "write the layout problem of a model for other solvers",
-     "  sbp-plan export --to iopddl model.onnx --mesh 8,8 -o problem.json\n",
-     SetupExport},
+     "  sbp-plan export --to iopddl model.onnx --mesh 8,8 -o problem.json\n", SetupExport},
     {"convert", "move a graph, cluster or plan between its encodings",
      "  sbp-plan convert model.onnx graph.json\n"
      "  sbp-plan convert model.onnx graph.pb --dim batch=8 --dim seq=1024\n"
