@@ -146,7 +146,8 @@ class Optimal {
   Result<Assignment> Finish() {
     if (best_->excess > 0 && infeasible_) {
       return NoPlan(StrCat("no plan fits into --memory-limit ",
-                           FormatBytes(static_cast<double>(*options_.memory_limit)), "; the smallest peak of the plans tried is ",
+                           FormatBytes(static_cast<double>(*options_.memory_limit)),
+                           "; the smallest peak of the plans tried is ",
                            FormatBytes(static_cast<double>(best_->excess + *options_.memory_limit))));
     }
     Assignment assignment = std::move(best_->assignment);
