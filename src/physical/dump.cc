@@ -3,15 +3,11 @@
 #include "physical/physical.h"
 
 namespace sbp {
-namespace {
-
 std::string RegisterList(const std::vector<uint32_t>& registers) {
   std::vector<std::string> parts;
   for (const uint32_t r : registers) parts.push_back(r == kNoRegister ? "-" : StrCat("r", r));
   return Join(parts, " ");
 }
-
-}  // namespace
 
 std::string TaskName(const Plan& plan, const Task& task) {
   if (task.op.valid())

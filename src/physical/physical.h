@@ -49,6 +49,8 @@ void PlaceBest(PhysicalPlan& physical);
 
 // MatMul "fc", all-reduce over model of "h". For messages and tables.
 std::string TaskName(const Plan& plan, const Task& task);
+// "r0 r3 -": kNoRegister is a dash.
+std::string RegisterList(const std::vector<uint32_t>& registers);
 
 // The canonical text: a line a task and a register. For tests and --dump-dir.
 std::string Dump(const Plan& plan, const PhysicalPlan& physical);

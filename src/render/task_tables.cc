@@ -10,12 +10,6 @@
 namespace sbp {
 namespace {
 
-std::string RegisterList(const std::vector<uint32_t>& registers) {
-  std::vector<std::string> parts;
-  for (const uint32_t r : registers) parts.push_back(r == kNoRegister ? "-" : StrCat("r", r));
-  return Join(parts, " ");
-}
-
 std::string Left(size_t shown, size_t all, std::string_view what) {
   return shown < all ? StrCat(all - shown, " more ", what, "; --max-nodes shows more") : "";
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "strategy/transitions.h"
 
 namespace sbp {
 namespace {
@@ -213,6 +214,10 @@ void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
     if (use == begin || use->op != use[-1].op) ++num_readers;
     for (const uint32_t l : Distinct(SlotRow(use->op, Side::kOperand, use->operand, tensor))) AddOnce(wanted, l);
   }
+  // The evaluator takes hubs from all candidates of the readers, those that pins exclude too.
+  if (!problem_.pins.empty()) {
+    for (const NdSbp& layout : HubsOf(problem_, tensor)) AddOnce(wanted, prices.Id(layout));
+  }
   const bool is_source = !facts.producer.valid();
   if (num_readers < 2 && (!is_source || (num_readers == 0 && !tied_sources_.contains(tensor)))) return;
   std::vector<uint32_t> written;
@@ -252,7 +257,7 @@ void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
   entry.node = AddNode(network_.AddCosts(costs));
   const uint32_t type = TypeOf(tensor);
   shared_.emplace(tensor, Shared{entry.node, RowOf(type, std::move(state_written)), RowOf(type, std::move(state_hub)),
-                                 static_cast<int32_t>(result_.tensor_nodes_.size()), num_wants});
+                                 static_cast<int32_t>(result_.tensor_nodes_.size()), num_wants, std::move(wanted)});
   result_.tensor_nodes_.push_back(std::move(entry));
 }
 
@@ -275,14 +280,15 @@ void LayoutNetworkBuilder::Connect(TensorId tensor) {
 }
 
 // A tensor is held from its producer to its last reader as it was written; where it has a hub and only a copy may be
-// left in the end, as whatever is smaller. Copies beside it are not counted: what the network holds is at most what a
-// plan holds, and a bound under a limit stays one.
+// left in the end, as whatever is smaller. Copies beside it are not counted. The relaxed network holds at most what a
+// plan holds, so that a bound under a limit stays one: there any layout that a reader may want can be all that is left
+// of a tensor with three readers, and what a tied output is boxed to at the end takes its place.
 void LayoutNetworkBuilder::AddMemory() {
   const Graph& graph = *problem_.graph;
   const auto steps = static_cast<int64_t>(problem_.num_ops()) + 1;
   std::vector<bool> kept(graph.tensors.size(), false);
   for (const TensorId output : graph.outputs) kept[output.index()] = true;
-  for (const Tie& tie : graph.ties) kept[tie.output.index()] = true;
+  for (const Tie& tie : graph.ties) kept[tie.output.index()] = !relaxed_;
   const std::vector<NdSbp> initial = InitialSourceLayouts(problem_);
   std::vector<int64_t> usages;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
@@ -316,8 +322,14 @@ void LayoutNetworkBuilder::AddMemory() {
     int64_t least = kInt64Max;
     for (const uint32_t hub : h) least = std::min(least, BytesOf(rows_[written].type, hub));
     const bool several = end - begin > 2;
+    const bool shares =
+        relaxed_ && found != shared_.end() && found->second.num_wants > 2 && facts.producer.valid() && !kept[t];
+    if (shares) {
+      for (const uint32_t layout : found->second.wanted) least = std::min(least, BytesOf(rows_[written].type, layout));
+    }
     for (size_t s = 0; s < w.size(); ++s) {
       int64_t bytes = BytesOf(rows_[written].type, w[s]);
+      if (shares) bytes = std::min(bytes, least);
       if (h[s] != w[s]) bytes = std::min(bytes, several ? least : BytesOf(rows_[written].type, h[s]));
       usages.push_back(bytes);
     }

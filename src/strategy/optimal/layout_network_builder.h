@@ -46,8 +46,9 @@ class LayoutNetworkBuilder {
   struct Shared {
     int32_t node = 0;
     Row written = 0, hubs = 0;
-    int32_t index = 0;       // of LayoutNetwork::tensor_nodes_
-    uint32_t num_wants = 1;  // operands that read it, and ties
+    int32_t index = 0;             // of LayoutNetwork::tensor_nodes_
+    uint32_t num_wants = 1;        // operands that read it, and ties
+    std::vector<uint32_t> wanted;  // layouts that may be its hub
   };
   enum class Side : uint8_t { kOperand, kResult };
   enum TableKind : uint32_t { kMatch, kReader };  // first number of a table's key
