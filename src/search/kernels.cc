@@ -24,6 +24,28 @@ SBP_WIDEST_VECTORS void MinOverRows(const double* matrix, int32_t rows, int32_t 
   }
 }
 
+SBP_WIDEST_VECTORS void LeastSums(const double* base, const double* matrix, int32_t rows, int32_t columns,
+                                  double* __restrict least) {
+  for (int32_t i = 0; i < rows; ++i) {
+    const double* row = matrix + static_cast<int64_t>(i) * columns;
+    // Four at a time, side by side.
+    double lanes[4] = {__builtin_inf(), __builtin_inf(), __builtin_inf(), __builtin_inf()};
+    int32_t j = 0;
+    for (; j + 4 <= columns; j += 4) {
+      for (int lane = 0; lane < 4; ++lane) {
+        const double sum = base[j + lane] + row[j + lane];
+        lanes[lane] = sum < lanes[lane] ? sum : lanes[lane];
+      }
+    }
+    for (; j < columns; ++j) {
+      const double sum = base[j] + row[j];
+      lanes[0] = sum < lanes[0] ? sum : lanes[0];
+    }
+    for (int lane = 1; lane < 4; ++lane) lanes[0] = lanes[lane] < lanes[0] ? lanes[lane] : lanes[0];
+    least[i] = lanes[0];
+  }
+}
+
 SBP_WIDEST_VECTORS double MostAbove(const double* a, const double* b, int32_t count) {
   // Four at a time, side by side; infinity less infinity is no number and loses every comparison.
   constexpr double kNone = -__builtin_inf();

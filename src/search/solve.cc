@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "search/branch.h"
+#include "search/eliminate.h"
 #include "search/multipliers.h"
 #include "search/neighbourhood.h"
 #include "search/reduce.h"
@@ -18,7 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 // Work of a round of each lane, in entries looked at, and how many of them a processor does in a second (about).
 constexpr int64_t kWorkPerSecond = 700'000'000;
-constexpr double kShareToFeasible = 0.8;  // of the time
+constexpr double kShareToFeasible = 0.8;    // of the time
+constexpr double kShareToEliminate = 0.25;  // of the time that is left, or of the effort
 constexpr int64_t kRoundWork = kWorkPerSecond / 50;
 
 // What a lane found, in the core's terms.
@@ -75,6 +77,34 @@ class Search {
   void Prove() {
     const BranchResult result = Branch(core_, ascent_.dual(), Upper(), kRoundWork);
     if (result.found) Begin(result.choice);
+    proved_ = result.complete;
+    if (!proved_ && core_.steps() == 0) EliminateAll();
+  }
+
+  // All nodes at once, with the candidates that the bound leaves.
+  void EliminateAll() {
+    EliminationPart part;
+    for (int32_t node = 0; node < core_.size(); ++node) {
+      std::vector<int32_t> left;
+      std::vector<double> costs;
+      const std::span<const double> forced = ascent_.dual().forced(node);
+      for (int32_t a = 0; a < core_.candidates(node); ++a) {
+        if (forced[a] == kForbidden || forced[a] > Upper() - std::max(1.0, core_.scale)) continue;
+        left.push_back(a);
+        costs.push_back(core_.nodes[node].costs[a]);
+      }
+      if (left.empty()) {
+        proved_ = true;
+        return;
+      }
+      part.nodes.push_back(node);
+      part.candidates.push_back(std::move(left));
+      part.costs.push_back(std::move(costs));
+    }
+    const double seconds = options_.seconds > 0 ? options_.seconds - Seconds() : options_.effort;
+    const EliminationResult result =
+        Eliminate(core_, part, static_cast<int64_t>(kShareToEliminate * seconds * kWorkPerSecond));
+    if (result.found && CostOf(core_, result.choice) < Upper()) Begin(result.choice);
     proved_ = result.complete;
   }
 

@@ -10,22 +10,6 @@
 namespace sbp {
 namespace {
 
-// The least cost of the core, in units of the problem, by trying everything; kForbidden if there is none.
-double BruteForceCore(const Core& core, std::vector<int32_t>& best) {
-  std::vector<int32_t> choice(core.nodes.size(), 0);
-  double least = kForbidden;
-  while (true) {
-    const double cost = CostOf(core, choice);
-    if (cost < least && ExcessOf(core, UsageOf(core, choice)) == 0) {
-      least = cost;
-      best = choice;
-    }
-    int32_t node = 0;
-    while (node < core.size() && ++choice[node] == core.candidates(node)) choice[node++] = 0;
-    if (node == core.size()) return least / core.scale;
-  }
-}
-
 void Compare(const SmallNetworkOptions& kind, uint64_t seeds) {
   int reduced = 0;
   for (uint64_t seed = 0; seed < seeds; ++seed) {

@@ -72,4 +72,19 @@ std::optional<int64_t> BruteForce(const CostNetwork& network, int32_t forced, in
   }
 }
 
+double BruteForceCore(const Core& core, std::vector<int32_t>& best) {
+  std::vector<int32_t> choice(core.nodes.size(), 0);
+  double least = kForbidden;
+  while (true) {
+    const double cost = CostOf(core, choice);
+    if (cost < least && ExcessOf(core, UsageOf(core, choice)) == 0) {
+      least = cost;
+      best = choice;
+    }
+    int32_t node = 0;
+    while (node < core.size() && ++choice[node] == core.candidates(node)) choice[node++] = 0;
+    if (node == core.size()) return least / core.scale;
+  }
+}
+
 }  // namespace sbp

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "search/core.h"
 #include "search/cost_network.h"
 #include "search/random.h"
 
@@ -26,5 +28,7 @@ CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options);
 std::optional<int64_t> BruteForce(const CostNetwork& network);
 // The same with one candidate forced.
 std::optional<int64_t> BruteForce(const CostNetwork& network, int32_t node, int32_t candidate);
+// The least cost of the core, in units of the problem, by trying everything; kForbidden if there is none.
+double BruteForceCore(const Core& core, std::vector<int32_t>& best);
 
 }  // namespace sbp
