@@ -11,6 +11,7 @@
 #include "search/multipliers.h"
 #include "search/neighbourhood.h"
 #include "search/reduce.h"
+#include "search/wide_neighbourhood.h"
 
 namespace sbp {
 namespace {
@@ -21,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kWorkPerSecond = 700'000'000;
 constexpr double kShareToFeasible = 0.8;    // of the time
 constexpr double kShareToEliminate = 0.25;  // of the time that is left, or of the effort
+constexpr int32_t kMostWidePause = 4;       // rounds
 constexpr int64_t kRoundWork = kWorkPerSecond / 50;
 
 // What a lane found, in the core's terms.
@@ -42,7 +44,8 @@ class Search {
         core_(reduction.core()),
         options_(options),
         ascent_(core_),
-        neighbourhoods_(core_, options.seed + 1) {}
+        neighbourhoods_(core_, options.seed + 1),
+        wide_(core_, options.seed + 2) {}
 
   void Run() {
     if (!options_.start.empty()) Begin(reduction_.Contract(options_.start));
@@ -151,7 +154,22 @@ class Search {
 
   void NeighbourhoodLane() {
     if (!best_.any()) return;
-    for (int64_t work = 0; work < kRoundWork && !Late();) work += neighbourhoods_.Step();
+    int64_t work = WideStep();
+    while (work < kRoundWork && !Late()) work += neighbourhoods_.Step();
+  }
+
+  // The more often, the more it leads on.
+  int64_t WideStep() {
+    if (++rounds_since_wide_ < wide_pause_) return 0;
+    rounds_since_wide_ = 0;
+    std::vector<int32_t> tried;
+    const int64_t work = wide_.Step(neighbourhoods_.choice(), tried);
+    const Found found{tried, ExcessOf(core_, UsageOf(core_, tried)), CostOf(core_, tried)};
+    const Found now{{}, neighbourhoods_.excess(), neighbourhoods_.cost()};
+    const bool better = found.cost < kForbidden && found.Better(now);
+    if (better) neighbourhoods_.SetChoice(found.choice);
+    wide_pause_ = better ? 1 : std::min(kMostWidePause, wide_pause_ + 1);
+    return work;
   }
 
   void Round() {
@@ -169,6 +187,16 @@ class Search {
       neighbourhoods_.SetChoice(best_.choice);
     }
     neighbourhoods_.SetMultipliers(ascent_.best_multipliers());
+    if (rounds_since_wide_ + 1 >= wide_pause_) Guide();
+  }
+
+  void Guide() {
+    std::vector<std::vector<double>> forced;
+    for (int32_t node = 0; node < core_.size(); ++node) {
+      const std::span<const double> of_node = ascent_.dual().forced(node);
+      forced.emplace_back(of_node.begin(), of_node.end());
+    }
+    wide_.SetGuide(std::move(forced), ascent_.best_multipliers());
   }
 
   void Report() {
@@ -193,8 +221,11 @@ class Search {
   const SolveOptions& options_;
   MultiplierAscent ascent_;
   NeighbourhoodSearch neighbourhoods_;
+  WideNeighbourhoods wide_;
   Found best_, dual_found_;
   int64_t rounds_ = 0;
+  int32_t wide_pause_ = 1;          // rounds between wide steps
+  int32_t rounds_since_wide_ = -1;  // it needs a guide first
   int64_t dual_steps_ = 0;
   bool proved_ = false;
   std::pair<double, double> reported_{-1, -1};  // cost and excess that peak_ belongs to
