@@ -66,7 +66,7 @@ class Brancher {
     for (double& cost : level.costs) cost += before;
     for (const Core::Link& link : core_.links[node]) {
       if (link.other > node) continue;
-      const double* row = link.by_other + int64_t{choice_[link.other]} * core_.candidates(node);
+      const double* row = link.by_other->Row(choice_[link.other], row_scratch_);
       const double* shift = dual_.shift(link.edge, node);
       const double shift_other = dual_.shift(link.edge, link.other)[choice_[link.other]];
       for (size_t a = 0; a < level.costs.size(); ++a) level.costs[a] += row[a] - shift[a] - shift_other;
@@ -118,6 +118,7 @@ class Brancher {
   std::vector<int32_t> choice_;
   std::vector<Level> levels_;
   std::vector<double> usage_;
+  std::vector<double> row_scratch_;
   int64_t work_ = 0;
   BranchResult result_;
 };

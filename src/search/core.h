@@ -32,8 +32,8 @@ struct Core {
   struct Link {
     int32_t other = 0;
     int32_t edge = 0;
-    const double* by_other = nullptr;  // row-major, rows: candidates of the other end
-    const double* by_own = nullptr;    // rows: candidates of this end
+    const Matrix* by_other = nullptr;  // rows: candidates of the other end
+    const Matrix* by_own = nullptr;    // rows: candidates of this end
   };
   std::vector<Node> nodes;
   std::vector<Edge> edges;

@@ -80,6 +80,10 @@ Status CostNetworkBuilder::CheckEdges() const {
     }
     if (edge.nodes[0] == edge.nodes[1])
       return BadInput(StrCat("edge ", i, " joins node ", edge.nodes[0], " to itself"));
+    if (edge.form >= 0) {
+      SBP_RETURN_IF_ERROR(CheckForm(static_cast<int32_t>(i)));
+      continue;
+    }
     const auto rows = static_cast<size_t>(network_.candidates(edge.nodes[0]));
     const auto columns = static_cast<size_t>(network_.candidates(edge.nodes[1]));
     const size_t entries = network_.costs[edge.costs].size();
@@ -87,6 +91,28 @@ Status CostNetworkBuilder::CheckEdges() const {
       return BadInput(StrCat("edge ", i, ": ", entries, " costs, expected ", rows, " x ", columns,
                              ", the candidates of nodes ", edge.nodes[0], " and ", edge.nodes[1]));
     }
+  }
+  return OkStatus();
+}
+
+// Only our own builders make forms: what is wrong with one is a defect.
+Status CostNetworkBuilder::CheckForm(int32_t index) const {
+  const CostNetwork::Edge& edge = network_.edges[index];
+  const CostNetwork::Form& form = network_.forms[edge.form];
+  const auto fits = [&](const CostNetwork::Lines& lines, int32_t count, int32_t node) {
+    const auto candidates = static_cast<size_t>(network_.candidates(node));
+    if (lines.first < 0 && static_cast<size_t>(count) != candidates) return false;
+    for (const int32_t map : {lines.first, lines.second}) {
+      if (map < 0) continue;
+      const std::span<const int32_t> line = network_.maps[map];
+      const bool inside = std::all_of(line.begin(), line.end(), [&](int32_t l) { return l >= 0 && l < count; });
+      if (line.size() != candidates || !inside) return false;
+    }
+    return true;
+  };
+  if (!fits(form.lines[0], form.rows, edge.nodes[0]) || !fits(form.lines[1], form.columns, edge.nodes[1]) ||
+      network_.costs[edge.costs].size() != static_cast<size_t>(form.rows) * form.columns) {
+    return Defect(StrCat("edge ", index, ": its form does not fit its nodes"));
   }
   return OkStatus();
 }
@@ -167,6 +193,23 @@ Result<CostNetwork> CostNetworkBuilder::Build() && {
   return std::move(network_);
 }
 
+size_t CostNetwork::EntryOf(const Edge& edge, int32_t a, int32_t b) const {
+  if (edge.form < 0) return static_cast<size_t>(a) * candidates(edge.nodes[1]) + b;
+  const Form& form = forms[edge.form];
+  const auto line = [&](const Lines& lines, int32_t candidate, bool second) {
+    if (second && lines.second >= 0) return maps[lines.second][candidate];
+    return lines.first < 0 ? candidate : maps[lines.first][candidate];
+  };
+  size_t least = 0;
+  for (int which = 0; which < 4; ++which) {
+    const int32_t row = line(form.lines[0], a, (which & 1) != 0);
+    const int32_t column = line(form.lines[1], b, (which & 2) != 0);
+    const size_t entry = static_cast<size_t>(row) * form.columns + column;
+    if (which == 0 || costs[edge.costs][entry] < costs[edge.costs][least]) least = entry;
+  }
+  return least;
+}
+
 Evaluation Evaluate(const CostNetwork& network, std::span<const int32_t> choice) {
   Evaluation result;
   std::map<int64_t, int64_t> change;  // of usage, by time step
@@ -184,8 +227,7 @@ Evaluation Evaluate(const CostNetwork& network, std::span<const int32_t> choice)
     change[node.end] -= network.usages[node.usages][choice[i]];
   }
   for (const CostNetwork::Edge& edge : network.edges) {
-    const size_t columns = network.candidates(edge.nodes[1]);
-    add(edge.costs, choice[edge.nodes[0]] * columns + choice[edge.nodes[1]]);
+    add(edge.costs, network.EntryOf(edge, choice[edge.nodes[0]], choice[edge.nodes[1]]));
   }
   if (result.forbidden) result.cost = kInt64Max;
   if (network.integral) result.value = static_cast<double>(result.cost);
@@ -212,7 +254,18 @@ std::string Dump(const CostNetwork& network) {
   }
   for (size_t i = 0; i < network.edges.size(); ++i) {
     const CostNetwork::Edge& edge = network.edges[i];
-    text += StrCat("edge ", i, ": ", edge.nodes[0], " - ", edge.nodes[1], " costs ", edge.costs, "\n");
+    text += StrCat("edge ", i, ": ", edge.nodes[0], " - ", edge.nodes[1], " costs ", edge.costs);
+    if (edge.form >= 0) text += StrCat(" form ", edge.form);
+    text += '\n';
+  }
+  for (size_t i = 0; i < network.forms.size(); ++i) {
+    const CostNetwork::Form& form = network.forms[i];
+    text += StrCat("form ", i, ": ", form.rows, " x ", form.columns);
+    for (const CostNetwork::Lines& lines : form.lines) text += StrCat(" lines ", lines.first, " ", lines.second);
+    text += '\n';
+  }
+  for (int32_t row = 0; row < network.maps.size(); ++row) {
+    text += StrCat("map ", row, ": ", Join(network.maps[row], " "), "\n");
   }
   for (int32_t row = 0; row < network.costs.size(); ++row) {
     const std::string numbers = network.integral ? Join(network.costs[row], " ") : Join(network.fractions[row], " ");

@@ -24,9 +24,23 @@ struct CostNetwork {
     int64_t begin = 0;    // held at time steps [begin, end)
     int64_t end = 0;
   };
+  // Which lines of an edge's table a candidate reads: rows of `maps`, one entry per candidate.
+  struct Lines {
+    int32_t first = -1;   // -1: candidate i reads line i
+    int32_t second = -1;  // -1: it reads one line
+  };
+  // A table that is smaller than the ends of its edges. A candidate of nodes[0] reads one or two of its rows, one of
+  // nodes[1] one or two of its columns; the least of the two or four entries counts. (A reader that takes a tensor from
+  // where it was written or from a copy, whatever is nearer.)
+  struct Form {
+    int32_t rows = 0;
+    int32_t columns = 0;
+    Lines lines[2];
+  };
   struct Edge {
     int32_t nodes[2] = {0, 0};
     int32_t costs = 0;  // row of `costs`, row-major: [candidate of nodes[0]][candidate of nodes[1]]
+    int32_t form = -1;  // of `forms`; then `costs` is [row][column] of the form
   };
 
   std::string name;
@@ -34,6 +48,8 @@ struct CostNetwork {
   std::vector<Edge> edges;  // parallel edges may occur, edges from a node to itself may not
   NumberRows<int64_t> costs;
   NumberRows<int64_t> usages;          // >= 0
+  std::vector<Form> forms;
+  NumberRows<int32_t> maps;
   std::optional<int64_t> usage_limit;  // the same at all time steps; absent: none
   // Costs given as fractions: row i of `fractions` is what row i of `costs` stands for, rounded down to whole `unit`s.
   bool integral = true;
@@ -41,6 +57,8 @@ struct CostNetwork {
   std::vector<std::vector<double>> fractions;
 
   int candidates(int node) const { return static_cast<int>(costs[nodes[node].costs].size()); }
+  // Where the cost of these two candidates stands in the edge's row of `costs`.
+  size_t EntryOf(const Edge& edge, int32_t a, int32_t b) const;
 };
 
 // Collects a problem and proves its form. Rows are added first; nodes and edges name them by what AddCosts and
@@ -50,6 +68,11 @@ class CostNetworkBuilder {
   int32_t AddCosts(std::span<const int64_t> row);
   int32_t AddCosts(std::span<const double> row);  // makes the problem fractional; 10^18 and more is forbidden here too
   int32_t AddUsages(std::span<const int64_t> row) { return network_.usages.Add(row); }
+  int32_t AddMap(std::span<const int32_t> map) { return network_.maps.Add(map); }
+  int32_t AddForm(const CostNetwork::Form& form) {
+    network_.forms.push_back(form);
+    return static_cast<int32_t>(network_.forms.size()) - 1;
+  }
   void SetName(std::string name) { network_.name = std::move(name); }
   void SetUsageLimit(int64_t limit) { network_.usage_limit = limit; }
   std::vector<CostNetwork::Node>& nodes() { return network_.nodes; }
@@ -62,6 +85,7 @@ class CostNetworkBuilder {
  private:
   Status CheckNodes() const;
   Status CheckEdges() const;
+  Status CheckForm(int32_t edge) const;
   Status CheckSums() const;
   std::vector<double> Fractions(int32_t row) const;
   Status ScaleFractions();

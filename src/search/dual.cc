@@ -29,7 +29,7 @@ DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits
       if (shift < 0) {
         shift = static_cast<int32_t>(shifts_.size());
         shifts_.resize(shifts_.size() + core.candidates(node) + core.candidates(link.other), 0);
-        pass_work_ += int64_t{core.candidates(node)} * core.candidates(link.other);
+        pass_work_ += Work(*link.by_own);
       }
       const int32_t second = shift + core.candidates(first);
       (node == first ? after_ : before_)[node].push_back(
@@ -37,9 +37,9 @@ DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits
     }
   }
   for (size_t i = 0; i < core.edges.size(); ++i) {
-    const std::vector<double>& entries = core.matrices[core.edges[i].matrix].entries;
+    const std::vector<double>& table = core.matrices[core.edges[i].matrix].table;
     const int32_t first = std::min(core.edges[i].nodes[0], core.edges[i].nodes[1]);
-    const double least = *std::min_element(entries.begin(), entries.end());
+    const double least = *std::min_element(table.begin(), table.end());
     for (int32_t a = 0; a < core.candidates(first); ++a) {
       shifts_[shift_begin_[i] + a] = least;
       reduced_[begin_[first] + a] += least;
@@ -62,8 +62,7 @@ void DualAscent::Visit(int32_t node, std::span<const Half> behind, std::span<con
   double* reduced = reduced_.data() + begin_[node];
   for (const Half& half : behind) {
     double* shift = shifts_.data() + half.shift_own;
-    MinOverRows(half.link->by_other, core_.candidates(half.link->other), count, shifts_.data() + half.shift_other,
-                scratch_.data());
+    MinOverRows(*half.link->by_other, shifts_.data() + half.shift_other, scratch_.data(), line_scratch_);
     for (int32_t a = 0; a < count; ++a) {
       reduced[a] += scratch_[a] - shift[a];
       shift[a] = scratch_[a];
@@ -152,14 +151,14 @@ int32_t DualAscent::BestFitting(int32_t node, std::vector<double>& costs, std::s
 std::vector<int32_t> DualAscent::Round(bool fitting) {
   // After a pass forwards the last node's cost is settled, so the way back decides; and the other way round.
   std::vector<int32_t> choice(core_.nodes.size(), 0);
-  std::vector<double> costs;
+  std::vector<double> costs, row_scratch;
   std::vector<double> usage;
   usage.resize(core_.limits.size(), 0);
   for (int32_t place = 0; place < core_.size(); ++place) {
     const int32_t node = forwards_ ? core_.size() - 1 - place : place;
     costs.assign(reduced_.begin() + begin_[node], reduced_.begin() + begin_[node] + core_.candidates(node));
     for (const Half& half : forwards_ ? after_[node] : before_[node]) {
-      const double* row = half.link->by_other + int64_t{choice[half.link->other]} * core_.candidates(node);
+      const double* row = half.link->by_other->Row(choice[half.link->other], row_scratch);
       for (size_t a = 0; a < costs.size(); ++a) costs[a] += row[a] - shifts_[half.shift_own + a];
     }
     choice[node] = fitting ? BestFitting(node, costs, usage)

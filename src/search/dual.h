@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "search/core.h"
+#include "search/kernels.h"
 
 namespace sbp {
 
@@ -69,6 +70,7 @@ class DualAscent {
   std::vector<std::vector<Half>> before_, after_;  // of a node, by the order of nodes
   std::vector<double> multipliers_;
   std::vector<double> scratch_;
+  LineScratch line_scratch_;
   double base_ = 0;  // moved out of the nodes into the bound
   double price_of_limits_ = 0;
   bool forwards_ = false;

@@ -27,9 +27,17 @@ std::vector<int32_t> Reduction::Expand(std::span<const int32_t> core_choice) con
       choice[follows->node] = core_.matrices.Map(follows->map)[choice[follows->of]];
     } else {
       const Best& best = std::get<Best>(*step);
-      const int32_t row = best.neighbours[0] < 0 ? 0 : choice[best.neighbours[0]];
-      const int32_t column = best.neighbours[1] < 0 ? 0 : choice[best.neighbours[1]];
-      choice[best.node] = core_.matrices.Map(best.best)[static_cast<size_t>(row) * best.columns + column];
+      double least = kForbidden;
+      choice[best.node] = 0;
+      for (int32_t a = 0; a < static_cast<int32_t>(best.costs.size()); ++a) {
+        double cost = best.costs[a];
+        for (int end = 0; end < 2; ++end) {
+          if (best.edges[end] >= 0) cost += core_.matrices[best.edges[end]].at(a, choice[best.neighbours[end]]);
+        }
+        if (cost >= least) continue;
+        least = cost;
+        choice[best.node] = a;
+      }
     }
   }
   return choice;
@@ -62,7 +70,12 @@ std::vector<std::vector<double>> Reduction::ExpandForced(std::span<const std::ve
 
 // What a candidate costs above the best one beside each choice of the neighbours, and what that choice costs.
 std::vector<double> Reduction::ForcedEliminated(const Best& step, std::span<const std::vector<double>> forced) const {
-  const Matrix& total = core_.matrices[step.total];
+  const auto neighbour_count = [&](int end) {
+    return step.neighbours[end] < 0 ? 1 : static_cast<int32_t>(forced[step.neighbours[end]].size());
+  };
+  const auto total = [&](int32_t i, int32_t j) {
+    return step.total < 0 ? step.least[i] : core_.matrices[step.total].at(i, j);
+  };
   const auto entry = [&](int end, int32_t a, int32_t other) {
     return step.edges[end] < 0 ? 0.0 : core_.matrices[step.edges[end]].at(a, other);
   };
@@ -71,12 +84,12 @@ std::vector<double> Reduction::ForcedEliminated(const Best& step, std::span<cons
   };
   std::vector<double> result(step.costs.size(), kForbidden);
   for (int32_t a = 0; a < static_cast<int32_t>(result.size()); ++a) {
-    for (int32_t i = 0; i < total.rows; ++i) {
-      for (int32_t j = 0; j < total.columns; ++j) {
+    for (int32_t i = 0; i < neighbour_count(0); ++i) {
+      for (int32_t j = 0; j < neighbour_count(1); ++j) {
         const double cost = step.costs[a] + entry(0, a, i) + entry(1, a, j);
         if (cost == kForbidden) continue;
         const double beside = std::max(of(0, i), of(1, j));
-        result[a] = std::min(result[a], beside + (cost - total.at(i, j)));
+        result[a] = std::min(result[a], beside + (cost - total(i, j)));
       }
     }
   }

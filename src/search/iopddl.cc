@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <map>
 
 #include "base/text.h"
 #include "search/json_scanner.h"
@@ -207,11 +208,12 @@ Result<CostNetwork> ParseIopddl(std::string_view text) { return IopddlReader(tex
 std::string FormatIopddl(const CostNetwork& network) {
   // A row is written once and copied.
   std::vector<std::string> costs, usages;
+  const auto number = [&](int32_t row, size_t i) {
+    return network.integral ? StrCat(network.costs[row][i]) : FormatDouble(network.fractions[row][i]);
+  };
   for (int32_t row = 0; row < network.costs.size(); ++row) {
     std::vector<std::string> numbers;
-    for (size_t i = 0; i < network.costs[row].size(); ++i) {
-      numbers.push_back(network.integral ? StrCat(network.costs[row][i]) : FormatDouble(network.fractions[row][i]));
-    }
+    for (size_t i = 0; i < network.costs[row].size(); ++i) numbers.push_back(number(row, i));
     costs.push_back(Join(numbers, ","));
   }
   for (int32_t row = 0; row < network.usages.size(); ++row) usages.push_back(Join(network.usages[row], ","));
@@ -234,7 +236,19 @@ std::string FormatIopddl(const CostNetwork& network) {
   AppendList(text, "nodes", network.edges,
              [&](const Edge& edge) { text += StrCat(edge.nodes[0], ",", edge.nodes[1]); });
   text += ',';
-  AppendList(text, "costs", network.edges, [&](const Edge& edge) { text += costs[edge.costs]; });
+  std::map<std::pair<int32_t, int32_t>, std::string> whole;  // tables in full, by costs and form
+  const auto in_full = [&](const Edge& edge) -> const std::string& {
+    const auto [known, is_new] = whole.try_emplace({edge.costs, edge.form});
+    std::string& row = known->second;
+    for (int32_t a = 0; is_new && a < network.candidates(edge.nodes[0]); ++a) {
+      for (int32_t b = 0; b < network.candidates(edge.nodes[1]); ++b) {
+        row += (a > 0 || b > 0 ? "," : "") + number(edge.costs, network.EntryOf(edge, a, b));
+      }
+    }
+    return row;
+  };
+  AppendList(text, "costs", network.edges,
+             [&](const Edge& edge) { text += edge.form < 0 ? costs[edge.costs] : in_full(edge); });
   return text + StrCat("},\"usage_limit\":", network.usage_limit ? StrCat(*network.usage_limit) : "null", "}}\n");
 }
 

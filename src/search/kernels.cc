@@ -65,4 +65,36 @@ SBP_WIDEST_VECTORS double MostAbove(const double* a, const double* b, int32_t co
   return most[0];
 }
 
+void MinOverRows(const Matrix& matrix, const double* shift, double* least, LineScratch& scratch) {
+  if (!matrix.row_lines.plain()) {
+    scratch.rows.assign(matrix.table_rows, -kForbidden);
+    for (const std::vector<int32_t>* lines : {&matrix.row_lines.first, &matrix.row_lines.second}) {
+      for (size_t i = 0; i < lines->size(); ++i) {
+        double& most = scratch.rows[(*lines)[i]];
+        most = shift[i] > most ? shift[i] : most;
+      }
+    }
+    shift = scratch.rows.data();
+  }
+  if (matrix.column_lines.plain()) {
+    MinOverRows(matrix.table.data(), matrix.table_rows, matrix.table_columns, shift, least);
+    return;
+  }
+  scratch.columns.resize(matrix.table_columns);
+  MinOverRows(matrix.table.data(), matrix.table_rows, matrix.table_columns, shift, scratch.columns.data());
+  const std::vector<int32_t>& first = matrix.column_lines.first;
+  const std::vector<int32_t>& second = matrix.column_lines.second;
+  for (size_t j = 0; j < first.size(); ++j) least[j] = scratch.columns[first[j]];
+  for (size_t j = 0; j < second.size(); ++j) {
+    const double other = scratch.columns[second[j]];
+    least[j] = other < least[j] ? other : least[j];
+  }
+}
+
+int64_t Work(const Matrix& matrix) {
+  const size_t lines = matrix.row_lines.first.size() + matrix.row_lines.second.size() +
+                       matrix.column_lines.first.size() + matrix.column_lines.second.size();
+  return static_cast<int64_t>(matrix.table.size() + lines);
+}
+
 }  // namespace sbp

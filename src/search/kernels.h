@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "search/matrices.h"
 
 namespace sbp {
 
@@ -13,5 +16,13 @@ void LeastSums(const double* base, const double* matrix, int32_t rows, int32_t c
 
 // The most that a[k] exceeds b[k] by, over all k where b[k] is finite; -infinity if there is none.
 double MostAbove(const double* a, const double* b, int32_t count);
+
+// The same for a matrix of any form. The order of rows does not matter: the result is exact.
+struct LineScratch {
+  std::vector<double> rows, columns;  // per line of the table
+};
+void MinOverRows(const Matrix& matrix, const double* shift, double* least, LineScratch& scratch);
+// Entries and lines that it looks at.
+int64_t Work(const Matrix& matrix);
 
 }  // namespace sbp

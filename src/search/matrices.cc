@@ -3,42 +3,145 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace sbp {
 namespace {
 
-enum Operation : int32_t { kSelect, kTranspose, kSum };
+enum Operation : int32_t { kSelect, kTranspose, kSum, kMinSum };
 
 uint64_t HashOf(const Matrix& matrix) {
   uint64_t hash = static_cast<uint64_t>(matrix.rows) * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(matrix.columns);
-  for (const double entry : matrix.entries) {
-    hash = (hash ^ std::bit_cast<uint64_t>(entry)) * 0x9E3779B97F4A7C15u;
+  const auto mix = [&](uint64_t number) {
+    hash = (hash ^ number) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 31;
+  };
+  for (const double entry : matrix.table) mix(std::bit_cast<uint64_t>(entry));
+  for (const TableLines* lines : {&matrix.row_lines, &matrix.column_lines}) {
+    for (const int32_t line : lines->first) mix(static_cast<uint64_t>(line));
+    for (const int32_t line : lines->second) mix(static_cast<uint64_t>(line));
   }
   return hash;
 }
 
 // entry = row_part + column_part over all finite entries, with no forbidden entry at all.
 bool Separate(const Matrix& matrix, MatrixFacts& facts) {
+  std::vector<double> first_scratch, scratch;
+  const double* first = matrix.Row(0, first_scratch);
   for (int32_t i = 0; i < matrix.rows; ++i) {
-    const double shift = matrix.at(i, 0) - matrix.at(0, 0);
+    const double* row = matrix.Row(i, scratch);
+    const double shift = row[0] - first[0];
     for (int32_t j = 0; j < matrix.columns; ++j) {
-      if (std::isinf(matrix.at(i, j)) || matrix.at(i, j) != matrix.at(0, j) + shift) return false;
+      if (std::isinf(row[j]) || row[j] != first[j] + shift) return false;
     }
   }
   facts.separable = true;
-  for (int32_t i = 0; i < matrix.rows; ++i) facts.row_part.push_back(matrix.at(i, 0) - matrix.at(0, 0));
-  for (int32_t j = 0; j < matrix.columns; ++j) facts.column_part.push_back(matrix.at(0, j));
+  for (int32_t i = 0; i < matrix.rows; ++i) facts.row_part.push_back(matrix.at(i, 0) - first[0]);
+  facts.column_part.assign(first, first + matrix.columns);
   return true;
+}
+
+// The lines of rows map[0], map[1]..., of a table of `count` lines.
+TableLines Compose(const TableLines& lines, std::span<const int32_t> map) {
+  TableLines result;
+  for (const int32_t i : map) {
+    result.first.push_back(lines.at(i));
+    if (!lines.second.empty()) result.second.push_back(lines.second[i]);
+  }
+  return result;
+}
+
+// Numbers the lines that are read, in order of appearance: kept[new] = old.
+std::vector<int32_t> Renumber(TableLines& lines, int32_t count) {
+  std::vector<int32_t> kept;
+  if (lines.plain()) {
+    kept.resize(count);
+    std::iota(kept.begin(), kept.end(), 0);
+    return kept;
+  }
+  std::vector<int32_t> number(count, -1);
+  const auto visit = [&](int32_t& line) {
+    if (number[line] < 0) {
+      number[line] = static_cast<int32_t>(kept.size());
+      kept.push_back(line);
+    }
+    line = number[line];
+  };
+  if (lines.second == lines.first) lines.second.clear();
+  for (size_t i = 0; i < lines.first.size(); ++i) {
+    visit(lines.first[i]);
+    if (!lines.second.empty()) visit(lines.second[i]);
+  }
+  return kept;
+}
+
+// Rows written out: one line each.
+Matrix InFull(const Matrix& matrix) {
+  std::vector<double> entries, scratch;
+  entries.reserve(static_cast<size_t>(matrix.rows) * matrix.columns);
+  for (int32_t i = 0; i < matrix.rows; ++i) {
+    const double* row = matrix.Row(i, scratch);
+    entries.insert(entries.end(), row, row + matrix.columns);
+  }
+  return Matrix::Plain(matrix.rows, matrix.columns, std::move(entries));
+}
+
+// Leaves out lines that nobody reads; a matrix that is no larger than its table and lines is written out.
+Matrix Tidy(Matrix matrix) {
+  if (matrix.plain()) return matrix;
+  const std::vector<int32_t> rows = Renumber(matrix.row_lines, matrix.table_rows);
+  const std::vector<int32_t> columns = Renumber(matrix.column_lines, matrix.table_columns);
+  std::vector<double> table;
+  table.reserve(rows.size() * columns.size());
+  for (const int32_t row : rows) {
+    for (const int32_t column : columns) table.push_back(matrix.table_row(row)[column]);
+  }
+  matrix.table = std::move(table);
+  matrix.table_rows = static_cast<int32_t>(rows.size());
+  matrix.table_columns = static_cast<int32_t>(columns.size());
+  const int64_t lines = 2 * (int64_t{matrix.rows} + matrix.columns);
+  const bool worth = int64_t{matrix.rows} * matrix.columns > static_cast<int64_t>(matrix.table.size()) + lines;
+  return worth ? matrix : InFull(matrix);
 }
 
 }  // namespace
 
-MatrixId Matrices::Add(Matrix matrix) {
+Matrix Matrix::Plain(int32_t rows, int32_t columns, std::vector<double> entries) {
+  return {rows, columns, std::move(entries), rows, columns, {}, {}};
+}
+
+double Matrix::at(int32_t row, int32_t column) const {
+  const double* first = table_row(row_lines.at(row));
+  const int32_t c = column_lines.at(column);
+  double least = first[c];
+  if (row_lines.second.empty() && column_lines.second.empty()) return least;
+  const double* second = table_row(row_lines.other(row));
+  const int32_t d = column_lines.other(column);
+  for (const double entry : {first[d], second[c], second[d]}) least = std::min(least, entry);
+  return least;
+}
+
+const double* Matrix::Row(int32_t row, std::vector<double>& scratch) const {
+  const double* first = table_row(row_lines.at(row));
+  if (row_lines.second.empty() && column_lines.plain()) return first;
+  scratch.resize(columns);
+  const double* second = table_row(row_lines.other(row));
+  for (int32_t j = 0; j < columns; ++j) {
+    const int32_t c = column_lines.at(j);
+    scratch[j] = std::min(first[c], second[c]);
+  }
+  for (size_t j = 0; j < column_lines.second.size(); ++j) {
+    const int32_t c = column_lines.second[j];
+    scratch[j] = std::min(scratch[j], std::min(first[c], second[c]));
+  }
+  return scratch.data();
+}
+
+MatrixId Matrices::Add(Matrix given) {
+  Matrix matrix = Tidy(std::move(given));
   std::vector<MatrixId>& same_hash = by_hash_[HashOf(matrix)];
   for (const MatrixId id : same_hash) {
-    const Matrix& known = matrices_[id];
-    if (known.rows == matrix.rows && known.columns == matrix.columns && known.entries == matrix.entries) return id;
+    if (matrices_[id] == matrix) return id;
   }
   same_hash.push_back(static_cast<MatrixId>(matrices_.size()));
   matrices_.push_back(std::move(matrix));
@@ -50,9 +153,11 @@ MatrixFacts Matrices::Derive(const Matrix& matrix) {
   MatrixFacts facts;
   std::vector<int32_t> row_count(matrix.rows, 0), column_count(matrix.columns, 0);
   std::vector<int32_t> column_of_row(matrix.rows, 0), row_of_column(matrix.columns, 0);
+  std::vector<double> scratch;
   for (int32_t i = 0; i < matrix.rows; ++i) {
+    const double* row = matrix.Row(i, scratch);
     for (int32_t j = 0; j < matrix.columns; ++j) {
-      if (std::isinf(matrix.at(i, j))) continue;
+      if (std::isinf(row[j])) continue;
       ++row_count[i];
       ++column_count[j];
       column_of_row[i] = j;
@@ -90,20 +195,16 @@ MatrixId Matrices::Select(MatrixId id, MapId rows, MapId columns) {
   const auto [known, inserted] = made_.try_emplace({kSelect, id, rows, columns}, -1);
   if (!inserted) return known->second;
   const Matrix& from = matrices_[id];
-  const auto all = [](int32_t count) {
-    std::vector<int32_t> identity(count);
-    for (int32_t i = 0; i < count; ++i) identity[i] = i;
-    return identity;
-  };
-  const std::vector<int32_t> row_map =
-      rows == kIdentity ? all(from.rows) : std::vector<int32_t>(Map(rows).begin(), Map(rows).end());
-  const std::vector<int32_t> column_map =
-      columns == kIdentity ? all(from.columns) : std::vector<int32_t>(Map(columns).begin(), Map(columns).end());
-  Matrix result{static_cast<int32_t>(row_map.size()), static_cast<int32_t>(column_map.size()), {}};
-  result.entries.reserve(row_map.size() * column_map.size());
-  for (const int32_t row : row_map) {
-    for (const int32_t column : column_map) result.entries.push_back(from.at(row, column));
+  Matrix result = from;
+  if (rows != kIdentity) {
+    result.row_lines = Compose(from.row_lines, Map(rows));
+    result.rows = static_cast<int32_t>(Map(rows).size());
   }
+  if (columns != kIdentity) {
+    result.column_lines = Compose(from.column_lines, Map(columns));
+    result.columns = static_cast<int32_t>(Map(columns).size());
+  }
+  if (from.plain()) result = InFull(result);
   return known->second = Add(std::move(result));
 }
 
@@ -111,10 +212,11 @@ MatrixId Matrices::Transpose(MatrixId id) {
   const auto [known, inserted] = made_.try_emplace({kTranspose, id}, -1);
   if (!inserted) return known->second;
   const Matrix& from = matrices_[id];
-  Matrix result{from.columns, from.rows, {}};
-  result.entries.reserve(from.entries.size());
-  for (int32_t j = 0; j < from.columns; ++j) {
-    for (int32_t i = 0; i < from.rows; ++i) result.entries.push_back(from.at(i, j));
+  Matrix result{from.columns,    from.rows,         {},            from.table_columns,
+                from.table_rows, from.column_lines, from.row_lines};
+  result.table.reserve(from.table.size());
+  for (int32_t j = 0; j < from.table_columns; ++j) {
+    for (int32_t i = 0; i < from.table_rows; ++i) result.table.push_back(from.table_row(i)[j]);
   }
   return known->second = Add(std::move(result));
 }
@@ -122,8 +224,46 @@ MatrixId Matrices::Transpose(MatrixId id) {
 MatrixId Matrices::Sum(MatrixId a, MatrixId b) {
   const auto [known, inserted] = made_.try_emplace({kSum, std::min(a, b), std::max(a, b)}, -1);
   if (!inserted) return known->second;
+  const auto adds_by_line = [](const Matrix& x, const Matrix& y) {
+    return x.row_lines == y.row_lines && x.column_lines == y.column_lines && x.row_lines.second.empty() &&
+           x.column_lines.second.empty();
+  };
   Matrix result = matrices_[a];
-  for (size_t i = 0; i < result.entries.size(); ++i) result.entries[i] += matrices_[b].entries[i];
+  if (adds_by_line(matrices_[a], matrices_[b])) {
+    for (size_t i = 0; i < result.table.size(); ++i) result.table[i] += matrices_[b].table[i];
+  } else {
+    result = InFull(result);
+    std::vector<double> scratch;
+    for (int32_t i = 0; i < result.rows; ++i) {
+      const double* row = matrices_[b].Row(i, scratch);
+      double* entries = result.table.data() + static_cast<size_t>(i) * result.columns;
+      for (int32_t j = 0; j < result.columns; ++j) entries[j] += row[j];
+    }
+  }
+  return known->second = Add(std::move(result));
+}
+
+MatrixId Matrices::MinSum(std::span<const double> costs, MatrixId a, MatrixId b) {
+  const auto [known, inserted] = made_.try_emplace({kMinSum, costs_.Add(costs), a, b}, -1);
+  if (!inserted) return known->second;
+  const Matrix& left = matrices_[a];
+  const Matrix& right = matrices_[b];
+  // The columns keep their lines; along the eliminated side the lesser of two lines is written out.
+  Matrix result{left.columns,       right.columns,     {}, left.table_columns, right.table_columns,
+                left.column_lines, right.column_lines};
+  result.table.assign(static_cast<size_t>(result.table_rows) * result.table_columns, kForbidden);
+  for (int32_t k = 0; k < static_cast<int32_t>(costs.size()); ++k) {
+    const double* left_rows[] = {left.table_row(left.row_lines.at(k)), left.table_row(left.row_lines.other(k))};
+    const double* right_rows[] = {right.table_row(right.row_lines.at(k)), right.table_row(right.row_lines.other(k))};
+    for (int32_t i = 0; i < result.table_rows; ++i) {
+      const double cost = costs[k] + std::min(left_rows[0][i], left_rows[1][i]);
+      if (std::isinf(cost)) continue;
+      double* least = result.table.data() + static_cast<size_t>(i) * result.table_columns;
+      for (int32_t j = 0; j < result.table_columns; ++j) {
+        least[j] = std::min(least[j], cost + std::min(right_rows[0][j], right_rows[1][j]));
+      }
+    }
+  }
   return known->second = Add(std::move(result));
 }
 

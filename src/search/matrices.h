@@ -1,5 +1,10 @@
 // Matrices of costs that are shared by id; an operation that was made before returns what it made then, so that the
 // thousandth equal layer costs a look-up. Entries are whole numbers or infinity (forbidden), exact in doubles.
+//
+// A matrix may be larger than what it says: many of its rows are equal, or the lesser of two others at each place (a
+// reader takes a tensor from where it was written or from a copy). It is then kept as a small table and the lines of it
+// that each row and column reads. Sums over a chain of such matrices stay of that form, and to find the least of each
+// column costs the table and the lines, not rows times columns.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +25,31 @@ using MatrixId = int32_t;
 using MapId = int32_t;  // a list of indices, shared too
 inline constexpr MapId kIdentity = -1;
 
+// The lines of a table that stand for the rows (or columns) of a matrix.
+struct TableLines {
+  std::vector<int32_t> first;   // per row; empty: row i reads line i
+  std::vector<int32_t> second;  // the other line that it reads; empty: none
+  bool plain() const { return first.empty(); }
+  int32_t at(int32_t row) const { return first.empty() ? row : first[row]; }
+  int32_t other(int32_t row) const { return second.empty() ? at(row) : second[row]; }
+  bool operator==(const TableLines&) const = default;
+};
+
 struct Matrix {
   int32_t rows = 0;
   int32_t columns = 0;
-  std::vector<double> entries;  // row-major
-  double at(int32_t row, int32_t column) const { return entries[static_cast<size_t>(row) * columns + column]; }
+  std::vector<double> table;  // row-major; every line of it is read by some row or column
+  int32_t table_rows = 0, table_columns = 0;
+  TableLines row_lines, column_lines;
+
+  static Matrix Plain(int32_t rows, int32_t columns, std::vector<double> entries);
+  bool plain() const { return row_lines.plain() && column_lines.plain(); }
+  // The least of the table's entries at the lines of `row` and `column`.
+  double at(int32_t row, int32_t column) const;
+  // A whole row: a pointer into the table where it stands there, else `scratch`, filled.
+  const double* Row(int32_t row, std::vector<double>& scratch) const;
+  const double* table_row(int32_t line) const { return table.data() + static_cast<size_t>(line) * table_columns; }
+  bool operator==(const Matrix&) const = default;
 };
 
 // What the entries alone say about an edge.
@@ -54,6 +79,8 @@ class Matrices {
   MatrixId Select(MatrixId matrix, MapId rows, MapId columns);
   MatrixId Transpose(MatrixId matrix);
   MatrixId Sum(MatrixId a, MatrixId b);  // of equal shape
+  // result[i][j] = least over k of costs[k] + a[k][i] + b[k][j].
+  MatrixId MinSum(std::span<const double> costs, MatrixId a, MatrixId b);
 
  private:
   MatrixFacts Derive(const Matrix& matrix);
@@ -63,6 +90,7 @@ class Matrices {
   std::deque<MatrixFacts> facts_;
   std::vector<int32_t> facts_of_;  // -1: not derived
   NumberRows<int32_t> maps_;
+  NumberRows<double> costs_;
   std::map<std::vector<int32_t>, MatrixId> made_;  // operation and operands -> result
 };
 

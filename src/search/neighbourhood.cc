@@ -154,7 +154,7 @@ void NeighbourhoodSearch::LocalCosts() {
     double* local = local_.data() + begin_.back();
     for (const Core::Link& link : core_.links[member.node]) {
       if (place_of_[link.other] >= 0) continue;
-      const double* row = link.by_other + int64_t{choice_[link.other]} * core_.candidates(member.node);
+      const double* row = link.by_other->Row(choice_[link.other], row_scratch_);
       for (size_t a = 0; a < costs.size(); ++a) local[a] += row[a];
     }
     work_ += static_cast<int64_t>(costs.size() * core_.links[member.node].size());
@@ -184,10 +184,11 @@ double NeighbourhoodSearch::SolveForest() {
     if (member.parent < 0) continue;
     for (int32_t a = 0; a < count; ++a) totals[a] = -totals[a];
     const int32_t parent_count = begin_[member.parent + 1] - begin_[member.parent];
-    MinOverRows(core_.links[member.node][member.parent_link].by_own, count, parent_count, totals, messages_.data());
+    const Matrix& matrix = *core_.links[member.node][member.parent_link].by_own;
+    MinOverRows(matrix, totals, messages_.data(), line_scratch_);
     double* parent = totals_.data() + begin_[member.parent];
     for (int32_t a = 0; a < parent_count; ++a) parent[a] += messages_[a];
-    work_ += int64_t{count} * parent_count;
+    work_ += Work(matrix);
   }
   tried_.resize(members_.size());
   for (size_t i = 0; i < members_.size(); ++i) {
@@ -196,7 +197,7 @@ double NeighbourhoodSearch::SolveForest() {
     const double* totals = totals_.data() + begin_[i];
     const double* row = nullptr;
     if (member.parent >= 0) {
-      row = core_.links[member.node][member.parent_link].by_other + int64_t{tried_[member.parent]} * count;
+      row = core_.links[member.node][member.parent_link].by_other->Row(tried_[member.parent], row_scratch_);
     }
     double least = kForbidden;
     tried_[i] = 0;
@@ -221,7 +222,7 @@ NeighbourhoodSearch::Outcome NeighbourhoodSearch::Score(std::span<const int32_t>
     outcome.cost += local_[begin_[i] + choice[i]];
     if (member.parent >= 0) {
       const Core::Link& link = core_.links[member.node][member.parent_link];
-      outcome.cost += link.by_other[int64_t{choice[member.parent]} * core_.candidates(member.node) + choice[i]];
+      outcome.cost += link.by_other->at(choice[member.parent], choice[i]);
     }
     for (const Core::Hold& hold : core_.nodes[member.node].holds) {
       part_usage_[hold.begin - first_step_] += hold.usages[choice[i]];

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "search/core.h"
+#include "search/kernels.h"
 #include "search/random.h"
 
 namespace sbp {
@@ -71,7 +72,8 @@ class NeighbourhoodSearch {
   std::vector<double> part_usage_;          // by the members' tried choice
   std::vector<double> prices_, price_sum_;
   std::vector<int32_t> begin_;  // of a member's candidates in the arrays below
-  std::vector<double> local_, totals_, messages_;
+  std::vector<double> local_, totals_, messages_, row_scratch_;
+  LineScratch line_scratch_;
   std::vector<int32_t> tried_, best_;
   int64_t work_ = 0;
 };

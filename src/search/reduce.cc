@@ -1,11 +1,13 @@
 #include "search/reduce.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <numeric>
 
 #include "base/text.h"
+#include "search/domination.h"
 #include "search/kernels.h"
 #include "search/range_minimum.h"
 #include "search/timeline.h"
@@ -47,6 +49,7 @@ class Reducer {
   int32_t Candidates(int32_t node) const { return static_cast<int32_t>(nodes_[node].costs.size()); }
 
   void Load();
+  TableLines Lines(const CostNetwork::Lines& lines) const;
   Status LoadTimeline();
   Status Compress();
   Status Settle();
@@ -62,7 +65,6 @@ class Reducer {
   bool DropOversized();
   bool DropDominated();
   bool DropDominated(int32_t node);
-  const std::vector<double>& Worst(MatrixId matrix, bool columns);
   bool Eliminate();
   bool EliminateNode(int32_t node);
   int32_t Other(int32_t edge, int32_t node) const {
@@ -87,9 +89,20 @@ class Reducer {
   std::vector<double> limits_;
   std::vector<int64_t> times_;   // of a step
   std::vector<char> unchecked_;  // nodes to try for domination again
-  std::map<std::pair<MatrixId, bool>, std::vector<double>> worst_;
+  LineScratch line_scratch_;
+  Domination domination_{result_.core_.matrices};
   int32_t empty_ = -1;  // a node without a candidate
 };
+
+TableLines Reducer::Lines(const CostNetwork::Lines& lines) const {
+  TableLines result;
+  const auto read = [&](int32_t map, std::vector<int32_t>& to) {
+    if (map >= 0) to.assign(network_.maps[map].begin(), network_.maps[map].end());
+  };
+  read(lines.first, result.first);
+  read(lines.second, result.second);
+  return result;
+}
 
 void Reducer::Load() {
   Core& core = result_.core_;
@@ -118,14 +131,22 @@ void Reducer::Load() {
   for (int32_t i = 0; i < Size(); ++i) {
     for (const int64_t cost : network_.costs[network_.nodes[i].costs]) nodes_[i].costs.push_back(scaled(cost));
   }
-  std::map<std::pair<int32_t, int32_t>, MatrixId> loaded;  // row and its width
+  std::map<std::array<int32_t, 3>, MatrixId> loaded;  // by row, its width and its form
   for (const CostNetwork::Edge& edge : network_.edges) {
     const int32_t rows = network_.candidates(edge.nodes[0]);
     const int32_t columns = network_.candidates(edge.nodes[1]);
-    const auto [known, inserted] = loaded.try_emplace({edge.costs, columns}, 0);
+    const auto [known, inserted] = loaded.try_emplace({edge.costs, columns, edge.form}, 0);
     if (inserted) {
-      Matrix matrix{rows, columns, {}};
-      for (const int64_t cost : network_.costs[edge.costs]) matrix.entries.push_back(scaled(cost));
+      std::vector<double> entries;
+      for (const int64_t cost : network_.costs[edge.costs]) entries.push_back(scaled(cost));
+      Matrix matrix = Matrix::Plain(rows, columns, std::move(entries));
+      if (edge.form >= 0) {
+        const CostNetwork::Form& form = network_.forms[edge.form];
+        matrix.table_rows = form.rows;
+        matrix.table_columns = form.columns;
+        matrix.row_lines = Lines(form.lines[0]);
+        matrix.column_lines = Lines(form.lines[1]);
+      }
       known->second = matrices().Add(std::move(matrix));
     }
     Attach(edge.nodes[0], edge.nodes[1], known->second);
@@ -286,59 +307,13 @@ Status Reducer::Settle() {
   return OkStatus();
 }
 
-// result[a' * d + a]: how much dearer a' can be than a, over all candidates of the other end.
-const std::vector<double>& Reducer::Worst(MatrixId id, bool columns) {
-  const auto [known, inserted] = worst_.try_emplace({id, columns});
-  if (!inserted) return known->second;
-  const Matrix& matrix = matrices()[columns ? matrices().Transpose(id) : id];
-  const int32_t count = matrix.rows;
-  known->second.assign(static_cast<size_t>(count) * count, 0);
-  for (int32_t i = 0; i < count; ++i) {
-    for (int32_t j = 0; j < count; ++j) {
-      const double* better = &matrix.entries[static_cast<size_t>(i) * matrix.columns];
-      const double* worse = &matrix.entries[static_cast<size_t>(j) * matrix.columns];
-      known->second[static_cast<size_t>(i) * count + j] = MostAbove(better, worse, matrix.columns);
-    }
-  }
-  return known->second;
-}
-
 bool Reducer::DropDominated(int32_t node) {
-  constexpr double kMostWork = 5e7;
-  const int32_t count = Candidates(node);
-  std::vector<const std::vector<double>*> worst;
-  for (const int32_t edge : nodes_[node].edges) {
-    if (static_cast<double>(count) * count * Candidates(Other(edge, node)) > kMostWork) return false;
-    worst.push_back(&Worst(edges_[edge].matrix, edges_[edge].nodes[1] == node));
-  }
-  const auto beats = [&](int32_t better, int32_t worse) {
-    double dearer = nodes_[node].costs[better] - nodes_[node].costs[worse];
-    for (const Core::Hold& hold : nodes_[node].holds) {
-      if (hold.usages[better] > hold.usages[worse]) return false;
-    }
-    for (const std::vector<double>* edge : worst) dearer += (*edge)[static_cast<size_t>(better) * count + worse];
-    return dearer <= 0;
-  };
-  std::vector<char> dropped(count, 0);
-  std::vector<int32_t> instead(count);
-  std::iota(instead.begin(), instead.end(), 0);
-  for (int32_t worse = 0; worse < count; ++worse) {
-    for (int32_t better = 0; better < count && !dropped[worse]; ++better) {
-      dropped[worse] = better != worse && !dropped[better] && beats(better, worse);
-      if (dropped[worse]) instead[worse] = better;
-    }
-  }
-  // Who beat another may have been beaten later.
-  for (int32_t& other : instead) {
-    while (dropped[other]) other = instead[other];
-  }
-  std::vector<int32_t> kept;
-  for (int32_t a = 0; a < count; ++a) {
-    if (!dropped[a]) kept.push_back(a);
-  }
-  const bool changed = static_cast<int32_t>(kept.size()) < count;
-  Keep(node, std::move(kept), std::move(instead));
-  return changed;
+  std::vector<MatrixId> edges;
+  for (const int32_t edge : nodes_[node].edges) edges.push_back(From(edge, node));
+  const Domination::Answer* answer = domination_.Of(nodes_[node], edges);
+  if (!answer || answer->kept.size() == nodes_[node].costs.size()) return false;
+  Keep(node, answer->kept, answer->instead);
+  return true;
 }
 
 // Candidates that alone exceed what a step leaves.
@@ -372,41 +347,38 @@ bool Reducer::EliminateNode(int32_t node) {
   if (!nodes_[node].holds.empty() || edges.size() > 2) return false;
   const int32_t u = edges.empty() ? -1 : Other(edges[0], node);
   const int32_t w = edges.size() < 2 ? -1 : Other(edges[1], node);
-  const int32_t rows = u < 0 ? 1 : Candidates(u);
-  const int32_t columns = w < 0 ? 1 : Candidates(w);
-  const int32_t count = Candidates(node);
-  constexpr int64_t kSmall = 2500;
-  if (int64_t{rows} * columns > std::max<int64_t>(kSmall, int64_t{count} * (rows + columns)) && w >= 0) return false;
-  const Matrix* first = u < 0 ? nullptr : &matrices()[From(edges[0], node)];
-  const Matrix* second = w < 0 ? nullptr : &matrices()[From(edges[1], node)];
-  Matrix sum{rows, columns, std::vector<double>(static_cast<size_t>(rows) * columns, kForbidden)};
-  std::vector<int32_t> best(sum.entries.size(), 0);
-  for (int32_t a = 0; a < count; ++a) {
-    for (int32_t i = 0; i < rows; ++i) {
-      const double cost = nodes_[node].costs[a] + (first ? first->at(a, i) : 0);
-      for (int32_t j = 0; j < columns; ++j) {
-        const double total = cost + (second ? second->at(a, j) : 0);
-        double& least = sum.entries[static_cast<size_t>(i) * columns + j];
-        if (total < least) {
-          least = total;
-          best[static_cast<size_t>(i) * columns + j] = a;
-        }
-      }
+  const std::vector<double>& costs = nodes_[node].costs;
+  Reduction::Best step{node, {u, w}, costs, {-1, -1}, {}, -1};
+  for (size_t i = 0; i < edges.size(); ++i) step.edges[i] = From(edges[i], node);
+  if (w >= 0) {
+    const Matrix& first = matrices()[step.edges[0]];
+    const Matrix& second = matrices()[step.edges[1]];
+    constexpr int64_t kSmall = 2500;
+    const int64_t made = int64_t{first.table_columns} * second.table_columns;
+    const int64_t gone = int64_t{first.table_rows} * first.table_columns +
+                         int64_t{second.table_rows} * second.table_columns;
+    if (made > std::max(kSmall, gone)) return false;
+    step.total = matrices().MinSum(costs, step.edges[0], step.edges[1]);
+  } else {
+    std::vector<double> gain(costs);
+    for (double& cost : gain) cost = -cost;
+    step.least.assign(u < 0 ? 1 : Candidates(u), 0);
+    if (u < 0) {
+      step.least[0] = *std::min_element(costs.begin(), costs.end());
+    } else {
+      MinOverRows(matrices()[step.edges[0]], gain.data(), step.least.data(), line_scratch_);
     }
   }
-  Reduction::Best step{node, {u, w}, columns, matrices().AddMap(best), nodes_[node].costs, {-1, -1}, 0};
-  for (size_t i = 0; i < edges.size(); ++i) step.edges[i] = From(edges[i], node);
-  const MatrixId total = step.total = matrices().Add(std::move(sum));
-  result_.steps_.push_back(std::move(step));
   for (const int32_t edge : edges) Unhook(edge);
   if (w >= 0) {
-    Attach(u, w, total);
+    Attach(u, w, step.total);
   } else if (u >= 0) {
-    for (int32_t i = 0; i < rows; ++i) nodes_[u].costs[i] += matrices()[total].entries[i];
-    DropForbidden(u);
+    for (int32_t i = 0; i < Candidates(u); ++i) nodes_[u].costs[i] += step.least[i];
   } else {
-    result_.core_.constant += matrices()[total].entries[0];
+    result_.core_.constant += step.least[0];
   }
+  result_.steps_.push_back(std::move(step));
+  if (w < 0 && u >= 0) DropForbidden(u);
   alive_[node] = 0;
   nodes_[node] = {};
   return true;
@@ -440,8 +412,8 @@ void Reducer::Pack() {
   core.links.resize(core.nodes.size());
   for (size_t i = 0; i < core.edges.size(); ++i) {
     const auto [a, b] = std::pair(core.edges[i].nodes[0], core.edges[i].nodes[1]);
-    const double* by_a = core.matrices[core.edges[i].matrix].entries.data();
-    const double* by_b = core.matrices[core.matrices.Transpose(core.edges[i].matrix)].entries.data();
+    const Matrix* by_a = &core.matrices[core.edges[i].matrix];
+    const Matrix* by_b = &core.matrices[core.matrices.Transpose(core.edges[i].matrix)];
     core.links[a].push_back({b, static_cast<int32_t>(i), by_b, by_a});
     core.links[b].push_back({a, static_cast<int32_t>(i), by_a, by_b});
   }

@@ -46,13 +46,13 @@ class Reduction {
     MapId map;
     int32_t candidates;  // of `node`
   };
-  struct Best {  // the best candidate of `node`, row-major by those of its neighbours (-1: none)
+  struct Best {  // the best candidate of `node` beside those of its neighbours (-1: none)
     int32_t node, neighbours[2];
-    int32_t columns;
-    MapId best;
-    // What was minimised: costs of the node, of its edges (rows: its candidates; -1: none), and the result.
+    // What was minimised: costs of the node and of its edges (rows: its candidates; -1: none), and the result: per
+    // candidate of the one neighbour, or (`total`) of both.
     std::vector<double> costs;
     MatrixId edges[2];
+    std::vector<double> least;
     MatrixId total;
   };
   std::vector<double> ForcedEliminated(const Best& step, std::span<const std::vector<double>> forced) const;

@@ -38,9 +38,9 @@ void LayoutNetwork::ChooseHubs(std::vector<int32_t>& choice) const {
       int64_t cost = network_.costs[network_.nodes[entry.node].costs][state];
       for (const CostNetwork::Edge* edge : edges[entry.node]) {
         const bool first = edge->nodes[0] == entry.node;
-        const int32_t row = first ? state : choice[edge->nodes[0]];
-        const int32_t column = first ? choice[edge->nodes[1]] : state;
-        cost = SaturatingAdd(cost, network_.costs[edge->costs][row * network_.candidates(edge->nodes[1]) + column]);
+        const int32_t a = first ? state : choice[edge->nodes[0]];
+        const int32_t b = first ? choice[edge->nodes[1]] : state;
+        cost = SaturatingAdd(cost, network_.costs[edge->costs][network_.EntryOf(*edge, a, b)]);
       }
       if (cost >= least) continue;
       least = cost;

@@ -164,12 +164,12 @@ LayoutNetworkBuilder::Row LayoutNetworkBuilder::RowOf(uint32_t type, std::vector
   return entry->second;
 }
 
-LayoutNetworkBuilder::Row LayoutNetworkBuilder::SlotRow(OpId op, Side side, size_t slot, TensorId tensor) {
+LayoutNetworkBuilder::Row LayoutNetworkBuilder::SlotRow(OpId op, Slot side, size_t slot, TensorId tensor) {
   const std::vector<uint32_t> key = {static_cast<uint32_t>(op.index()), static_cast<uint32_t>(side),
                                      static_cast<uint32_t>(slot)};
   if (const auto known = row_of_slot_.find(key); known != row_of_slot_.end()) return known->second;
   const OpClass& op_class = problem_.class_at(op);
-  const SlotLayouts& all = side == Side::kOperand ? op_class.operands[slot] : op_class.results[slot];
+  const SlotLayouts& all = side == Slot::kOperand ? op_class.operands[slot] : op_class.results[slot];
   TypePrices& prices = types_[TypeOf(tensor)];
   std::vector<uint32_t> layouts;
   for (const uint32_t c : result_.allowed_[op.index()]) layouts.push_back(prices.Id(all.layouts[all.of_candidate[c]]));
@@ -190,7 +190,7 @@ std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(Tensor
   for (const Use* use = begin; use != end; ++use) {
     const int32_t node = LayoutNetwork::node_of(use->op);
     if (readers.empty() || readers.back().node != node) readers.push_back({node, {}});
-    readers.back().rows.push_back(SlotRow(use->op, Side::kOperand, use->operand, tensor));
+    readers.back().rows.push_back(SlotRow(use->op, Slot::kOperand, use->operand, tensor));
   }
   if (const auto tie = tied_input_.find(tensor); tie != tied_input_.end()) {
     const Shared& source = shared_.at(tie->second);
@@ -212,7 +212,7 @@ void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
   }
   for (const Use* use = begin; use != end; ++use) {
     if (use == begin || use->op != use[-1].op) ++num_readers;
-    for (const uint32_t l : Distinct(SlotRow(use->op, Side::kOperand, use->operand, tensor))) AddOnce(wanted, l);
+    for (const uint32_t l : Distinct(SlotRow(use->op, Slot::kOperand, use->operand, tensor))) AddOnce(wanted, l);
   }
   // The evaluator takes hubs from all candidates of the readers, those that pins exclude too.
   if (!problem_.pins.empty()) {
@@ -224,7 +224,7 @@ void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
   if (is_source) {
     for (const NdSbp& layout : LayoutsOfSource(tensor)) written.push_back(prices.Id(layout));
   } else {
-    written = Distinct(SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor));
+    written = Distinct(SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor));
   }
   if (num_readers < 2) wanted.clear();
   // An op that reads the tensor twice may want two layouts.
@@ -267,7 +267,7 @@ void LayoutNetworkBuilder::Connect(TensorId tensor) {
   const auto found = shared_.find(tensor);
   if (readers.empty()) return;
   const int32_t producer = facts.producer.valid() ? LayoutNetwork::node_of(facts.producer) : -1;
-  const Row produced = producer < 0 ? kNoRow : SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor);
+  const Row produced = producer < 0 ? kNoRow : SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor);
   if (found == shared_.end()) {
     AddEdge(producer, readers[0].node, ReaderTable(produced, produced, readers[0], 1));
     return;
@@ -308,7 +308,7 @@ void LayoutNetworkBuilder::AddMemory() {
       hubs = facts.producer.valid() && !kept[t] ? found->second.hubs : written;
     } else if (facts.producer.valid()) {
       node = LayoutNetwork::node_of(facts.producer);
-      written = hubs = SlotRow(facts.producer, Side::kResult, facts.producer_index, tensor);
+      written = hubs = SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor);
       if (network_.nodes()[node].usages >= 0) node = AddHolder(node, written);
       if (node >= static_cast<int32_t>(problem_.num_ops()))
         written = hubs = RowOf(rows_[written].type, Distinct(written));
@@ -370,61 +370,122 @@ int32_t LayoutNetworkBuilder::AddHolder(int32_t producer, Row produced) {
   return node;
 }
 
-int32_t LayoutNetworkBuilder::MatchTable(Row produced, Row states) {
-  const std::vector<uint32_t>& a = rows_[produced].layouts;
-  const std::vector<uint32_t>& b = rows_[states].layouts;
-  return Table({kMatch, produced, states}, a.size(), b.size(),
-               [&](size_t i, size_t j) { return a[i] == b[j] ? 0.0 : kForbidden; });
+// A line per layout.
+LayoutNetworkBuilder::Side LayoutNetworkBuilder::LayoutsOf(const LayoutRow& row) {
+  Side side;
+  for (const uint32_t layout : row.layouts) {
+    const auto known = std::find(side.of_line.begin(), side.of_line.end(), layout);
+    side.first.push_back(static_cast<int32_t>(known - side.of_line.begin()));
+    if (known == side.of_line.end()) side.of_line.push_back(layout);
+  }
+  return side;
 }
 
-int32_t LayoutNetworkBuilder::ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants) {
+// Lines of states: where the tensor was written and its hub. Where `apart`, a state without a hub has lines of its own:
+// 2 * layout, and 2 * layout + 1 for those with one.
+LayoutNetworkBuilder::Side LayoutNetworkBuilder::StatesOf(Row written, Row hubs, bool apart) const {
+  const std::vector<uint32_t>& w = rows_[written].layouts;
+  const std::vector<uint32_t>& h = rows_[hubs].layouts;
+  LayoutRow both;
+  for (const std::vector<uint32_t>* layouts : {&w, &h}) {
+    for (size_t s = 0; s < w.size(); ++s) {
+      const uint32_t layout = (*layouts)[s];
+      both.layouts.push_back(apart ? 2 * layout + (w[s] != h[s] ? 1 : 0) : layout);
+    }
+  }
+  Side side = LayoutsOf(both);
+  side.second.assign(side.first.begin() + static_cast<int64_t>(w.size()), side.first.end());
+  side.first.resize(w.size());
+  return side;
+}
+
+LayoutNetworkBuilder::Table LayoutNetworkBuilder::MatchTable(Row produced, Row states) {
+  return MakeTable({kMatch, produced, states}, LayoutsOf(rows_[produced]), LayoutsOf(rows_[states]),
+                   [](uint32_t a, uint32_t b) { return a == b ? 0.0 : kForbidden; });
+}
+
+// What an op pays that wants these layouts of a tensor.
+double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub,
+                                           std::span<const uint32_t> wanted, uint32_t num_wants) {
+  TypePrices& prices = types_[type];
   const uint32_t sharers = relaxed_ && num_wants > 2 ? num_wants : 1;
-  std::vector<uint32_t> key = {kReader, written, hubs, sharers};
-  key.insert(key.end(), reader.rows.begin(), reader.rows.end());
-  TypePrices& prices = types_[rows_[written].type];
-  const std::vector<uint32_t>& from = rows_[written].layouts;
-  const std::vector<uint32_t>& hub = rows_[hubs].layouts;
-  const auto price = [&](uint32_t w, uint32_t h, uint32_t layout) {
+  const auto price = [&](uint32_t h, uint32_t layout) {
     if (sharers > 1) {
       const double seconds =
-          std::min(prices.SharedSeconds(w, layout, sharers), prices.SharedSeconds(h, layout, sharers));
-      return h == w ? seconds : seconds / (sharers - 1);
+          std::min(prices.SharedSeconds(written, layout, sharers), prices.SharedSeconds(h, layout, sharers));
+      return h == written ? seconds : seconds / (sharers - 1);
     }
-    const double copy = layout == w || layout == h ? 0 : CopySeconds(rows_[written].type, layout);
-    return std::min(prices.Seconds(w, layout), prices.Seconds(h, layout)) + copy;
+    const double copy = layout == written || layout == h ? 0 : CopySeconds(type, layout);
+    return std::min(prices.Seconds(written, layout), prices.Seconds(h, layout)) + copy;
   };
-  std::vector<uint32_t> wanted;
-  return Table(std::move(key), from.size(), rows_[reader.rows[0]].layouts.size(), [&](size_t state, size_t candidate) {
-    wanted.clear();
-    for (const Row row : reader.rows) AddOnce(wanted, rows_[row].layouts[candidate]);
-    const auto sum = [&](uint32_t h) {
-      double seconds = 0;
-      for (const uint32_t layout : wanted) seconds += price(from[state], h, layout);
-      return seconds;
-    };
-    double least = sum(hub[state]);
-    if (num_wants > 1 || wanted.size() < 2) return least;
-    for (const uint32_t own : wanted) {  // no node for a hub: an op that reads the tensor twice may have one of its own
-      least = std::min(least, prices.Seconds(from[state], own) + sum(own));
-    }
-    return least;
+  const auto sum = [&](uint32_t h) {
+    double seconds = 0;
+    for (const uint32_t layout : wanted) seconds += price(h, layout);
+    return seconds;
+  };
+  double least = sum(hub);
+  if (num_wants > 1 || wanted.size() < 2) return least;
+  for (const uint32_t own : wanted) {  // no node for a hub: an op that reads the tensor twice may have one of its own
+    least = std::min(least, prices.Seconds(written, own) + sum(own));
+  }
+  return least;
+}
+
+LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row hubs, const Reader& reader,
+                                                              uint32_t num_wants) {
+  const uint32_t type = rows_[written].type;
+  const bool shares = relaxed_ && num_wants > 2;
+  std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1};
+  key.insert(key.end(), reader.rows.begin(), reader.rows.end());
+  // A line per set of layouts that a candidate wants.
+  std::vector<std::vector<uint32_t>> sets;
+  LayoutRow set_of_candidate;
+  bool one_each = true;
+  for (size_t c = 0; c < rows_[reader.rows[0]].layouts.size(); ++c) {
+    std::vector<uint32_t> wanted;
+    for (const Row row : reader.rows) AddOnce(wanted, rows_[row].layouts[c]);
+    one_each = one_each && wanted.size() == 1;
+    const auto known = std::find(sets.begin(), sets.end(), wanted);
+    set_of_candidate.layouts.push_back(static_cast<uint32_t>(known - sets.begin()));
+    if (known == sets.end()) sets.push_back(std::move(wanted));
+  }
+  const Side columns = LayoutsOf(set_of_candidate);
+  if (one_each) {  // the lesser of what either place asks
+    return MakeTable(key, StatesOf(written, hubs, shares), columns, [&](uint32_t line, uint32_t set) {
+      const uint32_t from = shares ? line / 2 : line;
+      const double seconds = ReaderSeconds(type, from, from, sets[set], num_wants);
+      return shares && line % 2 == 1 ? seconds / (num_wants - 1) : seconds;
+    });
+  }
+  Side states;
+  for (uint32_t s = 0; s < rows_[written].layouts.size(); ++s) states.of_line.push_back(s);
+  return MakeTable(key, states, columns, [&](uint32_t state, uint32_t set) {
+    return ReaderSeconds(type, rows_[written].layouts[state], rows_[hubs].layouts[state], sets[set], num_wants);
   });
 }
 
 template <typename Entry>
-int32_t LayoutNetworkBuilder::Table(std::vector<uint32_t> key, size_t rows, size_t columns, Entry entry) {
-  if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
+LayoutNetworkBuilder::Table LayoutNetworkBuilder::MakeTable(const std::vector<uint32_t>& key, const Side& rows,
+                                                            const Side& columns, Entry entry) {
+  const auto [known, is_new] = table_by_key_.try_emplace(key);
+  if (!is_new) return known->second;
   std::vector<double> values;
-  values.reserve(rows * columns);
-  bool nothing = true;
-  for (size_t i = 0; i < rows; ++i) {
-    for (size_t j = 0; j < columns; ++j) {
-      values.push_back(Finite(entry(i, j)));
-      nothing = nothing && values.back() == 0;
-    }
+  values.reserve(rows.of_line.size() * columns.of_line.size());
+  for (const uint32_t row : rows.of_line) {
+    for (const uint32_t column : columns.of_line) values.push_back(Finite(entry(row, column)));
   }
-  const int32_t table = nothing ? kNoTable : network_.AddCosts(values);
-  table_by_key_.emplace(std::move(key), table);
+  Table& table = known->second;
+  if (std::all_of(values.begin(), values.end(), [](double value) { return value == 0; })) return table;
+  table.costs = network_.AddCosts(values);
+  const auto lines = [&](const Side& side) {
+    CostNetwork::Lines result;
+    if (!side.first.empty()) result.first = network_.AddMap(side.first);
+    if (!side.second.empty() && side.second != side.first) result.second = network_.AddMap(side.second);
+    return result;
+  };
+  table.form = network_.AddForm({.rows = static_cast<int32_t>(rows.of_line.size()),
+                                 .columns = static_cast<int32_t>(columns.of_line.size()),
+                                 .lines = {lines(rows), lines(columns)}});
   return table;
 }
 
@@ -433,8 +494,8 @@ int32_t LayoutNetworkBuilder::AddNode(int32_t costs) {
   return static_cast<int32_t>(network_.nodes().size()) - 1;
 }
 
-void LayoutNetworkBuilder::AddEdge(int32_t from, int32_t to, int32_t costs) {
-  if (costs != kNoTable) network_.edges().push_back({{from, to}, costs});
+void LayoutNetworkBuilder::AddEdge(int32_t from, int32_t to, Table table) {
+  if (table.costs >= 0) network_.edges().push_back({{from, to}, table.costs, table.form});
 }
 
 }  // namespace sbp

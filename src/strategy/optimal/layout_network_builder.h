@@ -50,9 +50,13 @@ class LayoutNetworkBuilder {
     uint32_t num_wants = 1;        // operands that read it, and ties
     std::vector<uint32_t> wanted;  // layouts that may be its hub
   };
-  enum class Side : uint8_t { kOperand, kResult };
+  enum class Slot : uint8_t { kOperand, kResult };
   enum TableKind : uint32_t { kMatch, kReader };  // first number of a table's key
-  static constexpr int32_t kNoTable = -1;         // all zeros: no edge
+  // A table of prices and how the ends of an edge read it.
+  struct Table {
+    int32_t costs = -1;  // -1: all zeros, no edge
+    int32_t form = -1;
+  };
 
   Status AddOps();
   std::vector<uint32_t> WorthALook(OpId op);
@@ -69,16 +73,25 @@ class LayoutNetworkBuilder {
   std::vector<NdSbp> LayoutsOfSource(TensorId tensor) const;
   uint32_t TypeOf(TensorId tensor);
   Row RowOf(uint32_t type, std::vector<uint32_t> layouts);
-  Row SlotRow(OpId op, Side side, size_t slot, TensorId tensor);
+  Row SlotRow(OpId op, Slot side, size_t slot, TensorId tensor);
   std::vector<uint32_t> Distinct(Row row) const;
 
-  // The table of this key, made by entry(row, column) when it is not there yet; kNoTable when it holds zeros only.
+  // Rows of a table and who reads which.
+  struct Side {
+    std::vector<uint32_t> of_line;             // what each line of the table stands for
+    std::vector<int32_t> first, second = {};  // per candidate; `second` may be empty
+  };
+  // The table of this key, made by entry(row, column) when it is not there yet.
   template <typename Entry>
-  int32_t Table(std::vector<uint32_t> key, size_t rows, size_t columns, Entry entry);
-  int32_t MatchTable(Row produced, Row states);
-  int32_t ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);
+  Table MakeTable(const std::vector<uint32_t>& key, const Side& rows, const Side& columns, Entry entry);
+  Table MatchTable(Row produced, Row states);
+  Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);
+  double ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub, std::span<const uint32_t> wanted,
+                       uint32_t num_wants);
+  static Side LayoutsOf(const LayoutRow& row);
+  Side StatesOf(Row written, Row hubs, bool apart) const;
   int32_t AddNode(int32_t costs);
-  void AddEdge(int32_t from, int32_t to, int32_t costs);
+  void AddEdge(int32_t from, int32_t to, Table table);
 
   const Problem& problem_;
   std::optional<int64_t> memory_limit_;
@@ -92,7 +105,7 @@ class LayoutNetworkBuilder {
   std::vector<LayoutRow> rows_;
   std::unordered_map<std::vector<uint32_t>, Row, IntsHash> row_by_key_;
   std::unordered_map<std::vector<uint32_t>, Row, IntsHash> row_of_slot_;  // (op, side, slot)
-  std::unordered_map<std::vector<uint32_t>, int32_t, IntsHash> table_by_key_;
+  std::unordered_map<std::vector<uint32_t>, Table, IntsHash> table_by_key_;
   std::vector<KindSet> kinds_of_tensor_;  // that its producer may leave
   std::unordered_map<TensorId, Shared> shared_;
   std::unordered_map<uint64_t, int64_t> bytes_;        // by type and layout
