@@ -45,6 +45,9 @@ struct CostNetwork {
 
   std::string name;
   std::vector<Node> nodes;
+  // Where a search that sweeps over the nodes has each one; empty: in their own order. Good is an order in which chains
+  // of edges are long and each edge is short.
+  std::vector<int32_t> places;
   std::vector<Edge> edges;  // parallel edges may occur, edges from a node to itself may not
   NumberRows<int64_t> costs;
   NumberRows<int64_t> usages;          // >= 0
@@ -74,6 +77,7 @@ class CostNetworkBuilder {
     return static_cast<int32_t>(network_.forms.size()) - 1;
   }
   void SetName(std::string name) { network_.name = std::move(name); }
+  void SetPlaces(std::vector<int32_t> places) { network_.places = std::move(places); }  // one per node
   void SetUsageLimit(int64_t limit) { network_.usage_limit = limit; }
   std::vector<CostNetwork::Node>& nodes() { return network_.nodes; }
   std::vector<CostNetwork::Edge>& edges() { return network_.edges; }

@@ -10,7 +10,7 @@ namespace sbp {
 namespace {
 
 constexpr double kMostWork = 5e7;         // entries looked at for a matrix
-constexpr int32_t kMostCandidates = 1500;  // compared in pairs where rows are the lesser of two lines
+constexpr int32_t kMostCandidates = 100;  // compared in pairs where rows are the lesser of two lines
 
 }  // namespace
 

@@ -396,7 +396,13 @@ bool Reducer::Eliminate() {
 void Reducer::Pack() {
   Core& core = result_.core_;
   std::vector<int32_t> new_node(nodes_.size(), -1);
-  for (int32_t node = 0; node < Size(); ++node) {
+  std::vector<int32_t> in_order(nodes_.size());
+  std::iota(in_order.begin(), in_order.end(), 0);
+  if (!network_.places.empty()) {
+    std::stable_sort(in_order.begin(), in_order.end(),
+                     [&](int32_t a, int32_t b) { return network_.places[a] < network_.places[b]; });
+  }
+  for (const int32_t node : in_order) {
     if (!alive_[node]) continue;
     new_node[node] = core.size();
     result_.network_node_.push_back(node);

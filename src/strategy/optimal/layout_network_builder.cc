@@ -62,6 +62,7 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
   for (size_t t = 0; t < graph.tensors.size(); ++t) Connect(TensorId(t));
   if (memory_limit_) AddMemory();
   network_.SetName(graph.name);
+  network_.SetPlaces(std::move(places_));
   SBP_ASSIGN_OR_RETURN(result_.network_, std::move(network_).Build());
   return std::move(result_);
 }
@@ -115,7 +116,7 @@ Status LayoutNetworkBuilder::AddOps() {
     }
     costs.clear();
     for (const uint32_t c : result_.allowed_.back()) costs.push_back(Finite(problem_.ComputeSeconds(op, c)));
-    AddNode(network_.AddCosts(costs));
+    AddNode(network_.AddCosts(costs), o);
   }
   return OkStatus();
 }
@@ -254,7 +255,8 @@ void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
       if (hub != from) add(from, hub);
     }
   }
-  entry.node = AddNode(network_.AddCosts(costs));
+  const size_t place = !is_source ? facts.producer.index() : begin != end ? begin->op.index() : 0;
+  entry.node = AddNode(network_.AddCosts(costs), place);
   const uint32_t type = TypeOf(tensor);
   shared_.emplace(tensor, Shared{entry.node, RowOf(type, std::move(state_written)), RowOf(type, std::move(state_hub)),
                                  static_cast<int32_t>(result_.tensor_nodes_.size()), num_wants, std::move(wanted)});
@@ -313,7 +315,7 @@ void LayoutNetworkBuilder::AddMemory() {
       if (node >= static_cast<int32_t>(problem_.num_ops()))
         written = hubs = RowOf(rows_[written].type, Distinct(written));
     } else {
-      node = AddNode(network_.AddCosts(std::vector<double>{0.0}));
+      node = AddNode(network_.AddCosts(std::vector<double>{0.0}), 0);
       written = hubs = RowOf(TypeOf(tensor), {types_[TypeOf(tensor)].Id(initial[t])});
     }
     usages.clear();
@@ -359,7 +361,7 @@ void LayoutNetworkBuilder::Hold(int32_t node, std::span<const int64_t> usages, i
 int32_t LayoutNetworkBuilder::AddHolder(int32_t producer, Row produced) {
   const std::vector<uint32_t> distinct = Distinct(produced);
   const Row states = RowOf(rows_[produced].type, distinct);
-  const int32_t node = AddNode(network_.AddCosts(std::vector<double>(distinct.size(), 0.0)));
+  const int32_t node = AddNode(network_.AddCosts(std::vector<double>(distinct.size(), 0.0)), static_cast<size_t>(producer));
   LayoutNetwork::HolderNode entry{.producer = producer, .node = node};
   for (const uint32_t layout : rows_[produced].layouts) {
     entry.state_of_candidate.push_back(
@@ -489,7 +491,8 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::MakeTable(const std::vector<ui
   return table;
 }
 
-int32_t LayoutNetworkBuilder::AddNode(int32_t costs) {
+int32_t LayoutNetworkBuilder::AddNode(int32_t costs, size_t place) {
+  places_.push_back(static_cast<int32_t>(place));
   network_.nodes().push_back({.costs = costs});
   return static_cast<int32_t>(network_.nodes().size()) - 1;
 }

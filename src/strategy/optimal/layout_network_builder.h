@@ -90,7 +90,8 @@ class LayoutNetworkBuilder {
                        uint32_t num_wants);
   static Side LayoutsOf(const LayoutRow& row);
   Side StatesOf(Row written, Row hubs, bool apart) const;
-  int32_t AddNode(int32_t costs);
+  // `place`: the op in a sweep beside which the node stands.
+  int32_t AddNode(int32_t costs, size_t place);
   void AddEdge(int32_t from, int32_t to, Table table);
 
   const Problem& problem_;
@@ -99,6 +100,7 @@ class LayoutNetworkBuilder {
   double copy_price_;
   LayoutNetwork result_;
   CostNetworkBuilder network_;
+  std::vector<int32_t> places_;  // of nodes
   std::deque<TypePrices> types_;
   std::unordered_map<std::string, uint32_t> type_by_text_;
   std::vector<uint32_t> type_of_tensor_;
