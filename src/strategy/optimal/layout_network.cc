@@ -20,7 +20,7 @@ void LayoutNetwork::Read(std::span<const int32_t> choice, Assignment& assignment
   assignment.sources = InitialSourceLayouts(*problem_);
   for (const TensorNode& entry : tensor_nodes_) {
     if (problem_->graph->tensor(entry.tensor).producer.valid()) continue;
-    assignment.sources[entry.tensor.index()] = entry.written[choice[entry.node]];
+    assignment.sources[entry.tensor.index()] = entry.states->written[choice[entry.node]];
   }
 }
 
@@ -31,10 +31,10 @@ void LayoutNetwork::ChooseHubs(std::vector<int32_t>& choice) const {
     for (const int32_t node : edge.nodes) edges[node].push_back(&edge);
   }
   for (const TensorNode& entry : tensor_nodes_) {
-    const NdSbp written = entry.written[choice[entry.node]];
+    const NdSbp written = entry.states->written[choice[entry.node]];
     int64_t least = kInt64Max;
-    for (int32_t state = 0; state < static_cast<int32_t>(entry.written.size()); ++state) {
-      if (entry.written[state] != written) continue;
+    for (int32_t state = 0; state < static_cast<int32_t>(entry.states->written.size()); ++state) {
+      if (entry.states->written[state] != written) continue;
       int64_t cost = network_.costs[network_.nodes[entry.node].costs][state];
       for (const CostNetwork::Edge* edge : edges[entry.node]) {
         const bool first = edge->nodes[0] == entry.node;
@@ -70,12 +70,12 @@ Result<std::vector<int32_t>> LayoutNetwork::Write(const Assignment& assignment) 
   };
   for (const TensorNode& entry : tensor_nodes_) {
     const NdSbp& from = written(entry.tensor);
-    const auto state = std::find(entry.written.begin(), entry.written.end(), from);
-    if (state == entry.written.end()) {
+    const auto state = std::find(entry.states->written.begin(), entry.states->written.end(), from);
+    if (state == entry.states->written.end()) {
       return Defect(StrCat("tensor ", Quote(graph.tensor(entry.tensor).name), " lies ", ToString(from),
                            ", which is not in the network"));
     }
-    choice[entry.node] = static_cast<int32_t>(state - entry.written.begin());
+    choice[entry.node] = static_cast<int32_t>(state - entry.states->written.begin());
   }
   ChooseHubs(choice);
   for (const HolderNode& entry : holder_nodes_) choice[entry.node] = entry.state_of_candidate[choice[entry.producer]];

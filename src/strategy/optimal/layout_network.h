@@ -52,11 +52,14 @@ class LayoutNetwork {
 
  private:
   friend class LayoutNetworkBuilder;
+  struct States {
+    std::vector<NdSbp> written, hubs;  // per state
+  };
   // A tensor with a node of its own.
   struct TensorNode {
     TensorId tensor;
     int32_t node = 0;
-    std::vector<NdSbp> written, hubs;  // per state
+    std::shared_ptr<const States> states;  // of all tensors that are alike
   };
   // Holds a result of an op that holds another one itself.
   struct HolderNode {

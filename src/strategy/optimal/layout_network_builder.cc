@@ -90,7 +90,8 @@ Status LayoutNetworkBuilder::AddOps() {
   kinds_of_tensor_.assign(problem_.graph->tensors.size(), 0);
   for (const auto& [tensor, pin] : problem_.pins.tensors)
     kinds_of_tensor_[tensor.index()] = IdempotentKinds(pin.layout);
-  std::unordered_map<std::vector<uint32_t>, std::vector<uint32_t>, IntsHash> kept_by_key;
+  // What is worth a look, and the first op that asked.
+  std::unordered_map<std::vector<uint32_t>, std::pair<std::vector<uint32_t>, uint32_t>, IntsHash> kept_by_key;
   std::vector<double> costs;
   for (size_t o = 0; o < problem_.num_ops(); ++o) {
     const OpId op(o);
@@ -98,14 +99,16 @@ Status LayoutNetworkBuilder::AddOps() {
     if (pinned) {
       SBP_ASSIGN_OR_RETURN(std::vector<uint32_t> allowed, AllowedCandidates(problem_, op));
       result_.allowed_.push_back(std::move(allowed));
+      allowed_id_.push_back(static_cast<uint32_t>(problem_.num_ops() + o));
     } else {
       std::vector<uint32_t> key = {problem_.class_of[o]};
       for (const TensorId operand : problem_.operands(op)) {
         key.push_back(operand.valid() ? kinds_of_tensor_[operand.index()] : 0);
       }
       const auto [entry, is_new] = kept_by_key.try_emplace(std::move(key));
-      if (is_new) entry->second = WorthALook(op);
-      result_.allowed_.push_back(entry->second);
+      if (is_new) entry->second = {WorthALook(op), static_cast<uint32_t>(o)};
+      result_.allowed_.push_back(entry->second.first);
+      allowed_id_.push_back(entry->second.second);
     }
     const std::vector<TensorId>& outputs = problem_.graph->op(op).outputs;
     for (const uint32_t c : result_.allowed_.back()) {
@@ -166,22 +169,25 @@ LayoutNetworkBuilder::Row LayoutNetworkBuilder::RowOf(uint32_t type, std::vector
 }
 
 LayoutNetworkBuilder::Row LayoutNetworkBuilder::SlotRow(OpId op, Slot side, size_t slot, TensorId tensor) {
-  const std::vector<uint32_t> key = {static_cast<uint32_t>(op.index()), static_cast<uint32_t>(side),
-                                     static_cast<uint32_t>(slot)};
-  if (const auto known = row_of_slot_.find(key); known != row_of_slot_.end()) return known->second;
+  const uint32_t type = TypeOf(tensor);
+  const auto [known, is_new] = row_of_slot_.try_emplace(
+      {problem_.class_of[op.index()], allowed_id_[op.index()], static_cast<uint32_t>(side), static_cast<uint32_t>(slot),
+       type});
+  if (!is_new) return known->second;
   const OpClass& op_class = problem_.class_at(op);
   const SlotLayouts& all = side == Slot::kOperand ? op_class.operands[slot] : op_class.results[slot];
-  TypePrices& prices = types_[TypeOf(tensor)];
   std::vector<uint32_t> layouts;
-  for (const uint32_t c : result_.allowed_[op.index()]) layouts.push_back(prices.Id(all.layouts[all.of_candidate[c]]));
-  const Row row = RowOf(TypeOf(tensor), std::move(layouts));
-  row_of_slot_.emplace(key, row);
-  return row;
+  for (const uint32_t c : result_.allowed_[op.index()])
+    layouts.push_back(types_[type].Id(all.layouts[all.of_candidate[c]]));
+  return known->second = RowOf(type, std::move(layouts));
 }
 
-std::vector<uint32_t> LayoutNetworkBuilder::Distinct(Row row) const {
-  std::vector<uint32_t> distinct;
-  for (const uint32_t layout : rows_[row].layouts) AddOnce(distinct, layout);
+const std::vector<uint32_t>& LayoutNetworkBuilder::Distinct(Row row) {
+  distinct_.resize(rows_.size());
+  std::vector<uint32_t>& distinct = distinct_[row];
+  if (distinct.empty()) {
+    for (const uint32_t layout : rows_[row].layouts) AddOnce(distinct, layout);
+  }
   return distinct;
 }
 
@@ -205,62 +211,77 @@ void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
   const Tensor& facts = problem_.graph->tensor(tensor);
   const auto [begin, end] = problem_.uses.of(tensor);
   const auto tie = tied_input_.find(tensor);
-  std::vector<uint32_t> wanted;
-  size_t num_readers = tie == tied_input_.end() ? 0 : 1;
-  TypePrices& prices = types_[TypeOf(tensor)];
-  if (num_readers > 0) {
-    for (const NdSbp& layout : LayoutsOfSource(tie->second)) AddOnce(wanted, prices.Id(layout));
-  }
-  for (const Use* use = begin; use != end; ++use) {
-    if (use == begin || use->op != use[-1].op) ++num_readers;
-    for (const uint32_t l : Distinct(SlotRow(use->op, Slot::kOperand, use->operand, tensor))) AddOnce(wanted, l);
-  }
-  // The evaluator takes hubs from all candidates of the readers, those that pins exclude too.
-  if (!problem_.pins.empty()) {
-    for (const NdSbp& layout : HubsOf(problem_, tensor)) AddOnce(wanted, prices.Id(layout));
-  }
+  const bool is_tied = tie != tied_input_.end();
   const bool is_source = !facts.producer.valid();
+  const auto num_uses = static_cast<uint32_t>(end - begin);
+  size_t num_readers = is_tied ? 1 : 0;
+  for (const Use* use = begin; use != end; ++use) num_readers += use == begin || use->op != use[-1].op ? 1 : 0;
   if (num_readers < 2 && (!is_source || (num_readers == 0 && !tied_sources_.contains(tensor)))) return;
+  const uint32_t type = TypeOf(tensor);
+  TypePrices& prices = types_[type];
+  std::vector<uint32_t> wanted;
+  if (num_readers >= 2) {
+    if (is_tied) {
+      for (const NdSbp& layout : LayoutsOfSource(tie->second)) AddOnce(wanted, prices.Id(layout));
+    }
+    for (const Use* use = begin; use != end; ++use) {
+      for (const uint32_t l : Distinct(SlotRow(use->op, Slot::kOperand, use->operand, tensor))) AddOnce(wanted, l);
+    }
+    // The evaluator takes hubs from all candidates of the readers, those that pins exclude too.
+    if (!problem_.pins.empty()) {
+      for (const NdSbp& layout : HubsOf(problem_, tensor)) AddOnce(wanted, prices.Id(layout));
+    }
+  }
   std::vector<uint32_t> written;
   if (is_source) {
     for (const NdSbp& layout : LayoutsOfSource(tensor)) written.push_back(prices.Id(layout));
   } else {
     written = Distinct(SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor));
   }
-  if (num_readers < 2) wanted.clear();
   // An op that reads the tensor twice may want two layouts.
-  const auto num_wants =
-      num_readers < 2 ? 1u : static_cast<uint32_t>((end - begin) + (tie == tied_input_.end() ? 0 : 1));
-  LayoutNetwork::TensorNode entry{.tensor = tensor};
+  const uint32_t num_wants = num_readers < 2 ? 1 : num_uses + (is_tied ? 1 : 0);
+  const Row wanted_row = RowOf(type, std::move(wanted));
+  const TensorStates& states = StatesFor(RowOf(type, std::move(written)), wanted_row, num_wants);
+  const size_t place = !is_source ? facts.producer.index() : begin != end ? begin->op.index() : 0;
+  const int32_t node = AddNode(states.costs, place);
+  shared_.emplace(tensor, Shared{node, states.written, states.hubs, num_wants, wanted_row});
+  result_.tensor_nodes_.push_back({tensor, node, states.layouts});
+}
+
+const LayoutNetworkBuilder::TensorStates& LayoutNetworkBuilder::StatesFor(Row written, Row wanted, uint32_t num_wants) {
+  const bool shares = relaxed_ && num_wants > 2;
+  const auto [known, is_new] = states_by_key_.try_emplace({written, wanted, shares ? num_wants : 0, 0, 0});
+  TensorStates& states = known->second;
+  if (!is_new) return states;
+  const uint32_t type = rows_[written].type;
+  TypePrices& prices = types_[type];
+  auto layouts = std::make_shared<LayoutNetwork::States>();
   std::vector<uint32_t> state_written, state_hub;
   std::vector<double> costs;
   const auto add = [&](uint32_t from, uint32_t hub) {
-    if (relaxed_ && num_wants > 2 && hub != from && prices.IsLocal(from, hub)) return;
+    if (shares && hub != from && prices.IsLocal(from, hub)) return;
     const double seconds = prices.Seconds(from, hub);
     if (std::isinf(seconds)) return;
     state_written.push_back(from);
     state_hub.push_back(hub);
-    entry.written.push_back(prices.layout(from));
-    entry.hubs.push_back(prices.layout(hub));
-    costs.push_back(relaxed_ && num_wants > 2 ? prices.SharedSeconds(from, hub, num_wants)
-                                              : seconds + (hub == from ? 0 : CopySeconds(TypeOf(tensor), hub)));
+    layouts->written.push_back(prices.layout(from));
+    layouts->hubs.push_back(prices.layout(hub));
+    costs.push_back(shares ? prices.SharedSeconds(from, hub, num_wants)
+                           : seconds + (hub == from ? 0 : CopySeconds(type, hub)));
   };
-  for (const uint32_t from : written) {
+  for (const uint32_t from : rows_[written].layouts) {
     add(from, from);
-    std::vector<uint32_t> hubs = wanted;
-    for (const uint32_t layout : wanted) {
+    std::vector<uint32_t> hubs = rows_[wanted].layouts;
+    for (const uint32_t layout : rows_[wanted].layouts) {
       for (const BoxingStep& step : prices.Path(from, layout).steps) AddOnce(hubs, prices.Id(step.to));
     }
     for (const uint32_t hub : hubs) {
       if (hub != from) add(from, hub);
     }
   }
-  const size_t place = !is_source ? facts.producer.index() : begin != end ? begin->op.index() : 0;
-  entry.node = AddNode(network_.AddCosts(costs), place);
-  const uint32_t type = TypeOf(tensor);
-  shared_.emplace(tensor, Shared{entry.node, RowOf(type, std::move(state_written)), RowOf(type, std::move(state_hub)),
-                                 static_cast<int32_t>(result_.tensor_nodes_.size()), num_wants, std::move(wanted)});
-  result_.tensor_nodes_.push_back(std::move(entry));
+  states = {RowOf(type, std::move(state_written)), RowOf(type, std::move(state_hub)), network_.AddCosts(costs),
+            std::move(layouts)};
+  return states;
 }
 
 void LayoutNetworkBuilder::Connect(TensorId tensor) {
@@ -327,7 +348,7 @@ void LayoutNetworkBuilder::AddMemory() {
     const bool shares =
         relaxed_ && found != shared_.end() && found->second.num_wants > 2 && facts.producer.valid() && !kept[t];
     if (shares) {
-      for (const uint32_t layout : found->second.wanted) least = std::min(least, BytesOf(rows_[written].type, layout));
+      for (const uint32_t layout : rows_[found->second.wanted].layouts) least = std::min(least, BytesOf(rows_[written].type, layout));
     }
     for (size_t s = 0; s < w.size(); ++s) {
       int64_t bytes = BytesOf(rows_[written].type, w[s]);
@@ -402,7 +423,9 @@ LayoutNetworkBuilder::Side LayoutNetworkBuilder::StatesOf(Row written, Row hubs,
 }
 
 LayoutNetworkBuilder::Table LayoutNetworkBuilder::MatchTable(Row produced, Row states) {
-  return MakeTable({kMatch, produced, states}, LayoutsOf(rows_[produced]), LayoutsOf(rows_[states]),
+  const std::vector<uint32_t> key = {kMatch, produced, states};
+  if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
+  return MakeTable(key, LayoutsOf(rows_[produced]), LayoutsOf(rows_[states]),
                    [](uint32_t a, uint32_t b) { return a == b ? 0.0 : kForbidden; });
 }
 
@@ -439,6 +462,7 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   const bool shares = relaxed_ && num_wants > 2;
   std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1};
   key.insert(key.end(), reader.rows.begin(), reader.rows.end());
+  if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
   // A line per set of layouts that a candidate wants.
   std::vector<std::vector<uint32_t>> sets;
   LayoutRow set_of_candidate;
@@ -469,14 +493,12 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
 template <typename Entry>
 LayoutNetworkBuilder::Table LayoutNetworkBuilder::MakeTable(const std::vector<uint32_t>& key, const Side& rows,
                                                             const Side& columns, Entry entry) {
-  const auto [known, is_new] = table_by_key_.try_emplace(key);
-  if (!is_new) return known->second;
   std::vector<double> values;
   values.reserve(rows.of_line.size() * columns.of_line.size());
   for (const uint32_t row : rows.of_line) {
     for (const uint32_t column : columns.of_line) values.push_back(Finite(entry(row, column)));
   }
-  Table& table = known->second;
+  Table& table = table_by_key_[key];
   if (std::all_of(values.begin(), values.end(), [](double value) { return value == 0; })) return table;
   table.costs = network_.AddCosts(values);
   const auto lines = [&](const Side& side) {

@@ -1,7 +1,9 @@
 // Builds a LayoutNetwork: rows of layouts and tables of prices are shared by all nodes and edges that are alike.
 #pragma once
 
+#include <array>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -40,15 +42,21 @@ class LayoutNetworkBuilder {
   };
   struct IntsHash {
     size_t operator()(const std::vector<uint32_t>& key) const { return HashRange(key.size(), key); }
+    size_t operator()(const std::array<uint32_t, 5>& key) const { return HashRange(key.size(), key); }
   };
 
   // A tensor with a node, and the layouts of its states.
   struct Shared {
     int32_t node = 0;
     Row written = 0, hubs = 0;
-    int32_t index = 0;             // of LayoutNetwork::tensor_nodes_
     uint32_t num_wants = 1;        // operands that read it, and ties
-    std::vector<uint32_t> wanted;  // layouts that may be its hub
+    Row wanted = 0;                // layouts that may be its hub
+  };
+  // The states of a tensor's node: pairs of how it was written and its hub.
+  struct TensorStates {
+    Row written = 0, hubs = 0;  // per state
+    int32_t costs = 0;          // row of the network
+    std::shared_ptr<const LayoutNetwork::States> layouts;
   };
   enum class Slot : uint8_t { kOperand, kResult };
   enum TableKind : uint32_t { kMatch, kReader };  // first number of a table's key
@@ -61,6 +69,7 @@ class LayoutNetworkBuilder {
   Status AddOps();
   std::vector<uint32_t> WorthALook(OpId op);
   void AddTensorNode(TensorId tensor);
+  const TensorStates& StatesFor(Row written, Row wanted, uint32_t num_wants);
   void Connect(TensorId tensor);
 
   void AddMemory();
@@ -74,14 +83,14 @@ class LayoutNetworkBuilder {
   uint32_t TypeOf(TensorId tensor);
   Row RowOf(uint32_t type, std::vector<uint32_t> layouts);
   Row SlotRow(OpId op, Slot side, size_t slot, TensorId tensor);
-  std::vector<uint32_t> Distinct(Row row) const;
+  const std::vector<uint32_t>& Distinct(Row row);
 
   // Rows of a table and who reads which.
   struct Side {
     std::vector<uint32_t> of_line;             // what each line of the table stands for
     std::vector<int32_t> first, second = {};  // per candidate; `second` may be empty
   };
-  // The table of this key, made by entry(row, column) when it is not there yet.
+  // Makes the table of this key of entry(line of rows, line of columns).
   template <typename Entry>
   Table MakeTable(const std::vector<uint32_t>& key, const Side& rows, const Side& columns, Entry entry);
   Table MatchTable(Row produced, Row states);
@@ -104,9 +113,13 @@ class LayoutNetworkBuilder {
   std::deque<TypePrices> types_;
   std::unordered_map<std::string, uint32_t> type_by_text_;
   std::vector<uint32_t> type_of_tensor_;
-  std::vector<LayoutRow> rows_;
+  std::deque<LayoutRow> rows_;
+  std::vector<std::vector<uint32_t>> distinct_;  // per row; empty: not asked yet
   std::unordered_map<std::vector<uint32_t>, Row, IntsHash> row_by_key_;
-  std::unordered_map<std::vector<uint32_t>, Row, IntsHash> row_of_slot_;  // (op, side, slot)
+  // By class, allowed candidates, side, slot and type.
+  std::unordered_map<std::array<uint32_t, 5>, Row, IntsHash> row_of_slot_;
+  std::vector<uint32_t> allowed_id_;  // per op: equal where class and allowed candidates are
+  std::unordered_map<std::array<uint32_t, 5>, TensorStates, IntsHash> states_by_key_;
   std::unordered_map<std::vector<uint32_t>, Table, IntsHash> table_by_key_;
   std::vector<KindSet> kinds_of_tensor_;  // that its producer may leave
   std::unordered_map<TensorId, Shared> shared_;
