@@ -97,16 +97,16 @@ bool Elimination::ChooseOrder(double most_work) {
 }
 
 void Elimination::AddEdges() {
+  std::vector<double> scratch;
   for (int32_t i = 0; i < size_; ++i) {
     const std::vector<int32_t>& own = part_.candidates[i];
-    const int32_t count = core_.candidates(part_.nodes[i]);
     for (const Core::Link& link : core_.links[part_.nodes[i]]) {
       const int32_t other = place_of_[link.other];
       if (other < 0 || position_[other] < position_[i]) continue;
       Table table{{position_[other], position_[i]}, {}};
       table.entries.reserve(own.size() * part_.candidates[other].size());
       for (const int32_t b : part_.candidates[other]) {
-        const double* row = link.by_other + int64_t{b} * count;
+        const double* row = link.by_other->Row(b, scratch);
         for (const int32_t a : own) table.entries.push_back(row[a]);
       }
       Add(std::move(table));

@@ -71,7 +71,7 @@ TEST(Eliminate, KeepsToThePart) {
     for (int32_t node = 1; node < core.size(); node += 2) {
       outside = outside && core.nodes[node].costs[0] < kForbidden;
       for (const Core::Link& link : core.links[node]) {
-        outside = outside && (link.other % 2 == 0 || link.by_other[0] < kForbidden);
+        outside = outside && (link.other % 2 == 0 || link.by_other->at(0, 0) < kForbidden);
       }
     }
     if (!outside) continue;
@@ -82,7 +82,7 @@ TEST(Eliminate, KeepsToThePart) {
       for (int32_t a = core.candidates(node) > 1 ? 1 : 0; a < core.candidates(node); ++a) {
         double cost = core.nodes[node].costs[a];
         for (const Core::Link& link : core.links[node]) {
-          if (link.other % 2 == 1) cost += link.by_other[choice[link.other] * core.candidates(node) + a];
+          if (link.other % 2 == 1) cost += link.by_other->at(choice[link.other], a);
         }
         candidates.push_back(a);
         costs.push_back(cost);
