@@ -50,7 +50,7 @@ struct CostNetwork {
   std::vector<int32_t> places;
   std::vector<Edge> edges;  // parallel edges may occur, edges from a node to itself may not
   NumberRows<int64_t> costs;
-  NumberRows<int64_t> usages;          // >= 0
+  NumberRows<int64_t> usages;  // >= 0
   std::vector<Form> forms;
   NumberRows<int32_t> maps;
   std::optional<int64_t> usage_limit;  // the same at all time steps; absent: none

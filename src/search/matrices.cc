@@ -212,8 +212,7 @@ MatrixId Matrices::Transpose(MatrixId id) {
   const auto [known, inserted] = made_.try_emplace({kTranspose, id}, -1);
   if (!inserted) return known->second;
   const Matrix& from = matrices_[id];
-  Matrix result{from.columns,    from.rows,         {},            from.table_columns,
-                from.table_rows, from.column_lines, from.row_lines};
+  Matrix result{from.columns, from.rows, {}, from.table_columns, from.table_rows, from.column_lines, from.row_lines};
   result.table.reserve(from.table.size());
   for (int32_t j = 0; j < from.table_columns; ++j) {
     for (int32_t i = 0; i < from.table_rows; ++i) result.table.push_back(from.table_row(i)[j]);
@@ -249,7 +248,7 @@ MatrixId Matrices::MinSum(std::span<const double> costs, MatrixId a, MatrixId b)
   const Matrix& left = matrices_[a];
   const Matrix& right = matrices_[b];
   // The columns keep their lines; along the eliminated side the lesser of two lines is written out.
-  Matrix result{left.columns,       right.columns,     {}, left.table_columns, right.table_columns,
+  Matrix result{left.columns,      right.columns,     {}, left.table_columns, right.table_columns,
                 left.column_lines, right.column_lines};
   result.table.assign(static_cast<size_t>(result.table_rows) * result.table_columns, kForbidden);
   for (int32_t k = 0; k < static_cast<int32_t>(costs.size()); ++k) {

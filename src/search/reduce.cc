@@ -355,8 +355,8 @@ bool Reducer::EliminateNode(int32_t node) {
     const Matrix& second = matrices()[step.edges[1]];
     constexpr int64_t kSmall = 2500;
     const int64_t made = int64_t{first.table_columns} * second.table_columns;
-    const int64_t gone = int64_t{first.table_rows} * first.table_columns +
-                         int64_t{second.table_rows} * second.table_columns;
+    const int64_t gone =
+        int64_t{first.table_rows} * first.table_columns + int64_t{second.table_rows} * second.table_columns;
     if (made > std::max(kSmall, gone)) return false;
     step.total = matrices().MinSum(costs, step.edges[0], step.edges[1]);
   } else {

@@ -170,9 +170,9 @@ LayoutNetworkBuilder::Row LayoutNetworkBuilder::RowOf(uint32_t type, std::vector
 
 LayoutNetworkBuilder::Row LayoutNetworkBuilder::SlotRow(OpId op, Slot side, size_t slot, TensorId tensor) {
   const uint32_t type = TypeOf(tensor);
-  const auto [known, is_new] = row_of_slot_.try_emplace(
-      {problem_.class_of[op.index()], allowed_id_[op.index()], static_cast<uint32_t>(side), static_cast<uint32_t>(slot),
-       type});
+  const auto [known, is_new] =
+      row_of_slot_.try_emplace({problem_.class_of[op.index()], allowed_id_[op.index()], static_cast<uint32_t>(side),
+                                static_cast<uint32_t>(slot), type});
   if (!is_new) return known->second;
   const OpClass& op_class = problem_.class_at(op);
   const SlotLayouts& all = side == Slot::kOperand ? op_class.operands[slot] : op_class.results[slot];
@@ -300,97 +300,6 @@ void LayoutNetworkBuilder::Connect(TensorId tensor) {
   for (const Reader& reader : readers) {
     AddEdge(shared.node, reader.node, ReaderTable(shared.written, shared.hubs, reader, shared.num_wants));
   }
-}
-
-// A tensor is held from its producer to its last reader as it was written; where it has a hub and only a copy may be
-// left in the end, as whatever is smaller. Copies beside it are not counted. The relaxed network holds at most what a
-// plan holds, so that a bound under a limit stays one: there any layout that a reader may want can be all that is left
-// of a tensor with three readers, and what a tied output is boxed to at the end takes its place.
-void LayoutNetworkBuilder::AddMemory() {
-  const Graph& graph = *problem_.graph;
-  const auto steps = static_cast<int64_t>(problem_.num_ops()) + 1;
-  std::vector<bool> kept(graph.tensors.size(), false);
-  for (const TensorId output : graph.outputs) kept[output.index()] = true;
-  for (const Tie& tie : graph.ties) kept[tie.output.index()] = !relaxed_;
-  const std::vector<NdSbp> initial = InitialSourceLayouts(problem_);
-  std::vector<int64_t> usages;
-  for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    const TensorId tensor(t);
-    const Tensor& facts = graph.tensors[t];
-    const auto [begin, end] = problem_.uses.of(tensor);
-    const int64_t first = facts.producer.valid() ? static_cast<int64_t>(facts.producer.index()) : 0;
-    const int64_t last = !facts.producer.valid() || kept[t] ? steps
-                         : begin == end                     ? first + 1
-                                                            : static_cast<int64_t>(end[-1].op.index()) + 1;
-    const auto found = shared_.find(tensor);
-    Row written, hubs;
-    int32_t node;
-    if (found != shared_.end()) {
-      node = found->second.node;
-      written = found->second.written;
-      hubs = facts.producer.valid() && !kept[t] ? found->second.hubs : written;
-    } else if (facts.producer.valid()) {
-      node = LayoutNetwork::node_of(facts.producer);
-      written = hubs = SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor);
-      if (network_.nodes()[node].usages >= 0) node = AddHolder(node, written);
-      if (node >= static_cast<int32_t>(problem_.num_ops()))
-        written = hubs = RowOf(rows_[written].type, Distinct(written));
-    } else {
-      node = AddNode(network_.AddCosts(std::vector<double>{0.0}), 0);
-      written = hubs = RowOf(TypeOf(tensor), {types_[TypeOf(tensor)].Id(initial[t])});
-    }
-    usages.clear();
-    const std::vector<uint32_t>& w = rows_[written].layouts;
-    const std::vector<uint32_t>& h = rows_[hubs].layouts;
-    int64_t least = kInt64Max;
-    for (const uint32_t hub : h) least = std::min(least, BytesOf(rows_[written].type, hub));
-    const bool several = end - begin > 2;
-    const bool shares =
-        relaxed_ && found != shared_.end() && found->second.num_wants > 2 && facts.producer.valid() && !kept[t];
-    if (shares) {
-      for (const uint32_t layout : rows_[found->second.wanted].layouts) least = std::min(least, BytesOf(rows_[written].type, layout));
-    }
-    for (size_t s = 0; s < w.size(); ++s) {
-      int64_t bytes = BytesOf(rows_[written].type, w[s]);
-      if (shares) bytes = std::min(bytes, least);
-      if (h[s] != w[s]) bytes = std::min(bytes, several ? least : BytesOf(rows_[written].type, h[s]));
-      usages.push_back(bytes);
-    }
-    Hold(node, usages, first, last);
-  }
-  network_.SetUsageLimit(*memory_limit_);
-}
-
-int64_t LayoutNetworkBuilder::BytesOf(uint32_t type, uint32_t layout) {
-  const auto [entry, is_new] = bytes_.try_emplace((static_cast<uint64_t>(type) << 32) | layout, 0);
-  if (is_new) entry->second = LocalBytes(types_[type].type(), types_[type].layout(layout), problem_.mesh);
-  return entry->second;
-}
-
-double LayoutNetworkBuilder::CopySeconds(uint32_t type, uint32_t layout) {
-  return copy_price_ == 0 ? 0 : copy_price_ * static_cast<double>(BytesOf(type, layout));
-}
-
-void LayoutNetworkBuilder::Hold(int32_t node, std::span<const int64_t> usages, int64_t begin, int64_t end) {
-  CostNetwork::Node& entry = network_.nodes()[node];
-  entry.usages = network_.AddUsages(usages);
-  entry.begin = begin;
-  entry.end = end;
-}
-
-// A further result of an op that holds one already: a node that follows the op.
-int32_t LayoutNetworkBuilder::AddHolder(int32_t producer, Row produced) {
-  const std::vector<uint32_t> distinct = Distinct(produced);
-  const Row states = RowOf(rows_[produced].type, distinct);
-  const int32_t node = AddNode(network_.AddCosts(std::vector<double>(distinct.size(), 0.0)), static_cast<size_t>(producer));
-  LayoutNetwork::HolderNode entry{.producer = producer, .node = node};
-  for (const uint32_t layout : rows_[produced].layouts) {
-    entry.state_of_candidate.push_back(
-        static_cast<int32_t>(std::find(distinct.begin(), distinct.end(), layout) - distinct.begin()));
-  }
-  result_.holder_nodes_.push_back(std::move(entry));
-  AddEdge(producer, node, MatchTable(produced, states));
-  return node;
 }
 
 // A line per layout.

@@ -49,8 +49,8 @@ class LayoutNetworkBuilder {
   struct Shared {
     int32_t node = 0;
     Row written = 0, hubs = 0;
-    uint32_t num_wants = 1;        // operands that read it, and ties
-    Row wanted = 0;                // layouts that may be its hub
+    uint32_t num_wants = 1;  // operands that read it, and ties
+    Row wanted = 0;          // layouts that may be its hub
   };
   // The states of a tensor's node: pairs of how it was written and its hub.
   struct TensorStates {
@@ -87,7 +87,7 @@ class LayoutNetworkBuilder {
 
   // Rows of a table and who reads which.
   struct Side {
-    std::vector<uint32_t> of_line;             // what each line of the table stands for
+    std::vector<uint32_t> of_line;            // what each line of the table stands for
     std::vector<int32_t> first, second = {};  // per candidate; `second` may be empty
   };
   // Makes the table of this key of entry(line of rows, line of columns).
