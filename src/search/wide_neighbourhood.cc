@@ -135,6 +135,7 @@ void WideNeighbourhoods::Disturb(std::vector<int32_t>& tried) {
 }
 
 void WideNeighbourhoods::Costs(std::span<const int32_t> tried) {
+  std::vector<double> scratch;
   std::vector<double> all;
   for (size_t i = 0; i < part_.nodes.size(); ++i) {
     const int32_t node = part_.nodes[i];
@@ -146,7 +147,7 @@ void WideNeighbourhoods::Costs(std::span<const int32_t> tried) {
     }
     for (const Core::Link& link : core_.links[node]) {
       if (place_of_[link.other] >= 0) continue;
-      const double* row = link.by_other + int64_t{tried[link.other]} * core_.candidates(node);
+      const double* row = link.by_other->Row(tried[link.other], scratch);
       for (size_t a = 0; a < all.size(); ++a) all[a] += row[a];
     }
     std::vector<double>& costs = part_.costs.emplace_back();
