@@ -77,7 +77,7 @@ LiteralRef SmallValue(const TensorData& data) {
   if (!integral && (!IsFloat(data.type.dtype) || data.type.num_elements() > kMaxFloats)) return nullptr;
   const auto value = ValueFromData(data, data.type);
   if (!value.ok()) return nullptr;
-  if (integral) return SmallIntegers(value->view);
+  if (integral) return SmallValues(value->view);
   const auto wide = CastTo(*value, DType::kF64);
   if (!wide.ok()) return nullptr;
   auto literal = std::make_shared<Literal>();

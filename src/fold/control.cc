@@ -56,11 +56,12 @@ struct Body {
   Graph graph;
   std::vector<TensorId> captures;  // of the outer graph
   std::vector<TensorType> results;
+  std::vector<AssumedFlags> assumed;  // dimensions of the results
 };
 
-// Resolves subgraph `index` whose formal inputs have these types.
+// Resolves subgraph `index` whose formal inputs have these types, dimensions of which may be assumed.
 Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgraphs, size_t index,
-                         const std::vector<TensorType>& formal) {
+                         const std::vector<TensorType>& formal, const std::vector<AssumedFlags>& assumed) {
   FoldContext& context = pass.context();
   if (context.depth >= kMaxSubgraphDepth) return BadInput("subgraphs nest too deeply");
   Graph graph = *subgraphs.graphs[index];
@@ -85,6 +86,12 @@ Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgr
   inner.SetOuter(pass, sources);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (values[i] != nullptr) inner.SetValue(inputs[i], values[i]);
+    if (i < subgraphs.formal) {
+      inner.SetAssumed(inputs[i], i < assumed.size() ? assumed[i] : AssumedFlags(), {}, nullptr);
+    } else {
+      const Assumptions& outer = pass.assumptions();
+      inner.SetAssumed(inputs[i], outer.dims(sources[i]), outer.elements(sources[i]), values[i]);
+    }
   }
   ++context.depth;
   Result<Graph> resolved = inner.Run();
@@ -92,7 +99,10 @@ Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgr
   if (!resolved.ok()) return resolved.status().WithContext(StrCat(Place(pass, op), ", ", subgraphs.names[index]));
   Body body;
   body.graph = std::move(*resolved);
-  for (const TensorId id : body.graph.outputs) body.results.push_back(body.graph.tensor(id).type);
+  for (const TensorId id : body.graph.outputs) {
+    body.results.push_back(body.graph.tensor(id).type);
+    body.assumed.push_back(inner.assumptions().dims(id));
+  }
   const std::vector<bool> kept = Prune(body.graph, droppable);
   for (size_t i = subgraphs.formal; i < kept.size(); ++i) {
     if (kept[i]) body.captures.push_back(sources[i]);
@@ -143,7 +153,19 @@ TensorType Join(const TensorType& a, const TensorType& b, const TensorType& stat
   return joined;
 }
 
-Result<std::vector<TensorType>> ResolveIf(ForwardPass& pass, Op& op) {
+void Merge(AssumedFlags& flags, const AssumedFlags& more) {
+  flags.resize(std::max(flags.size(), more.size()));
+  for (size_t d = 0; d < more.size(); ++d) flags[d] = flags[d] || more[d];
+}
+
+// The dimensions in which two types differ; all where the ranks do.
+AssumedFlags Differences(const TensorType& a, const TensorType& b) {
+  AssumedFlags flags(std::max(a.shape.size(), b.shape.size()), a.rank() != b.rank());
+  for (size_t d = 0; a.rank() == b.rank() && d < flags.size(); ++d) flags[d] = a.shape[d] != b.shape[d];
+  return flags;
+}
+
+Result<ControlResults> ResolveIf(ForwardPass& pass, Op& op) {
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
   if (subgraphs.graphs.size() != 2 || subgraphs.formal != 0)
     return BadInput(StrCat(Place(pass, op), ": needs two branches without inputs"));
@@ -153,7 +175,7 @@ Result<std::vector<TensorType>> ResolveIf(ForwardPass& pass, Op& op) {
   for (size_t i = 0; i < 2; ++i) {
     if (subgraphs.graphs[i]->outputs.size() < op.outputs.size())
       return BadInput(StrCat(Place(pass, op), ": a branch lacks results"));
-    Result<Body> body = ResolveBody(pass, op, subgraphs, i, {});
+    Result<Body> body = ResolveBody(pass, op, subgraphs, i, {}, {});
     good.push_back(body.ok());
     if (!body.ok()) failure = body.status();
     bodies.push_back(body.ok() ? std::move(*body) : Body());
@@ -166,17 +188,23 @@ Result<std::vector<TensorType>> ResolveIf(ForwardPass& pass, Op& op) {
                   StrCat("its condition is not known, and only ", subgraphs.names[taken], " has shapes that fit (",
                          failure.message(), ")"));
     bodies[1 - taken].results = bodies[taken].results;
+    bodies[1 - taken].assumed = bodies[taken].assumed;
     bodies[1 - taken].graph = bodies[taken].graph;
     bodies[1 - taken].captures = bodies[taken].captures;
   } else {
     WarnKeptWhole(pass, op, "its condition is not known before it runs");
   }
-  std::vector<TensorType> types(op.outputs.size());
-  for (size_t r = 0; r < types.size(); ++r) {
-    if (op.outputs[r].valid()) types[r] = Join(bodies[0].results[r], bodies[1].results[r], pass.Stated(op.outputs[r]));
+  ControlResults results{std::vector<TensorType>(op.outputs.size()), std::vector<AssumedFlags>(op.outputs.size())};
+  for (size_t r = 0; r < op.outputs.size(); ++r) {
+    if (!op.outputs[r].valid()) continue;
+    const TensorType &a = bodies[0].results[r], &b = bodies[1].results[r];
+    results.types[r] = Join(a, b, pass.Stated(op.outputs[r]));
+    results.assumed[r] = Differences(a, b);
+    for (const Body& body : bodies) Merge(results.assumed[r], body.assumed[r]);
+    results.assumed[r].resize(results.types[r].shape.size());
   }
   Replace(pass, op, subgraphs, std::move(bodies), 1);
-  return types;
+  return results;
 }
 
 // Loop and Scan. ---------------------------------------------------------------------------------------------------
@@ -253,6 +281,37 @@ Result<Body> ResolveCarried(std::vector<TensorType>& carried, std::optional<int6
   return last;
 }
 
+// What the body's inputs are in one round, and which of their dimensions are assumed.
+struct Round {
+  std::vector<TensorType> types;
+  std::vector<AssumedFlags> assumed;
+};
+
+// Resolves the body in a round. `start` are the first values carried, which stand among its inputs from `first` on and
+// among its results from `result` on. Sizes that change from round to round are assumed in all of them, and what the
+// body makes of them.
+Result<Body> ResolveRound(ForwardPass& pass, const Op& op, const Subgraphs& subgraphs,
+                          const std::vector<TensorType>& start, size_t first, size_t result, Round& round) {
+  for (size_t i = 0; i < start.size(); ++i)
+    Merge(round.assumed[first + i], Differences(start[i], round.types[first + i]));
+  for (;;) {
+    SBP_ASSIGN_OR_RETURN(Body body, ResolveBody(pass, op, subgraphs, 0, round.types, round.assumed));
+    bool grows = false;
+    for (size_t i = 0; i < start.size(); ++i) {
+      const AssumedFlags before = round.assumed[first + i];
+      Merge(round.assumed[first + i], body.assumed[result + i]);
+      grows = grows || std::ranges::count(before, true) < std::ranges::count(round.assumed[first + i], true);
+    }
+    if (!grows) return body;
+  }
+}
+
+std::vector<AssumedFlags> AssumedOf(const ForwardPass& pass, const std::vector<TensorId>& ids) {
+  std::vector<AssumedFlags> flags;
+  for (const TensorId id : ids) flags.push_back(id.valid() ? pass.assumptions().dims(id) : AssumedFlags());
+  return flags;
+}
+
 // The number of trips that the stated size of a result with an element a trip gives.
 std::optional<int64_t> StatedTrips(const ForwardPass& pass, const Op& op, size_t num_carried) {
   for (size_t r = num_carried; r < op.outputs.size(); ++r) {
@@ -295,7 +354,19 @@ TensorType Scalar(DType dtype) {
   return type;
 }
 
-Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
+std::string WhatOfTrips(const ForwardPass& pass, const Op& op, std::optional<int64_t> trips, bool grows, bool stated,
+                        bool exact) {
+  if (grows) {
+    return StrCat(
+        "its number of trips is not known: results that grow with it are sized for one, and it is priced as one",
+        HowToGiveTrips(pass, op));
+  }
+  if (!trips) return "its number of trips is not known: it is priced as one";
+  if (stated) return StrCat("its number of trips is not known: ", *trips, ", as its results are stated");
+  return exact ? StrCat(*trips, " trips") : StrCat("at most ", *trips, " trips; sizes are those after the last one");
+}
+
+Result<ControlResults> ResolveLoop(ForwardPass& pass, Op& op) {
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
   // Operands: trip count, condition, carried. The body takes the iteration, the condition and the carried values, and
   // gives the condition, the carried values and one element of each scan result.
@@ -307,23 +378,28 @@ Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
   const size_t num_carried = op.inputs.size() - 2;
   const std::vector<TensorType> start = TypesOf(pass, op.inputs, 2, num_carried);
   const std::optional<int64_t> most = TripCount(pass, op);
+  const bool most_is_assumed = op.inputs[0].valid() && pass.assumptions().Touches(op.inputs[0]);
   bool exact = false;
+  Round round{{}, AssumedOf(pass, op.inputs)};
   const auto resolve = [&](const std::vector<TensorType>& types) -> Result<Body> {
-    std::vector<TensorType> formal = {Scalar(DType::kI64), Scalar(DType::kBool)};
-    formal.insert(formal.end(), types.begin(), types.end());
-    SBP_ASSIGN_OR_RETURN(Body body, ResolveBody(pass, op, subgraphs, 0, formal));
+    round.types = {Scalar(DType::kI64), Scalar(DType::kBool)};
+    round.types.insert(round.types.end(), types.begin(), types.end());
+    SBP_ASSIGN_OR_RETURN(Body body, ResolveRound(pass, op, subgraphs, start, 2, 1, round));
     const Tensor& condition = body.graph.tensor(body.graph.outputs[0]);
-    exact = (condition.literal != nullptr && condition.literal->ints == std::vector<int64_t>{1}) ||
-            condition.role == TensorRole::kInput;
+    exact = !most_is_assumed && ((condition.role != TensorRole::kActivation && condition.literal != nullptr &&
+                                  condition.literal->ints == std::vector<int64_t>{1}) ||
+                                 condition.role == TensorRole::kInput);
     body.results.erase(body.results.begin());
+    body.assumed.erase(body.assumed.begin());
     return body;
   };
   bool assumed = false;
   std::vector<TensorType> types = start;
   SBP_ASSIGN_OR_RETURN(Body body, ResolveCarried(types, most, resolve, assumed));
   std::optional<int64_t> trips = most;
+  const bool touches = pass.assumptions().TouchesAny(op.inputs) || pass.assumptions().TouchesAny(op.captures);
   const std::optional<int64_t> counted =
-      exact ? std::nullopt : CountTrips(pass, op, graph, subgraphs.first_capture[0], most);
+      exact || touches ? std::nullopt : CountTrips(pass, op, graph, subgraphs.first_capture[0], most);
   const std::optional<int64_t> stated = counted || (exact && most) ? std::nullopt : StatedTrips(pass, op, num_carried);
   const std::optional<int64_t> better = counted ? counted : stated;
   if (better && (!most || *better < *most)) {
@@ -334,24 +410,22 @@ Result<std::vector<TensorType>> ResolveLoop(ForwardPass& pass, Op& op) {
   }
   exact = exact || counted;
   if (!exact || !trips) TakeStatedGrowth(pass, op, start, trips.has_value(), types);
+  std::vector<AssumedFlags> flags(round.assumed.begin() + 2, round.assumed.end());
   for (size_t i = num_carried; i < body.results.size(); ++i) {
     types.push_back(body.results[i]);
     types.back().shape.insert(types.back().shape.begin(), trips.value_or(1));
+    flags.push_back(std::move(body.assumed[i]));
+    flags.back().resize(body.results[i].shape.size());
+    flags.back().insert(flags.back().begin(), !exact || !trips);
   }
   assumed = assumed || (!trips && body.results.size() > num_carried);
-  WarnKeptWhole(pass, op,
-                assumed  ? StrCat("its number of trips is not known: results that grow with it are sized for one, and "
-                                   "it is priced as one",
-                                  HowToGiveTrips(pass, op))
-                : !trips ? "its number of trips is not known: it is priced as one"
-                : stated ? StrCat("its number of trips is not known: ", *trips, ", as its results are stated")
-                : exact  ? StrCat(*trips, " trips")
-                         : StrCat("at most ", *trips, " trips; sizes are those after the last one"));
+  WarnKeptWhole(pass, op, WhatOfTrips(pass, op, trips, assumed, stated.has_value(), exact));
   types.resize(op.outputs.size());
+  flags.resize(op.outputs.size());
   std::vector<Body> bodies;
   bodies.push_back(std::move(body));
   Replace(pass, op, subgraphs, std::move(bodies), trips.value_or(1));
-  return types;
+  return ControlResults{std::move(types), std::move(flags)};
 }
 
 int64_t ListedAxis(const Attributes& attributes, std::string_view name, size_t index) {
@@ -359,7 +433,38 @@ int64_t ListedAxis(const Attributes& attributes, std::string_view name, size_t i
   return axes != nullptr && index < axes->size() ? (*axes)[index] : 0;
 }
 
-Result<std::vector<TensorType>> ResolveScan(ForwardPass& pass, Op& op) {
+struct ScanLength {
+  std::optional<int64_t> length;
+  bool is_assumed = false;
+};
+
+// `elements`: the types of the scanned operands, which follow `num_states` others; they and the assumed dimensions lose
+// their scan axes.
+Result<ScanLength> TakeElements(const ForwardPass& pass, const Op& op, size_t num_states,
+                                std::vector<TensorType>& elements, std::vector<AssumedFlags>& assumed) {
+  ScanLength scan;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    Shape& shape = elements[i].shape;
+    int64_t axis = ListedAxis(*op.attributes, "scan_input_axes", i);
+    if (axis < 0) axis += static_cast<int64_t>(shape.size());
+    if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
+      return BadInput(StrCat(Place(pass, op), ": scan axis out of range"));
+    const int64_t size = shape[static_cast<size_t>(axis)];
+    if (scan.length && *scan.length != size) {
+      return BadInput(StrCat(Place(pass, op), ": scanned operands have ", *scan.length, " and ", size,
+                             " elements along their scan axes"));
+    }
+    scan.length = size;
+    shape.erase(shape.begin() + axis);
+    AssumedFlags& flags = assumed[num_states + i];
+    if (flags.empty()) continue;
+    scan.is_assumed = scan.is_assumed || flags[static_cast<size_t>(axis)];
+    flags.erase(flags.begin() + axis);
+  }
+  return scan;
+}
+
+Result<ControlResults> ResolveScan(ForwardPass& pass, Op& op) {
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
   const int64_t scanned = op.attributes->Int("num_scan_inputs", 0);
   const auto operands = static_cast<int64_t>(op.inputs.size());
@@ -371,29 +476,19 @@ Result<std::vector<TensorType>> ResolveScan(ForwardPass& pass, Op& op) {
   }
   const auto num_states = static_cast<size_t>(states);
   std::vector<TensorType> elements = TypesOf(pass, op.inputs, num_states, static_cast<size_t>(scanned));
-  std::optional<int64_t> length;
-  for (size_t i = 0; i < elements.size(); ++i) {
-    Shape& shape = elements[i].shape;
-    int64_t axis = ListedAxis(*op.attributes, "scan_input_axes", i);
-    if (axis < 0) axis += static_cast<int64_t>(shape.size());
-    if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
-      return BadInput(StrCat(Place(pass, op), ": scan axis out of range"));
-    const int64_t size = shape[static_cast<size_t>(axis)];
-    if (length && *length != size) {
-      return BadInput(StrCat(Place(pass, op), ": scanned operands have ", *length, " and ", size,
-                             " elements along their scan axes"));
-    }
-    length = size;
-    shape.erase(shape.begin() + axis);
-  }
+  Round round{{}, AssumedOf(pass, op.inputs)};
+  SBP_ASSIGN_OR_RETURN(const ScanLength scan, TakeElements(pass, op, num_states, elements, round.assumed));
+  const std::optional<int64_t> length = scan.length;
+  const std::vector<TensorType> start = TypesOf(pass, op.inputs, 0, num_states);
   const auto resolve = [&](const std::vector<TensorType>& types) {
-    std::vector<TensorType> formal = types;
-    formal.insert(formal.end(), elements.begin(), elements.end());
-    return ResolveBody(pass, op, subgraphs, 0, formal);
+    round.types = types;
+    round.types.insert(round.types.end(), elements.begin(), elements.end());
+    return ResolveRound(pass, op, subgraphs, start, 0, 0, round);
   };
-  std::vector<TensorType> types = TypesOf(pass, op.inputs, 0, num_states);
+  std::vector<TensorType> types = start;
   bool assumed = false;
   SBP_ASSIGN_OR_RETURN(Body body, ResolveCarried(types, length, resolve, assumed));
+  std::vector<AssumedFlags> flags(round.assumed.begin(), round.assumed.begin() + states);
   for (size_t i = num_states; i < body.results.size(); ++i) {
     types.push_back(body.results[i]);
     Shape& shape = types.back().shape;
@@ -402,17 +497,21 @@ Result<std::vector<TensorType>> ResolveScan(ForwardPass& pass, Op& op) {
     if (axis < 0 || axis > static_cast<int64_t>(shape.size()))
       return BadInput(StrCat(Place(pass, op), ": scan axis out of range"));
     shape.insert(shape.begin() + axis, length.value_or(0));
+    flags.push_back(std::move(body.assumed[i]));
+    flags.back().resize(shape.size() - 1);
+    flags.back().insert(flags.back().begin() + axis, scan.is_assumed);
   }
   WarnKeptWhole(pass, op, StrCat(length.value_or(0), " steps"));
   types.resize(op.outputs.size());
+  flags.resize(op.outputs.size());
   std::vector<Body> bodies;
   bodies.push_back(std::move(body));
   Replace(pass, op, subgraphs, std::move(bodies), length.value_or(0));
-  return types;
+  return ControlResults{std::move(types), std::move(flags)};
 }
 
 // Any other op with subgraphs: only the file can say what it gives.
-Result<std::vector<TensorType>> TakeStated(ForwardPass& pass, Op& op) {
+Result<ControlResults> TakeStated(ForwardPass& pass, Op& op) {
   std::vector<TensorType> types(op.outputs.size());
   for (size_t r = 0; r < types.size(); ++r) {
     if (!op.outputs[r].valid()) continue;
@@ -423,12 +522,12 @@ Result<std::vector<TensorType>> TakeStated(ForwardPass& pass, Op& op) {
     }
   }
   WarnKeptWhole(pass, op, "its results are taken as the model states them");
-  return types;
+  return ControlResults{std::move(types), std::vector<AssumedFlags>(op.outputs.size())};
 }
 
 struct Row {
   std::string_view op;
-  Result<std::vector<TensorType>> (*resolve)(ForwardPass& pass, Op& op);
+  Result<ControlResults> (*resolve)(ForwardPass& pass, Op& op);
 };
 constexpr Row kControlOps[] = {{"If", ResolveIf}, {"Loop", ResolveLoop}, {"Scan", ResolveScan}};
 
@@ -436,7 +535,7 @@ constexpr Row kControlOps[] = {{"If", ResolveIf}, {"Loop", ResolveLoop}, {"Scan"
 
 Result<std::optional<KnownBranch>> FindKnownBranch(const ForwardPass& pass, const Op& op) {
   if (op.inputs.empty() || !op.inputs[0].valid()) return BadInput(StrCat(Place(pass, op), ": needs a condition"));
-  const LiteralRef& condition = pass.value(op.inputs[0]);
+  const LiteralRef condition = pass.known_value(op.inputs[0]);
   if (condition == nullptr || condition->ints.size() != 1) return std::optional<KnownBranch>();
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
   const std::string_view name = condition->ints[0] != 0 ? "then_branch" : "else_branch";
@@ -449,7 +548,7 @@ Result<std::optional<KnownBranch>> FindKnownBranch(const ForwardPass& pass, cons
   return std::optional(KnownBranch{subgraphs.graphs[index], subgraphs.first_capture[index]});
 }
 
-Result<std::vector<TensorType>> ResolveControl(ForwardPass& pass, Op& op) {
+Result<ControlResults> ResolveControl(ForwardPass& pass, Op& op) {
   for (const Row& row : kControlOps) {
     if (row.op == pass.graph().type_of(op)) return row.resolve(pass, op);
   }

@@ -18,7 +18,11 @@ struct KnownBranch {
 Result<std::optional<KnownBranch>> FindKnownBranch(const ForwardPass& pass, const Op& op);
 
 // Resolves the subgraphs of If, Loop, Scan (others: takes stated types), puts them into the op instead of the old ones
-// with the captures that they still read, and returns the results' types. Adds warnings.
-Result<std::vector<TensorType>> ResolveControl(ForwardPass& pass, Op& op);
+// with the captures that they still read. Adds warnings.
+struct ControlResults {
+  std::vector<TensorType> types;
+  std::vector<AssumedFlags> assumed;  // per result: dimensions that only running decides
+};
+Result<ControlResults> ResolveControl(ForwardPass& pass, Op& op);
 
 }  // namespace sbp

@@ -44,6 +44,9 @@ struct EvaluatorRow {
   Evaluator run;
   int required = 1;          // so many leading operands must be there; kAll: every one
   bool needs_values = true;  // false: only types of operands are read (Shape, Size)
+  // Operands whose elements (sizes, if no values are needed) the results consist of, unchanged and placed by the other
+  // operands: bit i for operand i, kAll; 0: the elements are computed.
+  int moves = 0;
   static constexpr int kAll = -1;
 };
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "fold/bind.h"
 #include "fold/control.h"
+#include "rule/assumed_dims.h"
 
 namespace sbp {
 namespace {
@@ -47,6 +48,15 @@ ForwardPass::ForwardPass(FoldContext& context, Graph graph)
   for (const std::string& type : graph_.op_types) evaluators_.push_back(FindEvaluator(type));
 }
 
+void ForwardPass::SetAssumed(TensorId id, const AssumedFlags& dims, const AssumedFlags& elements,
+                             const LiteralRef& value) {
+  assumptions_.SetDims(id, dims);
+  assumptions_.SetElements(id, elements);
+  if (elements.empty() || value == nullptr) return;
+  SetValue(id, value);
+  graph_.tensor(id).literal = value;
+}
+
 void ForwardPass::SetValue(TensorId tensor, LiteralRef value) {
   if (LooksLikeWeight(value->type)) flags_[tensor.index()] = kWeight;
   values_[tensor.index()] = std::move(value);
@@ -85,7 +95,14 @@ Status ForwardPass::ProcessOp(Op op) {
     SBP_RETURN_IF_ERROR(guesses_.Fix(op.inputs));
     return ExpandFlattening(std::move(op), axis);
   }
-  if (TryFold(op)) return guesses_.Fix(op.inputs);
+  if (Folded folded = Fold(op); !folded.values.empty()) {
+    SBP_RETURN_IF_ERROR(guesses_.Fix(op.inputs));
+    if (folded.flags) return InferAssumed(std::move(op), std::move(folded));
+    for (size_t r = 0; r < folded.values.size(); ++r) {
+      if (op.outputs[r].valid()) SetFolded(op.outputs[r], std::move(folded.values[r]));
+    }
+    return OkStatus();
+  }
   if (!HasSubgraphs(op)) return Infer(std::move(op));
   if (graph_.type_of(op) == "If") {
     SBP_ASSIGN_OR_RETURN(const std::optional<KnownBranch> branch, FindKnownBranch(*this, op));
@@ -93,10 +110,11 @@ Status ForwardPass::ProcessOp(Op op) {
   }
   SBP_RETURN_IF_ERROR(guesses_.Fix(op.inputs));
   SBP_RETURN_IF_ERROR(guesses_.Fix(op.captures));
-  SBP_ASSIGN_OR_RETURN(const std::vector<TensorType> types, ResolveControl(*this, op));
+  SBP_ASSIGN_OR_RETURN(ControlResults results, ResolveControl(*this, op));
   for (size_t r = 0; r < op.outputs.size(); ++r) {
     if (!op.outputs[r].valid()) continue;
-    const TensorType stated = std::exchange(graph_.tensor(op.outputs[r]).type, types[r]);
+    const TensorType stated = std::exchange(graph_.tensor(op.outputs[r]).type, results.types[r]);
+    assumptions_.SetDims(op.outputs[r], std::move(results.assumed[r]));
     CheckStated(op, op.outputs[r], stated);
   }
   AddOp(std::move(op));
@@ -133,17 +151,41 @@ std::optional<FoldRequest> ForwardPass::RequestFor(const Op& op, const Evaluator
   return request;
 }
 
-bool ForwardPass::TryFold(const Op& op) {
+ForwardPass::Folded ForwardPass::Fold(const Op& op) const {
   const EvaluatorRow* row = evaluators_[op.type];
-  if (row == nullptr || op.outputs.empty() || context_.literal_budget <= 0) return false;
-  if (row->needs_values && !MayFold(op)) return false;
+  if (row == nullptr || op.outputs.empty() || context_.literal_budget <= 0) return {};
+  if (row->needs_values && !MayFold(op)) return {};
   const std::optional<FoldRequest> request = RequestFor(op, *row);
-  std::vector<Literal> results;
-  if (!request || !Evaluate(*row, *request, results)) return false;
+  Folded folded;
+  if (!request || !Evaluate(*row, *request, folded.values)) return {};
+  folded.flags = assumptions_.ElementsOf(*row, *request, op.inputs, folded.values);
+  return folded;
+}
+
+// The op stays, and what follows is planned with its assumed values.
+Status ForwardPass::InferAssumed(Op op, Folded folded) {
+  const std::vector<TensorId> results = op.outputs;
+  SBP_RETURN_IF_ERROR(Infer(std::move(op)));
   for (size_t r = 0; r < results.size(); ++r) {
-    if (op.outputs[r].valid()) SetFolded(op.outputs[r], std::move(results[r]));
+    if (!results[r].valid()) continue;
+    Literal& value = folded.values[r];
+    Tensor& tensor = graph_.tensor(results[r]);
+    if (tensor.type != value.type) continue;
+    context_.literal_budget -= value.type.num_elements();
+    tensor.literal = values_[results[r].index()] = std::make_shared<const Literal>(std::move(value));
+    flags_[results[r].index()] = kDerived;
+    assumptions_.SetElements(results[r], std::move((*folded.flags)[r]));
   }
-  return true;
+  return OkStatus();
+}
+
+bool ForwardPass::ReadsAssumed(const Op& op) const {
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const TensorId id = op.inputs[i];
+    if (!id.valid() || assumptions_.elements(id).empty()) continue;
+    if (context_.rules.ReadsValue(graph_.type_of(op), i)) return true;
+  }
+  return false;
 }
 
 void ForwardPass::SetFolded(TensorId id, Literal value) {
@@ -192,8 +234,26 @@ Status ForwardPass::Infer(Op op) {
   if ((*instance)->missing_rule) SBP_RETURN_IF_ERROR(guesses_.Fix(op.inputs));
   SBP_RETURN_IF_ERROR((*instance)->missing_rule ? TakeMissingRule(op, **instance)
                                                 : TakeResults(op, **instance, failure));
+  NoteAssumedDims(op, **instance);
   AddOp(std::move(op));
   return OkStatus();
+}
+
+void ForwardPass::NoteAssumedDims(Op& op, const RuleInstance& instance) const {
+  std::vector<int64_t> assumed;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!op.inputs[i].valid()) continue;
+    const AssumedFlags& flags = assumptions_.dims(op.inputs[i]);
+    for (size_t d = 0; d < flags.size(); ++d) {
+      if (flags[d]) assumed.insert(assumed.end(), {static_cast<int64_t>(i), static_cast<int64_t>(d)});
+    }
+  }
+  FactorMap map;
+  if (!assumed.empty()) map = instance.map;
+  if (assumed.empty() || !KeepAssumedWhole(assumed, map)) return;
+  Attributes attributes = *op.attributes;
+  attributes.Set(std::string(kAssumedDims), std::move(assumed));
+  op.attributes = std::make_shared<const Attributes>(std::move(attributes));
 }
 
 // Why a value that the op needs is not known. An input that decides it can be given.
@@ -240,6 +300,7 @@ Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance, cons
   std::vector<TensorId> operands = op.inputs;
   operands.insert(operands.end(), op.captures.begin(), op.captures.end());
   SBP_RETURN_IF_ERROR(guesses_.Take(operands, op.outputs, instance, failure));
+  assumptions_.TakeResults(operands, op.outputs, instance, ReadsAssumed(op));
   for (size_t r = 0; r < op.outputs.size(); ++r) {
     const TensorId id = op.outputs[r];
     if (!id.valid()) continue;

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "fold/assumed.h"
 #include "fold/cause.h"
 #include "fold/context.h"
 #include "fold/evaluate.h"
@@ -22,6 +23,8 @@ class ForwardPass {
 
   // The value of an input, known for this pass.
   void SetValue(TensorId tensor, LiteralRef value);
+  // What is assumed of an input, and its value where one is (null: none).
+  void SetAssumed(TensorId tensor, const AssumedFlags& dims, const AssumedFlags& elements, const LiteralRef& value);
 
   // The graph with every type static: ops whose results are known are parameters, If on a known condition is inlined.
   Result<Graph> Run();
@@ -29,7 +32,10 @@ class ForwardPass {
   // For ops with subgraphs (control.cc).
   FoldContext& context() { return context_; }
   const Graph& graph() const { return graph_; }
+  // Known or assumed; null: neither.
   const LiteralRef& value(TensorId tensor) const { return values_[tensor.index()]; }
+  LiteralRef known_value(TensorId tensor) const { return assumptions_.Touches(tensor) ? nullptr : value(tensor); }
+  const Assumptions& assumptions() const { return assumptions_; }
   // What the file states of a result, with bound symbols filled in.
   TensorType Stated(TensorId tensor) const;
 
@@ -41,7 +47,13 @@ class ForwardPass {
  private:
   Status ProcessOps(std::vector<Op> ops);
   Status ProcessOp(Op op);
-  bool TryFold(const Op& op);
+  // The results of an op on known values; assumed where `flags` are there.
+  struct Folded {
+    std::vector<Literal> values;  // empty: not folded
+    std::optional<std::vector<AssumedFlags>> flags;
+  };
+  Folded Fold(const Op& op) const;
+  Status InferAssumed(Op op, Folded folded);
   std::optional<FoldRequest> RequestFor(const Op& op, const EvaluatorRow& row) const;
   std::string WhyNotFolded(const Op& op, const EvaluatorRow& row) const;
   bool MayFold(const Op& op) const;
@@ -53,6 +65,8 @@ class ForwardPass {
   void CheckStated(const Op& op, TensorId tensor, const TensorType& stated);
   void CheckBindings(const Op& op, TensorId tensor, const TensorType& inferred);
   void SetFolded(TensorId tensor, Literal value);
+  bool ReadsAssumed(const Op& op) const;
+  void NoteAssumedDims(Op& op, const RuleInstance& instance) const;
 
   // Softmax and its kin of old opsets (kFlattenFrom).
   Status ExpandFlattening(Op op, int64_t axis);
@@ -71,6 +85,7 @@ class ForwardPass {
   FoldContext& context_;
   Graph graph_;
   Guesses guesses_;
+  Assumptions assumptions_;
   const ForwardPass* outer_ = nullptr;
   std::vector<TensorId> sources_;  // per input
   struct Bounded {

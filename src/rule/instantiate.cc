@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "rule/assumed_dims.h"
 #include "rule/factor_use.h"
 #include "rule/factorizer.h"
 #include "rule/instance_builder.h"
@@ -246,6 +247,8 @@ Status Finish(InstanceBuilder& builder) {
     out.map.results[r].clear();
   }
   DropMeaninglessPartials(out);
+  if (const std::vector<int64_t>* assumed = builder.query.attributes->Ints(kAssumedDims))
+    KeepAssumedWhole(*assumed, out.map);
   const bool nothing_to_split =
       out.map.partials.empty() && out.map.signatures.empty() && SplittableFactors(out).empty();
   if (nothing_to_split && !out.map.notes.empty()) out.replicate_only = true;

@@ -54,7 +54,7 @@ Result<std::vector<Value>> BodyInputs(const Op& op, const Graph& body, const std
 }
 
 Result<int64_t> SingleInteger(const Value& value, std::string_view what) {
-  const LiteralRef literal = value.view.present() ? SmallIntegers(value.view) : nullptr;
+  const LiteralRef literal = value.view.present() ? SmallValues(value.view) : nullptr;
   if (literal == nullptr || literal->ints.size() != 1) return RunFailed(StrCat(what, " is no single integer"));
   return literal->ints[0];
 }

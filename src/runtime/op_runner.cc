@@ -14,11 +14,24 @@ std::vector<LiteralRef> CurrentValues(const PreparedOp& op, std::span<const Tens
                                       const RuleSet& rules) {
   std::vector<LiteralRef> values = op.values;
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (values[i] == nullptr && operands[i].present() && rules.ReadsValue(op.form.type, i)) {
-      values[i] = SmallIntegers(operands[i]);
+    if ((values[i] == nullptr || op.assumed[i]) && operands[i].present() && rules.ReadsValue(op.form.type, i)) {
+      values[i] = SmallValues(operands[i]);
     }
   }
   return values;
+}
+
+// Do the operands have the sizes and the values that the plan assumes?
+bool IsAsPlanned(const PreparedOp& op, std::span<const TensorView> operands, const RuleSet& rules) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].present()) continue;
+    if (operands[i].whole != op.operands[i].shape) return false;
+    if (!op.assumed[i] || !rules.ReadsValue(op.form.type, i)) continue;
+    const LiteralRef current = SmallValues(operands[i]);
+    if (current == nullptr || current->ints != op.values[i]->ints || current->floats != op.values[i]->floats)
+      return false;
+  }
+  return true;
 }
 
 std::string PlaceOf(const PreparedOp& op) { return StrCat("op ", Quote(op.name), " (", op.form.type, ")"); }
@@ -40,6 +53,7 @@ Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signatu
   for (const TensorId id : graph.OperandsOf(op)) {
     prepared.operands.push_back(id.valid() ? graph.tensor(id).type : TensorType{});
     prepared.values.push_back(id.valid() ? graph.tensor(id).literal : nullptr);
+    prepared.assumed.push_back(prepared.values.back() != nullptr && graph.tensor(id).role != TensorRole::kParameter);
   }
   if (compiler == nullptr) return prepared;
   auto program = compiler->Compile(prepared.form, prepared.operands, prepared.values);
@@ -55,11 +69,7 @@ void OpRunner::Reserve(int64_t bytes) {
 }
 
 Result<LocalProgramRef> OpRunner::ProgramFor(const PreparedOp& op, std::span<const TensorView> operands) {
-  bool as_planned = op.program != nullptr;
-  for (size_t i = 0; as_planned && i < operands.size(); ++i) {
-    as_planned = !operands[i].present() || operands[i].whole == op.operands[i].shape;
-  }
-  if (as_planned) return op.program;
+  if (op.program != nullptr && IsAsPlanned(op, operands, compiler_.rules())) return op.program;
   std::vector<TensorType> types;
   for (const TensorView& view : operands) types.push_back({view.dtype, view.whole});
   auto program = compiler_.Compile(op.form, types, CurrentValues(op, operands, compiler_.rules()), op.program.get());
@@ -143,7 +153,7 @@ Status OpRunner::SizeOutputs(const LocalProgram& program, const LocalStep& step)
     operand.type = {views_[slot].dtype, views_[slot].whole};
     if (!step.reads_value[i]) continue;
     values.push_back(program.slots[slot].constant != nullptr ? program.slots[slot].constant
-                                                             : SmallIntegers(views_[slot]));
+                                                             : SmallValues(views_[slot]));
     operand.value = values.back().get();
   }
   for (const int32_t slot : step.outputs) {

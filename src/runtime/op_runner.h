@@ -22,6 +22,7 @@ struct PreparedOp {
   OpForm form;
   std::vector<TensorType> operands;  // planned; whole
   std::vector<LiteralRef> values;    // known when planning
+  std::vector<bool> assumed;         // ... so far as planning can: what stands in memory when the op runs counts
   LocalProgramRef program;
   uint64_t seed = 0;
 };

@@ -77,8 +77,8 @@ OpOutcome RunSplitToSequence(Interpreter&, const Graph&, const Op& op, std::vect
   std::vector<int64_t> parts;
   bool keep = op.attributes->Int("keepdims", 1) != 0;
   if (operands.size() > 1 && operands[1].present()) {
-    const LiteralRef split = SmallIntegers(operands[1].view);
-    if (split == nullptr) return RunFailed("the sizes of the parts are no integers");
+    const LiteralRef split = SmallValues(operands[1].view);
+    if (split == nullptr || !split->is_integral()) return RunFailed("the sizes of the parts are no integers");
     keep = true;
     parts = split->ints;
     if (split->type.shape.empty()) {

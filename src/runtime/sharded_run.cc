@@ -229,6 +229,22 @@ Result<TensorView> ShardedRun::WithHalo(Device& device, const HaloOperand& halo,
   return reached;
 }
 
+// What data decided must fit what was planned: registers, of this task and of boxing after it, were sized for that.
+Status ShardedRun::CheckRoom(const PreparedOp& op, const LocalProgram& program) {
+  for (size_t r = 0; r < op.form.wanted.size(); ++r) {
+    if (!op.form.wanted[r]) continue;
+    const TensorType& type = program.slots[program.num_operands + r].type;
+    const TensorType& planned = op.form.stated[r];
+    bool fits = type.rank() == planned.rank();
+    for (size_t d = 0; fits && d < planned.shape.size(); ++d) fits = type.shape[d] <= planned.shape[d];
+    if (!fits) {
+      return RunFailed(StrCat("op ", Quote(op.name), " (", op.form.type, "): its result ", r, " is ", ToString(type),
+                              "; the plan has room for ", ToString(planned)));
+    }
+  }
+  return OkStatus();
+}
+
 Status ShardedRun::RunCompute(Device& device, uint32_t task, uint32_t micro_batch) {
   const Task& what = physical_.tasks[task];
   const ComputeTask& compute = tasks_[task];
@@ -246,7 +262,9 @@ Status ShardedRun::RunCompute(Device& device, uint32_t task, uint32_t micro_batc
   for (size_t r = 0; r < results.size(); ++r) {
     results[r] = what.writes[r] != kNoRegister ? View(device, what.writes[r], micro_batch) : device.absent;
   }
-  SBP_RETURN_IF_ERROR(device.runner->Run(compute.op, operands, results));
+  SBP_ASSIGN_OR_RETURN(const LocalProgramRef program, device.runner->ProgramFor(compute.op, operands));
+  if (program != compute.op.program) SBP_RETURN_IF_ERROR(CheckRoom(compute.op, *program));
+  SBP_RETURN_IF_ERROR(device.runner->Run(compute.op, *program, operands, results));
   for (size_t r = 0; r < results.size(); ++r) {
     if (what.writes[r] != kNoRegister) View(device, what.writes[r], micro_batch) = results[r];
   }

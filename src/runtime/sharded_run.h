@@ -77,6 +77,7 @@ class ShardedRun : public TaskRunner {
   Status CheckMemory() const;
   Status AllocateDevice(Device& device);
   Status FillRegister(Device& device, uint32_t reg, uint32_t micro_batch);
+  static Status CheckRoom(const PreparedOp& op, const LocalProgram& program);
   Status RunCompute(Device& device, uint32_t task, uint32_t micro_batch);
   Status RunSpecial(Device& device, uint32_t task, uint32_t micro_batch);
   Status RunBoxing(Device& device, uint32_t task, uint32_t micro_batch);

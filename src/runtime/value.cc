@@ -80,22 +80,29 @@ Result<Value> MakeTensor(const Literal& literal) {
   return value;
 }
 
-LiteralRef SmallIntegers(const TensorView& view) {
+LiteralRef SmallValues(const TensorView& view) {
   const bool integral = IsInteger(view.dtype) || view.dtype == DType::kBool;
-  if (!integral || !view.is_whole() || view.elements() > kMaxLiteralElements) return nullptr;
+  // Of floats only lists (scales, ratios): larger ones are data, from which no size follows.
+  const bool list = IsFloat(view.dtype) && view.shape.size() <= 1;
+  if ((!integral && !list) || !view.is_whole() || view.elements() > kMaxLiteralElements) return nullptr;
   auto literal = std::make_shared<Literal>();
   literal->type = {view.dtype, view.shape};
-  literal->ints.resize(static_cast<size_t>(view.elements()));
+  const auto count = static_cast<size_t>(view.elements());
+  literal->ints.resize(integral ? count : 0);
+  literal->floats.resize(integral ? 0 : count);
   const KernelRow* cast = FindKernel("Cast", view.dtype);
   if (cast == nullptr) return nullptr;
+  const DType wide = integral ? DType::kI64 : DType::kF64;
+  std::byte* data = integral ? reinterpret_cast<std::byte*>(literal->ints.data())
+                             : reinterpret_cast<std::byte*>(literal->floats.data());
   Attributes attributes;
-  attributes.Set("to", static_cast<int64_t>(DType::kI64));
+  attributes.Set("to", static_cast<int64_t>(wide));
   Scratch scratch;
   KernelCall call;
   call.op_type = "Cast";
   call.attributes = &attributes;
   call.inputs = {view};
-  call.outputs = {WholeView(DType::kI64, view.shape, reinterpret_cast<std::byte*>(literal->ints.data()))};
+  call.outputs = {WholeView(wide, view.shape, data)};
   call.scratch = &scratch;
   if (view.elements() > 0 && !cast->run(call).ok()) return nullptr;
   return literal;

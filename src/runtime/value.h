@@ -26,7 +26,8 @@ std::shared_ptr<std::byte> AllocateBytes(int64_t bytes);
 Result<Value> MakeTensor(DType dtype, Shape shape);
 // A tensor with the literal's values.
 Result<Value> MakeTensor(const Literal& literal);
-// The integers of a small whole tensor (at most kMaxLiteralElements elements), as a literal; nullptr for others.
-LiteralRef SmallIntegers(const TensorView& view);
+// The elements of a small whole tensor (at most kMaxLiteralElements) of integers or plain floats, as a literal; nullptr
+// for others.
+LiteralRef SmallValues(const TensorView& view);
 
 }  // namespace sbp
