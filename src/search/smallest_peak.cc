@@ -60,4 +60,27 @@ std::vector<int32_t> SmallestPeak(const CostNetwork& network, std::span<const in
   return best;
 }
 
+int64_t LeastPeak(const CostNetwork& network, int64_t reached, const SolveOptions& options) {
+  CostNetwork trial = WithoutCosts(network);
+  SolveOptions effort;
+  effort.effort = kEffort;
+  effort.threads = options.threads;
+  effort.seed = options.seed;
+  effort.stop = options.stop;
+  int64_t least = 0;       // nothing peaks below
+  int64_t open = reached;  // nobody has proved that nothing keeps within
+  for (int count = 0; count < kTrials && least < open; ++count) {
+    if (options.stop && options.stop()) break;
+    trial.usage_limit = count == 0 ? open - 1 : least + (open - 1 - least) / 2;  // perhaps nothing is smaller
+    const SolveResult result = Solve(trial, effort);
+    // What is not forbidden costs nothing, so a bound above that is a proof as well.
+    if (result.proved_infeasible || result.lower_bound_units > 0) {
+      least = *trial.usage_limit + 1;
+    } else {
+      open = *trial.usage_limit;
+    }
+  }
+  return least;
+}
+
 }  // namespace sbp

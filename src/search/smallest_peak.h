@@ -15,4 +15,8 @@ namespace sbp {
 std::vector<int32_t> SmallestPeak(const CostNetwork& network, std::span<const int32_t> start,
                                   const SolveOptions& options);
 
+// A proof of how little memory does not do: no choice without forbidden entries has a peak below what is returned.
+// `reached` is the peak of some choice: the returned number is not above it. A fixed amount of work.
+int64_t LeastPeak(const CostNetwork& network, int64_t reached, const SolveOptions& options);
+
 }  // namespace sbp

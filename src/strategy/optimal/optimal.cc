@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <vector>
 
 #include "base/text.h"
 #include "search/solve.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/smallest_plan.h"
+#include "strategy/transition_reason.h"
 #include "strategy/walk.h"
 
 namespace sbp {
@@ -19,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 // Under a memory limit the network counts no copies beside the tensors themselves; where a plan exceeds the limit by
 // such copies, the search is asked again with that much less, and then with a price on copies.
 constexpr int kMaxTightenings = 8;
+constexpr double kEffortOfFirstLook = 0.1;
 constexpr double kShareOfSearch = 0.6;  // of the time; the rest is for the bound
 
 // Another strategy, whose answer the search starts from and is never worse than.
@@ -33,13 +37,16 @@ class Optimal {
 
   Result<Assignment> Run() {
     SBP_RETURN_IF_ERROR(TryOthers());
-    SBP_RETURN_IF_ERROR(Improve(0));
-    if (best_->excess > 0) {  // copies do not fit: they are given a price, of which the step time is the measure
+    const bool hopeless = NothingCanFit();
+    if (!hopeless || !best_) SBP_RETURN_IF_ERROR(Improve(0));
+    if (!hopeless && best_->excess > 0) {  // copies do not fit: they get a price, of which the step time is the measure
       const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
       for (double price = unit / 100; price < unit * 1000 && best_->excess > 0 && !Cancelled(); price *= 10) {
         SBP_RETURN_IF_ERROR(Improve(price));
       }
     }
+    if (best_->excess > 0) SBP_RETURN_IF_ERROR(Shrink());
+    if (best_->excess > 0) return NothingFits();
     SBP_RETURN_IF_ERROR(Bound());
     return Finish();
   }
@@ -139,17 +146,57 @@ class Optimal {
                          LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true}));
     const SolveResult below = Search(relaxed, false, SecondsLeft());
     bound_ = std::max(0.0, below.lower_bound);
-    infeasible_ = below.proved_infeasible;
     return OkStatus();
   }
 
-  Result<Assignment> Finish() {
-    if (best_->excess > 0 && infeasible_) {
-      return NoPlan(StrCat("no plan fits into --memory-limit ",
-                           FormatBytes(static_cast<double>(*options_.memory_limit)),
-                           "; the smallest peak of the plans tried is ",
-                           FormatBytes(static_cast<double>(best_->excess + *options_.memory_limit))));
+  // Is it plain at once that the limit is too small?
+  bool NothingCanFit() {
+    if (!options_.memory_limit || (best_ && best_->excess == 0)) return false;
+    const Result<LayoutNetwork> relaxed =
+        LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true});
+    if (!relaxed.ok()) return false;  // Improve says why
+    SolveOptions options;
+    options.effort = kEffortOfFirstLook;
+    options.threads = options_.threads;
+    options.stop = options_.cancelled;
+    return Solve(relaxed->network(), options).proved_infeasible;
+  }
+
+  // Nothing that fits was found: the plan of the smallest peak instead. (It may fit after all.)
+  Status Shrink() {
+    const Assignment start = best_->assignment;
+    return OfferSmallPlans(problem_, start, options_, [this](const Assignment& assignment) {
+      SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(assignment));
+      Offer(assignment, plan);
+      return OkStatus();
+    });
+  }
+
+  // The error that says how small plans get, and what holds the memory of the smallest.
+  Status NothingFits() const {
+    SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
+                         LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true}));
+    SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(best_->assignment));
+    const int64_t limit = *options_.memory_limit;
+    const int64_t reached = plan.memory.peak_bytes;
+    const int64_t least = LeastPeakOfPlans(relaxed, reached, options_);
+    const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
+    std::string text = StrCat(least > limit ? "no plan fits" : "no plan was found that fits", " into --memory-limit ",
+                              bytes(limit), "; the smallest peak ");
+    if (least == reached) {
+      text += StrCat("of any plan is ", bytes(reached), " (proved)");
+    } else {
+      text += StrCat("found is ", bytes(reached), " (proved: no plan needs less than ", bytes(least), ")");
     }
+    if (plan.memory.peak_op.valid()) text += StrCat(", at ", OpLabel(*problem_.graph, plan.memory.peak_op));
+    text += "; the largest holders:";
+    for (const MemoryHolder& holder : plan.memory.holders) {
+      text += StrCat("\n  ", bytes(holder.bytes), "  ", holder.kind, " ", holder.name);
+    }
+    return NoPlan(text);
+  }
+
+  Result<Assignment> Finish() {
     Assignment assignment = std::move(best_->assignment);
     assignment.price_unit = "seconds";
     assignment.reasons = {"part of the fastest plan found"};
@@ -164,7 +211,6 @@ class Optimal {
   const StrategyOptions& options_;
   std::optional<Best> best_;
   double bound_ = 0;
-  bool infeasible_ = false;
   Clock::time_point start_ = Clock::now();
 };
 

@@ -13,6 +13,14 @@ int32_t AddRow(CostNetworkBuilder& builder, const std::vector<int64_t>& costs, c
   return builder.AddCosts(std::span<const double>(fractions));
 }
 
+// The next of all choices, the first node running fastest. False: that was the last one.
+template <typename Nodes>
+bool NextChoice(const Nodes& nodes, std::vector<int32_t>& choice) {
+  size_t node = 0;
+  while (node < choice.size() && ++choice[node] == nodes.candidates(static_cast<int32_t>(node))) choice[node++] = 0;
+  return node < choice.size();
+}
+
 }  // namespace
 
 CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options) {
@@ -66,9 +74,17 @@ std::optional<int64_t> BruteForce(const CostNetwork& network, int32_t forced, in
     const Evaluation found = Evaluate(network, choice);
     const bool counts = forced < 0 || choice[forced] == candidate;
     if (counts && found.feasible && (!best || found.cost < *best)) best = found.cost;
-    size_t node = 0;
-    while (node < choice.size() && ++choice[node] == network.candidates(static_cast<int>(node))) choice[node++] = 0;
-    if (node == choice.size()) return best;
+    if (!NextChoice(network, choice)) return best;
+  }
+}
+
+std::optional<int64_t> SmallestPeakByBruteForce(const CostNetwork& network) {
+  std::vector<int32_t> choice(network.nodes.size(), 0);
+  std::optional<int64_t> least;
+  while (true) {
+    const Evaluation found = Evaluate(network, choice);
+    if (!found.forbidden && (!least || found.peak < *least)) least = found.peak;
+    if (!NextChoice(network, choice)) return least;
   }
 }
 
@@ -81,9 +97,7 @@ double BruteForceCore(const Core& core, std::vector<int32_t>& best) {
       least = cost;
       best = choice;
     }
-    int32_t node = 0;
-    while (node < core.size() && ++choice[node] == core.candidates(node)) choice[node++] = 0;
-    if (node == core.size()) return least / core.scale;
+    if (!NextChoice(core, choice)) return least / core.scale;
   }
 }
 

@@ -28,6 +28,8 @@ CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options);
 std::optional<int64_t> BruteForce(const CostNetwork& network);
 // The same with one candidate forced.
 std::optional<int64_t> BruteForce(const CostNetwork& network, int32_t node, int32_t candidate);
+// The smallest peak of the choices that are not forbidden; nothing if all are.
+std::optional<int64_t> SmallestPeakByBruteForce(const CostNetwork& network);
 // The least cost of the core, in units of the problem, by trying everything; kForbidden if there is none.
 double BruteForceCore(const Core& core, std::vector<int32_t>& best);
 

@@ -1,0 +1,23 @@
+// How little memory a plan can do with: for where nothing was found that fits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "strategy/optimal/layout_network.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+
+// Assignments whose peaks are small, begun from `start`, each handed to `offer`: the smallest that the network knows,
+// and with a little more room those of the fewest boxed copies beside the tensors themselves (the network counts no
+// copies). A fixed amount of work. Error: as LayoutNetwork::Build.
+Status OfferSmallPlans(const Problem& problem, const Assignment& start, const StrategyOptions& options,
+                       const std::function<Status(const Assignment&)>& offer);
+
+// No plan peaks below that many bytes per device: proved on `relaxed`, a relaxed network with a memory limit.
+// `reached` is the peak of some plan.
+int64_t LeastPeakOfPlans(const LayoutNetwork& relaxed, int64_t reached, const StrategyOptions& options);
+
+}  // namespace sbp
