@@ -51,48 +51,23 @@ class Elimination {
 };
 
 bool Elimination::ChooseOrder(double most_work) {
-  std::vector<std::set<int32_t>> adjacent(size_);
-  for (int32_t i = 0; i < size_; ++i) {
-    for (const Core::Link& link : core_.links[part_.nodes[i]]) {
-      if (place_of_[link.other] >= 0) adjacent[i].insert(place_of_[link.other]);
-    }
-  }
-  const auto weight = [&](int32_t place) {
-    double entries = static_cast<double>(part_.candidates[place].size());
-    for (const int32_t other : adjacent[place]) entries *= static_cast<double>(part_.candidates[other].size());
-    return entries;
-  };
-  std::set<std::pair<double, int32_t>> queue;
-  std::vector<double> weights(size_);
-  for (int32_t i = 0; i < size_; ++i) queue.emplace(weights[i] = weight(i), i);
+  EliminationGraph graph = GraphOf(core_, part_);
   position_.assign(size_, -1);
-  std::vector<std::vector<int32_t>> scopes;
   double work = 0, entries = 0;
-  while (!queue.empty()) {
-    const auto [least, place] = *queue.begin();
-    queue.erase(queue.begin());
-    work += least;
-    entries += least / static_cast<double>(part_.candidates[place].size());
+  while (!graph.empty()) {
+    const int32_t place = graph.Least();
+    work += graph.TableOf(place);
+    entries += graph.TableOf(place) / static_cast<double>(part_.candidates[place].size());
     if (work > most_work || entries > kMostEntries) return false;
     position_[place] = static_cast<int32_t>(order_.size());
     order_.push_back(place);
-    scopes.emplace_back(adjacent[place].begin(), adjacent[place].end());
-    for (const int32_t other : adjacent[place]) {
-      adjacent[other].erase(place);
-      for (const int32_t third : adjacent[place]) {
-        if (third != other) adjacent[other].insert(third);
-      }
-    }
-    for (const int32_t other : adjacent[place]) {
-      queue.erase({weights[other], other});
-      queue.emplace(weights[other] = weight(other), other);
-    }
+    scopes_.emplace_back(graph.adjacent(place).begin(), graph.adjacent(place).end());
+    graph.Take(place, true);
   }
-  for (std::vector<int32_t>& scope : scopes) {
+  for (std::vector<int32_t>& scope : scopes_) {
     for (int32_t& place : scope) place = position_[place];
     std::sort(scope.rbegin(), scope.rend());
   }
-  scopes_ = std::move(scopes);
   return true;
 }
 
@@ -197,6 +172,20 @@ EliminationResult Elimination::Run() {
 }
 
 }  // namespace
+
+EliminationGraph GraphOf(const Core& core, const EliminationPart& part) {
+  std::vector<int32_t> place_of(core.nodes.size(), -1);
+  for (size_t i = 0; i < part.nodes.size(); ++i) place_of[part.nodes[i]] = static_cast<int32_t>(i);
+  std::vector<double> candidates;
+  std::vector<std::set<int32_t>> adjacent(part.nodes.size());
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    candidates.push_back(static_cast<double>(part.candidates[i].size()));
+    for (const Core::Link& link : core.links[part.nodes[i]]) {
+      if (place_of[link.other] >= 0) adjacent[i].insert(place_of[link.other]);
+    }
+  }
+  return {std::move(candidates), std::move(adjacent)};
+}
 
 EliminationResult Eliminate(const Core& core, const EliminationPart& part, int64_t most_work) {
   Elimination elimination(core, part);

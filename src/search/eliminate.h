@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "search/core.h"
+#include "search/elimination_graph.h"
 
 namespace sbp {
 
@@ -24,6 +25,9 @@ struct EliminationResult {
   std::vector<int32_t> choice;  // the cheapest: a candidate per node of the part; the first of equal ones
   int64_t work = 0;             // entries looked at
 };
+
+// The nodes of a part, by their place in it.
+EliminationGraph GraphOf(const Core& core, const EliminationPart& part);
 
 // Eliminates in the order of least tables. Gives up before it begins when that takes more than `most_work` entries, or
 // too much memory.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <utility>
 
 namespace sbp {
@@ -62,35 +61,20 @@ void WideNeighbourhoods::Candidates(std::span<const int32_t> choice, int32_t mos
 
 // Eliminates in thought. Where the least table is too large, the busiest of its nodes is fixed instead.
 void WideNeighbourhoods::FixSome() {
-  const auto size = static_cast<int32_t>(part_.nodes.size());
-  for (int32_t i = 0; i < size; ++i) place_of_[part_.nodes[i]] = i;
-  std::vector<std::set<int32_t>> adjacent(size);
-  for (int32_t i = 0; i < size; ++i) {
-    for (const Core::Link& link : core_.links[part_.nodes[i]]) {
-      if (place_of_[link.other] >= 0) adjacent[i].insert(place_of_[link.other]);
-    }
-  }
-  const auto weight = [&](int32_t place) {
-    double entries = static_cast<double>(part_.candidates[place].size());
-    for (const int32_t other : adjacent[place]) entries *= static_cast<double>(part_.candidates[other].size());
-    return entries;
-  };
-  std::set<std::pair<double, int32_t>> queue;
-  std::vector<double> weights(size);
-  for (int32_t i = 0; i < size; ++i) queue.emplace(weights[i] = weight(i), i);
+  EliminationGraph graph = GraphOf(core_, part_);
+  const size_t size = part_.nodes.size();
   std::vector<char> fixed(size, 0);
   double work_left = kMostWork;
-  while (!queue.empty()) {
-    auto [least, place] = *queue.begin();
-    const bool fixes = least > kTableShare * work_left;
+  while (!graph.empty()) {
+    int32_t place = graph.Least();
+    const bool fixes = graph.TableOf(place) > kTableShare * work_left;
     if (fixes) {
       const auto busy = [&](int32_t p) {
-        return static_cast<double>(adjacent[p].size()) * (1 + 0.5 * random_.Unit()) *
-               static_cast<double>(part_.candidates[p].size() > 1);
+        if (part_.candidates[p].size() == 1) return 0.0;
+        return static_cast<double>(graph.adjacent(p).size()) * (1 + 0.5 * random_.Unit());
       };
       double most = busy(place);
-      const std::vector<int32_t> others(adjacent[place].begin(), adjacent[place].end());
-      for (const int32_t other : others) {
+      for (const int32_t other : graph.adjacent(graph.Least())) {
         const double now = busy(other);
         if (now > most) {
           most = now;
@@ -99,26 +83,14 @@ void WideNeighbourhoods::FixSome() {
       }
       fixed[place] = 1;
     } else {
-      work_left -= least;
+      work_left -= graph.TableOf(place);
     }
-    queue.erase({weights[place], place});
-    for (const int32_t other : adjacent[place]) {
-      adjacent[other].erase(place);
-      if (fixes) continue;
-      for (const int32_t third : adjacent[place]) {
-        if (third != other) adjacent[other].insert(third);
-      }
-    }
-    for (const int32_t other : adjacent[place]) {
-      queue.erase({weights[other], other});
-      queue.emplace(weights[other] = weight(other), other);
-    }
+    graph.Take(place, !fixes);
   }
   EliminationPart rest;
   fixed_.clear();
   fixed_candidates_.clear();
-  for (int32_t i = 0; i < size; ++i) {
-    place_of_[part_.nodes[i]] = -1;
+  for (size_t i = 0; i < size; ++i) {
     (fixed[i] ? fixed_ : rest.nodes).push_back(part_.nodes[i]);
     (fixed[i] ? fixed_candidates_ : rest.candidates).push_back(std::move(part_.candidates[i]));
   }
