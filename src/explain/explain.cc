@@ -1,6 +1,7 @@
 #include "explain/explain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/text.h"
@@ -9,6 +10,10 @@
 
 namespace sbp {
 namespace {
+
+constexpr double kForcedRounding = 1e-9;  // of the step time: closer is equal
+// How many alternatives are forced: fewer in large graphs, whose searches take longer.
+constexpr size_t kOpsForced = 6000, kLeastForced = 3, kMostForced = 24;
 
 std::string SlotName(const std::vector<std::string>& names, size_t slot) {
   return slot < names.size() ? names[slot] : StrCat(slot);
@@ -124,6 +129,36 @@ ExplainedLayout LayoutOf(const Problem& problem, TensorId tensor, const NdSbp& l
   return explained;
 }
 
+// What alternatives cost the whole step, in plans of `optimal`.
+Status AddForced(const Problem& problem, const Plan& plan, OpId op, std::vector<ExplainedCandidate>& candidates) {
+  if (plan.options.strategy != "optimal" || problem.mesh.num_devices() == 1) return OkStatus();
+  Assignment assignment;
+  assignment.sources = plan.source_layouts;
+  assignment.reasons = {"as the plan says"};
+  for (size_t o = 0; o < problem.num_ops(); ++o) {
+    SBP_ASSIGN_OR_RETURN(const uint32_t chosen,
+                         FindCandidate(problem, OpId(o), plan.decision(OpId(o)).signature, "the plan"));
+    assignment.ops.push_back({.candidate = chosen});
+  }
+  std::vector<uint32_t> asked;
+  for (uint32_t c = 0; c < candidates.size(); ++c) {
+    if (candidates[c].allowed && !candidates[c].chosen) asked.push_back(c);
+  }
+  std::stable_sort(asked.begin(), asked.end(),
+                   [&](uint32_t a, uint32_t b) { return candidates[a].extra_seconds < candidates[b].extra_seconds; });
+  asked.resize(std::min(asked.size(), std::clamp(kOpsForced / problem.num_ops(), kLeastForced, kMostForced)));
+  StrategyOptions options;
+  options.memory_limit = plan.options.memory_limit;
+  SBP_ASSIGN_OR_RETURN(const std::vector<ForcedStep> steps, StepsIfForced(problem, assignment, op, asked, options));
+  const double now = plan.total.seconds();
+  for (size_t i = 0; i < asked.size(); ++i) {
+    ForcedStep more{std::max(0.0, steps[i].at_least - now), std::max(0.0, steps[i].at_most - now)};
+    if (more.at_most <= more.at_least + kForcedRounding * now) more.at_least = more.at_most;
+    candidates[asked[i]].forced = more;
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op) {
@@ -166,6 +201,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
   for (ExplainedCandidate& candidate : explained.candidates) {
     candidate.extra_seconds = candidate.compute_seconds + candidate.boxing_seconds - base;
   }
+  SBP_RETURN_IF_ERROR(AddForced(problem, plan, op, explained.candidates));
   return explained;
 }
 

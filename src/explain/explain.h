@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "plan/plan.h"
 #include "problem/problem.h"
 #include "sbp/shard_math.h"
+#include "strategy/optimal/what_if.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
@@ -33,6 +35,10 @@ struct ExplainedCandidate {
   double compute_seconds = 0;
   double boxing_seconds = 0;
   double extra_seconds = 0;
+  // Plans of `optimal`: how much more the whole step takes with this candidate forced and everything else chosen anew
+  // (strategy/optimal/what_if.h). Equal where proved; infinite where there is no such plan, or none was found. Asked
+  // for the alternatives that look best only.
+  std::optional<ForcedStep> forced;
 };
 
 // A neighbour through one tensor: who wrote an operand, or who reads a result, and in which layouts.

@@ -53,6 +53,14 @@ std::string FormatPrice(const ExplainedPrice& price, double value) {
   return FormatDouble(value);
 }
 
+// The price of forcing a candidate, all else chosen anew.
+std::string FormatForced(const ForcedStep& more) {
+  if (std::isinf(more.at_least)) return "forced: no plan is left";
+  std::string text = StrCat("forced: +", FormatSeconds(more.at_least), " on the whole step");
+  if (more.at_least == more.at_most) return text + " (proved)";
+  return text + (std::isinf(more.at_most) ? " or more" : StrCat(" or more, +", FormatSeconds(more.at_most), " found"));
+}
+
 std::string FormatCandidate(const ExplainedCandidate& candidate, const ExplainedOp& op, const ExplainFormat& format) {
   std::string text = StrCat(candidate.chosen ? "* " : "  ", SignatureText(candidate.signature, op, format),
                             candidate.allowed ? "" : "  (excluded by pins)", "\n      ", candidate.choice, "\n");
@@ -64,6 +72,7 @@ std::string FormatCandidate(const ExplainedCandidate& candidate, const Explained
                    " than the chosen one");
   }
   text += "\n";
+  if (candidate.forced) text += StrCat("      ", FormatForced(*candidate.forced), "\n");
   for (const ExplainedPrice& price : candidate.prices) {
     text += StrCat("      ", price.criterion, " ", FormatPrice(price, price.price));
     std::vector<std::string> terms;
@@ -135,6 +144,10 @@ Json CandidateJson(const ExplainedCandidate& candidate, const ExplainedOp& op, c
     for (const PriceTerm& term : price.terms) terms.push_back({{"what", term.what}, {"value", Number(term.value)}});
     prices[price.criterion] = {{"unit", price.unit}, {"price", Number(price.price)}, {"terms", std::move(terms)}};
   }
+  Json forced = nullptr;
+  if (candidate.forced) {
+    forced = {{"at_least", Number(candidate.forced->at_least)}, {"at_most", Number(candidate.forced->at_most)}};
+  }
   return {{"signature", SignatureText(candidate.signature, op, format)},
           {"choice", candidate.choice},
           {"chosen", candidate.chosen},
@@ -142,6 +155,7 @@ Json CandidateJson(const ExplainedCandidate& candidate, const ExplainedOp& op, c
           {"compute_seconds", Number(candidate.compute_seconds)},
           {"boxing_seconds", Number(candidate.boxing_seconds)},
           {"extra_seconds", Number(candidate.extra_seconds)},
+          {"forced", std::move(forced)},
           {"prices", std::move(prices)}};
 }
 

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 #include "base/text.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/what_if.h"
 #include "support/listed_problem.h"
 
 namespace sbp {
@@ -80,7 +82,7 @@ void ForEveryAssignment(const ListedProblem& made, See see) {
   for (const NdSbp& input : LayoutsOfInput(problem.mesh)) {
     assignment.sources[problem.graph->inputs[0].index()] = input;
     for (;;) {
-      see(PriceOf(made, assignment));
+      see(PriceOf(made, assignment), assignment);
       size_t o = 0;
       while (o < problem.num_ops() && ++assignment.ops[o].candidate == problem.candidates(OpId(o)).candidates.size()) {
         assignment.ops[o++].candidate = 0;
@@ -98,7 +100,7 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
     const ListedGraph graph = RandomGraph(random, num_ops);
     const ListedProblem made = MakeListedProblem(graph, mesh);
     std::vector<Priced> all;
-    ForEveryAssignment(made, [&](const Priced& priced) { all.push_back(priced); });
+    ForEveryAssignment(made, [&](const Priced& priced, const Assignment&) { all.push_back(priced); });
     StrategyOptions options;
     if (limited) {  // halfway between the least peak and that of the fastest
       const auto by_peak = [](const Priced& a, const Priced& b) { return a.peak < b.peak; };
@@ -135,6 +137,35 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
 TEST(Optimal, EqualsBruteForceOnOneAxis) { CompareWithBruteForce("4", 5, 50, false); }
 TEST(Optimal, EqualsBruteForceOnTwoAxes) { CompareWithBruteForce("2,2", 3, 10, false); }
 TEST(Optimal, KeepsTheMemoryLimit) { CompareWithBruteForce("4", 5, 40, true); }
+
+TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
+  std::mt19937 random(5);
+  int proved = 0;
+  int all = 0;
+  for (int i = 0; i < 15; ++i) {
+    const ListedProblem made = MakeListedProblem(RandomGraph(random, 4), *ParseMesh("4"));
+    const OpId op(random() % 4);
+    std::vector<uint32_t> candidates(made.problem.candidates(op).candidates.size());
+    std::iota(candidates.begin(), candidates.end(), 0);
+    std::vector<double> least(candidates.size(), INFINITY);
+    ForEveryAssignment(made, [&](const Priced& priced, const Assignment& assignment) {
+      double& known = least[assignment.ops[op.index()].candidate];
+      known = std::min(known, priced.seconds);
+    });
+    const Result<Assignment> best = SolveOptimal(made.problem, {});
+    ASSERT_TRUE(best.ok());
+    const auto steps = StepsIfForced(made.problem, *best, op, candidates, {});
+    ASSERT_TRUE(steps.ok());
+    for (size_t c = 0; c < candidates.size(); ++c) {
+      const ForcedStep& step = (*steps)[c];
+      EXPECT_LE(step.at_least, least[c] * (1 + 1e-9)) << "graph " << i << " candidate " << c;
+      EXPECT_GE(step.at_most, least[c] * (1 - 1e-9)) << "graph " << i << " candidate " << c;
+      proved += step.at_most <= step.at_least * (1 + 1e-9);
+      ++all;
+    }
+  }
+  EXPECT_GT(proved, all / 2);
+}
 
 // A choice written from an assignment means that assignment, and costs what the evaluator says where nothing is shared
 // beside the hub; the relaxed network never costs more.
