@@ -340,7 +340,8 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::MatchTable(Row produced, Row s
 
 // What an op pays that wants these layouts of a tensor.
 double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub,
-                                           std::span<const uint32_t> wanted, uint32_t num_wants) {
+                                           std::span<const uint32_t> wanted, std::span<const uint32_t> own_hubs,
+                                           uint32_t num_wants) {
   TypePrices& prices = types_[type];
   const uint32_t sharers = relaxed_ && num_wants > 2 ? num_wants : 1;
   const auto price = [&](uint32_t h, uint32_t layout) {
@@ -359,8 +360,11 @@ double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint
   };
   double least = sum(hub);
   if (num_wants > 1 || wanted.size() < 2) return least;
-  for (const uint32_t own : wanted) {  // no node for a hub: an op that reads the tensor twice may have one of its own
-    least = std::min(least, prices.Seconds(written, own) + sum(own));
+  // No node for a hub: an op that reads the tensor twice may have one of its own.
+  const auto consider = [&](uint32_t own) { least = std::min(least, prices.Seconds(written, own) + sum(own)); };
+  for (const uint32_t own : own_hubs) consider(own);
+  for (const uint32_t layout : wanted) {
+    for (const BoxingStep& step : prices.Path(written, layout).steps) consider(prices.Id(step.to));
   }
   return least;
 }
@@ -384,18 +388,25 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
     set_of_candidate.layouts.push_back(static_cast<uint32_t>(known - sets.begin()));
     if (known == sets.end()) sets.push_back(std::move(wanted));
   }
+  // Those that the evaluator may take, at least: with pins it also knows layouts that these leave out.
+  std::vector<uint32_t> own_hubs;
+  for (const Row row : reader.rows) {
+    for (const uint32_t layout : rows_[row].layouts) AddOnce(own_hubs, layout);
+  }
+  for (uint32_t layout = 0; relaxed_ && layout < types_[type].size(); ++layout) AddOnce(own_hubs, layout);
   const Side columns = LayoutsOf(set_of_candidate);
   if (one_each) {  // the lesser of what either place asks
     return MakeTable(key, StatesOf(written, hubs, shares), columns, [&](uint32_t line, uint32_t set) {
       const uint32_t from = shares ? line / 2 : line;
-      const double seconds = ReaderSeconds(type, from, from, sets[set], num_wants);
+      const double seconds = ReaderSeconds(type, from, from, sets[set], own_hubs, num_wants);
       return shares && line % 2 == 1 ? seconds / (num_wants - 1) : seconds;
     });
   }
   Side states;
   for (uint32_t s = 0; s < rows_[written].layouts.size(); ++s) states.of_line.push_back(s);
   return MakeTable(key, states, columns, [&](uint32_t state, uint32_t set) {
-    return ReaderSeconds(type, rows_[written].layouts[state], rows_[hubs].layouts[state], sets[set], num_wants);
+    return ReaderSeconds(type, rows_[written].layouts[state], rows_[hubs].layouts[state], sets[set], own_hubs,
+                         num_wants);
   });
 }
 

@@ -96,7 +96,7 @@ class LayoutNetworkBuilder {
   Table MatchTable(Row produced, Row states);
   Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);
   double ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub, std::span<const uint32_t> wanted,
-                       uint32_t num_wants);
+                       std::span<const uint32_t> own_hubs, uint32_t num_wants);
   static Side LayoutsOf(const LayoutRow& row);
   Side StatesOf(Row written, Row hubs, bool apart) const;
   // `place`: the op in a sweep beside which the node stands.

