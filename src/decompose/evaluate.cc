@@ -344,6 +344,17 @@ class Evaluator {
   int64_t steps_ = 0;
 };
 
+// What the expansions ask for, as the rule writes it.
+std::string ConditionsOf(const OpOverload& overload) {
+  constexpr std::string_view kWhen = "expand when ";
+  std::vector<std::string> conditions;
+  for (size_t at = overload.text.find(kWhen); at != std::string::npos; at = overload.text.find(kWhen, at)) {
+    at += kWhen.size();
+    conditions.push_back(overload.text.substr(at, overload.text.find('\n', at) - at));
+  }
+  return Join(conditions, ", or ");
+}
+
 }  // namespace
 
 Status EvaluateExpansion(const OpOverload& overload, ExpansionBuilder& builder) {
@@ -356,7 +367,8 @@ Status EvaluateExpansion(const OpOverload& overload, ExpansionBuilder& builder) 
     SBP_RETURN_IF_ERROR(evaluator.Body(expansion.body));
     return evaluator.SetResults();
   }
-  return BadInput(StrCat("no expansion of ", overload.op, " applies to these arguments"));
+  return BadInput(
+      StrCat("no expansion of ", overload.op, " applies to these arguments; there is one for ", ConditionsOf(overload)));
 }
 
 }  // namespace sbp

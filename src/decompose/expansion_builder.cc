@@ -238,7 +238,10 @@ Status ExpansionBuilder::CheckResults() const {
     if (!results_[r].valid()) return BadInput(StrCat("its expansion gives no result ", instance_.result_names[r]));
     const TensorType& expected = instance_.results[r];
     if (type(results_[r]) == expected) continue;
-    return Defect(StrCat("its expansion gives result ", instance_.result_names[r], " as ",
+    const OpDefinition* definition = rules_.Find(query_.type);
+    const bool ours = definition == nullptr || definition->builtin;
+    return Status(ours ? Code::kDefect : Code::kBadInput,
+                  StrCat("its expansion gives result ", instance_.result_names[r], " as ",
                          sbp::ToString(type(results_[r])), ", its rule as ", sbp::ToString(expected)));
   }
   return OkStatus();

@@ -5,15 +5,18 @@
 namespace sbp::fuzz {
 namespace {
 
-constexpr std::array<Target, 8> kTargets = {{
+constexpr std::array<Target, 11> kTargets = {{
     {"cluster", RunCluster},
     {"dims", RunDims},
+    {"expansions", RunExpansions},
     {"graph", RunGraph},
+    {"iopddl", RunIopddl},
     {"npz", RunNpz},
     {"onnx", RunOnnx},
     {"pins", RunPins},
     {"plan", RunPlan},
     {"rules", RunRules},
+    {"tensor", RunTensor},
 }};
 
 }  // namespace

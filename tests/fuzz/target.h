@@ -21,12 +21,15 @@ std::span<const Target> AllTargets();
 // One file each.
 void RunCluster(std::string_view bytes);
 void RunDims(std::string_view bytes);
+void RunExpansions(std::string_view bytes);
 void RunGraph(std::string_view bytes);
+void RunIopddl(std::string_view bytes);
 void RunNpz(std::string_view bytes);
 void RunOnnx(std::string_view bytes);
 void RunPins(std::string_view bytes);
 void RunPlan(std::string_view bytes);
 void RunRules(std::string_view bytes);
+void RunTensor(std::string_view bytes);
 
 // Ends the process with `what` unless `holds`: a property that every input must keep.
 void Require(bool holds, std::string_view what);

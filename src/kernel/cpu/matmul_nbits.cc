@@ -81,7 +81,7 @@ Status Multiply(DType type, KernelCall& call) {
   const auto bits = static_cast<int>(call.attributes->Int("bits", 4));
   const int64_t n = b.shape[0], k = a.shape.back(), block_size = call.attributes->Int("block_size", 0);
   if (bits < 1 || 8 % bits != 0 || block_size < 1 || call.attributes->Int("weight_prepacked", 0) != 0) {
-    return RunFailed("weights of 1, 2, 4 or 8 bits in blocks, not packed again, are read");
+    return RunFailed("only weights of bits 1, 2, 4 or 8, block_size above 0 and weight_prepacked 0 are read");
   }
   if (y.elements() == 0 || n == 0) return OkStatus();
   const int64_t row_bytes = b.elements() / n, blocks = call.inputs[2].elements() / n;

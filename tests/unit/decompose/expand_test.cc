@@ -99,7 +99,8 @@ TEST(Expand, TakesTheFirstBlockThatHolds) {
   attributes.Set("n", int64_t{2});
   EXPECT_EQ(Expanded(text, {"f32[4]"}, attributes), "y = Log(x)\n-> y");
   attributes.Set("n", int64_t{3});
-  EXPECT_EQ(Expanded(text, {"f32[4]"}, attributes), "T(): no expansion of T applies to these arguments");
+  EXPECT_EQ(Expanded(text, {"f32[4]"}, attributes),
+            "T(): no expansion of T applies to these arguments; there is one for n == 1, or n == 2");
 }
 
 TEST(Expand, NumbersVariadicOperandsAndResults) {
