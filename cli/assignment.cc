@@ -1,5 +1,6 @@
 #include "cli/assignment.h"
 
+#include <optional>
 #include <vector>
 
 #include "base/text.h"
@@ -16,11 +17,14 @@ Status Uncovered(const std::string& path, const std::vector<std::string>& missin
                          missing.size() > shown.size() ? ", ..." : ""));
 }
 
+Status CheckAxes(const Plan& plan, const std::string& path, const PlanRequest& request) {
+  if (plan.mesh.num_axes() == request.mesh.num_axes()) return OkStatus();
+  return BadInput(StrCat(path, " is a plan for ", ToString(plan.mesh), ", not for ", request.mesh.num_axes(), " axes (",
+                         ToString(request.mesh), ")"));
+}
+
 Status FromPlan(const Plan& plan, const std::string& path, PlanRequest& request) {
-  if (plan.mesh.num_axes() != request.mesh.num_axes()) {
-    return BadInput(StrCat(path, " is a plan for ", ToString(plan.mesh), ", not for ", request.mesh.num_axes(),
-                           " axes (", ToString(request.mesh), ")"));
-  }
+  SBP_RETURN_IF_ERROR(CheckAxes(plan, path, request));
   const NameIndex names(plan.graph);
   const Graph& graph = request.graph;
   std::vector<std::string> missing;
@@ -87,6 +91,28 @@ Status ReadAssignment(const std::string& path, PlanRequest& request) {
     return FromPlan(plan, path, request);
   }
   return FromPins(content, path, request);
+}
+
+Status ReadStart(const std::string& path, PlanRequest& request) {
+  SBP_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(content, path));
+  SBP_RETURN_IF_ERROR(CheckAxes(plan, path, request));
+  const NameIndex names(plan.graph);
+  size_t matched = 0;
+  for (const Op& op : request.graph.ops) {
+    std::optional<Signature>& signature = request.strategy.start_signatures.emplace_back();
+    const OpId other = names.op(op.name);
+    if (!other.valid()) continue;
+    signature = plan.decision(other).signature;
+    ++matched;
+  }
+  if (matched == 0) return BadInput(StrCat(path, " is the plan of another model: it has none of this one's ops"));
+  for (const Tensor& tensor : request.graph.tensors) {
+    std::optional<NdSbp>& layout = request.strategy.start_sources.emplace_back();
+    const TensorId other = names.tensor(tensor.name);
+    if (other.valid()) layout = plan.source_layouts[other.index()];
+  }
+  return OkStatus();
 }
 
 }  // namespace sbp

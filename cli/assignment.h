@@ -1,4 +1,5 @@
-// --assignment FILE for --strategy fixed: a plan, or a pins file that covers every op.
+// Assignments from files: --assignment FILE for --strategy fixed (a plan, or a pins file that covers every op), --start
+// FILE for --strategy optimal (an earlier plan).
 #pragma once
 
 #include <string>
@@ -11,5 +12,10 @@ namespace sbp {
 // Fills request.strategy.given_signatures and given_sources. Ops and tensors are matched by name. Errors (kBadInput):
 // an op of the graph that the file does not cover, a plan made for another number of mesh axes.
 Status ReadAssignment(const std::string& path, PlanRequest& request);
+
+// Fills request.strategy.start_signatures and start_sources from a plan. Ops and tensors are matched by name; what the
+// plan lacks stays absent. Errors (kBadInput): no plan, one for another number of mesh axes, one that has no op of the
+// graph.
+Status ReadStart(const std::string& path, PlanRequest& request);
 
 }  // namespace sbp

@@ -172,6 +172,8 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   app.add_option("--seed", flags.seed, "optimal: of its random choices")->type_name("N");
+  app.add_option("--start", flags.start, "optimal: an earlier plan to begin with, ops matched by name; pins override")
+      ->type_name("PLAN");
   app.add_option("--log", flags.log, "optimal: cost and bound over time, as CSV")->type_name("FILE");
 }
 
@@ -254,7 +256,8 @@ Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh) {
 Status ReadSearchFlags(const PlanningFlags& flags, StrategyOptions& options) {
   const std::pair<std::string_view, bool> given[] = {
       {"--effort", flags.effort.has_value()},   {"--time", flags.seconds.has_value()}, {"--gap", !flags.gap.empty()},
-      {"--threads", flags.threads.has_value()}, {"--seed", flags.seed.has_value()},    {"--log", !flags.log.empty()}};
+      {"--threads", flags.threads.has_value()}, {"--seed", flags.seed.has_value()},    {"--log", !flags.log.empty()},
+      {"--start", !flags.start.empty()}};
   for (const auto& [flag, is_given] : given) {
     if (is_given && flags.strategy != "optimal") {
       return UsageError(StrCat(flag, " is for --strategy optimal; ", flags.strategy, " has no use for it"));
@@ -305,6 +308,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   if (!flags.assignment.empty()) {
     SBP_RETURN_IF_ERROR(ReadAssignment(flags.assignment, request));
   }
+  if (!flags.start.empty()) SBP_RETURN_IF_ERROR(ReadStart(flags.start, request));
   timings["load"] = SecondsSince(start);
   return request;
 }

@@ -42,7 +42,7 @@ struct PlanningFlags {
   std::optional<double> effort, seconds;
   std::optional<int> threads;
   std::optional<uint64_t> seed;
-  std::string gap, log;
+  std::string gap, log, start;
   std::string dump_dir;
 };
 void AddPlanningFlags(CLI::App& app, PlanningFlags& flags);

@@ -41,6 +41,13 @@ struct SolveFlags {
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+// "path:line:column: ..." where the text is wrong, "path: node 3 ..." where what it says is.
+Status Within(const std::string& path, const Status& status) {
+  const std::string& message = status.message();
+  const bool place = !message.empty() && message[0] >= '0' && message[0] <= '9';
+  return BadInput(StrCat(path, place ? ":" : ": ", message));
+}
+
 Result<CostNetwork> ReadProblem(const std::string& path) {
   SBP_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
   if (IsGzip(text)) {
@@ -50,10 +57,7 @@ Result<CostNetwork> ReadProblem(const std::string& path) {
   }
   auto network = ParseIopddl(text);
   if (network.ok()) return network;
-  // "path:line:column: ..." where the text is wrong, "path: node 3 ..." where the problem is.
-  const std::string message = network.status().message();
-  const bool place = !message.empty() && message[0] >= '0' && message[0] <= '9';
-  return BadInput(StrCat(path, place ? ":" : ": ", message));
+  return Within(path, network.status());
 }
 
 // Progress as one line on a terminal, and every line of it in a log.
@@ -159,7 +163,7 @@ Status RunSolve(SolveFlags flags) {
   if (!flags.start.empty()) {
     SBP_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.start));
     auto start = ParseSolution(network, text);
-    if (!start.ok()) return start.status().WithContext(flags.start);
+    if (!start.ok()) return Within(flags.start, start.status());
     flags.search.start = std::move(start).value();
   }
   ProgressWriter progress;

@@ -45,6 +45,9 @@ struct StrategyOptions {
   // fixed: the assignment given, a signature per op and the layouts of sources.
   std::vector<Signature> given_signatures;
   std::vector<NdSbp> given_sources;
+  // optimal: an earlier plan to begin with, by this graph's ops and tensors; absent: not in that plan. Empty: no plan.
+  std::vector<std::optional<Signature>> start_signatures;
+  std::vector<std::optional<NdSbp>> start_sources;
   // optimal: how long and how well.
   double effort = 1;   // amount of work, about seconds of one processor; used when `seconds` is 0
   double seconds = 0;  // stop then, whatever was found; 0: when the effort is spent

@@ -11,6 +11,7 @@
 #include "strategy/evaluate.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/smallest_plan.h"
+#include "strategy/optimal/start.h"
 #include "strategy/transition_reason.h"
 #include "strategy/walk.h"
 
@@ -91,6 +92,10 @@ class Optimal {
       SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(*assignment));
       Offer(*assignment, plan);
     }
+    if (options_.start_signatures.empty() || !best_) return OkStatus();
+    SBP_ASSIGN_OR_RETURN(const Assignment earlier, AssignmentNearStart(problem_, options_, best_->assignment));
+    SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(earlier));
+    Offer(earlier, plan);
     return OkStatus();
   }
 
@@ -105,8 +110,11 @@ class Optimal {
     const double before = std::chrono::duration<double>(Clock::now() - start_).count();
     if (options_.found) {
       options.progress = [this, improving, before](const SolveProgress& progress) {
-        SearchState state{.seconds = before + progress.seconds, .cost = best_ ? best_->seconds : 0};
-        if (improving && progress.feasible) state.cost = progress.cost;
+        SearchState state{.seconds = before + progress.seconds,
+                          .cost = best_ && best_->excess == 0 ? best_->seconds : 0};
+        // What the network finds is a plan; under a limit only its pricing says whether it fits.
+        const bool fits = improving && progress.feasible && !options_.memory_limit;
+        if (fits && (state.cost == 0 || progress.cost < state.cost)) state.cost = progress.cost;
         if (!improving) state.lower_bound = progress.lower_bound;
         options_.found(state);
       };
@@ -197,6 +205,10 @@ class Optimal {
   }
 
   Result<Assignment> Finish() {
+    if (options_.found) {
+      const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+      options_.found({.seconds = seconds, .cost = best_->seconds, .lower_bound = std::min(bound_, best_->seconds)});
+    }
     Assignment assignment = std::move(best_->assignment);
     assignment.price_unit = "seconds";
     assignment.reasons = {"part of the fastest plan found"};

@@ -1,0 +1,42 @@
+#include "strategy/optimal/start.h"
+
+#include <algorithm>
+
+#include "sbp/shard_math.h"
+
+namespace sbp {
+namespace {
+
+size_t InCommon(const std::vector<NdSbp>& a, const std::vector<NdSbp>& b) {
+  size_t count = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) count += a[i] == b[i];
+  return count;
+}
+
+}  // namespace
+
+Result<Assignment> AssignmentNearStart(const Problem& problem, const StrategyOptions& options,
+                                       const Assignment& otherwise) {
+  Assignment assignment = otherwise;
+  for (size_t o = 0; o < problem.num_ops(); ++o) {
+    const std::optional<Signature>& before = options.start_signatures[o];
+    if (!before) continue;
+    SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, OpId(o)));
+    const auto likeness = [&](uint32_t candidate) {
+      const Signature& signature = problem.candidates(OpId(o)).candidates[candidate].signature;
+      return InCommon(signature.inputs, before->inputs) + InCommon(signature.outputs, before->outputs);
+    };
+    assignment.ops[o].candidate = *std::max_element(allowed.begin(), allowed.end(),
+                                                    [&](uint32_t a, uint32_t b) { return likeness(a) < likeness(b); });
+  }
+  for (size_t t = 0; t < options.start_sources.size(); ++t) {
+    const Tensor& tensor = problem.graph->tensors[t];
+    const std::optional<NdSbp>& before = options.start_sources[t];
+    if (!before || tensor.producer.valid() || problem.pins.tensors.contains(TensorId(t))) continue;
+    if (ValidateLayout(tensor.type.shape, *before, problem.mesh, problem.even_only).ok())
+      assignment.sources[t] = *before;
+  }
+  return assignment;
+}
+
+}  // namespace sbp
