@@ -367,8 +367,8 @@ Status EvaluateExpansion(const OpOverload& overload, ExpansionBuilder& builder) 
     SBP_RETURN_IF_ERROR(evaluator.Body(expansion.body));
     return evaluator.SetResults();
   }
-  return BadInput(
-      StrCat("no expansion of ", overload.op, " applies to these arguments; there is one for ", ConditionsOf(overload)));
+  return BadInput(StrCat("no expansion of ", overload.op, " applies to these arguments; there is one for ",
+                         ConditionsOf(overload)));
 }
 
 }  // namespace sbp
