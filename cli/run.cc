@@ -37,6 +37,8 @@ struct RunFlags {
   uint32_t micro_batches = 0;  // 0: as the plan file says
   uint64_t seed = 0;
   OutputFlags output;
+
+  bool ToStdout() const { return outputs == "-" || trace == "-"; }  // of a file
 };
 
 std::vector<std::string> NamesOf(const Graph& graph, const std::vector<TensorId>& ids) {
@@ -130,6 +132,13 @@ void KeepInputsOf(const Graph& part, const Graph& whole, std::vector<TensorData>
   });
 }
 
+// On stderr where stdout is a file.
+Status PrintReport(const RunFlags& flags, const RunReport& report) {
+  if (!flags.ToStdout()) return Print(flags.output.json() ? RunReportJson(report) : FormatRunReport(report));
+  Note(FormatRunReport(report));
+  return OkStatus();
+}
+
 Status RunModel(const RunFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
@@ -159,7 +168,7 @@ Status RunModel(const RunFlags& flags) {
   SBP_RETURN_IF_ERROR(
       CompareWithFile(given.expected, run.outputs, {flags.rtol.value_or(0), flags.atol.value_or(0)}, report));
   if (!flags.outputs.empty()) SBP_RETURN_IF_ERROR(WriteTensors(flags.outputs, run.outputs));
-  SBP_RETURN_IF_ERROR(Print(flags.output.json() ? RunReportJson(report) : FormatRunReport(report)));
+  SBP_RETURN_IF_ERROR(PrintReport(flags, report));
   return report.good() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
@@ -197,7 +206,7 @@ Status ReportPlanRun(const RunFlags& flags, const std::vector<TensorData>& expec
   }
   if (!flags.outputs.empty()) SBP_RETURN_IF_ERROR(WriteTensors(flags.outputs, run.outputs));
   if (!flags.trace.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.trace, run.trace));
-  SBP_RETURN_IF_ERROR(Print(flags.output.json() ? RunReportJson(report) : FormatRunReport(report)));
+  SBP_RETURN_IF_ERROR(PrintReport(flags, report));
   return report.good() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
@@ -246,6 +255,33 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   return backend.leads() ? ReportPlanRun(flags, given.expected, run) : OkStatus();
 }
 
+// Flags that would not be looked at, or contradict each other, are no matter of taste: the user means something.
+Status CheckFlags(const RunFlags& flags) {
+  const std::pair<bool, std::string_view> of_plans[] = {
+      {!flags.plan_model.empty(), "a second file"},  {flags.tensors, "--tensors"},
+      {flags.no_reference, "--no-reference"},        {!flags.trace.empty(), "--trace"},
+      {flags.micro_batches != 0, "--micro-batches"}, {flags.backend != "cpu", "--backend"}};
+  for (const auto& [given, name] : of_plans) {
+    if (flags.unsharded && given) return UsageError(StrCat(name, " goes with a plan, not with --unsharded"));
+  }
+  if (!flags.unsharded && (!flags.model.dims.empty() || !flags.model.rules.empty())) {
+    return UsageError(
+        StrCat(flags.model.dims.empty() ? "--rules" : "--dim", " goes with --unsharded: a plan holds its own"));
+  }
+  const std::pair<const std::optional<double>&, std::string_view> numbers[] = {
+      {flags.tolerance, "--tolerance"}, {flags.rtol, "--rtol"}, {flags.atol, "--atol"}};
+  for (const auto& [number, name] : numbers) {
+    if (number && !(*number >= 0)) return UsageError(StrCat(name, " ", *number, ": expected a number of at least 0"));
+  }
+  if (flags.expect.empty() && (flags.rtol || flags.atol)) return UsageError("--rtol and --atol go with --expect");
+  if (flags.outputs == "-" && flags.trace == "-") return UsageError("--outputs and --trace both write to stdout");
+  if (flags.ToStdout() && flags.output.json()) {
+    return UsageError(
+        StrCat(flags.outputs == "-" ? "--outputs -" : "--trace -", " and --format json both write to stdout"));
+  }
+  return OkStatus();
+}
+
 Status CheckFilesWritable(const RunFlags& flags) {
   for (const std::string* path : {&flags.outputs, &flags.trace}) {
     if (!path->empty()) SBP_RETURN_IF_ERROR(CheckWritable(*path));
@@ -254,6 +290,7 @@ Status CheckFilesWritable(const RunFlags& flags) {
 }
 
 Status Run(const RunFlags& flags) {
+  SBP_RETURN_IF_ERROR(CheckFlags(flags));
   if (flags.unsharded) {
     SBP_RETURN_IF_ERROR(CheckFilesWritable(flags));
     return RunModel(flags);
@@ -292,7 +329,10 @@ Command SetupRun(CLI::App& app) {
   app.add_option("--rtol", flags->rtol, "with --expect: judge each element by atol + rtol |ref|");
   app.add_option("--atol", flags->atol, "with --expect: see --rtol");
   app.add_option("--until", flags->until, "stop at this tensor, which becomes the only output")->type_name("TENSOR");
-  app.add_option("--seed", flags->seed, "of random inputs and weights")->capture_default_str();
+  app.add_option("--seed", flags->seed, "of random inputs and weights")
+      ->check(
+          [](const std::string& text) { return text.starts_with('-') ? StrCat(text, " is negative") : std::string(); })
+      ->capture_default_str();
   app.add_option("--dtype", flags->dtype, "compute all floats in this type: f64, f32, f16, bf16")->type_name("TYPE");
   std::vector<std::string> backends, described;
   for (const BackendRow& row : AllBackends()) {

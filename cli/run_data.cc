@@ -32,6 +32,7 @@ Result<std::vector<TensorData>> ReadFolder(const std::string& path, const std::v
     data.name = names[i];
     tensors.push_back(std::move(data));
   }
+  if (tensors.empty() && !names.empty()) return BadInput(StrCat(path, ": a folder without ", prefix, "_0.pb"));
   return tensors;
 }
 
