@@ -167,6 +167,12 @@ std::string WhatOfTrips(const ForwardPass& pass, const Op& op, std::optional<int
   return exact ? StrCat(*trips, " trips") : StrCat("at most ", *trips, " trips; sizes are those after the last one");
 }
 
+// A condition that the body writes: true, or the one that it was given.
+bool NeverStops(const Tensor& condition) {
+  if (condition.role != TensorRole::kParameter) return condition.role == TensorRole::kInput;
+  return condition.literal != nullptr && condition.literal->ints == std::vector<int64_t>{1};
+}
+
 }  // namespace
 
 Result<ControlResults> ResolveLoop(ForwardPass& pass, Op& op) {
@@ -188,10 +194,7 @@ Result<ControlResults> ResolveLoop(ForwardPass& pass, Op& op) {
     round.types = {Scalar(DType::kI64), Scalar(DType::kBool)};
     round.types.insert(round.types.end(), types.begin(), types.end());
     SBP_ASSIGN_OR_RETURN(Body body, ResolveRound(pass, op, subgraphs, start, 2, 1, round));
-    const Tensor& condition = body.graph.tensor(body.graph.outputs[0]);
-    exact = !most_is_assumed && ((condition.role != TensorRole::kActivation && condition.literal != nullptr &&
-                                  condition.literal->ints == std::vector<int64_t>{1}) ||
-                                 condition.role == TensorRole::kInput);
+    exact = !most_is_assumed && NeverStops(body.graph.tensor(body.graph.outputs[0]));
     body.results.erase(body.results.begin());
     body.assumed.erase(body.assumed.begin());
     return body;
