@@ -43,6 +43,7 @@ class Search {
         reduction_(reduction),
         core_(reduction.core()),
         options_(options),
+        known_bound_(options.has_known_bound ? std::floor(options.known_bound / network.unit) * core_.scale : -kForbidden),
         ascent_(core_),
         neighbourhoods_(core_, options.seed + 1),
         wide_(core_, options.seed + 2) {}
@@ -60,7 +61,7 @@ class Search {
   const Found& best() const { return best_; }
   const DualAscent& dual() const { return ascent_.dual(); }
   // kForbidden: it is proved that nothing is feasible.
-  double bound() const { return proved_ ? Upper() : ascent_.best_bound(); }
+  double bound() const { return proved_ ? Upper() : std::max(known_bound_, ascent_.best_bound()); }
 
  private:
   double Seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -219,6 +220,7 @@ class Search {
   const Reduction& reduction_;
   const Core& core_;
   const SolveOptions& options_;
+  const double known_bound_;
   MultiplierAscent ascent_;
   NeighbourhoodSearch neighbourhoods_;
   WideNeighbourhoods wide_;

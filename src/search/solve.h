@@ -27,6 +27,8 @@ struct SolveOptions {
   int threads = 2;
   uint64_t seed = 0;
   double gap = 0;              // stop once (cost - bound) / cost is at most this
+  double known_bound = 0;      // known from elsewhere: counts like the search's own. In the problem's numbers
+  bool has_known_bound = false;
   std::vector<int32_t> start;  // a choice to begin with; may be empty
   bool forced = false;         // fill SolveResult::forced
   std::function<bool()> stop;  // asked now and then: stop at once?

@@ -1,5 +1,6 @@
-// optimal: all signatures together. The problem is written as a cost network (layout_network.h), searched from the best
-// of the other strategies' answers, and bounded from below.
+// optimal: all signatures together. The problem is written as a cost network (layout_network.h). The relaxed one is
+// searched first, from the best of the other strategies' answers: it gives the bound and nearly the plan; then, unless
+// that is good enough, the exact one.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -24,7 +25,8 @@ using Clock = std::chrono::steady_clock;
 // such copies, the search is asked again with that much less, and then with a price on copies.
 constexpr int kMaxTightenings = 8;
 constexpr double kEffortOfFirstLook = 0.1;
-constexpr double kShareOfSearch = 0.6;  // of the time; the rest is for the bound
+constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
+constexpr double kShareOfGap = 0.6;     // of the gap that is good enough, for the relaxed problem
 
 // Another strategy, whose answer the search starts from and is never worse than.
 struct Start {
@@ -39,7 +41,8 @@ class Optimal {
   Result<Assignment> Run() {
     SBP_RETURN_IF_ERROR(TryOthers());
     const bool hopeless = NothingCanFit();
-    if (!hopeless || !best_) SBP_RETURN_IF_ERROR(Improve(0));
+    if (!hopeless) SBP_RETURN_IF_ERROR(Bound());
+    if (!best_ || (!hopeless && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve(0));
     if (!hopeless && best_->excess > 0) {  // copies do not fit: they get a price, of which the step time is the measure
       const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
       for (double price = unit / 100; price < unit * 1000 && best_->excess > 0 && !Cancelled(); price *= 10) {
@@ -48,7 +51,6 @@ class Optimal {
     }
     if (best_->excess > 0) SBP_RETURN_IF_ERROR(Shrink());
     if (best_->excess > 0) return NothingFits();
-    SBP_RETURN_IF_ERROR(Bound());
     return Finish();
   }
 
@@ -99,23 +101,34 @@ class Optimal {
     return OkStatus();
   }
 
-  SolveResult Search(const LayoutNetwork& network, bool improving, double seconds) const {
+  bool GoodEnough() const {
+    return Cancelled() ||
+           (best_ && best_->excess == 0 && best_->seconds - bound_ <= options_.gap * best_->seconds);
+  }
+
+  // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
+  SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds) const {
     SolveOptions options;
     options.effort = options_.effort;
     options.seconds = options_.seconds > 0 ? seconds : 0;
     options.threads = options_.threads;
     options.seed = options_.seed;
-    options.gap = options_.gap;
+    // The rest is for what the relaxed problem leaves out.
+    options.gap = bounding ? kShareOfGap * options_.gap : options_.gap;
+    options.has_known_bound = !bounding;
+    options.known_bound = bound_;
     options.stop = options_.cancelled;
     const double before = std::chrono::duration<double>(Clock::now() - start_).count();
     if (options_.found) {
-      options.progress = [this, improving, before](const SolveProgress& progress) {
+      options.progress = [this, bounding, before](const SolveProgress& progress) {
         SearchState state{.seconds = before + progress.seconds,
-                          .cost = best_ && best_->excess == 0 ? best_->seconds : 0};
-        // What the network finds is a plan; under a limit only its pricing says whether it fits.
-        const bool fits = improving && progress.feasible && !options_.memory_limit;
+                          .cost = best_ && best_->excess == 0 ? best_->seconds : 0,
+                          .lower_bound = bound_};
+        // What the network finds is a plan; under a limit only its pricing says whether it fits. What the relaxed
+        // network finds has to be priced too.
+        const bool fits = !bounding && progress.feasible && !options_.memory_limit;
         if (fits && (state.cost == 0 || progress.cost < state.cost)) state.cost = progress.cost;
-        if (!improving) state.lower_bound = progress.lower_bound;
+        if (bounding) state.lower_bound = std::max(0.0, progress.lower_bound);
         options_.found(state);
       };
     }
@@ -131,7 +144,7 @@ class Optimal {
                                                                                 .copy_price = copy_price}));
     int64_t limit = options_.memory_limit.value_or(0);
     for (int round = 0; round <= kMaxTightenings; ++round) {
-      const SolveResult solved = Search(network, true, SecondsLeft() * kShareOfSearch);
+      const SolveResult solved = Search(network, false, SecondsLeft());
       if (solved.evaluation.forbidden) {
         if (best_) return OkStatus();
         return NoPlan("no assignment was found that meets all pins and ties together");
@@ -148,12 +161,19 @@ class Optimal {
     return OkStatus();
   }
 
+  // The relaxed problem: its bound holds for all plans, and its best choice is a good plan or near one.
   Status Bound() {
-    if (Cancelled()) return OkStatus();
+    if (best_ && Cancelled()) return OkStatus();
     SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
                          LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true}));
-    const SolveResult below = Search(relaxed, false, SecondsLeft());
+    const SolveResult below = Search(relaxed, true, SecondsLeft() * kShareOfSearch);
+    if (below.proved_infeasible) return OkStatus();
     bound_ = std::max(0.0, below.lower_bound);
+    if (below.evaluation.forbidden) return OkStatus();
+    Assignment assignment;
+    relaxed.Read(below.choice, assignment);
+    const Result<Plan> plan = Priced(assignment);
+    if (plan.ok()) Offer(assignment, *plan);
     return OkStatus();
   }
 
