@@ -50,36 +50,23 @@ DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits
 }
 
 void DualAscent::TakeLeast(int32_t node) {
-  double* reduced = reduced_.data() + begin_[node];
-  const int32_t count = core_.candidates(node);
-  const double least = *std::min_element(reduced, reduced + count);
-  base_ += least;
-  for (int32_t a = 0; a < count; ++a) reduced[a] -= least;
+  base_ += sbp::TakeLeast(reduced_.data() + begin_[node], core_.candidates(node));
 }
 
 void DualAscent::Visit(int32_t node, std::span<const Half> behind, std::span<const Half> ahead) {
   const int32_t count = core_.candidates(node);
   double* reduced = reduced_.data() + begin_[node];
   for (const Half& half : behind) {
-    double* shift = shifts_.data() + half.shift_own;
     MinOverRows(*half.link->by_other, shifts_.data() + half.shift_other, scratch_.data(), line_scratch_);
-    for (int32_t a = 0; a < count; ++a) {
-      reduced[a] += scratch_[a] - shift[a];
-      shift[a] = scratch_[a];
-    }
+    TakeMessage(scratch_.data(), count, shifts_.data() + half.shift_own, reduced);
   }
   TakeLeast(node);
   // All other costs are >= 0 at any time.
-  double* forced = forced_.data() + begin_[node];
-  const double now = bound();
-  for (int32_t a = 0; a < count; ++a) forced[a] = std::max(forced[a], now + reduced[a]);
+  RaiseForced(reduced, bound(), count, forced_.data() + begin_[node]);
   if (ahead.empty()) return;
   const double part = 1.0 / static_cast<double>(std::max(ahead.size(), behind.size()));
-  for (int32_t a = 0; a < count; ++a) {
-    const double share = std::floor(reduced[a] * part);
-    for (const Half& half : ahead) shifts_[half.shift_own + a] -= share;
-    reduced[a] -= share * static_cast<double>(ahead.size());
-  }
+  TakeShares(part, static_cast<double>(ahead.size()), count, reduced, scratch_.data());
+  for (const Half& half : ahead) HandOn(scratch_.data(), count, shifts_.data() + half.shift_own);
 }
 
 // No entry of a node or an edge is ever below 0: what an edge gives or a node hands on is its least, or a share.

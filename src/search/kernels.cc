@@ -1,5 +1,7 @@
 #include "search/kernels.h"
 
+#include <cmath>
+
 // On x86-64 this is compiled twice; the program takes what the processor has. The results are the same: only
 // subtraction and comparison of doubles. (Sanitizers start too late for the choice at load time.)
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
@@ -65,15 +67,66 @@ SBP_WIDEST_VECTORS double MostAbove(const double* a, const double* b, int32_t co
   return most[0];
 }
 
+SBP_WIDEST_VECTORS void TakeMessage(const double* __restrict message, int32_t count, double* __restrict shift,
+                                    double* __restrict costs) {
+  for (int32_t a = 0; a < count; ++a) {
+    costs[a] += message[a] - shift[a];
+    shift[a] = message[a];
+  }
+}
+
+SBP_WIDEST_VECTORS double TakeLeast(double* costs, int32_t count) {
+  double lanes[4] = {costs[0], costs[0], costs[0], costs[0]};
+  int32_t a = 0;
+  for (; a + 4 <= count; a += 4) {
+    for (int lane = 0; lane < 4; ++lane) lanes[lane] = costs[a + lane] < lanes[lane] ? costs[a + lane] : lanes[lane];
+  }
+  for (; a < count; ++a) lanes[0] = costs[a] < lanes[0] ? costs[a] : lanes[0];
+  for (int lane = 1; lane < 4; ++lane) lanes[0] = lanes[lane] < lanes[0] ? lanes[lane] : lanes[0];
+  const double least = lanes[0];
+  for (a = 0; a < count; ++a) costs[a] -= least;
+  return least;
+}
+
+SBP_WIDEST_VECTORS void RaiseForced(const double* __restrict costs, double bound, int32_t count,
+                                    double* __restrict forced) {
+  for (int32_t a = 0; a < count; ++a) {
+    const double now = bound + costs[a];
+    forced[a] = now > forced[a] ? now : forced[a];
+  }
+}
+
+SBP_WIDEST_VECTORS void TakeShares(double part, double times, int32_t count, double* __restrict costs,
+                                   double* __restrict shares) {
+  for (int32_t a = 0; a < count; ++a) {
+    shares[a] = std::floor(costs[a] * part);
+    costs[a] -= shares[a] * times;
+  }
+}
+
+SBP_WIDEST_VECTORS void HandOn(const double* __restrict shares, int32_t count, double* __restrict shift) {
+  for (int32_t a = 0; a < count; ++a) shift[a] -= shares[a];
+}
+
+namespace {
+
+// most[lines[i]] = max(most[lines[i]], shift[i]). Neighbours often share a line: they are taken together.
+void MostPerLine(const std::vector<int32_t>& lines, const double* shift, double* most) {
+  for (size_t i = 0; i < lines.size();) {
+    const int32_t line = lines[i];
+    double here = most[line];
+    for (; i < lines.size() && lines[i] == line; ++i) here = shift[i] > here ? shift[i] : here;
+    most[line] = here;
+  }
+}
+
+}  // namespace
+
 void MinOverRows(const Matrix& matrix, const double* shift, double* least, LineScratch& scratch) {
   if (!matrix.row_lines.plain()) {
     scratch.rows.assign(matrix.table_rows, -kForbidden);
-    for (const std::vector<int32_t>* lines : {&matrix.row_lines.first, &matrix.row_lines.second}) {
-      for (size_t i = 0; i < lines->size(); ++i) {
-        double& most = scratch.rows[(*lines)[i]];
-        most = shift[i] > most ? shift[i] : most;
-      }
-    }
+    MostPerLine(matrix.row_lines.first, shift, scratch.rows.data());
+    MostPerLine(matrix.row_lines.second, shift, scratch.rows.data());
     shift = scratch.rows.data();
   }
   if (matrix.column_lines.plain()) {
@@ -81,13 +134,18 @@ void MinOverRows(const Matrix& matrix, const double* shift, double* least, LineS
     return;
   }
   scratch.columns.resize(matrix.table_columns);
+  const double* columns = scratch.columns.data();
   MinOverRows(matrix.table.data(), matrix.table_rows, matrix.table_columns, shift, scratch.columns.data());
   const std::vector<int32_t>& first = matrix.column_lines.first;
   const std::vector<int32_t>& second = matrix.column_lines.second;
-  for (size_t j = 0; j < first.size(); ++j) least[j] = scratch.columns[first[j]];
-  for (size_t j = 0; j < second.size(); ++j) {
-    const double other = scratch.columns[second[j]];
-    least[j] = other < least[j] ? other : least[j];
+  if (second.empty()) {
+    for (size_t j = 0; j < first.size(); ++j) least[j] = columns[first[j]];
+    return;
+  }
+  for (size_t j = 0; j < first.size(); ++j) {
+    const double a = columns[first[j]];
+    const double b = columns[second[j]];
+    least[j] = b < a ? b : a;
   }
 }
 

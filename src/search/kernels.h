@@ -17,6 +17,17 @@ void LeastSums(const double* base, const double* matrix, int32_t rows, int32_t c
 // The most that a[k] exceeds b[k] by, over all k where b[k] is finite; -infinity if there is none.
 double MostAbove(const double* a, const double* b, int32_t count);
 
+// What an edge says now takes the place of what it said (`shift`) in the costs of its end.
+void TakeMessage(const double* message, int32_t count, double* shift, double* costs);
+// Subtracts the least of `costs` from all; returns it.
+double TakeLeast(double* costs, int32_t count);
+// forced[a] = max(forced[a], bound + costs[a]).
+void RaiseForced(const double* costs, double bound, int32_t count, double* forced);
+// Takes the whole part of costs[a] * part, `times` times, from costs[a]; leaves it in shares[a].
+void TakeShares(double part, double times, int32_t count, double* costs, double* shares);
+// shift[a] -= shares[a].
+void HandOn(const double* shares, int32_t count, double* shift);
+
 // The same for a matrix of any form. The order of rows does not matter: the result is exact.
 struct LineScratch {
   std::vector<double> rows, columns;  // per line of the table

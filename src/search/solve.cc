@@ -77,8 +77,11 @@ class Search {
     neighbourhoods_.SetChoice(best_.choice);
   }
 
-  // Tries to settle what the bound leaves open.
+  // Tries to settle what the bound leaves open. Of a large problem it has to leave little.
   void Prove() {
+    constexpr int32_t kSmall = 200;
+    constexpr double kLittle = 0.03;
+    if (core_.size() > kSmall && !(Upper() - bound() <= kLittle * std::fabs(Upper()))) return;
     const BranchResult result = Branch(core_, ascent_.dual(), Upper(), kRoundWork);
     if (result.found) Begin(result.choice);
     proved_ = result.complete;
