@@ -15,6 +15,13 @@ std::string Percent(double part, double whole) {
   return whole > 0 ? StrCat(std::lround(100 * part / whole), " %") : "0 %";
 }
 
+// Rounded up, never to 0: "0.04 %", "0.7 %", "12 %".
+std::string GapPercent(double gap) {
+  if (gap <= 0) return "0 %";
+  const double step = gap < 0.001 ? 0.01 : gap < 0.1 ? 0.1 : 1;
+  return StrCat(std::ceil(100 * gap / step - 1e-9) * step, " %");
+}
+
 std::string Headline(const Plan& plan) {
   const std::string model = plan.model_path.empty() ? plan.graph.name : plan.model_path;
   std::string text = StrCat(
@@ -40,7 +47,7 @@ std::string Totals(const Plan& plan) {
   rows.push_back({"step time", FormatSeconds(seconds), parts});
   if (plan.has_bound) {
     rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
-                    StrCat("no plan is faster; gap ", Percent(GapOf(plan), 1.0))});
+                    StrCat("no plan is faster; gap ", GapPercent(GapOf(plan)))});
   }
   rows.push_back({"bytes moved", FormatBytes(total.bytes_moved), "sent by all ranks in one step"});
   const MemorySummary& memory = plan.memory;

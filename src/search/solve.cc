@@ -43,7 +43,8 @@ class Search {
         reduction_(reduction),
         core_(reduction.core()),
         options_(options),
-        known_bound_(options.has_known_bound ? std::floor(options.known_bound / network.unit) * core_.scale : -kForbidden),
+        known_bound_(options.has_known_bound ? std::floor(options.known_bound / network.unit) * core_.scale
+                                             : -kForbidden),
         ascent_(core_),
         neighbourhoods_(core_, options.seed + 1),
         wide_(core_, options.seed + 2) {}

@@ -26,8 +26,8 @@ struct SolveOptions {
   double effort = 10;  // amount of work, about seconds of one processor; used when `seconds` is 0
   int threads = 2;
   uint64_t seed = 0;
-  double gap = 0;              // stop once (cost - bound) / cost is at most this
-  double known_bound = 0;      // known from elsewhere: counts like the search's own. In the problem's numbers
+  double gap = 0;          // stop once (cost - bound) / cost is at most this
+  double known_bound = 0;  // known from elsewhere: counts like the search's own. In the problem's numbers
   bool has_known_bound = false;
   std::vector<int32_t> start;  // a choice to begin with; may be empty
   bool forced = false;         // fill SolveResult::forced

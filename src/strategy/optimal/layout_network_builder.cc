@@ -58,7 +58,8 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
     tied_sources_.insert(tie.input);
   }
   SBP_RETURN_IF_ERROR(AddOps());
-  for (size_t t = 0; t < graph.tensors.size(); ++t) AddTensorNode(TensorId(t));
+  for (size_t t = 0; t < graph.tensors.size(); ++t) PrepareTensor(TensorId(t));
+  for (const Prepared& prepared : prepared_) AddTensorNode(prepared);
   for (size_t t = 0; t < graph.tensors.size(); ++t) Connect(TensorId(t));
   if (memory_limit_) AddMemory();
   network_.SetName(graph.name);
@@ -206,8 +207,8 @@ std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(Tensor
   return readers;
 }
 
-// Sources, and whatever several read: one node of (how it is written, hub).
-void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
+// Sources, and whatever several read, are to have a node: which layouts play a part.
+void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
   const Tensor& facts = problem_.graph->tensor(tensor);
   const auto [begin, end] = problem_.uses.of(tensor);
   const auto tie = tied_input_.find(tensor);
@@ -240,12 +241,26 @@ void LayoutNetworkBuilder::AddTensorNode(TensorId tensor) {
   }
   // An op that reads the tensor twice may want two layouts.
   const uint32_t num_wants = num_readers < 2 ? 1 : num_uses + (is_tied ? 1 : 0);
-  const Row wanted_row = RowOf(type, std::move(wanted));
-  const TensorStates& states = StatesFor(RowOf(type, std::move(written)), wanted_row, num_wants);
-  const size_t place = !is_source ? facts.producer.index() : begin != end ? begin->op.index() : 0;
+  const Prepared prepared{tensor, RowOf(type, std::move(written)), RowOf(type, std::move(wanted)), num_wants};
+  prepared_.push_back(prepared);
+  // Prices to share are asked once all stops on the way have their numbers.
+  if (!stops_known_.emplace(uint64_t{prepared.written} << 32 | prepared.wanted).second) return;
+  for (const uint32_t from : rows_[prepared.written].layouts) {
+    for (const uint32_t layout : rows_[prepared.wanted].layouts) {
+      if (layout != from) prices.Stops(from, layout);
+    }
+  }
+}
+
+// One node of (how it is written, hub).
+void LayoutNetworkBuilder::AddTensorNode(const Prepared& prepared) {
+  const OpId producer = problem_.graph->tensor(prepared.tensor).producer;
+  const auto [begin, end] = problem_.uses.of(prepared.tensor);
+  const TensorStates& states = StatesFor(prepared.written, prepared.wanted, prepared.num_wants);
+  const size_t place = producer.valid() ? producer.index() : begin != end ? begin->op.index() : 0;
   const int32_t node = AddNode(states.costs, place);
-  shared_.emplace(tensor, Shared{node, states.written, states.hubs, num_wants, wanted_row});
-  result_.tensor_nodes_.push_back({tensor, node, states.layouts});
+  shared_.emplace(prepared.tensor, Shared{node, states.written, states.hubs, prepared.num_wants, prepared.wanted});
+  result_.tensor_nodes_.push_back({prepared.tensor, node, states.layouts});
 }
 
 const LayoutNetworkBuilder::TensorStates& LayoutNetworkBuilder::StatesFor(Row written, Row wanted, uint32_t num_wants) {
@@ -273,7 +288,8 @@ const LayoutNetworkBuilder::TensorStates& LayoutNetworkBuilder::StatesFor(Row wr
     add(from, from);
     std::vector<uint32_t> hubs = rows_[wanted].layouts;
     for (const uint32_t layout : rows_[wanted].layouts) {
-      for (const BoxingStep& step : prices.Path(from, layout).steps) AddOnce(hubs, prices.Id(step.to));
+      if (layout == from) continue;
+      for (const uint32_t stop : prices.Stops(from, layout)) AddOnce(hubs, stop);
     }
     for (const uint32_t hub : hubs) {
       if (hub != from) add(from, hub);

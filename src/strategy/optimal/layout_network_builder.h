@@ -45,6 +45,12 @@ class LayoutNetworkBuilder {
     size_t operator()(const std::array<uint32_t, 5>& key) const { return HashRange(key.size(), key); }
   };
 
+  // A tensor that is to have a node: rows of the layouts it may be written in, and of those that may be its hub.
+  struct Prepared {
+    TensorId tensor;
+    Row written = 0, wanted = 0;
+    uint32_t num_wants = 1;  // operands that read it, and ties
+  };
   // A tensor with a node, and the layouts of its states.
   struct Shared {
     int32_t node = 0;
@@ -68,7 +74,8 @@ class LayoutNetworkBuilder {
 
   Status AddOps();
   std::vector<uint32_t> WorthALook(OpId op);
-  void AddTensorNode(TensorId tensor);
+  void PrepareTensor(TensorId tensor);
+  void AddTensorNode(const Prepared& prepared);
   const TensorStates& StatesFor(Row written, Row wanted, uint32_t num_wants);
   void Connect(TensorId tensor);
 
@@ -122,6 +129,8 @@ class LayoutNetworkBuilder {
   std::unordered_map<std::array<uint32_t, 5>, TensorStates, IntsHash> states_by_key_;
   std::unordered_map<std::vector<uint32_t>, Table, IntsHash> table_by_key_;
   std::vector<KindSet> kinds_of_tensor_;  // that its producer may leave
+  std::vector<Prepared> prepared_;
+  std::unordered_set<uint64_t> stops_known_;  // pairs of rows
   std::unordered_map<TensorId, Shared> shared_;
   std::unordered_map<uint64_t, int64_t> bytes_;        // by type and layout
   std::unordered_map<TensorId, TensorId> tied_input_;  // by output

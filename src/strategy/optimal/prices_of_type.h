@@ -1,4 +1,4 @@
-// Seconds of boxing between the layouts of one tensor type, each asked for once.
+// Boxing between the layouts of one tensor type, each pair asked for once.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class TypePrices {
     const auto [entry, is_new] = ids_.try_emplace(layout, static_cast<uint32_t>(layouts_.size()));
     if (is_new) {
       layouts_.push_back(layout);
-      seconds_.emplace_back();
+      pairs_.emplace_back();
     }
     return entry->second;
   }
@@ -31,9 +31,24 @@ class TypePrices {
   const NdSbp& layout(uint32_t id) const { return layouts_[id]; }
   const TensorType& type() const { return *type_; }
 
-  const BoxingPath& Path(uint32_t from, uint32_t to) { return boxing_->Path(*type_, layouts_[from], layouts_[to]); }
+  // Infinity where no sequence of collectives leads from one to the other.
+  double Seconds(uint32_t from, uint32_t to) { return from == to ? 0 : Of(from, to).seconds; }
+  // Without communication.
+  bool IsLocal(uint32_t from, uint32_t to) { return from == to || Of(from, to).local; }
+  // The layouts on the way, `to` included; they have numbers then.
+  const std::vector<uint32_t>& Stops(uint32_t from, uint32_t to) {
+    Pair& pair = Of(from, to);
+    if (pair.stops.empty()) {
+      std::vector<uint32_t> stops;
+      for (const BoxingStep& step : boxing_->Path(*type_, layouts_[from], layouts_[to]).steps) {
+        stops.push_back(Id(step.to));
+      }
+      Of(from, to).stops = std::move(stops);
+    }
+    return Of(from, to).stops;
+  }
   // A lower price, for where `sharers` may read what boxing without communication makes: each pays its share of that
-  // part, along the path where what is left is least.
+  // part, along the path where what is left is least. All layouts that may be made must have their numbers before.
   double SharedSeconds(uint32_t from, uint32_t to, uint32_t sharers) {
     const auto [entry, is_new] = shared_.try_emplace({from, to, sharers}, 0);
     if (!is_new) return entry->second;
@@ -45,26 +60,30 @@ class TypePrices {
     }
     return entry->second = least;
   }
-  // Without communication.
-  bool IsLocal(uint32_t from, uint32_t to) { return from == to || Path(from, to).wire_bytes == 0; }
-  // Infinity where no sequence of collectives leads from one to the other.
-  double Seconds(uint32_t from, uint32_t to) {
-    if (from == to) return 0;
-    std::vector<double>& row = seconds_[from];
-    if (row.size() <= to) row.resize(layouts_.size(), std::numeric_limits<double>::quiet_NaN());
-    if (std::isnan(row[to])) {
-      const BoxingPath& path = Path(from, to);
-      row[to] = path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
-    }
-    return row[to];
-  }
 
  private:
+  struct Pair {
+    double seconds = -1;  // below 0: not asked yet
+    bool local = false;
+    std::vector<uint32_t> stops;
+  };
+  Pair& Of(uint32_t from, uint32_t to) {
+    std::vector<Pair>& row = pairs_[from];
+    if (row.size() <= to) row.resize(layouts_.size());
+    Pair& pair = row[to];
+    if (pair.seconds < 0) {
+      const BoxingPath& path = boxing_->Path(*type_, layouts_[from], layouts_[to]);
+      pair.seconds = path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
+      pair.local = path.wire_bytes == 0;
+    }
+    return pair;
+  }
+
   const TensorType* type_;
   BoxingTable* boxing_;
   std::unordered_map<NdSbp, uint32_t> ids_;
   std::vector<NdSbp> layouts_;
-  std::vector<std::vector<double>> seconds_;
+  std::vector<std::vector<Pair>> pairs_;  // by number of either
   std::map<std::array<uint32_t, 3>, double> shared_;
 };
 
