@@ -380,7 +380,9 @@ double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint
   const auto consider = [&](uint32_t own) { least = std::min(least, prices.Seconds(written, own) + sum(own)); };
   for (const uint32_t own : own_hubs) consider(own);
   for (const uint32_t layout : wanted) {
-    for (const BoxingStep& step : prices.Path(written, layout).steps) consider(prices.Id(step.to));
+    if (layout == written) continue;
+    const std::vector<uint32_t> stops = prices.Stops(written, layout);  // a copy: prices that are asked move it
+    for (const uint32_t stop : stops) consider(stop);
   }
   return least;
 }

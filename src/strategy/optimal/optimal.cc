@@ -102,8 +102,7 @@ class Optimal {
   }
 
   bool GoodEnough() const {
-    return Cancelled() ||
-           (best_ && best_->excess == 0 && best_->seconds - bound_ <= options_.gap * best_->seconds);
+    return Cancelled() || (best_ && best_->excess == 0 && best_->seconds - bound_ <= options_.gap * best_->seconds);
   }
 
   // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
