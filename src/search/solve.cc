@@ -23,6 +23,8 @@ constexpr int64_t kWorkPerSecond = 700'000'000;
 constexpr double kShareToFeasible = 0.8;    // of the time
 constexpr double kShareToEliminate = 0.25;  // of the time that is left, or of the effort
 constexpr int32_t kMostWidePause = 4;       // rounds
+constexpr int32_t kMostIdle = 6;            // steps
+constexpr double kShareOfWide = 0.5;        // of the work of a round of the neighbourhood search
 constexpr int64_t kRoundWork = kWorkPerSecond / 50;
 
 // What a lane found, in the core's terms.
@@ -159,21 +161,40 @@ class Search {
 
   void NeighbourhoodLane() {
     if (!best_.any()) return;
-    int64_t work = WideStep();
+    int64_t work = 0;
+    if (guided_) {
+      const double before = neighbourhoods_.cost() + neighbourhoods_.excess();
+      // Memory is only priced there: one step is enough to see whether that leads on.
+      do work += WideStep();
+      while (core_.steps() == 0 && work < kShareOfWide * kRoundWork && !Late());
+      const bool better = neighbourhoods_.cost() + neighbourhoods_.excess() != before;
+      wide_pause_ = better || core_.steps() == 0 ? 1 : std::min(kMostWidePause, wide_pause_ + 1);
+    }
     while (work < kRoundWork && !Late()) work += neighbourhoods_.Step();
   }
 
-  // The more often, the more it leads on.
+  // In turn from where the search stands, and from what the dual last suggested: another track, left once it stays
+  // behind.
   int64_t WideStep() {
-    if (++rounds_since_wide_ < wide_pause_) return 0;
-    rounds_since_wide_ = 0;
+    explores_ = !explores_ && core_.steps() == 0 && !suggested_.empty();
+    if (explores_ && (explored_.choice.empty() || idle_ >= kMostIdle)) {
+      explored_ = {suggested_, ExcessOf(core_, UsageOf(core_, suggested_)), CostOf(core_, suggested_)};
+      idle_ = 0;
+    }
     std::vector<int32_t> tried;
-    const int64_t work = wide_.Step(neighbourhoods_.choice(), tried);
-    const Found found{tried, ExcessOf(core_, UsageOf(core_, tried)), CostOf(core_, tried)};
+    const int64_t work = wide_.Step(explores_ ? explored_.choice : neighbourhoods_.choice(), tried);
+    Found found{{}, ExcessOf(core_, UsageOf(core_, tried)), CostOf(core_, tried)};
+    found.choice = std::move(tried);
+    if (found.cost == kForbidden) return work;
+    if (explores_) {
+      ++idle_;
+      if (found.Better(explored_)) {
+        explored_ = found;
+        idle_ = 0;
+      }
+    }
     const Found now{{}, neighbourhoods_.excess(), neighbourhoods_.cost()};
-    const bool better = found.cost < kForbidden && found.Better(now);
-    if (better) neighbourhoods_.SetChoice(found.choice);
-    wide_pause_ = better ? 1 : std::min(kMostWidePause, wide_pause_ + 1);
+    if (found.Better(now)) neighbourhoods_.SetChoice(found.choice);
     return work;
   }
 
@@ -192,7 +213,11 @@ class Search {
       neighbourhoods_.SetChoice(best_.choice);
     }
     neighbourhoods_.SetMultipliers(ascent_.best_multipliers());
-    if (rounds_since_wide_ + 1 >= wide_pause_) Guide();
+    guided_ = ++rounds_since_wide_ >= wide_pause_;
+    if (!guided_) return;
+    rounds_since_wide_ = 0;
+    Guide();
+    if (dual_found_.any()) suggested_ = dual_found_.choice;
   }
 
   void Guide() {
@@ -230,8 +255,12 @@ class Search {
   WideNeighbourhoods wide_;
   Found best_, dual_found_;
   int64_t rounds_ = 0;
-  int32_t wide_pause_ = 1;          // rounds between wide steps
-  int32_t rounds_since_wide_ = -1;  // it needs a guide first
+  bool guided_ = false;                             // wide_ is to work in the next round
+  int32_t wide_pause_ = 1, rounds_since_wide_ = 0;  // rounds from one that it works in to the next
+  bool explores_ = false;
+  Found explored_;
+  std::vector<int32_t> suggested_;  // by the dual, in the last round
+  int32_t idle_ = 0;                // steps since the other track got better
   int64_t dual_steps_ = 0;
   bool proved_ = false;
   std::pair<double, double> reported_{-1, -1};  // cost and excess that peak_ belongs to

@@ -7,11 +7,11 @@
 namespace sbp {
 namespace {
 
-constexpr int32_t kMostRegion = 2500;                  // nodes
-constexpr int32_t kMostCandidates[] = {4, 8, 16, 64};  // per node; one of them, by chance
-constexpr double kMostWork = 14'000'000;               // entries of all tables
-constexpr double kTableShare = 0.1;                    // of the work that is left, for one table
-constexpr int64_t kWorkPerNode = 1000;                 // of choosing an order, in entries
+constexpr int32_t kMostRegion = 2500;                        // nodes
+constexpr int32_t kMostCandidates[] = {3, 4, 6, 8, 16, 64};  // per node; one of them, by chance
+constexpr double kMostWork = 14'000'000;                     // entries of all tables
+constexpr double kTableShare = 0.1;                          // of the work that is left, for one table
+constexpr int64_t kWorkPerNode = 1000;                       // of choosing an order, in entries
 
 }  // namespace
 
