@@ -24,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 // Under a memory limit the network counts no copies beside the tensors themselves; where a plan exceeds the limit by
 // such copies, the search is asked again with that much less, and then with a price on copies.
 constexpr int kMaxTightenings = 8;
+constexpr int kMaxHalvings = 3;
 constexpr double kEffortOfFirstLook = 0.1;
 constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
 constexpr double kShareOfGap = 0.6;     // of the gap that is good enough, for the relaxed problem
@@ -142,6 +143,8 @@ class Optimal {
     SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit,
                                                                                 .copy_price = copy_price}));
     int64_t limit = options_.memory_limit.value_or(0);
+    int64_t failed = 0, fitted = 0;  // limits of the network at which the plan was too large, and was not
+    int halvings = 0;
     for (int round = 0; round <= kMaxTightenings; ++round) {
       const SolveResult solved = Search(network, false, SecondsLeft());
       if (solved.evaluation.forbidden) {
@@ -153,8 +156,15 @@ class Optimal {
       SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(assignment));
       Offer(assignment, plan);
       const int64_t excess = options_.memory_limit ? plan.memory.peak_bytes - *options_.memory_limit : 0;
-      if (excess <= 0 || !solved.evaluation.feasible || Cancelled()) break;
-      limit -= std::min(excess, limit / 2);
+      if (!solved.evaluation.feasible || Cancelled()) break;
+      if (excess > 0) {
+        failed = limit;
+        limit = fitted > 0 ? fitted + (failed - fitted) / 2 : limit - std::min(excess, limit / 2);
+      } else {  // as little was taken off as can be?
+        fitted = limit;
+        if (failed == 0 || ++halvings > kMaxHalvings) break;
+        limit = fitted + (failed - fitted) / 2;
+      }
       network.SetMemoryLimit(limit);
     }
     return OkStatus();
