@@ -167,7 +167,7 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
   app.add_option("--time", flags.seconds, "optimal: seconds of searching, in place of --effort")
       ->type_name("S")
       ->check(CLI::Range(0.001, 1e9));
-  app.add_option("--gap", flags.gap, "optimal: good enough, such as 1% [0.75%]")->type_name("SHARE");
+  app.add_option("--gap", flags.gap, "optimal: good enough, such as 1% [0.9%]")->type_name("SHARE");
   app.add_option("--threads", flags.threads, "optimal: the plan does not depend on it, unless --time is given")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));

@@ -216,17 +216,8 @@ class Search {
     guided_ = ++rounds_since_wide_ >= wide_pause_;
     if (!guided_) return;
     rounds_since_wide_ = 0;
-    Guide();
+    wide_.SetGuide(ascent_.dual(), ascent_.best_multipliers());
     if (dual_found_.any()) suggested_ = dual_found_.choice;
-  }
-
-  void Guide() {
-    std::vector<std::vector<double>> forced;
-    for (int32_t node = 0; node < core_.size(); ++node) {
-      const std::span<const double> of_node = ascent_.dual().forced(node);
-      forced.emplace_back(of_node.begin(), of_node.end());
-    }
-    wide_.SetGuide(std::move(forced), ascent_.best_multipliers());
   }
 
   void Report() {

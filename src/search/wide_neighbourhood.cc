@@ -12,11 +12,16 @@ constexpr int32_t kMostCandidates[] = {3, 4, 6, 8, 16, 64};  // per node; one of
 constexpr double kMostWork = 14'000'000;                     // entries of all tables
 constexpr double kTableShare = 0.1;                          // of the work that is left, for one table
 constexpr int64_t kWorkPerNode = 1000;                       // of choosing an order, in entries
+constexpr int64_t kWorkPerCandidate = 8;                     // of choosing among them
 
 }  // namespace
 
-void WideNeighbourhoods::SetGuide(std::vector<std::vector<double>> forced, std::span<const double> multipliers) {
-  forced_ = std::move(forced);
+void WideNeighbourhoods::SetGuide(const DualAscent& dual, std::span<const double> multipliers) {
+  forced_.resize(core_.nodes.size());
+  for (int32_t node = 0; node < core_.size(); ++node) {
+    const std::span<const double> forced = dual.forced(node);
+    forced_[node].assign(forced.begin(), forced.end());
+  }
   price_sum_.assign(multipliers.size() + 1, 0);
   std::partial_sum(multipliers.begin(), multipliers.end(), price_sum_.begin() + 1);
 }
@@ -130,7 +135,8 @@ void WideNeighbourhoods::Costs(std::span<const int32_t> tried) {
 int64_t WideNeighbourhoods::Step(std::span<const int32_t> choice, std::vector<int32_t>& tried) {
   tried.assign(choice.begin(), choice.end());
   Region();
-  const int64_t planning = kWorkPerNode * static_cast<int64_t>(part_.nodes.size());
+  int64_t planning = kWorkPerNode * static_cast<int64_t>(part_.nodes.size());
+  for (const int32_t node : part_.nodes) planning += kWorkPerCandidate * core_.candidates(node);
   Candidates(choice, kMostCandidates[random_.Below(std::size(kMostCandidates))]);
   FixSome();
   Disturb(tried);

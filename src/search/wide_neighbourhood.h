@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "search/core.h"
+#include "search/dual.h"
 #include "search/eliminate.h"
 #include "search/random.h"
 
@@ -18,9 +19,9 @@ class WideNeighbourhoods {
  public:
   WideNeighbourhoods(const Core& core, uint64_t seed) : core_(core), random_(seed), place_of_(core.nodes.size(), -1) {}
 
-  // What steers the next steps: bounds on the cost with each candidate forced (DualAscent::forced, per node), and a
-  // price of memory per step of time.
-  void SetGuide(std::vector<std::vector<double>> forced, std::span<const double> multipliers);
+  // What steers the next steps: bounds on the cost with each candidate forced (they are copied: the dual may go on),
+  // and a price of memory per step of time.
+  void SetGuide(const DualAscent& dual, std::span<const double> multipliers);
 
   // Solves one part of `choice` again. `tried` is as good by cost and price of memory, or worse where a fixed node was
   // given another candidate; its own cost and memory are for the caller to judge. Returns the work done.

@@ -51,7 +51,7 @@ struct StrategyOptions {
   // optimal: how long and how well.
   double effort = 1;   // amount of work, about seconds of one processor; used when `seconds` is 0
   double seconds = 0;  // stop then, whatever was found; 0: when the effort is spent
-  double gap = 0.0075;  // stop once (cost - bound) / cost is at most this
+  double gap = 0.009;  // stop once (cost - bound) / cost is at most this
   int threads = 2;     // the answer does not depend on it unless `seconds` is given
   uint64_t seed = 0;
   std::function<void(const SearchState&)> found;  // now and then
