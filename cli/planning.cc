@@ -180,9 +180,11 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
 Result<double> ParseGap(std::string_view text) {
   const bool percent = text.ends_with('%');
   const auto number = ParseDouble(percent ? text.substr(0, text.size() - 1) : text);
-  if (!number || !(*number >= 0))
-    return UsageError(StrCat("--gap ", Quote(text), ": expected a share such as 1% or 0.01"));
-  return percent ? *number / 100 : *number;
+  const double share = number ? (percent ? *number / 100 : *number) : -1;
+  if (!(share >= 0 && share < 1)) {
+    return UsageError(StrCat("--gap ", Quote(text), ": expected a share below 1, such as 1% or 0.01"));
+  }
+  return share;
 }
 
 Result<RuleSet> LoadRules(const std::vector<std::string>& files) {

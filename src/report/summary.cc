@@ -15,11 +15,11 @@ std::string Percent(double part, double whole) {
   return whole > 0 ? StrCat(std::lround(100 * part / whole), " %") : "0 %";
 }
 
-// Rounded up, never to 0: "0.04 %", "0.7 %", "12 %".
+// Rounded up: "0.04 %", "0.7 %", "12 %". Less than 1e-9 is rounding.
 std::string GapPercent(double gap) {
-  if (gap <= 0) return "0 %";
-  const double step = gap < 0.001 ? 0.01 : gap < 0.1 ? 0.1 : 1;
-  return StrCat(std::ceil(100 * gap / step - 1e-9) * step, " %");
+  if (gap < 1e-9) return "0 %";
+  const int parts = gap < 0.001 ? 100 : gap < 0.1 ? 10 : 1;  // of a percent
+  return StrCat(std::ceil(100 * gap * parts - 1e-6) / parts, " %");
 }
 
 std::string Headline(const Plan& plan) {
