@@ -95,6 +95,23 @@ TEST(Iopddl, NoLimitMeansNone) {
   }
 }
 
+TEST(Iopddl, WritesTablesInFull) {
+  SmallNetworkOptions kind;
+  kind.forms = 1;
+  kind.edges_per_node = 3;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const CostNetwork network = SmallNetwork(seed, kind);
+    const auto again = ParseIopddl(FormatIopddl(network));
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    Random random(seed);
+    std::vector<int32_t> choice;
+    for (size_t node = 0; node < network.nodes.size(); ++node) {
+      choice.push_back(random.Below(network.candidates(static_cast<int>(node))));
+    }
+    EXPECT_EQ(Evaluate(*again, choice).cost, Evaluate(network, choice).cost) << "seed " << seed;
+  }
+}
+
 TEST(Solution, ReadsAndRefuses) {
   const CostNetwork network = ParseIopddl(Text()).value();
   EXPECT_EQ(ParseSolution(network, FormatSolution(std::vector<int32_t>{1, 0})).value(), (std::vector<int32_t>{1, 0}));

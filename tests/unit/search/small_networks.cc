@@ -21,6 +21,30 @@ bool NextChoice(const Nodes& nodes, std::vector<int32_t>& choice) {
   return node < choice.size();
 }
 
+// An edge that reads one or two lines of a small table.
+CostNetwork::Edge FormedEdge(CostNetworkBuilder& builder, Random& random, int a, int b,
+                             const std::vector<int>& candidates, const SmallNetworkOptions& options) {
+  CostNetwork::Form form{.rows = 1 + random.Below(4), .columns = 1 + random.Below(4), .lines = {}};
+  const auto lines = [&](int count, int table) {
+    const auto map = [&] {
+      std::vector<int32_t> line;
+      for (int i = 0; i < count; ++i) line.push_back(random.Below(table));
+      return builder.AddMap(line);
+    };
+    CostNetwork::Lines result{.first = map()};
+    if (random.Below(2) == 0) result.second = map();
+    return result;
+  };
+  form.lines[0] = lines(candidates[a], form.rows);
+  form.lines[1] = lines(candidates[b], form.columns);
+  std::vector<int64_t> costs;
+  for (int i = 0; i < form.rows * form.columns; ++i) {
+    costs.push_back(random.Unit() < options.forbidden ? kInfiniteCost : random.Below(3) * random.Below(40));
+  }
+  const int32_t row = AddRow(builder, costs, options);
+  return {{a, b}, row, builder.AddForm(form)};
+}
+
 }  // namespace
 
 CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options) {
@@ -49,6 +73,10 @@ CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options) {
   for (int i = 0; i < edges; ++i) {
     const int a = random.Below(nodes);
     const int b = (a + 1 + random.Below(nodes - 1)) % nodes;
+    if (options.forms > 0 && random.Unit() < options.forms) {
+      builder.edges().push_back(FormedEdge(builder, random, a, b, candidates, options));
+      continue;
+    }
     const bool tie = random.Unit() < options.one_to_one;
     std::vector<int64_t> costs;
     for (int j = 0; j < candidates[a]; ++j) {

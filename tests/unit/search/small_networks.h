@@ -20,6 +20,7 @@ struct SmallNetworkOptions {
   bool memory = true;
   double tightness = 0.6;  // limit between the least and the most that can be held, as a share (about)
   bool fractions = false;
+  double forms = 0;  // share of edges whose table is smaller than their ends
 };
 
 CostNetwork SmallNetwork(uint64_t seed, const SmallNetworkOptions& options);

@@ -66,6 +66,20 @@ TEST(Solve, EqualsBruteForceUnderMemoryLimits) {
   EXPECT_GT(score.infeasible, 50);
 }
 
+TEST(Solve, EqualsBruteForceWhereTablesAreSmallerThanNodes) {
+  for (const bool memory : {false, true}) {
+    SmallNetworkOptions kind;
+    kind.most_nodes = 4;
+    kind.most_candidates = 16;
+    kind.edges_per_node = 2;
+    kind.forms = 0.8;
+    kind.memory = memory;
+    Score score;
+    for (uint64_t seed = 0; seed < 60; ++seed) Compare(seed, kind, score);
+    EXPECT_GT(score.feasible, 25);
+  }
+}
+
 TEST(Solve, EqualsBruteForceOnTightProblems) {
   SmallNetworkOptions kind;
   kind.tightness = 0.35;
