@@ -74,7 +74,7 @@ std::vector<double> Reduction::ForcedEliminated(const Best& step, std::span<cons
     return step.neighbours[end] < 0 ? 1 : static_cast<int32_t>(forced[step.neighbours[end]].size());
   };
   const auto total = [&](int32_t i, int32_t j) {
-    return step.total < 0 ? step.least[i] : core_.matrices[step.total].at(i, j);
+    return step.total < 0 ? step.least[i] : step.offset + core_.matrices[step.total].at(i, j);
   };
   const auto entry = [&](int end, int32_t a, int32_t other) {
     return step.edges[end] < 0 ? 0.0 : core_.matrices[step.edges[end]].at(a, other);

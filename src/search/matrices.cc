@@ -242,6 +242,13 @@ MatrixId Matrices::Sum(MatrixId a, MatrixId b) {
   return known->second = Add(std::move(result));
 }
 
+MatrixId Matrices::Less(MatrixId id, double offset) {
+  if (offset == 0) return id;
+  Matrix result = matrices_[id];
+  for (double& entry : result.table) entry -= offset;
+  return Add(std::move(result));
+}
+
 MatrixId Matrices::MinSum(std::span<const double> costs, MatrixId a, MatrixId b) {
   const auto [known, inserted] = made_.try_emplace({kMinSum, costs_.Add(costs), a, b}, -1);
   if (!inserted) return known->second;

@@ -78,7 +78,8 @@ class Matrices {
   // result[i][j] = matrix[rows[i]][columns[j]]; kIdentity stands for all.
   MatrixId Select(MatrixId matrix, MapId rows, MapId columns);
   MatrixId Transpose(MatrixId matrix);
-  MatrixId Sum(MatrixId a, MatrixId b);  // of equal shape
+  MatrixId Sum(MatrixId a, MatrixId b);           // of equal shape
+  MatrixId Less(MatrixId matrix, double offset);  // taken from every entry
   // result[i][j] = least over k of costs[k] + a[k][i] + b[k][j].
   MatrixId MinSum(std::span<const double> costs, MatrixId a, MatrixId b);
 

@@ -67,6 +67,7 @@ class Reducer {
   bool DropDominated(int32_t node);
   bool Eliminate();
   bool EliminateNode(int32_t node);
+  void TakeLeast(int32_t node);
   int32_t Other(int32_t edge, int32_t node) const {
     return edges_[edge].nodes[0] == node ? edges_[edge].nodes[1] : edges_[edge].nodes[0];
   }
@@ -308,6 +309,7 @@ Status Reducer::Settle() {
 }
 
 bool Reducer::DropDominated(int32_t node) {
+  TakeLeast(node);
   std::vector<MatrixId> edges;
   for (const int32_t edge : nodes_[node].edges) edges.push_back(From(edge, node));
   const Domination::Answer* answer = domination_.Of(nodes_[node], edges);
@@ -342,13 +344,23 @@ bool Reducer::DropDominated() {
   return changed;
 }
 
+// What all candidates cost is no matter of choice. Without it, what is left of equal layers is equal.
+void Reducer::TakeLeast(int32_t node) {
+  std::vector<double>& costs = nodes_[node].costs;
+  const double least = *std::min_element(costs.begin(), costs.end());
+  if (least == 0 || least == kForbidden) return;
+  for (double& cost : costs) cost -= least;
+  result_.core_.constant += least;
+}
+
 bool Reducer::EliminateNode(int32_t node) {
   const std::vector<int32_t> edges = nodes_[node].edges;
   if (!nodes_[node].holds.empty() || edges.size() > 2) return false;
   const int32_t u = edges.empty() ? -1 : Other(edges[0], node);
   const int32_t w = edges.size() < 2 ? -1 : Other(edges[1], node);
+  TakeLeast(node);
   const std::vector<double>& costs = nodes_[node].costs;
-  Reduction::Best step{node, {u, w}, costs, {-1, -1}, {}, -1};
+  Reduction::Best step{node, {u, w}, costs, {-1, -1}, {}, -1, 0};
   for (size_t i = 0; i < edges.size(); ++i) step.edges[i] = From(edges[i], node);
   if (w >= 0) {
     const Matrix& first = matrices()[step.edges[0]];
@@ -359,6 +371,11 @@ bool Reducer::EliminateNode(int32_t node) {
         int64_t{first.table_rows} * first.table_columns + int64_t{second.table_rows} * second.table_columns;
     if (made > std::max(kSmall, gone)) return false;
     step.total = matrices().MinSum(costs, step.edges[0], step.edges[1]);
+    const std::vector<double>& table = matrices()[step.total].table;
+    step.offset = *std::min_element(table.begin(), table.end());
+    if (step.offset == kForbidden) step.offset = 0;
+    step.total = matrices().Less(step.total, step.offset);
+    result_.core_.constant += step.offset;
   } else {
     std::vector<double> gain(costs);
     for (double& cost : gain) cost = -cost;

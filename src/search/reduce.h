@@ -54,6 +54,7 @@ class Reduction {
     MatrixId edges[2];
     std::vector<double> least;
     MatrixId total;
+    double offset;  // what was taken from all entries of `total`
   };
   std::vector<double> ForcedEliminated(const Best& step, std::span<const std::vector<double>> forced) const;
   using Step = std::variant<Kept, Follows, Best>;
