@@ -53,10 +53,15 @@ Result<Mesh> ChooseMesh(const PlanningFlags& flags) {
   return mesh;
 }
 
+std::string StrategyOf(const PlanningFlags& flags) {
+  if (!flags.strategy.empty()) return flags.strategy;
+  return flags.criterion.empty() ? "optimal" : "greedy";
+}
+
 // The flags that influence the plan, as the plan file records them.
 Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rules) {
   PlanOptions options;
-  options.strategy = flags.strategy;
+  options.strategy = StrategyOf(flags);
   if (!flags.criterion.empty()) options.criterion = flags.criterion;
   for (const std::string& text : flags.ties) {
     const size_t at = text.rfind('=');
@@ -155,7 +160,7 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
   for (const CriterionRow& row : AllCriteria()) criteria.emplace_back(row.name);
   app.add_option("--strategy", flags.strategy, StrCat("who chooses: ", Join(strategies, ", ")))
       ->type_name("NAME")
-      ->capture_default_str();
+      ->default_str("optimal");
   app.add_option("--cost", flags.criterion, StrCat("what greedy minimises: ", Join(criteria, ", ")))
       ->type_name("NAME")
       ->default_str(StrategyOptions().criterion);
@@ -261,8 +266,8 @@ Status ReadSearchFlags(const PlanningFlags& flags, StrategyOptions& options) {
       {"--threads", flags.threads.has_value()}, {"--seed", flags.seed.has_value()},    {"--log", !flags.log.empty()},
       {"--start", !flags.start.empty()}};
   for (const auto& [flag, is_given] : given) {
-    if (is_given && flags.strategy != "optimal") {
-      return UsageError(StrCat(flag, " is for --strategy optimal; ", flags.strategy, " has no use for it"));
+    if (is_given && StrategyOf(flags) != "optimal") {
+      return UsageError(StrCat(flag, " is for --strategy optimal; ", StrategyOf(flags), " has no use for it"));
     }
   }
   if (flags.effort && flags.seconds) return UsageError("--effort and --time: one of them says when to stop");
@@ -278,18 +283,19 @@ Status ReadSearchFlags(const PlanningFlags& flags, StrategyOptions& options) {
 }
 
 Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
-  SBP_RETURN_IF_ERROR(FindStrategy(flags.strategy).status());
+  SBP_RETURN_IF_ERROR(FindStrategy(StrategyOf(flags)).status());
   if (!flags.criterion.empty()) {
     SBP_RETURN_IF_ERROR(FindCriterion(flags.criterion).status());
-    if (flags.strategy != "greedy") {
-      return UsageError(StrCat("--cost is what --strategy greedy minimises; ", flags.strategy, " has no use for it"));
+    if (StrategyOf(flags) != "greedy") {
+      return UsageError(
+          StrCat("--cost is what --strategy greedy minimises; ", StrategyOf(flags), " has no use for it"));
     }
   }
-  if (flags.strategy == "fixed" && flags.assignment.empty()) {
+  if (StrategyOf(flags) == "fixed" && flags.assignment.empty()) {
     return UsageError("--strategy fixed needs --assignment FILE: a plan, or a pins file that covers every op");
   }
-  if (flags.strategy != "fixed" && !flags.assignment.empty()) {
-    return UsageError(StrCat("--assignment is for --strategy fixed, not for ", flags.strategy));
+  if (StrategyOf(flags) != "fixed" && !flags.assignment.empty()) {
+    return UsageError(StrCat("--assignment is for --strategy fixed, not for ", StrategyOf(flags)));
   }
   const auto start = Clock::now();
   PlanRequest request;

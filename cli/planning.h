@@ -31,7 +31,7 @@ struct PlanningFlags {
   ModelFlags model;
   std::optional<std::string> mesh;
   std::string cluster;
-  std::string strategy = "greedy";
+  std::string strategy;   // empty: greedy where --cost is given, else optimal
   std::string criterion;  // "": as StrategyOptions has it
   std::vector<std::string> pins, pin_files, ties;
   bool no_ties = false;
