@@ -258,7 +258,7 @@ void ForwardPass::NoteAssumedDims(Op& op, const RuleInstance& instance) const {
 
 // Why a value that the op needs is not known. An input that decides it can be given.
 Status ForwardPass::WithAdvice(const Op& op, const Status& failure) const {
-  const Status status = failure.WithContext(StrCat("op ", Quote(op.name)));
+  Status status = failure.WithContext(StrCat("op ", Quote(op.name)));
   if (status.message().find(kMustBeKnown) == std::string::npos) return status;
   std::string why;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
