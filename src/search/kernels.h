@@ -28,7 +28,7 @@ void TakeShares(double part, double times, int32_t count, double* costs, double*
 // shift[a] -= shares[a].
 void HandOn(const double* shares, int32_t count, double* shift);
 
-// The same for a matrix of any form. The order of rows does not matter: the result is exact.
+// MinOverRows for a matrix of any form: `shift` has one entry per row, `least` one per column.
 struct LineScratch {
   std::vector<double> rows, columns;  // per line of the table
 };

@@ -24,16 +24,21 @@ CostNetwork WithoutCosts(const CostNetwork& network) {
   return result;
 }
 
+SolveOptions OfTrial(const SolveOptions& options) {
+  SolveOptions trial;
+  trial.effort = kEffort;
+  trial.threads = options.threads;
+  trial.seed = options.seed;
+  trial.stop = options.stop;
+  return trial;
+}
+
 }  // namespace
 
 std::vector<int32_t> SmallestPeak(const CostNetwork& network, std::span<const int32_t> start,
                                   const SolveOptions& options) {
   CostNetwork trial = WithoutCosts(network);
-  SolveOptions effort;
-  effort.effort = kEffort;
-  effort.threads = options.threads;
-  effort.seed = options.seed;
-  effort.stop = options.stop;
+  SolveOptions effort = OfTrial(options);
   std::vector<int32_t> best(start.begin(), start.end());
   // Without a limit first: is there any choice that is not forbidden?
   Evaluation found = Evaluate(trial, best);
@@ -62,11 +67,7 @@ std::vector<int32_t> SmallestPeak(const CostNetwork& network, std::span<const in
 
 int64_t LeastPeak(const CostNetwork& network, int64_t reached, const SolveOptions& options) {
   CostNetwork trial = WithoutCosts(network);
-  SolveOptions effort;
-  effort.effort = kEffort;
-  effort.threads = options.threads;
-  effort.seed = options.seed;
-  effort.stop = options.stop;
+  SolveOptions effort = OfTrial(options);
   int64_t least = 0;       // nothing peaks below
   int64_t open = reached;  // nobody has proved that nothing keeps within
   for (int count = 0; count < kTrials && least < open; ++count) {
