@@ -19,6 +19,10 @@
 
 namespace sbp {
 
+namespace gpu {
+class Stream;
+}
+
 // Memory that lasts until the kernel returns; the same bytes serve the next call. One per thread of execution.
 class Scratch {
  public:
@@ -47,6 +51,8 @@ struct KernelCall {
   uint64_t seed = 0;           // of random ops: the same on every device
   Scratch* scratch = nullptr;  // never null
   int threads = 1;             // that a kernel may use at most, its caller's included
+  // Of kernels for GPUs: where the work goes, which is not done when the kernel returns. The data lie on its device.
+  gpu::Stream* stream = nullptr;
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool wants(size_t r) const { return r < outputs.size() && outputs[r].present(); }

@@ -1,0 +1,51 @@
+// ForEach: the one way in which our kernels run on a device: a functor called for every index. Compiled by nvcc it is a
+// launch, by any other compiler a loop, so that the same functors are tested where there is no GPU.
+#pragma once
+
+#include <cstdint>
+
+#include "base/host_device.h"
+#include "base/status.h"
+#include "gpu/gpu.h"
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#endif
+
+namespace sbp::gpu {
+
+#ifdef __CUDACC__
+
+inline constexpr int kThreadsPerBlock = 256;
+inline constexpr int64_t kMostBlocks = 1 << 16;  // more indices than threads: each thread takes several, a grid apart
+
+template <typename F>
+__global__ void ForEachKernel(int64_t n, F f) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) f(i);
+}
+
+// `f` is copied to the device: pointers in it are the device's, and it holds what it needs by value.
+template <typename F>
+Status ForEach(Stream& stream, int64_t n, const F& f) {
+  if (n <= 0) return OkStatus();
+  const int64_t blocks = std::min(kMostBlocks, (n + kThreadsPerBlock - 1) / kThreadsPerBlock);
+  ForEachKernel<<<static_cast<unsigned>(blocks), kThreadsPerBlock, 0, static_cast<cudaStream_t>(stream.native())>>>(n,
+                                                                                                                    f);
+  const cudaError_t error = cudaGetLastError();
+  return error == cudaSuccess ? OkStatus() : RunFailed(std::string("launch: ") + cudaGetErrorString(error));
+}
+
+#else
+
+template <typename F>
+Status ForEach(Stream&, int64_t n, const F& f) {
+  for (int64_t i = 0; i < n; ++i) f(i);
+  return OkStatus();
+}
+
+#endif
+
+}  // namespace sbp::gpu

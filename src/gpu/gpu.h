@@ -1,0 +1,119 @@
+// Gpu: what kernels and the runtime need of an accelerator: memory, streams, events, dense products, convolutions and
+// collectives. Two implementations behind one interface: cuda/ (CUDA, cuBLASLt, cuDNN, NCCL; only there are their
+// headers seen) and host/ (memory and threads of this process; calls are done when they return), by which kernels,
+// runtime and communicators are tested where there is no GPU.
+//
+// Calls on a stream return at once; what they do happens in the order of the calls. A failure that a device reports
+// late is returned by a later call on it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "sbp/shard_math.h"
+
+namespace sbp::gpu {
+
+struct DeviceInfo {
+  std::string name;     // "NVIDIA H100 80GB HBM3"
+  std::string library;  // versions: "CUDA 13.0, driver 580.65, cuBLAS 13.0.0, cuDNN 9.13, NCCL 2.28.3"
+  int64_t memory_bytes = 0;
+  int64_t free_bytes = 0;
+};
+
+// Memory of the device, or of the host where the device reaches it fast (pinned). Freed with the last owner.
+using Buffer = std::shared_ptr<std::byte>;
+
+// A point in a stream's work.
+class Event {
+ public:
+  virtual ~Event() = default;
+  // Has all work before it been done?
+  virtual Result<bool> IsDone() = 0;
+};
+
+// out[b] = alpha * op(a[b]) * op(c[b]) + beta * out[b], for b in [0, batch): row-major matrices, m x k by k x n.
+struct GemmCall {
+  // Of a and c: f32, f64, f16, bf16; out has the same. Sums are kept in f32 (f64 for f64).
+  DType dtype = DType::kF32;
+  bool allow_tf32 = false;                        // f32 products may round operands to tf32
+  bool transpose_a = false, transpose_c = false;  // a is stored k x m; c is stored n x k
+  int64_t batch = 1, m = 0, n = 0, k = 0;         // any of them may be 0
+  int64_t stride_a = 0, stride_c = 0;             // elements from one batch to the next; 0: the same matrix for all
+  const std::byte *a = nullptr, *c = nullptr;
+  std::byte* out = nullptr;  // batches lie one after the other
+  double alpha = 1, beta = 0;
+};
+
+// Cross-correlation as ONNX's Conv: x [N, C, spatial...] by w [M, C/groups, kernel...], no bias, 1 to 3 spatial
+// dimensions. f32, f64, f16, bf16.
+struct ConvCall {
+  DType dtype = DType::kF32;
+  bool allow_tf32 = false;
+  int64_t groups = 1;
+  Shape x_shape, w_shape, y_shape;
+  std::vector<int64_t> strides, dilations, pads_begin;  // what y_shape needs beyond the end is zero
+  const std::byte *x = nullptr, *w = nullptr;
+  std::byte* y = nullptr;
+};
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // Between host and device. The host's memory must stay until the stream has come so far, and be pinned for the copy
+  // to overlap with anything.
+  virtual Status Upload(const std::byte* host, std::byte* device, int64_t bytes) = 0;
+  virtual Status Download(const std::byte* device, std::byte* host, int64_t bytes) = 0;
+  virtual Status Copy(const std::byte* from, std::byte* to, int64_t bytes) = 0;
+  virtual Status Zero(std::byte* data, int64_t bytes) = 0;
+
+  virtual Result<std::unique_ptr<Event>> MakeEvent(bool timed) = 0;
+  virtual Status Record(Event& event) = 0;
+  // What is called from now on waits for the event, of any stream of any device of this process.
+  virtual Status Wait(Event& event) = 0;
+  // The calling thread waits until all work so far is done.
+  virtual Status Synchronize() = 0;
+  // Between two timed events that have been recorded and are done.
+  virtual Result<double> SecondsBetween(Event& from, Event& to) = 0;
+
+  virtual Status Gemm(const GemmCall& call) = 0;
+  // false: the library has no algorithm for this one; nothing was started.
+  virtual Result<bool> Conv(const ConvCall& call) = 0;
+
+  // Memory for kernels that are called from now on, aligned to 256 bytes; the same bytes serve what is asked after
+  // Reset, in the order of the stream. Grows when needed.
+  virtual Result<std::byte*> Scratch(int64_t bytes) = 0;
+  virtual void ResetScratch() = 0;
+
+  // The library's own handle, for launches (cudaStream_t); nullptr on the host.
+  virtual void* native() const = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual Result<DeviceInfo> Info() = 0;
+  virtual int ordinal() const = 0;
+  // Error (kRunFailed): out of memory, with what was asked for and what is free.
+  virtual Result<Buffer> Allocate(int64_t bytes) = 0;
+  virtual Result<Buffer> AllocatePinned(int64_t bytes) = 0;
+  // Streams end before their device.
+  virtual Result<std::unique_ptr<Stream>> MakeStream() = 0;
+};
+
+// The devices of this machine that this process may use. Error (kUsage): not in this build, with what to install;
+// (kRunFailed): no driver, no device.
+Result<int> CountCudaDevices();
+Result<std::unique_ptr<Device>> OpenCudaDevice(int ordinal);
+
+// Memory of this process.
+std::unique_ptr<Device> OpenHostDevice(int ordinal);
+
+}  // namespace sbp::gpu
