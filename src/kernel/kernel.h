@@ -53,6 +53,9 @@ struct KernelCall {
   int threads = 1;             // that a kernel may use at most, its caller's included
   // Of kernels for GPUs: where the work goes, which is not done when the kernel returns. The data lie on its device.
   gpu::Stream* stream = nullptr;
+  // Of kernels for GPUs: the inputs whose values the op's rule reads (RuleSet::ReadsValue: starts of a Slice, axes, k,
+  // ...) once more, in this process's memory; the others are absent. Empty for kernels of the CPU.
+  std::vector<TensorView> host_inputs;
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool wants(size_t r) const { return r < outputs.size() && outputs[r].present(); }
