@@ -52,7 +52,7 @@ struct GemmCall {
 };
 
 // Cross-correlation as ONNX's Conv: x [N, C, spatial...] by w [M, C/groups, kernel...], no bias, 1 to 3 spatial
-// dimensions. f32, f64, f16, bf16.
+// dimensions. f32, f64, f16, bf16. Nothing is empty.
 struct ConvCall {
   DType dtype = DType::kF32;
   bool allow_tf32 = false;
@@ -70,6 +70,8 @@ class Stream {
   // Between host and device. The host's memory must stay until the stream has come so far, and be pinned for the copy
   // to overlap with anything.
   virtual Status Upload(const std::byte* host, std::byte* device, int64_t bytes) = 0;
+  // As Upload, of few bytes of ordinary (not pinned) memory, which may change or go when the call returns.
+  virtual Status UploadNow(const std::byte* host, std::byte* device, int64_t bytes) = 0;
   virtual Status Download(const std::byte* device, std::byte* host, int64_t bytes) = 0;
   virtual Status Copy(const std::byte* from, std::byte* to, int64_t bytes) = 0;
   virtual Status Zero(std::byte* data, int64_t bytes) = 0;
@@ -84,13 +86,18 @@ class Stream {
   virtual Result<double> SecondsBetween(Event& from, Event& to) = 0;
 
   virtual Status Gemm(const GemmCall& call) = 0;
-  // false: the library has no algorithm for this one; nothing was started.
+  // false: the library has no algorithm for this one (cuDNN: y_shape must be what pads_begin at both ends give);
+  // nothing was started.
   virtual Result<bool> Conv(const ConvCall& call) = 0;
 
   // Memory for kernels that are called from now on, aligned to 256 bytes; the same bytes serve what is asked after
   // Reset, in the order of the stream. Grows when needed.
   virtual Result<std::byte*> Scratch(int64_t bytes) = 0;
   virtual void ResetScratch() = 0;
+
+  // A word of the device, 0 at first, in which kernels note failures that only data can tell. Whoever runs them reads
+  // and clears it (kernel/gpu/device_errors.h).
+  virtual uint32_t* error_word() const = 0;
 
   // The library's own handle, for launches (cudaStream_t); nullptr on the host.
   virtual void* native() const = 0;

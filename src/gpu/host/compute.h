@@ -1,0 +1,12 @@
+// Products and convolutions on the host: plain loops, for tests.
+#pragma once
+
+#include "gpu/gpu.h"
+
+namespace sbp::gpu::host {
+
+// Errors: an element type that Gemm does not have.
+Status Gemm(const GemmCall& call);
+Status Conv(const ConvCall& call);
+
+}  // namespace sbp::gpu::host

@@ -1,0 +1,86 @@
+#include <array>
+
+#include "gpu/host/compute.h"
+#include "gpu/host/elements.h"
+
+namespace sbp::gpu::host {
+namespace {
+
+// Three spatial dimensions, the leading ones of size 1 where there are fewer.
+using Three = std::array<int64_t, 3>;
+
+Three AsThree(const std::vector<int64_t>& values, size_t skip, int64_t missing) {
+  Three three{missing, missing, missing};
+  const size_t n = values.size() - skip;
+  for (size_t d = 0; d < n; ++d) three[3 - n + d] = values[skip + d];
+  return three;
+}
+
+struct Sizes {
+  Three x, w, y, stride, dilation, pad;
+  int64_t channels, out_channels;  // of one group
+};
+
+// One plane of the result: out channel's weights over all channels of its group.
+template <typename T>
+void ConvolvePlane(const Sizes& s, const T* x, const T* w, T* y) {
+  const int64_t x_plane = s.x[0] * s.x[1] * s.x[2];
+  for (int64_t c = 0; c < s.channels; ++c, x += x_plane) {
+    for (int64_t k = 0; k < s.w[0] * s.w[1] * s.w[2]; ++k) {
+      const T factor = *w++;
+      const Three at{k / (s.w[1] * s.w[2]), k / s.w[2] % s.w[1], k % s.w[2]};
+      for (int64_t o = 0; o < s.y[0] * s.y[1] * s.y[2]; ++o) {
+        const Three place{o / (s.y[1] * s.y[2]), o / s.y[2] % s.y[1], o % s.y[2]};
+        int64_t offset = 0;
+        bool inside = true;
+        for (size_t d = 0; d < 3; ++d) {
+          const int64_t i = place[d] * s.stride[d] - s.pad[d] + at[d] * s.dilation[d];
+          inside &= i >= 0 && i < s.x[d];
+          offset = offset * s.x[d] + i;
+        }
+        if (inside) y[o] += factor * x[offset];
+      }
+    }
+  }
+}
+
+template <typename T>
+void Convolve(const ConvCall& call, const Sizes& s) {
+  const auto count = [](const Shape& shape) {
+    int64_t n = 1;
+    for (const int64_t size : shape) n *= size;
+    return n;
+  };
+  const std::vector<T> x = ReadElements<T>(call.dtype, call.x, count(call.x_shape));
+  const std::vector<T> w = ReadElements<T>(call.dtype, call.w, count(call.w_shape));
+  std::vector<T> y(static_cast<size_t>(count(call.y_shape)), T{0});
+  const int64_t x_plane = s.x[0] * s.x[1] * s.x[2], y_plane = s.y[0] * s.y[1] * s.y[2];
+  const int64_t weights = s.channels * s.w[0] * s.w[1] * s.w[2];
+  for (int64_t plane = 0; plane < call.y_shape[0] * call.y_shape[1]; ++plane) {
+    const int64_t n = plane / call.y_shape[1], m = plane % call.y_shape[1];
+    const int64_t channel = n * call.x_shape[1] + m / s.out_channels * s.channels;
+    ConvolvePlane(s, x.data() + channel * x_plane, w.data() + m * weights, y.data() + plane * y_plane);
+  }
+  WriteElements(call.dtype, y, call.y);
+}
+
+}  // namespace
+
+Status Conv(const ConvCall& call) {
+  if (!IsProductType(call.dtype)) return Defect("no convolution of this element type");
+  const Sizes s{AsThree(call.x_shape, 2, 1),
+                AsThree(call.w_shape, 2, 1),
+                AsThree(call.y_shape, 2, 1),
+                AsThree(call.strides, 0, 1),
+                AsThree(call.dilations, 0, 1),
+                AsThree(call.pads_begin, 0, 0),
+                call.w_shape[1],
+                call.w_shape[0] / call.groups};
+  if (call.dtype == DType::kF64)
+    Convolve<double>(call, s);
+  else
+    Convolve<float>(call, s);
+  return OkStatus();
+}
+
+}  // namespace sbp::gpu::host

@@ -1,0 +1,107 @@
+// A device that is memory of this process; calls on its streams are done when they return.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+#include "gpu/host/compute.h"
+#include "gpu/scratch_blocks.h"
+
+namespace sbp::gpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct HostEvent : Event {
+  explicit HostEvent(bool timed) : timed(timed) {}
+  Result<bool> IsDone() override { return true; }
+
+  bool timed, recorded = false;
+  Clock::time_point time;
+};
+
+class HostStream : public Stream {
+ public:
+  explicit HostStream(Device& device) : scratch_(device) {}
+
+  Status Upload(const std::byte* host, std::byte* device, int64_t bytes) override { return Copy(host, device, bytes); }
+  Status UploadNow(const std::byte* host, std::byte* device, int64_t bytes) override {
+    return Copy(host, device, bytes);
+  }
+  Status Download(const std::byte* device, std::byte* host, int64_t bytes) override {
+    return Copy(device, host, bytes);
+  }
+  Status Copy(const std::byte* from, std::byte* to, int64_t bytes) override {
+    if (bytes > 0 && from != to) std::memcpy(to, from, static_cast<size_t>(bytes));
+    return OkStatus();
+  }
+  Status Zero(std::byte* data, int64_t bytes) override {
+    if (bytes > 0) std::memset(data, 0, static_cast<size_t>(bytes));
+    return OkStatus();
+  }
+
+  Result<std::unique_ptr<Event>> MakeEvent(bool timed) override {
+    return std::unique_ptr<Event>(std::make_unique<HostEvent>(timed));
+  }
+  Status Record(Event& event) override {
+    auto& own = static_cast<HostEvent&>(event);
+    own.recorded = true;
+    if (own.timed) own.time = Clock::now();
+    return OkStatus();
+  }
+  Status Wait(Event&) override { return OkStatus(); }
+  Status Synchronize() override { return OkStatus(); }
+  Result<double> SecondsBetween(Event& from, Event& to) override {
+    const auto &a = static_cast<HostEvent&>(from), &b = static_cast<HostEvent&>(to);
+    if (!a.timed || !b.timed || !a.recorded || !b.recorded) return Defect("an event without a time");
+    return std::chrono::duration<double>(b.time - a.time).count();
+  }
+
+  Status Gemm(const GemmCall& call) override { return host::Gemm(call); }
+  Result<bool> Conv(const ConvCall& call) override {
+    SBP_RETURN_IF_ERROR(host::Conv(call));
+    return true;
+  }
+
+  Result<std::byte*> Scratch(int64_t bytes) override { return scratch_.Allocate(bytes); }
+  void ResetScratch() override { scratch_.Reset(); }
+  uint32_t* error_word() const override { return &error_word_; }
+  void* native() const override { return nullptr; }
+
+ private:
+  ScratchBlocks scratch_;
+  mutable uint32_t error_word_ = 0;
+};
+
+class HostDevice : public Device {
+ public:
+  explicit HostDevice(int ordinal) : ordinal_(ordinal) {}
+
+  Result<DeviceInfo> Info() override {
+    const int64_t page = sysconf(_SC_PAGESIZE);
+    return DeviceInfo{"host", "host", page * sysconf(_SC_PHYS_PAGES), page * sysconf(_SC_AVPHYS_PAGES)};
+  }
+  int ordinal() const override { return ordinal_; }
+  Result<Buffer> Allocate(int64_t bytes) override {
+    constexpr int64_t kAlignment = ScratchBlocks::kAlignment;
+    const int64_t size = (std::max<int64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+    void* memory = std::aligned_alloc(kAlignment, static_cast<size_t>(size));
+    if (memory == nullptr) return RunFailed(StrCat("out of memory: ", bytes, " bytes were asked for"));
+    return Buffer(static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); });
+  }
+  Result<Buffer> AllocatePinned(int64_t bytes) override { return Allocate(bytes); }
+  Result<std::unique_ptr<Stream>> MakeStream() override {
+    return std::unique_ptr<Stream>(std::make_unique<HostStream>(*this));
+  }
+
+ private:
+  int ordinal_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> OpenHostDevice(int ordinal) { return std::make_unique<HostDevice>(ordinal); }
+
+}  // namespace sbp::gpu
