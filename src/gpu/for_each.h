@@ -16,13 +16,22 @@
 
 namespace sbp::gpu {
 
+// Sets bits of a device's word; many threads may.
+SBP_HD inline void SetBits(uint32_t* word, uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  atomicOr(word, bits);
+#else
+  *word |= bits;
+#endif
+}
+
 #ifdef __CUDACC__
 
 inline constexpr int kThreadsPerBlock = 256;
 inline constexpr int64_t kMostBlocks = 1 << 16;  // more indices than threads: each thread takes several, a grid apart
 
 template <typename F>
-__global__ void ForEachKernel(int64_t n, F f) {
+__global__ void __launch_bounds__(kThreadsPerBlock) ForEachKernel(int64_t n, const __grid_constant__ F f) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) f(i);
 }

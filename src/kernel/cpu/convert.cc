@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernel/scalar/convert.h"
 #include "kernel/scalar/half.h"
 
 namespace sbp::cpu {
@@ -120,46 +121,15 @@ auto Real(Wide v) {
     return v;
 }
 
-// Within [low, high], NaN as 0; both limits are values of Float.
-template <typename Float>
-Float Within(Float v, Float low, Float high) {
-  v = v != v ? Float{0} : v;
-  v = v < low ? low : v;
-  return v > high ? high : v;
-}
-
-template <typename T, typename Wide>
-T ToInteger(Wide wide) {
-  const auto v = Real(wide);
-  if constexpr (std::is_integral_v<decltype(v)>) {
-    return static_cast<T>(v);
-  } else if constexpr (sizeof(T) < 4) {
-    return static_cast<T>(static_cast<int32_t>(Within<double>(v, -2147483648.0, 2147483647.0)));
-  } else if constexpr (sizeof(T) == 4) {
-    return static_cast<T>(Within<double>(v, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-  } else if constexpr (std::is_signed_v<T>) {
-    return v >= decltype(v)(0x1p63) ? std::numeric_limits<T>::max()
-                                    : static_cast<T>(Within<std::remove_const_t<decltype(v)>>(v, -0x1p63, 0x1p63));
-  } else {
-    if (v >= decltype(v)(0x1p64)) return std::numeric_limits<T>::max();
-    if (v < 0) return static_cast<T>(ToInteger<int64_t>(v));
-    return v != v ? 0 : static_cast<T>(v);
-  }
-}
-
 template <typename T, typename Wide>
 void StoreIntegers(const Wide* in, int64_t n, std::byte* target, int64_t stride) {
-  StoreWith<T>(in, n, target, stride, [](Wide v) { return ToInteger<T>(v); });
+  StoreWith<T>(in, n, target, stride, [](Wide v) { return scalar::ToInteger<T>(Real(v)); });
 }
 
 // The low bits of an integer of 4 or 2 bits, as Unpack gives them.
 template <int kBits, bool kSigned, typename Wide>
 void StoreSmallIntegers(const Wide* in, int64_t n, std::byte* target, int64_t stride) {
-  StoreWith<uint8_t>(in, n, target, stride, [](Wide v) {
-    const auto low = static_cast<uint8_t>(ToInteger<uint8_t>(v) << (8 - kBits));
-    return kSigned ? static_cast<uint8_t>(static_cast<int8_t>(low) >> (8 - kBits))
-                   : static_cast<uint8_t>(low >> (8 - kBits));
-  });
+  StoreWith<uint8_t>(in, n, target, stride, [](Wide v) { return scalar::ToSmallInteger<kBits, kSigned>(Real(v)); });
 }
 
 template <const FloatLayout& kLayout, typename Wide>
