@@ -56,6 +56,7 @@ struct KernelCall {
   // Of kernels for GPUs: the inputs whose values the op's rule reads (RuleSet::ReadsValue: starts of a Slice, axes, k,
   // ...) once more, in this process's memory; the others are absent. Empty for kernels of the CPU.
   std::vector<TensorView> host_inputs;
+  bool allow_tf32 = false;  // of kernels for GPUs: products of f32 may round their operands to tf32
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool wants(size_t r) const { return r < outputs.size() && outputs[r].present(); }

@@ -29,26 +29,20 @@ std::vector<Box> BoxesOfGroup(const Shape& whole, const NdSbp& layout, const Mes
   return boxes;
 }
 
-void CopyWhole(const TensorView& source, const TensorView& target) {
-  CopyElements(source.dtype, source.elements(), source.data, 0, target.data, 0);
-}
-
 // B -> P, and S -> P: everything that this device does not hold becomes neutral.
-Status MakePartial(ReduceKind kind, bool keeps, const TensorView& source, const TensorView& target) {
+Status MakePartial(ReduceKind kind, bool keeps, Space& space, const TensorView& source, const TensorView& target) {
   SBP_RETURN_IF_ERROR(CanReduce(source.dtype, kind));
-  if (keeps && source.ranges == target.ranges) {
-    CopyWhole(source, target);
-    return OkStatus();
+  if (!keeps || source.ranges != target.ranges) {
+    SBP_RETURN_IF_ERROR(space.FillNeutral(target.dtype, kind, target.data, target.elements()));
   }
-  FillNeutral(target.dtype, kind, target.data, target.elements());
-  if (keeps) CopyBox(source.dtype, source.ranges, source.data, source.ranges, target.data, target.ranges);
-  return OkStatus();
+  if (!keeps) return OkStatus();
+  return space.CopyBox(source.dtype, source.ranges, source.data, source.ranges, target.data, target.ranges);
 }
 
 }  // namespace
 
 Status RunBoxingStep(const BoxingStep& step, const Mesh& mesh, int64_t device, DeviceCommunicators& communicators,
-                     const TensorView& source, const TensorView& target) {
+                     Space& space, const TensorView& source, const TensorView& target) {
   SBP_RETURN_IF_ERROR(CheckPair(source, target));
   const std::vector<int64_t> at = mesh.Coordinates(device);
   SBP_RETURN_IF_ERROR(CheckView("the source", source, LocalSlice(source.whole, step.from, mesh, at)));
@@ -65,13 +59,12 @@ Status RunBoxingStep(const BoxingStep& step, const Mesh& mesh, int64_t device, D
     case CollectiveKind::kAllToAll:
       return group.AllToAll(source, target, group_boxes(step.from), group_boxes(step.to));
     case CollectiveKind::kSlice:
-      CopyBox(source.dtype, target.ranges, source.data, source.ranges, target.data, target.ranges);
-      return OkStatus();
+      return space.CopyBox(source.dtype, target.ranges, source.data, source.ranges, target.data, target.ranges);
     case CollectiveKind::kFill:
       return MakePartial(step.to[step.axis].reduce_kind(),
-                         at[step.axis] == 0 || IsIdempotent(step.to[step.axis].reduce_kind()), source, target);
+                         at[step.axis] == 0 || IsIdempotent(step.to[step.axis].reduce_kind()), space, source, target);
     case CollectiveKind::kPad:
-      return MakePartial(step.to[step.axis].reduce_kind(), true, source, target);
+      return MakePartial(step.to[step.axis].reduce_kind(), true, space, source, target);
     case CollectiveKind::kSendRecv:
       return Redistribute(step.from, step.to, mesh, device, *communicators.all, source, target);
   }

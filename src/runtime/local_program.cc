@@ -20,8 +20,9 @@ constexpr int kMaxDepth = 16;  // of expansions within expansions
 // Builds the steps of one op.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const RuleSet& rules, const Mesh& mesh, const LocalProgram* like)
-      : rules_(rules), mesh_(mesh), like_(like) {}
+  ProgramBuilder(const RuleSet& rules, const Mesh& mesh, std::span<const KernelRow> gpu_kernels,
+                 const LocalProgram* like)
+      : rules_(rules), mesh_(mesh), gpu_kernels_(gpu_kernels), like_(like) {}
 
   Result<LocalProgramRef> Run(const OpForm& form, const OpQuery& query) {
     SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules_.Instantiate(query));
@@ -71,12 +72,52 @@ class ProgramBuilder {
   Status Emit(const OpQuery& query, const AttributesRef& attributes, const std::vector<int32_t>& inputs,
               const std::vector<int32_t>& outputs, int depth) {
     const DType type = DecidingTypeOf(inputs, outputs);
+    if (!gpu_kernels_.empty()) return EmitForGpu(query, attributes, inputs, outputs, type, depth);
     if (const KernelRow* kernel = FindKernel(query.type, type)) {
-      LocalStep step{kernel, std::string(query.type), attributes, inputs, outputs, {}};
-      for (size_t i = 0; i < inputs.size(); ++i) step.reads_value.push_back(rules_.ReadsValue(query.type, i));
-      program_.steps.push_back(std::move(step));
+      AddKernel(kernel, query, attributes, inputs, outputs);
       return OkStatus();
     }
+    return Expand(query, inputs, outputs, type, depth);
+  }
+
+  void AddKernel(const KernelRow* kernel, const OpQuery& query, const AttributesRef& attributes,
+                 const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs) {
+    LocalStep step;
+    step.kernel = kernel;
+    step.on_host = !gpu_kernels_.empty() && kernel->device == KernelDevice::kCpu;
+    step.op_type = query.type;
+    step.attributes = attributes;
+    step.inputs = inputs;
+    step.outputs = outputs;
+    for (size_t i = 0; i < inputs.size(); ++i) step.reads_value.push_back(rules_.ReadsValue(query.type, i));
+    program_.steps.push_back(std::move(step));
+  }
+
+  Status EmitForGpu(const OpQuery& query, const AttributesRef& attributes, const std::vector<int32_t>& inputs,
+                    const std::vector<int32_t>& outputs, DType type, int depth) {
+    const auto row = std::find_if(gpu_kernels_.begin(), gpu_kernels_.end(), [&](const KernelRow& r) {
+      return r.op == query.type && r.device == KernelDevice::kCuda && r.types.has(type);
+    });
+    if (row != gpu_kernels_.end()) {
+      AddKernel(&*row, query, attributes, inputs, outputs);
+      return OkStatus();
+    }
+    const KernelRow* on_host = FindKernel(query.type, type);
+    if (on_host == nullptr) return Expand(query, inputs, outputs, type, depth);
+    const size_t number = program_.inner_layouts.size();
+    const bool could_not = like_ != nullptr && number < like_->inner_layouts.size() && like_->inner_layouts[number].empty();
+    if (HasExpansion(query.type, rules_)) {
+      LocalProgram before = program_;
+      if (!could_not && Expand(query, inputs, outputs, type, depth).ok()) return OkStatus();
+      program_ = std::move(before);
+      if (mesh_.num_axes() > 0) program_.inner_layouts.emplace_back();
+    }
+    AddKernel(on_host, query, attributes, inputs, outputs);
+    return OkStatus();
+  }
+
+  Status Expand(const OpQuery& query, const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs,
+                DType type, int depth) {
     if (!HasExpansion(query.type, rules_)) {
       return RunFailed(StrCat("no kernel and no expansion runs ", query.type, " on ", DTypeName(type)));
     }
@@ -248,6 +289,7 @@ class ProgramBuilder {
 
   const RuleSet& rules_;
   const Mesh& mesh_;
+  const std::span<const KernelRow> gpu_kernels_;
   const LocalProgram* like_;
   LocalProgram program_;
 };
@@ -287,7 +329,7 @@ Result<LocalProgramRef> LocalCompiler::Compile(const OpForm& form, const std::ve
     const bool present = operands[i].dtype != DType::kUndefined;
     query.operands.push_back({present, operands[i], values[i].get()});
   }
-  SBP_ASSIGN_OR_RETURN(LocalProgramRef program, ProgramBuilder(rules_, mesh_, like).Run(form, query));
+  SBP_ASSIGN_OR_RETURN(LocalProgramRef program, ProgramBuilder(rules_, mesh_, gpu_kernels_, like).Run(form, query));
   const std::lock_guard<std::mutex> lock(mutex_);
   kept_.push_back(form.attributes);
   return programs_.try_emplace(key, std::move(program)).first->second;
@@ -309,7 +351,7 @@ std::string Dump(const LocalProgram& program) {
   };
   for (const LocalStep& step : program.steps) {
     out << list(step.outputs) << " = " << (step.kernel == nullptr ? "change" : step.op_type) << "(" << list(step.inputs)
-        << ")\n";
+        << (step.on_host ? ") on the host\n" : ")\n");
   }
   return out.str();
 }

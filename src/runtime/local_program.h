@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct LocalSlot {
 
 struct LocalStep {
   const KernelRow* kernel = nullptr;  // nullptr: a change of layout, from inputs[0] to outputs[0]
+  bool on_host = false;               // of a program for a GPU: a kernel of the CPU, on copies of its operands
   std::string op_type;
   AttributesRef attributes;
   std::vector<int32_t> inputs, outputs;  // slots; -1: absent
@@ -45,7 +47,8 @@ struct LocalProgram {
   std::vector<HaloWidths> halos;  // per operand: what its parts hold of neighbours' elements; kernels read them so
   std::vector<LocalStep> steps;
   int64_t workspace_bytes = 0;
-  // The signatures of the inner ops of each expansion, in the order in which they were expanded.
+  // The signatures of the inner ops of each expansion, in the order in which they were expanded; none where that could
+  // not be laid out, and the CPU's kernel runs instead.
   std::vector<std::vector<Signature>> inner_layouts;
   // Results whose sizes data decide: the steps set them.
   bool data_dependent = false;
@@ -62,9 +65,14 @@ struct OpForm {
 };
 
 // Makes programs, one per different question. Safe to share between threads.
+//
+// Programs for a GPU use its kernels where there is one, expand what has none, and take the CPU's kernel for what cannot
+// be expanded, or whose expansion cannot be laid out.
 class LocalCompiler {
  public:
-  LocalCompiler(const RuleSet& rules, Mesh mesh) : rules_(rules), mesh_(std::move(mesh)) {}
+  // `gpu_kernels`: rows of the GPU's kernels, sorted by op; empty: programs for the CPU.
+  LocalCompiler(const RuleSet& rules, Mesh mesh, std::span<const KernelRow> gpu_kernels = {})
+      : rules_(rules), mesh_(std::move(mesh)), gpu_kernels_(gpu_kernels) {}
 
   // `operands` are whole; absent ones have dtype kUndefined. `values`: what is known of them (nullptr: nothing), used
   // where the rule or the expansion reads them. Error: the op has neither kernel nor expansion, or its expansion cannot
@@ -75,10 +83,12 @@ class LocalCompiler {
                                   const std::vector<LiteralRef>& values, const LocalProgram* like = nullptr);
   const RuleSet& rules() const { return rules_; }
   const Mesh& mesh() const { return mesh_; }
+  bool for_gpu() const { return !gpu_kernels_.empty(); }
 
  private:
   const RuleSet& rules_;
   Mesh mesh_;
+  std::span<const KernelRow> gpu_kernels_;
   std::mutex mutex_;
   std::map<std::string, LocalProgramRef> programs_;  // by everything that decides
   std::vector<AttributesRef> kept_;                  // attributes whose addresses are parts of keys

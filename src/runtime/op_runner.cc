@@ -3,40 +3,39 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "gpu/gpu.h"
 #include "rule/op_query.h"
 #include "runtime/parts.h"
 
 namespace sbp {
 namespace {
 
+std::string PlaceOf(const PreparedOp& op) { return StrCat("op ", Quote(op.name), " (", op.form.type, ")"); }
+
+}  // namespace
+
 // Values that sizes may follow from: what was known when planning, else what stands in memory now.
-std::vector<LiteralRef> CurrentValues(const PreparedOp& op, std::span<const TensorView> operands,
-                                      const RuleSet& rules) {
+std::vector<LiteralRef> OpRunner::CurrentValues(const PreparedOp& op, std::span<const TensorView> operands) {
   std::vector<LiteralRef> values = op.values;
   for (size_t i = 0; i < operands.size(); ++i) {
-    if ((values[i] == nullptr || op.assumed[i]) && operands[i].present() && rules.ReadsValue(op.form.type, i)) {
-      values[i] = SmallValues(operands[i]);
-    }
+    const bool unknown = (values[i] == nullptr || op.assumed[i]) && operands[i].present();
+    if (unknown && compiler_.rules().ReadsValue(op.form.type, i)) values[i] = space().SmallValuesOf(operands[i]);
   }
   return values;
 }
 
 // Do the operands have the sizes and the values that the plan assumes?
-bool IsAsPlanned(const PreparedOp& op, std::span<const TensorView> operands, const RuleSet& rules) {
+bool OpRunner::IsAsPlanned(const PreparedOp& op, std::span<const TensorView> operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].present()) continue;
     if (operands[i].whole != op.operands[i].shape) return false;
-    if (!op.assumed[i] || !rules.ReadsValue(op.form.type, i)) continue;
-    const LiteralRef current = SmallValues(operands[i]);
+    if (!op.assumed[i] || !compiler_.rules().ReadsValue(op.form.type, i)) continue;
+    const LiteralRef current = space().SmallValuesOf(operands[i]);
     if (current == nullptr || current->ints != op.values[i]->ints || current->floats != op.values[i]->floats)
       return false;
   }
   return true;
 }
-
-std::string PlaceOf(const PreparedOp& op) { return StrCat("op ", Quote(op.name), " (", op.form.type, ")"); }
-
-}  // namespace
 
 Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
                              LocalCompiler* compiler) {
@@ -59,20 +58,31 @@ Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signatu
   auto program = compiler->Compile(prepared.form, prepared.operands, prepared.values);
   if (!program.ok()) return program.status().WithContext(PlaceOf(prepared));
   prepared.program = *std::move(program);
+  if (!compiler->for_gpu()) return prepared;
+  for (size_t i = 0; i < prepared.values.size(); ++i) {
+    Value& value = prepared.host_values.emplace_back();
+    if (prepared.values[i] == nullptr || prepared.assumed[i]) continue;
+    if (!compiler->rules().ReadsValue(prepared.form.type, i)) continue;
+    SBP_ASSIGN_OR_RETURN(value, MakeTensor(*prepared.values[i]));
+  }
   return prepared;
 }
 
-void OpRunner::Reserve(int64_t bytes) {
-  if (bytes <= workspace_bytes_) return;
-  workspace_ = AllocateBytes(bytes);
-  workspace_bytes_ = workspace_ == nullptr ? 0 : bytes;
+Status OpRunner::Reserve(int64_t bytes) {
+  if (bytes <= workspace_bytes_) return OkStatus();
+  if (workspace_ != nullptr) SBP_RETURN_IF_ERROR(space().Await());  // what is under way still uses it
+  workspace_bytes_ = 0;
+  workspace_.reset();
+  SBP_ASSIGN_OR_RETURN(workspace_, space().Allocate(bytes));
+  workspace_bytes_ = bytes;
+  return OkStatus();
 }
 
 Result<LocalProgramRef> OpRunner::ProgramFor(const PreparedOp& op, std::span<const TensorView> operands) {
-  if (op.program != nullptr && IsAsPlanned(op, operands, compiler_.rules())) return op.program;
+  if (op.program != nullptr && IsAsPlanned(op, operands)) return op.program;
   std::vector<TensorType> types;
   for (const TensorView& view : operands) types.push_back({view.dtype, view.whole});
-  auto program = compiler_.Compile(op.form, types, CurrentValues(op, operands, compiler_.rules()), op.program.get());
+  auto program = compiler_.Compile(op.form, types, CurrentValues(op, operands), op.program.get());
   return program.ok() ? program : program.status().WithContext(PlaceOf(op));
 }
 
@@ -83,7 +93,7 @@ Status OpRunner::Run(const PreparedOp& op, std::span<const TensorView> operands,
 
 Status OpRunner::Run(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
                      std::span<TensorView> results) {
-  const Status status = RunProgram(program, operands, results, op.seed);
+  const Status status = RunProgram(op, program, operands, results);
   return status.ok() ? status : status.WithContext(PlaceOf(op));
 }
 
@@ -91,26 +101,29 @@ TensorView OpRunner::ViewOf(const LocalSlot& slot, const Shape& whole, std::byte
   return PartView(slot.type.dtype, whole, slot.layout, compiler_.mesh(), place_.coordinates, data);
 }
 
-const std::vector<TensorView>& OpRunner::PlannedViews(const LocalProgram& program) {
-  const auto [found, fresh] = planned_views_.try_emplace(&program);
-  if (!fresh) return found->second;
-  found->second.resize(program.slots.size());
+Result<const std::vector<TensorView>*> OpRunner::PlannedViews(const LocalProgram& program) {
+  const auto found = planned_views_.find(&program);
+  if (found != planned_views_.end()) return &found->second;
+  std::vector<TensorView> views(program.slots.size());
   for (size_t s = program.num_operands; s < program.slots.size(); ++s) {
     const LocalSlot& slot = program.slots[s];
     if (slot.type.dtype == DType::kUndefined) continue;  // a result that nobody wants
-    found->second[s] = slot.constant != nullptr ? slot.value.view : ViewOf(slot, slot.type.shape, nullptr);
+    views[s] = slot.constant != nullptr ? slot.value.view : ViewOf(slot, slot.type.shape, nullptr);
+    if (slot.constant == nullptr || space().stream() == nullptr || views[s].bytes() == 0) continue;
+    SBP_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> data, space().Allocate(views[s].bytes()));
+    SBP_RETURN_IF_ERROR(space().Upload(views[s].data, data.get(), views[s].bytes()));
+    constants_.push_back(data);
+    views[s].data = data.get();
   }
-  return found->second;
+  return &planned_views_.emplace(&program, std::move(views)).first->second;
 }
 
-Status OpRunner::RunProgram(const LocalProgram& program, std::span<const TensorView> operands,
-                            std::span<TensorView> results, uint64_t seed) {
-  Reserve(program.workspace_bytes);
-  if (workspace_bytes_ < program.workspace_bytes) {
-    return RunFailed(StrCat("out of memory: a workspace of ", program.workspace_bytes, " bytes"));
-  }
+Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
+                            std::span<TensorView> results) {
+  SBP_RETURN_IF_ERROR(Reserve(program.workspace_bytes).WithContext("its workspace"));
   // Copies into views that are there already allocate nothing.
-  views_ = PlannedViews(program);
+  SBP_ASSIGN_OR_RETURN(const std::vector<TensorView>* const planned, PlannedViews(program));
+  views_ = *planned;
   for (size_t i = 0; i < operands.size(); ++i) views_[i] = operands[i];
   for (size_t r = 0; r < results.size(); ++r) {
     const size_t s = program.num_operands + r;
@@ -122,11 +135,7 @@ Status OpRunner::RunProgram(const LocalProgram& program, std::span<const TensorV
     if (slot.constant == nullptr) views_[s].data = workspace_.get() + slot.offset;
   }
   for (const LocalStep& step : program.steps) {
-    if (step.kernel == nullptr) {
-      RunChange(program, step);
-    } else {
-      SBP_RETURN_IF_ERROR(RunKernel(program, step, seed));
-    }
+    SBP_RETURN_IF_ERROR(step.kernel == nullptr ? RunChange(program, step) : RunKernel(op, program, step));
   }
   for (size_t r = 0; r < results.size(); ++r) {
     if (results[r].present()) results[r] = views_[program.num_operands + r];
@@ -153,7 +162,7 @@ Status OpRunner::SizeOutputs(const LocalProgram& program, const LocalStep& step)
     operand.type = {views_[slot].dtype, views_[slot].whole};
     if (!step.reads_value[i]) continue;
     values.push_back(program.slots[slot].constant != nullptr ? program.slots[slot].constant
-                                                             : SmallValues(views_[slot]));
+                                                             : space().SmallValuesOf(views_[slot]));
     operand.value = values.back().get();
   }
   for (const int32_t slot : step.outputs) {
@@ -168,7 +177,7 @@ Status OpRunner::SizeOutputs(const LocalProgram& program, const LocalStep& step)
   return OkStatus();
 }
 
-Status OpRunner::RunKernel(const LocalProgram& program, const LocalStep& step, uint64_t seed) {
+Status OpRunner::RunKernel(const PreparedOp& op, const LocalProgram& program, const LocalStep& step) {
   SBP_RETURN_IF_ERROR(SizeOutputs(program, step));
   call_.op_type = step.op_type;
   call_.attributes = step.attributes.get();
@@ -178,20 +187,82 @@ Status OpRunner::RunKernel(const LocalProgram& program, const LocalStep& step, u
   };
   take(step.inputs, call_.inputs);
   take(step.outputs, call_.outputs);
-  call_.seed = seed;
+  call_.seed = op.seed;
   call_.scratch = &scratch_;
   scratch_.Reset();
-  SBP_RETURN_IF_ERROR(step.kernel->run(call_));
+  if (step.on_host) {
+    SBP_RETURN_IF_ERROR(RunOnHost(program, step));
+  } else {
+    call_.stream = space().stream();
+    if (call_.stream != nullptr) SBP_RETURN_IF_ERROR(TakeHostInputs(op, program, step));
+    SBP_RETURN_IF_ERROR(step.kernel->run(call_));
+  }
   for (size_t r = 0; r < step.outputs.size(); ++r) {
     if (step.outputs[r] >= 0) std::swap(views_[step.outputs[r]], call_.outputs[r]);
   }
   return OkStatus();
 }
 
-void OpRunner::RunChange(const LocalProgram& program, const LocalStep& step) {
+Status OpRunner::TakeHostInputs(const PreparedOp& op, const LocalProgram& program, const LocalStep& step) {
+  call_.stream->ResetScratch();
+  call_.allow_tf32 = options_.allow_tf32;
+  call_.host_inputs.assign(step.inputs.size(), absent_);
+  staged_.clear();
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const int32_t slot = step.inputs[i];
+    if (slot < 0 || !step.reads_value[i]) continue;
+    const TensorView& view = views_[slot];
+    if (program.slots[slot].constant != nullptr) {
+      call_.host_inputs[i] = program.slots[slot].value.view;
+    } else if (static_cast<size_t>(slot) < op.host_values.size() && op.host_values[slot].present() &&
+               op.host_values[slot].view.shape == view.shape) {
+      call_.host_inputs[i] = op.host_values[slot].view;
+    } else {
+      SBP_ASSIGN_OR_RETURN(Value copy, space().CopyOf(view));
+      call_.host_inputs[i] = copy.view;
+      staged_.push_back(std::move(copy));
+    }
+  }
+  return OkStatus();
+}
+
+// A kernel of the CPU on copies of its operands; its results are uploaded. Waits for the stream.
+Status OpRunner::RunOnHost(const LocalProgram& program, const LocalStep& step) {
+  call_.stream = nullptr;
+  call_.host_inputs.clear();
+  staged_.clear();
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const int32_t slot = step.inputs[i];
+    if (slot < 0) continue;
+    if (program.slots[slot].constant != nullptr) {
+      call_.inputs[i].data = program.slots[slot].value.view.data;
+      continue;
+    }
+    SBP_ASSIGN_OR_RETURN(Value copy, space().CopyOf(call_.inputs[i]));
+    call_.inputs[i].data = copy.view.data;
+    staged_.push_back(std::move(copy));
+  }
+  for (TensorView& output : call_.outputs) {
+    if (!output.present()) continue;
+    SBP_ASSIGN_OR_RETURN(Value room, MakeTensor(output.dtype, output.shape));
+    output.data = room.view.data;
+    staged_.push_back(std::move(room));
+  }
+  SBP_RETURN_IF_ERROR(step.kernel->run(call_));
+  for (size_t r = 0; r < step.outputs.size(); ++r) {
+    if (step.outputs[r] < 0) continue;
+    TensorView& output = call_.outputs[r];
+    std::byte* const data = views_[step.outputs[r]].data;
+    SBP_RETURN_IF_ERROR(space().Upload(output.data, data, output.bytes()));
+    output.data = data;
+  }
+  return OkStatus();
+}
+
+Status OpRunner::RunChange(const LocalProgram& program, const LocalStep& step) {
   TensorView& target = views_[step.outputs[0]];
   target = ViewOf(program.slots[step.outputs[0]], views_[step.inputs[0]].whole, target.data);
-  ChangeLocally(views_[step.inputs[0]], step.from, step.to, place_.coordinates, target);
+  return ChangeLocally(views_[step.inputs[0]], step.from, step.to, place_.coordinates, target, space());
 }
 
 }  // namespace sbp

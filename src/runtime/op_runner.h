@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/local_program.h"
+#include "runtime/space.h"
 #include "runtime/value.h"
 
 namespace sbp {
@@ -23,6 +24,8 @@ struct PreparedOp {
   std::vector<TensorType> operands;  // planned; whole
   std::vector<LiteralRef> values;    // known when planning
   std::vector<bool> assumed;         // ... so far as planning can: what stands in memory when the op runs counts
+  // For a GPU: the values that are known when planning, as tensors, where the op's rule reads them.
+  std::vector<Value> host_values;
   LocalProgramRef program;
   uint64_t seed = 0;
 };
@@ -30,10 +33,18 @@ struct PreparedOp {
 Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
                              LocalCompiler* compiler);
 
-// One per thread of execution. Owns the workspace that the programs' steps share.
+struct OpRunnerOptions {
+  Space* space = nullptr;   // where operands and results lie; nullptr: in memory of this process. Outlives the runner
+  bool allow_tf32 = false;  // as KernelCall's
+};
+
+// One per thread of execution. Owns the workspace that the programs' steps share. On a GPU what Run does happens in the
+// order of the space's stream; only steps on the host, and values that sizes follow from, are waited for.
 class OpRunner {
  public:
-  OpRunner(LocalCompiler& compiler, DevicePlace place) : compiler_(compiler), place_(std::move(place)) {}
+  // `compiler` makes programs for the kind of device that the space is of.
+  OpRunner(LocalCompiler& compiler, DevicePlace place, const OpRunnerOptions& options = {})
+      : compiler_(compiler), place_(std::move(place)), options_(options) {}
 
   // The planned program, or, where data decided other sizes, the one for these operands.
   Result<LocalProgramRef> ProgramFor(const PreparedOp& op, std::span<const TensorView> operands);
@@ -46,28 +57,38 @@ class OpRunner {
   Status Run(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
              std::span<TensorView> results);
 
-  // Bytes of workspace to have ready before the first run.
-  void Reserve(int64_t workspace_bytes);
+  // Bytes of workspace to have ready before the first run. Error: out of memory.
+  Status Reserve(int64_t workspace_bytes);
   int64_t workspace_bytes() const { return workspace_bytes_; }
 
  private:
-  Status RunProgram(const LocalProgram& program, std::span<const TensorView> operands, std::span<TensorView> results,
-                    uint64_t seed);
-  Status RunKernel(const LocalProgram& program, const LocalStep& step, uint64_t seed);
-  void RunChange(const LocalProgram& program, const LocalStep& step);
+  Status RunProgram(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
+                    std::span<TensorView> results);
+  std::vector<LiteralRef> CurrentValues(const PreparedOp& op, std::span<const TensorView> operands);
+  bool IsAsPlanned(const PreparedOp& op, std::span<const TensorView> operands);
+  Space& space() { return options_.space != nullptr ? *options_.space : host_; }
+  Status RunKernel(const PreparedOp& op, const LocalProgram& program, const LocalStep& step);
+  Status RunOnHost(const LocalProgram& program, const LocalStep& step);
+  Status RunChange(const LocalProgram& program, const LocalStep& step);
+  // Host copies of what the step's rule reads, for kernels of GPUs.
+  Status TakeHostInputs(const PreparedOp& op, const LocalProgram& program, const LocalStep& step);
   Status SizeOutputs(const LocalProgram& program, const LocalStep& step);
-  // The views of a program's slots at their planned sizes, without data (constants with). Programs stay with the
-  // compiler, so that their addresses name them.
-  const std::vector<TensorView>& PlannedViews(const LocalProgram& program);
+  // The views of a program's slots at their planned sizes, without data (constants with, in the space). Programs stay
+  // with the compiler, so that their addresses name them.
+  Result<const std::vector<TensorView>*> PlannedViews(const LocalProgram& program);
   TensorView ViewOf(const LocalSlot& slot, const Shape& whole, std::byte* data) const;
 
   LocalCompiler& compiler_;
   const DevicePlace place_;
+  const OpRunnerOptions options_;
+  HostSpace host_;
   std::shared_ptr<std::byte> workspace_;
   int64_t workspace_bytes_ = 0;
   Scratch scratch_;
   std::vector<TensorView> views_;  // per slot of the running program
   std::unordered_map<const LocalProgram*, std::vector<TensorView>> planned_views_;
+  std::vector<std::shared_ptr<std::byte>> constants_;  // of programs, in the space
+  std::vector<Value> staged_;                          // of the running step: copies in memory of this process
   const TensorView absent_;
   KernelCall call_;
 };

@@ -20,17 +20,24 @@ TensorView PartView(DType dtype, const Shape& whole, const NdSbp& layout, const 
   return view;
 }
 
-void ChangeLocally(const TensorView& source, const NdSbp& from, const NdSbp& to,
-                   const std::vector<int64_t>& coordinates, const TensorView& target) {
+Status ChangeLocally(const TensorView& source, const NdSbp& from, const NdSbp& to,
+                     const std::vector<int64_t>& coordinates, const TensorView& target, Space& space) {
   bool holds = true;  // of the ranks that share a sum, does this one hold the values?
   for (int axis = 0; axis < to.size(); ++axis) {
     if (from[axis] == to[axis] || !to[axis].is_partial() || IsIdempotent(to[axis].reduce_kind())) continue;
-    FillNeutral(target.dtype, to[axis].reduce_kind(), target.data, target.elements());
+    SBP_RETURN_IF_ERROR(
+        space.FillNeutral(target.dtype, to[axis].reduce_kind(), target.data, target.elements()));
     if (from[axis].is_broadcast() && coordinates[axis] != 0) holds = false;
   }
-  if (!holds) return;
-  CopyBox(target.dtype, Intersect(source.ranges, target.ranges), source.data, source.ranges, target.data,
-          target.ranges);
+  if (!holds) return OkStatus();
+  return space.CopyBox(target.dtype, Intersect(source.ranges, target.ranges), source.data, source.ranges, target.data,
+                       target.ranges);
+}
+
+void ChangeLocally(const TensorView& source, const NdSbp& from, const NdSbp& to,
+                   const std::vector<int64_t>& coordinates, const TensorView& target) {
+  HostSpace here;
+  (void)ChangeLocally(source, from, to, coordinates, target, here);  // cannot fail there
 }
 
 Result<std::vector<Value>> AssembleCopies(const std::vector<Value>& parts, const NdSbp& layout, const Mesh& mesh) {

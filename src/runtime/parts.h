@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "kernel/view.h"
+#include "runtime/space.h"
 #include "runtime/value.h"
 #include "sbp/mesh.h"
 
@@ -16,7 +17,9 @@ TensorView PartView(DType dtype, const Shape& whole, const NdSbp& layout, const 
 
 // Makes this device's part in layout `to` (target, with its ranges set) from its part in `from`. Requires
 // IsLocalChange(from, to). Where an axis becomes partial, one rank keeps the values and the others get the neutral
-// element.
+// element. Both lie in `space`; without one, in memory of this process.
+Status ChangeLocally(const TensorView& source, const NdSbp& from, const NdSbp& to,
+                     const std::vector<int64_t>& coordinates, const TensorView& target, Space& space);
 void ChangeLocally(const TensorView& source, const NdSbp& from, const NdSbp& to,
                    const std::vector<int64_t>& coordinates, const TensorView& target);
 

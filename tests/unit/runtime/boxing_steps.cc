@@ -116,9 +116,14 @@ void BoxingSteps::AddStep(const BoxingStep& step, const Shape& shape, DType dtyp
 }
 
 Status BoxingSteps::RunDevice(int64_t device, DeviceCommunicators& communicators) {
+  HostSpace here;
+  return RunDevice(device, communicators, here);
+}
+
+Status BoxingSteps::RunDevice(int64_t device, DeviceCommunicators& communicators, Space& space) {
   for (Case& c : cases_) {
     SBP_RETURN_IF_ERROR(
-        RunBoxingStep(c.step, mesh_, device, communicators, c.sources[device].view, c.targets[device].view));
+        RunBoxingStep(c.step, mesh_, device, communicators, space, c.sources[device].view, c.targets[device].view));
   }
   return OkStatus();
 }

@@ -7,6 +7,7 @@
 
 #include "boxing/boxing.h"
 #include "runtime/communicator.h"
+#include "runtime/space.h"
 #include "unit/boxing/simulate.h"
 #include "unit/runtime/values.h"
 
@@ -27,6 +28,7 @@ class BoxingSteps {
 
   // One device's part of every step, in order.
   Status RunDevice(int64_t device, DeviceCommunicators& communicators);
+  Status RunDevice(int64_t device, DeviceCommunicators& communicators, Space& space);
   // All devices. Fails the test where one fails.
   void RunOnThreads();
   // Do the targets hold what the steps' layouts say? Fails the test.

@@ -35,6 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Meshes, BoxingOnThreads, ::testing::Values("2", "3", "4
                          });
 
 TEST(BoxingOnThreads, TypesWithoutArithmeticCannotBePartial) {
+  HostSpace here;
   const Mesh mesh = *ParseMesh("2");
   OwnedPart source, target;
   MakePart(DType::kU4, {4}, {{0, 4}}, source);
@@ -43,20 +44,21 @@ TEST(BoxingOnThreads, TypesWithoutArithmeticCannotBePartial) {
        {std::tuple{CollectiveKind::kAllReduce, "P", "B"}, {CollectiveKind::kFill, "B", "P"}}) {
     std::vector<DeviceCommunicators> communicators = MakeThreadCommunicators(mesh, {});
     const BoxingStep step{kind, 0, *ParseNdSbp(from), *ParseNdSbp(to)};
-    const Status status = RunBoxingStep(step, mesh, 0, communicators[0], source.view, target.view);
+    const Status status = RunBoxingStep(step, mesh, 0, communicators[0], here, source.view, target.view);
     EXPECT_EQ(status.code(), Code::kRunFailed);
     EXPECT_EQ(status.message(), "partial values of type u4 cannot be combined by sum");
   }
 }
 
 TEST(BoxingOnThreads, PartsThatDoNotFitTheLayout) {
+  HostSpace here;
   const Mesh mesh = *ParseMesh("2");
   std::vector<DeviceCommunicators> communicators = MakeThreadCommunicators(mesh, {});
   OwnedPart source, target;
   MakePart(DType::kF32, {5}, {{0, 2}}, source);
   MakePart(DType::kF32, {5}, {{0, 5}}, target);
   const BoxingStep step{CollectiveKind::kAllGather, 0, *ParseNdSbp("S(0)"), *ParseNdSbp("B")};
-  EXPECT_EQ(RunBoxingStep(step, mesh, 0, communicators[0], source.view, target.view).message(),
+  EXPECT_EQ(RunBoxingStep(step, mesh, 0, communicators[0], here, source.view, target.view).message(),
             "the source holds [0:2], its layout says [0:3]");
 }
 
