@@ -111,6 +111,8 @@ class Device {
   // Error (kRunFailed): out of memory, with what was asked for and what is free.
   virtual Result<Buffer> Allocate(int64_t bytes) = 0;
   virtual Result<Buffer> AllocatePinned(int64_t bytes) = 0;
+  // Makes it the calling thread's device: before any other call on it or its streams from that thread.
+  virtual Status Use() = 0;
   // Streams end before their device.
   virtual Result<std::unique_ptr<Stream>> MakeStream() = 0;
 };

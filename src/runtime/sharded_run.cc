@@ -1,13 +1,14 @@
 #include "runtime/sharded_run.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "kernel/gpu/device_errors.h"
 #include "memory/memory.h"
 #include "runtime/boxing.h"
 #include "runtime/compare.h"
+#include "runtime/gpu/gpu_space.h"
 #include "runtime/machine_memory.h"
 #include "runtime/parts.h"
 
@@ -16,6 +17,7 @@ namespace sbp {
 struct ShardedRun::Device {
   int64_t position = 0;
   std::vector<int64_t> coordinates;
+  std::unique_ptr<Space> compute_space, communication_space;  // of the two streams; their memory is one
   std::shared_ptr<std::byte> arena, halo;
   std::vector<std::vector<TensorView>> views;  // register, copy
   std::vector<std::vector<Value>> objects;     // of registers that hold no tensor
@@ -29,15 +31,6 @@ struct ShardedRun::Device {
 namespace {
 
 bool HoldsTensor(const Tensor& tensor) { return tensor.type.kind == ValueKind::kTensor; }
-
-Result<Value> CopyOf(const TensorView& part) {
-  SBP_ASSIGN_OR_RETURN(Value copy, MakeTensor(part.dtype, part.shape));
-  if (part.bytes() > 0) std::memcpy(copy.view.data, part.data, static_cast<size_t>(part.bytes()));
-  std::byte* data = copy.view.data;
-  copy.view = part;
-  copy.view.data = data;
-  return copy;
-}
 
 }  // namespace
 
@@ -54,7 +47,8 @@ Result<std::unique_ptr<ShardedRun>> ShardedRun::Make(const Plan& plan, const Phy
 }
 
 Status ShardedRun::Prepare(const RuleSet& rules, StreamCommunicators communicators) {
-  compiler_ = std::make_unique<LocalCompiler>(rules, plan_.mesh);
+  compiler_ = std::make_unique<LocalCompiler>(
+      rules, plan_.mesh, on_gpus() ? options_.gpus[0]->kernels->rows : std::span<const KernelRow>());
   whole_compiler_ = std::make_unique<LocalCompiler>(rules, Mesh());
   tasks_.resize(physical_.tasks.size());
   for (uint32_t t = 0; t < physical_.tasks.size(); ++t) {
@@ -111,6 +105,7 @@ void ShardedRun::PlaceHalos(ComputeTask& compute) {
 
 // Before anything is allocated: memory that the system promises and does not have ends the process.
 Status ShardedRun::CheckMemory() const {
+  if (on_gpus()) return OkStatus();  // a GPU refuses what it has not
   const std::optional<int64_t> available = AvailableMemory();
   const auto devices = static_cast<int64_t>(options_.devices.size());
   if (!available || device_bytes() <= *available / devices) return OkStatus();
@@ -122,15 +117,30 @@ Status ShardedRun::CheckMemory() const {
                           " available"));
 }
 
-Status ShardedRun::AllocateDevice(Device& device) {
-  device.arena = AllocateBytes(physical_.arena_bytes);
-  device.halo = AllocateBytes(halo_bytes_);
-  device.runner = std::make_unique<OpRunner>(*compiler_, DevicePlace{device.coordinates});
-  device.runner->Reserve(workspace_bytes_);
-  if (device.arena == nullptr || device.halo == nullptr || device.runner->workspace_bytes() < workspace_bytes_) {
-    return RunFailed(
-        StrCat("out of memory: device ", device.position, " needs ", FormatBytes(static_cast<double>(device_bytes()))));
+Status ShardedRun::TakeMemory(Device& device) {
+  OpRunnerOptions runner;
+  if (on_gpus()) {
+    GpuDevice& gpu = *options_.gpus[IndexOf(device.position)];
+    SBP_RETURN_IF_ERROR(gpu.device->Use());
+    device.compute_space = std::make_unique<GpuSpace>(gpu, *gpu.compute);
+    device.communication_space = std::make_unique<GpuSpace>(gpu, *gpu.communication);
+    runner.allow_tf32 = gpu.allow_tf32;
+  } else {
+    device.compute_space = std::make_unique<HostSpace>();
+    device.communication_space = std::make_unique<HostSpace>();
   }
+  Space& space = *device.compute_space;
+  runner.space = &space;
+  device.runner = std::make_unique<OpRunner>(*compiler_, DevicePlace{device.coordinates}, runner);
+  SBP_ASSIGN_OR_RETURN(device.arena, space.Allocate(physical_.arena_bytes));
+  SBP_ASSIGN_OR_RETURN(device.halo, space.Allocate(halo_bytes_));
+  return device.runner->Reserve(workspace_bytes_);
+}
+
+Status ShardedRun::AllocateDevice(Device& device) {
+  const std::string needs = StrCat("device ", device.position, " needs ",
+                                   FormatBytes(static_cast<double>(device_bytes())));
+  SBP_RETURN_IF_ERROR(TakeMemory(device).WithContext(needs));
   InterpreterHooks hooks;
   hooks.parameter = [this](const Graph& of, TensorId id) { return store_.GetIn(of, id); };
   device.interpreter = std::make_unique<Interpreter>(*whole_compiler_, std::move(hooks), options_.seed);
@@ -160,9 +170,9 @@ std::vector<bool> ShardedRun::meets() const {
 
 int64_t ShardedRun::device_bytes() const { return physical_.arena_bytes + workspace_bytes_ + halo_bytes_; }
 
-ShardedRun::Device& ShardedRun::DeviceAt(int64_t position) {
+size_t ShardedRun::IndexOf(int64_t position) const {
   const auto at = std::find(options_.devices.begin(), options_.devices.end(), position);
-  return *devices_[at - options_.devices.begin()];
+  return static_cast<size_t>(at - options_.devices.begin());
 }
 
 TensorView& ShardedRun::View(Device& device, uint32_t reg, uint32_t micro_batch) const {
@@ -176,8 +186,15 @@ Status ShardedRun::FillRegister(Device& device, uint32_t reg, uint32_t micro_bat
     return OkStatus();
   }
   const NdSbp& layout = physical_.registers[reg].layout;
-  ChangeLocally(whole.view, NdSbp(layout.size()), layout, device.coordinates, View(device, reg, micro_batch));
-  return OkStatus();
+  const TensorView& view = View(device, reg, micro_batch);
+  TensorView part = view;
+  Value staged;
+  if (on_gpus()) {
+    SBP_ASSIGN_OR_RETURN(staged, MakeTensor(view.dtype, view.shape));
+    part.data = staged.view.data;
+  }
+  ChangeLocally(whole.view, NdSbp(layout.size()), layout, device.coordinates, part);
+  return on_gpus() ? device.compute_space->Upload(part.data, view.data, view.bytes()) : OkStatus();
 }
 
 Status ShardedRun::Begin(int64_t position, uint32_t micro_batch) {
@@ -197,13 +214,23 @@ Status ShardedRun::Run(int64_t position, uint32_t task, uint32_t micro_batch) {
     SBP_RETURN_IF_ERROR(RunSpecial(device, task, micro_batch));
   } else {
     SBP_RETURN_IF_ERROR(RunCompute(device, task, micro_batch));
-    NoteNaN(device, task, micro_batch);
+    if (!on_gpus() || careful_) SBP_RETURN_IF_ERROR(LookAt(device, task, micro_batch));
   }
   if (!options_.keep_tensors || micro_batch > 0) return OkStatus();
   for (const uint32_t r : physical_.tasks[task].writes) {
-    if (r != kNoRegister) SBP_RETURN_IF_ERROR(Keep(device, r, micro_batch));
+    if (r != kNoRegister) {
+      SBP_RETURN_IF_ERROR(Keep(device, IsCommunication(plan_, physical_.tasks[task]), r, micro_batch));
+    }
   }
   return OkStatus();
+}
+
+Status ShardedRun::LookAt(Device& device, uint32_t task, uint32_t micro_batch) {
+  if (on_gpus()) {
+    SBP_RETURN_IF_ERROR(device.compute_space->Await());
+    SBP_RETURN_IF_ERROR(TakeDeviceErrors(*gpu(device.position).compute));
+  }
+  return NoteNaN(device, task, micro_batch);
 }
 
 Status ShardedRun::RunBoxing(Device& device, uint32_t task, uint32_t micro_batch) {
@@ -214,7 +241,8 @@ Status ShardedRun::RunBoxing(Device& device, uint32_t task, uint32_t micro_batch
   target = PartView(source.dtype, source.whole, step.to, plan_.mesh, device.coordinates, target.data);
   const bool communicates = IsCommunication(plan_, what);
   DeviceCommunicators& communicators = communicates ? device.communication : device.compute;
-  return RunBoxingStep(step, plan_.mesh, device.position, communicators, source, target);
+  Space& space = communicates ? *device.communication_space : *device.compute_space;
+  return RunBoxingStep(step, plan_.mesh, device.position, communicators, space, source, target);
 }
 
 Result<TensorView> ShardedRun::WithHalo(Device& device, const HaloOperand& halo, const TensorView& part,
@@ -278,7 +306,7 @@ Status ShardedRun::RunSpecial(Device& device, uint32_t task, uint32_t micro_batc
     const uint32_t r = what.reads[i];
     if (r == kNoRegister) continue;
     if (HoldsTensor(TensorOf(r))) {  // sequences keep what they are given: a copy
-      SBP_ASSIGN_OR_RETURN(operands[i], CopyOf(View(device, r, micro_batch)));
+      SBP_ASSIGN_OR_RETURN(operands[i], device.compute_space->CopyOf(View(device, r, micro_batch)));
     } else {
       operands[i] = device.objects[r][micro_batch % physical_.registers[r].copies];
     }
@@ -298,50 +326,87 @@ Status ShardedRun::RunSpecial(Device& device, uint32_t task, uint32_t micro_batc
       return RunFailed(StrCat("op ", Quote(plan_.graph.op(what.op).name), ": its result has ", written.bytes(),
                               " bytes; the plan has room for ", physical_.registers[r].bytes));
     }
-    if (written.bytes() > 0) std::memcpy(view.data, written.data, static_cast<size_t>(written.bytes()));
+    SBP_RETURN_IF_ERROR(device.compute_space->Upload(written.data, view.data, written.bytes()));
     view = WholeView(written.dtype, written.shape, view.data);
   }
   return OkStatus();
 }
 
-void ShardedRun::NoteNaN(Device& device, uint32_t task, uint32_t micro_batch) {
-  const auto holds = [&](const std::vector<uint32_t>& registers) {
-    return std::any_of(registers.begin(), registers.end(), [&](uint32_t r) {
-      return r != kNoRegister && HoldsTensor(TensorOf(r)) && HasNaN(View(device, r, micro_batch));
-    });
+Status ShardedRun::NoteNaN(Device& device, uint32_t task, uint32_t micro_batch) {
+  const auto holds = [&](const std::vector<uint32_t>& registers) -> Result<bool> {
+    for (const uint32_t r : registers) {
+      if (r == kNoRegister || !HoldsTensor(TensorOf(r))) continue;
+      const TensorView& view = View(device, r, micro_batch);
+      if (!on_gpus()) {
+        if (HasNaN(view)) return true;
+        continue;
+      }
+      SBP_ASSIGN_OR_RETURN(const Value copy, device.compute_space->CopyOf(view));
+      if (HasNaN(copy.view)) return true;
+    }
+    return false;
   };
   const Task& what = physical_.tasks[task];
-  if (!holds(what.writes) || holds(what.reads)) return;
+  SBP_ASSIGN_OR_RETURN(const bool wrote, holds(what.writes));
+  if (!wrote) return OkStatus();
+  SBP_ASSIGN_OR_RETURN(const bool read, holds(what.reads));
+  if (read) return OkStatus();
   const std::lock_guard<std::mutex> lock(mutex_);
   const NaNOrigin origin{micro_batch, task, device.position};
   if (!first_nan_ || origin < *first_nan_) first_nan_ = origin;
+  return OkStatus();
 }
 
-Status ShardedRun::Keep(Device& device, uint32_t reg, uint32_t micro_batch) {
+Status ShardedRun::Keep(Device& device, bool wrote_by_collective, uint32_t reg, uint32_t micro_batch) {
   if (!HoldsTensor(TensorOf(reg))) return OkStatus();
-  SBP_ASSIGN_OR_RETURN(Value copy, CopyOf(View(device, reg, micro_batch)));
+  Space& space = wrote_by_collective ? *device.communication_space : *device.compute_space;
+  SBP_ASSIGN_OR_RETURN(Value copy, space.CopyOf(View(device, reg, micro_batch)));
   const std::lock_guard<std::mutex> lock(mutex_);
   kept_[reg].resize(options_.devices.size());
-  const auto at = std::find(options_.devices.begin(), options_.devices.end(), device.position);
-  kept_[reg][at - options_.devices.begin()] = std::move(copy);
+  kept_[reg][IndexOf(device.position)] = std::move(copy);
   return OkStatus();
 }
 
 Status ShardedRun::End(int64_t position, uint32_t micro_batch) {
   Device& device = DeviceAt(position);
-  const auto at = std::find(options_.devices.begin(), options_.devices.end(), position) - options_.devices.begin();
+  const size_t at = IndexOf(position);
   for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
     const uint32_t r = output_registers_[i];
     if (r == kNoRegister) continue;
     Value part;
     if (HoldsTensor(TensorOf(r))) {
-      SBP_ASSIGN_OR_RETURN(part, CopyOf(View(device, r, micro_batch)));
+      SBP_ASSIGN_OR_RETURN(part, device.compute_space->CopyLater(View(device, r, micro_batch)));
     } else {
       part = device.objects[r][micro_batch % physical_.registers[r].copies];
     }
     outputs_[i][micro_batch][at] = std::move(part);
   }
   return OkStatus();
+}
+
+Status ShardedRun::Settle() {
+  noted_ = OkStatus();
+  for (const std::unique_ptr<Device>& device : devices_) {
+    SBP_RETURN_IF_ERROR(gpu(device->position).device->Use());
+    SBP_RETURN_IF_ERROR(device->communication_space->Await());
+    SBP_RETURN_IF_ERROR(device->compute_space->Await());
+    const Status noted = TakeDeviceErrors(*gpu(device->position).compute);
+    if (!noted.ok() && noted_.ok()) noted_ = noted;
+  }
+  return OkStatus();
+}
+
+bool ShardedRun::doubtful() const {
+  if (!noted_.ok()) return true;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (plan_.graph.tensor(plan_.graph.outputs[i]).type.kind != ValueKind::kTensor) continue;
+    for (const std::vector<Value>& parts : outputs_[i]) {
+      for (const Value& part : parts) {
+        if (part.view.present() && HasNaN(part.view)) return true;
+      }
+    }
+  }
+  return false;
 }
 
 void ShardedRun::Abort(const Status& failure) {

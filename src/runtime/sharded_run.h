@@ -11,6 +11,7 @@
 #include "plan/plan.h"
 #include "runtime/actor_engine.h"
 #include "runtime/communicator.h"
+#include "runtime/gpu/gpu_device.h"
 #include "runtime/halo.h"
 #include "runtime/interpreter.h"
 #include "runtime/tensor_store.h"
@@ -21,6 +22,8 @@ struct ShardedOptions {
   std::vector<int64_t> devices;  // positions of the mesh that run here
   bool keep_tensors = false;     // parts of every tensor, of the first micro-batch
   uint64_t seed = 0;             // of random ops; as the interpreter's
+  // The devices' GPUs, by index into `devices`; empty: their data lie in memory of this process. They outlive the run.
+  std::vector<GpuDevice*> gpus;
 };
 
 class ShardedRun : public TaskRunner {
@@ -31,6 +34,18 @@ class ShardedRun : public TaskRunner {
                                                   TensorStore& store, StreamCommunicators communicators,
                                                   ShardedOptions options);
   ~ShardedRun() override;
+
+  // On GPUs, what Begin, Run and End do is not done when they return: it happens in the order of the calls on the
+  // device's two streams, which gpu/streamed_run.h orders. Afterwards Settle waits for all of it.
+  bool on_gpus() const { return !options_.gpus.empty(); }
+  GpuDevice& gpu(int64_t device) const { return *options_.gpus[IndexOf(device)]; }
+  Status Settle();
+  // After Settle: has a kernel noted a failure, or does an output hold NaN? Then a careful run finds out which task it
+  // was: one that waits for each task and looks at what it wrote, as runs on CPUs do anyway.
+  bool doubtful() const;
+  void BeCareful() { careful_ = true; }
+  // What kernels noted in the run before.
+  const Status& noted() const { return noted_; }
 
   // By task: does it meet other devices although it computes (its operands reach into neighbours' parts)? For
   // ActorOptions.
@@ -75,16 +90,19 @@ class ShardedRun : public TaskRunner {
   Status PrepareTask(uint32_t task);
   void PlaceHalos(ComputeTask& compute);
   Status CheckMemory() const;
+  Status TakeMemory(Device& device);
   Status AllocateDevice(Device& device);
   Status FillRegister(Device& device, uint32_t reg, uint32_t micro_batch);
   static Status CheckRoom(const PreparedOp& op, const LocalProgram& program);
   Status RunCompute(Device& device, uint32_t task, uint32_t micro_batch);
   Status RunSpecial(Device& device, uint32_t task, uint32_t micro_batch);
   Status RunBoxing(Device& device, uint32_t task, uint32_t micro_batch);
+  Status LookAt(Device& device, uint32_t task, uint32_t micro_batch);
   Result<TensorView> WithHalo(Device& device, const HaloOperand& halo, const TensorView& part, const NdSbp& layout);
-  void NoteNaN(Device& device, uint32_t task, uint32_t micro_batch);
-  Status Keep(Device& device, uint32_t reg, uint32_t micro_batch);
-  Device& DeviceAt(int64_t position);
+  Status NoteNaN(Device& device, uint32_t task, uint32_t micro_batch);
+  Status Keep(Device& device, bool wrote_by_collective, uint32_t reg, uint32_t micro_batch);
+  size_t IndexOf(int64_t position) const;
+  Device& DeviceAt(int64_t position) { return *devices_[IndexOf(position)]; }
   TensorView& View(Device& device, uint32_t reg, uint32_t micro_batch) const;
   const Tensor& TensorOf(uint32_t reg) const { return plan_.graph.tensor(physical_.registers[reg].tensor); }
 
@@ -97,6 +115,9 @@ class ShardedRun : public TaskRunner {
   std::vector<uint32_t> output_registers_;
   int64_t workspace_bytes_ = 0, halo_bytes_ = 0;
   std::vector<std::unique_ptr<Device>> devices_;
+
+  bool careful_ = false;
+  Status noted_;
 
   mutable std::mutex mutex_;
   std::optional<NaNOrigin> first_nan_;

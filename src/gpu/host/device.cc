@@ -92,6 +92,7 @@ class HostDevice : public Device {
     return Buffer(static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); });
   }
   Result<Buffer> AllocatePinned(int64_t bytes) override { return Allocate(bytes); }
+  Status Use() override { return OkStatus(); }
   Result<std::unique_ptr<Stream>> MakeStream() override {
     return std::unique_ptr<Stream>(std::make_unique<HostStream>(*this));
   }

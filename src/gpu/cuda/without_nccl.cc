@@ -1,0 +1,14 @@
+// A build without NCCL.
+#include "gpu/collectives.h"
+
+namespace sbp::gpu {
+namespace {
+
+Status NotBuilt() { return UsageError("this build has no NCCL: install it beside the CUDA toolkit and build again"); }
+
+}  // namespace
+
+Result<std::string> MakeCudaGroupId() { return NotBuilt(); }
+Result<std::shared_ptr<Collectives>> JoinCudaGroup(Device&, const std::string&, int, int) { return NotBuilt(); }
+
+}  // namespace sbp::gpu

@@ -1,0 +1,65 @@
+// GpuBackend: GPUs as the devices of a mesh: all of this machine's in one process, or one process a device, started by
+// mpirun or torchrun. What a GPU is comes from outside: CUDA's for users (gpu/cuda_backend.cc), memory of the process
+// for tests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/backend.h"
+#include "runtime/gpu/gpu_device.h"
+#include "runtime/launch.h"
+
+namespace sbp {
+
+// The GPUs that this process may use, and how their groups come together.
+class GpuPlatform {
+ public:
+  virtual ~GpuPlatform() = default;
+  virtual std::string_view name() const = 0;  // the backend's: "cuda"
+  // Error (kUsage): not in this build, with what to install; (kRunFailed): no driver.
+  virtual Result<int> CountDevices() = 0;
+  virtual Result<std::unique_ptr<gpu::Device>> Open(int ordinal) = 0;
+  virtual const GpuKernels& kernels() const = 0;
+  virtual Result<std::string> MakeGroupId() = 0;
+  virtual Result<std::shared_ptr<gpu::Collectives>> JoinGroup(gpu::Device& device, const std::string& id, int rank,
+                                                              int size) = 0;
+  // Several processes will share a GPU: before anything else. `host` tells this process from all others.
+  virtual void ShareGpus(const std::string& host) = 0;
+};
+
+class GpuBackend : public Backend {
+ public:
+  GpuBackend(std::unique_ptr<GpuPlatform> platform, std::unique_ptr<Launch> launch, const BackendOptions& options);
+  ~GpuBackend() override;
+
+  std::string_view name() const override { return platform_->name(); }
+  int num_processes() const override { return launch_->size(); }
+  bool leads() const override { return launch_->rank() == 0; }
+  Result<std::vector<int64_t>> Claim(const Mesh& mesh) override;
+  Result<StreamCommunicators> Connect(const Mesh& mesh) override;
+  std::vector<GpuDevice*> gpus() override;
+  std::string devices() override { return description_; }
+  Result<std::vector<std::string>> Gather(std::string_view mine) override { return launch_->Gather(mine); }
+  Result<bool> Any(bool mine) override;
+  Status Finish(const Status& status, const LastWords& last_words) override;
+
+ private:
+  Status OpenDevices(const Mesh& mesh);
+  Status CheckShares(int64_t local_ranks, int gpus) const;
+  // The group of all devices, as the device at `index` of `gpus_` sees it, cut along every axis.
+  Status ConnectDevice(const Mesh& mesh, const std::string& id, size_t index, DeviceCommunicators& compute,
+                       DeviceCommunicators& communication);
+
+  const std::unique_ptr<GpuPlatform> platform_;
+  const std::unique_ptr<Launch> launch_;
+  const BackendOptions options_;
+  std::vector<int64_t> positions_;
+  std::vector<int> ordinals_;  // of the GPUs, by index into positions_
+  std::shared_ptr<GpuNews> news_;
+  std::vector<std::unique_ptr<GpuDevice>> gpus_;
+  std::string description_;
+};
+
+}  // namespace sbp

@@ -1,0 +1,80 @@
+#include "runtime/gpu/gpu_device.h"
+
+#include "base/text.h"
+
+namespace sbp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLook{20};  // how often the watch looks for news
+
+}  // namespace
+
+GpuNews::GpuNews(Launch& launch) : launch_(launch) {
+  watch_ = std::thread([this] {
+    while (!ended_.load(std::memory_order_acquire) && !failed_.load(std::memory_order_acquire)) {
+      Look();
+      std::this_thread::sleep_for(kLook);
+    }
+  });
+}
+
+GpuNews::~GpuNews() {
+  ended_.store(true, std::memory_order_release);
+  watch_.join();
+}
+
+void GpuNews::Look() {
+  Status news = launch_.status();
+  if (news.ok()) news = PollAll();
+  if (!news.ok()) Abort(news);
+}
+
+Status GpuNews::PollAll() {
+  const std::lock_guard lock(mutex_);
+  for (const std::shared_ptr<gpu::Collectives>& collectives : collectives_) {
+    SBP_RETURN_IF_ERROR(collectives->Poll().WithContext(StrCat("rank ", launch_.rank())));
+  }
+  return OkStatus();
+}
+
+void GpuNews::Abort(const Status& failure) {
+  const std::lock_guard lock(mutex_);
+  if (failed_.load(std::memory_order_relaxed)) return;
+  failure_ = failure;
+  failed_.store(true, std::memory_order_release);
+  launch_.Abort(failure);
+  for (const std::shared_ptr<gpu::Collectives>& collectives : collectives_) collectives->Abort();
+}
+
+Status GpuNews::status() {
+  if (!failed_.load(std::memory_order_acquire)) return OkStatus();
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+Status GpuNews::Watch(const std::shared_ptr<gpu::Collectives>& collectives) {
+  const std::lock_guard lock(mutex_);
+  collectives_.push_back(collectives);
+  return failure_;
+}
+
+Status GpuDevice::Await(gpu::Event& event) const {
+  constexpr int kEager = 2000;  // looks before the thread begins to sleep in between
+  constexpr std::chrono::microseconds kNap{20};
+  const Clock::time_point deadline = Clock::now() + timeout;
+  for (int64_t round = 0;; ++round) {
+    SBP_ASSIGN_OR_RETURN(const bool done, event.IsDone());
+    if (done) return OkStatus();
+    SBP_RETURN_IF_ERROR(news->status());
+    if (round < kEager) continue;
+    std::this_thread::sleep_for(kNap);
+    if (Clock::now() < deadline) continue;
+    const Status failure = RunFailed(StrCat("device ", position, " was not done after ", timeout.count() / 1000, " s"));
+    news->Abort(failure);
+    return failure;
+  }
+}
+
+}  // namespace sbp

@@ -1,0 +1,173 @@
+#include "runtime/tcp/socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/text.h"
+
+namespace sbp {
+namespace {
+
+constexpr uint32_t kMagic = 0x53425031;  // before every message
+
+struct Header {
+  uint32_t magic = kMagic;
+  uint32_t kind = 0;
+  uint64_t bytes = 0;
+};
+
+Status SystemError(std::string_view what) { return RunFailed(StrCat(what, ": ", std::strerror(errno))); }
+
+bool WaitFor(int descriptor, short what, std::chrono::milliseconds patience) {
+  pollfd entry{descriptor, what, 0};
+  return poll(&entry, 1, static_cast<int>(patience.count())) > 0;
+}
+
+void SetOption(int descriptor, int level, int option, int value) {
+  setsockopt(descriptor, level, option, &value, sizeof value);
+}
+
+// A machine that is gone is noticed within five seconds.
+void Prepare(int descriptor) {
+  SetOption(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+  SetOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+  SetOption(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 2);
+  SetOption(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  SetOption(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+Status ConnectTo(const addrinfo& address, std::chrono::milliseconds patience, Socket& socket) {
+  socket = Socket(::socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol));
+  if (!socket.open()) return SystemError("socket");
+  if (connect(socket.descriptor(), address.ai_addr, address.ai_addrlen) != 0) {
+    if (errno != EINPROGRESS) return SystemError("connect");
+    if (!WaitFor(socket.descriptor(), POLLOUT, patience)) return RunFailed("connect: no answer");
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    errno = error;
+    if (error != 0) return SystemError("connect");
+  }
+  Prepare(socket.descriptor());
+  return OkStatus();
+}
+
+}  // namespace
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  patience_ = other.patience_;
+  return *this;
+}
+
+void Socket::Close() {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+void Socket::Shutdown() {
+  if (descriptor_ >= 0) shutdown(descriptor_, SHUT_RDWR);
+}
+
+Result<Socket> Socket::Listen(int port) {
+  Socket socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 both{};  // IPv4 as well
+  both.sin6_family = AF_INET6;
+  both.sin6_port = htons(static_cast<uint16_t>(port));
+  sockaddr_in old{};
+  old.sin_family = AF_INET;
+  old.sin_port = both.sin6_port;
+  const bool modern = socket.open();
+  if (!modern) socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.open()) return SystemError("socket");
+  SetOption(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (modern) SetOption(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  const auto* address = modern ? reinterpret_cast<const sockaddr*>(&both) : reinterpret_cast<const sockaddr*>(&old);
+  if (bind(socket.descriptor(), address, modern ? sizeof both : sizeof old) != 0) return SystemError("bind");
+  if (listen(socket.descriptor(), SOMAXCONN) != 0) return SystemError("listen");
+  return socket;
+}
+
+Result<Socket> Socket::Connect(const std::string& host, int port, std::chrono::milliseconds patience) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) return RunFailed(StrCat("no address of ", Quote(host), ": ", gai_strerror(error)));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
+  Status last = RunFailed(StrCat("no address of ", Quote(host)));
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    Socket socket;
+    last = ConnectTo(*address, patience, socket);
+    if (last.ok()) return socket;
+  }
+  return last;
+}
+
+Result<std::optional<Socket>> Socket::Accept(std::chrono::milliseconds patience) {
+  if (!WaitFor(descriptor_, POLLIN, patience)) return std::optional<Socket>();
+  Socket socket(accept4(descriptor_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.open()) return std::optional<Socket>();  // has gone again
+  Prepare(socket.descriptor());
+  return std::optional<Socket>(std::move(socket));
+}
+
+Status Socket::Write(const char* data, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t sent = send(descriptor_, data, bytes, MSG_NOSIGNAL);
+    if (sent > 0) {
+      data += sent;
+      bytes -= static_cast<size_t>(sent);
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return SystemError("send");
+    if (!WaitFor(descriptor_, POLLOUT, patience_)) return RunFailed("send: no answer");
+  }
+  return OkStatus();
+}
+
+Status Socket::Read(char* data, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t got = recv(descriptor_, data, bytes, 0);
+    if (got > 0) {
+      data += got;
+      bytes -= static_cast<size_t>(got);
+      continue;
+    }
+    if (got == 0) return RunFailed("the connection was closed");
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return SystemError("recv");
+    if (!WaitFor(descriptor_, POLLIN, patience_)) return RunFailed("recv: no answer");
+  }
+  return OkStatus();
+}
+
+Status Socket::Send(uint32_t kind, std::string_view bytes) {
+  Header header;
+  header.kind = kind;
+  header.bytes = bytes.size();
+  SBP_RETURN_IF_ERROR(Write(reinterpret_cast<const char*>(&header), sizeof header));
+  return Write(bytes.data(), bytes.size());
+}
+
+Result<Socket::Message> Socket::Receive(uint64_t most) {
+  Header header;
+  SBP_RETURN_IF_ERROR(Read(reinterpret_cast<char*>(&header), sizeof header));
+  if (header.magic != kMagic || header.bytes > most) return RunFailed("recv: no message of ours");
+  Message message{header.kind, std::string(header.bytes, '\0')};
+  SBP_RETURN_IF_ERROR(Read(message.bytes.data(), message.bytes.size()));
+  return message;
+}
+
+}  // namespace sbp

@@ -1,0 +1,53 @@
+// Socket: one end of a TCP connection, and messages on it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sbp {
+
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  ~Socket() { Close(); }
+  Socket(Socket&& other) noexcept : descriptor_(other.descriptor_), patience_(other.patience_) { other.descriptor_ = -1; }
+  Socket& operator=(Socket&& other) noexcept;
+
+  // Errors (kRunFailed) say what the system says.
+  static Result<Socket> Listen(int port);
+  static Result<Socket> Connect(const std::string& host, int port, std::chrono::milliseconds patience);
+  // Nothing: nobody came.
+  Result<std::optional<Socket>> Accept(std::chrono::milliseconds patience);
+
+  bool open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  void Close();
+  // Both ends find the connection closed; a thread that waits for a message wakes up.
+  void Shutdown();
+  // How long one read or write waits for the other end, from now on; negative: for ever.
+  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
+
+  // A message is a kind and bytes. Send blocks until the system has taken them. Receive errors: the connection is
+  // closed, the time is over, what comes is no message, or one of more than `most` bytes.
+  Status Send(uint32_t kind, std::string_view bytes);
+  struct Message {
+    uint32_t kind = 0;
+    std::string bytes;
+  };
+  Result<Message> Receive(uint64_t most);
+
+ private:
+  Status Read(char* data, size_t bytes);
+  Status Write(const char* data, size_t bytes);
+
+  int descriptor_ = -1;  // does not block: waiting is by poll
+  std::chrono::milliseconds patience_{-1};
+};
+
+}  // namespace sbp

@@ -1,0 +1,317 @@
+// Processes that reach each other by TCP: a star with rank 0 in its middle. Each has a thread that reads what comes, so
+// that news of a failure, or the end of a connection, which is the end of a process, is known at once.
+#include <poll.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "base/text.h"
+#include "runtime/launch.h"
+#include "runtime/tcp/socket.h"
+
+namespace sbp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kGathering{60};  // for all processes to start
+constexpr std::chrono::milliseconds kGreeting{2000};
+constexpr std::chrono::milliseconds kNap{50};
+constexpr std::chrono::seconds kGrace{2};  // after a failure: for every process to say how it fared
+constexpr uint64_t kLongest = uint64_t{1} << 40;
+
+enum Kind : uint32_t {
+  kHello,    // a Greeting, to rank 0
+  kWelcome,  // a Greeting back
+  kGive,     // to rank 0: bytes of a gather
+  kAll,      // from rank 0: those of everybody
+  kFailure,  // an exit code, then the message
+  kBye,      // the process has come to its end
+};
+
+// Who comes, to which run: the port that it was told tells runs apart.
+struct Greeting {
+  int32_t rank = 0, size = 0, port = 0;
+};
+
+std::string BytesOf(const Greeting& greeting) {
+  return {reinterpret_cast<const char*>(&greeting), sizeof greeting};
+}
+bool Fits(const Socket::Message& message, Kind kind, const TcpPlace& place, Greeting& greeting) {
+  if (message.kind != kind || message.bytes.size() != sizeof greeting) return false;
+  std::memcpy(&greeting, message.bytes.data(), sizeof greeting);
+  return greeting.size == place.size && greeting.port == place.port;
+}
+
+// Several byte strings as one.
+std::string Pack(const std::vector<std::string>& parts) {
+  std::string bytes;
+  for (const std::string& part : parts) {
+    const uint64_t size = part.size();
+    bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(part);
+  }
+  return bytes;
+}
+std::vector<std::string> Unpack(std::string_view bytes) {
+  std::vector<std::string> parts;
+  while (bytes.size() >= sizeof(uint64_t)) {
+    uint64_t size;
+    std::memcpy(&size, bytes.data(), sizeof size);
+    parts.emplace_back(bytes.substr(sizeof size, size));
+    bytes.remove_prefix(std::min(bytes.size(), sizeof size + parts.back().size()));
+  }
+  return parts;
+}
+
+class TcpRanks : public Launch {
+ public:
+  // The connections by peer: rank 0 has one to each other rank, the others have one to rank 0.
+  TcpRanks(const TcpPlace& place, std::vector<std::pair<int, Socket>> connections) : place_(place) {
+    for (auto& [rank, socket] : connections) {
+      Peer& peer = peers_.emplace_back();
+      peer.rank = rank;
+      peer.socket = std::move(socket);
+    }
+    reader_ = std::thread([this] { ReadAll(); });
+  }
+  ~TcpRanks() override {
+    ended_.store(true);
+    for (Peer& peer : peers_) peer.socket.Shutdown();
+    reader_.join();
+  }
+
+  std::string_view name() const override { return "torchrun"; }
+  int rank() const override { return place_.rank; }
+  int size() const override { return place_.size; }
+
+  Result<std::vector<std::string>> AllGather(std::string_view mine) override {
+    if (rank() == 0) {
+      SBP_ASSIGN_OR_RETURN(std::vector<std::string> all, Collect(mine));
+      const std::string packed = Pack(all);
+      for (Peer& peer : peers_) SBP_RETURN_IF_ERROR(Tell(peer, kAll, packed));
+      return all;
+    }
+    SBP_RETURN_IF_ERROR(Tell(peers_[0], kGive, mine));
+    SBP_ASSIGN_OR_RETURN(const std::string packed, TakeFrom(peers_[0]));
+    return Unpack(packed);
+  }
+
+  Result<std::vector<std::string>> Gather(std::string_view mine) override {
+    if (rank() == 0) return Collect(mine);
+    SBP_RETURN_IF_ERROR(Tell(peers_[0], kGive, mine));
+    return std::vector<std::string>();
+  }
+
+  void Abort(const Status& failure) override {
+    if (Learn(failure, false)) Spread(failure, -1);
+  }
+  Status status() override {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+  Status failure_elsewhere() override {
+    const std::lock_guard lock(mutex_);
+    return elsewhere_ ? failure_ : OkStatus();
+  }
+
+  Status Finish(const Status& status, const LastWords&) override {
+    if (!status.ok()) Abort(status);
+    for (Peer& peer : peers_) (void)Tell(peer, kBye, "");  // who has gone has gone
+    std::unique_lock lock(mutex_);
+    const auto all_ended = [&] {
+      return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.bye || peer.gone; });
+    };
+    changed_.wait(lock, [&] { return all_ended() || !failure_.ok(); });
+    changed_.wait_for(lock, kGrace, all_ended);
+    return status.ok() ? failure_ : status;
+  }
+
+ private:
+  struct Peer {
+    int rank = 0;
+    Socket socket;
+    std::mutex sending;
+    std::deque<std::string> received;  // under mutex_, like the next two
+    bool bye = false, gone = false;
+  };
+
+  // The bytes of all ranks, at rank 0.
+  Result<std::vector<std::string>> Collect(std::string_view mine) {
+    std::vector<std::string> all{std::string(mine)};
+    for (Peer& peer : peers_) {
+      SBP_ASSIGN_OR_RETURN(std::string theirs, TakeFrom(peer));
+      all.push_back(std::move(theirs));
+    }
+    return all;
+  }
+
+  Result<std::string> TakeFrom(Peer& peer) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !peer.received.empty() || !failure_.ok(); });
+    if (!failure_.ok()) return failure_;
+    std::string bytes = std::move(peer.received.front());
+    peer.received.pop_front();
+    return bytes;
+  }
+
+  // A connection that breaks is the reader's to judge: it may still hold the peer's last words.
+  Status Tell(Peer& peer, Kind kind, std::string_view bytes) {
+    const std::lock_guard lock(peer.sending);
+    if (peer.socket.Send(kind, bytes).ok()) return OkStatus();
+    std::unique_lock waiting(mutex_);
+    changed_.wait_for(waiting, kGrace, [&] { return !failure_.ok(); });
+    return failure_.ok() ? RunFailed(StrCat("rank ", peer.rank, " does not listen")) : failure_;
+  }
+
+  // Is it the first failure?
+  bool Learn(const Status& failure, bool elsewhere) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return false;
+    failure_ = failure;
+    elsewhere_ = elsewhere;
+    changed_.notify_all();
+    return true;
+  }
+  void Spread(const Status& failure, int but) {
+    const std::string words = StrCat(std::string(1, static_cast<char>(failure.code())), failure.message());
+    for (Peer& peer : peers_) {
+      const std::lock_guard lock(peer.sending);
+      if (peer.rank != but) (void)peer.socket.Send(kFailure, words);  // who has gone needs no news
+    }
+  }
+
+  void ReadAll() {
+    std::vector<pollfd> entries;
+    for (const Peer& peer : peers_) entries.push_back({peer.socket.descriptor(), POLLIN, 0});
+    while (!ended_.load()) {
+      poll(entries.data(), entries.size(), static_cast<int>(kNap.count()));
+      for (size_t i = 0; i < entries.size(); ++i) {
+        if (entries[i].revents == 0 || entries[i].fd < 0) continue;
+        auto message = peers_[i].socket.Receive(kLongest);
+        if (message.ok()) {
+          Take(peers_[i], std::move(message).value());
+        } else {
+          entries[i].fd = -1;
+          Lose(peers_[i]);
+        }
+      }
+    }
+  }
+
+  void Take(Peer& peer, Socket::Message message) {
+    if (message.kind == kFailure && !message.bytes.empty()) {
+      const Status failure(static_cast<Code>(message.bytes[0]), message.bytes.substr(1));
+      if (Learn(failure, true)) Spread(failure, peer.rank);
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    if (message.kind == kBye) peer.bye = true;
+    if (message.kind == kGive || message.kind == kAll) peer.received.push_back(std::move(message.bytes));
+    changed_.notify_all();
+  }
+
+  void Lose(Peer& peer) {
+    bool expected;
+    {
+      const std::lock_guard lock(mutex_);
+      peer.gone = true;
+      expected = peer.bye || ended_.load();
+      changed_.notify_all();
+    }
+    if (expected) return;
+    const Status failure = RunFailed(StrCat("rank ", peer.rank, " ended without a word"));
+    if (Learn(failure, true)) Spread(failure, peer.rank);
+  }
+
+  const TcpPlace place_;
+  std::deque<Peer> peers_;
+  std::atomic<bool> ended_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Status failure_;          // under mutex_
+  bool elsewhere_ = false;  // under mutex_: another process told
+  std::thread reader_;
+};
+
+// The rank that comes on a new connection; negative: nobody of ours.
+int Greet(Socket& socket, const TcpPlace& place) {
+  socket.set_patience(kGreeting);
+  const Result<Socket::Message> hello = socket.Receive(sizeof(Greeting));
+  Greeting greeting;
+  if (!hello.ok() || !Fits(*hello, kHello, place, greeting)) return -1;
+  if (greeting.rank <= 0 || greeting.rank >= place.size) return -1;
+  if (!socket.Send(kWelcome, BytesOf({0, place.size, place.port})).ok()) return -1;
+  socket.set_patience(std::chrono::milliseconds(-1));
+  return greeting.rank;
+}
+
+Result<std::vector<std::pair<int, Socket>>> AcceptAll(const TcpPlace& place) {
+  Socket listener;
+  Status failure;
+  for (int p = 1; p <= kTcpPorts && !listener.open(); ++p) {
+    Result<Socket> own = Socket::Listen(place.port + p);
+    failure = own.status();
+    if (own.ok()) listener = std::move(own).value();
+  }
+  if (!listener.open()) {
+    return failure.WithContext(StrCat("none of the ports ", place.port + 1, " to ", place.port + kTcpPorts, " is free"));
+  }
+  std::vector<std::pair<int, Socket>> connections;
+  for (int r = 1; r < place.size; ++r) connections.emplace_back(r, Socket());
+  int missing = place.size - 1;
+  const Clock::time_point deadline = Clock::now() + kGathering;
+  while (missing > 0 && Clock::now() < deadline) {
+    SBP_ASSIGN_OR_RETURN(std::optional<Socket> socket, listener.Accept(kNap));
+    if (!socket) continue;
+    const int rank = Greet(*socket, place);
+    if (rank < 0 || connections[rank - 1].second.open()) continue;
+    connections[rank - 1].second = std::move(*socket);
+    --missing;
+  }
+  std::vector<int> absent;
+  for (const auto& [rank, socket] : connections) {
+    if (!socket.open()) absent.push_back(rank);
+  }
+  if (absent.empty()) return connections;
+  return RunFailed(StrCat("rank ", Join(absent, ", "), " did not come within ", kGathering.count(), " s"));
+}
+
+Result<std::vector<std::pair<int, Socket>>> ConnectToFirst(const TcpPlace& place) {
+  const Clock::time_point deadline = Clock::now() + kGathering;
+  Status last;
+  while (Clock::now() < deadline) {
+    for (int p = 1; p <= kTcpPorts; ++p) {
+      Result<Socket> socket = Socket::Connect(place.host, place.port + p, kGreeting);
+      last = socket.status();
+      if (!socket.ok()) continue;
+      socket->set_patience(kGreeting);
+      if (!socket->Send(kHello, BytesOf({place.rank, place.size, place.port})).ok()) continue;
+      const Result<Socket::Message> answer = socket->Receive(sizeof(Greeting));
+      Greeting greeting;
+      if (!answer.ok() || !Fits(*answer, kWelcome, place, greeting)) continue;
+      socket->set_patience(std::chrono::milliseconds(-1));
+      std::vector<std::pair<int, Socket>> connections;
+      connections.emplace_back(0, std::move(socket).value());
+      return connections;
+    }
+    std::this_thread::sleep_for(kNap);
+  }
+  return RunFailed(StrCat("rank ", place.rank, " found no rank 0 at ", place.host, ", ports ", place.port + 1, " to ",
+                          place.port + kTcpPorts, ", within ", kGathering.count(), " s",
+                          last.ok() ? "" : StrCat(" (", last.message(), ")")));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Launch>> TcpLaunch(const TcpPlace& place) {
+  SBP_ASSIGN_OR_RETURN(auto connections, place.rank == 0 ? AcceptAll(place) : ConnectToFirst(place));
+  return std::unique_ptr<Launch>(std::make_unique<TcpRanks>(place, std::move(connections)));
+}
+
+}  // namespace sbp
