@@ -8,8 +8,9 @@
 namespace sbp {
 namespace {
 
-constexpr std::array<BackendRow, 3> kBackends = {{
+constexpr std::array<BackendRow, 4> kBackends = {{
     {"cpu", "threads are the devices", StartThreadBackend},
+    {"cuda", "NVIDIA GPUs are the devices", StartCudaBackend},
     {"fake", "virtual time, no data", StartFakeBackend},
     {"mpi", "the ranks of mpirun are the devices", StartMpiBackend},
 }};
@@ -18,10 +19,10 @@ constexpr std::array<BackendRow, 3> kBackends = {{
 
 std::span<const BackendRow> AllBackends() { return kBackends; }
 
-Result<std::unique_ptr<Backend>> StartBackend(std::string_view name) {
+Result<std::unique_ptr<Backend>> StartBackend(std::string_view name, const BackendOptions& options) {
   const auto row =
       std::find_if(kBackends.begin(), kBackends.end(), [&](const BackendRow& r) { return r.name == name; });
-  if (row != kBackends.end()) return row->start();
+  if (row != kBackends.end()) return row->start(options);
   std::vector<std::string> names;
   for (const BackendRow& known : kBackends) names.emplace_back(known.name);
   return UsageError(StrCat("no backend ", Quote(name), DidYouMean(name, names), "; there are ", Join(names, ", ")));

@@ -16,6 +16,14 @@
 
 namespace sbp {
 
+struct GpuDevice;
+
+// What users may ask of a backend; those that it does not concern do not look.
+struct BackendOptions {
+  int ranks_per_gpu = 1;    // so many processes share a GPU
+  bool allow_tf32 = false;  // products of f32 on GPUs may round their operands to tf32
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -35,6 +43,13 @@ class Backend {
   virtual Result<std::vector<int64_t>> Claim(const Mesh& mesh) = 0;
   // Handles for the devices that Claim gave.
   virtual Result<StreamCommunicators> Connect(const Mesh& mesh) = 0;
+  // The GPUs behind these handles, in their order; empty: the devices are threads on memory of this process. They live
+  // as long as the backend.
+  virtual std::vector<GpuDevice*> gpus() { return {}; }
+  // What the devices are, after Connect: "NVIDIA H100 80GB HBM3 (CUDA 13.0, ...), 4 devices, mpirun"; "": threads.
+  virtual std::string devices() { return ""; }
+  // Is it so in any process? After Connect.
+  virtual Result<bool> Any(bool mine) { return mine; }
   // The bytes of every process at the one that leads, in the order of their devices; nothing elsewhere. After Connect.
   virtual Result<std::vector<std::string>> Gather(std::string_view mine) { return std::vector{std::string(mine)}; }
 
@@ -49,16 +64,17 @@ struct BackendRow {
   std::string_view name;  // as in --backend
   std::string_view doc;   // "threads are the devices"
   // Once a process. Error (kUsage): not in this build, with what to install.
-  Result<std::unique_ptr<Backend>> (*start)();
+  Result<std::unique_ptr<Backend>> (*start)(const BackendOptions& options);
 };
 std::span<const BackendRow> AllBackends();
 
 // Error (kUsage): no row has this name; the row's own.
-Result<std::unique_ptr<Backend>> StartBackend(std::string_view name);
+Result<std::unique_ptr<Backend>> StartBackend(std::string_view name, const BackendOptions& options = {});
 
 // Rows.
-Result<std::unique_ptr<Backend>> StartThreadBackend();
-Result<std::unique_ptr<Backend>> StartFakeBackend();
-Result<std::unique_ptr<Backend>> StartMpiBackend();
+Result<std::unique_ptr<Backend>> StartThreadBackend(const BackendOptions& options);
+Result<std::unique_ptr<Backend>> StartFakeBackend(const BackendOptions& options);
+Result<std::unique_ptr<Backend>> StartMpiBackend(const BackendOptions& options);
+Result<std::unique_ptr<Backend>> StartCudaBackend(const BackendOptions& options);
 
 }  // namespace sbp

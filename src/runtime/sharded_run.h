@@ -43,7 +43,7 @@ class ShardedRun : public TaskRunner {
   // After Settle: has a kernel noted a failure, or does an output hold NaN? Then a careful run finds out which task it
   // was: one that waits for each task and looks at what it wrote, as runs on CPUs do anyway.
   bool doubtful() const;
-  void BeCareful() { careful_ = true; }
+  void BeCareful(bool careful) { careful_ = careful; }
   // What kernels noted in the run before.
   const Status& noted() const { return noted_; }
 

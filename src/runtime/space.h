@@ -14,6 +14,10 @@
 
 namespace sbp {
 
+namespace gpu {
+class Stream;
+}
+
 class Space {
  public:
   virtual ~Space() = default;

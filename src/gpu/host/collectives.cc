@@ -1,5 +1,5 @@
-// Collectives between threads of this process. Every call is done when it returns: the ranks meet, each does its part of
-// the work on the others' buffers, and they meet again.
+// Collectives between threads of this process. Every call is done when it returns: the ranks meet, each does its part
+// of the work on the others' buffers, and they meet again.
 #include "gpu/collectives.h"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ void CombineAs(ReduceKind kind, const std::vector<const std::byte*>& sources, st
 }
 
 // In the order of the ranks; 16-bit floats are rounded after each of them, as NCCL does.
-void Combine(const NativeReduction& how, const std::vector<const std::byte*>& sources, std::byte* target,
-             int64_t begin, int64_t count) {
+void Combine(const NativeReduction& how, const std::vector<const std::byte*>& sources, std::byte* target, int64_t begin,
+             int64_t count) {
   switch (how.dtype) {
     case DType::kF32:
       return CombineAs<float>(how.kind, sources, target, begin, count);
@@ -80,10 +80,12 @@ void Combine(const NativeReduction& how, const std::vector<const std::byte*>& so
   }
 }
 
+}  // namespace
+
 // What the ranks of a group share.
-class Group {
+class HostGroup {
  public:
-  explicit Group(int size) : calls(static_cast<size_t>(size)), split(static_cast<size_t>(size)) {}
+  explicit HostGroup(int size) : calls(static_cast<size_t>(size)), split(static_cast<size_t>(size)) {}
 
   // Returns when all ranks have come.
   Status Meet() {
@@ -116,7 +118,7 @@ class Group {
     int color = 0;
   };
   std::vector<Call> calls;
-  std::vector<std::shared_ptr<Group>> split;  // by rank of the first member
+  std::vector<std::shared_ptr<HostGroup>> split;  // by rank of the first member
 
  private:
   static Status Ended() { return RunFailed("a collective was ended: a rank has failed or did not come"); }
@@ -128,9 +130,11 @@ class Group {
   bool aborted_ = false;
 };
 
+namespace {
+
 class HostCollectives : public Collectives {
  public:
-  HostCollectives(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
+  HostCollectives(std::shared_ptr<HostGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(group_->calls.size()); }
@@ -188,9 +192,9 @@ class HostCollectives : public Collectives {
       if (r == rank_) rank = members;
       ++members;
     }
-    if (first == rank_) group_->split[rank_] = std::make_shared<Group>(members);
+    if (first == rank_) group_->split[rank_] = std::make_shared<HostGroup>(members);
     SBP_RETURN_IF_ERROR(group_->Meet());
-    const std::shared_ptr<Group> own = group_->split[first];
+    const std::shared_ptr<HostGroup> own = group_->split[first];
     SBP_RETURN_IF_ERROR(group_->Meet());
     if (first == rank_) group_->split[rank_].reset();
     return std::shared_ptr<Collectives>(std::make_shared<HostCollectives>(own, rank));
@@ -215,14 +219,14 @@ class HostCollectives : public Collectives {
     group_->calls[rank_].count = count;
     SBP_RETURN_IF_ERROR(group_->Meet());
     std::vector<const std::byte*> sources;
-    for (const Group::Call& call : group_->calls) {
+    for (const HostGroup::Call& call : group_->calls) {
       if (call.count != count) return Mismatch();
       sources.push_back(call.source);
     }
     return sources;
   }
 
-  const std::shared_ptr<Group> group_;
+  const std::shared_ptr<HostGroup> group_;
   const int rank_;
 };
 
@@ -231,7 +235,7 @@ class HostCollectives : public Collectives {
 struct HostGroups::State {
   std::mutex mutex;
   int ids = 0;
-  std::map<std::string, std::shared_ptr<Group>> groups;
+  std::map<std::string, std::shared_ptr<HostGroup>> groups;
 };
 
 HostGroups::HostGroups() : state_(std::make_unique<State>()) {}
@@ -243,11 +247,11 @@ std::string HostGroups::MakeId() {
 }
 
 Result<std::shared_ptr<Collectives>> HostGroups::Join(const std::string& id, int rank, int size) {
-  std::shared_ptr<Group> group;
+  std::shared_ptr<HostGroup> group;
   {
     const std::lock_guard lock(state_->mutex);
-    std::shared_ptr<Group>& known = state_->groups[id];
-    if (known == nullptr) known = std::make_shared<Group>(size);
+    std::shared_ptr<HostGroup>& known = state_->groups[id];
+    if (known == nullptr) known = std::make_shared<HostGroup>(size);
     group = known;
   }
   SBP_RETURN_IF_ERROR(group->Meet());

@@ -30,7 +30,7 @@ class FakeBackend : public Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> StartFakeBackend() {
+Result<std::unique_ptr<Backend>> StartFakeBackend(const BackendOptions&) {
   return std::unique_ptr<Backend>(std::make_unique<FakeBackend>());
 }
 

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <numeric>
 #include <thread>
 
@@ -21,17 +24,104 @@ std::string HostName() {
 
 std::string Gpus(int64_t count) { return StrCat(count, count == 1 ? " GPU" : " GPUs"); }
 
+// The groups of all devices: one for halos, on the compute streams, one for the plan's collectives.
+constexpr size_t kNumGroups = 2;
+
+struct Handles {
+  DeviceCommunicators compute, communication;
+};
+
+// One device's way into its groups: all devices of the mesh do this at once.
+struct GroupJoin {
+  Mesh mesh;
+  std::array<std::string, kNumGroups> ids;
+  std::shared_ptr<GpuPlatform> platform;
+  std::shared_ptr<GpuDevice> gpu;
+
+  using Group = std::shared_ptr<gpu::Collectives>;
+  int rank() const { return static_cast<int>(gpu->position); }
+  int size() const { return static_cast<int>(mesh.num_devices()); }
+
+  Result<Group> Join(const std::string& id) const {
+    if (size() == 1) return Group();
+    SBP_ASSIGN_OR_RETURN(Group group, platform->JoinGroup(*gpu->device, id, rank(), size()));
+    SBP_RETURN_IF_ERROR(gpu->news->Watch(group));
+    return group;
+  }
+
+  // The part of `everybody` along an axis; null for a group of one.
+  Result<Group> Along(int axis, const Group& everybody) const {
+    if (mesh.size(axis) == 1) return Group();
+    if (mesh.size(axis) == size()) return everybody;
+    const std::vector<std::vector<int64_t>> groups = mesh.Groups(axis);
+    const auto own = std::find_if(groups.begin(), groups.end(), [&](const std::vector<int64_t>& group) {
+      return std::find(group.begin(), group.end(), rank()) != group.end();
+    });
+    SBP_ASSIGN_OR_RETURN(Group along, everybody->Split(static_cast<int>(own - groups.begin())));
+    SBP_RETURN_IF_ERROR(gpu->news->Watch(along));
+    return along;
+  }
+
+  Status Run(Handles& handles) const {
+    SBP_RETURN_IF_ERROR(gpu->device->Use());
+    SBP_ASSIGN_OR_RETURN(const Group of_compute, Join(ids[0]));
+    handles.compute.all = std::make_unique<GpuCommunicator>(of_compute, *gpu, *gpu->compute);
+    SBP_ASSIGN_OR_RETURN(const Group everybody, Join(ids[1]));
+    handles.communication.all = std::make_unique<GpuCommunicator>(everybody, *gpu, *gpu->communication);
+    for (int axis = 0; axis < mesh.num_axes(); ++axis) {
+      SBP_ASSIGN_OR_RETURN(const Group along, Along(axis, everybody));
+      handles.communication.axes.push_back(std::make_unique<GpuCommunicator>(along, *gpu, *gpu->communication));
+    }
+    return OkStatus();
+  }
+};
+
+// The devices of this process on their way into the groups.
+class Joining {
+ public:
+  explicit Joining(size_t devices) : handles_(devices), statuses_(devices), missing_(devices) {}
+
+  void Put(size_t index, const Status& status, Handles handles) {
+    const std::lock_guard lock(mutex_);
+    handles_[index] = std::move(handles);
+    statuses_[index] = status;
+    failed_ = failed_ || !status.ok();
+    --missing_;
+    changed_.notify_all();
+  }
+
+  // All handles, or the failure that keeps a device from its own: somebody else's may leave it hanging for ever.
+  Result<StreamCommunicators> Wait(GpuNews& news) {
+    std::unique_lock lock(mutex_);
+    const auto settled = [&] { return missing_ == 0 || failed_; };
+    while (!changed_.wait_for(lock, kLook, settled)) SBP_RETURN_IF_ERROR(news.status());
+    if (failed_) {
+      changed_.wait_for(lock, kGrace, [&] { return missing_ == 0; });
+      for (const Status& status : statuses_) SBP_RETURN_IF_ERROR(status);
+    }
+    StreamCommunicators all;
+    for (Handles& handles : handles_) {
+      all.compute.push_back(std::move(handles.compute));
+      all.communication.push_back(std::move(handles.communication));
+    }
+    return all;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kLook{50}, kGrace{1000};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Handles> handles_;
+  std::vector<Status> statuses_;
+  size_t missing_;
+  bool failed_ = false;
+};
+
 }  // namespace
 
 GpuBackend::GpuBackend(std::unique_ptr<GpuPlatform> platform, std::unique_ptr<Launch> launch,
                        const BackendOptions& options)
     : platform_(std::move(platform)), launch_(std::move(launch)), options_(options) {}
-
-// Groups end before the devices that they run on.
-GpuBackend::~GpuBackend() {
-  news_.reset();
-  for (const std::unique_ptr<GpuDevice>& gpu : gpus_) gpu->news.reset();
-}
 
 // A machine's processes share its GPUs in the order of their ranks.
 Result<std::vector<int64_t>> GpuBackend::Claim(const Mesh& mesh) {
@@ -60,22 +150,22 @@ Result<std::vector<int64_t>> GpuBackend::Claim(const Mesh& mesh) {
 }
 
 Status GpuBackend::CheckShares(int64_t local_ranks, int gpus) const {
-  const std::string have = StrCat(local_ranks, " devices are to run on this machine (", HostName(), "), which has ",
-                                  Gpus(gpus));
+  const std::string have =
+      StrCat(local_ranks, " devices are to run on this machine (", HostName(), "), which has ", Gpus(gpus));
   if (launch_->size() == 1) {
     if (local_ranks <= gpus) return OkStatus();
     return UsageError(StrCat(have, "; to run several on one, start one process a device: mpirun -n ", local_ranks,
                              " sbp-plan run ... --ranks-per-gpu ", (local_ranks + gpus - 1) / std::max(gpus, 1)));
   }
   if (local_ranks <= int64_t{gpus} * options_.ranks_per_gpu) return OkStatus();
-  return UsageError(StrCat(have, "; --ranks-per-gpu ", (local_ranks + gpus - 1) / std::max(gpus, 1),
-                           " runs several on one"));
+  return UsageError(
+      StrCat(have, "; --ranks-per-gpu ", (local_ranks + gpus - 1) / std::max(gpus, 1), " runs several on one"));
 }
 
 Status GpuBackend::OpenDevices(const Mesh& mesh) {
-  news_ = std::make_shared<GpuNews>(*launch_);
+  news_ = std::make_shared<GpuNews>(launch_);
   for (size_t i = 0; i < positions_.size(); ++i) {
-    auto gpu = std::make_unique<GpuDevice>();
+    auto gpu = std::make_shared<GpuDevice>();
     gpu->position = positions_[i];
     SBP_ASSIGN_OR_RETURN(gpu->device, platform_->Open(ordinals_[i]));
     SBP_RETURN_IF_ERROR(gpu->device->Use());
@@ -88,81 +178,39 @@ Status GpuBackend::OpenDevices(const Mesh& mesh) {
   }
   SBP_ASSIGN_OR_RETURN(const gpu::DeviceInfo info, gpus_[0]->device->Info());
   const int64_t devices = mesh.num_devices();
-  description_ = StrCat(info.name, options_.allow_tf32 ? ", tf32 products" : "", " (", info.library, "), ",
-                        options_.ranks_per_gpu > 1 && launch_->size() > 1
-                            ? StrCat(options_.ranks_per_gpu, " devices a GPU, ")
-                            : "",
-                        devices, devices == 1 ? " device, " : " devices, ", launch_->name());
+  description_ = StrCat(
+      info.name, options_.allow_tf32 ? ", tf32 products" : "", " (", info.library, "), ",
+      options_.ranks_per_gpu > 1 && launch_->size() > 1 ? StrCat(options_.ranks_per_gpu, " devices a GPU, ") : "",
+      devices, devices == 1 ? " device, " : " devices, ", launch_->name());
   return OkStatus();
 }
 
 Result<StreamCommunicators> GpuBackend::Connect(const Mesh& mesh) {
   SBP_RETURN_IF_ERROR(OpenDevices(mesh));
-  // One id for each of the two streams' groups of all devices.
-  std::string ids;
-  size_t id_bytes = 0;
-  for (int s = 0; s < 2 && leads() && mesh.num_devices() > 1; ++s) {
-    SBP_ASSIGN_OR_RETURN(const std::string id, platform_->MakeGroupId());
-    ids += id;
-    id_bytes = id.size();
-  }
-  SBP_ASSIGN_OR_RETURN(const std::vector<std::string> all, launch_->AllGather(ids));
-  ids = all[0];
-  id_bytes = ids.size() / 2;
-  StreamCommunicators handles;
-  handles.compute.resize(gpus_.size());
-  handles.communication.resize(gpus_.size());
-  std::vector<Status> results(gpus_.size());
-  std::vector<std::thread> threads;  // groups come together when all of their devices call
-  for (size_t i = 0; i < gpus_.size(); ++i) {
-    threads.emplace_back([&, i] {
-      results[i] = ConnectDevice(mesh, ids, i, handles.compute[i], handles.communication[i]);
-      if (!results[i].ok()) news_->Abort(results[i]);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  (void)id_bytes;
-  SBP_RETURN_IF_ERROR(news_->status());
-  return handles;
-}
-
-Status GpuBackend::ConnectDevice(const Mesh& mesh, const std::string& ids, size_t index, DeviceCommunicators& compute,
-                                 DeviceCommunicators& communication) {
-  GpuDevice& gpu = *gpus_[index];
-  const auto rank = static_cast<int>(positions_[index]);
-  const auto size = static_cast<int>(mesh.num_devices());
-  SBP_RETURN_IF_ERROR(gpu.device->Use());
-  using Group = std::shared_ptr<gpu::Collectives>;
-  const auto join = [&](const std::string& id) -> Result<Group> {
-    if (size == 1) return Group();
-    SBP_ASSIGN_OR_RETURN(Group group, platform_->JoinGroup(*gpu.device, id, rank, size));
-    SBP_RETURN_IF_ERROR(news_->Watch(group));
-    return group;
-  };
-  const auto handle = [&](const Group& group, gpu::Stream& stream) {
-    return std::make_unique<GpuCommunicator>(group, gpu, stream);
-  };
-  // On the compute stream only halos are exchanged, between all devices.
-  SBP_ASSIGN_OR_RETURN(const Group of_compute, join(ids.substr(0, ids.size() / 2)));
-  compute.all = handle(of_compute, *gpu.compute);
-  SBP_ASSIGN_OR_RETURN(const Group everybody, join(ids.substr(ids.size() / 2)));
-  communication.all = handle(everybody, *gpu.communication);
-  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
-    Group along = mesh.size(axis) == size ? everybody : Group();
-    const std::vector<std::vector<int64_t>> groups = mesh.Groups(axis);
-    for (size_t g = 0; g < groups.size() && mesh.size(axis) > 1 && along == nullptr; ++g) {
-      if (std::find(groups[g].begin(), groups[g].end(), rank) == groups[g].end()) continue;
-      SBP_ASSIGN_OR_RETURN(along, everybody->Split(static_cast<int>(g)));
-      SBP_RETURN_IF_ERROR(news_->Watch(along));
+  std::array<std::string, kNumGroups> ids;
+  for (std::string& id : ids) {
+    std::string own;
+    if (leads() && mesh.num_devices() > 1) {
+      SBP_ASSIGN_OR_RETURN(own, platform_->MakeGroupId());
     }
-    communication.axes.push_back(handle(along, *gpu.communication));
+    SBP_ASSIGN_OR_RETURN(const std::vector<std::string> all, launch_->AllGather(own));
+    id = all[0];
   }
-  return OkStatus();
+  const auto joining = std::make_shared<Joining>(gpus_.size());
+  for (size_t i = 0; i < gpus_.size(); ++i) {
+    // What the thread needs it holds itself: it may be left behind.
+    std::thread([joining, i, join = GroupJoin{mesh, ids, platform_, gpus_[i]}]() mutable {
+      Handles handles;
+      const Status status = join.Run(handles);
+      joining->Put(i, status, std::move(handles));
+    }).detach();
+  }
+  return joining->Wait(*news_);
 }
 
 std::vector<GpuDevice*> GpuBackend::gpus() {
   std::vector<GpuDevice*> gpus;
-  for (const std::unique_ptr<GpuDevice>& gpu : gpus_) gpus.push_back(gpu.get());
+  for (const std::shared_ptr<GpuDevice>& gpu : gpus_) gpus.push_back(gpu.get());
   return gpus;
 }
 
@@ -172,7 +220,10 @@ Result<bool> GpuBackend::Any(bool mine) {
 }
 
 Status GpuBackend::Finish(const Status& status, const LastWords& last_words) {
-  if (!status.ok() && news_ != nullptr) news_->Abort(status);  // ends what other devices would wait for
+  if (news_ != nullptr) {
+    if (!status.ok()) news_->Abort(status);  // ends what other devices would wait for
+    news_->Stop();
+  }
   const Status result = launch_->Finish(status, last_words);
   return leads() || result.ok() ? result : Status(result.code(), "");
 }

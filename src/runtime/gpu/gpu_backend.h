@@ -32,7 +32,6 @@ class GpuPlatform {
 class GpuBackend : public Backend {
  public:
   GpuBackend(std::unique_ptr<GpuPlatform> platform, std::unique_ptr<Launch> launch, const BackendOptions& options);
-  ~GpuBackend() override;
 
   std::string_view name() const override { return platform_->name(); }
   int num_processes() const override { return launch_->size(); }
@@ -48,17 +47,15 @@ class GpuBackend : public Backend {
  private:
   Status OpenDevices(const Mesh& mesh);
   Status CheckShares(int64_t local_ranks, int gpus) const;
-  // The group of all devices, as the device at `index` of `gpus_` sees it, cut along every axis.
-  Status ConnectDevice(const Mesh& mesh, const std::string& id, size_t index, DeviceCommunicators& compute,
-                       DeviceCommunicators& communication);
 
-  const std::unique_ptr<GpuPlatform> platform_;
-  const std::unique_ptr<Launch> launch_;
+  // Shared with threads that join groups: one that another device's failure leaves hanging is left behind.
+  const std::shared_ptr<GpuPlatform> platform_;
+  const std::shared_ptr<Launch> launch_;
   const BackendOptions options_;
   std::vector<int64_t> positions_;
   std::vector<int> ordinals_;  // of the GPUs, by index into positions_
   std::shared_ptr<GpuNews> news_;
-  std::vector<std::unique_ptr<GpuDevice>> gpus_;
+  std::vector<std::shared_ptr<GpuDevice>> gpus_;
   std::string description_;
 };
 

@@ -55,6 +55,8 @@ Status GpuCommunicator::Begin() {
   return status();
 }
 
+Status GpuCommunicator::Checked(const Status& status) { return status.ok() ? status : device_.news->Explain(status); }
+
 Status GpuCommunicator::CanReduceOrAbort(DType dtype, ReduceKind kind) {
   Status can = CanReduce(dtype, kind);
   if (!can.ok()) Abort(can);
@@ -94,8 +96,8 @@ GpuCommunicator::Route GpuCommunicator::MakeRoute(DType dtype, const std::vector
     }
   }
   if (found != Elements(to[rank()])) {
-    route.problem = Defect(
-        StrCat("rank ", rank(), " of a group wants ", ToString(to[rank()]), ", part of which nobody holds"));
+    route.problem =
+        Defect(StrCat("rank ", rank(), " of a group wants ", ToString(to[rank()]), ", part of which nobody holds"));
   }
   for (int r = 0; r < size(); ++r) {
     if (r == rank()) continue;
@@ -141,9 +143,9 @@ Status GpuCommunicator::Exchange(const TensorView& source, const TensorView& tar
 Status GpuCommunicator::Gather(const Route& route, const TensorView& source, const TensorView& target,
                                const std::vector<Box>& from) {
   if (collectives_ == nullptr) return stream_.Copy(source.data, target.data, route.part_bytes);
-  if (route.concatenated) return collectives_->AllGather(source.data, target.data, route.part_bytes, stream_);
+  if (route.concatenated) return Checked(collectives_->AllGather(source.data, target.data, route.part_bytes, stream_));
   SBP_ASSIGN_OR_RETURN(std::byte* const gathered, stream_.Scratch(route.part_bytes * size()));
-  SBP_RETURN_IF_ERROR(collectives_->AllGather(source.data, gathered, route.part_bytes, stream_));
+  SBP_RETURN_IF_ERROR(Checked(collectives_->AllGather(source.data, gathered, route.part_bytes, stream_)));
   for (int r = 0; r < size(); ++r) {
     SBP_RETURN_IF_ERROR(
         CopyBox(source.dtype, from[r], gathered + r * route.part_bytes, from[r], target.data, target.ranges));
@@ -167,12 +169,11 @@ Status GpuCommunicator::SendAndReceive(const Route& route, const TensorView& sou
     if (part.direct) continue;
     SBP_ASSIGN_OR_RETURN(receives.back().data, stream_.Scratch(part.bytes));
   }
-  SBP_RETURN_IF_ERROR(collectives_->Exchange(sends, receives, stream_));
+  SBP_RETURN_IF_ERROR(Checked(collectives_->Exchange(sends, receives, stream_)));
   for (size_t i = 0; i < receives.size(); ++i) {
     const Part& part = route.receives[i];
     if (part.direct) continue;
-    SBP_RETURN_IF_ERROR(
-        CopyBox(target.dtype, part.box, receives[i].data, part.box, target.data, target.ranges));
+    SBP_RETURN_IF_ERROR(CopyBox(target.dtype, part.box, receives[i].data, part.box, target.data, target.ranges));
   }
   return OkStatus();
 }
@@ -184,7 +185,8 @@ Status GpuCommunicator::AllReduce(ReduceKind kind, const TensorView& source, con
   if (collectives_ == nullptr) return stream_.Copy(source.data, target.data, source.bytes());
   const auto native = gpu::NativeReductionFor(source.dtype, kind);
   if (!native) return CombineGathered(kind, source, target);
-  return collectives_->AllReduce(*native, source.data, target.data, source.elements() * native->per_element, stream_);
+  return Checked(
+      collectives_->AllReduce(*native, source.data, target.data, source.elements() * native->per_element, stream_));
 }
 
 // Every rank combines everything; a piece at a time, so that little memory holds what all ranks have.
@@ -196,11 +198,11 @@ Status GpuCommunicator::CombineGathered(ReduceKind kind, const TensorView& sourc
   for (int64_t begin = 0; begin < count; begin += step) {
     const int64_t elements = std::min(step, count - begin);
     const int64_t bytes = elements * width;
-    SBP_RETURN_IF_ERROR(collectives_->AllGather(source.data + begin * width, gathered, bytes, stream_));
+    SBP_RETURN_IF_ERROR(Checked(collectives_->AllGather(source.data + begin * width, gathered, bytes, stream_)));
     std::vector<const std::byte*> sources;
     for (int r = 0; r < size(); ++r) sources.push_back(gathered + r * bytes);
-    SBP_RETURN_IF_ERROR(device_.kernels->movement.combine(stream_, source.dtype, kind, sources,
-                                                          target.data + begin * width, elements));
+    SBP_RETURN_IF_ERROR(
+        device_.kernels->movement.combine(stream_, source.dtype, kind, sources, target.data + begin * width, elements));
   }
   return OkStatus();
 }
@@ -221,14 +223,13 @@ Status GpuCommunicator::ScatterEvenly(const gpu::NativeReduction& how, const Ten
                                       const TensorView& target, const std::vector<Box>& to) {
   const int64_t count = target.elements() * how.per_element;
   if (AreConcatenatedIn(source.ranges, to)) {
-    return collectives_->ReduceScatter(how, source.data, target.data, count, stream_);
+    return Checked(collectives_->ReduceScatter(how, source.data, target.data, count, stream_));
   }
   SBP_ASSIGN_OR_RETURN(std::byte* const packed, stream_.Scratch(source.bytes()));
   for (int r = 0; r < size(); ++r) {
-    SBP_RETURN_IF_ERROR(
-        CopyBox(source.dtype, to[r], source.data, source.ranges, packed + r * target.bytes(), to[r]));
+    SBP_RETURN_IF_ERROR(CopyBox(source.dtype, to[r], source.data, source.ranges, packed + r * target.bytes(), to[r]));
   }
-  return collectives_->ReduceScatter(how, packed, target.data, count, stream_);
+  return Checked(collectives_->ReduceScatter(how, packed, target.data, count, stream_));
 }
 
 // Every rank gets its piece of all others' values and combines them.
@@ -250,7 +251,7 @@ Status GpuCommunicator::ScatterPieces(ReduceKind kind, const TensorView& source,
     sources[r] = theirs;
     receives.push_back({r, theirs, target.bytes()});
   }
-  SBP_RETURN_IF_ERROR(collectives_->Exchange(sends, receives, stream_));
+  SBP_RETURN_IF_ERROR(Checked(collectives_->Exchange(sends, receives, stream_)));
   if (target.elements() == 0) return OkStatus();
   return device_.kernels->movement.combine(stream_, source.dtype, kind, sources, target.data, target.elements());
 }
@@ -259,7 +260,7 @@ Status GpuCommunicator::Barrier() {
   SBP_RETURN_IF_ERROR(Begin());
   if (collectives_ != nullptr) {
     SBP_ASSIGN_OR_RETURN(std::byte* const bytes, stream_.Scratch(size() + 1));
-    SBP_RETURN_IF_ERROR(collectives_->AllGather(bytes + size(), bytes, 1, stream_));
+    SBP_RETURN_IF_ERROR(Checked(collectives_->AllGather(bytes + size(), bytes, 1, stream_)));
   }
   SBP_ASSIGN_OR_RETURN(const std::unique_ptr<gpu::Event> reached, stream_.MakeEvent(false));
   SBP_RETURN_IF_ERROR(stream_.Record(*reached));

@@ -61,10 +61,10 @@ class GpuCommunicator : public Communicator {
   Status CombineGathered(ReduceKind kind, const TensorView& source, const TensorView& target);
   Status ScatterEvenly(const gpu::NativeReduction& how, const TensorView& source, const TensorView& target,
                        const std::vector<Box>& to);
-  Status ScatterPieces(ReduceKind kind, const TensorView& source, const TensorView& target,
-                       const std::vector<Box>& to);
+  Status ScatterPieces(ReduceKind kind, const TensorView& source, const TensorView& target, const std::vector<Box>& to);
 
   Status Begin();
+  Status Checked(const Status& status);  // of a collective: what is behind it
   Status CanReduceOrAbort(DType dtype, ReduceKind kind);
   Status CopyBox(DType dtype, const Box& part, const std::byte* source, const Box& source_box, std::byte* target,
                  const Box& target_box);

@@ -7,34 +7,49 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLook{20};  // how often the watch looks for news
+constexpr std::chrono::milliseconds kNewsEvery{20};  // how often the watch looks for news
+// A process that ends takes its connections with it before it is known to have ended.
+constexpr std::chrono::seconds kHearsay{1};
 
 }  // namespace
 
-GpuNews::GpuNews(Launch& launch) : launch_(launch) {
+GpuNews::GpuNews(std::shared_ptr<Launch> launch) : launch_(std::move(launch)) {
   watch_ = std::thread([this] {
     while (!ended_.load(std::memory_order_acquire) && !failed_.load(std::memory_order_acquire)) {
       Look();
-      std::this_thread::sleep_for(kLook);
+      std::this_thread::sleep_for(kNewsEvery);
     }
   });
 }
 
-GpuNews::~GpuNews() {
+void GpuNews::Stop() {
   ended_.store(true, std::memory_order_release);
-  watch_.join();
+  if (watch_.joinable()) watch_.join();
 }
 
 void GpuNews::Look() {
-  Status news = launch_.status();
-  if (news.ok()) news = PollAll();
+  Status news = launch_->status();
+  if (news.ok()) {
+    news = PollAll();
+    if (!news.ok()) news = Explain(news);
+  }
   if (!news.ok()) Abort(news);
+}
+
+Status GpuNews::Explain(const Status& failure) {
+  const Clock::time_point deadline = Clock::now() + kHearsay;
+  while (Clock::now() < deadline) {
+    const Status known = failed_.load(std::memory_order_acquire) ? status() : launch_->status();
+    if (!known.ok()) return known;
+    std::this_thread::sleep_for(kNewsEvery);
+  }
+  return failure;
 }
 
 Status GpuNews::PollAll() {
   const std::lock_guard lock(mutex_);
   for (const std::shared_ptr<gpu::Collectives>& collectives : collectives_) {
-    SBP_RETURN_IF_ERROR(collectives->Poll().WithContext(StrCat("rank ", launch_.rank())));
+    SBP_RETURN_IF_ERROR(collectives->Poll().WithContext(StrCat("rank ", launch_->rank())));
   }
   return OkStatus();
 }
@@ -44,7 +59,7 @@ void GpuNews::Abort(const Status& failure) {
   if (failed_.load(std::memory_order_relaxed)) return;
   failure_ = failure;
   failed_.store(true, std::memory_order_release);
-  launch_.Abort(failure);
+  launch_->Abort(failure);
   for (const std::shared_ptr<gpu::Collectives>& collectives : collectives_) collectives->Abort();
 }
 

@@ -18,18 +18,23 @@
 namespace sbp {
 
 // What the devices of one process know of the run: the first failure, here or in another process. A thread of its own
-// looks for news, from the other processes and from the collectives under way, and ends the collectives when the run has
-// failed: nobody else might be able to, as streams and the threads that feed them wait for each other. Thread-safe.
+// looks for news, from the other processes and from the collectives under way, and ends the collectives when the run
+// has failed: nobody else might be able to, as streams and the threads that feed them wait for each other. Thread-safe.
 class GpuNews {
  public:
-  // `launch` (outlives this) tells the other processes and hears from them.
-  explicit GpuNews(Launch& launch);
-  ~GpuNews();
+  // `launch` tells the other processes and hears from them.
+  explicit GpuNews(std::shared_ptr<Launch> launch);
+  ~GpuNews() { Stop(); }
+
+  // Looks for news no more: before the launch ends.
+  void Stop();
 
   // Fails the run, everywhere. The first failure wins.
   void Abort(const Status& failure);
   Status status();
-  Status failure_elsewhere() { return launch_.failure_elsewhere(); }
+  Status failure_elsewhere() { return launch_->failure_elsewhere(); }
+  // What is behind a failure of a collective: where another process has failed, that, as soon as it is known.
+  Status Explain(const Status& failure);
 
   // To be looked after from now on. Error: the run has failed already.
   Status Watch(const std::shared_ptr<gpu::Collectives>& collectives);
@@ -38,10 +43,10 @@ class GpuNews {
   void Look();
   Status PollAll();
 
-  Launch& launch_;
+  const std::shared_ptr<Launch> launch_;
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
-  Status failure_;                                             // under mutex_
+  Status failure_;                                              // under mutex_
   std::vector<std::shared_ptr<gpu::Collectives>> collectives_;  // under mutex_
   std::atomic<bool> ended_{false};
   std::thread watch_;

@@ -14,9 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The host gets so many firings ahead of a stream at most: more would only take memory for events.
-constexpr size_t kMostAhead = 4096;
-
 }  // namespace
 
 // A firing in its stream, between two events.
@@ -44,8 +41,8 @@ struct StreamedRun::Device {
 };
 
 StreamedRun::StreamedRun(const ActorGraph& graph, TaskRunner& runner, std::vector<int64_t> positions,
-                         std::vector<GpuDevice*> gpus)
-    : graph_(graph), runner_(runner), in_(graph.actors.size()), out_(graph.actors.size()) {
+                         std::vector<GpuDevice*> gpus, size_t most_ahead)
+    : graph_(graph), runner_(runner), most_ahead_(most_ahead), in_(graph.actors.size()), out_(graph.actors.size()) {
   for (uint32_t e = 0; e < graph.edges.size(); ++e) {
     const ActorEdge& edge = graph.edges[e];
     if (graph.actors[edge.from].stream == graph.actors[edge.to].stream) continue;
@@ -101,7 +98,7 @@ Status StreamedRun::Fire(int64_t position, Firing firing, const F& work) {
   SBP_RETURN_IF_ERROR(device.gpu->device->Use());
   const Stream stream = graph_.actors[firing.actor].stream;
   std::deque<Record*>& pending = device.pending[static_cast<size_t>(stream)];
-  if (pending.size() >= kMostAhead) SBP_RETURN_IF_ERROR(Harvest(device, stream));
+  if (pending.size() >= most_ahead_) SBP_RETURN_IF_ERROR(Harvest(device, stream));
   SBP_RETURN_IF_ERROR(TakeTokens(device, firing));
   SBP_ASSIGN_OR_RETURN(Record* const record, NewRecord(device));
   record->firing = firing;
@@ -173,9 +170,9 @@ Status StreamedRun::Harvest(Device& device, Stream stream) {
     SBP_ASSIGN_OR_RETURN(const double since, StreamOf(device, stream).SecondsBetween(*device.origins[s], event));
     return device.origin_seconds + since;
   };
-  SBP_RETURN_IF_ERROR(device.gpu->Await(*record->end)
-                          .WithContext(StrCat("device ", device.position, ", ",
-                                              graph_.actors[record->firing.actor].name)));
+  SBP_RETURN_IF_ERROR(
+      device.gpu->Await(*record->end)
+          .WithContext(StrCat("device ", device.position, ", ", graph_.actors[record->firing.actor].name)));
   SBP_ASSIGN_OR_RETURN(const double start, seconds(*record->start));
   SBP_ASSIGN_OR_RETURN(const double end, seconds(*record->end));
   device.spans[s].push_back({static_cast<uint32_t>(device.position), record->firing, start, end});

@@ -4,6 +4,8 @@
 // arena, after). What runs when is read from events around every firing, afterwards.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "runtime/actor_engine.h"
@@ -15,10 +17,13 @@ class ShardedRun;
 
 class StreamedRun : public TaskRunner {
  public:
+  // The host gets so many firings ahead of a stream at most: more would only take memory for events.
+  static constexpr size_t kMostAhead = 4096;
+
   // `runner`: what firings do; its calls return when their work is in the actor's stream. `positions` and `gpus` go
   // together. All outlive this.
-  StreamedRun(const ActorGraph& graph, TaskRunner& runner, std::vector<int64_t> positions,
-              std::vector<GpuDevice*> gpus);
+  StreamedRun(const ActorGraph& graph, TaskRunner& runner, std::vector<int64_t> positions, std::vector<GpuDevice*> gpus,
+              size_t most_ahead = kMostAhead);
   ~StreamedRun() override;
 
   // Before the engine runs: from here on time is counted.
@@ -49,6 +54,7 @@ class StreamedRun : public TaskRunner {
 
   const ActorGraph& graph_;
   TaskRunner& runner_;
+  const size_t most_ahead_;
   std::vector<std::vector<uint32_t>> in_, out_;  // per actor: the edges from and to the other stream
   std::vector<std::unique_ptr<Device>> devices_;
 };

@@ -51,7 +51,7 @@ class MpiBackend : public Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> StartMpiBackend() {
+Result<std::unique_ptr<Backend>> StartMpiBackend(const BackendOptions&) {
   SBP_ASSIGN_OR_RETURN(std::unique_ptr<MpiSession> session, MpiSession::Start(nullptr, nullptr));
   return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(std::move(session)));
 }

@@ -6,7 +6,7 @@ namespace sbp {
 namespace {
 
 // The others wait while rank 0 runs the reference; a rank that dies is noticed without any time being over.
-constexpr std::chrono::hours kPatience{24};
+constexpr std::chrono::hours kWhileOthersRun{24};
 
 class Ranks : public Launch {
  public:
@@ -24,7 +24,7 @@ class Ranks : public Launch {
   Status status() override { return handles_.all->status(); }
   Status failure_elsewhere() override { return handles_.all->failure_elsewhere(); }
   Status Finish(const Status& status, const LastWords& last_words) override {
-    return session_->Finish(status, kPatience, last_words);
+    return session_->Finish(status, kWhileOthersRun, last_words);
   }
 
  private:
@@ -37,7 +37,7 @@ class Ranks : public Launch {
 Result<std::unique_ptr<Launch>> MpiLaunch() {
   SBP_ASSIGN_OR_RETURN(std::unique_ptr<MpiSession> session, MpiSession::Start(nullptr, nullptr));
   SBP_ASSIGN_OR_RETURN(const Mesh line, ParseMesh(std::to_string(session->size())));
-  SBP_ASSIGN_OR_RETURN(DeviceCommunicators handles, session->MakeCommunicators(line, {.timeout = kPatience}));
+  SBP_ASSIGN_OR_RETURN(DeviceCommunicators handles, session->MakeCommunicators(line, {.timeout = kWhileOthersRun}));
   return std::unique_ptr<Launch>(std::make_unique<Ranks>(std::move(session), std::move(handles)));
 }
 

@@ -22,9 +22,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kGathering{60};  // for all processes to start
 constexpr std::chrono::milliseconds kGreeting{2000};
-constexpr std::chrono::milliseconds kNap{50};
-constexpr std::chrono::seconds kGrace{2};  // after a failure: for every process to say how it fared
-constexpr uint64_t kLongest = uint64_t{1} << 40;
+constexpr std::chrono::milliseconds kBetweenTries{50};
+constexpr std::chrono::seconds kLastWords{2};  // after a failure: for every process to say how it fared
+constexpr uint64_t kLongestBytes = uint64_t{1} << 40;
 
 enum Kind : uint32_t {
   kHello,    // a Greeting, to rank 0
@@ -40,9 +40,7 @@ struct Greeting {
   int32_t rank = 0, size = 0, port = 0;
 };
 
-std::string BytesOf(const Greeting& greeting) {
-  return {reinterpret_cast<const char*>(&greeting), sizeof greeting};
-}
+std::string BytesOf(const Greeting& greeting) { return {reinterpret_cast<const char*>(&greeting), sizeof greeting}; }
 bool Fits(const Socket::Message& message, Kind kind, const TcpPlace& place, Greeting& greeting) {
   if (message.kind != kind || message.bytes.size() != sizeof greeting) return false;
   std::memcpy(&greeting, message.bytes.data(), sizeof greeting);
@@ -128,7 +126,7 @@ class TcpRanks : public Launch {
       return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.bye || peer.gone; });
     };
     changed_.wait(lock, [&] { return all_ended() || !failure_.ok(); });
-    changed_.wait_for(lock, kGrace, all_ended);
+    changed_.wait_for(lock, kLastWords, all_ended);
     return status.ok() ? failure_ : status;
   }
 
@@ -165,7 +163,7 @@ class TcpRanks : public Launch {
     const std::lock_guard lock(peer.sending);
     if (peer.socket.Send(kind, bytes).ok()) return OkStatus();
     std::unique_lock waiting(mutex_);
-    changed_.wait_for(waiting, kGrace, [&] { return !failure_.ok(); });
+    changed_.wait_for(waiting, kLastWords, [&] { return !failure_.ok(); });
     return failure_.ok() ? RunFailed(StrCat("rank ", peer.rank, " does not listen")) : failure_;
   }
 
@@ -190,10 +188,10 @@ class TcpRanks : public Launch {
     std::vector<pollfd> entries;
     for (const Peer& peer : peers_) entries.push_back({peer.socket.descriptor(), POLLIN, 0});
     while (!ended_.load()) {
-      poll(entries.data(), entries.size(), static_cast<int>(kNap.count()));
+      poll(entries.data(), entries.size(), static_cast<int>(kBetweenTries.count()));
       for (size_t i = 0; i < entries.size(); ++i) {
         if (entries[i].revents == 0 || entries[i].fd < 0) continue;
-        auto message = peers_[i].socket.Receive(kLongest);
+        auto message = peers_[i].socket.Receive(kLongestBytes);
         if (message.ok()) {
           Take(peers_[i], std::move(message).value());
         } else {
@@ -260,14 +258,15 @@ Result<std::vector<std::pair<int, Socket>>> AcceptAll(const TcpPlace& place) {
     if (own.ok()) listener = std::move(own).value();
   }
   if (!listener.open()) {
-    return failure.WithContext(StrCat("none of the ports ", place.port + 1, " to ", place.port + kTcpPorts, " is free"));
+    return failure.WithContext(
+        StrCat("none of the ports ", place.port + 1, " to ", place.port + kTcpPorts, " is free"));
   }
   std::vector<std::pair<int, Socket>> connections;
   for (int r = 1; r < place.size; ++r) connections.emplace_back(r, Socket());
   int missing = place.size - 1;
   const Clock::time_point deadline = Clock::now() + kGathering;
   while (missing > 0 && Clock::now() < deadline) {
-    SBP_ASSIGN_OR_RETURN(std::optional<Socket> socket, listener.Accept(kNap));
+    SBP_ASSIGN_OR_RETURN(std::optional<Socket> socket, listener.Accept(kBetweenTries));
     if (!socket) continue;
     const int rank = Greet(*socket, place);
     if (rank < 0 || connections[rank - 1].second.open()) continue;
@@ -300,7 +299,7 @@ Result<std::vector<std::pair<int, Socket>>> ConnectToFirst(const TcpPlace& place
       connections.emplace_back(0, std::move(socket).value());
       return connections;
     }
-    std::this_thread::sleep_for(kNap);
+    std::this_thread::sleep_for(kBetweenTries);
   }
   return RunFailed(StrCat("rank ", place.rank, " found no rank 0 at ", place.host, ", ports ", place.port + 1, " to ",
                           place.port + kTcpPorts, ", within ", kGathering.count(), " s",

@@ -31,7 +31,7 @@ class ThreadBackend : public Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> StartThreadBackend() {
+Result<std::unique_ptr<Backend>> StartThreadBackend(const BackendOptions&) {
   return std::unique_ptr<Backend>(std::make_unique<ThreadBackend>());
 }
 

@@ -1,0 +1,33 @@
+// The backends of the program with one more, for tests: GPUs of the host (host_gpus.h).
+#include <array>
+
+#include "base/text.h"
+#include "runtime/backend.h"
+#include "support/host_gpus.h"
+
+namespace sbp {
+namespace {
+
+Result<std::unique_ptr<Backend>> StartHostBackend(const BackendOptions& options) {
+  return MakeHostBackend({.count = 8}, options);
+}
+
+constexpr std::array<BackendRow, 4> kBackends = {{
+    {"cpu", "threads are the devices", StartThreadBackend},
+    {"cuda", "GPUs of the host are the devices", StartHostBackend},
+    {"fake", "virtual time, no data", StartFakeBackend},
+    {"mpi", "the ranks of mpirun are the devices", StartMpiBackend},
+}};
+
+}  // namespace
+
+std::span<const BackendRow> AllBackends() { return kBackends; }
+
+Result<std::unique_ptr<Backend>> StartBackend(std::string_view name, const BackendOptions& options) {
+  for (const BackendRow& row : kBackends) {
+    if (row.name == name) return row.start(options);
+  }
+  return UsageError(StrCat("no backend ", Quote(name)));
+}
+
+}  // namespace sbp

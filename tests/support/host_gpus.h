@@ -1,0 +1,20 @@
+// GPUs that are memory and threads of this process, as a backend: what runs on real ones runs here, kernels compiled as
+// C++ included.
+#pragma once
+
+#include <memory>
+
+#include "runtime/gpu/gpu_backend.h"
+
+namespace sbp {
+
+struct HostGpus {
+  int count = 4;
+  const GpuKernels* kernels = nullptr;  // nullptr: HostKernels()
+  int64_t memory_bytes = -1;            // of each; -1: as much as there is
+};
+std::unique_ptr<GpuPlatform> MakeHostPlatform(const HostGpus& gpus = {});
+// In one process.
+std::unique_ptr<Backend> MakeHostBackend(const HostGpus& gpus = {}, const BackendOptions& options = {});
+
+}  // namespace sbp

@@ -1,0 +1,113 @@
+// Whole plans on devices that are no CPUs: the same numbers as unsharded, and failures that name what failed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernel/gpu/device_errors.h"
+#include "runtime/plan_run.h"
+#include "support/host_gpus.h"
+#include "unit/plan/small_plan.h"
+#include "unit/runtime/graphs.h"
+
+namespace sbp {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<PlanRun> RunOnHostGpus(const Plan& plan, const HostGpus& gpus, const PlanRunOptions& options = {},
+                              const std::vector<TensorData>& given = {}) {
+  TensorStore store(plan.graph, plan.graph, 1, DataReader());
+  SBP_RETURN_IF_ERROR(store.Give(given));
+  const std::unique_ptr<Backend> backend = MakeHostBackend(gpus);
+  Result<PlanRun> run = RunPlanOn(plan, TestRules(), store, *backend, options);
+  const Status end = backend->Finish(run.status(), {});
+  if (!end.ok()) return end;
+  return run;
+}
+
+TEST(GpuPlan, ComputesWhatTheGraphDoes) {
+  for (const uint32_t micro_batches : {1U, 5U}) {
+    const auto run = RunOnHostGpus(SmallPlan(), {}, {.micro_batches = micro_batches, .keep_tensors = true});
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
+    EXPECT_EQ(run->report.outputs.size(), micro_batches);
+    EXPECT_FALSE(run->report.tensors.empty());
+    EXPECT_GT(run->report.measured_seconds, 0);
+  }
+}
+
+// A table of kernels in which some op is another one.
+GpuKernels With(std::vector<KernelRow>& rows, std::string_view op, KernelFn run) {
+  GpuKernels kernels = HostKernels();
+  rows.assign(kernels.rows.begin(), kernels.rows.end());
+  std::erase_if(rows, [&](const KernelRow& row) { return row.op == op; });
+  rows.push_back({op, TypeSet{DType::kF32}, KernelDevice::kCuda, run});
+  std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) { return a.op < b.op; });
+  kernels.rows = rows;
+  return kernels;
+}
+
+TEST(GpuPlan, AKernelThatFailsEndsTheRun) {
+  std::vector<KernelRow> rows;
+  const GpuKernels kernels = With(rows, "Relu", [](KernelCall&) { return RunFailed("no such launch"); });
+  const auto run = RunOnHostGpus(SmallPlan(), {.kernels = &kernels});
+  EXPECT_EQ(run.status().code(), Code::kRunFailed);
+  EXPECT_THAT(run.status().message(), HasSubstr("Relu \"act\": op \"act\" (Relu): no such launch"));
+}
+
+TEST(GpuPlan, WhatAKernelNotesIsTracedToItsTask) {
+  std::vector<KernelRow> rows;
+  const GpuKernels kernels = With(rows, "Relu", [](KernelCall& call) {
+    *call.stream->error_word() |= kIndexOutOfRange;
+    return OkStatus();
+  });
+  const auto run = RunOnHostGpus(SmallPlan(), {.kernels = &kernels});
+  EXPECT_EQ(run.status().code(), Code::kRunFailed);
+  EXPECT_THAT(run.status().message(), HasSubstr("Relu \"act\": "));
+  EXPECT_THAT(run.status().message(), HasSubstr("range"));
+}
+
+TensorData Constant(const std::string& name, const Shape& shape, float number) {
+  Value value = MakeTensor(DType::kF32, shape).value();
+  for (int64_t i = 0; i < value.view.elements(); ++i) value.view.as<float>()[i] = number;
+  return DataFromValue(name, value);
+}
+
+TEST(GpuPlan, NaNIsTracedToTheTaskThatMadeIt) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto run =
+      RunOnHostGpus(SmallPlan(), {}, {}, {Constant("x", {4, 8}, infinity), Constant("w", {8, 16}, 0)});  // inf * 0
+  EXPECT_EQ(run.status().code(), Code::kRunFailed);
+  EXPECT_THAT(run.status().message(), HasSubstr("output \"y\" holds NaN; the first task to make one: op \"fc\""));
+}
+
+TEST(GpuPlan, OutOfMemorySaysWhatADeviceNeeds) {
+  const auto run = RunOnHostGpus(SmallPlan(), {.memory_bytes = 512});
+  EXPECT_EQ(run.status().code(), Code::kRunFailed);
+  EXPECT_THAT(run.status().message(), HasSubstr("device 0 needs "));
+  EXPECT_THAT(run.status().message(), HasSubstr("out of memory"));
+}
+
+TEST(GpuPlan, MoreDevicesThanGpus) {
+  const auto run = RunOnHostGpus(SmallPlan(), {.count = 2});
+  EXPECT_EQ(run.status().code(), Code::kUsage);
+  EXPECT_THAT(run.status().message(), HasSubstr("which has 2 GPUs"));
+  EXPECT_THAT(run.status().message(), HasSubstr("mpirun -n 4 sbp-plan run ... --ranks-per-gpu 2"));
+}
+
+// Ops without a kernel for GPUs run on the host, or as what they are made of.
+TEST(GpuPlan, EveryKernelOnTheHost) {
+  std::vector<KernelRow> rows;
+  const GpuKernels kernels = With(rows, "no op", [](KernelCall&) { return OkStatus(); });
+  std::erase_if(rows, [](const KernelRow& row) { return row.op != "no op"; });
+  GpuKernels none = kernels;
+  none.rows = rows;
+  const auto run = RunOnHostGpus(SmallPlan(), {.kernels = &none});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
+}
+
+}  // namespace
+}  // namespace sbp

@@ -1,0 +1,127 @@
+// Processes that torchrun's variables bring together; here threads, and once real processes, of which one dies.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+
+#include "runtime/launch.h"
+#include "runtime/tcp/socket.h"
+#include "unit/runtime/device_threads.h"
+
+namespace sbp {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+// A place to meet that other tests do not use at this time.
+int SomePort() { return 20000 + static_cast<int>(getpid() % 1500) * 20; }
+
+TcpPlace PlaceOf(int64_t rank, int size, int port) { return {static_cast<int>(rank), size, "localhost", port}; }
+
+TEST(TcpLaunch, EveryRankGetsTheBytesOfAll) {
+  constexpr int kSize = 4;
+  const int port = SomePort();
+  for (const Status& status : OnDevices(kSize, [&](int64_t rank) {
+         SBP_ASSIGN_OR_RETURN(const auto launch, TcpLaunch(PlaceOf(rank, kSize, port)));
+         EXPECT_EQ(launch->rank(), rank);
+         EXPECT_EQ(launch->size(), kSize);
+         for (int round = 0; round < 3; ++round) {
+           const std::string mine(static_cast<size_t>(rank * 100'000 * round), static_cast<char>('a' + rank));
+           SBP_ASSIGN_OR_RETURN(const std::vector<std::string> all, launch->AllGather(mine));
+           EXPECT_EQ(all.size(), kSize);
+           for (size_t r = 0; r < all.size(); ++r) {
+             EXPECT_EQ(all[r], std::string(r * 100'000 * round, static_cast<char>('a' + r)));
+           }
+           SBP_ASSIGN_OR_RETURN(const std::vector<std::string> gathered, launch->Gather(mine));
+           EXPECT_EQ(gathered.size(), rank == 0 ? kSize : 0U);
+         }
+         return launch->Finish(OkStatus(), {});
+       })) {
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+TEST(TcpLaunch, APortThatIsTakenIsPassedOver) {
+  const int port = SomePort() + 20;
+  const Result<Socket> other = Socket::Listen(port + 1);  // as torchrun's agent might
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  for (const Status& status : OnDevices(2, [&](int64_t rank) {
+         SBP_ASSIGN_OR_RETURN(const auto launch, TcpLaunch(PlaceOf(rank, 2, port)));
+         SBP_RETURN_IF_ERROR(launch->AllGather("x").status());
+         return launch->Finish(OkStatus(), {});
+       })) {
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+TEST(TcpLaunch, AFailureReachesEverybody) {
+  constexpr int kSize = 3;
+  const int port = SomePort() + 40;
+  const Clock::time_point start = Clock::now();
+  const std::vector<Status> results = OnDevices(kSize, [&](int64_t rank) {
+    SBP_ASSIGN_OR_RETURN(const auto launch, TcpLaunch(PlaceOf(rank, kSize, port)));
+    Status status;
+    if (rank == 2) status = RunFailed("device 2: boom");
+    if (rank != 2) {
+      status = launch->AllGather("x").status();
+      EXPECT_EQ(launch->failure_elsewhere().message(), "device 2: boom");
+    }
+    return launch->Finish(status, {});
+  });
+  for (const Status& status : results) {
+    EXPECT_EQ(status.message(), "device 2: boom");
+    EXPECT_EQ(status.code(), Code::kRunFailed);
+  }
+  EXPECT_LT(Clock::now() - start, milliseconds(5000));
+}
+
+// One of three processes is killed; the others say so. Their exit codes are 1 where they do.
+TEST(TcpLaunch, AProcessThatDiesIsNamed) {
+  constexpr int kSize = 3;
+  const int port = SomePort() + 60;
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < kSize; ++rank) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child > 0) {
+      children.push_back(child);
+      continue;
+    }
+    const auto launch = TcpLaunch(PlaceOf(rank, kSize, port));
+    if (!launch.ok() || !(*launch)->AllGather("x").ok()) _exit(2);
+    if (rank == 1) raise(SIGKILL);
+    const Status status = (*launch)->AllGather("y").status();
+    _exit(status.message() == "rank 1 ended without a word" ? 1 : 3);
+  }
+  for (int rank = 0; rank < kSize; ++rank) {
+    int status = 0;
+    ASSERT_EQ(waitpid(children[rank], &status, 0), children[rank]);
+    if (rank == 1) {
+      EXPECT_TRUE(WIFSIGNALED(status));
+    } else {
+      EXPECT_TRUE(WIFEXITED(status));
+      EXPECT_EQ(WEXITSTATUS(status), 1) << "rank " << rank;
+    }
+  }
+}
+
+TEST(JoinLaunch, TorchrunsVariablesAreChecked) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID"}) unsetenv(name);
+  EXPECT_EQ(JoinLaunch().value()->name(), "one process");
+  setenv("RANK", "3", 1);
+  setenv("WORLD_SIZE", "2", 1);
+  setenv("MASTER_PORT", "29500", 1);
+  EXPECT_THAT(JoinLaunch().status().message(), ::testing::HasSubstr("MASTER_ADDR is not set"));
+  setenv("MASTER_ADDR", "localhost", 1);
+  EXPECT_EQ(JoinLaunch().status().message(), "RANK is 3, but WORLD_SIZE is 2");
+  setenv("MASTER_PORT", "port", 1);
+  EXPECT_THAT(JoinLaunch().status().message(), ::testing::HasSubstr("MASTER_PORT is \"port\", expected a number"));
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) unsetenv(name);
+}
+
+}  // namespace
+}  // namespace sbp
