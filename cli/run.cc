@@ -34,6 +34,7 @@ struct RunFlags {
   std::optional<double> tolerance, rtol, atol;
   bool tensors = false, no_reference = false;
   std::string backend = "cpu", trace;
+  BackendOptions gpus;
   uint32_t micro_batches = 0;  // 0: as the plan file says
   uint64_t seed = 0;
   OutputFlags output;
@@ -268,6 +269,9 @@ Status CheckFlags(const RunFlags& flags) {
     return UsageError(
         StrCat(flags.model.dims.empty() ? "--rules" : "--dim", " goes with --unsharded: a plan holds its own"));
   }
+  if (flags.backend != "cuda" && (flags.gpus.allow_tf32 || flags.gpus.ranks_per_gpu > 1)) {
+    return UsageError(StrCat(flags.gpus.allow_tf32 ? "--tf32" : "--ranks-per-gpu", " goes with --backend cuda"));
+  }
   const std::pair<const std::optional<double>&, std::string_view> numbers[] = {
       {flags.tolerance, "--tolerance"}, {flags.rtol, "--rtol"}, {flags.atol, "--atol"}};
   for (const auto& [number, name] : numbers) {
@@ -295,7 +299,7 @@ Status Run(const RunFlags& flags) {
     SBP_RETURN_IF_ERROR(CheckFilesWritable(flags));
     return RunModel(flags);
   }
-  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend(flags.backend));
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend(flags.backend, flags.gpus));
   Status status = backend->leads() ? CheckFilesWritable(flags) : OkStatus();
   if (status.ok()) status = RunPlan(flags, *backend);
   return backend->Finish(status, [](const Status& failure) {
@@ -342,6 +346,11 @@ Command SetupRun(CLI::App& app) {
   app.add_option("--backend", flags->backend, StrCat("where: ", Join(described, ", ")))
       ->check(CLI::IsMember(backends))
       ->capture_default_str();
+  app.add_option("--ranks-per-gpu", flags->gpus.ranks_per_gpu,
+                 "with --backend cuda under mpirun or torchrun: so many processes share a GPU")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_flag("--tf32", flags->gpus.allow_tf32, "with --backend cuda: products of f32 may round operands to tf32");
   app.add_option("--micro-batches", flags->micro_batches, "inputs that stream through [as the plan says, else 1]")
       ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--tensors", flags->tensors, "compare every tensor, not the outputs alone");

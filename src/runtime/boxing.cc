@@ -48,16 +48,16 @@ Status RunBoxingStep(const BoxingStep& step, const Mesh& mesh, int64_t device, D
   SBP_RETURN_IF_ERROR(CheckView("the source", source, LocalSlice(source.whole, step.from, mesh, at)));
   SBP_RETURN_IF_ERROR(CheckView("the target", target, LocalSlice(source.whole, step.to, mesh, at)));
   const auto group_boxes = [&](const NdSbp& layout) { return BoxesOfGroup(source.whole, layout, mesh, step.axis, at); };
-  Communicator& group = *communicators.axes[step.axis];
+  const auto group = [&]() -> Communicator& { return *communicators.axes[step.axis]; };  // local kinds have none
   switch (step.kind) {
     case CollectiveKind::kAllGather:
-      return group.AllGather(source, target, group_boxes(step.from));
+      return group().AllGather(source, target, group_boxes(step.from));
     case CollectiveKind::kAllReduce:
-      return group.AllReduce(step.from[step.axis].reduce_kind(), source, target);
+      return group().AllReduce(step.from[step.axis].reduce_kind(), source, target);
     case CollectiveKind::kReduceScatter:
-      return group.ReduceScatter(step.from[step.axis].reduce_kind(), source, target, group_boxes(step.to));
+      return group().ReduceScatter(step.from[step.axis].reduce_kind(), source, target, group_boxes(step.to));
     case CollectiveKind::kAllToAll:
-      return group.AllToAll(source, target, group_boxes(step.from), group_boxes(step.to));
+      return group().AllToAll(source, target, group_boxes(step.from), group_boxes(step.to));
     case CollectiveKind::kSlice:
       return space.CopyBox(source.dtype, target.ranges, source.data, source.ranges, target.data, target.ranges);
     case CollectiveKind::kFill:

@@ -15,9 +15,7 @@ class Alone : public Launch {
   std::string_view name() const override { return "one process"; }
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  Result<std::vector<std::string>> AllGather(std::string_view mine) override {
-    return std::vector{std::string(mine)};
-  }
+  Result<std::vector<std::string>> AllGather(std::string_view mine) override { return std::vector{std::string(mine)}; }
   Result<std::vector<std::string>> Gather(std::string_view mine) override { return AllGather(mine); }
   void Abort(const Status& failure) override {
     const std::lock_guard lock(mutex_);

@@ -51,8 +51,13 @@ class ProgramBuilder {
   }
 
  private:
+  // On an axis of one device every layout is a copy.
   NdSbp LayoutAt(const std::vector<NdSbp>& layouts, size_t i) const {
-    return i < layouts.size() && layouts[i].size() == mesh_.num_axes() ? layouts[i] : NdSbp(mesh_.num_axes());
+    NdSbp layout = i < layouts.size() && layouts[i].size() == mesh_.num_axes() ? layouts[i] : NdSbp(mesh_.num_axes());
+    for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
+      if (mesh_.size(axis) == 1) layout[axis] = Sbp::Broadcast();
+    }
+    return layout;
   }
 
   int32_t AddSlot(TensorType type, const NdSbp& layout, LiteralRef constant = nullptr) {
@@ -105,7 +110,8 @@ class ProgramBuilder {
     const KernelRow* on_host = FindKernel(query.type, type);
     if (on_host == nullptr) return Expand(query, inputs, outputs, type, depth);
     const size_t number = program_.inner_layouts.size();
-    const bool could_not = like_ != nullptr && number < like_->inner_layouts.size() && like_->inner_layouts[number].empty();
+    const bool could_not =
+        like_ != nullptr && number < like_->inner_layouts.size() && like_->inner_layouts[number].empty();
     if (HasExpansion(query.type, rules_)) {
       LocalProgram before = program_;
       if (!could_not && Expand(query, inputs, outputs, type, depth).ok()) return OkStatus();

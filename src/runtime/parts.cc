@@ -25,8 +25,7 @@ Status ChangeLocally(const TensorView& source, const NdSbp& from, const NdSbp& t
   bool holds = true;  // of the ranks that share a sum, does this one hold the values?
   for (int axis = 0; axis < to.size(); ++axis) {
     if (from[axis] == to[axis] || !to[axis].is_partial() || IsIdempotent(to[axis].reduce_kind())) continue;
-    SBP_RETURN_IF_ERROR(
-        space.FillNeutral(target.dtype, to[axis].reduce_kind(), target.data, target.elements()));
+    SBP_RETURN_IF_ERROR(space.FillNeutral(target.dtype, to[axis].reduce_kind(), target.data, target.elements()));
     if (from[axis].is_broadcast() && coordinates[axis] != 0) holds = false;
   }
   if (!holds) return OkStatus();

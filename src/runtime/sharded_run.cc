@@ -138,8 +138,8 @@ Status ShardedRun::TakeMemory(Device& device) {
 }
 
 Status ShardedRun::AllocateDevice(Device& device) {
-  const std::string needs = StrCat("device ", device.position, " needs ",
-                                   FormatBytes(static_cast<double>(device_bytes())));
+  const std::string needs =
+      StrCat("device ", device.position, " needs ", FormatBytes(static_cast<double>(device_bytes())));
   SBP_RETURN_IF_ERROR(TakeMemory(device).WithContext(needs));
   InterpreterHooks hooks;
   hooks.parameter = [this](const Graph& of, TensorId id) { return store_.GetIn(of, id); };

@@ -16,7 +16,9 @@ class Socket {
   Socket() = default;
   explicit Socket(int descriptor) : descriptor_(descriptor) {}
   ~Socket() { Close(); }
-  Socket(Socket&& other) noexcept : descriptor_(other.descriptor_), patience_(other.patience_) { other.descriptor_ = -1; }
+  Socket(Socket&& other) noexcept : descriptor_(other.descriptor_), patience_(other.patience_) {
+    other.descriptor_ = -1;
+  }
   Socket& operator=(Socket&& other) noexcept;
 
   // Errors (kRunFailed) say what the system says.

@@ -33,6 +33,13 @@ TEST(LocalProgram, ACompositeOpIsExpandedToKernels) {
             "op \"o\" (StringNormalizer): no kernel and no expansion runs StringNormalizer on string");
 }
 
+// Layouts on an axis of one device are different names of one thing.
+TEST(LocalProgram, AnAxisOfOneDeviceDecidesNothing) {
+  const std::string split = Dumped({"Gemm", {"f32[4,6]", "f32[6,8]", "f32[8]"}, "", "1", "S(0), B, B -> S(0)"});
+  EXPECT_EQ(split, Dumped({"Gemm", {"f32[4,6]", "f32[6,8]", "f32[8]"}, "", "1", "B, B, B -> B"}));
+  EXPECT_NE(split.find("MatMul"), std::string::npos) << split;
+}
+
 TEST(LocalProgram, WhatLivesTogetherDoesNotOverlap) {
   LocalCompiler compiler(TestRules(), ParseMesh("2").value());
   const Graph graph = GraphOf({"LayerNormalization", {"f32[4,6]", "f32[6]", "f32[6]"}, "", "2", "S(0), B, B -> S(0)"});
