@@ -25,6 +25,15 @@ SBP_HD inline void SetBits(uint32_t* word, uint32_t bits) {
 #endif
 }
 
+// Raises a device's number to `value`; many threads may.
+SBP_HD inline void SetMax(int64_t* number, int64_t value) {
+#ifdef __CUDA_ARCH__
+  atomicMax(reinterpret_cast<long long*>(number), static_cast<long long>(value));
+#else
+  if (value > *number) *number = value;
+#endif
+}
+
 #ifdef __CUDACC__
 
 inline constexpr int kThreadsPerBlock = 256;

@@ -58,7 +58,7 @@ struct ConvCall {
   bool allow_tf32 = false;
   int64_t groups = 1;
   Shape x_shape, w_shape, y_shape;
-  std::vector<int64_t> strides, dilations, pads_begin;  // what y_shape needs beyond the end is zero
+  std::vector<int64_t> strides, dilations, pads_begin;
   const std::byte *x = nullptr, *w = nullptr;
   std::byte* y = nullptr;
 };
@@ -86,8 +86,8 @@ class Stream {
   virtual Result<double> SecondsBetween(Event& from, Event& to) = 0;
 
   virtual Status Gemm(const GemmCall& call) = 0;
-  // false: the library has no algorithm for this one (cuDNN: y_shape must be what pads_begin at both ends give);
-  // nothing was started.
+  // false: there is no algorithm for this one, or y_shape is not what pads_begin at both ends give; nothing was
+  // started.
   virtual Result<bool> Conv(const ConvCall& call) = 0;
 
   // Memory for kernels that are called from now on, aligned to 256 bytes; the same bytes serve what is asked after

@@ -66,7 +66,7 @@ void Convolve(const ConvCall& call, const Sizes& s) {
 
 }  // namespace
 
-Status Conv(const ConvCall& call) {
+Result<bool> Conv(const ConvCall& call) {
   if (!IsProductType(call.dtype)) return Defect("no convolution of this element type");
   const Sizes s{AsThree(call.x_shape, 2, 1),
                 AsThree(call.w_shape, 2, 1),
@@ -76,11 +76,15 @@ Status Conv(const ConvCall& call) {
                 AsThree(call.pads_begin, 0, 0),
                 call.w_shape[1],
                 call.w_shape[0] / call.groups};
+  for (size_t d = 0; d < 3; ++d) {
+    const int64_t span = (s.w[d] - 1) * s.dilation[d] + 1;
+    if ((s.x[d] + 2 * s.pad[d] - span) / s.stride[d] + 1 != s.y[d]) return false;
+  }
   if (call.dtype == DType::kF64)
     Convolve<double>(call, s);
   else
     Convolve<float>(call, s);
-  return OkStatus();
+  return true;
 }
 
 }  // namespace sbp::gpu::host

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/resample.h"
 #include "base/text.h"
 #include "kernel/cpu/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/resize_plan.h"
 
 namespace sbp::cpu {
 namespace {
@@ -19,33 +19,6 @@ std::vector<double> NumbersOf(const KernelCall& call, size_t operand) {
   Convert(view.dtype, view.data, bytes, DType::kF64, reinterpret_cast<std::byte*>(numbers.data()), sizeof(double),
           view.elements());
   return numbers;
-}
-
-Result<ResizeQuestion> QuestionOf(const KernelCall& call) {
-  ResizeQuestion question;
-  const Attributes& attributes = *call.attributes;
-  question.mode = attributes.String("mode", question.mode);
-  question.where = attributes.String("coordinate_transformation_mode", question.where);
-  question.nearest = attributes.String("nearest_mode", question.nearest);
-  question.policy = attributes.String("keep_aspect_ratio_policy", question.policy);
-  question.cubic = attributes.Float("cubic_coeff_a", question.cubic);
-  question.antialias = attributes.Int("antialias", 0) != 0;
-  question.exclude_outside = attributes.Int("exclude_outside", 0) != 0;
-  question.in = call.inputs[0].whole;
-  question.out = call.outputs[0].whole;
-  if (const auto* axes = attributes.Ints("axes")) {
-    question.axes.assign(axes->begin(), axes->end());
-    question.has_axes = true;
-  }
-  question.roi = NumbersOf(call, 1);
-  question.scales = NumbersOf(call, 2);
-  question.sizes = NumbersOf(call, 3);
-  if (question.mode != "nearest" && question.mode != "linear" && question.mode != "cubic") {
-    return RunFailed(StrCat("no mode ", Quote(question.mode)));
-  }
-  const size_t resized = question.has_axes ? question.axes.size() : question.in.size();
-  if (question.crops() && question.roi.size() != 2 * resized) return RunFailed("roi does not fit the axes");
-  return question;
 }
 
 // One dimension on the way: `outer` blocks of lines of `inner` elements.
@@ -75,21 +48,6 @@ void Mix(const Line& line, const ResizeTaps& taps, bool copies, const T* in, T* 
   }
 }
 
-// A tap of weight 0 may lie beyond what the part holds: it is moved into it. Error: one that counts does.
-Status KeepInside(const Line& line, ResizeTaps& taps) {
-  for (int64_t o = line.out.begin; o < line.out.end; ++o) {
-    for (size_t k = 0; k < taps.count; ++k) {
-      int64_t& index = taps.index[static_cast<size_t>(o) * taps.count + k];
-      if (index >= line.in.begin && index < line.in.end) continue;
-      if (taps.weight[static_cast<size_t>(o) * taps.count + k] != 0) {
-        return Defect("the part does not hold all elements that are mixed");
-      }
-      index = line.in.begin;
-    }
-  }
-  return OkStatus();
-}
-
 // What lies outside the input has the extrapolation's value.
 template <typename T>
 void Extrapolate(const TensorView& y, const ResizedDim& dim, const ResizeTaps& taps, T value, T* out) {
@@ -114,7 +72,7 @@ Status ResizeAs(const ResizeQuestion& question, DType type, KernelCall& call) {
     ResizeTaps taps = FindResizeTaps(question, dim);
     Line line{1, 1, x.ranges[dim.dim], y.ranges[dim.dim]};
     for (int d = 0; d < x.rank(); ++d) (d < dim.dim ? line.outer : line.inner) *= d == dim.dim ? 1 : shape[d];
-    SBP_RETURN_IF_ERROR(KeepInside(line, taps));
+    SBP_RETURN_IF_ERROR(KeepInside(line.in, line.out, taps));
     shape[dim.dim] = line.out.size();
     T* out = call.scratch->Allocate<T>(line.outer * line.out.size() * line.inner);
     Mix(line, taps, question.mode == "nearest", in, out);
@@ -141,10 +99,10 @@ Status ResizeAs(const ResizeQuestion& question, DType type, KernelCall& call) {
 
 // The narrower floats are mixed as f32, integers as they are in f32 or f64, whichever holds them.
 Status Resize(KernelCall& call) {
-  SBP_ASSIGN_OR_RETURN(const ResizeQuestion question, QuestionOf(call));
-  const DType type = call.inputs[0].dtype;
-  const bool wide = type == DType::kF64 || (!IsFloat(type) && DTypeBits(type) > 16);
-  return wide ? ResizeAs<double>(question, DType::kF64, call) : ResizeAs<float>(question, DType::kF32, call);
+  SBP_ASSIGN_OR_RETURN(const ResizeQuestion question,
+                       ResizeQuestionOf(call, {NumbersOf(call, 1), NumbersOf(call, 2), NumbersOf(call, 3)}));
+  return MixesWide(call.inputs[0].dtype) ? ResizeAs<double>(question, DType::kF64, call)
+                                         : ResizeAs<float>(question, DType::kF32, call);
 }
 
 }  // namespace sbp::cpu

@@ -7,78 +7,34 @@
 #include "kernel/cpu/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/slices.h"
 
 namespace sbp::cpu {
 namespace {
 
-struct Walk {
-  int64_t start = 0, step = 1;
-};
-
 // Copies the elements that the operand's part holds; the rest of the result is left.
-void CopyHeld(const TensorView& in, const std::vector<Walk>& walks, TensorView& out) {
-  const std::vector<int64_t> from = ByteStrides(in), to = ByteStrides(out);
-  Shape shape(out.shape.size());
-  std::vector<int64_t> strides(out.shape.size());
-  const std::byte* source = in.data;
-  std::byte* target = out.data;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const auto [start, step] = walks[d];
-    const Range held = in.ranges[d];
-    // Local indices whose source lies in [held.begin, held.end).
-    const int64_t first = start + out.ranges[d].begin * step;
-    int64_t low = 0, high = out.shape[d];
-    if (step > 0) {
-      if (first < held.begin) low = (held.begin - first + step - 1) / step;
-      high = std::min(high, held.end > first ? (held.end - first + step - 1) / step : 0);
-    } else {
-      if (first >= held.end) low = (first - held.end) / -step + 1;
-      high = std::min(high, first >= held.begin ? (first - held.begin) / -step + 1 : 0);
-    }
-    shape[d] = std::max<int64_t>(0, high - low);
-    strides[d] = from[d] * step;
-    if (shape[d] == 0) return;
-    source += (first + low * step - held.begin) * from[d];
-    target += low * to[d];
-  }
-  CopyStrided(shape, ElementBytes(in.dtype), source, strides, target, to);
-}
-
-// Axis i of a list that operand `axes` gives, or i itself.
-Result<int64_t> ListedAxis(const std::vector<int64_t>& axes, bool given, size_t i, int rank) {
-  if (given && i >= axes.size()) return RunFailed("axes are fewer than the values for them");
-  return AxisIn(given ? axes[i] : static_cast<int64_t>(i), rank);
+void CopyHeld(const TensorView& in, const std::vector<SliceStep>& steps, TensorView& out) {
+  const std::optional<HeldElements> held = FindHeld(in, steps, out);
+  if (!held) return;
+  const int64_t bytes = ElementBytes(in.dtype);
+  std::vector<int64_t> strides = held->source_strides;
+  for (int64_t& stride : strides) stride *= bytes;
+  CopyStrided(held->shape, bytes, in.data + held->source * bytes, strides, out.data + held->target * bytes,
+              ByteStrides(out));
 }
 
 Status SliceBytes(KernelCall& call) {
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  const std::vector<int64_t> starts = IntsOf(call.inputs[1]), ends = IntsOf(call.inputs[2]);
-  const std::vector<int64_t> axes = call.has(3) ? IntsOf(call.inputs[3]) : std::vector<int64_t>();
-  const std::vector<int64_t> steps = call.has(4) ? IntsOf(call.inputs[4]) : std::vector<int64_t>(starts.size(), 1);
-  if (ends.size() != starts.size() || steps.size() != starts.size())
-    return RunFailed("starts, ends and steps differ in length");
-  std::vector<Walk> walks(in.shape.size());
-  for (size_t i = 0; i < starts.size(); ++i) {
-    SBP_ASSIGN_OR_RETURN(const int64_t d, ListedAxis(axes, call.has(3), i, in.rank()));
-    const int64_t size = in.whole[d], step = steps[i];
-    if (step == 0 || step == INT64_MIN) return RunFailed("a step of Slice is 0, or out of range");
-    const int64_t last = step > 0 ? size : size - 1, least = step > 0 ? 0 : -1;
-    const int64_t start =
-        std::clamp<int64_t>(starts[i] < 0 ? starts[i] + size : starts[i], 0, std::max<int64_t>(last, 0));
-    const int64_t end = std::clamp<int64_t>(ends[i] < 0 ? std::max(ends[i], -size - 1) + size : ends[i], least, size);
-    const int64_t length = step > 0 ? (end - start + step - 1) / step : (start - end - step - 1) / -step;
-    const int64_t count = size == 0 ? 0 : std::max<int64_t>(0, length);
-    if (count != out.whole[d]) {
-      if (out.shape[d] != out.whole[d] || count > out.shape[d])
-        return RunFailed("the slice is not of the size that was planned");
-      SetSize(out, d, count);
-    }
-    walks[d] = {start, step};
-  }
+  SliceValues values{IntsOf(call.inputs[1]), IntsOf(call.inputs[2])};
+  values.has_axes = call.has(3);
+  values.has_steps = call.has(4);
+  if (values.has_axes) values.axes = IntsOf(call.inputs[3]);
+  if (values.has_steps) values.steps = IntsOf(call.inputs[4]);
+  SBP_ASSIGN_OR_RETURN(const std::vector<SliceStep> steps, SliceSteps(in, values, out));
   if (out.elements() == 0) return OkStatus();
   std::memset(out.data, 0, static_cast<size_t>(out.elements() * ElementBytes(out.dtype)));
-  CopyHeld(in, walks, out);
+  CopyHeld(in, steps, out);
   return OkStatus();
 }
 
@@ -124,51 +80,39 @@ void PadByIndex(const TensorView& in, const std::vector<int64_t>& before, const 
 }
 
 // The constant wherever the result lies outside of the operand's whole; 0 where only this part does not hold it.
-void PadConstant(const TensorView& in, const std::vector<Walk>& walks, const std::byte* constant, TensorView& out) {
+void PadConstant(const TensorView& in, const std::vector<int64_t>& before, const std::byte* constant, TensorView& out) {
   const int64_t bytes = ElementBytes(out.dtype);
   Fill(out.data, out.elements(), constant, bytes);
   Shape inside(out.shape.size());
   const std::vector<int64_t> strides = ByteStrides(out);
   std::byte* target = out.data;
   for (size_t d = 0; d < inside.size(); ++d) {
-    const int64_t first = walks[d].start + out.ranges[d].begin;  // operand's index under the first element
+    const int64_t first = out.ranges[d].begin - before[d];  // operand's index under the first element
     const int64_t low = std::clamp<int64_t>(-first, 0, out.shape[d]);
     inside[d] = std::clamp<int64_t>(in.whole[d] - first, low, out.shape[d]) - low;
     target += low * strides[d];
   }
   const std::byte zero[16] = {};
   CopyStrided(inside, bytes, zero, std::vector<int64_t>(inside.size(), 0), target, strides);
-  CopyHeld(in, walks, out);
+  std::vector<SliceStep> steps(before.size());
+  for (size_t d = 0; d < before.size(); ++d) steps[d].start = -before[d];
+  CopyHeld(in, steps, out);
 }
 
 Status PadBytes(KernelCall& call) {
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  const std::vector<int64_t> pads = IntsOf(call.inputs[1]);
-  const std::vector<int64_t> axes = call.has(3) ? IntsOf(call.inputs[3]) : std::vector<int64_t>();
+  PadValues values{IntsOf(call.inputs[1])};
+  values.has_axes = call.has(3);
+  if (values.has_axes) values.axes = IntsOf(call.inputs[3]);
   const std::string mode = call.attributes->String("mode", "constant");
-  std::vector<int64_t> before(in.shape.size(), 0);
-  std::vector<Walk> walks(in.shape.size());
-  for (size_t i = 0; i < pads.size() / 2; ++i) {
-    SBP_ASSIGN_OR_RETURN(const int64_t d, ListedAxis(axes, call.has(3), i, in.rank()));
-    before[d] = pads[i];
-    walks[d].start = -pads[i];
-    const int64_t size = in.whole[d] + pads[i] + pads[i + pads.size() / 2];
-    if (size < 0) return RunFailed("pads remove more elements than there are");
-    if (size != out.whole[d]) {
-      if (out.shape[d] != out.whole[d] || size > out.shape[d])
-        return RunFailed("pads give another size than was planned");
-      SetSize(out, d, size);
-    }
-    if (mode != "constant" && in.whole[d] == 0 && size > 0)
-      return RunFailed("an empty dimension has no elements to pad with");
-  }
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> before, PadsBefore(in, values, mode == "constant", out));
   if (out.elements() == 0) return OkStatus();
   std::byte constant[16] = {};
   if (call.has(2) && call.inputs[2].elements() > 0)
     std::memcpy(constant, call.inputs[2].data, static_cast<size_t>(ElementBytes(out.dtype)));
   if (mode == "constant")
-    PadConstant(in, walks, constant, out);
+    PadConstant(in, before, constant, out);
   else
     PadByIndex(in, before, mode, out);
   return OkStatus();

@@ -5,8 +5,6 @@
 namespace sbp::cpu {
 namespace {
 
-int64_t CeilDivide(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-
 // Strides, dilations and pads as attributes say.
 Result<Window> Attributed(const KernelCall& call, const Shape& kernel) {
   const size_t n = kernel.size();
@@ -43,17 +41,6 @@ void Divide(int64_t total, bool upper, WindowDim& dim) {
 }
 
 }  // namespace
-
-Range WindowDim::Inside(int64_t o) const {
-  const int64_t first = (out_begin + o) * stride - pad_low;
-  const int64_t begin = std::clamp<int64_t>(CeilDivide(-first, dilation), 0, kernel);
-  return {begin, std::clamp<int64_t>(CeilDivide(in_whole - first, dilation), begin, kernel)};
-}
-
-int64_t WindowDim::PaddedCount(int64_t o) const {
-  const int64_t first = (out_begin + o) * stride - pad_low;
-  return std::clamp<int64_t>(CeilDivide(in_whole + pad_high - first, dilation), 0, kernel);
-}
 
 Range WindowDim::OutputsOver(int64_t k) const {
   // 0 <= (out_begin + o) * stride + shift < in_whole

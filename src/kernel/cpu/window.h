@@ -5,9 +5,12 @@
 #include <array>
 #include <cstdint>
 
+#include "base/host_device.h"
 #include "kernel/kernel.h"
 
 namespace sbp::cpu {
+
+SBP_HD inline int64_t CeilDivide(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
 // One spatial dimension. Windows lie over the whole; begins and held sizes say where the parts of input and output are.
 // The output's index o (local) has under its window's element k the input's local index
@@ -18,13 +21,24 @@ struct WindowDim {
   int64_t in_whole = 1, in_begin = 0, in_held = 1;
   int64_t out_begin = 0, out_held = 1;
 
-  int64_t Under(int64_t o, int64_t k) const { return (out_begin + o) * stride - pad_low + k * dilation - in_begin; }
+  SBP_HD int64_t Under(int64_t o, int64_t k) const {
+    return (out_begin + o) * stride - pad_low + k * dilation - in_begin;
+  }
   // The window's elements that lie within the whole input.
-  Range Inside(int64_t o) const;
+  SBP_HD Range Inside(int64_t o) const {
+    const int64_t first = (out_begin + o) * stride - pad_low, begin = Clamped(CeilDivide(-first, dilation), 0);
+    return {begin, Clamped(CeilDivide(in_whole - first, dilation), begin)};
+  }
   // How many of them lie within the padded input.
-  int64_t PaddedCount(int64_t o) const;
+  SBP_HD int64_t PaddedCount(int64_t o) const {
+    const int64_t first = (out_begin + o) * stride - pad_low;
+    return Clamped(CeilDivide(in_whole + pad_high - first, dilation), 0);
+  }
   // Output indices [begin, end) whose window's element k lies within the whole input.
   Range OutputsOver(int64_t k) const;
+
+ private:
+  SBP_HD int64_t Clamped(int64_t k, int64_t low) const { return k < low ? low : k > kernel ? kernel : k; }
 };
 using Window = std::array<WindowDim, 3>;
 

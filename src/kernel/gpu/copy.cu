@@ -8,13 +8,10 @@
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
+#include "kernel/gpu/words.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {
-
-struct alignas(16) Word16 {
-  uint64_t low, high;
-};
 
 // Operand 0 is the source, 1 the target; strides in bytes.
 template <typename Unit>
@@ -27,8 +24,6 @@ struct CopyUnits {
     *reinterpret_cast<Unit*>(target + offsets.at[1]) = *reinterpret_cast<const Unit*>(source + offsets.at[0]);
   }
 };
-
-bool Aligned(const void* data, int64_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; }
 
 // Are both sides, and all their steps but those of the innermost dimension, multiples of `bytes`?
 bool AlignedRows(const Walk<2>& walk, const std::byte* source, const std::byte* target, int64_t bytes) {
@@ -59,21 +54,9 @@ Result<Walk<2>> TargetOrder(const Shape& shape, const std::vector<int64_t>& sour
 }
 
 Status CopyWalk(gpu::Stream& stream, const Walk<2>& walk, int64_t unit, const std::byte* source, std::byte* target) {
-  const auto run = [&]<typename Unit>(Unit) {
+  return WithWord(unit, [&]<typename Unit>(Unit) {
     return gpu::ForEach(stream, walk.elements, CopyUnits<Unit>{source, target, walk});
-  };
-  switch (unit) {
-    case 1:
-      return run(uint8_t{});
-    case 2:
-      return run(uint16_t{});
-    case 4:
-      return run(uint32_t{});
-    case 8:
-      return run(uint64_t{});
-    default:
-      return run(Word16{});
-  }
+  });
 }
 
 struct FillBytes {

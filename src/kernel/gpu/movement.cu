@@ -1,0 +1,126 @@
+// Data movement: each element of the result is one of an operand, under another index.
+#include <cstring>
+
+#include "base/text.h"
+#include "gpu/for_each.h"
+#include "kernel/cpu/convert.h"
+#include "kernel/cpu/copy.h"
+#include "kernel/gpu/copy.h"
+#include "kernel/gpu/kernels.h"
+#include "kernel/gpu/operands.h"
+#include "kernel/gpu/walk.h"
+#include "kernel/gpu/words.h"
+
+namespace sbp::SBP_GPU_BUILD {
+namespace {
+
+using cpu::ByteStrides;
+using cpu::ElementBytes;
+
+Status TransposeBytes(KernelCall& call) {
+  const TensorView& in = call.inputs[0];
+  TensorView& out = call.outputs[0];
+  const size_t rank = in.shape.size();
+  const std::vector<int64_t>* perm = call.attributes->Ints("perm");
+  if (perm != nullptr && perm->size() != rank) return RunFailed("perm does not fit the operand's rank");
+  const std::vector<int64_t> from = ByteStrides(in);
+  std::vector<int64_t> strides(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    const size_t source = perm != nullptr ? static_cast<size_t>((*perm)[d]) : rank - 1 - d;
+    if (source >= rank || out.shape[d] != in.shape[source])
+      return Defect("the result's shape does not follow from perm");
+    strides[d] = from[source];
+  }
+  return CopyStrided(*call.stream, out.shape, ElementBytes(in.dtype), in.data, strides, out.data, ByteStrides(out));
+}
+
+Status ExpandBytes(KernelCall& call) {
+  const TensorView& in = call.inputs[0];
+  TensorView& out = call.outputs[0];
+  SBP_ASSIGN_OR_RETURN(std::vector<int64_t> strides, StretchedStrides(in, out.shape));
+  for (int64_t& stride : strides) stride *= ElementBytes(in.dtype);
+  return CopyStrided(*call.stream, out.shape, ElementBytes(in.dtype), in.data, strides, out.data, ByteStrides(out));
+}
+
+Status ConcatBytes(KernelCall& call) {
+  TensorView& out = call.outputs[0];
+  SBP_ASSIGN_OR_RETURN(const int64_t axis, cpu::AxisIn(call.attributes->Int("axis", 0), out.rank()));
+  const std::vector<int64_t> strides = ByteStrides(out);
+  int64_t begin = 0;
+  for (const TensorView& in : call.inputs) {
+    if (!in.present()) continue;
+    if (in.rank() != out.rank() || begin + in.shape[axis] > out.shape[axis])
+      return Defect("the operands do not fit into the result");
+    SBP_RETURN_IF_ERROR(CopyStrided(*call.stream, in.shape, ElementBytes(in.dtype), in.data, ByteStrides(in),
+                                    out.data + begin * strides[axis], strides));
+    begin += in.shape[axis];
+  }
+  return begin == out.shape[axis] ? OkStatus() : Defect("the operands do not fill the result");
+}
+
+// The condition picks from two values; all three stretched.
+template <typename T>
+struct Pick {
+  const std::byte *condition, *x, *y;
+  std::byte* out;
+  Walk<3> walk;
+  SBP_HD void operator()(int64_t i) const {
+    const auto offsets = walk.At(i);
+    const bool first = condition[offsets.at[0]] != std::byte{0};
+    At<T>(out, i) = first ? At<T>(x, offsets.at[1]) : At<T>(y, offsets.at[2]);
+  }
+};
+
+Status WhereBytes(KernelCall& call) {
+  TensorView& out = call.outputs[0];
+  std::array<std::vector<int64_t>, 3> strides;
+  for (size_t i = 0; i < 3; ++i) {
+    SBP_ASSIGN_OR_RETURN(strides[i], StretchedStrides(call.inputs[i], out.shape));
+  }
+  SBP_ASSIGN_OR_RETURN(const Walk<3> walk, MakeWalk<3>(out.shape, strides));
+  return WithWord(ElementBytes(out.dtype), [&]<typename T>(T) {
+    const Pick<T> pick{call.inputs[0].data, call.inputs[1].data, call.inputs[2].data, out.data, walk};
+    return gpu::ForEach(*call.stream, walk.elements, pick);
+  });
+}
+
+// The attribute `value`, or 0 of type f32, as one element of `type`.
+void ElementOf(const Literal* literal, DType type, std::byte* element) {
+  std::memset(element, 0, 16);
+  if (literal == nullptr) return;
+  if (IsComplex(type)) {
+    std::memcpy(element, literal->raw.data(), std::min<size_t>(literal->raw.size(), 16));
+  } else if (!literal->ints.empty()) {
+    cpu::Convert(DType::kI64, reinterpret_cast<const std::byte*>(literal->ints.data()), 8, type, element, 16, 1);
+  } else if (!literal->floats.empty()) {
+    cpu::Convert(DType::kF64, reinterpret_cast<const std::byte*>(literal->floats.data()), 8, type, element, 16, 1);
+  }
+}
+
+Status ConstantBytes(KernelCall& call) {
+  const AttributeValue* value = call.attributes->Find("value");
+  const LiteralRef* literal = value != nullptr ? std::get_if<LiteralRef>(value) : nullptr;
+  TensorView& out = call.outputs[0];
+  std::byte element[16];
+  ElementOf(literal != nullptr ? literal->get() : nullptr, out.dtype, element);
+  return Fill(*call.stream, out.data, out.elements(), element, ElementBytes(out.dtype));
+}
+
+}  // namespace
+
+Status Reshape(KernelCall& call) {
+  const TensorView& in = call.inputs[0];
+  TensorView& out = call.outputs[0];
+  if (in.elements() != out.elements()) {
+    return RunFailed(StrCat("[", Join(in.shape, ","), "] and [", Join(out.shape, ","), "] differ in their elements"));
+  }
+  return in.data == out.data ? OkStatus() : call.stream->Copy(in.data, out.data, in.bytes());
+}
+
+Status Transpose(KernelCall& call) { return OnBytes(call, TransposeBytes); }
+Status Expand(KernelCall& call) { return OnBytes(call, ExpandBytes); }
+Status Concat(KernelCall& call) { return OnBytes(call, ConcatBytes); }
+Status Where(KernelCall& call) { return OnBytes(call, WhereBytes); }
+Status ConstantOfShape(KernelCall& call) { return OnBytes(call, ConstantBytes); }
+
+}  // namespace sbp::SBP_GPU_BUILD

@@ -1,0 +1,19 @@
+// Products of matrices of any type: the library's for floats, else one thread a sum.
+#pragma once
+
+#include "kernel/kernel.h"
+
+namespace sbp::SBP_GPU_BUILD {
+
+// out[i] (m x n) = a[i] (m x k) b[i] (k x n), dense and row-major, of element type `type`; steps in elements from one
+// batch to the next, 0: the same for all. Integers wrap around.
+struct Product {
+  DType type = DType::kF32;
+  int64_t batches = 1, m = 0, n = 0, k = 0;
+  int64_t a_step = 0, b_step = 0;
+  const std::byte *a = nullptr, *b = nullptr;
+  std::byte* out = nullptr;
+};
+Status Multiply(gpu::Stream& stream, const Product& product);
+
+}  // namespace sbp::SBP_GPU_BUILD
