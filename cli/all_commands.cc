@@ -33,6 +33,7 @@ constexpr CommandRow kCommands[] = {
     {"run", "execute a plan or a model and compare the numbers",
      "  sbp-plan run plan.json\n"
      "  mpirun -n 4 sbp-plan run plan.json --backend mpi\n"
+     "  torchrun --nproc-per-node 4 --no-python sbp-plan run plan.json --backend cuda\n"
      "  sbp-plan run model.onnx --unsharded --inputs inputs.npz --expect outputs.npz\n",
      SetupRun},
     {"export", "write the layout problem of a model for other solvers",

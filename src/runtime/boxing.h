@@ -11,9 +11,10 @@ namespace sbp {
 
 // Turns this device's part of a tensor in step.from into its part in step.to. `device` is a position of the mesh.
 // `source` and `target` have the same element type and `whole`, their ranges are LocalSlice of it, and they do not
-// overlap; they lie in `space`, where the communicators work. `whole` may be smaller than planned (sizes that depend on data) but is the same on every device. Local kinds
-// (slice, fill, pad) use no communicator; send-recv uses `all`, the others that of the step's axis.
-// Errors: views that do not fit the layouts (kDefect); those of the communicator, which then has failed on all ranks.
+// overlap; they lie in `space`, where the communicators work. `whole` may be smaller than planned (sizes that depend on
+// data) but is the same on every device. Local kinds (slice, fill, pad) use no communicator; send-recv uses `all`, the
+// others that of the step's axis. Errors: views that do not fit the layouts (kDefect); those of the communicator, which
+// then has failed on all ranks.
 Status RunBoxingStep(const BoxingStep& step, const Mesh& mesh, int64_t device, DeviceCommunicators& communicators,
                      Space& space, const TensorView& source, const TensorView& target);
 

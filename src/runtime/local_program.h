@@ -66,8 +66,8 @@ struct OpForm {
 
 // Makes programs, one per different question. Safe to share between threads.
 //
-// Programs for a GPU use its kernels where there is one, expand what has none, and take the CPU's kernel for what cannot
-// be expanded, or whose expansion cannot be laid out.
+// Programs for a GPU use its kernels where there is one, expand what has none, and take the CPU's kernel for what
+// cannot be expanded, or whose expansion cannot be laid out.
 class LocalCompiler {
  public:
   // `gpu_kernels`: rows of the GPU's kernels, sorted by op; empty: programs for the CPU.

@@ -12,6 +12,16 @@ namespace {
 
 std::string PlaceOf(const PreparedOp& op) { return StrCat("op ", Quote(op.name), " (", op.form.type, ")"); }
 
+// As tensors on the host.
+Status TakeKnownValues(const RuleSet& rules, PreparedOp& op) {
+  op.host_values.resize(op.values.size());
+  for (size_t i = 0; i < op.values.size(); ++i) {
+    if (op.values[i] == nullptr || op.assumed[i] || !rules.ReadsValue(op.form.type, i)) continue;
+    SBP_ASSIGN_OR_RETURN(op.host_values[i], MakeTensor(*op.values[i]));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 // Values that sizes may follow from: what was known when planning, else what stands in memory now.
@@ -58,13 +68,7 @@ Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signatu
   auto program = compiler->Compile(prepared.form, prepared.operands, prepared.values);
   if (!program.ok()) return program.status().WithContext(PlaceOf(prepared));
   prepared.program = *std::move(program);
-  if (!compiler->for_gpu()) return prepared;
-  for (size_t i = 0; i < prepared.values.size(); ++i) {
-    Value& value = prepared.host_values.emplace_back();
-    if (prepared.values[i] == nullptr || prepared.assumed[i]) continue;
-    if (!compiler->rules().ReadsValue(prepared.form.type, i)) continue;
-    SBP_ASSIGN_OR_RETURN(value, MakeTensor(*prepared.values[i]));
-  }
+  if (compiler->for_gpu()) SBP_RETURN_IF_ERROR(TakeKnownValues(compiler->rules(), prepared));
   return prepared;
 }
 
@@ -109,13 +113,29 @@ Result<const std::vector<TensorView>*> OpRunner::PlannedViews(const LocalProgram
     const LocalSlot& slot = program.slots[s];
     if (slot.type.dtype == DType::kUndefined) continue;  // a result that nobody wants
     views[s] = slot.constant != nullptr ? slot.value.view : ViewOf(slot, slot.type.shape, nullptr);
-    if (slot.constant == nullptr || space().stream() == nullptr || views[s].bytes() == 0) continue;
-    SBP_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> data, space().Allocate(views[s].bytes()));
-    SBP_RETURN_IF_ERROR(space().Upload(views[s].data, data.get(), views[s].bytes()));
-    constants_.push_back(data);
-    views[s].data = data.get();
   }
+  if (space().stream() != nullptr) SBP_RETURN_IF_ERROR(UploadConstants(program, views));
   return &planned_views_.emplace(&program, std::move(views)).first->second;
+}
+
+// All of a program's constants in one piece of memory.
+Status OpRunner::UploadConstants(const LocalProgram& program, std::vector<TensorView>& views) {
+  constexpr int64_t kAlignment = 256;
+  std::vector<int64_t> offsets(views.size(), 0);
+  int64_t bytes = 0;
+  for (size_t s = 0; s < views.size(); ++s) {
+    offsets[s] = bytes;
+    if (program.slots[s].constant != nullptr) bytes += (views[s].bytes() + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  if (bytes == 0) return OkStatus();
+  SBP_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> data, space().Allocate(bytes));
+  constants_.push_back(data);
+  for (size_t s = 0; s < views.size(); ++s) {
+    if (program.slots[s].constant == nullptr) continue;
+    SBP_RETURN_IF_ERROR(space().Upload(views[s].data, data.get() + offsets[s], views[s].bytes()));
+    views[s].data = data.get() + offsets[s];
+  }
+  return OkStatus();
 }
 
 Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,

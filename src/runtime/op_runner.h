@@ -60,6 +60,8 @@ class OpRunner {
   // Bytes of workspace to have ready before the first run. Error: out of memory.
   Status Reserve(int64_t workspace_bytes);
   int64_t workspace_bytes() const { return workspace_bytes_; }
+  // Uploads the program's constants ahead of its first run.
+  Status Load(const LocalProgram& program) { return PlannedViews(program).status(); }
 
  private:
   Status RunProgram(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
@@ -76,6 +78,7 @@ class OpRunner {
   // The views of a program's slots at their planned sizes, without data (constants with, in the space). Programs stay
   // with the compiler, so that their addresses name them.
   Result<const std::vector<TensorView>*> PlannedViews(const LocalProgram& program);
+  Status UploadConstants(const LocalProgram& program, std::vector<TensorView>& views);
   TensorView ViewOf(const LocalSlot& slot, const Shape& whole, std::byte* data) const;
 
   LocalCompiler& compiler_;

@@ -19,9 +19,10 @@ struct ShardedRun::Device {
   std::vector<int64_t> coordinates;
   std::unique_ptr<Space> compute_space, communication_space;  // of the two streams; their memory is one
   std::shared_ptr<std::byte> arena, halo;
-  std::vector<std::vector<TensorView>> views;  // register, copy
-  std::vector<std::vector<Value>> objects;     // of registers that hold no tensor
-  std::vector<TensorView> operands, results;   // of the compute task that runs
+  std::vector<std::vector<TensorView>> views;                         // register, copy
+  std::vector<std::vector<Value>> objects;                            // of registers that hold no tensor
+  std::vector<std::vector<std::shared_ptr<std::byte>>> output_rooms;  // on GPUs: output, micro-batch
+  std::vector<TensorView> operands, results;                          // of the compute task that runs
   const TensorView absent;
   DeviceCommunicators compute, communication;
   std::unique_ptr<OpRunner> runner;
@@ -134,7 +135,12 @@ Status ShardedRun::TakeMemory(Device& device) {
   device.runner = std::make_unique<OpRunner>(*compiler_, DevicePlace{device.coordinates}, runner);
   SBP_ASSIGN_OR_RETURN(device.arena, space.Allocate(physical_.arena_bytes));
   SBP_ASSIGN_OR_RETURN(device.halo, space.Allocate(halo_bytes_));
-  return device.runner->Reserve(workspace_bytes_);
+  SBP_RETURN_IF_ERROR(device.runner->Reserve(workspace_bytes_));
+  if (!on_gpus()) return OkStatus();
+  for (const ComputeTask& task : tasks_) {
+    if (task.op.program != nullptr) SBP_RETURN_IF_ERROR(device.runner->Load(*task.op.program));
+  }
+  return MakeOutputRooms(device);
 }
 
 Status ShardedRun::AllocateDevice(Device& device) {
@@ -367,6 +373,31 @@ Status ShardedRun::Keep(Device& device, bool wrote_by_collective, uint32_t reg, 
   return OkStatus();
 }
 
+// On a GPU into memory that was made ready; values of the host follow the sizes that they come in.
+Result<Value> ShardedRun::TakeOutput(Device& device, size_t output, uint32_t micro_batch) {
+  const TensorView& view = View(device, output_registers_[output], micro_batch);
+  if (!on_gpus()) return device.compute_space->CopyOf(view);
+  Value part;
+  part.memory = device.output_rooms[output][micro_batch];
+  part.view = view;
+  part.view.data = part.memory.get();
+  SBP_RETURN_IF_ERROR(device.compute_space->DownloadLater(view.data, part.view.data, view.bytes()));
+  return part;
+}
+
+Status ShardedRun::MakeOutputRooms(Device& device) {
+  device.output_rooms.resize(outputs_.size());
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const uint32_t r = output_registers_[i];
+    if (r == kNoRegister || !HoldsTensor(TensorOf(r))) continue;
+    for (uint32_t mb = 0; mb < physical_.micro_batches; ++mb) {
+      SBP_ASSIGN_OR_RETURN(device.output_rooms[i].emplace_back(),
+                           device.compute_space->AllocateOnHost(physical_.registers[r].bytes));
+    }
+  }
+  return OkStatus();
+}
+
 Status ShardedRun::End(int64_t position, uint32_t micro_batch) {
   Device& device = DeviceAt(position);
   const size_t at = IndexOf(position);
@@ -375,7 +406,7 @@ Status ShardedRun::End(int64_t position, uint32_t micro_batch) {
     if (r == kNoRegister) continue;
     Value part;
     if (HoldsTensor(TensorOf(r))) {
-      SBP_ASSIGN_OR_RETURN(part, device.compute_space->CopyLater(View(device, r, micro_batch)));
+      SBP_ASSIGN_OR_RETURN(part, TakeOutput(device, i, micro_batch));
     } else {
       part = device.objects[r][micro_batch % physical_.registers[r].copies];
     }

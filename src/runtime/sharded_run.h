@@ -102,6 +102,8 @@ class ShardedRun : public TaskRunner {
   Status NoteNaN(Device& device, uint32_t task, uint32_t micro_batch);
   Status Keep(Device& device, bool wrote_by_collective, uint32_t reg, uint32_t micro_batch);
   size_t IndexOf(int64_t position) const;
+  Status MakeOutputRooms(Device& device);
+  Result<Value> TakeOutput(Device& device, size_t output, uint32_t micro_batch);
   Device& DeviceAt(int64_t position) { return *devices_[IndexOf(position)]; }
   TensorView& View(Device& device, uint32_t reg, uint32_t micro_batch) const;
   const Tensor& TensorOf(uint32_t reg) const { return plan_.graph.tensor(physical_.registers[reg].tensor); }

@@ -33,8 +33,10 @@ class Space {
   // does, which waits for all calls before it.
   virtual Status Upload(const std::byte* host, std::byte* data, int64_t bytes) = 0;
   virtual Status Download(const std::byte* data, std::byte* host, int64_t bytes) = 0;
-  // The same into a new tensor, whose values are there once `Await` has returned.
-  virtual Result<Value> CopyLater(const TensorView& view) = 0;
+  // Memory of this process that is copied to fast.
+  virtual Result<std::shared_ptr<std::byte>> AllocateOnHost(int64_t bytes) = 0;
+  // As Download, into what AllocateOnHost gave; the values are there once `Await` has returned.
+  virtual Status DownloadLater(const std::byte* data, std::byte* host, int64_t bytes) = 0;
   // All calls so far are done.
   virtual Status Await() = 0;
 
@@ -55,7 +57,10 @@ class HostSpace : public Space {
   Result<std::shared_ptr<std::byte>> Allocate(int64_t bytes) override;
   Status Upload(const std::byte* host, std::byte* data, int64_t bytes) override;
   Status Download(const std::byte* data, std::byte* host, int64_t bytes) override;
-  Result<Value> CopyLater(const TensorView& view) override { return CopyOf(view); }
+  Result<std::shared_ptr<std::byte>> AllocateOnHost(int64_t bytes) override { return Allocate(bytes); }
+  Status DownloadLater(const std::byte* data, std::byte* host, int64_t bytes) override {
+    return Download(data, host, bytes);
+  }
   Status Await() override { return OkStatus(); }
   Status CopyBox(DType dtype, const Box& part, const std::byte* source, const Box& source_box, std::byte* target,
                  const Box& target_box) override;

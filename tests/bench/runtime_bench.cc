@@ -14,6 +14,7 @@
 #include "runtime/actor_engine.h"
 #include "runtime/plan_run.h"
 #include "runtime/threads/thread_communicator.h"
+#include "support/host_gpus.h"
 
 namespace sbp {
 namespace {
@@ -162,6 +163,28 @@ void TinyTasks(benchmark::State& state) {
   }
   state.counters["s/task"] = seconds / (static_cast<double>(state.iterations()) * kOps * kMicroBatches);
 }
+// The host's share of a task on a GPU but for the driver: kernels that do nothing, on a device whose calls do nothing.
+void TasksOnStreams(benchmark::State& state) {
+  constexpr int kOps = 200;
+  constexpr uint32_t kMicroBatches = 100;
+  const KernelRow nothing{"Relu", TypeSet{DType::kF32}, KernelDevice::kCuda, [](KernelCall&) { return OkStatus(); }};
+  GpuKernels kernels = HostKernels();
+  kernels.rows = {&nothing, 1};
+  const RuleSet rules = *RuleSet::Builtin();
+  const Plan plan = TinyPlan(rules, "1", kOps);
+  TensorStore store(plan.graph, plan.graph, 0, DataReader());
+  double seconds = 0;
+  for (auto _ : state) {
+    const std::unique_ptr<Backend> backend = MakeHostBackend({.kernels = &kernels});
+    const Result<PlanRun> run =
+        RunPlanOn(plan, rules, store, *backend, {.micro_batches = kMicroBatches, .reference = false});
+    if (!run.ok()) std::abort();
+    seconds += run->report.measured_seconds;
+  }
+  state.counters["s/task"] = seconds / (static_cast<double>(state.iterations()) * kOps * kMicroBatches);
+}
+BENCHMARK(TasksOnStreams)->UseRealTime()->Unit(benchmark::kMillisecond);
+
 BENCHMARK(TinyTasks)->ArgName("devices")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -53,15 +53,6 @@ Status GpuSpace::Download(const std::byte* data, std::byte* host, int64_t bytes)
   return bytes == 0 ? Await() : OkStatus();
 }
 
-Result<Value> GpuSpace::CopyLater(const TensorView& view) {
-  Value copy;
-  copy.view = view;
-  SBP_ASSIGN_OR_RETURN(copy.memory, device_.device->AllocatePinned(view.bytes()));
-  copy.view.data = copy.memory.get();
-  if (view.bytes() > 0) SBP_RETURN_IF_ERROR(stream_.Download(view.data, copy.view.data, view.bytes()));
-  return copy;
-}
-
 Status GpuSpace::Await() {
   if (done_ == nullptr) {
     SBP_ASSIGN_OR_RETURN(done_, stream_.MakeEvent(false));

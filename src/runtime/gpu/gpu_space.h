@@ -20,8 +20,13 @@ class GpuSpace : public Space {
   Result<std::shared_ptr<std::byte>> Allocate(int64_t bytes) override;
   Status Upload(const std::byte* host, std::byte* data, int64_t bytes) override;
   Status Download(const std::byte* data, std::byte* host, int64_t bytes) override;
-  // Into pinned memory that belongs to the value.
-  Result<Value> CopyLater(const TensorView& view) override;
+  // Pinned.
+  Result<std::shared_ptr<std::byte>> AllocateOnHost(int64_t bytes) override {
+    return device_.device->AllocatePinned(bytes);
+  }
+  Status DownloadLater(const std::byte* data, std::byte* host, int64_t bytes) override {
+    return bytes == 0 ? OkStatus() : stream_.Download(data, host, bytes);
+  }
   Status Await() override;
   Status CopyBox(DType dtype, const Box& part, const std::byte* source, const Box& source_box, std::byte* target,
                  const Box& target_box) override;

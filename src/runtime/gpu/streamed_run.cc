@@ -75,6 +75,9 @@ Status StreamedRun::Start() {
       SBP_RETURN_IF_ERROR(StreamOf(*device, s).Record(*origin));
       SBP_RETURN_IF_ERROR(device->gpu->Await(*origin));
     }
+    // Events for all firings, or for as many as are under way at once: to make one takes longer than to record it.
+    const size_t records = std::min(graph_.order.size(), kNumStreams * most_ahead_);
+    while (device->records.size() < records) SBP_RETURN_IF_ERROR(AddRecord(*device));
     device->origin_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   }
   return OkStatus();
@@ -139,22 +142,20 @@ Status StreamedRun::GiveTokens(Device& device, Record* record) {
 }
 
 Result<StreamedRun::Record*> StreamedRun::NewRecord(Device& device) {
-  {
-    const std::lock_guard lock(device.mutex);
-    if (!device.free.empty()) {
-      Record* const record = device.free.back();
-      device.free.pop_back();
-      record->done = false;
-      return record;
-    }
-  }
-  SBP_ASSIGN_OR_RETURN(std::unique_ptr<gpu::Event> start, device.gpu->compute->MakeEvent(true));
-  SBP_ASSIGN_OR_RETURN(std::unique_ptr<gpu::Event> end, device.gpu->compute->MakeEvent(true));
   const std::lock_guard lock(device.mutex);
+  if (device.free.empty()) SBP_RETURN_IF_ERROR(AddRecord(device));
+  Record* const record = device.free.back();
+  device.free.pop_back();
+  record->done = false;
+  return record;
+}
+
+Status StreamedRun::AddRecord(Device& device) {
   Record& record = device.records.emplace_back();
-  record.start = std::move(start);
-  record.end = std::move(end);
-  return &record;
+  SBP_ASSIGN_OR_RETURN(record.start, device.gpu->compute->MakeEvent(true));
+  SBP_ASSIGN_OR_RETURN(record.end, device.gpu->compute->MakeEvent(true));
+  device.free.push_back(&record);
+  return OkStatus();
 }
 
 // Its events may serve another firing once nobody will look at them. Under the device's mutex.

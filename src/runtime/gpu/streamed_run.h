@@ -48,6 +48,7 @@ class StreamedRun : public TaskRunner {
   Status TakeTokens(Device& device, Firing firing);
   Status GiveTokens(Device& device, Record* record);
   Result<Record*> NewRecord(Device& device);
+  static Status AddRecord(Device& device);
   Status Harvest(Device& device, Stream stream);
   static void Recycle(Device& device, Record* record);
   gpu::Stream& StreamOf(Device& device, Stream stream) const;
