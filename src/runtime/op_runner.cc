@@ -47,8 +47,9 @@ bool OpRunner::IsAsPlanned(const PreparedOp& op, std::span<const TensorView> ope
   return true;
 }
 
-Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
-                             LocalCompiler* compiler) {
+// Inlined, g++ 12 takes what is moved out of the result for uninitialised.
+[[gnu::noinline]] Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
+                                               LocalCompiler* compiler) {
   PreparedOp prepared;
   prepared.name = op.name;
   prepared.seed = seed;

@@ -124,9 +124,8 @@ class NcclCollectives : public Collectives {
 
   Result<std::shared_ptr<Collectives>> Split(int color) override {
     ncclComm_t part = nullptr;
-    SBP_RETURN_IF_ERROR(Call("ncclCommSplit", [&](ncclComm_t comm) {
-      return ncclCommSplit(comm, color, rank_, &part, nullptr);
-    }));
+    SBP_RETURN_IF_ERROR(
+        Call("ncclCommSplit", [&](ncclComm_t comm) { return ncclCommSplit(comm, color, rank_, &part, nullptr); }));
     int rank = 0, size = 0;
     SBP_RETURN_IF_ERROR(NcclStatus(ncclCommUserRank(part, &rank), "ncclCommUserRank", part));
     SBP_RETURN_IF_ERROR(NcclStatus(ncclCommCount(part, &size), "ncclCommCount", part));
