@@ -78,7 +78,8 @@ Result<bool> Conv(const ConvCall& call) {
                 call.w_shape[0] / call.groups};
   for (size_t d = 0; d < 3; ++d) {
     const int64_t span = (s.w[d] - 1) * s.dilation[d] + 1;
-    if ((s.x[d] + 2 * s.pad[d] - span) / s.stride[d] + 1 != s.y[d]) return false;
+    const int64_t room = s.x[d] + 2 * s.pad[d] - span;
+    if (s.pad[d] < 0 || room < 0 || room / s.stride[d] + 1 != s.y[d]) return false;
   }
   if (call.dtype == DType::kF64)
     Convolve<double>(call, s);

@@ -1,0 +1,95 @@
+#include <cuda_runtime.h>
+#include <cudnn.h>
+
+#include "base/text.h"
+#include "gpu/cuda/cublas_lt.h"
+#include "gpu/cuda/errors.h"
+#include "gpu/cuda/stream.h"
+
+namespace sbp::gpu {
+namespace {
+
+using cuda::Checked;
+
+// 13000: "13.0".
+std::string CudaVersion(int version) { return StrCat(version / 1000, ".", version % 1000 / 10); }
+
+class CudaDevice : public Device {
+ public:
+  explicit CudaDevice(int ordinal) : ordinal_(ordinal) {}
+
+  Result<DeviceInfo> Info() override {
+    SBP_RETURN_IF_ERROR(Checked(cudaSetDevice(ordinal_), "cudaSetDevice"));
+    cudaDeviceProp properties;
+    SBP_RETURN_IF_ERROR(Checked(cudaGetDeviceProperties(&properties, ordinal_), "cudaGetDeviceProperties"));
+    int runtime = 0, driver = 0;
+    SBP_RETURN_IF_ERROR(Checked(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion"));
+    SBP_RETURN_IF_ERROR(Checked(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"));
+    size_t free = 0, total = 0;
+    SBP_RETURN_IF_ERROR(Checked(cudaMemGetInfo(&free, &total), "cudaMemGetInfo"));
+    DeviceInfo info;
+    info.name = properties.name;
+    SBP_ASSIGN_OR_RETURN(const cuda::CublasLt* lt, cuda::LoadCublasLt());
+    const size_t blas = lt->GetVersion(), dnn = cudnnGetVersion();
+    info.library =
+        StrCat("CUDA ", CudaVersion(runtime), ", driver for CUDA ", CudaVersion(driver), ", cuBLASLt ", blas / 10000,
+               ".", blas / 100 % 100, ".", blas % 100, ", cuDNN ", dnn / 10000, ".", dnn / 100 % 100, ".", dnn % 100);
+    info.memory_bytes = static_cast<int64_t>(total);
+    info.free_bytes = static_cast<int64_t>(free);
+    return info;
+  }
+  int ordinal() const override { return ordinal_; }
+
+  Result<Buffer> Allocate(int64_t bytes) override {
+    SBP_RETURN_IF_ERROR(Checked(cudaSetDevice(ordinal_), "cudaSetDevice"));
+    void* memory = nullptr;
+    if (const cudaError_t error = cudaMalloc(&memory, static_cast<size_t>(bytes < 1 ? 1 : bytes));
+        error != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());  // it is told here, not by the next call
+      size_t free = 0, total = 0;
+      static_cast<void>(cudaMemGetInfo(&free, &total));
+      return RunFailed(StrCat("device ", ordinal_, ": ", cudaGetErrorString(error), ": ", bytes,
+                              " bytes were asked for, ", free, " of ", total, " are free"));
+    }
+    // cudaFree waits for work that may use the memory.
+    return Buffer(static_cast<std::byte*>(memory), [ordinal = ordinal_](std::byte* p) {
+      static_cast<void>(cudaSetDevice(ordinal));
+      static_cast<void>(cudaFree(p));
+    });
+  }
+  Result<Buffer> AllocatePinned(int64_t bytes) override {
+    SBP_RETURN_IF_ERROR(Checked(cudaSetDevice(ordinal_), "cudaSetDevice"));
+    void* memory = nullptr;
+    SBP_RETURN_IF_ERROR(Checked(
+        cudaHostAlloc(&memory, static_cast<size_t>(bytes < 1 ? 1 : bytes), cudaHostAllocPortable), "cudaHostAlloc"));
+    return Buffer(static_cast<std::byte*>(memory), [](std::byte* p) { static_cast<void>(cudaFreeHost(p)); });
+  }
+  Status Use() override { return Checked(cudaSetDevice(ordinal_), "cudaSetDevice"); }
+  Result<std::unique_ptr<Stream>> MakeStream() override { return cuda::MakeStream(*this); }
+
+ private:
+  int ordinal_;
+};
+
+}  // namespace
+
+Result<int> CountCudaDevices() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) static_cast<void>(cudaGetLastError());
+  if (error != cudaSuccess && error != cudaErrorNoDevice)
+    return RunFailed(StrCat("no NVIDIA GPU can be used: ", cudaGetErrorString(error)));
+  if (count == 0) return RunFailed("no NVIDIA GPU is there");
+  return count;
+}
+
+Result<std::unique_ptr<Device>> OpenCudaDevice(int ordinal) {
+  SBP_ASSIGN_OR_RETURN(const int count, CountCudaDevices());
+  if (ordinal < 0 || ordinal >= count)
+    return RunFailed(StrCat("there is no GPU ", ordinal, ": this process may use ", count));
+  SBP_RETURN_IF_ERROR(Checked(cudaSetDevice(ordinal), "cudaSetDevice"));
+  SBP_RETURN_IF_ERROR(Checked(cudaFree(nullptr), "making the device's context"));
+  return std::unique_ptr<Device>(std::make_unique<CudaDevice>(ordinal));
+}
+
+}  // namespace sbp::gpu

@@ -1,0 +1,12 @@
+// CUDA's streams.
+#pragma once
+
+#include <memory>
+
+#include "gpu/gpu.h"
+
+namespace sbp::gpu::cuda {
+
+Result<std::unique_ptr<Stream>> MakeStream(Device& device);
+
+}  // namespace sbp::gpu::cuda
