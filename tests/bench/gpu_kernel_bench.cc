@@ -1,5 +1,5 @@
 // Stream::Gemm against cuBLAS called directly on the same shapes, memory bandwidth of element-wise kernels, and the
-// host's time for a launch, on the first GPU. Prints one JSON document; exits with 77 where there is no GPU.
+// host's time for a launch, on the first GPU. Prints one JSON object a line; exits with 77 where there is no GPU.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -77,8 +77,6 @@ void BenchGemm(Gpu& gpu) {
     DType dtype;
     bool tf32;
   };
-  const char* separator = "";
-  std::printf("\"gemm\": [");
   for (const auto& [dtype, tf32] :
        {Type{DType::kF16, false}, {DType::kBF16, false}, {DType::kF32, false}, {DType::kF32, true}}) {
     for (const Shape4& s : kShapes) {
@@ -96,16 +94,15 @@ void BenchGemm(Gpu& gpu) {
       call.a = a.get(), call.c = c.get(), call.out = out.get();
       const auto [ours, direct] = SecondsOf(
           gpu, [&] { Check(gpu.stream->Gemm(call)); }, [&] { DirectGemm(gpu, call); });
+      const double tera = 2e-12 * static_cast<double>(s.batch * s.m * s.n * s.k);
       std::printf(
-          "%s\n  {\"type\": \"%s\", \"batch\": %lld, \"m\": %lld, \"n\": %lld, \"k\": %lld, \"seconds\": %.6g, "
-          "\"cublas_seconds\": %.6g, \"of_cublas\": %.4f, \"tflops\": %.4g}",
-          separator, tf32 ? "tf32" : std::string(DTypeName(dtype)).c_str(), static_cast<long long>(s.batch),
-          static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k), ours, direct,
-          direct / ours, 2e-12 * static_cast<double>(s.batch * s.m * s.n * s.k) / ours);
-      separator = ",";
+          "{\"bench\": \"product\", \"dtype\": \"%s\", \"shape\": \"%lld x %lld x %lld, %lld times\", "
+          "\"seconds\": %.6g, \"bare_seconds\": %.6g, \"ratio\": %.4f, \"tflops\": %.4g}\n",
+          tf32 ? "tf32" : std::string(DTypeName(dtype)).c_str(), static_cast<long long>(s.m),
+          static_cast<long long>(s.k), static_cast<long long>(s.n), static_cast<long long>(s.batch), ours, direct,
+          direct / ours, tera / ours);
     }
   }
-  std::printf("\n],\n");
 }
 
 // One kernel on one tensor of n elements, in place.
@@ -127,8 +124,6 @@ void BenchElementwise(Gpu& gpu) {
   Check(gpu.stream->Zero(data.get(), kBytes));
   const Attributes none;
   Scratch scratch;
-  const char* separator = "";
-  std::printf("\"elementwise\": [");
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     const int64_t n = kBytes / (DTypeBits(dtype) / 8);
     KernelCall call = Call(gpu, "Neg", dtype, n, data.get(), none, scratch);
@@ -136,11 +131,10 @@ void BenchElementwise(Gpu& gpu) {
     const auto [ours, direct] = SecondsOf(
         gpu, [&] { Check(row->run(call)); }, [&] { Check(gpu.stream->Copy(data.get(), copy.get(), kBytes)); });
     std::printf(
-        "%s\n  {\"op\": \"Neg\", \"type\": \"%s\", \"bytes_per_second\": %.5g, \"copy_bytes_per_second\": %.5g}",
-        separator, std::string(DTypeName(dtype)).c_str(), 2 * kBytes / ours, 2 * kBytes / direct);
-    separator = ",";
+        "{\"bench\": \"Neg against a copy\", \"dtype\": \"%s\", \"bytes\": %lld, \"seconds\": %.6g, "
+        "\"bare_seconds\": %.6g, \"ratio\": %.4f}\n",
+        std::string(DTypeName(dtype)).c_str(), static_cast<long long>(2 * kBytes), ours, direct, direct / ours);
   }
-  std::printf("\n],\n");
 }
 
 // The host's seconds until a call returns, while the device has less to do than it.
@@ -165,7 +159,8 @@ void BenchLaunch(Gpu& gpu) {
   };
   const double kernel = seconds_of([&] { Check(row->run(call)); });
   const double product = seconds_of([&] { Check(gpu.stream->Gemm(gemm)); });
-  std::printf("\"launch\": {\"kernel_seconds\": %.4g, \"gemm_seconds\": %.4g}", kernel, product);
+  std::printf("{\"bench\": \"launch of a kernel\", \"seconds\": %.4g}\n", kernel);
+  std::printf("{\"bench\": \"launch of a product\", \"seconds\": %.4g}\n", product);
 }
 
 int Main() {
@@ -181,11 +176,10 @@ int Main() {
       cublasSetStream(gpu.blas, static_cast<cudaStream_t>(gpu.stream->native())) != CUBLAS_STATUS_SUCCESS)
     Check(RunFailed("cuBLAS does not start"));
   const gpu::DeviceInfo info = Check(gpu.device->Info());
-  std::printf("{\"device\": \"%s\", \"library\": \"%s\",\n", info.name.c_str(), info.library.c_str());
+  std::printf("{\"what\": \"%s, %s\"}\n", info.name.c_str(), info.library.c_str());
   BenchGemm(gpu);
   BenchElementwise(gpu);
   BenchLaunch(gpu);
-  std::printf("}\n");
   cublasDestroy(gpu.blas);
   return 0;
 }
