@@ -43,6 +43,7 @@ Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh
   work.flops = instance.flops * candidate.work_share;
   work.bytes = instance.extra_bytes * candidate.work_share;
   work.dtype = WorkType(instance);
+  work.op = instance.op;
   const auto& unused = instance.map.unused;
   for (size_t i = 0; i < instance.operands.size(); ++i) {
     if (!instance.present[i] || std::find(unused.begin(), unused.end(), static_cast<int>(i)) != unused.end()) continue;

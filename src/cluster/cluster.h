@@ -22,6 +22,15 @@ struct Constant {
   std::string source;
 };
 
+// A measured time of one op on one device, while all other devices did the same.
+struct OpSample {
+  std::string op;  // type
+  DType dtype = DType::kF32;
+  double flops = 0, bytes = 0;  // as Work counts them
+  double seconds = 0;
+  std::string source;
+};
+
 struct DeviceSpec {
   std::string name;
   Constant memory_bytes;
@@ -30,6 +39,10 @@ struct DeviceSpec {
   Constant compute_efficiency;      // 0..1, of peak flops
   Constant memory_efficiency;       // 0..1, of peak bandwidth
   Constant launch_seconds;          // floor of one kernel
+  // 0..1: the part of its speed that compute keeps while a collective runs beside it; how much the collective itself
+  // suffers is counted in. 1: they overlap for nothing; 0: one after the other.
+  Constant overlap{1, "assumed"};
+  std::vector<OpSample> op_samples;  // sorted by (op, dtype, flops, bytes)
 };
 
 // One level of the interconnect. bandwidth: bytes per second and device, one direction.

@@ -29,12 +29,17 @@ std::string Dump(const Cluster& cluster) {
   Line("compute_efficiency", cluster.device.compute_efficiency, out);
   Line("memory_efficiency", cluster.device.memory_efficiency, out);
   Line("launch_seconds", cluster.device.launch_seconds, out);
+  if (cluster.device.overlap.value != 1) Line("overlap", cluster.device.overlap, out);
   DumpLink("intra_node", cluster.intra_node, out);
   DumpLink("inter_node", cluster.inter_node, out);
   for (const CollectiveSample& sample : cluster.samples) {
     out +=
         StrCat("sample ", CollectiveKindName(sample.kind), " ", sample.nodes, " x ", sample.ranks_per_node, " bytes ",
                FormatDouble(sample.bytes), " seconds ", FormatDouble(sample.seconds), "  # ", sample.source, "\n");
+  }
+  for (const OpSample& sample : cluster.device.op_samples) {
+    out += StrCat("sample ", sample.op, " ", DTypeName(sample.dtype), " flops ", FormatDouble(sample.flops), " bytes ",
+                  FormatDouble(sample.bytes), " seconds ", FormatDouble(sample.seconds), "  # ", sample.source, "\n");
   }
   return out;
 }

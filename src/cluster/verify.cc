@@ -39,10 +39,32 @@ Status CheckDevice(const DeviceSpec& device) {
   SBP_RETURN_IF_ERROR(CheckEfficiency("compute_efficiency", device.compute_efficiency));
   SBP_RETURN_IF_ERROR(CheckEfficiency("memory_efficiency", device.memory_efficiency));
   SBP_RETURN_IF_ERROR(CheckNotNegative("launch_seconds", device.launch_seconds.value));
+  if (!(device.overlap.value >= 0 && device.overlap.value <= 1)) {
+    return BadInput(StrCat("overlap is ", FormatDouble(device.overlap.value), ", expected a number from 0 to 1"));
+  }
+  SBP_RETURN_IF_ERROR(CheckOpSamples(device.op_samples));
   if (device.flops.empty()) return BadInput("flops is empty, expected the peak of at least one element type");
   for (const auto& [dtype, flops] : device.flops) {
     if (dtype == DType::kUndefined) return BadInput("flops of an undefined element type");
     SBP_RETURN_IF_ERROR(CheckPositive(StrCat("flops of ", DTypeName(dtype)), flops));
+  }
+  return OkStatus();
+}
+
+auto KeyOf(const OpSample& sample) { return std::tie(sample.op, sample.dtype, sample.flops, sample.bytes); }
+
+Status CheckOpSamples(const std::vector<OpSample>& samples) {
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const std::string where = StrCat("op_samples[", i, "] (", samples[i].op, ")");
+    if (samples[i].op.empty() || samples[i].dtype == DType::kUndefined) {
+      return BadInput(where + ": expected an op type and an element type");
+    }
+    SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": flops", samples[i].flops));
+    SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": bytes", samples[i].bytes));
+    SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": seconds", samples[i].seconds));
+    if (i > 0 && !(KeyOf(samples[i - 1]) < KeyOf(samples[i]))) {
+      return BadInput(where + ": samples must ascend by op, dtype, flops and bytes, each once");
+    }
   }
   return OkStatus();
 }

@@ -1,15 +1,54 @@
-// Roofline price of an op on one device.
+// Price of an op on one device: the roofline, corrected by samples of the op.
 #include <algorithm>
+#include <cmath>
+#include <span>
+#include <tuple>
 
 #include "cost/cost.h"
 
 namespace sbp {
+namespace {
 
-double ComputeSeconds(const DeviceSpec& device, const Work& work) {
-  if (work.flops <= 0 && work.bytes <= 0) return 0;  // a view: no kernel runs
+double Roofline(const DeviceSpec& device, const Work& work) {
   const double flops = FlopsFor(device, work.dtype).constant.value * device.compute_efficiency.value;
   const double bandwidth = device.memory_bandwidth.value * device.memory_efficiency.value;
   return std::max(work.flops / flops, work.bytes / bandwidth) + device.launch_seconds.value;
+}
+
+std::span<const OpSample> SamplesOf(const DeviceSpec& device, const Work& work) {
+  const auto key = [](const OpSample& sample) { return std::tuple(std::string_view(sample.op), sample.dtype); };
+  const auto wanted = std::tuple(work.op, work.dtype);
+  const auto begin = std::lower_bound(device.op_samples.begin(), device.op_samples.end(), wanted,
+                                      [&](const OpSample& sample, const auto& w) { return key(sample) < w; });
+  auto end = begin;
+  while (end != device.op_samples.end() && key(*end) == wanted) ++end;
+  return {begin, end};
+}
+
+// One more, so that none has no logarithm.
+double LogDistance(double a, double b) { return std::log((a + 1) / (b + 1)); }
+
+double Correction(const DeviceSpec& device, const Work& work, std::span<const OpSample> samples) {
+  double sum = 0, weights = 0;
+  for (const OpSample& sample : samples) {
+    const double roofline = Roofline(device, {sample.flops, sample.bytes, work.dtype});
+    if (roofline <= 0 || sample.seconds <= 0) continue;
+    const double flops = LogDistance(work.flops, sample.flops), bytes = LogDistance(work.bytes, sample.bytes);
+    const double squared = flops * flops + bytes * bytes + 1e-9;
+    const double weight = 1 / (squared * squared);
+    sum += weight * std::log(sample.seconds / roofline);
+    weights += weight;
+  }
+  return weights > 0 ? std::exp(sum / weights) : 1;
+}
+
+}  // namespace
+
+double ComputeSeconds(const DeviceSpec& device, const Work& work) {
+  if (work.flops <= 0 && work.bytes <= 0) return 0;  // a view: no kernel runs
+  const double roofline = Roofline(device, work);
+  const std::span<const OpSample> samples = SamplesOf(device, work);
+  return samples.empty() ? roofline : roofline * Correction(device, work, samples);
 }
 
 }  // namespace sbp

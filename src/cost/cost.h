@@ -28,10 +28,13 @@ struct Work {
   double flops = 0;
   double bytes = 0;  // read and written
   DType dtype = DType::kF32;
+  std::string_view op = {};  // type of the op: where the device has samples of it, they count
 };
 
 // Seconds of `work`: max(flops / (peak x efficiency), bytes / (bandwidth x efficiency)) + launch (roofline, Williams et
-// al. 2009). No work at all (a view) takes no time.
+// al. 2009). No work at all (a view) takes no time. Where the device has samples of the op in this element type, the
+// roofline is multiplied by how far off it was for them: the mean of log(measured / roofline), weighted by the inverse
+// fourth power of the distance in (log flops, log bytes) (Shepard 1968), so that a sample of the same work is met.
 double ComputeSeconds(const DeviceSpec& device, const Work& work);
 
 // A price and what produced it, for explain: "measured curve 8xH100 all-reduce, 1 node x 8" or "alpha-beta NVLink".

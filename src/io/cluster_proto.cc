@@ -37,6 +37,16 @@ void DeviceToMessage(const DeviceSpec& device, v1::Device& message) {
   }
   ConstantToMessage(device.compute_efficiency, *message.mutable_compute_efficiency());
   ConstantToMessage(device.launch_seconds, *message.mutable_launch_seconds());
+  if (device.overlap.value != 1) ConstantToMessage(device.overlap, *message.mutable_overlap());
+  for (const OpSample& sample : device.op_samples) {
+    v1::OpSample& out = *message.add_op_samples();
+    out.set_op(ToUtf8(sample.op));
+    out.set_dtype(std::string(DTypeName(sample.dtype)));
+    out.set_flops(sample.flops);
+    out.set_bytes(sample.bytes);
+    out.set_seconds(sample.seconds);
+    out.set_source(ToUtf8(sample.source));
+  }
 }
 
 // A constant that must be there: {message holds it, the message, where it goes, its name}.
@@ -68,6 +78,27 @@ Status LinkFromMessage(const v1::Link& message, LinkSpec& link) {
   return ReadConstants(rows);
 }
 
+Result<OpSample> OpSampleFromMessage(const v1::OpSample& message) {
+  const std::optional<DType> dtype = ParseDType(message.dtype());
+  if (!dtype) {
+    return BadInput(
+        StrCat("dtype: ", Quote(message.dtype()), " is no element type", DidYouMean(message.dtype(), DTypeNames())));
+  }
+  return OpSample{message.op(), *dtype, message.flops(), message.bytes(), message.seconds(), message.source()};
+}
+
+Status ReadOpSamples(const v1::Device& message, DeviceSpec& device) {
+  for (int i = 0; i < message.op_samples_size(); ++i) {
+    Result<OpSample> sample = OpSampleFromMessage(message.op_samples(i));
+    if (!sample.ok()) return sample.status().WithContext(StrCat("op_samples[", i, "]"));
+    device.op_samples.push_back(*std::move(sample));
+  }
+  const auto key = [](const OpSample& s) { return std::tie(s.op, s.dtype, s.flops, s.bytes); };
+  std::stable_sort(device.op_samples.begin(), device.op_samples.end(),
+                   [&](const OpSample& a, const OpSample& b) { return key(a) < key(b); });
+  return OkStatus();
+}
+
 Status DeviceFromMessage(const v1::Device& message, DeviceSpec& device) {
   device.name = message.name();
   const ConstantRow rows[] = {
@@ -78,6 +109,11 @@ Status DeviceFromMessage(const v1::Device& message, DeviceSpec& device) {
       {"launch_seconds", message.has_launch_seconds(), message.launch_seconds(), device.launch_seconds},
   };
   SBP_RETURN_IF_ERROR(ReadConstants(rows));
+  if (message.has_overlap()) {
+    const ConstantRow overlap[] = {{"overlap", true, message.overlap(), device.overlap}};
+    SBP_RETURN_IF_ERROR(ReadConstants(overlap));
+  }
+  SBP_RETURN_IF_ERROR(ReadOpSamples(message, device));
   if (message.flops().empty()) return BadInput("\"flops\" is missing (as in {\"bf16\": 989e12})");
   for (const v1::Flops& flops : message.flops()) {
     const std::optional<DType> dtype = ParseDType(flops.key());
