@@ -36,6 +36,8 @@ struct RunFlags {
   std::string backend = "cpu", trace;
   BackendOptions gpus;
   uint32_t micro_batches = 0;  // 0: as the plan file says
+  bool compare = false;
+  uint32_t repeats = 20;
   uint64_t seed = 0;
   OutputFlags output;
 
@@ -251,6 +253,7 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   options.seed = flags.seed;
   options.tolerance = flags.tolerance;
   options.trace = !flags.trace.empty();
+  if (flags.compare) options.repeats = flags.repeats;
   if (backend.leads() && isatty(STDERR_FILENO) != 0) options.progress = TellProgress;
   SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, rules, store, backend, options));
   return backend.leads() ? ReportPlanRun(flags, given.expected, run) : OkStatus();
@@ -261,7 +264,8 @@ Status CheckFlags(const RunFlags& flags) {
   const std::pair<bool, std::string_view> of_plans[] = {
       {!flags.plan_model.empty(), "a second file"},  {flags.tensors, "--tensors"},
       {flags.no_reference, "--no-reference"},        {!flags.trace.empty(), "--trace"},
-      {flags.micro_batches != 0, "--micro-batches"}, {flags.backend != "cpu", "--backend"}};
+      {flags.micro_batches != 0, "--micro-batches"}, {flags.compare, "--compare"},
+      {flags.backend != "cpu", "--backend"}};
   for (const auto& [given, name] : of_plans) {
     if (flags.unsharded && given) return UsageError(StrCat(name, " goes with a plan, not with --unsharded"));
   }
@@ -276,6 +280,9 @@ Status CheckFlags(const RunFlags& flags) {
       {flags.tolerance, "--tolerance"}, {flags.rtol, "--rtol"}, {flags.atol, "--atol"}};
   for (const auto& [number, name] : numbers) {
     if (number && !(*number >= 0)) return UsageError(StrCat(name, " ", *number, ": expected a number of at least 0"));
+  }
+  if (flags.compare && flags.backend == "fake") {
+    return UsageError("--compare measures: it goes with a backend that computes");
   }
   if (flags.expect.empty() && (flags.rtol || flags.atol)) return UsageError("--rtol and --atol go with --expect");
   if (flags.outputs == "-" && flags.trace == "-") return UsageError("--outputs and --trace both write to stdout");
@@ -355,6 +362,11 @@ Command SetupRun(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--tensors", flags->tensors, "compare every tensor, not the outputs alone");
   app.add_flag("--no-reference", flags->no_reference, "do not run and compare the unsharded graph");
+  app.add_flag("--compare", flags->compare,
+               "run the step again, warm, and compare times with the plan's, kind by kind");
+  app.add_option("--repeat", flags->repeats, "with --compare: so often")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   app.add_option("--trace", flags->trace, "write a timeline for Perfetto or chrome://tracing")->type_name("T.json");
   AddFormatFlag(app, flags->output);
   return [flags] { return Run(*flags); };

@@ -33,24 +33,6 @@ Status CheckLink(const LinkSpec& link) {
   return CheckEfficiency("efficiency", link.efficiency);
 }
 
-Status CheckDevice(const DeviceSpec& device) {
-  SBP_RETURN_IF_ERROR(CheckPositive("memory_bytes", device.memory_bytes));
-  SBP_RETURN_IF_ERROR(CheckPositive("memory_bandwidth", device.memory_bandwidth));
-  SBP_RETURN_IF_ERROR(CheckEfficiency("compute_efficiency", device.compute_efficiency));
-  SBP_RETURN_IF_ERROR(CheckEfficiency("memory_efficiency", device.memory_efficiency));
-  SBP_RETURN_IF_ERROR(CheckNotNegative("launch_seconds", device.launch_seconds.value));
-  if (!(device.overlap.value >= 0 && device.overlap.value <= 1)) {
-    return BadInput(StrCat("overlap is ", FormatDouble(device.overlap.value), ", expected a number from 0 to 1"));
-  }
-  SBP_RETURN_IF_ERROR(CheckOpSamples(device.op_samples));
-  if (device.flops.empty()) return BadInput("flops is empty, expected the peak of at least one element type");
-  for (const auto& [dtype, flops] : device.flops) {
-    if (dtype == DType::kUndefined) return BadInput("flops of an undefined element type");
-    SBP_RETURN_IF_ERROR(CheckPositive(StrCat("flops of ", DTypeName(dtype)), flops));
-  }
-  return OkStatus();
-}
-
 auto KeyOf(const OpSample& sample) { return std::tie(sample.op, sample.dtype, sample.flops, sample.bytes); }
 
 Status CheckOpSamples(const std::vector<OpSample>& samples) {
@@ -65,6 +47,24 @@ Status CheckOpSamples(const std::vector<OpSample>& samples) {
     if (i > 0 && !(KeyOf(samples[i - 1]) < KeyOf(samples[i]))) {
       return BadInput(where + ": samples must ascend by op, dtype, flops and bytes, each once");
     }
+  }
+  return OkStatus();
+}
+
+Status CheckDevice(const DeviceSpec& device) {
+  SBP_RETURN_IF_ERROR(CheckPositive("memory_bytes", device.memory_bytes));
+  SBP_RETURN_IF_ERROR(CheckPositive("memory_bandwidth", device.memory_bandwidth));
+  SBP_RETURN_IF_ERROR(CheckEfficiency("compute_efficiency", device.compute_efficiency));
+  SBP_RETURN_IF_ERROR(CheckEfficiency("memory_efficiency", device.memory_efficiency));
+  SBP_RETURN_IF_ERROR(CheckNotNegative("launch_seconds", device.launch_seconds.value));
+  if (!(device.overlap.value >= 0 && device.overlap.value <= 1)) {
+    return BadInput(StrCat("overlap is ", FormatDouble(device.overlap.value), ", expected a number from 0 to 1"));
+  }
+  SBP_RETURN_IF_ERROR(CheckOpSamples(device.op_samples));
+  if (device.flops.empty()) return BadInput("flops is empty, expected the peak of at least one element type");
+  for (const auto& [dtype, flops] : device.flops) {
+    if (dtype == DType::kUndefined) return BadInput("flops of an undefined element type");
+    SBP_RETURN_IF_ERROR(CheckPositive(StrCat("flops of ", DTypeName(dtype)), flops));
   }
   return OkStatus();
 }

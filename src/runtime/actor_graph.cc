@@ -91,6 +91,7 @@ Result<ActorGraph> MakeActorGraph(const Plan& plan, const PhysicalPlan& physical
   }
   ActorGraph graph;
   graph.micro_batches = physical.micro_batches;
+  graph.overlap = plan.cluster.device.overlap.value;
   const std::vector<double> seconds = options.seconds.empty() ? PredictedSeconds(plan, physical) : options.seconds;
   for (size_t t = 0; t < physical.tasks.size(); ++t) {
     graph.actors.push_back(MakeActor(plan, physical.tasks[t], !options.meets.empty() && options.meets[t], seconds[t]));

@@ -51,6 +51,8 @@ struct Firing {
 
 struct ActorGraph {
   uint32_t micro_batches = 1;
+  // 0..1: the part of its speed that compute keeps while a collective runs on its device; the cluster says.
+  double overlap = 1;
   // Actor t is task t; then one that fills the inputs, and one that hands out the outputs.
   std::vector<Actor> actors;
   std::vector<ActorEdge> edges;  // by (from, to), one for each pair

@@ -52,6 +52,19 @@ void CompareSequences(const Value& part, const Value& reference, TensorReport& r
   report.compared = report.problem.empty();
 }
 
+// What each repeat of a step took.
+struct StepRepeats {
+  std::vector<double> steps;
+  std::vector<std::vector<double>> tasks;  // task, repeat
+
+  void Add(const ActorGraph& graph, const Mesh& mesh, const std::vector<Span>& spans) {
+    steps.push_back(StepSeconds(graph, spans));
+    const std::vector<double> seconds = TaskSeconds(graph, mesh, spans);
+    tasks.resize(seconds.size());
+    for (size_t t = 0; t < seconds.size(); ++t) tasks[t].push_back(seconds[t]);
+  }
+};
+
 class PlanRunner {
  public:
   PlanRunner(const Plan& plan, const RuleSet& rules, TensorStore& store, Backend& backend,
@@ -103,6 +116,10 @@ class PlanRunner {
     SBP_RETURN_IF_ERROR(result.status);
     SBP_RETURN_IF_ERROR(LookAgain(actors, *sharded, engine));
     SBP_ASSIGN_OR_RETURN(const RunResults results, GatherResults(plan_, physical_, *sharded, result, backend_));
+    StepRepeats repeats;
+    if (options_.repeats > 0) {
+      SBP_ASSIGN_OR_RETURN(repeats, Repeat(actors, *sharded, engine));
+    }
     if (!backend_.leads()) return OkStatus();
     run.report.measured_seconds = results.seconds;
     run.report.peak_bytes = results.device_bytes;
@@ -112,7 +129,12 @@ class PlanRunner {
       SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
       run.trace = TraceJson(plan_, physical_, actors, results.spans, predicted.spans);
     }
-    ReportTasks(actors, results.spans, run.report);
+    if (options_.repeats > 0) {
+      SBP_RETURN_IF_ERROR(CompareSteps(actors, repeats, run.report));
+    } else {
+      repeats.Add(actors, plan_.mesh, results.spans);
+    }
+    ReportTasks(actors, repeats, run.report);
     run.report.random_inputs = store_.random_inputs();
     run.report.random_parameters = store_.random_parameters();
     return OkStatus();
@@ -224,15 +246,39 @@ class PlanRunner {
     return OkStatus();
   }
 
-  void ReportTasks(const ActorGraph& actors, const std::vector<Span>& spans, RunReport& report) const {
-    const uint32_t n = actors.num_tasks();
-    std::vector<std::vector<double>> seconds(n, std::vector<double>(plan_.mesh.num_devices(), 0));
-    for (const Span& span : spans) {
-      if (span.firing.actor < n) seconds[span.firing.actor][span.device] += span.end - span.start;
+  // The run before was the first one: its memory and the libraries were cold.
+  Result<StepRepeats> Repeat(const ActorGraph& actors, ShardedRun& sharded, EngineOptions engine) {
+    StepRepeats repeats;
+    engine.progress = nullptr;
+    sharded.OnlyTime();
+    for (uint32_t i = 0; i <= options_.repeats; ++i) {
+      SBP_RETURN_IF_ERROR(backend_.Gather("").status());
+      const EngineResult result = RunActors(actors, sharded, engine);
+      SBP_RETURN_IF_ERROR(result.status);
+      SBP_ASSIGN_OR_RETURN(const std::vector<Span> spans, GatherSpans(result, backend_));
+      if (i > 0 && backend_.leads()) repeats.Add(actors, plan_.mesh, spans);
     }
-    for (uint32_t t = 0; t < n; ++t) {
+    return repeats;
+  }
+
+  Status CompareSteps(const ActorGraph& actors, const StepRepeats& repeats, RunReport& report) const {
+    SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
+    StepComparison& comparison = report.comparison.emplace();
+    comparison.repeats = options_.repeats;
+    comparison.predicted_seconds = predicted.seconds;
+    comparison.measured = Summarise(repeats.steps);
+    comparison.predicted_peak_bytes = plan_.memory.peak_bytes;
+    comparison.constants = StrCat(plan_.cluster.name, " (", plan_.cluster.device.launch_seconds.source, ")");
+    return OkStatus();
+  }
+
+  void ReportTasks(const ActorGraph& actors, const StepRepeats& repeats, RunReport& report) const {
+    for (uint32_t t = 0; t < actors.num_tasks(); ++t) {
       TaskReport task;
       const Task& what = physical_.tasks[t];
+      task.op = what.op;
+      task.transition = what.transition;
+      task.step = what.step;
       if (what.op.valid()) {
         task.name = plan_.graph.op(what.op).name;
         task.kind = plan_.graph.type_of(plan_.graph.op(what.op));
@@ -241,8 +287,10 @@ class PlanRunner {
         task.name = plan_.graph.tensor(transition.tensor).name;
         task.kind = CollectiveKindName(transition.steps[what.step].kind);
       }
+      const Measured measured = Summarise(repeats.tasks[t]);
       task.predicted_seconds = actors.actors[t].seconds;
-      task.measured_seconds = *std::max_element(seconds[t].begin(), seconds[t].end()) / physical_.micro_batches;
+      task.measured_seconds = measured.median;
+      task.spread = measured.spread;
       report.tasks.push_back(std::move(task));
     }
   }

@@ -35,6 +35,7 @@ struct PlanRunOptions {
   uint32_t micro_batches = 0;  // 0: as the plan's physical part says, else 1
   bool reference = true;       // run the unsharded graph too, and compare
   bool keep_tensors = false;   // compare every tensor
+  uint32_t repeats = 0;        // run the step so often again, warm, and compare times: RunReport::comparison
   bool trace = false;          // make PlanRun::trace
   uint64_t seed = 0;
   std::optional<double> tolerance;  // default: DefaultTolerance

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -71,6 +72,67 @@ void AddTasks(const RunReport& report, std::string& text) {
   }
 }
 
+// Tasks of one kind together.
+struct KindTimes {
+  int64_t tasks = 0;
+  double predicted = 0, measured = 0;
+};
+
+std::string Percent(double ratio) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << 100 * ratio << " %";
+  return out.str();
+}
+std::string ErrorOf(double predicted, double measured) {
+  if (measured <= 0) return "-";
+  const double error = predicted / measured - 1;
+  return (error < 0 ? "" : "+") + Percent(error);
+}
+
+std::string ComparisonRow(std::string_view kind, std::string_view tasks, std::string_view predicted,
+                          std::string_view measured, std::string_view error) {
+  std::ostringstream row;
+  row << "  " << std::left << std::setw(28) << kind << std::right << std::setw(6) << tasks << std::setw(12) << predicted
+      << std::setw(12) << measured << std::setw(12) << error << "\n";
+  return row.str();
+}
+std::string ComparisonRow(std::string_view kind, std::string_view tasks, double predicted, double measured) {
+  return ComparisonRow(kind, tasks, FormatSeconds(predicted), FormatSeconds(measured), ErrorOf(predicted, measured));
+}
+
+void AddComparison(const RunReport& report, std::string& text) {
+  const StepComparison& step = *report.comparison;
+  std::map<std::string, KindTimes> kinds;
+  for (const TaskReport& task : report.tasks) {
+    KindTimes& kind = kinds[task.kind];
+    ++kind.tasks;
+    kind.predicted += task.predicted_seconds;
+    kind.measured += task.measured_seconds;
+  }
+  std::vector<std::pair<std::string, KindTimes>> rows(kinds.begin(), kinds.end());
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.second.measured > b.second.measured; });
+  text += StrCat("predicted against measured, medians of ", step.repeats, " warm steps:\n");
+  text += ComparisonRow("kind", "tasks", "predicted", "measured", "error");
+  for (const auto& [name, kind] : rows) text += ComparisonRow(name, StrCat(kind.tasks), kind.predicted, kind.measured);
+  text += ComparisonRow("step, overlapped", "", step.predicted_seconds, step.measured.median);
+  text += StrCat("  the steps' spread, from the first to the third quartile: ", Percent(step.measured.spread), "\n");
+  const auto predicted = static_cast<double>(step.predicted_peak_bytes), taken = static_cast<double>(report.peak_bytes);
+  text += StrCat("  memory of a device: predicted ", FormatBytes(predicted), ", allocated ", FormatBytes(taken), " (",
+                 ErrorOf(predicted, taken), ")\n  constants of ", step.constants, "\n");
+}
+
+nlohmann::ordered_json ComparisonJson(const RunReport& report) {
+  const StepComparison& step = *report.comparison;
+  return {{"repeats", step.repeats},
+          {"predicted_seconds", step.predicted_seconds},
+          {"measured_seconds", step.measured.median},
+          {"spread", step.measured.spread},
+          {"predicted_peak_bytes", step.predicted_peak_bytes},
+          {"allocated_bytes", report.peak_bytes},
+          {"constants", step.constants}};
+}
+
 nlohmann::ordered_json NumberOf(double value) {
   if (std::isfinite(value)) return value;
   return nullptr;  // JSON has no infinity
@@ -136,6 +198,7 @@ std::string FormatRunReport(const RunReport& report) {
   if (report.reference_seconds > 0) text += StrCat("; unsharded ", FormatSeconds(report.reference_seconds));
   if (report.peak_bytes > 0) text += StrCat("; ", FormatBytes(static_cast<double>(report.peak_bytes)), " a device");
   text += "\n";
+  if (report.comparison) AddComparison(report, text);
   AddTasks(report, text);
   if (!report.against.empty()) {
     text += report.good() ? "good: " : "BAD: ";
@@ -165,8 +228,10 @@ std::string RunReportJson(const RunReport& report) {
     tasks.push_back({{"name", task.name},
                      {"kind", task.kind},
                      {"predicted_seconds", task.predicted_seconds},
-                     {"measured_seconds", task.measured_seconds}});
+                     {"measured_seconds", task.measured_seconds},
+                     {"spread", task.spread}});
   }
+  if (report.comparison) json["comparison"] = ComparisonJson(report);
   if (!report.tasks.empty()) json["tasks"] = std::move(tasks);
   json["random_inputs"] = report.random_inputs;
   json["random_parameters"] = report.random_parameters;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "graph/tensor_type.h"
+#include "graph/graph.h"
 #include "runtime/compare.h"
+#include "runtime/step_times.h"
 
 namespace sbp {
 
@@ -19,10 +21,23 @@ struct TensorReport {
 };
 
 struct TaskReport {
-  std::string name;  // of the op, or "all-reduce of T"
-  std::string kind;  // op type or collective
+  std::string name;         // of the op, or "all-reduce of T"
+  std::string kind;         // op type or collective
+  OpId op;                  // invalid: a boxing task
+  int32_t transition = -1;  // of the plan
+  int32_t step = -1;        // of the transition
   double predicted_seconds = 0;
-  double measured_seconds = 0;  // of the slowest device, the mean of the micro-batches
+  double measured_seconds = 0;  // as TaskSeconds; of repeated steps the median
+  double spread = 0;            // of the repeats: Measured::spread
+};
+
+// Repeated steps, warm, against what the plan says of one.
+struct StepComparison {
+  uint32_t repeats = 0;
+  double predicted_seconds = 0;  // of all micro-batches, with compute and collectives overlapped as the cluster says
+  Measured measured;             // StepSeconds
+  int64_t predicted_peak_bytes = 0;
+  std::string constants;  // where the cluster's come from
 };
 
 struct RunReport {
@@ -32,8 +47,10 @@ struct RunReport {
   std::vector<TensorReport> tensors;  // every other one, on request
   double tolerance = 0;               // on relative_error; with an element-wise one, 0
   bool elementwise = false;           // judged by Difference::outside
+  // Predicted: tasks one after the other, as plans are priced. Measured: with inputs and outputs.
   double predicted_seconds = 0, measured_seconds = 0, reference_seconds = 0;
   int64_t peak_bytes = 0;  // on each device
+  std::optional<StepComparison> comparison;
   std::vector<TaskReport> tasks;
   std::vector<std::string> random_inputs;
   int64_t random_parameters = 0;

@@ -92,6 +92,17 @@ Status GatherFacts(const ShardedRun& sharded, const EngineResult& engine, Backen
 
 }  // namespace
 
+Result<std::vector<Span>> GatherSpans(const EngineResult& engine, Backend& backend) {
+  std::string mine;
+  for (const Span& span : engine.spans) Put(span, mine);
+  SBP_ASSIGN_OR_RETURN(const std::vector<std::string> all, backend.Gather(mine));
+  std::vector<Span> spans;
+  for (std::string_view bytes : all) {
+    while (!bytes.empty()) spans.push_back(Take<Span>(bytes));
+  }
+  return spans;
+}
+
 Result<RunResults> GatherResults(const Plan& plan, const PhysicalPlan& physical, const ShardedRun& sharded,
                                  const EngineResult& engine, Backend& backend) {
   RunResults results;

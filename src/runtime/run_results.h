@@ -21,6 +21,9 @@ struct RunResults {
   int64_t device_bytes = 0;  // of the device that needs most
 };
 
+// The spans of all devices, at the process that leads. Called by all processes.
+Result<std::vector<Span>> GatherSpans(const EngineResult& engine, Backend& backend);
+
 // Called by all processes; empty where the backend does not lead.
 Result<RunResults> GatherResults(const Plan& plan, const PhysicalPlan& physical, const ShardedRun& sharded,
                                  const EngineResult& engine, Backend& backend);

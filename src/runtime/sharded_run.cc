@@ -220,9 +220,9 @@ Status ShardedRun::Run(int64_t position, uint32_t task, uint32_t micro_batch) {
     SBP_RETURN_IF_ERROR(RunSpecial(device, task, micro_batch));
   } else {
     SBP_RETURN_IF_ERROR(RunCompute(device, task, micro_batch));
-    if (!on_gpus() || careful_) SBP_RETURN_IF_ERROR(LookAt(device, task, micro_batch));
+    if (!only_time_ && (!on_gpus() || careful_)) SBP_RETURN_IF_ERROR(LookAt(device, task, micro_batch));
   }
-  if (!options_.keep_tensors || micro_batch > 0) return OkStatus();
+  if (!options_.keep_tensors || only_time_ || micro_batch > 0) return OkStatus();
   for (const uint32_t r : physical_.tasks[task].writes) {
     if (r != kNoRegister) {
       SBP_RETURN_IF_ERROR(Keep(device, IsCommunication(plan_, physical_.tasks[task]), r, micro_batch));

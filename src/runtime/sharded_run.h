@@ -57,6 +57,9 @@ class ShardedRun : public TaskRunner {
   void Abort(const Status& failure) override;
   Status Poll(int64_t device) override;
 
+  // From now on steps run for their time alone: values are neither looked at for NaN nor kept.
+  void OnlyTime() { only_time_ = true; }
+
   // After the run. Parts of output `output` (an index into graph.outputs), by index into options.devices.
   const std::vector<Value>& OutputParts(size_t output, uint32_t micro_batch) const;
   // Parts of what a register held; kept only on request; empty where the register was never written.
@@ -113,6 +116,7 @@ class ShardedRun : public TaskRunner {
   TensorStore& store_;
   ShardedOptions options_;
   std::unique_ptr<LocalCompiler> compiler_, whole_compiler_;
+  bool only_time_ = false;
   std::vector<ComputeTask> tasks_;
   std::vector<uint32_t> output_registers_;
   int64_t workspace_bytes_ = 0, halo_bytes_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <queue>
 #include <tuple>
@@ -12,6 +13,8 @@
 namespace sbp {
 namespace {
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
 class Simulation {
  public:
   Simulation(const ActorGraph& graph, const Mesh& mesh, const FiringSeconds& seconds)
@@ -19,20 +22,20 @@ class Simulation {
     const auto devices = static_cast<size_t>(mesh.num_devices());
     for (size_t d = 0; d < devices; ++d) devices_.emplace_back(table_);
     busy_.assign(devices, {});
+    computing_.resize(devices);
+    collectives_.assign(devices, 0);
     FindGroups();
   }
 
   Result<Timeline> Run() {
     StartAll();
-    while (!running_.empty()) {
+    while (DropOutdated(), !running_.empty()) {
       now_ = running_.top().end;
       // Everything that ends now ends before anything starts.
-      while (!running_.empty() && running_.top().end == now_) {
+      while (DropOutdated(), !running_.empty() && running_.top().end == now_) {
         const Running ended = running_.top();
         running_.pop();
-        devices_[ended.device].Finish(ended.firing);
-        busy_[ended.device][StreamOf(ended.firing)] = false;
-        timeline_.seconds = now_;
+        Finish(ended);
       }
       StartAll();
     }
@@ -49,11 +52,19 @@ class Simulation {
     double end;
     uint32_t device;
     Firing firing;
+    size_t span;
     bool operator>(const Running& other) const {
       return std::tie(end, device, firing.micro_batch, firing.actor) >
              std::tie(other.end, other.device, other.firing.micro_batch, other.firing.actor);
     }
   };
+  // What a device computes now.
+  struct Computing {
+    size_t span = kNothing;
+    double left = 0;  // seconds at full speed
+    double since = 0;
+  };
+  static constexpr size_t kNothing = static_cast<size_t>(-1);
   // Who has come, as indices of spans, to one firing of one group.
   struct Meeting {
     std::vector<size_t> spans;
@@ -73,6 +84,44 @@ class Simulation {
     }
   }
 
+  bool Slows(Firing firing) const {
+    const Actor& actor = graph_.actors[firing.actor];
+    return graph_.overlap < 1 && actor.stream == Stream::kCommunication && actor.meets != kMeetsNobody;
+  }
+
+  // A span whose end has been moved stands in the queue with its former ends too.
+  void DropOutdated() {
+    while (!running_.empty() && running_.top().end != timeline_.spans[running_.top().span].end) running_.pop();
+  }
+
+  void Finish(const Running& ended) {
+    devices_[ended.device].Finish(ended.firing);
+    busy_[ended.device][StreamOf(ended.firing)] = false;
+    timeline_.seconds = now_;
+    if (computing_[ended.device].span == ended.span) computing_[ended.device] = {};
+    if (!Slows(ended.firing)) return;
+    Account(ended.device);
+    --collectives_[ended.device];
+    Reschedule(ended.device);
+  }
+
+  double Speed(uint32_t device) const { return collectives_[device] > 0 ? graph_.overlap : 1; }
+  void Account(uint32_t device) {
+    Computing& computing = computing_[device];
+    computing.left = std::max(0.0, computing.left - (now_ - computing.since) * Speed(device));
+    computing.since = now_;
+  }
+  void Reschedule(uint32_t device) {
+    const Computing& computing = computing_[device];
+    if (computing.span == kNothing) return;
+    const double speed = Speed(device);
+    if (speed > 0) {
+      End(computing.span, now_ + computing.left / speed);
+    } else {
+      timeline_.spans[computing.span].end = kNever;
+    }
+  }
+
   void StartAll() {
     for (uint32_t d = 0; d < devices_.size(); ++d) {
       for (const Stream stream : {Stream::kCompute, Stream::kCommunication}) {
@@ -80,10 +129,16 @@ class Simulation {
         const std::optional<Firing> firing = devices_[d].Start(stream);
         if (!firing) continue;
         busy_[d][static_cast<size_t>(stream)] = true;
-        timeline_.spans.push_back({d, *firing, now_, now_});
+        timeline_.spans.push_back({d, *firing, now_, kNever});
         const double seconds = seconds_ ? seconds_(d, *firing) : graph_.actors[firing->actor].seconds;
         if (graph_.actors[firing->actor].meets == kMeetsNobody) {
-          End(timeline_.spans.size() - 1, now_ + seconds);
+          const size_t span = timeline_.spans.size() - 1;
+          if (stream == Stream::kCompute) {
+            computing_[d] = {span, seconds, now_};
+            Reschedule(d);
+          } else {
+            End(span, now_ + seconds);
+          }
         } else {
           Meet(d, *firing, seconds);
         }
@@ -99,13 +154,21 @@ class Simulation {
     meeting.seconds = std::max(meeting.seconds, seconds);
     const size_t expected = axis == kMeetsEverybody ? devices_.size() : static_cast<size_t>(mesh_.size(axis));
     if (meeting.spans.size() < expected) return;
-    for (const size_t span : meeting.spans) End(span, now_ + meeting.seconds);
+    for (const size_t span : meeting.spans) {
+      End(span, now_ + meeting.seconds);
+      if (!Slows(firing)) continue;
+      const uint32_t member = timeline_.spans[span].device;
+      Account(member);
+      ++collectives_[member];
+      Reschedule(member);
+    }
     meetings_.erase(key);
   }
 
   void End(size_t span, double end) {
+    if (timeline_.spans[span].end == end) return;  // stands in the queue
     timeline_.spans[span].end = end;
-    running_.push({end, timeline_.spans[span].device, timeline_.spans[span].firing});
+    running_.push({end, timeline_.spans[span].device, timeline_.spans[span].firing, span});
   }
 
   std::string MeetingNames() const {
@@ -120,6 +183,8 @@ class Simulation {
   const FiringTable table_;
   std::deque<DeviceFirings> devices_;
   std::vector<std::array<bool, kNumStreams>> busy_;
+  std::vector<Computing> computing_;  // per device
+  std::vector<int> collectives_;      // per device: that slow its compute now
   std::vector<std::vector<uint32_t>> first_of_group_;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
   std::map<MeetingKey, Meeting> meetings_;
