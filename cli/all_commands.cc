@@ -36,6 +36,11 @@ constexpr CommandRow kCommands[] = {
      "  torchrun --nproc-per-node 4 --no-python sbp-plan run plan.json --backend cuda\n"
      "  sbp-plan run model.onnx --unsharded --inputs inputs.npz --expect outputs.npz\n",
      SetupRun},
+    {"calibrate", "measure this machine and write a cluster to plan with",
+     "  sbp-plan calibrate -o box.json\n"
+     "  sbp-plan calibrate model.onnx --dim batch=8 -o box.json\n"
+     "  mpirun -n 2 sbp-plan calibrate --backend mpi -o box.json\n",
+     SetupCalibrate},
     {"export", "write the layout problem of a model for other solvers",
      "  sbp-plan export --to iopddl model.onnx --mesh 8,8 -o problem.json\n", SetupExport},
     {"convert", "move a graph, cluster or plan between its encodings",

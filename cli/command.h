@@ -28,6 +28,7 @@ std::span<const CommandRow> AllCommands();  // all_commands.cc
 
 // One file each.
 Command SetupInfer(CLI::App& app);
+Command SetupCalibrate(CLI::App& app);
 Command SetupCompare(CLI::App& app);
 Command SetupRender(CLI::App& app);
 Command SetupExplain(CLI::App& app);

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "runtime/communicator.h"
+#include "runtime/machine.h"
 #include "sbp/mesh.h"
 
 namespace sbp {
@@ -52,6 +53,9 @@ class Backend {
   virtual Result<bool> Any(bool mine) { return mine; }
   // The bytes of every process at the one that leads, in the order of their devices; nothing elsewhere. After Connect.
   virtual Result<std::vector<std::string>> Gather(std::string_view mine) { return std::vector{std::string(mine)}; }
+
+  // What calibration measures here. Before or after Connect.
+  virtual Result<Machine> DescribeMachine(int64_t devices) { return ThisHost(devices); }
 
   // The last call: how this process fared. Waits for the others, however long they take. Returns the failure of any of
   // them, with a message at the process that leads alone. Where it cannot return, because another process does not end,

@@ -286,6 +286,7 @@ class PlanRunner {
         const Transition& transition = plan_.transitions[what.transition];
         task.name = plan_.graph.tensor(transition.tensor).name;
         task.kind = CollectiveKindName(transition.steps[what.step].kind);
+        task.bytes = transition.steps[what.step].tensor_bytes;
       }
       const Measured measured = Summarise(repeats.tasks[t]);
       task.predicted_seconds = actors.actors[t].seconds;

@@ -225,11 +225,12 @@ std::string RunReportJson(const RunReport& report) {
   json["peak_bytes"] = report.peak_bytes;
   nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
   for (const TaskReport& task : report.tasks) {
-    tasks.push_back({{"name", task.name},
-                     {"kind", task.kind},
-                     {"predicted_seconds", task.predicted_seconds},
-                     {"measured_seconds", task.measured_seconds},
-                     {"spread", task.spread}});
+    nlohmann::ordered_json entry = {{"name", task.name}, {"kind", task.kind}};
+    if (!task.op.valid()) entry["tensor_bytes"] = task.bytes;
+    entry["predicted_seconds"] = task.predicted_seconds;
+    entry["measured_seconds"] = task.measured_seconds;
+    entry["spread"] = task.spread;
+    tasks.push_back(std::move(entry));
   }
   if (report.comparison) json["comparison"] = ComparisonJson(report);
   if (!report.tasks.empty()) json["tasks"] = std::move(tasks);

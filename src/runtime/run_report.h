@@ -26,6 +26,7 @@ struct TaskReport {
   OpId op;                  // invalid: a boxing task
   int32_t transition = -1;  // of the plan
   int32_t step = -1;        // of the transition
+  double bytes = 0;         // of a boxing task: T of the boxing table
   double predicted_seconds = 0;
   double measured_seconds = 0;  // as TaskSeconds; of repeated steps the median
   double spread = 0;            // of the repeats: Measured::spread

@@ -39,6 +39,12 @@ class MpiBackend : public Backend {
 
   Result<std::vector<std::string>> Gather(std::string_view mine) override { return gather_.all->GatherBytes(mine); }
 
+  Result<Machine> DescribeMachine(int64_t devices) override {
+    Machine machine = ThisHost(devices);
+    machine.description += StrCat(", ", session_->LibraryName());
+    return machine;
+  }
+
   Status Finish(const Status& status, const LastWords& last_words) override {
     const Status result = session_->Finish(status, kPatience, last_words);
     return leads() || result.ok() ? result : Status(result.code(), "");

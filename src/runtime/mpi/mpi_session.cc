@@ -26,6 +26,13 @@ class Session : public MpiSession {
 
   int rank() const override { return world_->rank(); }
   int size() const override { return world_->size(); }
+  std::string LibraryName() const override {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "an unknown MPI";
+    const std::string_view name(text, static_cast<size_t>(length));
+    return std::string(Trim(name.substr(0, name.find_first_of(",\n"))));
+  }
 
   Result<DeviceCommunicators> MakeCommunicators(const Mesh& mesh, const CommunicatorOptions& options) override {
     if (mesh.num_devices() != size()) {

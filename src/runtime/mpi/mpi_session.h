@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "base/status.h"
 #include "runtime/communicator.h"
@@ -20,6 +21,7 @@ class MpiSession {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  virtual std::string LibraryName() const = 0;  // "Open MPI v4.1.4"
 
   // The handles of this rank, for one stream. Called by all ranks in one order. Error (kUsage): the mesh has another
   // number of devices than there are ranks.

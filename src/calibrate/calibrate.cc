@@ -1,0 +1,162 @@
+#include "calibrate/calibrate.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "pipeline/pipeline.h"
+#include "runtime/plan_run.h"
+
+namespace sbp {
+namespace {
+
+constexpr double kSmallestBoxed = 4096;
+constexpr double kBoxedStep = 4;  // from one size to the next
+constexpr int64_t kMostMeshes = 8;
+
+class Calibration {
+ public:
+  Calibration(Backend& backend, const CalibrationRequest& request) : backend_(backend), request_(request) {
+    cluster_ = *FindPreset("cpu");  // placeholders to plan with; everything that counts is replaced
+    cluster_.name = request.name;
+    cluster_.description = request.description;
+    cluster_.num_nodes = 1;
+    cluster_.devices_per_node = request.devices;
+    cluster_.growable = false;
+    cluster_.device.name = request.name;
+    cluster_.device.memory_bytes = {request.memory_bytes, request.source};
+  }
+
+  Result<Fit> Run() {
+    SBP_RETURN_IF_ERROR(MeasureBoxing());
+    SBP_RETURN_IF_ERROR(MeasureOverlap());
+    if (request_.built_in) SBP_RETURN_IF_ERROR(MeasureOps());
+    for (const CalibrationModel& model : request_.models) SBP_RETURN_IF_ERROR(MeasureModel(model));
+    if (!backend_.leads()) return Fit();
+    return FitCluster(cluster_, samples_, request_.source);
+  }
+
+ private:
+  void Tell(std::string_view what, size_t done, size_t total) const {
+    if (request_.progress) request_.progress(what, done, total);
+  }
+
+  // One axis with all devices, and two for each way to divide them.
+  Result<std::vector<Mesh>> Meshes() const {
+    const int64_t n = request_.devices;
+    std::vector<std::string> texts = {StrCat("x=", n)};
+    for (int64_t a = 2; a <= n / 2 && static_cast<int64_t>(texts.size()) < kMostMeshes; ++a) {
+      if (n % a == 0) texts.push_back(StrCat("x=", a, ",y=", n / a));
+    }
+    std::vector<Mesh> meshes;
+    for (const std::string& text : texts) {
+      SBP_ASSIGN_OR_RETURN(meshes.emplace_back(), ParseMesh(text));
+    }
+    return meshes;
+  }
+
+  Status MeasureBoxing() {
+    if (request_.devices < 2) return OkStatus();
+    SBP_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, Meshes());
+    std::vector<double> sizes;
+    for (double bytes = kSmallestBoxed; bytes <= request_.most_bytes; bytes *= kBoxedStep) sizes.push_back(bytes);
+    size_t done = 0;
+    for (const Mesh& mesh : meshes) {
+      for (const double bytes : sizes) {
+        Tell("collectives", done++, meshes.size() * sizes.size());
+        for (int axis = 0; axis < mesh.num_axes(); ++axis) {
+          SBP_ASSIGN_OR_RETURN(const CalibrationCase boxing,
+                               BoxingCase(mesh, axis, static_cast<int64_t>(bytes), *request_.rules));
+          SBP_RETURN_IF_ERROR(RunCase(boxing, mesh, "greedy").status());
+        }
+      }
+    }
+    return OkStatus();
+  }
+
+  // Alone, each takes a and b; together c: then the collective, which takes k, left compute 1 - (c - a - (b - k)) / k
+  // of its speed.
+  Status MeasureOverlap() {
+    if (request_.devices < 2) return OkStatus();
+    SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
+    Tell("overlap", 0, 1);
+    double seconds[3] = {}, collective = 0;
+    const OverlapParts parts[] = {{true, false}, {false, true}, {true, true}};
+    for (int i = 0; i < 3; ++i) {
+      SBP_ASSIGN_OR_RETURN(const CalibrationCase both, OverlapCase(mesh, parts[i], *request_.rules));
+      SBP_ASSIGN_OR_RETURN(const RunReport report, RunCase(both, mesh, "greedy"));
+      if (!backend_.leads()) continue;
+      for (const TaskReport& task : report.tasks) {
+        if (i == 1 && task.kind == CollectiveKindName(CollectiveKind::kAllReduce)) collective = task.measured_seconds;
+      }
+      seconds[i] = report.comparison->measured.median;
+    }
+    if (collective <= 0) return OkStatus();
+    const double hidden = seconds[0] + seconds[1] - seconds[2];
+    cluster_.device.overlap = {std::clamp(hidden / collective, 0.0, 1.0), request_.source};
+    return OkStatus();
+  }
+
+  Status MeasureOps() {
+    SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
+    SBP_ASSIGN_OR_RETURN(const std::vector<CalibrationCase> cases,
+                         OpCases(BuiltinCalibrationText(), "calibration.txt", *request_.rules, request_.limits));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      Tell("ops", i, cases.size());
+      SBP_RETURN_IF_ERROR(RunCase(cases[i], mesh, "replicate").status());
+    }
+    return OkStatus();
+  }
+
+  Status MeasureModel(const CalibrationModel& model) {
+    SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
+    constexpr std::pair<std::string_view, std::string_view> kWays[] = {
+        {"replicate", "bytes"}, {"greedy", "bytes"}, {"greedy", "order-value"}, {"greedy", "copy-cost"},
+        {"greedy", "time"},     {"einsum", "bytes"}, {"optimal", "bytes"}};
+    size_t done = 0;
+    for (const auto& [strategy, criterion] : kWays) {
+      Tell(StrCat("model ", model.graph.name), done++, std::size(kWays));
+      CalibrationCase whole;
+      whole.graph = model.graph;
+      SBP_RETURN_IF_ERROR(RunCase(whole, mesh, strategy, criterion, model.reader).status());
+    }
+    return OkStatus();
+  }
+
+  // The report of a process that does not lead is empty.
+  Result<RunReport> RunCase(const CalibrationCase& what, const Mesh& mesh, std::string_view strategy,
+                            std::string_view criterion = "bytes", const DataReader& reader = DataReader()) {
+    PlanRequest plan_request;
+    plan_request.graph = what.graph;
+    plan_request.mesh = mesh;
+    plan_request.cluster = cluster_;
+    plan_request.options.strategy = strategy;
+    plan_request.options.criterion = criterion;
+    plan_request.pins = what.pins;
+    plan_request.strategy.criterion = criterion;
+    plan_request.rules = request_.rules;
+    SBP_ASSIGN_OR_RETURN(const Plan plan, MakePlan(std::move(plan_request)));
+    TensorStore store(plan.graph, plan.graph, request_.seed, reader);
+    SBP_RETURN_IF_ERROR(store.Give(what.inputs));
+    PlanRunOptions options;
+    options.reference = false;
+    options.repeats = request_.repeats;
+    options.seed = request_.seed;
+    SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, *request_.rules, store, backend_, options));
+    if (backend_.leads()) SBP_RETURN_IF_ERROR(samples_.Add(plan, *request_.rules, run.report));
+    return std::move(run.report);
+  }
+
+  Backend& backend_;
+  const CalibrationRequest& request_;
+  Cluster cluster_;
+  Samples samples_;
+};
+
+}  // namespace
+
+Result<Fit> Calibrate(Backend& backend, const CalibrationRequest& request) {
+  return Calibration(backend, request).Run();
+}
+
+}  // namespace sbp

@@ -1,0 +1,47 @@
+// Calibrate: measures a machine through a backend, by running plans on it, and says what it found as a cluster.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/cases.h"
+#include "calibrate/fit.h"
+#include "graph/graph.h"
+#include "rule/rule_set.h"
+#include "runtime/backend.h"
+#include "runtime/tensor_store.h"
+
+namespace sbp {
+
+// A model of the user whose ops are measured as they are.
+struct CalibrationModel {
+  Graph graph;  // resolved
+  DataReader reader;
+};
+
+struct CalibrationRequest {
+  int64_t devices = 1;
+  std::string name, description;
+  std::string source;       // of every constant: machine, date, versions
+  double memory_bytes = 0;  // of one device
+  std::vector<CalibrationModel> models;
+  bool built_in = true;   // the ops of rules/calibration.txt too
+  CaseLimits limits;      // of these
+  double most_bytes = 0;  // of a tensor that is boxed
+  uint32_t repeats = 10;
+  uint64_t seed = 0;
+  const RuleSet* rules = nullptr;
+  std::function<void(std::string_view what, size_t done, size_t total)> progress;  // may be null
+};
+
+// Called by all processes of the backend; one that does not lead gets an empty fit. What is run: each built-in case
+// replicated on all devices (so that they share memory and caches as in a step); each model by several strategies and
+// with its inputs split, so that its ops are measured on whole and on split operands; a tensor of each size through
+// every kind of boxing along each axis of the meshes devices, and a x devices/a for each divisor a; products beside an
+// all-reduce. Times are medians of warm steps. Errors: of planning and running, with the case.
+Result<Fit> Calibrate(Backend& backend, const CalibrationRequest& request);
+
+}  // namespace sbp

@@ -1,0 +1,44 @@
+// Cases: the graphs that calibration runs besides the user's models.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "graph/tensor_data.h"
+#include "rule/rule_set.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+
+// A graph with what its run needs.
+struct CalibrationCase {
+  Graph graph;  // resolved
+  std::vector<TensorData> inputs;
+  std::vector<std::pair<std::string, std::string>> pins;  // text, where
+};
+
+struct CaseLimits {
+  double flops = 0, bytes = 0;  // of one op: larger ones are left out
+};
+
+// One case a row of `text` (rules/calibration.txt), an op of it for each size. Errors name file and line.
+Result<std::vector<CalibrationCase>> OpCases(std::string_view text, std::string_view file, const RuleSet& rules,
+                                             const CaseLimits& limits);
+// rules/calibration.txt, compiled in.
+std::string_view BuiltinCalibrationText();
+
+// A tensor of about `bytes` bytes (f32, two dimensions, both divisible by `axis`'s size) that goes through every kind
+// of boxing on `axis`, each along both dimensions; it is B on the other axes.
+Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, const RuleSet& rules);
+
+// Products that nothing else waits for, beside an all-reduce over the mesh's only axis: each alone, or both.
+struct OverlapParts {
+  bool compute = true, collective = true;
+};
+Result<CalibrationCase> OverlapCase(const Mesh& mesh, OverlapParts parts, const RuleSet& rules);
+
+}  // namespace sbp

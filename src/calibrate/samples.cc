@@ -1,0 +1,56 @@
+#include "calibrate/samples.h"
+
+#include "base/text.h"
+#include "boxing/op_seconds.h"
+#include "check/legality.h"
+#include "rule/op_query.h"
+#include "runtime/step_times.h"
+
+namespace sbp {
+
+Status Samples::AddOp(const Plan& plan, const RuleSet& rules, const TaskReport& task) {
+  const Op& op = plan.graph.op(task.op);
+  SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules.Instantiate(QueryFor(plan.graph, rules, op)));
+  const LegalityAnswer answer = CheckSignature(*instance, plan.decision(task.op).signature, plan.mesh, false);
+  if (!answer.legal) return Defect(StrCat("op ", Quote(op.name), ": ", answer.expected));
+  if (answer.as_candidate.halo_bytes > 0) return OkStatus();  // meets neighbours besides
+  const Work work = WorkOf(*instance, answer.as_candidate, plan.mesh);
+  if (work.flops <= 0 && work.bytes <= 0) return OkStatus();  // priced as nothing, whatever is measured
+  ops_[{instance->op, work.dtype, work.flops, work.bytes}].push_back(task.measured_seconds);
+  return OkStatus();
+}
+
+Status Samples::Add(const Plan& plan, const RuleSet& rules, const RunReport& report) {
+  for (const TaskReport& task : report.tasks) {
+    if (task.measured_seconds <= 0) continue;
+    if (task.op.valid()) {
+      SBP_RETURN_IF_ERROR(AddOp(plan, rules, task));
+      continue;
+    }
+    const BoxingStep& step = plan.transitions[task.transition].steps[task.step];
+    if (plan.mesh.size(step.axis) < 2 || step.kind == CollectiveKind::kSendRecv) continue;
+    const GroupShape group = AxisGroupShape(plan.cluster, plan.mesh, step.axis);
+    collectives_[{step.kind, group.nodes, group.ranks_per_node, step.tensor_bytes}].push_back(task.measured_seconds);
+  }
+  return OkStatus();
+}
+
+std::vector<OpSample> Samples::Ops(const std::string& source) const {
+  std::vector<OpSample> samples;
+  for (const auto& [key, seconds] : ops_) {
+    const auto& [op, dtype, flops, bytes] = key;
+    samples.push_back({op, dtype, flops, bytes, Summarise(seconds).median, source});
+  }
+  return samples;
+}
+
+std::vector<CollectiveSample> Samples::Collectives(const std::string& source) const {
+  std::vector<CollectiveSample> samples;
+  for (const auto& [key, seconds] : collectives_) {
+    const auto& [kind, nodes, ranks, bytes] = key;
+    samples.push_back({kind, nodes, ranks, bytes, Summarise(seconds).median, source});
+  }
+  return samples;
+}
+
+}  // namespace sbp
