@@ -1,5 +1,7 @@
 #include "calibrate/samples.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "boxing/op_seconds.h"
 #include "check/legality.h"
@@ -16,7 +18,9 @@ Status Samples::AddOp(const Plan& plan, const RuleSet& rules, const TaskReport& 
   if (answer.as_candidate.halo_bytes > 0) return OkStatus();  // meets neighbours besides
   const Work work = WorkOf(*instance, answer.as_candidate, plan.mesh);
   if (work.flops <= 0 && work.bytes <= 0) return OkStatus();  // priced as nothing, whatever is measured
-  ops_[{instance->op, work.dtype, work.flops, work.bytes}].push_back(task.measured_seconds);
+  OpTimes& times = ops_[{instance->op, work.dtype, work.flops, work.bytes}];
+  times.seconds.push_back(task.measured_seconds);
+  times.workspace_bytes = std::max(times.workspace_bytes, static_cast<double>(task.workspace_bytes));
   return OkStatus();
 }
 
@@ -37,9 +41,9 @@ Status Samples::Add(const Plan& plan, const RuleSet& rules, const RunReport& rep
 
 std::vector<OpSample> Samples::Ops(const std::string& source) const {
   std::vector<OpSample> samples;
-  for (const auto& [key, seconds] : ops_) {
+  for (const auto& [key, times] : ops_) {
     const auto& [op, dtype, flops, bytes] = key;
-    samples.push_back({op, dtype, flops, bytes, Summarise(seconds).median, source});
+    samples.push_back({op, dtype, flops, bytes, Summarise(times.seconds).median, source, times.workspace_bytes});
   }
   return samples;
 }

@@ -27,7 +27,11 @@ class Samples {
  private:
   Status AddOp(const Plan& plan, const RuleSet& rules, const TaskReport& task);
 
-  std::map<std::tuple<std::string, DType, double, double>, std::vector<double>> ops_;                // flops, bytes
+  struct OpTimes {
+    std::vector<double> seconds;
+    double workspace_bytes = 0;  // the most
+  };
+  std::map<std::tuple<std::string, DType, double, double>, OpTimes> ops_;                            // flops, bytes
   std::map<std::tuple<CollectiveKind, int64_t, int64_t, double>, std::vector<double>> collectives_;  // T
 };
 

@@ -29,6 +29,7 @@ struct OpSample {
   double flops = 0, bytes = 0;  // as Work counts them
   double seconds = 0;
   std::string source;
+  double workspace_bytes = 0;  // that the device took besides operands and results
 };
 
 struct DeviceSpec {

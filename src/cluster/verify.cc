@@ -44,6 +44,7 @@ Status CheckOpSamples(const std::vector<OpSample>& samples) {
     SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": flops", samples[i].flops));
     SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": bytes", samples[i].bytes));
     SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": seconds", samples[i].seconds));
+    SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": workspace_bytes", samples[i].workspace_bytes));
     if (i > 0 && !(KeyOf(samples[i - 1]) < KeyOf(samples[i]))) {
       return BadInput(where + ": samples must ascend by op, dtype, flops and bytes, each once");
     }

@@ -28,14 +28,18 @@ std::span<const OpSample> SamplesOf(const DeviceSpec& device, const Work& work) 
 // One more, so that none has no logarithm.
 double LogDistance(double a, double b) { return std::log((a + 1) / (b + 1)); }
 
+// Close samples count most: a sample of the same work all but decides.
+double WeightAt(double flops_distance, double bytes_distance) {
+  const double squared = flops_distance * flops_distance + bytes_distance * bytes_distance + 1e-9;
+  return 1 / (squared * squared);
+}
+
 double Correction(const DeviceSpec& device, const Work& work, std::span<const OpSample> samples) {
   double sum = 0, weights = 0;
   for (const OpSample& sample : samples) {
     const double roofline = Roofline(device, {sample.flops, sample.bytes, work.dtype});
     if (roofline <= 0 || sample.seconds <= 0) continue;
-    const double flops = LogDistance(work.flops, sample.flops), bytes = LogDistance(work.bytes, sample.bytes);
-    const double squared = flops * flops + bytes * bytes + 1e-9;
-    const double weight = 1 / (squared * squared);
+    const double weight = WeightAt(LogDistance(work.flops, sample.flops), LogDistance(work.bytes, sample.bytes));
     sum += weight * std::log(sample.seconds / roofline);
     weights += weight;
   }
@@ -49,6 +53,17 @@ double ComputeSeconds(const DeviceSpec& device, const Work& work) {
   const double roofline = Roofline(device, work);
   const std::span<const OpSample> samples = SamplesOf(device, work);
   return samples.empty() ? roofline : roofline * Correction(device, work, samples);
+}
+
+double WorkspaceBytes(const DeviceSpec& device, const Work& work) {
+  double sum = 0, weights = 0;
+  for (const OpSample& sample : SamplesOf(device, work)) {
+    if (sample.bytes <= 0) continue;
+    const double weight = WeightAt(0, LogDistance(work.bytes, sample.bytes));
+    sum += weight * sample.workspace_bytes / sample.bytes;
+    weights += weight;
+  }
+  return weights > 0 ? work.bytes * sum / weights : 0;
 }
 
 }  // namespace sbp

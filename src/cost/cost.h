@@ -37,6 +37,10 @@ struct Work {
 // fourth power of the distance in (log flops, log bytes) (Shepard 1968), so that a sample of the same work is met.
 double ComputeSeconds(const DeviceSpec& device, const Work& work);
 
+// Bytes that the op takes besides operands and results, as the device's samples of it say: the mean of their parts of
+// the bytes touched, weighted by the distance in log bytes alone. 0 without samples.
+double WorkspaceBytes(const DeviceSpec& device, const Work& work);
+
 // A price and what produced it, for explain: "measured curve 8xH100 all-reduce, 1 node x 8" or "alpha-beta NVLink".
 struct CollectivePrice {
   double seconds = 0;

@@ -46,6 +46,7 @@ void DeviceToMessage(const DeviceSpec& device, v1::Device& message) {
     out.set_bytes(sample.bytes);
     out.set_seconds(sample.seconds);
     out.set_source(ToUtf8(sample.source));
+    out.set_workspace_bytes(sample.workspace_bytes);
   }
 }
 
@@ -84,7 +85,7 @@ Result<OpSample> OpSampleFromMessage(const v1::OpSample& message) {
     return BadInput(
         StrCat("dtype: ", Quote(message.dtype()), " is no element type", DidYouMean(message.dtype(), DTypeNames())));
   }
-  return OpSample{message.op(), *dtype, message.flops(), message.bytes(), message.seconds(), message.source()};
+  return OpSample{message.op(), *dtype, message.flops(), message.bytes(), message.seconds(), message.source(), message.workspace_bytes()};
 }
 
 Status ReadOpSamples(const v1::Device& message, DeviceSpec& device) {

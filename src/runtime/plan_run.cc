@@ -4,7 +4,9 @@
 #include <set>
 
 #include "base/text.h"
+#include "boxing/op_seconds.h"
 #include "physical/physical.h"
+#include "rule/op_query.h"
 #include "runtime/actor_engine.h"
 #include "runtime/fake/simulate.h"
 #include "runtime/gpu/streamed_run.h"
@@ -134,7 +136,7 @@ class PlanRunner {
     } else {
       repeats.Add(actors, plan_.mesh, results.spans);
     }
-    ReportTasks(actors, repeats, run.report);
+    ReportTasks(actors, repeats, *sharded, run.report);
     run.report.random_inputs = store_.random_inputs();
     run.report.random_parameters = store_.random_parameters();
     return OkStatus();
@@ -261,18 +263,34 @@ class PlanRunner {
     return repeats;
   }
 
+  // Of the op that needs most, as the cluster's samples say.
+  Result<int64_t> PredictedWorkspace() const {
+    if (plan_.cluster.device.op_samples.empty()) return 0;
+    double most = 0;
+    for (size_t o = 0; o < plan_.graph.ops.size(); ++o) {
+      const Op& op = plan_.graph.op(OpId(o));
+      SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules_.Instantiate(QueryFor(plan_.graph, rules_, op)));
+      Candidate candidate;  // without its share of the flops, which does not matter here
+      candidate.signature = plan_.decision(OpId(o)).signature;
+      most = std::max(most, WorkspaceBytes(plan_.cluster.device, WorkOf(*instance, candidate, plan_.mesh)));
+    }
+    return static_cast<int64_t>(most);
+  }
+
   Status CompareSteps(const ActorGraph& actors, const StepRepeats& repeats, RunReport& report) const {
     SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
     StepComparison& comparison = report.comparison.emplace();
     comparison.repeats = options_.repeats;
     comparison.predicted_seconds = predicted.seconds;
     comparison.measured = Summarise(repeats.steps);
-    comparison.predicted_peak_bytes = plan_.memory.peak_bytes;
+    SBP_ASSIGN_OR_RETURN(const int64_t workspace, PredictedWorkspace());
+    comparison.predicted_peak_bytes = plan_.memory.peak_bytes + workspace;
     comparison.constants = StrCat(plan_.cluster.name, " (", plan_.cluster.device.launch_seconds.source, ")");
     return OkStatus();
   }
 
-  void ReportTasks(const ActorGraph& actors, const StepRepeats& repeats, RunReport& report) const {
+  void ReportTasks(const ActorGraph& actors, const StepRepeats& repeats, const ShardedRun& sharded,
+                   RunReport& report) const {
     for (uint32_t t = 0; t < actors.num_tasks(); ++t) {
       TaskReport task;
       const Task& what = physical_.tasks[t];
@@ -292,6 +310,7 @@ class PlanRunner {
       task.predicted_seconds = actors.actors[t].seconds;
       task.measured_seconds = measured.median;
       task.spread = measured.spread;
+      task.workspace_bytes = sharded.task_bytes(t);
       report.tasks.push_back(std::move(task));
     }
   }

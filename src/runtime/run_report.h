@@ -29,6 +29,7 @@ struct TaskReport {
   double bytes = 0;         // of a boxing task: T of the boxing table
   double predicted_seconds = 0;
   double measured_seconds = 0;  // as TaskSeconds; of repeated steps the median
+  int64_t workspace_bytes = 0;  // besides operands and results
   double spread = 0;            // of the repeats: Measured::spread
 };
 
@@ -37,8 +38,8 @@ struct StepComparison {
   uint32_t repeats = 0;
   double predicted_seconds = 0;  // of all micro-batches, with compute and collectives overlapped as the cluster says
   Measured measured;             // StepSeconds
-  int64_t predicted_peak_bytes = 0;
-  std::string constants;  // where the cluster's come from
+  int64_t predicted_peak_bytes = 0;  // the plan's peak and the largest workspace that the cluster's samples tell of
+  std::string constants;             // where the cluster's come from
 };
 
 struct RunReport {

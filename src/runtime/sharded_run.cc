@@ -101,6 +101,7 @@ void ShardedRun::PlaceHalos(ComputeTask& compute) {
     offset += (type.num_bytes() + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
     compute.halos.push_back(std::move(halo));
   }
+  compute.halo_bytes = offset;
   halo_bytes_ = std::max(halo_bytes_, offset);
 }
 
@@ -172,6 +173,12 @@ std::vector<bool> ShardedRun::meets() const {
   std::vector<bool> meets;
   for (const ComputeTask& task : tasks_) meets.push_back(!task.halos.empty());
   return meets;
+}
+
+int64_t ShardedRun::task_bytes(uint32_t task) const {
+  const ComputeTask& compute = tasks_[task];
+  if (compute.op.program == nullptr) return 0;
+  return compute.op.program->workspace_bytes + compute.halo_bytes;
 }
 
 int64_t ShardedRun::device_bytes() const { return physical_.arena_bytes + workspace_bytes_ + halo_bytes_; }

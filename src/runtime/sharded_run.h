@@ -71,6 +71,8 @@ class ShardedRun : public TaskRunner {
     friend auto operator<=>(const NaNOrigin&, const NaNOrigin&) = default;
   };
   std::optional<NaNOrigin> first_nan() const;
+  // Of a task: workspace and halo buffers.
+  int64_t task_bytes(uint32_t task) const;
   // Memory of one device: arena, workspace and halo buffers.
   int64_t device_bytes() const;
 
@@ -86,6 +88,7 @@ class ShardedRun : public TaskRunner {
     PreparedOp op;
     bool special = false;  // control flow or sequences: run by the interpreter
     std::vector<HaloOperand> halos;
+    int64_t halo_bytes = 0;
   };
 
   ShardedRun(const Plan& plan, const PhysicalPlan& physical, TensorStore& store, ShardedOptions options);
