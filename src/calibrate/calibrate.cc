@@ -10,8 +10,9 @@
 namespace sbp {
 namespace {
 
-constexpr double kSmallestBoxed = 4096;
-constexpr double kBoxedStep = 4;  // from one size to the next
+// Sizes of boxed tensors: each so many times the one before, closer where caches end.
+constexpr double kSmallestBoxed = 4096, kLargeBoxed = 1 << 20, kSmallStep = 4, kLargeStep = 2;
+constexpr uint32_t kOverlapRepeats = 3;  // times as many steps: a difference of step times is wanted
 constexpr int64_t kMostMeshes = 8;
 
 class Calibration {
@@ -59,7 +60,10 @@ class Calibration {
     if (request_.devices < 2) return OkStatus();
     SBP_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, Meshes());
     std::vector<double> sizes;
-    for (double bytes = kSmallestBoxed; bytes <= request_.most_bytes; bytes *= kBoxedStep) sizes.push_back(bytes);
+    for (double bytes = kSmallestBoxed; bytes <= request_.most_bytes;) {
+      sizes.push_back(bytes);
+      bytes *= bytes < kLargeBoxed ? kSmallStep : kLargeStep;
+    }
     size_t done = 0;
     for (const Mesh& mesh : meshes) {
       for (const double bytes : sizes) {
@@ -84,7 +88,7 @@ class Calibration {
     const OverlapParts parts[] = {{true, false}, {false, true}, {true, true}};
     for (int i = 0; i < 3; ++i) {
       SBP_ASSIGN_OR_RETURN(const CalibrationCase both, OverlapCase(mesh, parts[i], *request_.rules));
-      SBP_ASSIGN_OR_RETURN(const RunReport report, RunCase(both, mesh, "greedy"));
+      SBP_ASSIGN_OR_RETURN(const RunReport report, RunCase(both, mesh, "greedy", kOverlapRepeats));
       if (!backend_.leads()) continue;
       for (const TaskReport& task : report.tasks) {
         if (i == 1 && task.kind == CollectiveKindName(CollectiveKind::kAllReduce)) collective = task.measured_seconds;
@@ -118,14 +122,15 @@ class Calibration {
       Tell(StrCat("model ", model.graph.name), done++, std::size(kWays));
       CalibrationCase whole;
       whole.graph = model.graph;
-      SBP_RETURN_IF_ERROR(RunCase(whole, mesh, strategy, criterion, model.reader).status());
+      SBP_RETURN_IF_ERROR(RunCase(whole, mesh, strategy, 1, criterion, model.reader).status());
     }
     return OkStatus();
   }
 
   // The report of a process that does not lead is empty.
   Result<RunReport> RunCase(const CalibrationCase& what, const Mesh& mesh, std::string_view strategy,
-                            std::string_view criterion = "bytes", const DataReader& reader = DataReader()) {
+                            uint32_t times = 1, std::string_view criterion = "bytes",
+                            const DataReader& reader = DataReader()) {
     PlanRequest plan_request;
     plan_request.graph = what.graph;
     plan_request.mesh = mesh;
@@ -140,7 +145,7 @@ class Calibration {
     SBP_RETURN_IF_ERROR(store.Give(what.inputs));
     PlanRunOptions options;
     options.reference = false;
-    options.repeats = request_.repeats;
+    options.repeats = times * request_.repeats;
     options.seed = request_.seed;
     SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, *request_.rules, store, backend_, options));
     if (backend_.leads()) SBP_RETURN_IF_ERROR(samples_.Add(plan, *request_.rules, run.report));

@@ -43,23 +43,22 @@ Rate RateOf(const std::vector<double>& rates) {
   return {best, std::min(1.0, MedianOf(rates) / best)};
 }
 
-Rate MemoryRate(const std::vector<OpSample>& samples, double launch, double from_bytes) {
+Rate MemoryRate(const std::vector<OpSample>& samples, double from_bytes) {
   std::vector<double> rates;
   for (const OpSample& sample : samples) {
-    if (IsStreaming(sample) && sample.bytes >= from_bytes && sample.seconds > launch) {
-      rates.push_back(sample.bytes / (sample.seconds - launch));
+    if (IsStreaming(sample) && sample.bytes >= from_bytes && sample.seconds > 0) {
+      rates.push_back(sample.bytes / sample.seconds);
     }
   }
   return RateOf(rates);
 }
 
 // Products by element type, each with its flops and rate.
-std::map<DType, std::vector<std::pair<double, double>>> ProductRates(const std::vector<OpSample>& samples,
-                                                                     double launch) {
+std::map<DType, std::vector<std::pair<double, double>>> ProductRates(const std::vector<OpSample>& samples) {
   std::map<DType, std::vector<std::pair<double, double>>> rates;
   for (const OpSample& sample : samples) {
-    if (!IsProduct(sample) || sample.seconds <= launch || sample.flops <= 0) continue;
-    rates[sample.dtype].emplace_back(sample.flops, sample.flops / (sample.seconds - launch));
+    if (!IsProduct(sample) || sample.seconds <= 0 || sample.flops <= 0) continue;
+    rates[sample.dtype].emplace_back(sample.flops, sample.flops / sample.seconds);
   }
   return rates;
 }
@@ -155,14 +154,14 @@ Result<Fit> FitCluster(Cluster cluster, const Samples& samples, const std::strin
   const std::vector<OpSample>& ops = cluster.device.op_samples;
   const double launch = LaunchSeconds(ops);
   cluster.device.launch_seconds = {launch, source};
-  Rate memory = MemoryRate(ops, launch, kLargeBytes);
-  if (memory.best <= 0) memory = MemoryRate(ops, launch, 0);
+  Rate memory = MemoryRate(ops, kLargeBytes);
+  if (memory.best <= 0) memory = MemoryRate(ops, 0);
   if (memory.best <= 0) return RunFailed("no op was measured that tells the memory's bandwidth");
   cluster.device.memory_bandwidth = {memory.best, source};
   cluster.device.memory_efficiency = {memory.usual, source};
   cluster.device.flops.clear();
   std::vector<double> parts;
-  for (const auto& [dtype, rates] : ProductRates(ops, launch)) {
+  for (const auto& [dtype, rates] : ProductRates(ops)) {
     double best = 0, most = 0;
     for (const auto& [flops, rate] : rates) {
       best = std::max(best, rate);

@@ -23,9 +23,9 @@ struct Fit {
 
 // Fills device and links of `cluster`, whose name, description, numbers of devices, memory and overlap are given:
 //   launch            median seconds of streaming ops (Identity, Add, Mul, Sub) that touch less than 16 kB
-//   memory_bandwidth  best bytes / (seconds - launch) of those that touch 1 MB or more (of all of them where none is so
+//   memory_bandwidth  best bytes / seconds of those that touch 1 MB or more (of all of them where none is so
 //                     large); memory_efficiency: the median over the best
-//   flops             per element type the best flops / (seconds - launch) of products (MatMul, Gemm, Conv);
+//   flops             per element type the best flops / seconds of products (MatMul, Gemm, Conv);
 //                     compute_efficiency: the median over the best, of those with a tenth of the largest's work or more
 //   links             launch + steps x latency + wire bytes / bandwidth of all-gather and reduce-scatter, by least
 //                     squares of relative errors
