@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "io/documents.h"
 #include "pipeline/pipeline.h"
 #include "runtime/plan_run.h"
 
@@ -33,6 +34,11 @@ class Calibration {
     SBP_RETURN_IF_ERROR(MeasureOverlap());
     if (request_.built_in) SBP_RETURN_IF_ERROR(MeasureOps());
     for (const CalibrationModel& model : request_.models) SBP_RETURN_IF_ERROR(MeasureModel(model));
+    if (!request_.models.empty()) {
+      // With these constants other plans win, whose collectives and splits are measured too.
+      SBP_ASSIGN_OR_RETURN(cluster_, FittedSoFar());
+      for (const CalibrationModel& model : request_.models) SBP_RETURN_IF_ERROR(MeasureModel(model));
+    }
     if (!backend_.leads()) return Fit();
     return FitCluster(cluster_, samples_, request_.source);
   }
@@ -54,6 +60,17 @@ class Calibration {
       SBP_ASSIGN_OR_RETURN(meshes.emplace_back(), ParseMesh(text));
     }
     return meshes;
+  }
+
+  // At every process.
+  Result<Cluster> FittedSoFar() {
+    std::string bytes;
+    if (backend_.leads()) {
+      SBP_ASSIGN_OR_RETURN(const Fit fit, FitCluster(cluster_, samples_, request_.source));
+      bytes = WriteCluster(fit.cluster, Encoding::kBinary);
+    }
+    SBP_ASSIGN_OR_RETURN(bytes, backend_.Share(std::move(bytes)));
+    return ReadCluster(bytes, "the fitted cluster");
   }
 
   Status MeasureBoxing() {

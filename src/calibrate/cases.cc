@@ -13,6 +13,7 @@
 namespace sbp {
 namespace {
 
+constexpr int64_t kKeptApart = 16 << 20;
 constexpr int64_t kColumns = 1024;  // of tensors that are boxed, where they have so many elements
 
 // `n` where a size or a value of a list may stand.
@@ -160,6 +161,8 @@ Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, co
   static constexpr std::pair<std::string_view, std::string_view> kSteps[] = {
       {"S(0)", "B"},    {"S(1)", "B"}, {"P", "B"},    {"P", "S(0)"}, {"P", "S(1)"}, {"S(0)", "S(1)"},
       {"S(1)", "S(0)"}, {"B", "S(0)"}, {"B", "S(1)"}, {"B", "P"},    {"S(0)", "P"}};
+  // Where that is not much, every copy gets memory of its own, so that none is in a cache because the last one was.
+  const bool apart = bytes <= kKeptApart;
   std::string at = "x";
   int number = 0;
   for (const auto& [from, to] : kSteps) {
@@ -167,6 +170,7 @@ Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, co
       const std::string name = StrCat("step", number++), layout = LayoutText(mesh, axis, sbp);
       builder.Op("Identity", name, {at}, StrCat(layout, " -> ", layout));
       at = name + ".y";
+      if (apart) builder.Output(at);
     }
   }
   builder.Op("Identity", "end", {at});

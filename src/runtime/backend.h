@@ -54,6 +54,8 @@ class Backend {
   // The bytes of every process at the one that leads, in the order of their devices; nothing elsewhere. After Connect.
   virtual Result<std::vector<std::string>> Gather(std::string_view mine) { return std::vector{std::string(mine)}; }
 
+  // What the process that leads says, at every process. After Connect.
+  virtual Result<std::string> Share(std::string mine) { return mine; }
   // What calibration measures here. Before or after Connect.
   virtual Result<Machine> DescribeMachine(int64_t devices) { return ThisHost(devices); }
 

@@ -39,6 +39,10 @@ class MpiBackend : public Backend {
 
   Result<std::vector<std::string>> Gather(std::string_view mine) override { return gather_.all->GatherBytes(mine); }
 
+  Result<std::string> Share(std::string mine) override {
+    SBP_ASSIGN_OR_RETURN(std::vector<std::string> all, gather_.all->AllGatherBytes(leads() ? mine : ""));
+    return std::move(all[0]);
+  }
   Result<Machine> DescribeMachine(int64_t devices) override {
     Machine machine = ThisHost(devices);
     machine.description += StrCat(", ", session_->LibraryName());
