@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "calibrate/samples.h"
 #include "io/documents.h"
 #include "pipeline/pipeline.h"
 #include "runtime/plan_run.h"
@@ -40,7 +41,7 @@ class Calibration {
       for (const CalibrationModel& model : request_.models) SBP_RETURN_IF_ERROR(MeasureModel(model));
     }
     if (!backend_.leads()) return Fit();
-    return FitCluster(cluster_, samples_, request_.source);
+    return FitCluster(cluster_, samples_.Ops(request_.source), samples_.Collectives(request_.source), request_.source);
   }
 
  private:
@@ -66,7 +67,8 @@ class Calibration {
   Result<Cluster> FittedSoFar() {
     std::string bytes;
     if (backend_.leads()) {
-      SBP_ASSIGN_OR_RETURN(const Fit fit, FitCluster(cluster_, samples_, request_.source));
+      SBP_ASSIGN_OR_RETURN(const Fit fit, FitCluster(cluster_, samples_.Ops(request_.source),
+                                                     samples_.Collectives(request_.source), request_.source));
       bytes = WriteCluster(fit.cluster, Encoding::kBinary);
     }
     SBP_ASSIGN_OR_RETURN(bytes, backend_.Share(std::move(bytes)));

@@ -148,9 +148,10 @@ void FitLinks(Cluster& cluster, std::vector<Residual>& residuals, const std::str
 
 }  // namespace
 
-Result<Fit> FitCluster(Cluster cluster, const Samples& samples, const std::string& source) {
-  cluster.device.op_samples = samples.Ops(source);
-  cluster.samples = samples.Collectives(source);
+Result<Fit> FitCluster(Cluster cluster, std::vector<OpSample> op_samples, std::vector<CollectiveSample> collectives,
+                       const std::string& source) {
+  cluster.device.op_samples = std::move(op_samples);
+  cluster.samples = std::move(collectives);
   const std::vector<OpSample>& ops = cluster.device.op_samples;
   const double launch = LaunchSeconds(ops);
   cluster.device.launch_seconds = {launch, source};

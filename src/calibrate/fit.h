@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/samples.h"
 #include "cluster/cluster.h"
 
 namespace sbp {
@@ -31,6 +30,7 @@ struct Fit {
 //                     squares of relative errors
 // The samples become the cluster's own; they count before the constants wherever there are some. Error (kRunFailed):
 // no sample of a product or of memory.
-Result<Fit> FitCluster(Cluster cluster, const Samples& samples, const std::string& source);
+Result<Fit> FitCluster(Cluster cluster, std::vector<OpSample> ops, std::vector<CollectiveSample> collectives,
+                       const std::string& source);
 
 }  // namespace sbp

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace sbp {
 namespace {
 
@@ -27,6 +29,46 @@ TEST(Compute, Roofline) {
   EXPECT_DOUBLE_EQ(ComputeSeconds(device, {1e12, 0, DType::kF32}), 2 + 1e-6);
   EXPECT_DOUBLE_EQ(ComputeSeconds(device, {1e6, 1e9, DType::kF32}), 2 + 1e-6);
   EXPECT_EQ(ComputeSeconds(device, {0, 0, DType::kF32}), 0);
+}
+
+// Twice the roofline at one size and four times at a thousand times that, of one op alone.
+DeviceSpec WithSamples() {
+  DeviceSpec device = Simple().device;
+  device.launch_seconds.value = 0;
+  const auto sample = [&](double bytes, double off) {
+    return OpSample{"Exp", DType::kF32, 0, bytes, off * bytes / 0.5e9, "test", bytes / 4};
+  };
+  device.op_samples = {sample(1e3, 2), sample(1e6, 4)};
+  return device;
+}
+
+TEST(Compute, SamplesAreMet) {
+  const DeviceSpec device = WithSamples();
+  EXPECT_NEAR(ComputeSeconds(device, {0, 1e3, DType::kF32, "Exp"}) / (2e3 / 0.5e9), 1, 1e-6);
+  EXPECT_NEAR(ComputeSeconds(device, {0, 1e6, DType::kF32, "Exp"}) / (4e6 / 0.5e9), 1, 1e-6);
+}
+
+TEST(Compute, BetweenSamplesTheRooflineIsOffAsMuchAsTheyAre) {
+  const DeviceSpec device = WithSamples();
+  const double middle = std::sqrt(1e3 * 1e6);
+  EXPECT_NEAR(ComputeSeconds(device, {0, middle, DType::kF32, "Exp"}) / (middle / 0.5e9), std::sqrt(8), 1e-2);
+  // Far away it is off as at the nearest, about; never less than the best or more than the worst.
+  const double far = ComputeSeconds(device, {0, 1e9, DType::kF32, "Exp"}) / (1e9 / 0.5e9);
+  EXPECT_GT(far, 3);
+  EXPECT_LT(far, 4);
+}
+
+TEST(Compute, SamplesAreOfOneOpAndType) {
+  const DeviceSpec device = WithSamples();
+  for (const Work& work : {Work{0, 1e3, DType::kF32, "Log"}, Work{0, 1e3, DType::kF16, "Exp"}, Work{0, 1e3}}) {
+    EXPECT_DOUBLE_EQ(ComputeSeconds(device, work), 1e3 / 0.5e9);
+  }
+}
+
+TEST(Compute, WorkspaceIsAPartOfTheBytes) {
+  const DeviceSpec device = WithSamples();
+  EXPECT_NEAR(WorkspaceBytes(device, {0, 4e4, DType::kF32, "Exp"}), 1e4, 1e-6);
+  EXPECT_EQ(WorkspaceBytes(device, {0, 4e4, DType::kF32, "Log"}), 0);
 }
 
 TEST(WireBytes, EqualTheTable) {

@@ -67,6 +67,34 @@ TEST(ActorGraph, CollectivesInDifferentOrdersAreADeadlock) {
   EXPECT_THAT(Simulate(graph, mesh).status().message(), ::testing::HasSubstr("a of micro-batch 0 waits for its turn"));
 }
 
+// 10 s of compute beside 4 s of a collective.
+ActorGraph ComputeBesideACollective(double overlap) {
+  ActorGraph graph;
+  graph.overlap = overlap;
+  graph.actors = {{"product", Stream::kCompute, kMeetsNobody, 10},
+                  {"all-reduce", Stream::kCommunication, 0, 4},
+                  {"inputs", Stream::kCompute},
+                  {"outputs", Stream::kCompute}};
+  graph.edges = {{2, 0}, {2, 1}, {0, 3}, {1, 3}};
+  return graph;
+}
+
+TEST(Simulate, ComputeSlowsDownWhileACollectiveRuns) {
+  const Mesh mesh = *ParseMesh("2");
+  EXPECT_DOUBLE_EQ(Simulate(ComputeBesideACollective(1), mesh)->seconds, 10);
+  EXPECT_DOUBLE_EQ(Simulate(ComputeBesideACollective(0.5), mesh)->seconds, 12);
+  EXPECT_DOUBLE_EQ(Simulate(ComputeBesideACollective(0), mesh)->seconds, 14);
+}
+
+TEST(Simulate, ACollectiveSlowsDownNothingBeforeAllHaveCome) {
+  ActorGraph graph = ComputeBesideACollective(0);
+  graph.edges.push_back({0, 1});  // waits for the product
+  const Timeline timeline = *Simulate(graph, *ParseMesh("2"), [](uint32_t device, Firing firing) {
+    return firing.actor == 0 ? 10.0 + device : firing.actor == 1 ? 4.0 : 0.0;
+  });
+  EXPECT_DOUBLE_EQ(timeline.seconds, 15);
+}
+
 // What each copy of a register holds while a timeline passes: a firing must find its operands as they were written for
 // its micro-batch, from its start to its end, and nobody may overwrite them.
 class MemoryChecker {

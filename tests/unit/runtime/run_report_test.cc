@@ -20,6 +20,15 @@ TensorReport Compared(std::string name, double error, double largest) {
   return tensor;
 }
 
+TaskReport TaskTook(const char* name, const char* kind, double predicted, double measured) {
+  TaskReport task;
+  task.name = name;
+  task.kind = kind;
+  task.predicted_seconds = predicted;
+  task.measured_seconds = measured;
+  return task;
+}
+
 RunReport GoodReport() {
   RunReport report;
   report.what = "2 tasks on 2 devices (cpu), mesh data=2";
@@ -31,7 +40,8 @@ RunReport GoodReport() {
   report.measured_seconds = 2e-3;
   report.reference_seconds = 3e-3;
   report.peak_bytes = 4096;
-  report.tasks = {{"a", "MatMul", 1e-6, 5e-6}, {"all-reduce of y", "all-reduce", 1e-3, 1.5e-3}, {"b", "Neg", 0, 1}};
+  report.tasks = {TaskTook("a", "MatMul", 1e-6, 5e-6), TaskTook("all-reduce of y", "all-reduce", 1e-3, 1.5e-3),
+                  TaskTook("b", "Neg", 0, 1)};
   report.random_inputs = {"x", "mask"};
   report.random_parameters = 3;
   report.notes = {"a note"};
@@ -53,6 +63,28 @@ TEST(RunReport, Text) {
             "  all-reduce of y (all-reduce): predicted 1.00 ms, measured 1.50 ms\n"
             "  a (MatMul): predicted 1.00 us, measured 5.00 us\n"
             "good: largest error 1.50e-07, tolerance 1e-04\n");
+}
+
+TEST(RunReport, ComparisonByKind) {
+  RunReport report = GoodReport();
+  report.tasks.push_back(TaskTook("c", "MatMul", 3e-6, 3e-6));
+  StepComparison& step = report.comparison.emplace();
+  step.repeats = 7;
+  step.predicted_seconds = 9e-4;
+  step.measured = {1.8e-3, 0.05};
+  step.predicted_peak_bytes = 5120;
+  step.constants = "box (measured)";
+  EXPECT_THAT(FormatRunReport(report),
+              ::testing::HasSubstr(
+                  "predicted against measured, medians of 7 warm steps:\n"
+                  "  kind                         tasks   predicted    measured       error\n"
+                  "  Neg                              1         0 s       1.00 s    -100.0 %\n"
+                  "  all-reduce                       1     1.00 ms     1.50 ms     -33.3 %\n"
+                  "  MatMul                           2     4.00 us     8.00 us     -50.0 %\n"
+                  "  step, overlapped                        900 us     1.80 ms     -50.0 %\n"
+                  "  the steps' spread, from the first to the third quartile: 5.0 %\n"
+                  "  memory of a device: predicted 5.12 kB, allocated 4.10 kB (+25.0 %)\n"
+                  "  constants of box (measured)\n"));
 }
 
 TEST(RunReport, BadTensorsAreMarked) {

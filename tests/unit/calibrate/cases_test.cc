@@ -1,0 +1,59 @@
+#include "calibrate/cases.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sbp {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr CaseLimits kNone{1e30, 1e30};
+
+RuleSet Rules() { return RuleSet::Builtin().value(); }
+
+TEST(OpCases, AnOpForEachSizeWithinTheLimits) {
+  const RuleSet rules = Rules();
+  const char* text = "# comment\n\nMatMul f32[n,n] f32[n,4] for n=4,8,16\nReshape f32[n,2] =[2,-1] for n=8\n";
+  const auto cases = OpCases(text, "rows.txt", rules, {2 * 8 * 8 * 4, 1e30}).value();
+  ASSERT_EQ(cases.size(), 2u);
+  EXPECT_EQ(cases[0].graph.ops.size(), 4u);  // two sizes, each twice
+  EXPECT_EQ(cases[0].inputs.size(), 4u);
+  EXPECT_EQ(cases[0].graph.outputs.size(), 4u);
+  EXPECT_EQ(cases[1].inputs.size(), 1u);  // the target shape is known
+}
+
+TEST(OpCases, ErrorsNameTheLine) {
+  const RuleSet rules = Rules();
+  const auto message = [&](const char* text) { return OpCases(text, "rows.txt", rules, kNone).status().message(); };
+  EXPECT_THAT(message("\nExp f32[4,4]"), HasSubstr("rows.txt:2: expected 'OP OPERANDS... for n=SIZES'"));
+  EXPECT_THAT(message("Exp f32[n,4] for n=4,x"), HasSubstr("rows.txt:1: expected sizes after 'for n=', found \"x\""));
+  EXPECT_THAT(message("Exp f32[n,4] for n=0"), HasSubstr("found \"0\""));
+  EXPECT_THAT(message("Exp f32[n,4 for n=4"), HasSubstr("rows.txt:1: "));
+}
+
+TEST(OpCases, TheBuiltInRowsAreAllTaken) {
+  const auto cases = OpCases(BuiltinCalibrationText(), "calibration.txt", Rules(), kNone);
+  ASSERT_TRUE(cases.ok()) << cases.status().message();
+  EXPECT_GT(cases->size(), 50u);
+}
+
+TEST(BoxingCase, SizesFitTheAxis) {
+  const RuleSet rules = Rules();
+  for (const char* mesh : {"x=2", "x=3", "x=2,y=3"}) {
+    const Mesh parsed = *ParseMesh(mesh);
+    for (int axis = 0; axis < parsed.num_axes(); ++axis) {
+      for (const int64_t bytes : {4, 4096, 1 << 20}) {
+        const CalibrationCase boxing = BoxingCase(parsed, axis, bytes, rules).value();
+        const Shape& shape = boxing.graph.tensor(boxing.graph.inputs[0]).type.shape;
+        EXPECT_EQ(shape[0] % parsed.size(axis), 0);
+        EXPECT_EQ(shape[1] % parsed.size(axis), 0);
+        EXPECT_GE(shape[1], parsed.size(axis));
+        if (bytes >= 4096) EXPECT_NEAR(static_cast<double>(shape[0] * shape[1] * 4) / bytes, 1, 0.05);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sbp
