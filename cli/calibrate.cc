@@ -18,7 +18,6 @@
 #include "cli/run_data.h"
 #include "io/documents.h"
 #include "io/file.h"
-#include "runtime/threads/affinity.h"
 
 namespace sbp {
 namespace {
@@ -30,6 +29,7 @@ struct CalibrateFlags {
   bool only_model = false;
   uint32_t repeats = 10;
   uint64_t seed = 0;
+  BackendOptions backend_options;
   OutputFlags output;
 };
 
@@ -108,7 +108,7 @@ std::string FitJson(const Fit& fit) {
   return json.dump(2);
 }
 
-Result<int64_t> DevicesOf(const CalibrateFlags& flags, const Backend& backend) {
+Result<int64_t> DevicesOf(const CalibrateFlags& flags, Backend& backend) {
   if (backend.num_processes() > 1) {
     if (flags.devices != 0 && flags.devices != backend.num_processes()) {
       return UsageError(StrCat("--devices ", flags.devices, ": ", backend.num_processes(), " processes run"));
@@ -116,7 +116,7 @@ Result<int64_t> DevicesOf(const CalibrateFlags& flags, const Backend& backend) {
     return backend.num_processes();
   }
   if (flags.devices != 0) return flags.devices;
-  return std::max<int64_t>(1, static_cast<int64_t>(AllowedCores().size()));
+  return backend.CountDevices();
 }
 
 Status WriteFit(const CalibrateFlags& flags, Encoding encoding, const Fit& fit) {
@@ -162,7 +162,7 @@ Status Measure(const CalibrateFlags& flags, Backend& backend) {
 }
 
 Status Run(const CalibrateFlags& flags) {
-  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend(flags.backend));
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend(flags.backend, flags.backend_options));
   return backend->Finish(Measure(flags, *backend), [](const Status& failure) {
     if (!failure.message().empty()) Note(StrCat("error: ", failure.message()));
   });
@@ -180,8 +180,13 @@ Command SetupCalibrate(CLI::App& app) {
   app.add_option("--backend", flags->backend, StrCat("what to measure: ", Join(backends, ", ")))
       ->check(CLI::IsMember(backends))
       ->capture_default_str();
-  app.add_option("--devices", flags->devices, "so many of them [cpu: the cores; mpi: the ranks]")
+  app.add_option("--devices", flags->devices, "so many of them [cpu: the cores; mpi: the ranks; cuda: the GPUs]")
       ->check(CLI::Range(1, 256));
+  app.add_option("--ranks-per-gpu", flags->backend_options.ranks_per_gpu,
+                 "with --backend cuda: so many processes share a GPU")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_flag("--tf32", flags->backend_options.allow_tf32, "with --backend cuda: f32 products may round to tf32");
   app.add_option("--repeat", flags->repeats, "warm steps of each plan, of which the median counts")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();

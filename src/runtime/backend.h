@@ -39,6 +39,8 @@ class Backend {
   virtual int num_processes() const { return 1; }
   virtual bool leads() const { return true; }
 
+  // A process may run several plans, one after the other: each begins with these two.
+  //
   // The positions of the mesh that run in this process, ascending. Errors: more devices than there are (kRunFailed);
   // another number of processes than devices (kUsage).
   virtual Result<std::vector<int64_t>> Claim(const Mesh& mesh) = 0;
@@ -56,7 +58,9 @@ class Backend {
 
   // What the process that leads says, at every process. After Connect.
   virtual Result<std::string> Share(std::string mine) { return mine; }
-  // What calibration measures here. Before or after Connect.
+  // So many devices there are here, where nobody says: cores, ranks, GPUs.
+  virtual Result<int64_t> CountDevices() { return NumCores(); }
+  // What calibration measures here.
   virtual Result<Machine> DescribeMachine(int64_t devices) { return ThisHost(devices); }
 
   // The last call: how this process fared. Waits for the others, however long they take. Returns the failure of any of

@@ -25,10 +25,12 @@ std::string ProcessorName() {
 
 }  // namespace
 
+int64_t NumCores() { return std::max<int64_t>(1, static_cast<int64_t>(AllowedCores().size())); }
+
 Machine ThisHost(int64_t devices) {
   char name[256] = {};
   if (gethostname(name, sizeof(name) - 1) != 0) name[0] = '\0';
-  const auto cores = static_cast<int64_t>(AllowedCores().size());
+  const int64_t cores = NumCores();
   Machine machine;
   machine.description = StrCat("host ", name[0] == '\0' ? "unknown" : name, ", ", ProcessorName(), " (", cores,
                                cores == 1 ? " core)" : " cores)");

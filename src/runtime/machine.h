@@ -14,4 +14,7 @@ struct Machine {
 // This host, its memory shared by `devices` devices.
 Machine ThisHost(int64_t devices);
 
+// That this process may use; at least one.
+int64_t NumCores();
+
 }  // namespace sbp

@@ -255,7 +255,7 @@ class PlanRunner {
     sharded.OnlyTime();
     for (uint32_t i = 0; i <= options_.repeats; ++i) {
       SBP_RETURN_IF_ERROR(backend_.Gather("").status());
-      const EngineResult result = RunActors(actors, sharded, engine);
+      const EngineResult result = RunOnDevices(actors, sharded, engine);
       SBP_RETURN_IF_ERROR(result.status);
       SBP_ASSIGN_OR_RETURN(const std::vector<Span> spans, GatherSpans(result, backend_));
       if (i > 0 && backend_.leads()) repeats.Add(actors, plan_.mesh, spans);

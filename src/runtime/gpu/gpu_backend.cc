@@ -125,6 +125,8 @@ GpuBackend::GpuBackend(std::unique_ptr<GpuPlatform> platform, std::unique_ptr<La
 
 // A machine's processes share its GPUs in the order of their ranks.
 Result<std::vector<int64_t>> GpuBackend::Claim(const Mesh& mesh) {
+  positions_.clear();
+  ordinals_.clear();
   const int64_t devices = mesh.num_devices();
   const int processes = launch_->size();
   if (processes > 1 && processes != devices) {
@@ -163,6 +165,8 @@ Status GpuBackend::CheckShares(int64_t local_ranks, int gpus) const {
 }
 
 Status GpuBackend::OpenDevices(const Mesh& mesh) {
+  if (news_ != nullptr) news_->Stop();  // of the plan before
+  gpus_.clear();
   news_ = std::make_shared<GpuNews>(launch_);
   for (size_t i = 0; i < positions_.size(); ++i) {
     auto gpu = std::make_shared<GpuDevice>();
@@ -212,6 +216,26 @@ std::vector<GpuDevice*> GpuBackend::gpus() {
   std::vector<GpuDevice*> gpus;
   for (const std::shared_ptr<GpuDevice>& gpu : gpus_) gpus.push_back(gpu.get());
   return gpus;
+}
+
+Result<int64_t> GpuBackend::CountDevices() {
+  if (launch_->size() > 1) return launch_->size();
+  SBP_ASSIGN_OR_RETURN(const int gpus, platform_->CountDevices());
+  return gpus;
+}
+
+Result<Machine> GpuBackend::DescribeMachine(int64_t devices) {
+  SBP_ASSIGN_OR_RETURN(const std::shared_ptr<gpu::Device> device, platform_->Open(0));
+  SBP_ASSIGN_OR_RETURN(const gpu::DeviceInfo info, device->Info());
+  Machine machine = ThisHost(devices);
+  machine.description = StrCat(info.name, " (", info.library, "), ", machine.description);
+  machine.memory_bytes = info.memory_bytes / options_.ranks_per_gpu;
+  return machine;
+}
+
+Result<std::string> GpuBackend::Share(std::string mine) {
+  SBP_ASSIGN_OR_RETURN(std::vector<std::string> all, launch_->AllGather(leads() ? mine : ""));
+  return std::move(all[0]);
 }
 
 Result<bool> GpuBackend::Any(bool mine) {

@@ -42,6 +42,9 @@ class GpuBackend : public Backend {
   std::string devices() override { return description_; }
   Result<std::vector<std::string>> Gather(std::string_view mine) override { return launch_->Gather(mine); }
   Result<bool> Any(bool mine) override;
+  Result<int64_t> CountDevices() override;
+  Result<Machine> DescribeMachine(int64_t devices) override;
+  Result<std::string> Share(std::string mine) override;
   Status Finish(const Status& status, const LastWords& last_words) override;
 
  private:

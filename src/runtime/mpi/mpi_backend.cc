@@ -43,6 +43,7 @@ class MpiBackend : public Backend {
     SBP_ASSIGN_OR_RETURN(std::vector<std::string> all, gather_.all->AllGatherBytes(leads() ? mine : ""));
     return std::move(all[0]);
   }
+  Result<int64_t> CountDevices() override { return session_->size(); }
   Result<Machine> DescribeMachine(int64_t devices) override {
     Machine machine = ThisHost(devices);
     machine.description += StrCat(", ", session_->LibraryName());

@@ -73,9 +73,9 @@ ActorGraph ComputeBesideACollective(double overlap) {
   graph.overlap = overlap;
   graph.actors = {{"product", Stream::kCompute, kMeetsNobody, 10},
                   {"all-reduce", Stream::kCommunication, 0, 4},
-                  {"inputs", Stream::kCompute},
-                  {"outputs", Stream::kCompute}};
-  graph.edges = {{2, 0}, {2, 1}, {0, 3}, {1, 3}};
+                  {"inputs"},
+                  {"outputs"}};
+  graph.edges = {{0, 3}, {1, 3}, {2, 0}, {2, 1}};
   return graph;
 }
 
@@ -88,7 +88,7 @@ TEST(Simulate, ComputeSlowsDownWhileACollectiveRuns) {
 
 TEST(Simulate, ACollectiveSlowsDownNothingBeforeAllHaveCome) {
   ActorGraph graph = ComputeBesideACollective(0);
-  graph.edges.push_back({0, 1});  // waits for the product
+  graph.edges = {{0, 1}, {0, 3}, {1, 3}, {2, 0}, {2, 1}};  // it waits for the product
   const Timeline timeline = *Simulate(graph, *ParseMesh("2"), [](uint32_t device, Firing firing) {
     return firing.actor == 0 ? 10.0 + device : firing.actor == 1 ? 4.0 : 0.0;
   });

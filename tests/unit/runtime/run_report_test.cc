@@ -75,16 +75,15 @@ TEST(RunReport, ComparisonByKind) {
   step.predicted_peak_bytes = 5120;
   step.constants = "box (measured)";
   EXPECT_THAT(FormatRunReport(report),
-              ::testing::HasSubstr(
-                  "predicted against measured, medians of 7 warm steps:\n"
-                  "  kind                         tasks   predicted    measured       error\n"
-                  "  Neg                              1         0 s       1.00 s    -100.0 %\n"
-                  "  all-reduce                       1     1.00 ms     1.50 ms     -33.3 %\n"
-                  "  MatMul                           2     4.00 us     8.00 us     -50.0 %\n"
-                  "  step, overlapped                        900 us     1.80 ms     -50.0 %\n"
-                  "  the steps' spread, from the first to the third quartile: 5.0 %\n"
-                  "  memory of a device: predicted 5.12 kB, allocated 4.10 kB (+25.0 %)\n"
-                  "  constants of box (measured)\n"));
+              ::testing::HasSubstr("predicted against measured, medians of 7 warm steps:\n"
+                                   "  kind                         tasks   predicted    measured       error\n"
+                                   "  Neg                              1         0 s      1.00 s    -100.0 %\n"
+                                   "  all-reduce                       1     1.00 ms     1.50 ms     -33.3 %\n"
+                                   "  MatMul                           2     4.00 us     8.00 us     -50.0 %\n"
+                                   "  step, overlapped                        900 us     1.80 ms     -50.0 %\n"
+                                   "  the steps' spread, from the first to the third quartile: 5.0 %\n"
+                                   "  memory of a device: predicted 5.12 kB, allocated 4.10 kB (+25.0 %)\n"
+                                   "  constants of box (measured)\n"));
 }
 
 TEST(RunReport, BadTensorsAreMarked) {
