@@ -85,7 +85,8 @@ Result<OpSample> OpSampleFromMessage(const v1::OpSample& message) {
     return BadInput(
         StrCat("dtype: ", Quote(message.dtype()), " is no element type", DidYouMean(message.dtype(), DTypeNames())));
   }
-  return OpSample{message.op(), *dtype, message.flops(), message.bytes(), message.seconds(), message.source(), message.workspace_bytes()};
+  return OpSample{message.op(),      *dtype,           message.flops(),          message.bytes(),
+                  message.seconds(), message.source(), message.workspace_bytes()};
 }
 
 Status ReadOpSamples(const v1::Device& message, DeviceSpec& device) {
