@@ -134,7 +134,8 @@ Result<std::vector<Value>> Interpreter::RunPlainOp(const Graph& graph, OpId id, 
     Result<PreparedOp> made = PrepareOp(graph, op, {}, seed, IsStatic(graph, op) ? &compiler_ : nullptr);
     // A value that the op must know (axes, ...) may be one that the body captures: then it is known once it runs.
     if (!made.ok()) made = PrepareOp(graph, op, {}, seed, nullptr);
-    SBP_ASSIGN_OR_RETURN(prepared, std::move(made));
+    if (!made.ok()) return made.status();
+    prepared = std::move(made).value();
   }
   std::vector<TensorView> views;
   for (size_t i = 0; i < operands.size(); ++i) {

@@ -47,8 +47,7 @@ bool OpRunner::IsAsPlanned(const PreparedOp& op, std::span<const TensorView> ope
   return true;
 }
 
-// Inlined, g++ 12 takes what is moved out of the result for uninitialised.
-[[gnu::noinline]] Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
+Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
                                                LocalCompiler* compiler) {
   PreparedOp prepared;
   prepared.name = op.name;

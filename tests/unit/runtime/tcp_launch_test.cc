@@ -95,6 +95,7 @@ TEST(TcpLaunch, AProcessThatDiesIsNamed) {
     if (!launch.ok() || !(*launch)->AllGather("x").ok()) _exit(2);
     if (rank == 1) raise(SIGKILL);
     const Status status = (*launch)->AllGather("y").status();
+    (void)(*launch)->Finish(status, {});  // the news goes on
     _exit(status.message() == "rank 1 ended without a word" ? 1 : 3);
   }
   for (int rank = 0; rank < kSize; ++rank) {
