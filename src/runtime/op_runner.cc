@@ -48,7 +48,7 @@ bool OpRunner::IsAsPlanned(const PreparedOp& op, std::span<const TensorView> ope
 }
 
 Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
-                                               LocalCompiler* compiler) {
+                             LocalCompiler* compiler) {
   PreparedOp prepared;
   prepared.name = op.name;
   prepared.seed = seed;
