@@ -154,6 +154,7 @@ Result<bool> ConvolveInLibrary(KernelCall& call, const ConvSizes& s) {
   if (x.elements() == 0 || w.elements() == 0 || x.rank() < 3 || w.dtype != x.dtype || y.dtype != x.dtype) return false;
   gpu::ConvCall conv;
   conv.dtype = x.dtype;
+  conv.allow_tf32 = call.allow_tf32;
   conv.groups = s.groups;
   conv.x_shape = x.shape;
   conv.w_shape = w.shape;
@@ -269,6 +270,7 @@ Status ConvolveTransposed(KernelCall& call, const Window& window, int64_t groups
   }
   gpu::GemmCall gemm;
   gemm.dtype = kType;
+  gemm.allow_tf32 = call.allow_tf32;
   gemm.transpose_a = true;
   gemm.batch = x.shape[0];
   gemm.m = sum.out_channels * kernel;

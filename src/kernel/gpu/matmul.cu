@@ -130,7 +130,7 @@ class GpuEinsum : public EinsumDevice {
   }
   Status Products(int64_t batches, int64_t m, int64_t n, int64_t k, const std::byte* a, const std::byte* b,
                   std::byte* out) override {
-    return SBP_GPU_BUILD::Multiply(*call_.stream, {type_, batches, m, n, k, m * k, k * n, a, b, out});
+    return SBP_GPU_BUILD::Multiply(*call_.stream, {type_, call_.allow_tf32, batches, m, n, k, m * k, k * n, a, b, out});
   }
 
  private:
@@ -147,6 +147,7 @@ Status Multiply(gpu::Stream& stream, const Product& p) {
   }
   gpu::GemmCall gemm;
   gemm.dtype = p.type;
+  gemm.allow_tf32 = p.allow_tf32;
   gemm.batch = p.batches;
   gemm.m = p.m;
   gemm.n = p.n;
@@ -176,6 +177,7 @@ Status MatMul(KernelCall& call) {
   }
   Product product;
   product.type = out.dtype;
+  product.allow_tf32 = call.allow_tf32;
   product.m = a[a.size() - 2];
   product.n = b.back();
   product.k = a.back();

@@ -92,6 +92,7 @@ Status Multiply(KernelCall& call) {
   SBP_RETURN_IF_ERROR(gpu::ForEach(*call.stream, n * k, unpack));
   gpu::GemmCall gemm;
   gemm.dtype = a.dtype;
+  gemm.allow_tf32 = call.allow_tf32;
   gemm.transpose_c = true;
   gemm.m = y.elements() / n;
   gemm.n = n;

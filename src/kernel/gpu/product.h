@@ -9,6 +9,7 @@ namespace sbp::SBP_GPU_BUILD {
 // batch to the next, 0: the same for all. Integers wrap around.
 struct Product {
   DType type = DType::kF32;
+  bool allow_tf32 = false;  // as KernelCall's
   int64_t batches = 1, m = 0, n = 0, k = 0;
   int64_t a_step = 0, b_step = 0;
   const std::byte *a = nullptr, *b = nullptr;
