@@ -144,7 +144,7 @@ void GpuCompare::Run(std::string_view op, const Attributes& attributes, const st
     ExpectEqual(cpu.outputs[r], gpu.outputs[r], taken.data());
   }
   scratch_.Reset();
-  gpu_.stream->ResetScratch();
+  gpu_.Reset();
 }
 
 }  // namespace sbp

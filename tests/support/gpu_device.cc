@@ -22,11 +22,25 @@ TestGpu OpenTestGpu() {
 }
 
 std::byte* TestGpu::Put(const void* data, int64_t bytes) {
-  auto memory = stream->Scratch(bytes + 64);
-  EXPECT_TRUE(memory.ok()) << memory.status().message();
-  const Status status = stream->UploadNow(static_cast<const std::byte*>(data), *memory, bytes);
+  std::byte* memory = nullptr;
+  if (kernels == &HostKernels()) {
+    auto buffer = device->Allocate(bytes);
+    EXPECT_TRUE(buffer.ok()) << buffer.status().message();
+    buffers.push_back(std::move(*buffer));
+    memory = buffers.back().get();
+  } else {
+    auto scratch = stream->Scratch(bytes);
+    EXPECT_TRUE(scratch.ok()) << scratch.status().message();
+    memory = *scratch;
+  }
+  const Status status = stream->UploadNow(static_cast<const std::byte*>(data), memory, bytes);
   EXPECT_TRUE(status.ok()) << status.message();
-  return *memory;
+  return memory;
+}
+
+void TestGpu::Reset() {
+  buffers.clear();
+  stream->ResetScratch();
 }
 
 void TestGpu::Take(const std::byte* data, void* target, int64_t bytes) {

@@ -14,8 +14,12 @@ struct TestGpu {
   std::unique_ptr<gpu::Device> device;
   std::unique_ptr<gpu::Stream> stream;
 
-  // Memory of the device with these bytes, served until the stream's scratch is reset.
+  std::vector<gpu::Buffer> buffers;
+
+  // Memory of the device with these bytes, until Reset. On the host's device an allocation each, so that a sanitizer
+  // sees who leaves it; on a GPU, where that takes long, scratch of the stream.
   std::byte* Put(const void* data, int64_t bytes);
+  void Reset();
   // Waits for what the stream does.
   void Take(const std::byte* data, void* target, int64_t bytes);
 };

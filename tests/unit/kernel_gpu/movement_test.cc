@@ -66,7 +66,7 @@ TEST_F(MovementTest, CopiesBoxesOfAnyType) {
   types.insert(types.end(), std::begin(packed), std::end(packed));
   for (const DType type : types) {
     for (int trial = 0; trial < 30; ++trial) {
-      gpu_.stream->ResetScratch();
+      gpu_.Reset();
       Box a, b;
       for (int d = static_cast<int>(random_() % 4); d > 0; --d) {
         const auto begin = static_cast<int64_t>(random_() % 5);
@@ -101,7 +101,7 @@ TEST_F(MovementTest, CopiesFromUnalignedPieces) {
 TEST_F(MovementTest, CopiesElementsFromAnyOffset) {
   for (const DType type : {DType::kU4, DType::kI2, DType::kF32}) {
     for (int trial = 0; trial < 40; ++trial) {
-      gpu_.stream->ResetScratch();
+      gpu_.Reset();
       const auto count = static_cast<int64_t>(random_() % 20);
       const auto from = static_cast<int64_t>(random_() % 9), to = static_cast<int64_t>(random_() % 9);
       const std::vector<std::byte> source = RandomBytes(random_, Bytes(type, 32));
@@ -122,7 +122,7 @@ TEST_F(MovementTest, CombinesInOrderAndFillsWithTheNeutralElement) {
       if (!CanReduce(type, kind).ok()) continue;
       SCOPED_TRACE(StrCat(DTypeName(type), " ", ReduceKindName(kind)));
       for (const size_t sources : {1, 3, 20}) {
-        gpu_.stream->ResetScratch();
+        gpu_.Reset();
         std::vector<std::vector<std::byte>> values;
         std::vector<const std::byte*> host, device;
         for (size_t s = 0; s < sources; ++s) values.push_back(RandomNumbers(random_, type, kCount));
