@@ -26,7 +26,7 @@ struct CalibrateFlags {
   ModelFlags model;
   std::string backend = "cpu", out, name;
   int64_t devices = 0;
-  bool only_model = false;
+  bool only_model = false, quick = false;
   uint32_t repeats = 10;
   uint64_t seed = 0;
   BackendOptions backend_options;
@@ -43,11 +43,11 @@ std::string Today() {
 }
 
 // What one op of the built-in set may compute and touch, and the largest tensor that is boxed: sizes that take some
-// tens of milliseconds.
-void SetLimits(std::string_view backend, CalibrationRequest& request) {
-  const bool gpu = backend == "cuda";
-  request.limits = gpu ? CaseLimits{2e12, 2e9} : CaseLimits{2.5e9, 64e6};
-  request.most_bytes = gpu ? 1.1e9 : 68e6;
+// tens of milliseconds, quickly some hundreds of microseconds.
+void SetLimits(const CalibrateFlags& flags, CalibrationRequest& request) {
+  const bool gpu = flags.backend == "cuda" && !flags.quick;
+  request.limits = gpu ? CaseLimits{2e12, 2e9} : flags.quick ? CaseLimits{4e7, 3e6} : CaseLimits{2.5e9, 64e6};
+  request.most_bytes = gpu ? 1.1e9 : flags.quick ? 1.1e6 : 68e6;
 }
 
 // On one line of the terminal.
@@ -147,7 +147,7 @@ Status Measure(const CalibrateFlags& flags, Backend& backend) {
   request.built_in = !flags.only_model;
   request.repeats = flags.repeats;
   request.seed = flags.seed;
-  SetLimits(flags.backend, request);
+  SetLimits(flags, request);
   if (!flags.model.model.empty()) {
     SBP_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModelFile(flags.model.model));
     SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(loaded.graph), rules, flags.model));
@@ -175,6 +175,7 @@ Command SetupCalibrate(CLI::App& app) {
   AddModelFlags(app, flags->model);
   app.get_option("model")->required(false)->description("measure this model's ops too, as they are");
   app.add_flag("--only-model", flags->only_model, "measure no other ops");
+  app.add_flag("--quick", flags->quick, "small sizes alone: seconds, and rough constants");
   std::vector<std::string> backends;
   for (const BackendRow& row : AllBackends()) backends.emplace_back(row.name);
   app.add_option("--backend", flags->backend, StrCat("what to measure: ", Join(backends, ", ")))
