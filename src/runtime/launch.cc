@@ -1,7 +1,9 @@
 // How this process was started: the environment is read here and nowhere else.
 #include "runtime/launch.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <optional>
 
@@ -79,7 +81,11 @@ Result<TcpPlace> TorchrunPlace() {
 std::unique_ptr<Launch> AloneLaunch() { return std::make_unique<Alone>(); }
 
 Result<std::unique_ptr<Launch>> JoinLaunch() {
-  if (LaunchedByMpi()) return MpiLaunch();
+  // torchrun's first: it may itself run under a launcher that sets MPI's.
+  const auto is_set = [](const char* name) { return !Variable(name).empty(); };
+  const char* const torchruns[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
+  const bool by_torchrun = std::all_of(std::begin(torchruns), std::end(torchruns), is_set);
+  if (!by_torchrun && LaunchedByMpi()) return MpiLaunch();
   if (Variable("RANK").empty() && Variable("WORLD_SIZE").empty()) return AloneLaunch();
   SBP_ASSIGN_OR_RETURN(const TcpPlace place, TorchrunPlace());
   return TcpLaunch(place);

@@ -119,6 +119,9 @@ TEST(JoinLaunch, TorchrunsVariablesAreChecked) {
   EXPECT_THAT(JoinLaunch().status().message(), ::testing::HasSubstr("MASTER_ADDR is not set"));
   setenv("MASTER_ADDR", "localhost", 1);
   EXPECT_EQ(JoinLaunch().status().message(), "RANK is 3, but WORLD_SIZE is 2");
+  setenv("PMIX_RANK", "0", 1);  // of a launcher that torchrun runs under
+  EXPECT_EQ(JoinLaunch().status().message(), "RANK is 3, but WORLD_SIZE is 2");
+  unsetenv("PMIX_RANK");
   setenv("MASTER_PORT", "port", 1);
   EXPECT_THAT(JoinLaunch().status().message(), ::testing::HasSubstr("MASTER_PORT is \"port\", expected a number"));
   for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) unsetenv(name);
