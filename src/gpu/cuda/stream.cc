@@ -44,14 +44,13 @@ class CudaStream : public Stream {
   explicit CudaStream(Device& device) : device_(device), scratch_(device), gemm_(device), conv_(device) {}
   ~CudaStream() override {
     static_cast<void>(device_.Use());
-    if (stream_ == nullptr) return;
-    static_cast<void>(cudaStreamSynchronize(stream_));
-    static_cast<void>(cudaStreamDestroy(stream_));
+    if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_));
   }
 
   Status Open() {
     SBP_RETURN_IF_ERROR(device_.Use());
     SBP_RETURN_IF_ERROR(Checked(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate"));
+    owner_.reset(stream_);
     SBP_ASSIGN_OR_RETURN(error_word_, device_.Allocate(ScratchBlocks::kAlignment));
     SBP_RETURN_IF_ERROR(Zero(error_word_.get(), ScratchBlocks::kAlignment));
     return Synchronize();
@@ -129,8 +128,13 @@ class CudaStream : public Stream {
     return Checked(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, stream_), "cudaMemcpyAsync");
   }
 
+  struct Destroy {
+    void operator()(cudaStream_t stream) const { static_cast<void>(cudaStreamDestroy(stream)); }
+  };
+
   Device& device_;
   cudaStream_t stream_ = nullptr;
+  std::unique_ptr<CUstream_st, Destroy> owner_;  // before the libraries' handles, which end before their stream
   Buffer error_word_, staging_;
   int64_t staged_ = 0;  // bytes of staging_
   ScratchBlocks scratch_;
