@@ -152,7 +152,7 @@ class TcpRanks : public Launch {
   Result<std::string> TakeFrom(Peer& peer) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !peer.received.empty() || !failure_.ok(); });
-    if (!failure_.ok()) return failure_;
+    if (peer.received.empty()) return failure_;  // what came before a failure counts
     std::string bytes = std::move(peer.received.front());
     peer.received.pop_front();
     return bytes;
