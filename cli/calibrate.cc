@@ -133,10 +133,15 @@ Status Measure(const CalibrateFlags& flags, Backend& backend) {
   SBP_ASSIGN_OR_RETURN(const Encoding encoding, EncodingForPath(flags.out));
   if (backend.leads()) SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   if (backend.is_virtual()) return UsageError("--backend fake computes nothing that could be measured");
+  const bool gpu_flags = flags.backend_options.allow_tf32 || flags.backend_options.ranks_per_gpu > 1;
+  if (gpu_flags && flags.backend != "cuda") return UsageError("--tf32 and --ranks-per-gpu go with --backend cuda");
   if (flags.only_model && flags.model.model.empty()) return UsageError("--only-model goes with a MODEL");
   CalibrationRequest request;
   SBP_ASSIGN_OR_RETURN(request.devices, DevicesOf(flags, backend));
-  SBP_ASSIGN_OR_RETURN(const Machine machine, backend.DescribeMachine(request.devices));
+  Machine machine;  // of the process that leads
+  if (backend.leads()) {
+    SBP_ASSIGN_OR_RETURN(machine, backend.DescribeMachine(request.devices));
+  }
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
   request.rules = &rules;
   request.name = flags.name.empty() ? StrCat("calibrated-", flags.backend, "-", request.devices) : flags.name;

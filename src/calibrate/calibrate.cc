@@ -1,6 +1,7 @@
 #include "calibrate/calibrate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "base/text.h"
@@ -15,6 +16,8 @@ namespace {
 // Sizes of boxed tensors: each so many times the one before, closer where caches end.
 constexpr double kSmallestBoxed = 4096, kLargeBoxed = 1 << 20, kSmallStep = 4, kLargeStep = 2;
 constexpr uint32_t kOverlapRepeats = 3;  // times as many steps: a difference of step times is wanted
+constexpr int kLeastProducts = 12;       // beside a collective
+constexpr double kMostProducts = 12 * 64;
 constexpr int64_t kMostMeshes = 8;
 
 class Calibration {
@@ -33,6 +36,7 @@ class Calibration {
   Result<Fit> Run() {
     SBP_RETURN_IF_ERROR(MeasureBoxing());
     SBP_RETURN_IF_ERROR(MeasureOverlap());
+    SBP_ASSIGN_OR_RETURN(cluster_, Shared(cluster_));  // plans of one cluster are the same everywhere
     if (request_.built_in) SBP_RETURN_IF_ERROR(MeasureOps());
     for (const CalibrationModel& model : request_.models) SBP_RETURN_IF_ERROR(MeasureModel(model));
     if (!request_.models.empty()) {
@@ -63,16 +67,16 @@ class Calibration {
     return meshes;
   }
 
-  // At every process.
+  // The leading process's, at every process. After something has run.
+  Result<Cluster> Shared(const Cluster& mine) {
+    SBP_ASSIGN_OR_RETURN(const std::string bytes, backend_.Share(WriteCluster(mine, Encoding::kBinary)));
+    return ReadCluster(bytes, "the cluster so far");
+  }
   Result<Cluster> FittedSoFar() {
-    std::string bytes;
-    if (backend_.leads()) {
-      SBP_ASSIGN_OR_RETURN(const Fit fit, FitCluster(cluster_, samples_.Ops(request_.source),
-                                                     samples_.Collectives(request_.source), request_.source));
-      bytes = WriteCluster(fit.cluster, Encoding::kBinary);
-    }
-    SBP_ASSIGN_OR_RETURN(bytes, backend_.Share(std::move(bytes)));
-    return ReadCluster(bytes, "the fitted cluster");
+    if (!backend_.leads()) return Shared(cluster_);
+    SBP_ASSIGN_OR_RETURN(const Fit fit, FitCluster(cluster_, samples_.Ops(request_.source),
+                                                   samples_.Collectives(request_.source), request_.source));
+    return Shared(fit.cluster);
   }
 
   Status MeasureBoxing() {
@@ -97,27 +101,43 @@ class Calibration {
     return OkStatus();
   }
 
-  // Alone, each takes a and b; together c: then the collective, which takes k, left compute 1 - (c - a - (b - k)) / k
-  // of its speed.
+  // Without the collective, which takes k, a step takes a; with it c. Of the k seconds a + k - c were hidden: that part
+  // of its speed compute kept. There are so many products that a is twice k or more.
   Status MeasureOverlap() {
     if (request_.devices < 2) return OkStatus();
-    SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
     Tell("overlap", 0, 1);
-    double seconds[3] = {}, collective = 0;
-    const OverlapParts parts[] = {{true, false}, {false, true}, {true, true}};
-    for (int i = 0; i < 3; ++i) {
-      SBP_ASSIGN_OR_RETURN(const CalibrationCase both, OverlapCase(mesh, parts[i], *request_.rules));
-      SBP_ASSIGN_OR_RETURN(const RunReport report, RunCase(both, mesh, "greedy", kOverlapRepeats));
-      if (!backend_.leads()) continue;
-      for (const TaskReport& task : report.tasks) {
-        if (i == 1 && task.kind == CollectiveKindName(CollectiveKind::kAllReduce)) collective = task.measured_seconds;
-      }
-      seconds[i] = report.comparison->measured.median;
+    SBP_ASSIGN_OR_RETURN(const OverlapTimes collective, TimeOverlap(0, true));
+    int products = kLeastProducts;
+    SBP_ASSIGN_OR_RETURN(OverlapTimes compute, TimeOverlap(products, false));
+    if (backend_.leads() && compute.step > 0 && collective.all_reduce > 0) {
+      const double times = std::ceil(2 * collective.all_reduce / compute.step);
+      products = static_cast<int>(std::clamp(times, 1.0, kMostProducts / kLeastProducts) * kLeastProducts);
     }
-    if (collective <= 0) return OkStatus();
-    const double hidden = seconds[0] + seconds[1] - seconds[2];
-    cluster_.device.overlap = {std::clamp(hidden / collective, 0.0, 1.0), request_.source};
+    SBP_ASSIGN_OR_RETURN(const std::string shared, backend_.Share(std::to_string(products)));
+    products = static_cast<int>(ParseInt(shared).value_or(kLeastProducts));
+    SBP_ASSIGN_OR_RETURN(compute, TimeOverlap(products, false));
+    SBP_ASSIGN_OR_RETURN(const OverlapTimes both, TimeOverlap(products, true));
+    if (collective.all_reduce <= 0 || compute.step < collective.all_reduce) return OkStatus();  // nothing to tell from
+    const double hidden = compute.step + collective.all_reduce - both.step;
+    cluster_.device.overlap = {std::clamp(hidden / collective.all_reduce, 0.0, 1.0), request_.source};
     return OkStatus();
+  }
+
+  // Zeros in a process that does not lead.
+  struct OverlapTimes {
+    double step = 0, all_reduce = 0;
+  };
+  Result<OverlapTimes> TimeOverlap(int products, bool collective) {
+    SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
+    SBP_ASSIGN_OR_RETURN(const CalibrationCase both, OverlapCase(mesh, products, collective, *request_.rules));
+    SBP_ASSIGN_OR_RETURN(const RunReport report, RunCase(both, mesh, "greedy", kOverlapRepeats));
+    OverlapTimes times;
+    if (!report.comparison) return times;
+    times.step = report.comparison->measured.median;
+    for (const TaskReport& task : report.tasks) {
+      if (task.kind == CollectiveKindName(CollectiveKind::kAllReduce)) times.all_reduce = task.measured_seconds;
+    }
+    return times;
   }
 
   Status MeasureOps() {

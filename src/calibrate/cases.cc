@@ -178,15 +178,14 @@ Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, co
   return builder.Build();
 }
 
-Result<CalibrationCase> OverlapCase(const Mesh& mesh, OverlapParts parts, const RuleSet& rules) {
+Result<CalibrationCase> OverlapCase(const Mesh& mesh, int products, bool collective, const RuleSet& rules) {
   constexpr int64_t kSize = 256, kRows = 2048;
-  constexpr int kProducts = 12;
   CaseBuilder builder(rules);
   const std::string whole = LayoutText(mesh, 0, "B"), partial = LayoutText(mesh, 0, "P");
   builder.Input("w", {DType::kF32, {kSize, kSize}});
   builder.Input("x", {DType::kF32, {kRows, kColumns}});
   std::string at = "w";
-  for (int i = 0; parts.compute && i < kProducts; ++i) {
+  for (int i = 0; i < products; ++i) {
     const std::string name = StrCat("product", i);
     builder.Op("MatMul", name, {at, "w"}, StrCat(whole, ", ", whole, " -> ", whole));
     at = name + ".y";
@@ -194,7 +193,7 @@ Result<CalibrationCase> OverlapCase(const Mesh& mesh, OverlapParts parts, const 
   builder.Op("Identity", "left", {at}, StrCat(whole, " -> ", whole));
   builder.Output("left.y");
   builder.Op("Identity", "partial", {"x"}, StrCat(partial, " -> ", partial));
-  const std::string after = parts.collective ? whole : partial;
+  const std::string after = collective ? whole : partial;
   builder.Op("Identity", "right", {"partial.y"}, StrCat(after, " -> ", after));
   builder.Output("right.y");
   return builder.Build();

@@ -38,10 +38,8 @@ std::string_view BuiltinCalibrationText();
 // of boxing on `axis`, each along both dimensions; it is B on the other axes.
 Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, const RuleSet& rules);
 
-// Products that nothing else waits for, beside an all-reduce over the mesh's only axis: each alone, or both.
-struct OverlapParts {
-  bool compute = true, collective = true;
-};
-Result<CalibrationCase> OverlapCase(const Mesh& mesh, OverlapParts parts, const RuleSet& rules);
+// So many products in a row that nothing else waits for, and, if asked for, an all-reduce over the mesh's only axis
+// beside them.
+Result<CalibrationCase> OverlapCase(const Mesh& mesh, int products, bool collective, const RuleSet& rules);
 
 }  // namespace sbp

@@ -51,7 +51,7 @@ class Backend {
   virtual std::vector<GpuDevice*> gpus() { return {}; }
   // What the devices are, after Connect: "NVIDIA H100 80GB HBM3 (CUDA 13.0, ...), 4 devices, mpirun"; "": threads.
   virtual std::string devices() { return ""; }
-  // Is it so in any process? After Connect.
+  // Is it so in any process? All come here before any goes on. After Connect.
   virtual Result<bool> Any(bool mine) { return mine; }
   // The bytes of every process at the one that leads, in the order of their devices; nothing elsewhere. After Connect.
   virtual Result<std::vector<std::string>> Gather(std::string_view mine) { return std::vector{std::string(mine)}; }

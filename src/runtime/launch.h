@@ -38,8 +38,8 @@ class Launch {
 };
 
 // What the environment says of how this process was started: with the variables of torchrun (RANK, WORLD_SIZE,
-// MASTER_ADDR, MASTER_PORT); by mpirun of Open MPI, MPICH or one with PMI; else alone. Error (kUsage): some of torchrun's
-// variables and not all, or values that are no numbers; launched by MPI and built without.
+// MASTER_ADDR, MASTER_PORT); by mpirun of Open MPI, MPICH or one with PMI; else alone. Error (kUsage): some of
+// torchrun's variables and not all, or values that are no numbers; launched by MPI and built without.
 Result<std::unique_ptr<Launch>> JoinLaunch();
 
 // Rows of JoinLaunch.

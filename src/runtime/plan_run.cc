@@ -110,7 +110,7 @@ class PlanRunner {
                          ShardedRun::Make(plan_, physical_, rules_, store_, std::move(handles),
                                           {devices_, options_.keep_tensors, options_.seed, backend_.gpus()}));
     SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_, {.meets = sharded->meets()}));
-    SBP_RETURN_IF_ERROR(backend_.Gather("").status());  // all begin at once: their clocks start then
+    SBP_RETURN_IF_ERROR(backend_.Any(false).status());  // all begin at once: their clocks start then
     EngineOptions engine;
     engine.devices = devices_;
     engine.progress = options_.progress;
@@ -254,7 +254,7 @@ class PlanRunner {
     engine.progress = nullptr;
     sharded.OnlyTime();
     for (uint32_t i = 0; i <= options_.repeats; ++i) {
-      SBP_RETURN_IF_ERROR(backend_.Gather("").status());
+      SBP_RETURN_IF_ERROR(backend_.Any(false).status());
       const EngineResult result = RunOnDevices(actors, sharded, engine);
       SBP_RETURN_IF_ERROR(result.status);
       SBP_ASSIGN_OR_RETURN(const std::vector<Span> spans, GatherSpans(result, backend_));
@@ -305,6 +305,7 @@ class PlanRunner {
         task.name = plan_.graph.tensor(transition.tensor).name;
         task.kind = CollectiveKindName(transition.steps[what.step].kind);
         task.bytes = transition.steps[what.step].tensor_bytes;
+        task.ranks = plan_.mesh.size(transition.steps[what.step].axis);
       }
       const Measured measured = Summarise(repeats.tasks[t]);
       task.predicted_seconds = actors.actors[t].seconds;

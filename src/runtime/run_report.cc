@@ -226,7 +226,10 @@ std::string RunReportJson(const RunReport& report) {
   nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
   for (const TaskReport& task : report.tasks) {
     nlohmann::ordered_json entry = {{"name", task.name}, {"kind", task.kind}};
-    if (!task.op.valid()) entry["tensor_bytes"] = task.bytes;
+    if (!task.op.valid()) {
+      entry["tensor_bytes"] = task.bytes;
+      entry["ranks"] = task.ranks;
+    }
     entry["predicted_seconds"] = task.predicted_seconds;
     entry["measured_seconds"] = task.measured_seconds;
     entry["spread"] = task.spread;

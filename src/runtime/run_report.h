@@ -27,6 +27,7 @@ struct TaskReport {
   int32_t transition = -1;  // of the plan
   int32_t step = -1;        // of the transition
   double bytes = 0;         // of a boxing task: T of the boxing table
+  int64_t ranks = 1;        // ... and of a group
   double predicted_seconds = 0;
   double measured_seconds = 0;  // as TaskSeconds; of repeated steps the median
   int64_t workspace_bytes = 0;  // besides operands and results

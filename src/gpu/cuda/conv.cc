@@ -51,6 +51,13 @@ bool PadsAreEqual(const ConvCall& call) {
   return true;
 }
 
+// Sums of products as they are: transforms lose digits.
+bool IsDirect(cudnnConvolutionFwdAlgo_t algorithm) {
+  return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM ||
+         algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM ||
+         algorithm == CUDNN_CONVOLUTION_FWD_ALGO_GEMM || algorithm == CUDNN_CONVOLUTION_FWD_ALGO_DIRECT;
+}
+
 bool FitsInt(const Shape& shape) {
   int64_t n = 1;
   for (const int64_t size : shape) n *= size;
@@ -109,6 +116,7 @@ void DnnConv::Describe(const ConvCall& call, Plan& plan) {
     return;
   for (int i = 0; i < count && !plan.known; ++i) {
     if (found[i].status != CUDNN_STATUS_SUCCESS || found[i].memory > kMostWorkspace) continue;
+    if (exact && !IsDirect(found[i].algo)) continue;
     plan.algorithm = found[i].algo;
     plan.known = ok(cudnnSetConvolutionMathType(plan.convolution, exact ? CUDNN_FMA_MATH : found[i].mathType)) &&
                  ok(cudnnGetConvolutionForwardWorkspaceSize(handle_, plan.x, plan.w, plan.convolution, plan.y,
@@ -136,10 +144,14 @@ Result<bool> DnnConv::Run(const ConvCall& call, cudaStream_t stream) {
   const bool wide = call.dtype == DType::kF64;
   const void *alpha = wide ? static_cast<const void*>(&wide_one) : &one,
              *beta = wide ? static_cast<const void*>(&wide_zero) : &zero;
-  SBP_RETURN_IF_ERROR(
-      Checked(cudnnConvolutionForward(handle_, alpha, plan.x, call.x, plan.w, call.w, plan.convolution, plan.algorithm,
-                                      workspace_.get(), plan.workspace, beta, plan.y, call.y),
-              "cudnnConvolutionForward"));
+  const cudnnStatus_t done =
+      cudnnConvolutionForward(handle_, alpha, plan.x, call.x, plan.w, call.w, plan.convolution, plan.algorithm,
+                              workspace_.get(), plan.workspace, beta, plan.y, call.y);
+  if (done == CUDNN_STATUS_NOT_SUPPORTED) {  // the heuristics thought otherwise
+    plan.known = false;
+    return false;
+  }
+  SBP_RETURN_IF_ERROR(Checked(done, "cudnnConvolutionForward"));
   return true;
 }
 

@@ -88,20 +88,23 @@ Status LtGemm::Choose(const GemmCall& call, Plan& plan) {
   if (status.ok()) status = set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, b);
   if (status.ok()) status = set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c);
   if (status.ok()) status = set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c);
-  cublasLtMatmulHeuristicResult_t found{};
+  constexpr int kAsked = 8;
+  cublasLtMatmulHeuristicResult_t found[kAsked] = {};
   int count = 0;
   if (status.ok()) {
     status = lt_->Checked(lt_->MatmulAlgoGetHeuristic(handle_, plan.operation, plan.a, plan.b, plan.c, plan.c,
-                                                      preference, 1, &found, &count),
+                                                      preference, kAsked, found, &count),
                           "cublasLtMatmulAlgoGetHeuristic");
   }
   lt_->MatmulPreferenceDestroy(preference);
   SBP_RETURN_IF_ERROR(status);
-  if (count == 0)
-    return RunFailed(
-        StrCat("cuBLASLt has no product of ", call.m, " x ", call.k, " by ", call.n, " of ", DTypeName(call.dtype)));
-  plan.algorithm = found.algo;
-  return OkStatus();
+  for (int i = 0; i < count; ++i) {  // the best first
+    if (found[i].state != CUBLAS_STATUS_SUCCESS || found[i].workspaceSize > kWorkspace) continue;
+    plan.algorithm = found[i].algo;
+    return OkStatus();
+  }
+  return RunFailed(
+      StrCat("cuBLASLt has no product of ", call.m, " x ", call.k, " by ", call.n, " of ", DTypeName(call.dtype)));
 }
 
 Result<LtGemm::Plan*> LtGemm::PlanFor(const GemmCall& call) {

@@ -91,15 +91,19 @@ class Simulation {
 
   // A span whose end has been moved stands in the queue with its former ends too.
   void DropOutdated() {
-    while (!running_.empty() && running_.top().end != timeline_.spans[running_.top().span].end) running_.pop();
+    const auto outdated = [this](const Running& entry) {
+      return ended_[entry.span] || entry.end != timeline_.spans[entry.span].end;
+    };
+    while (!running_.empty() && outdated(running_.top())) running_.pop();
   }
 
   void Finish(const Running& ended) {
     devices_[ended.device].Finish(ended.firing);
     busy_[ended.device][StreamOf(ended.firing)] = false;
     timeline_.seconds = now_;
+    ended_[ended.span] = true;
     if (computing_[ended.device].span == ended.span) computing_[ended.device] = {};
-    if (!Slows(ended.firing)) return;
+    if (!slows_[ended.span]) return;
     Account(ended.device);
     --collectives_[ended.device];
     Reschedule(ended.device);
@@ -115,7 +119,9 @@ class Simulation {
     const Computing& computing = computing_[device];
     if (computing.span == kNothing) return;
     const double speed = Speed(device);
-    if (speed > 0) {
+    if (computing.left <= 0) {
+      End(computing.span, now_);
+    } else if (speed > 0) {
       End(computing.span, now_ + computing.left / speed);
     } else {
       timeline_.spans[computing.span].end = kNever;
@@ -130,6 +136,8 @@ class Simulation {
         if (!firing) continue;
         busy_[d][static_cast<size_t>(stream)] = true;
         timeline_.spans.push_back({d, *firing, now_, kNever});
+        ended_.push_back(false);
+        slows_.push_back(false);
         const double seconds = seconds_ ? seconds_(d, *firing) : graph_.actors[firing->actor].seconds;
         if (graph_.actors[firing->actor].meets == kMeetsNobody) {
           const size_t span = timeline_.spans.size() - 1;
@@ -156,7 +164,8 @@ class Simulation {
     if (meeting.spans.size() < expected) return;
     for (const size_t span : meeting.spans) {
       End(span, now_ + meeting.seconds);
-      if (!Slows(firing)) continue;
+      if (!Slows(firing) || meeting.seconds <= 0) continue;
+      slows_[span] = true;
       const uint32_t member = timeline_.spans[span].device;
       Account(member);
       ++collectives_[member];
@@ -183,6 +192,7 @@ class Simulation {
   const FiringTable table_;
   std::deque<DeviceFirings> devices_;
   std::vector<std::array<bool, kNumStreams>> busy_;
+  std::vector<bool> ended_, slows_;   // per span: has ended; slows its device's compute while it runs
   std::vector<Computing> computing_;  // per device
   std::vector<int> collectives_;      // per device: that slow its compute now
   std::vector<std::vector<uint32_t>> first_of_group_;

@@ -8,7 +8,8 @@ namespace {
 
 class CudaPlatform : public GpuPlatform {
  public:
-  explicit CudaPlatform(const GpuKernels& kernels) : kernels_(kernels) {}
+  // Two groups of one device may be under way at once, on its two streams: NCCL orders them alike on all ranks.
+  explicit CudaPlatform(const GpuKernels& kernels) : kernels_(kernels) { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); }
 
   std::string_view name() const override { return "cuda"; }
   Result<int> CountDevices() override { return gpu::CountCudaDevices(); }

@@ -249,6 +249,7 @@ Status GpuBackend::Finish(const Status& status, const LastWords& last_words) {
     news_->Stop();
   }
   const Status result = launch_->Finish(status, last_words);
+  if (news_ != nullptr && !result.ok()) news_->EndCollectives();  // else their end waits for all members
   return leads() || result.ok() ? result : Status(result.code(), "");
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/gpu/gpu_device.h"
 
+#include <condition_variable>
+
 #include "base/text.h"
 
 namespace sbp {
@@ -10,6 +12,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kNewsEvery{20};  // how often the watch looks for news
 // A process that ends takes its connections with it before it is known to have ended.
 constexpr std::chrono::seconds kHearsay{1};
+constexpr std::chrono::seconds kEnding{4};  // for all collectives to be ended
 
 }  // namespace
 
@@ -55,12 +58,40 @@ Status GpuNews::PollAll() {
 }
 
 void GpuNews::Abort(const Status& failure) {
-  const std::lock_guard lock(mutex_);
-  if (failed_.load(std::memory_order_relaxed)) return;
-  failure_ = failure;
-  failed_.store(true, std::memory_order_release);
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_.load(std::memory_order_relaxed)) return;
+    failure_ = failure;
+    failed_.store(true, std::memory_order_release);
+  }
   launch_->Abort(failure);
-  for (const std::shared_ptr<gpu::Collectives>& collectives : collectives_) collectives->Abort();
+  EndCollectives();
+}
+
+// All at once: to end one may take until another one, whose kernel stands before its own, has been ended.
+void GpuNews::EndCollectives() {
+  struct Ending {
+    std::mutex mutex;
+    std::condition_variable changed;
+    size_t left = 0;
+  };
+  std::vector<std::shared_ptr<gpu::Collectives>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all = collectives_;
+  }
+  const auto ending = std::make_shared<Ending>();
+  ending->left = all.size();
+  for (const std::shared_ptr<gpu::Collectives>& collectives : all) {
+    std::thread([collectives, ending] {
+      collectives->Abort();
+      const std::lock_guard lock(ending->mutex);
+      --ending->left;
+      ending->changed.notify_all();
+    }).detach();
+  }
+  std::unique_lock lock(ending->mutex);
+  ending->changed.wait_for(lock, kEnding, [&] { return ending->left == 0; });
 }
 
 Status GpuNews::status() {

@@ -31,6 +31,8 @@ class GpuNews {
 
   // Fails the run, everywhere. The first failure wins.
   void Abort(const Status& failure);
+  // Here alone: so that nobody waits for a group whose other members have failed.
+  void EndCollectives();
   Status status();
   Status failure_elsewhere() { return launch_->failure_elsewhere(); }
   // What is behind a failure of a collective: where another process has failed, that, as soon as it is known.

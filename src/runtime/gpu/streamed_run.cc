@@ -27,7 +27,7 @@ struct StreamedRun::Record {
 struct StreamedRun::Device {
   int64_t position = 0;
   GpuDevice* gpu = nullptr;
-  double origin_seconds = 0;  // of the origins, since Start
+  std::array<double, kNumStreams> origin_seconds{};  // of the origins, since Start
   std::array<std::unique_ptr<gpu::Event>, kNumStreams> origins;
   // Touched by whoever runs the stream.
   std::array<std::deque<Record*>, kNumStreams> pending;
@@ -69,16 +69,16 @@ Status StreamedRun::Start() {
   const Clock::time_point start = Clock::now();
   for (const std::unique_ptr<Device>& device : devices_) {
     SBP_RETURN_IF_ERROR(device->gpu->device->Use());
+    // Events for all firings, or for as many as are under way at once: to make one takes longer than to record it.
+    const size_t records = std::min(graph_.order.size(), kNumStreams * most_ahead_);
+    while (device->records.size() < records) SBP_RETURN_IF_ERROR(AddRecord(*device));
     for (const Stream s : {Stream::kCompute, Stream::kCommunication}) {
       std::unique_ptr<gpu::Event>& origin = device->origins[static_cast<size_t>(s)];
       SBP_ASSIGN_OR_RETURN(origin, StreamOf(*device, s).MakeEvent(true));
       SBP_RETURN_IF_ERROR(StreamOf(*device, s).Record(*origin));
       SBP_RETURN_IF_ERROR(device->gpu->Await(*origin));
+      device->origin_seconds[static_cast<size_t>(s)] = std::chrono::duration<double>(Clock::now() - start).count();
     }
-    // Events for all firings, or for as many as are under way at once: to make one takes longer than to record it.
-    const size_t records = std::min(graph_.order.size(), kNumStreams * most_ahead_);
-    while (device->records.size() < records) SBP_RETURN_IF_ERROR(AddRecord(*device));
-    device->origin_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   }
   return OkStatus();
 }
@@ -112,19 +112,27 @@ Status StreamedRun::Fire(int64_t position, Firing firing, const F& work) {
   return GiveTokens(device, record);
 }
 
-// An edge's first tokens are nobody's: there is nothing to wait for.
+// An edge's first tokens are nobody's: there is nothing to wait for. A wait is a call that may take as long as the
+// stream's queue is full: the other stream's thread must not wait for it too.
 Status StreamedRun::TakeTokens(Device& device, Firing firing) {
   if (in_[firing.actor].empty()) return OkStatus();
-  gpu::Stream& stream = StreamOf(device, graph_.actors[firing.actor].stream);
-  const std::lock_guard lock(device.mutex);
-  for (const uint32_t e : in_[firing.actor]) {
-    if (device.taken[e]++ < graph_.edges[e].tokens) continue;
-    if (device.tokens[e].empty()) {
-      return Defect(StrCat(graph_.actors[firing.actor].name, " fires without a token"));
+  std::vector<Record*> given, awaited;
+  {
+    const std::lock_guard lock(device.mutex);
+    for (const uint32_t e : in_[firing.actor]) {
+      if (device.taken[e]++ < graph_.edges[e].tokens) continue;
+      if (device.tokens[e].empty()) {
+        return Defect(StrCat(graph_.actors[firing.actor].name, " fires without a token"));
+      }
+      given.push_back(device.tokens[e].front());
+      device.tokens[e].pop_front();
+      if (!given.back()->done) awaited.push_back(given.back());
     }
-    Record* const record = device.tokens[e].front();
-    device.tokens[e].pop_front();
-    if (!record->done) SBP_RETURN_IF_ERROR(stream.Wait(*record->end));
+  }
+  gpu::Stream& stream = StreamOf(device, graph_.actors[firing.actor].stream);
+  for (Record* const record : awaited) SBP_RETURN_IF_ERROR(stream.Wait(*record->end));
+  const std::lock_guard lock(device.mutex);
+  for (Record* const record : given) {
     --record->tokens;
     Recycle(device, record);
   }
@@ -167,16 +175,15 @@ void StreamedRun::Recycle(Device& device, Record* record) {
 Status StreamedRun::Harvest(Device& device, Stream stream) {
   const auto s = static_cast<size_t>(stream);
   Record* const record = device.pending[s].front();
-  const auto seconds = [&](gpu::Event& event) -> Result<double> {
-    SBP_ASSIGN_OR_RETURN(const double since, StreamOf(device, stream).SecondsBetween(*device.origins[s], event));
-    return device.origin_seconds + since;
-  };
   SBP_RETURN_IF_ERROR(
       device.gpu->Await(*record->end)
           .WithContext(StrCat("device ", device.position, ", ", graph_.actors[record->firing.actor].name)));
-  SBP_ASSIGN_OR_RETURN(const double start, seconds(*record->start));
-  SBP_ASSIGN_OR_RETURN(const double end, seconds(*record->end));
-  device.spans[s].push_back({static_cast<uint32_t>(device.position), record->firing, start, end});
+  // Times since the origin get coarse as they grow; how long the firing took does not.
+  gpu::Stream& own = StreamOf(device, stream);
+  SBP_ASSIGN_OR_RETURN(const double since, own.SecondsBetween(*device.origins[s], *record->start));
+  SBP_ASSIGN_OR_RETURN(const double took, own.SecondsBetween(*record->start, *record->end));
+  const double start = device.origin_seconds[s] + since;
+  device.spans[s].push_back({static_cast<uint32_t>(device.position), record->firing, start, start + took});
   device.pending[s].pop_front();
   const std::lock_guard lock(device.mutex);
   record->done = true;

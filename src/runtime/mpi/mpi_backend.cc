@@ -1,4 +1,6 @@
 // The mpi backend: every rank is one device, rank 0 leads.
+#include <algorithm>
+
 #include "base/text.h"
 #include "runtime/backend.h"
 #include "runtime/mpi/mpi_session.h"
@@ -39,6 +41,10 @@ class MpiBackend : public Backend {
 
   Result<std::vector<std::string>> Gather(std::string_view mine) override { return gather_.all->GatherBytes(mine); }
 
+  Result<bool> Any(bool mine) override {
+    SBP_ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_.all->AllGatherBytes(mine ? "1" : "0"));
+    return std::find(all.begin(), all.end(), "1") != all.end();
+  }
   Result<std::string> Share(std::string mine) override {
     SBP_ASSIGN_OR_RETURN(std::vector<std::string> all, gather_.all->AllGatherBytes(leads() ? mine : ""));
     return std::move(all[0]);

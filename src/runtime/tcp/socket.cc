@@ -43,6 +43,7 @@ void Prepare(int descriptor) {
   SetOption(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 2);
   SetOption(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 1);
   SetOption(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  SetOption(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, 5000);  // ms: of data that nobody confirms
 }
 
 Status ConnectTo(const addrinfo& address, std::chrono::milliseconds patience, Socket& socket) {

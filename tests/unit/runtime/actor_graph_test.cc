@@ -95,6 +95,22 @@ TEST(Simulate, ACollectiveSlowsDownNothingBeforeAllHaveCome) {
   EXPECT_DOUBLE_EQ(timeline.seconds, 15);
 }
 
+TEST(Simulate, ACollectiveThatTakesNoTimeChangesNothing) {
+  for (const double overlap : {0.0, 0.5, 1.0}) {
+    ActorGraph graph = ComputeBesideACollective(overlap);
+    graph.micro_batches = 2;
+    graph.actors[1].seconds = 0;
+    graph.actors.insert(graph.actors.begin() + 2, {"reader", Stream::kCommunication, kMeetsNobody, 1});
+    graph.edges = {{0, 2}, {1, 4}, {2, 4}, {3, 0}, {3, 1}};
+    const Timeline timeline = *Simulate(graph, *ParseMesh("2"));
+    EXPECT_DOUBLE_EQ(timeline.seconds, 21);
+    for (const Span& span : timeline.spans) {
+      if (span.firing.actor != 2) continue;
+      EXPECT_DOUBLE_EQ(span.start, 10 * (span.firing.micro_batch + 1));
+    }
+  }
+}
+
 // What each copy of a register holds while a timeline passes: a firing must find its operands as they were written for
 // its micro-batch, from its start to its end, and nobody may overwrite them.
 class MemoryChecker {
