@@ -284,7 +284,9 @@ class PlanRunner {
     comparison.predicted_seconds = predicted.seconds;
     comparison.measured = Summarise(repeats.steps);
     SBP_ASSIGN_OR_RETURN(const int64_t workspace, PredictedWorkspace());
-    comparison.predicted_peak_bytes = plan_.memory.peak_bytes + workspace;
+    // The plan's peak is that of one micro-batch at a time.
+    const bool streams = physical_.micro_batches > 1;
+    comparison.predicted_peak_bytes = (streams ? physical_.lower_bound_bytes : plan_.memory.peak_bytes) + workspace;
     comparison.constants = StrCat(plan_.cluster.name, " (", plan_.cluster.device.launch_seconds.source, ")");
     return OkStatus();
   }

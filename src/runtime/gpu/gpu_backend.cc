@@ -94,7 +94,13 @@ class Joining {
   Result<StreamCommunicators> Wait(GpuNews& news) {
     std::unique_lock lock(mutex_);
     const auto settled = [&] { return missing_ == 0 || failed_; };
-    while (!changed_.wait_for(lock, kLook, settled)) SBP_RETURN_IF_ERROR(news.status());
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!changed_.wait_for(lock, kLook, settled)) {
+      SBP_RETURN_IF_ERROR(news.status());
+      if (std::chrono::steady_clock::now() < deadline) continue;
+      return RunFailed(StrCat("the devices' groups were not complete after ", kPatience.count(),
+                              " s: another device does not come, or cannot be reached by NCCL"));
+    }
     if (failed_) {
       changed_.wait_for(lock, kGrace, [&] { return missing_ == 0; });
       for (const Status& status : statuses_) SBP_RETURN_IF_ERROR(status);
@@ -109,6 +115,7 @@ class Joining {
 
  private:
   static constexpr std::chrono::milliseconds kLook{50}, kGrace{1000};
+  static constexpr std::chrono::seconds kPatience{180};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Handles> handles_;
