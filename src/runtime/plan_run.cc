@@ -148,7 +148,7 @@ class PlanRunner {
     if (!sharded.on_gpus()) return OkStatus();
     SBP_ASSIGN_OR_RETURN(const bool doubtful, backend_.Any(sharded.doubtful()));
     if (!doubtful) return OkStatus();
-    const Status noted = sharded.noted();
+    Status noted = sharded.noted();
     engine.progress = nullptr;
     sharded.BeCareful(true);
     SBP_RETURN_IF_ERROR(RunOnDevices(actors, sharded, engine).status);

@@ -42,7 +42,7 @@ void GpuNews::Look() {
 Status GpuNews::Explain(const Status& failure) {
   const Clock::time_point deadline = Clock::now() + kHearsay;
   while (Clock::now() < deadline) {
-    const Status known = failed_.load(std::memory_order_acquire) ? status() : launch_->status();
+    Status known = failed_.load(std::memory_order_acquire) ? status() : launch_->status();
     if (!known.ok()) return known;
     std::this_thread::sleep_for(kNewsEvery);
   }
@@ -117,7 +117,7 @@ Status GpuDevice::Await(gpu::Event& event) const {
     if (round < kEager) continue;
     std::this_thread::sleep_for(kNap);
     if (Clock::now() < deadline) continue;
-    const Status failure = RunFailed(StrCat("device ", position, " was not done after ", timeout.count() / 1000, " s"));
+    Status failure = RunFailed(StrCat("device ", position, " was not done after ", timeout.count() / 1000, " s"));
     news->Abort(failure);
     return failure;
   }

@@ -70,7 +70,7 @@ std::vector<std::string> Unpack(std::string_view bytes) {
 class TcpRanks : public Launch {
  public:
   // The connections by peer: rank 0 has one to each other rank, the others have one to rank 0.
-  TcpRanks(const TcpPlace& place, std::vector<std::pair<int, Socket>> connections) : place_(place) {
+  TcpRanks(const TcpPlace& place, std::vector<std::pair<int, Socket>>&& connections) : place_(place) {
     for (auto& [rank, socket] : connections) {
       Peer& peer = peers_.emplace_back();
       peer.rank = rank;
