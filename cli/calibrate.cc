@@ -27,7 +27,7 @@ struct CalibrateFlags {
   std::string backend = "cpu", out, name;
   int64_t devices = 0;
   bool only_model = false, quick = false;
-  uint32_t repeats = 10;
+  uint32_t rounds = 3, repeats = 10;
   uint64_t seed = 0;
   BackendOptions backend_options;
   OutputFlags output;
@@ -150,6 +150,7 @@ Status Measure(const CalibrateFlags& flags, Backend& backend) {
                           request.devices, " devices, sbp-plan ", Version());
   request.memory_bytes = static_cast<double>(machine.memory_bytes);
   request.built_in = !flags.only_model;
+  request.rounds = flags.rounds;
   request.repeats = flags.repeats;
   request.seed = flags.seed;
   SetLimits(flags, request);
@@ -193,7 +194,11 @@ Command SetupCalibrate(CLI::App& app) {
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_flag("--tf32", flags->backend_options.allow_tf32, "with --backend cuda: f32 products may round to tf32");
-  app.add_option("--repeat", flags->repeats, "warm steps of each plan, of which the median counts")
+  app.add_option("--rounds", flags->rounds, "so often all is measured, one after the other")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--repeat", flags->repeats,
+                 "warm steps of each plan in all rounds: ops count by their mean, collectives by their median")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
   app.add_option("--seed", flags->seed, "of random inputs and weights")->capture_default_str();

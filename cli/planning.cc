@@ -213,9 +213,7 @@ Result<LoadedModel> LoadModelFile(const std::string& path) {
 Result<Resolved> ResolveModel(Graph graph, const RuleSet& rules, const ModelFlags& flags) {
   std::vector<TensorData> inputs;
   if (!flags.inputs.empty()) {
-    std::vector<std::string> names;
-    for (const TensorId id : graph.inputs) names.push_back(graph.tensor(id).name);
-    SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(flags.inputs, names, "input"));
+    SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(flags.inputs, graph, graph.inputs, "input"));
   }
   return ResolveWithInputs(std::move(graph), rules, flags, inputs);
 }

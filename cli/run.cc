@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -20,10 +22,13 @@
 #include "runtime/backend.h"
 #include "runtime/compare.h"
 #include "runtime/plan_run.h"
+#include "runtime/step_times.h"
 #include "runtime/tensor_store.h"
 
 namespace sbp {
 namespace {
+
+constexpr uint32_t kRepeats = 20;
 
 struct RunFlags {
   ModelFlags model;  // model.model: PLAN, or MODEL with --unsharded
@@ -37,18 +42,12 @@ struct RunFlags {
   BackendOptions gpus;
   uint32_t micro_batches = 0;  // 0: as the plan file says
   bool compare = false;
-  uint32_t repeats = 20;
+  std::optional<uint32_t> repeats;  // of --compare: kRepeats
   uint64_t seed = 0;
   OutputFlags output;
 
   bool ToStdout() const { return outputs == "-" || trace == "-"; }  // of a file
 };
-
-std::vector<std::string> NamesOf(const Graph& graph, const std::vector<TensorId>& ids) {
-  std::vector<std::string> names;
-  for (const TensorId id : ids) names.push_back(graph.tensor(id).name);
-  return names;
-}
 
 // Everything that the user gave as data.
 struct GivenData {
@@ -57,11 +56,11 @@ struct GivenData {
 Result<GivenData> ReadGiven(const RunFlags& flags, const Graph& graph) {
   GivenData given;
   for (const std::string& path : flags.inputs) {
-    SBP_ASSIGN_OR_RETURN(std::vector<TensorData> tensors, ReadTensors(path, NamesOf(graph, graph.inputs), "input"));
+    SBP_ASSIGN_OR_RETURN(std::vector<TensorData> tensors, ReadTensors(path, graph, graph.inputs, "input"));
     for (TensorData& tensor : tensors) given.inputs.push_back(std::move(tensor));
   }
   if (!flags.expect.empty()) {
-    SBP_ASSIGN_OR_RETURN(given.expected, ReadTensors(flags.expect, NamesOf(graph, graph.outputs), "output"));
+    SBP_ASSIGN_OR_RETURN(given.expected, ReadTensors(flags.expect, graph, graph.outputs, "output"));
     if (given.expected.empty()) {
       return BadInput(StrCat("--expect ", flags.expect,
                              ": holds nothing to compare with; expected an .npz archive with ",
@@ -118,6 +117,16 @@ Status CompareWithFile(const std::vector<TensorData>& expected,
   return OkStatus();
 }
 
+// NaN where the file has one is no mistake.
+std::set<std::string> NamesWithNaN(const std::vector<TensorData>& expected) {
+  std::set<std::string> names;
+  for (const TensorData& data : expected) {
+    const Result<Value> value = ValueFromData(data, data.type);
+    if (value.ok() && value->view.present() && HasNaN(value->view)) names.insert(data.name);
+  }
+  return names;
+}
+
 // The tensor of --until. Error: no tensor has the name.
 Result<TensorId> FindUntil(const Graph& graph, const std::string& name) {
   const TensorId id = NameIndex(graph).tensor(name);
@@ -159,10 +168,18 @@ Status RunModel(const RunFlags& flags) {
   const Graph graph = dtype ? Retyped(stored, *dtype) : stored;
   TensorStore store(graph, stored, flags.seed, ReadDataOf(model.path));
   SBP_RETURN_IF_ERROR(store.Give(given.inputs).WithContext("--inputs"));
-  SBP_ASSIGN_OR_RETURN(const UnshardedRun run, RunUnsharded(graph, rules, store, {.seed = flags.seed}));
+  SBP_ASSIGN_OR_RETURN(const UnshardedRun run,
+                       RunUnsharded(graph, rules, store, {.seed = flags.seed, .repeats = flags.repeats.value_or(0)}));
   RunReport report;
   report.what = StrCat(graph.ops.size(), " ops, unsharded");
   report.measured_seconds = run.seconds;
+  if (!run.repeats.empty()) {
+    const Measured warm = Summarise(run.repeats);
+    report.measured_seconds = warm.median;
+    report.notes.push_back(StrCat("time: the median of ", run.repeats.size(), " warm runs, spread ",
+                                  std::lround(100 * warm.spread), " %; the first run took ",
+                                  FormatSeconds(run.seconds)));
+  }
   report.random_inputs = store.random_inputs();
   report.random_parameters = store.random_parameters();
   report.tolerance = flags.tolerance.value_or(DefaultTolerance(graph));
@@ -253,7 +270,8 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   options.seed = flags.seed;
   options.tolerance = flags.tolerance;
   options.trace = !flags.trace.empty();
-  if (flags.compare) options.repeats = flags.repeats;
+  options.nan_expected = NamesWithNaN(given.expected);
+  if (flags.compare) options.repeats = flags.repeats.value_or(kRepeats);
   if (backend.leads() && isatty(STDERR_FILENO) != 0) options.progress = TellProgress;
   SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, rules, store, backend, options));
   return backend.leads() ? ReportPlanRun(flags, given.expected, run) : OkStatus();
@@ -283,6 +301,9 @@ Status CheckFlags(const RunFlags& flags) {
   }
   if (flags.compare && flags.backend == "fake") {
     return UsageError("--compare measures: it goes with a backend that computes");
+  }
+  if (flags.repeats && !flags.compare && !flags.unsharded) {
+    return UsageError("--repeat goes with --compare, or with --unsharded");
   }
   if (flags.expect.empty() && (flags.rtol || flags.atol)) return UsageError("--rtol and --atol go with --expect");
   if (flags.outputs == "-" && flags.trace == "-") return UsageError("--outputs and --trace both write to stdout");
@@ -364,9 +385,9 @@ Command SetupRun(CLI::App& app) {
   app.add_flag("--no-reference", flags->no_reference, "do not run and compare the unsharded graph");
   app.add_flag("--compare", flags->compare,
                "run the step again, warm, and compare times with the plan's, kind by kind");
-  app.add_option("--repeat", flags->repeats, "with --compare: so often")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  app.add_option("--repeat", flags->repeats,
+                 StrCat("with --compare: so often [", kRepeats, "]; with --unsharded: so often again, timed"))
+      ->check(CLI::Range(1, 1 << 20));
   app.add_option("--trace", flags->trace, "write a timeline for Perfetto or chrome://tracing")->type_name("T.json");
   AddFormatFlag(app, flags->output);
   return [flags] { return Run(*flags); };

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 
 #include "base/text.h"
 #include "io/file.h"
@@ -14,65 +16,103 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<TensorData> ReadOne(const std::string& path) {
+Result<TensorData> ReadOne(const std::string& path, ValueKind kind) {
   SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  return path.ends_with(".npy") ? ReadNpyData(bytes, path) : ReadOnnxTensorData(bytes, path);
+  return path.ends_with(".npy") ? ReadNpyData(bytes, path) : ReadOnnxData(bytes, path, kind);
 }
 
-Result<std::vector<TensorData>> ReadFolder(const std::string& path, const std::vector<std::string>& names,
-                                           const std::string& prefix) {
+Result<std::vector<TensorData>> ReadFolder(const std::string& path, const Graph& graph,
+                                           const std::vector<TensorId>& ids, const std::string& prefix) {
   std::vector<TensorData> tensors;
   for (size_t i = 0;; ++i) {
     const std::string file = StrCat(path, "/", prefix, "_", i, ".pb");
     if (!fs::exists(file)) break;
-    if (i >= names.size()) {
-      return BadInput(StrCat(file, ": the model has only ", names.size(), " ", prefix, "s"));
+    if (i >= ids.size()) {
+      return BadInput(StrCat(file, ": the model has only ", ids.size(), " ", prefix, "s"));
     }
-    SBP_ASSIGN_OR_RETURN(TensorData data, ReadOne(file));
-    data.name = names[i];
+    SBP_ASSIGN_OR_RETURN(TensorData data, ReadOne(file, graph.tensor(ids[i]).type.kind));
+    data.name = graph.tensor(ids[i]).name;
     tensors.push_back(std::move(data));
   }
-  if (tensors.empty() && !names.empty()) return BadInput(StrCat(path, ": a folder without ", prefix, "_0.pb"));
+  if (tensors.empty() && !ids.empty()) return BadInput(StrCat(path, ": a folder without ", prefix, "_0.pb"));
   return tensors;
+}
+
+// Members NAME/0, NAME/1, ... become the sequence NAME.
+Status JoinSequences(const Graph& graph, const std::vector<TensorId>& ids, std::vector<TensorData>& tensors) {
+  std::map<std::string, size_t> members;
+  for (size_t i = 0; i < tensors.size(); ++i) members[tensors[i].name] = i;
+  std::vector<bool> joined(tensors.size());
+  std::vector<TensorData> sequences;
+  for (const TensorId id : ids) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.type.kind != ValueKind::kSequence) continue;
+    std::vector<TensorData> entries;
+    for (auto at = members.end(); (at = members.find(StrCat(tensor.name, "/", entries.size()))) != members.end();) {
+      entries.push_back(std::move(tensors[at->second]));
+      joined[at->second] = true;
+    }
+    if (entries.empty()) continue;
+    auto sequence = SequenceOf(tensor.name, std::move(entries));
+    if (!sequence.ok()) return sequence.status().WithContext(Quote(tensor.name));
+    sequences.push_back(*std::move(sequence));
+  }
+  size_t i = 0;
+  std::erase_if(tensors, [&](const TensorData&) { return joined[i++]; });
+  std::move(sequences.begin(), sequences.end(), std::back_inserter(tensors));
+  return OkStatus();
 }
 
 }  // namespace
 
-Result<std::vector<TensorData>> ReadTensors(const std::string& path, const std::vector<std::string>& names,
-                                            const std::string& prefix) {
-  if (fs::is_directory(path)) return ReadFolder(path, names, prefix);
+Result<std::vector<TensorData>> ReadTensors(const std::string& path, const Graph& graph,
+                                            const std::vector<TensorId>& ids, const std::string& prefix) {
+  if (fs::is_directory(path)) return ReadFolder(path, graph, ids, prefix);
   if (path.ends_with(".npy") || path.ends_with(".pb")) {
-    SBP_ASSIGN_OR_RETURN(TensorData data, ReadOne(path));
+    SBP_ASSIGN_OR_RETURN(TensorData data,
+                         ReadOne(path, ids.size() == 1 ? graph.tensor(ids[0]).type.kind : ValueKind::kTensor));
     if (data.name.empty()) {
-      if (names.size() != 1) {
-        return BadInput(StrCat(path, ": its tensor has no name, and the model has ", names.size(), " ", prefix,
+      if (ids.size() != 1) {
+        return BadInput(StrCat(path, ": its tensor has no name, and the model has ", ids.size(), " ", prefix,
                                "s; give an .npz archive"));
       }
-      data.name = names[0];
+      data.name = graph.tensor(ids[0]).name;
     }
     return std::vector<TensorData>{std::move(data)};
   }
   SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  return ReadNpzData(bytes, path);
+  SBP_ASSIGN_OR_RETURN(std::vector<TensorData> tensors, ReadNpzData(bytes, path));
+  SBP_RETURN_IF_ERROR(JoinSequences(graph, ids, tensors).WithContext(path));
+  return tensors;
 }
+
+namespace {
+
+Status AddMembers(const std::string& name, const Value& value, std::vector<TensorData>& members) {
+  if (value.sequence != nullptr) {
+    for (size_t i = 0; i < value.sequence->size(); ++i) {
+      SBP_RETURN_IF_ERROR(AddMembers(StrCat(name, "/", i), (*value.sequence)[i], members));
+    }
+  }
+  if (!value.view.present()) return OkStatus();
+  const DType dtype = value.view.dtype;
+  const DType wide = NumpyHas(dtype) ? dtype : IsFloat(dtype) ? DType::kF32 : IsSigned(dtype) ? DType::kI8 : DType::kU8;
+  SBP_ASSIGN_OR_RETURN(const Value written, CastTo(value, wide));
+  members.push_back(DataFromValue(name, written));
+  return OkStatus();
+}
+
+}  // namespace
 
 Status WriteTensors(const std::string& path, const std::vector<std::pair<std::string, Value>>& tensors) {
   std::vector<TensorData> data;
-  for (const auto& [name, value] : tensors) {
-    if (!value.view.present()) continue;
-    const DType dtype = value.view.dtype;
-    const DType wide = NumpyHas(dtype)   ? dtype
-                       : IsFloat(dtype)  ? DType::kF32
-                       : IsSigned(dtype) ? DType::kI8
-                                         : DType::kU8;
-    SBP_ASSIGN_OR_RETURN(const Value written, CastTo(value, wide));
-    data.push_back(DataFromValue(name, written));
-  }
+  for (const auto& [name, value] : tensors) SBP_RETURN_IF_ERROR(AddMembers(name, value, data));
   SBP_ASSIGN_OR_RETURN(const std::string archive, WriteNpz(data));
   return WriteFile(path, archive);
 }
 
 LiteralRef SmallValue(const TensorData& data) {
+  if (data.type.kind != ValueKind::kTensor) return nullptr;
   constexpr int64_t kMaxFloats = 64;  // scales, ratios
   const bool integral = IsInteger(data.type.dtype) || data.type.dtype == DType::kBool;
   if (!integral && (!IsFloat(data.type.dtype) || data.type.num_elements() > kMaxFloats)) return nullptr;

@@ -11,12 +11,14 @@
 
 namespace sbp {
 
-// `path`: an .npz archive (tensors by name), an .npy file (of the only name), a TensorProto (its own name, else the
-// only one), or a folder with PREFIX_0.pb, PREFIX_1.pb, ... (the i-th name). Error: says file and member.
-Result<std::vector<TensorData>> ReadTensors(const std::string& path, const std::vector<std::string>& names,
-                                            const std::string& prefix);
+// Values for `ids`, the inputs or outputs of `graph`, whose kinds say what the files hold. `path`: an .npz archive
+// (tensors by name, the entries of a sequence as NAME/0, NAME/1, ...), an .npy file (of the only name), a TensorProto
+// (its own name, else the only one), or a folder with PREFIX_0.pb, PREFIX_1.pb, ... (the i-th of `ids`; sequences and
+// optionals too). Error: says file and member.
+Result<std::vector<TensorData>> ReadTensors(const std::string& path, const Graph& graph,
+                                            const std::vector<TensorId>& ids, const std::string& prefix);
 
-// To an .npz archive; types that NumPy lacks are widened without loss.
+// To an .npz archive; types that NumPy lacks are widened without loss, sequences written as ReadTensors reads them.
 Status WriteTensors(const std::string& path, const std::vector<std::pair<std::string, Value>>& tensors);
 
 // The small values that may decide sizes, as Resolve takes them; nullptr for others.

@@ -94,7 +94,9 @@ nlohmann::ordered_json CostJson(const CostNetwork& network, int64_t units, doubl
   return network.integral ? nlohmann::ordered_json(units) : nlohmann::ordered_json(value);
 }
 
-std::string ResultJson(const CostNetwork& network, const SolveResult& result, double read_seconds, double seconds) {
+// `least_peak`: of what does not fit, what is proved to be needed.
+std::string ResultJson(const CostNetwork& network, const SolveResult& result, int64_t least_peak, double read_seconds,
+                       double seconds) {
   const Evaluation& found = result.evaluation;
   nlohmann::ordered_json json;
   json["cost"] = found.feasible ? CostJson(network, found.cost, found.value) : nullptr;
@@ -107,6 +109,7 @@ std::string ResultJson(const CostNetwork& network, const SolveResult& result, do
   json["peak"] = found.peak;
   json["peak_time"] = found.peak_time;
   if (!found.feasible) {
+    json["least_peak"] = found.forbidden ? nlohmann::ordered_json() : nlohmann::ordered_json(least_peak);
     json["holders"] = nlohmann::ordered_json::array();
     for (const Holder& holder : HoldersAt(network, result.choice, found.peak_time)) {
       json["holders"].push_back({{"node", holder.node}, {"usage", holder.usage}});
@@ -126,16 +129,20 @@ std::string ResultText(const CostNetwork& network, const SolveResult& result, do
                 result.evaluation.peak_time, "\ntime         ", times);
 }
 
-// Why there is no choice: what is the least that was reached, and who holds it.
-std::string Shortage(const CostNetwork& network, const SolveResult& result) {
+// Why there is no choice: what is the least that was reached and that can be, and who holds it.
+std::string Shortage(const CostNetwork& network, const SolveResult& result, int64_t least_peak) {
   constexpr size_t kMost = 10;
   if (result.evaluation.forbidden) {
     return StrCat("every choice found is forbidden", result.why_infeasible.empty() ? "" : ": " + result.why_infeasible);
   }
-  std::string text =
-      StrCat(result.proved_infeasible ? "no choice keeps" : "no choice was found that keeps",
-             " within the usage limit ", network.usage_limit.value_or(0), "; the smallest peak reached is ",
-             result.evaluation.peak, " at time ", result.evaluation.peak_time, ", held by");
+  std::string text = StrCat(result.proved_infeasible ? "no choice keeps" : "no choice was found that keeps",
+                            " within the usage limit ", network.usage_limit.value_or(0), "; the smallest peak ");
+  if (least_peak == result.evaluation.peak) {
+    text += StrCat("of any choice is ", least_peak, " (proved)");
+  } else {
+    text += StrCat("reached is ", result.evaluation.peak, " (proved: no choice needs less than ", least_peak, ")");
+  }
+  text += StrCat(", at time ", result.evaluation.peak_time, ", held by");
   const std::vector<Holder> holders = HoldersAt(network, result.choice, result.evaluation.peak_time);
   for (size_t i = 0; i < std::min(holders.size(), kMost); ++i) {
     text += StrCat(i > 0 ? "," : "", " node ", holders[i].node, " (", holders[i].usage, ")");
@@ -155,6 +162,23 @@ Status CheckFlags(SolveFlags& flags) {
   return OkStatus();
 }
 
+// The choice of the smallest peak in place of one that does not fit; returns what any choice is proved to need. `last`:
+// seconds since the process began when this must end.
+int64_t Shrink(const CostNetwork& network, SolveFlags& flags, double last, SolveResult& result) {
+  SolveOptions& options = flags.search;
+  const double now = SecondsSince(flags.began);
+  const auto stop_at = [&flags](double seconds) {
+    return [&flags, seconds] { return Interrupted() || SecondsSince(flags.began) >= seconds; };
+  };
+  options.stop = stop_at(now + (last - now) / 2);
+  result.choice = SmallestPeak(network, result.choice, options);
+  result.evaluation = Evaluate(network, result.choice);
+  if (result.evaluation.feasible || result.evaluation.forbidden) return 0;
+  options.stop = stop_at(last);
+  const int64_t known = result.proved_infeasible ? network.usage_limit.value_or(0) + 1 : 0;
+  return LeastPeak(network, known, result.evaluation.peak, options);
+}
+
 Status RunSolve(SolveFlags flags) {
   SBP_RETURN_IF_ERROR(CheckFlags(flags));
   const InterruptScope interrupt;
@@ -168,7 +192,7 @@ Status RunSolve(SolveFlags flags) {
   }
   ProgressWriter progress;
   SolveOptions& options = flags.search;
-  double last = 0;  // when the search must end, if it must
+  double last = 1e9;  // when the search must end
   if (options.seconds > 0) {
     // Some time is left for the way back to the whole problem and for writing.
     const double tail = 0.08 + 3e-6 * static_cast<double>(network.nodes.size());
@@ -182,25 +206,18 @@ Status RunSolve(SolveFlags flags) {
     options.progress = [&](const SolveProgress& now) { progress.Add(now, before + now.seconds); };
   }
   SolveResult result = Solve(network, options);
-  if (!result.evaluation.feasible) {
-    const double left = flags.search.seconds > 0 ? last - SecondsSince(flags.began) : 1e9;
-    options.stop = [until = SecondsSince(flags.began) + left, &flags] {
-      return Interrupted() || SecondsSince(flags.began) >= until;
-    };
-    result.choice = SmallestPeak(network, result.choice, options);
-    result.evaluation = Evaluate(network, result.choice);
-  }
+  const int64_t least_peak = result.evaluation.feasible ? 0 : Shrink(network, flags, last, result);
   progress.End();
   if (!flags.log.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.log, progress.log()));
   const bool feasible = result.evaluation.feasible;
   if (feasible && !flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, FormatSolution(result.choice)));
   const double seconds = SecondsSince(flags.began);
   if (flags.output.json()) {
-    SBP_RETURN_IF_ERROR(Print(ResultJson(network, result, read_seconds, seconds)));
+    SBP_RETURN_IF_ERROR(Print(ResultJson(network, result, least_peak, read_seconds, seconds)));
   } else if (feasible && flags.out != "-") {
     SBP_RETURN_IF_ERROR(Print(ResultText(network, result, read_seconds, seconds)));
   }
-  return feasible ? OkStatus() : NoPlan(Shortage(network, result));
+  return feasible ? OkStatus() : NoPlan(Shortage(network, result, least_peak));
 }
 
 }  // namespace

@@ -123,6 +123,9 @@ int DTypeBits(DType type) { return RowOf(type).bits; }
 bool IsFloat(DType type) { return RowOf(type).family == Family::kFloat; }
 bool IsInteger(DType type) { return RowOf(type).family == Family::kSigned || RowOf(type).family == Family::kUnsigned; }
 bool IsSigned(DType type) { return RowOf(type).family == Family::kSigned || IsFloat(type); }
+bool IsStorageOnly(DType type) {
+  return (IsFloat(type) && DTypeBits(type) <= 8) || (IsInteger(type) && DTypeBits(type) < 8);
+}
 bool IsComplex(DType type) { return RowOf(type).family == Family::kComplex; }
 
 double HighestNumber(DType type) {

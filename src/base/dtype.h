@@ -53,6 +53,7 @@ bool IsFloat(DType type);    // f64 down to f4
 bool IsInteger(DType type);  // signed and unsigned integers, not bool
 bool IsSigned(DType type);   // signed integers and floats
 bool IsComplex(DType type);
+bool IsStorageOnly(DType type);  // kept and cast, never computed with: floats of 8 and 4 bits, integers of 4 and 2
 // The least and the greatest finite number of a type, as near as a double comes (i64 and u64 are rounded); 0 and 1 of
 // bool, 0 of strings and complex types.
 double LowestNumber(DType type);

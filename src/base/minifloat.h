@@ -87,8 +87,8 @@ SBP_HD inline double DecodeMinifloat(const FloatLayout& layout, uint32_t bits) {
 }
 
 // The nearest value's bit pattern, ties to even; not for f8e8m0. What is too large (infinity too) becomes the largest
-// value when `saturate`, else infinity, or NaN in types without one; f4e2m1 has neither and always saturates, NaN
-// becoming its largest value.
+// value when `saturate`, else infinity, or NaN in types without one; f4e2m1 has neither and always saturates; of NaN it
+// makes -0, and of NaN with its sign bit set 0 (as ml_dtypes, which ONNX's node tests are made with).
 SBP_HD inline uint32_t EncodeMinifloat(const FloatLayout& layout, double value, bool saturate) {
   using Special = FloatLayout::Special;
   const uint32_t sign_bit = 1u << (layout.mantissa_bits + layout.exponent_bits);
@@ -103,10 +103,11 @@ SBP_HD inline uint32_t EncodeMinifloat(const FloatLayout& layout, double value, 
   } else if (layout.special == Special::kNanNegativeZero) {
     nan = sign_bit;
   }
-  if (value != value) return nan;
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
   const uint32_t sign = (bits >> 63) != 0 ? sign_bit : 0;
+  if (layout.special == Special::kNone) nan = sign_bit - sign;
+  if (value != value) return nan;
   // One unit in the last place is 2^(exponent - mantissa_bits); below the normal numbers it stays the same.
   int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
   uint32_t code = ~0u;  // too large

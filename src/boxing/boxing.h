@@ -39,6 +39,10 @@ struct BoxingPath {
   double wire_bytes = 0;
 };
 
+// Bytes that lie side by side in the buffers that the step from `from` to `to`, which differ on `axis` only, reads and
+// writes parts of: the shortest runs. 0: every part is one run, or nothing is split.
+double RunBytes(const TensorType& type, const NdSbp& from, const NdSbp& to, const Mesh& mesh, int axis);
+
 // A row of the table: what one collective does to one axis of a layout.
 struct CollectiveRow {
   CollectiveKind kind;

@@ -26,16 +26,6 @@ DType WorkType(const RuleInstance& instance) {
   return first;
 }
 
-// The most spread-out group of any axis of the mesh: where a halo's neighbour may be.
-GroupShape WidestGroup(const Cluster& cluster, const Mesh& mesh) {
-  GroupShape widest;
-  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
-    const GroupShape group = AxisGroupShape(cluster, mesh, axis);
-    if (group.nodes > widest.nodes) widest = group;
-  }
-  return widest;
-}
-
 }  // namespace
 
 Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
@@ -54,6 +44,15 @@ Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh
     work.bytes += LocalBytesOf(instance.results[r], candidate.signature.outputs[r], mesh);
   }
   return work;
+}
+
+GroupShape WidestGroup(const Cluster& cluster, const Mesh& mesh) {
+  GroupShape widest;
+  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
+    const GroupShape group = AxisGroupShape(cluster, mesh, axis);
+    if (group.nodes > widest.nodes) widest = group;
+  }
+  return widest;
 }
 
 double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster) {

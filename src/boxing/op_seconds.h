@@ -14,6 +14,9 @@ namespace sbp {
 // operand, else of the first operand, else of the first result.
 Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh);
 
+// Where a halo's neighbour may be: the group of the mesh that spans most nodes; one rank a node where all are on one.
+GroupShape WidestGroup(const Cluster& cluster, const Mesh& mesh);
+
 // Seconds of that work, and of sending the candidate's halo elements to a neighbour.
 double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster);
 

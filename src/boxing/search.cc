@@ -19,10 +19,12 @@ struct StepPrice {
   double wire_bytes = 0;
 };
 
-StepPrice PriceOf(const BoxingWorld& world, const TensorType& type, CollectiveKind kind, const NdSbp& from, int axis) {
+StepPrice PriceOf(const BoxingWorld& world, const TensorType& type, CollectiveKind kind, const NdSbp& from,
+                  const NdSbp& to, int axis) {
   const int64_t n = world.mesh.size(axis);
   const double group_bytes = GroupBytes(type, from, world.mesh, axis);
-  return {CollectiveTime(world.cluster, kind, n, world.groups[axis], group_bytes),
+  return {CollectiveTime(world.cluster, kind, n, world.groups[axis], group_bytes,
+                         RunBytes(type, from, to, world.mesh, axis)),
           WireBytes(kind, n, AllGroupsBytes(type, from, world.mesh, axis)) * static_cast<double>(n)};
 }
 
@@ -71,6 +73,32 @@ double GroupBytes(const TensorType& type, const NdSbp& sbp, const Mesh& mesh, in
   return bytes;
 }
 
+double RunBytes(const TensorType& type, const NdSbp& from, const NdSbp& to, const Mesh& mesh, int axis) {
+  std::array<int64_t, kMaxRank> piece;  // what one rank has of another's part
+  const int rank = static_cast<int>(std::min(type.shape.size(), piece.size()));
+  std::copy_n(type.shape.begin(), rank, piece.begin());
+  const auto cut = [&](const NdSbp& layout, int a) {
+    if (layout[a].is_split() && layout[a].dim() < rank) {
+      int64_t& size = piece[static_cast<size_t>(layout[a].dim())];
+      size = CeilDiv(size, mesh.size(a));
+    }
+  };
+  for (int other = 0; other < from.size(); ++other) {
+    if (other != axis) cut(from, other);
+  }
+  cut(from, axis);
+  cut(to, axis);
+  double shortest = 0;
+  for (const NdSbp* layout : {&from, &to}) {
+    if (!(*layout)[axis].is_split() || (*layout)[axis].dim() >= rank) continue;
+    double outer = 1, run = BytesPerElement(type);
+    for (int d = 0; d < rank; ++d)
+      (d < (*layout)[axis].dim() ? outer : run) *= static_cast<double>(piece[static_cast<size_t>(d)]);
+    if (outer > 1 && (shortest == 0 || run < shortest)) shortest = run;
+  }
+  return shortest;
+}
+
 double AllGroupsBytes(const TensorType& type, const NdSbp& sbp, const Mesh& mesh, int axis) {
   // Splits, even or not, cut the tensor into parts that add up to it; other axes hold it as often as they are large.
   double bytes = BytesPerElement(type);
@@ -85,7 +113,7 @@ std::optional<BoxingStep> FindStep(const BoxingWorld& world, const TensorType& t
                                    int axis) {
   const CollectiveRow* row = FindRow(from, to, axis);
   if (row == nullptr) return std::nullopt;
-  const StepPrice price = PriceOf(world, type, row->kind, from, axis);
+  const StepPrice price = PriceOf(world, type, row->kind, from, to, axis);
   BoxingStep step;
   step.kind = row->kind;
   step.axis = axis;
@@ -146,7 +174,7 @@ double EdgePrices::Price(const BoxingWorld& world, const TensorType& type, size_
   to[axis] = space_.choices(axis)[choice];
   const CollectiveRow* row = FindRow(from, to, axis);
   if (row == nullptr || !IsValid(world, type.shape, to)) return price = std::numeric_limits<double>::infinity();
-  const StepPrice step = PriceOf(world, type, row->kind, from, axis);
+  const StepPrice step = PriceOf(world, type, row->kind, from, to, axis);
   return price = world.criterion == BoxingCriterion::kSeconds ? step.seconds : step.wire_bytes;
 }
 

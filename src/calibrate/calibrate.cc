@@ -15,6 +15,7 @@ namespace {
 
 // Sizes of boxed tensors: each so many times the one before, closer where caches end.
 constexpr double kSmallestBoxed = 4096, kLargeBoxed = 1 << 20, kSmallStep = 4, kLargeStep = 2;
+constexpr double kLargestHalo = 4;       // the part of the largest boxed tensor
 constexpr uint32_t kOverlapRepeats = 3;  // times as many steps: a difference of step times is wanted
 constexpr int kLeastProducts = 12;       // beside a collective
 constexpr double kMostProducts = 12 * 64;
@@ -34,15 +35,20 @@ class Calibration {
   }
 
   Result<Fit> Run() {
-    SBP_RETURN_IF_ERROR(MeasureBoxing());
-    SBP_RETURN_IF_ERROR(MeasureOverlap());
-    SBP_ASSIGN_OR_RETURN(cluster_, Shared(cluster_));  // plans of one cluster are the same everywhere
-    if (request_.built_in) SBP_RETURN_IF_ERROR(MeasureOps());
-    for (const CalibrationModel& model : request_.models) SBP_RETURN_IF_ERROR(MeasureModel(model));
-    if (!request_.models.empty()) {
+    for (round_ = 0; round_ < request_.rounds; ++round_) {
+      SBP_RETURN_IF_ERROR(MeasureBoxing());
+      SBP_RETURN_IF_ERROR(MeasureHalos());
+      if (round_ == 0) {
+        SBP_RETURN_IF_ERROR(MeasureOverlap());
+        SBP_ASSIGN_OR_RETURN(cluster_, Shared(cluster_));  // plans of one cluster are the same everywhere
+      }
+      if (request_.built_in) SBP_RETURN_IF_ERROR(MeasureOps());
+      if (round_ == 0) SBP_RETURN_IF_ERROR(PlanModels());
+      SBP_RETURN_IF_ERROR(MeasureModels());
+      if (round_ > 0 || request_.models.empty()) continue;
       // With these constants other plans win, whose collectives and splits are measured too.
       SBP_ASSIGN_OR_RETURN(cluster_, FittedSoFar());
-      for (const CalibrationModel& model : request_.models) SBP_RETURN_IF_ERROR(MeasureModel(model));
+      SBP_RETURN_IF_ERROR(PlanModels());
     }
     if (!backend_.leads()) return Fit();
     return FitCluster(cluster_, samples_.Ops(request_.source), samples_.Collectives(request_.source), request_.source);
@@ -50,7 +56,7 @@ class Calibration {
 
  private:
   void Tell(std::string_view what, size_t done, size_t total) const {
-    if (request_.progress) request_.progress(what, done, total);
+    if (request_.progress) request_.progress(what, round_ * total + done, request_.rounds * total);
   }
 
   // One axis with all devices, and two for each way to divide them.
@@ -92,11 +98,24 @@ class Calibration {
       for (const double bytes : sizes) {
         Tell("collectives", done++, meshes.size() * sizes.size());
         for (int axis = 0; axis < mesh.num_axes(); ++axis) {
-          SBP_ASSIGN_OR_RETURN(const CalibrationCase boxing,
-                               BoxingCase(mesh, axis, static_cast<int64_t>(bytes), *request_.rules));
-          SBP_RETURN_IF_ERROR(RunCase(boxing, mesh, "greedy").status());
+          for (const double run : kMeasuredRuns) {
+            SBP_ASSIGN_OR_RETURN(const CalibrationCase boxing,
+                                 BoxingCase(mesh, axis, static_cast<int64_t>(bytes), run, *request_.rules));
+            SBP_RETURN_IF_ERROR(RunCase(boxing, mesh, "greedy").status());
+          }
         }
       }
+    }
+    return OkStatus();
+  }
+
+  Status MeasureHalos() {
+    if (request_.devices < 2) return OkStatus();
+    SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
+    for (double bytes = kSmallestBoxed; bytes <= request_.most_bytes / kLargestHalo; bytes *= kSmallStep) {
+      Tell("neighbours", 0, 1);
+      SBP_ASSIGN_OR_RETURN(const CalibrationCase halo, HaloCase(mesh, static_cast<int64_t>(bytes), *request_.rules));
+      SBP_RETURN_IF_ERROR(RunCase(halo, mesh, "greedy").status());
     }
     return OkStatus();
   }
@@ -151,25 +170,34 @@ class Calibration {
     return OkStatus();
   }
 
-  Status MeasureModel(const CalibrationModel& model) {
+  // Every model by every strategy, with the constants of now.
+  Status PlanModels() {
     SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
     constexpr std::pair<std::string_view, std::string_view> kWays[] = {
         {"replicate", "bytes"}, {"greedy", "bytes"}, {"greedy", "order-value"}, {"greedy", "copy-cost"},
         {"greedy", "time"},     {"einsum", "bytes"}, {"optimal", "bytes"}};
-    size_t done = 0;
-    for (const auto& [strategy, criterion] : kWays) {
-      Tell(StrCat("model ", model.graph.name), done++, std::size(kWays));
-      CalibrationCase whole;
-      whole.graph = model.graph;
-      SBP_RETURN_IF_ERROR(RunCase(whole, mesh, strategy, 1, criterion, model.reader).status());
+    for (const CalibrationModel& model : request_.models) {
+      for (const auto& [strategy, criterion] : kWays) {
+        CalibrationCase whole;
+        whole.graph = model.graph;
+        SBP_ASSIGN_OR_RETURN(Plan plan, PlanCase(whole, mesh, strategy, criterion));
+        model_plans_.emplace_back(std::move(plan), &model.reader);
+      }
     }
     return OkStatus();
   }
 
-  // The report of a process that does not lead is empty.
-  Result<RunReport> RunCase(const CalibrationCase& what, const Mesh& mesh, std::string_view strategy,
-                            uint32_t times = 1, std::string_view criterion = "bytes",
-                            const DataReader& reader = DataReader()) {
+  Status MeasureModels() {
+    for (size_t i = 0; i < model_plans_.size(); ++i) {
+      const auto& [plan, reader] = model_plans_[i];
+      Tell(StrCat("model ", plan.graph.name), i, model_plans_.size());
+      SBP_RETURN_IF_ERROR(RunPlan(plan, {}, *reader, 1).status());
+    }
+    return OkStatus();
+  }
+
+  Result<Plan> PlanCase(const CalibrationCase& what, const Mesh& mesh, std::string_view strategy,
+                        std::string_view criterion) const {
     PlanRequest plan_request;
     plan_request.graph = what.graph;
     plan_request.mesh = mesh;
@@ -179,12 +207,23 @@ class Calibration {
     plan_request.pins = what.pins;
     plan_request.strategy.criterion = criterion;
     plan_request.rules = request_.rules;
-    SBP_ASSIGN_OR_RETURN(const Plan plan, MakePlan(std::move(plan_request)));
+    return MakePlan(std::move(plan_request));
+  }
+
+  // The report of a process that does not lead is empty.
+  Result<RunReport> RunCase(const CalibrationCase& what, const Mesh& mesh, std::string_view strategy,
+                            uint32_t times = 1) {
+    SBP_ASSIGN_OR_RETURN(const Plan plan, PlanCase(what, mesh, strategy, "bytes"));
+    return RunPlan(plan, what.inputs, DataReader(), times);
+  }
+
+  Result<RunReport> RunPlan(const Plan& plan, const std::vector<TensorData>& inputs, const DataReader& reader,
+                            uint32_t times) {
     TensorStore store(plan.graph, plan.graph, request_.seed, reader);
-    SBP_RETURN_IF_ERROR(store.Give(what.inputs));
+    SBP_RETURN_IF_ERROR(store.Give(inputs));
     PlanRunOptions options;
     options.reference = false;
-    options.repeats = times * request_.repeats;
+    options.repeats = times * ((request_.repeats + request_.rounds - 1) / request_.rounds);
     options.seed = request_.seed;
     SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, *request_.rules, store, backend_, options));
     if (backend_.leads()) SBP_RETURN_IF_ERROR(samples_.Add(plan, *request_.rules, run.report));
@@ -195,6 +234,8 @@ class Calibration {
   const CalibrationRequest& request_;
   Cluster cluster_;
   Samples samples_;
+  uint32_t round_ = 0;
+  std::vector<std::pair<Plan, const DataReader*>> model_plans_;
 };
 
 }  // namespace

@@ -31,7 +31,9 @@ struct CalibrationRequest {
   bool built_in = true;   // the ops of rules/calibration.txt too
   CaseLimits limits;      // of these
   double most_bytes = 0;  // of a tensor that is boxed
-  uint32_t repeats = 10;
+  // Everything is measured in so many rounds, one after the other, with so many warm steps in all of them together: a
+  // machine that was slow for some seconds does not spoil the medians.
+  uint32_t rounds = 3, repeats = 10;
   uint64_t seed = 0;
   const RuleSet* rules = nullptr;
   std::function<void(std::string_view what, size_t done, size_t total)> progress;  // may be null
@@ -40,9 +42,10 @@ struct CalibrationRequest {
 // Called by all processes of the backend; one that does not lead gets an empty fit. What is run: each built-in case
 // replicated on all devices (so that they share memory and caches as in a step); each model by every strategy, with
 // placeholders and again with the constants found so far, so that its ops and collectives are measured as plans use
-// them; a tensor of each size through
-// every kind of boxing along each axis of the meshes devices, and a x devices/a for each divisor a; products beside an
-// all-reduce. Times are medians of warm steps. Errors: of planning and running, with the case.
+// them; a tensor of each size through every kind of boxing along each axis of the meshes devices, and a x devices/a for
+// each divisor a; convolutions that need rows of their neighbours, and that do not; products beside an all-reduce.
+// Times are those of warm steps: ops count by their mean, collectives by their median (Measured). Errors: of planning
+// and running, with the case.
 Result<Fit> Calibrate(Backend& backend, const CalibrationRequest& request);
 
 }  // namespace sbp

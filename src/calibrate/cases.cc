@@ -1,6 +1,8 @@
 #include "calibrate/cases.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <random>
 
 #include "base/text.h"
@@ -14,7 +16,6 @@ namespace sbp {
 namespace {
 
 constexpr int64_t kKeptApart = 16 << 20;
-constexpr int64_t kColumns = 1024;  // of tensors that are boxed, where they have so many elements
 
 // `n` where a size or a value of a list may stand.
 std::string WithSize(std::string_view row, int64_t n) {
@@ -63,9 +64,17 @@ class CaseBuilder {
   }
 
   void Input(const std::string& name, TensorType type) { builder_.AddInput(name, std::move(type)); }
+  // f32, of one value all over.
+  void Input(const std::string& name, const Shape& shape, float value) {
+    TensorData data{name, {DType::kF32, shape}, {}};
+    for (int64_t i = 0; i < data.type.num_elements(); ++i)
+      data.bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    Input(name, data.type);
+    case_.inputs.push_back(std::move(data));
+  }
   void Op(std::string_view type, const std::string& name, const std::vector<std::string>& inputs,
-          std::string_view pin = {}) {
-    builder_.AddOp(type, name, inputs, {name + ".y"});
+          std::string_view pin = {}, Attributes attributes = {}) {
+    builder_.AddOp(type, name, inputs, {name + ".y"}, std::move(attributes));
     if (!pin.empty()) case_.pins.emplace_back(StrCat(name, ": ", pin), "calibration");
   }
   void Output(const std::string& name) { builder_.AddOutput(name); }
@@ -151,21 +160,31 @@ Result<std::vector<CalibrationCase>> OpCases(std::string_view text, std::string_
   return cases;
 }
 
-Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, const RuleSet& rules) {
+double MeasuredRun(double run_bytes) {
+  if (run_bytes <= 0) return 0;
+  const auto distance = [&](double run) { return std::abs(std::log(run / run_bytes)); };
+  return *std::min_element(std::begin(kMeasuredRuns), std::end(kMeasuredRuns),
+                           [&](double a, double b) { return distance(a) < distance(b); });
+}
+
+Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, double run_bytes, const RuleSet& rules) {
   const int64_t n = mesh.size(axis), elements = std::max<int64_t>(bytes / 4, n * n);
-  int64_t columns = std::min<int64_t>(kColumns, elements / n);
+  int64_t columns = std::min<int64_t>(static_cast<int64_t>(run_bytes) / 4 * n, elements / n);
   columns = std::max(n, columns / n * n);
   const int64_t rows = std::max(n, elements / columns / n * n);
   CaseBuilder builder(rules);
   builder.Input("x", {DType::kF32, {rows, columns}});
-  static constexpr std::pair<std::string_view, std::string_view> kSteps[] = {
-      {"S(0)", "B"},    {"S(1)", "B"}, {"P", "B"},    {"P", "S(0)"}, {"P", "S(1)"}, {"S(0)", "S(1)"},
-      {"S(1)", "S(0)"}, {"B", "S(0)"}, {"B", "S(1)"}, {"B", "P"},    {"S(0)", "P"}};
+  using Step = std::pair<std::string_view, std::string_view>;
+  static constexpr Step kInRuns[] = {{"S(1)", "B"},    {"P", "S(1)"}, {"S(0)", "S(1)"},
+                                     {"S(1)", "S(0)"}, {"B", "S(1)"}, {"S(1)", "P"}};
+  static constexpr Step kWhole[] = {{"S(0)", "B"}, {"P", "B"}, {"P", "S(0)"}, {"B", "S(0)"}, {"B", "P"}, {"S(0)", "P"}};
+  std::vector<Step> steps(std::begin(kInRuns), std::end(kInRuns));
+  if (run_bytes == *std::rbegin(kMeasuredRuns)) steps.insert(steps.end(), std::begin(kWhole), std::end(kWhole));
   // Where that is not much, every copy gets memory of its own, so that none is in a cache because the last one was.
   const bool apart = bytes <= kKeptApart;
   std::string at = "x";
   int number = 0;
-  for (const auto& [from, to] : kSteps) {
+  for (const auto& [from, to] : steps) {
     for (const std::string_view sbp : {from, to}) {
       const std::string name = StrCat("step", number++), layout = LayoutText(mesh, axis, sbp);
       builder.Op("Identity", name, {at}, StrCat(layout, " -> ", layout));
@@ -178,11 +197,31 @@ Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, co
   return builder.Build();
 }
 
+Result<CalibrationCase> HaloCase(const Mesh& mesh, int64_t bytes, const RuleSet& rules) {
+  constexpr int64_t kRows = 2;  // of a device
+  const int64_t columns = std::max<int64_t>(1, bytes / 4);
+  Attributes window;  // two rows that are one apart
+  window.Set("dilations", std::vector<int64_t>{2, 1});
+  window.Set("pads", std::vector<int64_t>{1, 0, 1, 0});
+  CaseBuilder builder(rules);
+  builder.Input("w", {1, 1, 2, 1}, 1.0F);
+  builder.Input("all", {DType::kF32, {1, 1, kRows * mesh.size(0), columns}});
+  builder.Input("own", {DType::kF32, {1, 1, kRows, columns}});
+  const std::string whole = LayoutText(mesh, 0, "B"), rows = LayoutText(mesh, 0, "S(2)");
+  for (const auto& [input, layout] : {std::pair("own", whole), std::pair("all", rows)}) {
+    for (const std::string& name : {StrCat(kFirstOp, input), StrCat("again.", input)}) {
+      builder.Op("Conv", name, {input, "w"}, StrCat(layout, ", ", whole, " -> ", layout), window);
+      builder.Output(name + ".y");
+    }
+  }
+  return builder.Build();
+}
+
 Result<CalibrationCase> OverlapCase(const Mesh& mesh, int products, bool collective, const RuleSet& rules) {
-  constexpr int64_t kSize = 256, kRows = 2048;
+  constexpr int64_t kSize = 256, kRows = 2048, kColumns = 1024;
   CaseBuilder builder(rules);
   const std::string whole = LayoutText(mesh, 0, "B"), partial = LayoutText(mesh, 0, "P");
-  builder.Input("w", {DType::kF32, {kSize, kSize}});
+  builder.Input("w", {kSize, kSize}, 1.0F / kSize);  // its own square, so that no number of products overflows
   builder.Input("x", {DType::kF32, {kRows, kColumns}});
   std::string at = "w";
   for (int i = 0; i < products; ++i) {

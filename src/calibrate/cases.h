@@ -34,9 +34,20 @@ Result<std::vector<CalibrationCase>> OpCases(std::string_view text, std::string_
 // rules/calibration.txt, compiled in.
 std::string_view BuiltinCalibrationText();
 
+// The runs of bytes in which parts of boxed tensors lie that are not one run each. Boxing is measured with these
+// lengths; every other counts as the one that is closest by its logarithm.
+inline constexpr double kMeasuredRuns[] = {128, 2048, 65536};
+double MeasuredRun(double run_bytes);  // 0 of 0
+
 // A tensor of about `bytes` bytes (f32, two dimensions, both divisible by `axis`'s size) that goes through every kind
-// of boxing on `axis`, each along both dimensions; it is B on the other axes.
-Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, const RuleSet& rules);
+// of boxing on `axis`; it is B on the other axes. Along its first dimension parts are one run; along the second the
+// runs are as long as `run_bytes`, as far as the tensor is large enough. What runs do not matter to is done with the
+// longest alone.
+Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, double run_bytes, const RuleSet& rules);
+
+// Convolutions of rows of `bytes` bytes, split among the mesh's only axis so that each device needs one row of a
+// neighbour on either side, and the same of one device's rows alone.
+Result<CalibrationCase> HaloCase(const Mesh& mesh, int64_t bytes, const RuleSet& rules);
 
 // So many products in a row that nothing else waits for, and, if asked for, an all-reduce over the mesh's only axis
 // beside them.

@@ -124,6 +124,7 @@ void FitLinks(Cluster& cluster, std::vector<Residual>& residuals, const std::str
   std::vector<LinkPoint> points;
   for (const CollectiveSample& sample : cluster.samples) {
     if (sample.kind != CollectiveKind::kAllGather && sample.kind != CollectiveKind::kReduceScatter) continue;
+    if (sample.run_bytes > 0) continue;
     const int64_t n = sample.nodes * sample.ranks_per_node;
     points.push_back({static_cast<double>(n - 1), WireBytes(sample.kind, n, sample.bytes), sample.seconds});
   }

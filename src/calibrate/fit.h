@@ -26,8 +26,8 @@ struct Fit {
 //                     large); memory_efficiency: the median over the best
 //   flops             per element type the best flops / seconds of products (MatMul, Gemm, Conv);
 //                     compute_efficiency: the median over the best, of those with a tenth of the largest's work or more
-//   links             launch + steps x latency + wire bytes / bandwidth of all-gather and reduce-scatter, by least
-//                     squares of relative errors
+//   links             launch + steps x latency + wire bytes / bandwidth of all-gather and reduce-scatter whose parts
+//                     are one run each, by least squares of relative errors
 // The samples become the cluster's own; they count before the constants wherever there are some. Error (kRunFailed):
 // no sample of a product or of memory.
 Result<Fit> FitCluster(Cluster cluster, std::vector<OpSample> ops, std::vector<CollectiveSample> collectives,

@@ -17,11 +17,15 @@ Status Samples::AddOp(const Plan& plan, const RuleSet& rules, const TaskReport& 
   SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules.Instantiate(QueryFor(plan.graph, rules, op)));
   const LegalityAnswer answer = CheckSignature(*instance, plan.decision(task.op).signature, plan.mesh, false);
   if (!answer.legal) return Defect(StrCat("op ", Quote(op.name), ": ", answer.expected));
-  if (answer.as_candidate.halo_bytes > 0) return OkStatus();  // meets neighbours besides
   const Work work = WorkOf(*instance, answer.as_candidate, plan.mesh);
   if (work.flops <= 0 && work.bytes <= 0) return OkStatus();  // priced as nothing, whatever is measured
-  OpTimes& times = ops_[{instance->op, work.dtype, work.flops, work.bytes}];
-  times.seconds.push_back(task.measured_seconds);
+  const OpKey key{instance->op, work.dtype, work.flops, work.bytes};
+  if (const double halo = answer.as_candidate.halo_bytes; halo > 0) {
+    halos_[{WidestGroup(plan.cluster, plan.mesh), halo, key}].push_back(task.mean_seconds);
+    return OkStatus();
+  }
+  OpTimes& times = ops_[key];
+  times.seconds.push_back(task.mean_seconds);  // a step is a sum of many
   times.workspace_bytes = std::max(times.workspace_bytes, static_cast<double>(task.workspace_bytes));
   return OkStatus();
 }
@@ -36,7 +40,10 @@ Status Samples::Add(const Plan& plan, const RuleSet& rules, const RunReport& rep
     const BoxingStep& step = plan.transitions[task.transition].steps[task.step];
     if (plan.mesh.size(step.axis) < 2 || step.kind == CollectiveKind::kSendRecv) continue;
     const GroupShape group = AxisGroupShape(plan.cluster, plan.mesh, step.axis);
-    collectives_[{step.kind, group.nodes, group.ranks_per_node, step.tensor_bytes}].push_back(task.measured_seconds);
+    const TensorType& type = plan.graph.tensor(plan.transitions[task.transition].tensor).type;
+    const double run = MeasuredRun(RunBytes(type, step.from, step.to, plan.mesh, step.axis));
+    collectives_[{step.kind, group.nodes, group.ranks_per_node, run, step.tensor_bytes}].push_back(
+        task.measured_seconds);
   }
   return OkStatus();
 }
@@ -45,17 +52,34 @@ std::vector<OpSample> Samples::Ops(const std::string& source) const {
   std::vector<OpSample> samples;
   for (const auto& [key, times] : ops_) {
     const auto& [op, dtype, flops, bytes] = key;
-    samples.push_back({op, dtype, flops, bytes, Summarise(times.seconds).median, source, times.workspace_bytes});
+    samples.push_back({op, dtype, flops, bytes, Summarise(times.seconds).mean, source, times.workspace_bytes});
   }
   return samples;
+}
+
+void Samples::AddHalos(const std::string& source, std::vector<CollectiveSample>& samples) const {
+  std::map<std::pair<GroupShape, double>, std::vector<double>> by_bytes;
+  for (const auto& [key, seconds] : halos_) {
+    const auto& [group, bytes, op] = key;
+    const auto alone = ops_.find(op);
+    if (alone == ops_.end()) continue;
+    const double more = Summarise(seconds).median - Summarise(alone->second.seconds).median;
+    if (more > 0) by_bytes[{group, bytes}].push_back(more);  // else the noise is larger than what it costs
+  }
+  for (const auto& [key, seconds] : by_bytes) {
+    const auto& [group, bytes] = key;
+    samples.push_back(
+        {CollectiveKind::kSendRecv, group.nodes, group.ranks_per_node, bytes, Summarise(seconds).median, source});
+  }
 }
 
 std::vector<CollectiveSample> Samples::Collectives(const std::string& source) const {
   std::vector<CollectiveSample> samples;
   for (const auto& [key, seconds] : collectives_) {
-    const auto& [kind, nodes, ranks, bytes] = key;
-    samples.push_back({kind, nodes, ranks, bytes, Summarise(seconds).median, source});
+    const auto& [kind, nodes, ranks, run, bytes] = key;
+    samples.push_back({kind, nodes, ranks, bytes, Summarise(seconds).median, source, run});
   }
+  AddHalos(source, samples);  // the last kind
   return samples;
 }
 

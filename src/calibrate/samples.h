@@ -14,7 +14,8 @@
 
 namespace sbp {
 
-// Where samples of several runs gather. Samples of one key are told apart no further: their median counts.
+// Where samples of several runs gather. Samples of one key are told apart no further: of ops their mean counts
+// (Measured::mean), of collectives their median.
 class Samples {
  public:
   // Takes the tasks of a run of `plan`. Errors: the plan's ops do not fit the rules (kDefect).
@@ -26,13 +27,18 @@ class Samples {
 
  private:
   Status AddOp(const Plan& plan, const RuleSet& rules, const TaskReport& task);
+  // What ops with neighbours' elements take longer than the same work without.
+  void AddHalos(const std::string& source, std::vector<CollectiveSample>& samples) const;
 
+  using OpKey = std::tuple<std::string, DType, double, double>;  // flops, bytes
   struct OpTimes {
     std::vector<double> seconds;
     double workspace_bytes = 0;  // the most
   };
-  std::map<std::tuple<std::string, DType, double, double>, OpTimes> ops_;                            // flops, bytes
-  std::map<std::tuple<CollectiveKind, int64_t, int64_t, double>, std::vector<double>> collectives_;  // T
+  std::map<OpKey, OpTimes> ops_;
+  std::map<std::tuple<GroupShape, double, OpKey>, std::vector<double>> halos_;  // bytes of neighbours
+  // Kind, nodes, ranks per node, MeasuredRun, T.
+  std::map<std::tuple<CollectiveKind, int64_t, int64_t, double, double>, std::vector<double>> collectives_;
 };
 
 }  // namespace sbp

@@ -28,13 +28,13 @@ std::vector<Violation> CheckPlan(const Plan& plan, const RuleSet& rules) {
   Findings findings;
   CheckStructure(plan, findings);
   if (!findings.empty()) return findings.Take();  // what follows trusts every number to be in range
-  const double compute_seconds = CheckOps(plan, rules, findings);
+  const OpTotals ops = CheckOps(plan, rules, findings);
   const BoxingTotals boxing = CheckTransitions(plan, findings);
-  CheckTotal("compute seconds", compute_seconds, plan.total.compute_seconds, findings);
+  CheckTotal("compute seconds", ops.seconds, plan.total.compute_seconds, findings);
   CheckTotal("collective seconds", boxing.seconds, plan.total.collective_seconds, findings);
   CheckTotal("bytes moved", boxing.bytes_moved, plan.total.bytes_moved, findings);
   CheckBound(plan, findings);
-  CheckMemory(plan, findings);
+  CheckMemory(plan, static_cast<int64_t>(ops.workspace_bytes), findings);
   if (plan.physical && findings.empty()) CheckPhysical(plan, findings);
   return findings.Take();
 }

@@ -20,7 +20,7 @@ struct OpKind {
   std::string refusal;
   struct Verdict {
     std::string fault;  // "" when legal
-    double seconds = 0;
+    double seconds = 0, workspace_bytes = 0;
   };
   std::map<uint32_t, Verdict> by_record;
 };
@@ -30,15 +30,15 @@ class OpChecker {
   OpChecker(const Plan& plan, const RuleSet& rules, Findings& findings)
       : plan_(plan), graph_(plan.graph), rules_(rules), findings_(findings), pins_(plan, findings) {}
 
-  double Run() {
-    double seconds = 0;
-    for (size_t o = 0; o < graph_.ops.size(); ++o) seconds += CheckOp(OpId(o));
+  OpTotals Run() {
+    OpTotals totals;
+    for (size_t o = 0; o < graph_.ops.size(); ++o) CheckOp(OpId(o), totals);
     pins_.ReportUnmatched(findings_);
-    return seconds;
+    return totals;
   }
 
  private:
-  double CheckOp(OpId op) {
+  void CheckOp(OpId op, OpTotals& totals) {
     OpKind& kind = KindOf(op);
     const std::string* name = nullptr;
     std::string place;
@@ -48,7 +48,7 @@ class OpChecker {
     };
     if (kind.instance == nullptr) {
       findings_.Add(where(), "arguments fit no rule", "arguments that the op takes", kind.refusal);
-      return 0;
+      return;
     }
     CheckResultTypes(op, *kind.instance);
     const uint32_t record = plan_.op_records[op.index()];
@@ -62,13 +62,15 @@ class OpChecker {
     }
     CheckWritten(op, decision.signature);
     pins_.Check(op, decision.signature, kind.instance->operand_names, findings_);
-    return v.fault.empty() ? v.seconds : decision.compute_seconds;
+    totals.seconds += v.fault.empty() ? v.seconds : decision.compute_seconds;
+    totals.workspace_bytes = std::max(totals.workspace_bytes, v.workspace_bytes);
   }
 
   OpKind::Verdict Judge(const RuleInstance& instance, const DecisionRecord& decision) const {
     const LegalityAnswer answer = CheckSignature(instance, decision.signature, plan_.mesh, plan_.options.even_only);
-    if (!answer.legal) return {answer.expected, 0};
-    return {"", OpSeconds(instance, answer.as_candidate, plan_.mesh, plan_.cluster)};
+    if (!answer.legal) return {answer.expected};
+    return {"", OpSeconds(instance, answer.as_candidate, plan_.mesh, plan_.cluster),
+            WorkspaceBytes(plan_.cluster.device, WorkOf(instance, answer.as_candidate, plan_.mesh))};
   }
 
   void CheckResultTypes(OpId op, const RuleInstance& instance) {
@@ -154,7 +156,7 @@ class OpChecker {
 
 }  // namespace
 
-double CheckOps(const Plan& plan, const RuleSet& rules, Findings& findings) {
+OpTotals CheckOps(const Plan& plan, const RuleSet& rules, Findings& findings) {
   return OpChecker(plan, rules, findings).Run();
 }
 

@@ -5,7 +5,11 @@
 
 namespace sbp {
 
-// The sum of compute seconds, derived op by op. Equal ops ask the rules once.
-double CheckOps(const Plan& plan, const RuleSet& rules, Findings& findings);
+struct OpTotals {
+  double seconds = 0;          // the sum of compute seconds
+  double workspace_bytes = 0;  // the most of one op
+};
+// Derived op by op. Equal ops ask the rules once.
+OpTotals CheckOps(const Plan& plan, const RuleSet& rules, Findings& findings);
 
 }  // namespace sbp

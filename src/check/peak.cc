@@ -246,8 +246,10 @@ void CheckHolders(const Plan& plan, const MemorySummary& derived, Findings& find
 
 }  // namespace
 
-void CheckMemory(const Plan& plan, Findings& findings) {
-  const MemorySummary derived = MemorySweep(plan).Run();
+void CheckMemory(const Plan& plan, int64_t workspace, Findings& findings) {
+  MemorySummary derived = MemorySweep(plan).Run();
+  derived.workspace_bytes = workspace;
+  derived.peak_bytes = SaturatingAdd(derived.peak_bytes, workspace);
   const MemorySummary& given = plan.memory;
   const auto compare = [&](std::string_view what, int64_t expected, int64_t found) {
     if (expected != found) findings.Add("memory", std::string(what), StrCat(expected), StrCat(found));
@@ -256,6 +258,7 @@ void CheckMemory(const Plan& plan, Findings& findings) {
   compare("parameter bytes at the peak", derived.parameter_bytes, given.parameter_bytes);
   compare("activation bytes at the peak", derived.activation_bytes, given.activation_bytes);
   compare("boxing bytes at the peak", derived.boxing_bytes, given.boxing_bytes);
+  compare("workspace bytes", derived.workspace_bytes, given.workspace_bytes);
   if (derived.peak_op != given.peak_op) {
     const auto name = [&](OpId op) {
       return op.valid() && op.index() < plan.graph.ops.size() ? PlaceOf(plan.graph, op) : "none";

@@ -5,6 +5,7 @@
 
 namespace sbp {
 
-void CheckMemory(const Plan& plan, Findings& findings);
+// workspace: of kernels, which adds to what the buffers take.
+void CheckMemory(const Plan& plan, int64_t workspace, Findings& findings);
 
 }  // namespace sbp

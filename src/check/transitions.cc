@@ -130,7 +130,10 @@ class TransitionChecker {
     Figure(transition, "bytes moved by a step", WireBytes(step.kind, ranks, all_groups) * static_cast<double>(ranks),
            step.wire_bytes);
     Figure(transition, "seconds of a step",
-           CollectiveSeconds(plan_.cluster, step.kind, ranks, groups_[step.axis], group_bytes).seconds, step.seconds);
+           CollectiveSeconds(plan_.cluster, step.kind, ranks, groups_[step.axis], group_bytes,
+                             RunBytes(type, step.from, step.to, plan_.mesh, step.axis))
+               .seconds,
+           step.seconds);
   }
 
   // Bytes, fractions of one kept: packed types are priced by their bits.

@@ -68,8 +68,9 @@ std::string_view CollectiveKindName(CollectiveKind kind);  // "all-gather", ...
 std::optional<CollectiveKind> ParseCollectiveKind(std::string_view name);
 
 // A measured price: `kind` among nodes x ranks_per_node takes latency + bytes / bandwidth seconds, where bytes is the
-// size of the tensor on the group (T of the boxing table). Rows with equal (kind, nodes, ranks_per_node) and different
-// `bytes` form a curve, interpolated linearly in bytes.
+// size of the tensor on the group (T of the boxing table). Rows with equal (kind, nodes, ranks_per_node, run_bytes) and
+// different `bytes` form a curve, interpolated linearly in bytes. run_bytes tells how the parts lie in the tensor: 0 in
+// one run each, or whatever way (the only curve of most clusters), else in runs of so many bytes.
 struct CollectiveSample {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   int64_t nodes = 1;
@@ -77,6 +78,7 @@ struct CollectiveSample {
   double bytes = 0;
   double seconds = 0;
   std::string source;
+  double run_bytes = 0;
 };
 
 struct Cluster {
@@ -87,7 +89,7 @@ struct Cluster {
   int64_t devices_per_node = 1;
   LinkSpec intra_node;
   LinkSpec inter_node;                    // per device
-  std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, bytes)
+  std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, run_bytes, bytes)
   bool growable = true;                   // a preset named by default may grow by nodes to hold the mesh
 
   int64_t num_devices() const { return num_nodes * devices_per_node; }

@@ -33,9 +33,10 @@ std::string Dump(const Cluster& cluster) {
   DumpLink("intra_node", cluster.intra_node, out);
   DumpLink("inter_node", cluster.inter_node, out);
   for (const CollectiveSample& sample : cluster.samples) {
-    out +=
-        StrCat("sample ", CollectiveKindName(sample.kind), " ", sample.nodes, " x ", sample.ranks_per_node, " bytes ",
-               FormatDouble(sample.bytes), " seconds ", FormatDouble(sample.seconds), "  # ", sample.source, "\n");
+    out += StrCat("sample ", CollectiveKindName(sample.kind), " ", sample.nodes, " x ", sample.ranks_per_node,
+                  " bytes ", FormatDouble(sample.bytes),
+                  sample.run_bytes > 0 ? StrCat(" in runs of ", FormatDouble(sample.run_bytes)) : "", " seconds ",
+                  FormatDouble(sample.seconds), "  # ", sample.source, "\n");
   }
   for (const OpSample& sample : cluster.device.op_samples) {
     out += StrCat("sample ", sample.op, " ", DTypeName(sample.dtype), " flops ", FormatDouble(sample.flops), " bytes ",

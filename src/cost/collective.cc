@@ -8,8 +8,8 @@
 namespace sbp {
 namespace {
 
-// The samples of one (kind, nodes, ranks per node), ascending by bytes.
-std::span<const CollectiveSample> CurveOf(const Cluster& cluster, CollectiveKind kind, GroupShape group) {
+// The samples of one (kind, nodes, ranks per node), ascending by length of runs and bytes.
+std::span<const CollectiveSample> SamplesOf(const Cluster& cluster, CollectiveKind kind, GroupShape group) {
   const auto key = [](const CollectiveSample& s) { return std::tuple(s.kind, s.nodes, s.ranks_per_node); };
   const auto wanted = std::tuple(kind, group.nodes, group.ranks_per_node);
   const auto begin = std::lower_bound(cluster.samples.begin(), cluster.samples.end(), wanted,
@@ -30,6 +30,34 @@ double Interpolate(std::span<const CollectiveSample> curve, double bytes) {
   const CollectiveSample& b = curve[upper];
   const double slope = std::max(0.0, (b.seconds - a.seconds) / (b.bytes - a.bytes));
   return a.seconds + slope * (bytes - a.bytes);
+}
+
+// Takes the samples of the first length of runs off `rest`.
+std::span<const CollectiveSample> NextCurve(std::span<const CollectiveSample>& rest) {
+  size_t size = 1;
+  while (size < rest.size() && rest[size].run_bytes == rest[0].run_bytes) ++size;
+  const std::span<const CollectiveSample> curve = rest.first(size);
+  rest = rest.subspan(size);
+  return curve;
+}
+
+double Interpolate(std::span<const CollectiveSample> samples, double bytes, double run_bytes) {
+  std::span<const CollectiveSample> rest = samples;
+  std::span<const CollectiveSample> curve = NextCurve(rest);
+  const bool whole = curve.front().run_bytes == 0;
+  if (rest.empty() || (whole && run_bytes == 0)) return Interpolate(curve, bytes);
+  if (whole) curve = NextCurve(rest);
+  const double runs = run_bytes == 0 ? 0 : 1 / run_bytes;  // of a byte
+  while (!rest.empty()) {
+    const std::span<const CollectiveSample> longer = NextCurve(rest);
+    const double most = 1 / curve.front().run_bytes, least = 1 / longer.front().run_bytes;
+    if (runs > least || rest.empty()) {
+      const double a = Interpolate(longer, bytes), b = Interpolate(curve, bytes);
+      return a + std::max(0.0, b - a) * std::max(0.0, runs - least) / (most - least);
+    }
+    curve = longer;
+  }
+  return Interpolate(curve, bytes);
 }
 
 double Rate(const LinkSpec& link) { return link.bandwidth.value * link.efficiency.value; }
@@ -100,10 +128,11 @@ double WireBytes(CollectiveKind kind, int64_t ranks, double bytes) {
   return 0;
 }
 
-double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes) {
+double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes,
+                      double run_bytes) {
   if (n <= 1 && kind != CollectiveKind::kSendRecv) return 0;
-  const std::span<const CollectiveSample> curve = CurveOf(cluster, kind, group);
-  if (!curve.empty()) return Interpolate(curve, bytes);
+  const std::span<const CollectiveSample> samples = SamplesOf(cluster, kind, group);
+  if (!samples.empty()) return Interpolate(samples, bytes, run_bytes);
   switch (kind) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kAllReduce:
@@ -124,13 +153,13 @@ double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, Gr
 }
 
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
-                                  double bytes) {
-  const double seconds = CollectiveTime(cluster, kind, n, group, bytes);
+                                  double bytes, double run_bytes) {
+  const double seconds = CollectiveTime(cluster, kind, n, group, bytes, run_bytes);
   if (n <= 1 && kind != CollectiveKind::kSendRecv) return {seconds, "one rank: nothing to do"};
-  const std::span<const CollectiveSample> curve = CurveOf(cluster, kind, group);
-  if (!curve.empty()) {
+  const std::span<const CollectiveSample> samples = SamplesOf(cluster, kind, group);
+  if (!samples.empty()) {
     return {seconds, StrCat("curve of ", cluster.name, ", ", CollectiveKindName(kind), " on ", ShapeName(group), ": ",
-                            curve.front().source)};
+                            samples.front().source)};
   }
   if (kind == CollectiveKind::kSlice || kind == CollectiveKind::kFill || kind == CollectiveKind::kPad) {
     return {seconds, "local copy at memory bandwidth"};

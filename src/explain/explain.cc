@@ -12,7 +12,7 @@ namespace sbp {
 namespace {
 
 constexpr double kForcedRounding = 1e-9;  // of the step time: closer is equal
-// How many alternatives are forced: fewer in large graphs, whose searches take longer.
+// How many alternatives get a search of their own: fewer in large graphs, whose searches take longer.
 constexpr size_t kOpsForced = 6000, kLeastForced = 3, kMostForced = 24;
 
 std::string SlotName(const std::vector<std::string>& names, size_t slot) {
@@ -146,10 +146,11 @@ Status AddForced(const Problem& problem, const Plan& plan, OpId op, std::vector<
   }
   std::stable_sort(asked.begin(), asked.end(),
                    [&](uint32_t a, uint32_t b) { return candidates[a].extra_seconds < candidates[b].extra_seconds; });
-  asked.resize(std::min(asked.size(), std::clamp(kOpsForced / problem.num_ops(), kLeastForced, kMostForced)));
+  const size_t searched = std::clamp(kOpsForced / problem.num_ops(), kLeastForced, kMostForced);
   StrategyOptions options;
   options.memory_limit = plan.options.memory_limit;
-  SBP_ASSIGN_OR_RETURN(const std::vector<ForcedStep> steps, StepsIfForced(problem, assignment, op, asked, options));
+  SBP_ASSIGN_OR_RETURN(const std::vector<ForcedStep> steps,
+                       StepsIfForced(problem, assignment, op, asked, searched, options));
   const double now = plan.total.seconds();
   for (size_t i = 0; i < asked.size(); ++i) {
     ForcedStep more{std::max(0.0, steps[i].at_least - now), std::max(0.0, steps[i].at_most - now)};

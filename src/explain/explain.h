@@ -36,8 +36,8 @@ struct ExplainedCandidate {
   double boxing_seconds = 0;
   double extra_seconds = 0;
   // Plans of `optimal`: how much more the whole step takes with this candidate forced and everything else chosen anew
-  // (strategy/optimal/what_if.h). Equal where proved; infinite where there is no such plan, or none was found. Asked
-  // for the alternatives that look best only.
+  // (strategy/optimal/what_if.h). Equal where proved; infinite where there is no such plan, or none was found. The
+  // alternatives that look best are searched one by one, the others bounded together.
   std::optional<ForcedStep> forced;
 };
 

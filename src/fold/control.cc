@@ -88,7 +88,8 @@ struct Row {
   std::string_view op;
   Result<ControlResults> (*resolve)(ForwardPass& pass, Op& op);
 };
-constexpr Row kControlOps[] = {{"If", ResolveIf}, {"Loop", ResolveLoop}, {"Scan", ResolveScan}};
+constexpr Row kControlOps[] = {
+    {"If", ResolveIf}, {"Loop", ResolveLoop}, {"Scan", ResolveScan}, {"SequenceMap", ResolveSequenceMap}};
 
 }  // namespace
 

@@ -39,6 +39,14 @@ bool ShapeOf(const FoldRequest& request, Results& results) {
   return true;
 }
 
+bool SequenceLength(const FoldRequest& request, Results& results) {
+  if (!request.has(0) || request.operands[0].type->kind != ValueKind::kSequence) return false;
+  const Shape& stacked = request.operands[0].type->shape;
+  if (stacked.empty() || stacked[0] == kUnknownDim) return false;
+  results.push_back(Literal::Scalar(stacked[0]));
+  return true;
+}
+
 bool Size(const FoldRequest& request, Results& results) {
   if (!request.has(0) || request.operands[0].type->kind != ValueKind::kTensor) return false;
   const TensorType& type = *request.operands[0].type;

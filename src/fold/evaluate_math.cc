@@ -275,6 +275,10 @@ bool Absolute(const FoldRequest& r, Results& out) {
   return Unary(
       r, out, [](int64_t a) { return a < 0 ? WrapNegate(a) : a; }, [](double a) { return std::abs(a); });
 }
+bool Relu(const FoldRequest& r, Results& out) {
+  return Unary(
+      r, out, [](int64_t a) { return std::max<int64_t>(a, 0); }, [](double a) { return a < 0 ? 0.0 : a; });
+}
 bool Sign(const FoldRequest& r, Results& out) {
   return Unary(
       r, out, [](int64_t a) { return (a > 0 ? 1 : 0) - (a < 0 ? 1 : 0); },

@@ -26,6 +26,7 @@ SBP_EVALUATOR(GatherND);
 SBP_EVALUATOR(Where);
 // evaluate_make.cc: results that are made from sizes, or written into
 SBP_EVALUATOR(ShapeOf);
+SBP_EVALUATOR(SequenceLength);
 SBP_EVALUATOR(Size);
 SBP_EVALUATOR(ConstantOfShape);
 SBP_EVALUATOR(Range);
@@ -53,6 +54,7 @@ SBP_EVALUATOR(Xor);
 SBP_EVALUATOR(Not);
 SBP_EVALUATOR(Negate);
 SBP_EVALUATOR(Absolute);
+SBP_EVALUATOR(Relu);
 SBP_EVALUATOR(Sign);
 SBP_EVALUATOR(Floor);
 SBP_EVALUATOR(Ceil);

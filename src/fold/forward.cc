@@ -103,6 +103,7 @@ Status ForwardPass::ProcessOp(Op op) {
     }
     return OkStatus();
   }
+  HandOnContainers(op);
   if (!HasSubgraphs(op)) return Infer(std::move(op));
   if (graph_.type_of(op) == "If") {
     SBP_ASSIGN_OR_RETURN(const std::optional<KnownBranch> branch, FindKnownBranch(*this, op));
@@ -119,6 +120,13 @@ Status ForwardPass::ProcessOp(Op op) {
   }
   AddOp(std::move(op));
   return OkStatus();
+}
+
+// Identity of what is no tensor has no elements to copy: it is an op of containers, of which OptionalGetElement hands
+// on what is not empty.
+void ForwardPass::HandOnContainers(Op& op) {
+  if (op.inputs.size() != 1 || !op.inputs[0].valid() || graph_.type_of(op) != "Identity") return;
+  if (graph_.tensor(op.inputs[0]).type.kind != ValueKind::kTensor) op.type = TypeIndex("OptionalGetElement");
 }
 
 // Values are folded when they are shape arithmetic: no operand is a weight, or one was folded before.

@@ -68,6 +68,8 @@ class ForwardPass {
   bool ReadsAssumed(const Op& op) const;
   void NoteAssumedDims(Op& op, const RuleInstance& instance) const;
 
+  void HandOnContainers(Op& op);
+
   // Softmax and its kin of old opsets (kFlattenFrom).
   Status ExpandFlattening(Op op, int64_t axis);
 

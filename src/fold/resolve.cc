@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "fold/bind.h"
+#include "fold/evaluate.h"
 #include "fold/forward.h"
 #include "fold/prune.h"
 
@@ -22,15 +23,25 @@ LiteralRef GivenValue(const ResolveOptions& options, const Tensor& input, bool d
   return nullptr;
 }
 
-// Per tensor: does an op read its value to infer shapes? Not of data that it also shards (rank above 1).
+// Per tensor: does an op read its value to infer shapes or to expand, or the value of what is computed from it? Not of
+// data that it also shards (rank above 1).
 std::vector<bool> DecideShapes(const Graph& graph, const RuleSet& rules) {
   std::vector<bool> decides(graph.tensors.size());
-  for (const Op& op : graph.ops) {
-    for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const TensorId id = op.inputs[i];
-      if (!id.valid() || graph.tensor(id).role != TensorRole::kInput || graph.tensor(id).type.rank() > 1) continue;
-      if (rules.ReadsValue(graph.type_of(op), i)) decides[id.index()] = true;
+  const auto mark = [&](TensorId id) {
+    if (!id.valid() || (graph.tensor(id).role == TensorRole::kInput && graph.tensor(id).type.rank() > 1)) return;
+    decides[id.index()] = true;
+  };
+  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {  // consumers first
+    const std::string& type = graph.type_of(*op);
+    const bool wanted =
+        (FindEvaluator(type) != nullptr || type == "If") &&
+        std::ranges::any_of(op->outputs, [&](TensorId id) { return id.valid() && decides[id.index()]; });
+    for (size_t i = 0; i < op->inputs.size(); ++i) {
+      const bool decides_trips = type == "Loop" && i < 2;
+      const bool decides_branch = type == "If" && i == 0;
+      if (wanted || decides_trips || decides_branch || rules.ValueDecidesForm(type, i)) mark(op->inputs[i]);
     }
+    if (wanted) std::ranges::for_each(op->captures, mark);
   }
   return decides;
 }
@@ -80,10 +91,20 @@ Status CheckNotEmpty(const Graph& graph) {
                          ToString(first.type), "; expected a size of at least 1 for its dimension ", axis));
 }
 
+// The sizes of an input's type, as the file states it, in which the tensors of a sequence may differ.
+AssumedFlags RaggedSizes(const TensorType& type) {
+  AssumedFlags flags;
+  if (type.kind != ValueKind::kSequence) return flags;
+  for (size_t d = 0; d < type.shape.size(); ++d) flags.push_back(d > 0 && type.shape[d] == kUnknownDim);
+  return flags;
+}
+
 }  // namespace
 
 Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions& options) {
   Graph bound = std::move(graph);
+  std::vector<AssumedFlags> ragged;
+  for (const TensorId id : bound.inputs) ragged.push_back(RaggedSizes(bound.tensor(id).type));
   SBP_RETURN_IF_ERROR(BindInputs(bound, options));
   FoldContext context(rules, options);
   context.bindings = bound.bindings;
@@ -98,8 +119,10 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
     bound.tensor(id).literal = value;
     given.emplace_back(id, std::move(value));
   }
+  const std::vector<TensorId> inputs = bound.inputs;
   ForwardPass pass(context, std::move(bound));
   for (const auto& [id, value] : given) pass.SetValue(id, value);
+  for (size_t i = 0; i < inputs.size(); ++i) pass.SetAssumed(inputs[i], ragged[i], {}, nullptr);
   SBP_ASSIGN_OR_RETURN(Graph resolved, pass.Run());
   Prune(resolved);
   ClearSymbols(resolved);

@@ -48,5 +48,6 @@ AssumedFlags Differences(const TensorType& a, const TensorType& b);
 
 Result<ControlResults> ResolveLoop(ForwardPass& pass, Op& op);
 Result<ControlResults> ResolveScan(ForwardPass& pass, Op& op);
+Result<ControlResults> ResolveSequenceMap(ForwardPass& pass, Op& op);
 
 }  // namespace sbp

@@ -140,6 +140,7 @@ Result<CollectiveSample> SampleFromMessage(const v1::CollectiveSample& message) 
   sample.bytes = message.bytes();
   sample.seconds = message.seconds();
   sample.source = message.source();
+  sample.run_bytes = message.run_bytes();
   return sample;
 }
 
@@ -149,7 +150,9 @@ Status ReadSamples(const v1::Cluster& message, Cluster& cluster) {
     if (!sample.ok()) return sample.status().WithContext(StrCat("samples[", i, "]"));
     cluster.samples.push_back(*std::move(sample));
   }
-  const auto key = [](const CollectiveSample& s) { return std::tie(s.kind, s.nodes, s.ranks_per_node, s.bytes); };
+  const auto key = [](const CollectiveSample& s) {
+    return std::tie(s.kind, s.nodes, s.ranks_per_node, s.run_bytes, s.bytes);
+  };
   std::stable_sort(cluster.samples.begin(), cluster.samples.end(),
                    [&](const CollectiveSample& a, const CollectiveSample& b) { return key(a) < key(b); });
   return OkStatus();
@@ -190,6 +193,7 @@ void ClusterToMessage(const Cluster& cluster, v1::Cluster& message) {
     out.set_bytes(sample.bytes);
     out.set_seconds(sample.seconds);
     out.set_source(ToUtf8(sample.source));
+    out.set_run_bytes(sample.run_bytes);
   }
 }
 

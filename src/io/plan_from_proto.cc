@@ -131,10 +131,12 @@ class PlanReader {
     memory.parameter_bytes = message.parameter_bytes();
     memory.activation_bytes = message.activation_bytes();
     memory.boxing_bytes = message.boxing_bytes();
+    memory.workspace_bytes = message.workspace_bytes();
     SBP_RETURN_IF_ERROR(CheckAmounts({{"peak_bytes", static_cast<double>(memory.peak_bytes)},
                                       {"parameter_bytes", static_cast<double>(memory.parameter_bytes)},
                                       {"activation_bytes", static_cast<double>(memory.activation_bytes)},
-                                      {"boxing_bytes", static_cast<double>(memory.boxing_bytes)}}));
+                                      {"boxing_bytes", static_cast<double>(memory.boxing_bytes)},
+                                      {"workspace_bytes", static_cast<double>(memory.workspace_bytes)}}));
     if (!message.peak_op().empty()) {
       SBP_ASSIGN_OR_RETURN(memory.peak_op, FindOp(message.peak_op()));
     }

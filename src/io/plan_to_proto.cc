@@ -86,6 +86,7 @@ class PlanWriter {
     message.set_parameter_bytes(memory.parameter_bytes);
     message.set_activation_bytes(memory.activation_bytes);
     message.set_boxing_bytes(memory.boxing_bytes);
+    message.set_workspace_bytes(memory.workspace_bytes);
     message.set_peak_op(Name(memory.peak_op));
     for (const MemoryHolder& holder : memory.holders) {
       v1::Holder& out = *message.add_holders();

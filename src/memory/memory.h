@@ -38,7 +38,7 @@ struct Lifetime {
 // transitions of the plan only.
 std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order);
 
-// The peak and its largest holders. Linear in buffers.
+// The peak of these buffers and its largest holders, workspace not among them. Linear in buffers.
 MemorySummary PeakMemory(const Plan& plan, const StepOrder& order, const std::vector<Lifetime>& lifetimes);
 
 }  // namespace sbp

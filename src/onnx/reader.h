@@ -27,7 +27,8 @@ Result<Graph> ReadOnnx(std::string_view bytes, std::string_view where, const Ext
 
 // The values of a TensorProto file's bytes (ONNX test data, .pb): small ones as a literal.
 Result<Literal> ReadOnnxTensor(std::string_view bytes, std::string_view where);
-// The same with all values. Error: strings, external data, no TensorProto.
-Result<TensorData> ReadOnnxTensorData(std::string_view bytes, std::string_view where);
+// The same with all values. `kind`: what the file holds, which its bytes do not say: a TensorProto, SequenceProto (of
+// tensors) or OptionalProto (of a tensor or a sequence of them). Error: strings, external data, another message.
+Result<TensorData> ReadOnnxData(std::string_view bytes, std::string_view where, ValueKind kind = ValueKind::kTensor);
 
 }  // namespace sbp

@@ -298,10 +298,12 @@ Result<StatedType> DecodeType(const sbp_onnx::Type& type) {
   StatedType stated;
   stated.type.has_rank = false;
   const sbp_onnx::Type* inner = &type;
+  bool sequence = false;
   for (bool outermost = true;; outermost = false) {
     ValueKind kind = ValueKind::kTensor;
     if (inner->has_sequence_type()) {
       kind = ValueKind::kSequence;
+      sequence = true;
     } else if (inner->has_optional_type()) {
       kind = ValueKind::kOptional;
     } else if (inner->has_map_type()) {
@@ -322,7 +324,7 @@ Result<StatedType> DecodeType(const sbp_onnx::Type& type) {
     return BadInput(StrCat("a type of rank ", tensor.shape().dim_size(), "; at most ", kMaxRank));
   }
   bool any_symbol = false;
-  if (stated.type.kind == ValueKind::kSequence) {  // stacked: the number of tensors comes first
+  if (sequence) {  // stacked: the number of tensors comes first
     any_symbol = true;
     stated.type.shape.push_back(kUnknownDim);
     stated.symbols.emplace_back("?");

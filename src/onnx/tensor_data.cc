@@ -43,13 +43,7 @@ std::string ListBytes(const sbp_onnx::Tensor& tensor, DType dtype) {
   }
 }
 
-}  // namespace
-
-Result<TensorData> ReadOnnxTensorData(std::string_view bytes, std::string_view where) {
-  sbp_onnx::Tensor tensor;
-  if (!tensor.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return BadInput(StrCat(where, ": not a serialised TensorProto"));
-  }
+Result<TensorData> DecodeData(const sbp_onnx::Tensor& tensor, std::string_view where) {
   TensorData data;
   data.name = tensor.name();
   auto dtype = onnx::DecodeDType(tensor.data_type());
@@ -65,6 +59,71 @@ Result<TensorData> ReadOnnxTensorData(std::string_view bytes, std::string_view w
     return BadInput(StrCat(where, ": ", data.bytes.size(), " bytes of values for ", ToString(data.type)));
   }
   return data;
+}
+
+// The name of an element type of SequenceProto and OptionalProto.
+std::string_view ElementName(int32_t elem_type) {
+  static constexpr std::string_view kNames[] = {"undefined", "tensor", "sparse tensor", "sequence", "map", "optional"};
+  return elem_type >= 0 && elem_type < 6 ? kNames[elem_type] : "unknown";
+}
+constexpr int32_t kTensorElement = 1, kSequenceElement = 3;
+
+Result<TensorData> DecodeSequence(const sbp_onnx::SequenceValue& sequence, std::string_view where) {
+  if (sequence.elem_type() > kTensorElement) {
+    return BadInput(StrCat(where, ": a sequence of ", ElementName(sequence.elem_type()), " values; expected tensors"));
+  }
+  std::vector<TensorData> entries;
+  for (const sbp_onnx::Tensor& tensor : sequence.tensor_values()) {
+    SBP_ASSIGN_OR_RETURN(TensorData entry, DecodeData(tensor, StrCat(where, ": entry ", entries.size())));
+    entries.push_back(std::move(entry));
+  }
+  auto data = SequenceOf(sequence.name(), std::move(entries));
+  if (!data.ok()) return data.status().WithContext(where);
+  return data;
+}
+
+Result<TensorData> DecodeOptional(const sbp_onnx::OptionalValue& optional, std::string_view where) {
+  TensorData data;
+  if (optional.elem_type() == kTensorElement && optional.has_tensor_value()) {
+    SBP_ASSIGN_OR_RETURN(TensorData entry, DecodeData(optional.tensor_value(), where));
+    data.type = entry.type;
+    data.entries.push_back(std::move(entry));
+  } else if (optional.elem_type() == kSequenceElement && optional.has_sequence_value()) {
+    SBP_ASSIGN_OR_RETURN(TensorData entry, DecodeSequence(optional.sequence_value(), where));
+    data.type = entry.type;
+    data.entries.push_back(std::move(entry));
+  } else if (optional.elem_type() > kTensorElement && optional.elem_type() != kSequenceElement) {
+    return BadInput(StrCat(where, ": an optional ", ElementName(optional.elem_type()),
+                           " value; expected a tensor or a sequence of them"));
+  }
+  data.name = optional.name();
+  data.type.kind = ValueKind::kOptional;
+  return data;
+}
+
+template <typename Message>
+Result<Message> Parse(std::string_view bytes, std::string_view where, std::string_view name) {
+  Message message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return BadInput(StrCat(where, ": not a serialised ", name));
+  }
+  return message;
+}
+
+}  // namespace
+
+Result<TensorData> ReadOnnxData(std::string_view bytes, std::string_view where, ValueKind kind) {
+  if (kind == ValueKind::kSequence) {
+    SBP_ASSIGN_OR_RETURN(const auto sequence, Parse<sbp_onnx::SequenceValue>(bytes, where, "SequenceProto"));
+    return DecodeSequence(sequence, where);
+  }
+  if (kind == ValueKind::kOptional) {
+    SBP_ASSIGN_OR_RETURN(const auto optional, Parse<sbp_onnx::OptionalValue>(bytes, where, "OptionalProto"));
+    return DecodeOptional(optional, where);
+  }
+  if (kind == ValueKind::kMap) return BadInput(StrCat(where, ": a map; expected tensors"));
+  SBP_ASSIGN_OR_RETURN(const auto tensor, Parse<sbp_onnx::Tensor>(bytes, where, "TensorProto"));
+  return DecodeData(tensor, where);
 }
 
 }  // namespace sbp

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "onnx/upgrade_old.h"
+#include "onnx/upgrade_scan.h"
 
 namespace sbp::onnx {
 namespace {
@@ -214,9 +215,7 @@ Status GroupNormalizationPerChannel(Step& step) {
   return OkStatus();
 }
 
-Status BatchedScan(Step&) {
-  return BadInput("Scan of opset 8 (with a batch axis) is not read; export with opset 9 or newer");
-}
+Status BatchedScan(Step& step) { return NestBatchedScan(step.node); }
 
 // One row per op and range of versions: forms of opsets below `below` (and not below the row above of the same op).
 struct Row {

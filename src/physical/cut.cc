@@ -76,6 +76,8 @@ Plan CutPlan(const Plan& plan, TensorId until) {
   }
   const StepOrder order = OrderOfStep(part);
   part.memory = PeakMemory(part, order, Lifetimes(part, order));
+  part.memory.workspace_bytes = plan.memory.workspace_bytes;  // at most
+  part.memory.peak_bytes += part.memory.workspace_bytes;
   if (plan.physical) part.physical = MakePhysicalPlan(part, {.micro_batches = plan.physical->micro_batches});
   return part;
 }

@@ -54,6 +54,7 @@ void DumpTotals(const Plan& plan, std::string& out) {
   const MemorySummary& memory = plan.memory;
   out += StrCat("memory peak=", memory.peak_bytes, " parameters=", memory.parameter_bytes,
                 " activations=", memory.activation_bytes, " boxing=", memory.boxing_bytes);
+  if (memory.workspace_bytes > 0) out += StrCat(" workspace=", memory.workspace_bytes);
   if (memory.peak_op.valid()) out += StrCat(" at ", Quote(plan.graph.op(memory.peak_op).name));
   out += "\n";
   for (const MemoryHolder& holder : memory.holders) {

@@ -51,12 +51,15 @@ struct MemoryHolder {
   int64_t bytes = 0;  // per device
 };
 struct MemorySummary {
-  int64_t peak_bytes = 0;             // of the fullest device
+  int64_t peak_bytes = 0;             // of the fullest device: the sum of the next three and of workspace_bytes
   int64_t parameter_bytes = 0;        // at the peak
   int64_t activation_bytes = 0;       // at the peak, inputs included
   int64_t boxing_bytes = 0;           // at the peak
   OpId peak_op;                       // the op during which the peak is reached
   std::vector<MemoryHolder> holders;  // the largest at the peak, at most 10
+  // Of the op whose kernels take most besides operands and results, as the cluster's samples tell: devices keep it for
+  // the whole step. 0 where they tell nothing.
+  int64_t workspace_bytes = 0;
 };
 
 struct ReplicatedTensor {

@@ -35,6 +35,7 @@ class PlanDiff {
     Memory("parameter bytes at the peak", a_.memory.parameter_bytes, b_.memory.parameter_bytes);
     Memory("activation bytes at the peak", a_.memory.activation_bytes, b_.memory.activation_bytes);
     Memory("boxing bytes at the peak", a_.memory.boxing_bytes, b_.memory.boxing_bytes);
+    Memory("workspace bytes", a_.memory.workspace_bytes, b_.memory.workspace_bytes);
     DiffPhysical(a_, b_, options_, out_);
     return std::move(out_);
   }

@@ -53,6 +53,7 @@ std::string Totals(const Plan& plan) {
   const MemorySummary& memory = plan.memory;
   std::string split = StrCat("per device: parameters ", Bytes(memory.parameter_bytes), ", activations ",
                              Bytes(memory.activation_bytes), ", boxing buffers ", Bytes(memory.boxing_bytes));
+  if (memory.workspace_bytes > 0) split += StrCat(", workspace of kernels ", Bytes(memory.workspace_bytes));
   if (memory.peak_op.valid() && memory.peak_op.index() < plan.graph.ops.size()) {
     split += StrCat("; during ", Quote(plan.graph.op(memory.peak_op).name));
   }

@@ -6,7 +6,8 @@
 namespace sbp {
 namespace {
 
-// name, function, one line of documentation, operands whose values it reads (bit set of positions; bit 63: all)
+// name, function, one line of documentation, operands whose values it reads (bit set of positions; bit 63: all),
+// whether they decide layouts alone
 constexpr FactorizerRow kFactorizers[] = {
     {"affine_grid", FactorizeAffineGrid, "theta and size to a grid of positions", 0b10},
     {"arg_reduce", FactorizeArgReduce, "an index along `axis`; the dimension stays whole", 0},
@@ -66,13 +67,13 @@ constexpr FactorizerRow kFactorizers[] = {
     {"optional", FactorizeOptional, "optionals, by what the op does with them", 0},
     {"pad", FactorizePad, "dimensions that are padded stay whole", 0b1110},
     {"pool", FactorizePool, "(\"average\" | \"max\" | \"lp\"): n c spatial, with a halo", 0},
-    {"power", FactorizePower, "x^y by what is known of the exponent or the base", 0b11},
-    {"product", FactorizeProduct, "a b; a factor of known sign keeps or turns over the order of values", 0b11},
-    {"quantize", FactorizeQuantize, "x with a scale for the tensor, a slice or a block", 0b10},
+    {"power", FactorizePower, "x^y by what is known of the exponent or the base", 0b11, true},
+    {"product", FactorizeProduct, "a b; a factor of known sign keeps or turns over the order of values", 0b11, true},
+    {"quantize", FactorizeQuantize, "x with a scale for the tensor, a slice or a block", 0b10, true},
     {"quantized_linear_matmul", FactorizeQuantizedLinearMatMul, "a product quantised again: k is not split", 0},
     {"quantized_matmul", FactorizeQuantizedMatMul, "a product with scales and zero points by row and column in turn",
      0},
-    {"quotient", FactorizeQuotient, "a / b; linear in a unless integers are cut off", 0b10},
+    {"quotient", FactorizeQuotient, "a / b; linear in a unless integers are cut off", 0b10, true},
     {"random", FactorizeRandom, "made in parts", 0},
     {"range", FactorizeRange, "made in parts", 0b111},
     {"recurrent", FactorizeRecurrent, "batch and direction; the argument is the number of gates", 0},
@@ -105,7 +106,7 @@ constexpr FactorizerRow kFactorizers[] = {
     {"unsqueeze", FactorizeUnsqueeze, "adds dimensions of size 1", 0b10},
     {"update", FactorizeUpdate, "an optimizer step: each tensor with factors of its own", 0},
     {"upsample", FactorizeUpsample, "the old form of resize", 0b10},
-    {"where", FactorizeWhere, "a branch known to be zero adds nothing to a sum of the other", 0b110},
+    {"where", FactorizeWhere, "a branch known to be zero adds nothing to a sum of the other", 0b110, true},
     {"window_function", FactorizeWindowFunction, "made in parts", 0b1},
 };
 

@@ -43,11 +43,17 @@ class OptionMaker {
     return map_.factors[f].halo && (map_.factors[f].halo->low > 0 || map_.factors[f].halo->high > 0);
   }
 
+  const TensorType& TypeOf(size_t tensor) const {
+    return tensor < num_operands() ? instance_.operands[tensor] : instance_.results[tensor - num_operands()];
+  }
   std::vector<Sbp> AllBroadcast() const { return std::vector<Sbp>(num_operands() + map_.results.size()); }
 
   void Add(AxisChoice choice, std::vector<Sbp> layouts) {
     AxisOption option{choice, std::move(layouts), {}};
-    if (option.layouts == AllBroadcast()) return;  // all-B is always the last candidate
+    if (option.layouts == AllBroadcast()) return;         // all-B is always the last candidate
+    for (size_t t = 0; t < option.layouts.size(); ++t) {  // nothing combines partial values of such types
+      if (option.layouts[t].is_partial() && IsStorageOnly(TypeOf(t).dtype)) return;
+    }
     for (size_t i = 0; i < options_.size(); ++i) {
       if (options_[i].layouts == option.layouts) option.same_as.push_back(i);
     }

@@ -64,6 +64,7 @@ struct FactorizerRow {
   std::string_view doc;  // one line for `rules show`
   // Operands whose values it reads, as a bit set of positions (bit 63: all).
   uint64_t reads_values;
+  bool for_layouts = false;  // what it reads says where sums and orders of values pass; no size follows from it
 };
 
 // The table: all_factorizers.cc.

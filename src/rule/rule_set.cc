@@ -55,6 +55,25 @@ void CollectBodyReads(const std::vector<ExpansionStatement>& body, const OpOverl
   }
 }
 
+uint64_t ReadsOfExpansions(const OpOverload& overload) {
+  uint64_t reads = 0;
+  for (const Expansion& expansion : overload.expansions) {
+    if (expansion.when) CollectTermReads(*expansion.when, overload, reads);
+    CollectBodyReads(expansion.body, overload, reads);
+  }
+  return reads;
+}
+
+uint64_t ReadsForForm(const OpOverload& overload) {
+  uint64_t reads = ReadsOfExpansions(overload);
+  for (const RuleLine& line : overload.rules) {
+    const FactorizerRow* row = FindFactorizer(line.factorizer);
+    if (row != nullptr && !row->for_layouts) reads |= row->reads_values;
+    for (const Expression& e : line.arguments) CollectReads(e, overload, reads);
+  }
+  return reads;
+}
+
 uint64_t ReadsOf(const OpOverload& overload) {
   uint64_t reads = 0;
   if (overload.flops) CollectReads(*overload.flops, overload, reads);
@@ -65,11 +84,7 @@ uint64_t ReadsOf(const OpOverload& overload) {
       for (const Expression& e : clause.expressions) CollectReads(e, overload, reads);
     }
   }
-  for (const Expansion& expansion : overload.expansions) {
-    if (expansion.when) CollectTermReads(*expansion.when, overload, reads);
-    CollectBodyReads(expansion.body, overload, reads);
-  }
-  return reads;
+  return reads | ReadsOfExpansions(overload);
 }
 
 Status CheckFactorizers(const OpOverload& overload) {
@@ -118,6 +133,7 @@ Status RuleSet::AddFile(std::string_view text, std::string_view file, bool built
     definition.family = FamilyOf(file);
     definition.builtin = builtin;
     definition.reads_values |= ReadsOf(overload);
+    definition.reads_for_form |= ReadsForForm(overload);
     definition.overloads.push_back(std::move(overload));
   }
   for (const auto& [name, overrides] : overridden) {
@@ -150,6 +166,11 @@ std::vector<std::string> RuleSet::Names() const {
 bool RuleSet::ReadsValue(std::string_view type, size_t index) const {
   const OpDefinition* definition = Find(type);
   return definition != nullptr && (definition->reads_values & (kAllValues | PositionBit(index))) != 0;
+}
+
+bool RuleSet::ValueDecidesForm(std::string_view type, size_t index) const {
+  const OpDefinition* definition = Find(type);
+  return definition != nullptr && (definition->reads_for_form & (kAllValues | PositionBit(index))) != 0;
 }
 
 }  // namespace sbp

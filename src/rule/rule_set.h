@@ -64,6 +64,8 @@ class RuleSet {
   // shapes, pads)?
   // Part of the key under which equal ops share one instance.
   bool ReadsValue(std::string_view type, size_t index) const;
+  // Of those: do sizes of its results or its expansion follow from it, and not layouts alone?
+  bool ValueDecidesForm(std::string_view type, size_t index) const;
 
  private:
   Status AddFile(std::string_view text, std::string_view file, bool builtin);

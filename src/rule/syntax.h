@@ -157,6 +157,7 @@ struct OpDefinition {
   std::string family;  // the file it stands in, without ".rules"
   bool builtin = true;
   uint64_t reads_values = 0;  // operands whose values inference reads, as bits of positions (bit 63: it and all later)
+  uint64_t reads_for_form = 0;  // those of them from which sizes or the expansion follow
 };
 
 // Parses a whole file. The error says file:line:col, what was expected and what was found.

@@ -61,6 +61,19 @@ std::vector<Box> BoxesOfMesh(const Shape& whole, const NdSbp& layout, const Mesh
   return boxes;
 }
 
+std::optional<int64_t> OnlyRunAt(const Box& part, const Box& whole) {
+  if (Elements(part) == 0) return std::nullopt;
+  int64_t at = 0, stride = 1;
+  bool cut = false;  // some dimension further in is not taken whole
+  for (size_t d = part.size(); d-- > 0;) {
+    if (cut && part[d].size() > 1) return std::nullopt;
+    cut = cut || part[d] != whole[d];
+    at += (part[d].begin - whole[d].begin) * stride;
+    stride *= whole[d].size();
+  }
+  return at;
+}
+
 void CopyElements(DType dtype, int64_t count, const std::byte* source, int64_t source_offset, std::byte* target,
                   int64_t target_offset) {
   const int64_t bits = DTypeBits(dtype);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct ElementRun {
 // row-major order. `part` lies in both.
 template <typename Visit>
 void EachRun(const Box& part, const Box& a, const Box& b, Visit visit);
+
+// The element of a dense row-major buffer that holds `whole` where `part`, which lies in it, begins, if the elements of
+// the part lie there in one run; a part without elements does not.
+std::optional<int64_t> OnlyRunAt(const Box& part, const Box& whole);
 
 // Copies `part` from a buffer that holds `source_box` to one that holds `target_box`. Elements of 4 and 2 bits
 // included.

@@ -11,6 +11,8 @@ namespace sbp {
 namespace {
 
 std::string TypeText(const Value& value) {
+  if (value.sequence != nullptr) return StrCat("a sequence of ", value.sequence->size());
+  if (value.none) return "an empty optional";
   return value.view.present() ? ToString(TensorType{value.view.dtype, value.view.shape}) : "no tensor";
 }
 
@@ -40,7 +42,9 @@ Result<std::vector<double>> NumbersOf(const Value& value) {
   return std::vector<double>(numbers, numbers + wide.view.elements());
 }
 
-Result<Difference> Compare(const Value& out, const Value& ref, const ElementTolerance& tolerance) {
+namespace {
+
+Result<Difference> CompareTensors(const Value& out, const Value& ref, const ElementTolerance& tolerance) {
   if (out.view.shape != ref.view.shape || !out.view.present() || !ref.view.present()) {
     return Status(Code::kMismatch, StrCat("is ", TypeText(out), "; expected ", TypeText(ref)));
   }
@@ -72,6 +76,27 @@ Result<Difference> Compare(const Value& out, const Value& ref, const ElementTole
   }
   difference.relative_error = norms > 0 ? std::sqrt(errors / norms) : std::sqrt(errors) * scale;
   return difference;
+}
+
+}  // namespace
+
+Result<Difference> Compare(const Value& out, const Value& ref, const ElementTolerance& tolerance) {
+  if (out.none && ref.none) return Difference();
+  if (out.sequence == nullptr && ref.sequence == nullptr) return CompareTensors(out, ref, tolerance);
+  if (out.sequence == nullptr || ref.sequence == nullptr || out.sequence->size() != ref.sequence->size()) {
+    return Status(Code::kMismatch, StrCat("is ", TypeText(out), "; expected ", TypeText(ref)));
+  }
+  Difference whole;
+  for (size_t i = 0; i < ref.sequence->size(); ++i) {
+    const Result<Difference> entry = Compare((*out.sequence)[i], (*ref.sequence)[i], tolerance);
+    if (!entry.ok()) return entry.status().WithContext(StrCat("entry ", i));
+    whole.relative_error = std::max(whole.relative_error, entry->relative_error);
+    whole.max_abs_error = std::max(whole.max_abs_error, entry->max_abs_error);
+    whole.outside += entry->outside;
+    whole.elements += entry->elements;
+    whole.nan += entry->nan;
+  }
+  return whole;
 }
 
 bool HasNaN(const TensorView& view) {

@@ -22,8 +22,9 @@ struct ElementTolerance {
   double rtol = 0, atol = 0;
 };
 
-// Both of one shape; types may differ. NaN equals NaN, an infinity itself. Complex numbers count as pairs. Error:
-// shapes differ, or one is no tensor.
+// Both of one shape; types may differ. NaN equals NaN, an infinity itself. Complex numbers count as pairs. Sequences
+// are compared entry by entry: the worst error, the sum of counts. Error: shapes or lengths differ, or one is no
+// tensor.
 Result<Difference> Compare(const Value& out, const Value& ref, const ElementTolerance& tolerance = {});
 
 // The numbers of a tensor as doubles: complex ones as pairs. Error: no tensor of numbers.

@@ -88,7 +88,7 @@ OpOutcome RunLoop(Interpreter& interpreter, const Graph&, const Op& op, std::vec
     SBP_ASSIGN_OR_RETURN(inputs[1], MakeScalar(DType::kBool, 1));
     inputs.insert(inputs.end(), state.begin(), state.end());
     SBP_ASSIGN_OR_RETURN(inputs, BodyInputs(op, *body, operands, std::move(inputs)));
-    SBP_ASSIGN_OR_RETURN(std::vector<Value> outputs, interpreter.Run(*body, std::move(inputs)));
+    SBP_ASSIGN_OR_RETURN(std::vector<Value> outputs, interpreter.Run(*body, std::move(inputs), i));
     SBP_ASSIGN_OR_RETURN(go_on, SingleInteger(outputs[0], "the condition that the body writes"));
     for (size_t s = 0; s < carried; ++s) state[s] = std::move(outputs[1 + s]);
     for (size_t s = 0; s < rounds.size(); ++s) rounds[s].push_back(std::move(outputs[1 + carried + s]));
@@ -127,7 +127,7 @@ OpOutcome RunScan(Interpreter& interpreter, const Graph&, const Op& op, std::vec
       inputs.push_back(std::move(slice));
     }
     SBP_ASSIGN_OR_RETURN(inputs, BodyInputs(op, *body, operands, std::move(inputs)));
-    SBP_ASSIGN_OR_RETURN(std::vector<Value> outputs, interpreter.Run(*body, std::move(inputs)));
+    SBP_ASSIGN_OR_RETURN(std::vector<Value> outputs, interpreter.Run(*body, std::move(inputs), t));
     for (size_t s = 0; s < states; ++s) state[s] = std::move(outputs[s]);
     for (size_t s = 0; s < rounds.size(); ++s) rounds[s].push_back(std::move(outputs[states + s]));
   }

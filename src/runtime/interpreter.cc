@@ -1,6 +1,7 @@
 #include "runtime/interpreter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -92,13 +93,16 @@ class Interpreter::Frame {
   std::vector<bool> known_;
 };
 
-Result<std::vector<Value>> Interpreter::Run(const Graph& graph, std::vector<Value> inputs) {
+Result<std::vector<Value>> Interpreter::Run(const Graph& graph, std::vector<Value> inputs, int64_t round) {
   if (inputs.size() != graph.inputs.size()) {
     return Defect(StrCat("a graph of ", graph.inputs.size(), " inputs was given ", inputs.size()));
   }
   if (depth_ == kMaxNesting) return RunFailed("subgraphs are nested too deeply");
   ++depth_;
+  const uint64_t outside = place_;
+  if (place_ != 0) place_ = HashCombine(place_, static_cast<uint64_t>(round));
   Result<std::vector<Value>> outputs = RunFrame(graph, std::move(inputs));
+  place_ = outside;
   --depth_;
   return outputs;
 }
@@ -120,7 +124,9 @@ Result<std::vector<Value>> Interpreter::RunFrame(const Graph& graph, std::vector
 Result<std::vector<Value>> Interpreter::RunOp(const Graph& graph, OpId id, std::vector<Value> operands) {
   const Op& op = graph.op(id);
   if (const SpecialOpRow* special = FindSpecialOp(graph.type_of(op))) {
+    const uint64_t outside = std::exchange(place_, HashCombine(place_, uint64_t{id.value} + 1));
     Result<std::vector<Value>> results = special->run(*this, graph, op, std::move(operands));
+    place_ = outside;
     return results.ok() ? std::move(results) : InOp(graph, op, results.status());
   }
   return RunPlainOp(graph, id, operands);
@@ -129,8 +135,10 @@ Result<std::vector<Value>> Interpreter::RunOp(const Graph& graph, OpId id, std::
 Result<std::vector<Value>> Interpreter::RunPlainOp(const Graph& graph, OpId id, std::span<const Value> operands) {
   const Op& op = graph.op(id);
   std::optional<PreparedOp>& prepared = StateOf(graph).ops[id.index()];
-  if (!prepared) {
-    const uint64_t seed = HashCombine(seed_, id.value);
+  const uint64_t seed = HashCombine(place_ == 0 ? seed_ : HashCombine(seed_, place_), id.value);
+  if (prepared) {
+    prepared->seed = seed;
+  } else {
     Result<PreparedOp> made = PrepareOp(graph, op, {}, seed, IsStatic(graph, op) ? &compiler_ : nullptr);
     // A value that the op must know (axes, ...) may be one that the body captures: then it is known once it runs.
     if (!made.ok()) made = PrepareOp(graph, op, {}, seed, nullptr);

@@ -28,8 +28,8 @@ class Interpreter {
       : compiler_(compiler), hooks_(std::move(hooks)), seed_(seed), runner_(compiler, DevicePlace{}) {}
 
   // `inputs`: one per graph.inputs. The values of graph.outputs. Tensors are freed after their last use. Errors
-  // (kRunFailed) name the op.
-  Result<std::vector<Value>> Run(const Graph& graph, std::vector<Value> inputs);
+  // (kRunFailed) name the op. `round`: of a body that runs again and again; random ops draw other numbers in each.
+  Result<std::vector<Value>> Run(const Graph& graph, std::vector<Value> inputs, int64_t round = 0);
   // One op, a special one (all_special_ops.cc) or any other.
   Result<std::vector<Value>> RunOp(const Graph& graph, OpId id, std::vector<Value> operands);
 
@@ -46,6 +46,7 @@ class Interpreter {
   LocalCompiler& compiler_;
   InterpreterHooks hooks_;
   uint64_t seed_;
+  uint64_t place_ = 0;  // which op's body runs, and in which round; 0: no body
   OpRunner runner_;
   std::map<const Graph*, GraphState> states_;
   int depth_ = 0;

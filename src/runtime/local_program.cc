@@ -42,6 +42,7 @@ class ProgramBuilder {
     program_.num_results = static_cast<uint32_t>(outputs.size());
     SBP_RETURN_IF_ERROR(Emit(query, form.attributes, inputs, outputs, 0));
     program_.data_dependent = instance->bounded || !instance->computed_sizes.empty();
+    if (!program_.data_dependent) TakeTransposesIntoProducts();
     PlaceWorkspace();
     for (LocalSlot& slot : program_.slots) {
       if (slot.constant == nullptr) continue;
@@ -263,6 +264,51 @@ class ProgramBuilder {
     step.from = program_.slots[from].layout;
     step.to = program_.slots[to].layout;
     program_.steps.push_back(std::move(step));
+  }
+
+  // A product reads matrices that lie transposed as well: a Transpose of which it is the only reader is left out.
+  void TakeTransposesIntoProducts() {
+    std::vector<int> readers(program_.slots.size(), 0);
+    std::vector<int32_t> writer(program_.slots.size(), -1);
+    for (size_t s = 0; s < program_.steps.size(); ++s) {
+      for (const int32_t slot : program_.steps[s].inputs) {
+        if (slot >= 0) ++readers[slot];
+      }
+      for (const int32_t slot : program_.steps[s].outputs) {
+        if (slot >= 0) writer[slot] = static_cast<int32_t>(s);
+      }
+    }
+    std::vector<bool> left_out(program_.steps.size());
+    for (LocalStep& step : program_.steps) {
+      if (step.kernel == nullptr || step.op_type != "MatMul") continue;
+      for (const size_t side : {0, 1}) {
+        int32_t& slot = step.inputs[side];
+        const bool inner = slot >= static_cast<int32_t>(program_.num_operands + program_.num_results);
+        if (!inner || readers[slot] != 1 || writer[slot] < 0) continue;
+        const LocalStep& before = program_.steps[static_cast<size_t>(writer[slot])];
+        if (!SwapsMatrices(before) || before.kernel->device != step.kernel->device) continue;
+        left_out[static_cast<size_t>(writer[slot])] = true;
+        slot = before.inputs[0];
+        Attributes attributes = *step.attributes;
+        attributes.Set(side == 0 ? "transA" : "transB", int64_t{1});
+        step.attributes = std::make_shared<const Attributes>(std::move(attributes));
+      }
+    }
+    size_t s = 0;
+    std::erase_if(program_.steps, [&](const LocalStep&) { return left_out[s++]; });
+  }
+
+  // Is it a Transpose of the last two dimensions alone?
+  bool SwapsMatrices(const LocalStep& step) const {
+    if (step.kernel == nullptr || step.op_type != "Transpose") return false;
+    const size_t rank = program_.slots[step.inputs[0]].type.shape.size();
+    const std::vector<int64_t>* perm = step.attributes->Ints("perm");
+    if (perm == nullptr) return rank == 2;
+    if (rank < 2 || perm->size() != rank) return false;
+    for (size_t d = 0; d + 2 < rank; ++d) {
+      if ((*perm)[d] != static_cast<int64_t>(d)) return false;
+    }
+    return (*perm)[rank - 1] == static_cast<int64_t>(rank) - 2;
   }
 
   // Offsets of what lives only within the program, as small as first-fit makes it.

@@ -4,9 +4,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "boxing/op_seconds.h"
+#include "boxing/boxing.h"
 #include "physical/physical.h"
-#include "rule/op_query.h"
 #include "runtime/actor_engine.h"
 #include "runtime/fake/simulate.h"
 #include "runtime/gpu/streamed_run.h"
@@ -38,20 +37,6 @@ void CompareCopies(const std::vector<Value>& copies, const Value& reference, Ten
     }
     report.compared = true;
   }
-}
-
-// Sequences are compared entry by entry; every device holds a copy.
-void CompareSequences(const Value& part, const Value& reference, TensorReport& report) {
-  report.type.kind = ValueKind::kSequence;
-  if (part.sequence == nullptr || reference.sequence == nullptr ||
-      part.sequence->size() != reference.sequence->size()) {
-    report.problem = "is a sequence of another length";
-    return;
-  }
-  for (size_t i = 0; i < part.sequence->size() && report.problem.empty(); ++i) {
-    CompareCopies({(*part.sequence)[i]}, (*reference.sequence)[i], report);
-  }
-  report.compared = report.problem.empty();
 }
 
 // What each repeat of a step took.
@@ -184,7 +169,8 @@ class PlanRunner {
     TensorReport report = ReportOf(tensor, Value());
     if (physical_.micro_batches > 1) report.name += StrCat(" [", mb, "]");
     if (tensor.type.kind != ValueKind::kTensor) {
-      if (options_.reference) CompareSequences(parts[0], reference.outputs[output].second, report);
+      if (options_.reference) CompareCopies({parts[0]}, reference.outputs[output].second, report);
+      if (mb == 0) run.outputs.emplace_back(tensor.name, parts[0]);
       run.report.outputs.push_back(std::move(report));
       return OkStatus();
     }
@@ -200,7 +186,7 @@ class PlanRunner {
 
   Status RefuseNaN(const RunResults& results, const Tensor& tensor, const Value& value, const UnshardedRun& reference,
                    size_t output) const {
-    if (!HasNaN(value.view)) return OkStatus();
+    if (!HasNaN(value.view) || options_.nan_expected.contains(tensor.name)) return OkStatus();
     const auto origin = results.first_nan;
     if (!origin && GivenNaN()) return OkStatus();
     const std::string task =
@@ -263,30 +249,16 @@ class PlanRunner {
     return repeats;
   }
 
-  // Of the op that needs most, as the cluster's samples say.
-  Result<int64_t> PredictedWorkspace() const {
-    if (plan_.cluster.device.op_samples.empty()) return 0;
-    double most = 0;
-    for (size_t o = 0; o < plan_.graph.ops.size(); ++o) {
-      const Op& op = plan_.graph.op(OpId(o));
-      SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules_.Instantiate(QueryFor(plan_.graph, rules_, op)));
-      Candidate candidate;  // without its share of the flops, which does not matter here
-      candidate.signature = plan_.decision(OpId(o)).signature;
-      most = std::max(most, WorkspaceBytes(plan_.cluster.device, WorkOf(*instance, candidate, plan_.mesh)));
-    }
-    return static_cast<int64_t>(most);
-  }
-
   Status CompareSteps(const ActorGraph& actors, const StepRepeats& repeats, RunReport& report) const {
     SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
     StepComparison& comparison = report.comparison.emplace();
     comparison.repeats = options_.repeats;
     comparison.predicted_seconds = predicted.seconds;
     comparison.measured = Summarise(repeats.steps);
-    SBP_ASSIGN_OR_RETURN(const int64_t workspace, PredictedWorkspace());
     // The plan's peak is that of one micro-batch at a time.
     const bool streams = physical_.micro_batches > 1;
-    comparison.predicted_peak_bytes = (streams ? physical_.lower_bound_bytes : plan_.memory.peak_bytes) + workspace;
+    comparison.predicted_peak_bytes =
+        streams ? physical_.lower_bound_bytes + plan_.memory.workspace_bytes : plan_.memory.peak_bytes;
     comparison.constants = StrCat(plan_.cluster.name, " (", plan_.cluster.device.launch_seconds.source, ")");
     return OkStatus();
   }
@@ -306,12 +278,16 @@ class PlanRunner {
         const Transition& transition = plan_.transitions[what.transition];
         task.name = plan_.graph.tensor(transition.tensor).name;
         task.kind = CollectiveKindName(transition.steps[what.step].kind);
-        task.bytes = transition.steps[what.step].tensor_bytes;
-        task.ranks = plan_.mesh.size(transition.steps[what.step].axis);
+        const BoxingStep& step = transition.steps[what.step];
+        task.bytes = step.tensor_bytes;
+        task.ranks = plan_.mesh.size(step.axis);
+        task.run_bytes =
+            RunBytes(plan_.graph.tensor(transition.tensor).type, step.from, step.to, plan_.mesh, step.axis);
       }
       const Measured measured = Summarise(repeats.tasks[t]);
       task.predicted_seconds = actors.actors[t].seconds;
       task.measured_seconds = measured.median;
+      task.mean_seconds = measured.mean;
       task.spread = measured.spread;
       task.workspace_bytes = sharded.task_bytes(t);
       report.tasks.push_back(std::move(task));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,12 +22,14 @@ struct UnshardedRun {
   std::vector<std::pair<std::string, Value>> outputs;  // in the graph's order
   std::map<std::string, Value> tensors;                // all that ops wrote, on request
   double seconds = 0;                                  // without making inputs and weights
+  std::vector<double> repeats;                         // of the runs again, warm and unwatched
   std::string first_nan;                               // the first op that made a NaN from none; ""
 };
 struct UnshardedOptions {
   bool keep_tensors = false;
   uint32_t micro_batch = 0;
   uint64_t seed = 0;
+  uint32_t repeats = 0;  // run it so often again
 };
 Result<UnshardedRun> RunUnsharded(const Graph& graph, const RuleSet& rules, TensorStore& store,
                                   const UnshardedOptions& options = {});
@@ -38,7 +41,8 @@ struct PlanRunOptions {
   uint32_t repeats = 0;        // run the step so often again, warm, and compare times: RunReport::comparison
   bool trace = false;          // make PlanRun::trace
   uint64_t seed = 0;
-  std::optional<double> tolerance;  // default: DefaultTolerance
+  std::optional<double> tolerance;     // default: DefaultTolerance
+  std::set<std::string> nan_expected;  // outputs that may hold NaN: what they are compared with holds some
   std::function<void(uint64_t done, uint64_t total)> progress;
 };
 struct PlanRun {

@@ -229,6 +229,7 @@ std::string RunReportJson(const RunReport& report) {
     if (!task.op.valid()) {
       entry["tensor_bytes"] = task.bytes;
       entry["ranks"] = task.ranks;
+      if (task.run_bytes > 0) entry["run_bytes"] = task.run_bytes;
     }
     entry["predicted_seconds"] = task.predicted_seconds;
     entry["measured_seconds"] = task.measured_seconds;

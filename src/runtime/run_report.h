@@ -28,8 +28,10 @@ struct TaskReport {
   int32_t step = -1;        // of the transition
   double bytes = 0;         // of a boxing task: T of the boxing table
   int64_t ranks = 1;        // ... and of a group
+  double run_bytes = 0;     // ... and of the runs of its parts (RunBytes)
   double predicted_seconds = 0;
   double measured_seconds = 0;  // as TaskSeconds; of repeated steps the median
+  double mean_seconds = 0;      // ... and their mean: Measured::mean
   int64_t workspace_bytes = 0;  // besides operands and results
   double spread = 0;            // of the repeats: Measured::spread
 };
@@ -39,7 +41,7 @@ struct StepComparison {
   uint32_t repeats = 0;
   double predicted_seconds = 0;  // of all micro-batches, with compute and collectives overlapped as the cluster says
   Measured measured;             // StepSeconds
-  int64_t predicted_peak_bytes = 0;  // the plan's peak and the largest workspace that the cluster's samples tell of
+  int64_t predicted_peak_bytes = 0;  // the plan's peak, workspace included
   std::string constants;             // where the cluster's come from
 };
 

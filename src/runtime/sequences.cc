@@ -122,7 +122,8 @@ OpOutcome RunSequenceMap(Interpreter& interpreter, const Graph&, const Op& op, s
       inputs.push_back(other.sequence != nullptr ? (*other.sequence)[e] : other);
     }
     SBP_ASSIGN_OR_RETURN(inputs, BodyInputs(op, *body, operands, std::move(inputs)));
-    SBP_ASSIGN_OR_RETURN(std::vector<Value> outputs, interpreter.Run(*body, std::move(inputs)));
+    SBP_ASSIGN_OR_RETURN(std::vector<Value> outputs,
+                         interpreter.Run(*body, std::move(inputs), static_cast<int64_t>(e)));
     for (size_t r = 0; r < mapped.size(); ++r) mapped[r].push_back(std::move(outputs[r]));
   }
   std::vector<Value> results;

@@ -29,6 +29,8 @@ Measured Summarise(std::vector<double> values) {
   Measured measured;
   measured.median = Quantile(values, 0.5);
   if (measured.median > 0) measured.spread = (Quantile(values, 0.75) - Quantile(values, 0.25)) / measured.median;
+  for (const double value : values) measured.mean += std::min(value, 3 * measured.median);
+  measured.mean /= static_cast<double>(values.size());
   return measured;
 }
 

@@ -15,6 +15,9 @@ namespace sbp {
 struct Measured {
   double median = 0;
   double spread = 0;  // from the first to the third quartile, relative to the median
+  // The mean, with values above three medians cut to that. Of a sum of many things that now and then take longer, the
+  // median is near the sum of their means, not of their medians.
+  double mean = 0;
 };
 Measured Summarise(std::vector<double> values);
 

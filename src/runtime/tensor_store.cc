@@ -40,18 +40,43 @@ Result<Value> CastTo(const Value& value, DType dtype) {
 
 bool StoresBits(DType stored, DType dtype) { return stored == DType::kU16 && dtype == DType::kBF16; }
 
-Result<Value> ValueFromData(const TensorData& data, const TensorType& type) {
+namespace {
+
+Result<Value> TensorFromData(const TensorData& data, const TensorType& type) {
   const bool same_bits = StoresBits(data.type.dtype, type.dtype);
-  const bool castable = IsFloat(data.type.dtype) && IsFloat(type.dtype);
-  if (data.type.shape != type.shape || (data.type.dtype != type.dtype && !castable && !same_bits)) {
-    return BadInput(StrCat("is ", ToString(data.type), "; the model wants ", ToString(type)));
-  }
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(same_bits ? type.dtype : data.type.dtype, data.type.shape));
   if (static_cast<int64_t>(data.bytes.size()) < value.view.bytes()) {
     return BadInput(StrCat("has ", data.bytes.size(), " bytes of values for ", ToString(data.type)));
   }
   if (value.view.bytes() > 0) std::memcpy(value.view.data, data.bytes.data(), static_cast<size_t>(value.view.bytes()));
   return CastTo(value, type.dtype);
+}
+
+}  // namespace
+
+Result<Value> ValueFromData(const TensorData& data, const TensorType& type) {
+  const bool tensor = data.type.kind == ValueKind::kTensor;
+  const bool fits = data.type.dtype == type.dtype || (IsFloat(data.type.dtype) && IsFloat(type.dtype)) ||
+                    StoresBits(data.type.dtype, type.dtype);
+  const bool empty = !tensor && data.entries.empty();  // says nothing of element type and sizes
+  if (data.type.kind != type.kind || (!empty && (data.type.shape != type.shape || !fits))) {
+    return BadInput(StrCat("is ", ToString(data.type), "; the model wants ", ToString(type)));
+  }
+  if (tensor) return TensorFromData(data, type);
+  Value value;
+  std::vector<Value> entries;
+  for (const TensorData& entry : data.entries) {
+    SBP_ASSIGN_OR_RETURN(Value part, ValueFromData(entry, {type.dtype, entry.type.shape, entry.type.kind}));
+    entries.push_back(std::move(part));
+  }
+  if (type.kind == ValueKind::kSequence) {
+    value.sequence = std::make_shared<const std::vector<Value>>(std::move(entries));
+  } else if (entries.empty()) {
+    value.none = true;
+  } else {
+    value = std::move(entries[0]);
+  }
+  return value;
 }
 
 TensorData DataFromValue(std::string name, const Value& value) {
@@ -112,7 +137,10 @@ Result<Value> TensorStore::Make(TensorId id, uint32_t micro_batch) {
       return CastTo(value, tensor.type.dtype);
     }
   }
-  if (tensor.type.kind != ValueKind::kTensor) return RunFailed("a sequence must be given with --inputs");
+  if (tensor.type.kind != ValueKind::kTensor)
+    return RunFailed(StrCat("is ", ToString(tensor.type),
+                            ", which has no random values; give it with --inputs: a folder of ",
+                            "input_N.pb, or an .npz archive (entries of a sequence: NAME/0, NAME/1, ...)"));
   random_[tensor.name] = tensor.role == TensorRole::kParameter;
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(tensor.type.dtype, tensor.type.shape));
   SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, tensor.name, micro_batch), value.view));

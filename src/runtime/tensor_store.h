@@ -22,7 +22,7 @@ using DataReader = std::function<Result<std::string>(const DataReference& place,
 
 // Do files of `stored` values hold the bits of `dtype`? NumPy lacks bf16; its bits are often kept as u16.
 bool StoresBits(DType stored, DType dtype);
-// A tensor with the values of a file, cast to the type where both are floats. Error: another type, or shape.
+// The values of a file, cast to the type where both are floats. Error: another type, or shape.
 Result<Value> ValueFromData(const TensorData& data, const TensorType& type);
 // A tensor as files hold it.
 TensorData DataFromValue(std::string name, const Value& value);

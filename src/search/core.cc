@@ -4,6 +4,20 @@
 
 namespace sbp {
 
+void MakeLinks(Core& core) {
+  core.links.resize(core.nodes.size());
+  for (int32_t i = 0; i < static_cast<int32_t>(core.edges.size()); ++i) {
+    const int32_t a = core.edges[i].nodes[0];
+    const int32_t b = core.edges[i].nodes[1];
+    const Matrix* by_a = &core.matrices[core.edges[i].matrix];
+    const Matrix* by_b = &core.matrices[core.matrices.Transpose(core.edges[i].matrix)];
+    core.nodes[a].edges.push_back(i);
+    core.nodes[b].edges.push_back(i);
+    core.links[a].push_back({b, i, by_b, by_a});
+    core.links[b].push_back({a, i, by_a, by_b});
+  }
+}
+
 double CostOf(const Core& core, std::span<const int32_t> choice) {
   double cost = core.constant;
   for (int32_t node = 0; node < core.size(); ++node) cost += core.nodes[node].costs[choice[node]];

@@ -49,6 +49,8 @@ struct Core {
   int32_t candidates(int32_t node) const { return static_cast<int32_t>(nodes[node].costs.size()); }
 };
 
+// Fills what nodes know of their edges, from `edges`: Node::edges and `links`.
+void MakeLinks(Core& core);
 // Cost of a choice, the constant included, in the core's costs.
 double CostOf(const Core& core, std::span<const int32_t> choice);
 // Usage per step of what the holds take.

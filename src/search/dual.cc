@@ -10,7 +10,11 @@ namespace sbp {
 // Nodes are visited in their own order: that of the file, which is a topological one or near to it, so that chains are
 // long and edges short.
 DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits.size(), 0) {
-  size_t most = 1;
+  size_t most = 1, costs = 0, shifts = 0;
+  for (const Core::Node& node : core.nodes) costs += node.costs.size();
+  for (const Core::Edge& edge : core.edges) shifts += core.candidates(edge.nodes[0]) + core.candidates(edge.nodes[1]);
+  reduced_.reserve(costs);
+  shifts_.reserve(shifts);
   for (const Core::Node& node : core.nodes) {
     begin_.push_back(static_cast<int32_t>(reduced_.size()));
     reduced_.insert(reduced_.end(), node.costs.begin(), node.costs.end());
@@ -47,6 +51,25 @@ DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits
   }
   for (int32_t node = 0; node < core.size(); ++node) TakeLeast(node);
   pass_work_ += 4 * static_cast<int64_t>(reduced_.size()) + 10 * core.steps() + 50 * core.size() + 1000;
+}
+
+// Whole parts of equal shares: an edge that gave no more than it had gives no more than it has.
+void DualAscent::Begin(const DualAscent& folded, const FoldedCore& fold) {
+  for (int32_t edge = 0; edge < static_cast<int32_t>(core_.edges.size()); ++edge) {
+    const int32_t image = fold.edge_of[edge];
+    if (image < 0) continue;
+    for (const int32_t node : core_.edges[edge].nodes) {
+      const double* moved = folded.shift(image, fold.node_of[node]);
+      double* shift = shifts_.data() + ShiftOf(edge, node);
+      double* reduced = reduced_.data() + begin_[node];
+      for (int32_t a = 0; a < core_.candidates(node); ++a) {
+        const double now = std::floor(moved[a] / fold.copies_of[image]);
+        reduced[a] += now - shift[a];
+        shift[a] = now;
+      }
+    }
+  }
+  for (int32_t node = 0; node < core_.size(); ++node) TakeLeast(node);
 }
 
 void DualAscent::TakeLeast(int32_t node) {

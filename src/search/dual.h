@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "search/core.h"
+#include "search/folded_core.h"
 #include "search/kernels.h"
 
 namespace sbp {
@@ -22,6 +23,9 @@ namespace sbp {
 class DualAscent {
  public:
   explicit DualAscent(const Core& core);
+
+  // Begins with the messages of a folded core's dual: each edge gets its share of those of the edge it stands for.
+  void Begin(const DualAscent& folded, const FoldedCore& fold);
 
   // A pass over all nodes, in the other direction than the last one; returns the bound, the constant included.
   double Pass();
@@ -38,10 +42,7 @@ class DualAscent {
     return {reduced_.data() + begin_[node], core_.nodes[node].costs.size()};
   }
   // What was moved from an edge to its end `node`, per candidate.
-  const double* shift(int32_t edge, int32_t node) const {
-    const int32_t first = std::min(core_.edges[edge].nodes[0], core_.edges[edge].nodes[1]);
-    return shifts_.data() + shift_begin_[edge] + (node == first ? 0 : core_.candidates(first));
-  }
+  const double* shift(int32_t edge, int32_t node) const { return shifts_.data() + ShiftOf(edge, node); }
   // The best bound so far, the constant included, on the cost of any choice with candidate `a` of `node`: entry
   // forced(node)[a]. (Min-marginals, and lower bounds of them.)
   std::span<const double> forced(int32_t node) const {
@@ -56,6 +57,11 @@ class DualAscent {
     int32_t shift_own;  // where the costs moved to this end begin
     int32_t shift_other;
   };
+  // Where what was moved from an edge to its end `node` begins in shifts_.
+  int32_t ShiftOf(int32_t edge, int32_t node) const {
+    const int32_t first = std::min(core_.edges[edge].nodes[0], core_.edges[edge].nodes[1]);
+    return shift_begin_[edge] + (node == first ? 0 : core_.candidates(first));
+  }
   void TakeLeast(int32_t node);  // moves the least of its costs into the bound
   void Visit(int32_t node, std::span<const Half> behind, std::span<const Half> ahead);
   int32_t BestFitting(int32_t node, std::vector<double>& costs, std::span<const double> usage) const;

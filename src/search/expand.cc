@@ -43,10 +43,28 @@ std::vector<int32_t> Reduction::Expand(std::span<const int32_t> core_choice) con
   return choice;
 }
 
-std::vector<std::vector<double>> Reduction::ExpandForced(std::span<const std::vector<double>> core_forced) const {
+std::vector<char> Reduction::NeededFor(int32_t node) const {
+  std::vector<char> needed(network_size_, node < 0 ? 1 : 0);
+  if (node >= 0) needed[node] = 1;
+  for (const Step& step : steps_) {
+    if (const auto* follows = std::get_if<Follows>(&step)) {
+      if (needed[follows->node]) needed[follows->of] = 1;
+    } else if (const auto* best = std::get_if<Best>(&step)) {
+      for (const int32_t neighbour : best->neighbours) {
+        if (needed[best->node] && neighbour >= 0) needed[neighbour] = 1;
+      }
+    }
+  }
+  return needed;
+}
+
+std::vector<std::vector<double>> Reduction::ExpandForced(std::span<const std::vector<double>> core_forced,
+                                                         int32_t node) const {
+  const std::vector<char> needed = NeededFor(node);
   std::vector<std::vector<double>> forced(network_size_);
   for (size_t i = 0; i < network_node_.size(); ++i) forced[network_node_[i]] = core_forced[i];
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    if (!needed[std::visit([](const auto& made) { return made.node; }, *step)]) continue;
     if (const auto* kept = std::get_if<Kept>(&*step)) {
       // To force a dropped candidate costs no less than to force the one that is as good.
       std::vector<double> before;
@@ -65,7 +83,10 @@ std::vector<std::vector<double>> Reduction::ExpandForced(std::span<const std::ve
       forced[std::get<Best>(*step).node] = ForcedEliminated(std::get<Best>(*step), forced);
     }
   }
-  return forced;
+  if (node < 0) return forced;
+  std::vector<std::vector<double>> of_node(network_size_);
+  of_node[node] = std::move(forced[node]);
+  return of_node;
 }
 
 // What a candidate costs above the best one beside each choice of the neighbours, and what that choice costs.

@@ -30,7 +30,7 @@ MultiplierAscent::MultiplierAscent(const Core& core)
       multipliers_(core.limits.size(), 0),
       best_multipliers_(core.limits.size(), 0),
       direction_(core.limits.size(), 0),
-      best_bound_(-kForbidden) {}
+      best_bound_(dual_.bound()) {}
 
 void MultiplierAscent::Direct(std::span<const double> usage, double memory) {
   for (size_t step = 0; step < direction_.size(); ++step) {

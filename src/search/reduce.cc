@@ -17,7 +17,8 @@ namespace sbp {
 // The working state: nodes and edges die, indices stay.
 class Reducer {
  public:
-  explicit Reducer(const CostNetwork& network) : network_(network) {}
+  Reducer(const CostNetwork& network, const Reduction::Options& options)
+      : network_(network), stop_(options.stop), kept_node_(options.kept_node) {}
 
   Result<Reduction> Run() {
     Load();
@@ -26,7 +27,7 @@ class Reducer {
     // Ties first, then time: memory that only ties decide shows which steps matter.
     SBP_RETURN_IF_ERROR(Settle());
     bool changed = true;
-    while (changed) {
+    while (changed && !Stopped(0)) {
       SBP_RETURN_IF_ERROR(Compress());
       changed = DropOversized();
       SBP_RETURN_IF_ERROR(Settle());
@@ -68,6 +69,12 @@ class Reducer {
   bool Eliminate();
   bool EliminateNode(int32_t node);
   void TakeLeast(int32_t node);
+  // Asked at every node of a loop; asks itself at some.
+  bool Stopped(int32_t node) {
+    constexpr int32_t kNodes = 16;
+    if (!stopped_ && stop_ && node % kNodes == 0) stopped_ = stop_();
+    return stopped_;
+  }
   int32_t Other(int32_t edge, int32_t node) const {
     return edges_[edge].nodes[0] == node ? edges_[edge].nodes[1] : edges_[edge].nodes[0];
   }
@@ -81,6 +88,9 @@ class Reducer {
   }
 
   const CostNetwork& network_;
+  const std::function<bool()>& stop_;
+  bool stopped_ = false;
+  int32_t kept_node_;  // or what it was merged into; -1: none
   Reduction result_;
   std::vector<Node> nodes_;
   std::vector<char> alive_;
@@ -273,6 +283,7 @@ void Reducer::Merge(int32_t node, int32_t of, MapId map) {
     nodes_[of].holds.push_back(std::move(moved));
   }
   const int32_t count = Candidates(node);
+  if (node == kept_node_) kept_node_ = of;
   alive_[node] = 0;
   nodes_[node] = {};
   unchecked_[of] = 1;
@@ -310,6 +321,7 @@ Status Reducer::Settle() {
 
 bool Reducer::DropDominated(int32_t node) {
   TakeLeast(node);
+  if (node == kept_node_) return false;
   std::vector<MatrixId> edges;
   for (const int32_t edge : nodes_[node].edges) edges.push_back(From(edge, node));
   const Domination::Answer* answer = domination_.Of(nodes_[node], edges);
@@ -339,6 +351,7 @@ bool Reducer::DropDominated() {
   bool changed = false;
   for (int32_t node = 0; node < Size(); ++node) {
     if (!alive_[node] || !std::exchange(unchecked_[node], 0)) continue;
+    if (Stopped(node)) break;
     changed |= DropDominated(node);
   }
   return changed;
@@ -355,7 +368,7 @@ void Reducer::TakeLeast(int32_t node) {
 
 bool Reducer::EliminateNode(int32_t node) {
   const std::vector<int32_t> edges = nodes_[node].edges;
-  if (!nodes_[node].holds.empty() || edges.size() > 2) return false;
+  if (node == kept_node_ || !nodes_[node].holds.empty() || edges.size() > 2) return false;
   const int32_t u = edges.empty() ? -1 : Other(edges[0], node);
   const int32_t w = edges.size() < 2 ? -1 : Other(edges[1], node);
   TakeLeast(node);
@@ -403,7 +416,7 @@ bool Reducer::EliminateNode(int32_t node) {
 
 bool Reducer::Eliminate() {
   bool changed = false;
-  for (int32_t node = 0; node < Size(); ++node) {
+  for (int32_t node = 0; node < Size() && !Stopped(node); ++node) {
     if (alive_[node] && EliminateNode(node)) changed = true;
     if (!Settle().ok()) return changed;
   }
@@ -424,26 +437,20 @@ void Reducer::Pack() {
     new_node[node] = core.size();
     result_.network_node_.push_back(node);
     core.nodes.push_back(std::move(nodes_[node]));
-    core.nodes.back().edges.clear();
+    core.nodes.back().edges.clear();  // MakeLinks fills them
   }
   for (size_t i = 0; i < edges_.size(); ++i) {
     if (!edge_alive_[i]) continue;
     const Edge edge{{new_node[edges_[i].nodes[0]], new_node[edges_[i].nodes[1]]}, edges_[i].matrix};
-    for (const int32_t node : edge.nodes) core.nodes[node].edges.push_back(static_cast<int32_t>(core.edges.size()));
     core.edges.push_back(edge);
   }
-  core.links.resize(core.nodes.size());
-  for (size_t i = 0; i < core.edges.size(); ++i) {
-    const auto [a, b] = std::pair(core.edges[i].nodes[0], core.edges[i].nodes[1]);
-    const Matrix* by_a = &core.matrices[core.edges[i].matrix];
-    const Matrix* by_b = &core.matrices[core.matrices.Transpose(core.edges[i].matrix)];
-    core.links[a].push_back({b, static_cast<int32_t>(i), by_b, by_a});
-    core.links[b].push_back({a, static_cast<int32_t>(i), by_a, by_b});
-  }
+  MakeLinks(core);
   core.limits = std::move(limits_);
   core.times = std::move(times_);
 }
 
-Result<Reduction> Reduction::Of(const CostNetwork& network) { return Reducer(network).Run(); }
+Result<Reduction> Reduction::Of(const CostNetwork& network, const Options& options) {
+  return Reducer(network, options).Run();
+}
 
 }  // namespace sbp

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <variant>
@@ -21,15 +22,23 @@ namespace sbp {
 
 class Reduction {
  public:
+  struct Options {
+    // Once it says so (it may be empty), domination and elimination end where they are: the core is larger, and no less
+    // exact.
+    std::function<bool()> stop;
+    int32_t kept_node = -1;  // is not eliminated and loses no candidates to others, so that each can be asked about
+  };
   // NoPlan when a node has no candidate left, naming it.
-  static Result<Reduction> Of(const CostNetwork& network);
+  static Result<Reduction> Of(const CostNetwork& network, const Options& options);
+  static Result<Reduction> Of(const CostNetwork& network) { return Of(network, Options()); }
 
   const Core& core() const { return core_; }
   // One candidate per node of the network, from one per node of the core.
   std::vector<int32_t> Expand(std::span<const int32_t> core_choice) const;
   // Lower bounds on the cost with each candidate forced, for the network's from those for the core's, both in the
-  // core's costs; kForbidden where nothing feasible is left.
-  std::vector<std::vector<double>> ExpandForced(std::span<const std::vector<double>> core_forced) const;
+  // core's costs; kForbidden where nothing feasible is left. `node`: that of this one alone is filled; -1: all are.
+  std::vector<std::vector<double>> ExpandForced(std::span<const std::vector<double>> core_forced,
+                                                int32_t node = -1) const;
   // The way there: a choice of the core that costs no more. Where a candidate was dropped because nothing can go with
   // it, any other one stands in.
   std::vector<int32_t> Contract(std::span<const int32_t> choice) const;
@@ -56,6 +65,7 @@ class Reduction {
     MatrixId total;
     double offset;  // what was taken from all entries of `total`
   };
+  std::vector<char> NeededFor(int32_t node) const;  // what its way back passes through; all for -1
   std::vector<double> ForcedEliminated(const Best& step, std::span<const std::vector<double>> forced) const;
   using Step = std::variant<Kept, Follows, Best>;
 

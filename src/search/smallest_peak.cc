@@ -37,6 +37,7 @@ SolveOptions OfTrial(const SolveOptions& options) {
 
 std::vector<int32_t> SmallestPeak(const CostNetwork& network, std::span<const int32_t> start,
                                   const SolveOptions& options) {
+  if (options.stop && options.stop()) return {start.begin(), start.end()};
   CostNetwork trial = WithoutCosts(network);
   SolveOptions effort = OfTrial(options);
   std::vector<int32_t> best(start.begin(), start.end());
@@ -65,10 +66,10 @@ std::vector<int32_t> SmallestPeak(const CostNetwork& network, std::span<const in
   return best;
 }
 
-int64_t LeastPeak(const CostNetwork& network, int64_t reached, const SolveOptions& options) {
+int64_t LeastPeak(const CostNetwork& network, int64_t least, int64_t reached, const SolveOptions& options) {
+  if (options.stop && options.stop()) return least;
   CostNetwork trial = WithoutCosts(network);
   SolveOptions effort = OfTrial(options);
-  int64_t least = 0;       // nothing peaks below
   int64_t open = reached;  // nobody has proved that nothing keeps within
   for (int count = 0; count < kTrials && least < open; ++count) {
     if (options.stop && options.stop()) break;

@@ -16,7 +16,8 @@ std::vector<int32_t> SmallestPeak(const CostNetwork& network, std::span<const in
                                   const SolveOptions& options);
 
 // A proof of how little memory does not do: no choice without forbidden entries has a peak below what is returned.
-// `reached` is the peak of some choice: the returned number is not above it. A fixed amount of work.
-int64_t LeastPeak(const CostNetwork& network, int64_t reached, const SolveOptions& options);
+// `least`: that much is known already (0: nothing). `reached` is the peak of some choice: the returned number is not
+// above it. A fixed amount of work.
+int64_t LeastPeak(const CostNetwork& network, int64_t least, int64_t reached, const SolveOptions& options);
 
 }  // namespace sbp

@@ -1,6 +1,5 @@
-// The search as a whole: reductions, then two lanes side by side: the dual ascent, which bounds and suggests choices,
-// and the neighbourhood search, which improves the best of them. The lanes meet after equal amounts of counted work, so
-// a fixed effort gives the same result on any number of threads.
+// The search as a whole: reductions; a first look with equal layers folded into one; then the two lanes of
+// lane_search.h, one of which bounds and the other improves.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +30,7 @@ struct SolveOptions {
   bool has_known_bound = false;
   std::vector<int32_t> start;  // a choice to begin with; may be empty
   bool forced = false;         // fill SolveResult::forced
+  int32_t forced_node = -1;    // only of this node, whose candidates are all kept for that; -1: of all
   std::function<bool()> stop;  // asked now and then: stop at once?
   std::function<void(const SolveProgress&)> progress;
 };

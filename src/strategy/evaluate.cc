@@ -5,8 +5,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/checked_math.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "boxing/op_seconds.h"
 #include "memory/memory.h"
 #include "strategy/transition_reason.h"
 #include "strategy/transitions.h"
@@ -113,7 +115,7 @@ std::vector<Demand> DemandsOn(const Problem& problem, const Assignment& assignme
   return demands;
 }
 
-Status InsertBoxing(const Problem& problem, const Assignment& assignment, Plan& plan) {
+Status InsertBoxing(const Problem& problem, const Assignment& assignment, bool reasons, Plan& plan) {
   const Graph& graph = *problem.graph;
   TieMap ties;
   for (const Tie& tie : graph.ties) ties.emplace(tie.output, tie.input);
@@ -127,7 +129,7 @@ Status InsertBoxing(const Problem& problem, const Assignment& assignment, Plan& 
     const std::vector<NdSbp> hubs = demands.size() < 2 ? std::vector<NdSbp>() : HubsOf(problem, tensor);
     SBP_RETURN_IF_ERROR(MakeTransitions(tensor, graph.tensors[t], written, demands, hubs, *problem.boxing, timed));
     const auto tie = ties.find(tensor);
-    for (size_t i = first; i < timed.size(); ++i) {
+    for (size_t i = first; reasons && i < timed.size(); ++i) {
       Transition& transition = timed[i].transition;
       const bool tied = tie != ties.end() && transition.to == plan.source_layouts[tie->second.index()];
       transition.reason = TransitionReason(problem, assignment, transition, written, tied ? tie->second : TensorId());
@@ -168,11 +170,31 @@ void ListReplicated(const Problem& problem, Plan& plan) {
   }
 }
 
+// The largest of the ops', each kind of decision asked once.
+int64_t Workspace(const Problem& problem, const Assignment& assignment, const Plan& plan) {
+  const DeviceSpec& device = problem.boxing->cluster().device;
+  if (device.op_samples.empty()) return 0;
+  std::vector<bool> asked(plan.records.size());
+  double most = 0;
+  for (size_t o = 0; o < problem.num_ops(); ++o) {
+    const uint32_t record = plan.op_records[o];
+    if (asked[record]) continue;
+    asked[record] = true;
+    const Work work =
+        WorkOf(*problem.candidates(OpId(o)).instance, ChosenCandidate(problem, assignment, OpId(o)), problem.mesh);
+    most = std::max(most, WorkspaceBytes(device, work));
+  }
+  return static_cast<int64_t>(most);
+}
+
 Status CheckMemoryLimit(const Plan& plan) {
   if (!plan.options.memory_limit || plan.memory.peak_bytes <= *plan.options.memory_limit) return OkStatus();
   std::string holders;
   for (const MemoryHolder& holder : plan.memory.holders) {
     holders += StrCat("\n  ", FormatBytes(static_cast<double>(holder.bytes)), "  ", holder.kind, " ", holder.name);
+  }
+  if (plan.memory.workspace_bytes > 0) {
+    holders += StrCat("\n  ", FormatBytes(static_cast<double>(plan.memory.workspace_bytes)), "  workspace of kernels");
   }
   const std::string at = plan.memory.peak_op.valid() ? StrCat(" at ", OpLabel(plan.graph, plan.memory.peak_op)) : "";
   return NoPlan(StrCat("the plan needs ", FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device", at,
@@ -182,20 +204,23 @@ Status CheckMemoryLimit(const Plan& plan) {
 
 }  // namespace
 
-Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan) {
+Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan, const EvaluateOptions& options) {
   plan.records.clear();
   plan.op_records.clear();
   plan.transitions.clear();
   plan.replicated.clear();
   plan.total = Cost();
   RecordDecisions(problem, assignment, plan);
-  SBP_RETURN_IF_ERROR(InsertBoxing(problem, assignment, plan));
-  ListReplicated(problem, plan);
+  SBP_RETURN_IF_ERROR(InsertBoxing(problem, assignment, options.reasons, plan));
+  if (options.reasons) ListReplicated(problem, plan);
   plan.conflicts = assignment.conflicts;
   plan.lower_bound_seconds = assignment.lower_bound_seconds;
   plan.has_bound = assignment.has_bound;
+  if (!options.memory) return OkStatus();
   const StepOrder order = OrderOfStep(plan);
   plan.memory = PeakMemory(plan, order, Lifetimes(plan, order));
+  plan.memory.workspace_bytes = Workspace(problem, assignment, plan);
+  plan.memory.peak_bytes = SaturatingAdd(plan.memory.peak_bytes, plan.memory.workspace_bytes);
   return CheckMemoryLimit(plan);
 }
 

@@ -10,6 +10,11 @@ namespace sbp {
 // Fills records, op_records, source_layouts, transitions, total, memory, replicated and conflicts of `plan`, whose
 // graph, mesh, cluster and options stand already. A tie whose output does not end in its input's layout gets a
 // transition at the end of the step. Error kNoPlan: memory above options.memory_limit (names peak and largest holders).
-Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan);
+// Without `reasons` transitions have none and replicated tensors are not listed, without `memory` there is none and no
+// limit: for those who only want the price.
+struct EvaluateOptions {
+  bool reasons = true, memory = true;
+};
+Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan, const EvaluateOptions& options = {});
 
 }  // namespace sbp

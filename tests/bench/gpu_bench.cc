@@ -17,11 +17,9 @@
 #include <map>
 
 #include "base/text.h"
-#include "cluster/presets.h"
-#include "graph/builder.h"
-#include "pipeline/pipeline.h"
 #include "runtime/gpu/gpu_communicator.h"
 #include "runtime/plan_run.h"
+#include "tiny_plan.h"
 
 namespace sbp {
 namespace {
@@ -179,31 +177,13 @@ Status BenchCollectives(Rank& rank) {
   return OkStatus();
 }
 
-Plan Chain(const RuleSet& rules, int ops) {
-  GraphBuilder builder("chain");
-  const TensorType type{DType::kF32, {8}};
-  builder.AddInput("t0", type);
-  for (int i = 0; i < ops; ++i) {
-    const std::string to = StrCat("t", i + 1);
-    builder.AddOp("Relu", StrCat("op", i), {StrCat("t", i)}, {to});
-    builder.DescribeTensor(to, type);
-  }
-  builder.AddOutput(StrCat("t", ops));
-  PlanRequest request;
-  request.graph = *builder.Build("chain");
-  request.mesh = *ParseMesh("1");
-  request.cluster = *FindPreset("8xH100");
-  request.rules = &rules;
-  return *MakePlan(std::move(request));
-}
-
 // From the first to the last of many small tasks: the host's part where it is slower than the device, else the
 // device's.
 Status BenchTasks() {
   constexpr int kOps = 200, kRepeats = 5;
   constexpr uint32_t kMicroBatches = 50;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RuleSet::Builtin());
-  const Plan plan = Chain(rules, kOps);
+  const Plan plan = TinyPlan(rules, "1", kOps);
   std::vector<double> seconds;
   for (int i = 0; i < kRepeats; ++i) {
     SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend("cuda"));

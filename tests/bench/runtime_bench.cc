@@ -7,14 +7,11 @@
 #include <functional>
 #include <thread>
 
-#include "base/text.h"
-#include "cluster/presets.h"
-#include "graph/builder.h"
-#include "pipeline/pipeline.h"
 #include "runtime/actor_engine.h"
 #include "runtime/plan_run.h"
 #include "runtime/threads/thread_communicator.h"
 #include "support/host_gpus.h"
+#include "tiny_plan.h"
 
 namespace sbp {
 namespace {
@@ -127,25 +124,6 @@ BENCHMARK(EmptyTasks)
     ->Args({4, 2})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
-
-// A chain of element-wise ops on tensors so small that what remains is engine, views and calls.
-Plan TinyPlan(const RuleSet& rules, const char* mesh, int ops) {
-  GraphBuilder builder("chain");
-  const TensorType type{DType::kF32, {8}};
-  builder.AddInput("t0", type);
-  for (int i = 0; i < ops; ++i) {
-    const std::string to = StrCat("t", i + 1);
-    builder.AddOp("Relu", StrCat("op", i), {StrCat("t", i)}, {to});
-    builder.DescribeTensor(to, type);
-  }
-  builder.AddOutput(StrCat("t", ops));
-  PlanRequest request;
-  request.graph = *builder.Build("chain");
-  request.mesh = *ParseMesh(mesh);
-  request.cluster = *FindPreset("8xH100");
-  request.rules = &rules;
-  return *MakePlan(std::move(request));
-}
 
 void TinyTasks(benchmark::State& state) {
   constexpr int kOps = 200;

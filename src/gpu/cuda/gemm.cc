@@ -1,5 +1,7 @@
 #include "gpu/cuda/gemm.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace sbp::gpu::cuda {
@@ -127,6 +129,21 @@ Status LtGemm::Run(const GemmCall& call, cudaStream_t stream) {
     SBP_ASSIGN_OR_RETURN(lt_, LoadCublasLt());
     SBP_RETURN_IF_ERROR(lt_->Checked(lt_->Create(&handle_), "cublasLtCreate"));
   }
+  // The library's kernels take a batch per block of a grid's last dimension, which has so many.
+  constexpr int64_t kMostBatches = 65535;
+  const int64_t bytes = DTypeBits(call.dtype) / 8;
+  for (int64_t first = 0; first < call.batch; first += kMostBatches) {
+    GemmCall some = call;
+    some.batch = std::min(kMostBatches, call.batch - first);
+    some.a += first * call.stride_a * bytes;
+    some.c += first * call.stride_c * bytes;
+    some.out += first * call.m * call.n * bytes;
+    SBP_RETURN_IF_ERROR(Start(some, stream));
+  }
+  return OkStatus();
+}
+
+Status LtGemm::Start(const GemmCall& call, cudaStream_t stream) {
   SBP_ASSIGN_OR_RETURN(Plan * plan, PlanFor(call));
   const auto alpha = static_cast<float>(call.alpha), beta = static_cast<float>(call.beta);
   const bool wide = call.dtype == DType::kF64;

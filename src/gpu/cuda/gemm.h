@@ -21,7 +21,7 @@ class LtGemm {
   LtGemm(const LtGemm&) = delete;
   LtGemm& operator=(const LtGemm&) = delete;
 
-  Status Run(const GemmCall& call, cudaStream_t stream);
+  Status Run(const GemmCall& call, cudaStream_t stream);  // in as few calls of the library as it allows
 
  private:
   // What the choice of an algorithm depends on. Alignments are those of the three matrices, in bytes up to 16.
@@ -37,6 +37,7 @@ class LtGemm {
                     cublasLtMatrixLayout_t& layout);
   void Destroy(Plan& plan);
   Status Choose(const GemmCall& call, Plan& plan);
+  Status Start(const GemmCall& call, cudaStream_t stream);
 
   static constexpr size_t kWorkspace = size_t{64} << 20;  // of Hopper's fastest products; others need less
 

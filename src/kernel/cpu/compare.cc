@@ -61,10 +61,11 @@ Status BitwiseNot(KernelCall& call) {
   return RunElementwise(call.outputs[0], {&call.inputs[0]}, DType::kU64, DType::kU64, UnaryLine<uint64_t, ComplementOf>,
                         &f);
 }
-// Operands are unsigned: in 64 bits nothing is lost before the result is cut to its width.
 Status BitShift(KernelCall& call) {
   scalar::BitShiftOf f;
   f.left = call.attributes->String("direction", "LEFT") != "RIGHT";
+  f.is_signed = IsSigned(call.inputs[0].dtype);
+  f.bits = static_cast<uint64_t>(DTypeBits(call.inputs[0].dtype));
   return RunElementwise(call.outputs[0], {&call.inputs[0], &call.inputs[1]}, DType::kU64, DType::kU64,
                         BinaryLine<uint64_t, scalar::BitShiftOf>, &f);
 }

@@ -49,6 +49,8 @@ Status BitwiseNot(KernelCall& call) { return UnaryBits<ComplementOf>(call); }
 Status BitShift(KernelCall& call) {
   scalar::BitShiftOf f;
   f.left = call.attributes->String("direction", "LEFT") != "RIGHT";
+  f.is_signed = IsSigned(call.inputs[0].dtype);
+  f.bits = static_cast<uint64_t>(DTypeBits(call.inputs[0].dtype));
   return Bits(call, f);
 }
 

@@ -13,6 +13,7 @@
 #include "kernel/gpu/product.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/gpu/words.h"
+#include "kernel/matmul_sizes.h"
 #include "kernel/scalar/binary.h"
 
 namespace sbp::SBP_GPU_BUILD {
@@ -28,12 +29,14 @@ struct Sum {
   Product p;
   SBP_HD void operator()(int64_t i) const {
     const int64_t row = Divide(i, p.n), column = i - row * p.n, batch = Divide(row, p.m);
-    const int64_t a = batch * p.a_step + (row - batch * p.m) * p.k, b = batch * p.b_step + column;
+    const int64_t a = batch * p.a_step + (row - batch * p.m) * (p.transpose_a ? 1 : p.k);
+    const int64_t b = batch * p.b_step + column * (p.transpose_b ? p.k : 1);
+    const int64_t a_next = p.transpose_a ? p.m : 1, b_next = p.transpose_b ? 1 : p.n;
     const scalar::AddOf add;
     const scalar::MulOf multiply;
     C sum{0};
     for (int64_t j = 0; j < p.k; ++j)
-      sum = add(sum, multiply(LoadNumber<C>(p.type, p.a, a + j), LoadNumber<C>(p.type, p.b, b + j * p.n)));
+      sum = add(sum, multiply(LoadNumber<C>(p.type, p.a, a + j * a_next), LoadNumber<C>(p.type, p.b, b + j * b_next)));
     StoreNumber(p.type, p.out, i, sum);
   }
 };
@@ -69,21 +72,9 @@ Status WithFactor(DType type, const Run& run) {
   }
 }
 
-// An operand's leading dimensions, aligned at the right with the result's, and its steps along them.
-std::vector<int64_t> BatchStrides(const Shape& shape, size_t batch_rank, int64_t matrix) {
-  std::vector<int64_t> strides(batch_rank, 0);
-  int64_t stride = matrix;
-  for (size_t d = shape.size() - 2, at = batch_rank; d-- > 0;) {
-    strides[--at] = shape[d] == 1 ? 0 : stride;
-    stride *= shape[d];
-  }
-  return strides;
-}
-
 // Every index of the leading dimensions: as many as both operands walk by one step each in one call.
-Status MultiplyBatches(KernelCall& call, Product product, const Shape& batch, const std::vector<int64_t>& a_strides,
-                       const std::vector<int64_t>& b_strides) {
-  SBP_ASSIGN_OR_RETURN(const Walk<2> walk, MakeWalk<2>(batch, {a_strides, b_strides}));
+Status MultiplyBatches(KernelCall& call, Product product, const MatMulSizes& sizes) {
+  SBP_ASSIGN_OR_RETURN(const Walk<2> walk, MakeWalk<2>(sizes.batch, {sizes.a_strides, sizes.b_strides}));
   if (walk.elements == 0) return OkStatus();
   const int64_t bytes = cpu::ElementBytes(product.type), inner = walk.rank == 0 ? 1 : walk.size[walk.rank - 1];
   product.batches = inner;
@@ -130,7 +121,11 @@ class GpuEinsum : public EinsumDevice {
   }
   Status Products(int64_t batches, int64_t m, int64_t n, int64_t k, const std::byte* a, const std::byte* b,
                   std::byte* out) override {
-    return SBP_GPU_BUILD::Multiply(*call_.stream, {type_, call_.allow_tf32, batches, m, n, k, m * k, k * n, a, b, out});
+    Product product{type_, call_.allow_tf32, batches, m, n, k, m * k, k * n};
+    product.a = a;
+    product.b = b;
+    product.out = out;
+    return SBP_GPU_BUILD::Multiply(*call_.stream, product);
   }
 
  private:
@@ -148,6 +143,8 @@ Status Multiply(gpu::Stream& stream, const Product& p) {
   gpu::GemmCall gemm;
   gemm.dtype = p.type;
   gemm.allow_tf32 = p.allow_tf32;
+  gemm.transpose_a = p.transpose_a;
+  gemm.transpose_c = p.transpose_b;
   gemm.batch = p.batches;
   gemm.m = p.m;
   gemm.n = p.n;
@@ -160,42 +157,21 @@ Status Multiply(gpu::Stream& stream, const Product& p) {
   return stream.Gemm(gemm);
 }
 
-// A product of matrices per index of the leading dimensions, which stretch.
 Status MatMul(KernelCall& call) {
-  Shape a = call.inputs[0].shape, b = call.inputs[1].shape;
-  TensorView& out = call.outputs[0];
-  if (a.empty() || b.empty()) return RunFailed("an operand of MatMul has no dimensions");
-  if (a.size() == 1) a.insert(a.begin(), 1);
-  if (b.size() == 1) b.push_back(1);
-  const size_t batch_rank = std::max(a.size(), b.size()) - 2;
-  Shape batch(batch_rank, 1);
-  for (const Shape* shape : {&a, &b}) {
-    for (size_t d = 0; d + 2 < shape->size(); ++d) {
-      int64_t& size = batch[batch_rank - (shape->size() - 2) + d];
-      if ((*shape)[d] != 1) size = (*shape)[d];
-    }
-  }
+  SBP_ASSIGN_OR_RETURN(const MatMulSizes sizes, MatMulSizesOf(call));
+  const TensorView& out = call.outputs[0];
   Product product;
   product.type = out.dtype;
   product.allow_tf32 = call.allow_tf32;
-  product.m = a[a.size() - 2];
-  product.n = b.back();
-  product.k = a.back();
-  int64_t count = 1;
-  for (const int64_t size : batch) count *= size;
-  if (b[b.size() - 2] != product.k || count * product.m * product.n != out.elements()) {
-    return RunFailed(StrCat("[", Join(call.inputs[0].shape, ","), "] times [", Join(call.inputs[1].shape, ","),
-                            "] is not of the planned size"));
-  }
+  product.m = sizes.m;
+  product.n = sizes.n;
+  product.k = sizes.k;
+  product.transpose_a = sizes.transpose_a;
+  product.transpose_b = sizes.transpose_b;
   SBP_ASSIGN_OR_RETURN(product.a, ElementsAs(call, call.inputs[0], out.dtype));
   SBP_ASSIGN_OR_RETURN(product.b, ElementsAs(call, call.inputs[1], out.dtype));
   product.out = out.data;
-  if (b.size() == 2) {  // one matrix on the right: the rows of all on the left are one matrix
-    product.m *= count;
-    return Multiply(*call.stream, product);
-  }
-  return MultiplyBatches(call, product, batch, BatchStrides(a, batch_rank, product.m * product.k),
-                         BatchStrides(b, batch_rank, product.k * product.n));
+  return MultiplyBatches(call, product, sizes);
 }
 
 // Of two operands in their own type; what is between the joins of more is kept in f32 for the narrower floats.

@@ -20,17 +20,7 @@ using cpu::ElementBytes;
 Status TransposeBytes(KernelCall& call) {
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  const size_t rank = in.shape.size();
-  const std::vector<int64_t>* perm = call.attributes->Ints("perm");
-  if (perm != nullptr && perm->size() != rank) return RunFailed("perm does not fit the operand's rank");
-  const std::vector<int64_t> from = ByteStrides(in);
-  std::vector<int64_t> strides(rank);
-  for (size_t d = 0; d < rank; ++d) {
-    const size_t source = perm != nullptr ? static_cast<size_t>((*perm)[d]) : rank - 1 - d;
-    if (source >= rank || out.shape[d] != in.shape[source])
-      return Defect("the result's shape does not follow from perm");
-    strides[d] = from[source];
-  }
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, cpu::TransposedStrides(call));
   return CopyStrided(*call.stream, out.shape, ElementBytes(in.dtype), in.data, strides, out.data, ByteStrides(out));
 }
 
@@ -44,18 +34,10 @@ Status ExpandBytes(KernelCall& call) {
 
 Status ConcatBytes(KernelCall& call) {
   TensorView& out = call.outputs[0];
-  SBP_ASSIGN_OR_RETURN(const int64_t axis, cpu::AxisIn(call.attributes->Int("axis", 0), out.rank()));
-  const std::vector<int64_t> strides = ByteStrides(out);
-  int64_t begin = 0;
-  for (const TensorView& in : call.inputs) {
-    if (!in.present()) continue;
-    if (in.rank() != out.rank() || begin + in.shape[axis] > out.shape[axis])
-      return Defect("the operands do not fit into the result");
-    SBP_RETURN_IF_ERROR(CopyStrided(*call.stream, in.shape, ElementBytes(in.dtype), in.data, ByteStrides(in),
-                                    out.data + begin * strides[axis], strides));
-    begin += in.shape[axis];
-  }
-  return begin == out.shape[axis] ? OkStatus() : Defect("the operands do not fill the result");
+  return cpu::WalkConcatenation(call, [&call, &out](const TensorView& in, int64_t offset) {
+    return CopyStrided(*call.stream, in.shape, ElementBytes(in.dtype), in.data, ByteStrides(in), out.data + offset,
+                       ByteStrides(out));
+  });
 }
 
 // The condition picks from two values; all three stretched.

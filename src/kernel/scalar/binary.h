@@ -149,14 +149,18 @@ struct BitXor {
     return static_cast<T>(a ^ b);
   }
 };
-// Of unsigned values; shifting by the width or more leaves 0.
+// In 64 bits, signed operands with their sign extended. Shifted by less than 0, or by the type's width or more, the
+// sign alone is left of a signed value that goes right, else 0 (ONNX's BitShift of opset 28, which says what was open
+// before).
 struct BitShiftOf {
-  bool left = true;
-  template <typename T>
-  SBP_HD T operator()(T a, T b) const {
-    constexpr T kBits = 64;
-    if (b >= kBits) return T{0};
-    return static_cast<T>(left ? a << b : a >> b);
+  bool left = true, is_signed = false;
+  uint64_t bits = 64;  // of the type
+  SBP_HD uint64_t operator()(uint64_t a, uint64_t b) const {
+    const bool arithmetic = is_signed && !left;
+    const bool negative = arithmetic && static_cast<int64_t>(a) < 0;
+    if (b >= bits) return negative ? ~uint64_t{0} : 0;
+    if (left) return a << b;
+    return negative ? ~(~a >> b) : a >> b;
   }
 };
 

@@ -151,6 +151,12 @@ Status FactorizeOptional(FactorizerContext& context) {
                  present ? context.shape(0) : Shape{});
   } else {
     context.SetResult(0, context.type(0).dtype, context.shape(0));
+    const auto& stated = context.query().stated;  // what was wrapped may be a sequence
+    if (context.type(0).kind == ValueKind::kSequence) {
+      context.out().results[0].kind = ValueKind::kSequence;
+    } else if (!stated.empty()) {
+      context.out().results[0].kind = stated[0].kind;
+    }
   }
   return OkStatus();
 }

@@ -8,7 +8,8 @@
 namespace sbp {
 namespace {
 
-constexpr int kTag = 0;                                // messages of a pair arrive in the order in which they were sent
+constexpr int kTag = 0;  // messages of a pair arrive in the order in which they were sent
+constexpr int64_t kAlignment = 64;
 constexpr int64_t kLongestMessage = int64_t{1} << 30;  // bytes: MPI counts in int
 
 int64_t TotalElements(const std::vector<Piece>& pieces) {
@@ -18,27 +19,28 @@ int64_t TotalElements(const std::vector<Piece>& pieces) {
 }
 
 // The pieces of `source`, one after the other.
-std::vector<std::byte> Pack(const TensorView& source, const std::vector<Piece>& pieces) {
-  std::vector<std::byte> packed(static_cast<size_t>(TensorView::StorageBytes(source.dtype, TotalElements(pieces))));
+void Pack(const TensorView& source, const std::vector<Piece>& pieces, std::byte* packed) {
   int64_t at = 0;
   for (const Piece& piece : pieces) {
     EachRun(piece.box, source.ranges, piece.box, [&](const ElementRun& run) {
-      CopyElements(source.dtype, run.count, source.data, run.a, packed.data(), at + run.b);
+      CopyElements(source.dtype, run.count, source.data, run.a, packed, at + run.b);
     });
     at += Elements(piece.box);
   }
-  return packed;
 }
 
-void Unpack(const std::vector<std::byte>& packed, const std::vector<Piece>& pieces, const TensorView& target) {
+void Unpack(const std::byte* packed, const std::vector<Piece>& pieces, const TensorView& target) {
   int64_t at = 0;
   for (const Piece& piece : pieces) {
     EachRun(piece.box, piece.box, target.ranges, [&](const ElementRun& run) {
-      CopyElements(target.dtype, run.count, packed.data(), at + run.a, target.data, run.b);
+      CopyElements(target.dtype, run.count, packed, at + run.a, target.data, run.b);
     });
     at += Elements(piece.box);
   }
 }
+
+// So that what is combined is aligned.
+int64_t Padded(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // The pieces by the rank that they come from.
 std::vector<std::vector<Piece>> BySource(const std::vector<Piece>& pieces, int size) {
@@ -78,10 +80,33 @@ Status MpiCommunicator::Receive(int from, std::byte* data, int64_t bytes, Pendin
 
 Status MpiCommunicator::Wait(Pending& pending) {
   Status status = world_->Wait(pending.requests, pending.peers, timeout_);
-  if (!status.ok()) {
-    for (std::vector<std::byte>& buffer : pending.buffers) world_->Abandon(std::move(buffer));
+  if (!status.ok() && buffer_ != nullptr) {
+    world_->Abandon(std::move(buffer_));
+    buffer_bytes_ = 0;
   }
   return status;
+}
+
+std::byte* MpiCommunicator::Reserve(int64_t bytes) {
+  if (bytes > buffer_bytes_) {
+    buffer_.reset();
+    buffer_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes + kAlignment));
+    buffer_bytes_ = bytes;
+  }
+  const auto beyond = reinterpret_cast<uintptr_t>(buffer_.get()) % kAlignment;
+  return buffer_.get() + (kAlignment - beyond);
+}
+
+MpiCommunicator::Message MpiCommunicator::MessageOf(std::vector<Piece> pieces, const TensorView& view) {
+  Message message;
+  message.bytes = TensorView::StorageBytes(view.dtype, TotalElements(pieces));
+  const int64_t bits = DTypeBits(view.dtype);
+  if (pieces.size() == 1 && bits >= 8) {
+    message.at = OnlyRunAt(pieces[0].box, view.ranges);
+    if (message.at) *message.at *= bits / 8;
+  }
+  message.pieces = std::move(pieces);
+  return message;
 }
 
 Status MpiCommunicator::Exchange(const TensorView& source, const TensorView& target, const std::vector<Box>& from,
@@ -92,26 +117,39 @@ Status MpiCommunicator::Exchange(const TensorView& source, const TensorView& tar
     Abort(Defect(StrCat("rank ", rank_, " of a group wants ", ToString(to[rank_]), ", part of which nobody holds")));
     return status();
   }
-  const std::vector<std::vector<Piece>> incoming = BySource(wanted, size());
-  std::vector<std::vector<std::byte>> received(static_cast<size_t>(size()));
+  std::vector<Message> incoming, outgoing;  // by rank
+  int64_t packed = 0;
+  for (std::vector<Piece>& pieces : BySource(wanted, size())) incoming.push_back(MessageOf(std::move(pieces), target));
+  for (int r = 0; r < size(); ++r) {
+    outgoing.push_back(MessageOf(BySource(PiecesFor(r, to[r], from), size())[rank_], source));
+    if (r == rank_) continue;
+    for (const Message* message : {&incoming[r], &outgoing[r]}) packed += message->at ? 0 : Padded(message->bytes);
+  }
+  std::byte* buffer = Reserve(packed);
+  std::vector<const std::byte*> received(static_cast<size_t>(size()));
   Pending pending;
   for (int r = 0; r < size(); ++r) {
     if (r == rank_) continue;
-    received[r].resize(static_cast<size_t>(TensorView::StorageBytes(source.dtype, TotalElements(incoming[r]))));
-    SBP_RETURN_IF_ERROR(Receive(r, received[r].data(), static_cast<int64_t>(received[r].size()), pending));
-    const std::vector<Piece> outgoing = BySource(PiecesFor(r, to[r], from), size())[rank_];
-    const std::vector<std::byte>& packed = pending.buffers.emplace_back(Pack(source, outgoing));
-    SBP_RETURN_IF_ERROR(Send(r, packed.data(), static_cast<int64_t>(packed.size()), pending));
-  }
-  for (const Piece& piece : incoming[rank_]) {
-    CopyBox(source.dtype, piece.box, source.data, source.ranges, target.data, target.ranges);
-  }
-  if (Status waited = Wait(pending); !waited.ok()) {
-    for (std::vector<std::byte>& buffer : received) world_->Abandon(std::move(buffer));
-    return waited;
+    std::byte* to_place = incoming[r].at ? target.data + *incoming[r].at : buffer;
+    received[r] = to_place;
+    if (!incoming[r].at) buffer += Padded(incoming[r].bytes);
+    SBP_RETURN_IF_ERROR(Receive(r, to_place, incoming[r].bytes, pending));
   }
   for (int r = 0; r < size(); ++r) {
-    if (r != rank_) Unpack(received[r], incoming[r], target);
+    if (r == rank_) continue;
+    const std::byte* data = outgoing[r].at ? source.data + *outgoing[r].at : buffer;
+    if (!outgoing[r].at) {
+      Pack(source, outgoing[r].pieces, buffer);
+      buffer += Padded(outgoing[r].bytes);
+    }
+    SBP_RETURN_IF_ERROR(Send(r, data, outgoing[r].bytes, pending));
+  }
+  for (const Piece& piece : incoming[rank_].pieces) {
+    CopyBox(source.dtype, piece.box, source.data, source.ranges, target.data, target.ranges);
+  }
+  SBP_RETURN_IF_ERROR(Wait(pending));
+  for (int r = 0; r < size(); ++r) {
+    if (r != rank_ && !incoming[r].at) Unpack(received[r], incoming[r].pieces, target);
   }
   return OkStatus();
 }
@@ -127,14 +165,15 @@ Status MpiCommunicator::AllReduce(ReduceKind kind, const TensorView& source, con
     shares.push_back({share.begin * width, share.end * width});
   }
   const Range mine = shares[rank_];
+  std::byte* buffer = Reserve(Padded(mine.size()) * (size() - 1));
   Pending pending;
   std::vector<const std::byte*> sources(static_cast<size_t>(size()));
   for (int r = 0; r < size(); ++r) {
     sources[r] = source.data + mine.begin;
     if (r == rank_) continue;
-    std::byte* buffer = pending.buffers.emplace_back(static_cast<size_t>(mine.size())).data();
     sources[r] = buffer;
     SBP_RETURN_IF_ERROR(Receive(r, buffer, mine.size(), pending));
+    buffer += Padded(mine.size());
     SBP_RETURN_IF_ERROR(Send(r, source.data + shares[r].begin, shares[r].size(), pending));
   }
   SBP_RETURN_IF_ERROR(Wait(pending));
@@ -152,16 +191,32 @@ Status MpiCommunicator::ReduceScatter(ReduceKind kind, const TensorView& source,
                                       const std::vector<Box>& to) {
   SBP_RETURN_IF_ERROR(status());
   SBP_RETURN_IF_ERROR(CanReduceOrAbort(source.dtype, kind));
+  const int64_t bytes = target.bytes();
+  std::vector<Message> parts;  // of `source`, by rank
+  int64_t packed = Padded(bytes) * (size() - 1);
+  for (int r = 0; r < size(); ++r) {
+    parts.push_back(MessageOf({{rank_, to[r]}}, source));
+    if (!parts[r].at) packed += Padded(parts[r].bytes);
+  }
+  std::byte* buffer = Reserve(packed);
   Pending pending;
   std::vector<const std::byte*> sources(static_cast<size_t>(size()));
   for (int r = 0; r < size(); ++r) {
-    const std::byte* packed = pending.buffers.emplace_back(Pack(source, {{rank_, to[r]}})).data();
-    sources[r] = packed;  // what this rank adds to its own part; the others' are received
     if (r == rank_) continue;
-    SBP_RETURN_IF_ERROR(Send(r, packed, static_cast<int64_t>(pending.buffers.back().size()), pending));
-    std::byte* buffer = pending.buffers.emplace_back(static_cast<size_t>(target.bytes())).data();
     sources[r] = buffer;
-    SBP_RETURN_IF_ERROR(Receive(r, buffer, target.bytes(), pending));
+    SBP_RETURN_IF_ERROR(Receive(r, buffer, bytes, pending));
+    buffer += Padded(bytes);
+  }
+  for (int r = 0; r < size(); ++r) {
+    const std::byte* part = parts[r].at ? source.data + *parts[r].at : buffer;
+    if (!parts[r].at) {
+      Pack(source, parts[r].pieces, buffer);
+      buffer += Padded(parts[r].bytes);
+    }
+    if (r == rank_)
+      sources[r] = part;  // what this rank adds to its own part
+    else
+      SBP_RETURN_IF_ERROR(Send(r, part, parts[r].bytes, pending));
   }
   SBP_RETURN_IF_ERROR(Wait(pending));
   ReduceElements(source.dtype, kind, sources, target.data, target.elements());
@@ -172,7 +227,7 @@ Status MpiCommunicator::Barrier() {
   SBP_RETURN_IF_ERROR(status());
   // A byte from and to everybody: unlike MPI_Ibarrier it tells who is missing.
   Pending pending;
-  std::byte* bytes = pending.buffers.emplace_back(static_cast<size_t>(size()) + 1).data();
+  std::byte* bytes = Reserve(size() + 1);
   for (int r = 0; r < size(); ++r) {
     if (r == rank_) continue;
     SBP_RETURN_IF_ERROR(Receive(r, bytes + r, 1, pending));

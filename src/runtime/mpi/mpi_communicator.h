@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/communicator.h"
@@ -29,12 +30,18 @@ class MpiCommunicator : public Communicator {
   Status failure_elsewhere() override { return world_->failure_elsewhere(); }
 
  private:
-  // The requests of one exchange, with the ranks of the world that they wait for, and buffers that they use.
+  // The requests of one exchange, with the ranks of the world that they wait for.
   struct Pending {
     std::vector<MPI_Request> requests;
     std::vector<int> peers;
-    std::vector<std::vector<std::byte>> buffers;
   };
+  // What goes to or comes from one rank: one run of a tensor, or pieces that are packed.
+  struct Message {
+    std::vector<Piece> pieces;
+    int64_t bytes = 0;
+    std::optional<int64_t> at;  // the byte of the tensor's buffer where the run begins
+  };
+  static Message MessageOf(std::vector<Piece> pieces, const TensorView& view);
   Status Send(int to, const std::byte* data, int64_t bytes, Pending& pending);
   Status Receive(int from, std::byte* data, int64_t bytes, Pending& pending);
   Status Wait(Pending& pending);
@@ -45,6 +52,10 @@ class MpiCommunicator : public Communicator {
   const std::vector<int> members_;
   const std::chrono::milliseconds timeout_;
   int rank_ = 0;
+  // Of messages that are packed, and of what is combined. The largest so far is kept: fresh memory costs its pages.
+  std::unique_ptr<std::byte[]> buffer_;
+  int64_t buffer_bytes_ = 0;
+  std::byte* Reserve(int64_t bytes);
 };
 
 }  // namespace sbp

@@ -39,8 +39,8 @@ class World {
   // the run's buffers that MPI may still hold must stay.
   Status Wait(std::vector<MPI_Request>& requests, const std::vector<int>& peers, std::chrono::milliseconds timeout);
 
-  // Keeps buffers of a failed exchange until the process ends: MPI may still write to them.
-  void Abandon(std::vector<std::byte> buffer);
+  // Keeps the buffer of a failed exchange until the process ends: MPI may still write to it.
+  void Abandon(std::unique_ptr<std::byte[]> buffer);
 
  private:
   void Look();                        // for a failure message
@@ -54,7 +54,7 @@ class World {
   bool elsewhere_ = false;        // under mutex_: another rank told
   std::deque<std::string> sent_;  // texts that are on their way
   std::vector<MPI_Request> sends_;
-  std::deque<std::vector<std::byte>> abandoned_;
+  std::vector<std::unique_ptr<std::byte[]>> abandoned_;
 };
 
 }  // namespace sbp

@@ -90,18 +90,14 @@ class ThreadCommunicator : public Communicator {
                        const std::vector<Box>& to) override {
     SBP_RETURN_IF_ERROR(CanReduceOrAbort(source.dtype, kind));
     SBP_RETURN_IF_ERROR(Publish(source, target));
-    const int64_t width = DTypeBits(source.dtype) / 8;
-    std::vector<const std::byte*> sources(static_cast<size_t>(size()));
-    EachRun(to[rank_], source.ranges, to[rank_], [&](const ElementRun& run) {
-      for (int r = 0; r < size(); ++r) sources[r] = group_->of(r).source + run.a * width;
-      ReduceElements(source.dtype, kind, sources, target.data + run.b * width, run.count);
-    });
+    ReducePart(kind, source, target, to[rank_]);
     return group_->Meet(rank_);
   }
 
  private:
   static constexpr int64_t kBlock = 16384;     // bytes: half of a usual first-level cache
   static constexpr int64_t kCached = 4 << 20;  // bytes of all targets that may find room in caches
+  static constexpr int64_t kShortRun = 4096;   // bytes
 
   Status CanReduceOrAbort(DType dtype, ReduceKind kind) {
     Status can = CanReduce(dtype, kind);
@@ -112,6 +108,38 @@ class ThreadCommunicator : public Communicator {
   Status Publish(const TensorView& source, const TensorView& target) {
     group_->of(rank_) = {source.data, target.data};
     return group_->Meet(rank_);
+  }
+
+  // The sum of the ranks' `part` into `target`, which holds it. Its runs follow each other there; short ones are
+  // gathered first, since beginning a sum costs more than so few elements.
+  void ReducePart(ReduceKind kind, const TensorView& source, const TensorView& target, const Box& part) {
+    const int64_t width = DTypeBits(source.dtype) / 8;
+    std::vector<const std::byte*> sources(static_cast<size_t>(size()));
+    std::vector<std::byte> gathered;
+    std::byte* done = target.data;
+    int64_t waiting = 0;  // bytes that each rank's block holds
+    const auto reduce = [&](int64_t bytes) {
+      ReduceElements(source.dtype, kind, sources, done, bytes / width);
+      done += bytes;
+    };
+    EachRun(part, source.ranges, part, [&](const ElementRun& run) {
+      const int64_t from = run.a * width, bytes = run.count * width;
+      if (bytes >= kShortRun) {  // so are all others
+        for (int r = 0; r < size(); ++r) sources[r] = group_->of(r).source + from;
+        return reduce(bytes);
+      }
+      if (gathered.empty()) gathered.resize(static_cast<size_t>(kBlock * size()));
+      for (int r = 0; r < size(); ++r) {
+        std::byte* block = gathered.data() + r * kBlock;
+        std::memcpy(block + waiting, group_->of(r).source + from, static_cast<size_t>(bytes));
+        sources[r] = block;
+      }
+      waiting += bytes;
+      if (waiting + bytes <= kBlock) return;
+      reduce(waiting);
+      waiting = 0;
+    });
+    reduce(waiting);
   }
 
   const std::shared_ptr<ThreadGroup> group_;

@@ -156,7 +156,7 @@ uint32_t LayoutNetworkBuilder::TypeOf(TensorId tensor) {
   uint32_t& known = type_of_tensor_[tensor.index()];
   if (known != kNoRow) return known;
   const TensorType& type = problem_.type(tensor);
-  const auto [entry, is_new] = type_by_text_.try_emplace(ToString(type), static_cast<uint32_t>(types_.size()));
+  const auto [entry, is_new] = type_numbers_.try_emplace(type, static_cast<uint32_t>(types_.size()));
   if (is_new) types_.emplace_back(type, *problem_.boxing);
   return known = entry->second;
 }

@@ -118,7 +118,7 @@ class LayoutNetworkBuilder {
   CostNetworkBuilder network_;
   std::vector<int32_t> places_;  // of nodes
   std::deque<TypePrices> types_;
-  std::unordered_map<std::string, uint32_t> type_by_text_;
+  std::unordered_map<TensorType, uint32_t> type_numbers_;
   std::vector<uint32_t> type_of_tensor_;
   std::deque<LayoutRow> rows_;
   std::vector<std::vector<uint32_t>> distinct_;  // per row; empty: not asked yet

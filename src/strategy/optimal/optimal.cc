@@ -37,7 +37,11 @@ constexpr Start kStarts[] = {{"einsum", ""}, {"greedy", "time"}, {"greedy", "byt
 
 class Optimal {
  public:
-  Optimal(const Problem& problem, const StrategyOptions& options) : problem_(problem), options_(options) {}
+  Optimal(const Problem& problem, const StrategyOptions& options) : problem_(problem), options_(options) {
+    priced_.graph = *problem_.graph;
+    priced_.mesh = problem_.mesh;
+    priced_.cluster = problem_.boxing->cluster();
+  }
 
   Result<Assignment> Run() {
     SBP_RETURN_IF_ERROR(TryOthers());
@@ -67,21 +71,21 @@ class Optimal {
     return std::max(1e-3, options_.seconds - std::chrono::duration<double>(Clock::now() - start_).count());
   }
 
-  Result<Plan> Priced(const Assignment& assignment) const {
-    Plan plan;
-    plan.graph = *problem_.graph;
-    plan.mesh = problem_.mesh;
-    plan.cluster = problem_.boxing->cluster();
-    SBP_RETURN_IF_ERROR(Evaluate(problem_, assignment, plan));
-    return plan;
+  // Fills priced_.
+  Status Price(const Assignment& assignment) {
+    return Evaluate(problem_, assignment, priced_, {.reasons = false, .memory = options_.memory_limit.has_value()});
   }
 
-  void Offer(const Assignment& assignment, const Plan& plan) {
-    const double seconds = plan.total.seconds();
-    const int64_t excess =
-        options_.memory_limit ? std::max<int64_t>(0, plan.memory.peak_bytes - *options_.memory_limit) : 0;
-    if (best_ && (excess > best_->excess || (excess == best_->excess && seconds >= best_->seconds))) return;
+  // Bytes that the priced plan exceeds the limit by; negative: it has that much room.
+  int64_t Excess() const { return options_.memory_limit ? priced_.memory.peak_bytes - *options_.memory_limit : 0; }
+
+  Status Offer(const Assignment& assignment) {
+    SBP_RETURN_IF_ERROR(Price(assignment));
+    const double seconds = priced_.total.seconds();
+    const int64_t excess = std::max<int64_t>(0, Excess());
+    if (best_ && (excess > best_->excess || (excess == best_->excess && seconds >= best_->seconds))) return OkStatus();
     best_ = Best{assignment, seconds, excess};
+    return OkStatus();
   }
 
   Status TryOthers() {
@@ -92,14 +96,11 @@ class Optimal {
       SBP_ASSIGN_OR_RETURN(const StrategyRow* row, FindStrategy(start.strategy));
       const Result<Assignment> assignment = row->solve(problem_, options);
       if (!assignment.ok()) continue;  // pins may exclude what it wants
-      SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(*assignment));
-      Offer(*assignment, plan);
+      SBP_RETURN_IF_ERROR(Offer(*assignment));
     }
     if (options_.start_signatures.empty() || !best_) return OkStatus();
     SBP_ASSIGN_OR_RETURN(const Assignment earlier, AssignmentNearStart(problem_, options_, best_->assignment));
-    SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(earlier));
-    Offer(earlier, plan);
-    return OkStatus();
+    return Offer(earlier);
   }
 
   bool GoodEnough() const {
@@ -153,9 +154,8 @@ class Optimal {
       }
       Assignment assignment;
       network.Read(solved.choice, assignment);
-      SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(assignment));
-      Offer(assignment, plan);
-      const int64_t excess = options_.memory_limit ? plan.memory.peak_bytes - *options_.memory_limit : 0;
+      SBP_RETURN_IF_ERROR(Offer(assignment));
+      const int64_t excess = Excess();
       if (!solved.evaluation.feasible || Cancelled()) break;
       if (excess > 0) {
         failed = limit;
@@ -181,8 +181,7 @@ class Optimal {
     if (below.evaluation.forbidden) return OkStatus();
     Assignment assignment;
     relaxed.Read(below.choice, assignment);
-    const Result<Plan> plan = Priced(assignment);
-    if (plan.ok()) Offer(assignment, *plan);
+    (void)Offer(assignment);  // an error: the relaxed network knows a way that no plan has
     return OkStatus();
   }
 
@@ -202,20 +201,18 @@ class Optimal {
   // Nothing that fits was found: the plan of the smallest peak instead. (It may fit after all.)
   Status Shrink() {
     const Assignment start = best_->assignment;
-    return OfferSmallPlans(problem_, start, options_, [this](const Assignment& assignment) {
-      SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(assignment));
-      Offer(assignment, plan);
-      return OkStatus();
-    });
+    return OfferSmallPlans(problem_, start, options_,
+                           [this](const Assignment& assignment) { return Offer(assignment); });
   }
 
   // The error that says how small plans get, and what holds the memory of the smallest.
-  Status NothingFits() const {
+  Status NothingFits() {
     SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
                          LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true}));
-    SBP_ASSIGN_OR_RETURN(const Plan plan, Priced(best_->assignment));
+    SBP_RETURN_IF_ERROR(Price(best_->assignment));
+    const MemorySummary& memory = priced_.memory;
     const int64_t limit = *options_.memory_limit;
-    const int64_t reached = plan.memory.peak_bytes;
+    const int64_t reached = memory.peak_bytes;
     const int64_t least = LeastPeakOfPlans(relaxed, reached, options_);
     const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
     std::string text = StrCat(least > limit ? "no plan fits" : "no plan was found that fits", " into --memory-limit ",
@@ -225,9 +222,9 @@ class Optimal {
     } else {
       text += StrCat("found is ", bytes(reached), " (proved: no plan needs less than ", bytes(least), ")");
     }
-    if (plan.memory.peak_op.valid()) text += StrCat(", at ", OpLabel(*problem_.graph, plan.memory.peak_op));
+    if (memory.peak_op.valid()) text += StrCat(", at ", OpLabel(*problem_.graph, memory.peak_op));
     text += "; the largest holders:";
-    for (const MemoryHolder& holder : plan.memory.holders) {
+    for (const MemoryHolder& holder : memory.holders) {
       text += StrCat("\n  ", bytes(holder.bytes), "  ", holder.kind, " ", holder.name);
     }
     return NoPlan(text);
@@ -251,6 +248,7 @@ class Optimal {
   const Problem& problem_;
   const StrategyOptions& options_;
   std::optional<Best> best_;
+  Plan priced_;  // the last one: price and, with a limit, memory
   double bound_ = 0;
   Clock::time_point start_ = Clock::now();
 };

@@ -44,7 +44,7 @@ Status OfferSmallPlans(const Problem& problem, const Assignment& start, const St
 }
 
 int64_t LeastPeakOfPlans(const LayoutNetwork& relaxed, int64_t reached, const StrategyOptions& options) {
-  return LeastPeak(relaxed.network(), reached, SmallSearch(options));
+  return LeastPeak(relaxed.network(), 0, reached, SmallSearch(options));
 }
 
 }  // namespace sbp

@@ -35,6 +35,8 @@ TEST(DType, WidthsAndFamilies) {
   EXPECT_TRUE(IsFloat(DType::kF4E2M1) && IsSigned(DType::kF4E2M1));
   EXPECT_TRUE(IsInteger(DType::kU64) && !IsSigned(DType::kU64));
   EXPECT_FALSE(IsInteger(DType::kBool) || IsFloat(DType::kBool));
+  EXPECT_TRUE(IsStorageOnly(DType::kF8E5M2) && IsStorageOnly(DType::kF4E2M1) && IsStorageOnly(DType::kU2));
+  EXPECT_FALSE(IsStorageOnly(DType::kI8) || IsStorageOnly(DType::kF16) || IsStorageOnly(DType::kBool));
   EXPECT_EQ(DTypeName(static_cast<DType>(200)), "undefined");
 }
 

@@ -212,5 +212,31 @@ TEST(BoxingPath, ManyAxesAndDimensions) {
   CheckPath(table, row, partial, nested, random);
 }
 
+TEST(RunBytes, OfPartsAsTheyLieInBothBuffers) {
+  const Mesh mesh = *ParseMesh("2,3");
+  const TensorType type{DType::kF32, {4, 12, 5}};
+  const struct {
+    const char *from, *to;
+    int axis;
+    double bytes;
+  } kRows[] = {
+      {"(S(0), B)", "(B, B)", 0, 0},          // whole rows
+      {"(S(1), B)", "(B, B)", 0, 6 * 5 * 4},  // half rows
+      {"(P, B)", "(S(1), B)", 0, 6 * 5 * 4},
+      {"(B, S(2))", "(B, B)", 1, 2 * 4},  // uneven: the larger part
+      {"(P, B)", "(B, B)", 0, 0},
+      {"(S(0), B)", "(S(1), B)", 0, 6 * 5 * 4},
+      {"(S(1), B)", "(S(2), B)", 0, 3 * 4},         // the shorter of both
+      {"(S(0), S(1))", "(S(0), B)", 1, 4 * 5 * 4},  // of two rows
+      {"(S(1), S(1))", "(S(1), B)", 1, 2 * 5 * 4},  // of six of twelve
+      {"(S(2), S(1))", "(S(2), B)", 1, 4 * 3 * 4},  // the other axis cuts the rows
+  };
+  for (const auto& row : kRows) {
+    EXPECT_EQ(RunBytes(type, *ParseNdSbp(row.from), *ParseNdSbp(row.to), mesh, row.axis), row.bytes)
+        << row.from << " -> " << row.to;
+  }
+  EXPECT_EQ(RunBytes({DType::kF32, {1, 8}}, *ParseNdSbp("S(1)"), *ParseNdSbp("B"), *ParseMesh("2"), 0), 0);
+}
+
 }  // namespace
 }  // namespace sbp

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <set>
+
+#include "boxing/boxing.h"
+
 namespace sbp {
 namespace {
 
@@ -44,7 +49,7 @@ TEST(BoxingCase, SizesFitTheAxis) {
     const Mesh parsed = *ParseMesh(mesh);
     for (int axis = 0; axis < parsed.num_axes(); ++axis) {
       for (const int64_t bytes : {4, 4096, 1 << 20}) {
-        const CalibrationCase boxing = BoxingCase(parsed, axis, bytes, rules).value();
+        const CalibrationCase boxing = BoxingCase(parsed, axis, bytes, 2048, rules).value();
         const Shape& shape = boxing.graph.tensor(boxing.graph.inputs[0]).type.shape;
         EXPECT_EQ(shape[0] % parsed.size(axis), 0);
         EXPECT_EQ(shape[1] % parsed.size(axis), 0);
@@ -54,6 +59,37 @@ TEST(BoxingCase, SizesFitTheAxis) {
       }
     }
   }
+}
+
+TEST(BoxingCase, RunsAreAsLongAsSaid) {
+  const RuleSet rules = Rules();
+  for (const double run : kMeasuredRuns) {
+    const CalibrationCase boxing = BoxingCase(*ParseMesh("x=3"), 0, 1 << 20, run, rules).value();
+    const TensorType& type = boxing.graph.tensor(boxing.graph.inputs[0]).type;
+    EXPECT_EQ(RunBytes(type, *ParseNdSbp("S(1)"), *ParseNdSbp("B"), *ParseMesh("x=3"), 0), run);
+    EXPECT_EQ(MeasuredRun(run), run);
+  }
+  EXPECT_EQ(MeasuredRun(0), 0);
+  EXPECT_EQ(MeasuredRun(4), 128);
+  EXPECT_EQ(MeasuredRun(500), 128);
+  EXPECT_EQ(MeasuredRun(600), 2048);
+  EXPECT_EQ(MeasuredRun(1e4), 2048);
+  EXPECT_EQ(MeasuredRun(1e9), 65536);
+}
+
+// A random matrix would overflow after some tens of products.
+TEST(OverlapCase, ProductsStayAsTheyAre) {
+  const CalibrationCase overlap = OverlapCase(*ParseMesh("x=2"), 768, true, Rules()).value();
+  ASSERT_EQ(overlap.inputs.size(), 1U);
+  const TensorData& w = overlap.inputs[0];
+  ASSERT_EQ(w.type.shape.size(), 2U);
+  std::vector<float> values(w.bytes.size() / sizeof(float));
+  std::memcpy(values.data(), w.bytes.data(), w.bytes.size());
+  ASSERT_EQ(static_cast<int64_t>(values.size()), w.type.num_elements());
+  double row = 0;  // a row's sum of 1 and equal elements make it its own square
+  for (int64_t i = 0; i < w.type.shape[1]; ++i) row += values[static_cast<size_t>(i)];
+  EXPECT_DOUBLE_EQ(row, 1);
+  EXPECT_EQ(std::set<float>(values.begin(), values.end()).size(), 1U);
 }
 
 }  // namespace

@@ -258,6 +258,7 @@ const Mutation kTotals[] = {
     {"bound", [](Plan& p) { p.has_bound = true, p.lower_bound_seconds = 2 * p.total.seconds(); }, "total",
      "lower bound"},
     {"peak", [](Plan& p) { p.memory.peak_bytes -= 1; }, "memory", "peak bytes"},
+    {"workspace", [](Plan& p) { p.memory.workspace_bytes += 1; }, "memory", "workspace bytes"},
     {"parameters", [](Plan& p) { p.memory.parameter_bytes += 1; }, "memory", "parameter bytes"},
     {"activations", [](Plan& p) { p.memory.activation_bytes += 1; }, "memory", "activation bytes"},
     {"boxing", [](Plan& p) { p.memory.boxing_bytes += 1; }, "memory", "boxing bytes"},

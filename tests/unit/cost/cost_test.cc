@@ -139,6 +139,27 @@ TEST(Collective, CurvesBeatTheFallBack) {
   EXPECT_THAT(CollectiveSeconds(cluster, CollectiveKind::kAllGather, 2, {1, 2}, 1).source, HasSubstr("inner"));
 }
 
+TEST(Collective, ShorterRunsCostMore) {
+  Cluster cluster = Simple();
+  constexpr auto kKind = CollectiveKind::kAllGather;
+  const auto seconds = [&](double bytes, double run) { return CollectiveTime(cluster, kKind, 2, {1, 2}, bytes, run); };
+  cluster.samples = {{kKind, 1, 2, 100, 1, "m"}, {kKind, 1, 2, 200, 2, "m"}};
+  EXPECT_DOUBLE_EQ(seconds(150, 0), 1.5);
+  EXPECT_DOUBLE_EQ(seconds(150, 4), 1.5);  // nothing is known of runs
+  cluster.samples.push_back({kKind, 1, 2, 100, 5, "m", 8});
+  EXPECT_DOUBLE_EQ(seconds(150, 0), 1.5);
+  EXPECT_DOUBLE_EQ(seconds(100, 4), 5);
+  EXPECT_DOUBLE_EQ(seconds(100, 64), 5);
+  cluster.samples.push_back({kKind, 1, 2, 100, 3, "m", 32});
+  for (const auto& [run, expected] :
+       {std::pair(0.0, 1.0), {1e6, 3.0}, {32.0, 3.0}, {16.0, 3 + 2 / 3.0}, {8.0, 5.0}, {4.0, 5 + 8 / 3.0}}) {
+    EXPECT_DOUBLE_EQ(seconds(100, run), expected) << run;
+  }
+  cluster.samples.erase(cluster.samples.begin(), cluster.samples.begin() + 2);  // nothing of one run
+  EXPECT_DOUBLE_EQ(seconds(100, 0), 3);
+  EXPECT_DOUBLE_EQ(seconds(100, 8), 5);
+}
+
 // The figures of the presets' sources, at the size they were measured at.
 TEST(Collective, PresetsGiveTheRecordedRates) {
   const Cluster h100 = *FindPreset("8xH100");

@@ -99,6 +99,57 @@ Graph WithLoop(LiteralRef trips, std::string_view stated = "") {
   return Build(std::move(builder));
 }
 
+// A body that subtracts a captured row from each tensor of `s`, and counts the tensors beside it.
+Graph WithSequenceMap(std::string_view type) {
+  GraphBuilder body;
+  TensorType unknown;
+  unknown.has_rank = false;
+  body.AddInput("entry", unknown);
+  body.AddInput("row", unknown);
+  body.AddOp("Sub", "sub", {"entry", "row"}, {"less"});
+  body.AddOp("Shape", "shape", {"entry"}, {"sizes"});
+  body.AddOutput("less");
+  body.AddOutput("sizes");
+  GraphBuilder builder;
+  builder.AddInput("s", T(type));
+  builder.AddInput("x", T("f32[3]"));
+  Attributes attributes;
+  attributes.Set("body", GraphRef(std::make_shared<Graph>(Build(std::move(body)))));
+  const OpId id = builder.AddOp("SequenceMap", "map", {"s"}, {"y", "z"}, attributes);
+  builder.graph().op(id).captures = {builder.Tensor("x")};
+  builder.AddOp("SequenceLength", "count", {"y"}, {"n"});
+  for (const char* output : {"y", "z", "n"}) builder.AddOutput(output);
+  return Build(std::move(builder));
+}
+
+TEST(ControlTest, SequenceMapGivesSequencesOfTheSameLength) {
+  const Result<Resolved> resolved = Resolve(WithSequenceMap("sequence(f32[4,2,3])"), Rules(), {});
+  EXPECT_EQ(Show(resolved),
+            "s sequence(f32[4,2,3])\nx f32[3]\ny sequence(f32[4,2,3])\nz sequence(i64[4,2])\nn i64[]\n"
+            "SequenceMap\n");
+  ASSERT_TRUE(resolved.ok());
+  EXPECT_EQ(resolved->graph.tensors.back().literal->ints, std::vector<int64_t>{4});
+  EXPECT_THAT(resolved->warnings, testing::ElementsAre(HasSubstr("(SequenceMap): 4 steps")));
+}
+
+// The sizes of a body's tensors are the entries', which only running tells; folded, they would be the largest ones.
+TEST(ControlTest, SizesOfEntriesThatMayDifferAreNotFolded) {
+  Resolved resolved[2];
+  for (const bool given : {false, true}) {
+    ResolveOptions options;
+    if (given) options.input_shapes = {{"s", {4, 2, 3}}};
+    Result<Resolved> found =
+        Resolve(WithSequenceMap(given ? "sequence(f32[?,?,?])" : "sequence(f32[4,2,3])"), Rules(), options);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    resolved[given ? 1 : 0] = *std::move(found);
+  }
+  const auto ops = [](const Resolved& r) {
+    return std::get<GraphRef>(*r.graph.ops[0].attributes->Find("body"))->ops.size();
+  };
+  EXPECT_EQ(ops(resolved[0]), 1u);  // Shape is a constant
+  EXPECT_EQ(ops(resolved[1]), 2u);
+}
+
 TEST(ControlTest, LoopSizesFollowTheTripCount) {
   const auto trips = [](int64_t v) { return std::make_shared<Literal>(Literal::Scalar(v)); };
   for (const auto& [count, grown] : std::vector<std::pair<int64_t, int64_t>>{{1, 5}, {2, 9}, {10, 41}}) {

@@ -29,6 +29,12 @@ Literal F(std::vector<double> values, DType dtype = DType::kF32) {
   literal.floats = std::move(values);
   return literal;
 }
+// A sequence without known values: tensors of `stacked`.
+Literal Seq(Shape stacked) {
+  Literal literal;
+  literal.type = TensorType{DType::kF32, std::move(stacked), ValueKind::kSequence};
+  return literal;
+}
 Literal None() { return Literal(); }  // an absent operand
 
 using Attribute = std::pair<std::string, AttributeValue>;
@@ -65,6 +71,8 @@ const std::vector<EvaluateRow> kRows = {
     {"Shape", {I({1, 2, 3, 4, 5, 6}, {2, 3})}, {}, "i64[2] [2, 3]"},
     {"Shape", {I({1, 2, 3, 4, 5, 6}, {2, 3})}, {{"start", int64_t{-1}}}, "i64[1] [3]"},
     {"Shape", {I({1, 2, 3, 4, 5, 6}, {2, 3})}, {{"start", int64_t{1}}, {"end", int64_t{1}}}, "i64[0] []"},
+    {"SequenceLength", {Seq({3, 2})}, {}, "i64[] 3"},
+    {"SequenceLength", {I({1, 2})}, {}, "no"},
     {"Size", {I({1, 2, 3, 4, 5, 6}, {2, 3})}, {}, "i64[] 6"},
     {"ConstantOfShape", {I({2, 2})}, {}, "f32[2,2] [0, 0, 0, 0]"},
     {"ConstantOfShape", {I({2})}, {{"value", LiteralRef(std::make_shared<Literal>(I({7})))}}, "i64[2] [7, 7]"},
@@ -141,6 +149,8 @@ const std::vector<EvaluateRow> kRows = {
     {"Clip", {I({-5, 5}), S(0), None()}, {}, "i64[2] [0, 5]"},
     {"Clip", {I({-5, 5}), None(), S(3)}, {}, "i64[2] [-5, 3]"},
     {"Abs", {I({-2})}, {}, "i64[1] [2]"},
+    {"Relu", {F({-1.5, 2})}, {}, "f32[2] [0, 2]"},
+    {"Relu", {I({-3, 4})}, {}, "i64[2] [0, 4]"},
     {"Neg", {I({2})}, {}, "i64[1] [-2]"},
     {"Sign", {I({-9, 0, 4})}, {}, "i64[3] [-1, 0, 1]"},
     {"Floor", {F({-0.5})}, {}, "f32[1] [-1]"},

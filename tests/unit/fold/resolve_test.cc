@@ -197,6 +197,25 @@ TEST(FoldTest, ValuesThatOnlyRunningDecides) {
   EXPECT_THAT(Show(Resolve(WithAxesInput(false), Rules(), options)), HasSubstr("y f32[2,3,1]"));
 }
 
+// A given value decides shapes through arithmetic and a branch too, and data that no shape needs is left alone.
+TEST(FoldTest, GivenValuesDecideShapesThroughArithmetic) {
+  GraphBuilder builder;
+  builder.AddInput("size", T("i64[2]"));
+  builder.AddInput("data", T("i64[2]"));
+  AddInts(builder, "two", {2});
+  builder.AddOp("Mul", "twice", {"size", "two"}, {"doubled"});
+  builder.AddOp("ConstantOfShape", "make", {"doubled"}, {"zeros"});
+  builder.AddOp("Mul", "other", {"data", "two"}, {"kept"});
+  builder.AddOutput("zeros");
+  builder.AddOutput("kept");
+  ResolveOptions options;
+  options.input_values = {{"size", std::make_shared<Literal>(Literal::Ints({2, 3}))},
+                          {"data", std::make_shared<Literal>(Literal::Ints({7, 8}))}};
+  const std::string text = Show(Resolve(Build(std::move(builder)), Rules(), options));
+  EXPECT_THAT(text, HasSubstr("zeros f32[4,6]"));
+  EXPECT_THAT(text, HasSubstr("\nMul\n"));
+}
+
 // Tile by a count that `cause` makes.
 TEST(FoldTest, CausesOfUnknownValues) {
   const auto tile = [](const std::function<void(GraphBuilder&)>& cause) {

@@ -120,6 +120,7 @@ TEST(Cast, PacksSmallTypes) {
   EXPECT_THAT(CastBytes({1, 2, 3, 0, 1}, DType::kU2), ElementsAre(0b00111001, 0b01));
   // 0, 0.5, 1, 1.5, 2, 3, 4, 6; ties to even; no infinity, no NaN.
   EXPECT_THAT(CastBytes({0.25, 0.75, 5, 100, -kInfinity, 0.26}, DType::kF4E2M1), ElementsAre(0x20, 0x76, 0x1f));
+  EXPECT_THAT(CastBytes({kNan, -kNan}, DType::kF4E2M1), ElementsAre(0x08));
   KernelRun back("Cast");
   back.In(TestTensor::Bytes(DType::kI4, {5}, {0xe1, 0x87, 0x03})).Out(DType::kF32, {5});
   EXPECT_THAT(back.Doubles(), ElementsAre(1, -2, 7, -8, 3));

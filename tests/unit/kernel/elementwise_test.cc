@@ -125,6 +125,12 @@ TEST(Elementwise, BitsAndShifts) {
   EXPECT_THAT(Binary("BitShift", DType::kU8, {0x81, 1, 1}, {1, 7, 8}).Doubles(), ElementsAre(2, 128, 0));
   EXPECT_THAT(Binary("BitShift", DType::kU8, {0x81, 255}, {1, 9}).Set("direction", std::string("RIGHT")).Doubles(),
               ElementsAre(0x40, 0));
+  EXPECT_THAT(Binary("BitShift", DType::kI8, {-128, -1, 4, -4, 4}, {2, 9, 1, -1, -1})
+                  .Set("direction", std::string("RIGHT"))
+                  .Doubles(),
+              ElementsAre(-32, -1, 2, -1, 0));
+  EXPECT_THAT(Binary("BitShift", DType::kI32, {0x40000000, -1, 1}, {1, 31, -1}).Doubles(),
+              ElementsAre(-2147483648.0, -2147483648.0, 0));
   EXPECT_THAT(Unary("BitwiseNot", DType::kI16, {0, -1, 5}).Doubles(), ElementsAre(-1, 0, -6));
   EXPECT_THAT(Unary("BitwiseNot", DType::kU32, {0}).Doubles(), ElementsAre(4294967295.0));
   EXPECT_THAT(Binary("BitwiseXor", DType::kI8, {-1, 12}, {5}).Doubles(), ElementsAre(-6, 9));

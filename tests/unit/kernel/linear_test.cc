@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "kernel/scalar/random.h"
@@ -40,6 +41,38 @@ TEST(MatMul, NothingToSum) {
   KernelRun run("MatMul");
   run.In(DType::kF32, {2, 0}, {}).In(DType::kF32, {0, 2}, {}).Out(DType::kF32, {2, 2});
   EXPECT_THAT(run.Doubles(), ElementsAre(0, 0, 0, 0));
+}
+
+TEST(MatMul, LeadingDimensionsStretch) {
+  const auto product = [](const Shape& a, const Shape& b, const Shape& out) {
+    KernelRun run("MatMul");
+    run.In(DType::kF32, a, Count(4, 1))
+        .In(DType::kF32, b, Count(TensorType{DType::kF32, b}.num_elements(), 1))
+        .Out(DType::kF32, out);
+    return run.Doubles();
+  };
+  EXPECT_THAT(product({2, 1, 2}, {1, 2, 1}, {2, 1, 1}), ElementsAre(5, 11));  // one matrix on the right
+  EXPECT_THAT(product({2, 1, 2}, {2, 2, 1}, {2, 1, 1}), ElementsAre(5, 25));
+  EXPECT_THAT(product({2, 1, 1, 2}, {1, 3, 2, 1}, {2, 3, 1, 1}), ElementsAre(5, 11, 17, 11, 25, 39));
+  EXPECT_THAT(product({1, 2, 2}, {2, 2, 1}, {2, 2, 1}), ElementsAre(5, 11, 11, 25));
+}
+
+TEST(MatMul, TransposedMatrices) {
+  const auto product = [](const Shape& a, bool trans_a, const Shape& b, bool trans_b, const Shape& out) {
+    KernelRun run("MatMul");
+    const auto count = [](const Shape& shape) {
+      return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+    };
+    run.In(DType::kF16, a, Count(count(a))).In(DType::kF16, b, Count(count(b)));
+    if (trans_a) run.Set("transA", int64_t{1});
+    if (trans_b) run.Set("transB", int64_t{1});
+    run.Out(DType::kF16, out);
+    return run.Doubles();
+  };
+  EXPECT_THAT(product({2, 3}, true, {2, 2}, false, {3, 2}), ElementsAre(6, 9, 8, 13, 10, 17));
+  EXPECT_THAT(product({2, 3}, false, {2, 3}, true, {2, 2}), ElementsAre(5, 14, 14, 50));
+  EXPECT_THAT(product({2, 1, 2}, true, {1, 2}, false, {2, 2, 2}), ElementsAre(0, 0, 0, 1, 0, 2, 0, 3));
+  EXPECT_THAT(product({2, 1, 2}, true, {2, 2, 1}, true, {2, 2, 2}), ElementsAre(0, 0, 0, 1, 4, 6, 6, 9));
 }
 
 std::vector<double> Einsum(const char* equation, const std::vector<std::pair<Shape, std::vector<double>>>& operands,

@@ -86,6 +86,18 @@ TEST_F(KernelsTest, ConstantsAndRangesOfEveryType) {
   }
 }
 
+TEST_F(KernelsTest, ProductsOfTransposedMatrices) {
+  Attributes a, b, both;
+  for (Attributes* some : {&a, &both}) some->Set("transA", int64_t{1});
+  for (Attributes* some : {&b, &both}) some->Set("transB", int64_t{1});
+  for (const DType type : kNumbers) {
+    const TensorView out = View(type, {3, 5, 4});
+    Compare("MatMul", {Random(type, {3, 9, 5}, -3, 3), Random(type, {9, 4}, -3, 3)}, {out}, a);
+    Compare("MatMul", {Random(type, {3, 5, 9}, -3, 3), Random(type, {4, 9}, -3, 3)}, {out}, b);
+    Compare("MatMul", {Random(type, {3, 9, 5}, -3, 3), Random(type, {3, 4, 9}, -3, 3)}, {out}, both);
+  }
+}
+
 TEST_F(KernelsTest, ComplexNumbers) {
   for (const DType type : {kC64, kC128}) {
     for (const char* op : {"Exp", "Reciprocal", "Neg"})
@@ -93,6 +105,7 @@ TEST_F(KernelsTest, ComplexNumbers) {
     for (const char* op : {"Add", "Sub", "Mul", "Div"})
       Compare(op, {Random(type, {5, 9}, -3, 3), Random(type, {9}, 0.5, 3)}, {View(type, {5, 9})});
     Compare("MatMul", {Random(type, {2, 5, 9}, -1, 1), Random(type, {9, 4}, -1, 1)}, {View(type, {2, 5, 4})});
+    Compare("MatMul", {Random(type, {2, 5, 9}, -1, 1), Random(type, {1, 9, 4}, -1, 1)}, {View(type, {2, 5, 4})});
   }
 }
 

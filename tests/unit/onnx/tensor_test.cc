@@ -87,7 +87,7 @@ TEST(TensorTest, AllValuesAsBytes) {
   for (const DataRow& row : rows) {
     sbp_onnx::Tensor tensor;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(row.text, &tensor)) << row.text;
-    const Result<TensorData> data = ReadOnnxTensorData(tensor.SerializeAsString(), "t");
+    const Result<TensorData> data = ReadOnnxData(tensor.SerializeAsString(), "t");
     std::string found = data.status().message();
     if (data.ok()) {
       found = StrCat(data->name, " ", ToString(data->type));
@@ -95,7 +95,47 @@ TEST(TensorTest, AllValuesAsBytes) {
     }
     EXPECT_EQ(found, row.expected) << row.text;
   }
-  EXPECT_EQ(ReadOnnxTensorData("\xff\xff", "t").status().message(), "t: not a serialised TensorProto");
+  EXPECT_EQ(ReadOnnxData("\xff\xff", "t").status().message(), "t: not a serialised TensorProto");
+}
+
+std::string ShowData(const TensorData& data) {
+  std::string text = StrCat(data.name, data.name.empty() ? "" : " ", ToString(data.type));
+  for (const TensorData& entry : data.entries) text += StrCat(" {", ShowData(entry), "}");
+  return text;
+}
+
+template <typename Message>
+std::string ShowData(const std::string& proto, ValueKind kind) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(proto, &message)) << proto;
+  const Result<TensorData> data = ReadOnnxData(message.SerializeAsString(), "t", kind);
+  return data.ok() ? ShowData(*data) : data.status().message();
+}
+
+TEST(TensorTest, SequencesAndOptionals) {
+  const auto sequence = [](const std::string& proto) {
+    return ShowData<sbp_onnx::SequenceValue>(proto, ValueKind::kSequence);
+  };
+  const auto optional = [](const std::string& proto) {
+    return ShowData<sbp_onnx::OptionalValue>(proto, ValueKind::kOptional);
+  };
+  const std::string one = "{ data_type: 1 dims: 1 float_data: 1 }", two = "{ data_type: 1 dims: 2 float_data: [1, 2] }";
+  EXPECT_EQ(sequence("name: 's' elem_type: 1 tensor_values: [" + one + ", " + two + "]"),
+            "s sequence(f32[2,2]) {f32[1]} {f32[2]}");
+  EXPECT_EQ(sequence("elem_type: 1"), "sequence(undefined[0])");
+  EXPECT_EQ(sequence("elem_type: 4"), "t: a sequence of map values; expected tensors");
+  EXPECT_EQ(sequence("elem_type: 1 tensor_values: [" + one + ", { data_type: 7 int64_data: 1 }]"),
+            "t: a sequence of f32 with an entry of i64");
+  EXPECT_EQ(sequence("elem_type: 1 tensor_values: { data_type: 1 dims: 3 float_data: 1 }"),
+            "t: entry 0: 4 bytes of values for f32[3]");
+  EXPECT_EQ(optional("name: 'o' elem_type: 1 tensor_value: " + two), "o optional(f32[2]) {f32[2]}");
+  EXPECT_EQ(optional("elem_type: 3 sequence_value: { elem_type: 1 tensor_values: " + one + " }"),
+            "optional(f32[1,1]) {sequence(f32[1,1]) {f32[1]}}");
+  EXPECT_EQ(optional("elem_type: 0"), "optional(undefined[])");
+  EXPECT_EQ(optional("elem_type: 2"), "t: an optional sparse tensor value; expected a tensor or a sequence of them");
+  EXPECT_EQ(ReadOnnxData("\xff\xff", "t", ValueKind::kSequence).status().message(),
+            "t: not a serialised SequenceProto");
+  EXPECT_EQ(ReadOnnxData("", "t", ValueKind::kMap).status().message(), "t: a map; expected tensors");
 }
 
 TEST(TensorTest, MalformedSparseTensors) {

@@ -84,7 +84,13 @@ const std::vector<UpgradeRow> kRows = {
      {"statistics per position (spatial = 0) are not read"}},
     {3, "op_type: 'Concat' input: ['x', 'x'] output: 'y'", {"Concat(x, x) -> (y) axis=1\n"}},
     {6, "op_type: 'Upsample' input: 'x' output: 'y'", {"Upsample of opset 6 is too old"}},
-    {8, "op_type: 'Scan' input: 'x' output: 'y'", {"Scan of opset 8 (with a batch axis) is not read"}},
+    {8, "op_type: 'Scan' input: 'x' output: 'y'", {"Scan of opset 8 with lengths per sample"}},
+    {8, "op_type: 'Scan' input: ['', 'x'] output: 'y'", {"needs operands and a body"}},
+    {8,
+     "op_type: 'Scan' input: ['', 'x'] output: 'y' attribute { name: 'num_scan_inputs' i: 1 type: 2 } "
+     "attribute { name: 'directions' ints: 1 type: 7 } attribute { name: 'body' type: 5 g { "
+     "node { op_type: 'Add' input: ['e', 'x'] output: 'r' } input { name: 'e' } output { name: 'r' } } }",
+     {"Scan(x) -> (y)", "num_scan_inputs=1"}},
     {9, "op_type: 'TopK' input: 'x' output: 'y'", {"TopK without k"}},
 };
 

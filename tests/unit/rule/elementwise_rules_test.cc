@@ -35,6 +35,8 @@ TEST(ElementwiseRules, Activations) {
       {"Shrink", {"f32[4]"}, "bias=0.5", 1, "f32[4] | S(0) -> S(0); P(max) -> P(max); P(min) -> P(min)"},
       {"Shrink", {"f32[4]"}, "bias=0.75", 1, "f32[4] | S(0) -> S(0)"},
       {"Gelu", {"f32[2,4]"}, "approximate=tanh", 1, "f32[2,4] | S(0) -> S(0); S(1) -> S(1)"},
+      {"Identity", {"f8e4m3fn[4]"}, "", 1, "f8e4m3fn[4] | S(0) -> S(0)"},  // no partial values: nothing adds them
+      {"CastLike", {"f32[4]", "i4[4]"}, "", 1, "i4[4] | S(0), B -> S(0)"},
       {"Swish", {"bf16[4]"}, "", 1, "bf16[4] | S(0) -> S(0)"},
       {"PRelu",
        {"f32[2,4,6]", "f32[4,1]"},

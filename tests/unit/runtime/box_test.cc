@@ -40,6 +40,18 @@ TEST(Box, RunsAreAsLongAsBothBuffersAllow) {
   EXPECT_THAT(runs, ::testing::ElementsAre(std::tuple(0, 0, 1)));
 }
 
+TEST(Box, OneRun) {
+  const Box whole = {{2, 6}, {0, 3}, {0, 4}};
+  EXPECT_EQ(OnlyRunAt(whole, whole), 0);
+  EXPECT_EQ(OnlyRunAt({{4, 6}, {0, 3}, {0, 4}}, whole), 24);
+  EXPECT_EQ(OnlyRunAt({{4, 5}, {1, 3}, {0, 4}}, whole), 28);
+  EXPECT_EQ(OnlyRunAt({{4, 5}, {1, 2}, {1, 3}}, whole), 29);
+  EXPECT_EQ(OnlyRunAt({{4, 6}, {1, 3}, {0, 4}}, whole), std::nullopt);
+  EXPECT_EQ(OnlyRunAt({{4, 5}, {1, 3}, {1, 3}}, whole), std::nullopt);
+  EXPECT_EQ(OnlyRunAt({{4, 4}, {0, 3}, {0, 4}}, whole), std::nullopt);
+  EXPECT_EQ(OnlyRunAt({}, {}), 0);
+}
+
 TEST(Box, PackedElementsAtOddPlaces) {
   // 1 2 3 | 4 5 6 in four bits: the second row's last two go to the middle of another buffer.
   const std::byte source[] = {std::byte{0x21}, std::byte{0x43}, std::byte{0x65}};

@@ -34,6 +34,15 @@ INSTANTIATE_TEST_SUITE_P(Meshes, BoxingOnThreads, ::testing::Values("2", "3", "4
                            return name;
                          });
 
+// More than is combined at once, in rows that are cut into short runs and into long ones.
+TEST(BoxingOnThreads, ShortAndLongRuns) {
+  BoxingSteps steps(*ParseMesh("3"), 5);
+  steps.Add({9000, 7}, DType::kF32, {ReduceKind::kSum});
+  steps.Add({7, 9000}, DType::kF64, {ReduceKind::kMax});
+  steps.RunOnThreads();
+  steps.Check();
+}
+
 TEST(BoxingOnThreads, TypesWithoutArithmeticCannotBePartial) {
   HostSpace here;
   const Mesh mesh = *ParseMesh("2");

@@ -51,6 +51,23 @@ TEST(Compare, Rows) {
   }
 }
 
+TEST(Compare, SequencesEntryByEntry) {
+  const Value s = TestSequence({F64({1, 2}), F64({4})}), t = TestSequence({F64({1, 2}), F64({3})});
+  const Result<Difference> d = Compare(s, t, {.rtol = 0.1, .atol = 0});
+  ASSERT_TRUE(d.ok());
+  EXPECT_DOUBLE_EQ(d->relative_error, 1.0 / 3);
+  EXPECT_EQ(d->outside, 1);
+  EXPECT_EQ(d->elements, 3);
+  Value none;
+  none.none = true;
+  EXPECT_EQ(Compare(none, none)->elements, 0);
+  const auto message = [](const Value& a, const Value& b) { return Compare(a, b).status().message(); };
+  EXPECT_EQ(message(s, TestSequence({F64({1, 2})})), "is a sequence of 2; expected a sequence of 1");
+  EXPECT_EQ(message(s, TestSequence({F64({1, 2}), F64({4, 5})})), "entry 1: is f64[1]; expected f64[2]");
+  EXPECT_EQ(message(s, F64({1})), "is a sequence of 2; expected f64[1]");
+  EXPECT_EQ(message(none, F64({1})), "is an empty optional; expected f64[1]");
+}
+
 TEST(Compare, IntegersOf64BitsAreExact) {
   Value a = MakeTensor(DType::kI64, {2}).value(), b = MakeTensor(DType::kI64, {2}).value();
   constexpr int64_t kLarge = (int64_t{1} << 62) + 1;  // no double
@@ -75,7 +92,7 @@ TEST(Compare, TypesMayDifferShapesMayNot) {
   const Result<Difference> shapes = Compare(f32, TestTensor(DType::kF32, {1, 2}, {1, 2}));
   EXPECT_EQ(shapes.status().code(), Code::kMismatch);
   EXPECT_EQ(shapes.status().message(), "is f32[2]; expected f32[1,2]");
-  EXPECT_EQ(Compare(TestSequence({f32}), f32).status().message(), "is no tensor; expected f32[2]");
+  EXPECT_EQ(Compare(TestSequence({f32}), f32).status().message(), "is a sequence of 1; expected f32[2]");
 }
 
 TEST(Compare, FindsNaN) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/text.h"
 #include "unit/runtime/graphs.h"
 
@@ -75,6 +77,26 @@ TEST(Interpreter, LoopCarriesStateAndStacksRounds) {
   EXPECT_EQ(Loop(0, true, 100), "f32[] 1; i64[0]");
   EXPECT_EQ(Loop(-3, true, 100), "f32[] 1; i64[0]");
   EXPECT_EQ(Loop(3, false, 100), "f32[] 1; i64[0]");
+}
+
+TEST(Interpreter, RoundsDrawOtherNumbers) {
+  const auto loop = [](const std::string& name) {
+    return StrCat(R"({"name": ")", name, R"(", "type": "Loop", "inputs": ["trips", "go"], "outputs": [")", name,
+                  R"(_drawn"], "attributes": {"body": {"graph": {
+        "inputs": [{"name": "i", "type": "i64[]"}, {"name": "c", "type": "bool[]"}],
+        "tensors": [{"name": "r", "type": "f32[1]"}, {"name": "go_on", "type": "bool[]"}],
+        "ops": [{"name": "draw", "type": "RandomUniform", "outputs": ["r"], "attributes": {"shape": [1]}},
+                {"name": "on", "type": "Identity", "inputs": ["c"], "outputs": ["go_on"]}],
+        "outputs": ["go_on", "r"]}}}})");
+  };
+  const std::string fields =
+      StrCat(R"("inputs": [{"name": "trips", "type": "i64[]"}, {"name": "go", "type": "bool[]"}], "ops": [)", loop("a"),
+             ", ", loop("b"), R"(], "outputs": ["a_drawn", "b_drawn"])");
+  const std::string drawn = RunFields(fields, {I64({}, {3}), Bool(true)});
+  EXPECT_EQ(RunFields(fields, {I64({}, {3}), Bool(true)}), drawn);
+  std::set<std::string> numbers;
+  for (const std::string_view part : Split(drawn, ' ')) numbers.insert(std::string(part));
+  EXPECT_EQ(numbers.size(), 7u) << drawn;  // the type, and three numbers of each loop
 }
 
 // Runs sums along a scanned axis: state + slice, which each round also writes.

@@ -33,6 +33,16 @@ TEST(LocalProgram, ACompositeOpIsExpandedToKernels) {
             "op \"o\" (StringNormalizer): no kernel and no expansion runs StringNormalizer on string");
 }
 
+// Only where it swaps whole matrices, and nothing else reads what it writes.
+TEST(LocalProgram, ProductsReadTransposedMatrices) {
+  EXPECT_EQ(Dumped({"Gemm", {"f32[6,4]", "f32[8,6]"}, R"("transA": 1, "transB": 1)", "2", "S(0), S(1) -> P(sum)"}),
+            "%0 f32[6,4] S(0)\n%1 f32[8,6] S(1)\n%2 f32[4,8] P(sum)\n%3 f32[4,6] S(1)\n%4 f32[6,8] S(0)\n"
+            "%2 = MatMul(%0, %1)\n");
+  const std::string scaled =
+      Dumped({"Gemm", {"f32[6,4]", "f32[6,8]", "f32[8]"}, R"("transA": 1, "alpha": 0.5)", "2", "S(1), B, B -> S(0)"});
+  EXPECT_EQ(scaled.find("Transpose"), std::string::npos) << scaled;
+}
+
 // Layouts on an axis of one device are different names of one thing.
 TEST(LocalProgram, AnAxisOfOneDeviceDecidesNothing) {
   const std::string split = Dumped({"Gemm", {"f32[4,6]", "f32[6,8]", "f32[8]"}, "", "1", "S(0), B, B -> S(0)"});

@@ -16,6 +16,8 @@ TEST(Summarise, MedianAndQuartiles) {
   EXPECT_EQ(Summarise({2, 4}).median, 3);
   EXPECT_EQ(Summarise({7}).spread, 0);
   EXPECT_EQ(Summarise({}).median, 0);
+  EXPECT_EQ(five.mean, 3);
+  EXPECT_EQ(Summarise({1, 1, 1, 1, 11}).mean, 1.4);  // the last counts as three medians
 }
 
 // A task that computes and an all-reduce over `model` of a mesh of 2 x 2.

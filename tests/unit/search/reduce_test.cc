@@ -10,12 +10,15 @@
 namespace sbp {
 namespace {
 
-void Compare(const SmallNetworkOptions& kind, uint64_t seeds) {
+// `stops`: reductions are told to end at some point.
+void Compare(const SmallNetworkOptions& kind, uint64_t seeds, bool stops = false) {
   int reduced = 0;
   for (uint64_t seed = 0; seed < seeds; ++seed) {
     const CostNetwork network = SmallNetwork(seed, kind);
     const std::optional<int64_t> optimum = BruteForce(network);
-    const auto reduction = Reduction::Of(network);
+    uint64_t asked = 0;
+    const auto stop = [&] { return stops && ++asked > seed % 5; };
+    const auto reduction = Reduction::Of(network, {.stop = stop});
     if (!reduction.ok()) {
       EXPECT_FALSE(optimum) << "seed " << seed << ": " << reduction.status().message();
       continue;
@@ -30,7 +33,7 @@ void Compare(const SmallNetworkOptions& kind, uint64_t seeds) {
     EXPECT_TRUE(found.feasible) << "seed " << seed;
     EXPECT_EQ(found.cost, *optimum) << "seed " << seed;
   }
-  EXPECT_GT(reduced, static_cast<int>(seeds / 2));
+  EXPECT_GT(reduced, static_cast<int>(seeds / (stops ? 10 : 2)));
 }
 
 TEST(Reduction, KeepsTheOptimumWithoutMemory) {
@@ -41,6 +44,12 @@ TEST(Reduction, KeepsTheOptimumWithoutMemory) {
 }
 
 TEST(Reduction, KeepsTheOptimumUnderMemoryLimits) { Compare({}, 2000); }
+
+TEST(Reduction, KeepsTheOptimumWhenStopped) {
+  SmallNetworkOptions kind;
+  kind.forbidden = 0.1;
+  Compare(kind, 500, true);
+}
 
 TEST(Reduction, KeepsTheOptimumOfTiedNodes) {
   SmallNetworkOptions kind;

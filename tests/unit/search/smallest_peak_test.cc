@@ -27,7 +27,7 @@ TEST(SmallestPeak, IsReachedAndProved) {
     EXPECT_GE(found.peak, *least);
     // Peaks within the limit are all alike to the search.
     reached += found.peak == *least || found.peak <= *network.usage_limit;
-    const int64_t bound = LeastPeak(network, found.peak, options);
+    const int64_t bound = LeastPeak(network, 0, found.peak, options);
     EXPECT_LE(bound, *least) << "seed " << seed;
     proved += bound == *least;
   }

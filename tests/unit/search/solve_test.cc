@@ -123,6 +123,7 @@ TEST(Solve, SameSeedAndEffortGiveTheSameChoiceOnAnyNumberOfThreads) {
 
 TEST(Solve, ForcedCandidatesCostNoLessThanStated) {
   int exact = 0;
+  int exact_of_node = 0;
   int all = 0;
   for (const bool memory : {false, true}) {
     SmallNetworkOptions kind;
@@ -137,16 +138,22 @@ TEST(Solve, ForcedCandidatesCostNoLessThanStated) {
       ASSERT_EQ(result.forced.size(), network.nodes.size());
       for (int32_t node = 0; node < static_cast<int32_t>(network.nodes.size()); ++node) {
         ASSERT_EQ(static_cast<int>(result.forced[node].size()), network.candidates(node));
+        options.forced_node = node;
+        const std::vector<double> of_node = Solve(network, options).forced[node];
+        ASSERT_EQ(of_node.size(), result.forced[node].size());
         for (int32_t a = 0; a < network.candidates(node); ++a) {
           const std::optional<int64_t> optimum = BruteForce(network, node, a);
           ++all;
           if (!optimum) continue;
           EXPECT_LE(result.forced[node][a], static_cast<double>(*optimum)) << "seed " << seed << " node " << node;
+          EXPECT_LE(of_node[a], static_cast<double>(*optimum)) << "seed " << seed << " node " << node;
           exact += result.forced[node][a] == static_cast<double>(*optimum);
+          exact_of_node += of_node[a] == static_cast<double>(*optimum);
         }
       }
     }
   }
+  EXPECT_GE(exact_of_node, exact);  // no candidate gave way to another
   EXPECT_GT(exact, all / 3);
 }
 
