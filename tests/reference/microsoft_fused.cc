@@ -217,7 +217,7 @@ std::vector<Array> FusedMatMul(const Call& call) {
 
 double ActivateNamed(const std::string& name, double x) {
   if (name == "Relu" || name == "relu") return std::max(x, 0.0);
-  if (name == "gelu") return FusedGelu(x);
+  if (name == "gelu") return GeluByTanh(x);  // as onnxruntime computes it
   if (name == "silu") return x * FusedSigmoid(x);
   if (name == "Sigmoid") return FusedSigmoid(x);
   return x;

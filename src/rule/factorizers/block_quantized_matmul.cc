@@ -16,13 +16,9 @@ struct BlockFactors {
   FactorId n = -1, k = -1, q = -1, j = -1;
 };
 
-bool Has(const FactorizerContext& context, size_t operand) {
-  return operand < context.num_operands() && context.has(operand);
-}
-
 // Per column and block: two dimensions, or one.
 void PutPerBlock(FactorizerContext& context, size_t operand, const BlockFactors& f, FactorId inner) {
-  if (!Has(context, operand)) return;
+  if (!context.has(operand)) return;
   if (context.rank(operand) == 1) SetOperandDim(context, operand, 0, {f.n, f.k, inner});
   if (context.rank(operand) != 2) return;
   SetOperandDim(context, operand, 0, {f.n});
@@ -52,9 +48,9 @@ Status FactorizeBlockQuantizedMatMul(FactorizerContext& context) {
     SetResultDim(context, 0, dim, {row});
   }
   const int64_t blocks = CeilDiv(k, block);
-  const bool packed = Has(context, kZeroPoints) && !IsFloat(context.type(kZeroPoints).dtype);
+  const bool packed = context.has(kZeroPoints) && !IsFloat(context.type(kZeroPoints).dtype);
   const int64_t per_byte = packed ? 8 / bits : 1;
-  const bool splits = k % block == 0 && blocks % per_byte == 0 && !Has(context, kGroups);
+  const bool splits = k % block == 0 && blocks % per_byte == 0 && !context.has(kGroups);
   BlockFactors f;
   f.n = map.AddFactor("n", n);
   f.k = map.AddFactor("k", blocks / (splits ? per_byte : 1));
@@ -68,14 +64,14 @@ Status FactorizeBlockQuantizedMatMul(FactorizerContext& context) {
   if (context.rank(kB) > 1) SetOperandDim(context, kB, 1, {f.k, f.q});
   PutPerBlock(context, kScales, f, f.q);
   PutPerBlock(context, kZeroPoints, f, packed ? -1 : f.q);
-  if (Has(context, kZeroPoints) && packed && !splits && context.rank(kZeroPoints) == 1 &&
+  if (context.has(kZeroPoints) && packed && !splits && context.rank(kZeroPoints) == 1 &&
       context.shape(kZeroPoints)[0] == SaturatingMul(n, CeilDiv(blocks, 8 / bits))) {
     // Each column's zero points fill whole bytes, so columns still split.
     const FactorId bytes = map.AddFactor("z", CeilDiv(blocks, 8 / bits));
     map.factors[bytes].whole = true;
     SetDim(map.operands[kZeroPoints], 0, {f.n, bytes});
   }
-  if (Has(context, kBias)) SetOperandDim(context, kBias, context.rank(kBias) - 1, {f.n});
+  if (context.has(kBias)) SetOperandDim(context, kBias, context.rank(kBias) - 1, {f.n});
   ReduceBySum(context, f.k);
   if (!splits) map.notes.push_back("k does not split into whole blocks and bytes of zero points");
   context.out().flops = 2.0 * static_cast<double>(context.type(kA).num_elements()) * static_cast<double>(n);

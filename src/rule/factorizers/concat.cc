@@ -1,4 +1,8 @@
 // Concat and Split: the joined dimension stays whole (its parts come from different tensors), the others are shared.
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "rule/factorizers/carry.h"
@@ -24,16 +28,17 @@ void AddMonotoneSubsets(FactorizerContext& context, const std::vector<int>& oper
   }
 }
 
-// The result's shape; checks that all dimensions but `axis` agree.
-Result<Shape> JoinedShape(const FactorizerContext& context, int axis) {
-  Shape shape = context.shape(0);
-  for (size_t i = 1; i < context.num_operands(); ++i) {
+// The shape of these operands joined; checks that all dimensions but `axis` agree.
+Result<Shape> JoinedShape(const FactorizerContext& context, std::span<const int> operands, int axis) {
+  const int first = operands[0];
+  Shape shape = context.shape(first);
+  for (const int i : operands.subspan(1)) {
     const Shape& other = context.shape(i);
     bool fits = other.size() == shape.size();
     for (size_t d = 0; fits && d < shape.size(); ++d) fits = static_cast<int>(d) == axis || other[d] == shape[d];
     if (!fits) {
-      return context.Error(StrCat("operands 0 ", ToString(context.type(0)), " and ", i, " ", ToString(context.type(i)),
-                                  " differ in another dimension than ", axis));
+      return context.Error(StrCat("operands ", first, " ", ToString(context.type(first)), " and ", i, " ",
+                                  ToString(context.type(i)), " differ in another dimension than ", axis));
     }
     shape[axis] = SaturatingAdd(shape[axis], other[axis]);
   }
@@ -71,42 +76,59 @@ Result<std::vector<int64_t>> PartSizes(const FactorizerContext& context, int64_t
   return sizes;
 }
 
-}  // namespace
-
-Status FactorizeConcat(FactorizerContext& context) {
-  if (context.num_operands() == 0) return context.Error("needs at least one operand");
+// The joined operands and the result share all dimensions but the axis, and that one too where a single operand has
+// elements along it. Gives these operands.
+Result<std::vector<int>> JoinOperands(FactorizerContext& context, std::span<const int> operands) {
+  if (operands.empty()) return context.Error("needs at least one operand");
   for (size_t i = 0; i < context.num_operands(); ++i) {
     if (!context.has(i)) return context.Error(StrCat("operand ", i, " is absent"));
   }
-  const int rank = context.rank(0);
+  const int first = operands[0], rank = context.rank(first);
   SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), rank));
-  SBP_ASSIGN_OR_RETURN(Shape shape, JoinedShape(context, axis));
+  SBP_ASSIGN_OR_RETURN(Shape shape, JoinedShape(context, operands, axis));
   context.SetResult(0, std::move(shape));
   FactorMap& map = context.map();
-  std::vector<int> all, filled;  // all operands; those with elements along the axis: the others add nothing
-  for (size_t i = 0; i < context.num_operands(); ++i) {
-    all.push_back(static_cast<int>(i));
-    if (context.shape(i)[axis] > 0) filled.push_back(static_cast<int>(i));
+  std::vector<int> filled;
+  for (const int i : operands) {
+    if (context.shape(i)[axis] > 0) filled.push_back(i);
   }
   for (int d = 0; d < rank; ++d) {
     if (d == axis) {
       if (filled.size() == 1) ShareDim(context, filled[0], d, 0, d);
       continue;
     }
-    ShareDim(context, 0, d, 0, d);
-    for (size_t i = 1; i < context.num_operands(); ++i) CopyDim(map.operands[0][d], map.operands[i][d]);
+    ShareDim(context, first, d, 0, d);
+    for (const int i : operands.subspan(1)) CopyDim(map.operands[first][d], map.operands[i][d]);
   }
-  AddLinear(context, all);
-  if (filled.size() < all.size()) {
-    AddLinear(context, filled);
-    for (int i : all) {
-      if (context.shape(i)[axis] == 0) map.unused.push_back(i);
-    }
-  }
-  AddMonotoneSubsets(context, filled.empty() ? all : filled);  // of an empty tensor nothing is read
   if (filled.size() > 1)
     AddNote(context, StrCat("dimension ", axis, " joins several tensors: its parts would not line up"));
+  return filled;
+}
+
+}  // namespace
+
+Status FactorizeConcat(FactorizerContext& context) {
+  std::vector<int> all(context.num_operands());
+  std::iota(all.begin(), all.end(), 0);
+  SBP_ASSIGN_OR_RETURN(const std::vector<int> filled, JoinOperands(context, all));
+  AddLinear(context, all);
+  if (filled.size() < all.size()) {  // the others add nothing
+    AddLinear(context, filled);
+    std::set_difference(all.begin(), all.end(), filled.begin(), filled.end(), std::back_inserter(context.map().unused));
+  }
+  AddMonotoneSubsets(context, filled.empty() ? all : filled);  // of an empty tensor nothing is read
   return OkStatus();
+}
+
+// The result's scale and zero point, then each tensor with its own.
+Status FactorizeQuantizedConcat(FactorizerContext& context) {
+  if (context.num_operands() % 3 != 2) {
+    return context.Error(StrCat("expected a scale and a zero point, and as many for each tensor, found ",
+                                context.num_operands(), " operands"));
+  }
+  std::vector<int> tensors;
+  for (size_t i = 2; i < context.num_operands(); i += 3) tensors.push_back(static_cast<int>(i));
+  return JoinOperands(context, tensors).status();
 }
 
 Status FactorizeSplit(FactorizerContext& context) {

@@ -12,10 +12,6 @@ Result<int64_t> KnownInt(FactorizerContext& context, size_t operand) {
   return context.Error(StrCat(OperandName(context, operand), " must be one number"));
 }
 
-bool Has(const FactorizerContext& context, size_t operand) {
-  return operand < context.num_operands() && context.has(operand);
-}
-
 }  // namespace
 
 // @fourier: the axis is operand 2 (default -2); @fourier(axis): an argument. The last dimension holds 1 (real) or 2
@@ -25,7 +21,7 @@ Status FactorizeFourier(FactorizerContext& context) {
   if (rank < 2)
     return context.Error(StrCat("operand 0 must have 2 dimensions or more, but is ", ToString(context.type(0))));
   int64_t axis = context.int_arguments.empty() ? -2 : context.int_arguments[0];
-  if (Has(context, 2)) {
+  if (context.has(2)) {
     SBP_ASSIGN_OR_RETURN(axis, KnownInt(context, 2));
   }
   SBP_ASSIGN_OR_RETURN(const int dim, NormalizeAxis(context, axis, rank));
@@ -33,7 +29,7 @@ Status FactorizeFourier(FactorizerContext& context) {
   const bool inverse = context.Int("inverse") != 0, onesided = context.Int("onesided") != 0;
   Shape shape = context.shape(0);
   int64_t length = inverse && onesided ? 2 * (shape[dim] - 1) : shape[dim];
-  if (Has(context, 1)) {
+  if (context.has(1)) {
     SBP_ASSIGN_OR_RETURN(length, KnownInt(context, 1));
   }
   shape[dim] = onesided && !inverse ? length / 2 + 1 : length;
@@ -57,9 +53,9 @@ Status FactorizeFrames(FactorizerContext& context) {
   }
   SBP_ASSIGN_OR_RETURN(const int64_t step, KnownInt(context, 1));
   int64_t frame = 0;
-  if (Has(context, 3)) {
+  if (context.has(3)) {
     SBP_ASSIGN_OR_RETURN(frame, KnownInt(context, 3));
-  } else if (Has(context, 2)) {
+  } else if (context.has(2)) {
     SBP_RETURN_IF_ERROR(ExpectRank(context, 2, 1));
     frame = context.shape(2)[0];
   }

@@ -9,14 +9,10 @@
 namespace sbp {
 namespace {
 
-bool Has(const FactorizerContext& context, size_t operand) {
-  return operand < context.num_operands() && context.has(operand);
-}
-
 // A mask by batch: [b], [b, keys], [b, queries, keys], [b, 1, n, n]; or lengths of all batches in one list ([2 b], [3 b
 // + 2]), which stays whole while the kernel picks its own.
 void PutPaddingMask(FactorizerContext& context, size_t operand, const AttentionFactors& f) {
-  if (!Has(context, operand)) return;
+  if (!context.has(operand)) return;
   const int64_t batch = context.map().factors[f.b].size;
   if (context.rank(operand) == 0 || context.shape(operand)[0] != batch) {
     context.map().factors[f.b].aware = true;
@@ -27,7 +23,7 @@ void PutPaddingMask(FactorizerContext& context, size_t operand, const AttentionF
 }
 
 void PutFirst(FactorizerContext& context, size_t operand, FactorId f) {
-  if (Has(context, operand) && context.rank(operand) > 0) SetOperandDim(context, operand, 0, {f});
+  if (context.has(operand) && context.rank(operand) > 0) SetOperandDim(context, operand, 0, {f});
 }
 
 // A packed result (batch, positions, heads * size).
@@ -40,7 +36,7 @@ void PutPackedResult(FactorizerContext& context, const AttentionSizes& sizes, co
 
 // Key or value in one of its forms: (b, t, h * size), (b, h, t, size), or both in one: (b, t, h, 2, size).
 void PutKeys(FactorizerContext& context, size_t operand, const AttentionFactors& f, FactorId size) {
-  if (!Has(context, operand)) return;
+  if (!context.has(operand)) return;
   SetOperandDim(context, operand, 0, {f.b});
   if (context.rank(operand) == 3) SetOperandDim(context, operand, 2, {f.h, size});
   if (context.rank(operand) == 4) {
@@ -66,20 +62,20 @@ Result<AttentionSizes> ReadMultiHead(FactorizerContext& context) {
     SBP_ASSIGN_OR_RETURN(sizes.head, HeadSize(context, 0, q[2], sizes.kv_heads));
   }
   sizes.value_head = sizes.head;
-  if (Has(context, 1)) sizes.keys = context.shape(1)[context.rank(1) == 4 ? 2 : 1];
-  if (Has(context, 2) && context.rank(2) == 4) sizes.value_head = context.shape(2)[3];
-  if (Has(context, 2) && context.rank(2) == 3) {
+  if (context.has(1)) sizes.keys = context.shape(1)[context.rank(1) == 4 ? 2 : 1];
+  if (context.has(2) && context.rank(2) == 4) sizes.value_head = context.shape(2)[3];
+  if (context.has(2) && context.rank(2) == 3) {
     SBP_ASSIGN_OR_RETURN(sizes.value_head, HeadSize(context, 2, context.shape(2)[2], sizes.kv_heads));
   }
-  if (Has(context, 6)) sizes.past = context.shape(6)[2];
+  if (context.has(6)) sizes.past = context.shape(6)[2];
   // With a past length the cache is a buffer of its final size.
-  sizes.total = Has(context, 8) && Has(context, 6) ? sizes.past : sizes.past + sizes.keys;
+  sizes.total = context.has(8) && context.has(6) ? sizes.past : sizes.past + sizes.keys;
   return sizes;
 }
 
 Status CheckKeyRanks(FactorizerContext& context) {
   for (size_t i : {1, 2}) {
-    if (Has(context, i) && (context.rank(i) < 3 || context.rank(i) > 5)) {
+    if (context.has(i) && (context.rank(i) < 3 || context.rank(i) > 5)) {
       return context.Error(
           StrCat(OperandName(context, i), " must have 3 to 5 dimensions, but is ", ToString(context.type(i))));
     }
@@ -107,7 +103,7 @@ Status FactorizeMultiHeadAttention(FactorizerContext& context) {
   }
   PutKeys(context, 1, f, f.d);
   PutKeys(context, 2, f, f.e);
-  if (Has(context, 3)) {  // the biases of query, key and value one after the other
+  if (context.has(3)) {  // the biases of query, key and value one after the other
     map.factors[f.h].aware = true;
     map.factors[f.e].whole = true;
   }
@@ -123,8 +119,11 @@ Status FactorizeMultiHeadAttention(FactorizerContext& context) {
   return OkStatus();
 }
 
-// Self-attention with its projection: the columns of the weights are query, key and value, one after the other.
+// @fused_attention, @fused_attention("quantized"): self-attention with its projection. The columns of the weights are
+// query, key and value, one after the other.
 Status FactorizeFusedAttention(FactorizerContext& context) {
+  const bool quantized = !context.name_arguments.empty();  // scales before the mask, zero points behind it
+  const size_t mask = quantized ? 5 : 3, past = quantized ? 8 : 4;
   SBP_RETURN_IF_ERROR(ExpectRank(context, 0, 3));
   SBP_RETURN_IF_ERROR(ExpectRank(context, 1, 2));
   const Shape& x = context.shape(0);
@@ -142,9 +141,9 @@ Status FactorizeFusedAttention(FactorizerContext& context) {
   sizes.kv_heads = context.Int("num_heads");
   SBP_ASSIGN_OR_RETURN(sizes.head, HeadSize(context, 1, widths[0], sizes.kv_heads));
   SBP_ASSIGN_OR_RETURN(sizes.value_head, HeadSize(context, 1, widths[2], sizes.kv_heads));
-  if (Has(context, 4)) {
-    SBP_RETURN_IF_ERROR(ExpectRank(context, 4, 5));
-    sizes.past = context.shape(4)[3];
+  if (context.has(past)) {
+    SBP_RETURN_IF_ERROR(ExpectRank(context, past, 5));
+    sizes.past = context.shape(past)[3];
   }
   sizes.total = context.Int("past_present_share_buffer") != 0 && sizes.past > 0 ? sizes.past : sizes.past + sizes.keys;
 
@@ -156,12 +155,12 @@ Status FactorizeFusedAttention(FactorizerContext& context) {
   map.factors[f.e].whole = true;
   map.factors[f.h].aware = true;  // the kernel reads its heads' columns of whole weights
   SetOperandDim(context, 0, 0, {f.b});
-  PutPaddingMask(context, 3, f);
-  if (Has(context, 4)) {
-    SetOperandDim(context, 4, 1, {f.b});
-    SetOperandDim(context, 4, 2, {f.h});
+  PutPaddingMask(context, mask, f);
+  if (context.has(past)) {
+    SetOperandDim(context, past, 1, {f.b});
+    SetOperandDim(context, past, 2, {f.h});
   }
-  PutScores(context, 5, f);
+  if (!quantized) PutScores(context, 5, f);
   PutPackedResult(context, sizes, f);
   if (context.num_results() > 1) {
     context.SetResult(1, {2, sizes.batch, sizes.kv_heads, sizes.total, sizes.head});
@@ -197,18 +196,18 @@ Result<AttentionSizes> ReadGroupQuery(FactorizerContext& context) {
   const int64_t query_heads = context.Int("num_heads");
   sizes.kv_heads = context.Int("kv_num_heads");
   SBP_ASSIGN_OR_RETURN(sizes.groups, HeadGroups(context, query_heads, sizes.kv_heads));
-  const bool packed = !Has(context, kKey);
+  const bool packed = !context.has(kKey);
   SBP_ASSIGN_OR_RETURN(sizes.head,
                        HeadSize(context, kQuery, q[2], packed ? query_heads + 2 * sizes.kv_heads : query_heads));
   sizes.value_head = sizes.head;
   sizes.batch = q[0];
   sizes.queries = sizes.keys = q[1];
-  if (Has(context, kKey)) {
+  if (context.has(kKey)) {
     SBP_RETURN_IF_ERROR(ExpectRank(context, kKey, 3));
     SBP_RETURN_IF_ERROR(ExpectRank(context, kValue, 3));
     sizes.keys = context.shape(kKey)[1];
   }
-  if (Has(context, kPastKey)) {
+  if (context.has(kPastKey)) {
     SBP_RETURN_IF_ERROR(ExpectRank(context, kPastKey, 4));
     SBP_RETURN_IF_ERROR(ExpectRank(context, kPastValue, 4));
     sizes.past = context.shape(kPastKey)[2];
@@ -228,7 +227,7 @@ Result<AttentionSizes> ReadGroupQuery(FactorizerContext& context) {
 
 // Scales of a quantised cache: one for all, or one per channel of the key/value heads.
 void PutCacheScale(FactorizerContext& context, size_t operand, const AttentionFactors& f) {
-  if (!Has(context, operand) || context.type(operand).num_elements() <= 1) return;
+  if (!context.has(operand) || context.type(operand).num_elements() <= 1) return;
   if (context.rank(operand) == 1) SetOperandDim(context, operand, 0, {f.h, f.d});
   if (context.rank(operand) == 4) SetOperandDim(context, operand, 1, {f.h});
 }
@@ -242,7 +241,7 @@ Status FactorizeGroupQueryAttention(FactorizerContext& context) {
   map.factors[f.e].whole = true;  // the cache's values have the keys' size and are written in the same way
   SetOperandDim(context, kQuery, 0, {f.b});
   SetOperandDim(context, kQuery, 1, {f.s});
-  if (Has(context, kKey)) {
+  if (context.has(kKey)) {
     SetOperandDim(context, kQuery, 2, {f.h, f.g, f.d});
     PutKeys(context, kKey, f, f.d);
     PutKeys(context, kValue, f, f.e);
@@ -254,9 +253,9 @@ Status FactorizeGroupQueryAttention(FactorizerContext& context) {
   PutCache(context, kPastValue, f, -1);
   PutFirst(context, kLengths, f.b);
   // Keys are turned by them too, so that every rank that splits the queries needs all of a batch entry.
-  if (Has(context, kPositions) && context.rank(kPositions) == 2) SetOperandDim(context, kPositions, 0, {f.b});
+  if (context.has(kPositions) && context.rank(kPositions) == 2) SetOperandDim(context, kPositions, 0, {f.b});
   PutScores(context, kBias, f);
-  if (Has(context, kSink)) SetOperandDim(context, kSink, 0, {f.h, f.g});
+  if (context.has(kSink)) SetOperandDim(context, kSink, 0, {f.h, f.g});
   PutCacheScale(context, kKeyScale, f);
   PutCacheScale(context, kValueScale, f);
   PutPackedResult(context, sizes, f);

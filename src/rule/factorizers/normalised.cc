@@ -81,7 +81,8 @@ Status FactorizeSkipNormalised(FactorizerContext& context) {
   return OkStatus();
 }
 
-// @embed_normalised: ids [b, s] and tables of rows; results [b, s, width], mask index [b], and the sum before.
+// @embed_normalised, @embed_normalised("quantized") without position ids: ids [b, s] and tables of rows; results [b, s,
+// width], mask index [b], and the sum before.
 Status FactorizeEmbedNormalised(FactorizerContext& context) {
   SBP_RETURN_IF_ERROR(ExpectRank(context, 0, 2));
   for (size_t table : {2, 3, 4}) SBP_RETURN_IF_ERROR(ExpectRank(context, table, 2));
@@ -90,12 +91,13 @@ Status FactorizeEmbedNormalised(FactorizerContext& context) {
   const FactorId b = context.map().AddFactor("b", batch);
   const FactorId s = context.map().AddFactor("s", positions);
   // Without position ids, position = index: the kernel must know where its part begins.
-  context.map().factors[s].aware = context.num_operands() < 9 || !context.has(8);
+  const size_t position_ids = context.name_arguments.empty() ? 8 : context.num_operands();
+  context.map().factors[s].aware = !context.has(position_ids);
   // The mask is counted over all positions, whole on every rank.
   if (context.num_results() > 1) ComputedWhole(context, s);
-  if (context.num_operands() > 7 && context.has(7)) SetOperandDim(context, 7, 0, {b});
-  for (size_t ids : {0, 1, 8}) {
-    if (ids >= context.num_operands() || !context.has(ids) || context.rank(ids) != 2) continue;
+  if (context.has(7)) SetOperandDim(context, 7, 0, {b});
+  for (size_t ids : {size_t{0}, size_t{1}, position_ids}) {
+    if (!context.has(ids) || context.rank(ids) != 2) continue;
     SetOperandDim(context, ids, 0, {b});
     SetOperandDim(context, ids, 1, {s});
   }

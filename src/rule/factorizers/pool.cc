@@ -13,7 +13,7 @@ Status ExpectImage(const FactorizerContext& context) {
 
 }  // namespace
 
-// @pool("average" | "max" | "lp")
+// @pool("average" | "max" | "lp" | "quantized")
 Status FactorizePool(FactorizerContext& context) {
   SBP_RETURN_IF_ERROR(ExpectImage(context));
   const std::string& kind = context.name_arguments.at(0);
@@ -28,8 +28,14 @@ Status FactorizePool(FactorizerContext& context) {
   for (size_t r = 0; r < context.num_results(); ++r) context.SetResult(r, shape);
   ShareDim(context, 0, 0, 0, 0);
   ShareDim(context, 0, 1, 0, 1);
-  for (size_t d = 0; d < window.size(); ++d)
-    CarryWindow(context, window[d], map.operands[0][d + 2], map.results[0][d + 2]);
+  for (size_t d = 0; d < window.size(); ++d) {
+    const FactorId f = CarryWindow(context, window[d], map.operands[0][d + 2], map.results[0][d + 2]);
+    if (kind != "quantized" || f == kNoFactor || !map.factors[f].halo) continue;
+    map.factors[f].whole = true;
+    AddNote(context,
+            "windows that overlap or reach into padding are not split: neighbours' values would have to be "
+            "scaled first");
+  }
   // The second result of MaxPool counts positions in the whole input.
   if (Wants(context, 1)) {
     map.results[1] = map.results[0];
@@ -40,26 +46,30 @@ Status FactorizePool(FactorizerContext& context) {
   return OkStatus();
 }
 
-// @global_pool("average" | "max" | "lp")
+// @global_pool("average" | "max" | "lp" | "quantized"); an attribute channels_last may put the channels last.
 Status FactorizeGlobalPool(FactorizerContext& context) {
   SBP_RETURN_IF_ERROR(ExpectImage(context));
   const std::string& kind = context.name_arguments.at(0);
   const Shape& x = context.shape(0);
+  const size_t channels = context.Int("channels_last") != 0 ? x.size() - 1 : 1;
   Shape shape(x.size(), 1);
   shape[0] = x[0];
-  shape[1] = x[1];
+  shape[channels] = x[channels];
   context.SetResult(0, std::move(shape));
-  ShareDim(context, 0, 0, 0, 0);
-  ShareDim(context, 0, 1, 0, 1);
-  const bool parts_combine = kind != "lp" || context.Int("p", 2) == 1;
-  for (size_t d = 2; d < x.size(); ++d) {
+  for (size_t d : {size_t{0}, channels}) ShareDim(context, 0, d, 0, d);
+  const bool parts_combine = kind == "lp" ? context.Int("p", 2) == 1 : kind != "quantized";
+  for (size_t d = 1; d < x.size(); ++d) {
+    if (d == channels) continue;
     const FactorId f = NewFactor(context, x[d]);
     if (f == kNoFactor) continue;
     Carry(context.map().operands[0][d], {f});
     context.map().factors[f].aware = kind == "average";
     if (parts_combine) ReduceFactor(context, kind == "max" ? ReduceKind::kMax : ReduceKind::kSum, f);
   }
-  if (!parts_combine) AddNote(context, "spatial dimensions stay whole: the root of a sum is not the sum of roots");
+  if (!parts_combine) {
+    AddNote(context, kind == "lp" ? "spatial dimensions stay whole: the root of a sum is not the sum of roots"
+                                  : "spatial dimensions stay whole: the mean is rounded to the output's type");
+  }
   if (kind == "average") AddLinear(context, {0});
   if (kind == "max") AddPartialSignature(context, ReduceKind::kMax, {0});
   return OkStatus();

@@ -23,6 +23,7 @@ Status FactorizeCol2Im(FactorizerContext& context);
 
 // concat.cc, slice.cc
 Status FactorizeConcat(FactorizerContext& context);
+Status FactorizeQuantizedConcat(FactorizerContext& context);
 Status FactorizeSplit(FactorizerContext& context);
 Status FactorizeSlice(FactorizerContext& context);
 Status FactorizePad(FactorizerContext& context);
