@@ -20,6 +20,7 @@ constexpr uint32_t kOverlapRepeats = 3;  // times as many steps: a difference of
 constexpr int kLeastProducts = 12;       // beside a collective
 constexpr double kMostProducts = 12 * 64;
 constexpr int64_t kMostMeshes = 8;
+constexpr uint64_t kRandomPlans = 6;  // of a model
 
 class Calibration {
  public:
@@ -43,12 +44,15 @@ class Calibration {
         SBP_ASSIGN_OR_RETURN(cluster_, Shared(cluster_));  // plans of one cluster are the same everywhere
       }
       if (request_.built_in) SBP_RETURN_IF_ERROR(MeasureOps());
-      if (round_ == 0) SBP_RETURN_IF_ERROR(PlanModels());
-      SBP_RETURN_IF_ERROR(MeasureModels());
+      if (round_ == 0) SBP_RETURN_IF_ERROR(PlanModelsByStrategies());
+      SBP_RETURN_IF_ERROR(MeasureModels(0));
       if (round_ > 0 || request_.models.empty()) continue;
       // With these constants other plans win, whose collectives and splits are measured too.
       SBP_ASSIGN_OR_RETURN(cluster_, FittedSoFar());
-      SBP_RETURN_IF_ERROR(PlanModels());
+      const size_t first = model_plans_.size();
+      SBP_RETURN_IF_ERROR(PlanModelsByStrategies());
+      SBP_RETURN_IF_ERROR(PlanModelsAtRandom());
+      SBP_RETURN_IF_ERROR(MeasureModels(first));
     }
     if (!backend_.leads()) return Fit();
     return FitCluster(cluster_, samples_.Ops(request_.source), samples_.Collectives(request_.source), request_.source);
@@ -171,7 +175,7 @@ class Calibration {
   }
 
   // Every model by every strategy, with the constants of now.
-  Status PlanModels() {
+  Status PlanModelsByStrategies() {
     SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
     constexpr std::pair<std::string_view, std::string_view> kWays[] = {
         {"replicate", "bytes"}, {"greedy", "bytes"}, {"greedy", "order-value"}, {"greedy", "copy-cost"},
@@ -187,8 +191,22 @@ class Calibration {
     return OkStatus();
   }
 
-  Status MeasureModels() {
-    for (size_t i = 0; i < model_plans_.size(); ++i) {
+  // Planners ask for the prices of ops and collectives that no strategy chooses, too.
+  Status PlanModelsAtRandom() {
+    SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
+    for (const CalibrationModel& model : request_.models) {
+      for (uint64_t number = 0; number < kRandomPlans; ++number) {
+        CalibrationCase split;
+        split.graph = WithRandomSplits(model.graph, mesh, request_.seed + number);
+        Result<Plan> plan = PlanCase(split, mesh, number % 2 == 0 ? "greedy" : "einsum", "bytes");
+        if (plan.ok()) model_plans_.emplace_back(*std::move(plan), &model.reader);  // else splits contradict each other
+      }
+    }
+    return OkStatus();
+  }
+
+  Status MeasureModels(size_t first) {
+    for (size_t i = first; i < model_plans_.size(); ++i) {
       const auto& [plan, reader] = model_plans_[i];
       Tell(StrCat("model ", plan.graph.name), i, model_plans_.size());
       SBP_RETURN_IF_ERROR(RunPlan(plan, {}, *reader, 1).status());

@@ -41,11 +41,11 @@ struct CalibrationRequest {
 
 // Called by all processes of the backend; one that does not lead gets an empty fit. What is run: each built-in case
 // replicated on all devices (so that they share memory and caches as in a step); each model by every strategy, with
-// placeholders and again with the constants found so far, so that its ops and collectives are measured as plans use
-// them; a tensor of each size through every kind of boxing along each axis of the meshes devices, and a x devices/a for
-// each divisor a; convolutions that need rows of their neighbours, and that do not; products beside an all-reduce.
-// Times are those of warm steps: ops count by their mean, collectives by their median (Measured). Errors: of planning
-// and running, with the case.
+// placeholders and again with the constants found so far, and with parameters split at random, so that its ops and
+// collectives are measured as plans use them; a tensor of each size through every kind of boxing along each axis of the
+// meshes devices, and a x devices/a for each divisor a; convolutions that need rows of their neighbours, and that do
+// not; products beside an all-reduce. Times are those of warm steps: ops count by their mean, collectives by their
+// median (Measured). Errors: of planning and running, with the case.
 Result<Fit> Calibrate(Backend& backend, const CalibrationRequest& request);
 
 }  // namespace sbp

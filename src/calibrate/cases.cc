@@ -167,6 +167,23 @@ double MeasuredRun(double run_bytes) {
                            [&](double a, double b) { return distance(a) < distance(b); });
 }
 
+Graph WithRandomSplits(Graph graph, const Mesh& mesh, uint64_t number) {
+  constexpr int64_t kLeastPart = 4;  // elements: smaller parts are not worth a split
+  std::mt19937_64 random(number);
+  const uint64_t one_in = 2 + number % 5;  // few splits or many
+  for (Tensor& tensor : graph.tensors) {
+    if (tensor.role != TensorRole::kParameter) continue;
+    std::vector<int> dims;
+    for (int d = 0; d < tensor.type.rank(); ++d) {
+      if (tensor.type.shape[d] >= kLeastPart * mesh.size(0)) dims.push_back(d);
+    }
+    if (dims.empty() || random() % one_in != 0) continue;
+    tensor.layout_pin = NdSbp(mesh.num_axes());
+    tensor.layout_pin[0] = Sbp::Split(dims[random() % dims.size()]);
+  }
+  return graph;
+}
+
 Result<CalibrationCase> BoxingCase(const Mesh& mesh, int axis, int64_t bytes, double run_bytes, const RuleSet& rules) {
   const int64_t n = mesh.size(axis), elements = std::max<int64_t>(bytes / 4, n * n);
   int64_t columns = std::min<int64_t>(static_cast<int64_t>(run_bytes) / 4 * n, elements / n);

@@ -39,6 +39,9 @@ std::string_view BuiltinCalibrationText();
 inline constexpr double kMeasuredRuns[] = {128, 2048, 65536};
 double MeasuredRun(double run_bytes);  // 0 of 0
 
+// The model with some of its parameters split along the mesh's only axis, which ones and how drawn by `number`.
+Graph WithRandomSplits(Graph graph, const Mesh& mesh, uint64_t number);
+
 // A tensor of about `bytes` bytes (f32, two dimensions, both divisible by `axis`'s size) that goes through every kind
 // of boxing on `axis`; it is B on the other axes. Along its first dimension parts are one run; along the second the
 // runs are as long as `run_bytes`, as far as the tensor is large enough. What runs do not matter to is done with the

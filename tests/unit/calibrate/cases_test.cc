@@ -92,5 +92,31 @@ TEST(OverlapCase, ProductsStayAsTheyAre) {
   EXPECT_EQ(std::set<float>(values.begin(), values.end()).size(), 1U);
 }
 
+// The same number draws the same splits, of parameters that are large enough alone; other numbers draw others.
+TEST(WithRandomSplits, SplitsSomeParameters) {
+  Graph graph;
+  for (int i = 0; i < 40; ++i) {
+    Tensor tensor;
+    tensor.type = {DType::kF32, {3, i % 2 == 0 ? 64 : 7}};
+    tensor.role = i < 20 ? TensorRole::kParameter : TensorRole::kActivation;
+    graph.tensors.push_back(tensor);
+  }
+  const Mesh mesh = *ParseMesh("x=2");
+  std::set<std::vector<bool>> drawn;
+  for (const uint64_t number : {0, 1, 2, 0}) {
+    const Graph split = WithRandomSplits(graph, mesh, number);
+    std::vector<bool> which;
+    for (size_t t = 0; t < split.tensors.size(); ++t) {
+      const NdSbp& pin = split.tensors[t].layout_pin;
+      which.push_back(pin.size() > 0);
+      if (pin.size() == 0) continue;
+      EXPECT_TRUE(t < 20 && t % 2 == 0) << t;
+      EXPECT_EQ(pin[0], Sbp::Split(1));
+    }
+    drawn.insert(which);
+  }
+  EXPECT_EQ(drawn.size(), 3U);
+}
+
 }  // namespace
 }  // namespace sbp
