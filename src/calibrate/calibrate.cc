@@ -20,7 +20,7 @@ constexpr uint32_t kOverlapRepeats = 3;  // times as many steps: a difference of
 constexpr int kLeastProducts = 12;       // beside a collective
 constexpr double kMostProducts = 12 * 64;
 constexpr int64_t kMostMeshes = 8;
-constexpr uint64_t kRandomPlans = 6;  // of a model
+constexpr uint64_t kRandomPlans = 12;  // of a model
 
 class Calibration {
  public:
