@@ -3,6 +3,7 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import statistics
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parent.parent / "scripts/truth"
@@ -65,6 +66,11 @@ class Ranks(unittest.TestCase):
         self.assertEqual(truth.spearman([1, 2], [1, 2]), 0.0)
         self.assertEqual(truth.spearman([1, 1, 1], [1, 2, 3]), 0.0)
 
+    def test_relative_to_all_plans_of_a_turn(self):
+        slow = truth.relative([[1.0, 2.0, 4.0], [4.0, 8.0, 16.0]])
+        self.assertAlmostEqual(slow[0], 0.5)
+        self.assertAlmostEqual(slow[1], 2.0)
+
     def test_plans_that_are_apart(self):
         self.assertEqual(truth.apart({"d": 2.0, "a": 1.0, "b": 1.01, "c": 1.05}), ["a", "c", "d"])
 
@@ -102,6 +108,16 @@ class Verdicts(unittest.TestCase):
     def test_the_order_is_off(self):
         runs = {f"p{i}": [run(1 + 0.04 * i, 1 + 0.04 * (i ^ 1))] * 3 for i in range(8)}  # each within 10 %
         self.assertEqual(self.verdict(runs), ("16 passed, 1 failed, 0 skipped", False))
+
+    def test_turns_of_a_slower_machine_leave_the_order(self):
+        # In two turns of four the machine is half as fast, and noise moves the plans' medians across each other.
+        speeds = [1.0, 1.0, 2.0, 2.0]
+        runs = {f"p{i}": [run(1 + 0.04 * i, (1 + 0.04 * i) * speed * (1.2 if turn == 1 + i % 2 else 1))
+                          for turn, speed in enumerate(speeds)] for i in range(8)}
+        medians = [statistics.median(r["comparison"]["measured_seconds"] for r in reports) for reports in runs.values()]
+        self.assertNotEqual(medians, sorted(medians))
+        result = truth.judge_runs(runs, {name: reports[0] for name, reports in runs.items()})
+        self.assertAlmostEqual(result["rank"]["apart"]["correlation"], 1.0)
 
     def test_other_predictions_are_judged_where_they_are_given(self):
         runs = runs_of(8, factor=1.2)
