@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "onnx/adopted.h"
 #include "onnx/limits.h"
 #include "onnx/scope.h"
 #include "onnx/upgrade.h"
@@ -217,10 +218,14 @@ Status GraphReader::ReadNode(const sbp_onnx::Node& node, Frame& frame) {
   SBP_ASSIGN_OR_RETURN(NodeForm form, ReadForm(node, frame));
   const auto function = model_.functions.find({domain, node.op_type(), node.overload()});
   if (function != model_.functions.end()) return InlineCall(*function->second, form, frame);
-  if (!domain.empty()) return AddOp(std::move(form));
-  const auto opset = frame.opsets->find("");
-  if (opset == frame.opsets->end()) return BadInput("no version of ONNX's own operators is imported (opset_import)");
-  SBP_ASSIGN_OR_RETURN(std::vector<NodeForm> forms, Upgrade(std::move(form), opset->second, *this));
+  std::optional<int64_t> version = AdoptByOnnx(form);
+  if (!domain.empty() && !version) return AddOp(std::move(form));
+  if (!version) {
+    const auto opset = frame.opsets->find("");
+    if (opset == frame.opsets->end()) return BadInput("no version of ONNX's own operators is imported (opset_import)");
+    version = opset->second;
+  }
+  SBP_ASSIGN_OR_RETURN(std::vector<NodeForm> forms, Upgrade(std::move(form), *version, *this));
   for (NodeForm& upgraded : forms) SBP_RETURN_IF_ERROR(AddOp(std::move(upgraded)));
   return OkStatus();
 }

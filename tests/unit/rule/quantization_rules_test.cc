@@ -190,6 +190,11 @@ TEST(QuantizationRules, OperatorsOfTheQuantiser) {
        "axis=1 opset=13",
        1,
        "u8[4,2,6] | S(0), B, B, B, B -> S(0); S(2), B, B, B, B -> S(2)"},
+  });
+}
+
+TEST(QuantizationRules, WeightsOfFewBits) {
+  ExpectAll({
       {"com.microsoft::GatherBlockQuantized",
        {"u8[8,16]", "i64[2,4]", "f32[8,2]"},
        "block_size=16",
