@@ -54,6 +54,7 @@ constexpr FactorizerRow kFactorizers[] = {
     {"gradient", FactorizeGradient, "results shaped like the first operands; nothing is split", 0},
     {"group_query_attention", FactorizeGroupQueryAttention, "onnxruntime's causal attention with a cache", 1 << 6},
     {"keep_whole", FactorizeKeepWhole, "the operand's shape; the axes given are not split", 0},
+    {"keep_whole_from", FactorizeKeepWholeFrom, "the operand's shape; the axis and all behind it are not split", 0},
     {"keep_whole_operand_axis", FactorizeKeepWholeOperandAxis, "all dimensions but the one that operand 1 names", 0b10},
     {"like", FactorizeLike, "the shape of operand 0, made in parts", 0},
     {"max_unpool", FactorizeMaxUnpool, "batch and channels", 0b100},

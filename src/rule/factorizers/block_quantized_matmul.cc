@@ -16,6 +16,12 @@ struct BlockFactors {
   FactorId n = -1, k = -1, q = -1, j = -1;
 };
 
+Status ExpectElements(FactorizerContext& context, size_t operand, int64_t count, std::string_view meaning) {
+  if (!context.has(operand) || context.type(operand).num_elements() == count) return OkStatus();
+  return context.Error(StrCat(OperandName(context, operand), " must have ", count, " elements (", meaning, "), but is ",
+                              ToString(context.type(operand))));
+}
+
 // Per column and block: two dimensions, or one.
 void PutPerBlock(FactorizerContext& context, size_t operand, const BlockFactors& f, FactorId inner) {
   if (!context.has(operand)) return;
@@ -50,6 +56,10 @@ Status FactorizeBlockQuantizedMatMul(FactorizerContext& context) {
   const int64_t blocks = CeilDiv(k, block);
   const bool packed = context.has(kZeroPoints) && !IsFloat(context.type(kZeroPoints).dtype);
   const int64_t per_byte = packed ? 8 / bits : 1;
+  SBP_RETURN_IF_ERROR(ExpectElements(context, kScales, SaturatingMul(n, blocks), "one for each block"));
+  SBP_RETURN_IF_ERROR(ExpectElements(context, kZeroPoints, SaturatingMul(n, CeilDiv(blocks, per_byte)),
+                                     "each column's in whole bytes"));
+  SBP_RETURN_IF_ERROR(ExpectElements(context, kBias, n, "one for each column"));
   const bool splits = k % block == 0 && blocks % per_byte == 0 && !context.has(kGroups);
   BlockFactors f;
   f.n = map.AddFactor("n", n);

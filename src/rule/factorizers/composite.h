@@ -18,6 +18,7 @@ Status FactorizePower(FactorizerContext& context);
 
 // keep_whole.cc, normalised.cc, channel_normalised.cc, class_loss.cc
 Status FactorizeKeepWhole(FactorizerContext& context);
+Status FactorizeKeepWholeFrom(FactorizerContext& context);
 Status FactorizeNormalised(FactorizerContext& context);
 Status FactorizeSkipNormalised(FactorizerContext& context);
 Status FactorizeEmbedNormalised(FactorizerContext& context);

@@ -1,6 +1,5 @@
 // A mixture of experts as one op: rows [tokens, width] through weights [experts, inner, width] and back.
-#include <algorithm>
-
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
@@ -15,6 +14,30 @@ struct ExpertOperands {
 constexpr size_t kNone = ~size_t{0};
 constexpr ExpertOperands kPlain = {{2, 4, 6}, {kNone, kNone, kNone}, {3, 5, 7}};
 constexpr ExpertOperands kQuantized = {{2, 5, 8}, {3, 6, 9}, {4, 7, 10}};
+
+// Scales are [experts, rows], or [experts, rows, blocks of a row]; biases [experts, rows].
+Status CheckProjections(FactorizerContext& context, const ExpertOperands& at, int64_t per_byte) {
+  const int64_t experts = context.shape(at.weights[0])[0], block = context.Int("block_size");
+  for (size_t i = 0; i < 3; ++i) {
+    if (!context.has(at.weights[i])) continue;
+    const Shape& weights = context.shape(at.weights[i]);
+    SBP_RETURN_IF_ERROR(ExpectDim(context, at.weights[i], 0, experts, "experts"));
+    SBP_RETURN_IF_ERROR(ExpectRank(context, at.biases[i], 2));
+    if (context.has(at.biases[i])) {
+      SBP_RETURN_IF_ERROR(ExpectDim(context, at.biases[i], 0, experts, "experts"));
+      SBP_RETURN_IF_ERROR(ExpectDim(context, at.biases[i], 1, weights[1], "rows of the weights"));
+    }
+    if (at.scales[i] == kNone) continue;
+    if (!context.has(at.scales[i])) return context.Error("weights of few bits need scales");
+    SBP_RETURN_IF_ERROR(ExpectRank(context, at.scales[i], block > 0 ? 3 : 2));
+    SBP_RETURN_IF_ERROR(ExpectDim(context, at.scales[i], 0, experts, "experts"));
+    SBP_RETURN_IF_ERROR(ExpectDim(context, at.scales[i], 1, weights[1], "rows of the weights"));
+    if (block <= 0) continue;
+    const int64_t width = SaturatingMul(weights[2], per_byte);
+    SBP_RETURN_IF_ERROR(ExpectDim(context, at.scales[i], 2, CeilDiv(width, block), "blocks of a row"));
+  }
+  return OkStatus();
+}
 
 // Rows of the input, and of the routing probabilities, which are [rows, experts].
 Status PutRows(FactorizerContext& context) {
@@ -45,7 +68,15 @@ Status FactorizeExperts(FactorizerContext& context) {
   for (const size_t weights : at.weights) {
     if (context.has(weights)) SBP_RETURN_IF_ERROR(ExpectRank(context, weights, 3));
   }
+  const int64_t bits = context.Int("expert_weight_bits", quantized ? 4 : 8);
+  if (bits < 1 || bits > 8 || 8 % bits != 0)
+    return context.Error(StrCat("expert_weight_bits ", bits, " is not 1, 2, 4 or 8"));
+  if (context.Int("block_size") < 0) return context.Error("block_size must not be negative");
   SBP_RETURN_IF_ERROR(PutRows(context));
+  const int64_t experts = context.shape(1)[1], k = context.Int("k", 1);
+  if (k < 1 || k > experts) return context.Error(StrCat("k is ", k, ", but there are ", experts, " experts"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, at.weights[0], 0, experts, "experts"));
+  SBP_RETURN_IF_ERROR(CheckProjections(context, at, 8 / bits));
   FactorMap& map = context.map();
   const FactorId x = map.AddFactor("x", context.shape(at.weights[0])[0]);
   map.factors[x].masked = true;
@@ -53,6 +84,9 @@ Status FactorizeExperts(FactorizerContext& context) {
     for (size_t i = 0; i < 3; ++i) {
       if (context.has(kind[i])) SetOperandDim(context, kind[i], 0, {x});
     }
+  }
+  if (quantized) {
+    for (const size_t zero_points : {11, 12, 13}) SetOperandDim(context, zero_points, 0, {x});
   }
   ReduceBySum(context, x);
   if (!quantized) {
@@ -65,10 +99,10 @@ Status FactorizeExperts(FactorizerContext& context) {
     ReduceBySum(context, i);
   }
   if (context.has(at.biases[1])) map.addends.push_back(static_cast<int>(at.biases[1]));
-  const int64_t per_byte = quantized ? 8 / std::clamp<int64_t>(context.Int("expert_weight_bits", 4), 1, 8) : 1;
-  const int64_t inner = context.shape(at.weights[0])[1] + context.shape(at.weights[1])[2] * per_byte;
-  context.out().flops = 2.0 * static_cast<double>(context.Int("k", 1)) * static_cast<double>(context.shape(1)[0]) *
-                        static_cast<double>(context.shape(0).back()) * static_cast<double>(inner);
+  const double inner = static_cast<double>(context.shape(at.weights[0])[1]) +
+                       static_cast<double>(context.shape(at.weights[1])[2]) * 8 / static_cast<double>(bits);
+  context.out().flops = 2.0 * static_cast<double>(k) * static_cast<double>(context.shape(1)[0]) *
+                        static_cast<double>(context.shape(0).back()) * inner;
   return OkStatus();
 }
 

@@ -17,11 +17,15 @@ struct GemmForm {
 
 const GemmForm* FindForm(std::string_view name) {
   static const GemmForm kForms[] = {
-      {""},
-      {"rounded", 0, 1, 2, {}, "k stays whole: the scaled sum is rounded to integers"},
-      {"activated", 0, 1, 2, {}, "k stays whole: the activation of a sum is not the sum of activations"},
-      {"dequantized", 0, 3, 6, {4, 5}},
-      {"quantized", 0, 3, 6, {4, 5}, "k stays whole: the sum over it is rounded to the output's type"},
+      {.name = ""},
+      {.name = "rounded", .k_is_whole = "k stays whole: the scaled sum is rounded to integers"},
+      {.name = "activated", .k_is_whole = "k stays whole: the activation of a sum is not the sum of activations"},
+      {.name = "dequantized", .b = 3, .c = 6, .per_column = {4, 5}},
+      {.name = "quantized",
+       .b = 3,
+       .c = 6,
+       .per_column = {4, 5},
+       .k_is_whole = "k stays whole: the sum over it is rounded to the output's type"},
   };
   for (const GemmForm& form : kForms) {
     if (form.name == name) return &form;

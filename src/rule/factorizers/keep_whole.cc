@@ -1,8 +1,25 @@
 // Ops that keep their operand's shape and need some of its dimensions whole: softmax, norms along an axis.
+#include <numeric>
+
 #include "base/text.h"
 #include "rule/factorizers/composite.h"
 
 namespace sbp {
+namespace {
+
+Status KeepWhole(FactorizerContext& context, const std::vector<int>& dims) {
+  context.SetResult(0, context.shape(0));
+  const std::vector<FactorId> factors = FactorPerDim(context, 0);
+  for (int dim = 0; dim < context.rank(0); ++dim) {
+    if (factors[dim] >= 0) PutResult(context, 0, dim, factors[dim]);
+  }
+  for (const int dim : dims) {
+    if (factors[dim] >= 0) context.map().factors[factors[dim]].whole = true;
+  }
+  return OkStatus();
+}
+
+}  // namespace
 
 // @keep_whole(axis): a number, or the name of an attribute that holds one axis or a list of them.
 Status FactorizeKeepWhole(FactorizerContext& context) {
@@ -15,17 +32,20 @@ Status FactorizeKeepWhole(FactorizerContext& context) {
       axes.push_back(context.int_arguments[i]);
     }
   }
-  const int rank = context.rank(0);
-  context.SetResult(0, context.shape(0));
-  const std::vector<FactorId> factors = FactorPerDim(context, 0);
-  for (int dim = 0; dim < rank; ++dim) {
-    if (factors[dim] >= 0) PutResult(context, 0, dim, factors[dim]);
+  std::vector<int> dims;
+  for (const int64_t axis : axes) {
+    SBP_ASSIGN_OR_RETURN(dims.emplace_back(), NormalizeAxis(context, axis, context.rank(0)));
   }
-  for (int64_t axis : axes) {
-    SBP_ASSIGN_OR_RETURN(const int dim, NormalizeAxis(context, axis, rank));
-    if (factors[dim] >= 0) context.map().factors[factors[dim]].whole = true;
-  }
-  return OkStatus();
+  return KeepWhole(context, dims);
+}
+
+// @keep_whole_from(axis): that dimension and all behind it.
+Status FactorizeKeepWholeFrom(FactorizerContext& context) {
+  if (context.int_arguments.size() != 1) return context.Error("expected one axis");
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.int_arguments[0], context.rank(0)));
+  std::vector<int> dims(context.rank(0) - axis);
+  std::iota(dims.begin(), dims.end(), axis);
+  return KeepWhole(context, dims);
 }
 
 }  // namespace sbp

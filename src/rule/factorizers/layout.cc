@@ -14,6 +14,10 @@ int64_t ProductOf(const FactorMap& map, std::initializer_list<FactorId> factors)
   return product;
 }
 
+bool IsThere(const Shape& shape, int dim, int64_t size) {
+  return dim >= 0 && dim < static_cast<int>(shape.size()) && shape[dim] == size;
+}
+
 }  // namespace
 
 void SetDim(TensorFactors& tensor, int dim, std::initializer_list<FactorId> factors) {
@@ -24,12 +28,12 @@ void SetDim(TensorFactors& tensor, int dim, std::initializer_list<FactorId> fact
 }
 
 void SetOperandDim(FactorizerContext& context, size_t operand, int dim, std::initializer_list<FactorId> factors) {
-  if (!context.has(operand) || context.shape(operand)[dim] != ProductOf(context.map(), factors)) return;
+  if (!context.has(operand) || !IsThere(context.shape(operand), dim, ProductOf(context.map(), factors))) return;
   SetDim(context.map().operands[operand], dim, factors);
 }
 
 void SetResultDim(FactorizerContext& context, size_t result, int dim, std::initializer_list<FactorId> factors) {
-  if (context.out().results[result].shape[dim] != ProductOf(context.map(), factors)) return;
+  if (!IsThere(context.out().results[result].shape, dim, ProductOf(context.map(), factors))) return;
   SetDim(context.map().results[result], dim, factors);
 }
 

@@ -14,8 +14,8 @@ namespace sbp {
 // Puts a compound (major first) into a dimension; factors of -1 are left out.
 void SetDim(TensorFactors& tensor, int dim, std::initializer_list<FactorId> factors);
 
-// As SetDim on an operand, unless it is absent or the dimension's size is not the product of the factors' (a broadcast
-// dimension stays whole).
+// As SetDim on an operand, unless it or the dimension is absent or the dimension's size is not the product of the
+// factors' (a broadcast dimension stays whole).
 void SetOperandDim(FactorizerContext& context, size_t operand, int dim, std::initializer_list<FactorId> factors);
 void SetResultDim(FactorizerContext& context, size_t result, int dim, std::initializer_list<FactorId> factors);
 

@@ -85,7 +85,7 @@ Status FactorizeSkipNormalised(FactorizerContext& context) {
 // width], mask index [b], and the sum before.
 Status FactorizeEmbedNormalised(FactorizerContext& context) {
   SBP_RETURN_IF_ERROR(ExpectRank(context, 0, 2));
-  for (size_t table : {2, 3, 4}) SBP_RETURN_IF_ERROR(ExpectRank(context, table, 2));
+  for (size_t table : {2, 3, 4, 7}) SBP_RETURN_IF_ERROR(ExpectRank(context, table, 2));  // and the mask
   const int64_t batch = context.shape(0)[0], positions = context.shape(0)[1], width = context.shape(2)[1];
   for (size_t table : {3, 4}) SBP_RETURN_IF_ERROR(ExpectDim(context, table, 1, width, "the embedding's width"));
   const FactorId b = context.map().AddFactor("b", batch);
