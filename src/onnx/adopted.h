@@ -9,8 +9,8 @@
 
 namespace sbp::onnx {
 
-// Gives a node of com.microsoft the name of the same operator of ONNX, and says of which opset its form is. nullopt: ONNX
-// has none, or not with these attributes; the node is as it was.
+// Gives a node of com.microsoft the name of the same operator of ONNX, and says of which opset its form is. nullopt:
+// ONNX has none, or not with these attributes; the node is as it was.
 std::optional<int64_t> AdoptByOnnx(NodeForm& node);
 
 }  // namespace sbp::onnx
