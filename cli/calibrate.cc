@@ -201,7 +201,7 @@ Command SetupCalibrate(CLI::App& app) {
                  "warm steps of each plan in all rounds: ops count by their mean, collectives by their median")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  app.add_option("--seed", flags->seed, "of random inputs and weights")->capture_default_str();
+  app.add_option("--seed", flags->seed, "of random inputs, weights and splits")->capture_default_str();
   app.add_option("--name", flags->name, "of the cluster [calibrated-BACKEND-DEVICES]");
   app.add_option("-o,--output", flags->out, "where the cluster goes: .json, .prototxt, .pb")
       ->required()

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <string_view>
 #include <utility>
-
-#include "base/text.h"
 
 namespace sbp::onnx {
 namespace {
