@@ -7,6 +7,7 @@
 // late is returned by a later call on it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -63,6 +64,25 @@ struct ConvCall {
   std::byte* y = nullptr;
 };
 
+// out = softmax(scale * q k^T + bias) v for each head, rows of the softmax over the keys; all is kept in f32 in
+// between. Heads of q that follow each other share one of k and v: heads / kv_heads of them. Nothing is empty.
+struct AttentionCall {
+  static constexpr int64_t kAlignment = 16;  // bytes, of the memory of every operand
+
+  DType dtype = DType::kF16;  // f16 or bf16: of q, k, v, bias and out
+  int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1;
+  int64_t size = 1, value_size = 1;  // of a head: in q and k; in v and out
+  // Elements from one batch, head and position to the next. Those of one head's position lie side by side.
+  std::array<int64_t, 3> q_strides{}, k_strides{}, v_strides{}, out_strides{};
+  const std::byte *q = nullptr, *k = nullptr, *v = nullptr;
+  // [bias_batch, bias_heads, queries, keys], each of the first two 1 or all; finite. nullptr: none.
+  const std::byte* bias = nullptr;
+  int64_t bias_batch = 1, bias_heads = 1;
+  bool causal = false;  // query i sees the keys [0, i]
+  double scale = 1;
+  std::byte* out = nullptr;
+};
+
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -89,6 +109,8 @@ class Stream {
   // false: there is no algorithm for this one, or y_shape is not what pads_begin at both ends give; nothing was
   // started.
   virtual Result<bool> Conv(const ConvCall& call) = 0;
+  // false: there is no fused kernel for this one; nothing was started.
+  virtual Result<bool> Attention(const AttentionCall& call) = 0;
 
   // Memory for kernels that are called from now on, aligned to 256 bytes; the same bytes serve what is asked after
   // Reset, in the order of the stream. Grows when needed.

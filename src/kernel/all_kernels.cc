@@ -7,8 +7,10 @@ namespace {
 using namespace kernel_types;
 
 #define SBP_ROW(op, types, function) {op, types, KernelDevice::kCpu, cpu::function},
-constexpr KernelRow kRows[] = {SBP_KERNELS(SBP_ROW, SBP_ROW)};
+#define SBP_NO_ROW(op, types, function)
+constexpr KernelRow kRows[] = {SBP_KERNELS(SBP_ROW, SBP_ROW, SBP_NO_ROW)};
 #undef SBP_ROW
+#undef SBP_NO_ROW
 
 }  // namespace
 

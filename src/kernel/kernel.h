@@ -57,6 +57,7 @@ struct KernelCall {
   // ...) once more, in this process's memory; the others are absent. Empty for kernels of the CPU.
   std::vector<TensorView> host_inputs;
   bool allow_tf32 = false;  // of kernels for GPUs: products of f32 may round their operands to tf32
+  bool declined = false;    // set by a kernel that may decline: nothing was computed, the op's expansion has to
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool wants(size_t r) const { return r < outputs.size() && outputs[r].present(); }
@@ -90,6 +91,7 @@ struct KernelRow {
   TypeSet types;        // of the first present operand; of the first result where there is none
   KernelDevice device = KernelDevice::kCpu;
   KernelFn run = nullptr;
+  bool may_decline = false;  // KernelCall::declined: of a library's fused kernel, which has not every form
 };
 
 std::span<const KernelRow> AllKernels();  // sorted by op; all_kernels.cc

@@ -9,6 +9,7 @@ namespace sbp::kernel_types {
 using enum DType;
 
 inline constexpr TypeSet kFloats{kF32, kF64, kF16, kBF16};
+inline constexpr TypeSet kHalves{kF16, kBF16};
 inline constexpr TypeSet kIntegers{kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64};
 inline constexpr TypeSet kSmallIntegers{kI8, kI16, kI32, kU8, kU16, kU32};
 inline constexpr TypeSet kIndices{kI32, kI64};
@@ -21,9 +22,10 @@ inline constexpr TypeSet kAll = kNumbers | kComplex | kLogical | kStorage;  // b
 }  // namespace sbp::kernel_types
 
 // X(op, types, function) of a kernel that the CPU and GPUs have, HOST(op, types, function) of one that only the CPU has
-// (kernel/cpu/kernels.h says what each computes). Sorted by op, as AllKernels() is.
+// (kernel/cpu/kernels.h says what each computes), FUSED(op, types, function) of one that GPUs' libraries may have for
+// an op that is expanded otherwise (KernelRow::may_decline). Sorted by op, as AllKernels() is.
 // clang-format off
-#define SBP_KERNELS(X, HOST)                                                                                           \
+#define SBP_KERNELS(X, HOST, FUSED)                                                                                    \
   X("Abs", kNumbers, Abs)                                                                                              \
   X("Acos", kFloats, Acos)                                                                                             \
   X("Acosh", kFloats, Acosh)                                                                                           \
@@ -35,6 +37,7 @@ inline constexpr TypeSet kAll = kNumbers | kComplex | kLogical | kStorage;  // b
   X("Asinh", kFloats, Asinh)                                                                                           \
   X("Atan", kFloats, Atan)                                                                                             \
   X("Atanh", kFloats, Atanh)                                                                                           \
+  FUSED("Attention", kHalves, Attention)                                                                               \
   X("AveragePool", kFloats, AveragePool)                                                                               \
   X("BitCast", kAll, BitCast)                                                                                          \
   X("BitShift", kIntegers, BitShift)                                                                                   \

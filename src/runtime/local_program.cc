@@ -106,6 +106,10 @@ class ProgramBuilder {
     });
     if (row != gpu_kernels_.end()) {
       AddKernel(&*row, query, attributes, inputs, outputs);
+      if (!row->may_decline) return OkStatus();
+      const size_t fused = program_.steps.size();
+      SBP_RETURN_IF_ERROR(Expand(query, inputs, outputs, type, depth));
+      program_.steps[fused - 1].stands_for = static_cast<uint32_t>(program_.steps.size() - fused);
       return OkStatus();
     }
     const KernelRow* on_host = FindKernel(query.type, type);
@@ -294,6 +298,11 @@ class ProgramBuilder {
         step.attributes = std::make_shared<const Attributes>(std::move(attributes));
       }
     }
+    for (size_t s = 0; s < program_.steps.size(); ++s) {
+      uint32_t& stands_for = program_.steps[s].stands_for;
+      const auto first = left_out.begin() + static_cast<std::ptrdiff_t>(s) + 1;
+      stands_for -= static_cast<uint32_t>(std::count(first, first + stands_for, true));
+    }
     size_t s = 0;
     std::erase_if(program_.steps, [&](const LocalStep&) { return left_out[s++]; });
   }
@@ -403,7 +412,9 @@ std::string Dump(const LocalProgram& program) {
   };
   for (const LocalStep& step : program.steps) {
     out << list(step.outputs) << " = " << (step.kernel == nullptr ? "change" : step.op_type) << "(" << list(step.inputs)
-        << (step.on_host ? ") on the host\n" : ")\n");
+        << (step.on_host ? ") on the host" : ")");
+    if (step.stands_for > 0) out << ", else the next " << step.stands_for;
+    out << "\n";
   }
   return out.str();
 }

@@ -39,6 +39,7 @@ struct LocalStep {
   std::vector<int32_t> inputs, outputs;  // slots; -1: absent
   std::vector<bool> reads_value;         // per input: does the rule read it? (Its sizes may follow from it.)
   NdSbp from, to;                        // of a change
+  uint32_t stands_for = 0;               // of a kernel that may decline: so many steps after it, which run if it does
 };
 
 struct LocalProgram {

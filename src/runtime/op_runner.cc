@@ -154,8 +154,10 @@ Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& program, s
     const LocalSlot& slot = program.slots[s];
     if (slot.constant == nullptr) views_[s].data = workspace_.get() + slot.offset;
   }
-  for (const LocalStep& step : program.steps) {
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    const LocalStep& step = program.steps[s];
     SBP_RETURN_IF_ERROR(step.kernel == nullptr ? RunChange(program, step) : RunKernel(op, program, step));
+    if (step.stands_for > 0 && !call_.declined) s += step.stands_for;
   }
   for (size_t r = 0; r < results.size(); ++r) {
     if (results[r].present()) results[r] = views_[program.num_operands + r];
@@ -208,6 +210,7 @@ Status OpRunner::RunKernel(const PreparedOp& op, const LocalProgram& program, co
   take(step.inputs, call_.inputs);
   take(step.outputs, call_.outputs);
   call_.seed = op.seed;
+  call_.declined = false;
   call_.scratch = &scratch_;
   scratch_.Reset();
   if (step.on_host) {

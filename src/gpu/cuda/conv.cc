@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <climits>
-#include <string>
-
-#include "gpu/cuda/errors.h"
 
 namespace sbp::gpu::cuda {
 namespace {
 
-Status Checked(cudnnStatus_t status, const char* what) {
-  if (status == CUDNN_STATUS_SUCCESS) return OkStatus();
-  return RunFailed(std::string(what) + ": " + cudnnGetErrorString(status));
-}
-
-cudnnDataType_t DataType(DType type) {
+cudnnDataType_t DnnType(DType type) {
   switch (type) {
     case DType::kF64:
       return CUDNN_DATA_DOUBLE;
@@ -76,7 +68,6 @@ std::vector<int64_t> KeyOf(const ConvCall& call) {
 
 DnnConv::~DnnConv() {
   for (auto& [key, plan] : plans_) Destroy(plan);
-  if (handle_ != nullptr) cudnnDestroy(handle_);
 }
 
 void DnnConv::Destroy(Plan& plan) {
@@ -87,8 +78,8 @@ void DnnConv::Destroy(Plan& plan) {
 }
 
 // A step that the library refuses leaves the plan unknown: the caller has another way.
-void DnnConv::Describe(const ConvCall& call, Plan& plan) {
-  const cudnnDataType_t type = DataType(call.dtype),
+void DnnConv::Describe(cudnnHandle_t handle, const ConvCall& call, Plan& plan) {
+  const cudnnDataType_t type = DnnType(call.dtype),
                         compute = call.dtype == DType::kF64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   const std::vector<int> x = Ints(call.x_shape, 2, 1), w = Ints(call.w_shape, 2, 1), y = Ints(call.y_shape, 2, 1);
   const std::vector<int> pads = Ints(call.pads_begin, 0, 0), strides = Ints(call.strides, 0, 1),
@@ -111,42 +102,35 @@ void DnnConv::Describe(const ConvCall& call, Plan& plan) {
   if (!described) return;
   cudnnConvolutionFwdAlgoPerf_t found[CUDNN_CONVOLUTION_FWD_ALGO_COUNT];
   int count = 0;
-  if (!ok(cudnnGetConvolutionForwardAlgorithm_v7(handle_, plan.x, plan.w, plan.convolution, plan.y,
+  if (!ok(cudnnGetConvolutionForwardAlgorithm_v7(handle, plan.x, plan.w, plan.convolution, plan.y,
                                                  CUDNN_CONVOLUTION_FWD_ALGO_COUNT, &count, found)))
     return;
   for (int i = 0; i < count && !plan.known; ++i) {
-    if (found[i].status != CUDNN_STATUS_SUCCESS || found[i].memory > kMostWorkspace) continue;
+    if (found[i].status != CUDNN_STATUS_SUCCESS || found[i].memory > Dnn::kMostWorkspace) continue;
     if (exact && !IsDirect(found[i].algo)) continue;
     plan.algorithm = found[i].algo;
     plan.known = ok(cudnnSetConvolutionMathType(plan.convolution, exact ? CUDNN_FMA_MATH : found[i].mathType)) &&
-                 ok(cudnnGetConvolutionForwardWorkspaceSize(handle_, plan.x, plan.w, plan.convolution, plan.y,
+                 ok(cudnnGetConvolutionForwardWorkspaceSize(handle, plan.x, plan.w, plan.convolution, plan.y,
                                                             plan.algorithm, &plan.workspace)) &&
-                 plan.workspace <= kMostWorkspace;
+                 plan.workspace <= Dnn::kMostWorkspace;
   }
 }
 
 Result<bool> DnnConv::Run(const ConvCall& call, cudaStream_t stream) {
   if (!PadsAreEqual(call) || !FitsInt(call.x_shape) || !FitsInt(call.y_shape)) return false;
-  if (handle_ == nullptr) {
-    SBP_RETURN_IF_ERROR(Checked(cudnnCreate(&handle_), "cudnnCreate"));
-    SBP_RETURN_IF_ERROR(Checked(cudnnSetStream(handle_, stream), "cudnnSetStream"));
-  }
+  SBP_ASSIGN_OR_RETURN(cudnnHandle_t const handle, dnn_.Handle(stream));
   const auto [it, added] = plans_.try_emplace(KeyOf(call));
   Plan& plan = it->second;
-  if (added) Describe(call, plan);
+  if (added) Describe(handle, call, plan);
   if (!plan.known) return false;
-  if (plan.workspace > workspace_bytes_) {
-    SBP_ASSIGN_OR_RETURN(workspace_, device_.Allocate(static_cast<int64_t>(plan.workspace)));
-    workspace_bytes_ = plan.workspace;
-  }
+  SBP_ASSIGN_OR_RETURN(std::byte * workspace, dnn_.Workspace(plan.workspace));
   const float one = 1, zero = 0;
   const double wide_one = 1, wide_zero = 0;
   const bool wide = call.dtype == DType::kF64;
   const void *alpha = wide ? static_cast<const void*>(&wide_one) : &one,
              *beta = wide ? static_cast<const void*>(&wide_zero) : &zero;
-  const cudnnStatus_t done =
-      cudnnConvolutionForward(handle_, alpha, plan.x, call.x, plan.w, call.w, plan.convolution, plan.algorithm,
-                              workspace_.get(), plan.workspace, beta, plan.y, call.y);
+  const cudnnStatus_t done = cudnnConvolutionForward(handle, alpha, plan.x, call.x, plan.w, call.w, plan.convolution,
+                                                     plan.algorithm, workspace, plan.workspace, beta, plan.y, call.y);
   if (done == CUDNN_STATUS_NOT_SUPPORTED) {  // the heuristics thought otherwise
     plan.known = false;
     return false;

@@ -1,19 +1,17 @@
 // Convolutions by cuDNN.
 #pragma once
 
-#include <cuda_runtime.h>
-#include <cudnn.h>
-
 #include <map>
+#include <vector>
 
-#include "gpu/gpu.h"
+#include "gpu/cuda/dnn.h"
 
 namespace sbp::gpu::cuda {
 
 // Of one stream. The algorithm that the library's heuristics prefer for a call's sizes is asked for once.
 class DnnConv {
  public:
-  explicit DnnConv(Device& device) : device_(device) {}
+  explicit DnnConv(Dnn& dnn) : dnn_(dnn) {}
   ~DnnConv();
   DnnConv(const DnnConv&) = delete;
   DnnConv& operator=(const DnnConv&) = delete;
@@ -30,15 +28,10 @@ class DnnConv {
     size_t workspace = 0;
     bool known = false;  // the library has an algorithm
   };
-  void Describe(const ConvCall& call, Plan& plan);
+  static void Describe(cudnnHandle_t handle, const ConvCall& call, Plan& plan);
   static void Destroy(Plan& plan);
 
-  static constexpr size_t kMostWorkspace = size_t{256} << 20;
-
-  Device& device_;
-  cudnnHandle_t handle_ = nullptr;
-  Buffer workspace_;  // grows; what calls in flight use is freed by CUDA after them
-  size_t workspace_bytes_ = 0;
+  Dnn& dnn_;
   std::map<std::vector<int64_t>, Plan> plans_;
 };
 

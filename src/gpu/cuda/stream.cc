@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "gpu/cuda/attention.h"
 #include "gpu/cuda/conv.h"
 #include "gpu/cuda/errors.h"
 #include "gpu/cuda/gemm.h"
@@ -41,7 +42,7 @@ constexpr int64_t kStaging = int64_t{1} << 20, kStagingAlignment = 64;
 
 class CudaStream : public Stream {
  public:
-  explicit CudaStream(Device& device) : device_(device), scratch_(device), gemm_(device), conv_(device) {}
+  explicit CudaStream(Device& device) : device_(device), scratch_(device), gemm_(device), dnn_(device) {}
   ~CudaStream() override {
     static_cast<void>(device_.Use());
     if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_));
@@ -116,6 +117,7 @@ class CudaStream : public Stream {
     return call.beta == 1 ? OkStatus() : Defect("a product of nothing that scales its result");
   }
   Result<bool> Conv(const ConvCall& call) override { return conv_.Run(call, stream_); }
+  Result<bool> Attention(const AttentionCall& call) override { return attention_.Run(call, stream_); }
 
   Result<std::byte*> Scratch(int64_t bytes) override { return scratch_.Allocate(bytes); }
   void ResetScratch() override { scratch_.Reset(); }
@@ -139,7 +141,9 @@ class CudaStream : public Stream {
   int64_t staged_ = 0;  // bytes of staging_
   ScratchBlocks scratch_;
   LtGemm gemm_;
-  DnnConv conv_;
+  Dnn dnn_;
+  DnnConv conv_{dnn_};
+  DnnAttention attention_{dnn_};
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Products and convolutions on the host: plain loops, for tests.
+// Products, convolutions and attention on the host: plain loops, for tests.
 #pragma once
 
 #include "gpu/gpu.h"
@@ -9,5 +9,7 @@ namespace sbp::gpu::host {
 Status Gemm(const GemmCall& call);
 // false: y_shape is not what pads_begin at both ends give, as gpu.h has it.
 Result<bool> Conv(const ConvCall& call);
+// false: sizes of heads that are no multiple of 8, as cuDNN has it.
+Result<bool> Attention(const AttentionCall& call);
 
 }  // namespace sbp::gpu::host

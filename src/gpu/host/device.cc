@@ -61,6 +61,7 @@ class HostStream : public Stream {
 
   Status Gemm(const GemmCall& call) override { return host::Gemm(call); }
   Result<bool> Conv(const ConvCall& call) override { return host::Conv(call); }
+  Result<bool> Attention(const AttentionCall& call) override { return host::Attention(call); }
 
   Result<std::byte*> Scratch(int64_t bytes) override { return scratch_.Allocate(bytes); }
   void ResetScratch() override { scratch_.Reset(); }

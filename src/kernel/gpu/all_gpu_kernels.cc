@@ -10,8 +10,10 @@ using namespace kernel_types;
 
 #define SBP_ROW(op, types, function) {op, types, KernelDevice::kCuda, function},
 #define SBP_NO_ROW(op, types, function)
-constexpr KernelRow kRows[] = {SBP_KERNELS(SBP_ROW, SBP_NO_ROW)};
+#define SBP_FUSED_ROW(op, types, function) {op, types, KernelDevice::kCuda, function, true},
+constexpr KernelRow kRows[] = {SBP_KERNELS(SBP_ROW, SBP_NO_ROW, SBP_FUSED_ROW)};
 #undef SBP_ROW
+#undef SBP_FUSED_ROW
 #undef SBP_NO_ROW
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace sbp::SBP_GPU_BUILD {
 
 #define SBP_DECLARE(op, types, function) Status function(KernelCall& call);
 #define SBP_NOT_HERE(op, types, function)
-SBP_KERNELS(SBP_DECLARE, SBP_NOT_HERE)
+SBP_KERNELS(SBP_DECLARE, SBP_NOT_HERE, SBP_DECLARE)
 #undef SBP_DECLARE
 #undef SBP_NOT_HERE
 

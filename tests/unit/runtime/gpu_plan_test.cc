@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "cluster/presets.h"
 #include "kernel/gpu/device_errors.h"
+#include "pipeline/pipeline.h"
 #include "runtime/plan_run.h"
 #include "support/host_gpus.h"
 #include "unit/plan/small_plan.h"
@@ -47,6 +49,45 @@ GpuKernels With(std::vector<KernelRow>& rows, std::string_view op, KernelFn run)
   std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) { return a.op < b.op; });
   kernels.rows = rows;
   return kernels;
+}
+
+// Attention on heads of two devices: by the fused kernel, and by its expansion where that declines.
+int64_t fused_calls = 0;
+Status FusedAttention(KernelCall& call) {
+  const Status status = HostKernels().Find("Attention", DType::kF16)->run(call);
+  if (!call.declined) ++fused_calls;
+  return status;
+}
+
+TEST(GpuPlan, FusedAttentionAndItsExpansion) {
+  std::vector<KernelRow> rows;
+  GpuKernels kernels = With(rows, "Attention", FusedAttention);
+  for (KernelRow& row : rows) {
+    if (row.op == "Attention") row = {row.op, TypeSet{DType::kF16}, KernelDevice::kCuda, FusedAttention, true};
+  }
+  for (const std::string softcap : {"0.0", "5.0"}) {
+    const std::string fields =
+        R"("inputs":[{"name":"q","type":"f16[2, 4, 16, 8]"},{"name":"k","type":"f16[2, 2, 16, 8]"},
+      {"name":"v","type":"f16[2, 2, 16, 8]"},{"name":"m","type":"bool[16, 16]"}],
+      "ops":[{"name":"a","type":"Attention","inputs":["q","k","v","m"],"outputs":["y"],
+              "attributes":{"is_causal":1,"softcap":)" +
+        softcap + R"(}},
+             {"name":"r","type":"Relu","inputs":["y"],"outputs":["z"]}],"outputs":["z"])";
+    PlanRequest request;
+    request.graph = MakeTestGraph(fields);
+    request.mesh = ParseMesh("x=2").value();
+    request.cluster = FindPreset("8xH100").value();
+    request.rules = &TestRules();
+    request.options.strategy = "fixed";
+    request.strategy.given_signatures = {ParseSignature("S(1), S(1), S(1), B -> S(1)", 1).value(),
+                                         ParseSignature("S(1) -> S(1)", 1).value()};
+    const Plan plan = MakePlan(std::move(request)).value();
+    fused_calls = 0;
+    const auto run = RunOnHostGpus(plan, {.kernels = &kernels}, {.micro_batches = 2});
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
+    EXPECT_EQ(fused_calls > 0, softcap == "0.0");
+  }
 }
 
 TEST(GpuPlan, AKernelThatFailsEndsTheRun) {

@@ -60,6 +60,7 @@ class LoggedStream : public gpu::Stream {
   Result<double> SecondsBetween(gpu::Event& from, gpu::Event& to) override { return stream_->SecondsBetween(from, to); }
   Status Gemm(const gpu::GemmCall&) override { return OkStatus(); }
   Result<bool> Conv(const gpu::ConvCall&) override { return true; }
+  Result<bool> Attention(const gpu::AttentionCall&) override { return true; }
   Result<std::byte*> Scratch(int64_t bytes) override { return stream_->Scratch(bytes); }
   void ResetScratch() override {}
   uint32_t* error_word() const override { return stream_->error_word(); }

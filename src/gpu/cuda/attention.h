@@ -1,0 +1,37 @@
+// Fused attention by cuDNN's graphs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/cuda/dnn.h"
+
+namespace sbp::gpu::cuda {
+
+struct AttentionPlan;
+
+// Of one stream. The engine that the library's heuristics prefer for a call's sizes is asked for once. cuDNN 9.8 or
+// newer; an older one has none.
+class DnnAttention {
+ public:
+  explicit DnnAttention(Dnn& dnn);
+  ~DnnAttention();
+  DnnAttention(const DnnAttention&) = delete;
+  DnnAttention& operator=(const DnnAttention&) = delete;
+
+  // As Stream::Attention.
+  Result<bool> Run(const AttentionCall& call, cudaStream_t stream);
+
+ private:
+  Dnn& dnn_;
+  std::map<std::vector<int64_t>, std::unique_ptr<AttentionPlan>> plans_;  // nullptr: the library has no engine
+};
+
+// How many engines the library says it has for the call on a device with these properties (the JSON form of its device
+// descriptor), which need not be there. For tests: is the graph one that the library knows? Error: why it was refused.
+Result<int64_t> CountAttentionEngines(const AttentionCall& call, const std::string& device_properties);
+
+}  // namespace sbp::gpu::cuda

@@ -1,0 +1,32 @@
+#include "gpu/cuda/dnn.h"
+
+#include <string>
+
+namespace sbp::gpu::cuda {
+
+Status Checked(cudnnStatus_t status, const char* what) {
+  if (status == CUDNN_STATUS_SUCCESS) return OkStatus();
+  return RunFailed(std::string(what) + ": " + cudnnGetErrorString(status));
+}
+
+Dnn::~Dnn() {
+  if (handle_ != nullptr) cudnnDestroy(handle_);
+}
+
+Result<cudnnHandle_t> Dnn::Handle(cudaStream_t stream) {
+  if (handle_ == nullptr) {
+    SBP_RETURN_IF_ERROR(Checked(cudnnCreate(&handle_), "cudnnCreate"));
+    SBP_RETURN_IF_ERROR(Checked(cudnnSetStream(handle_, stream), "cudnnSetStream"));
+  }
+  return handle_;
+}
+
+Result<std::byte*> Dnn::Workspace(size_t bytes) {
+  if (bytes > workspace_bytes_) {
+    SBP_ASSIGN_OR_RETURN(workspace_, device_.Allocate(static_cast<int64_t>(bytes)));
+    workspace_bytes_ = bytes;
+  }
+  return workspace_.get();
+}
+
+}  // namespace sbp::gpu::cuda

@@ -1,0 +1,35 @@
+// cuDNN as one stream uses it: its handle, and the workspace that the stream's calls share.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <cudnn.h>
+
+#include "gpu/gpu.h"
+
+namespace sbp::gpu::cuda {
+
+Status Checked(cudnnStatus_t status, const char* what);
+
+class Dnn {
+ public:
+  explicit Dnn(Device& device) : device_(device) {}  // which outlives this
+  ~Dnn();
+  Dnn(const Dnn&) = delete;
+  Dnn& operator=(const Dnn&) = delete;
+
+  // Made when first asked for: programs without it start faster.
+  Result<cudnnHandle_t> Handle(cudaStream_t stream);
+  // Valid until the next call; what calls in flight use is freed by CUDA after them.
+  Result<std::byte*> Workspace(size_t bytes);
+
+  // Longer workspaces are not asked for: calls that want them are done otherwise.
+  static constexpr size_t kMostWorkspace = size_t{256} << 20;
+
+ private:
+  Device& device_;
+  cudnnHandle_t handle_ = nullptr;
+  Buffer workspace_;
+  size_t workspace_bytes_ = 0;
+};
+
+}  // namespace sbp::gpu::cuda

@@ -1,0 +1,194 @@
+// Attention by the library's fused kernel; what it does not have is declined, and the op's expansion runs.
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "gpu/for_each.h"
+#include "kernel/gpu/elements.h"
+#include "kernel/gpu/kernels.h"
+#include "kernel/gpu/operands.h"
+#include "kernel/gpu/walk.h"
+
+namespace sbp::SBP_GPU_BUILD {
+namespace {
+
+enum Operand : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
+
+// Heads of an operand: (batch, heads, positions, size), or (batch, positions, heads size).
+struct Heads {
+  int64_t batch = 0, heads = 0, positions = 0, size = 0;
+  int64_t first = 0, whole = 0;  // of the heads here, and how many there are in all
+  std::array<int64_t, 3> strides{};
+};
+
+// Nothing: parts of heads.
+std::optional<Heads> HeadsOf(const TensorView& view, int64_t whole_heads) {
+  Heads h;
+  const Shape& s = view.shape;
+  if (view.rank() == 4) {
+    h = {s[0], s[1], s[2], s[3], view.ranges[1].begin, view.whole[1], {s[1] * s[2] * s[3], s[2] * s[3], s[3]}};
+    return h;
+  }
+  if (view.rank() != 3 || whole_heads <= 0 || view.whole[2] % whole_heads != 0) return std::nullopt;
+  const int64_t size = view.whole[2] / whole_heads;
+  if (size == 0 || s[2] % size != 0 || view.ranges[2].begin % size != 0) return std::nullopt;
+  h = {s[0], s[2] / size, s[1], size, view.ranges[2].begin / size, whole_heads, {s[1] * s[2], size, s[2]}};
+  return h;
+}
+
+// Index: of an element of the bias.
+struct MaskOne {
+  DType mask_type, type;
+  bool causal;
+  float lowest;
+  int64_t heads, queries, keys;
+  int64_t strides[4];
+  const std::byte* mask;
+  std::byte* bias;
+  uint8_t* seen;  // per row: is a key seen?
+  SBP_HD void operator()(int64_t i) const {
+    const int64_t row = i / keys, key = i - row * keys, plane = row / queries, query = row - plane * queries;
+    const int64_t batch = plane / heads, head = plane - batch * heads;
+    const int64_t at = batch * strides[0] + head * strides[1] + query * strides[2] + key * strides[3];
+    float value = lowest;
+    bool kept = false;
+    if (mask_type == DType::kBool) {
+      kept = At<uint8_t>(mask, at) != 0;
+      value = kept ? 0.0F : lowest;
+    } else {
+      value = LoadNumber<float>(mask_type, mask, at);
+      kept = !(value < lowest);  // -inf, or a NaN, which is handed on
+      if (!kept) value = lowest;
+    }
+    StoreNumber(type, bias, i, value);
+    if (kept && (!causal || key <= query)) seen[row] = 1;
+  }
+};
+
+// Index: of an element of the result, by batch, head, query and element.
+struct ClearUnseen {
+  DType type;
+  int64_t heads, queries, size;
+  int64_t seen_batch, seen_head;  // steps of `seen`, in planes
+  int64_t strides[3];
+  const uint8_t* seen;
+  std::byte* out;
+  SBP_HD void operator()(int64_t i) const {
+    const int64_t row = i / size, element = i - row * size, plane = row / queries, query = row - plane * queries;
+    const int64_t batch = plane / heads, head = plane - batch * heads;
+    if (seen[(batch * seen_batch + head * seen_head) * queries + query] != 0) return;
+    StoreNumber(type, out, batch * strides[0] + head * strides[1] + query * strides[2] + element, 0.0F);
+  }
+};
+
+bool IsPlain(const KernelCall& call) {
+  for (const size_t i : {kPastKey, kPastValue, kLengths}) {
+    if (call.has(i)) return false;
+  }
+  for (size_t r = 1; r < call.outputs.size(); ++r) {
+    if (call.wants(r)) return false;
+  }
+  const Attributes& a = *call.attributes;
+  return a.Float("softcap", 0) == 0 && a.Int("left_window_size", -1) < 0 && a.Int("right_window_size", -1) < 0 &&
+         a.Int("softmax_precision", 1) != 11;  // f64
+}
+
+// Of the mask, stretched to the planes of scores that differ.
+struct Bias {
+  std::byte* data = nullptr;
+  uint8_t* seen = nullptr;
+  int64_t batch = 1, heads = 1;
+};
+
+Result<Bias> MakeBias(KernelCall& call, const gpu::AttentionCall& attention) {
+  const TensorView& mask = call.inputs[kMask];
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> strides,
+                       StretchedStrides(mask, {attention.batch, attention.heads, attention.queries, attention.keys}));
+  Bias bias;
+  if (strides[0] != 0) bias.batch = attention.batch;
+  if (strides[1] != 0) bias.heads = attention.heads;
+  const int64_t rows = bias.batch * bias.heads * attention.queries;
+  SBP_ASSIGN_OR_RETURN(bias.data, call.stream->Scratch(rows * attention.keys * 2));
+  SBP_ASSIGN_OR_RETURN(std::byte * seen, call.stream->Scratch(rows));
+  SBP_RETURN_IF_ERROR(call.stream->Zero(seen, rows));
+  bias.seen = reinterpret_cast<uint8_t*>(seen);
+  const float lowest = attention.dtype == DType::kF16 ? -65504.0F : -3.38953139e38F;  // the types' own
+  MaskOne one{mask.dtype, attention.dtype, attention.causal, lowest,   bias.heads, attention.queries, attention.keys,
+              {},         mask.data,       bias.data,        bias.seen};
+  std::copy(strides.begin(), strides.end(), one.strides);
+  SBP_RETURN_IF_ERROR(gpu::ForEach(*call.stream, rows * attention.keys, one));
+  return bias;
+}
+
+// Nothing: not a form that the library takes.
+std::optional<gpu::AttentionCall> Describe(const KernelCall& call) {
+  const TensorView &q = call.inputs[kQ], &k = call.inputs[kK], &v = call.inputs[kV], &out = call.outputs[0];
+  const DType type = q.dtype;
+  if (k.dtype != type || v.dtype != type || out.dtype != type || !IsPlain(call)) return std::nullopt;
+  const int64_t q_heads = call.attributes->Int("q_num_heads", 0), kv_heads = call.attributes->Int("kv_num_heads", 0);
+  const auto qs = HeadsOf(q, q_heads), ks = HeadsOf(k, kv_heads), vs = HeadsOf(v, kv_heads),
+             outs = HeadsOf(out, q_heads);
+  if (!qs || !ks || !vs || !outs || q.elements() == 0 || k.elements() == 0 || out.elements() == 0) return std::nullopt;
+  // The heads here go together as all of them do.
+  if (ks->whole == 0 || qs->whole % ks->whole != 0) return std::nullopt;
+  const int64_t shared = qs->whole / ks->whole;
+  const bool together = ks->whole == 1 || (qs->heads == ks->heads * shared && qs->first == ks->first * shared);
+  if (!together || vs->heads != ks->heads || outs->heads != qs->heads) return std::nullopt;
+  gpu::AttentionCall a;
+  a.dtype = type;
+  a.batch = qs->batch;
+  a.heads = qs->heads;
+  a.kv_heads = ks->heads;
+  a.queries = qs->positions;
+  a.keys = ks->positions;
+  a.size = qs->size;
+  a.value_size = vs->size;
+  a.q_strides = qs->strides;
+  a.k_strides = ks->strides;
+  a.v_strides = vs->strides;
+  a.out_strides = outs->strides;
+  a.q = q.data;
+  a.k = k.data;
+  a.v = v.data;
+  a.out = out.data;
+  a.causal = call.attributes->Int("is_causal", 0) != 0;
+  a.scale = call.attributes->Float("scale", 1 / std::sqrt(static_cast<double>(qs->size)));
+  const size_t position = q.rank() == 4 ? 2 : 1;
+  if (a.causal && q.ranges[position].begin != 0) return std::nullopt;  // queries further on see more keys
+  if (!call.has(kMask)) return a;
+  const TensorView& mask = call.inputs[kMask];
+  const bool known = mask.dtype == DType::kBool || mask.dtype == DType::kF32 || mask.dtype == type;
+  if (!known || mask.rank() == 0 || mask.rank() > 4 || mask.shape.back() != a.keys) return std::nullopt;
+  return a;
+}
+
+}  // namespace
+
+Status Attention(KernelCall& call) {
+  std::optional<gpu::AttentionCall> attention = Describe(call);
+  call.declined = !attention.has_value();
+  if (call.declined) return OkStatus();
+  Bias bias;
+  if (call.has(kMask)) {
+    SBP_ASSIGN_OR_RETURN(bias, MakeBias(call, *attention));
+    attention->bias = bias.data;
+    attention->bias_batch = bias.batch;
+    attention->bias_heads = bias.heads;
+  }
+  SBP_ASSIGN_OR_RETURN(const bool done, call.stream->Attention(*attention));
+  call.declined = !done;
+  if (call.declined || bias.seen == nullptr) return OkStatus();
+  const auto& a = *attention;
+  ClearUnseen clear{a.dtype,
+                    a.heads,
+                    a.queries,
+                    a.value_size,
+                    bias.batch == 1 ? 0 : bias.heads,
+                    bias.heads == 1 ? 0 : 1,
+                    {a.out_strides[0], a.out_strides[1], a.out_strides[2]},
+                    bias.seen,
+                    a.out};
+  return gpu::ForEach(*call.stream, a.batch * a.heads * a.queries * a.value_size, clear);
+}
+
+}  // namespace sbp::SBP_GPU_BUILD
