@@ -74,6 +74,7 @@ class Session : public MpiSession {
       deadline = std::min(deadline, Clock::now() + kGrace);
     }
     Status known = status.ok() ? world_->status() : status;
+    world_->EndPulse();
     MPI_Finalize();
     finished_ = true;
     return known;

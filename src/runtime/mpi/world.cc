@@ -1,7 +1,6 @@
 #include "runtime/mpi/world.h"
 
 #include <algorithm>
-#include <thread>
 #if __has_include(<sys/prctl.h>)
 #include <sys/prctl.h>
 #endif
@@ -12,6 +11,10 @@ namespace sbp {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kBeatEvery{1};
+constexpr int kSilentBeats = 6;
+enum Sign { kAlive, kLast };  // tags of signs of life
 
 // The exit code of a failure travels as the message's tag, its text as the data.
 constexpr int kLongestNews = 4000;  // short enough for MPI to send it without waiting for the receiver
@@ -65,6 +68,68 @@ World::World() {
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
   MPI_Comm_dup(MPI_COMM_WORLD, &news_);
   MPI_Comm_set_errhandler(news_, MPI_ERRORS_RETURN);
+  if (size_ == 1) return;
+  MPI_Comm_dup(MPI_COMM_WORLD, &life_);
+  MPI_Comm_set_errhandler(life_, MPI_ERRORS_RETURN);
+  pulse_ = std::thread([this] { Pulse(); });
+}
+
+World::~World() { StopPulse(); }
+
+void World::StopPulse() {
+  if (!pulse_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  ending_.notify_all();
+  pulse_.join();
+}
+
+bool World::HearPulse() {
+  const int before = (rank_ + size_ - 1) % size_;
+  bool heard = false;
+  for (int found = 1; found != 0;) {
+    if (MPI_Iprobe(before, kAlive, life_, &found, MPI_STATUS_IGNORE) != MPI_SUCCESS || found == 0) break;
+    if (MPI_Recv(nullptr, 0, MPI_CHAR, before, kAlive, life_, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
+    heard = true;
+  }
+  return heard;
+}
+
+// Its own beats are what a rank counts: a machine that slept as a whole takes nobody for dead.
+void World::Pulse() {
+  const int next = (rank_ + 1) % size_;
+  int silent = 0;
+  std::unique_lock lock(mutex_);
+  while (!ending_.wait_for(lock, kBeatEvery, [&] { return ended_; })) {
+    lock.unlock();
+    int sent = 1;
+    if (beat_ != MPI_REQUEST_NULL) MPI_Test(&beat_, &sent, MPI_STATUS_IGNORE);
+    if (sent != 0) MPI_Isend(nullptr, 0, MPI_CHAR, next, kAlive, life_, &beat_);
+    silent = HearPulse() ? 0 : silent + 1;
+    if (silent > kSilentBeats) {
+      Abort(RunFailed(StrCat("rank ", (rank_ + size_ - 1) % size_, " has given no sign of life for ", kSilentBeats,
+                             " s: it is stopped, or its machine cannot be reached")));
+      return;
+    }
+    lock.lock();
+  }
+}
+
+// Nothing may be on its way when MPI ends: the last sign says that no other follows.
+void World::EndPulse() {
+  if (!pulse_.joinable()) return;
+  StopPulse();
+  const int next = (rank_ + 1) % size_, before = (rank_ + size_ - 1) % size_;
+  MPI_Request last = MPI_REQUEST_NULL;
+  MPI_Isend(nullptr, 0, MPI_CHAR, next, kLast, life_, &last);
+  MPI_Status sign;
+  for (sign.MPI_TAG = kAlive; sign.MPI_TAG != kLast;) {
+    if (MPI_Recv(nullptr, 0, MPI_CHAR, before, MPI_ANY_TAG, life_, &sign) != MPI_SUCCESS) return;
+  }
+  MPI_Request sends[] = {beat_, last};
+  MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);
 }
 
 void World::Learn(const Status& failure) {

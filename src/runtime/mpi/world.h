@@ -1,14 +1,18 @@
 // World: what the communicators of one process share: the news that some rank has failed, and waiting for messages.
+// Every rank gives the next one a sign of life now and then and listens to the one before it, so that a rank that is
+// stopped, or whose machine is gone, is known within seconds.
 #pragma once
 
 #include <mpi.h>
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/status.h"
@@ -20,7 +24,8 @@ Status MpiError(int code, std::string_view call);
 
 class World {
  public:
-  World();  // MPI is initialised
+  World();  // MPI is initialised; called by all ranks
+  ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -39,12 +44,18 @@ class World {
   // the run's buffers that MPI may still hold must stay.
   Status Wait(std::vector<MPI_Request>& requests, const std::vector<int>& peers, std::chrono::milliseconds timeout);
 
+  // No more signs of life. Called by all ranks when they know that all have come to their end, before MPI's.
+  void EndPulse();
+
   // Keeps the buffer of a failed exchange until the process ends: MPI may still write to it.
   void Abandon(std::unique_ptr<std::byte[]> buffer);
 
  private:
   void Look();                        // for a failure message
   void Learn(const Status& failure);  // under mutex_
+  void Pulse();                       // the thread
+  bool HearPulse();                   // has the rank before given a sign since the last time?
+  void StopPulse();
 
   int rank_ = 0, size_ = 1;
   MPI_Comm news_ = MPI_COMM_NULL;  // a world of its own: never mixed up with data
@@ -55,6 +66,12 @@ class World {
   std::deque<std::string> sent_;  // texts that are on their way
   std::vector<MPI_Request> sends_;
   std::vector<std::unique_ptr<std::byte[]>> abandoned_;
+
+  MPI_Comm life_ = MPI_COMM_NULL;
+  MPI_Request beat_ = MPI_REQUEST_NULL;  // the last sign, the thread's
+  std::condition_variable ending_;
+  bool ended_ = false;  // under mutex_
+  std::thread pulse_;
 };
 
 }  // namespace sbp

@@ -24,6 +24,9 @@ constexpr std::chrono::seconds kGathering{60};  // for all processes to start
 constexpr std::chrono::milliseconds kGreeting{2000};
 constexpr std::chrono::milliseconds kBetweenTries{50};
 constexpr std::chrono::seconds kLastWords{2};  // after a failure: for every process to say how it fared
+// Signs of life, for a process that is stopped or whose machine is gone: its connection says nothing.
+constexpr std::chrono::seconds kBeatEvery{1};
+constexpr int kSilentBeats = 6;
 constexpr uint64_t kLongestBytes = uint64_t{1} << 40;
 
 enum Kind : uint32_t {
@@ -33,6 +36,7 @@ enum Kind : uint32_t {
   kAll,      // from rank 0: those of everybody
   kFailure,  // an exit code, then the message
   kBye,      // the process has come to its end
+  kBeat,     // a sign of life
 };
 
 // Who comes, to which run: the port that it was told tells runs apart.
@@ -137,6 +141,7 @@ class TcpRanks : public Launch {
     std::mutex sending;
     std::deque<std::string> received;  // under mutex_, like the next two
     bool bye = false, gone = false;
+    int silent = 0;  // beats of our own since it was heard; the reader's
   };
 
   // The bytes of all ranks, at rank 0.
@@ -187,19 +192,40 @@ class TcpRanks : public Launch {
   void ReadAll() {
     std::vector<pollfd> entries;
     for (const Peer& peer : peers_) entries.push_back({peer.socket.descriptor(), POLLIN, 0});
+    Clock::time_point last_beat = Clock::now();
     while (!ended_.load()) {
       poll(entries.data(), entries.size(), static_cast<int>(kBetweenTries.count()));
       for (size_t i = 0; i < entries.size(); ++i) {
         if (entries[i].revents == 0 || entries[i].fd < 0) continue;
+        peers_[i].silent = 0;
         auto message = peers_[i].socket.Receive(kLongestBytes);
         if (message.ok()) {
           Take(peers_[i], std::move(message).value());
         } else {
           entries[i].fd = -1;
-          Lose(peers_[i]);
+          Lose(peers_[i], "ended without a word");
         }
       }
+      // Our own beats are what is counted: a machine that slept as a whole takes nobody for dead.
+      if (Clock::now() - last_beat < kBeatEvery) continue;
+      last_beat = Clock::now();
+      for (size_t i = 0; i < entries.size(); ++i) {
+        if (entries[i].fd >= 0 && !Beat(peers_[i])) entries[i].fd = -1;
+      }
     }
+  }
+
+  // false: it has been silent for too long.
+  bool Beat(Peer& peer) {
+    if (++peer.silent > kSilentBeats) {
+      peer.socket.Shutdown();  // whoever waits for it to take something need wait no longer
+      Lose(peer, StrCat("has given no sign of life for ", kSilentBeats,
+                        " s: it is stopped, or its machine cannot be reached"));
+      return false;
+    }
+    const std::unique_lock lock(peer.sending, std::try_to_lock);  // else something is being sent, which is a sign too
+    if (lock.owns_lock()) (void)peer.socket.Send(kBeat, "");
+    return true;
   }
 
   void Take(Peer& peer, Socket::Message message) {
@@ -214,7 +240,7 @@ class TcpRanks : public Launch {
     changed_.notify_all();
   }
 
-  void Lose(Peer& peer) {
+  void Lose(Peer& peer, std::string_view how) {
     bool expected;
     {
       const std::lock_guard lock(mutex_);
@@ -223,7 +249,7 @@ class TcpRanks : public Launch {
       changed_.notify_all();
     }
     if (expected) return;
-    const Status failure = RunFailed(StrCat("rank ", peer.rank, " ended without a word"));
+    const Status failure = RunFailed(StrCat("rank ", peer.rank, " ", how));
     if (Learn(failure, true)) Spread(failure, peer.rank);
   }
 

@@ -49,6 +49,7 @@ Status RunFault(MpiSession& session, const std::string& fault) {
   SBP_RETURN_IF_ERROR(communicators.all->Barrier());
   if (session.rank() == 2) {
     if (fault == "kill") std::raise(SIGKILL);
+    if (fault == "stop") std::raise(SIGSTOP);
     if (fault == "abort") {
       const Status failure(Code::kRunFailed, "device 2, MatMul \"fc\": boom");
       communicators.all->Abort(failure);

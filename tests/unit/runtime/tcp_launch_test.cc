@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "runtime/launch.h"
 #include "runtime/tcp/socket.h"
@@ -79,10 +80,9 @@ TEST(TcpLaunch, AFailureReachesEverybody) {
   EXPECT_LT(Clock::now() - start, milliseconds(5000));
 }
 
-// One of three processes is killed; the others say so. Their exit codes are 1 where they do.
-TEST(TcpLaunch, AProcessThatDiesIsNamed) {
+// One of three processes gets a signal; the others say what became of it. Their exit codes are 1 where they do.
+void ExpectNamed(int port, int signal, const std::string& words) {
   constexpr int kSize = 3;
-  const int port = SomePort() + 60;
   std::vector<pid_t> children;
   for (int rank = 0; rank < kSize; ++rank) {
     const pid_t child = fork();
@@ -93,12 +93,13 @@ TEST(TcpLaunch, AProcessThatDiesIsNamed) {
     }
     const auto launch = TcpLaunch(PlaceOf(rank, kSize, port));
     if (!launch.ok() || !(*launch)->AllGather("x").ok()) _exit(2);
-    if (rank == 1) raise(SIGKILL);
+    if (rank == 1) raise(signal);
     const Status status = (*launch)->AllGather("y").status();
     (void)(*launch)->Finish(status, {});  // the news goes on
-    _exit(status.message() == "rank 1 ended without a word" ? 1 : 3);
+    _exit(status.message() == words ? 1 : 3);
   }
-  for (int rank = 0; rank < kSize; ++rank) {
+  for (const int rank : {0, 2, 1}) {
+    if (rank == 1) kill(children[rank], SIGKILL);
     int status = 0;
     ASSERT_EQ(waitpid(children[rank], &status, 0), children[rank]);
     if (rank == 1) {
@@ -107,6 +108,29 @@ TEST(TcpLaunch, AProcessThatDiesIsNamed) {
       EXPECT_TRUE(WIFEXITED(status));
       EXPECT_EQ(WEXITSTATUS(status), 1) << "rank " << rank;
     }
+  }
+}
+
+TEST(TcpLaunch, AProcessThatDiesIsNamed) { ExpectNamed(SomePort() + 60, SIGKILL, "rank 1 ended without a word"); }
+
+// Its connection is open and says nothing.
+TEST(TcpLaunch, AProcessThatIsStoppedIsNamed) {
+  const Clock::time_point start = Clock::now();
+  ExpectNamed(SomePort() + 80, SIGSTOP,
+              "rank 1 has given no sign of life for 6 s: it is stopped, or its machine cannot be reached");
+  EXPECT_LT(Clock::now() - start, milliseconds(10'000));
+}
+
+// Signs of life are given while the process is at work.
+TEST(TcpLaunch, AProcessThatWorksLongIsWaitedFor) {
+  const int port = SomePort() + 100;
+  for (const Status& status : OnDevices(2, [&](int64_t rank) {
+         SBP_ASSIGN_OR_RETURN(const auto launch, TcpLaunch(PlaceOf(rank, 2, port)));
+         if (rank == 1) std::this_thread::sleep_for(milliseconds(8500));
+         SBP_RETURN_IF_ERROR(launch->AllGather("x").status());
+         return launch->Finish(OkStatus(), {});
+       })) {
+    EXPECT_TRUE(status.ok()) << status.message();
   }
 }
 
