@@ -138,15 +138,19 @@ Status Measure(const CalibrateFlags& flags, Backend& backend) {
   if (flags.only_model && flags.model.model.empty()) return UsageError("--only-model goes with a MODEL");
   CalibrationRequest request;
   SBP_ASSIGN_OR_RETURN(request.devices, DevicesOf(flags, backend));
+  SBP_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, backend.Hosts());
+  SBP_ASSIGN_OR_RETURN(request.nodes, CountNodes(hosts));
+  const std::string nodes = request.nodes > 1 ? StrCat(request.nodes, " nodes like ") : "";
   Machine machine;  // of the process that leads
   if (backend.leads()) {
-    SBP_ASSIGN_OR_RETURN(machine, backend.DescribeMachine(request.devices));
+    SBP_ASSIGN_OR_RETURN(machine, backend.DescribeMachine(request.devices / request.nodes));
   }
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
   request.rules = &rules;
   request.name = flags.name.empty() ? StrCat("calibrated-", flags.backend, "-", request.devices) : flags.name;
-  request.description = StrCat(request.devices, " devices of backend ", flags.backend, ", ", machine.description);
-  request.source = StrCat("measured ", Today(), " on ", machine.description, ", backend ", flags.backend, ", ",
+  request.description =
+      StrCat(request.devices, " devices of backend ", flags.backend, ", ", nodes, machine.description);
+  request.source = StrCat("measured ", Today(), " on ", nodes, machine.description, ", backend ", flags.backend, ", ",
                           request.devices, " devices, sbp-plan ", Version());
   request.memory_bytes = static_cast<double>(machine.memory_bytes);
   request.built_in = !flags.only_model;

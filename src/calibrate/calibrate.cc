@@ -28,8 +28,8 @@ class Calibration {
     cluster_ = *FindPreset("cpu");  // placeholders to plan with; everything that counts is replaced
     cluster_.name = request.name;
     cluster_.description = request.description;
-    cluster_.num_nodes = 1;
-    cluster_.devices_per_node = request.devices;
+    cluster_.num_nodes = request.nodes;
+    cluster_.devices_per_node = request.devices / request.nodes;
     cluster_.growable = false;
     cluster_.device.name = request.name;
     cluster_.device.memory_bytes = {request.memory_bytes, request.source};
@@ -260,6 +260,30 @@ class Calibration {
 };
 
 }  // namespace
+
+Result<int64_t> CountNodes(const std::vector<std::string>& hosts) {
+  std::vector<std::string> names;
+  std::vector<int64_t> ranks;
+  for (const std::string& host : hosts) {
+    if (names.empty() || names.back() != host) {
+      if (std::find(names.begin(), names.end(), host) != names.end()) {
+        return UsageError(StrCat("ranks are dealt to the hosts in turn (", Quote(host),
+                                 " has some that do not follow each other); calibrate wants one host filled after the "
+                                 "other, as plans number devices: mpirun --map-by slot"));
+      }
+      names.push_back(host);
+      ranks.push_back(0);
+    }
+    ++ranks.back();
+  }
+  for (size_t h = 1; h < ranks.size(); ++h) {
+    if (ranks[h] != ranks[0]) {
+      return UsageError(StrCat(Quote(names[0]), " has ", ranks[0], " ranks and ", Quote(names[h]), " has ", ranks[h],
+                               "; a cluster has equally many on each node"));
+    }
+  }
+  return static_cast<int64_t>(names.size());
+}
 
 Result<Fit> Calibrate(Backend& backend, const CalibrationRequest& request) {
   return Calibration(backend, request).Run();

@@ -22,8 +22,13 @@ struct CalibrationModel {
   DataReader reader;
 };
 
+// How many hosts they are, given that of each rank. Error (kUsage): ranks that do not fill one host after the other,
+// or not with equally many, which a cluster cannot say.
+Result<int64_t> CountNodes(const std::vector<std::string>& hosts);
+
 struct CalibrationRequest {
   int64_t devices = 1;
+  int64_t nodes = 1;  // that hold equally many of them
   std::string name, description;
   std::string source;       // of every constant: machine, date, versions
   double memory_bytes = 0;  // of one device

@@ -121,20 +121,24 @@ void AddOpResiduals(const Cluster& cluster, std::vector<Residual>& residuals) {
 }
 
 void FitLinks(Cluster& cluster, std::vector<Residual>& residuals, const std::string& source) {
-  std::vector<LinkPoint> points;
+  std::vector<LinkPoint> within, across;  // one node; nodes
   for (const CollectiveSample& sample : cluster.samples) {
     if (sample.kind != CollectiveKind::kAllGather && sample.kind != CollectiveKind::kReduceScatter) continue;
     if (sample.run_bytes > 0) continue;
     const int64_t n = sample.nodes * sample.ranks_per_node;
-    points.push_back({static_cast<double>(n - 1), WireBytes(sample.kind, n, sample.bytes), sample.seconds});
+    (sample.nodes > 1 ? across : within)
+        .push_back({static_cast<double>(n - 1), WireBytes(sample.kind, n, sample.bytes), sample.seconds});
   }
-  if (points.empty()) return;
-  const Line line = FitLine(points, cluster.device.launch_seconds.value);
-  for (LinkSpec* link : {&cluster.intra_node, &cluster.inter_node}) {
-    link->latency_seconds = {line.latency, source};
-    if (line.seconds_per_byte > 0) link->bandwidth = {1 / line.seconds_per_byte, source};
-    link->efficiency = {1, source};
-  }
+  if (within.empty() && across.empty()) return;
+  // A link that nothing was sent over is taken to be like the other one.
+  const auto fit = [&](LinkSpec& link, const std::vector<LinkPoint>& own, const std::vector<LinkPoint>& other) {
+    const Line line = FitLine(own.empty() ? other : own, cluster.device.launch_seconds.value);
+    link.latency_seconds = {line.latency, source};
+    if (line.seconds_per_byte > 0) link.bandwidth = {1 / line.seconds_per_byte, source};
+    link.efficiency = {1, source};
+  };
+  fit(cluster.intra_node, within, across);
+  fit(cluster.inter_node, across, within);
   std::map<std::string, std::vector<double>> by_kind;
   Cluster links = cluster;
   links.samples.clear();

@@ -72,6 +72,8 @@ class Collectives {
 // Joins a group. `id` is what MakeCudaGroupId gave one of them; called by all at once, each on its own thread or in its
 // own process.
 Result<std::string> MakeCudaGroupId();
+// "NCCL 2.28.3"; "": not in this build.
+std::string CudaCollectivesVersion();
 Result<std::shared_ptr<Collectives>> JoinCudaGroup(Device& device, const std::string& id, int rank, int size);
 
 // Where threads of this process meet. A rank that has not come within a minute fails the group.

@@ -142,6 +142,8 @@ class Device {
 // The devices of this machine that this process may use. Error (kUsage): not in this build, with what to install;
 // (kRunFailed): no driver, no device.
 Result<int> CountCudaDevices();
+// What tells it from all other GPUs; nothing is started on it.
+Result<std::string> CudaDeviceId(int ordinal);
 Result<std::unique_ptr<Device>> OpenCudaDevice(int ordinal);
 
 // Memory of this process.

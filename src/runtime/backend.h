@@ -60,8 +60,10 @@ class Backend {
   virtual Result<std::string> Share(std::string mine) { return mine; }
   // So many devices there are here, where nobody says: cores, ranks, GPUs.
   virtual Result<int64_t> CountDevices() { return NumCores(); }
-  // What calibration measures here.
+  // What calibration measures here; `devices` are those of this host.
   virtual Result<Machine> DescribeMachine(int64_t devices) { return ThisHost(devices); }
+  // The host of each process, by rank. Called by all.
+  virtual Result<std::vector<std::string>> Hosts() { return std::vector{HostName()}; }
 
   // The last call: how this process fared. Waits for the others, however long they take. Returns the failure of any of
   // them, with a message at the process that leads alone. Where it cannot return, because another process does not end,

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 #include "base/text.h"
@@ -27,13 +28,17 @@ std::string ProcessorName() {
 
 int64_t NumCores() { return std::max<int64_t>(1, static_cast<int64_t>(AllowedCores().size())); }
 
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "unknown";
+  return name.data();
+}
+
 Machine ThisHost(int64_t devices) {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0) name[0] = '\0';
   const int64_t cores = NumCores();
   Machine machine;
-  machine.description = StrCat("host ", name[0] == '\0' ? "unknown" : name, ", ", ProcessorName(), " (", cores,
-                               cores == 1 ? " core)" : " cores)");
+  machine.description =
+      StrCat("host ", HostName(), ", ", ProcessorName(), " (", cores, cores == 1 ? " core)" : " cores)");
   const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   if (pages > 0 && page > 0) machine.memory_bytes = pages * page / std::max<int64_t>(1, devices);
   return machine;

@@ -14,6 +14,8 @@ struct Machine {
 // This host, its memory shared by `devices` devices.
 Machine ThisHost(int64_t devices);
 
+std::string HostName();
+
 // That this process may use; at least one.
 int64_t NumCores();
 

@@ -43,6 +43,7 @@ class HostPlatform : public GpuPlatform {
     if (gpus_.memory_bytes < 0) return device;
     return std::unique_ptr<gpu::Device>(std::make_unique<SmallDevice>(std::move(device), gpus_.memory_bytes));
   }
+  Result<std::string> Identify(int ordinal) override { return StrCat("host ", ordinal); }
   const GpuKernels& kernels() const override { return gpus_.kernels != nullptr ? *gpus_.kernels : HostKernels(); }
   Result<std::string> MakeGroupId() override { return groups_.MakeId(); }
   Result<std::shared_ptr<gpu::Collectives>> JoinGroup(gpu::Device&, const std::string& id, int rank,

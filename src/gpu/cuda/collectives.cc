@@ -187,6 +187,12 @@ Result<std::string> MakeCudaGroupId() {
   return std::string(id.internal, sizeof id.internal);
 }
 
+std::string CudaCollectivesVersion() {
+  int version = 0;
+  if (ncclGetVersion(&version) != ncclSuccess) return "NCCL";
+  return StrCat("NCCL ", version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
 Result<std::shared_ptr<Collectives>> JoinCudaGroup(Device& device, const std::string& id, int rank, int size) {
   ncclUniqueId unique;
   if (id.size() != sizeof unique.internal) return Defect("an NCCL id of another size");

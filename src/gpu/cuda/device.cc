@@ -1,7 +1,11 @@
 #include <cuda_runtime.h>
 #include <cudnn.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "base/text.h"
+#include "gpu/collectives.h"
 #include "gpu/cuda/cublas_lt.h"
 #include "gpu/cuda/errors.h"
 #include "gpu/cuda/stream.h"
@@ -14,6 +18,20 @@ using cuda::Checked;
 // 13000: "13.0".
 std::string CudaVersion(int version) { return StrCat(version / 1000, ".", version % 1000 / 10); }
 
+// "580.65.06", from the kernel's module; where that is not told, the newest CUDA that the driver knows.
+Result<std::string> DriverVersion() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream words(line);
+  for (std::string word; words >> word;) {
+    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+  }
+  int driver = 0;
+  SBP_RETURN_IF_ERROR(Checked(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"));
+  return StrCat("for CUDA ", CudaVersion(driver));
+}
+
 class CudaDevice : public Device {
  public:
   explicit CudaDevice(int ordinal) : ordinal_(ordinal) {}
@@ -22,9 +40,9 @@ class CudaDevice : public Device {
     SBP_RETURN_IF_ERROR(Checked(cudaSetDevice(ordinal_), "cudaSetDevice"));
     cudaDeviceProp properties;
     SBP_RETURN_IF_ERROR(Checked(cudaGetDeviceProperties(&properties, ordinal_), "cudaGetDeviceProperties"));
-    int runtime = 0, driver = 0;
+    int runtime = 0;
     SBP_RETURN_IF_ERROR(Checked(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion"));
-    SBP_RETURN_IF_ERROR(Checked(cudaDriverGetVersion(&driver), "cudaDriverGetVersion"));
+    SBP_ASSIGN_OR_RETURN(const std::string driver, DriverVersion());
     size_t free = 0, total = 0;
     SBP_RETURN_IF_ERROR(Checked(cudaMemGetInfo(&free, &total), "cudaMemGetInfo"));
     DeviceInfo info;
@@ -32,8 +50,9 @@ class CudaDevice : public Device {
     SBP_ASSIGN_OR_RETURN(const cuda::CublasLt* lt, cuda::LoadCublasLt());
     const size_t blas = lt->GetVersion(), dnn = cudnnGetVersion();
     info.library =
-        StrCat("CUDA ", CudaVersion(runtime), ", driver for CUDA ", CudaVersion(driver), ", cuBLASLt ", blas / 10000,
-               ".", blas / 100 % 100, ".", blas % 100, ", cuDNN ", dnn / 10000, ".", dnn / 100 % 100, ".", dnn % 100);
+        StrCat("CUDA ", CudaVersion(runtime), ", driver ", driver, ", cuBLASLt ", blas / 10000, ".", blas / 100 % 100,
+               ".", blas % 100, ", cuDNN ", dnn / 10000, ".", dnn / 100 % 100, ".", dnn % 100);
+    if (const std::string nccl = CudaCollectivesVersion(); !nccl.empty()) info.library += ", " + nccl;
     info.memory_bytes = static_cast<int64_t>(total);
     info.free_bytes = static_cast<int64_t>(free);
     return info;
@@ -81,6 +100,19 @@ Result<int> CountCudaDevices() {
     return RunFailed(StrCat("no NVIDIA GPU can be used: ", cudaGetErrorString(error)));
   if (count == 0) return RunFailed("no NVIDIA GPU is there");
   return count;
+}
+
+Result<std::string> CudaDeviceId(int ordinal) {
+  cudaDeviceProp properties;
+  SBP_RETURN_IF_ERROR(Checked(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties"));
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string id;
+  for (const char c : properties.uuid.bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    id += kDigits[byte >> 4];
+    id += kDigits[byte & 15];
+  }
+  return id;
 }
 
 Result<std::unique_ptr<Device>> OpenCudaDevice(int ordinal) {

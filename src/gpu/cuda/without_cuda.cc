@@ -12,6 +12,7 @@ Status NotBuilt() {
 }  // namespace
 
 Result<int> CountCudaDevices() { return NotBuilt(); }
+Result<std::string> CudaDeviceId(int) { return NotBuilt(); }
 Result<std::unique_ptr<Device>> OpenCudaDevice(int) { return NotBuilt(); }
 
 }  // namespace sbp::gpu

@@ -9,6 +9,7 @@ Status NotBuilt() { return UsageError("this build has no NCCL: install it beside
 }  // namespace
 
 Result<std::string> MakeCudaGroupId() { return NotBuilt(); }
+std::string CudaCollectivesVersion() { return ""; }
 Result<std::shared_ptr<Collectives>> JoinCudaGroup(Device&, const std::string&, int, int) { return NotBuilt(); }
 
 }  // namespace sbp::gpu

@@ -14,6 +14,7 @@ class CudaPlatform : public GpuPlatform {
   std::string_view name() const override { return "cuda"; }
   Result<int> CountDevices() override { return gpu::CountCudaDevices(); }
   Result<std::unique_ptr<gpu::Device>> Open(int ordinal) override { return gpu::OpenCudaDevice(ordinal); }
+  Result<std::string> Identify(int ordinal) override { return gpu::CudaDeviceId(ordinal); }
   const GpuKernels& kernels() const override { return kernels_; }
   Result<std::string> MakeGroupId() override { return gpu::MakeCudaGroupId(); }
   Result<std::shared_ptr<gpu::Collectives>> JoinGroup(gpu::Device& device, const std::string& id, int rank,

@@ -1,7 +1,5 @@
 #include "runtime/gpu/gpu_backend.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,15 +10,10 @@
 
 #include "base/text.h"
 #include "runtime/gpu/gpu_communicator.h"
+#include "runtime/gpu/gpu_shares.h"
 
 namespace sbp {
 namespace {
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 std::string Gpus(int64_t count) { return StrCat(count, count == 1 ? " GPU" : " GPUs"); }
 
@@ -130,7 +123,6 @@ GpuBackend::GpuBackend(std::unique_ptr<GpuPlatform> platform, std::unique_ptr<La
                        const BackendOptions& options)
     : platform_(std::move(platform)), launch_(std::move(launch)), options_(options) {}
 
-// A machine's processes share its GPUs in the order of their ranks.
 Result<std::vector<int64_t>> GpuBackend::Claim(const Mesh& mesh) {
   positions_.clear();
   ordinals_.clear();
@@ -140,35 +132,38 @@ Result<std::vector<int64_t>> GpuBackend::Claim(const Mesh& mesh) {
     return UsageError(StrCat("the plan is for ", devices, " devices (mesh ", ToString(mesh), "), but ", processes,
                              " processes were launched by ", launch_->name(), "; start one a device, or one in all"));
   }
-  const std::string host = HostName();
-  SBP_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, launch_->AllGather(host));
-  if (options_.ranks_per_gpu > 1 && processes > 1) platform_->ShareGpus(StrCat(host, "-", launch_->rank()));
-  SBP_ASSIGN_OR_RETURN(const int gpus, platform_->CountDevices());
-  if (processes == 1) {
-    SBP_RETURN_IF_ERROR(CheckShares(devices, gpus));
-    positions_.resize(static_cast<size_t>(devices));
-    std::iota(positions_.begin(), positions_.end(), 0);
-    for (const int64_t position : positions_) ordinals_.push_back(static_cast<int>(position));
-    return positions_;
-  }
-  SBP_RETURN_IF_ERROR(CheckShares(std::count(hosts.begin(), hosts.end(), host), gpus));
-  const auto local_rank = std::count(hosts.begin(), hosts.begin() + launch_->rank(), host);
-  positions_ = {launch_->rank()};
-  ordinals_ = {static_cast<int>(local_rank / options_.ranks_per_gpu)};
+  SBP_RETURN_IF_ERROR(processes == 1 ? ClaimAll(devices) : ClaimOne());
   return positions_;
 }
 
-Status GpuBackend::CheckShares(int64_t local_ranks, int gpus) const {
-  const std::string have =
-      StrCat(local_ranks, " devices are to run on this machine (", HostName(), "), which has ", Gpus(gpus));
-  if (launch_->size() == 1) {
-    if (local_ranks <= gpus) return OkStatus();
-    return UsageError(StrCat(have, "; to run several on one, start one process a device: mpirun -n ", local_ranks,
-                             " sbp-plan run ... --ranks-per-gpu ", (local_ranks + gpus - 1) / std::max(gpus, 1)));
+Status GpuBackend::ClaimAll(int64_t devices) {
+  SBP_ASSIGN_OR_RETURN(const int gpus, platform_->CountDevices());
+  if (devices > gpus) {
+    return UsageError(StrCat(devices, " devices are to run on this machine (", HostName(), "), which has ", Gpus(gpus),
+                             "; to run several on one, start one process a device: mpirun -n ", devices,
+                             " sbp-plan run ... --ranks-per-gpu ", (devices + gpus - 1) / std::max(gpus, 1)));
   }
-  if (local_ranks <= int64_t{gpus} * options_.ranks_per_gpu) return OkStatus();
-  return UsageError(
-      StrCat(have, "; --ranks-per-gpu ", (local_ranks + gpus - 1) / std::max(gpus, 1), " runs several on one"));
+  for (int64_t position = 0; position < devices; ++position) {
+    positions_.push_back(position);
+    ordinals_.push_back(static_cast<int>(position));
+  }
+  return OkStatus();
+}
+
+Status GpuBackend::ClaimOne() {
+  if (options_.ranks_per_gpu > 1) platform_->ShareGpus(StrCat(HostName(), "-", launch_->rank()));
+  VisibleGpus mine{HostName(), {}};
+  SBP_ASSIGN_OR_RETURN(const int gpus, platform_->CountDevices());
+  for (int g = 0; g < gpus; ++g) {
+    SBP_ASSIGN_OR_RETURN(mine.ids.emplace_back(), platform_->Identify(g));
+  }
+  SBP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, launch_->AllGather(mine.ToText()));
+  std::vector<VisibleGpus> all;
+  for (const std::string& text : texts) all.push_back(VisibleGpus::FromText(text));
+  SBP_ASSIGN_OR_RETURN(const int ordinal, ChooseGpu(all, launch_->rank(), options_.ranks_per_gpu));
+  positions_ = {launch_->rank()};
+  ordinals_ = {ordinal};
+  return OkStatus();
 }
 
 Status GpuBackend::OpenDevices(const Mesh& mesh) {
@@ -230,6 +225,8 @@ Result<int64_t> GpuBackend::CountDevices() {
   SBP_ASSIGN_OR_RETURN(const int gpus, platform_->CountDevices());
   return gpus;
 }
+
+Result<std::vector<std::string>> GpuBackend::Hosts() { return launch_->AllGather(HostName()); }
 
 Result<Machine> GpuBackend::DescribeMachine(int64_t devices) {
   SBP_ASSIGN_OR_RETURN(const std::shared_ptr<gpu::Device> device, platform_->Open(0));

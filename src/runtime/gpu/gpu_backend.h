@@ -21,6 +21,8 @@ class GpuPlatform {
   // Error (kUsage): not in this build, with what to install; (kRunFailed): no driver.
   virtual Result<int> CountDevices() = 0;
   virtual Result<std::unique_ptr<gpu::Device>> Open(int ordinal) = 0;
+  // What tells this GPU from all others, for processes that see it by different ordinals.
+  virtual Result<std::string> Identify(int ordinal) = 0;
   virtual const GpuKernels& kernels() const = 0;
   virtual Result<std::string> MakeGroupId() = 0;
   virtual Result<std::shared_ptr<gpu::Collectives>> JoinGroup(gpu::Device& device, const std::string& id, int rank,
@@ -43,13 +45,15 @@ class GpuBackend : public Backend {
   Result<std::vector<std::string>> Gather(std::string_view mine) override { return launch_->Gather(mine); }
   Result<bool> Any(bool mine) override;
   Result<int64_t> CountDevices() override;
+  Result<std::vector<std::string>> Hosts() override;
   Result<Machine> DescribeMachine(int64_t devices) override;
   Result<std::string> Share(std::string mine) override;
   Status Finish(const Status& status, const LastWords& last_words) override;
 
  private:
   Status OpenDevices(const Mesh& mesh);
-  Status CheckShares(int64_t local_ranks, int gpus) const;
+  Status ClaimAll(int64_t devices);
+  Status ClaimOne();
 
   // Shared with threads that join groups: one that another device's failure leaves hanging is left behind.
   const std::shared_ptr<GpuPlatform> platform_;

@@ -50,6 +50,11 @@ class MpiBackend : public Backend {
     return std::move(all[0]);
   }
   Result<int64_t> CountDevices() override { return session_->size(); }
+  Result<std::vector<std::string>> Hosts() override {
+    SBP_ASSIGN_OR_RETURN(const Mesh line, ParseMesh(std::to_string(session_->size())));
+    SBP_ASSIGN_OR_RETURN(const DeviceCommunicators all, session_->MakeCommunicators(line, {}));
+    return all.all->AllGatherBytes(HostName());
+  }
   Result<Machine> DescribeMachine(int64_t devices) override {
     Machine machine = ThisHost(devices);
     machine.description += StrCat(", ", session_->LibraryName());

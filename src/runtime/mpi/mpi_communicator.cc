@@ -9,7 +9,7 @@ namespace sbp {
 namespace {
 
 constexpr int kTag = 0;  // messages of a pair arrive in the order in which they were sent
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kBufferAlignment = 64;
 constexpr int64_t kLongestMessage = int64_t{1} << 30;  // bytes: MPI counts in int
 
 int64_t TotalElements(const std::vector<Piece>& pieces) {
@@ -40,7 +40,7 @@ void Unpack(const std::byte* packed, const std::vector<Piece>& pieces, const Ten
 }
 
 // So that what is combined is aligned.
-int64_t Padded(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t Padded(int64_t bytes) { return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment; }
 
 // The pieces by the rank that they come from.
 std::vector<std::vector<Piece>> BySource(const std::vector<Piece>& pieces, int size) {
@@ -90,11 +90,11 @@ Status MpiCommunicator::Wait(Pending& pending) {
 std::byte* MpiCommunicator::Reserve(int64_t bytes) {
   if (bytes > buffer_bytes_) {
     buffer_.reset();
-    buffer_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes + kAlignment));
+    buffer_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes + kBufferAlignment));
     buffer_bytes_ = bytes;
   }
-  const auto beyond = reinterpret_cast<uintptr_t>(buffer_.get()) % kAlignment;
-  return buffer_.get() + (kAlignment - beyond);
+  const auto beyond = reinterpret_cast<uintptr_t>(buffer_.get()) % kBufferAlignment;
+  return buffer_.get() + (kBufferAlignment - beyond);
 }
 
 MpiCommunicator::Message MpiCommunicator::MessageOf(std::vector<Piece> pieces, const TensorView& view) {

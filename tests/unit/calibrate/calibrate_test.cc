@@ -25,6 +25,28 @@ CalibrationRequest Small(const RuleSet& rules, int64_t devices) {
   return request;
 }
 
+TEST(CountNodes, HostsThatAreFilledOneAfterTheOther) {
+  EXPECT_EQ(CountNodes({"a"}).value(), 1);
+  EXPECT_EQ(CountNodes({"a", "a", "b", "b"}).value(), 2);
+  EXPECT_THAT(CountNodes({"a", "b", "a", "b"}).status().message(), ::testing::HasSubstr("--map-by slot"));
+  EXPECT_THAT(CountNodes({"a", "a", "b"}).status().message(),
+              ::testing::HasSubstr("\"a\" has 2 ranks and \"b\" has 1"));
+}
+
+// Four threads as two nodes of two: groups within a node, of both, and of one on each.
+TEST(Calibrate, SeveralNodes) {
+  const RuleSet rules = RuleSet::Builtin().value();
+  const auto backend = StartBackend("cpu").value();
+  CalibrationRequest request = Small(rules, 4);
+  request.nodes = 2;
+  const Cluster cluster = Calibrate(*backend, request).value().cluster;
+  EXPECT_EQ(cluster.num_nodes, 2);
+  EXPECT_EQ(cluster.devices_per_node, 2);
+  std::set<std::pair<int64_t, int64_t>> groups;
+  for (const CollectiveSample& sample : cluster.samples) groups.emplace(sample.nodes, sample.ranks_per_node);
+  EXPECT_THAT(groups, ::testing::IsSupersetOf(std::set<std::pair<int64_t, int64_t>>{{1, 2}, {2, 1}, {2, 2}}));
+}
+
 // What is found reads back, prices plans, and tells each collective on each size of group.
 TEST(Calibrate, MeasuresWhatPlansAreMadeOf) {
   const RuleSet rules = RuleSet::Builtin().value();

@@ -67,6 +67,22 @@ TEST(FitCluster, FindsTheConstantsThatMadeTheSamples) {
   }
 }
 
+// What stays on a node and what leaves it are two links.
+TEST(FitCluster, LinksWithinNodesAndBetweenThem) {
+  Cluster known = Known();
+  known.num_nodes = 2;
+  known.inter_node = {"network", {1e9, ""}, {50e-6, ""}, {1, ""}};
+  std::vector<CollectiveSample> samples = CollectivesOf(known);
+  for (const double bytes : {4096.0, 65536.0, 1048576.0, 16777216.0}) {
+    const CollectiveKind kind = CollectiveKind::kAllGather;
+    samples.push_back({kind, 2, 1, bytes, CollectiveTime(known, kind, 2, {2, 1}, bytes), "test"});
+  }
+  const Fit fit = FitCluster(known, OpsOf(known), samples, "here").value();
+  EXPECT_NEAR(fit.cluster.intra_node.bandwidth.value / 4e9, 1, 0.01);
+  EXPECT_NEAR(fit.cluster.inter_node.bandwidth.value / 1e9, 1, 0.02);
+  EXPECT_NEAR(fit.cluster.inter_node.latency_seconds.value, 50e-6, 2e-6);
+}
+
 TEST(FitCluster, ResidualsTellHowFarOffItIs) {
   const Cluster known = Known();
   std::vector<OpSample> ops = OpsOf(known);
