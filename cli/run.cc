@@ -291,8 +291,11 @@ Status CheckFlags(const RunFlags& flags) {
     return UsageError(
         StrCat(flags.model.dims.empty() ? "--rules" : "--dim", " goes with --unsharded: a plan holds its own"));
   }
-  if (flags.backend != "cuda" && (flags.gpus.allow_tf32 || flags.gpus.ranks_per_gpu > 1)) {
-    return UsageError(StrCat(flags.gpus.allow_tf32 ? "--tf32" : "--ranks-per-gpu", " goes with --backend cuda"));
+  const std::pair<bool, std::string_view> of_gpus[] = {{flags.gpus.allow_tf32, "--tf32"},
+                                                       {flags.gpus.ranks_per_gpu > 1, "--ranks-per-gpu"},
+                                                       {!flags.gpus.use_graphs, "--no-graphs"}};
+  for (const auto& [given, name] : of_gpus) {
+    if (given && flags.backend != "cuda") return UsageError(StrCat(name, " goes with --backend cuda"));
   }
   const std::pair<const std::optional<double>&, std::string_view> numbers[] = {
       {flags.tolerance, "--tolerance"}, {flags.rtol, "--rtol"}, {flags.atol, "--atol"}};
@@ -379,6 +382,9 @@ Command SetupRun(CLI::App& app) {
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_flag("--tf32", flags->gpus.allow_tf32, "with --backend cuda: products of f32 may round operands to tf32");
+  app.add_flag_callback(
+      "--no-graphs", [flags] { flags->gpus.use_graphs = false; },
+      "with --backend cuda: every kernel is started by itself, none by a CUDA graph");
   app.add_option("--micro-batches", flags->micro_batches, "inputs that stream through [as the plan says, else 1]")
       ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--tensors", flags->tensors, "compare every tensor, not the outputs alone");

@@ -105,14 +105,20 @@ Status FoldRows(Stream& stream, int64_t rows, int64_t size, bool side_by_side, c
 #else
 
 template <typename F>
-Status FoldRows(Stream&, int64_t rows, int64_t size, bool, const F& f) {
-  for (int64_t row = 0; row < rows; ++row) {
+struct FoldRow {
+  F f;
+  int64_t size;
+  void operator()(int64_t row) const {
     typename F::Value value = f.Start();
     const int64_t base = f.Base(row);
     for (int64_t j = 0; j < size; ++j) value = f.Combine(value, f.At(base, j));
     f.Store(row, value);
   }
-  return OkStatus();
+};
+
+template <typename F>
+Status FoldRows(Stream& stream, int64_t rows, int64_t size, bool, const F& f) {
+  return ForEach(stream, rows, FoldRow<F>{f, size});
 }
 
 #endif

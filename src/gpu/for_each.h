@@ -59,8 +59,15 @@ Status ForEach(Stream& stream, int64_t n, const F& f) {
 #else
 
 template <typename F>
-Status ForEach(Stream&, int64_t n, const F& f) {
-  for (int64_t i = 0; i < n; ++i) f(i);
+Status ForEach(Stream& stream, int64_t n, const F& f) {
+  const auto run = [n, f] {
+    for (int64_t i = 0; i < n; ++i) f(i);
+  };
+  if (auto* const notes = stream.notes()) {
+    notes->emplace_back(run);
+  } else {
+    run();
+  }
   return OkStatus();
 }
 

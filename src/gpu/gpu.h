@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -83,6 +84,12 @@ struct AttentionCall {
   std::byte* out = nullptr;
 };
 
+// Calls on a stream, to be made again as one.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+};
+
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -111,6 +118,15 @@ class Stream {
   virtual Result<bool> Conv(const ConvCall& call) = 0;
   // false: there is no fused kernel for this one; nothing was started.
   virtual Result<bool> Attention(const AttentionCall& call) = 0;
+
+  // Between the two, by one thread, calls are noted and nothing is done; those that the host has a part in (uploads,
+  // downloads, waiting) fail, and so may others. EndGraph follows in any case; it fails where a call has failed.
+  virtual Status BeginGraph() = 0;
+  virtual Result<std::unique_ptr<Graph>> EndGraph() = 0;
+  // Makes the calls of a graph of this stream: on the same memory, which must still be there.
+  virtual Status Launch(Graph& graph) = 0;
+  // Where a stream of the host notes kernels while a graph is made; nullptr: they run.
+  virtual std::vector<std::function<void()>>* notes() { return nullptr; }
 
   // Memory for kernels that are called from now on, aligned to 256 bytes; the same bytes serve what is asked after
   // Reset, in the order of the stream. Grows when needed.

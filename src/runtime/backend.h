@@ -23,6 +23,7 @@ struct GpuDevice;
 struct BackendOptions {
   int ranks_per_gpu = 1;    // so many processes share a GPU
   bool allow_tf32 = false;  // products of f32 on GPUs may round their operands to tf32
+  bool use_graphs = true;   // ops of several kernels on GPUs become CUDA graphs where that is measured to pay
 };
 
 class Backend {

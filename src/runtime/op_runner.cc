@@ -75,6 +75,7 @@ Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signatu
 Status OpRunner::Reserve(int64_t bytes) {
   if (bytes <= workspace_bytes_) return OkStatus();
   if (workspace_ != nullptr) SBP_RETURN_IF_ERROR(space().Await());  // what is under way still uses it
+  graphs_.Clear();
   workspace_bytes_ = 0;
   workspace_.reset();
   SBP_ASSIGN_OR_RETURN(workspace_, space().Allocate(bytes));
@@ -141,6 +142,14 @@ Status OpRunner::UploadConstants(const LocalProgram& program, std::vector<Tensor
 Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
                             std::span<TensorView> results) {
   SBP_RETURN_IF_ERROR(Reserve(program.workspace_bytes).WithContext("its workspace"));
+  gpu::Stream* const stream = space().stream();
+  if (!options_.use_graphs || stream == nullptr) return RunSteps(op, program, operands, results);
+  return graphs_.Run(*stream, &op, program, operands, results,
+                     [&] { return RunSteps(op, program, operands, results); });
+}
+
+Status OpRunner::RunSteps(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
+                          std::span<TensorView> results) {
   // Copies into views that are there already allocate nothing.
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorView>* const planned, PlannedViews(program));
   views_ = *planned;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/gpu/op_graphs.h"
 #include "runtime/local_program.h"
 #include "runtime/space.h"
 #include "runtime/value.h"
@@ -36,6 +37,7 @@ Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signatu
 struct OpRunnerOptions {
   Space* space = nullptr;   // where operands and results lie; nullptr: in memory of this process. Outlives the runner
   bool allow_tf32 = false;  // as KernelCall's
+  bool use_graphs = false;  // on a GPU, where the same memory is used again and again
 };
 
 // One per thread of execution. Owns the workspace that the programs' steps share. On a GPU what Run does happens in the
@@ -66,6 +68,8 @@ class OpRunner {
  private:
   Status RunProgram(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
                     std::span<TensorView> results);
+  Status RunSteps(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
+                  std::span<TensorView> results);
   std::vector<LiteralRef> CurrentValues(const PreparedOp& op, std::span<const TensorView> operands);
   bool IsAsPlanned(const PreparedOp& op, std::span<const TensorView> operands);
   Space& space() { return options_.space != nullptr ? *options_.space : host_; }
@@ -92,6 +96,7 @@ class OpRunner {
   std::unordered_map<const LocalProgram*, std::vector<TensorView>> planned_views_;
   std::vector<std::shared_ptr<std::byte>> constants_;  // of programs, in the space
   std::vector<Value> staged_;                          // of the running step: copies in memory of this process
+  OpGraphs graphs_;
   const TensorView absent_;
   KernelCall call_;
 };

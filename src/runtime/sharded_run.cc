@@ -127,6 +127,7 @@ Status ShardedRun::TakeMemory(Device& device) {
     device.compute_space = std::make_unique<GpuSpace>(gpu, *gpu.compute);
     device.communication_space = std::make_unique<GpuSpace>(gpu, *gpu.communication);
     runner.allow_tf32 = gpu.allow_tf32;
+    runner.use_graphs = gpu.use_graphs;
   } else {
     device.compute_space = std::make_unique<HostSpace>();
     device.communication_space = std::make_unique<HostSpace>();

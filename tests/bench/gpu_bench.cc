@@ -179,26 +179,32 @@ Status BenchCollectives(Rank& rank) {
 
 // From the first to the last of many small tasks: the host's part where it is slower than the device, else the
 // device's.
-Status BenchTasks() {
+Status BenchTasks(std::string_view op, bool use_graphs) {
   constexpr int kOps = 200, kRepeats = 5;
   constexpr uint32_t kMicroBatches = 50;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RuleSet::Builtin());
-  const Plan plan = TinyPlan(rules, "1", kOps);
+  const Plan plan = TinyPlan(rules, "1", kOps, op);
   std::vector<double> seconds;
   for (int i = 0; i < kRepeats; ++i) {
-    SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend("cuda"));
+    SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend("cuda", {.use_graphs = use_graphs}));
     TensorStore store(plan.graph, plan.graph, 0, DataReader());
     const Result<PlanRun> run =
         RunPlanOn(plan, rules, store, *backend, {.micro_batches = kMicroBatches, .reference = false});
     SBP_RETURN_IF_ERROR(backend->Finish(run.status(), {}));
     seconds.push_back(run->report.measured_seconds / (kOps * kMicroBatches));
   }
-  std::cout << StrCat("{\"bench\": \"task\", \"seconds\": ", Median(seconds), "}") << std::endl;
+  std::cout << StrCat("{\"bench\": \"task\", \"op\": \"", op, "\", \"graphs\": ", use_graphs ? "true" : "false",
+                      ", \"seconds\": ", Median(seconds), "}")
+            << std::endl;
   return OkStatus();
 }
 
 Status Run(const std::vector<std::string>& words) {
-  if (words.size() == 1 && words[0] == "tasks") return BenchTasks();
+  if (words.size() == 1 && words[0] == "tasks") {
+    SBP_RETURN_IF_ERROR(BenchTasks("Relu", true));      // one kernel
+    SBP_RETURN_IF_ERROR(BenchTasks("Softmax", false));  // several
+    return BenchTasks("Softmax", true);
+  }
   if (words.empty() || words[0] != "collectives") return UsageError("gpu-bench collectives [RANKS_PER_GPU] | tasks");
   const char* ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
   BackendOptions options;

@@ -7,7 +7,7 @@
 
 namespace sbp {
 
-// A chain of `ops` element-wise ops on 8 elements.
-Plan TinyPlan(const RuleSet& rules, std::string_view mesh, int ops);
+// A chain of `ops` ops on 8 elements; `type`: element-wise or a normalization of one operand.
+Plan TinyPlan(const RuleSet& rules, std::string_view mesh, int ops, std::string_view type = "Relu");
 
 }  // namespace sbp

@@ -23,10 +23,11 @@ Result<cudnnHandle_t> Dnn::Handle(cudaStream_t stream) {
 
 Result<std::byte*> Dnn::Workspace(size_t bytes) {
   if (bytes > workspace_bytes_) {
-    SBP_ASSIGN_OR_RETURN(workspace_, device_.Allocate(static_cast<int64_t>(bytes)));
+    SBP_ASSIGN_OR_RETURN(Buffer longer, device_.Allocate(static_cast<int64_t>(bytes)));
+    workspaces_.push_back(std::move(longer));
     workspace_bytes_ = bytes;
   }
-  return workspace_.get();
+  return workspaces_.empty() ? nullptr : workspaces_.back().get();
 }
 
 }  // namespace sbp::gpu::cuda

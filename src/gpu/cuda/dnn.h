@@ -4,6 +4,8 @@
 #include <cuda_runtime.h>
 #include <cudnn.h>
 
+#include <vector>
+
 #include "gpu/gpu.h"
 
 namespace sbp::gpu::cuda {
@@ -19,7 +21,7 @@ class Dnn {
 
   // Made when first asked for: programs without it start faster.
   Result<cudnnHandle_t> Handle(cudaStream_t stream);
-  // Valid until the next call; what calls in flight use is freed by CUDA after them.
+  // Shared by all calls, in the stream's order. Stays until the end, as graphs may refer to it.
   Result<std::byte*> Workspace(size_t bytes);
 
   // Longer workspaces are not asked for: calls that want them are done otherwise.
@@ -28,7 +30,7 @@ class Dnn {
  private:
   Device& device_;
   cudnnHandle_t handle_ = nullptr;
-  Buffer workspace_;
+  std::vector<Buffer> workspaces_;  // the last one is the longest
   size_t workspace_bytes_ = 0;
 };
 

@@ -36,6 +36,20 @@ class CudaEvent : public Event {
   int ordinal_;
 };
 
+class CudaGraph : public Graph {
+ public:
+  CudaGraph(cudaGraphExec_t graph, int ordinal) : graph_(graph), ordinal_(ordinal) {}
+  ~CudaGraph() override {
+    static_cast<void>(cudaSetDevice(ordinal_));
+    static_cast<void>(cudaGraphExecDestroy(graph_));
+  }
+  cudaGraphExec_t graph() const { return graph_; }
+
+ private:
+  cudaGraphExec_t graph_;
+  int ordinal_;
+};
+
 // Pinned memory from which small uploads are made, so that the host does not wait for what the stream has to do before
 // them. Used around; at its end the stream is waited for once.
 constexpr int64_t kStaging = int64_t{1} << 20, kStagingAlignment = 64;
@@ -58,11 +72,13 @@ class CudaStream : public Stream {
   }
 
   Status Upload(const std::byte* host, std::byte* device, int64_t bytes) override {
+    SBP_RETURN_IF_ERROR(CheckNoGraph());
     return Move(device, host, bytes, cudaMemcpyHostToDevice);
   }
   Status UploadNow(const std::byte* host, std::byte* device, int64_t bytes) override {
     // From memory that is not pinned, CUDA has read all bytes when it returns.
     if (bytes <= 0 || bytes > kStaging / 2) return Upload(host, device, bytes);
+    SBP_RETURN_IF_ERROR(CheckNoGraph());
     if (staging_ == nullptr) {
       SBP_ASSIGN_OR_RETURN(staging_, device_.AllocatePinned(kStaging));
     }
@@ -76,6 +92,7 @@ class CudaStream : public Stream {
     return Upload(copy, device, bytes);
   }
   Status Download(const std::byte* device, std::byte* host, int64_t bytes) override {
+    SBP_RETURN_IF_ERROR(CheckNoGraph());
     return Move(host, device, bytes, cudaMemcpyDeviceToHost);
   }
   Status Copy(const std::byte* from, std::byte* to, int64_t bytes) override {
@@ -98,7 +115,10 @@ class CudaStream : public Stream {
   Status Wait(Event& event) override {
     return Checked(cudaStreamWaitEvent(stream_, static_cast<CudaEvent&>(event).event(), 0), "cudaStreamWaitEvent");
   }
-  Status Synchronize() override { return Checked(cudaStreamSynchronize(stream_), "a device's work"); }
+  Status Synchronize() override {
+    SBP_RETURN_IF_ERROR(CheckNoGraph());
+    return Checked(cudaStreamSynchronize(stream_), "a device's work");
+  }
   Result<double> SecondsBetween(Event& from, Event& to) override {
     float milliseconds = 0;
     SBP_RETURN_IF_ERROR(Checked(
@@ -119,6 +139,29 @@ class CudaStream : public Stream {
   Result<bool> Conv(const ConvCall& call) override { return conv_.Run(call, stream_); }
   Result<bool> Attention(const AttentionCall& call) override { return attention_.Run(call, stream_); }
 
+  // Of what this thread does in this stream; other threads go on as they like.
+  Status BeginGraph() override {
+    SBP_RETURN_IF_ERROR(Checked(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "a graph's begin"));
+    making_graph_ = true;
+    return OkStatus();
+  }
+  Result<std::unique_ptr<Graph>> EndGraph() override {
+    making_graph_ = false;
+    cudaGraph_t noted = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(stream_, &noted);
+    static_cast<void>(cudaGetLastError());  // what failed is told here, not by the next call
+    SBP_RETURN_IF_ERROR(Checked(ended, "a graph's end"));
+    cudaGraphExec_t ready = nullptr;
+    const cudaError_t made = cudaGraphInstantiate(&ready, noted, 0);
+    static_cast<void>(cudaGraphDestroy(noted));
+    static_cast<void>(cudaGetLastError());
+    SBP_RETURN_IF_ERROR(Checked(made, "cudaGraphInstantiate"));
+    return std::unique_ptr<Graph>(std::make_unique<CudaGraph>(ready, device_.ordinal()));
+  }
+  Status Launch(Graph& graph) override {
+    return Checked(cudaGraphLaunch(static_cast<CudaGraph&>(graph).graph(), stream_), "cudaGraphLaunch");
+  }
+
   Result<std::byte*> Scratch(int64_t bytes) override { return scratch_.Allocate(bytes); }
   void ResetScratch() override { scratch_.Reset(); }
   uint32_t* error_word() const override { return reinterpret_cast<uint32_t*>(error_word_.get()); }
@@ -130,6 +173,9 @@ class CudaStream : public Stream {
     return Checked(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, stream_), "cudaMemcpyAsync");
   }
 
+  // A graph would read host memory, and wait for the host, when it is launched.
+  Status CheckNoGraph() const { return making_graph_ ? RunFailed("the host has no part in a graph") : OkStatus(); }
+
   struct Destroy {
     void operator()(cudaStream_t stream) const { static_cast<void>(cudaStreamDestroy(stream)); }
   };
@@ -137,6 +183,7 @@ class CudaStream : public Stream {
   Device& device_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<CUstream_st, Destroy> owner_;  // before the libraries' handles, which end before their stream
+  bool making_graph_ = false;
   Buffer error_word_, staging_;
   int64_t staged_ = 0;  // bytes of staging_
   ScratchBlocks scratch_;

@@ -29,9 +29,11 @@ void Softmax(std::span<float> row) {
 
 }  // namespace
 
+bool HasAttention(const AttentionCall& call) { return call.size % kMultiple == 0 && call.value_size % kMultiple == 0; }
+
 Result<bool> Attention(const AttentionCall& call) {
   if (call.dtype != DType::kF16 && call.dtype != DType::kBF16) return Defect("no attention of this element type");
-  if (call.size % kMultiple != 0 || call.value_size % kMultiple != 0) return false;
+  if (!HasAttention(call)) return false;
   const std::vector<float> q = ReadAll(call, call.q, call.q_strides, call.heads, call.queries, call.size);
   const std::vector<float> k = ReadAll(call, call.k, call.k_strides, call.kv_heads, call.keys, call.size);
   const std::vector<float> v = ReadAll(call, call.v, call.v_strides, call.kv_heads, call.keys, call.value_size);

@@ -9,7 +9,9 @@ namespace sbp::gpu::host {
 Status Gemm(const GemmCall& call);
 // false: y_shape is not what pads_begin at both ends give, as gpu.h has it.
 Result<bool> Conv(const ConvCall& call);
+bool HasConv(const ConvCall& call);
 // false: sizes of heads that are no multiple of 8, as cuDNN has it.
 Result<bool> Attention(const AttentionCall& call);
+bool HasAttention(const AttentionCall& call);
 
 }  // namespace sbp::gpu::host

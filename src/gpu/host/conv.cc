@@ -64,27 +64,36 @@ void Convolve(const ConvCall& call, const Sizes& s) {
   WriteElements(call.dtype, y, call.y);
 }
 
+Sizes SizesOf(const ConvCall& call) {
+  return {AsThree(call.x_shape, 2, 1),
+          AsThree(call.w_shape, 2, 1),
+          AsThree(call.y_shape, 2, 1),
+          AsThree(call.strides, 0, 1),
+          AsThree(call.dilations, 0, 1),
+          AsThree(call.pads_begin, 0, 0),
+          call.w_shape[1],
+          call.w_shape[0] / call.groups};
+}
+
 }  // namespace
 
-Result<bool> Conv(const ConvCall& call) {
-  if (!IsProductType(call.dtype)) return Defect("no convolution of this element type");
-  const Sizes s{AsThree(call.x_shape, 2, 1),
-                AsThree(call.w_shape, 2, 1),
-                AsThree(call.y_shape, 2, 1),
-                AsThree(call.strides, 0, 1),
-                AsThree(call.dilations, 0, 1),
-                AsThree(call.pads_begin, 0, 0),
-                call.w_shape[1],
-                call.w_shape[0] / call.groups};
+bool HasConv(const ConvCall& call) {
+  const Sizes s = SizesOf(call);
   for (size_t d = 0; d < 3; ++d) {
     const int64_t span = (s.w[d] - 1) * s.dilation[d] + 1;
     const int64_t room = s.x[d] + 2 * s.pad[d] - span;
     if (s.pad[d] < 0 || room < 0 || room / s.stride[d] + 1 != s.y[d]) return false;
   }
+  return true;
+}
+
+Result<bool> Conv(const ConvCall& call) {
+  if (!IsProductType(call.dtype)) return Defect("no convolution of this element type");
+  if (!HasConv(call)) return false;
   if (call.dtype == DType::kF64)
-    Convolve<double>(call, s);
+    Convolve<double>(call, SizesOf(call));
   else
-    Convolve<float>(call, s);
+    Convolve<float>(call, SizesOf(call));
   return true;
 }
 

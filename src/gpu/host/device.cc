@@ -14,6 +14,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+struct HostGraph : Graph {
+  std::vector<std::function<void()>> calls;
+};
+
 struct HostEvent : Event {
   explicit HostEvent(bool timed) : timed(timed) {}
   Result<bool> IsDone() override { return true; }
@@ -26,19 +30,27 @@ class HostStream : public Stream {
  public:
   explicit HostStream(Device& device) : scratch_(device) {}
 
-  Status Upload(const std::byte* host, std::byte* device, int64_t bytes) override { return Copy(host, device, bytes); }
-  Status UploadNow(const std::byte* host, std::byte* device, int64_t bytes) override {
+  Status Upload(const std::byte* host, std::byte* device, int64_t bytes) override {
+    SBP_RETURN_IF_ERROR(CheckNoGraph());
     return Copy(host, device, bytes);
   }
+  Status UploadNow(const std::byte* host, std::byte* device, int64_t bytes) override {
+    return Upload(host, device, bytes);
+  }
   Status Download(const std::byte* device, std::byte* host, int64_t bytes) override {
+    SBP_RETURN_IF_ERROR(CheckNoGraph());
     return Copy(device, host, bytes);
   }
   Status Copy(const std::byte* from, std::byte* to, int64_t bytes) override {
-    if (bytes > 0 && from != to) std::memcpy(to, from, static_cast<size_t>(bytes));
+    Do([=] {
+      if (bytes > 0 && from != to) std::memcpy(to, from, static_cast<size_t>(bytes));
+    });
     return OkStatus();
   }
   Status Zero(std::byte* data, int64_t bytes) override {
-    if (bytes > 0) std::memset(data, 0, static_cast<size_t>(bytes));
+    Do([=] {
+      if (bytes > 0) std::memset(data, 0, static_cast<size_t>(bytes));
+    });
     return OkStatus();
   }
 
@@ -52,16 +64,42 @@ class HostStream : public Stream {
     return OkStatus();
   }
   Status Wait(Event&) override { return OkStatus(); }
-  Status Synchronize() override { return OkStatus(); }
+  Status Synchronize() override { return CheckNoGraph(); }
   Result<double> SecondsBetween(Event& from, Event& to) override {
     const auto &a = static_cast<HostEvent&>(from), &b = static_cast<HostEvent&>(to);
     if (!a.timed || !b.timed || !a.recorded || !b.recorded) return Defect("an event without a time");
     return std::chrono::duration<double>(b.time - a.time).count();
   }
 
-  Status Gemm(const GemmCall& call) override { return host::Gemm(call); }
-  Result<bool> Conv(const ConvCall& call) override { return host::Conv(call); }
-  Result<bool> Attention(const AttentionCall& call) override { return host::Attention(call); }
+  Status Gemm(const GemmCall& call) override {
+    if (graph_ == nullptr) return host::Gemm(call);
+    Do([call] { static_cast<void>(host::Gemm(call)); });
+    return OkStatus();
+  }
+  Result<bool> Conv(const ConvCall& call) override {
+    if (graph_ == nullptr) return host::Conv(call);
+    Do([call] { static_cast<void>(host::Conv(call)); });
+    return host::HasConv(call);
+  }
+  Result<bool> Attention(const AttentionCall& call) override {
+    if (graph_ == nullptr) return host::Attention(call);
+    Do([call] { static_cast<void>(host::Attention(call)); });
+    return host::HasAttention(call);
+  }
+
+  Status BeginGraph() override {
+    graph_ = std::make_unique<HostGraph>();
+    return OkStatus();
+  }
+  Result<std::unique_ptr<Graph>> EndGraph() override {
+    if (graph_ == nullptr) return Defect("no graph was begun");
+    return std::unique_ptr<Graph>(std::move(graph_));
+  }
+  Status Launch(Graph& graph) override {
+    for (const std::function<void()>& call : static_cast<HostGraph&>(graph).calls) call();
+    return OkStatus();
+  }
+  std::vector<std::function<void()>>* notes() override { return graph_ == nullptr ? nullptr : &graph_->calls; }
 
   Result<std::byte*> Scratch(int64_t bytes) override { return scratch_.Allocate(bytes); }
   void ResetScratch() override { scratch_.Reset(); }
@@ -69,6 +107,17 @@ class HostStream : public Stream {
   void* native() const override { return nullptr; }
 
  private:
+  template <typename F>
+  void Do(const F& call) {
+    if (graph_ == nullptr) {
+      call();
+    } else {
+      graph_->calls.emplace_back(call);
+    }
+  }
+  Status CheckNoGraph() const { return graph_ == nullptr ? OkStatus() : RunFailed("the host has no part in a graph"); }
+
+  std::unique_ptr<HostGraph> graph_;  // that is being made
   ScratchBlocks scratch_;
   mutable uint32_t error_word_ = 0;
 };

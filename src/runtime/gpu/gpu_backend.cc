@@ -180,6 +180,7 @@ Status GpuBackend::OpenDevices(const Mesh& mesh) {
     gpu->kernels = &platform_->kernels();
     gpu->news = news_;
     gpu->allow_tf32 = options_.allow_tf32;
+    gpu->use_graphs = options_.use_graphs;
     gpus_.push_back(std::move(gpu));
   }
   SBP_ASSIGN_OR_RETURN(const gpu::DeviceInfo info, gpus_[0]->device->Info());

@@ -60,7 +60,7 @@ struct GpuDevice {
   std::unique_ptr<gpu::Stream> compute, communication;
   const GpuKernels* kernels = nullptr;
   std::shared_ptr<GpuNews> news;
-  bool allow_tf32 = false;
+  bool allow_tf32 = false, use_graphs = true;  // as in BackendOptions
   // How long one firing may keep the device: longer than any one task takes.
   std::chrono::milliseconds timeout{300'000};
 

@@ -61,6 +61,9 @@ class LoggedStream : public gpu::Stream {
   Status Gemm(const gpu::GemmCall&) override { return OkStatus(); }
   Result<bool> Conv(const gpu::ConvCall&) override { return true; }
   Result<bool> Attention(const gpu::AttentionCall&) override { return true; }
+  Status BeginGraph() override { return OkStatus(); }
+  Result<std::unique_ptr<gpu::Graph>> EndGraph() override { return std::make_unique<gpu::Graph>(); }
+  Status Launch(gpu::Graph&) override { return OkStatus(); }
   Result<std::byte*> Scratch(int64_t bytes) override { return stream_->Scratch(bytes); }
   void ResetScratch() override {}
   uint32_t* error_word() const override { return stream_->error_word(); }
