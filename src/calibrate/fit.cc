@@ -122,12 +122,19 @@ void AddOpResiduals(const Cluster& cluster, std::vector<Residual>& residuals) {
 
 void FitLinks(Cluster& cluster, std::vector<Residual>& residuals, const std::string& source) {
   std::vector<LinkPoint> within, across;  // one node; nodes
+  std::vector<double> inside;             // steps of `across` that stay on a node
   for (const CollectiveSample& sample : cluster.samples) {
     if (sample.kind != CollectiveKind::kAllGather && sample.kind != CollectiveKind::kReduceScatter) continue;
     if (sample.run_bytes > 0) continue;
     const int64_t n = sample.nodes * sample.ranks_per_node;
-    (sample.nodes > 1 ? across : within)
-        .push_back({static_cast<double>(n - 1), WireBytes(sample.kind, n, sample.bytes), sample.seconds});
+    const LinkPoint point{static_cast<double>(n - 1), WireBytes(sample.kind, n, sample.bytes), sample.seconds};
+    if (sample.nodes == 1) {
+      within.push_back(point);
+    } else {  // of its steps so many cross nodes, over all the adapters of one at once (CollectiveTime)
+      const auto ranks = static_cast<double>(sample.ranks_per_node);
+      across.push_back({static_cast<double>(sample.nodes - 1), point.bytes / ranks, point.seconds});
+      inside.push_back(static_cast<double>(n - sample.nodes));
+    }
   }
   if (within.empty() && across.empty()) return;
   // A link that nothing was sent over is taken to be like the other one.
@@ -138,6 +145,10 @@ void FitLinks(Cluster& cluster, std::vector<Residual>& residuals, const std::str
     link.efficiency = {1, source};
   };
   fit(cluster.intra_node, within, across);
+  for (size_t i = 0; i < across.size() && !within.empty(); ++i) {
+    const double there = inside[i] * cluster.intra_node.latency_seconds.value;
+    across[i].seconds = std::max(across[i].seconds - there, 0.1 * across[i].seconds);
+  }
   fit(cluster.inter_node, across, within);
   std::map<std::string, std::vector<double>> by_kind;
   Cluster links = cluster;

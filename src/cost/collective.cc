@@ -19,8 +19,9 @@ std::span<const CollectiveSample> SamplesOf(const Cluster& cluster, CollectiveKi
   return {begin, end};
 }
 
-// Linear between samples. Below the first one its time is kept: smaller messages are not known to be faster. Above the
-// last one the line goes on with the slope of the last two, or, with one sample, through the origin.
+// Linear between samples, each of which counts as it was measured: a library may do a larger message in a faster way.
+// Below the first one its time is kept: smaller messages are not known to be faster. Above the last one the line goes on
+// with the slope of the last two where they rise, or, with one sample, through the origin.
 double Interpolate(std::span<const CollectiveSample> curve, double bytes) {
   if (bytes <= curve.front().bytes) return curve.front().seconds;
   if (curve.size() == 1) return curve[0].bytes > 0 ? curve[0].seconds * bytes / curve[0].bytes : curve[0].seconds;
@@ -28,8 +29,8 @@ double Interpolate(std::span<const CollectiveSample> curve, double bytes) {
   while (upper + 1 < curve.size() && curve[upper].bytes < bytes) ++upper;
   const CollectiveSample& a = curve[upper - 1];
   const CollectiveSample& b = curve[upper];
-  const double slope = std::max(0.0, (b.seconds - a.seconds) / (b.bytes - a.bytes));
-  return a.seconds + slope * (bytes - a.bytes);
+  const double slope = (b.seconds - a.seconds) / (b.bytes - a.bytes);
+  return b.seconds + (bytes > b.bytes ? std::max(0.0, slope) : slope) * (bytes - b.bytes);
 }
 
 // Takes the samples of the first length of runs off `rest`.

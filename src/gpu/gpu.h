@@ -120,7 +120,8 @@ class Stream {
   virtual Result<bool> Attention(const AttentionCall& call) = 0;
 
   // Between the two, by one thread, calls are noted and nothing is done; those that the host has a part in (uploads,
-  // downloads, waiting) fail, and so may others. EndGraph follows in any case; it fails where a call has failed.
+  // downloads, waiting) fail, and so may others. EndGraph follows in any case; what it gives after a call that failed
+  // is of no use, if it gives anything.
   virtual Status BeginGraph() = 0;
   virtual Result<std::unique_ptr<Graph>> EndGraph() = 0;
   // Makes the calls of a graph of this stream: on the same memory, which must still be there.

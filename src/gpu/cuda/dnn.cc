@@ -15,8 +15,13 @@ Dnn::~Dnn() {
 
 Result<cudnnHandle_t> Dnn::Handle(cudaStream_t stream) {
   if (handle_ == nullptr) {
-    SBP_RETURN_IF_ERROR(Checked(cudnnCreate(&handle_), "cudnnCreate"));
+    cudnnHandle_t made = nullptr;
+    SBP_RETURN_IF_ERROR(Checked(cudnnCreate(&made), "cudnnCreate"));
+    handle_ = made;
+  }
+  if (stream_ != stream) {
     SBP_RETURN_IF_ERROR(Checked(cudnnSetStream(handle_, stream), "cudnnSetStream"));
+    stream_ = stream;
   }
   return handle_;
 }

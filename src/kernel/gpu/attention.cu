@@ -1,6 +1,5 @@
 // Attention by the library's fused kernel; what it does not have is declined, and the op's expansion runs.
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "gpu/for_each.h"
@@ -40,7 +39,7 @@ std::optional<Heads> HeadsOf(const TensorView& view, int64_t whole_heads) {
 struct MaskOne {
   DType mask_type, type;
   bool causal;
-  float lowest;
+  float hidden;  // finite: libraries subtract such numbers
   int64_t heads, queries, keys;
   int64_t strides[4];
   const std::byte* mask;
@@ -50,15 +49,16 @@ struct MaskOne {
     const int64_t row = i / keys, key = i - row * keys, plane = row / queries, query = row - plane * queries;
     const int64_t batch = plane / heads, head = plane - batch * heads;
     const int64_t at = batch * strides[0] + head * strides[1] + query * strides[2] + key * strides[3];
-    float value = lowest;
+    float value = hidden;
     bool kept = false;
     if (mask_type == DType::kBool) {
       kept = At<uint8_t>(mask, at) != 0;
-      value = kept ? 0.0F : lowest;
+      if (kept) value = 0;
     } else {
-      value = LoadNumber<float>(mask_type, mask, at);
-      kept = !(value < lowest);  // -inf, or a NaN, which is handed on
-      if (!kept) value = lowest;
+      const float given = LoadNumber<float>(mask_type, mask, at);
+      kept = given != -HUGE_VALF;
+      // The type's lowest number is what exporters write for a hidden key: less than that is hidden more.
+      if (kept) value = given < hidden / 2 ? hidden / 2 : given;
     }
     StoreNumber(type, bias, i, value);
     if (kept && (!causal || key <= query)) seen[row] = 1;
@@ -112,8 +112,9 @@ Result<Bias> MakeBias(KernelCall& call, const gpu::AttentionCall& attention) {
   SBP_ASSIGN_OR_RETURN(std::byte * seen, call.stream->Scratch(rows));
   SBP_RETURN_IF_ERROR(call.stream->Zero(seen, rows));
   bias.seen = reinterpret_cast<uint8_t*>(seen);
-  const float lowest = attention.dtype == DType::kF16 ? -65504.0F : -3.38953139e38F;  // the types' own
-  MaskOne one{mask.dtype, attention.dtype, attention.causal, lowest,   bias.heads, attention.queries, attention.keys,
+  // Far below any score, and far from where sums of two of them, or their multiples by 1.44 in powers of 2, overflow.
+  const float hidden = attention.dtype == DType::kF16 ? -32768.0F : -2199023255552.0F;  // -2^15, -2^41
+  MaskOne one{mask.dtype, attention.dtype, attention.causal, hidden,   bias.heads, attention.queries, attention.keys,
               {},         mask.data,       bias.data,        bias.seen};
   std::copy(strides.begin(), strides.end(), one.strides);
   SBP_RETURN_IF_ERROR(gpu::ForEach(*call.stream, rows * attention.keys, one));
@@ -157,7 +158,7 @@ std::optional<gpu::AttentionCall> Describe(const KernelCall& call) {
   if (a.causal && q.ranges[position].begin != 0) return std::nullopt;  // queries further on see more keys
   if (!call.has(kMask)) return a;
   const TensorView& mask = call.inputs[kMask];
-  const bool known = mask.dtype == DType::kBool || mask.dtype == DType::kF32 || mask.dtype == type;
+  const bool known = mask.dtype == DType::kBool || mask.dtype == type;
   if (!known || mask.rank() == 0 || mask.rank() > 4 || mask.shape.back() != a.keys) return std::nullopt;
   return a;
 }

@@ -32,23 +32,23 @@ VisibleGpus VisibleGpus::FromText(const std::string& text) {
 
 Result<int> ChooseGpu(std::span<const VisibleGpus> processes, int rank, int ranks_per_gpu) {
   const std::string& host = processes[static_cast<size_t>(rank)].host;
-  std::map<std::string, int> taken;
+  std::map<std::string, int> taken;  // of all machines: containers of one may have other names
+  std::set<std::string> visible;     // on this one
   int chosen = -1, local_ranks = 0;
   bool enough = true;
   for (size_t r = 0; r < processes.size(); ++r) {
-    if (processes[r].host != host) continue;
-    ++local_ranks;
     const std::vector<std::string>& ids = processes[r].ids;
-    for (const std::string& id : ids) taken.try_emplace(id, 0);
     const auto free =
         std::find_if(ids.begin(), ids.end(), [&](const std::string& id) { return taken[id] < ranks_per_gpu; });
+    if (free != ids.end()) ++taken[*free];
+    if (processes[r].host != host) continue;
+    ++local_ranks;
+    visible.insert(ids.begin(), ids.end());
     enough = enough && free != ids.end();
-    if (!enough) continue;
-    ++taken[*free];
-    if (r == static_cast<size_t>(rank)) chosen = static_cast<int>(free - ids.begin());
+    if (enough && r == static_cast<size_t>(rank)) chosen = static_cast<int>(free - ids.begin());
   }
   if (enough) return chosen;
-  const auto gpus = static_cast<int>(taken.size());
+  const auto gpus = static_cast<int>(visible.size());
   const std::string have = StrCat(local_ranks, " devices are to run on this machine (", host, "), where they see ",
                                   gpus, gpus == 1 ? " GPU" : " GPUs");
   if (gpus == 0 || local_ranks <= gpus * ranks_per_gpu) {

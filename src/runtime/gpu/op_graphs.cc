@@ -56,7 +56,8 @@ Status OpGraphs::RunPlain(Entry& entry, const std::function<Status()>& work) {
 // without it too will say so.
 Status OpGraphs::Capture(Entry& entry, gpu::Stream& stream, std::span<TensorView> results,
                          const std::function<Status()>& work) {
-  SBP_RETURN_IF_ERROR(stream.BeginGraph());
+  entry.settled = !stream.BeginGraph().ok();
+  if (entry.settled) return OkStatus();
   const Status put = work();
   Result<std::unique_ptr<gpu::Graph>> graph = stream.EndGraph();
   entry.settled = !put.ok() || !graph.ok();
@@ -77,7 +78,8 @@ Status OpGraphs::RunGraph(Entry& entry, gpu::Stream& stream, std::span<TensorVie
   if (entry.graph_starts == 0 || seconds < entry.graph_seconds) entry.graph_seconds = seconds;
   if (++entry.graph_starts < kGraphStarts) return OkStatus();
   entry.settled = true;
-  entry.uses_graph = entry.graph_seconds < entry.seconds;  // the graph itself stays: the stream may be at it
+  entry.uses_graph = entry.graph_seconds < entry.seconds;
+  if (!entry.uses_graph) entry.graph.reset();  // CUDA keeps what the stream is at until it is done
   return OkStatus();
 }
 

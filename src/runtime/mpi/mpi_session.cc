@@ -54,6 +54,7 @@ class Session : public MpiSession {
 
   Status Finish(const Status& status, std::chrono::milliseconds patience,
                 const std::function<void(const Status& failure)>& last_words) override {
+    world_->Finishing();
     if (!status.ok()) world_->Abort(status);
     Clock::time_point deadline = Clock::now() + patience;
     bool failed = false;

@@ -1,6 +1,7 @@
 #include "runtime/mpi/world.h"
 
 #include <algorithm>
+#include <iostream>
 #if __has_include(<sys/prctl.h>)
 #include <sys/prctl.h>
 #endif
@@ -12,9 +13,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kBeatEvery{1};
-constexpr int kSilentBeats = 6;
-enum Sign { kAlive, kLast };  // tags of signs of life
+constexpr std::chrono::milliseconds kBeatEvery{500};
+constexpr int kSilentBeats = 8;
+constexpr auto kSilence = std::chrono::duration_cast<std::chrono::seconds>(kSilentBeats * kBeatEvery);
+constexpr std::chrono::seconds kOwnEnd{2};  // for a process to end by itself
+enum Sign { kAlive, kLast };               // tags of signs of life
 
 // The exit code of a failure travels as the message's tag, its text as the data.
 constexpr int kLongestNews = 4000;  // short enough for MPI to send it without waiting for the receiver
@@ -97,24 +100,42 @@ bool World::HearPulse() {
   return heard;
 }
 
-// Its own beats are what a rank counts: a machine that slept as a whole takes nobody for dead.
+// Its own beats are what a rank counts: a machine that slept as a whole takes nobody for dead. A rank that has failed
+// goes on, so that nobody takes it for the one that is silent.
 void World::Pulse() {
   const int next = (rank_ + 1) % size_;
   int silent = 0;
+  Clock::time_point accused = Clock::time_point::max();
   std::unique_lock lock(mutex_);
   while (!ending_.wait_for(lock, kBeatEvery, [&] { return ended_; })) {
     lock.unlock();
     int sent = 1;
     if (beat_ != MPI_REQUEST_NULL) MPI_Test(&beat_, &sent, MPI_STATUS_IGNORE);
     if (sent != 0) MPI_Isend(nullptr, 0, MPI_CHAR, next, kAlive, life_, &beat_);
+    Look();
     silent = HearPulse() ? 0 : silent + 1;
-    if (silent > kSilentBeats) {
-      Abort(RunFailed(StrCat("rank ", (rank_ + size_ - 1) % size_, " has given no sign of life for ", kSilentBeats,
-                             " s: it is stopped, or its machine cannot be reached")));
-      return;
+    if (silent >= kSilentBeats && !failed_.load(std::memory_order_acquire)) {
+      Accuse((rank_ + size_ - 1) % size_);
+      accused = Clock::now();
+    }
+    if (accused != Clock::time_point::max() && Clock::now() > accused + kOwnEnd && !finishing_.load()) {
+      EndAll(status());  // what this process is at may take long
     }
     lock.lock();
   }
+}
+
+void World::Accuse(int rank) {
+  Abort(RunFailed(StrCat("rank ", rank, " has given no sign of life for ", kSilence.count(),
+                         " s: it is stopped, or its machine cannot be reached")));
+  const std::lock_guard lock(mutex_);
+  elsewhere_ = true;
+}
+
+void World::EndAll(const Status& failure) {
+  const std::string words = "error: " + failure.message() + "\n";
+  std::cerr << words;
+  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(failure.code()));
 }
 
 // Nothing may be on its way when MPI ends: the last sign says that no other follows.
@@ -124,9 +145,17 @@ void World::EndPulse() {
   const int next = (rank_ + 1) % size_, before = (rank_ + size_ - 1) % size_;
   MPI_Request last = MPI_REQUEST_NULL;
   MPI_Isend(nullptr, 0, MPI_CHAR, next, kLast, life_, &last);
+  const Clock::time_point deadline = Clock::now() + kSilence;
   MPI_Status sign;
   for (sign.MPI_TAG = kAlive; sign.MPI_TAG != kLast;) {
-    if (MPI_Recv(nullptr, 0, MPI_CHAR, before, MPI_ANY_TAG, life_, &sign) != MPI_SUCCESS) return;
+    int found = 0;
+    if (MPI_Iprobe(before, MPI_ANY_TAG, life_, &found, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+    if (found != 0) {
+      if (MPI_Recv(nullptr, 0, MPI_CHAR, before, MPI_ANY_TAG, life_, &sign) != MPI_SUCCESS) return;
+      continue;
+    }
+    if (Clock::now() > deadline) EndAll(RunFailed(StrCat("rank ", before, " has not come to its end")));
+    std::this_thread::yield();
   }
   MPI_Request sends[] = {beat_, last};
   MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);

@@ -44,6 +44,8 @@ class World {
   // the run's buffers that MPI may still hold must stay.
   Status Wait(std::vector<MPI_Request>& requests, const std::vector<int>& peers, std::chrono::milliseconds timeout);
 
+  // This process ends by itself, well or not.
+  void Finishing() { finishing_.store(true); }
   // No more signs of life. Called by all ranks when they know that all have come to their end, before MPI's.
   void EndPulse();
 
@@ -55,6 +57,8 @@ class World {
   void Learn(const Status& failure);  // under mutex_
   void Pulse();                       // the thread
   bool HearPulse();                   // has the rank before given a sign since the last time?
+  void Accuse(int rank);
+  static void EndAll(const Status& failure);  // all processes; says the failure
   void StopPulse();
 
   int rank_ = 0, size_ = 1;
@@ -69,6 +73,7 @@ class World {
 
   MPI_Comm life_ = MPI_COMM_NULL;
   MPI_Request beat_ = MPI_REQUEST_NULL;  // the last sign, the thread's
+  std::atomic<bool> finishing_{false};
   std::condition_variable ending_;
   bool ended_ = false;  // under mutex_
   std::thread pulse_;

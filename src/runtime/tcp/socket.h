@@ -1,6 +1,7 @@
 // Socket: one end of a TCP connection, and messages on it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -16,7 +17,7 @@ class Socket {
   Socket() = default;
   explicit Socket(int descriptor) : descriptor_(descriptor) {}
   ~Socket() { Close(); }
-  Socket(Socket&& other) noexcept : descriptor_(other.descriptor_), patience_(other.patience_) {
+  Socket(Socket&& other) noexcept : descriptor_(other.descriptor_), patience_(other.patience_), heard_(other.heard_) {
     other.descriptor_ = -1;
   }
   Socket& operator=(Socket&& other) noexcept;
@@ -34,6 +35,8 @@ class Socket {
   void Shutdown();
   // How long one read or write waits for the other end, from now on; negative: for ever.
   void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
+  // Is set whenever something comes, also in the middle of a message; outlives the socket's reads.
+  void set_heard(std::atomic<bool>* heard) { heard_ = heard; }
 
   // A message is a kind and bytes. Send blocks until the system has taken them. Receive errors: the connection is
   // closed, the time is over, what comes is no message, or one of more than `most` bytes.
@@ -50,6 +53,7 @@ class Socket {
 
   int descriptor_ = -1;  // does not block: waiting is by poll
   std::chrono::milliseconds patience_{-1};
+  std::atomic<bool>* heard_ = nullptr;
 };
 
 }  // namespace sbp

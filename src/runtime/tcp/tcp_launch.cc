@@ -24,9 +24,11 @@ constexpr std::chrono::seconds kGathering{60};  // for all processes to start
 constexpr std::chrono::milliseconds kGreeting{2000};
 constexpr std::chrono::milliseconds kBetweenTries{50};
 constexpr std::chrono::seconds kLastWords{2};  // after a failure: for every process to say how it fared
-// Signs of life, for a process that is stopped or whose machine is gone: its connection says nothing.
-constexpr std::chrono::seconds kBeatEvery{1};
-constexpr int kSilentBeats = 6;
+// Signs of life, for a process that is stopped or whose machine is gone: its connection says nothing. A process gives
+// them when all have come together.
+constexpr std::chrono::milliseconds kBeatEvery{500};
+constexpr int kSilentBeats = 8, kBeatsBeforeFirst = 2 * 60;
+constexpr auto kSilence = std::chrono::duration_cast<std::chrono::seconds>(kSilentBeats * kBeatEvery);
 constexpr uint64_t kLongestBytes = uint64_t{1} << 40;
 
 enum Kind : uint32_t {
@@ -79,13 +81,20 @@ class TcpRanks : public Launch {
       Peer& peer = peers_.emplace_back();
       peer.rank = rank;
       peer.socket = std::move(socket);
+      peer.socket.set_heard(&peer.heard);
     }
     reader_ = std::thread([this] { ReadAll(); });
+    beats_ = std::thread([this] { BeatAll(); });
   }
   ~TcpRanks() override {
-    ended_.store(true);
+    {
+      const std::lock_guard lock(mutex_);
+      ended_.store(true);
+    }
+    changed_.notify_all();
     for (Peer& peer : peers_) peer.socket.Shutdown();
     reader_.join();
+    beats_.join();
   }
 
   std::string_view name() const override { return "torchrun"; }
@@ -141,7 +150,9 @@ class TcpRanks : public Launch {
     std::mutex sending;
     std::deque<std::string> received;  // under mutex_, like the next two
     bool bye = false, gone = false;
-    int silent = 0;  // beats of our own since it was heard; the reader's
+    std::atomic<bool> heard{false};  // since the last beat
+    bool ever_heard = false;         // the beats', like the next one
+    int silent = 0;                  // beats of our own since it was heard
   };
 
   // The bytes of all ranks, at rank 0.
@@ -192,12 +203,10 @@ class TcpRanks : public Launch {
   void ReadAll() {
     std::vector<pollfd> entries;
     for (const Peer& peer : peers_) entries.push_back({peer.socket.descriptor(), POLLIN, 0});
-    Clock::time_point last_beat = Clock::now();
     while (!ended_.load()) {
       poll(entries.data(), entries.size(), static_cast<int>(kBetweenTries.count()));
       for (size_t i = 0; i < entries.size(); ++i) {
         if (entries[i].revents == 0 || entries[i].fd < 0) continue;
-        peers_[i].silent = 0;
         auto message = peers_[i].socket.Receive(kLongestBytes);
         if (message.ok()) {
           Take(peers_[i], std::move(message).value());
@@ -206,26 +215,36 @@ class TcpRanks : public Launch {
           Lose(peers_[i], "ended without a word");
         }
       }
-      // Our own beats are what is counted: a machine that slept as a whole takes nobody for dead.
-      if (Clock::now() - last_beat < kBeatEvery) continue;
-      last_beat = Clock::now();
-      for (size_t i = 0; i < entries.size(); ++i) {
-        if (entries[i].fd >= 0 && !Beat(peers_[i])) entries[i].fd = -1;
-      }
     }
   }
 
-  // false: it has been silent for too long.
-  bool Beat(Peer& peer) {
-    if (++peer.silent > kSilentBeats) {
-      peer.socket.Shutdown();  // whoever waits for it to take something need wait no longer
-      Lose(peer, StrCat("has given no sign of life for ", kSilentBeats,
+  // A thread of its own: the reader may be within a long message. Our own beats are what is counted: a machine that
+  // slept as a whole takes nobody for dead.
+  void BeatAll() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, kBeatEvery, [&] { return ended_.load(); })) {
+      lock.unlock();
+      for (Peer& peer : peers_) Beat(peer);
+      lock.lock();
+    }
+  }
+
+  void Beat(Peer& peer) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (peer.gone) return;
+    }
+    const bool heard = peer.heard.exchange(false);
+    peer.ever_heard = peer.ever_heard || heard;
+    peer.silent = heard ? 0 : peer.silent + 1;
+    if (peer.silent >= (peer.ever_heard ? kSilentBeats : kBeatsBeforeFirst)) {
+      Lose(peer, StrCat("has given no sign of life for ", kSilence.count(),
                         " s: it is stopped, or its machine cannot be reached"));
-      return false;
+      peer.socket.Shutdown();  // whoever waits for it to take or to say something need wait no longer
+      return;
     }
     const std::unique_lock lock(peer.sending, std::try_to_lock);  // else something is being sent, which is a sign too
     if (lock.owns_lock()) (void)peer.socket.Send(kBeat, "");
-    return true;
   }
 
   void Take(Peer& peer, Socket::Message message) {
@@ -260,7 +279,7 @@ class TcpRanks : public Launch {
   std::condition_variable changed_;
   Status failure_;          // under mutex_
   bool elsewhere_ = false;  // under mutex_: another process told
-  std::thread reader_;
+  std::thread reader_, beats_;
 };
 
 // The rank that comes on a new connection; negative: nobody of ours.

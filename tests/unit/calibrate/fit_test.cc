@@ -76,6 +76,7 @@ TEST(FitCluster, LinksWithinNodesAndBetweenThem) {
   for (const double bytes : {4096.0, 65536.0, 1048576.0, 16777216.0}) {
     const CollectiveKind kind = CollectiveKind::kAllGather;
     samples.push_back({kind, 2, 1, bytes, CollectiveTime(known, kind, 2, {2, 1}, bytes), "test"});
+    samples.push_back({kind, 2, 2, bytes, CollectiveTime(known, kind, 4, {2, 2}, bytes), "test"});
   }
   const Fit fit = FitCluster(known, OpsOf(known), samples, "here").value();
   EXPECT_NEAR(fit.cluster.intra_node.bandwidth.value / 4e9, 1, 0.01);

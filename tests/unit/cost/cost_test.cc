@@ -139,6 +139,17 @@ TEST(Collective, CurvesBeatTheFallBack) {
   EXPECT_THAT(CollectiveSeconds(cluster, CollectiveKind::kAllGather, 2, {1, 2}, 1).source, HasSubstr("inner"));
 }
 
+// A library may do a larger message in a faster way; what is larger still is not taken to be faster and faster.
+TEST(Collective, CurvesMayFall) {
+  Cluster cluster = Simple();
+  constexpr auto kKind = CollectiveKind::kAllReduce;
+  cluster.samples = {{kKind, 1, 2, 100, 4, "m"}, {kKind, 1, 2, 200, 2, "m"}};
+  const auto seconds = [&](double bytes) { return CollectiveTime(cluster, kKind, 2, {1, 2}, bytes); };
+  EXPECT_DOUBLE_EQ(seconds(150), 3);
+  EXPECT_DOUBLE_EQ(seconds(200), 2);
+  EXPECT_DOUBLE_EQ(seconds(400), 2);
+}
+
 TEST(Collective, ShorterRunsCostMore) {
   Cluster cluster = Simple();
   constexpr auto kKind = CollectiveKind::kAllGather;

@@ -67,6 +67,23 @@ TEST_P(CudnnAttention, HasEnginesForWhatTheKernelAsks) {
   }
 }
 
+// As tests/unit/kernel_gpu/attention_test.cc runs them.
+TEST_P(CudnnAttention, HasEnginesForSmallHeadsAndPackedOnes) {
+  if (cudnnGetVersion() < 90800) GTEST_SKIP() << "cuDNN before 9.8 describes no devices";
+  alignas(AttentionCall::kAlignment) const std::byte bias[16] = {};
+  AttentionCall call = CallOf(DType::kBF16, 8, 8, 24);
+  EXPECT_GT(Engines(call), 0) << "heads of 8";
+  call.q_strides = call.out_strides = {8 * 64, 8, 64};
+  call.k_strides = call.v_strides = {24 * 16, 8, 16};
+  EXPECT_GT(Engines(call), 0) << "packed";
+  call.bias = bias;
+  for (const auto& [batch, heads] : {std::pair{2, 1}, std::pair{1, 8}, std::pair{2, 8}}) {
+    call.bias_batch = batch;
+    call.bias_heads = heads;
+    EXPECT_GT(Engines(call), 0) << "bias " << batch << " x " << heads;
+  }
+}
+
 TEST_P(CudnnAttention, HasNoneForHeadsOfOddSizes) {
   if (cudnnGetVersion() < 90800) GTEST_SKIP() << "cuDNN before 9.8 describes no devices";
   EXPECT_EQ(Engines(CallOf(DType::kF16, 6, 128, 128)), 0);

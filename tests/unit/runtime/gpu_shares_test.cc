@@ -31,6 +31,11 @@ TEST(ChooseGpu, EveryProcessSeesItsOwn) {
   EXPECT_EQ(Ordinals({{"a", {"1", "2"}}, {"a", {"2", "1"}}}, 1), (std::vector<int>{0, 0}));
 }
 
+// Containers of one machine.
+TEST(ChooseGpu, OtherNamesAndTheSameGpus) {
+  EXPECT_EQ(Ordinals({{"a", {"1", "2"}}, {"b", {"1", "2"}}}, 1), (std::vector<int>{0, 1}));
+}
+
 TEST(ChooseGpu, TooFew) {
   const std::vector<VisibleGpus> three = {{"a", {"1"}}, {"b", {"2"}}, {"a", {"1"}}, {"a", {"1"}}};
   for (const int rank : {0, 2, 3}) {

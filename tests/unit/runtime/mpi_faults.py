@@ -10,7 +10,7 @@ ROWS = [
     ("none", True, [], 10),
     ("abort", False, [f'rank {r}: device 2, MatMul "fc": boom' for r in range(4)], 10),
     ("kill", False, ["rank 2"], 10),
-    ("stop", False, ["rank 2 has given no sign of life"], 12),
+    ("stop", False, ["rank 2 has given no sign of life"], 10),
     ("lag", False, ["waited 500 ms in a collective for rank 2"], 10),
 ]
 
