@@ -20,8 +20,8 @@ std::span<const CollectiveSample> SamplesOf(const Cluster& cluster, CollectiveKi
 }
 
 // Linear between samples, each of which counts as it was measured: a library may do a larger message in a faster way.
-// Below the first one its time is kept: smaller messages are not known to be faster. Above the last one the line goes on
-// with the slope of the last two where they rise, or, with one sample, through the origin.
+// Below the first one its time is kept: smaller messages are not known to be faster. Above the last one the line goes
+// on with the slope of the last two where they rise, or, with one sample, through the origin.
 double Interpolate(std::span<const CollectiveSample> curve, double bytes) {
   if (bytes <= curve.front().bytes) return curve.front().seconds;
   if (curve.size() == 1) return curve[0].bytes > 0 ? curve[0].seconds * bytes / curve[0].bytes : curve[0].seconds;

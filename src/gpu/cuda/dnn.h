@@ -30,7 +30,7 @@ class Dnn {
  private:
   Device& device_;
   cudnnHandle_t handle_ = nullptr;
-  cudaStream_t stream_ = nullptr;  // the handle's
+  cudaStream_t stream_ = nullptr;   // the handle's
   std::vector<Buffer> workspaces_;  // the last one is the longest
   size_t workspace_bytes_ = 0;
 };

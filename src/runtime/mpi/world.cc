@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kBeatEvery{500};
 constexpr int kSilentBeats = 8;
 constexpr auto kSilence = std::chrono::duration_cast<std::chrono::seconds>(kSilentBeats * kBeatEvery);
 constexpr std::chrono::seconds kOwnEnd{2};  // for a process to end by itself
-enum Sign { kAlive, kLast };               // tags of signs of life
+enum Sign { kAlive, kLast };                // tags of signs of life
 
 // The exit code of a failure travels as the message's tag, its text as the data.
 constexpr int kLongestNews = 4000;  // short enough for MPI to send it without waiting for the receiver
