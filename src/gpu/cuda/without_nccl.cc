@@ -4,12 +4,12 @@
 namespace sbp::gpu {
 namespace {
 
-Status NotBuilt() { return UsageError("this build has no NCCL: install it beside the CUDA toolkit and build again"); }
+Status NoNccl() { return UsageError("this build has no NCCL: install it beside the CUDA toolkit and build again"); }
 
 }  // namespace
 
-Result<std::string> MakeCudaGroupId() { return NotBuilt(); }
+Result<std::string> MakeCudaGroupId() { return NoNccl(); }
 std::string CudaCollectivesVersion() { return ""; }
-Result<std::shared_ptr<Collectives>> JoinCudaGroup(Device&, const std::string&, int, int) { return NotBuilt(); }
+Result<std::shared_ptr<Collectives>> JoinCudaGroup(Device&, const std::string&, int, int) { return NoNccl(); }
 
 }  // namespace sbp::gpu
