@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -52,7 +53,7 @@ GpuKernels With(std::vector<KernelRow>& rows, std::string_view op, KernelFn run)
 }
 
 // Attention on heads of two devices: by the fused kernel, and by its expansion where that declines.
-int64_t fused_calls = 0;
+std::atomic<int64_t> fused_calls{0};
 Status FusedAttention(KernelCall& call) {
   const Status status = HostKernels().Find("Attention", DType::kF16)->run(call);
   if (!call.declined) ++fused_calls;
