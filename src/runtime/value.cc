@@ -55,8 +55,9 @@ std::shared_ptr<std::byte> AllocateBytes(int64_t bytes) {
   // another, whatever small pages each was given.
   constexpr int64_t kLargePage = int64_t{1} << 21;
   const bool is_large = size >= 2 * kLargePage;
-  void* memory = std::aligned_alloc(is_large ? kLargePage : kAlignment, static_cast<size_t>(size));
-  if (memory == nullptr) return nullptr;
+  void* memory = nullptr;
+  const size_t alignment = is_large ? kLargePage : kAlignment;
+  if (posix_memalign(&memory, alignment, static_cast<size_t>(size)) != 0) return nullptr;
 #ifdef MADV_HUGEPAGE
   if (is_large) static_cast<void>(madvise(memory, static_cast<size_t>(size / kLargePage * kLargePage), MADV_HUGEPAGE));
 #endif
