@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -100,23 +101,19 @@ class GraphBuilder {
     Raw const how = b_.Make(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
     b_.SetType(how, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
     b_.Finish(how);
-    Raw const op = NewOp(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, a);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_MATMUL_BDESC, b);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_MATMUL_CDESC, c);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_MATMUL_DESC, how);
-    b_.Finish(op);
+    AddOp(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, {{CUDNN_ATTR_OPERATION_MATMUL_ADESC, a},
+                                                      {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b},
+                                                      {CUDNN_ATTR_OPERATION_MATMUL_CDESC, c},
+                                                      {CUDNN_ATTR_OPERATION_MATMUL_DESC, how}});
   }
   void Reduce(cudnnReduceTensorOp_t mode, Raw x, Raw y) {
     Raw const how = b_.Make(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
     b_.Set(how, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode);
     b_.SetType(how, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
     b_.Finish(how);
-    Raw const op = NewOp(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_REDUCTION_DESC, how);
-    b_.Finish(op);
+    AddOp(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, {{CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x},
+                                                         {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y},
+                                                         {CUDNN_ATTR_OPERATION_REDUCTION_DESC, how}});
   }
   struct PointwiseOptions {
     Raw b = nullptr, t = nullptr;  // the second operand; what chooses between the two
@@ -129,13 +126,11 @@ class GraphBuilder {
     b_.SetType(how, CUDNN_ATTR_POINTWISE_MATH_PREC, options.compute);
     if (options.axis >= 0) b_.SetInts(how, CUDNN_ATTR_POINTWISE_AXIS, {options.axis});
     b_.Finish(how);
-    Raw const op = NewOp(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
-    if (options.b != nullptr) b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, options.b);
-    if (options.t != nullptr) b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, options.t);
-    b_.SetDescriptor(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-    b_.Finish(op);
+    AddOp(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how},
+                                                         {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x},
+                                                         {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, options.b},
+                                                         {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, options.t},
+                                                         {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y}});
   }
   Raw Graph() {
     Raw const graph = b_.Make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -145,7 +140,15 @@ class GraphBuilder {
   }
 
  private:
-  Raw NewOp(cudnnBackendDescriptorType_t type) { return ops_.emplace_back(b_.Make(type)); }
+  // Of the descriptors that are there.
+  void AddOp(cudnnBackendDescriptorType_t type,
+             std::initializer_list<std::pair<cudnnBackendAttributeName_t, Raw>> parts) {
+    Raw const op = ops_.emplace_back(b_.Make(type));
+    for (const auto& [name, part] : parts) {
+      if (part != nullptr) b_.SetDescriptor(op, name, part);
+    }
+    b_.Finish(op);
+  }
   Raw MakeTensor(int64_t name, cudnnDataType_t type, const std::vector<int64_t>& dims,
                  const std::vector<int64_t>& strides, bool is_inner, bool is_number) {
     Raw const tensor = b_.Make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);

@@ -28,7 +28,6 @@ constexpr std::chrono::seconds kLastWords{2};  // after a failure: for every pro
 // them when all have come together.
 constexpr std::chrono::milliseconds kBeatEvery{500};
 constexpr int kSilentBeats = 8, kBeatsBeforeFirst = 2 * 60;
-constexpr auto kSilence = std::chrono::duration_cast<std::chrono::seconds>(kSilentBeats * kBeatEvery);
 constexpr uint64_t kLongestBytes = uint64_t{1} << 40;
 
 enum Kind : uint32_t {
@@ -238,9 +237,9 @@ class TcpRanks : public Launch {
     peer.ever_heard = peer.ever_heard || heard;
     peer.silent = heard ? 0 : peer.silent + 1;
     if (peer.silent >= (peer.ever_heard ? kSilentBeats : kBeatsBeforeFirst)) {
-      Lose(peer, StrCat("has given no sign of life for ", kSilence.count(),
+      const auto silence = std::chrono::duration_cast<std::chrono::seconds>(peer.silent * kBeatEvery);
+      Lose(peer, StrCat("has given no sign of life for ", silence.count(),
                         " s: it is stopped, or its machine cannot be reached"));
-      peer.socket.Shutdown();  // whoever waits for it to take or to say something need wait no longer
       return;
     }
     const std::unique_lock lock(peer.sending, std::try_to_lock);  // else something is being sent, which is a sign too
@@ -269,7 +268,10 @@ class TcpRanks : public Launch {
     }
     if (expected) return;
     const Status failure = RunFailed(StrCat("rank ", peer.rank, " ", how));
-    if (Learn(failure, true)) Spread(failure, peer.rank);
+    const bool first = Learn(failure, true);
+    // Whoever waits for it to take or to say something need wait no longer; Spread may have to wait for him.
+    peer.socket.Shutdown();
+    if (first) Spread(failure, peer.rank);
   }
 
   const TcpPlace place_;

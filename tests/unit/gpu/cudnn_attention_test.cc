@@ -38,6 +38,9 @@ AttentionCall CallOf(DType type, int64_t size, int64_t queries, int64_t keys) {
 
 class CudnnAttention : public testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    if (cudnnGetVersion() < 90800) GTEST_SKIP() << "cuDNN before 9.8 describes no devices";
+  }
   static int64_t Engines(const AttentionCall& call) {
     const auto engines = cuda::CountAttentionEngines(call, GetParam());
     EXPECT_TRUE(engines.ok()) << engines.status().message();
@@ -46,7 +49,6 @@ class CudnnAttention : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(CudnnAttention, HasEnginesForWhatTheKernelAsks) {
-  if (cudnnGetVersion() < 90800) GTEST_SKIP() << "cuDNN before 9.8 describes no devices";
   alignas(AttentionCall::kAlignment) const std::byte bias[16] = {};
   for (const DType type : {DType::kF16, DType::kBF16}) {
     for (const int64_t size : {64, 128}) {
@@ -69,7 +71,6 @@ TEST_P(CudnnAttention, HasEnginesForWhatTheKernelAsks) {
 
 // As tests/unit/kernel_gpu/attention_test.cc runs them.
 TEST_P(CudnnAttention, HasEnginesForSmallHeadsAndPackedOnes) {
-  if (cudnnGetVersion() < 90800) GTEST_SKIP() << "cuDNN before 9.8 describes no devices";
   alignas(AttentionCall::kAlignment) const std::byte bias[16] = {};
   AttentionCall call = CallOf(DType::kBF16, 8, 8, 24);
   EXPECT_GT(Engines(call), 0) << "heads of 8";
@@ -84,10 +85,7 @@ TEST_P(CudnnAttention, HasEnginesForSmallHeadsAndPackedOnes) {
   }
 }
 
-TEST_P(CudnnAttention, HasNoneForHeadsOfOddSizes) {
-  if (cudnnGetVersion() < 90800) GTEST_SKIP() << "cuDNN before 9.8 describes no devices";
-  EXPECT_EQ(Engines(CallOf(DType::kF16, 6, 128, 128)), 0);
-}
+TEST_P(CudnnAttention, HasNoneForHeadsOfOddSizes) { EXPECT_EQ(Engines(CallOf(DType::kF16, 6, 128, 128)), 0); }
 
 INSTANTIATE_TEST_SUITE_P(Devices, CudnnAttention, testing::Values(Device(800, 108, 166912), Device(900, 132, 232448)),
                          [](const auto& info) { return info.index == 0 ? "sm80" : "sm90"; });
