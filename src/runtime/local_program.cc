@@ -20,11 +20,12 @@ constexpr int kMaxDepth = 16;  // of expansions within expansions
 // Builds the steps of one op.
 class ProgramBuilder {
  public:
+  // `sure`: of kernels that never decline.
   ProgramBuilder(const RuleSet& rules, const Mesh& mesh, std::span<const KernelRow> gpu_kernels,
-                 const LocalProgram* like)
-      : rules_(rules), mesh_(mesh), gpu_kernels_(gpu_kernels), like_(like) {}
+                 const LocalProgram* like, bool sure = false)
+      : rules_(rules), mesh_(mesh), gpu_kernels_(gpu_kernels), like_(like), sure_(sure) {}
 
-  Result<LocalProgramRef> Run(const OpForm& form, const OpQuery& query) {
+  Result<LocalProgram> Run(const OpForm& form, const OpQuery& query) {
     SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules_.Instantiate(query));
     std::vector<int32_t> inputs, outputs;
     for (size_t i = 0; i < query.operands.size(); ++i) {
@@ -48,7 +49,7 @@ class ProgramBuilder {
       if (slot.constant == nullptr) continue;
       SBP_ASSIGN_OR_RETURN(slot.value, MakeTensor(*slot.constant));
     }
-    return LocalProgramRef(std::make_shared<const LocalProgram>(std::move(program_)));
+    return std::move(program_);
   }
 
  private:
@@ -102,14 +103,10 @@ class ProgramBuilder {
   Status EmitForGpu(const OpQuery& query, const AttributesRef& attributes, const std::vector<int32_t>& inputs,
                     const std::vector<int32_t>& outputs, DType type, int depth) {
     const auto row = std::find_if(gpu_kernels_.begin(), gpu_kernels_.end(), [&](const KernelRow& r) {
-      return r.op == query.type && r.device == KernelDevice::kCuda && r.types.has(type);
+      return r.op == query.type && r.device == KernelDevice::kCuda && r.types.has(type) && !(sure_ && r.may_decline);
     });
     if (row != gpu_kernels_.end()) {
       AddKernel(&*row, query, attributes, inputs, outputs);
-      if (!row->may_decline) return OkStatus();
-      const size_t fused = program_.steps.size();
-      SBP_RETURN_IF_ERROR(Expand(query, inputs, outputs, type, depth));
-      program_.steps[fused - 1].stands_for = static_cast<uint32_t>(program_.steps.size() - fused);
       return OkStatus();
     }
     const KernelRow* on_host = FindKernel(query.type, type);
@@ -298,11 +295,6 @@ class ProgramBuilder {
         step.attributes = std::make_shared<const Attributes>(std::move(attributes));
       }
     }
-    for (size_t s = 0; s < program_.steps.size(); ++s) {
-      uint32_t& stands_for = program_.steps[s].stands_for;
-      const auto first = left_out.begin() + static_cast<std::ptrdiff_t>(s) + 1;
-      stands_for -= static_cast<uint32_t>(std::count(first, first + stands_for, true));
-    }
     size_t s = 0;
     std::erase_if(program_.steps, [&](const LocalStep&) { return left_out[s++]; });
   }
@@ -352,6 +344,7 @@ class ProgramBuilder {
   const Mesh& mesh_;
   const std::span<const KernelRow> gpu_kernels_;
   const LocalProgram* like_;
+  const bool sure_;
   LocalProgram program_;
 };
 
@@ -390,10 +383,17 @@ Result<LocalProgramRef> LocalCompiler::Compile(const OpForm& form, const std::ve
     const bool present = operands[i].dtype != DType::kUndefined;
     query.operands.push_back({present, operands[i], values[i].get()});
   }
-  SBP_ASSIGN_OR_RETURN(LocalProgramRef program, ProgramBuilder(rules_, mesh_, gpu_kernels_, like).Run(form, query));
+  SBP_ASSIGN_OR_RETURN(LocalProgram program, ProgramBuilder(rules_, mesh_, gpu_kernels_, like).Run(form, query));
+  if (std::any_of(program.steps.begin(), program.steps.end(),
+                  [](const LocalStep& step) { return step.kernel != nullptr && step.kernel->may_decline; })) {
+    const LocalProgram* const sure_like = like != nullptr ? like->if_declined.get() : nullptr;
+    SBP_ASSIGN_OR_RETURN(LocalProgram sure,
+                         ProgramBuilder(rules_, mesh_, gpu_kernels_, sure_like, true).Run(form, query));
+    program.if_declined = std::make_shared<const LocalProgram>(std::move(sure));
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   kept_.push_back(form.attributes);
-  return programs_.try_emplace(key, std::move(program)).first->second;
+  return programs_.try_emplace(key, std::make_shared<const LocalProgram>(std::move(program))).first->second;
 }
 
 std::string Dump(const LocalProgram& program) {
@@ -412,10 +412,9 @@ std::string Dump(const LocalProgram& program) {
   };
   for (const LocalStep& step : program.steps) {
     out << list(step.outputs) << " = " << (step.kernel == nullptr ? "change" : step.op_type) << "(" << list(step.inputs)
-        << (step.on_host ? ") on the host" : ")");
-    if (step.stands_for > 0) out << ", else the next " << step.stands_for;
-    out << "\n";
+        << (step.on_host ? ") on the host" : ")") << "\n";
   }
+  if (program.if_declined != nullptr) out << "if a kernel declines:\n" << Dump(*program.if_declined);
   return out.str();
 }
 

@@ -39,7 +39,6 @@ struct LocalStep {
   std::vector<int32_t> inputs, outputs;  // slots; -1: absent
   std::vector<bool> reads_value;         // per input: does the rule read it? (Its sizes may follow from it.)
   NdSbp from, to;                        // of a change
-  uint32_t stands_for = 0;               // of a kernel that may decline: so many steps after it, which run if it does
 };
 
 struct LocalProgram {
@@ -53,6 +52,9 @@ struct LocalProgram {
   std::vector<std::vector<Signature>> inner_layouts;
   // Results whose sizes data decide: the steps set them.
   bool data_dependent = false;
+  // Where a kernel may decline (KernelRow::may_decline): the program to run if one does. It has the same operands and
+  // results.
+  std::shared_ptr<const LocalProgram> if_declined;
 };
 using LocalProgramRef = std::shared_ptr<const LocalProgram>;
 

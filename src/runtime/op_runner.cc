@@ -139,13 +139,20 @@ Status OpRunner::UploadConstants(const LocalProgram& program, std::vector<Tensor
   return OkStatus();
 }
 
-Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
+Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& preferred, std::span<const TensorView> operands,
                             std::span<TensorView> results) {
+  const bool declined = preferred.if_declined != nullptr && has_declined(op);
+  const LocalProgram& program = declined ? *preferred.if_declined : preferred;
   SBP_RETURN_IF_ERROR(Reserve(program.workspace_bytes).WithContext("its workspace"));
+  const auto run = [&] { return RunSteps(op, program, operands, results); };
   gpu::Stream* const stream = space().stream();
-  if (!options_.use_graphs || stream == nullptr) return RunSteps(op, program, operands, results);
-  return graphs_.Run(*stream, &op, program, operands, results,
-                     [&] { return RunSteps(op, program, operands, results); });
+  call_.declined = false;
+  Status status = options_.use_graphs && stream != nullptr
+                      ? graphs_.Run(*stream, &op, program, operands, results, run)
+                      : run();
+  if (!call_.declined || declined) return status;
+  declined_.insert(&op);
+  return RunProgram(op, preferred, operands, results);  // from the start: no result was handed out, no operand changed
 }
 
 Status OpRunner::RunSteps(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
@@ -165,8 +172,12 @@ Status OpRunner::RunSteps(const PreparedOp& op, const LocalProgram& program, std
   }
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const LocalStep& step = program.steps[s];
-    SBP_RETURN_IF_ERROR(step.kernel == nullptr ? RunChange(program, step) : RunKernel(op, program, step));
-    if (step.stands_for > 0 && !call_.declined) s += step.stands_for;
+    if (step.kernel == nullptr) {
+      SBP_RETURN_IF_ERROR(RunChange(program, step));
+      continue;
+    }
+    SBP_RETURN_IF_ERROR(RunKernel(op, program, step));
+    if (call_.declined) return RunFailed("a kernel declined");
   }
   for (size_t r = 0; r < results.size(); ++r) {
     if (results[r].present()) results[r] = views_[program.num_operands + r];

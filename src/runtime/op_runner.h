@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/gpu/op_graphs.h"
@@ -62,6 +63,9 @@ class OpRunner {
   // Bytes of workspace to have ready before the first run. Error: out of memory.
   Status Reserve(int64_t workspace_bytes);
   int64_t workspace_bytes() const { return workspace_bytes_; }
+  // Has a kernel declined to run the op? Since then its program is LocalProgram::if_declined. Ops are told apart by
+  // their addresses.
+  bool has_declined(const PreparedOp& op) const { return declined_.contains(&op); }
   // Uploads the program's constants ahead of its first run.
   Status Load(const LocalProgram& program) { return PlannedViews(program).status(); }
 
@@ -94,6 +98,7 @@ class OpRunner {
   Scratch scratch_;
   std::vector<TensorView> views_;  // per slot of the running program
   std::unordered_map<const LocalProgram*, std::vector<TensorView>> planned_views_;
+  std::unordered_set<const PreparedOp*> declined_;
   std::vector<std::shared_ptr<std::byte>> constants_;  // of programs, in the space
   std::vector<Value> staged_;                          // of the running step: copies in memory of this process
   OpGraphs graphs_;

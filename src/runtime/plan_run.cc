@@ -111,6 +111,7 @@ class PlanRunner {
     run.report.measured_seconds = results.seconds;
     run.report.peak_bytes = results.device_bytes;
     if (!backend_.devices().empty()) run.report.notes.push_back(backend_.devices());
+    NoteFusedKernels(*sharded, run.report);
     SBP_RETURN_IF_ERROR(Judge(results, run));
     if (options_.trace) {
       SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
@@ -125,6 +126,22 @@ class PlanRunner {
     run.report.random_inputs = store_.random_inputs();
     run.report.random_parameters = store_.random_parameters();
     return OkStatus();
+  }
+
+  // What decides the time and cannot be seen in the plan: did the library have the kernel?
+  void NoteFusedKernels(const ShardedRun& sharded, RunReport& report) const {
+    constexpr size_t kNamed = 4;
+    const ShardedRun::FusedTasks tasks = sharded.fused_tasks();
+    if (tasks.all.empty()) return;
+    std::string note =
+        StrCat("fused kernels: for ", tasks.all.size() - tasks.expanded.size(), " of ", tasks.all.size(), " ops");
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min(kNamed, tasks.expanded.size()); ++i) {
+      names.push_back(plan_.graph.op(physical_.tasks[tasks.expanded[i]].op).name);
+    }
+    if (!names.empty()) note += StrCat("; the library has none for ", Join(names, ", "));
+    if (tasks.expanded.size() > kNamed) note += StrCat(" and ", tasks.expanded.size() - kNamed, " more");
+    report.notes.push_back(std::move(note));
   }
 
   // GPUs do not stop to look at what a task wrote: where there is something to be found, a second run does. Its times

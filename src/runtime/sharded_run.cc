@@ -176,13 +176,34 @@ std::vector<bool> ShardedRun::meets() const {
   return meets;
 }
 
+bool ShardedRun::HasDeclined(uint32_t task) const {
+  return std::any_of(devices_.begin(), devices_.end(),
+                     [&](const auto& device) { return device->runner->has_declined(tasks_[task].op); });
+}
+
+ShardedRun::FusedTasks ShardedRun::fused_tasks() const {
+  FusedTasks tasks;
+  for (uint32_t t = 0; t < tasks_.size(); ++t) {
+    const LocalProgramRef& program = tasks_[t].op.program;
+    if (program == nullptr || program->if_declined == nullptr) continue;
+    tasks.all.push_back(t);
+    if (HasDeclined(t)) tasks.expanded.push_back(t);
+  }
+  return tasks;
+}
+
 int64_t ShardedRun::task_bytes(uint32_t task) const {
   const ComputeTask& compute = tasks_[task];
   if (compute.op.program == nullptr) return 0;
-  return compute.op.program->workspace_bytes + compute.halo_bytes;
+  const LocalProgram& program = HasDeclined(task) ? *compute.op.program->if_declined : *compute.op.program;
+  return program.workspace_bytes + compute.halo_bytes;
 }
 
-int64_t ShardedRun::device_bytes() const { return physical_.arena_bytes + workspace_bytes_ + halo_bytes_; }
+int64_t ShardedRun::device_bytes() const {
+  int64_t workspace = workspace_bytes_;
+  for (const auto& device : devices_) workspace = std::max(workspace, device->runner->workspace_bytes());
+  return physical_.arena_bytes + workspace + halo_bytes_;
+}
 
 size_t ShardedRun::IndexOf(int64_t position) const {
   const auto at = std::find(options_.devices.begin(), options_.devices.end(), position);

@@ -2,12 +2,14 @@
 //
 //   mpirun -n N gpu-bench collectives [RANKS_PER_GPU]     our collectives against a bare loop of NCCL's
 //   gpu-bench tasks                                       seconds a task of a chain of small ones
+//   gpu-bench attention                                   the library's fused kernel against the op's expansion
 //
 // Exit code 5 where there is no GPU.
 #include <cuda_runtime.h>
 #include <nccl.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +21,7 @@
 #include "base/text.h"
 #include "runtime/gpu/gpu_communicator.h"
 #include "runtime/plan_run.h"
-#include "tiny_plan.h"
+#include "bench_plans.h"
 
 namespace sbp {
 namespace {
@@ -177,6 +179,16 @@ Status BenchCollectives(Rank& rank) {
   return OkStatus();
 }
 
+// Of a run of so many micro-batches.
+Result<double> TimeRun(const Plan& plan, const RuleSet& rules, uint32_t micro_batches, const BackendOptions& options) {
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend("cuda", options));
+  TensorStore store(plan.graph, plan.graph, 0, DataReader());
+  const Result<PlanRun> run =
+      RunPlanOn(plan, rules, store, *backend, {.micro_batches = micro_batches, .reference = false});
+  SBP_RETURN_IF_ERROR(backend->Finish(run.status(), {}));
+  return run->report.measured_seconds;
+}
+
 // From the first to the last of many small tasks: the host's part where it is slower than the device, else the
 // device's.
 Status BenchTasks(std::string_view op, bool use_graphs) {
@@ -186,12 +198,8 @@ Status BenchTasks(std::string_view op, bool use_graphs) {
   const Plan plan = TinyPlan(rules, "1", kOps, op);
   std::vector<double> seconds;
   for (int i = 0; i < kRepeats; ++i) {
-    SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend("cuda", {.use_graphs = use_graphs}));
-    TensorStore store(plan.graph, plan.graph, 0, DataReader());
-    const Result<PlanRun> run =
-        RunPlanOn(plan, rules, store, *backend, {.micro_batches = kMicroBatches, .reference = false});
-    SBP_RETURN_IF_ERROR(backend->Finish(run.status(), {}));
-    seconds.push_back(run->report.measured_seconds / (kOps * kMicroBatches));
+    SBP_ASSIGN_OR_RETURN(const double run, TimeRun(plan, rules, kMicroBatches, {.use_graphs = use_graphs}));
+    seconds.push_back(run / (kOps * kMicroBatches));
   }
   std::cout << StrCat("{\"bench\": \"task\", \"op\": \"", op, "\", \"graphs\": ", use_graphs ? "true" : "false",
                       ", \"seconds\": ", Median(seconds), "}")
@@ -199,13 +207,41 @@ Status BenchTasks(std::string_view op, bool use_graphs) {
   return OkStatus();
 }
 
+// One attention as the library's fused kernel (where it declines, both are the expansion) and as its expansion, in turn;
+// what filling inputs takes is in neither.
+Status BenchAttention(DType dtype) {
+  constexpr int64_t kPositions = 4096;
+  constexpr int kRepeats = 5;
+  constexpr uint32_t kFew = 2, kMany = 22;  // micro-batches: the first ones ask the library for its engines
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, RuleSet::Builtin());
+  std::array<std::vector<double>, 2> seconds;
+  for (int i = 0; i < kRepeats; ++i) {
+    for (const bool expanded : {false, true}) {
+      const Plan plan = AttentionPlan(rules, dtype, kPositions, expanded);
+      SBP_ASSIGN_OR_RETURN(const double few, TimeRun(plan, rules, kFew, {}));
+      SBP_ASSIGN_OR_RETURN(const double many, TimeRun(plan, rules, kMany, {}));
+      seconds[expanded ? 1 : 0].push_back((many - few) / (kMany - kFew));
+    }
+  }
+  const double fused = Median(seconds[0]), expanded = Median(seconds[1]);
+  std::cout << StrCat("{\"bench\": \"attention against its expansion\", \"dtype\": \"", DTypeName(dtype),
+                      "\", \"shape\": \"16x", kPositions, "x128\", \"seconds\": ", fused,
+                      ", \"bare_seconds\": ", expanded, ", \"ratio\": ", expanded / fused, "}")
+            << std::endl;
+  return OkStatus();
+}
+
 Status Run(const std::vector<std::string>& words) {
+  if (words.size() == 1 && words[0] == "attention") {
+    SBP_RETURN_IF_ERROR(BenchAttention(DType::kF16));
+    return BenchAttention(DType::kBF16);
+  }
   if (words.size() == 1 && words[0] == "tasks") {
     SBP_RETURN_IF_ERROR(BenchTasks("Relu", true));      // one kernel
     SBP_RETURN_IF_ERROR(BenchTasks("Softmax", false));  // several
     return BenchTasks("Softmax", true);
   }
-  if (words.empty() || words[0] != "collectives") return UsageError("gpu-bench collectives [RANKS_PER_GPU] | tasks");
+  if (words.empty() || words[0] != "collectives") return UsageError("gpu-bench collectives [RANKS_PER_GPU] | tasks | attention");
   const char* ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
   BackendOptions options;
   if (words.size() > 1) options.ranks_per_gpu = std::atoi(words[1].c_str());

@@ -11,7 +11,7 @@
 #include "runtime/plan_run.h"
 #include "runtime/threads/thread_communicator.h"
 #include "support/host_gpus.h"
-#include "tiny_plan.h"
+#include "bench_plans.h"
 
 namespace sbp {
 namespace {

@@ -15,7 +15,7 @@ bool IsOnDeviceAlone(const LocalProgram& program) {
   size_t kernels = 0;
   for (const LocalStep& step : program.steps) {
     if (step.on_host) return false;
-    kernels += step.stands_for > 0 ? 0 : 1;
+    ++kernels;
   }
   return kernels >= kLeastKernels && !program.data_dependent;
 }

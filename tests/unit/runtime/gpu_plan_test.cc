@@ -66,6 +66,7 @@ TEST(GpuPlan, FusedAttentionAndItsExpansion) {
   for (KernelRow& row : rows) {
     if (row.op == "Attention") row = {row.op, TypeSet{DType::kF16}, KernelDevice::kCuda, FusedAttention, true};
   }
+  std::vector<int64_t> bytes;
   for (const std::string softcap : {"0.0", "5.0"}) {
     const std::string fields =
         R"("inputs":[{"name":"q","type":"f16[2, 4, 16, 8]"},{"name":"k","type":"f16[2, 2, 16, 8]"},
@@ -89,7 +90,12 @@ TEST(GpuPlan, FusedAttentionAndItsExpansion) {
     ASSERT_TRUE(run.ok()) << run.status().message();
     EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
     EXPECT_EQ(fused_calls > 0, softcap == "0.0");
+    EXPECT_THAT(run->report.notes, ::testing::Contains(softcap == "0.0"
+                                                           ? "fused kernels: for 1 of 1 ops"
+                                                           : "fused kernels: for 0 of 1 ops; the library has none for a"));
+    bytes.push_back(run->report.peak_bytes);
   }
+  EXPECT_LT(bytes[0], bytes[1]) << "what the expansion hands on needs room only where it runs";
 }
 
 TEST(GpuPlan, AKernelThatFailsEndsTheRun) {
