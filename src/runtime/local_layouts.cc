@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kMaxTries = 20000;
 constexpr int kNoWay = -1;
+constexpr int kPartialChange = 8;  // slices that a part padded to a summand counts for: few ops take summands further
 
 class LayoutSearch {
  public:
@@ -113,9 +114,16 @@ class LayoutSearch {
     for (size_t r = 0; r < to.outputs.size(); ++r) to.outputs[r].push_back(axis.outputs[r][0]);
   }
 
+  static bool MakesPartial(const NdSbp& from, const NdSbp& to) {
+    for (int axis = 0; axis < to.size(); ++axis) {
+      if (to[axis].is_partial() && !from[axis].is_partial()) return true;
+    }
+    return false;
+  }
+
   const Signature& SignatureOf(size_t op) const { return lists_[op].candidates[chosen_[op]].signature; }
 
-  // Local changes that the candidate's operands need; kNoWay: one would have to move.
+  // Local changes that the candidate's operands need, by weight; kNoWay: one would have to move.
   int Changes(size_t op, const Candidate& candidate) const {
     const Signature& signature = candidate.signature;
     int changes = 0;
@@ -130,7 +138,7 @@ class LayoutSearch {
       }
       if (from == signature.inputs[i]) continue;
       if (!IsLocalChange(from, signature.inputs[i])) return kNoWay;
-      ++changes;
+      changes += MakesPartial(from, signature.inputs[i]) ? kPartialChange : 1;
     }
     return changes;
   }

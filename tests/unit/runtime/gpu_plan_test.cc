@@ -60,12 +60,32 @@ Status FusedAttention(KernelCall& call) {
   return status;
 }
 
-TEST(GpuPlan, FusedAttentionAndItsExpansion) {
-  std::vector<KernelRow> rows;
+GpuKernels WithCountedAttention(std::vector<KernelRow>& rows) {
   GpuKernels kernels = With(rows, "Attention", FusedAttention);
   for (KernelRow& row : rows) {
     if (row.op == "Attention") row = {row.op, TypeSet{DType::kF16}, KernelDevice::kCuda, FusedAttention, true};
   }
+  kernels.rows = rows;
+  return kernels;
+}
+
+// On two devices.
+Plan PlanOf(const std::string& fields, const std::vector<std::string>& signatures) {
+  PlanRequest request;
+  request.graph = MakeTestGraph(fields);
+  request.mesh = ParseMesh("x=2").value();
+  request.cluster = FindPreset("8xH100").value();
+  request.rules = &TestRules();
+  request.options.strategy = "fixed";
+  for (const std::string& text : signatures) {
+    request.strategy.given_signatures.push_back(ParseSignature(text, 1).value());
+  }
+  return MakePlan(std::move(request)).value();
+}
+
+TEST(GpuPlan, FusedAttentionAndItsExpansion) {
+  std::vector<KernelRow> rows;
+  const GpuKernels kernels = WithCountedAttention(rows);
   std::vector<int64_t> bytes;
   for (const std::string softcap : {"0.0", "5.0"}) {
     const std::string fields =
@@ -75,27 +95,53 @@ TEST(GpuPlan, FusedAttentionAndItsExpansion) {
               "attributes":{"is_causal":1,"softcap":)" +
         softcap + R"(}},
              {"name":"r","type":"Relu","inputs":["y"],"outputs":["z"]}],"outputs":["z"])";
-    PlanRequest request;
-    request.graph = MakeTestGraph(fields);
-    request.mesh = ParseMesh("x=2").value();
-    request.cluster = FindPreset("8xH100").value();
-    request.rules = &TestRules();
-    request.options.strategy = "fixed";
-    request.strategy.given_signatures = {ParseSignature("S(1), S(1), S(1), B -> S(1)", 1).value(),
-                                         ParseSignature("S(1) -> S(1)", 1).value()};
-    const Plan plan = MakePlan(std::move(request)).value();
+    const Plan plan = PlanOf(fields, {"S(1), S(1), S(1), B -> S(1)", "S(1) -> S(1)"});
     fused_calls = 0;
     // So often that graphs of the ops are made and tried.
     const auto run = RunOnHostGpus(plan, {.kernels = &kernels}, {.micro_batches = 12});
     ASSERT_TRUE(run.ok()) << run.status().message();
     EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
-    EXPECT_EQ(fused_calls > 0, softcap == "0.0");
-    EXPECT_THAT(run->report.notes, ::testing::Contains(softcap == "0.0"
-                                                           ? "fused kernels: for 1 of 1 ops"
-                                                           : "fused kernels: for 0 of 1 ops; the library has none for a"));
+    const bool fused = softcap == "0.0";
+    EXPECT_EQ(fused_calls > 0, fused);
+    EXPECT_THAT(run->report.notes,
+                ::testing::Contains(fused ? "fused kernels: for 1 of 1 ops"
+                                          : "fused kernels: for 0 of 1 ops; the library has none for a"));
     bytes.push_back(run->report.peak_bytes);
   }
   EXPECT_LT(bytes[0], bytes[1]) << "what the expansion hands on needs room only where it runs";
+}
+
+// Inside the expansions of other ops, of which more runs before and after it.
+TEST(GpuPlan, FusedAttentionOfOnnxruntimesOps) {
+  std::vector<KernelRow> rows;
+  const GpuKernels kernels = WithCountedAttention(rows);
+  for (const std::string softcap : {"0.0", "5.0"}) {
+    const std::string grouped =
+        R"("inputs":[{"name":"q","type":"f16[2, 16, 32]"},{"name":"k","type":"f16[2, 16, 16]"},
+      {"name":"v","type":"f16[2, 16, 16]"}],
+      "parameters":[{"name":"lengths","type":"i32[2]","literal":{"ints":[15, 11]}},
+                    {"name":"total","type":"i32[]","literal":{"ints":[16]}}],
+      "ops":[{"name":"a","type":"com.microsoft::GroupQueryAttention","inputs":["q","k","v","","","lengths","total"],
+              "outputs":["y"],"attributes":{"num_heads":4,"kv_num_heads":2,"softcap":)" +
+        softcap + R"(}}],"outputs":["y"])";
+    fused_calls = 0;
+    const auto run = RunOnHostGpus(PlanOf(grouped, {"S(2), S(2), S(2), B, B, B, B -> S(2)"}), {.kernels = &kernels},
+                                   {.micro_batches = 12});
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
+    EXPECT_EQ(fused_calls > 0, softcap == "0.0");
+  }
+  const std::string multi_head =
+      R"("inputs":[{"name":"q","type":"f16[2, 16, 32]"},{"name":"k","type":"f16[2, 24, 32]"},
+      {"name":"v","type":"f16[2, 24, 32]"},{"name":"b","type":"f16[1, 4, 16, 24]"}],
+      "parameters":[{"name":"lengths","type":"i32[2]","literal":{"ints":[20, 24]}}],
+      "ops":[{"name":"a","type":"com.microsoft::MultiHeadAttention","inputs":["q","k","v","","lengths","b"],
+              "outputs":["y"],"attributes":{"num_heads":4}}],"outputs":["y"])";
+  fused_calls = 0;
+  const auto run = RunOnHostGpus(PlanOf(multi_head, {"S(2), S(2), S(2), B, B, S(1) -> S(2)"}), {.kernels = &kernels});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
+  EXPECT_GT(fused_calls, 0);
 }
 
 TEST(GpuPlan, AKernelThatFailsEndsTheRun) {
