@@ -76,9 +76,10 @@ struct AttentionCall {
   // Elements from one batch, head and position to the next. Those of one head's position lie side by side.
   std::array<int64_t, 3> q_strides{}, k_strides{}, v_strides{}, out_strides{};
   const std::byte *q = nullptr, *k = nullptr, *v = nullptr;
-  // [bias_batch, bias_heads, queries, keys], each of the first two 1 or all; finite. nullptr: none.
+  // [bias_batch, bias_heads, queries, keys], each of the first two 1 or all; finite. bias_batch 0: none.
   const std::byte* bias = nullptr;
-  int64_t bias_batch = 1, bias_heads = 1;
+  int64_t bias_batch = 0, bias_heads = 1;
+  bool has_bias() const { return bias_batch > 0; }
   bool causal = false;  // query i sees the keys [0, i]
   double scale = 1;
   std::byte* out = nullptr;
@@ -118,6 +119,9 @@ class Stream {
   virtual Result<bool> Conv(const ConvCall& call) = 0;
   // false: there is no fused kernel for this one; nothing was started.
   virtual Result<bool> Attention(const AttentionCall& call) = 0;
+  // Is there one? Then what Attention needs besides the call's memory is ready; that memory need not be there yet.
+  // Attention may still find none: where memory lies matters too.
+  virtual Result<bool> HasAttention(const AttentionCall& call) = 0;
 
   // Between the two, by one thread, calls are noted and nothing is done; those that the host has a part in (uploads,
   // downloads, waiting) fail, and so may others. EndGraph follows in any case; what it gives after a call that failed

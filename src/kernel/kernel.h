@@ -58,6 +58,8 @@ struct KernelCall {
   std::vector<TensorView> host_inputs;
   bool allow_tf32 = false;  // of kernels for GPUs: products of f32 may round their operands to tf32
   bool declined = false;    // set by a kernel that may decline: nothing was computed, the op's expansion has to
+  // Of a kernel that may decline: would it? Nothing is computed, and the views have no data.
+  bool only_ask = false;
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool wants(size_t r) const { return r < outputs.size() && outputs[r].present(); }

@@ -17,7 +17,9 @@ namespace {
 
 constexpr int kMaxTries = 20000;
 constexpr int kNoWay = -1;
-constexpr int kPartialChange = 8;  // slices that a part padded to a summand counts for: few ops take summands further
+// Slices that making a summand of what is none counts for: more than an op has operands, nearly always. Few ops take
+// summands further, and the walk would find that out late.
+constexpr int kPartialChange = 8;
 
 class LayoutSearch {
  public:

@@ -20,10 +20,10 @@ constexpr int kMaxDepth = 16;  // of expansions within expansions
 // Builds the steps of one op.
 class ProgramBuilder {
  public:
-  // `sure`: of kernels that never decline.
+  // `without_declining`: of kernels that always run.
   ProgramBuilder(const RuleSet& rules, const Mesh& mesh, std::span<const KernelRow> gpu_kernels,
-                 const LocalProgram* like, bool sure = false)
-      : rules_(rules), mesh_(mesh), gpu_kernels_(gpu_kernels), like_(like), sure_(sure) {}
+                 const LocalProgram* like, bool without_declining = false)
+      : rules_(rules), mesh_(mesh), gpu_kernels_(gpu_kernels), like_(like), without_declining_(without_declining) {}
 
   Result<LocalProgram> Run(const OpForm& form, const OpQuery& query) {
     SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules_.Instantiate(query));
@@ -103,7 +103,8 @@ class ProgramBuilder {
   Status EmitForGpu(const OpQuery& query, const AttributesRef& attributes, const std::vector<int32_t>& inputs,
                     const std::vector<int32_t>& outputs, DType type, int depth) {
     const auto row = std::find_if(gpu_kernels_.begin(), gpu_kernels_.end(), [&](const KernelRow& r) {
-      return r.op == query.type && r.device == KernelDevice::kCuda && r.types.has(type) && !(sure_ && r.may_decline);
+      return r.op == query.type && r.device == KernelDevice::kCuda && r.types.has(type) &&
+             !(without_declining_ && r.may_decline);
     });
     if (row != gpu_kernels_.end()) {
       AddKernel(&*row, query, attributes, inputs, outputs);
@@ -344,7 +345,7 @@ class ProgramBuilder {
   const Mesh& mesh_;
   const std::span<const KernelRow> gpu_kernels_;
   const LocalProgram* like_;
-  const bool sure_;
+  const bool without_declining_;
   LocalProgram program_;
 };
 
@@ -386,10 +387,10 @@ Result<LocalProgramRef> LocalCompiler::Compile(const OpForm& form, const std::ve
   SBP_ASSIGN_OR_RETURN(LocalProgram program, ProgramBuilder(rules_, mesh_, gpu_kernels_, like).Run(form, query));
   if (std::any_of(program.steps.begin(), program.steps.end(),
                   [](const LocalStep& step) { return step.kernel != nullptr && step.kernel->may_decline; })) {
-    const LocalProgram* const sure_like = like != nullptr ? like->if_declined.get() : nullptr;
-    SBP_ASSIGN_OR_RETURN(LocalProgram sure,
-                         ProgramBuilder(rules_, mesh_, gpu_kernels_, sure_like, true).Run(form, query));
-    program.if_declined = std::make_shared<const LocalProgram>(std::move(sure));
+    const LocalProgram* const other_like = like != nullptr ? like->if_declined.get() : nullptr;
+    SBP_ASSIGN_OR_RETURN(LocalProgram other,
+                         ProgramBuilder(rules_, mesh_, gpu_kernels_, other_like, true).Run(form, query));
+    program.if_declined = std::make_shared<const LocalProgram>(std::move(other));
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   kept_.push_back(form.attributes);

@@ -141,22 +141,22 @@ Status OpRunner::UploadConstants(const LocalProgram& program, std::vector<Tensor
 
 Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& preferred, std::span<const TensorView> operands,
                             std::span<TensorView> results) {
-  const bool declined = preferred.if_declined != nullptr && has_declined(op);
+  const bool declined = has_declined(preferred);
   const LocalProgram& program = declined ? *preferred.if_declined : preferred;
   SBP_RETURN_IF_ERROR(Reserve(program.workspace_bytes).WithContext("its workspace"));
   const auto run = [&] { return RunSteps(op, program, operands, results); };
   gpu::Stream* const stream = space().stream();
   call_.declined = false;
-  Status status = options_.use_graphs && stream != nullptr
-                      ? graphs_.Run(*stream, &op, program, operands, results, run)
-                      : run();
-  if (!call_.declined || declined) return status;
-  declined_.insert(&op);
+  const Status status =
+      options_.use_graphs && stream != nullptr ? graphs_.Run(*stream, &op, program, operands, results, run) : run();
+  if (!call_.declined) return status;
+  if (program.if_declined == nullptr) return Defect("a kernel declined that must not");
+  declined_.insert(&program);
   return RunProgram(op, preferred, operands, results);  // from the start: no result was handed out, no operand changed
 }
 
-Status OpRunner::RunSteps(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
-                          std::span<TensorView> results) {
+Status OpRunner::SetViews(const LocalProgram& program, std::span<const TensorView> operands,
+                          std::span<const TensorView> results) {
   // Copies into views that are there already allocate nothing.
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorView>* const planned, PlannedViews(program));
   views_ = *planned;
@@ -168,10 +168,32 @@ Status OpRunner::RunSteps(const PreparedOp& op, const LocalProgram& program, std
   }
   for (size_t s = program.num_operands + program.num_results; s < program.slots.size(); ++s) {
     const LocalSlot& slot = program.slots[s];
-    if (slot.constant == nullptr) views_[s].data = workspace_.get() + slot.offset;
+    if (slot.constant == nullptr && workspace_ != nullptr) views_[s].data = workspace_.get() + slot.offset;
   }
-  for (size_t s = 0; s < program.steps.size(); ++s) {
-    const LocalStep& step = program.steps[s];
+  return OkStatus();
+}
+
+Status OpRunner::Ask(const PreparedOp& op, std::span<const TensorView> operands, std::span<const TensorView> results) {
+  const LocalProgram& program = *op.program;
+  if (program.if_declined == nullptr) return OkStatus();
+  SBP_RETURN_IF_ERROR(SetViews(program, operands, results).WithContext(PlaceOf(op)));
+  for (const LocalStep& step : program.steps) {
+    if (step.kernel == nullptr || !step.kernel->may_decline) continue;
+    FillCall(op, step);
+    call_.stream = space().stream();
+    call_.only_ask = true;
+    const Status status = step.kernel->run(call_);
+    call_.only_ask = false;
+    if (!status.ok()) return status.WithContext(PlaceOf(op));
+    if (call_.declined) declined_.insert(&program);
+  }
+  return OkStatus();
+}
+
+Status OpRunner::RunSteps(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
+                          std::span<TensorView> results) {
+  SBP_RETURN_IF_ERROR(SetViews(program, operands, results));
+  for (const LocalStep& step : program.steps) {
     if (step.kernel == nullptr) {
       SBP_RETURN_IF_ERROR(RunChange(program, step));
       continue;
@@ -219,8 +241,7 @@ Status OpRunner::SizeOutputs(const LocalProgram& program, const LocalStep& step)
   return OkStatus();
 }
 
-Status OpRunner::RunKernel(const PreparedOp& op, const LocalProgram& program, const LocalStep& step) {
-  SBP_RETURN_IF_ERROR(SizeOutputs(program, step));
+void OpRunner::FillCall(const PreparedOp& op, const LocalStep& step) {
   call_.op_type = step.op_type;
   call_.attributes = step.attributes.get();
   const auto take = [this](const std::vector<int32_t>& slots, std::vector<TensorView>& views) {
@@ -233,6 +254,11 @@ Status OpRunner::RunKernel(const PreparedOp& op, const LocalProgram& program, co
   call_.declined = false;
   call_.scratch = &scratch_;
   scratch_.Reset();
+}
+
+Status OpRunner::RunKernel(const PreparedOp& op, const LocalProgram& program, const LocalStep& step) {
+  SBP_RETURN_IF_ERROR(SizeOutputs(program, step));
+  FillCall(op, step);
   if (step.on_host) {
     SBP_RETURN_IF_ERROR(RunOnHost(program, step));
   } else {

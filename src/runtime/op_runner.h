@@ -63,9 +63,11 @@ class OpRunner {
   // Bytes of workspace to have ready before the first run. Error: out of memory.
   Status Reserve(int64_t workspace_bytes);
   int64_t workspace_bytes() const { return workspace_bytes_; }
-  // Has a kernel declined to run the op? Since then its program is LocalProgram::if_declined. Ops are told apart by
-  // their addresses.
-  bool has_declined(const PreparedOp& op) const { return declined_.contains(&op); }
+  // Asks the kernels of the op's program that may decline whether they will, for operands and results of these sizes
+  // (whose data need not be there), so that it is known before the first run what room there has to be.
+  Status Ask(const PreparedOp& op, std::span<const TensorView> operands, std::span<const TensorView> results);
+  // Has a kernel of the program declined? Since then LocalProgram::if_declined runs instead.
+  bool has_declined(const LocalProgram& program) const { return declined_.contains(&program); }
   // Uploads the program's constants ahead of its first run.
   Status Load(const LocalProgram& program) { return PlannedViews(program).status(); }
 
@@ -77,6 +79,9 @@ class OpRunner {
   std::vector<LiteralRef> CurrentValues(const PreparedOp& op, std::span<const TensorView> operands);
   bool IsAsPlanned(const PreparedOp& op, std::span<const TensorView> operands);
   Space& space() { return options_.space != nullptr ? *options_.space : host_; }
+  Status SetViews(const LocalProgram& program, std::span<const TensorView> operands,
+                  std::span<const TensorView> results);
+  void FillCall(const PreparedOp& op, const LocalStep& step);
   Status RunKernel(const PreparedOp& op, const LocalProgram& program, const LocalStep& step);
   Status RunOnHost(const LocalProgram& program, const LocalStep& step);
   Status RunChange(const LocalProgram& program, const LocalStep& step);
@@ -98,7 +103,7 @@ class OpRunner {
   Scratch scratch_;
   std::vector<TensorView> views_;  // per slot of the running program
   std::unordered_map<const LocalProgram*, std::vector<TensorView>> planned_views_;
-  std::unordered_set<const PreparedOp*> declined_;
+  std::unordered_set<const LocalProgram*> declined_;
   std::vector<std::shared_ptr<std::byte>> constants_;  // of programs, in the space
   std::vector<Value> staged_;                          // of the running step: copies in memory of this process
   OpGraphs graphs_;

@@ -103,6 +103,7 @@ class PlanRunner {
     SBP_RETURN_IF_ERROR(result.status);
     SBP_RETURN_IF_ERROR(LookAgain(actors, *sharded, engine));
     SBP_ASSIGN_OR_RETURN(const RunResults results, GatherResults(plan_, physical_, *sharded, result, backend_));
+    SBP_ASSIGN_OR_RETURN(const std::string fused, FusedNote(*sharded));
     StepRepeats repeats;
     if (options_.repeats > 0) {
       SBP_ASSIGN_OR_RETURN(repeats, Repeat(actors, *sharded, engine));
@@ -111,7 +112,7 @@ class PlanRunner {
     run.report.measured_seconds = results.seconds;
     run.report.peak_bytes = results.device_bytes;
     if (!backend_.devices().empty()) run.report.notes.push_back(backend_.devices());
-    NoteFusedKernels(*sharded, run.report);
+    if (!fused.empty()) run.report.notes.push_back(fused);
     SBP_RETURN_IF_ERROR(Judge(results, run));
     if (options_.trace) {
       SBP_ASSIGN_OR_RETURN(const Timeline predicted, Simulate(actors, plan_.mesh));
@@ -128,20 +129,24 @@ class PlanRunner {
     return OkStatus();
   }
 
-  // What decides the time and cannot be seen in the plan: did the library have the kernel?
-  void NoteFusedKernels(const ShardedRun& sharded, RunReport& report) const {
+  // What decides the time and cannot be seen in the plan: which ops ran as one kernel on every device? "": none might.
+  Result<std::string> FusedNote(const ShardedRun& sharded) {
     constexpr size_t kNamed = 4;
-    const ShardedRun::FusedTasks tasks = sharded.fused_tasks();
-    if (tasks.all.empty()) return;
-    std::string note =
-        StrCat("fused kernels: for ", tasks.all.size() - tasks.expanded.size(), " of ", tasks.all.size(), " ops");
-    std::vector<std::string> names;
-    for (size_t i = 0; i < std::min(kNamed, tasks.expanded.size()); ++i) {
-      names.push_back(plan_.graph.op(physical_.tasks[tasks.expanded[i]].op).name);
+    size_t all = 0;
+    std::vector<std::string> expanded;
+    for (uint32_t t = 0; t < physical_.tasks.size(); ++t) {
+      if (!sharded.may_be_fused(t)) continue;  // alike in all processes
+      ++all;
+      SBP_ASSIGN_OR_RETURN(const bool somewhere, backend_.Any(sharded.was_expanded(t)));
+      if (somewhere) expanded.push_back(plan_.graph.op(physical_.tasks[t].op).name);
     }
-    if (!names.empty()) note += StrCat("; the library has none for ", Join(names, ", "));
-    if (tasks.expanded.size() > kNamed) note += StrCat(" and ", tasks.expanded.size() - kNamed, " more");
-    report.notes.push_back(std::move(note));
+    if (all == 0) return std::string();
+    std::string note = StrCat("fused kernels: for ", all - expanded.size(), " of ", all, " ops");
+    const size_t more = expanded.size() - std::min(kNamed, expanded.size());
+    expanded.resize(expanded.size() - more);
+    if (!expanded.empty()) note += StrCat("; expanded: ", Join(expanded, ", "));
+    if (more > 0) note += StrCat(" and ", more, " more");
+    return note;
   }
 
   // GPUs do not stop to look at what a task wrote: where there is something to be found, a second run does. Its times

@@ -137,18 +137,44 @@ Status ShardedRun::TakeMemory(Device& device) {
   device.runner = std::make_unique<OpRunner>(*compiler_, DevicePlace{device.coordinates}, runner);
   SBP_ASSIGN_OR_RETURN(device.arena, space.Allocate(physical_.arena_bytes));
   SBP_ASSIGN_OR_RETURN(device.halo, space.Allocate(halo_bytes_));
+  if (!on_gpus()) return device.runner->Reserve(workspace_bytes_);
+  SBP_RETURN_IF_ERROR(AskKernels(device));
   SBP_RETURN_IF_ERROR(device.runner->Reserve(workspace_bytes_));
-  if (!on_gpus()) return OkStatus();
   for (const ComputeTask& task : tasks_) {
-    if (task.op.program != nullptr) SBP_RETURN_IF_ERROR(device.runner->Load(*task.op.program));
+    if (task.op.program == nullptr) continue;
+    const bool declined = device.runner->has_declined(*task.op.program);
+    SBP_RETURN_IF_ERROR(device.runner->Load(declined ? *task.op.program->if_declined : *task.op.program));
   }
   return MakeOutputRooms(device);
 }
 
+// While no collective waits on the device: what is asked for the first time may take long, and memory that is asked for
+// later may have to wait until the device is idle.
+Status ShardedRun::AskKernels(Device& device) {
+  const auto view = [&](uint32_t reg) {
+    if (reg == kNoRegister) return TensorView();
+    const TensorType& type = TensorOf(reg).type;
+    return PartView(type.dtype, type.shape, physical_.registers[reg].layout, plan_.mesh, device.coordinates, nullptr);
+  };
+  for (uint32_t t = 0; t < tasks_.size(); ++t) {
+    if (!may_be_fused(t)) continue;
+    const PreparedOp& op = tasks_[t].op;
+    std::vector<TensorView> operands, results;
+    for (const uint32_t reg : physical_.tasks[t].reads) operands.push_back(view(reg));
+    for (const uint32_t reg : physical_.tasks[t].writes) results.push_back(view(reg));
+    SBP_RETURN_IF_ERROR(device.runner->Ask(op, operands, results));
+    if (device.runner->has_declined(*op.program)) {
+      workspace_bytes_ = std::max(workspace_bytes_, op.program->if_declined->workspace_bytes);
+    }
+  }
+  return OkStatus();
+}
+
 Status ShardedRun::AllocateDevice(Device& device) {
-  const std::string needs =
-      StrCat("device ", device.position, " needs ", FormatBytes(static_cast<double>(device_bytes())));
-  SBP_RETURN_IF_ERROR(TakeMemory(device).WithContext(needs));
+  if (const Status taken = TakeMemory(device); !taken.ok()) {
+    return taken.WithContext(
+        StrCat("device ", device.position, " needs ", FormatBytes(static_cast<double>(device_bytes()))));
+  }
   InterpreterHooks hooks;
   hooks.parameter = [this](const Graph& of, TensorId id) { return store_.GetIn(of, id); };
   device.interpreter = std::make_unique<Interpreter>(*whole_compiler_, std::move(hooks), options_.seed);
@@ -176,26 +202,21 @@ std::vector<bool> ShardedRun::meets() const {
   return meets;
 }
 
-bool ShardedRun::HasDeclined(uint32_t task) const {
-  return std::any_of(devices_.begin(), devices_.end(),
-                     [&](const auto& device) { return device->runner->has_declined(tasks_[task].op); });
+bool ShardedRun::may_be_fused(uint32_t task) const {
+  const LocalProgramRef& program = tasks_[task].op.program;
+  return program != nullptr && program->if_declined != nullptr;
 }
 
-ShardedRun::FusedTasks ShardedRun::fused_tasks() const {
-  FusedTasks tasks;
-  for (uint32_t t = 0; t < tasks_.size(); ++t) {
-    const LocalProgramRef& program = tasks_[t].op.program;
-    if (program == nullptr || program->if_declined == nullptr) continue;
-    tasks.all.push_back(t);
-    if (HasDeclined(t)) tasks.expanded.push_back(t);
-  }
-  return tasks;
+bool ShardedRun::was_expanded(uint32_t task) const {
+  return may_be_fused(task) && std::any_of(devices_.begin(), devices_.end(), [&](const auto& device) {
+           return device->runner->has_declined(*tasks_[task].op.program);
+         });
 }
 
 int64_t ShardedRun::task_bytes(uint32_t task) const {
   const ComputeTask& compute = tasks_[task];
   if (compute.op.program == nullptr) return 0;
-  const LocalProgram& program = HasDeclined(task) ? *compute.op.program->if_declined : *compute.op.program;
+  const LocalProgram& program = was_expanded(task) ? *compute.op.program->if_declined : *compute.op.program;
   return program.workspace_bytes + compute.halo_bytes;
 }
 

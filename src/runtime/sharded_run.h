@@ -71,12 +71,10 @@ class ShardedRun : public TaskRunner {
     friend auto operator<=>(const NaNOrigin&, const NaNOrigin&) = default;
   };
   std::optional<NaNOrigin> first_nan() const;
-  // After the run: tasks for which the devices' libraries may have a fused kernel (KernelRow::may_decline), and which of
-  // them were expanded on one of this process's devices, since it had not.
-  struct FusedTasks {
-    std::vector<uint32_t> all, expanded;
-  };
-  FusedTasks fused_tasks() const;
+  // May the devices' libraries have a fused kernel for the task (KernelRow::may_decline)? After the run: was it
+  // expanded on one of this process's devices, for want of one?
+  bool may_be_fused(uint32_t task) const;
+  bool was_expanded(uint32_t task) const;
   // Of a task, after the run: workspace and halo buffers.
   int64_t task_bytes(uint32_t task) const;
   // Memory of one device, after the run: arena, workspace and halo buffers.
@@ -103,6 +101,7 @@ class ShardedRun : public TaskRunner {
   void PlaceHalos(ComputeTask& compute);
   Status CheckMemory() const;
   Status TakeMemory(Device& device);
+  Status AskKernels(Device& device);
   Status AllocateDevice(Device& device);
   Status FillRegister(Device& device, uint32_t reg, uint32_t micro_batch);
   static Status CheckRoom(const PreparedOp& op, const LocalProgram& program);
@@ -113,7 +112,6 @@ class ShardedRun : public TaskRunner {
   Result<TensorView> WithHalo(Device& device, const HaloOperand& halo, const TensorView& part, const NdSbp& layout);
   Status NoteNaN(Device& device, uint32_t task, uint32_t micro_batch);
   Status Keep(Device& device, bool wrote_by_collective, uint32_t reg, uint32_t micro_batch);
-  bool HasDeclined(uint32_t task) const;
   size_t IndexOf(int64_t position) const;
   Status MakeOutputRooms(Device& device);
   Result<Value> TakeOutput(Device& device, size_t output, uint32_t micro_batch);

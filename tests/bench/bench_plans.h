@@ -7,9 +7,9 @@
 
 namespace sbp {
 
-// A chain of `ops` ops on 8 elements, so small that what remains of their time is the runtime's; `type`: element-wise
+// A chain of `ops` ops on 8 elements, so small that what remains of their time is the runtime's; `op`: element-wise
 // or a normalization of one operand.
-Plan TinyPlan(const RuleSet& rules, std::string_view mesh, int ops, std::string_view type = "Relu");
+Plan TinyPlan(const RuleSet& rules, std::string_view mesh, int ops, std::string_view op = "Relu");
 
 // Causal attention of one device on 16 heads of 128 and `positions` positions, as ONNX's Attention or, if asked for, as
 // the primitives that it stands for.

@@ -19,9 +19,9 @@
 #include <map>
 
 #include "base/text.h"
+#include "bench_plans.h"
 #include "runtime/gpu/gpu_communicator.h"
 #include "runtime/plan_run.h"
-#include "bench_plans.h"
 
 namespace sbp {
 namespace {
@@ -179,14 +179,13 @@ Status BenchCollectives(Rank& rank) {
   return OkStatus();
 }
 
-// Of a run of so many micro-batches.
-Result<double> TimeRun(const Plan& plan, const RuleSet& rules, uint32_t micro_batches, const BackendOptions& options) {
-  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend("cuda", options));
+Result<RunReport> RunOnce(const Plan& plan, const RuleSet& rules, const PlanRunOptions& options,
+                          const BackendOptions& on) {
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend("cuda", on));
   TensorStore store(plan.graph, plan.graph, 0, DataReader());
-  const Result<PlanRun> run =
-      RunPlanOn(plan, rules, store, *backend, {.micro_batches = micro_batches, .reference = false});
+  Result<PlanRun> run = RunPlanOn(plan, rules, store, *backend, options);
   SBP_RETURN_IF_ERROR(backend->Finish(run.status(), {}));
-  return run->report.measured_seconds;
+  return std::move(run->report);
 }
 
 // From the first to the last of many small tasks: the host's part where it is slower than the device, else the
@@ -198,8 +197,10 @@ Status BenchTasks(std::string_view op, bool use_graphs) {
   const Plan plan = TinyPlan(rules, "1", kOps, op);
   std::vector<double> seconds;
   for (int i = 0; i < kRepeats; ++i) {
-    SBP_ASSIGN_OR_RETURN(const double run, TimeRun(plan, rules, kMicroBatches, {.use_graphs = use_graphs}));
-    seconds.push_back(run / (kOps * kMicroBatches));
+    SBP_ASSIGN_OR_RETURN(
+        const RunReport report,
+        RunOnce(plan, rules, {.micro_batches = kMicroBatches, .reference = false}, {.use_graphs = use_graphs}));
+    seconds.push_back(report.measured_seconds / (kOps * kMicroBatches));
   }
   std::cout << StrCat("{\"bench\": \"task\", \"op\": \"", op, "\", \"graphs\": ", use_graphs ? "true" : "false",
                       ", \"seconds\": ", Median(seconds), "}")
@@ -207,20 +208,19 @@ Status BenchTasks(std::string_view op, bool use_graphs) {
   return OkStatus();
 }
 
-// One attention as the library's fused kernel (where it declines, both are the expansion) and as its expansion, in turn;
-// what filling inputs takes is in neither.
+// One attention as the library's fused kernel (where it declines, both are the expansion) and as its expansion, in
+// turn: medians of warm steps.
 Status BenchAttention(DType dtype) {
   constexpr int64_t kPositions = 4096;
-  constexpr int kRepeats = 5;
-  constexpr uint32_t kFew = 2, kMany = 22;  // micro-batches: the first ones ask the library for its engines
+  constexpr int kRounds = 5;
+  constexpr uint32_t kSteps = 10;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RuleSet::Builtin());
   std::array<std::vector<double>, 2> seconds;
-  for (int i = 0; i < kRepeats; ++i) {
+  for (int i = 0; i < kRounds; ++i) {
     for (const bool expanded : {false, true}) {
       const Plan plan = AttentionPlan(rules, dtype, kPositions, expanded);
-      SBP_ASSIGN_OR_RETURN(const double few, TimeRun(plan, rules, kFew, {}));
-      SBP_ASSIGN_OR_RETURN(const double many, TimeRun(plan, rules, kMany, {}));
-      seconds[expanded ? 1 : 0].push_back((many - few) / (kMany - kFew));
+      SBP_ASSIGN_OR_RETURN(const RunReport report, RunOnce(plan, rules, {.reference = false, .repeats = kSteps}, {}));
+      seconds[expanded ? 1 : 0].push_back(report.comparison->measured.median);
     }
   }
   const double fused = Median(seconds[0]), expanded = Median(seconds[1]);
@@ -241,7 +241,8 @@ Status Run(const std::vector<std::string>& words) {
     SBP_RETURN_IF_ERROR(BenchTasks("Softmax", false));  // several
     return BenchTasks("Softmax", true);
   }
-  if (words.empty() || words[0] != "collectives") return UsageError("gpu-bench collectives [RANKS_PER_GPU] | tasks | attention");
+  if (words.empty() || words[0] != "collectives")
+    return UsageError("gpu-bench collectives [RANKS_PER_GPU] | tasks | attention");
   const char* ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
   BackendOptions options;
   if (words.size() > 1) options.ranks_per_gpu = std::atoi(words[1].c_str());

@@ -7,11 +7,11 @@
 #include <functional>
 #include <thread>
 
+#include "bench_plans.h"
 #include "runtime/actor_engine.h"
 #include "runtime/plan_run.h"
 #include "runtime/threads/thread_communicator.h"
 #include "support/host_gpus.h"
-#include "bench_plans.h"
 
 namespace sbp {
 namespace {

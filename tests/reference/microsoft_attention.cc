@@ -10,7 +10,9 @@ namespace sbp::reference {
 namespace {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();  // of later positions
-constexpr double kFiltered = -10000;  // the default of mask_filter_value: added, so that no row is empty
+
+// Added to what a padding mask hides, so that no row is empty.
+double FilterOf(const Call& call) { return call.attributes->Float("mask_filter_value", -10000); }
 
 // Dimension `dim` of x from `begin` on, `size` elements of it.
 Array TakeRange(const Array& x, int dim, int64_t begin, int64_t size) {
@@ -34,7 +36,8 @@ Array Unpack(const Array& x, int64_t which) {
 
 // What a mask by batch adds to a score: [b] lengths; [2 b] ends and starts; [3 b + 2] lengths first; [b, keys]; [b,
 // queries, keys]; [b, 1, n, n].
-double PaddingMask(const Array& mask, const Piece& result, const Piece& piece, const Index& at, double score) {
+double PaddingMask(const Array& mask, double filter, const Piece& result, const Piece& piece, const Index& at,
+                   double score) {
   const int64_t all = result.global[0];
   bool keep = true;
   if (mask.rank() == 1) {
@@ -49,7 +52,7 @@ double PaddingMask(const Array& mask, const Piece& result, const Piece& piece, c
   } else {
     keep = mask.at({at[0], 0, at[2], at[3]}) != 0;
   }
-  return keep ? score : score + kFiltered;
+  return keep ? score : score + filter;
 }
 
 // `past` with `added` written from position `at` on.
@@ -116,7 +119,7 @@ std::vector<Array> MultiHeadAttention(const Call& call) {
   const Piece& result = call.result_pieces[0];
   heads.mask = [&](const Index& at, double score) {
     if (at[3] >= total) return -std::numeric_limits<double>::infinity();  // not written yet
-    if (call.has(4)) score = PaddingMask(call.in(4), result, call.input_pieces[4], at, score);
+    if (call.has(4)) score = PaddingMask(call.in(4), FilterOf(call), result, call.input_pieces[4], at, score);
     if (call.has(5)) score += BroadcastAt(call.in(5), at);
     const bool causal = call.attributes->Int("unidirectional", 0) != 0;
     return causal && at[3] > at[2] + result.ranges[1].begin + past ? kHidden : score;
@@ -165,7 +168,7 @@ std::vector<Array> FusedAttention(const Call& call) {
     heads.v = AppendPositions(cache(1), heads.v);
   }
   heads.mask = [&](const Index& at, double score) {
-    if (call.has(3)) score = PaddingMask(call.in(3), result, call.input_pieces[3], at, score);
+    if (call.has(3)) score = PaddingMask(call.in(3), FilterOf(call), result, call.input_pieces[3], at, score);
     if (call.has(5)) score += BroadcastAt(call.in(5), at);
     return call.attributes->Int("unidirectional", 0) != 0 && at[3] > at[2] + past ? kHidden : score;
   };
@@ -249,15 +252,17 @@ std::vector<Array> GroupQueryAttention(const Call& call) {
     const int64_t position = FirstPosition(call, at[0]) + begin + at[2];
     const double cap = call.attributes->Float("softcap", 0);
     if (cap > 0) score = cap * std::tanh(score / cap);
-    if (call.has(10)) score += BroadcastAt(call.in(10), at);
-    const bool seen = at[3] <= position && (window < 0 || at[3] > position - window);
-    return seen ? score : -std::numeric_limits<double>::infinity();
+    if (call.has(10) && at[3] < call.in(10).shape[3]) score += BroadcastAt(call.in(10), at);
+    const bool causal = call.attributes->Int("causal", 1) != 0;
+    const bool reached = causal ? at[3] <= position : static_cast<double>(at[3]) < call.in(5).values[at[0]] + 1;
+    return reached && (window < 0 || at[3] > position - window) ? score : -std::numeric_limits<double>::infinity();
   };
   if (call.has(11)) heads.sink = [&](int64_t head) { return call.in(11).values[head]; };
   if (call.attributes->Int("smooth_softmax", -1) == 1) heads.sink = [](int64_t) { return 0.0; };
   const double size = static_cast<double>(heads.q.shape[3]);
   const AttentionScores scores = Attend(heads, call.attributes->Float("scale", 1 / std::sqrt(size)));
-  std::vector<Array> out{MergeHeads(scores.y), heads.k, heads.v, scores.weights};
+  const bool wants_scores = call.attributes->Int("qk_output", 0) == 1;
+  std::vector<Array> out{MergeHeads(scores.y), heads.k, heads.v, wants_scores ? scores.masked : scores.weights};
   out.resize(call.result_pieces.size());
   return out;
 }

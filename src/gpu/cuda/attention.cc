@@ -190,7 +190,7 @@ Raw DescribeGraph(const AttentionCall& call, DescriptorBuilder& builder) {
     scores = next;
   };
   then(CUDNN_POINTWISE_MUL, {.b = g.Number(kScale)});
-  if (call.bias != nullptr) {
+  if (call.has_bias()) {
     const int64_t matrix = s * t;
     Raw const bias =
         g.Bound(kBias, type, {call.bias_batch, call.bias_heads, s, t}, {call.bias_heads * matrix, matrix, t, 1});
@@ -254,8 +254,8 @@ std::vector<int64_t> KeyOf(const AttentionCall& call) {
                            call.size,
                            call.value_size,
                            call.causal,
-                           call.bias == nullptr ? 0 : call.bias_batch,
-                           call.bias == nullptr ? 0 : call.bias_heads};
+                           call.bias_batch,
+                           call.has_bias() ? call.bias_heads : 0};
   for (const auto* strides : {&call.q_strides, &call.k_strides, &call.v_strides, &call.out_strides})
     key.insert(key.end(), strides->begin(), strides->end());
   return key;
@@ -270,6 +270,12 @@ struct AttentionPlan {
 };
 
 namespace {
+
+// The sums stand behind the engine's own workspace.
+int64_t SumsOffset(const AttentionPlan& plan) {
+  constexpr int64_t kBetween = 256;
+  return (plan.workspace + kBetween - 1) / kBetween * kBetween;
+}
 
 // Of the library that runs, which may be another one than this was built with. NVIDIA's own front end takes no fused
 // attention of 16-bit floats from 9.10.0 and 9.10.1, and before 9.10 none of a single query with a mask in order.
@@ -309,19 +315,34 @@ std::unique_ptr<AttentionPlan> MakePlan(const AttentionCall& call, cudnnHandle_t
 
 }  // namespace
 
+Result<DnnAttention::Entry*> DnnAttention::Find(const AttentionCall& call, cudaStream_t stream) {
+  const auto [it, added] = plans_.try_emplace(KeyOf(call));
+  if (added && IsTrusted(call)) {
+    SBP_ASSIGN_OR_RETURN(cudnnHandle_t const handle, dnn_.Handle(stream));
+    it->second = MakePlan(call, handle);
+  }
+  return &it->second;
+}
+
+Result<std::byte*> DnnAttention::Room(const AttentionCall& call, const AttentionPlan& plan) {
+  return dnn_.Workspace(static_cast<size_t>(SumsOffset(plan) + SumsBytes(call)));
+}
+
+Result<bool> DnnAttention::Has(const AttentionCall& call, cudaStream_t stream) {
+  SBP_ASSIGN_OR_RETURN(const Entry* const entry, Find(call, stream));
+  if (*entry == nullptr) return false;
+  SBP_RETURN_IF_ERROR(Room(call, **entry).status());
+  return true;
+}
+
 Result<bool> DnnAttention::Run(const AttentionCall& call, cudaStream_t stream) {
-  if (!IsTrusted(call)) return false;
   for (const std::byte* data : {call.q, call.k, call.v, call.bias, static_cast<const std::byte*>(call.out)}) {
     if (!IsAligned(data)) return false;
   }
-  SBP_ASSIGN_OR_RETURN(cudnnHandle_t const handle, dnn_.Handle(stream));
-  const auto [it, added] = plans_.try_emplace(KeyOf(call));
-  if (added) it->second = MakePlan(call, handle);
-  if (it->second == nullptr) return false;
-  const AttentionPlan& plan = *it->second;
-  constexpr int64_t kBetween = 256;
-  const int64_t before_sums = (plan.workspace + kBetween - 1) / kBetween * kBetween;
-  SBP_ASSIGN_OR_RETURN(std::byte * workspace, dnn_.Workspace(static_cast<size_t>(before_sums + SumsBytes(call))));
+  SBP_ASSIGN_OR_RETURN(Entry* const entry, Find(call, stream));
+  if (*entry == nullptr) return false;
+  const AttentionPlan& plan = **entry;
+  SBP_ASSIGN_OR_RETURN(std::byte * workspace, Room(call, plan));
 
   // As the library's front end gives it.
   using Limits = std::numeric_limits<float>;
@@ -329,12 +350,13 @@ Result<bool> DnnAttention::Run(const AttentionCall& call, cudaStream_t stream) {
         masked = cudnnGetVersion() >= 91000 ? -Limits::infinity() : Limits::lowest();
   std::vector<int64_t> names{kQ, kK, kV, kOut, kSums, kScale};
   const auto pointer = [](const void* data) { return const_cast<void*>(data); };
-  std::vector<void*> data{pointer(call.q), pointer(call.k), pointer(call.v), call.out, workspace + before_sums, &scale};
+  std::vector<void*> data{pointer(call.q), pointer(call.k), pointer(call.v), call.out, workspace + SumsOffset(plan),
+                          &scale};
   if (call.causal) {
     names.push_back(kMasked);
     data.push_back(&masked);
   }
-  if (call.bias != nullptr) {
+  if (call.has_bias()) {
     names.push_back(kBias);
     data.push_back(pointer(call.bias));
   }
@@ -347,9 +369,10 @@ Result<bool> DnnAttention::Run(const AttentionCall& call, cudaStream_t stream) {
   builder.Set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &memory);
   builder.Finish(pack);
   SBP_RETURN_IF_ERROR(builder.status());
+  SBP_ASSIGN_OR_RETURN(cudnnHandle_t const handle, dnn_.Handle(stream));
   const cudnnStatus_t done = cudnnBackendExecute(handle, plan.plan.get(), pack);
   if (done / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000) {  // the heuristics thought otherwise
-    it->second = nullptr;
+    entry->reset();
     return false;
   }
   SBP_RETURN_IF_ERROR(Checked(done, "fused attention"));
@@ -371,6 +394,7 @@ Result<int64_t> CountAttentionEngines(const AttentionCall& call, const std::stri
 
 struct AttentionPlan {};
 Result<bool> DnnAttention::Run(const AttentionCall&, cudaStream_t) { return false; }
+Result<bool> DnnAttention::Has(const AttentionCall&, cudaStream_t) { return false; }
 Result<int64_t> CountAttentionEngines(const AttentionCall&, const std::string&) { return int64_t{0}; }
 
 #endif

@@ -22,12 +22,19 @@ class DnnAttention {
   DnnAttention(const DnnAttention&) = delete;
   DnnAttention& operator=(const DnnAttention&) = delete;
 
-  // As Stream::Attention.
+  // As Stream::Attention and Stream::HasAttention.
   Result<bool> Run(const AttentionCall& call, cudaStream_t stream);
+  Result<bool> Has(const AttentionCall& call, cudaStream_t stream);
 
  private:
+  using Entry = std::unique_ptr<AttentionPlan>;
+  // Of the call's sizes; asks the library when they are new.
+  Result<Entry*> Find(const AttentionCall& call, cudaStream_t stream);
+  // The plan's workspace, then the sums.
+  Result<std::byte*> Room(const AttentionCall& call, const AttentionPlan& plan);
+
   Dnn& dnn_;
-  std::map<std::vector<int64_t>, std::unique_ptr<AttentionPlan>> plans_;  // nullptr: the library has no engine
+  std::map<std::vector<int64_t>, Entry> plans_;  // nullptr: the library has no engine
 };
 
 // How many engines the library says it has for the call on a device with these properties (the JSON form of its device

@@ -138,6 +138,7 @@ class CudaStream : public Stream {
   }
   Result<bool> Conv(const ConvCall& call) override { return conv_.Run(call, stream_); }
   Result<bool> Attention(const AttentionCall& call) override { return attention_.Run(call, stream_); }
+  Result<bool> HasAttention(const AttentionCall& call) override { return attention_.Has(call, stream_); }
 
   // Of what this thread does in this stream; other threads go on as they like.
   Status BeginGraph() override {

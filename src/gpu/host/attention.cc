@@ -39,8 +39,7 @@ Result<bool> Attention(const AttentionCall& call) {
   const std::vector<float> v = ReadAll(call, call.v, call.v_strides, call.kv_heads, call.keys, call.value_size);
   const int64_t matrix = call.queries * call.keys;
   std::vector<float> bias;
-  if (call.bias != nullptr)
-    bias = ReadElements<float>(call.dtype, call.bias, call.bias_batch * call.bias_heads * matrix);
+  if (call.has_bias()) bias = ReadElements<float>(call.dtype, call.bias, call.bias_batch * call.bias_heads * matrix);
   std::vector<float> out = ReadAll(call, call.out, call.out_strides, call.heads, call.queries, call.value_size);
   std::vector<float> row;
   for (int64_t i = 0; i < call.batch * call.heads * call.queries; ++i) {

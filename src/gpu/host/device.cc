@@ -86,6 +86,7 @@ class HostStream : public Stream {
     Do([call] { static_cast<void>(host::Attention(call)); });
     return host::HasAttention(call);
   }
+  Result<bool> HasAttention(const AttentionCall& call) override { return host::HasAttention(call); }
 
   Status BeginGraph() override {
     graph_ = std::make_unique<HostGraph>();

@@ -93,32 +93,33 @@ bool IsPlain(const KernelCall& call) {
          a.Int("softmax_precision", 1) != 11;  // f64
 }
 
-// Of the mask, stretched to the planes of scores that differ.
-struct Bias {
-  std::byte* data = nullptr;
+// Room for the bias, and per row of it whether a key is seen.
+struct MaskRoom {
+  std::byte* bias = nullptr;
   uint8_t* seen = nullptr;
-  int64_t batch = 1, heads = 1;
+  int64_t rows = 0;
 };
+Result<MaskRoom> TakeMaskRoom(KernelCall& call, const gpu::AttentionCall& attention) {
+  MaskRoom room;
+  room.rows = attention.bias_batch * attention.bias_heads * attention.queries;
+  SBP_ASSIGN_OR_RETURN(room.bias, call.stream->Scratch(room.rows * attention.keys * 2));
+  SBP_ASSIGN_OR_RETURN(std::byte * seen, call.stream->Scratch(room.rows));
+  room.seen = reinterpret_cast<uint8_t*>(seen);
+  return room;
+}
 
-Result<Bias> MakeBias(KernelCall& call, const gpu::AttentionCall& attention) {
+// The mask, stretched to the planes of scores that differ.
+Status WriteBias(KernelCall& call, const gpu::AttentionCall& attention, const std::vector<int64_t>& strides,
+                 const MaskRoom& room) {
   const TensorView& mask = call.inputs[kMask];
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> strides,
-                       StretchedStrides(mask, {attention.batch, attention.heads, attention.queries, attention.keys}));
-  Bias bias;
-  if (strides[0] != 0) bias.batch = attention.batch;
-  if (strides[1] != 0) bias.heads = attention.heads;
-  const int64_t rows = bias.batch * bias.heads * attention.queries;
-  SBP_ASSIGN_OR_RETURN(bias.data, call.stream->Scratch(rows * attention.keys * 2));
-  SBP_ASSIGN_OR_RETURN(std::byte * seen, call.stream->Scratch(rows));
-  SBP_RETURN_IF_ERROR(call.stream->Zero(seen, rows));
-  bias.seen = reinterpret_cast<uint8_t*>(seen);
+  SBP_RETURN_IF_ERROR(call.stream->Zero(reinterpret_cast<std::byte*>(room.seen), room.rows));
   // Far below any score, and far from where sums of two of them, or their multiples by 1.44 in powers of 2, overflow.
   const float hidden = attention.dtype == DType::kF16 ? -32768.0F : -2199023255552.0F;  // -2^15, -2^41
-  MaskOne one{mask.dtype, attention.dtype, attention.causal, hidden,   bias.heads, attention.queries, attention.keys,
-              {},         mask.data,       bias.data,        bias.seen};
+  MaskOne one{
+      mask.dtype, attention.dtype, attention.causal, hidden,   attention.bias_heads, attention.queries, attention.keys,
+      {},         mask.data,       room.bias,        room.seen};
   std::copy(strides.begin(), strides.end(), one.strides);
-  SBP_RETURN_IF_ERROR(gpu::ForEach(*call.stream, rows * attention.keys, one));
-  return bias;
+  return gpu::ForEach(*call.stream, room.rows * attention.keys, one);
 }
 
 // Nothing: not a form that the library takes.
@@ -167,27 +168,41 @@ std::optional<gpu::AttentionCall> Describe(const KernelCall& call) {
 
 Status Attention(KernelCall& call) {
   std::optional<gpu::AttentionCall> attention = Describe(call);
-  call.declined = !attention.has_value();
-  if (call.declined) return OkStatus();
-  Bias bias;
+  std::vector<int64_t> strides;  // of the mask, by batch, head, query and key; 0 where it has one for all
+  MaskRoom room;
+  if (attention && call.has(kMask)) {
+    const auto& a = *attention;
+    SBP_ASSIGN_OR_RETURN(strides, StretchedStrides(call.inputs[kMask], {a.batch, a.heads, a.queries, a.keys}));
+    attention->bias_batch = strides[0] == 0 ? 1 : a.batch;
+    attention->bias_heads = strides[1] == 0 ? 1 : a.heads;
+  }
+  bool has = false;
+  if (attention) {
+    SBP_ASSIGN_OR_RETURN(has, call.stream->HasAttention(*attention));
+  }
+  if (has && call.has(kMask)) {
+    SBP_ASSIGN_OR_RETURN(room, TakeMaskRoom(call, *attention));
+  }
+  if (!has || call.only_ask) {
+    call.declined = !has;
+    return OkStatus();
+  }
   if (call.has(kMask)) {
-    SBP_ASSIGN_OR_RETURN(bias, MakeBias(call, *attention));
-    attention->bias = bias.data;
-    attention->bias_batch = bias.batch;
-    attention->bias_heads = bias.heads;
+    SBP_RETURN_IF_ERROR(WriteBias(call, *attention, strides, room));
+    attention->bias = room.bias;
   }
   SBP_ASSIGN_OR_RETURN(const bool done, call.stream->Attention(*attention));
   call.declined = !done;
-  if (call.declined || bias.seen == nullptr) return OkStatus();
+  if (call.declined || room.seen == nullptr) return OkStatus();
   const auto& a = *attention;
   ClearUnseen clear{a.dtype,
                     a.heads,
                     a.queries,
                     a.value_size,
-                    bias.batch == 1 ? 0 : bias.heads,
-                    bias.heads == 1 ? 0 : 1,
+                    a.bias_batch == 1 ? 0 : a.bias_heads,
+                    a.bias_heads == 1 ? 0 : 1,
                     {a.out_strides[0], a.out_strides[1], a.out_strides[2]},
-                    bias.seen,
+                    room.seen,
                     a.out};
   return gpu::ForEach(*call.stream, a.batch * a.heads * a.queries * a.value_size, clear);
 }

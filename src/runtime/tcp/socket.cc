@@ -76,6 +76,9 @@ void Socket::Close() {
   descriptor_ = -1;
 }
 
+bool Socket::has_unread() const { return WaitFor(descriptor_, POLLIN, std::chrono::milliseconds(0)); }
+bool Socket::takes_bytes() const { return WaitFor(descriptor_, POLLOUT, std::chrono::milliseconds(0)); }
+
 void Socket::Shutdown() {
   if (descriptor_ >= 0) shutdown(descriptor_, SHUT_RDWR);
 }

@@ -35,6 +35,9 @@ class Socket {
   void Shutdown();
   // How long one read or write waits for the other end, from now on; negative: for ever.
   void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
+  // Has something come that nobody has read? Would a short message be sent at once?
+  bool has_unread() const;
+  bool takes_bytes() const;
   // Is set whenever something comes, also in the middle of a message; outlives the socket's reads.
   void set_heard(std::atomic<bool>* heard) { heard_ = heard; }
 

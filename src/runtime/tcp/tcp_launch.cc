@@ -119,7 +119,7 @@ class TcpRanks : public Launch {
   }
 
   void Abort(const Status& failure) override {
-    if (Learn(failure, false)) Spread(failure, -1);
+    if (Learn(failure, false)) Spread(-1);
   }
   Status status() override {
     const std::lock_guard lock(mutex_);
@@ -147,6 +147,7 @@ class TcpRanks : public Launch {
     int rank = 0;
     Socket socket;
     std::mutex sending;
+    bool told = false;                 // of the failure; under `sending`
     std::deque<std::string> received;  // under mutex_, like the next two
     bool bye = false, gone = false;
     std::atomic<bool> heard{false};  // since the last beat
@@ -176,6 +177,7 @@ class TcpRanks : public Launch {
   // A connection that breaks is the reader's to judge: it may still hold the peer's last words.
   Status Tell(Peer& peer, Kind kind, std::string_view bytes) {
     const std::lock_guard lock(peer.sending);
+    TellOfFailure(peer);
     if (peer.socket.Send(kind, bytes).ok()) return OkStatus();
     std::unique_lock waiting(mutex_);
     changed_.wait_for(waiting, kLastWords, [&] { return !failure_.ok(); });
@@ -191,12 +193,21 @@ class TcpRanks : public Launch {
     changed_.notify_all();
     return true;
   }
-  void Spread(const Status& failure, int but) {
-    const std::string words = StrCat(std::string(1, static_cast<char>(failure.code())), failure.message());
+  // Tells everybody but one of the failure. Waits for nobody: where something is on its way, whoever sends next tells.
+  void Spread(int but) {
     for (Peer& peer : peers_) {
-      const std::lock_guard lock(peer.sending);
-      if (peer.rank != but) (void)peer.socket.Send(kFailure, words);  // who has gone needs no news
+      if (peer.rank == but) continue;
+      const std::unique_lock lock(peer.sending, std::try_to_lock);
+      if (lock.owns_lock() && peer.socket.takes_bytes()) TellOfFailure(peer);
     }
+  }
+  // Once. Under peer.sending.
+  void TellOfFailure(Peer& peer) {
+    const Status failure = status();
+    if (failure.ok() || peer.told) return;
+    peer.told = true;
+    // Who has gone needs no news.
+    (void)peer.socket.Send(kFailure, StrCat(std::string(1, static_cast<char>(failure.code())), failure.message()));
   }
 
   void ReadAll() {
@@ -217,8 +228,8 @@ class TcpRanks : public Launch {
     }
   }
 
-  // A thread of its own: the reader may be within a long message. Our own beats are what is counted: a machine that
-  // slept as a whole takes nobody for dead.
+  // A thread of its own, which never waits for a peer: the reader may be within a long message. Our own beats are what
+  // is counted: a machine that slept as a whole takes nobody for dead.
   void BeatAll() {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, kBeatEvery, [&] { return ended_.load(); })) {
@@ -233,7 +244,7 @@ class TcpRanks : public Launch {
       const std::lock_guard lock(mutex_);
       if (peer.gone) return;
     }
-    const bool heard = peer.heard.exchange(false);
+    const bool heard = peer.heard.exchange(false) || peer.socket.has_unread();
     peer.ever_heard = peer.ever_heard || heard;
     peer.silent = heard ? 0 : peer.silent + 1;
     if (peer.silent >= (peer.ever_heard ? kSilentBeats : kBeatsBeforeFirst)) {
@@ -243,13 +254,15 @@ class TcpRanks : public Launch {
       return;
     }
     const std::unique_lock lock(peer.sending, std::try_to_lock);  // else something is being sent, which is a sign too
-    if (lock.owns_lock()) (void)peer.socket.Send(kBeat, "");
+    if (!lock.owns_lock() || !peer.socket.takes_bytes()) return;
+    TellOfFailure(peer);
+    (void)peer.socket.Send(kBeat, "");
   }
 
   void Take(Peer& peer, Socket::Message message) {
     if (message.kind == kFailure && !message.bytes.empty()) {
       const Status failure(static_cast<Code>(message.bytes[0]), message.bytes.substr(1));
-      if (Learn(failure, true)) Spread(failure, peer.rank);
+      if (Learn(failure, true)) Spread(peer.rank);
       return;
     }
     const std::lock_guard lock(mutex_);
@@ -266,12 +279,9 @@ class TcpRanks : public Launch {
       expected = peer.bye || ended_.load();
       changed_.notify_all();
     }
-    if (expected) return;
-    const Status failure = RunFailed(StrCat("rank ", peer.rank, " ", how));
-    const bool first = Learn(failure, true);
-    // Whoever waits for it to take or to say something need wait no longer; Spread may have to wait for him.
-    peer.socket.Shutdown();
-    if (first) Spread(failure, peer.rank);
+    const bool first = !expected && Learn(RunFailed(StrCat("rank ", peer.rank, " ", how)), true);
+    peer.socket.Shutdown();  // whoever waits for it to take or to say something need wait no longer
+    if (first) Spread(peer.rank);
   }
 
   const TcpPlace place_;

@@ -56,7 +56,7 @@ GpuKernels With(std::vector<KernelRow>& rows, std::string_view op, KernelFn run)
 std::atomic<int64_t> fused_calls{0};
 Status FusedAttention(KernelCall& call) {
   const Status status = HostKernels().Find("Attention", DType::kF16)->run(call);
-  if (!call.declined) ++fused_calls;
+  if (!call.declined && !call.only_ask) ++fused_calls;
   return status;
 }
 
@@ -103,12 +103,43 @@ TEST(GpuPlan, FusedAttentionAndItsExpansion) {
     EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
     const bool fused = softcap == "0.0";
     EXPECT_EQ(fused_calls > 0, fused);
-    EXPECT_THAT(run->report.notes,
-                ::testing::Contains(fused ? "fused kernels: for 1 of 1 ops"
-                                          : "fused kernels: for 0 of 1 ops; the library has none for a"));
+    EXPECT_THAT(run->report.notes, ::testing::Contains(fused ? "fused kernels: for 1 of 1 ops"
+                                                             : "fused kernels: for 0 of 1 ops; expanded: a"));
     bytes.push_back(run->report.peak_bytes);
   }
   EXPECT_LT(bytes[0], bytes[1]) << "what the expansion hands on needs room only where it runs";
+}
+
+// Says that it will and then, from some run on, will not: with other memory or sizes a library may.
+std::atomic<int64_t> accepted{0};
+Status SometimesFusedAttention(KernelCall& call) {
+  if (!call.only_ask && --accepted < 0) {
+    call.declined = true;
+    return OkStatus();
+  }
+  return FusedAttention(call);
+}
+
+TEST(GpuPlan, AKernelThatDeclinesWhileItRuns) {
+  const std::string fields = R"("inputs":[{"name":"q","type":"f16[2, 4, 16, 8]"},{"name":"k","type":"f16[2, 4, 16, 8]"},
+      {"name":"v","type":"f16[2, 4, 16, 8]"},{"name":"m","type":"bool[16, 16]"}],
+      "ops":[{"name":"a","type":"Attention","inputs":["q","k","v","m"],"outputs":["y"]},
+             {"name":"r","type":"Softmax","inputs":["y"],"outputs":["z"]}],"outputs":["z"])";
+  const Plan plan = PlanOf(fields, {"S(1), S(1), S(1), B -> S(1)", "S(1) -> S(1)"});
+  std::vector<KernelRow> rows;
+  GpuKernels kernels = WithCountedAttention(rows);
+  for (KernelRow& row : rows) {
+    if (row.op == "Attention") row.run = SometimesFusedAttention;
+  }
+  for (const int64_t runs : {0, 1, 5, 6, 7, 8, 9, 13}) {  // of both devices: also while graphs are made
+    accepted = runs;
+    fused_calls = 0;
+    const auto run = RunOnHostGpus(plan, {.kernels = &kernels}, {.micro_batches = 12});
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_TRUE(run->report.good()) << runs << "\n" << FormatRunReport(run->report);
+    EXPECT_LE(fused_calls, runs);
+    EXPECT_GE(fused_calls, std::min<int64_t>(runs, 6)) << "three starts a device, before there are graphs";
+  }
 }
 
 // Inside the expansions of other ops, of which more runs before and after it.

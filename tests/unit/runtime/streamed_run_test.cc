@@ -61,6 +61,7 @@ class LoggedStream : public gpu::Stream {
   Status Gemm(const gpu::GemmCall&) override { return OkStatus(); }
   Result<bool> Conv(const gpu::ConvCall&) override { return true; }
   Result<bool> Attention(const gpu::AttentionCall&) override { return true; }
+  Result<bool> HasAttention(const gpu::AttentionCall&) override { return false; }
   Status BeginGraph() override { return OkStatus(); }
   Result<std::unique_ptr<gpu::Graph>> EndGraph() override { return std::make_unique<gpu::Graph>(); }
   Status Launch(gpu::Graph&) override { return OkStatus(); }

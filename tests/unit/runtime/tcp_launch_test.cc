@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <thread>
 
 #include "runtime/launch.h"
@@ -80,34 +81,42 @@ TEST(TcpLaunch, AFailureReachesEverybody) {
   EXPECT_LT(Clock::now() - start, milliseconds(5000));
 }
 
-// One of three processes gets a signal; the others say what became of it. Their exit codes are 1 where they do.
-void ExpectNamed(int port, int signal, const std::string& words) {
-  constexpr int kSize = 3;
+// Some of the processes get a signal; the others say what became of the first. Their exit codes are 1 where they do.
+// `bytes`: what rank 0 is sending when that happens.
+void ExpectNamed(int port, int signal, const std::string& words, int size = 3, const std::set<int>& ranks = {1},
+                 size_t bytes = 1) {
   std::vector<pid_t> children;
-  for (int rank = 0; rank < kSize; ++rank) {
+  for (int rank = 0; rank < size; ++rank) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child > 0) {
       children.push_back(child);
       continue;
     }
-    const auto launch = TcpLaunch(PlaceOf(rank, kSize, port));
+    const auto launch = TcpLaunch(PlaceOf(rank, size, port));
     if (!launch.ok() || !(*launch)->AllGather("x").ok()) _exit(2);
-    if (rank == 1) raise(signal);
-    const Status status = (*launch)->AllGather("y").status();
+    if (ranks.contains(rank)) {
+      if (bytes > 1) (void)(*launch)->Gather("y");  // so that rank 0 gets as far as to send
+      raise(signal);
+    }
+    const Status status = (*launch)->AllGather(std::string(rank == 0 ? bytes : 1, 'y')).status();
     (void)(*launch)->Finish(status, {});  // the news goes on
     _exit(status.message() == words ? 1 : 3);
   }
-  for (const int rank : {0, 2, 1}) {
-    if (rank == 1) kill(children[rank], SIGKILL);
+  const auto take = [&](int rank) {
     int status = 0;
-    ASSERT_EQ(waitpid(children[rank], &status, 0), children[rank]);
-    if (rank == 1) {
-      EXPECT_TRUE(WIFSIGNALED(status));
-    } else {
-      EXPECT_TRUE(WIFEXITED(status));
-      EXPECT_EQ(WEXITSTATUS(status), 1) << "rank " << rank;
-    }
+    EXPECT_EQ(waitpid(children[rank], &status, 0), children[rank]);
+    return status;
+  };
+  for (int rank = 0; rank < size; ++rank) {
+    if (ranks.contains(rank)) continue;
+    const int status = take(rank);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 1) << "rank " << rank;
+  }
+  for (const int rank : ranks) {
+    kill(children[rank], SIGKILL);
+    EXPECT_TRUE(WIFSIGNALED(take(rank)));
   }
 }
 
@@ -119,6 +128,15 @@ TEST(TcpLaunch, AProcessThatIsStoppedIsNamed) {
   ExpectNamed(SomePort() + 80, SIGSTOP,
               "rank 1 has given no sign of life for 4 s: it is stopped, or its machine cannot be reached");
   EXPECT_LT(Clock::now() - start, milliseconds(8'000));
+}
+
+// Far more is on its way to them than connections hold, so that whoever sends it waits.
+TEST(TcpLaunch, ProcessesThatStopWhileTheyAreSentToAreNamed) {
+  const Clock::time_point start = Clock::now();
+  ExpectNamed(SomePort() + 140, SIGSTOP,
+              "rank 1 has given no sign of life for 4 s: it is stopped, or its machine cannot be reached", 5, {1, 3},
+              64 << 20);
+  EXPECT_LT(Clock::now() - start, milliseconds(10'000));
 }
 
 // Signs of life are given while the process is at work.
