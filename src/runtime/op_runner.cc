@@ -181,6 +181,7 @@ Status OpRunner::Ask(const PreparedOp& op, std::span<const TensorView> operands,
     if (step.kernel == nullptr || !step.kernel->may_decline) continue;
     FillCall(op, step);
     call_.stream = space().stream();
+    call_.stream->ResetScratch();
     call_.only_ask = true;
     const Status status = step.kernel->run(call_);
     call_.only_ask = false;
