@@ -212,7 +212,7 @@ class Calibration {
     for (size_t i = first; i < model_plans_.size(); ++i) {
       const auto& [plan, reader] = model_plans_[i];
       Tell(StrCat("model ", plan.graph.name), i, model_plans_.size());
-      SBP_RETURN_IF_ERROR(RunPlan(plan, {}, *reader, 1).status());
+      SBP_RETURN_IF_ERROR(RunPlan(plan, {}, *reader, 1, true).status());
     }
     return OkStatus();
   }
@@ -239,7 +239,7 @@ class Calibration {
   }
 
   Result<RunReport> RunPlan(const Plan& plan, const std::vector<TensorData>& inputs, const DataReader& reader,
-                            uint32_t times) {
+                            uint32_t times, bool of_model = false) {
     TensorStore store(plan.graph, plan.graph, request_.seed, reader);
     SBP_RETURN_IF_ERROR(store.Give(inputs));
     PlanRunOptions options;
@@ -247,7 +247,7 @@ class Calibration {
     options.repeats = times * ((request_.repeats + request_.rounds - 1) / request_.rounds);
     options.seed = request_.seed;
     SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, *request_.rules, store, backend_, options));
-    if (backend_.leads()) SBP_RETURN_IF_ERROR(samples_.Add(plan, *request_.rules, run.report));
+    if (backend_.leads()) SBP_RETURN_IF_ERROR(samples_.Add(plan, *request_.rules, run.report, of_model));
     return std::move(run.report);
   }
 

@@ -35,9 +35,9 @@ Result<std::vector<CalibrationCase>> OpCases(std::string_view text, std::string_
 std::string_view BuiltinCalibrationText();
 
 // The runs of bytes in which parts of boxed tensors lie that are not one run each. Boxing is measured with these
-// lengths; every other counts as the one that is closest by its logarithm.
+// lengths.
 inline constexpr double kMeasuredRuns[] = {128, 2048, 65536};
-double MeasuredRun(double run_bytes);  // 0 of 0
+double MeasuredRun(double run_bytes);  // the closest by its logarithm; 0 of 0
 
 // The model with some of its parameters split along the mesh's only axis, which ones and how drawn by `number`.
 Graph WithRandomSplits(Graph graph, const Mesh& mesh, uint64_t number);

@@ -1,6 +1,7 @@
 #include "calibrate/samples.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 #include "boxing/op_seconds.h"
@@ -30,7 +31,7 @@ Status Samples::AddOp(const Plan& plan, const RuleSet& rules, const TaskReport& 
   return OkStatus();
 }
 
-Status Samples::Add(const Plan& plan, const RuleSet& rules, const RunReport& report) {
+Status Samples::Add(const Plan& plan, const RuleSet& rules, const RunReport& report, bool of_model) {
   for (const TaskReport& task : report.tasks) {
     if (task.measured_seconds <= 0) continue;
     if (task.op.valid()) {
@@ -41,9 +42,11 @@ Status Samples::Add(const Plan& plan, const RuleSet& rules, const RunReport& rep
     if (plan.mesh.size(step.axis) < 2 || step.kind == CollectiveKind::kSendRecv) continue;
     const GroupShape group = AxisGroupShape(plan.cluster, plan.mesh, step.axis);
     const TensorType& type = plan.graph.tensor(plan.transitions[task.transition].tensor).type;
-    const double run = MeasuredRun(RunBytes(type, step.from, step.to, plan.mesh, step.axis));
-    collectives_[{step.kind, group.nodes, group.ranks_per_node, run, step.tensor_bytes}].push_back(
-        task.measured_seconds);
+    const double run = RunBytes(type, step.from, step.to, plan.mesh, step.axis), measured = MeasuredRun(run);
+    // Beyond the longest, runs cost what the longest do.
+    const bool alone = of_model && run != measured && run < *std::rbegin(kMeasuredRuns);
+    collectives_[{step.kind, group.nodes, group.ranks_per_node, alone, alone ? run : measured, step.tensor_bytes}]
+        .push_back(task.measured_seconds);
   }
   return OkStatus();
 }
@@ -76,8 +79,8 @@ void Samples::AddHalos(const std::string& source, std::vector<CollectiveSample>&
 std::vector<CollectiveSample> Samples::Collectives(const std::string& source) const {
   std::vector<CollectiveSample> samples;
   for (const auto& [key, seconds] : collectives_) {
-    const auto& [kind, nodes, ranks, run, bytes] = key;
-    samples.push_back({kind, nodes, ranks, bytes, Summarise(seconds).median, source, run});
+    const auto& [kind, nodes, ranks, alone, run, bytes] = key;
+    samples.push_back({kind, nodes, ranks, bytes, Summarise(seconds).median, source, run, alone});
   }
   AddHalos(source, samples);  // the last kind
   return samples;

@@ -18,8 +18,10 @@ namespace sbp {
 // (Measured::mean), of collectives their median.
 class Samples {
  public:
-  // Takes the tasks of a run of `plan`. Errors: the plan's ops do not fit the rules (kDefect).
-  Status Add(const Plan& plan, const RuleSet& rules, const RunReport& report);
+  // Takes the tasks of a run of `plan`. Of a model's plans collectives of other runs than the curves' stand alone
+  // (CollectiveSample): the same ones will be asked for. Those of calibration's own cases count for the nearest curve.
+  // Errors: the plan's ops do not fit the rules (kDefect).
+  Status Add(const Plan& plan, const RuleSet& rules, const RunReport& report, bool of_model = false);
 
   // Sorted as clusters want them.
   std::vector<OpSample> Ops(const std::string& source) const;
@@ -37,8 +39,8 @@ class Samples {
   };
   std::map<OpKey, OpTimes> ops_;
   std::map<std::tuple<GroupShape, double, OpKey>, std::vector<double>> halos_;  // bytes of neighbours
-  // Kind, nodes, ranks per node, MeasuredRun, T.
-  std::map<std::tuple<CollectiveKind, int64_t, int64_t, double, double>, std::vector<double>> collectives_;
+  // Kind, nodes, ranks per node, alone, runs, T.
+  std::map<std::tuple<CollectiveKind, int64_t, int64_t, bool, double, double>, std::vector<double>> collectives_;
 };
 
 }  // namespace sbp

@@ -70,7 +70,8 @@ std::optional<CollectiveKind> ParseCollectiveKind(std::string_view name);
 // A measured price: `kind` among nodes x ranks_per_node takes latency + bytes / bandwidth seconds, where bytes is the
 // size of the tensor on the group (T of the boxing table). Rows with equal (kind, nodes, ranks_per_node, run_bytes) and
 // different `bytes` form a curve, interpolated linearly in bytes. run_bytes tells how the parts lie in the tensor: 0 in
-// one run each, or whatever way (the only curve of most clusters), else in runs of so many bytes.
+// one run each, or whatever way (the only curve of most clusters), else in runs of so many bytes. A sample that stands
+// alone is no point of a curve: it counts for exactly its bytes and run_bytes, and there before the curves.
 struct CollectiveSample {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   int64_t nodes = 1;
@@ -79,6 +80,7 @@ struct CollectiveSample {
   double seconds = 0;
   std::string source;
   double run_bytes = 0;
+  bool alone = false;
 };
 
 struct Cluster {
@@ -89,7 +91,7 @@ struct Cluster {
   int64_t devices_per_node = 1;
   LinkSpec intra_node;
   LinkSpec inter_node;                    // per device
-  std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, run_bytes, bytes)
+  std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, alone, run_bytes, bytes)
   bool growable = true;                   // a preset named by default may grow by nodes to hold the mesh
 
   int64_t num_devices() const { return num_nodes * devices_per_node; }

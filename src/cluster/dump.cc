@@ -36,7 +36,7 @@ std::string Dump(const Cluster& cluster) {
     out += StrCat("sample ", CollectiveKindName(sample.kind), " ", sample.nodes, " x ", sample.ranks_per_node,
                   " bytes ", FormatDouble(sample.bytes),
                   sample.run_bytes > 0 ? StrCat(" in runs of ", FormatDouble(sample.run_bytes)) : "", " seconds ",
-                  FormatDouble(sample.seconds), "  # ", sample.source, "\n");
+                  FormatDouble(sample.seconds), sample.alone ? " alone" : "", "  # ", sample.source, "\n");
   }
   for (const OpSample& sample : cluster.device.op_samples) {
     out += StrCat("sample ", sample.op, " ", DTypeName(sample.dtype), " flops ", FormatDouble(sample.flops), " bytes ",

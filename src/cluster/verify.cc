@@ -71,7 +71,7 @@ Status CheckDevice(const DeviceSpec& device) {
 }
 
 auto KeyOf(const CollectiveSample& sample) {
-  return std::tuple(sample.kind, sample.nodes, sample.ranks_per_node, sample.run_bytes, sample.bytes);
+  return std::tuple(sample.kind, sample.nodes, sample.ranks_per_node, sample.alone, sample.run_bytes, sample.bytes);
 }
 
 Status CheckSamples(const std::vector<CollectiveSample>& samples) {
@@ -84,7 +84,8 @@ Status CheckSamples(const std::vector<CollectiveSample>& samples) {
     SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": seconds", samples[i].seconds));
     SBP_RETURN_IF_ERROR(CheckNotNegative(where + ": run_bytes", samples[i].run_bytes));
     if (i > 0 && !(KeyOf(samples[i - 1]) < KeyOf(samples[i]))) {
-      return BadInput(where + ": samples must ascend by kind, nodes, ranks_per_node, run_bytes and bytes, each once");
+      return BadInput(where +
+                      ": samples must ascend by kind, nodes, ranks_per_node, alone, run_bytes and bytes, each once");
     }
   }
   return OkStatus();

@@ -1,6 +1,8 @@
 // Price of one collective: a measured curve where there is one, else latency and bandwidth of the links crossed.
 #include <algorithm>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "base/text.h"
 #include "cost/cost.h"
@@ -8,7 +10,7 @@
 namespace sbp {
 namespace {
 
-// The samples of one (kind, nodes, ranks per node), ascending by length of runs and bytes.
+// The samples of one (kind, nodes, ranks per node), ascending by length of runs and bytes, those that stand alone last.
 std::span<const CollectiveSample> SamplesOf(const Cluster& cluster, CollectiveKind kind, GroupShape group) {
   const auto key = [](const CollectiveSample& s) { return std::tuple(s.kind, s.nodes, s.ranks_per_node); };
   const auto wanted = std::tuple(kind, group.nodes, group.ranks_per_node);
@@ -59,6 +61,19 @@ double Interpolate(std::span<const CollectiveSample> samples, double bytes, doub
     curve = longer;
   }
   return Interpolate(curve, bytes);
+}
+
+// Nothing: no sample tells.
+std::optional<double> MeasuredSeconds(std::span<const CollectiveSample> samples, double bytes, double run_bytes) {
+  const auto alone =
+      std::partition_point(samples.begin(), samples.end(), [](const CollectiveSample& s) { return !s.alone; });
+  const auto key = [](const CollectiveSample& s) { return std::pair(s.run_bytes, s.bytes); };
+  const std::pair wanted(run_bytes, bytes);
+  const auto same = std::lower_bound(alone, samples.end(), wanted,
+                                     [&](const CollectiveSample& s, const auto& w) { return key(s) < w; });
+  if (same != samples.end() && key(*same) == wanted) return same->seconds;
+  if (alone == samples.begin()) return std::nullopt;
+  return Interpolate({samples.begin(), alone}, bytes, run_bytes);
 }
 
 double Rate(const LinkSpec& link) { return link.bandwidth.value * link.efficiency.value; }
@@ -132,8 +147,7 @@ double WireBytes(CollectiveKind kind, int64_t ranks, double bytes) {
 double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes,
                       double run_bytes) {
   if (n <= 1 && kind != CollectiveKind::kSendRecv) return 0;
-  const std::span<const CollectiveSample> samples = SamplesOf(cluster, kind, group);
-  if (!samples.empty()) return Interpolate(samples, bytes, run_bytes);
+  if (const auto seconds = MeasuredSeconds(SamplesOf(cluster, kind, group), bytes, run_bytes)) return *seconds;
   switch (kind) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kAllReduce:
@@ -158,7 +172,7 @@ CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, i
   const double seconds = CollectiveTime(cluster, kind, n, group, bytes, run_bytes);
   if (n <= 1 && kind != CollectiveKind::kSendRecv) return {seconds, "one rank: nothing to do"};
   const std::span<const CollectiveSample> samples = SamplesOf(cluster, kind, group);
-  if (!samples.empty()) {
+  if (MeasuredSeconds(samples, bytes, run_bytes)) {
     return {seconds, StrCat("curve of ", cluster.name, ", ", CollectiveKindName(kind), " on ", ShapeName(group), ": ",
                             samples.front().source)};
   }

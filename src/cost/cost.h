@@ -49,10 +49,11 @@ struct CollectivePrice {
 
 // Time of one collective over a group of n ranks lying as `group`, on a tensor of `bytes` bytes per group (T) whose
 // parts lie in it in runs of `run_bytes` bytes (0: in one run each). Between curves of several lengths of runs it is
-// linear in the number of runs, also below the shortest; above the longest that one's time is kept. A table of samples
-// for (kind, nodes, ranks per node) beats the alpha-beta fall-back, which is launch + steps x latency + wire bytes /
-// bandwidth of the slowest level crossed, ring form (Thakur et al. 2005), where the adapters of all ranks of a node
-// work together; all-to-all is pairwise. kSlice, kFill and kPad are local: priced by memory bandwidth. n == 1: 0.
+// linear in the number of runs, also below the shortest; above the longest that one's time is kept. A sample that
+// stands alone beats the curves where it is of just these bytes and runs. A table of samples for (kind, nodes, ranks
+// per node) beats the alpha-beta fall-back, which is launch + steps x latency + wire bytes / bandwidth of the slowest
+// level crossed, ring form (Thakur et al. 2005), where the adapters of all ranks of a node work together; all-to-all is
+// pairwise. kSlice, kFill and kPad are local: priced by memory bandwidth. n == 1: 0.
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
                                   double bytes, double run_bytes = 0);
 // Its seconds alone, without making a text: for searches.

@@ -141,6 +141,7 @@ Result<CollectiveSample> SampleFromMessage(const v1::CollectiveSample& message) 
   sample.seconds = message.seconds();
   sample.source = message.source();
   sample.run_bytes = message.run_bytes();
+  sample.alone = message.alone();
   return sample;
 }
 
@@ -151,7 +152,7 @@ Status ReadSamples(const v1::Cluster& message, Cluster& cluster) {
     cluster.samples.push_back(*std::move(sample));
   }
   const auto key = [](const CollectiveSample& s) {
-    return std::tie(s.kind, s.nodes, s.ranks_per_node, s.run_bytes, s.bytes);
+    return std::tie(s.kind, s.nodes, s.ranks_per_node, s.alone, s.run_bytes, s.bytes);
   };
   std::stable_sort(cluster.samples.begin(), cluster.samples.end(),
                    [&](const CollectiveSample& a, const CollectiveSample& b) { return key(a) < key(b); });
@@ -194,6 +195,7 @@ void ClusterToMessage(const Cluster& cluster, v1::Cluster& message) {
     out.set_seconds(sample.seconds);
     out.set_source(ToUtf8(sample.source));
     out.set_run_bytes(sample.run_bytes);
+    out.set_alone(sample.alone);
   }
 }
 

@@ -100,6 +100,41 @@ TEST(Samples, NeighboursAreTheDifference) {
   EXPECT_TRUE(collectives(1, 0.9).empty());
 }
 
+// What a model's own plans do is asked for again, as it is.
+TEST(Samples, RunsOfModelsStandAlone) {
+  const RuleSet rules = RuleSet::Builtin().value();
+  const Mesh mesh = *ParseMesh("x=2");
+  const CalibrationCase boxing = BoxingCase(mesh, 0, 4096, 2048, rules).value();  // its rows are too short: 1024
+  PlanRequest request;
+  request.graph = boxing.graph;
+  request.mesh = mesh;
+  request.cluster = *FindPreset("cpu");
+  request.pins = boxing.pins;
+  request.rules = &rules;
+  const Plan plan = MakePlan(std::move(request)).value();
+  RunReport report;
+  for (size_t t = 0; t < plan.transitions.size(); ++t) {
+    for (size_t s = 0; s < plan.transitions[t].steps.size(); ++s) {
+      TaskReport& task = report.tasks.emplace_back();
+      task.transition = static_cast<int32_t>(t);
+      task.step = static_cast<int32_t>(s);
+      task.measured_seconds = 1;
+    }
+  }
+  for (const bool of_model : {false, true}) {
+    Samples samples;
+    ASSERT_TRUE(samples.Add(plan, rules, report, of_model).ok());
+    size_t in_runs = 0;
+    for (const CollectiveSample& sample : samples.Collectives("test")) {
+      if (sample.run_bytes == 0) continue;
+      ++in_runs;
+      EXPECT_EQ(sample.alone, of_model);
+      EXPECT_EQ(sample.run_bytes, of_model ? 1024 : 2048) << CollectiveKindName(sample.kind);
+    }
+    EXPECT_GE(in_runs, 3U);
+  }
+}
+
 TEST(Calibrate, OneDeviceHasNoCollectives) {
   const RuleSet rules = RuleSet::Builtin().value();
   const auto backend = StartBackend("cpu").value();

@@ -171,6 +171,22 @@ TEST(Collective, ShorterRunsCostMore) {
   EXPECT_DOUBLE_EQ(seconds(100, 8), 5);
 }
 
+TEST(Collective, SamplesThatStandAloneBeatTheCurves) {
+  Cluster cluster = Simple();
+  constexpr auto kKind = CollectiveKind::kAllGather;
+  const auto seconds = [&](double bytes, double run) { return CollectiveTime(cluster, kKind, 2, {1, 2}, bytes, run); };
+  const double links = seconds(100, 8);
+  cluster.samples = {{kKind, 1, 2, 100, 70, "m", 8, true}, {kKind, 1, 2, 100, 90, "m", 16, true}};
+  EXPECT_DOUBLE_EQ(seconds(100, 8), 70);
+  EXPECT_DOUBLE_EQ(seconds(100, 16), 90);
+  EXPECT_DOUBLE_EQ(seconds(100, 4), links);  // no curve
+  EXPECT_DOUBLE_EQ(seconds(101, 8), seconds(101, 4));
+  cluster.samples.insert(cluster.samples.begin(), {{kKind, 1, 2, 100, 1, "m"}, {kKind, 1, 2, 200, 2, "m"}});
+  EXPECT_DOUBLE_EQ(seconds(100, 8), 70);
+  EXPECT_DOUBLE_EQ(seconds(100, 0), 1);
+  EXPECT_DOUBLE_EQ(seconds(150, 8), 1.5);
+}
+
 // The figures of the presets' sources, at the size they were measured at.
 TEST(Collective, PresetsGiveTheRecordedRates) {
   const Cluster h100 = *FindPreset("8xH100");
