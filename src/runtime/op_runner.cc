@@ -147,7 +147,7 @@ Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& preferred,
   const auto run = [&] { return RunSteps(op, program, operands, results); };
   gpu::Stream* const stream = space().stream();
   call_.declined = false;
-  const Status status =
+  Status status =
       options_.use_graphs && stream != nullptr ? graphs_.Run(*stream, &op, program, operands, results, run) : run();
   if (!call_.declined) return status;
   if (program.if_declined == nullptr) return Defect("a kernel declined that must not");

@@ -107,7 +107,7 @@ class OpRunner {
   std::vector<std::shared_ptr<std::byte>> constants_;  // of programs, in the space
   std::vector<Value> staged_;                          // of the running step: copies in memory of this process
   OpGraphs graphs_;
-  const TensorView absent_;
+  const TensorView absent_{};
   KernelCall call_;
 };
 
