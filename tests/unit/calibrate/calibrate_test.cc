@@ -68,18 +68,21 @@ TEST(Calibrate, MeasuresWhatPlansAreMadeOf) {
   EXPECT_FALSE(fit.residuals.empty());
 }
 
+Plan PlanOf(CalibrationCase what, const Mesh& mesh, const RuleSet& rules) {
+  PlanRequest request;
+  request.graph = std::move(what.graph);
+  request.mesh = mesh;
+  request.cluster = *FindPreset("cpu");
+  request.pins = std::move(what.pins);
+  request.rules = &rules;
+  return MakePlan(std::move(request)).value();
+}
+
 // What is sent to a neighbour costs what an op that needs it takes longer than the same work without.
 TEST(Samples, NeighboursAreTheDifference) {
   const RuleSet rules = RuleSet::Builtin().value();
   const Mesh mesh = *ParseMesh("x=2");
-  const CalibrationCase halo = HaloCase(mesh, 4096, rules).value();
-  PlanRequest request;
-  request.graph = halo.graph;
-  request.mesh = mesh;
-  request.cluster = *FindPreset("cpu");
-  request.pins = halo.pins;
-  request.rules = &rules;
-  const Plan plan = MakePlan(std::move(request)).value();
+  const Plan plan = PlanOf(HaloCase(mesh, 4096, rules).value(), mesh, rules);
   const auto collectives = [&](double alone, double with_neighbours) {
     RunReport report;
     for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
@@ -104,14 +107,7 @@ TEST(Samples, NeighboursAreTheDifference) {
 TEST(Samples, RunsOfModelsStandAlone) {
   const RuleSet rules = RuleSet::Builtin().value();
   const Mesh mesh = *ParseMesh("x=2");
-  const CalibrationCase boxing = BoxingCase(mesh, 0, 4096, 2048, rules).value();  // its rows are too short: 1024
-  PlanRequest request;
-  request.graph = boxing.graph;
-  request.mesh = mesh;
-  request.cluster = *FindPreset("cpu");
-  request.pins = boxing.pins;
-  request.rules = &rules;
-  const Plan plan = MakePlan(std::move(request)).value();
+  const Plan plan = PlanOf(BoxingCase(mesh, 0, 4096, 2048, rules).value(), mesh, rules);  // too short for 2048: 1024
   RunReport report;
   for (size_t t = 0; t < plan.transitions.size(); ++t) {
     for (size_t s = 0; s < plan.transitions[t].steps.size(); ++s) {
