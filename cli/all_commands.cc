@@ -66,6 +66,7 @@ constexpr CommandRow kCommands[] = {
      "  sbp-plan generate transformer --ops 3000 -o graph.json\n"
      "  sbp-plan generate random --ops 500 --seed 7 -o -\n",
      SetupGenerate},
+    {"help", "what a command does and takes", "  sbp-plan help infer\n  sbp-plan help rules candidates\n", SetupHelp},
 };
 
 }  // namespace

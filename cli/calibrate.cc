@@ -1,8 +1,6 @@
 // calibrate: measures this machine and writes a cluster that `infer` prices with.
 #include "calibrate/calibrate.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
@@ -15,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "cli/progress.h"
 #include "cli/run_data.h"
 #include "io/documents.h"
 #include "io/file.h"
@@ -48,12 +47,6 @@ void SetLimits(const CalibrateFlags& flags, CalibrationRequest& request) {
   const bool gpu = flags.backend == "cuda" && !flags.quick;
   request.limits = gpu ? CaseLimits{2e12, 2e9} : flags.quick ? CaseLimits{4e7, 3e6} : CaseLimits{2.5e9, 64e6};
   request.most_bytes = gpu ? 1.1e9 : flags.quick ? 1.1e6 : 68e6;
-}
-
-// On one line of the terminal.
-void TellProgress(std::string_view what, size_t done, size_t total) {
-  std::fprintf(stderr, "\r\033[Kmeasuring %.*s: %zu of %zu ...", static_cast<int>(what.size()), what.data(), done + 1,
-               total);
 }
 
 std::string PercentText(double value) {
@@ -163,10 +156,10 @@ Status Measure(const CalibrateFlags& flags, Backend& backend) {
     SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(loaded.graph), rules, flags.model));
     request.models.push_back({std::move(resolved.graph), ReadDataOf(loaded.path)});
   }
-  const bool terminal = backend.leads() && isatty(STDERR_FILENO) != 0;
-  if (terminal) request.progress = TellProgress;
+  request.progress = [](std::string_view what, size_t done, size_t total) {
+    TellProgress(StrCat("measuring ", what, ": ", done + 1, " of ", total));
+  };
   const Result<Fit> fit = Calibrate(backend, request);
-  if (terminal) std::fputs("\r\033[K", stderr);
   if (!fit.ok()) return fit.status();
   return backend.leads() ? WriteFit(flags, encoding, *fit) : OkStatus();
 }
@@ -205,7 +198,9 @@ Command SetupCalibrate(CLI::App& app) {
                  "warm steps of each plan in all rounds: ops count by their mean, collectives by their median")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  app.add_option("--seed", flags->seed, "of random inputs, weights and splits")->capture_default_str();
+  app.add_option("--seed", flags->seed, "of random inputs, weights and splits")
+      ->check(RefuseNegative)
+      ->capture_default_str();
   app.add_option("--name", flags->name, "of the cluster [calibrated-BACKEND-DEVICES]");
   app.add_option("-o,--output", flags->out, "where the cluster goes: .json, .prototxt, .pb")
       ->required()

@@ -41,5 +41,6 @@ Command SetupRun(CLI::App& app);
 Command SetupRules(CLI::App& app);
 Command SetupGenerate(CLI::App& app);
 Command SetupSolve(CLI::App& app);
+Command SetupHelp(CLI::App& app);
 
 }  // namespace sbp

@@ -16,7 +16,7 @@ namespace {
 struct CompareFlags {
   PlanningFlags planning;
   OutputFlags output;
-  std::string strategies = "greedy,einsum,replicate";
+  std::string strategies = "optimal,greedy,einsum,replicate";
 };
 
 // "einsum", "greedy:time".
@@ -25,6 +25,9 @@ Status CheckName(const std::string& name) {
   const std::string strategy = name.substr(0, colon);
   SBP_RETURN_IF_ERROR(FindStrategy(strategy).status());
   if (strategy == "fixed") return UsageError("compare cannot run \"fixed\", which needs an assignment; infer can");
+  if (colon != std::string::npos && strategy != "greedy") {
+    return UsageError(StrCat(Quote(name), ": only greedy has criteria to choose from, as in greedy:bytes"));
+  }
   return colon == std::string::npos ? OkStatus() : FindCriterion(name.substr(colon + 1)).status();
 }
 

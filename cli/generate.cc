@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "io/documents.h"
 #include "io/file.h"
 
@@ -38,7 +39,7 @@ Command SetupGenerate(CLI::App& app) {
   app.add_option("--ops", flags->options.ops, "at least this many ops")
       ->required()
       ->check(CLI::Range(int64_t{1}, int64_t{10'000'000}));
-  app.add_option("--seed", flags->options.seed, "of the random choices")->capture_default_str();
+  app.add_option("--seed", flags->options.seed, "of the random choices")->check(RefuseNegative)->capture_default_str();
   app.add_option("-o,--output", flags->out, ".json, .prototxt or .pb; - is stdout")->required()->type_name("FILE");
   return [flags] { return Generate(*flags); };
 }

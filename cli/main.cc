@@ -1,5 +1,7 @@
 // sbp-plan: the command line. Parses flags, runs one command, turns a Status into a message and an exit code.
+#include <fcntl.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -15,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/usage.h"
 
 namespace sbp {
@@ -32,6 +35,7 @@ constexpr const char* kFooter =
 int Report(const Status& status) {
   if (status.ok()) return 0;
   if (Interrupted()) {
+    WipeProgress();
     std::cerr << "\nsbp-plan: interrupted; no output was written\n";
     std::raise(SIGINT);  // so that the caller sees the signal, as for any other program
   }
@@ -43,12 +47,27 @@ int Report(const Status& status) {
   return static_cast<int>(status.code());
 }
 
+// No flag and no argument means anything when it is empty.
+void RefuseEmpty(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    option->check([](const std::string& text) { return text.empty() ? "\"\" is empty" : std::string(); });
+  }
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) RefuseEmpty(*sub);
+}
+
+// --quiet is for every command; a command's own help names it.
+void AddQuietFlag(CLI::App& app) {
+  app.add_flag_callback("-q,--quiet", SetQuiet, "no progress and no notes; warnings and errors stay")
+      ->trigger_on_parse();
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) AddQuietFlag(*sub);
+}
+
 int Run(int argc, char** argv) {
   CLI::App app(
       "A sharding planner: op graph in, plan out. Which device holds which slice of each tensor, where communication\n"
       "appears and why, what it costs in time, bytes and memory.",
       "sbp-plan");
-  app.set_version_flag("--version", std::string("sbp-plan ") + SBP_VERSION);
+  app.set_version_flag("-V,--version", std::string("sbp-plan ") + SBP_VERSION);
   app.require_subcommand(1);
   app.footer(kFooter);
   app.get_formatter()->column_width(34);
@@ -59,6 +78,8 @@ int Run(int argc, char** argv) {
     sub->footer("Examples:\n" + std::string(row.examples));
     sub->callback([&selected, run = row.setup(*sub)] { selected = run; });
   }
+  AddQuietFlag(app);
+  RefuseEmpty(app);
   if (argc == 1) {
     std::cout << app.help();
     return static_cast<int>(Code::kUsage);
@@ -69,7 +90,19 @@ int Run(int argc, char** argv) {
     if (e.get_exit_code() == 0) return app.exit(e, std::cout, std::cerr);  // --help, --version
     return Report(ExplainUsage(app, e));
   }
-  return Report(selected());
+  Status status;
+  {
+    const ProgressScope progress(app.get_subcommands().front()->get_name());
+    status = selected();
+  }
+  return Report(status);
+}
+
+// A file that is opened must not take the place of a closed stdin, stdout or stderr: what is written there fails.
+void KeepStandardStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0) (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
 }
 
 }  // namespace
@@ -82,6 +115,8 @@ int main(int argc, char** argv) {
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mallopt(M_TOP_PAD, 64 << 20);
 #endif
+  sbp::KeepStandardStreams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the shell's limit is a write that fails, not an end
   // Nothing of ours throws; the standard library may, when memory is gone or a defect of ours trips it.
   try {
     return sbp::Run(argc, argv);

@@ -63,7 +63,7 @@ Result<NamedOperand> ParseOperand(const std::string& text) {
   const size_t close = rest.find(']');
   const std::string_view type_text = close == std::string_view::npos ? rest : rest.substr(0, close + 1);
   auto type = ParseTensorType(type_text);
-  if (!type.ok()) return type.status().WithContext(context);
+  if (!type.ok()) return UsageError(StrCat(context, ": ", type.status().message()));
   operand.type = *type;
   if (!operand.type.is_static()) return UsageError(StrCat(context, ": every dimension must be a number"));
   rest = Trim(rest.substr(type_text.size()));
@@ -165,13 +165,19 @@ Result<std::vector<NamedOperand>> OrderOperands(const OpDefinition& op, const st
 // The other spelling, [0,-1], has one entry per dimension of the tensor.
 Result<NdSbp> ParseLayoutOf(std::string_view text, const TensorType& type, const Mesh& mesh) {
   if (text.starts_with('[')) {
-    SBP_ASSIGN_OR_RETURN(const DimsMapping mapping, ParseDimsMapping(text));
+    const auto parsed = ParseDimsMapping(text);
+    if (!parsed.ok()) return UsageError(parsed.status().message());
+    const DimsMapping& mapping = *parsed;
     if (static_cast<int>(mapping.dims.size()) != type.rank()) {
       return BadInput(
           StrCat("layout ", Quote(text), " has ", mapping.dims.size(), " dimensions; it is of ", ToString(type)));
     }
   }
-  return ParseLayout(text, mesh.num_axes());
+  auto layout = ParseLayout(text, mesh.num_axes());
+  for (int axes = 1; !layout.ok() && axes <= kMaxMeshAxes; ++axes) {
+    if (ParseLayout(text, axes).ok()) return layout;  // right, but for another mesh
+  }
+  return layout.ok() ? layout : UsageError(layout.status().message());
 }
 
 Status ApplyOutputs(const OpQuestionFlags& flags, const Mesh& mesh, OpQuestion& question) {

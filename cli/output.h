@@ -22,9 +22,13 @@ struct OutputFlags {
 void AddFormatFlag(CLI::App& app, OutputFlags& flags);
 void AddNotationFlag(CLI::App& app, OutputFlags& flags);
 
-// Prints a result, ending it with a newline. Error: stdout is closed or full.
+// A check of flags whose number counts something or is a seed: CLI11 would take -1 for a very large one.
+std::string RefuseNegative(const std::string& text);
+
+// Prints a result, ending it with a newline. Error: stdout is closed or full, with the reason.
 Status Print(std::string_view text);
-// A line on stderr, control characters shown as '?'.
+// A line on stderr, control characters shown as '?'. What does not begin with "error:" or "warning:" is a note, which
+// --quiet leaves out.
 void Note(std::string_view text);
 
 }  // namespace sbp

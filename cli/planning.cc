@@ -12,6 +12,7 @@
 #include "cli/assignment.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/run_data.h"
 #include "io/documents.h"
 #include "io/file.h"
@@ -44,13 +45,25 @@ Result<std::map<std::string, int64_t>> ParseDims(const std::vector<std::string>&
 
 Result<Mesh> ChooseMesh(const PlanningFlags& flags) {
   if (flags.mesh) {
-    auto mesh = ParseMesh(*flags.mesh);
-    return mesh.ok() ? mesh : mesh.status().WithContext("--mesh");
+    return ParseMeshFlag(*flags.mesh);
   }
   SBP_ASSIGN_OR_RETURN(const Cluster cluster, ChooseCluster(flags.cluster, nullptr));
   SBP_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(StrCat("x=", cluster.num_devices())));
   Note(StrCat("note: no --mesh; planning on one axis over all devices of ", cluster.name, ": --mesh ", ToString(mesh)));
   return mesh;
+}
+
+// A bare number is more often meant as gigabytes than as bytes: it is asked back.
+Result<int64_t> ParseMemoryLimit(const std::string& text) {
+  const std::optional<int64_t> bytes = ParseBytes(text);
+  if (!bytes || *bytes <= 0) {
+    return UsageError(StrCat("--memory-limit ", Quote(text), ": expected bytes per device, such as 80GB or 64GiB"));
+  }
+  if (ParseDouble(Trim(text))) {
+    return UsageError(StrCat("--memory-limit ", Quote(text), ": a unit is missing (did you mean \"", Trim(text),
+                             "GB\", or bytes, \"", Trim(text), "B\"?)"));
+  }
+  return *bytes;
 }
 
 std::string StrategyOf(const PlanningFlags& flags) {
@@ -65,7 +78,8 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rul
   if (!flags.criterion.empty()) options.criterion = flags.criterion;
   for (const std::string& text : flags.ties) {
     const size_t at = text.rfind('=');
-    if (at == std::string::npos) return UsageError(StrCat("--tie ", Quote(text), ": expected OUT=IN"));
+    const bool is_pair = at != std::string::npos && at > 0 && at + 1 < text.size();
+    if (!is_pair) return UsageError(StrCat("--tie ", Quote(text), ": expected OUT=IN"));
     options.ties.emplace_back(text.substr(0, at), text.substr(at + 1));
   }
   options.ties_by_name = !flags.no_ties;
@@ -73,11 +87,7 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rul
   options.strict = flags.model.strict;
   options.rule_files = rules.user_files();
   if (!flags.memory_limit.empty()) {
-    options.memory_limit = ParseBytes(flags.memory_limit);
-    if (!options.memory_limit || *options.memory_limit <= 0) {
-      return UsageError(
-          StrCat("--memory-limit ", Quote(flags.memory_limit), ": expected bytes, such as 80GB or 64GiB"));
-    }
+    SBP_ASSIGN_OR_RETURN(options.memory_limit, ParseMemoryLimit(flags.memory_limit));
   }
   return options;
 }
@@ -93,20 +103,20 @@ Result<std::vector<std::pair<std::string, std::string>>> CollectPins(const Plann
   return pins;
 }
 
+Status MakeDumpDir(const std::string& path) {
+  if (path.empty()) return OkStatus();
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  if (failed) return BadInput(StrCat("--dump-dir: cannot make folder ", Quote(path), ": ", failed.message()));
+  return CheckWritable(path + "/00").WithContext("--dump-dir");
+}
+
 StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
   StageObserver observer;
   observer.cancelled = Interrupted;
-  const bool terminal = isatty(STDERR_FILENO) != 0;
-  observer.begin = [terminal](std::string_view stage) {
-    if (terminal) std::fprintf(stderr, "\r\033[K%.*s ...", static_cast<int>(stage.size()), stage.data());
-  };
-  observer.end = [terminal, &timings](std::string_view stage, double seconds) {
-    if (terminal) std::fputs("\r\033[K", stderr);
-    timings[std::string(stage)] += seconds;
-  };
+  observer.begin = [](std::string_view stage) { TellProgress(StrCat("planning: ", stage)); };
+  observer.end = [&timings](std::string_view stage, double seconds) { timings[std::string(stage)] += seconds; };
   if (!flags.dump_dir.empty()) {
-    std::error_code failed;  // said by the first write
-    std::filesystem::create_directories(flags.dump_dir, failed);
     observer.dump = [dir = flags.dump_dir](int number, std::string_view stage,
                                            const std::function<std::string()>& dump) {
       char prefix[8];
@@ -139,7 +149,8 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
   app.add_option("--mesh", flags.mesh, "device axes, outermost first: data=2,model=4, or 8, or data=2,model=4@0-7")
       ->type_name("MESH");
   app.add_option("--cluster", flags.cluster,
-                 StrCat("a preset or a file [", kDefaultCluster, ", grown to hold the mesh]"))
+                 StrCat("a preset (of nodes, such as 8xH100, 2x8xH100: grown to hold the mesh) or a file [",
+                        kDefaultCluster, "]"))
       ->type_name("NAME|FILE");
   app.add_option("--pin", flags.pins, "fix a layout: TENSOR=(S(0), B), OP.ARG=(B, B), OP: (S(0), B), ... -> (S(0), B)")
       ->type_name("PIN")
@@ -150,7 +161,8 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
       ->allow_extra_args(false);
   app.add_flag("--no-ties", flags.no_ties, "do not look for ties by name");
   app.add_flag("--even-only", flags.even_only, "forbid parts of different sizes");
-  app.add_option("--memory-limit", flags.memory_limit, "bytes per device: 80GB, 64GiB")->type_name("BYTES");
+  app.add_option("--memory-limit", flags.memory_limit, "bytes per device, with their unit: 80GB, 64GiB")
+      ->type_name("BYTES");
   app.add_option("--dump-dir", flags.dump_dir, "write each stage's canonical text there")->type_name("DIR");
 }
 
@@ -176,10 +188,16 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
   app.add_option("--threads", flags.threads, "optimal: the plan does not depend on it, unless --time is given")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--seed", flags.seed, "optimal: of its random choices")->type_name("N");
+  app.add_option("--seed", flags.seed, "optimal: of its random choices")->type_name("N")->check(RefuseNegative);
   app.add_option("--start", flags.start, "optimal: an earlier plan to begin with, ops matched by name; pins override")
       ->type_name("PLAN");
   app.add_option("--log", flags.log, "optimal: cost and bound over time, as CSV")->type_name("FILE");
+}
+
+Result<Mesh> ParseMeshFlag(const std::string& text) {
+  auto mesh = ParseMesh(text);
+  if (mesh.ok()) return mesh;
+  return UsageError(StrCat("--mesh: ", mesh.status().message()));
 }
 
 Result<double> ParseGap(std::string_view text) {
@@ -232,8 +250,7 @@ Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, const Mode
 }
 
 Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh) {
-  const bool by_default = name.empty();
-  const std::string chosen = by_default ? kDefaultCluster : name;
+  const std::string chosen = name.empty() ? kDefaultCluster : name;
   auto preset = FindPreset(chosen);
   Cluster cluster;
   if (preset.ok()) {
@@ -248,12 +265,12 @@ Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh) {
   int64_t needed = mesh->num_devices();
   for (const int64_t rank : mesh->ranks) needed = std::max(needed, rank + 1);
   if (needed <= cluster.num_devices()) return cluster;
-  if (!by_default) {
+  if (!preset.ok() || !cluster.growable) {
     return BadInput(StrCat("--cluster ", chosen, " has ", cluster.num_devices(), " devices; the mesh ", ToString(*mesh),
                            " needs ", needed));
   }
-  cluster.num_nodes = CeilDiv(needed, cluster.devices_per_node);
-  Note(StrCat("note: cluster ", chosen, " grown to ", cluster.num_nodes, " nodes to hold the mesh"));
+  Grow(CeilDiv(needed, cluster.devices_per_node), cluster);
+  Note(StrCat("note: cluster ", chosen, " grown to ", cluster.num_nodes, " nodes to hold the mesh: ", cluster.name));
   return cluster;
 }
 
@@ -282,6 +299,7 @@ Status ReadSearchFlags(const PlanningFlags& flags, StrategyOptions& options) {
 
 Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
   SBP_RETURN_IF_ERROR(FindStrategy(StrategyOf(flags)).status());
+  SBP_RETURN_IF_ERROR(MakeDumpDir(flags.dump_dir));
   if (!flags.criterion.empty()) {
     SBP_RETURN_IF_ERROR(FindCriterion(flags.criterion).status());
     if (StrategyOf(flags) != "greedy") {
@@ -322,18 +340,13 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
 Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings) {
   const InterruptScope interruptible;
   std::string log = "seconds,cost,lower_bound\n";
-  const bool terminal = isatty(STDERR_FILENO) != 0;
-  if (terminal || !flags.log.empty()) {
-    request.strategy.found = [&log, terminal, shown = 0.0](const SearchState& state) mutable {
+  if (ProgressShown() || !flags.log.empty()) {
+    request.strategy.found = [&log](const SearchState& state) {
       const auto number = [](double value) { return value > 0 ? FormatDouble(value) : std::string(); };
       log += StrCat(FormatDouble(std::round(state.seconds * 1e3) / 1e3), ",", number(state.cost), ",",
                     number(state.lower_bound), "\n");
-      if (!terminal || state.seconds < shown + 0.2) return;
-      shown = state.seconds;
-      const std::string line =
-          StrCat("\r\033[K", FormatSeconds(state.seconds), ": step time ", FormatSeconds(state.cost),
-                 state.lower_bound > 0 ? ", bound " + FormatSeconds(state.lower_bound) : "");
-      std::fputs(line.c_str(), stderr);
+      TellProgress(StrCat("planning: step time ", FormatSeconds(state.cost),
+                          state.lower_bound > 0 ? ", bound " + FormatSeconds(state.lower_bound) : ""));
     };
   }
   auto plan = MakePlan(std::move(request), MakeObserver(flags, timings));

@@ -49,6 +49,8 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags);
 // --strategy, --cost, --assignment: for commands that run one strategy.
 void AddStrategyFlags(CLI::App& app, PlanningFlags& flags);
 
+// --mesh. Whatever is wrong with its text is wrong usage.
+Result<Mesh> ParseMeshFlag(const std::string& text);
 // "1%" or "0.01", of --gap.
 Result<double> ParseGap(std::string_view text);
 
@@ -71,8 +73,8 @@ Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, const Mode
 // Loads, resolves, and parses mesh, cluster, pins: everything but planning. `rules` must outlive the request. Says on
 // stderr what was chosen for the user: default mesh, grown cluster, ties found by name.
 Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings);
-// The cluster named, or read from a file; the default one when `name` is empty, grown by nodes until it holds the mesh.
-// Error: a named cluster that is too small for the mesh.
+// The cluster named, or read from a file; the default one when `name` is empty. A preset of nodes is grown by nodes
+// until it holds the mesh, and named after what it became. Error: another cluster that is too small for the mesh.
 Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh);
 // MakePlan with progress on a terminal, --dump-dir and Ctrl-C. `timings` receives the seconds of each stage.
 Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings);

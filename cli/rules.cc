@@ -87,7 +87,7 @@ std::string JoinLayouts(const Json& object) {
 
 Status Candidates(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
-  SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(flags.mesh));
+  SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMeshFlag(flags.mesh));
   SBP_ASSIGN_OR_RETURN(const OpQuestion question, AskOp(flags.question, rules, mesh));
   const RuleInstance& instance = *question.instance;
   const CandidateList list = MakeCandidates(question.instance, mesh, {.even_only = flags.even_only});
@@ -143,7 +143,7 @@ std::string InferText(const std::vector<std::string>& names, const std::vector<T
 
 Status Infer(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
-  SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(flags.mesh));
+  SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMeshFlag(flags.mesh));
   SBP_ASSIGN_OR_RETURN(const OpQuestion question, AskOp(flags.question, rules, mesh));
   const RuleInstance& instance = *question.instance;
   const InferAnswer answer = InferLayouts({question.instance, mesh, question.inputs, question.outputs, flags.backward});
@@ -208,7 +208,7 @@ void AddQuestionFlags(CLI::App& app, RulesFlags& flags) {
       ->type_name("NAME=TYPE")
       ->allow_extra_args(false);
   app.add_option("--attr", flags.question.attributes, "an attribute")->type_name("NAME=VALUE")->allow_extra_args(false);
-  app.add_option("--results", flags.question.num_outputs, "number of results of a variadic op");
+  app.add_option("--results", flags.question.num_outputs, "number of results of a variadic op")->check(RefuseNegative);
   app.add_option("--mesh", flags.mesh, "device axes")->required()->type_name("MESH");
 }
 
@@ -252,8 +252,8 @@ Command SetupRules(CLI::App& app) {
   verify->add_option("--instance", flags->verify.instances, "a further instance, as a row of rules/instances.txt")
       ->type_name("ROW")
       ->allow_extra_args(false);
-  verify->add_option("--seed", flags->verify.seed, "of the random data");
-  verify->add_option("--threads", flags->verify.threads, "0: one per core");
+  verify->add_option("--seed", flags->verify.seed, "of the random data")->check(RefuseNegative);
+  verify->add_option("--threads", flags->verify.threads, "0: one per core")->check(RefuseNegative);
   AddFormatFlag(*verify, flags->output);
   return [chosen] { return (*chosen)(); };
 }

@@ -86,7 +86,11 @@ Status VerifyAndReport(const RuleSet& rules, const VerifyFlags& flags, const Out
   options.threads = flags.threads;
   for (const std::string& row : flags.instances) {
     auto instance = ParseInstance(row);
-    if (!instance.ok()) return instance.status().WithContext(StrCat("--instance ", Quote(row)));
+    if (!instance.ok()) return UsageError(StrCat("--instance ", Quote(row), ": ", instance.status().message()));
+    if (rules.Find(instance->op) == nullptr) {
+      return BadInput(StrCat("--instance ", Quote(row), ": no rule for op ", Quote(instance->op),
+                             DidYouMean(instance->op, rules.Names())));
+    }
     options.instances.push_back(*std::move(instance));
   }
   SBP_ASSIGN_OR_RETURN(const VerifyReport report, VerifyRules(rules, options));

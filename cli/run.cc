@@ -1,6 +1,4 @@
 // run: executes a plan, or a model as it is, and compares the numbers.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -14,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/plan_file.h"
 #include "cli/planning.h"
+#include "cli/progress.h"
 #include "cli/run_data.h"
 #include "graph/cut.h"
 #include "io/documents.h"
@@ -230,16 +229,6 @@ Status ReportPlanRun(const RunFlags& flags, const std::vector<TensorData>& expec
   return report.good() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
-// On one line of the terminal, which the last call clears.
-void TellProgress(uint64_t done, uint64_t total) {
-  if (done < total) {
-    std::fprintf(stderr, "\r\033[Krunning: %.0f %% ...",
-                 100.0 * static_cast<double>(done) / static_cast<double>(total));
-  } else {
-    std::fputs("\r\033[K", stderr);
-  }
-}
-
 Status RunPlan(const RunFlags& flags, Backend& backend) {
   Result<Plan> read = ReadPlanFile(flags.model.model);
   if (!read.ok() && read.status().message().find("expected a plan") != std::string::npos) {
@@ -272,7 +261,11 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   options.trace = !flags.trace.empty();
   options.nan_expected = NamesWithNaN(given.expected);
   if (flags.compare) options.repeats = flags.repeats.value_or(kRepeats);
-  if (backend.leads() && isatty(STDERR_FILENO) != 0) options.progress = TellProgress;
+  if (ProgressShown()) {
+    options.progress = [](uint64_t done, uint64_t total) {
+      TellProgress(StrCat("running: ", 100 * done / total, " %"));
+    };
+  }
   SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, rules, store, backend, options));
   return backend.leads() ? ReportPlanRun(flags, given.expected, run) : OkStatus();
 }
@@ -364,10 +357,7 @@ Command SetupRun(CLI::App& app) {
   app.add_option("--rtol", flags->rtol, "with --expect: judge each element by atol + rtol |ref|");
   app.add_option("--atol", flags->atol, "with --expect: see --rtol");
   app.add_option("--until", flags->until, "stop at this tensor, which becomes the only output")->type_name("TENSOR");
-  app.add_option("--seed", flags->seed, "of random inputs and weights")
-      ->check(
-          [](const std::string& text) { return text.starts_with('-') ? StrCat(text, " is negative") : std::string(); })
-      ->capture_default_str();
+  app.add_option("--seed", flags->seed, "of random inputs and weights")->check(RefuseNegative)->capture_default_str();
   app.add_option("--dtype", flags->dtype, "compute all floats in this type: f64, f32, f16, bf16")->type_name("TYPE");
   std::vector<std::string> backends, described;
   for (const BackendRow& row : AllBackends()) {

@@ -1,8 +1,6 @@
 // solve: the cheapest choice of a problem in the IOPDDL contest's form, with a bound.
 #include "search/solve.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -18,6 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "cli/progress.h"
 #include "io/file.h"
 #include "io/gzip.h"
 #include "search/holders.h"
@@ -63,29 +62,19 @@ Result<CostNetwork> ReadProblem(const std::string& path) {
 // Progress as one line on a terminal, and every line of it in a log.
 class ProgressWriter {
  public:
-  bool wanted(bool log) const { return log || terminal_; }
   void Add(const SolveProgress& progress, double seconds) {
     const std::string cost = progress.feasible ? FormatDouble(progress.cost) : "";
     const std::string gap = progress.feasible ? FormatDouble(progress.gap) : "";
     const std::string line = StrCat(cost, ",", FormatDouble(progress.lower_bound), ",", gap, ",", progress.peak);
     if (line != last_) log_ += StrCat(FormatDouble(std::round(seconds * 1e3) / 1e3), ",", line, "\n");
     last_ = line;
-    if (!terminal_ || seconds < shown_ + 0.2) return;
-    shown_ = seconds;
-    std::fprintf(stderr, "\r\033[K%.1f s: cost %s, bound %s, gap %s, peak %s", seconds,
-                 progress.feasible ? cost.c_str() : "none yet", FormatDouble(progress.lower_bound).c_str(),
-                 progress.feasible ? StrCat(std::round(progress.gap * 1e4) / 1e2, " %").c_str() : "none",
-                 FormatCount(progress.peak).c_str());
-    std::fflush(stderr);
-  }
-  void End() const {
-    if (terminal_) std::fputs("\r\033[K", stderr);
+    const std::string share = progress.feasible ? StrCat(std::round(progress.gap * 1e4) / 1e2, " %") : "none";
+    TellProgress(StrCat("solve: cost ", progress.feasible ? cost : "none yet", ", bound ",
+                        FormatDouble(progress.lower_bound), ", gap ", share, ", peak ", FormatCount(progress.peak)));
   }
   std::string log() const { return "seconds,cost,lower_bound,gap,peak\n" + log_; }
 
  private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-  double shown_ = 0;
   std::string last_, log_;
 };
 
@@ -202,12 +191,11 @@ Status RunSolve(SolveFlags flags) {
   options.stop = [] { return Interrupted(); };
   const Clock::time_point search_began = Clock::now();
   const double before = std::chrono::duration<double>(search_began - flags.began).count();
-  if (progress.wanted(!flags.log.empty())) {
+  if (ProgressShown() || !flags.log.empty()) {
     options.progress = [&](const SolveProgress& now) { progress.Add(now, before + now.seconds); };
   }
   SolveResult result = Solve(network, options);
   const int64_t least_peak = result.evaluation.feasible ? 0 : Shrink(network, flags, last, result);
-  progress.End();
   if (!flags.log.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.log, progress.log()));
   const bool feasible = result.evaluation.feasible;
   if (feasible && !flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, FormatSolution(result.choice)));
@@ -243,7 +231,10 @@ Command SetupSolve(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--seed", flags->search.seed, "of the random choices")->type_name("N")->capture_default_str();
+  app.add_option("--seed", flags->search.seed, "of the random choices")
+      ->type_name("N")
+      ->check(RefuseNegative)
+      ->capture_default_str();
   app.add_option("--start", flags->start, "a solution to begin with")->type_name("FILE");
   app.add_option("--log", flags->log, "cost, bound, gap and peak over time, as CSV")->type_name("FILE");
   app.add_option("-o,--output", flags->out, "the solution, as JSON; - is stdout")->type_name("FILE");

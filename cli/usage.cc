@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,34 @@ std::string UnexpectedWord(const CLI::App& app, bool wants_command) {
   return flag != words.end() ? *flag : words.empty() ? "" : words.front();
 }
 
+// CLI11's messages in our words: what stands there, what was expected, and the nearest valid name.
+std::string InOurWords(const std::string& message) {
+  std::smatch part;
+  static const std::regex no_number("Could not convert: (.*) = (.*)");
+  static const std::regex out_of_range("(.*): Value (.*) not in range (.*) to (.*)");
+  static const std::regex no_member("(.*): (.*) not in \\{(.*)\\}");
+  static const std::regex no_value("(.*): 1 required (.*) missing");
+  const auto shortly = [](const std::string& number) {
+    const std::optional<double> value = ParseDouble(number);
+    return value ? FormatDouble(*value) : number;
+  };
+  if (std::regex_match(message, part, no_number))
+    return StrCat(part[1], " ", Quote(part[2].str()), ": expected a number");
+  if (std::regex_match(message, part, out_of_range)) {
+    return StrCat(part[1], " ", Quote(part[2].str()), ": expected a number from ", shortly(part[3]), " to ",
+                  shortly(part[4]));
+  }
+  if (std::regex_match(message, part, no_member)) {
+    std::vector<std::string> known;
+    const std::string list = part[3];
+    for (const std::string_view name : Split(list, ',')) known.emplace_back(name);
+    return StrCat(part[1], " ", Quote(part[2].str()), ": expected ", known.size() > 1 ? "one of " : "",
+                  Join(known, ", "), DidYouMean(part[2].str(), known));
+  }
+  if (std::regex_match(message, part, no_value)) return StrCat(part[1], ": ", part[2], " is missing");
+  return message;
+}
+
 // "plan is required": the help calls it PLAN.
 std::string WithTypeNames(const CLI::App& command, const std::string& message) {
   for (const CLI::Option* option : command.get_options()) {
@@ -56,7 +86,7 @@ std::string WhatIsWrong(CLI::App& command, const std::string& path, const CLI::P
     return StrCat(path, " has no command ", Quote(word), DidYouMean(word, commands), "; ", known);
   }
   if (!word.empty()) return StrCat(path, " takes no further argument ", Quote(word));
-  return WithTypeNames(command, error.what());
+  return InOurWords(WithTypeNames(command, error.what()));
 }
 
 }  // namespace

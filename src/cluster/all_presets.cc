@@ -1,4 +1,6 @@
 // The table of presets: `cluster list` prints it.
+#include <algorithm>
+
 #include "base/text.h"
 #include "cluster/presets.h"
 
@@ -14,20 +16,45 @@ constexpr PresetRow kPresets[] = {
     {"cpu", "threads or ranks of CPUs: round numbers, replaced by calibration", PresetCpu},
 };
 
+constexpr int64_t kMostNodes = int64_t{1} << 24;
+
+Cluster Make(const PresetRow& row) {
+  Cluster cluster = row.make();
+  cluster.name = std::string(row.name);
+  cluster.description = std::string(row.description);
+  return cluster;
+}
+
 }  // namespace
 
 std::span<const PresetRow> AllPresets() { return kPresets; }
 
+void Grow(int64_t nodes, Cluster& cluster) {
+  const std::string before = StrCat(cluster.num_nodes, "x"), described = StrCat(cluster.num_nodes, " nodes");
+  std::string_view node = cluster.name, rest = cluster.description;
+  if (cluster.num_nodes > 1 && node.starts_with(before)) node.remove_prefix(before.size());
+  constexpr std::string_view kOne = "one node";
+  const std::string_view count = rest.starts_with(kOne) ? kOne : std::string_view(described);
+  if (rest.starts_with(count)) cluster.description = StrCat(nodes, " nodes", rest.substr(count.size()));
+  cluster.name = StrCat(nodes, "x", node);
+  cluster.num_nodes = nodes;
+}
+
 Result<Cluster> FindPreset(std::string_view name) {
   std::vector<std::string> known;
   for (const PresetRow& row : kPresets) {
-    if (row.name == name) {
-      Cluster cluster = row.make();
-      cluster.name = std::string(row.name);
-      cluster.description = std::string(row.description);
-      return cluster;
-    }
+    if (row.name == name) return Make(row);
     known.emplace_back(row.name);
+  }
+  const size_t times = std::min(name.find('x'), name.size());
+  const std::optional<int64_t> nodes = ParseInt(name.substr(0, times));
+  for (const PresetRow& row : kPresets) {
+    if (times == name.size() || !nodes || *nodes < 2 || *nodes > kMostNodes) break;
+    if (row.name != name.substr(times + 1)) continue;
+    Cluster cluster = Make(row);
+    if (!cluster.growable || cluster.num_nodes != 1) break;
+    Grow(*nodes, cluster);
+    return cluster;
   }
   return BadInput(
       StrCat("no cluster is called ", Quote(name), DidYouMean(name, known), "; there are: ", Join(known, ", ")));

@@ -92,7 +92,7 @@ struct Cluster {
   LinkSpec intra_node;
   LinkSpec inter_node;                    // per device
   std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, alone, run_bytes, bytes)
-  bool growable = true;                   // a preset named by default may grow by nodes to hold the mesh
+  bool growable = true;                   // a preset of nodes: may grow by nodes to hold the mesh (Grow)
 
   int64_t num_devices() const { return num_nodes * devices_per_node; }
 };
@@ -104,8 +104,11 @@ struct PresetRow {
   Cluster (*make)();
 };
 std::span<const PresetRow> AllPresets();
-// Error lists the presets and the nearest name.
+// "3x8xH100": so many nodes of a preset that is one node and may grow. Error lists the presets and the nearest name.
 Result<Cluster> FindPreset(std::string_view name);
+// Gives a cluster so many nodes, and the name that FindPreset knows it by then: 8xH100 of 2 nodes is 2x8xH100. Requires
+// growable.
+void Grow(int64_t nodes, Cluster& cluster);
 
 // Values in range (positive, finite), sizes positive.
 Status Verify(const Cluster& cluster, std::string_view where);

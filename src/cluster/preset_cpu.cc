@@ -15,6 +15,7 @@ Cluster PresetCpu() {
   cluster.device.memory_efficiency = {1, placeholder};
   cluster.device.launch_seconds = {1e-6, placeholder};
   cluster.intra_node = {"shared memory", {5e9, placeholder}, {5e-6, placeholder}, {1, placeholder}};
+  cluster.growable = false;
   cluster.inter_node = {"network", {5e9, placeholder}, {5e-6, placeholder}, {1, placeholder}};
   return cluster;
 }

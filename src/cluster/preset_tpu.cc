@@ -19,6 +19,7 @@ Cluster PresetTpuV5e256() {
       100e9, docs + ": 4 links, 400 GB/s in both directions together; a ring along one torus axis uses 2 of the 4"};
   cluster.intra_node.latency_seconds = {1e-6, "assumed; ASTRA-sim's networks have 0.9 to 1 us a hop"};
   cluster.intra_node.efficiency = {0.70, "assumed as for NVLink"};
+  cluster.growable = false;
   cluster.inter_node.name = "data centre network";
   cluster.inter_node.bandwidth = {3.125e9, "assumed: 200 Gb/s per host of 8 chips"};
   cluster.inter_node.latency_seconds = {50e-6, "assumed"};

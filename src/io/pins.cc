@@ -48,6 +48,16 @@ Result<PinParts> TakeApart(std::string_view text, int mesh_axes) {
   return error.ok() ? BadInput(std::string(kForms)) : error;
 }
 
+// What no mesh could make a pin of is wrong usage where it stands in a flag, not in a file; a layout that is written
+// for another number of axes is bad input in both.
+Status SyntaxError(const PinText& pin, const Status& error) {
+  if (pin.where != "--pin") return error;
+  for (int axes = 1; axes <= kMaxMeshAxes; ++axes) {
+    if (TakeApart(Trim(pin.text), axes).ok()) return error;
+  }
+  return UsageError(error.message());
+}
+
 bool IsPattern(std::string_view name) { return name.find('*') != std::string_view::npos; }
 
 template <typename IdType, typename Items>
@@ -208,7 +218,9 @@ class TextPins {
 
   Status Apply(const PinText& pin) {
     const std::string_view text = Trim(pin.text);
-    SBP_ASSIGN_OR_RETURN(const PinParts parts, TakeApart(text, mesh_.num_axes()));
+    const Result<PinParts> taken = TakeApart(text, mesh_.num_axes());
+    if (!taken.ok()) return SyntaxError(pin, taken.status());
+    const PinParts& parts = *taken;
     if (parts.signature) return ApplySignature(parts, std::string(text));
     const std::vector<TensorId> tensors = Tensors(parts.name);
     if (tensors.empty()) return ApplyUse(parts, std::string(text));

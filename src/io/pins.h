@@ -22,8 +22,8 @@ struct PinText {
 Result<std::vector<PinText>> ReadPinsFile(std::string_view content, std::string_view file);
 
 // Adds the pins to `pins`; a later pin of the same place replaces an earlier one only if equal, else error. ARG is an
-// operand's name in the op's schema, or its position. Errors (kBadInput): syntax, no match (with the nearest names), a
-// layout of another number of axes, a dimension beyond the tensor's rank.
+// operand's name in the op's schema, or its position. Errors (kBadInput): syntax (kUsage where it is the flag's), no
+// match (with the nearest names), a layout of another number of axes, a dimension beyond the tensor's rank.
 Status ApplyPins(const std::vector<PinText>& texts, const Graph& graph, const Mesh& mesh, const RuleSet& rules,
                  Pins& pins);
 // The pins that the graph itself holds (Tensor::layout_pin, Op::signature_pin).
