@@ -9,13 +9,16 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/plan_file.h"
+#include "cli/plan_inputs.h"
 #include "cli/planning.h"
+#include "cli/reference.h"
+#include "cli/run_data.h"
 
 namespace sbp {
 namespace {
 
 struct CheckFlags {
-  std::string plan, model;
+  std::string plan, model, inputs;
   OutputFlags output;
 };
 
@@ -48,9 +51,7 @@ Result<std::vector<Violation>> CompareModel(const Plan& plan, const RuleSet& rul
     violations.push_back({StrCat("model ", Quote(path)), "is not the file that was planned (its contents differ)",
                           plan.model_fingerprint, model.fingerprint});
   }
-  ResolveOptions options;
-  options.bindings = plan.graph.bindings;
-  const Result<Resolved> resolved = Resolve(model.graph, rules, options);
+  const Result<Resolved> resolved = Resolve(model.graph, rules, ResolveOptionsOf(plan, model.graph));
   if (!resolved.ok()) {
     violations.push_back({StrCat("model ", Quote(path)), "does not resolve with the dimensions of the plan",
                           "the graph of the plan", resolved.status().message()});
@@ -63,6 +64,11 @@ Result<std::vector<Violation>> CompareModel(const Plan& plan, const RuleSet& rul
 Status Check(const CheckFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
+  if (!flags.inputs.empty()) {
+    SBP_ASSIGN_OR_RETURN(const std::vector<TensorData> given,
+                         ReadTensors(flags.inputs, plan.graph, plan.graph.inputs, "input"));
+    SBP_RETURN_IF_ERROR(CheckAgainstAssumptions(plan.graph, given));
+  }
   std::vector<Violation> violations = CheckPlan(plan, rules);
   if (!flags.model.empty()) {
     SBP_ASSIGN_OR_RETURN(std::vector<Violation> more, CompareModel(plan, rules, flags.model));
@@ -80,6 +86,8 @@ Command SetupCheck(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
   app.add_option("plan", flags->plan, "a plan; - is stdin")->required()->type_name("PLAN");
   app.add_option("model", flags->model, "also compare the plan's graph with this model")->type_name("MODEL");
+  app.add_option("--inputs", flags->inputs, "refuse inputs that differ from those that shaped the plan")
+      ->type_name("X.npz");
   AddFormatFlag(app, flags->output);
   return [flags] { return Check(*flags); };
 }

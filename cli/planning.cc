@@ -327,6 +327,10 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(model.graph), rules, flags.model));
   request.graph = std::move(resolved.graph);
   request.warnings = std::move(resolved.warnings);
+  for (const Assumption& assumption : request.graph.assumptions) {
+    request.warnings.push_back(StrCat("the plan holds only where input ", Quote(assumption.input), " is ",
+                                      ToString(assumption), ": its value decided sizes or branches"));
+  }
   if (!flags.criterion.empty()) request.strategy.criterion = flags.criterion;
   request.strategy.memory_limit = request.options.memory_limit;
   if (!flags.assignment.empty()) {

@@ -11,8 +11,10 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/plan_file.h"
+#include "cli/plan_inputs.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
+#include "cli/reference.h"
 #include "cli/run_data.h"
 #include "graph/cut.h"
 #include "io/documents.h"
@@ -229,6 +231,8 @@ Status ReportPlanRun(const RunFlags& flags, const std::vector<TensorData>& expec
   return report.good() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
+bool WantsReference(const RunFlags& flags) { return !flags.no_reference && flags.expect.empty(); }
+
 Status RunPlan(const RunFlags& flags, Backend& backend) {
   Result<Plan> read = ReadPlanFile(flags.model.model);
   if (!read.ok() && read.status().message().find("expected a plan") != std::string::npos) {
@@ -238,9 +242,14 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
   SBP_ASSIGN_OR_RETURN(const std::string model_path, FindModel(flags, plan));
   if (model_path.empty() && backend.leads()) {
-    Note("note: the model of the plan is not at hand; its weights are random");
+    Note(StrCat("note: the model of the plan is not at hand; its weights are random",
+                WantsReference(flags) ? ", and the reference is the plan's own graph" : ""));
   }
   SBP_ASSIGN_OR_RETURN(GivenData given, ReadGiven(flags, plan.graph));
+  SBP_RETURN_IF_ERROR(CheckAgainstAssumptions(plan.graph, given.inputs));
+  SBP_ASSIGN_OR_RETURN(const std::vector<TensorData> assumed, AssumedInputs(plan.graph, given.inputs));
+  given.inputs.insert(given.inputs.end(), assumed.begin(), assumed.end());
+  const Plan whole = flags.until.empty() ? Plan() : plan;
   SBP_ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeFlag(flags));
   if (!flags.until.empty()) {
     SBP_ASSIGN_OR_RETURN(const TensorId until, FindUntil(plan.graph, flags.until));
@@ -254,12 +263,21 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   SBP_RETURN_IF_ERROR(store.Give(given.inputs).WithContext("--inputs"));
   PlanRunOptions options;
   options.micro_batches = flags.micro_batches;
-  options.reference = !flags.no_reference && flags.expect.empty();
+  options.reference = WantsReference(flags);
   options.keep_tensors = flags.tensors;
   options.seed = flags.seed;
   options.tolerance = flags.tolerance;
   options.trace = !flags.trace.empty();
   options.nan_expected = NamesWithNaN(given.expected);
+  std::unique_ptr<Reference> reference;
+  if (options.reference && backend.leads() && !backend.is_virtual() && !model_path.empty()) {
+    SBP_ASSIGN_OR_RETURN(reference, LoadReference(plan, rules,
+                                                  {model_path, flags.until.empty() ? &plan : &whole, &given.inputs,
+                                                   dtype, flags.until, flags.seed},
+                                                  store));
+    options.reference_graph = &reference->graph;
+    options.reference_store = reference->store.get();
+  }
   if (flags.compare) options.repeats = flags.repeats.value_or(kRepeats);
   if (ProgressShown()) {
     options.progress = [](uint64_t done, uint64_t total) {

@@ -22,6 +22,7 @@ class GraphComparison {
         Add(PlaceOf(model_, OpId(o)), "is missing in the plan", "present", "absent");
     }
     Text("graph", "inputs", Names(model_, model_.inputs), Names(plan_, plan_.inputs));
+    Text("graph", "assumptions", Assumptions(model_), Assumptions(plan_));
     Text("graph", "outputs", Names(model_, model_.outputs), Names(plan_, plan_.outputs));
     return findings_.Take();
   }
@@ -41,6 +42,13 @@ class GraphComparison {
       names.push_back(known ? Quote(graph.tensor(id).name) : "-");
     }
     return Join(names, ", ");
+  }
+
+  static std::string Assumptions(const Graph& graph) {
+    std::vector<std::string> texts;
+    for (const Assumption& assumption : graph.assumptions)
+      texts.push_back(StrCat(Quote(assumption.input), " is ", ToString(assumption)));
+    return texts.empty() ? "none" : Join(texts, ", ");
   }
 
   void CompareTensor(TensorId id) {
@@ -86,7 +94,7 @@ class GraphComparison {
   void CompareAttributes(const std::string& where, const Attributes& expected, const Attributes& found) {
     for (const auto& [name, value] : expected.entries()) {
       const AttributeValue* other = found.Find(name);
-      if (other != nullptr && SameValue(value, *other)) continue;
+      if (other != nullptr && Equal(value, *other)) continue;
       const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&value);
       const auto* own = other == nullptr ? nullptr : std::get_if<std::shared_ptr<const Graph>>(other);
       if (subgraph != nullptr && own != nullptr && *subgraph != nullptr && *own != nullptr) {
@@ -107,16 +115,6 @@ class GraphComparison {
       Add(StrCat(where, ", ", violation.where), std::move(violation.what), std::move(violation.expected),
           std::move(violation.found));
     }
-  }
-
-  // By content. Subgraphs are compared by themselves.
-  static bool SameValue(const AttributeValue& a, const AttributeValue& b) {
-    if (a.index() != b.index()) return false;
-    if (const auto* x = std::get_if<LiteralRef>(&a)) {
-      const LiteralRef& y = std::get<LiteralRef>(b);
-      return *x == y || (*x != nullptr && y != nullptr && **x == *y);
-    }
-    return a == b;
   }
 
   const Graph& plan_;

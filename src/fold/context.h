@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "fold/provenance.h"
 #include "fold/resolve.h"
 #include "rule/rule_set.h"
 
@@ -66,6 +67,7 @@ struct FoldContext {
   const ResolveOptions& options;
   InstanceCache cache;
   WarningList warnings;
+  Provenance provenance;  // of the values given for inputs
   std::map<std::string, int64_t> bindings;
   // Of these, the symbols given by flag that no input has: only results can have these sizes.
   std::map<std::string, int64_t> bindings_of_results;

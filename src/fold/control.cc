@@ -93,10 +93,11 @@ constexpr Row kControlOps[] = {
 
 }  // namespace
 
-Result<std::optional<KnownBranch>> FindKnownBranch(const ForwardPass& pass, const Op& op) {
+Result<std::optional<KnownBranch>> FindKnownBranch(ForwardPass& pass, const Op& op) {
   if (op.inputs.empty() || !op.inputs[0].valid()) return BadInput(StrCat(PlaceOf(pass, op), ": needs a condition"));
   const LiteralRef condition = pass.known_value(op.inputs[0]);
   if (condition == nullptr || condition->ints.size() != 1) return std::optional<KnownBranch>();
+  pass.UseValue(op.inputs[0]);
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
   const std::string_view name = condition->ints[0] != 0 ? "then_branch" : "else_branch";
   const auto found = std::ranges::find(subgraphs.names, name);

@@ -15,7 +15,7 @@ struct KnownBranch {
   std::shared_ptr<const Graph> graph;
   size_t first_capture = 0;  // index into op.captures of the branch's first captured tensor
 };
-Result<std::optional<KnownBranch>> FindKnownBranch(const ForwardPass& pass, const Op& op);
+Result<std::optional<KnownBranch>> FindKnownBranch(ForwardPass& pass, const Op& op);
 
 // Resolves the subgraphs of If, Loop, Scan (others: takes stated types), puts them into the op instead of the old ones
 // with the captures that they still read. Adds warnings.

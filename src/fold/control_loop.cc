@@ -13,9 +13,10 @@ namespace {
 constexpr int64_t kMostTrips = int64_t{1} << 31;  // more mean "until the condition says stop"
 
 // The trip count, where it is known.
-std::optional<int64_t> TripCount(const ForwardPass& pass, const Op& op) {
+std::optional<int64_t> TripCount(ForwardPass& pass, const Op& op) {
   if (op.inputs.empty() || !op.inputs[0].valid()) return std::nullopt;
   const LiteralRef& value = pass.value(op.inputs[0]);
+  pass.UseValue(op.inputs[0]);
   if (value == nullptr || value->ints.size() != 1 || value->ints[0] > kMostTrips) return std::nullopt;
   return std::max<int64_t>(value->ints[0], 0);
 }

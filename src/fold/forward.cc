@@ -95,9 +95,11 @@ Status ForwardPass::ProcessOp(Op op) {
     SBP_RETURN_IF_ERROR(guesses_.Fix(op.inputs));
     return ExpandFlattening(std::move(op), axis);
   }
+  if (!origins_.empty()) AssumeForms(op);
   if (Folded folded = Fold(op); !folded.values.empty()) {
     SBP_RETURN_IF_ERROR(guesses_.Fix(op.inputs));
-    if (folded.flags) return InferAssumed(std::move(op), std::move(folded));
+    if (folded.flags || folded.sources || context_.options.keep_ops)
+      return InferAssumed(std::move(op), std::move(folded));
     for (size_t r = 0; r < folded.values.size(); ++r) {
       if (op.outputs[r].valid()) SetFolded(op.outputs[r], std::move(folded.values[r]));
     }
@@ -167,6 +169,7 @@ ForwardPass::Folded ForwardPass::Fold(const Op& op) const {
   Folded folded;
   if (!request || !Evaluate(*row, *request, folded.values)) return {};
   folded.flags = assumptions_.ElementsOf(*row, *request, op.inputs, folded.values);
+  folded.sources = SourcesOf(context_.provenance, origins_, *row, *request, op.inputs, folded.values);
   return folded;
 }
 
@@ -180,9 +183,11 @@ Status ForwardPass::InferAssumed(Op op, Folded folded) {
     Tensor& tensor = graph_.tensor(results[r]);
     if (tensor.type != value.type) continue;
     context_.literal_budget -= value.type.num_elements();
-    tensor.literal = values_[results[r].index()] = std::make_shared<const Literal>(std::move(value));
+    values_[results[r].index()] = std::make_shared<const Literal>(std::move(value));
     flags_[results[r].index()] = kDerived;
-    assumptions_.SetElements(results[r], std::move((*folded.flags)[r]));
+    if (folded.flags || context_.options.keep_ops) tensor.literal = values_[results[r].index()];
+    if (folded.flags) assumptions_.SetElements(results[r], std::move((*folded.flags)[r]));
+    if (folded.sources) SetSources(results[r], std::move((*folded.sources)[r]));
   }
   return OkStatus();
 }
@@ -224,7 +229,9 @@ Status ForwardPass::Infer(Op op) {
       if (!id.valid()) continue;
       operand.present = true;
       operand.type = graph_.tensor(id).type;
-      operand.value = values_[id.index()].get();
+      // Of a value that may be another one no layout shall follow (what else follows was assumed before).
+      const bool example = !sources(id).empty() && assumptions_.elements(id).empty();
+      operand.value = example ? nullptr : values_[id.index()].get();
     }
   }
   for (const TensorId id : op.outputs) {

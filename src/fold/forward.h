@@ -12,6 +12,7 @@
 #include "fold/context.h"
 #include "fold/evaluate.h"
 #include "fold/guess.h"
+#include "fold/provenance.h"
 #include "graph/graph.h"
 
 namespace sbp {
@@ -23,6 +24,11 @@ class ForwardPass {
 
   // The value of an input, known for this pass.
   void SetValue(TensorId tensor, LiteralRef value);
+  // Where the elements of that value come from: it is an example, and ops on it stay (provenance.h).
+  void SetSources(TensorId tensor, Provenance::Sources sources);
+  const Provenance::Sources& sources(TensorId tensor) const;  // empty: constant
+  // A shape, a branch or a number of trips follows from this value: the graph assumes it.
+  void UseValue(TensorId tensor);
   // What is assumed of an input, and its value where one is (null: none).
   void SetAssumed(TensorId tensor, const AssumedFlags& dims, const AssumedFlags& elements, const LiteralRef& value);
 
@@ -51,8 +57,11 @@ class ForwardPass {
   struct Folded {
     std::vector<Literal> values;  // empty: not folded
     std::optional<std::vector<AssumedFlags>> flags;
+    std::optional<std::vector<Provenance::Sources>> sources;  // they follow from inputs
   };
   Folded Fold(const Op& op) const;
+  void AssumeForms(Op& op);
+  TensorId AssumedConstant(TensorId tensor);
   Status InferAssumed(Op op, Folded folded);
   std::optional<FoldRequest> RequestFor(const Op& op, const EvaluatorRow& row) const;
   std::string WhyNotFolded(const Op& op, const EvaluatorRow& row) const;
@@ -88,6 +97,8 @@ class ForwardPass {
   Graph graph_;
   Guesses guesses_;
   Assumptions assumptions_;
+  SourceMap origins_;
+  std::unordered_map<TensorId, TensorId> assumed_constants_;
   const ForwardPass* outer_ = nullptr;
   std::vector<TensorId> sources_;  // per input
   struct Bounded {

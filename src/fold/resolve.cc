@@ -1,6 +1,7 @@
 #include "fold/resolve.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -13,12 +14,17 @@
 namespace sbp {
 namespace {
 
-// Values of inputs decide shapes only where they are single integers (trip counts, sizes), or where an op takes them
-// for axes, sizes or scales: folding the data itself would plan another model.
+// Values of inputs can decide shapes where they are single integers (trip counts, sizes), or where an op takes them
+// for axes, sizes or scales. What computes with them stays in the graph (provenance.h).
 LiteralRef GivenValue(const ResolveOptions& options, const Tensor& input, bool decides_shapes) {
   for (const auto& [name, value] : options.input_values) {
     if (name != input.name || value == nullptr || value->type.shape != input.type.shape) continue;
-    if (decides_shapes || (value->is_integral() && value->type.num_elements() == 1)) return value;
+    if (value->is_integral() != (IsInteger(input.type.dtype) || input.type.dtype == DType::kBool)) continue;
+    if (!decides_shapes && !(value->is_integral() && value->type.num_elements() == 1)) continue;
+    if (value->type == input.type) return value;
+    auto typed = std::make_shared<Literal>(*value);  // a file may hold another width
+    typed->type = input.type;
+    return typed;
   }
   return nullptr;
 }
@@ -99,12 +105,51 @@ AssumedFlags RaggedSizes(const TensorType& type) {
   return flags;
 }
 
+std::vector<std::string> NamesOf(const Graph& graph, const std::vector<std::pair<TensorId, LiteralRef>>& given) {
+  std::vector<std::string> names;
+  for (const auto& [id, value] : given) names.push_back(graph.tensor(id).name);
+  return names;
+}
+
+// A graph that was resolved before has assumptions already.
+Status CheckAssumptions(const Graph& graph, const ResolveOptions& options) {
+  for (const Assumption& assumption : graph.assumptions) {
+    for (const auto& [name, value] : options.input_values) {
+      if (name != assumption.input || value == nullptr || Agrees(assumption, *value)) continue;
+      return BadInput(StrCat("input ", Quote(name), " is given as ", ToString(*value), "; the graph was made for ",
+                             ToString(assumption), " (its value decided sizes or branches)"));
+    }
+  }
+  return OkStatus();
+}
+
+void MergeAssumptions(std::vector<Assumption> taken, Graph& graph) {
+  std::vector<Assumption> merged;
+  const auto take = [&](std::vector<Assumption>& from, const std::string& input) {
+    const auto found = std::ranges::find(from, input, &Assumption::input);
+    if (found == from.end()) return;
+    if (merged.empty() || merged.back().input != input) {
+      merged.push_back(std::move(*found));
+      return;
+    }
+    std::vector<int64_t> elements;
+    std::ranges::set_union(merged.back().elements, found->elements, std::back_inserter(elements));
+    merged.back().elements = std::move(elements);
+  };
+  for (const TensorId id : graph.inputs) {
+    take(taken, graph.tensor(id).name);
+    take(graph.assumptions, graph.tensor(id).name);
+  }
+  graph.assumptions = std::move(merged);
+}
+
 }  // namespace
 
 Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions& options) {
   Graph bound = std::move(graph);
   std::vector<AssumedFlags> ragged;
   for (const TensorId id : bound.inputs) ragged.push_back(RaggedSizes(bound.tensor(id).type));
+  SBP_RETURN_IF_ERROR(CheckAssumptions(bound, options));
   SBP_RETURN_IF_ERROR(BindInputs(bound, options));
   FoldContext context(rules, options);
   context.bindings = bound.bindings;
@@ -116,14 +161,19 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   for (const TensorId id : bound.inputs) {
     LiteralRef value = GivenValue(options, bound.tensor(id), decide_shapes[id.index()]);
     if (value == nullptr) continue;
-    bound.tensor(id).literal = value;
     given.emplace_back(id, std::move(value));
   }
   const std::vector<TensorId> inputs = bound.inputs;
+  const std::vector<std::string> given_names = NamesOf(bound, given);
   ForwardPass pass(context, std::move(bound));
-  for (const auto& [id, value] : given) pass.SetValue(id, value);
+  for (size_t i = 0; i < given.size(); ++i) {
+    pass.SetValue(given[i].first, given[i].second);
+    if (!options.keep_ops)
+      pass.SetSources(given[i].first, context.provenance.AddInput(given_names[i], given[i].second));
+  }
   for (size_t i = 0; i < inputs.size(); ++i) pass.SetAssumed(inputs[i], ragged[i], {}, nullptr);
   SBP_ASSIGN_OR_RETURN(Graph resolved, pass.Run());
+  MergeAssumptions(context.provenance.Taken(), resolved);
   Prune(resolved);
   ClearSymbols(resolved);
   SBP_RETURN_IF_ERROR(CheckAllStatic(resolved));

@@ -17,7 +17,8 @@ struct ResolveOptions {
   std::map<std::string, int64_t> bindings;  // --dim NAME=N; NAME a symbol, an expression, or input[axis]
   std::vector<std::pair<std::string, Shape>> input_shapes;  // --inputs: the shapes of real inputs, by input name
   std::vector<std::pair<std::string, LiteralRef>>
-      input_values;          // small integer inputs given with --inputs (trip counts, ...)
+      input_values;          // small inputs given with --inputs; those that shape the graph become its assumptions
+  bool keep_ops = false;     // known values serve shapes alone: what can be computed is, when the graph runs
   bool strict = false;       // an op without a rule is an error
   bool allow_empty = false;  // a model of which nothing comes out because nothing goes in is no mistake
 };

@@ -70,6 +70,7 @@ Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgr
     } else {
       const Assumptions& outer = pass.assumptions();
       inner.SetAssumed(inputs[i], outer.dims(sources[i]), outer.elements(sources[i]), values[i]);
+      inner.SetSources(inputs[i], pass.sources(sources[i]));
     }
   }
   ++context.depth;

@@ -80,6 +80,7 @@ std::optional<bool> TruthOf(const LiteralRef& value) {
 std::optional<int64_t> CountTrips(ForwardPass& pass, const Op& op, const Graph& body, size_t first_capture,
                                   std::optional<int64_t> most) {
   if (op.inputs[1].valid()) {
+    pass.UseValue(op.inputs[1]);
     const std::optional<bool> starts = TruthOf(pass.value(op.inputs[1]));
     if (!starts) return std::nullopt;
     if (!*starts) return 0;
@@ -121,6 +122,11 @@ std::optional<int64_t> CountTrips(ForwardPass& pass, const Op& op, const Graph& 
       break;
     }
     for (size_t i = 0; i < part.carried.size(); ++i) carried[part.carried[i]] = known[1 + i];
+  }
+  for (const size_t i : part.inputs) {
+    if (!trips || i < 2) continue;
+    const size_t capture = first_capture + i - 2 - num_carried;
+    pass.UseValue(i < 2 + num_carried ? op.inputs[i] : op.captures[capture]);
   }
   context.op_budget -= budget - std::max<int64_t>(scratch.op_budget, 0);
   return trips;

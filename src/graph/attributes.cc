@@ -1,6 +1,5 @@
 // The part of graph.h that is about attributes.
 #include <algorithm>
-#include <bit>
 
 #include "base/text.h"
 #include "graph/graph.h"
@@ -13,22 +12,20 @@ auto Position(std::vector<std::pair<std::string, AttributeValue>>& entries, std:
                           [](const auto& entry, std::string_view key) { return entry.first < key; });
 }
 
-bool SameBits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
+}  // namespace
 
-// Doubles are compared by their bits: sharing must not turn -0 into 0.
-bool EqualValues(const AttributeValue& a, const AttributeValue& b) {
+bool Equal(const AttributeValue& a, const AttributeValue& b) {
   if (a.index() != b.index()) return false;
   if (const auto* x = std::get_if<double>(&a)) return SameBits(*x, std::get<double>(b));
-  if (const auto* x = std::get_if<std::vector<double>>(&a)) {
-    const auto& y = std::get<std::vector<double>>(b);
-    return std::equal(x->begin(), x->end(), y.begin(), y.end(), SameBits);
-  }
+  if (const auto* x = std::get_if<std::vector<double>>(&a)) return SameBits(*x, std::get<std::vector<double>>(b));
   if (const auto* x = std::get_if<LiteralRef>(&a)) {
     const auto& y = std::get<LiteralRef>(b);
     return *x == y || (*x && y && **x == *y);
   }
   return a == b;
 }
+
+namespace {
 
 struct ValueHasher {
   size_t operator()(int64_t value) const { return HashOf(value); }
@@ -115,7 +112,7 @@ const std::vector<int64_t>* Attributes::Ints(std::string_view name) const {
 
 bool Equal(const Attributes& a, const Attributes& b) {
   return std::equal(a.entries().begin(), a.entries().end(), b.entries().begin(), b.entries().end(),
-                    [](const auto& x, const auto& y) { return x.first == y.first && EqualValues(x.second, y.second); });
+                    [](const auto& x, const auto& y) { return x.first == y.first && Equal(x.second, y.second); });
 }
 
 size_t HashAttributes(const Attributes& attributes) {

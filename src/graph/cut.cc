@@ -66,6 +66,10 @@ CutResult CutGraph(const Graph& graph, TensorId until) {
   }
   std::erase_if(cut.graph.inputs, [&](TensorId id) { return !touched[id.index()]; });
   Renumber(cut.tensors, cut.graph.inputs);
+  std::erase_if(cut.graph.assumptions, [&](const Assumption& assumption) {
+    return std::ranges::none_of(cut.graph.inputs,
+                                [&](TensorId id) { return cut.graph.tensor(id).name == assumption.input; });
+  });
   cut.graph.outputs = {cut.tensors[until.index()]};
   return cut;
 }

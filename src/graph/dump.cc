@@ -68,6 +68,8 @@ std::string Dump(const Graph& graph) {
   std::string out = "graph " + Name(graph.name) + Pairs(graph.metadata) + "\n";
   for (const auto& [domain, version] : graph.opsets) out += StrCat("opset ", Name(domain), " ", version, "\n");
   for (const auto& [symbol, size] : graph.bindings) out += StrCat("bind ", Name(symbol), " ", size, "\n");
+  for (const Assumption& assumption : graph.assumptions)
+    out += StrCat("assume ", Name(assumption.input), " ", ToString(assumption), "\n");
   for (const Tensor& tensor : graph.tensors) DumpTensor(tensor, out);
   for (const Op& op : graph.ops) DumpOp(graph, op, out);
   out += "inputs (" + Names(graph, graph.inputs) + ")\n";

@@ -1,6 +1,33 @@
 #include "graph/graph.h"
 
+#include <algorithm>
+
+#include "base/text.h"
+
 namespace sbp {
+
+std::string ToString(const Assumption& assumption) {
+  const Literal& value = *assumption.value;
+  constexpr size_t kShown = 8;
+  const auto number = [&](size_t i) {
+    return value.is_integral() ? std::to_string(value.ints[i]) : FormatDouble(value.floats[i]);
+  };
+  if (value.type.num_elements() == static_cast<int64_t>(assumption.elements.size())) return ToString(value);
+  std::vector<std::string> texts;  // the others are left out
+  for (size_t i = 0; i < assumption.elements.size() && i < kShown; ++i)
+    texts.push_back(StrCat("[", assumption.elements[i], "]=", number(static_cast<size_t>(assumption.elements[i]))));
+  if (assumption.elements.size() > kShown) texts.push_back("...");
+  return Join(texts, " ");
+}
+
+bool Agrees(const Assumption& assumption, const Literal& value) {
+  const Literal& wanted = *assumption.value;
+  if (wanted.type.shape != value.type.shape || wanted.is_integral() != value.is_integral()) return false;
+  return std::ranges::all_of(assumption.elements, [&](int64_t element) {
+    const auto i = static_cast<size_t>(element);
+    return wanted.is_integral() ? wanted.ints[i] == value.ints[i] : SameBits(wanted.floats[i], value.floats[i]);
+  });
+}
 
 std::vector<TensorId> Graph::OperandsOf(const Op& op) const {
   std::vector<TensorId> operands = op.inputs;

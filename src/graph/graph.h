@@ -58,6 +58,8 @@ class Attributes {
 };
 using AttributesRef = std::shared_ptr<const Attributes>;
 bool Equal(const Attributes& a, const Attributes& b);  // by value; subgraphs by pointer
+// Floating numbers by their bits, so that sharing does not turn -0 into 0 and NaN equals itself.
+bool Equal(const AttributeValue& a, const AttributeValue& b);
 size_t HashAttributes(const Attributes& attributes);
 std::string ToString(const AttributeValue& value);
 bool HasSubgraph(const Attributes& attributes);
@@ -95,6 +97,18 @@ struct Op {
   std::vector<NdSbp> signature_pin;  // empty: none; else one entry per input, then per output
 };
 
+// An input whose value shaped a resolved graph: a size, an axis, a number of trips, a branch. The graph is right only
+// where these elements are given as they are here; other inputs may have any value.
+struct Assumption {
+  std::string input;
+  LiteralRef value;               // of the input's type, never null; elements that are not listed are an example
+  std::vector<int64_t> elements;  // the positions that count, row-major, ascending; never empty
+};
+// "[3, 4]", "3"; where not all elements count, those that do: "[0]=3 [2]=4".
+std::string ToString(const Assumption& assumption);
+// Is a given value, of whatever type holds it, equal in the elements that count?
+bool Agrees(const Assumption& assumption, const Literal& value);
+
 // Tied layouts: at the end of a step `output` must lie as `input` lay at its start (an updated parameter).
 struct Tie {
   TensorId output;
@@ -113,6 +127,7 @@ struct Graph {
   std::vector<std::string> scopes;          // scopes[0] == ""; '/' separates levels: "model/layers.0/attn"
   std::map<std::string, int64_t> opsets;    // domain ("" for ONNX's own) -> version
   std::map<std::string, int64_t> bindings;  // symbols that were bound, once resolved
+  std::vector<Assumption> assumptions;      // by inputs, in their order, once resolved
   std::vector<std::pair<std::string, std::string>> metadata;  // producer, ir_version, model metadata
 
   Tensor& tensor(TensorId id) { return tensors[id.index()]; }

@@ -45,6 +45,15 @@ Literal Literal::Float(double value, DType dtype) {
   return literal;
 }
 
+bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return SameBits(x, y); });
+}
+
+bool operator==(const Literal& a, const Literal& b) {
+  return a.type == b.type && a.ints == b.ints && SameBits(a.floats, b.floats) && a.strings == b.strings &&
+         a.raw == b.raw && a.sparse == b.sparse;
+}
+
 size_t HashLiteral(const Literal& literal) {
   size_t seed = HashOf(literal.type);
   seed = HashRange(seed, literal.ints);

@@ -1,6 +1,7 @@
 // Literal: a small constant tensor whose values are known (shape arithmetic, axes, scalars).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,7 +26,8 @@ struct Literal {
   static Literal Scalar(int64_t value, DType dtype = DType::kI64);
   static Literal Float(double value, DType dtype = DType::kF32);
   bool is_integral() const { return IsInteger(type.dtype) || type.dtype == DType::kBool; }
-  friend bool operator==(const Literal&, const Literal&) = default;
+  // By bits: -0.0 is not 0.0, and a NaN equals one of the same bits.
+  friend bool operator==(const Literal& a, const Literal& b);
 };
 using LiteralRef = std::shared_ptr<const Literal>;
 
@@ -43,6 +45,9 @@ struct DataReference {
 // Values of at most so many elements are read from external files: shapes, axes, scales.
 inline constexpr int64_t kMaxExternalElements = 1024;
 
+// Do two lists hold the same bits?
+bool SameBits(const std::vector<double>& a, const std::vector<double>& b);
+inline bool SameBits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 size_t HashLiteral(const Literal& literal);
 // "[1, 2, 3]", "0.5"; longer than `limit` values: "[1, 2, ... (1000 values)]".
 std::string ToString(const Literal& literal, size_t limit = 8);

@@ -115,6 +115,29 @@ class Verifier {
     return OkStatus();
   }
 
+  Status CheckAssumption(const Assumption& assumption) const {
+    const auto input =
+        std::ranges::find_if(graph_.inputs, [&](TensorId id) { return graph_.tensor(id).name == assumption.input; });
+    if (input == graph_.inputs.end()) {
+      std::vector<std::string> names;
+      for (const TensorId id : graph_.inputs) names.push_back(graph_.tensor(id).name);
+      return BadInput(StrCat("no input has this name", DidYouMean(assumption.input, names)));
+    }
+    const TensorType& type = graph_.tensor(*input).type;
+    if (assumption.value == nullptr || assumption.value->type != type)
+      return BadInput(StrCat("its value is ", assumption.value ? ToString(assumption.value->type) : "missing",
+                             "; the input is ", ToString(type)));
+    if (!assumption.value->is_integral() && !IsFloat(type.dtype))
+      return BadInput(StrCat("values of ", ToString(type), " shape no graph"));
+    int64_t before = -1;
+    for (const int64_t element : assumption.elements) {
+      if (element <= before || element >= type.num_elements())
+        return BadInput(StrCat("element ", element, ": expected ascending positions below ", type.num_elements()));
+      before = element;
+    }
+    return before >= 0 ? OkStatus() : BadInput("it has no elements");
+  }
+
   Status CheckBoundary() const {
     std::unordered_set<TensorId> listed;
     for (TensorId id : graph_.inputs) {
@@ -130,6 +153,10 @@ class Verifier {
     }
     for (TensorId id : graph_.outputs) {
       if (!InRange(id)) return BadInput("an output that does not exist");
+    }
+    for (const Assumption& assumption : graph_.assumptions) {
+      const Status status = CheckAssumption(assumption);
+      if (!status.ok()) return status.WithContext("assumption " + Quote(assumption.input));
     }
     for (const Tie& tie : graph_.ties) {
       if (!InRange(tie.output) || !InRange(tie.input)) return BadInput("a tie of a tensor that does not exist");

@@ -1,6 +1,9 @@
 #include "io/attribute_proto.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 
 #include "base/text.h"
 #include "io/graph_proto.h"
@@ -88,6 +91,33 @@ Result<AttributeValue> ValueFromMessage(const v1::Attribute& message) {
   return BadInput("no value; expected one of int, float, string, bytes, ints, floats, strings, literal, graph");
 }
 
+// Texts say "nan" of every NaN; their bits stand beside them where they are others than those.
+void AddNanBits(const std::vector<double>& floats, v1::Literal& message) {
+  bool others = false;
+  for (const double value : floats)
+    others = others || (std::isnan(value) && !SameBits(value, std::numeric_limits<double>::quiet_NaN()));
+  for (size_t i = 0; others && i < floats.size(); ++i) {
+    if (std::isnan(floats[i])) message.add_nan_bits(std::bit_cast<uint64_t>(floats[i]));
+  }
+}
+
+Status TakeNanBits(const v1::Literal& message, std::vector<double>& floats) {
+  if (message.nan_bits_size() == 0) return OkStatus();
+  int next = 0;
+  for (double& value : floats) {
+    if (!std::isnan(value) || next >= message.nan_bits_size()) {
+      next += std::isnan(value) ? 1 : 0;
+      continue;
+    }
+    const auto bits = std::bit_cast<double>(static_cast<uint64_t>(message.nan_bits(next++)));
+    if (!std::isnan(bits)) return BadInput("\"nan_bits\" holds the bits of a number");
+    value = bits;
+  }
+  if (next == message.nan_bits_size()) return OkStatus();
+  return BadInput(
+      StrCat("a literal with ", next, " NaNs: expected as many \"nan_bits\", found ", message.nan_bits_size()));
+}
+
 // One list, by element type, with one value per element.
 Status CheckLiteral(const Literal& literal) {
   const TensorType& type = literal.type;
@@ -126,6 +156,7 @@ void LiteralToMessage(const Literal& literal, const TensorType* implied, v1::Lit
   } else {
     Append(literal.strings, *message.mutable_byte_strings());
   }
+  AddNanBits(literal.floats, message);
   message.set_raw(literal.raw);
   message.set_sparse(literal.sparse);
 }
@@ -141,6 +172,7 @@ Result<LiteralRef> LiteralFromMessage(const v1::Literal& message, const TensorTy
   }
   literal->ints = ToVector<int64_t>(message.ints());
   literal->floats = ToVector<double>(message.floats());
+  SBP_RETURN_IF_ERROR(TakeNanBits(message, literal->floats));
   literal->strings = ToVector<std::string>(message.strings());
   literal->strings.insert(literal->strings.end(), message.byte_strings().begin(), message.byte_strings().end());
   literal->raw = message.raw();

@@ -43,6 +43,7 @@ class GraphWriter {
     WriteEntries(graph_.opsets, *message_.mutable_opsets());
     WriteEntries(graph_.bindings, *message_.mutable_bindings());
     PropertiesToMessages(graph_.metadata, *message_.mutable_metadata());
+    for (const Assumption& assumption : graph_.assumptions) WriteAssumption(assumption, *message_.add_assumptions());
     for (const TensorId id : graph_.inputs) WriteTensor(graph_.tensor(id), *message_.add_inputs());
     for (const Tensor& tensor : graph_.tensors) {
       if (tensor.role == TensorRole::kParameter) WriteTensor(tensor, *message_.add_parameters());
@@ -68,6 +69,13 @@ class GraphWriter {
       message.set_key(ToUtf8(key));
       message.set_value(value);
     }
+  }
+
+  static void WriteAssumption(const Assumption& assumption, v1::Assumption& message) {
+    message.set_key(ToUtf8(assumption.input));
+    LiteralToMessage(*assumption.value, nullptr, *message.mutable_literal());
+    if (static_cast<int64_t>(assumption.elements.size()) == assumption.value->type.num_elements()) return;
+    message.mutable_elements()->Add(assumption.elements.begin(), assumption.elements.end());
   }
 
   std::string Name(TensorId id) const { return id.valid() ? ToUtf8(graph_.tensor(id).name) : ""; }
@@ -148,6 +156,7 @@ class GraphReader {
     for (const v1::Tensor& tensor : message_.parameters()) {
       SBP_RETURN_IF_ERROR(ReadTensor(tensor, "parameter", TensorRole::kParameter));
     }
+    SBP_RETURN_IF_ERROR(ReadAssumptions());
     SBP_RETURN_IF_ERROR(ReadOps());
     for (const v1::Tensor& tensor : message_.tensors()) {
       SBP_RETURN_IF_ERROR(ReadTensor(tensor, "tensor", TensorRole::kActivation));
@@ -173,6 +182,25 @@ class GraphReader {
       }
     }
     return OkStatus();
+  }
+
+  Status ReadAssumptions() {
+    for (const v1::Assumption& message : message_.assumptions()) {
+      const Result<Assumption> assumption = ReadAssumption(message);
+      if (!assumption.ok()) return assumption.status().WithContext(StrCat("assumption ", Quote(message.key())));
+      builder_.graph().assumptions.push_back(*assumption);
+    }
+    return OkStatus();
+  }
+
+  static Result<Assumption> ReadAssumption(const v1::Assumption& message) {
+    Assumption assumption{message.key(), nullptr, {}};
+    if (!message.has_literal()) return BadInput("no \"literal\" (the value that the input has)");
+    SBP_ASSIGN_OR_RETURN(assumption.value, LiteralFromMessage(message.literal(), nullptr));
+    assumption.elements.assign(message.elements().begin(), message.elements().end());
+    for (int64_t i = 0; assumption.elements.empty() && i < assumption.value->type.num_elements(); ++i)
+      assumption.elements.push_back(i);
+    return assumption;
   }
 
   Status ReadTensor(const v1::Tensor& message, std::string_view what, TensorRole role) {

@@ -170,8 +170,7 @@ class PlanRunner {
     for (uint32_t mb = 0; mb < physical_.micro_batches; ++mb) {
       UnshardedRun reference;
       if (options_.reference) {
-        SBP_ASSIGN_OR_RETURN(reference, RunUnsharded(plan_.graph, rules_, store_,
-                                                     {options_.keep_tensors && mb == 0, mb, options_.seed}));
+        SBP_ASSIGN_OR_RETURN(reference, RunReference(mb));
         report.reference_seconds += reference.seconds;
       }
       for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
@@ -182,6 +181,23 @@ class PlanRunner {
       }
     }
     return OkStatus();
+  }
+
+  // The outputs in the order of the plan's.
+  Result<UnshardedRun> RunReference(uint32_t mb) {
+    const UnshardedOptions how{options_.keep_tensors && mb == 0, mb, options_.seed};
+    if (options_.reference_graph == nullptr) return RunUnsharded(plan_.graph, rules_, store_, how);
+    SBP_ASSIGN_OR_RETURN(UnshardedRun run,
+                         RunUnsharded(*options_.reference_graph, rules_, *options_.reference_store, how));
+    std::vector<std::pair<std::string, Value>> outputs;
+    for (const TensorId id : plan_.graph.outputs) {
+      const std::string& name = plan_.graph.tensor(id).name;
+      const auto found = std::ranges::find(run.outputs, name, &std::pair<std::string, Value>::first);
+      if (found == run.outputs.end()) return BadInput(StrCat("the model has no output ", Quote(name)));
+      outputs.push_back(*found);
+    }
+    run.outputs = std::move(outputs);
+    return run;
   }
 
   Status JudgeOutput(const RunResults& results, size_t output, uint32_t mb, const UnshardedRun& reference,

@@ -41,6 +41,9 @@ struct PlanRunOptions {
   uint32_t repeats = 0;        // run the step so often again, warm, and compare times: RunReport::comparison
   bool trace = false;          // make PlanRun::trace
   uint64_t seed = 0;
+  // What runs unsharded, with its values: outputs are matched by name. Null: the plan's own graph.
+  const Graph* reference_graph = nullptr;
+  TensorStore* reference_store = nullptr;
   std::optional<double> tolerance;     // default: DefaultTolerance
   std::set<std::string> nan_expected;  // outputs that may hold NaN: what they are compared with holds some
   std::function<void(uint64_t done, uint64_t total)> progress;

@@ -119,6 +119,22 @@ Result<Value> TensorStore::Get(TensorId id, uint32_t micro_batch) {
   return value;
 }
 
+Result<Value> TensorStore::DrawnFor(const Tensor& tensor, uint32_t micro_batch) {
+  TensorId id;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (by_name_.empty()) {
+      for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
+        if (graph_.tensors[t].role != TensorRole::kActivation) by_name_.emplace(graph_.tensors[t].name, TensorId(t));
+      }
+    }
+    const auto found = by_name_.find(tensor.name);
+    if (found == by_name_.end() || graph_.tensor(found->second).type != tensor.type) return Value();
+    id = found->second;
+  }
+  return Get(id, micro_batch);
+}
+
 Result<Value> TensorStore::GetIn(const Graph& of, TensorId id, uint32_t micro_batch) {
   if (&of == &graph_) return Get(id, micro_batch);
   const Tensor& tensor = of.tensor(id);
@@ -141,6 +157,10 @@ Result<Value> TensorStore::Make(TensorId id, uint32_t micro_batch) {
     return RunFailed(StrCat("is ", ToString(tensor.type),
                             ", which has no random values; give it with --inputs: a folder of ",
                             "input_N.pb, or an .npz archive (entries of a sequence: NAME/0, NAME/1, ...)"));
+  if (shared_ != nullptr) {
+    SBP_ASSIGN_OR_RETURN(Value drawn, shared_->DrawnFor(tensor, micro_batch));
+    if (drawn.view.present()) return drawn;
+  }
   random_[tensor.name] = tensor.role == TensorRole::kParameter;
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(tensor.type.dtype, tensor.type.shape));
   SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, tensor.name, micro_batch), value.view));

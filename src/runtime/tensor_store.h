@@ -39,6 +39,9 @@ class TensorStore {
   // nearest), a type or shape that does not fit.
   Status Give(const std::vector<TensorData>& tensors);
 
+  // What would be random here is what `other`, which outlives this, has under the same name and type.
+  void ShareRandom(TensorStore& other) { shared_ = &other; }
+
   // The value: given, a literal, from the model's files, else random by role (seed and name decide). Micro-batches
   // differ in their random inputs. Keeps what it hands out. Safe to call from several threads.
   Result<Value> Get(TensorId id, uint32_t micro_batch = 0);
@@ -52,12 +55,16 @@ class TensorStore {
 
  private:
   Result<Value> Make(TensorId id, uint32_t micro_batch);
+  // Of another store: the value that it has, or draws, for such a tensor; an absent value: it knows none.
+  Result<Value> DrawnFor(const Tensor& tensor, uint32_t micro_batch);
 
   const Graph& graph_;
   const Graph& stored_;
   uint64_t seed_;
   DataReader reader_;
   RoleFinder roles_;
+  TensorStore* shared_ = nullptr;
+  std::map<std::string, TensorId> by_name_;  // inputs and parameters, once asked for
   mutable std::mutex mutex_;
   std::map<std::string, TensorData> given_;
   std::map<std::pair<uint32_t, uint32_t>, Value> values_;  // tensor, micro-batch

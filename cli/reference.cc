@@ -1,0 +1,98 @@
+#include "cli/reference.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/planning.h"
+#include "cli/run_data.h"
+#include "fold/resolve.h"
+#include "graph/cut.h"
+
+namespace sbp {
+namespace {
+
+// The values of the run itself, not the plan's: those that shape the graph agree.
+void TakeValues(const std::vector<TensorData>& inputs, ResolveOptions& options) {
+  for (const TensorData& data : inputs) {
+    LiteralRef value = SmallValue(data);
+    if (value == nullptr) continue;
+    std::erase_if(options.input_values, [&](const auto& entry) { return entry.first == data.name; });
+    options.input_values.emplace_back(data.name, std::move(value));
+  }
+}
+
+Status KeepUntil(const std::string& until, Graph& graph) {
+  const TensorId id = NameIndex(graph).tensor(until);
+  if (!id.valid()) {
+    return BadInput(StrCat("--until ", Quote(until), ": the model has no such tensor outside of the plan's graph; ",
+                           "give --no-reference"));
+  }
+  Graph part = CutGraph(graph, id).graph;
+  graph = std::move(part);
+  return OkStatus();
+}
+
+Status CheckOutputs(const Plan& plan, const Graph& graph) {
+  const NameIndex names(graph);
+  for (const TensorId id : plan.graph.outputs) {
+    const std::string& name = plan.graph.tensor(id).name;
+    const TensorId other = names.tensor(name);
+    if (other.valid() && std::ranges::count(graph.outputs, other) > 0) continue;
+    return BadInput(StrCat("the plan's output ", Quote(name), " is no output of the model; plan it again"));
+  }
+  return OkStatus();
+}
+
+// Values for what the reference reads: the run's inputs.
+std::vector<TensorData> KnownOf(const Graph& graph, const std::vector<TensorData>& inputs) {
+  const NameIndex names(graph);
+  std::vector<TensorData> known;
+  for (const TensorData& data : inputs) {
+    if (names.tensor(data.name).valid()) known.push_back(data);
+  }
+  return known;
+}
+
+}  // namespace
+
+ResolveOptions ResolveOptionsOf(const Plan& plan, const Graph& model) {
+  ResolveOptions options;
+  options.bindings = plan.graph.bindings;
+  options.strict = plan.options.strict;
+  options.allow_empty = true;
+  const NameIndex names(model);
+  for (const TensorId id : plan.graph.inputs) {
+    const Tensor& tensor = plan.graph.tensor(id);
+    const TensorId other = names.tensor(tensor.name);
+    if (other.valid() && !model.tensor(other).type.has_rank) options.input_shapes.emplace_back(tensor.name, tensor.type.shape);
+  }
+  for (const Assumption& assumption : plan.graph.assumptions)
+    options.input_values.emplace_back(assumption.input, assumption.value);
+  return options;
+}
+
+Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet& rules, const ReferenceRequest& request,
+                                                 TensorStore& plan_store) {
+  SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(request.model_path));
+  ResolveOptions options = ResolveOptionsOf(*request.whole, model.graph);
+  options.keep_ops = true;  // a mistake in folding would be made here, too
+  TakeValues(*request.inputs, options);
+  Result<Resolved> resolved = Resolve(std::move(model.graph), rules, options);
+  if (!resolved.ok()) {
+    return resolved.status().WithContext(
+        StrCat("the reference, ", request.model_path, " with the dimensions and assumptions of the plan"));
+  }
+  auto reference = std::make_unique<Reference>();
+  reference->stored = std::move(resolved->graph);
+  if (!request.until.empty()) SBP_RETURN_IF_ERROR(KeepUntil(request.until, reference->stored));
+  SBP_RETURN_IF_ERROR(CheckOutputs(plan, reference->stored));
+  reference->graph = request.dtype ? Retyped(reference->stored, *request.dtype) : reference->stored;
+  reference->store = std::make_unique<TensorStore>(reference->graph, reference->stored, request.seed,
+                                                   ReadDataOf(request.model_path));
+  reference->store->ShareRandom(plan_store);
+  SBP_RETURN_IF_ERROR(reference->store->Give(KnownOf(reference->graph, *request.inputs)).WithContext("--inputs"));
+  return reference;
+}
+
+}  // namespace sbp

@@ -1,0 +1,165 @@
+#include "fold/provenance.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "fold/forward.h"
+
+namespace sbp {
+namespace {
+
+bool IsMovedOperand(const EvaluatorRow& row, size_t operand) {
+  return row.moves == EvaluatorRow::kAll || (operand < 31 && (row.moves >> operand & 1) != 0);
+}
+
+// Where elements only move, their sources move like them: the op is run on the sources.
+bool MoveSources(const SourceMap& sources, const EvaluatorRow& row, const FoldRequest& request,
+                 const std::vector<TensorId>& operands, std::vector<Literal>& moved) {
+  if (row.moves == 0) return false;
+  FoldRequest numbered = request;
+  std::vector<Literal> numbers(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!request.operands[i].present) continue;
+    const auto own = sources.find(operands[i]);
+    if (!IsMovedOperand(row, i)) {
+      if (own != sources.end()) return false;  // it places the others
+      continue;
+    }
+    const TensorType& type = *request.operands[i].type;
+    std::vector<int64_t> list(static_cast<size_t>(type.num_elements()), Provenance::kConstant);
+    if (own != sources.end()) list.assign(own->second.begin(), own->second.end());
+    numbers[i] = Literal::Ints(std::move(list));
+    numbers[i].type.shape = type.shape;
+    numbered.operands[i].value = &numbers[i];
+  }
+  if (!Evaluate(row, numbered, moved)) return false;
+  // Cast: the numbers were cast too, and stand where they stood.
+  const bool cast = std::ranges::any_of(moved, [](const Literal& list) { return list.type.dtype != DType::kI64; });
+  if (!cast) return true;
+  if (operands.size() != 1 || moved.size() != 1 || moved[0].type.shape != numbers[0].type.shape) return false;
+  moved = {std::move(numbers[0])};
+  return true;
+}
+
+}  // namespace
+
+Provenance::Sources Provenance::AddInput(const std::string& name, LiteralRef value) {
+  const int64_t count = value->type.num_elements();
+  const auto first = static_cast<Source>(nodes_.size());
+  Sources sources;
+  for (int64_t i = 0; i < count; ++i) {
+    sources.push_back(static_cast<Source>(nodes_.size()));
+    nodes_.push_back({false, static_cast<int32_t>(inputs_.size()), i, {}});
+  }
+  inputs_.push_back({name, std::move(value), first});
+  return sources;
+}
+
+Provenance::Source Provenance::Union(const std::vector<const Sources*>& elements) {
+  std::vector<Source> parts;
+  for (const Sources* sources : elements) parts.insert(parts.end(), sources->begin(), sources->end());
+  std::sort(parts.begin(), parts.end());
+  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  std::erase(parts, kConstant);
+  if (parts.empty()) return kConstant;
+  if (parts.size() == 1) return parts[0];
+  nodes_.push_back({false, -1, 0, std::move(parts)});
+  return static_cast<Source>(nodes_.size() - 1);
+}
+
+void Provenance::Use(const Sources& sources) {
+  std::vector<Source> left(sources.begin(), sources.end());
+  while (!left.empty()) {
+    Node& node = nodes_[left.back()];
+    left.pop_back();
+    if (std::exchange(node.used, true)) continue;
+    left.insert(left.end(), node.parts.begin(), node.parts.end());
+  }
+}
+
+std::vector<Assumption> Provenance::Taken() const {
+  std::vector<Assumption> taken;
+  for (const Input& input : inputs_) {
+    Assumption assumption{input.name, input.value, {}};
+    for (int64_t i = 0; i < input.value->type.num_elements(); ++i) {
+      if (nodes_[input.first + static_cast<size_t>(i)].used) assumption.elements.push_back(i);
+    }
+    if (!assumption.elements.empty()) taken.push_back(std::move(assumption));
+  }
+  return taken;
+}
+
+std::optional<std::vector<Provenance::Sources>> SourcesOf(Provenance& provenance, const SourceMap& sources,
+                                                          const EvaluatorRow& row, const FoldRequest& request,
+                                                          const std::vector<TensorId>& operands,
+                                                          const std::vector<Literal>& results) {
+  if (sources.empty() || !row.needs_values) return std::nullopt;
+  std::vector<const Provenance::Sources*> all;
+  for (const TensorId id : operands) {
+    const auto own = id.valid() ? sources.find(id) : sources.end();
+    if (own != sources.end()) all.push_back(&own->second);
+  }
+  if (all.empty()) return std::nullopt;
+  std::vector<Provenance::Sources> found;
+  std::vector<Literal> moved;
+  if (MoveSources(sources, row, request, operands, moved)) {
+    bool constant = true;
+    for (const Literal& numbers : moved) {
+      found.emplace_back(numbers.ints.begin(), numbers.ints.end());
+      constant = constant && std::ranges::count(numbers.ints, int64_t{Provenance::kConstant}) ==
+                                 static_cast<int64_t>(numbers.ints.size());
+    }
+    if (constant) return std::nullopt;
+    return found;
+  }
+  const Provenance::Source one = provenance.Union(all);
+  for (const Literal& result : results)
+    found.emplace_back(static_cast<size_t>(result.type.num_elements()), one);
+  return found;
+}
+
+void ForwardPass::SetSources(TensorId tensor, Provenance::Sources sources) {
+  const bool constant = std::ranges::all_of(sources, [](auto source) { return source == Provenance::kConstant; });
+  if (constant)
+    origins_.erase(tensor);
+  else
+    origins_[tensor] = std::move(sources);
+}
+
+const Provenance::Sources& ForwardPass::sources(TensorId tensor) const {
+  static const Provenance::Sources kNone;
+  const auto found = origins_.find(tensor);
+  return found == origins_.end() ? kNone : found->second;
+}
+
+void ForwardPass::UseValue(TensorId tensor) {
+  if (tensor.valid()) context_.provenance.Use(sources(tensor));
+}
+
+// Operands from whose values sizes or the expansion follow become constants.
+void ForwardPass::AssumeForms(Op& op) {
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const TensorId id = op.inputs[i];
+    if (!id.valid() || sources(id).empty() || !context_.rules.ValueDecidesForm(graph_.type_of(op), i)) continue;
+    UseValue(id);
+    // Where data decide other elements, the value is no constant: it is read when running.
+    if (!assumptions_.Touches(id)) op.inputs[i] = AssumedConstant(id);
+  }
+}
+
+TensorId ForwardPass::AssumedConstant(TensorId id) {
+  const auto known = assumed_constants_.find(id);
+  if (known != assumed_constants_.end()) return known->second;
+  Tensor constant;
+  constant.name = StrCat(graph_.tensor(id).name, "/assumed");
+  constant.type = graph_.tensor(id).type;
+  constant.role = TensorRole::kParameter;
+  constant.literal = values_[id.index()];
+  const uint8_t flags = flags_[id.index()];
+  const TensorId added = AddTensor(std::move(constant));
+  flags_[added.index()] = flags;
+  assumed_constants_.emplace(id, added);
+  return added;
+}
+
+}  // namespace sbp
