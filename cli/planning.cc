@@ -83,6 +83,9 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rul
     options.ties.emplace_back(text.substr(0, at), text.substr(at + 1));
   }
   options.ties_by_name = !flags.no_ties;
+  const std::optional<OutputPolicy> outputs = ParseOutputPolicy(flags.outputs);
+  if (!outputs) return UsageError(StrCat("--outputs ", Quote(flags.outputs), ": expected sharded, whole or any"));
+  options.outputs = *outputs;
   options.even_only = flags.even_only;
   options.strict = flags.model.strict;
   options.rule_files = rules.user_files();
@@ -152,7 +155,9 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
                  StrCat("a preset (of nodes, such as 8xH100, 2x8xH100: grown to hold the mesh) or a file [",
                         kDefaultCluster, "]"))
       ->type_name("NAME|FILE");
-  app.add_option("--pin", flags.pins, "fix a layout: TENSOR=(S(0), B), OP.ARG=(B, B), OP: (S(0), B), ... -> (S(0), B)")
+  app.add_option("--pin", flags.pins,
+                 "fix how a tensor lies, TENSOR=(S(0), B), is written, TENSOR<-(P, B), both and for all readers, "
+                 "TENSOR==(S(0), B); one use, OP.ARG=(B, B); a signature, OP: (S(0), B), ... -> (S(0), B)")
       ->type_name("PIN")
       ->allow_extra_args(false);
   app.add_option("--pins", flags.pin_files, "pins from a file, one a line")->type_name("FILE")->allow_extra_args(false);
@@ -160,6 +165,10 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
       ->type_name("OUT=IN")
       ->allow_extra_args(false);
   app.add_flag("--no-ties", flags.no_ties, "do not look for ties by name");
+  app.add_option("--outputs", flags.outputs,
+                 "how outputs end: sharded (any layout without P), whole (B), any (partial too)")
+      ->type_name("HOW")
+      ->default_str("sharded");
   app.add_flag("--even-only", flags.even_only, "forbid parts of different sizes");
   app.add_option("--memory-limit", flags.memory_limit, "bytes per device, with their unit: 80GB, 64GiB")
       ->type_name("BYTES");

@@ -35,6 +35,7 @@ struct PlanningFlags {
   std::string criterion;  // "": as StrategyOptions has it
   std::vector<std::string> pins, pin_files, ties;
   bool no_ties = false;
+  std::string outputs = "sharded";
   bool even_only = false;
   std::string memory_limit;
   std::string assignment;

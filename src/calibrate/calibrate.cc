@@ -225,6 +225,7 @@ class Calibration {
     plan_request.cluster = cluster_;
     plan_request.options.strategy = strategy;
     plan_request.options.criterion = criterion;
+    plan_request.options.outputs = OutputPolicy::kAny;  // what a case measures is what it writes
     plan_request.pins = what.pins;
     plan_request.strategy.criterion = criterion;
     plan_request.rules = request_.rules;

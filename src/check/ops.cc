@@ -33,6 +33,7 @@ class OpChecker {
   OpTotals Run() {
     OpTotals totals;
     for (size_t o = 0; o < graph_.ops.size(); ++o) CheckOp(OpId(o), totals);
+    pins_.CheckOutputs(findings_);
     pins_.ReportUnmatched(findings_);
     return totals;
   }

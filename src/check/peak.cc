@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "base/checked_math.h"
+#include "plan/ends.h"
 #include "plan/pins.h"
 
 namespace sbp {
@@ -124,24 +125,15 @@ class MemorySweep {
     }
   }
 
-  // The first step of a transition reads its source. A copy that nobody reads is what the step leaves behind; else an
-  // output stays as it was written.
+  // The first step of a transition reads its source. What the step leaves behind stays to the end.
   void ReadBySteps(std::vector<Span>& tensors, std::vector<Span>& copies) const {
     for (uint32_t i = 0; i < copies.size(); ++i) {
       Span& source = source_[i] == kNone ? tensors[plan_.transitions[i].tensor.index()] : copies[source_[i]];
       source.Cover(step_moment_[i]);
     }
-    std::unordered_set<TensorId> left;  // as a copy in another layout
-    for (uint32_t i = 0; i < copies.size(); ++i) {
-      if (!copies[i].empty()) continue;
-      copies[i].Cover(end_);
-      left.insert(plan_.transitions[i].tensor);
+    for (const TensorEnd& end : EndsOf(plan_)) {
+      (end.transition < 0 ? tensors[end.tensor.index()] : copies[end.transition]).Cover(end_);
     }
-    const auto keep = [&](TensorId id) {
-      if (!left.contains(id)) tensors[id.index()].Cover(end_);
-    };
-    for (TensorId output : graph_.outputs) keep(output);
-    for (const Tie& tie : graph_.ties) keep(tie.output);
   }
 
   void HoldSteps(uint32_t number, Span copy) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/checked_math.h"
 #include "physical/physical.h"
 #include "physical/streams.h"
+#include "plan/ends.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {
@@ -152,22 +154,15 @@ class PhysicalChecker {
         }
       }
     }
-    // Of a tensor: the copy that nobody reads, else the tensor as its producer wrote it.
-    std::map<TensorId, uint32_t> final_copy;
+    const auto end = static_cast<uint32_t>(physical_.tasks.empty() ? 0 : physical_.tasks.size() - 1);
+    std::set<std::pair<TensorId, int32_t>> at_end;
+    for (const TensorEnd& e : EndsOf(plan_)) at_end.emplace(e.tensor, e.transition);
     for (uint32_t r = 0; r < last.size(); ++r) {
       const Register& reg = physical_.registers[r];
-      if (reg.transition >= 0 && written_[r] == last[r]) final_copy.emplace(reg.tensor, r);
+      const bool is_last = reg.transition < 0 ||
+                           static_cast<size_t>(reg.step) + 1 == plan_.transitions[reg.transition].steps.size();
+      if (is_last && at_end.contains({reg.tensor, std::max(-1, reg.transition)})) last[r] = end;
     }
-    for (uint32_t r = 0; r < last.size(); ++r) {
-      if (physical_.registers[r].transition < 0) final_copy.emplace(physical_.registers[r].tensor, r);
-    }
-    const auto end = static_cast<uint32_t>(physical_.tasks.empty() ? 0 : physical_.tasks.size() - 1);
-    const auto keep = [&](TensorId id) {
-      const auto copy = final_copy.find(id);
-      if (copy != final_copy.end()) last[copy->second] = end;
-    };
-    for (const TensorId output : graph_.outputs) keep(output);
-    for (const Tie& tie : graph_.ties) keep(tie.output);
     for (uint32_t r = 0; r < last.size(); ++r) {
       const Register& reg = physical_.registers[r];
       const uint32_t from = reg.resident || written_[r] == kNone ? 0 : written_[r];

@@ -1,10 +1,22 @@
 #include "check/pins.h"
 
+#include <algorithm>
+
+#include "plan/ends.h"
+
 namespace sbp {
 
 PinChecker::PinChecker(const Plan& plan, Findings& findings)
     : plan_(plan), tensor_done_(plan.graph.tensors.size(), false) {
   for (const std::string& text : plan.options.pins) Read(text, findings);
+  const bool in_graph =
+      std::ranges::any_of(plan.graph.tensors, [](const Tensor& tensor) { return tensor.layout_pin.size() > 0; });
+  if (texts_.empty() && !in_graph) return;
+  uses_ = BuildUses(plan.graph);
+  for (uint32_t i = 0; i < plan.transitions.size(); ++i) {
+    made_[plan.transitions[i].tensor].push_back(i);
+    for (const Use& use : plan.transitions[i].consumers) fed_.emplace(UseKey(use.op, use.operand), i);
+  }
 }
 
 void PinChecker::Read(const std::string& given, Findings& findings) {
@@ -23,34 +35,99 @@ void PinChecker::Read(const std::string& given, Findings& findings) {
       return;
     }
   }
-  // Names may hold '=' themselves, and so does "partial=[...]": the first one after which a layout stands.
-  for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
-    const Result<NdSbp> layout = ParseLayout(Trim(std::string_view(text).substr(at + 1)), axes);
+  // Names may hold '=' themselves, and so does "partial=[...]": the last operator after which a layout stands.
+  for (size_t end = text.size(); end > 0;) {
+    const PinDivision division = FindPinOperator(std::string_view(text).substr(0, end));
+    if (division.name_size == 0) break;
+    end = division.name_size;
+    const Result<NdSbp> layout = ParseLayout(Trim(std::string_view(text).substr(division.layout_begin)), axes);
     if (!layout.ok()) continue;
-    pin.name = Trim(std::string_view(text).substr(0, at));
+    pin.name = Trim(std::string_view(text).substr(0, division.name_size));
+    pin.op = division.op;
     pin.layout = *layout;
     texts_.push_back(std::move(pin));
     return;
   }
-  findings.Add(StrCat("pin ", Quote(text)), "cannot be read", "TENSOR=LAYOUT, OP.ARG=LAYOUT or OP: SIGNATURE", text);
+  findings.Add(StrCat("pin ", Quote(text)), "cannot be read", "TENSOR=LAYOUT, TENSOR<-LAYOUT, TENSOR==LAYOUT, OP.ARG=LAYOUT or OP: SIGNATURE", text);
+}
+
+// All readers and the end start from `layout`: nobody takes what was written, were it not for the one transition that
+// brings it there.
+std::string PinChecker::FaultOfReaders(TensorId id, const NdSbp& layout) {
+  const NdSbp& written = plan_.source_layouts[id.index()];
+  if (written == layout) return "";
+  const std::vector<uint32_t>& made = made_[id];
+  const auto stands = std::ranges::find_if(
+      made, [&](uint32_t i) { return plan_.transitions[i].from == written && plan_.transitions[i].to == layout; });
+  bool back = false;  // is the written layout made anew?
+  for (const uint32_t i : made) {
+    const Transition& transition = plan_.transitions[i];
+    if (transition.from == written && transition.to != layout && !back) return StrCat("boxed from ", ToString(written));
+    back = back || transition.to == written;
+  }
+  const auto [begin, end] = uses_.of(id);
+  for (const Use* use = begin; use != end; ++use) {
+    if (!fed_.contains(UseKey(use->op, use->operand))) {
+      return StrCat(PlaceOf(plan_.graph, use->op), " reads it as ", ToString(written));
+    }
+  }
+  for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
+    if (plan_.graph.outputs[i] == id && stands == made.end()) return StrCat("ends as ", ToString(written));
+  }
+  return "";
+}
+
+std::string PinChecker::Fault(TensorId id, PinOperator op, const NdSbp& layout) {
+  const Tensor& tensor = plan_.graph.tensor(id);
+  const NdSbp& written = plan_.source_layouts[id.index()];
+  const bool one_layout = plan_.mesh.num_devices() == 1 || tensor.type.kind != ValueKind::kTensor;
+  const bool is_start = !tensor.producer.valid() || one_layout;
+  if ((op != PinOperator::kLies || is_start) && !(layout == written)) return ToString(written);
+  if (op == PinOperator::kEverywhere) {
+    const auto [begin, end] = uses_.of(id);
+    for (const Use* use = begin; use != end; ++use) {
+      const NdSbp& taken = plan_.decision(use->op).signature.inputs[use->operand];
+      if (!(taken == layout)) return StrCat(PlaceOf(plan_.graph, use->op), " takes it as ", ToString(taken));
+    }
+  }
+  return op == PinOperator::kWritten || is_start ? "" : FaultOfReaders(id, layout);
 }
 
 void PinChecker::CheckTensor(TensorId id, Findings& findings) {
   if (!id.valid() || tensor_done_[id.index()]) return;
   tensor_done_[id.index()] = true;
   const Tensor& tensor = plan_.graph.tensor(id);
-  const NdSbp& layout = plan_.source_layouts[id.index()];
-  if (tensor.layout_pin.size() > 0 && !(tensor.layout_pin == layout)) {
-    findings.Add(PlaceOf(plan_.graph, id), "pin of the graph is not held", ToString(tensor.layout_pin),
-                 ToString(layout));
-  }
+  const auto check = [&](PinOperator op, const NdSbp& layout, const std::string& what) {
+    const std::string fault = Fault(id, op, layout);
+    if (!fault.empty()) findings.Add(PlaceOf(plan_.graph, id), what + " is not held", ToString(layout), fault);
+  };
+  if (tensor.layout_pin.size() > 0) check(PinOperator::kLies, tensor.layout_pin, "pin of the graph");
   for (Text& pin : texts_) {
     if (pin.whole_signature || !GlobMatch(pin.name, tensor.name)) continue;
     pin.matched = true;
-    if (!(pin.layout == layout)) {
-      findings.Add(PlaceOf(plan_.graph, id), StrCat("pin ", Quote(pin.text), " is not held"), ToString(pin.layout),
-                   ToString(layout));
-    }
+    check(pin.op, pin.layout, StrCat("pin ", Quote(pin.text)));
+  }
+}
+
+void PinChecker::CheckOutputs(Findings& findings) const {
+  const OutputPolicy policy = plan_.options.outputs;
+  if (policy == OutputPolicy::kAny || plan_.mesh.num_devices() == 1) return;
+  const std::vector<NdSbp> layouts = OutputLayoutsOf(plan_);
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const TensorId id = plan_.graph.outputs[i];
+    const Tensor& tensor = plan_.graph.tensor(id);
+    if (tensor.type.kind != ValueKind::kTensor) continue;
+    const bool is_tied = std::ranges::any_of(plan_.graph.ties, [&](const Tie& tie) { return tie.output == id; });
+    if (is_tied) continue;
+    const bool is_pinned = tensor.producer.valid() &&
+                           (tensor.layout_pin.size() > 0 || std::ranges::any_of(texts_, [&](const Text& pin) {
+                              return !pin.whole_signature && pin.op != PinOperator::kWritten &&
+                                     GlobMatch(pin.name, tensor.name);
+                            }));
+    const bool whole = policy == OutputPolicy::kWhole && !is_pinned;
+    if (whole ? layouts[i].is_broadcast() : !layouts[i].has_partial()) continue;
+    findings.Add(PlaceOf(plan_.graph, id), StrCat("an output that must end ", whole ? "whole" : "without P"),
+                 whole ? "B" : "no P", ToString(layouts[i]));
   }
 }
 

@@ -1,10 +1,12 @@
-// Pins and whether a plan holds them: those of the graph itself, and the texts that the plan records.
+// Pins and whether a plan holds them: those of the graph itself, and the texts that the plan records; how outputs end.
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "check/findings.h"
+#include "plan/pins.h"
 
 namespace sbp {
 
@@ -15,14 +17,17 @@ class PinChecker {
 
   // The pins that concern an op: its signature, its operands, the tensors it writes or is the first to read.
   void Check(OpId op, const Signature& signature, const std::vector<std::string>& operand_names, Findings& findings);
+  // Outputs end as the plan's options allow, where neither a tie nor a pin says how.
+  void CheckOutputs(Findings& findings) const;
   // Texts that no op or tensor answered to.
   void ReportUnmatched(Findings& findings) const;
 
  private:
-  // One text: `NAME=LAYOUT` or `NAME: SIGNATURE`; NAME may hold '*'.
+  // One text: `NAME=LAYOUT`, `NAME<-LAYOUT`, `NAME==LAYOUT` or `NAME: SIGNATURE`; NAME may hold '*'.
   struct Text {
     std::string text, name;
     bool whole_signature = false;
+    PinOperator op = PinOperator::kLies;
     NdSbp layout;
     Signature signature;
     bool matched = false;
@@ -30,10 +35,16 @@ class PinChecker {
 
   void Read(const std::string& text, Findings& findings);
   void CheckTensor(TensorId tensor, Findings& findings);
+  // "" or what is wrong: how the tensor is written, who reads it otherwise.
+  std::string Fault(TensorId tensor, PinOperator op, const NdSbp& layout);
+  std::string FaultOfReaders(TensorId tensor, const NdSbp& layout);
 
   const Plan& plan_;
   std::vector<Text> texts_;
   std::vector<bool> tensor_done_;
+  UseTable uses_;                                           // empty without pins, as are the next two
+  std::unordered_map<TensorId, std::vector<uint32_t>> made_;  // per tensor: its transitions
+  std::unordered_map<uint64_t, uint32_t> fed_;              // UseKey -> transition
 };
 
 }  // namespace sbp

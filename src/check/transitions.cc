@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/checked_math.h"
+#include "plan/ends.h"
 #include "plan/pins.h"
 
 namespace sbp {
@@ -20,11 +21,11 @@ class TransitionChecker {
   BoxingTotals Run() {
     for (uint32_t i = 0; i < plan_.transitions.size(); ++i) CheckTransition(i);
     CheckUses();
-    CheckTies();
+    CheckEnds();
     for (uint32_t i = 0; i < plan_.transitions.size(); ++i) {
       const Transition& transition = plan_.transitions[i];
       if (transition.consumers.empty() && !needed_[i]) {
-        findings_.Add(Place(transition), "nobody needs it", "a reader, a later transition or a tie", "none");
+        findings_.Add(Place(transition), "nobody needs it", "a reader, a later transition, a tie or an output", "none");
       }
     }
     return totals_;
@@ -56,7 +57,9 @@ class TransitionChecker {
     } else if (maker >= 0) {
       needed_[maker] = true;
     }
-    if (Maker(transition.tensor, transition.to) != -2) {
+    // A tensor that a pin lets lie otherwise than it is written may be brought back from there for a reader.
+    const int32_t known = Maker(transition.tensor, transition.to);
+    if (known >= 0 || (known == -1 && maker < 0)) {
       findings_.Add(Place(transition), "makes a layout that exists already", "one transition a layout",
                     ToString(transition.to));
     }
@@ -159,16 +162,27 @@ class TransitionChecker {
     }
   }
 
-  void CheckTies() {
+  // Ties and outputs end in layouts that are there. (Which ones outputs may have: check/pins.h.)
+  void CheckEnds() {
     for (const Tie& tie : graph_.ties) {
       const NdSbp& wanted = plan_.source_layouts[tie.input.index()];
-      const int32_t maker = Maker(tie.output, wanted);
-      if (maker >= 0) needed_[maker] = true;
-      if (maker != -2) continue;
+      if (Ends(tie.output, wanted)) continue;
       findings_.Add(PlaceOf(graph_, tie.output),
                     StrCat("tie to ", Quote(graph_.tensor(tie.input).name), " is not held"), ToString(wanted),
                     ToString(plan_.source_layouts[tie.output.index()]));
     }
+    const std::vector<NdSbp> layouts = OutputLayoutsOf(plan_);
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      if (Ends(graph_.outputs[i], layouts[i])) continue;
+      findings_.Add(PlaceOf(graph_, graph_.outputs[i]), "an output ends in a layout that it does not have",
+                    ToString(plan_.source_layouts[graph_.outputs[i].index()]), ToString(layouts[i]));
+    }
+  }
+
+  bool Ends(TensorId tensor, const NdSbp& layout) {
+    const int32_t maker = Maker(tensor, layout);
+    if (maker >= 0) needed_[maker] = true;
+    return maker != -2;
   }
 
   const Plan& plan_;
@@ -177,7 +191,7 @@ class TransitionChecker {
   std::vector<GroupShape> groups_;
   std::unordered_map<TensorId, std::vector<uint32_t>> made_;  // per tensor: its transitions so far
   std::unordered_map<uint64_t, uint32_t> fed_;                // use -> transition
-  std::vector<bool> needed_;                                  // by a later transition or a tie
+  std::vector<bool> needed_;                                  // by a later transition, a tie or an output
   BoxingTotals totals_;
 };
 

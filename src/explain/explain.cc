@@ -25,10 +25,6 @@ std::string WriterOf(const Graph& graph, TensorId id) {
   return tensor.role == TensorRole::kParameter ? "parameter" : "input";
 }
 
-bool IsGraphOutput(const Graph& graph, TensorId id) {
-  return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end();
-}
-
 // Who reads a tensor, as neighbours; `slot` says which slot of the explained thing it is.
 void AddReaders(const Problem& problem, const Plan& plan, TensorId tensor, const std::string& slot,
                 std::vector<ExplainedNeighbour>& out) {
@@ -39,8 +35,12 @@ void AddReaders(const Problem& problem, const Plan& plan, TensorId tensor, const
     out.push_back({slot, graph.tensor(tensor).name, OpLabel(graph, use->op), written,
                    plan.decision(use->op).signature.inputs[use->operand], graph.tensor(tensor).type.rank()});
   }
-  if (IsGraphOutput(graph, tensor))
-    out.push_back({slot, graph.tensor(tensor).name, "output of the graph", written, written});
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    if (graph.outputs[i] != tensor) continue;
+    out.push_back({slot, graph.tensor(tensor).name, "output of the graph", written, plan.output_layouts[i],
+                   graph.tensor(tensor).type.rank()});
+    break;
+  }
 }
 
 std::vector<ExplainedNeighbour> NeighboursOf(const Problem& problem, const Plan& plan, OpId op) {
@@ -94,6 +94,12 @@ std::vector<ExplainedCollective> CollectivesOf(const Problem& problem, const Pla
   return collectives;
 }
 
+void AddTensorPins(const Pins& pins, TensorId tensor, std::set<std::string>& texts) {
+  for (const auto* kind : {&pins.tensors, &pins.lies}) {
+    if (const auto pin = kind->find(tensor); pin != kind->end()) texts.insert(pin->second.text);
+  }
+}
+
 // Pins that concern the op, and those on the tensors around it (its neighbours' side).
 std::vector<std::string> PinTexts(const Problem& problem, OpId op) {
   std::set<std::string> texts;
@@ -102,11 +108,9 @@ std::vector<std::string> PinTexts(const Problem& problem, OpId op) {
   const auto operands = problem.operands(op);
   for (size_t i = 0; i < operands.size(); ++i) {
     if (const auto pin = pins.uses.find(UseKey(op, i)); pin != pins.uses.end()) texts.insert(pin->second.text);
-    if (const auto pin = pins.tensors.find(operands[i]); pin != pins.tensors.end()) texts.insert(pin->second.text);
+    AddTensorPins(pins, operands[i], texts);
   }
-  for (TensorId output : problem.graph->op(op).outputs) {
-    if (const auto pin = pins.tensors.find(output); pin != pins.tensors.end()) texts.insert(pin->second.text);
-  }
+  for (TensorId output : problem.graph->op(op).outputs) AddTensorPins(pins, output, texts);
   return {texts.begin(), texts.end()};
 }
 
@@ -181,7 +185,10 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
   SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, op));
   std::vector<NdSbp> produced;
   for (TensorId id : problem.operands(op)) {
-    produced.push_back(id.valid() ? plan.source_layouts[id.index()] : NdSbp(problem.mesh.num_axes()));
+    const TensorPin* standing = id.valid() ? problem.demands.standing(id) : nullptr;
+    produced.push_back(standing != nullptr ? standing->layout
+                       : id.valid()        ? plan.source_layouts[id.index()]
+                                           : NdSbp(problem.mesh.num_axes()));
   }
   const CriterionQuery query{&problem, op, &list, produced, allowed};
   KnockOn knock_on(problem, plan, op);
@@ -216,9 +223,9 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
                    : facts.role == TensorRole::kParameter ? "parameter"
                                                           : "input";
   explained.num_devices = problem.mesh.num_devices();
-  if (const auto pin = problem.pins.tensors.find(tensor); pin != problem.pins.tensors.end()) {
-    explained.pins.push_back(pin->second.text);
-  }
+  std::set<std::string> pins;
+  AddTensorPins(problem.pins, tensor, pins);
+  explained.pins.assign(pins.begin(), pins.end());
   AddReaders(problem, plan, tensor, "tensor", explained.neighbours);
   explained.layouts.push_back(LayoutOf(problem, tensor, plan.source_layouts[tensor.index()],
                                        StrCat("as written by ", WriterOf(graph, tensor))));

@@ -35,9 +35,10 @@ void KnockOn::AddAround(TensorId tensor, const Plan& plan) {
       AddDistinct(around.wanted_by_others, plan.decision(use->op).signature.inputs[use->operand]);
     }
   }
-  for (const Tie& tie : problem_.graph->ties) {
-    if (tie.output == tensor) AddDistinct(around.wanted_by_others, plan.source_layouts[tie.input.index()]);
-  }
+  const EndRule rule = problem_.demands.end(tensor);
+  if (rule.kind == EndRule::Kind::kTied) AddDistinct(around.wanted_by_others, plan.source_layouts[rule.tied.index()]);
+  if (rule.kind == EndRule::Kind::kWhole) AddDistinct(around.wanted_by_others, NdSbp(problem_.mesh.num_axes()));
+  around.not_partial = rule.kind == EndRule::Kind::kNotPartial;
 }
 
 double KnockOn::Seconds(Around& around, const Signature& signature) {
@@ -48,9 +49,16 @@ double KnockOn::Seconds(Around& around, const Signature& signature) {
   if (!is_new) return entry->second;
   std::vector<NdSbp> wanted = around.wanted_by_others;
   for (size_t operand : around.operands) AddDistinct(wanted, signature.inputs[operand]);
-  std::erase(wanted, written);
   const TensorType& type = problem_.graph->tensor(around.tensor).type;
-  return entry->second = FindBestHub(type, written, wanted, HubsOf(problem_, around.tensor), *problem_.boxing).seconds;
+  BoxingTable& boxing = *problem_.boxing;
+  const TensorPin* pin = problem_.demands.standing(around.tensor);
+  const NdSbp standing = pin == nullptr ? written : pin->layout;
+  std::erase(wanted, standing);
+  const double seconds =
+      FindBestHub(type, standing, wanted, HubsOf(problem_, around.tensor), boxing, around.not_partial).seconds;
+  const BoxingPath& to_standing = boxing.Path(type, written, standing);
+  if (!to_standing.reachable) return entry->second = std::numeric_limits<double>::infinity();
+  return entry->second = seconds + to_standing.seconds;
 }
 
 double KnockOn::BoxingSeconds(const Signature& signature) {

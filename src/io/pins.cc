@@ -11,13 +11,15 @@ namespace sbp {
 namespace {
 
 constexpr std::string_view kForms =
-    "expected TENSOR=(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) -> (S(0), B)";
+    "expected TENSOR=(S(0), B), TENSOR<-(S(0), B), TENSOR==(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) -> "
+    "(S(0), B)";
 
 constexpr int kMaxDivisions = 256;  // places tried, so that a hostile line takes linear time
 
 // A pin taken apart: a signature for `name`, or a layout for it (a tensor, or an op and its operand).
 struct PinParts {
   std::string_view name;
+  PinOperator op = PinOperator::kLies;
   std::string_view layout;  // as written, when there is no signature
   NdSbp sbp;
   std::optional<Signature> signature;
@@ -31,19 +33,21 @@ Result<PinParts> TakeApart(std::string_view text, int mesh_axes) {
   for (size_t at = text.rfind(':'); --tries >= 0 && at != std::string_view::npos && at > 0;
        at = text.rfind(':', at - 1)) {
     Result<Signature> signature = ParseSignature(Trim(text.substr(at + 1)), mesh_axes);
-    if (signature.ok()) return PinParts{Trim(text.substr(0, at)), "", {}, *std::move(signature)};
+    if (signature.ok()) return PinParts{Trim(text.substr(0, at)), {}, "", {}, *std::move(signature)};
     // "a::b" is no place where a pin divides.
     const bool within_name = text[at - 1] == ':' || (at + 1 < text.size() && text[at + 1] == ':');
     if (error.ok() && !within_name) error = signature.status();
   }
   tries = kMaxDivisions;
-  for (size_t at = text.rfind('='); --tries >= 0 && at != std::string_view::npos && at > 0;
-       at = text.rfind('=', at - 1)) {
-    const std::string_view layout = Trim(text.substr(at + 1));
+  for (size_t end = text.size(); --tries >= 0 && end > 0;) {
+    const PinDivision division = FindPinOperator(text.substr(0, end));
+    if (division.name_size == 0) break;
+    const std::string_view layout = Trim(text.substr(division.layout_begin));
+    const std::string_view name = Trim(text.substr(0, division.name_size));
     const Result<NdSbp> sbp = ParseLayout(layout, mesh_axes);
-    if (sbp.ok()) return PinParts{Trim(text.substr(0, at)), layout, *sbp, std::nullopt};
-    const bool is_partial = Trim(text.substr(0, at)).ends_with("partial");
-    if (error.ok() && !is_partial) error = sbp.status();
+    if (sbp.ok()) return PinParts{name, division.op, layout, *sbp, std::nullopt};
+    if (error.ok() && !name.ends_with("partial")) error = sbp.status();
+    end = division.name_size;
   }
   return error.ok() ? BadInput(std::string(kForms)) : error;
 }
@@ -128,12 +132,21 @@ class PinAdder {
  public:
   PinAdder(const Graph& graph, const Mesh& mesh, Pins& pins) : graph_(graph), mesh_(mesh), pins_(pins) {}
 
-  Status PinTensor(TensorId id, const NdSbp& layout, const std::string& text) {
+  // The whole meaning of the three operators.
+  Status PinTensor(TensorId id, PinOperator op, const NdSbp& layout, const std::string& text) {
     const Tensor& tensor = graph_.tensor(id);
     SBP_RETURN_IF_ERROR(CheckLayout(layout, tensor));
-    const auto [it, is_new] = pins_.tensors.try_emplace(id, TensorPin{layout, text});
-    if (is_new || it->second.layout == layout) return OkStatus();
-    return Contradiction(StrCat("tensor ", Quote(tensor.name)), it->second.text);
+    // What has one layout at most lies as it is written.
+    const bool is_written = tensor.producer.valid();
+    const bool one_layout = mesh_.num_devices() == 1 || tensor.type.kind != ValueKind::kTensor;
+    if (op == PinOperator::kWritten && !is_written) {
+      return BadInput(StrCat("no op writes ", Quote(tensor.name), ", ",
+                             tensor.role == TensorRole::kParameter ? "a parameter" : "an input", "; ", tensor.name, "=",
+                             ToString(layout), " says how it starts"));
+    }
+    if (op != PinOperator::kLies || !is_written || one_layout) SBP_RETURN_IF_ERROR(Add(pins_.tensors, id, layout, text));
+    if (op != PinOperator::kWritten && is_written && !one_layout) SBP_RETURN_IF_ERROR(Add(pins_.lies, id, layout, text));
+    return op == PinOperator::kEverywhere ? PinReaders(id, layout, text) : OkStatus();
   }
 
   Status PinUse(OpId id, size_t operand, const NdSbp& layout, const std::string& text) {
@@ -168,6 +181,21 @@ class PinAdder {
  private:
   static TensorId OperandOf(const Op& op, size_t operand) {
     return operand < op.inputs.size() ? op.inputs[operand] : op.captures[operand - op.inputs.size()];
+  }
+
+  Status Add(std::unordered_map<TensorId, TensorPin>& pins, TensorId id, const NdSbp& layout, const std::string& text) {
+    const auto [it, is_new] = pins.try_emplace(id, TensorPin{layout, text});
+    if (is_new || it->second.layout == layout) return OkStatus();
+    return Contradiction(StrCat("tensor ", Quote(graph_.tensor(id).name)), it->second.text);
+  }
+
+  Status PinReaders(TensorId id, const NdSbp& layout, const std::string& text) {
+    if (!uses_) uses_ = BuildUses(graph_);
+    const auto [begin, end] = uses_->of(id);
+    for (const Use* use = begin; use != end; ++use) {
+      SBP_RETURN_IF_ERROR(PinUse(use->op, use->operand, layout, text));
+    }
+    return OkStatus();
   }
 
   // Absent operands (and results that nobody asked for) may be left out of a signature; they are B.
@@ -209,6 +237,7 @@ class PinAdder {
   const Graph& graph_;
   const Mesh& mesh_;
   Pins& pins_;
+  std::optional<UseTable> uses_;  // made when asked for
 };
 
 class TextPins {
@@ -223,10 +252,14 @@ class TextPins {
     const PinParts& parts = *taken;
     if (parts.signature) return ApplySignature(parts, std::string(text));
     const std::vector<TensorId> tensors = Tensors(parts.name);
-    if (tensors.empty()) return ApplyUse(parts, std::string(text));
+    if (tensors.empty()) {
+      if (parts.op == PinOperator::kLies) return ApplyUse(parts, std::string(text));
+      return BadInput(StrCat("no tensor ", IsPattern(parts.name) ? "matches " : "is called ", Quote(parts.name),
+                             DidYouMean(parts.name, NamesOf(graph_.tensors))));
+    }
     for (const TensorId id : tensors) {
       SBP_RETURN_IF_ERROR(CheckDims(parts, graph_.tensor(id)));
-      SBP_RETURN_IF_ERROR(adder_.PinTensor(id, parts.sbp, std::string(text)));
+      SBP_RETURN_IF_ERROR(adder_.PinTensor(id, parts.op, parts.sbp, std::string(text)));
     }
     return OkStatus();
   }
@@ -353,7 +386,7 @@ Status ApplyGraphPins(const Graph& graph, const Mesh& mesh, Pins& pins) {
     const Tensor& tensor = graph.tensors[i];
     if (tensor.layout_pin.size() == 0) continue;
     const Status status =
-        adder.PinTensor(TensorId(i), tensor.layout_pin, StrCat(tensor.name, "=", ToString(tensor.layout_pin)));
+        adder.PinTensor(TensorId(i), PinOperator::kLies, tensor.layout_pin, StrCat(tensor.name, "=", ToString(tensor.layout_pin)));
     if (!status.ok()) return status.WithContext(StrCat("pin of tensor ", Quote(tensor.name), " in the graph"));
   }
   for (size_t i = 0; i < graph.ops.size(); ++i) {

@@ -1,5 +1,7 @@
-// Pins as text: `TENSOR=(S(0), B)`, `OP.ARG=(B, B)`, `OP: (S(0), B), (B, B) -> (S(0), B)`, names with '*', or the other
-// spelling `TENSOR=[0,-1] partial=[1:sum]`. A file holds one a line, '#' comments.
+// Pins as text. What is pinned of a tensor, a name that may hold '*', says the operator (plan/pins.h, PinOperator):
+// `TENSOR=(S(0), B)`, `TENSOR<-(S(0), P(sum))`, `TENSOR==(S(0), B)`. One use: `OP.ARG=(B, B)`; a whole signature:
+// `OP: (S(0), B), (B, B) -> (S(0), B)`. The other spelling of a layout: `TENSOR=[0,-1] partial=[1:sum]`. A file holds
+// one a line, '#' comments.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
 // Message -> plan. Names become ids; every size, index and number is checked before it is used.
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <span>
 
 #include "base/text.h"
@@ -8,6 +10,7 @@
 #include "io/layout_text.h"
 #include "io/physical_proto.h"
 #include "io/plan_proto.h"
+#include "plan/ends.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {
@@ -49,7 +52,7 @@ class PlanReader {
     SBP_RETURN_IF_ERROR(ReadFrame());
     index_.emplace(plan_.graph);
     layouts_.emplace(plan_.mesh.num_axes());
-    ReadOptions();
+    SBP_RETURN_IF_ERROR(ReadOptions());
     SBP_RETURN_IF_ERROR(ReadSummary());
     SBP_RETURN_IF_ERROR(ReadMemory().WithContext("memory"));
     SBP_RETURN_IF_ERROR(ReadDecisions());
@@ -59,6 +62,7 @@ class PlanReader {
       const Status status = ReadTransition(message_.transitions(i));
       if (!status.ok()) return status.WithContext(StrCat("transitions[", i, "]"));
     }
+    SBP_RETURN_IF_ERROR(ReadOutputs());
     if (message_.has_physical()) {
       SBP_RETURN_IF_ERROR(PhysicalFromMessage(message_.physical(), *index_, plan_).WithContext("physical"));
     }
@@ -86,7 +90,7 @@ class PlanReader {
     return OkStatus();
   }
 
-  void ReadOptions() {
+  Status ReadOptions() {
     const v1::Options& message = message_.options();
     PlanOptions& options = plan_.options;
     options.strategy = message.strategy();
@@ -98,6 +102,13 @@ class PlanReader {
     options.strict = message.strict();
     if (message.has_memory_limit()) options.memory_limit = message.memory_limit();
     for (const v1::RuleFile& file : message.rules()) options.rule_files.emplace_back(file.name(), file.text());
+    // Plans from before there was a choice took outputs as they were written.
+    const std::optional<OutputPolicy> outputs = ParseOutputPolicy(message.outputs().empty() ? "any" : message.outputs());
+    if (!outputs) {
+      return BadInput(StrCat("options: \"outputs\" is ", Quote(message.outputs()), "; expected sharded, whole or any"));
+    }
+    options.outputs = *outputs;
+    return OkStatus();
   }
 
   Status ReadSummary() {
@@ -229,6 +240,35 @@ class PlanReader {
       if (!tensor.producer.valid()) return BadInput(StrCat("layouts: tensor ", Quote(tensor.name), " has none"));
       layouts[i] = plan_.decision(tensor.producer).signature.outputs[tensor.producer_index];
     }
+    return OkStatus();
+  }
+
+  // What is not said follows from the rest (plan/ends.h).
+  Status ReadOutputs() {
+    plan_.output_layouts = OutputLayoutsOf(plan_);
+    std::map<TensorId, NdSbp> said;
+    for (int i = 0; i < message_.outputs_size(); ++i) {
+      const v1::Placement& placement = message_.outputs(i);
+      for (const std::string& name : placement.tensors()) {
+        const Status status = PlaceOutput(placement.layout(), name, said);
+        if (!status.ok()) return status.WithContext(StrCat("outputs[", i, "]"));
+      }
+    }
+    for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
+      const auto found = said.find(plan_.graph.outputs[i]);
+      if (found != said.end()) plan_.output_layouts[i] = found->second;
+    }
+    return OkStatus();
+  }
+
+  Status PlaceOutput(const std::string& layout, const std::string& name, std::map<TensorId, NdSbp>& said) {
+    SBP_ASSIGN_OR_RETURN(const TensorId id, FindTensor(name));
+    SBP_ASSIGN_OR_RETURN(const NdSbp sbp, ReadLayout(layout, id));
+    const std::vector<TensorId>& outputs = plan_.graph.outputs;
+    if (std::find(outputs.begin(), outputs.end(), id) == outputs.end()) {
+      return BadInput(StrCat("tensor ", Quote(name), " is no output of the graph"));
+    }
+    if (!said.emplace(id, sbp).second) return BadInput(StrCat("output ", Quote(name), " has two layouts"));
     return OkStatus();
   }
 

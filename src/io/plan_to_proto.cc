@@ -1,5 +1,6 @@
 // Plan -> message. Nothing here depends on the numbers of tensors: equal plans give equal documents.
 #include <map>
+#include <set>
 
 #include "io/cluster_proto.h"
 #include "io/graph_proto.h"
@@ -7,6 +8,7 @@
 #include "io/physical_proto.h"
 #include "io/plan_proto.h"
 #include "io/utf8.h"
+#include "plan/ends.h"
 
 namespace sbp {
 namespace {
@@ -26,6 +28,7 @@ class PlanWriter {
     WriteSummary();
     WriteDecisions();
     WriteLayouts();
+    WriteOutputs();
     for (const Transition& transition : plan_.transitions) WriteTransition(transition, *message_.add_transitions());
     ClusterToMessage(plan_.cluster, *message_.mutable_cluster());
     GraphToMessage(plan_.graph, *message_.mutable_graph());
@@ -50,6 +53,7 @@ class PlanWriter {
     message.set_no_ties(!options.ties_by_name);
     message.set_even_only(options.even_only);
     message.set_strict(options.strict);
+    message.set_outputs(std::string(OutputPolicyName(options.outputs)));
     if (options.memory_limit) message.set_memory_limit(*options.memory_limit);
     for (const auto& [name, text] : options.rule_files) {
       v1::RuleFile& file = *message.add_rules();
@@ -131,6 +135,19 @@ class PlanWriter {
       for (const TensorId id : op.outputs) {
         if (id.valid() && !LiesAsDecided(id)) PlaceTensor(id);
       }
+    }
+  }
+
+  void WriteOutputs() {
+    const std::vector<NdSbp> layouts = OutputLayoutsOf(plan_);
+    std::map<NdSbp, int> known;  // layout -> index among the message's outputs
+    std::set<TensorId> written;  // a graph may name an output twice
+    for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
+      const NdSbp& layout = layouts[i];
+      const auto [it, is_new] = known.try_emplace(layout, message_.outputs_size());
+      if (is_new) message_.add_outputs()->set_layout(layouts_.Format(layout));
+      if (!written.insert(plan_.graph.outputs[i]).second) continue;
+      message_.mutable_outputs(it->second)->add_tensors(Name(plan_.graph.outputs[i]));
     }
   }
 

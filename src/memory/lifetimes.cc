@@ -2,11 +2,11 @@
 #include <limits>
 #include <numeric>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/checked_math.h"
 #include "memory/memory.h"
+#include "plan/ends.h"
 #include "plan/pins.h"
 #include "sbp/shard_math.h"
 
@@ -39,11 +39,10 @@ class LifetimeBuilder {
 
   std::vector<Lifetime> Run() {
     AddTensors();
+    copy_of_transition_.assign(plan_.transitions.size(), 0);
     for (const uint32_t number : order_.in_order) AddTransition(number);
     ReadByOps();
-    KeepUnread();
-    for (TensorId output : graph_.outputs) KeepToTheEnd(output);
-    for (const Tie& tie : graph_.ties) KeepToTheEnd(tie.output);
+    KeepEnds();
     result_.insert(result_.end(), intermediates_.begin(), intermediates_.end());
     return std::move(result_);
   }
@@ -86,15 +85,15 @@ class LifetimeBuilder {
     written.bytes = BytesIn(transition, transition.to);
     for (const Use& use : transition.consumers) boxed_uses_[UseKey(use.op, use.operand)] = result_.size();
     copies.push_back(static_cast<uint32_t>(result_.size()));
+    copy_of_transition_[number] = result_.size();
     result_.push_back(written);
   }
 
-  // A copy that nothing reads is what the step leaves behind, in place of the tensor as it was written.
-  void KeepUnread() {
-    for (size_t i = graph_.tensors.size(); i < result_.size(); ++i) {
-      if (result_[i].last != result_[i].first) continue;
-      result_[i].last = last_position_;
-      left_behind_.insert(result_[i].tensor);
+  // What the step leaves behind: a tensor as it was written, or a copy in its place.
+  void KeepEnds() {
+    for (const TensorEnd& end : EndsOf(plan_)) {
+      const bool copied = end.transition >= 0 && copy_of_transition_[end.transition] > 0;
+      result_[copied ? copy_of_transition_[end.transition] : end.tensor.index()].last = last_position_;
     }
   }
 
@@ -126,10 +125,6 @@ class LifetimeBuilder {
     }
   }
 
-  void KeepToTheEnd(TensorId id) {
-    if (!left_behind_.contains(id)) result_[id.index()].last = last_position_;
-  }
-
   int64_t BytesIn(const Transition& transition, const NdSbp& layout) const {
     return LocalBytes(graph_.tensor(transition.tensor).type, layout, plan_.mesh);
   }
@@ -141,7 +136,7 @@ class LifetimeBuilder {
   std::vector<Lifetime> result_;
   std::vector<Lifetime> intermediates_;
   std::unordered_map<TensorId, std::vector<uint32_t>> copies_;  // per tensor: its boxed copies
-  std::unordered_set<TensorId> left_behind_;                    // as a copy
+  std::vector<size_t> copy_of_transition_;                      // its place in result_; 0: none
   std::unordered_map<uint64_t, size_t> boxed_uses_;             // UseKey -> the copy that it reads
 };
 

@@ -5,6 +5,7 @@
 #include "memory/memory.h"
 #include "physical/physical.h"
 #include "physical/streams.h"
+#include "plan/ends.h"
 #include "plan/pins.h"
 
 namespace sbp {
@@ -137,18 +138,17 @@ class PhysicalBuilder {
       r.first = 0;
       r.last = last;
     }
-    for (const TensorId output : graph_.outputs) registers[LastOf(output)].last = last;
-    for (const Tie& tie : graph_.ties) registers[LastOf(tie.output)].last = last;
+    for (const TensorEnd& end : EndsOf(plan_)) registers[RegisterOf(end)].last = last;
   }
 
-  // What the caller of a step sees of an output: the copy that no task reads, where the end asks for a layout.
-  uint32_t LastOf(TensorId id) const {
-    const auto copies = copies_.find(id);
-    if (copies == copies_.end()) return id.value;
+  // What the caller of a step sees of a tensor.
+  uint32_t RegisterOf(const TensorEnd& end) const {
+    const auto copies = copies_.find(end.tensor);
+    if (copies == copies_.end()) return end.tensor.value;
     for (const auto& [number, reg] : copies->second) {
-      if (!is_read_[reg]) return reg;
+      if (static_cast<int32_t>(number) == end.transition) return reg;
     }
-    return id.value;
+    return end.tensor.value;
   }
 
   void SetCopies() {
@@ -160,7 +160,8 @@ class PhysicalBuilder {
       }
     }
     for (const TensorId id : graph_.inputs) physical_.registers[id.index()].copies = 2;
-    for (const TensorId id : graph_.outputs) physical_.registers[LastOf(id)].copies = 2;
+    const std::vector<TensorEnd> ends = EndsOf(plan_);
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) physical_.registers[RegisterOf(ends[i])].copies = 2;
     for (Register& r : physical_.registers) {
       if (graph_.tensor(r.tensor).role == TensorRole::kParameter && r.transition < 0) r.copies = 1;
     }

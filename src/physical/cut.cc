@@ -6,6 +6,7 @@
 #include "graph/cut.h"
 #include "memory/memory.h"
 #include "physical/physical.h"
+#include "plan/ends.h"
 
 namespace sbp {
 namespace {
@@ -42,6 +43,8 @@ Plan CutPlan(const Plan& plan, TensorId until) {
   part.options.pins.clear();
   part.options.ties.clear();
   part.options.ties_by_name = false;
+  part.options.outputs = OutputPolicy::kAny;
+  part.output_layouts.clear();
   part.conflicts.clear();
   part.has_bound = false;
   part.lower_bound_seconds = 0;
@@ -65,6 +68,7 @@ Plan CutPlan(const Plan& plan, TensorId until) {
     if (cut.tensors[t].valid()) part.source_layouts.push_back(plan.source_layouts[t]);
   }
   part.transitions = KeptTransitions(plan, cut);
+  part.output_layouts = OutputLayoutsOf(part);
   for (const Transition& transition : part.transitions) {
     part.total.collective_seconds += transition.seconds;
     part.total.bytes_moved += transition.wire_bytes;

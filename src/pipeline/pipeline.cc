@@ -73,6 +73,7 @@ Result<Problem> ProblemOf(const Plan& plan, const std::vector<std::pair<std::str
   ProblemOptions options;
   options.candidates.even_only = plan.options.even_only;
   options.strict = plan.options.strict;
+  options.outputs = plan.options.outputs;
   return BuildProblem(plan.graph, rules, plan.mesh, plan.cluster, std::move(pins), options);
 }
 

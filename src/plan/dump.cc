@@ -10,6 +10,7 @@ std::string NameOf(const Plan& plan, TensorId id) { return id.valid() ? Quote(pl
 void DumpOptions(const PlanOptions& options, std::string& out) {
   out += StrCat("options strategy=", options.strategy, " cost=", options.criterion);
   if (!options.ties_by_name) out += " no-ties";
+  if (options.outputs != OutputPolicy::kSharded) out += StrCat(" outputs=", OutputPolicyName(options.outputs));
   if (options.even_only) out += " even-only";
   if (options.strict) out += " strict";
   if (options.memory_limit) out += StrCat(" memory-limit=", *options.memory_limit);
@@ -76,6 +77,9 @@ std::string Dump(const Plan& plan) {
   }
   for (size_t i = 0; i < plan.records.size(); ++i) DumpRecord(i, plan.records[i], out);
   for (const Transition& transition : plan.transitions) DumpTransition(plan, transition, out);
+  for (size_t i = 0; i < plan.output_layouts.size(); ++i) {
+    out += StrCat("output ", NameOf(plan, plan.graph.outputs[i]), " ", ToString(plan.output_layouts[i]), "\n");
+  }
   DumpTotals(plan, out);
   for (const ReplicatedTensor& tensor : plan.replicated) {
     out += StrCat("replicated ", NameOf(plan, tensor.tensor), ": ", tensor.reason, "\n");

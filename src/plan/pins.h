@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/ids.h"
@@ -20,11 +22,39 @@ struct SignaturePin {
   std::string text;
 };
 struct Pins {
-  std::unordered_map<TensorId, TensorPin> tensors;  // what the producer writes
-  std::unordered_map<uint64_t, TensorPin> uses;     // UseKey(op, operand): how one use wants it
+  // `TENSOR<-LAYOUT`: what the producer writes; `TENSOR=LAYOUT` of inputs and parameters: how they start.
+  std::unordered_map<TensorId, TensorPin> tensors;
+  // `TENSOR=LAYOUT` of tensors that an op writes: how they lie for their readers and as outputs. What the producer
+  // writes is brought there first; readers start from there.
+  std::unordered_map<TensorId, TensorPin> lies;
+  std::unordered_map<uint64_t, TensorPin> uses;  // UseKey(op, operand): how one use wants it
   std::unordered_map<OpId, SignaturePin> signatures;
-  bool empty() const { return tensors.empty() && uses.empty() && signatures.empty(); }
+  bool empty() const { return tensors.empty() && lies.empty() && uses.empty() && signatures.empty(); }
 };
 inline uint64_t UseKey(OpId op, size_t operand) { return (static_cast<uint64_t>(op.value) << 32) | operand; }
+
+// What stands between the name and the layout of a tensor's pin.
+enum class PinOperator : uint8_t {
+  kLies,        // TENSOR=LAYOUT: how it lies for its readers and as an output; how an input or a parameter starts
+  kWritten,     // TENSOR<-LAYOUT: what its producer writes
+  kEverywhere,  // TENSOR==LAYOUT: it is written or starts so, and every reader takes it so
+};
+struct PinDivision {
+  PinOperator op = PinOperator::kLies;
+  size_t name_size = 0;     // of the text before the operator; 0: there is no operator
+  size_t layout_begin = 0;  // behind it
+};
+// The last operator of a text such as "a=b==(S(0), B)". Names and layouts may hold '=' too: ask again for what stands
+// before, until the rest reads as a layout.
+PinDivision FindPinOperator(std::string_view text);
+
+// How outputs of the graph may end, where neither a tie nor a pin says it (--outputs).
+enum class OutputPolicy : uint8_t {
+  kSharded,  // any layout without P
+  kWhole,    // B on every axis
+  kAny,      // as written, partial too
+};
+std::string_view OutputPolicyName(OutputPolicy policy);  // "sharded", "whole", "any"
+std::optional<OutputPolicy> ParseOutputPolicy(std::string_view name);
 
 }  // namespace sbp

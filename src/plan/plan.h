@@ -14,6 +14,7 @@
 #include "cost/cost.h"
 #include "graph/graph.h"
 #include "plan/physical_plan.h"
+#include "plan/pins.h"
 #include "sbp/mesh.h"
 #include "sbp/signature.h"
 
@@ -80,6 +81,7 @@ struct PlanOptions {
   std::vector<std::string> pins;                          // as written, flags first, then files, then the graph's own
   std::vector<std::pair<std::string, std::string>> ties;  // output, input
   bool ties_by_name = true;
+  OutputPolicy outputs = OutputPolicy::kSharded;  // --outputs
   bool even_only = false;
   bool strict = false;
   std::optional<int64_t> memory_limit;                          // bytes per device
@@ -99,6 +101,7 @@ struct Plan {
   std::vector<uint32_t> op_records;     // per op
   std::vector<NdSbp> source_layouts;    // per tensor: inputs and parameters as they start; others: what was written
   std::vector<Transition> transitions;  // in the order in which a step performs them
+  std::vector<NdSbp> output_layouts;    // per output of the graph: how it ends, for the caller
   Cost total;
   MemorySummary memory;
   double lower_bound_seconds = 0;  // only when has_bound

@@ -90,6 +90,12 @@ bool IsPinned(const Problem& problem, OpId op) {
   return false;
 }
 
+bool WritesStanding(const Problem& problem, OpId op) {
+  if (problem.pins.lies.empty()) return false;
+  const std::vector<TensorId>& outputs = problem.graph->op(op).outputs;
+  return std::ranges::any_of(outputs, [&](TensorId id) { return problem.demands.standing(id) != nullptr; });
+}
+
 Result<std::vector<uint32_t>> AllowedCandidates(const Problem& problem, OpId op) {
   const CandidateList& list = problem.candidates(op);
   const OpPins pins = PinsOf(problem, op);

@@ -98,17 +98,23 @@ std::vector<int> BatchAxes(const Problem& problem) {
   return batch;
 }
 
-// Pins of tensors that no op writes are not met by any candidate: they must be possible in themselves.
-Status CheckSourcePins(const Graph& graph, const Mesh& mesh, const Pins& pins, bool even_only) {
-  std::optional<TensorId> worst;  // the first in the graph's order, whatever the order of the map
+// Pins that no candidate meets, of inputs and parameters and of how tensors lie, must be possible in themselves.
+Status CheckLayoutsOfPins(const Graph& graph, const Mesh& mesh, const Pins& pins, bool even_only) {
+  std::optional<TensorId> worst;  // the first in the graph's order, whatever the order of the maps
+  const TensorPin* worst_pin = nullptr;
+  const auto check = [&](TensorId id, const TensorPin& pin) {
+    if (worst && *worst < id) return;
+    if (ValidateLayout(graph.tensor(id).type.shape, pin.layout, mesh, even_only).ok()) return;
+    worst = id;
+    worst_pin = &pin;
+  };
   for (const auto& [id, pin] : pins.tensors) {
-    const Tensor& tensor = graph.tensor(id);
-    if (tensor.producer.valid() || (worst && *worst < id)) continue;
-    if (!ValidateLayout(tensor.type.shape, pin.layout, mesh, even_only).ok()) worst = id;
+    if (!graph.tensor(id).producer.valid()) check(id, pin);
   }
+  for (const auto& [id, pin] : pins.lies) check(id, pin);
   if (!worst) return OkStatus();
   const Tensor& tensor = graph.tensor(*worst);
-  const TensorPin& pin = pins.tensors.at(*worst);
+  const TensorPin& pin = *worst_pin;
   return NoPlan(
       StrCat("pin ", pin.text, ": tensor ", Quote(tensor.name), " of type ", ToString(tensor.type),
              " cannot lie like that: ", ValidateLayout(tensor.type.shape, pin.layout, mesh, even_only).message()));
@@ -150,12 +156,15 @@ NdSbp OneDeviceLayout(const TensorType& type, const Mesh& mesh) {
 
 Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const Cluster& cluster,
                              Pins pins, const ProblemOptions& options) {
-  SBP_RETURN_IF_ERROR(CheckSourcePins(graph, mesh, pins, options.candidates.even_only));
+  SBP_RETURN_IF_ERROR(CheckLayoutsOfPins(graph, mesh, pins, options.candidates.even_only));
   Problem problem;
+  SBP_ASSIGN_OR_RETURN(problem.demands, Demands::Of(graph, mesh, pins, options.outputs));
   problem.graph = &graph;
   problem.mesh = mesh;
   problem.even_only = options.candidates.even_only;
   problem.uses = BuildUses(graph);
+  problem.is_output.assign(graph.tensors.size(), false);
+  for (const TensorId output : graph.outputs) problem.is_output[output.index()] = true;
   problem.pins = std::move(pins);
   problem.boxing = std::make_shared<BoxingTable>(mesh, cluster, options.candidates.even_only);
   for (size_t o = 0; o < graph.ops.size(); ++o) {

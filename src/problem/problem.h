@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
+#include "problem/demands.h"
 #include "rule/candidates.h"
 #include "rule/rule_set.h"
 
@@ -40,9 +41,11 @@ struct Problem {
   bool even_only = false;  // splits into parts of different sizes are forbidden
   UseTable uses;
   Pins pins;
+  Demands demands;  // of tensors, besides what their readers want
   std::vector<OpClass> classes;    // in order of first appearance
   std::vector<uint32_t> class_of;  // per op
   std::vector<int> batch_axis;     // per tensor: dimension, or -1 (absent)
+  std::vector<bool> is_output;     // per tensor: of the graph
   std::shared_ptr<BoxingTable> boxing;
   std::vector<std::string> warnings;  // candidate lists that were cut
 
@@ -61,13 +64,14 @@ struct Problem {
 struct ProblemOptions {
   CandidateOptions candidates;
   bool strict = false;  // an op without a rule is an error
+  OutputPolicy outputs = OutputPolicy::kSharded;
 };
 
 // Instantiates every op's rule (once per distinct op), makes candidates, propagates batch axes: data inputs have axis
 // 0, what derives from parameters only has none. On a mesh of one device, where all layouts hold the same, each list
 // begins with the documented signature: everything S(0), rank-0 tensors B. Error (kBadInput): an op's arguments fit no
-// overload, in strict mode an op without a rule. Error (kNoPlan): an input is pinned to a layout that its shape cannot
-// have.
+// overload, in strict mode an op without a rule. Error (kNoPlan): a tensor is pinned to a layout that its shape cannot
+// have, or an output to a partial one that the policy forbids.
 Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const Cluster& cluster,
                              Pins pins, const ProblemOptions& options = {});
 
@@ -77,8 +81,11 @@ NdSbp OneDeviceLayout(const TensorType& type, const Mesh& mesh);
 // Fills the class's slots and cache from its list.
 void IndexLayouts(OpClass& op_class);
 
-// Does some pin restrict this op?
+// Does some pin restrict this op's candidates?
 bool IsPinned(const Problem& problem, OpId op);
+
+// Does the op write a tensor whose readers start from another layout (Demands::standing)?
+bool WritesStanding(const Problem& problem, OpId op);
 
 // Indices of the candidates of `op` that agree with its pins, in registration order. Error (kNoPlan): none does; lists
 // the op's signatures.

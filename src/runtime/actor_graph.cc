@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "plan/ends.h"
 #include "runtime/actor_edges.h"
 #include "runtime/fake/simulate.h"
 
@@ -49,29 +50,23 @@ Status FindOrder(const Plan& plan, ActorGraph& graph) {
 std::string_view StreamName(Stream stream) { return stream == Stream::kCompute ? "compute" : "communication"; }
 
 std::vector<uint32_t> OutputRegisters(const Plan& plan, const PhysicalPlan& physical) {
-  std::vector<bool> is_read(physical.registers.size(), false);
-  for (const Task& task : physical.tasks) {
-    for (const uint32_t r : task.reads) {
-      if (r != kNoRegister) is_read[r] = true;
-    }
-  }
-  // Per tensor: as it was written, and the copy that no task reads: the end of a transition for the caller's sake.
-  std::map<TensorId, uint32_t> written, last;
+  // Per tensor: as it was written; per transition: what its last step writes.
+  std::map<TensorId, uint32_t> written;
+  std::map<int32_t, uint32_t> boxed;
   for (uint32_t r = 0; r < physical.registers.size(); ++r) {
     const Register& reg = physical.registers[r];
     if (reg.transition < 0) {
       written[reg.tensor] = r;
-    } else if (!is_read[r]) {
-      last.emplace(reg.tensor, r);
+    } else if (static_cast<size_t>(reg.step) + 1 == plan.transitions[reg.transition].steps.size()) {
+      boxed[reg.transition] = r;
     }
   }
   std::vector<uint32_t> outputs;
-  const auto add = [&](TensorId tensor) {
-    const auto copy = last.find(tensor), own = written.find(tensor);
-    outputs.push_back(copy != last.end() ? copy->second : own != written.end() ? own->second : kNoRegister);
-  };
-  for (const TensorId tensor : plan.graph.outputs) add(tensor);
-  for (const Tie& tie : plan.graph.ties) add(tie.output);
+  for (const TensorEnd& end : EndsOf(plan)) {
+    const auto copy = boxed.find(end.transition);
+    const auto own = written.find(end.tensor);
+    outputs.push_back(copy != boxed.end() ? copy->second : own != written.end() ? own->second : kNoRegister);
+  }
   return outputs;
 }
 

@@ -1,5 +1,5 @@
-// bytes: the bytes that boxing of the inputs moves, all ranks together (boxing.h, BytesPrice); first registered on
-// ties.
+// bytes: the bytes that boxing of the inputs moves, and that of results to where pins want them, all ranks together
+// (boxing.h, BytesPrice); first registered on ties.
 #include "strategy/all_criteria.h"
 #include "strategy/prices.h"
 
@@ -12,10 +12,18 @@ double OperandBytes(const CriterionQuery& query, size_t operand, const NdSbp& wa
   return BytesPrice(type, query.produced[operand], wanted, problem.mesh);
 }
 
+StandingPrice StandingBytes(const CriterionQuery& query) {
+  return [&mesh = query.problem->mesh](const TensorType& type, const NdSbp& written, const NdSbp& standing) {
+    return BytesPrice(type, written, standing, mesh);
+  };
+}
+
 }  // namespace
 
 CriterionAnswer ChooseByBytes(const CriterionQuery& query) {
-  const SlotPrices prices(query, [&](size_t i, const NdSbp& wanted) { return OperandBytes(query, i, wanted); });
+  const SlotPrices prices(
+      query, [&](size_t i, const NdSbp& wanted) { return OperandBytes(query, i, wanted); },
+      StandingResults(query, StandingBytes(query)));
   return ChooseLeast(query.allowed, Ties::kFirst, [&](uint32_t c) { return prices.Of(c); });
 }
 
@@ -27,6 +35,7 @@ std::vector<PriceTerm> BytesTerms(const CriterionQuery& query, uint32_t candidat
     if (!operands[i].valid()) continue;
     terms.push_back({TransitionLabel(query, i, signature.inputs[i]), OperandBytes(query, i, signature.inputs[i])});
   }
+  AddStandingTerms(query, candidate, StandingBytes(query), terms);
   return terms;
 }
 

@@ -24,9 +24,12 @@ Marks MarksOf(const Problem& problem) {
     return marks;
   }
   marks.layouts.assign(count, NdSbp(problem.mesh.num_axes()));
-  for (const auto& [tensor, pin] : problem.pins.tensors) {
-    marks.layouts[tensor.index()] = pin.layout;
-    marks.fixed[tensor.index()] = true;
+  // Readers see a tensor as it lies; what is pinned as written only counts where that is the same.
+  for (const auto* pins : {&problem.pins.tensors, &problem.pins.lies}) {
+    for (const auto& [tensor, pin] : *pins) {
+      marks.layouts[tensor.index()] = pin.layout;
+      marks.fixed[tensor.index()] = true;
+    }
   }
   return marks;
 }
@@ -38,9 +41,16 @@ struct Inferred {
 
 Inferred InferredFor(const Problem& problem, Sweeps& sweeps, OpId op) {
   Inferred inferred;
-  inferred.operands = sweeps.Forward(op).inputs;
-  for (TensorId result : problem.graph->op(op).outputs) {
-    inferred.results.push_back(result.valid() ? sweeps.layout(result) : NdSbp(problem.mesh.num_axes()));
+  const InferAnswer& forward = sweeps.Forward(op);
+  inferred.operands = forward.inputs;
+  const std::vector<TensorId>& outputs = problem.graph->op(op).outputs;
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    // What is pinned only as it lies is written as the operands have it.
+    const bool is_free = outputs[r].valid() && problem.demands.standing(outputs[r]) != nullptr &&
+                         !problem.pins.tensors.contains(outputs[r]);
+    inferred.results.push_back(!outputs[r].valid() ? NdSbp(problem.mesh.num_axes())
+                               : is_free           ? forward.outputs[r]
+                                                   : sweeps.layout(outputs[r]));
   }
   return inferred;
 }

@@ -89,52 +89,84 @@ void RecordDecisions(const Problem& problem, const Assignment& assignment, Plan&
   }
 }
 
-Demand& DemandFor(std::vector<Demand>& demands, const NdSbp& layout, uint32_t time) {
-  for (Demand& demand : demands) {
-    if (demand.layout == layout) return demand;
+// Adds a demand, or joins that of the same layout.
+void AddDemand(TensorDemands& demands, const NdSbp& layout, uint32_t time, const Use* use, const std::string& by) {
+  demands.wanted = true;
+  Demand* found = &demands.as_it_stands;
+  found->first = std::min(found->first, time);
+  if (layout != demands.standing) {
+    const auto known =
+        std::ranges::find_if(demands.boxed, [&](const Demand& demand) { return demand.layout == layout; });
+    found = known != demands.boxed.end() ? &*known : &demands.boxed.emplace_back(Demand{layout, {}, time});
   }
-  return demands.emplace_back(Demand{layout, {}, time});
+  const bool is_made = found != &demands.as_it_stands || demands.standing != demands.written;
+  if (use != nullptr && is_made) found->consumers.push_back(*use);
+  if (!by.empty()) found->by += StrCat(found->by.empty() ? "" : " and ", by);
 }
 
-// Ties by the tensor that must come to lie like another.
-using TieMap = std::unordered_map<TensorId, TensorId>;
-
-std::vector<Demand> DemandsOn(const Problem& problem, const Assignment& assignment, TensorId tensor, const Plan& plan,
-                              const TieMap& ties) {
-  std::vector<Demand> demands;
-  const NdSbp& written = plan.source_layouts[tensor.index()];
-  const auto [begin, end] = problem.uses.of(tensor);
-  for (const Use* use = begin; use != end; ++use) {
-    const NdSbp& wanted = ChosenCandidate(problem, assignment, use->op).signature.inputs[use->operand];
-    if (wanted != written) DemandFor(demands, wanted, use->op.value).consumers.push_back(*use);
+TensorDemands DemandsOn(const Problem& problem, const Assignment& assignment, TensorId tensor, const Plan& plan) {
+  const auto end = static_cast<uint32_t>(problem.num_ops());
+  TensorDemands demands;
+  demands.written = demands.standing = plan.source_layouts[tensor.index()];
+  demands.as_it_stands.first = end;
+  if (const TensorPin* pin = problem.demands.standing(tensor); pin != nullptr) {
+    demands.standing = pin->layout;
+    demands.as_it_stands.by = StrCat("the pin ", pin->text);
+    demands.wanted = problem.is_output[tensor.index()];
   }
-  if (const auto tie = ties.find(tensor); tie != ties.end()) {
-    const NdSbp& wanted = plan.source_layouts[tie->second.index()];
-    if (wanted != written) DemandFor(demands, wanted, static_cast<uint32_t>(problem.num_ops()));
+  const auto [begin, last] = problem.uses.of(tensor);
+  for (const Use* use = begin; use != last; ++use) {
+    const NdSbp& wanted = ChosenCandidate(problem, assignment, use->op).signature.inputs[use->operand];
+    AddDemand(demands, wanted, use->op.value, use, "");
+  }
+  switch (const EndRule rule = problem.demands.end(tensor); rule.kind) {
+    case EndRule::Kind::kNone:
+      break;
+    case EndRule::Kind::kTied:
+      AddDemand(demands, plan.source_layouts[rule.tied.index()], end, nullptr,
+                StrCat("the tie to ", Quote(problem.graph->tensor(rule.tied).name)));
+      break;
+    case EndRule::Kind::kWhole:
+      AddDemand(demands, NdSbp(problem.mesh.num_axes()), end, nullptr, "the graph, whose outputs end whole");
+      break;
+    case EndRule::Kind::kNotPartial:
+      demands.wanted = demands.not_partial = true;
+      break;
   }
   return demands;
 }
 
+// How the tensor ends, where `made` is what MakeTransitions says.
+NdSbp EndOf(const Problem& problem, TensorId tensor, const NdSbp& made, const Plan& plan) {
+  const EndRule rule = problem.demands.end(tensor);
+  if (rule.kind == EndRule::Kind::kTied) return plan.source_layouts[rule.tied.index()];
+  return rule.kind == EndRule::Kind::kWhole ? NdSbp(problem.mesh.num_axes()) : made;
+}
+
 Status InsertBoxing(const Problem& problem, const Assignment& assignment, bool reasons, Plan& plan) {
   const Graph& graph = *problem.graph;
-  TieMap ties;
-  for (const Tie& tie : graph.ties) ties.emplace(tie.output, tie.input);
   std::vector<TimedTransition> timed;
+  std::vector<NdSbp> ends = plan.source_layouts;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const TensorId tensor(t);
-    const std::vector<Demand> demands = DemandsOn(problem, assignment, tensor, plan, ties);
-    if (demands.empty()) continue;
+    const TensorDemands demands = DemandsOn(problem, assignment, tensor, plan);
+    if (demands.boxed.empty() && demands.standing == demands.written &&
+        !(demands.not_partial && demands.standing.has_partial())) {
+      continue;  // the most common case
+    }
     const size_t first = timed.size();
-    const NdSbp& written = plan.source_layouts[t];
-    const std::vector<NdSbp> hubs = demands.size() < 2 ? std::vector<NdSbp>() : HubsOf(problem, tensor);
-    SBP_RETURN_IF_ERROR(MakeTransitions(tensor, graph.tensors[t], written, demands, hubs, *problem.boxing, timed));
-    const auto tie = ties.find(tensor);
+    const bool several = demands.boxed.size() + (demands.not_partial ? 1 : 0) > 1;
+    const std::vector<NdSbp> hubs = several ? HubsOf(problem, tensor) : std::vector<NdSbp>();
+    NdSbp end;
+    SBP_RETURN_IF_ERROR(MakeTransitions(tensor, graph.tensors[t], demands, hubs, problem, timed, end));
+    ends[t] = EndOf(problem, tensor, end, plan);
     for (size_t i = first; reasons && i < timed.size(); ++i) {
-      Transition& transition = timed[i].transition;
-      const bool tied = tie != ties.end() && transition.to == plan.source_layouts[tie->second.index()];
-      transition.reason = TransitionReason(problem, assignment, transition, written, tied ? tie->second : TensorId());
+      timed[i].transition.reason =
+          TransitionReason(problem, assignment, timed[i].transition, demands.written, timed[i].by);
     }
   }
+  plan.output_layouts.clear();
+  for (const TensorId output : graph.outputs) plan.output_layouts.push_back(ends[output.index()]);
   std::vector<uint32_t> order(timed.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return timed[a].time < timed[b].time; });
@@ -208,6 +240,7 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   plan.records.clear();
   plan.op_records.clear();
   plan.transitions.clear();
+  plan.output_layouts.clear();
   plan.replicated.clear();
   plan.total = Cost();
   RecordDecisions(problem, assignment, plan);

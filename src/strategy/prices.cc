@@ -1,5 +1,7 @@
 #include "strategy/prices.h"
 
+#include <utility>
+
 #include "base/text.h"
 
 namespace sbp {
@@ -25,6 +27,30 @@ double SlotPrices::Of(uint32_t candidate) const {
   double sum = 0;
   for (const Slot& slot : slots_) sum += slot.prices[slot.layouts->of_candidate[candidate]];
   return sum;
+}
+
+SlotPrice StandingResults(const CriterionQuery& query, StandingPrice price) {
+  if (!WritesStanding(*query.problem, query.op)) return {};
+  return [&query, price = std::move(price)](size_t result, const NdSbp& written) {
+    const TensorId tensor = query.problem->graph->op(query.op).outputs[result];
+    const TensorPin* pin = query.problem->demands.standing(tensor);
+    return pin == nullptr ? 0 : price(query.problem->type(tensor), written, pin->layout);
+  };
+}
+
+void AddStandingTerms(const CriterionQuery& query, uint32_t candidate, const StandingPrice& price,
+                      std::vector<PriceTerm>& terms) {
+  const SlotPrice price_of = StandingResults(query, price);
+  if (!price_of) return;
+  const std::vector<NdSbp>& written = query.list->candidates[candidate].signature.outputs;
+  const std::vector<TensorId>& outputs = query.problem->graph->op(query.op).outputs;
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    const TensorPin* pin = outputs[r].valid() ? query.problem->demands.standing(outputs[r]) : nullptr;
+    if (pin == nullptr) continue;
+    terms.push_back({StrCat(ResultLabel(query, r), ": ", ToString(written[r]), " -> ", ToString(pin->layout),
+                            ", as pinned"),
+                     price_of(r, written[r])});
+  }
 }
 
 std::string OperandLabel(const CriterionQuery& query, size_t operand) {

@@ -29,6 +29,14 @@ class SlotPrices {
   std::vector<Slot> slots_;
 };
 
+// The price of bringing a result to where a pin lets its readers start (Demands::standing), 0 where there is none: what
+// a criterion that looks at boxing adds to its operands' prices. Empty where no result has such a pin.
+using StandingPrice = std::function<double(const TensorType& type, const NdSbp& written, const NdSbp& standing)>;
+SlotPrice StandingResults(const CriterionQuery& query, StandingPrice price);
+// The same as terms of one candidate.
+void AddStandingTerms(const CriterionQuery& query, uint32_t candidate, const StandingPrice& price,
+                      std::vector<PriceTerm>& terms);
+
 enum class Ties { kFirst, kLast };
 
 // The candidate of least price among the allowed ones, and the next best. `price_of(candidate)` is a double.

@@ -115,6 +115,13 @@ void Sweeps::VisitForward(OpId op) {
   }
   const InferAnswer& answer = Ask(op, false);
   for (size_t r = 0; r < outputs.size(); ++r) Suggest(outputs[r], answer.outputs[r], true);
+  // Inputs and parameters are updated to what the merge made of them; other operands are boxed.
+  const auto operands = problem_.operands(op);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].valid() && !problem_.graph->tensor(operands[i]).producer.valid()) {
+      Suggest(operands[i], answer.inputs[i], false);
+    }
+  }
 }
 
 void Sweeps::VisitBackward(OpId op) {

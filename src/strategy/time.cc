@@ -1,4 +1,4 @@
-// time: seconds of boxing the inputs along their cheapest paths, and of the op itself on the busiest device; first
+// time: seconds of boxing the inputs, and results to where pins want them, along their cheapest paths, and of the op itself on the busiest device; first
 // registered on ties. Local: like every greedy criterion it looks at producers only.
 #include <limits>
 
@@ -15,10 +15,19 @@ double OperandSeconds(const CriterionQuery& query, size_t operand, const NdSbp& 
   return path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
 }
 
+StandingPrice StandingSeconds(const CriterionQuery& query) {
+  return [boxing = query.problem->boxing](const TensorType& type, const NdSbp& written, const NdSbp& standing) {
+    const BoxingPath& path = boxing->Path(type, written, standing);
+    return path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
+  };
+}
+
 }  // namespace
 
 CriterionAnswer ChooseByTime(const CriterionQuery& query) {
-  const SlotPrices boxing(query, [&](size_t i, const NdSbp& wanted) { return OperandSeconds(query, i, wanted); });
+  const SlotPrices boxing(
+      query, [&](size_t i, const NdSbp& wanted) { return OperandSeconds(query, i, wanted); },
+      StandingResults(query, StandingSeconds(query)));
   return ChooseLeast(query.allowed, Ties::kFirst,
                      [&](uint32_t c) { return boxing.Of(c) + query.problem->ComputeSeconds(query.op, c); });
 }
@@ -31,6 +40,7 @@ std::vector<PriceTerm> TimeTerms(const CriterionQuery& query, uint32_t candidate
     if (!operands[i].valid()) continue;
     terms.push_back({TransitionLabel(query, i, signature.inputs[i]), OperandSeconds(query, i, signature.inputs[i])});
   }
+  AddStandingTerms(query, candidate, StandingSeconds(query), terms);
   terms.push_back({"the op itself on the busiest device", query.problem->ComputeSeconds(query.op, candidate)});
   return terms;
 }

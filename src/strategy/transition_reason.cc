@@ -46,14 +46,14 @@ std::string Writer(const Problem& problem, const Assignment& assignment, TensorI
   return StrCat(OpLabel(graph, tensor.producer), " ", DoesOnAxis(*list.instance, chosen.axes[axis], from), over);
 }
 
-std::string Wanter(const Problem& problem, const Transition& transition, TensorId tied) {
+std::string Wanter(const Problem& problem, const Transition& transition, const std::string& by) {
   const Graph& graph = *problem.graph;
   std::string text;
   if (!transition.consumers.empty()) {
     text = OpLabel(graph, transition.consumers[0].op);
     if (transition.consumers.size() > 1) text += StrCat(" and ", transition.consumers.size() - 1, " more");
   }
-  if (tied.valid()) text += StrCat(text.empty() ? "" : " and ", "the tie to ", Quote(graph.tensor(tied).name));
+  if (!by.empty()) text += StrCat(text.empty() ? "" : " and ", by);
   return text.empty() ? "the transitions that start from it" : text;
 }
 
@@ -64,7 +64,7 @@ std::string OpLabel(const Graph& graph, OpId op) {
 }
 
 std::string TransitionReason(const Problem& problem, const Assignment& assignment, const Transition& transition,
-                             const NdSbp& written, TensorId tied) {
+                             const NdSbp& written, const std::string& by) {
   std::vector<std::string> parts;
   for (int axis = 0; axis < problem.mesh.num_axes(); ++axis) {
     const Sbp from = transition.from[axis], to = transition.to[axis];
@@ -72,7 +72,7 @@ std::string TransitionReason(const Problem& problem, const Assignment& assignmen
     parts.push_back(StrCat(Writer(problem, assignment, transition.tensor, axis, from, from == written[axis]), ": ",
                            StateOf(from), " needed ", NeededAs(to)));
   }
-  return StrCat(Join(parts, "; "), " by ", Wanter(problem, transition, tied));
+  return StrCat(Join(parts, "; "), " by ", Wanter(problem, transition, by));
 }
 
 }  // namespace sbp

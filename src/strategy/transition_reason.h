@@ -10,9 +10,9 @@
 namespace sbp {
 
 // 'MatMul "fc2" reduces k over model: partial sum needed whole by Add "bias2" and 2 more'. `written` is the layout that
-// the producer wrote; `tied` the input in whose layout the tensor must end, if a tie wants this transition.
+// the producer wrote; `by` who else wants this transition than its consumers: a tie, a pin, the graph (may be empty).
 std::string TransitionReason(const Problem& problem, const Assignment& assignment, const Transition& transition,
-                             const NdSbp& written, TensorId tied);
+                             const NdSbp& written, const std::string& by);
 
 // 'Add "bias2"': how ops are named in reasons.
 std::string OpLabel(const Graph& graph, OpId op);

@@ -32,6 +32,10 @@ double SecondsWithHub(const TensorType& type, const NdSbp& written, const NdSbp&
   return sum;
 }
 
+bool IsPartialEverywhere(const NdSbp& from, std::span<const NdSbp> wanted) {
+  return from.has_partial() && std::all_of(wanted.begin(), wanted.end(), [](const NdSbp& l) { return l.has_partial(); });
+}
+
 Transition TransitionFor(TensorId tensor, const NdSbp& from, const NdSbp& to, const BoxingPath& path) {
   Transition transition;
   transition.tensor = tensor;
@@ -44,6 +48,105 @@ Transition TransitionFor(TensorId tensor, const NdSbp& from, const NdSbp& to, co
   }
   return transition;
 }
+
+// The transitions of one tensor, in the making.
+class TransitionMaker {
+ public:
+  TransitionMaker(TensorId tensor, const Tensor& facts, const TensorDemands& demands, const Problem& problem)
+      : tensor_(tensor), facts_(facts), demands_(demands), problem_(problem), boxing_(*problem.boxing) {}
+
+  Status Run(std::span<const NdSbp> hubs, std::vector<TimedTransition>& out, NdSbp& end) {
+    end = demands_.standing;
+    if (!demands_.wanted) return OkStatus();
+    SBP_RETURN_IF_ERROR(ToStanding());
+    std::vector<NdSbp> wanted;
+    for (const Demand& demand : demands_.boxed) wanted.push_back(demand.layout);
+    hub_ = FindBestHub(facts_.type, demands_.standing, wanted, hubs, boxing_, demands_.not_partial).hub;
+    to_hub_.time = std::numeric_limits<uint32_t>::max();
+    for (const Demand& demand : demands_.boxed) SBP_RETURN_IF_ERROR(Meet(demand));
+    if (demands_.not_partial) SBP_RETURN_IF_ERROR(MeetEnd(wanted, end));
+    if (hub_ != demands_.standing) {
+      SBP_ASSIGN_OR_RETURN(TimedTransition to_hub, Make(demands_.standing, hub_));
+      to_hub.transition.consumers = std::move(to_hub_.transition.consumers);
+      to_hub.time = to_hub_.time;
+      to_hub.by = std::move(to_hub_.by);
+      made_.insert(made_.begin(), std::move(to_hub));
+    }
+    std::stable_sort(made_.begin(), made_.end(),
+                     [](const TimedTransition& a, const TimedTransition& b) { return a.time < b.time; });
+    std::move(made_.begin(), made_.end(), std::back_inserter(out));
+    return OkStatus();
+  }
+
+ private:
+  Result<TimedTransition> Make(const NdSbp& from, const NdSbp& to) {
+    const BoxingPath& path = boxing_.Path(facts_.type, from, to);
+    if (!path.reachable) {
+      return NoPlan(StrCat("tensor ", Quote(facts_.name), " of type ", ToString(facts_.type),
+                           ": no sequence of collectives from ", ToString(from), " to ", ToString(to)));
+    }
+    return TimedTransition{TransitionFor(tensor_, from, to, path)};
+  }
+
+  // Before all others.
+  Status ToStanding() {
+    if (demands_.standing == demands_.written) return OkStatus();
+    SBP_ASSIGN_OR_RETURN(TimedTransition made, Make(demands_.written, demands_.standing));
+    made.transition.consumers = demands_.as_it_stands.consumers;
+    made.time = demands_.as_it_stands.first;
+    made.by = demands_.as_it_stands.by;
+    made_.push_back(std::move(made));
+    return OkStatus();
+  }
+
+  Status Meet(const Demand& demand) {
+    if (demand.layout == hub_) {
+      to_hub_.transition.consumers = demand.consumers;
+      to_hub_.time = std::min(to_hub_.time, demand.first);
+      to_hub_.by = demand.by;
+      return OkStatus();
+    }
+    const BoxingPath& direct = boxing_.Path(facts_.type, demands_.standing, demand.layout);
+    const bool from_hub =
+        hub_ != demands_.standing && FromHub(direct, boxing_.Path(facts_.type, hub_, demand.layout));
+    if (from_hub) to_hub_.time = std::min(to_hub_.time, demand.first);
+    SBP_ASSIGN_OR_RETURN(TimedTransition made, Make(from_hub ? hub_ : demands_.standing, demand.layout));
+    made.transition.consumers = demand.consumers;
+    made.time = demand.first;
+    made.by = demand.by;
+    made_.push_back(std::move(made));
+    return OkStatus();
+  }
+
+  // A layout that stands already where there is one, else one made for the purpose.
+  Status MeetEnd(std::span<const NdSbp> wanted, NdSbp& end) {
+    if (!demands_.standing.has_partial()) return OkStatus();
+    end = hub_;
+    for (const NdSbp& layout : wanted) {
+      if (end.has_partial()) end = layout;
+    }
+    if (!end.has_partial()) return OkStatus();
+    const CheapestEnd direct = FindCheapestEnd(facts_.type, demands_.standing, boxing_);
+    const CheapestEnd onward = FindCheapestEnd(facts_.type, hub_, boxing_);
+    const bool from_hub = onward.seconds < direct.seconds;
+    end = from_hub ? onward.layout : direct.layout;
+    SBP_ASSIGN_OR_RETURN(TimedTransition made, Make(from_hub ? hub_ : demands_.standing, end));
+    made.time = static_cast<uint32_t>(problem_.num_ops());
+    made.by = StrCat("the graph, whose output ", Quote(facts_.name), " must not stay partial");
+    if (from_hub) to_hub_.time = std::min(to_hub_.time, made.time);
+    made_.push_back(std::move(made));
+    return OkStatus();
+  }
+
+  const TensorId tensor_;
+  const Tensor& facts_;
+  const TensorDemands& demands_;
+  const Problem& problem_;
+  BoxingTable& boxing_;
+  NdSbp hub_;
+  TimedTransition to_hub_;  // what is known of it: its readers, its time
+  std::vector<TimedTransition> made_;
+};
 
 }  // namespace
 
@@ -58,57 +161,35 @@ std::vector<NdSbp> HubsOf(const Problem& problem, TensorId tensor) {
   return hubs;
 }
 
-BestHub FindBestHub(const TensorType& type, const NdSbp& written, std::span<const NdSbp> wanted,
-                    std::span<const NdSbp> hubs, BoxingTable& boxing) {
-  BestHub best{written, SecondsWithHub(type, written, written, wanted, boxing)};
-  if (wanted.size() < 2) return best;
+BestHub FindBestHub(const TensorType& type, const NdSbp& from, std::span<const NdSbp> wanted,
+                    std::span<const NdSbp> hubs, BoxingTable& boxing, bool not_partial) {
+  const bool more = not_partial && IsPartialEverywhere(from, wanted);
+  const auto seconds_with = [&](const NdSbp& hub) {
+    double seconds = SecondsWithHub(type, from, hub, wanted, boxing);
+    if (more && hub.has_partial()) {
+      seconds += std::min(FindCheapestEnd(type, from, boxing).seconds, FindCheapestEnd(type, hub, boxing).seconds);
+    }
+    return seconds;
+  };
+  BestHub best{from, seconds_with(from)};
+  if (wanted.size() + (more ? 1 : 0) < 2) return best;
   const auto consider = [&](const NdSbp& hub) {
-    if (hub == written || hub == best.hub) return;
-    const double seconds = SecondsWithHub(type, written, hub, wanted, boxing);
+    if (hub == from || hub == best.hub) return;
+    const double seconds = seconds_with(hub);
     if (seconds < best.seconds * (1 - kLeastSaving)) best = {hub, seconds};
   };
   for (const NdSbp& layout : wanted) {
     consider(layout);
-    for (const BoxingStep& step : boxing.Path(type, written, layout).steps) consider(step.to);
+    for (const BoxingStep& step : boxing.Path(type, from, layout).steps) consider(step.to);
   }
   for (const NdSbp& hub : hubs) consider(hub);
   return best;
 }
 
-Status MakeTransitions(TensorId tensor, const Tensor& facts, const NdSbp& written, const std::vector<Demand>& demands,
-                       std::span<const NdSbp> hubs, BoxingTable& boxing, std::vector<TimedTransition>& out) {
-  std::vector<NdSbp> wanted;
-  for (const Demand& demand : demands) wanted.push_back(demand.layout);
-  const NdSbp hub = FindBestHub(facts.type, written, wanted, hubs, boxing).hub;
-  std::vector<TimedTransition> made;
-  TimedTransition to_hub;
-  to_hub.time = std::numeric_limits<uint32_t>::max();
-  if (hub != written) {
-    to_hub.transition = TransitionFor(tensor, written, hub, boxing.Path(facts.type, written, hub));
-  }
-  for (const Demand& demand : demands) {
-    if (demand.layout == hub) {
-      to_hub.transition.consumers = demand.consumers;
-      to_hub.time = std::min(to_hub.time, demand.first);
-      continue;
-    }
-    const BoxingPath& direct = boxing.Path(facts.type, written, demand.layout);
-    const BoxingPath& onward = boxing.Path(facts.type, hub, demand.layout);
-    const bool from_hub = hub != written && FromHub(direct, onward);
-    const BoxingPath& path = from_hub ? onward : direct;
-    if (!path.reachable) {
-      return NoPlan(StrCat("tensor ", Quote(facts.name), " of type ", ToString(facts.type),
-                           ": no sequence of collectives from ", ToString(written), " to ", ToString(demand.layout)));
-    }
-    if (from_hub) to_hub.time = std::min(to_hub.time, demand.first);
-    made.push_back({TransitionFor(tensor, from_hub ? hub : written, demand.layout, path), demand.first});
-    made.back().transition.consumers = demand.consumers;
-  }
-  if (hub != written) made.insert(made.begin(), std::move(to_hub));
-  std::stable_sort(made.begin(), made.end(),
-                   [](const TimedTransition& a, const TimedTransition& b) { return a.time < b.time; });
-  std::move(made.begin(), made.end(), std::back_inserter(out));
-  return OkStatus();
+Status MakeTransitions(TensorId tensor, const Tensor& facts, const TensorDemands& demands,
+                       std::span<const NdSbp> hubs, const Problem& problem, std::vector<TimedTransition>& out,
+                       NdSbp& end) {
+  return TransitionMaker(tensor, facts, demands, problem).Run(hubs, out, end);
 }
 
 }  // namespace sbp

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -15,17 +16,29 @@
 
 namespace sbp {
 
-// A layout that some readers want, and when the first of them runs (op index; the number of ops: the end of the step).
+// A layout that somebody wants, and when the first of them runs (op index; the number of ops: the end of the step).
 struct Demand {
   NdSbp layout;
-  std::vector<Use> consumers;  // empty: wanted by a tie
+  std::vector<Use> consumers;
   uint32_t first = 0;
+  std::string by = {};  // who else wants it, for reasons: "the tie to \"w\""
+};
+
+// All that is wanted of one tensor (problem/demands.h says what written and standing are).
+struct TensorDemands {
+  NdSbp written, standing;
+  std::vector<Demand> boxed;  // distinct layouts other than `standing`
+  // Those who take it as it stands, made where that is not as it was written; `first`: of all demands, boxed ones too.
+  Demand as_it_stands;
+  bool wanted = false;       // by anybody
+  bool not_partial = false;  // in the end
 };
 
 // A transition and when it runs.
 struct TimedTransition {
   Transition transition;
   uint32_t time = 0;
+  std::string by = {};  // Demand::by
 };
 
 // Layouts that may be a tensor's hub whatever is chosen: those that a candidate of a reader wants. Distinct, in order
@@ -34,17 +47,19 @@ std::vector<NdSbp> HubsOf(const Problem& problem, TensorId tensor);
 
 // The hub of least seconds among `hubs`, the wanted layouts and the stops on the way to them.
 struct BestHub {
-  NdSbp hub;           // equal to `written`: none is better
+  NdSbp hub;           // equal to `from`: none is better
   double seconds = 0;  // in all; infinite when a wanted layout cannot be reached
 };
-// `wanted` are distinct and other than `written`.
-BestHub FindBestHub(const TensorType& type, const NdSbp& written, std::span<const NdSbp> wanted,
-                    std::span<const NdSbp> hubs, BoxingTable& boxing);
+// Paths start from `from`, the standing layout; `wanted` are distinct and other than it. `not_partial`: the tensor must
+// end without P; where none of these layouts is so, one more is made, from `from` or from the hub (FindCheapestEnd).
+BestHub FindBestHub(const TensorType& type, const NdSbp& from, std::span<const NdSbp> wanted,
+                    std::span<const NdSbp> hubs, BoxingTable& boxing, bool not_partial = false);
 
-// Appends the transitions that meet `demands` (ordered by `first`, layouts distinct and other than `written`) in the
-// order in which they run. A hub that nobody wants is a transition without consumers. Error (kNoPlan): a layout cannot
-// be reached.
-Status MakeTransitions(TensorId tensor, const Tensor& facts, const NdSbp& written, const std::vector<Demand>& demands,
-                       std::span<const NdSbp> hubs, BoxingTable& boxing, std::vector<TimedTransition>& out);
+// Appends the transitions that meet `demands` (`boxed` ordered by `first`) in the order in which they run, and says how
+// the tensor ends where it must not be partial (else `standing`). A hub that nobody wants, and an end, are transitions
+// without consumers. Error (kNoPlan): a layout cannot be reached.
+Status MakeTransitions(TensorId tensor, const Tensor& facts, const TensorDemands& demands,
+                       std::span<const NdSbp> hubs, const Problem& problem, std::vector<TimedTransition>& out,
+                       NdSbp& end);
 
 }  // namespace sbp

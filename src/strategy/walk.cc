@@ -76,7 +76,7 @@ Result<Assignment> Walk::Run(std::vector<NdSbp> sources, const Decide& decide, c
     const uint32_t op_class = problem_.class_of[o];
     MakeKey(op, extra_key);
     OpChoice choice;
-    if (IsPinned(problem_, op)) {
+    if (IsPinned(problem_, op) || WritesStanding(problem_, op)) {
       SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem_, op));
       choice = DecideOne(op, allowed, decide, reasons);
     } else {
@@ -94,7 +94,9 @@ Result<Assignment> Walk::Run(std::vector<NdSbp> sources, const Decide& decide, c
     const Signature& chosen = problem_.candidates(op).candidates[choice.candidate].signature;
     const std::vector<TensorId>& outputs = problem_.graph->op(op).outputs;
     for (size_t r = 0; r < outputs.size(); ++r) {
-      if (outputs[r].valid()) layouts_[outputs[r].index()] = chosen.outputs[r];
+      if (!outputs[r].valid()) continue;
+      const TensorPin* standing = problem_.demands.standing(outputs[r]);
+      layouts_[outputs[r].index()] = standing != nullptr ? standing->layout : chosen.outputs[r];
     }
   }
   assignment.sources = std::move(sources);

@@ -25,8 +25,9 @@ class ReasonTable {
   std::unordered_map<std::string, uint32_t> known_;
 };
 
-// Visits the ops in topological order. `decide` sees the layouts that the producers wrote and returns the choice; the
-// results of the op then lie as the chosen candidate says.
+// Visits the ops in topological order. `decide` sees the layouts that the producers wrote (of tensors pinned by
+// TENSOR=LAYOUT: the pinned ones) and returns the choice; the results of the op then lie as the chosen candidate says.
+// How outputs of the graph end is not looked at: the evaluator takes the cheapest legal way, once the walk is done.
 //
 // Decisions are remembered by (class, allowed candidates, produced layouts, batch axes, extra key): of 10^6 ops in
 // equal layers only the first layer's are decided. An op with pins is decided by itself.
@@ -57,7 +58,7 @@ class Walk {
 
   const Problem& problem_;
   const StrategyOptions& options_;
-  std::vector<NdSbp> layouts_;   // per tensor: as written
+  std::vector<NdSbp> layouts_;   // per tensor: as readers find it
   std::vector<NdSbp> produced_;  // of the op being visited
   std::vector<NdSbp> key_;       // produced, then extra
   std::vector<int> batch_;       // of the op's operands, then results

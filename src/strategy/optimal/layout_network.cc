@@ -64,6 +64,7 @@ Result<std::vector<int32_t>> LayoutNetwork::Write(const Assignment& assignment) 
     return problem_->candidates(op).candidates[assignment.ops[op.index()].candidate].signature;
   };
   const auto written = [&](TensorId tensor) -> const NdSbp& {
+    if (const TensorPin* pin = problem_->demands.standing(tensor); pin != nullptr) return pin->layout;
     const Tensor& facts = graph.tensor(tensor);
     return facts.producer.valid() ? signature(facts.producer).outputs[facts.producer_index]
                                   : assignment.sources[tensor.index()];

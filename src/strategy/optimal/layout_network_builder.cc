@@ -118,11 +118,48 @@ Status LayoutNetworkBuilder::AddOps() {
         if (outputs[r].valid()) kinds_of_tensor_[outputs[r].index()] |= IdempotentKinds(signature.outputs[r]);
       }
     }
+    for (const TensorId output : outputs) {
+      const TensorPin* pin = output.valid() ? problem_.demands.standing(output) : nullptr;
+      if (pin != nullptr) kinds_of_tensor_[output.index()] = IdempotentKinds(pin->layout);
+    }
     costs.clear();
-    for (const uint32_t c : result_.allowed_.back()) costs.push_back(Finite(problem_.ComputeSeconds(op, c)));
+    for (const uint32_t c : result_.allowed_.back()) costs.push_back(problem_.ComputeSeconds(op, c));
+    AddEndsOfUnread(op, costs);
+    for (double& cost : costs) cost = Finite(cost);
     AddNode(network_.AddCosts(costs), o);
   }
   return OkStatus();
+}
+
+// Results that nobody reads and that must end in some way have no node: what that takes is the op's.
+void LayoutNetworkBuilder::AddEndsOfUnread(OpId op, std::vector<double>& costs) {
+  for (const TensorId output : problem_.graph->op(op).outputs) {
+    if (!output.valid()) continue;
+    const EndRule::Kind end = problem_.demands.end(output).kind;
+    const auto [begin, last] = problem_.uses.of(output);
+    if (end == EndRule::Kind::kNone || end == EndRule::Kind::kTied || begin != last) continue;
+    const Row row = SlotRow(op, Slot::kResult, problem_.graph->tensor(output).producer_index, output);
+    const std::vector<uint32_t>& written = rows_[row].layouts;
+    for (size_t c = 0; c < costs.size(); ++c) costs[c] += EndSeconds(end, TypeOf(output), written[c], written[c], 1);
+  }
+}
+
+// What it takes that a tensor ends as it must, where it stands as `written` and as `hub`. Where more than two share,
+// some reader may want a layout without P in any case: nothing is less than that.
+double LayoutNetworkBuilder::EndSeconds(EndRule::Kind end, uint32_t type, uint32_t written, uint32_t hub,
+                                        uint32_t num_wants) {
+  TypePrices& prices = types_[type];
+  if (end == EndRule::Kind::kWhole) {
+    const uint32_t whole[] = {prices.Id(NdSbp(problem_.mesh.num_axes()))};
+    return ReaderSeconds(type, written, hub, whole, {}, num_wants);
+  }
+  if (end != EndRule::Kind::kNotPartial || (relaxed_ && num_wants > 2)) return 0;
+  const auto seconds = [&](uint32_t from) {
+    const auto [entry, is_new] = end_seconds_.try_emplace((static_cast<uint64_t>(type) << 32) | from, 0);
+    if (is_new) entry->second = FindCheapestEnd(prices.type(), prices.layout(from), *problem_.boxing).seconds;
+    return entry->second;
+  };
+  return std::min(seconds(written), seconds(hub));
 }
 
 std::vector<NdSbp> LayoutNetworkBuilder::LayoutsOfSource(TensorId tensor) const {
@@ -213,11 +250,16 @@ void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
   const auto [begin, end] = problem_.uses.of(tensor);
   const auto tie = tied_input_.find(tensor);
   const bool is_tied = tie != tied_input_.end();
+  const TensorPin* standing = problem_.demands.standing(tensor);
+  const EndRule::Kind ends = problem_.demands.end(tensor).kind;
+  const bool must_end = ends == EndRule::Kind::kWhole || ends == EndRule::Kind::kNotPartial;
   const bool is_source = !facts.producer.valid();
   const auto num_uses = static_cast<uint32_t>(end - begin);
-  size_t num_readers = is_tied ? 1 : 0;
+  size_t num_readers = is_tied || must_end ? 1 : 0;
   for (const Use* use = begin; use != end; ++use) num_readers += use == begin || use->op != use[-1].op ? 1 : 0;
-  if (num_readers < 2 && (!is_source || (num_readers == 0 && !tied_sources_.contains(tensor)))) return;
+  const bool stands = standing != nullptr && (num_readers > 0 || problem_.is_output[tensor.index()]);
+  const bool read_source = is_source && (num_readers > 0 || tied_sources_.contains(tensor));
+  if (num_readers < 2 && !stands && !read_source) return;
   const uint32_t type = TypeOf(tensor);
   TypePrices& prices = types_[type];
   std::vector<uint32_t> wanted;
@@ -225,6 +267,7 @@ void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
     if (is_tied) {
       for (const NdSbp& layout : LayoutsOfSource(tie->second)) AddOnce(wanted, prices.Id(layout));
     }
+    if (ends == EndRule::Kind::kWhole) AddOnce(wanted, prices.Id(NdSbp(problem_.mesh.num_axes())));
     for (const Use* use = begin; use != end; ++use) {
       for (const uint32_t l : Distinct(SlotRow(use->op, Slot::kOperand, use->operand, tensor))) AddOnce(wanted, l);
     }
@@ -236,11 +279,13 @@ void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
   std::vector<uint32_t> written;
   if (is_source) {
     for (const NdSbp& layout : LayoutsOfSource(tensor)) written.push_back(prices.Id(layout));
+  } else if (stands) {
+    written = {prices.Id(standing->layout)};
   } else {
     written = Distinct(SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor));
   }
   // An op that reads the tensor twice may want two layouts.
-  const uint32_t num_wants = num_readers < 2 ? 1 : num_uses + (is_tied ? 1 : 0);
+  const uint32_t num_wants = num_readers < 2 ? 1 : num_uses + (is_tied || must_end ? 1 : 0);
   const Prepared prepared{tensor, RowOf(type, std::move(written)), RowOf(type, std::move(wanted)), num_wants};
   prepared_.push_back(prepared);
   // Prices to share are asked once all stops on the way have their numbers.
@@ -256,16 +301,19 @@ void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
 void LayoutNetworkBuilder::AddTensorNode(const Prepared& prepared) {
   const OpId producer = problem_.graph->tensor(prepared.tensor).producer;
   const auto [begin, end] = problem_.uses.of(prepared.tensor);
-  const TensorStates& states = StatesFor(prepared.written, prepared.wanted, prepared.num_wants);
+  const EndRule::Kind end_kind = problem_.demands.end(prepared.tensor).kind;
+  const TensorStates& states = StatesFor(prepared.written, prepared.wanted, prepared.num_wants, end_kind);
   const size_t place = producer.valid() ? producer.index() : begin != end ? begin->op.index() : 0;
   const int32_t node = AddNode(states.costs, place);
   shared_.emplace(prepared.tensor, Shared{node, states.written, states.hubs, prepared.num_wants, prepared.wanted});
   result_.tensor_nodes_.push_back({prepared.tensor, node, states.layouts});
 }
 
-const LayoutNetworkBuilder::TensorStates& LayoutNetworkBuilder::StatesFor(Row written, Row wanted, uint32_t num_wants) {
+const LayoutNetworkBuilder::TensorStates& LayoutNetworkBuilder::StatesFor(Row written, Row wanted, uint32_t num_wants,
+                                                                          EndRule::Kind end) {
   const bool shares = relaxed_ && num_wants > 2;
-  const auto [known, is_new] = states_by_key_.try_emplace({written, wanted, shares ? num_wants : 0, 0, 0});
+  const auto [known, is_new] = states_by_key_.try_emplace(
+      {written, wanted, shares ? num_wants : 0, num_wants < 2 ? 1u : 0u, static_cast<uint32_t>(end)});
   TensorStates& states = known->second;
   if (!is_new) return states;
   const uint32_t type = rows_[written].type;
@@ -281,8 +329,9 @@ const LayoutNetworkBuilder::TensorStates& LayoutNetworkBuilder::StatesFor(Row wr
     state_hub.push_back(hub);
     layouts->written.push_back(prices.layout(from));
     layouts->hubs.push_back(prices.layout(hub));
-    costs.push_back(shares ? prices.SharedSeconds(from, hub, num_wants)
-                           : seconds + (hub == from ? 0 : CopySeconds(type, hub)));
+    costs.push_back((shares ? prices.SharedSeconds(from, hub, num_wants)
+                            : seconds + (hub == from ? 0 : CopySeconds(type, hub))) +
+                    EndSeconds(end, type, from, hub, num_wants));
   };
   for (const uint32_t from : rows_[written].layouts) {
     add(from, from);
@@ -304,7 +353,7 @@ void LayoutNetworkBuilder::Connect(TensorId tensor) {
   const Tensor& facts = problem_.graph->tensor(tensor);
   const std::vector<Reader> readers = ReadersOf(tensor);
   const auto found = shared_.find(tensor);
-  if (readers.empty()) return;
+  if (readers.empty() && found == shared_.end()) return;
   const int32_t producer = facts.producer.valid() ? LayoutNetwork::node_of(facts.producer) : -1;
   const Row produced = producer < 0 ? kNoRow : SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor);
   if (found == shared_.end()) {
@@ -312,7 +361,11 @@ void LayoutNetworkBuilder::Connect(TensorId tensor) {
     return;
   }
   const Shared& shared = found->second;
-  if (producer >= 0) AddEdge(producer, shared.node, MatchTable(produced, shared.written));
+  if (producer >= 0) {
+    const bool stands = problem_.demands.standing(tensor) != nullptr;
+    AddEdge(producer, shared.node,
+            stands ? StandingTable(produced, shared.written) : MatchTable(produced, shared.written));
+  }
   for (const Reader& reader : readers) {
     AddEdge(shared.node, reader.node, ReaderTable(shared.written, shared.hubs, reader, shared.num_wants));
   }
@@ -352,6 +405,16 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::MatchTable(Row produced, Row s
   if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
   return MakeTable(key, LayoutsOf(rows_[produced]), LayoutsOf(rows_[states]),
                    [](uint32_t a, uint32_t b) { return a == b ? 0.0 : kForbidden; });
+}
+
+// From what the producer writes to where all readers start.
+LayoutNetworkBuilder::Table LayoutNetworkBuilder::StandingTable(Row produced, Row states) {
+  const std::vector<uint32_t> key = {kStanding, produced, states};
+  if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
+  const uint32_t type = rows_[produced].type;
+  return MakeTable(key, LayoutsOf(rows_[produced]), LayoutsOf(rows_[states]), [&](uint32_t a, uint32_t b) {
+    return types_[type].Seconds(a, b) + (a == b ? 0 : CopySeconds(type, b));
+  });
 }
 
 // What an op pays that wants these layouts of a tensor.

@@ -49,7 +49,7 @@ class LayoutNetworkBuilder {
   struct Prepared {
     TensorId tensor;
     Row written = 0, wanted = 0;
-    uint32_t num_wants = 1;  // operands that read it, and ties
+    uint32_t num_wants = 1;  // operands that read it, ties and how it must end
   };
   // A tensor with a node, and the layouts of its states.
   struct Shared {
@@ -65,7 +65,7 @@ class LayoutNetworkBuilder {
     std::shared_ptr<const LayoutNetwork::States> layouts;
   };
   enum class Slot : uint8_t { kOperand, kResult };
-  enum TableKind : uint32_t { kMatch, kReader };  // first number of a table's key
+  enum TableKind : uint32_t { kMatch, kReader, kStanding };  // first number of a table's key
   // A table of prices and how the ends of an edge read it.
   struct Table {
     int32_t costs = -1;  // -1: all zeros, no edge
@@ -76,7 +76,9 @@ class LayoutNetworkBuilder {
   std::vector<uint32_t> WorthALook(OpId op);
   void PrepareTensor(TensorId tensor);
   void AddTensorNode(const Prepared& prepared);
-  const TensorStates& StatesFor(Row written, Row wanted, uint32_t num_wants);
+  const TensorStates& StatesFor(Row written, Row wanted, uint32_t num_wants, EndRule::Kind end);
+  double EndSeconds(EndRule::Kind end, uint32_t type, uint32_t written, uint32_t hub, uint32_t num_wants);
+  void AddEndsOfUnread(OpId op, std::vector<double>& costs);
   void Connect(TensorId tensor);
 
   void AddMemory();
@@ -101,6 +103,7 @@ class LayoutNetworkBuilder {
   template <typename Entry>
   Table MakeTable(const std::vector<uint32_t>& key, const Side& rows, const Side& columns, Entry entry);
   Table MatchTable(Row produced, Row states);
+  Table StandingTable(Row produced, Row states);
   Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);
   double ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub, std::span<const uint32_t> wanted,
                        std::span<const uint32_t> own_hubs, uint32_t num_wants);
@@ -132,6 +135,7 @@ class LayoutNetworkBuilder {
   std::vector<Prepared> prepared_;
   std::unordered_set<uint64_t> stops_known_;  // pairs of rows
   std::unordered_map<TensorId, Shared> shared_;
+  std::unordered_map<uint64_t, double> end_seconds_;   // by type and layout: FindCheapestEnd
   std::unordered_map<uint64_t, int64_t> bytes_;        // by type and layout
   std::unordered_map<TensorId, TensorId> tied_input_;  // by output
   std::unordered_set<TensorId> tied_sources_;

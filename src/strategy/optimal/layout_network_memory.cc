@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "strategy/optimal/layout_network_builder.h"
+#include "strategy/transitions.h"
 
 namespace sbp {
 
@@ -13,7 +14,9 @@ void LayoutNetworkBuilder::AddMemory() {
   const Graph& graph = *problem_.graph;
   const auto steps = static_cast<int64_t>(problem_.num_ops()) + 1;
   std::vector<bool> kept(graph.tensors.size(), false);
-  for (const TensorId output : graph.outputs) kept[output.index()] = true;
+  for (const TensorId output : graph.outputs) {
+    kept[output.index()] = !relaxed_ || problem_.demands.end(output).kind == EndRule::Kind::kNone;
+  }
   for (const Tie& tie : graph.ties) kept[tie.output.index()] = !relaxed_;
   const std::vector<NdSbp> initial = InitialSourceLayouts(problem_);
   std::vector<int64_t> usages;
@@ -54,8 +57,16 @@ void LayoutNetworkBuilder::AddMemory() {
       for (const uint32_t layout : rows_[found->second.wanted].layouts)
         least = std::min(least, BytesOf(rows_[written].type, layout));
     }
+    const bool stands = relaxed_ && problem_.demands.standing(tensor) != nullptr && facts.producer.valid();
+    if (stands) {  // until it is boxed as it was written, later perhaps as a reader wants it
+      const Row produced = SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor);
+      for (const uint32_t layout : rows_[produced].layouts) least = std::min(least, BytesOf(rows_[written].type, layout));
+      for (const NdSbp& layout : HubsOf(problem_, tensor))
+        least = std::min(least, BytesOf(rows_[written].type, types_[rows_[written].type].Id(layout)));
+    }
     for (size_t s = 0; s < w.size(); ++s) {
       int64_t bytes = BytesOf(rows_[written].type, w[s]);
+      if (stands) bytes = std::min(bytes, least);
       if (shares) bytes = std::min(bytes, least);
       if (h[s] != w[s]) bytes = std::min(bytes, several ? least : BytesOf(rows_[written].type, h[s]));
       usages.push_back(bytes);
