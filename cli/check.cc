@@ -50,6 +50,7 @@ Result<std::vector<Violation>> CompareModel(const Plan& plan, const RuleSet& rul
   }
   ResolveOptions options;
   options.bindings = plan.graph.bindings;
+  options.simplify = plan.options.simplify;
   const Result<Resolved> resolved = Resolve(model.graph, rules, options);
   if (!resolved.ok()) {
     violations.push_back({StrCat("model ", Quote(path)), "does not resolve with the dimensions of the plan",

@@ -70,6 +70,7 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rul
   }
   options.ties_by_name = !flags.no_ties;
   options.even_only = flags.even_only;
+  options.simplify = !flags.no_simplify;
   options.strict = flags.model.strict;
   options.rule_files = rules.user_files();
   if (!flags.memory_limit.empty()) {
@@ -150,6 +151,8 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
       ->allow_extra_args(false);
   app.add_flag("--no-ties", flags.no_ties, "do not look for ties by name");
   app.add_flag("--even-only", flags.even_only, "forbid parts of different sizes");
+  app.add_flag("--no-simplify", flags.no_simplify,
+               "plan the graph as the file spells it: no joined reshapes, no parts of fused weights, no grouped experts");
   app.add_option("--memory-limit", flags.memory_limit, "bytes per device: 80GB, 64GiB")->type_name("BYTES");
   app.add_option("--dump-dir", flags.dump_dir, "write each stage's canonical text there")->type_name("DIR");
 }
@@ -223,6 +226,7 @@ Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, const Mode
   ResolveOptions options;
   options.strict = flags.strict;
   options.allow_empty = flags.allow_empty;
+  options.simplify = flags.simplify;
   SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(flags.dims));
   for (const TensorData& data : inputs) {
     options.input_shapes.emplace_back(data.name, data.type.shape);
@@ -306,7 +310,9 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
   request.model_path = model.path;
   request.model_fingerprint = model.fingerprint;
-  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(model.graph), rules, flags.model));
+  ModelFlags as_planned = flags.model;
+  as_planned.simplify = request.options.simplify;
+  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(model.graph), rules, as_planned));
   request.graph = std::move(resolved.graph);
   request.warnings = std::move(resolved.warnings);
   if (!flags.criterion.empty()) request.strategy.criterion = flags.criterion;

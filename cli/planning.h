@@ -24,6 +24,7 @@ struct ModelFlags {
   std::vector<std::string> rules;
   bool strict = false;
   bool allow_empty = false;  // as in ResolveOptions; no flag
+  bool simplify = false;     // likewise
 };
 void AddModelFlags(CLI::App& app, ModelFlags& flags);
 
@@ -36,6 +37,7 @@ struct PlanningFlags {
   std::vector<std::string> pins, pin_files, ties;
   bool no_ties = false;
   bool even_only = false;
+  bool no_simplify = false;
   std::string memory_limit;
   std::string assignment;
   // optimal: as in StrategyOptions; unset: its defaults.

@@ -19,6 +19,7 @@ struct ResolveOptions {
   std::vector<std::pair<std::string, LiteralRef>>
       input_values;          // small integer inputs given with --inputs (trip counts, ...)
   bool strict = false;       // an op without a rule is an error
+  bool simplify = false;     // write the graph in a form that layouts pass (simplify/simplify.h)
   bool allow_empty = false;  // a model of which nothing comes out because nothing goes in is no mistake
 };
 

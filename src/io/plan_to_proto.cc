@@ -49,6 +49,7 @@ class PlanWriter {
     }
     message.set_no_ties(!options.ties_by_name);
     message.set_even_only(options.even_only);
+    message.set_no_simplify(!options.simplify);
     message.set_strict(options.strict);
     if (options.memory_limit) message.set_memory_limit(*options.memory_limit);
     for (const auto& [name, text] : options.rule_files) {

@@ -81,6 +81,7 @@ struct PlanOptions {
   std::vector<std::pair<std::string, std::string>> ties;  // output, input
   bool ties_by_name = true;
   bool even_only = false;
+  bool simplify = true;  // of the model's graph, while reading it (simplify/simplify.h)
   bool strict = false;
   std::optional<int64_t> memory_limit;                          // bytes per device
   std::vector<std::pair<std::string, std::string>> rule_files;  // name, text

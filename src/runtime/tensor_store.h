@@ -51,7 +51,11 @@ class TensorStore {
   int64_t random_parameters() const;
 
  private:
+  Status GiveTo(TensorId id, const TensorData& data);
   Result<Value> Make(TensorId id, uint32_t micro_batch);
+  // All values of `tensor`, or of the parameter that it is a part of, which is of `type` (in the file: `stored`).
+  Result<Value> MakeWhole(TensorId id, const std::string& name, const TensorType& type, const TensorType& stored,
+                          uint32_t micro_batch);
 
   const Graph& graph_;
   const Graph& stored_;
