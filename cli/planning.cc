@@ -87,6 +87,7 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rul
   if (!outputs) return UsageError(StrCat("--outputs ", Quote(flags.outputs), ": expected sharded, whole or any"));
   options.outputs = *outputs;
   options.even_only = flags.even_only;
+  options.simplify = !flags.no_simplify;
   options.strict = flags.model.strict;
   options.rule_files = rules.user_files();
   if (!flags.memory_limit.empty()) {
@@ -170,6 +171,8 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
       ->type_name("HOW")
       ->default_str("sharded");
   app.add_flag("--even-only", flags.even_only, "forbid parts of different sizes");
+  app.add_flag("--no-simplify", flags.no_simplify,
+               "plan the graph as the file spells it: no joined reshapes, no parts of fused weights, no grouped experts");
   app.add_option("--memory-limit", flags.memory_limit, "bytes per device, with their unit: 80GB, 64GiB")
       ->type_name("BYTES");
   app.add_option("--dump-dir", flags.dump_dir, "write each stage's canonical text there")->type_name("DIR");
@@ -250,6 +253,7 @@ Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, const Mode
   ResolveOptions options;
   options.strict = flags.strict;
   options.allow_empty = flags.allow_empty;
+  options.simplify = flags.simplify;
   SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(flags.dims));
   for (const TensorData& data : inputs) {
     options.input_shapes.emplace_back(data.name, data.type.shape);
@@ -333,7 +337,9 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
   request.model_path = model.path;
   request.model_fingerprint = model.fingerprint;
-  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(model.graph), rules, flags.model));
+  ModelFlags as_planned = flags.model;
+  as_planned.simplify = request.options.simplify;
+  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(model.graph), rules, as_planned));
   request.graph = std::move(resolved.graph);
   request.warnings = std::move(resolved.warnings);
   for (const Assumption& assumption : request.graph.assumptions) {

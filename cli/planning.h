@@ -24,6 +24,7 @@ struct ModelFlags {
   std::vector<std::string> rules;
   bool strict = false;
   bool allow_empty = false;  // as in ResolveOptions; no flag
+  bool simplify = false;     // likewise
 };
 void AddModelFlags(CLI::App& app, ModelFlags& flags);
 
@@ -37,6 +38,7 @@ struct PlanningFlags {
   bool no_ties = false;
   std::string outputs = "sharded";
   bool even_only = false;
+  bool no_simplify = false;
   std::string memory_limit;
   std::string assignment;
   // optimal: as in StrategyOptions; unset: its defaults.

@@ -60,6 +60,7 @@ ResolveOptions ResolveOptionsOf(const Plan& plan, const Graph& model) {
   ResolveOptions options;
   options.bindings = plan.graph.bindings;
   options.strict = plan.options.strict;
+  options.simplify = plan.options.simplify;
   options.allow_empty = true;
   const NameIndex names(model);
   for (const TensorId id : plan.graph.inputs) {
@@ -77,6 +78,7 @@ Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(request.model_path));
   ResolveOptions options = ResolveOptionsOf(*request.whole, model.graph);
   options.keep_ops = true;  // a mistake in folding would be made here, too
+  options.simplify = false;
   TakeValues(*request.inputs, options);
   Result<Resolved> resolved = Resolve(std::move(model.graph), rules, options);
   if (!resolved.ok()) {

@@ -10,6 +10,7 @@
 #include "fold/evaluate.h"
 #include "fold/forward.h"
 #include "fold/prune.h"
+#include "simplify/simplify.h"
 
 namespace sbp {
 namespace {
@@ -97,6 +98,13 @@ Status CheckNotEmpty(const Graph& graph) {
                          ToString(first.type), "; expected a size of at least 1 for its dimension ", axis));
 }
 
+// Moves of tensors whose sizes only running decides stay as they are.
+void SimplifyResolved(Graph& graph, const Assumptions& assumptions) {
+  std::vector<bool> computed(graph.tensors.size());
+  for (size_t t = 0; t < computed.size(); ++t) computed[t] = assumptions.Touches(TensorId(t));
+  Simplify(graph, computed);
+}
+
 // The sizes of an input's type, as the file states it, in which the tensors of a sequence may differ.
 AssumedFlags RaggedSizes(const TensorType& type) {
   AssumedFlags flags;
@@ -174,6 +182,7 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   for (size_t i = 0; i < inputs.size(); ++i) pass.SetAssumed(inputs[i], ragged[i], {}, nullptr);
   SBP_ASSIGN_OR_RETURN(Graph resolved, pass.Run());
   MergeAssumptions(context.provenance.Taken(), resolved);
+  if (options.simplify) SimplifyResolved(resolved, pass.assumptions());
   Prune(resolved);
   ClearSymbols(resolved);
   SBP_RETURN_IF_ERROR(CheckAllStatic(resolved));

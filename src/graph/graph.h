@@ -70,6 +70,16 @@ enum class TensorRole : uint8_t {
   kParameter,   // an initializer: a weight, or a constant table
 };
 
+// What a parameter was cut out of: it holds the elements from `start` on along `axis` of the model file's parameter
+// `whole`, of which a Tensor's `data` then says the place.
+struct WeightPart {
+  std::string whole;  // its name in the file
+  TensorType type;    // of the whole
+  int axis = 0;
+  int64_t start = 0;  // elements along axis
+  friend bool operator==(const WeightPart&, const WeightPart&) = default;
+};
+
 struct Tensor {
   std::string name;
   TensorType type;
@@ -79,6 +89,7 @@ struct Tensor {
   std::vector<std::string> symbols;  // per dimension: the symbol or expression, "" where the size is a number; or empty
   LiteralRef literal;                // the value, when it is known and small
   std::optional<DataReference> data;  // where a large value is
+  std::shared_ptr<const WeightPart> part;  // null: a tensor of its own
   NdSbp layout_pin;  // size 0: none; else a layout written in the graph itself (what the producer writes)
 };
 

@@ -92,6 +92,13 @@ class GraphWriter {
       data.set_offset(tensor.data->offset);
       if (tensor.data->length >= 0) data.set_length(tensor.data->length);
     }
+    if (tensor.part != nullptr) {
+      v1::Part& part = *message.mutable_part();
+      part.set_whole(ToUtf8(tensor.part->whole));
+      part.set_type(types_.Format(tensor.part->type, {}));
+      part.set_axis(tensor.part->axis);
+      part.set_start(tensor.part->start);
+    }
   }
 
   // What is known of the tensors that an op writes.
@@ -244,7 +251,33 @@ class GraphReader {
     if (!message.layout().empty()) {
       SBP_ASSIGN_OR_RETURN(tensor.layout_pin, ParseNdSbp(message.layout()));
     }
+    SBP_RETURN_IF_ERROR(ReadPart(message, tensor));
     return ReadData(message, tensor);
+  }
+
+  Status ReadPart(const v1::Tensor& message, Tensor& tensor) {
+    if (!message.has_part()) return OkStatus();
+    const v1::Part& part = message.part();
+    Status error;
+    const SymbolicType* type = types_.Parse(part.type(), error);
+    if (type == nullptr) return error.WithContext("part.type");
+    const Shape &whole = type->type.shape, &own = tensor.type.shape;
+    const auto axis = static_cast<size_t>(part.axis());
+    const bool is_parameter = tensor.role == TensorRole::kParameter && !part.whole().empty();
+    bool fits = is_parameter && type->type.is_static() && tensor.type.is_static() && whole.size() == own.size() &&
+                type->type.dtype == tensor.type.dtype && DTypeBits(tensor.type.dtype) % 8 == 0 && part.axis() >= 0 &&
+                axis < whole.size();
+    for (size_t d = 0; fits && d < whole.size(); ++d) {
+      fits = d == axis ? part.start() >= 0 && part.start() <= whole[d] && own[d] <= whole[d] - part.start()
+                       : whole[d] == own[d];
+    }
+    if (!fits) {
+      return BadInput(StrCat("is ", ToString(tensor.type), ", which is no part of ", part.type(), " from ",
+                             part.start(), " on along dimension ", part.axis()));
+    }
+    tensor.part = std::make_shared<const WeightPart>(
+        WeightPart{part.whole(), type->type, static_cast<int>(part.axis()), part.start()});
+    return OkStatus();
   }
 
   static Status ReadData(const v1::Tensor& message, Tensor& tensor) {

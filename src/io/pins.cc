@@ -267,9 +267,33 @@ class TextPins {
  private:
   // A pattern is matched; any other name is looked up, so that thousands of pins on a large graph stay cheap.
   std::vector<TensorId> Tensors(std::string_view name) {
-    if (IsPattern(name)) return Matching<TensorId>(name, graph_.tensors);
-    const TensorId id = Index().tensor(name);
-    return id.valid() ? std::vector<TensorId>{id} : std::vector<TensorId>{};
+    if (!IsPattern(name)) {
+      const TensorId id = Index().tensor(name);
+      return id.valid() ? std::vector<TensorId>{id} : PartsOf(name);
+    }
+    std::vector<TensorId> ids = Matching<TensorId>(name, graph_.tensors);
+    for (const TensorId id : Parts()) {
+      const Tensor& part = graph_.tensor(id);
+      if (!GlobMatch(name, part.name) && GlobMatch(name, part.part->whole)) ids.push_back(id);
+    }
+    return ids;
+  }
+  // Parameters that hold a part of one of the model file: its name means all of them.
+  const std::vector<TensorId>& Parts() {
+    if (!parts_) {
+      parts_.emplace();
+      for (size_t t = 0; t < graph_.tensors.size(); ++t) {
+        if (graph_.tensors[t].part != nullptr) parts_->push_back(TensorId(t));
+      }
+    }
+    return *parts_;
+  }
+  std::vector<TensorId> PartsOf(std::string_view whole) {
+    std::vector<TensorId> ids;
+    for (const TensorId id : Parts()) {
+      if (graph_.tensor(id).part->whole == whole) ids.push_back(id);
+    }
+    return ids;
   }
   std::vector<OpId> Ops(std::string_view name) {
     if (IsPattern(name)) return Matching<OpId>(name, graph_.ops);
@@ -346,6 +370,7 @@ class TextPins {
   OperandNames names_;
   PinAdder adder_;
   std::optional<NameIndex> index_;
+  std::optional<std::vector<TensorId>> parts_;
 };
 
 }  // namespace

@@ -99,6 +99,7 @@ class PlanReader {
     for (const v1::Tie& tie : message.ties()) options.ties.emplace_back(tie.output(), tie.input());
     options.ties_by_name = !message.no_ties();
     options.even_only = message.even_only();
+    options.simplify = !message.no_simplify();
     options.strict = message.strict();
     if (message.has_memory_limit()) options.memory_limit = message.memory_limit();
     for (const v1::RuleFile& file : message.rules()) options.rule_files.emplace_back(file.name(), file.text());

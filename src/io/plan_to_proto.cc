@@ -52,6 +52,7 @@ class PlanWriter {
     }
     message.set_no_ties(!options.ties_by_name);
     message.set_even_only(options.even_only);
+    message.set_no_simplify(!options.simplify);
     message.set_strict(options.strict);
     message.set_outputs(std::string(OutputPolicyName(options.outputs)));
     if (options.memory_limit) message.set_memory_limit(*options.memory_limit);

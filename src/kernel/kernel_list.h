@@ -115,5 +115,6 @@ inline constexpr TypeSet kAll = kNumbers | kComplex | kLogical | kStorage;  // b
   HOST("Unique", kNumbers | kLogical, Unique)                                                                          \
   X("Where", kLogical, Where)                                                                                          \
   X("Xor", kLogical, Xor)                                                                                              \
-  X("com.microsoft::MatMulNBits", kFloats, MatMulNBits)
+  X("com.microsoft::MatMulNBits", kFloats, MatMulNBits)                                                                \
+  HOST("sbp::GroupedMatMul", kFloats, GroupedMatMul)
 // clang-format on

@@ -12,6 +12,7 @@ void DumpOptions(const PlanOptions& options, std::string& out) {
   if (!options.ties_by_name) out += " no-ties";
   if (options.outputs != OutputPolicy::kSharded) out += StrCat(" outputs=", OutputPolicyName(options.outputs));
   if (options.even_only) out += " even-only";
+  if (!options.simplify) out += " no-simplify";
   if (options.strict) out += " strict";
   if (options.memory_limit) out += StrCat(" memory-limit=", *options.memory_limit);
   out += "\n";

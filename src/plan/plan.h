@@ -83,6 +83,7 @@ struct PlanOptions {
   bool ties_by_name = true;
   OutputPolicy outputs = OutputPolicy::kSharded;  // --outputs
   bool even_only = false;
+  bool simplify = true;  // of the model's graph, while reading it (simplify/simplify.h)
   bool strict = false;
   std::optional<int64_t> memory_limit;                          // bytes per device
   std::vector<std::pair<std::string, std::string>> rule_files;  // name, text

@@ -85,25 +85,56 @@ TensorData DataFromValue(std::string name, const Value& value) {
           std::string(reinterpret_cast<const char*>(value.view.data), static_cast<size_t>(value.view.bytes()))};
 }
 
+namespace {
+
+// The part of a parameter's values that a tensor of `type` holds.
+Result<Value> CutPart(const Value& whole, const WeightPart& part, const TensorType& type) {
+  SBP_ASSIGN_OR_RETURN(Value result, MakeTensor(type.dtype, type.shape));
+  const auto axis = static_cast<size_t>(part.axis);
+  int64_t outer = 1, inner = 1;
+  for (size_t d = 0; d < axis; ++d) outer *= type.shape[d];
+  for (size_t d = axis + 1; d < type.shape.size(); ++d) inner *= type.shape[d];
+  const int64_t bits = DTypeBits(type.dtype), from = part.type.shape[axis] * inner, to = type.shape[axis] * inner;
+  if (bits % 8 != 0) return Defect("a part of packed elements");
+  for (int64_t o = 0; o < outer; ++o) {
+    std::memcpy(result.view.data + o * to * bits / 8, whole.view.data + (o * from + part.start * inner) * bits / 8,
+                static_cast<size_t>(to * bits / 8));
+  }
+  return result;
+}
+
+}  // namespace
+
 Status TensorStore::Give(const std::vector<TensorData>& tensors) {
-  std::map<std::string, TensorId> known;
+  std::multimap<std::string, TensorId> known;  // a parameter's parts by its name
   std::vector<std::string> names;
   for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
-    if (graph_.tensors[t].role == TensorRole::kActivation) continue;
-    known.emplace(graph_.tensors[t].name, TensorId(t));
-    names.push_back(graph_.tensors[t].name);
+    const Tensor& tensor = graph_.tensors[t];
+    if (tensor.role == TensorRole::kActivation) continue;
+    names.push_back(tensor.part != nullptr ? tensor.part->whole : tensor.name);
+    known.emplace(names.back(), TensorId(t));
   }
   for (const TensorData& data : tensors) {
-    const auto at = known.find(data.name);
-    if (at == known.end()) {
+    const auto [begin, end] = known.equal_range(data.name);
+    if (begin == end) {
       return BadInput(StrCat("no input or parameter is named ", Quote(data.name), DidYouMean(data.name, names)));
     }
-    auto value = ValueFromData(data, graph_.tensor(at->second).type);
-    if (!value.ok()) return value.status().WithContext(Quote(data.name));
-    const std::lock_guard<std::mutex> lock(mutex_);
-    values_[{at->second.value, 0}] = *std::move(value);
+    for (auto at = begin; at != end; ++at) SBP_RETURN_IF_ERROR(GiveTo(at->second, data).WithContext(Quote(data.name)));
     given_[data.name] = {};
   }
+  return OkStatus();
+}
+
+Status TensorStore::GiveTo(TensorId id, const TensorData& data) {
+  const Tensor& tensor = graph_.tensor(id);
+  TensorType type = tensor.type;
+  if (tensor.part != nullptr) type.shape = tensor.part->type.shape;
+  SBP_ASSIGN_OR_RETURN(Value value, ValueFromData(data, type));
+  if (tensor.part != nullptr) {
+    SBP_ASSIGN_OR_RETURN(value, CutPart(value, *tensor.part, tensor.type));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  values_[{id.value, 0}] = std::move(value);
   return OkStatus();
 }
 
@@ -145,25 +176,35 @@ Result<Value> TensorStore::GetIn(const Graph& of, TensorId id, uint32_t micro_ba
 Result<Value> TensorStore::Make(TensorId id, uint32_t micro_batch) {
   const Tensor& tensor = graph_.tensor(id);
   if (tensor.literal != nullptr) return MakeTensor(*tensor.literal);
+  const Tensor& stored = stored_.tensor(id);
+  if (tensor.part == nullptr) return MakeWhole(id, tensor.name, tensor.type, stored.type, micro_batch);
+  TensorType whole = tensor.part->type;
+  whole.dtype = tensor.type.dtype;
+  SBP_ASSIGN_OR_RETURN(const Value value, MakeWhole(id, tensor.part->whole, whole, stored.part->type, micro_batch));
+  return CutPart(value, *tensor.part, tensor.type);
+}
+
+Result<Value> TensorStore::MakeWhole(TensorId id, const std::string& name, const TensorType& type,
+                                     const TensorType& stored, uint32_t micro_batch) {
+  const Tensor& tensor = graph_.tensor(id);
   if (tensor.data && reader_) {
-    const TensorType& type = stored_.tensor(id).type;
-    const Result<std::string> bytes = reader_(*tensor.data, type.num_bytes());
+    const Result<std::string> bytes = reader_(*tensor.data, stored.num_bytes());
     if (bytes.ok()) {
-      SBP_ASSIGN_OR_RETURN(Value value, ValueFromData({tensor.name, type, *bytes}, type));
-      return CastTo(value, tensor.type.dtype);
+      SBP_ASSIGN_OR_RETURN(Value value, ValueFromData({name, stored, *bytes}, stored));
+      return CastTo(value, type.dtype);
     }
   }
-  if (tensor.type.kind != ValueKind::kTensor)
-    return RunFailed(StrCat("is ", ToString(tensor.type),
+  if (type.kind != ValueKind::kTensor)
+    return RunFailed(StrCat("is ", ToString(type),
                             ", which has no random values; give it with --inputs: a folder of ",
                             "input_N.pb, or an .npz archive (entries of a sequence: NAME/0, NAME/1, ...)"));
-  if (shared_ != nullptr) {
+  if (shared_ != nullptr && tensor.part == nullptr) {
     SBP_ASSIGN_OR_RETURN(Value drawn, shared_->DrawnFor(tensor, micro_batch));
     if (drawn.view.present()) return drawn;
   }
-  random_[tensor.name] = tensor.role == TensorRole::kParameter;
-  SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(tensor.type.dtype, tensor.type.shape));
-  SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, tensor.name, micro_batch), value.view));
+  random_[name] = tensor.role == TensorRole::kParameter;
+  SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(type.dtype, type.shape));
+  SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, name, micro_batch), value.view));
   return value;
 }
 

@@ -54,9 +54,13 @@ class TensorStore {
   int64_t random_parameters() const;
 
  private:
+  Status GiveTo(TensorId id, const TensorData& data);
   Result<Value> Make(TensorId id, uint32_t micro_batch);
   // Of another store: the value that it has, or draws, for such a tensor; an absent value: it knows none.
   Result<Value> DrawnFor(const Tensor& tensor, uint32_t micro_batch);
+  // All values of `tensor`, or of the parameter that it is a part of, which is of `type` (in the file: `stored`).
+  Result<Value> MakeWhole(TensorId id, const std::string& name, const TensorType& type, const TensorType& stored,
+                          uint32_t micro_batch);
 
   const Graph& graph_;
   const Graph& stored_;

@@ -94,6 +94,7 @@ Status ReduceSum(KernelCall& call);
 Status Einsum(KernelCall& call);
 Status MatMul(KernelCall& call);
 Status MatMulNBits(KernelCall& call);
+Status GroupedMatMul(KernelCall& call);
 
 // conv.cc, conv_transpose.cc, pool.cc
 Status AveragePool(KernelCall& call);

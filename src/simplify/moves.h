@@ -1,0 +1,31 @@
+// Ops that only move elements: what view they make of their first operand, and which element each element of a result
+// comes from. The two are written independently of each other: every rewrite is checked with the second.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "graph/graph.h"
+#include "simplify/view.h"
+
+namespace sbp {
+
+// Does result `result` of the op only move elements of the op's first operand, at positions known now? Types of operand
+// and result are static tensors that are not empty.
+bool IsMove(const Graph& graph, const Op& op, size_t result);
+
+// Applies the op to a view whose shape is that of its first operand. False: the result is no view. Requires IsMove.
+bool ApplyMove(const Graph& graph, const Op& op, size_t result, View& view);
+
+// Does the op take a part of its operand, rather than all of it?
+bool TakesPart(const Graph& graph, const Op& op);
+
+// The flat index into the first operand of element `index` of a result. Requires IsMove.
+int64_t SourceOf(const Graph& graph, const Op& op, size_t result, int64_t index);
+
+// Is tensor `to`, followed back through moves to `from`, the same as `view` of it says? Looks at all elements of small
+// tensors and at a fixed sample of larger ones.
+using Route = std::vector<std::pair<const Op*, size_t>>;  // ops and results, from the last to the first
+bool SameMoves(const Graph& graph, const Route& a, const Route& b, const Shape& result);
+
+}  // namespace sbp

@@ -1,0 +1,33 @@
+// Other spellings of the same graph, with which layouts reach further: exporters write the transposition of keys as
+// Reshape, Transpose, Reshape, and three projections as one whose columns are cut apart afterwards.
+//
+// Every rewrite of moves is checked before it is made, by following indices through the ops before and after it
+// (moves.h). Tensors and ops that remain keep their names; an op that stands for others lists them in its metadata.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace sbp {
+
+struct SimplifyPass {
+  std::string_view name;
+  // `computed`: per tensor, whether only running decides a size of it; may be shorter than the tensors (the others are
+  // known). True: something changed. What becomes dead stays, for Prune.
+  bool (*run)(Graph& graph, const std::vector<bool>& computed);
+};
+// In the order in which they run.
+const std::vector<SimplifyPass>& AllSimplifyPasses();
+
+// Runs all passes on a graph whose tensors all have static types. Linear in the graph's size; deterministic.
+void Simplify(Graph& graph, const std::vector<bool>& computed = {});
+
+namespace simplify {
+bool GroupExperts(Graph& graph, const std::vector<bool>& computed);  // group_experts.cc
+bool JoinMoves(Graph& graph, const std::vector<bool>& computed);     // join_moves.cc
+bool SplitWeights(Graph& graph, const std::vector<bool>& computed);  // split_weights.cc
+}  // namespace simplify
+
+}  // namespace sbp
