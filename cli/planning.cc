@@ -192,6 +192,23 @@ Result<double> ParseGap(std::string_view text) {
   return share;
 }
 
+void NotePins(const Plan& plan) {
+  constexpr size_t kShown = 20;
+  const std::vector<PinMatch>& matches = plan.pin_matches;
+  for (size_t i = 0; i < std::min(matches.size(), kShown); ++i) {
+    const PinMatch& match = matches[i];
+    const auto more = match.count - static_cast<int64_t>(match.first.size());
+    const std::string_view kind = match.of_ops ? "op" : "tensor";
+    Note(StrCat("note: ", match.where, " ", Quote(match.text), ": ", FormatCount(match.count), " ", kind,
+                match.count == 1 ? "" : "s", ": ", Join(match.first, ", "),
+                more > 0 ? StrCat(" and ", FormatCount(more), " more") : ""));
+  }
+  if (matches.size() > kShown) {
+    Note(StrCat("note: and ", FormatCount(static_cast<int64_t>(matches.size() - kShown)),
+                " pins more; --format json lists them all"));
+  }
+}
+
 Result<RuleSet> LoadRules(const std::vector<std::string>& files) {
   SBP_ASSIGN_OR_RETURN(RuleSet rules, RuleSet::Builtin());
   for (const std::string& file : files) {

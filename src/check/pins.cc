@@ -1,10 +1,30 @@
 #include "check/pins.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "naming/module_index.h"
+
 namespace sbp {
 
 PinChecker::PinChecker(const Plan& plan, Findings& findings)
     : plan_(plan), tensor_done_(plan.graph.tensors.size(), false) {
   for (const std::string& text : plan.options.pins) Read(text, findings);
+  FindScoped();
+}
+
+void PinChecker::FindScoped() {
+  std::optional<ModuleIndex> index;
+  for (Text& pin : texts_) {
+    const std::optional<ScopedName> name = pin.whole_signature ? std::nullopt : ReadScopedName(pin.name);
+    if (!name) continue;
+    const auto is_tensor = [&](const Tensor& tensor) { return GlobMatch(pin.name, tensor.name); };
+    if (std::ranges::any_of(plan_.graph.tensors, is_tensor)) continue;
+    if (!index) index.emplace(plan_.graph);
+    const ScopedMatch match = index->Match(*name);
+    pin.scoped.insert(match.tensors.begin(), match.tensors.end());
+    for (const ModulePart& part : match.parts) pin.scoped.insert(part.is_tensor ? part.activation : part.parameter);
+  }
 }
 
 void PinChecker::Read(const std::string& given, Findings& findings) {
@@ -45,7 +65,7 @@ void PinChecker::CheckTensor(TensorId id, Findings& findings) {
                  ToString(layout));
   }
   for (Text& pin : texts_) {
-    if (pin.whole_signature || !GlobMatch(pin.name, tensor.name)) continue;
+    if (pin.whole_signature || (!GlobMatch(pin.name, tensor.name) && !pin.scoped.contains(id))) continue;
     pin.matched = true;
     if (!(pin.layout == layout)) {
       findings.Add(PlaceOf(plan_.graph, id), StrCat("pin ", Quote(pin.text), " is not held"), ToString(pin.layout),

@@ -117,10 +117,11 @@ ModuleIndex::ModuleIndex(const Graph& graph) : graph_(graph), names_(graph) {
     const auto index = static_cast<uint32_t>(dotted_.size());
     dotted_.push_back(DottedPath(name.scope));
     placed_.push_back(name.place.empty() ? "" : StrCat(dotted_.back(), ".", name.place));
-    by_last_level_[std::string(LastLevel(dotted_.back()))].push_back(index);
-    if (!name.place.empty() && LastLevel(placed_.back()) != LastLevel(dotted_.back())) {
-      by_last_level_[std::string(LastLevel(placed_.back()))].push_back(index);
-    }
+    whole_.push_back(DottedPath(name.whole));
+    std::set<std::string_view> levels = {LastLevel(dotted_.back())};
+    if (!name.place.empty()) levels.insert(LastLevel(placed_.back()));
+    if (!name.whole.empty()) levels.insert(LastLevel(whole_.back()));
+    for (const std::string_view level : levels) by_last_level_[std::string(level)].push_back(index);
   }
 }
 
@@ -128,10 +129,11 @@ ScopedMatch ModuleIndex::Match(const ScopedName& name) const {
   ScopedMatch match;
   std::vector<TensorId> whole;  // named by their whole paths, not by the ends of these
   const auto look = [&](uint32_t i) {
-    const bool named = NamesDotted(name.scope, dotted_[i]) || (!placed_[i].empty() && NamesDotted(name.scope, placed_[i]));
-    if (!named || !GlobMatch(name.role, names_.all()[i].role)) return;
+    const auto names = [&](const std::string& path) { return !path.empty() && NamesDotted(name.scope, path); };
+    if (!names(dotted_[i]) && !names(placed_[i]) && !names(whole_[i])) return;
+    if (!GlobMatch(name.role, names_.all()[i].role)) return;
     match.tensors.push_back(names_.all()[i].parameter);
-    if (name.scope == dotted_[i] || name.scope == placed_[i]) whole.push_back(names_.all()[i].parameter);
+    if (name.scope == dotted_[i] || name.scope == placed_[i] || name.scope == whole_[i]) whole.push_back(names_.all()[i].parameter);
   };
   if (IsGlob(LastLevel(name.scope))) {
     for (uint32_t i = 0; i < dotted_.size(); ++i) look(i);
@@ -208,6 +210,23 @@ std::vector<OpId> ModuleIndex::OpsOf(std::string_view scope) const {
     if (Within(scope, graph_.scope_of(graph_.ops[o]))) ops.emplace_back(o);
   }
   return ops;
+}
+
+std::string ModuleIndex::NameForAll(TensorId parameter) const {
+  const ModuleName* name = names_.Find(parameter);
+  if (name == nullptr) return "";
+  const std::string path = name->place.empty() ? name->scope : StrCat(name->scope, "/", name->place);
+  // From the level before the first number on: "layers.*/mlp/fc1".
+  size_t levels = 0, rest = static_cast<size_t>(1 + std::ranges::count(DottedPath(path), '.'));
+  const size_t all = rest;
+  for (const std::string_view level : Split(DottedPath(path), '.')) {
+    if (ParseInt(level)) {
+      levels = rest + 1;
+      break;
+    }
+    --rest;
+  }
+  return StrCat(Tail(path, levels == 0 ? all : std::min(levels, all), levels > 0), ":", name->role);
 }
 
 std::vector<std::string> ModuleIndex::Nearest(std::string_view text) const {

@@ -47,6 +47,9 @@ class ModuleIndex {
   // Ops of a scope, those below it included.
   std::vector<OpId> OpsOf(std::string_view scope) const;
 
+  // A name for a parameter and those like it in other layers: "layers.*/mlp/gate_proj:weight". "" where it has none.
+  std::string NameForAll(TensorId parameter) const;
+
   // Names with as many levels as `name`, numbers as '*' where `name` has one: what a user may have meant by it.
   std::vector<std::string> Nearest(std::string_view name) const;
 
@@ -55,8 +58,9 @@ class ModuleIndex {
 
   const Graph& graph_;
   ModuleNames names_;
-  std::vector<std::string> dotted_, placed_;  // per name: its scope, and that with its place
-  std::unordered_map<std::string, std::vector<uint32_t>> by_last_level_;  // of dotted_ and placed_
+  // Per name: its scope; then that with its place, and the scope of the whole, "" where there is none.
+  std::vector<std::string> dotted_, placed_, whole_;
+  std::unordered_map<std::string, std::vector<uint32_t>> by_last_level_;  // of all three
   mutable std::optional<std::vector<ModulePart>> parts_;
 };
 

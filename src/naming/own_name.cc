@@ -123,6 +123,18 @@ OwnName ReadOwnName(std::string_view name) {
   return {JoinLevels(levels), last.role, false};
 }
 
+std::optional<CutName> ReadCutName(std::string_view name) {
+  const size_t open = name.rfind('[');
+  if (!name.ends_with(']') || open == std::string_view::npos || open == 0) return std::nullopt;
+  std::string_view range = name.substr(open + 1, name.size() - open - 2);
+  while (range.starts_with(":,")) range.remove_prefix(2);
+  const size_t colon = range.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const auto begin = ParseInt(range.substr(0, colon)), end = ParseInt(range.substr(colon + 1));
+  if (!begin || !end || *begin < 0 || *end <= *begin) return std::nullopt;
+  return CutName{name.substr(0, open), *begin};
+}
+
 std::string DottedPath(std::string_view path) {
   std::string dotted(path);
   std::ranges::replace(dotted, '/', '.');

@@ -156,6 +156,7 @@ Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mes
   problem.mesh = mesh;
   problem.even_only = options.candidates.even_only;
   problem.uses = BuildUses(graph);
+  problem.names = ModuleNames(graph);
   problem.pins = std::move(pins);
   problem.boxing = std::make_shared<BoxingTable>(mesh, cluster, options.candidates.even_only);
   for (size_t o = 0; o < graph.ops.size(); ++o) {

@@ -11,6 +11,7 @@
 
 #include "boxing/boxing.h"
 #include "graph/graph.h"
+#include "naming/module_names.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "rule/candidates.h"
@@ -39,6 +40,7 @@ struct Problem {
   Mesh mesh;
   bool even_only = false;  // splits into parts of different sizes are forbidden
   UseTable uses;
+  ModuleNames names;  // how reports call parameters
   Pins pins;
   std::vector<OpClass> classes;    // in order of first appearance
   std::vector<uint32_t> class_of;  // per op

@@ -186,6 +186,24 @@ TEST(FusedParts, SlicesOfATransposedWeight) {
   EXPECT_THAT(Matched(graph, "mlp/up_proj:weight"), ElementsAre("mlp.gate_up_proj.weight dim 0 8:16 x1"));
 }
 
+// A fused weight that was cut apart while the model was read: each part has the part's name, the whole's means all.
+TEST(FusedParts, CutApartAlready) {
+  const Graph graph = Model()
+                          .Weight("val_1[:,0:8]", {8, 8})
+                          .Weight("val_1[:,8:16]", {8, 8})
+                          .Weight("val_1[:,16:24]", {8, 8})
+                          .Op("MatMul", "mv", {"x", "val_1[:,16:24]"}, {{"v", {2, 8}}}, "h.0/attn/c_attn")
+                          .Op("MatMul", "mq", {"x", "val_1[:,0:8]"}, {{"q", {2, 8}}}, "h.0/attn/c_attn")
+                          .Op("MatMul", "mk", {"x", "val_1[:,8:16]"}, {{"k", {2, 8}}}, "h.0/attn/c_attn")
+                          .Op("Sum", "y", {"q", "k", "v"}, {{"y", {2, 8}}}, "h.0/attn")
+                          .Build("y");
+  EXPECT_THAT(Names(graph), ElementsAre("val_1[:,0:8] (h.0/attn/c_attn/q:weight)",
+                                        "val_1[:,8:16] (h.0/attn/c_attn/k:weight)",
+                                        "val_1[:,16:24] (h.0/attn/c_attn/v:weight)"));
+  EXPECT_THAT(Matched(graph, "c_attn/k:weight"), ElementsAre("val_1[:,8:16]"));
+  EXPECT_THAT(Matched(graph, "attn/c_attn:weight"), ElementsAre("val_1[:,0:8]", "val_1[:,8:16]", "val_1[:,16:24]"));
+}
+
 // [heads, 3, size] behind one another: a piece of whole heads has all three parts alike.
 TEST(FusedParts, PartsOfEachHead) {
   const Graph graph = Model()
@@ -215,6 +233,7 @@ TEST(ModuleIndex, NearestNamesHaveTheLevelsAsked) {
   }
   const Graph graph = model.Build("y2");
   const ModuleIndex index(graph);
+  EXPECT_EQ(index.NameForAll(graph.ops[0].inputs[1]), "layers.*/mlp/gate_proj:weight");
   EXPECT_THAT(index.Nearest("layers.*/mlp/gate_prj:weight"), ElementsAre("layers.*/mlp/gate_proj:weight"));
   EXPECT_THAT(index.Nearest("layers.*/mlp/gate_proj"), ElementsAre("layers.*/mlp/gate_proj:weight"));
   EXPECT_THAT(index.Nearest("layers.1/mlp/gate_proj:bias"), ElementsAre("layers.1/mlp/gate_proj:weight"));

@@ -75,7 +75,7 @@ TEST(ScopedName, DividesAtTheLastColon) {
 TEST(NamesScope, WholeLevelsFromTheEnd) {
   EXPECT_TRUE(NamesScope("layers.*/mlp", "m/model/layers.31/mlp"));
   EXPECT_TRUE(NamesScope("layers/3/mlp", "m/model/layers.3/mlp"));
-  EXPECT_TRUE(NamesScope("layers.1/*", "layers.1/mlp/fc1"));
+  EXPECT_TRUE(NamesScope("layers.1/*", "layers.1/mlp"));
   EXPECT_FALSE(NamesScope("layers.1/mlp", "m/layers.11/mlp"));
   EXPECT_FALSE(NamesScope("yers.1/mlp", "m/layers.1/mlp"));
   // '*' stays within a level, so "layer.*/output" is not the output of a layer's attention; "**" is any levels.
