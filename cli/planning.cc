@@ -144,7 +144,11 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
   app.add_option("--pin", flags.pins, "fix a layout: TENSOR=(S(0), B), OP.ARG=(B, B), OP: (S(0), B), ... -> (S(0), B)")
       ->type_name("PIN")
       ->allow_extra_args(false);
-  app.add_option("--pins", flags.pin_files, "pins from a file, one a line")->type_name("FILE")->allow_extra_args(false);
+  app.add_option(
+         "--pins", flags.pin_files,
+         "pins from a file, one a line; tensors by name or by scope and role: layers.*/mlp/fc1:weight=(B, S(1))")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_option("--tie", flags.ties, "an output that must end in its input's layout")
       ->type_name("OUT=IN")
       ->allow_extra_args(false);

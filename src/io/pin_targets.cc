@@ -44,15 +44,17 @@ Status PinTargets::CheckPart(const ModulePart& part, const NdSbp& layout) const 
   }
   if (pieces == 1 || part.groups % pieces == 0) return OkStatus();
   const Tensor& whole = graph_.tensor(part.parameter);
-  std::string text = StrCat(Quote(StrCat(part.scope, ":", part.role)), " is ", part.begin, ":", part.end,
-                            " of dimension ", part.dim, " of the fused ", Quote(whole.name), ", ", ToString(whole.type));
+  std::string text =
+      StrCat(Quote(StrCat(part.scope, ":", part.role)), " is ", part.begin, ":", part.end, " of dimension ", part.dim,
+             " of the fused ", Quote(whole.name), ", ", ToString(whole.type));
   if (part.groups > 1) text += StrCat(" (and the like of ", part.groups, " groups)");
   text += StrCat("; no layout splits it over ", along, " as a part: S(", part.dim, ") of the whole gives each device ",
                  "one piece of all parts together");
   if (part.groups > 1) text += StrCat(", and ", pieces, " pieces do not divide ", part.groups, " groups");
   if (part.activation.valid()) {
-    text += StrCat("; pin the part of the product instead, ", Quote(StrCat(part.scope, ":output")), " (",
-                   Quote(graph_.tensor(part.activation).name), ", ", ToString(graph_.tensor(part.activation).type), ")");
+    text +=
+        StrCat("; pin the part of the product instead, ", Quote(StrCat(part.scope, ":output")), " (",
+               Quote(graph_.tensor(part.activation).name), ", ", ToString(graph_.tensor(part.activation).type), ")");
   } else {
     text += "; the op that reads it splits it by heads";
   }
@@ -62,10 +64,7 @@ Status PinTargets::CheckPart(const ModulePart& part, const NdSbp& layout) const 
 std::string PinTargets::DidYouMeanScopes(std::string_view name) {
   // Names that look like neither a path nor a module stay with the names of tensors.
   if (name.find_first_of("/:.") == std::string_view::npos) return "";
-  const std::vector<std::string> near = Index().Nearest(name);
-  std::vector<std::string> quoted;
-  for (const std::string& one : near) quoted.push_back(Quote(one));
-  return quoted.empty() ? "" : StrCat(" (did you mean ", Join(quoted, " or "), "?)");
+  return Index().DidYouMean(name);
 }
 
 void PinTargets::Record(std::string_view name, const std::string& text, const std::string& where,
@@ -89,7 +88,8 @@ void PinTargets::Record(std::string_view name, const std::string& text, const st
   pins.warnings.push_back(std::move(warning));
 }
 
-void PinTargets::RecordOps(const std::string& text, const std::string& where, const std::vector<OpId>& ops, Pins& pins) {
+void PinTargets::RecordOps(const std::string& text, const std::string& where, const std::vector<OpId>& ops,
+                           Pins& pins) {
   PinMatch match{text, where, static_cast<int64_t>(ops.size()), true, {}};
   for (size_t i = 0; i < std::min(ops.size(), kNamed); ++i) match.first.push_back(graph_.op(ops[i]).name);
   pins.matches.push_back(std::move(match));

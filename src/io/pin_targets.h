@@ -1,4 +1,5 @@
-// What a pin's name stands for where it is no tensor's: scopes and roles (naming/module_index.h), parts of fused weights.
+// What a pin's name stands for where it is no tensor's: scopes and roles (naming/module_index.h), parts of fused
+// weights.
 #pragma once
 
 #include <optional>
@@ -18,8 +19,8 @@ class PinTargets {
  public:
   PinTargets(const Graph& graph, const Mesh& mesh) : graph_(graph), mesh_(mesh) {}
 
-  // The tensors of "layers.*/mlp/fc1:weight" that `layout` is for; none where the name is no scope and role. A part of a
-  // fused weight stands for the whole: a layout that splits along the parts is only legal where it cuts every part
+  // The tensors of "layers.*/mlp/fc1:weight" that `layout` is for; none where the name is no scope and role. A part of
+  // a fused weight stands for the whole: a layout that splits along the parts is only legal where it cuts every part
   // alike. Error (kBadInput) else, with what can be pinned instead.
   Result<std::vector<TensorId>> Find(std::string_view name, const NdSbp& layout);
 

@@ -1,5 +1,7 @@
 // Pins as text: `TENSOR=(S(0), B)`, `OP.ARG=(B, B)`, `OP: (S(0), B), (B, B) -> (S(0), B)`, names with '*', or the other
-// spelling `TENSOR=[0,-1] partial=[1:sum]`. A file holds one a line, '#' comments.
+// spelling `TENSOR=[0,-1] partial=[1:sum]`. A file holds one a line, '#' comments. A TENSOR that no tensor is called
+// may be a scope and a role, "layers.*/mlp/fc1:weight" (naming/module_index.h), a part of a fused weight among them
+// (pin_targets.h).
 #pragma once
 
 #include <string>
@@ -21,9 +23,10 @@ struct PinText {
 // Splits a pins file into pins. Errors say file:line:col.
 Result<std::vector<PinText>> ReadPinsFile(std::string_view content, std::string_view file);
 
-// Adds the pins to `pins`; a later pin of the same place replaces an earlier one only if equal, else error. ARG is an
-// operand's name in the op's schema, or its position. Errors (kBadInput): syntax, no match (with the nearest names), a
-// layout of another number of axes, a dimension beyond the tensor's rank.
+// Adds the pins to `pins`, with what each stands for (Pins::matches) and warnings of what patterns catch; a later pin
+// of the same place replaces an earlier one only if equal, else error. ARG is an operand's name in the op's schema, or
+// its position. Errors (kBadInput): syntax, no match (with the nearest names), a layout of another number of axes, a
+// dimension beyond the tensor's rank.
 Status ApplyPins(const std::vector<PinText>& texts, const Graph& graph, const Mesh& mesh, const RuleSet& rules,
                  Pins& pins);
 // The pins that the graph itself holds (Tensor::layout_pin, Op::signature_pin).

@@ -34,7 +34,8 @@ bool NamesDotted(std::string_view pattern, std::string_view path) {
       stars = true;
       after_stars = pattern;
       stars_end = path;
-    } else if (path.data() != nullptr && (level == LastLevel(path) || (IsGlob(level) && GlobMatch(level, LastLevel(path))))) {
+    } else if (path.data() != nullptr &&
+               (level == LastLevel(path) || (IsGlob(level) && GlobMatch(level, LastLevel(path))))) {
       pattern = AllButLast(pattern);
       path = AllButLast(path);
     } else if (stars && stars_end.data() != nullptr) {
@@ -133,11 +134,13 @@ ScopedMatch ModuleIndex::Match(const ScopedName& name) const {
     if (!names(dotted_[i]) && !names(placed_[i]) && !names(whole_[i])) return;
     if (!GlobMatch(name.role, names_.all()[i].role)) return;
     match.tensors.push_back(names_.all()[i].parameter);
-    if (name.scope == dotted_[i] || name.scope == placed_[i] || name.scope == whole_[i]) whole.push_back(names_.all()[i].parameter);
+    if (name.scope == dotted_[i] || name.scope == placed_[i] || name.scope == whole_[i])
+      whole.push_back(names_.all()[i].parameter);
   };
   if (IsGlob(LastLevel(name.scope))) {
     for (uint32_t i = 0; i < dotted_.size(); ++i) look(i);
-  } else if (const auto bucket = by_last_level_.find(std::string(LastLevel(name.scope))); bucket != by_last_level_.end()) {
+  } else if (const auto bucket = by_last_level_.find(std::string(LastLevel(name.scope)));
+             bucket != by_last_level_.end()) {
     for (const uint32_t i : bucket->second) look(i);
   }
   if (!whole.empty()) match.tensors = std::move(whole);
@@ -251,6 +254,16 @@ std::vector<std::string> ModuleIndex::Nearest(std::string_view text) const {
   }
   if (!roles.empty()) return roles;
   return NearestNames(name ? std::string(Trim(text)) : StrCat(Trim(text), ":weight"), known);
+}
+
+std::string ModuleIndex::DidYouMean(std::string_view name) const {
+  if (!ReadScopedName(name) && !Scopes(name).empty()) {
+    return StrCat(" (it is a scope: ", Quote(StrCat(name, ":weight")), ", ", Quote(StrCat(name, "/*:weight")), " or ",
+                  Quote(StrCat(name, ":output")), " name tensors)");
+  }
+  std::vector<std::string> quoted;
+  for (const std::string& one : Nearest(name)) quoted.push_back(Quote(one));
+  return quoted.empty() ? "" : StrCat(" (did you mean ", Join(quoted, " or "), "?)");
 }
 
 }  // namespace sbp

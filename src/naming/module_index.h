@@ -1,7 +1,7 @@
 // Finds what users name by scope and role: parameters ("layers.*/mlp/gate_proj:weight"), activations
-// ("layers.*/mlp:output"), parts of fused weights, and scopes themselves. '/' and '.' both divide levels, '*' stands for
-// any run of characters within a level, a level "**" for any number of levels, and a pattern may name the end of a path:
-// "mlp/fc1" is found in "m/layers.0/mlp/fc1". A path that is named whole wins over those that only end so.
+// ("layers.*/mlp:output"), parts of fused weights, and scopes themselves. '/' and '.' both divide levels, '*' stands
+// for any run of characters within a level, a level "**" for any number of levels, and a pattern may name the end of a
+// path: "mlp/fc1" is found in "m/layers.0/mlp/fc1". A path that is named whole wins over those that only end so.
 #pragma once
 
 #include <optional>
@@ -52,6 +52,9 @@ class ModuleIndex {
 
   // Names with as many levels as `name`, numbers as '*' where `name` has one: what a user may have meant by it.
   std::vector<std::string> Nearest(std::string_view name) const;
+  // That as the end of an error: ' (did you mean "layers.*/mlp/fc1:weight"?)', or what names the tensors of a scope
+  // that stands without a role; "" where nothing is near.
+  std::string DidYouMean(std::string_view name) const;
 
  private:
   std::vector<TensorId> Activations(const ScopedName& name, bool inputs) const;

@@ -83,7 +83,7 @@ class Namer {
   struct Reading {
     OpId op;
     size_t operand = 0;
-    std::string_view role;  // of the first op that gives one; "" where none does
+    std::string_view role;   // of the first op that gives one; "" where none does
     std::string_view scope;  // of the reader, or of an op before it that has one
   };
 
@@ -291,7 +291,8 @@ std::string ModuleNames::Label(const Graph& graph, TensorId id) const {
   const Tensor& tensor = graph.tensor(id);
   const ModuleName* name = Find(id);
   if (name != nullptr && name->anonymous) return StrCat(tensor.name, " (", name->Text(), ")");
-  return StrCat(tensor.name, tensor.producer.valid() && !IsPath(tensor.name) ? ScopeBeside(graph, tensor.producer) : "");
+  return StrCat(tensor.name,
+                tensor.producer.valid() && !IsPath(tensor.name) ? ScopeBeside(graph, tensor.producer) : "");
 }
 
 std::string ModuleNames::QuotedLabel(const Graph& graph, TensorId id) const {

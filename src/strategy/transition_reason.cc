@@ -35,7 +35,8 @@ std::string Writer(const Problem& problem, const Assignment& assignment, TensorI
   const Graph& graph = *problem.graph;
   const Tensor& tensor = graph.tensor(id);
   const std::string over = StrCat(" over ", problem.mesh.axes[axis].name);
-  if (!is_written) return StrCat("a copy of ", problem.names.QuotedLabel(graph, id), " stands as ", ToString(from), over);
+  if (!is_written)
+    return StrCat("a copy of ", problem.names.QuotedLabel(graph, id), " stands as ", ToString(from), over);
   if (!tensor.producer.valid()) {
     const char* role = tensor.role == TensorRole::kParameter ? "parameter " : "input ";
     return StrCat(role, problem.names.QuotedLabel(graph, id), " starts ",
