@@ -32,7 +32,9 @@ Status ExplainName(const ExplainFlags& flags) {
 Command SetupExplain(CLI::App& app) {
   auto flags = std::make_shared<ExplainFlags>();
   app.add_option("plan", flags->plan, "a plan; - is stdin")->required()->type_name("PLAN");
-  app.add_option("name", flags->name, "an op or a tensor of it")->required()->type_name("OP|TENSOR");
+  app.add_option("name", flags->name, "an op, a tensor or a scope of it, or SCOPE:ROLE")
+      ->required()
+      ->type_name("OP|TENSOR|SCOPE");
   app.add_option("--max-candidates", flags->max_candidates,
                  "in text: how many candidates to list, the fastest ones, in registration order")
       ->capture_default_str();

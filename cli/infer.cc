@@ -41,6 +41,7 @@ Status Infer(const InferFlags& flags) {
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
   const auto planning = std::chrono::steady_clock::now();
   SBP_ASSIGN_OR_RETURN(Plan plan, PlanObserved(std::move(request), flags.planning, stages));
+  NotePins(plan);
   if (flags.physical) plan.physical = MakePhysicalPlan(plan, {.micro_batches = flags.micro_batches});
   timings["plan"] = seconds(planning);
   const auto writing = std::chrono::steady_clock::now();

@@ -161,7 +161,11 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
                  "TENSOR==(S(0), B); one use, OP.ARG=(B, B); a signature, OP: (S(0), B), ... -> (S(0), B)")
       ->type_name("PIN")
       ->allow_extra_args(false);
-  app.add_option("--pins", flags.pin_files, "pins from a file, one a line")->type_name("FILE")->allow_extra_args(false);
+  app.add_option(
+         "--pins", flags.pin_files,
+         "pins from a file, one a line; tensors by name or by scope and role: layers.*/mlp/fc1:weight=(B, S(1))")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_option("--tie", flags.ties, "an output that must end in its input's layout")
       ->type_name("OUT=IN")
       ->allow_extra_args(false);
@@ -220,6 +224,23 @@ Result<double> ParseGap(std::string_view text) {
     return UsageError(StrCat("--gap ", Quote(text), ": expected a share below 1, such as 1% or 0.01"));
   }
   return share;
+}
+
+void NotePins(const Plan& plan) {
+  constexpr size_t kShown = 20;
+  const std::vector<PinMatch>& matches = plan.pin_matches;
+  for (size_t i = 0; i < std::min(matches.size(), kShown); ++i) {
+    const PinMatch& match = matches[i];
+    const auto more = match.count - static_cast<int64_t>(match.first.size());
+    const std::string_view kind = match.of_ops ? "op" : "tensor";
+    Note(StrCat("note: ", match.where, " ", Quote(match.text), ": ", FormatCount(match.count), " ", kind,
+                match.count == 1 ? "" : "s", ": ", Join(match.first, ", "),
+                more > 0 ? StrCat(" and ", FormatCount(more), " more") : ""));
+  }
+  if (matches.size() > kShown) {
+    Note(StrCat("note: and ", FormatCount(static_cast<int64_t>(matches.size() - kShown)),
+                " pins more; --format json lists them all"));
+  }
 }
 
 Result<RuleSet> LoadRules(const std::vector<std::string>& files) {

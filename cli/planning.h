@@ -57,6 +57,9 @@ Result<Mesh> ParseMeshFlag(const std::string& text);
 // "1%" or "0.01", of --gap.
 Result<double> ParseGap(std::string_view text);
 
+// Says on stderr how many tensors or ops each pin stands for, and which.
+void NotePins(const Plan& plan);
+
 using Timings = std::map<std::string, double>;  // stage -> seconds
 
 // The built-in rules and the user's files.

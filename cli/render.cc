@@ -66,7 +66,7 @@ Command SetupRender(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("--as", flags->format, "format, where FILE does not say it; txt for -")
       ->check(CLI::IsMember(extensions));
-  app.add_option("--expand", flags->options.expand, "open a scope, or a repeated layer ('*' all)")
+  app.add_option("--expand", flags->options.expand, "open a scope (layers.*/mlp), or a repeated layer ('*' all)")
       ->type_name("SCOPE")
       ->allow_extra_args(false);
   std::vector<std::string> views, described;

@@ -1,14 +1,25 @@
 #include "check/pins.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "naming/module_index.h"
 #include "plan/ends.h"
 
 namespace sbp {
+namespace {
+
+// A parameter that holds a part of one of the model file answers to that one's name, too.
+bool PinNames(const std::string& pattern, const Tensor& tensor) {
+  return GlobMatch(pattern, tensor.name) || (tensor.part != nullptr && GlobMatch(pattern, tensor.part->whole));
+}
+
+}  // namespace
 
 PinChecker::PinChecker(const Plan& plan, Findings& findings)
     : plan_(plan), tensor_done_(plan.graph.tensors.size(), false) {
   for (const std::string& text : plan.options.pins) Read(text, findings);
+  FindScoped();
   const bool in_graph =
       std::ranges::any_of(plan.graph.tensors, [](const Tensor& tensor) { return tensor.layout_pin.size() > 0; });
   if (texts_.empty() && !in_graph) return;
@@ -16,6 +27,20 @@ PinChecker::PinChecker(const Plan& plan, Findings& findings)
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) {
     made_[plan.transitions[i].tensor].push_back(i);
     for (const Use& use : plan.transitions[i].consumers) fed_.emplace(UseKey(use.op, use.operand), i);
+  }
+}
+
+void PinChecker::FindScoped() {
+  std::optional<ModuleIndex> index;
+  for (Text& pin : texts_) {
+    const std::optional<ScopedName> name = pin.whole_signature ? std::nullopt : ReadScopedName(pin.name);
+    if (!name) continue;
+    const auto is_tensor = [&](const Tensor& tensor) { return PinNames(pin.name, tensor); };
+    if (std::ranges::any_of(plan_.graph.tensors, is_tensor)) continue;
+    if (!index) index.emplace(plan_.graph);
+    const ScopedMatch match = index->Match(*name);
+    pin.scoped.insert(match.tensors.begin(), match.tensors.end());
+    for (const ModulePart& part : match.parts) pin.scoped.insert(part.is_tensor ? part.activation : part.parameter);
   }
 }
 
@@ -103,7 +128,7 @@ void PinChecker::CheckTensor(TensorId id, Findings& findings) {
   };
   if (tensor.layout_pin.size() > 0) check(PinOperator::kLies, tensor.layout_pin, "pin of the graph");
   for (Text& pin : texts_) {
-    if (pin.whole_signature || !GlobMatch(pin.name, tensor.name)) continue;
+    if (pin.whole_signature || (!PinNames(pin.name, tensor) && !pin.scoped.contains(id))) continue;
     pin.matched = true;
     check(pin.op, pin.layout, StrCat("pin ", Quote(pin.text)));
   }
@@ -122,7 +147,7 @@ void PinChecker::CheckOutputs(Findings& findings) const {
     const bool is_pinned = tensor.producer.valid() &&
                            (tensor.layout_pin.size() > 0 || std::ranges::any_of(texts_, [&](const Text& pin) {
                               return !pin.whole_signature && pin.op != PinOperator::kWritten &&
-                                     GlobMatch(pin.name, tensor.name);
+                                     PinNames(pin.name, tensor);
                             }));
     const bool whole = policy == OutputPolicy::kWhole && !is_pinned;
     if (whole ? layouts[i].is_broadcast() : !layouts[i].has_partial()) continue;

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "check/findings.h"
@@ -31,8 +32,11 @@ class PinChecker {
     NdSbp layout;
     Signature signature;
     bool matched = false;
+    std::unordered_set<TensorId> scoped;  // what NAME stands for where it is a scope and a role
   };
 
+  // Finds what names by scope and role stand for, where no tensor and no op has such a name.
+  void FindScoped();
   void Read(const std::string& text, Findings& findings);
   void CheckTensor(TensorId tensor, Findings& findings);
   // "" or what is wrong: how the tensor is written, who reads it otherwise.

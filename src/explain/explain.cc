@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "explain/knock_on.h"
+#include "explain/scope.h"
 #include "strategy/transition_reason.h"
 
 namespace sbp {
@@ -222,6 +223,7 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
   explained.role = facts.role == TensorRole::kActivation  ? "activation"
                    : facts.role == TensorRole::kParameter ? "parameter"
                                                           : "input";
+  if (const ModuleName* module = problem.names.Find(tensor)) explained.module = module->Text();
   explained.num_devices = problem.mesh.num_devices();
   std::set<std::string> pins;
   AddTensorPins(problem.pins, tensor, pins);
@@ -242,18 +244,27 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
 Result<std::string> Explain(const Problem& problem, const Plan& plan, std::string_view name, bool json,
                             const ExplainFormat& format) {
   const NameIndex index(plan.graph);
+  const ModuleIndex modules(plan.graph);
+  ScopeAnswer scope;
+  if (!index.op(name).valid() && !index.tensor(name).valid()) {
+    scope = ExplainScope(plan, modules, name, json, format);
+    if (!scope.text.empty()) return scope.text;
+  }
   if (const OpId op = index.op(name); op.valid()) {
     SBP_ASSIGN_OR_RETURN(const ExplainedOp explained, ExplainOp(problem, plan, op));
     return json ? ExplainedJson(explained, format) : FormatExplained(explained, plan.mesh, format);
   }
-  if (const TensorId tensor = index.tensor(name); tensor.valid()) {
+  const TensorId named = index.tensor(name);
+  if (const TensorId tensor = named.valid() ? named : scope.tensor; tensor.valid()) {
     SBP_ASSIGN_OR_RETURN(const ExplainedTensor explained, ExplainTensor(problem, plan, tensor));
     return json ? ExplainedJson(explained, format) : FormatExplained(explained, plan.mesh, format);
   }
   std::vector<std::string> known;
   for (const Op& op : plan.graph.ops) known.push_back(op.name);
   for (const Tensor& tensor : plan.graph.tensors) known.push_back(tensor.name);
-  return BadInput(StrCat("the plan has no op and no tensor ", Quote(name), DidYouMean(name, known)));
+  std::string near = DidYouMean(name, known);
+  if (near.empty() || ReadScopedName(name)) near = modules.DidYouMean(name);
+  return BadInput(StrCat("the plan has no op, no tensor and no scope ", Quote(name), near));
 }
 
 }  // namespace sbp

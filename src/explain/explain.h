@@ -87,6 +87,7 @@ struct ExplainedLayout {
 
 struct ExplainedTensor {
   std::string name, type, role;
+  std::string module;  // "layers.0/mlp/fc1:weight"; "" where it has no such name
   std::vector<std::string> pins;
   std::vector<ExplainedNeighbour> neighbours;
   std::vector<ExplainedLayout> layouts;  // as written first, then each boxed one
@@ -108,8 +109,9 @@ std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, con
 std::string ExplainedJson(const ExplainedOp& op, const ExplainFormat& format);
 std::string ExplainedJson(const ExplainedTensor& tensor, const ExplainFormat& format);
 
-// `explain PLAN NAME`: an op, else a tensor of that name, as text or JSON. `problem` is the plan's own, built again
-// (pipeline.h, RebuildProblem). Error (kBadInput): neither, with the nearest names.
+// `explain PLAN NAME`: an op, else a tensor, else what a scope and role or a scope stands for, as text or JSON.
+// `problem` is the plan's own, built again (pipeline.h, RebuildProblem). Error (kBadInput): neither, with the nearest
+// names.
 Result<std::string> Explain(const Problem& problem, const Plan& plan, std::string_view name, bool json,
                             const ExplainFormat& format = {});
 

@@ -179,8 +179,8 @@ std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const Expla
 }
 
 std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, const ExplainFormat& format) {
-  std::string text =
-      StrCat("tensor ", Quote(tensor.name), ": ", tensor.type, ", ", tensor.role, ", on ", ToString(mesh), "\n");
+  std::string text = StrCat("tensor ", Quote(tensor.name), ": ", tensor.type, ", ", tensor.role,
+                            tensor.module.empty() ? "" : StrCat(" ", tensor.module), ", on ", ToString(mesh), "\n");
   if (!tensor.pins.empty()) text += StrCat("pins:\n  ", Join(tensor.pins, "\n  "), "\n");
   text += tensor.neighbours.empty() ? "read by nobody\n" : "readers:\n";
   text += FormatNeighbours(tensor.neighbours, format);
@@ -226,6 +226,7 @@ std::string ExplainedJson(const ExplainedTensor& tensor, const ExplainFormat& fo
   return Print({{"tensor", tensor.name},
                 {"type", tensor.type},
                 {"role", tensor.role},
+                {"module", tensor.module.empty() ? Json(nullptr) : Json(tensor.module)},
                 {"pins", tensor.pins},
                 {"readers", NeighboursJson(tensor.neighbours, format)},
                 {"layouts", std::move(layouts)},

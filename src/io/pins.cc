@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "io/pin_targets.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
 
@@ -243,7 +244,7 @@ class PinAdder {
 class TextPins {
  public:
   TextPins(const Graph& graph, const Mesh& mesh, const RuleSet& rules, Pins& pins)
-      : graph_(graph), mesh_(mesh), names_(rules), adder_(graph, mesh, pins) {}
+      : graph_(graph), mesh_(mesh), names_(rules), adder_(graph, mesh, pins), targets_(graph, mesh), pins_(pins) {}
 
   Status Apply(const PinText& pin) {
     const std::string_view text = Trim(pin.text);
@@ -251,12 +252,16 @@ class TextPins {
     if (!taken.ok()) return SyntaxError(pin, taken.status());
     const PinParts& parts = *taken;
     if (parts.signature) return ApplySignature(parts, std::string(text));
-    const std::vector<TensorId> tensors = Tensors(parts.name);
+    where_ = pin.where;
+    std::vector<TensorId> tensors = Tensors(parts.name);
+    if (tensors.empty()) {
+      SBP_ASSIGN_OR_RETURN(tensors, targets_.Find(parts.name, parts.sbp));
+    }
     if (tensors.empty()) {
       if (parts.op == PinOperator::kLies) return ApplyUse(parts, std::string(text));
-      return BadInput(StrCat("no tensor ", IsPattern(parts.name) ? "matches " : "is called ", Quote(parts.name),
-                             DidYouMean(parts.name, NamesOf(graph_.tensors))));
+      return NoTensor(parts.name, NamesOf(graph_.tensors), "");
     }
+    targets_.Record(parts.name, std::string(text), where_, tensors, pins_);
     for (const TensorId id : tensors) {
       SBP_RETURN_IF_ERROR(CheckDims(parts, graph_.tensor(id)));
       SBP_RETURN_IF_ERROR(adder_.PinTensor(id, parts.op, parts.sbp, std::string(text)));
@@ -310,6 +315,7 @@ class TextPins {
     if (ops.empty()) {
       return BadInput(StrCat("no op is called ", Quote(parts.name), DidYouMean(parts.name, NamesOf(graph_.ops))));
     }
+    targets_.RecordOps(text, where_, ops, pins_);
     for (const OpId id : ops) SBP_RETURN_IF_ERROR(adder_.PinSignature(id, *parts.signature, text));
     return OkStatus();
   }
@@ -324,24 +330,33 @@ class TextPins {
     std::vector<std::string> known = NamesOf(graph_.tensors);
     const std::vector<std::string> ops = NamesOf(graph_.ops);
     known.insert(known.end(), ops.begin(), ops.end());
-    const std::string_view verb = name.find('*') == std::string_view::npos ? "is called " : "matches ";
-    return BadInput(StrCat("no tensor ", verb, Quote(name), ", and no op's operand either", DidYouMean(name, known)));
+    return NoTensor(name, known, ", and no op's operand either");
+  }
+
+  Status NoTensor(std::string_view name, const std::vector<std::string>& known, std::string_view besides) {
+    std::string near = ReadScopedName(name) ? "" : DidYouMean(name, known);
+    if (near.empty()) near = targets_.DidYouMeanScopes(name);
+    return BadInput(
+        StrCat("no tensor ", IsPattern(name) ? "matches " : "is called ", Quote(name), besides, near));
   }
 
   Status PinUses(const std::vector<OpId>& ops, std::string_view operand, const PinParts& parts,
                  const std::string& text) {
-    bool any = false;
+    std::vector<OpId> with_operand;
     for (const OpId id : ops) {
       const Op& op = graph_.op(id);
       const auto position = names_.Position(operand, graph_.type_of(op), adder_.NumOperands(op));
       if (!position) continue;
-      any = true;
+      with_operand.push_back(id);
       if (*position < op.inputs.size() && op.inputs[*position].valid()) {
         SBP_RETURN_IF_ERROR(CheckDims(parts, graph_.tensor(op.inputs[*position])));
       }
       SBP_RETURN_IF_ERROR(adder_.PinUse(id, *position, parts.sbp, text));
     }
-    if (any) return OkStatus();
+    if (!with_operand.empty()) {
+      targets_.RecordOps(text, where_, with_operand, pins_);
+      return OkStatus();
+    }
     const Op& first = graph_.op(ops.front());
     const std::vector<std::string> known = names_.Of(graph_.type_of(first));
     return BadInput(StrCat("op ", Quote(first.name), " (", graph_.type_of(first), ") has no operand ", Quote(operand),
@@ -371,6 +386,9 @@ class TextPins {
   PinAdder adder_;
   std::optional<NameIndex> index_;
   std::optional<std::vector<TensorId>> parts_;
+  PinTargets targets_;
+  Pins& pins_;
+  std::string where_;  // of the pin at hand
 };
 
 }  // namespace

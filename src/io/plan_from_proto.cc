@@ -126,6 +126,10 @@ class PlanReader {
     plan_.lower_bound_seconds = message_.lower_bound_seconds();
     SBP_RETURN_IF_ERROR(CheckAmounts({{"lower_bound_seconds", plan_.lower_bound_seconds}}));
     plan_.warnings.assign(message_.warnings().begin(), message_.warnings().end());
+    for (const v1::PinMatch& match : message_.pin_matches()) {
+      plan_.pin_matches.push_back(
+          {match.pin(), "", match.count(), match.of_ops(), {match.first().begin(), match.first().end()}});
+    }
     for (const v1::Replicated& replicated : message_.replicated()) {
       SBP_ASSIGN_OR_RETURN(const TensorId id, FindTensor(replicated.tensor()));
       plan_.replicated.push_back({id, replicated.reason()});

@@ -71,6 +71,13 @@ class PlanWriter {
     if (plan_.has_bound) message_.set_lower_bound_seconds(plan_.lower_bound_seconds);
     WriteMemory(*message_.mutable_memory());
     for (const std::string& warning : plan_.warnings) message_.add_warnings(ToUtf8(warning));
+    for (const PinMatch& match : plan_.pin_matches) {
+      v1::PinMatch& message = *message_.add_pin_matches();
+      message.set_pin(ToUtf8(match.text));
+      message.set_count(match.count);
+      message.set_of_ops(match.of_ops);
+      for (const std::string& name : match.first) message.add_first(ToUtf8(name));
+    }
     for (const ReplicatedTensor& replicated : plan_.replicated) {
       v1::Replicated& message = *message_.add_replicated();
       message.set_tensor(Name(replicated.tensor));

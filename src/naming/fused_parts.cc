@@ -50,9 +50,7 @@ class PartFinder {
     }
   }
 
-  bool Reads(const Use& use) const {
-    return NamingKindOf(graph_.type_of(graph_.op(use.op))) != NamingKind::kIgnores;
-  }
+  bool Reads(const Use& use) const { return NamingKindOf(graph_.type_of(graph_.op(use.op))) != NamingKind::kIgnores; }
   std::vector<Use> Readers(TensorId id) const {
     const auto [begin, end] = uses_.of(id);
     std::vector<Use> readers;
@@ -137,14 +135,15 @@ class PartFinder {
       const int last = RankOf(at) - 1;
       if (std::optional<Cut> cut = CutByReaders(at, readers, last)) return cut;
       const Use& use = readers.front();
-      if (TypeOf(use) == "GroupQueryAttention" && use.operand == 0) return PackedHeads(graph_.op(use.op), SizeOf(at, last));
+      if (TypeOf(use) == "GroupQueryAttention" && use.operand == 0)
+        return PackedHeads(graph_.op(use.op), SizeOf(at, last));
       if (readers.size() > 1) return std::nullopt;
       const TensorId next = Result(use);
       if (!next.valid() || RankOf(next) == 0) return std::nullopt;
       const bool keeps = SizeOf(next, RankOf(next) - 1) == SizeOf(at, last);
       if (TypeOf(use) == "Reshape" && !keeps) return CutOfReshaped(at, next);
-      const bool goes_on = TypeOf(use) == "Add" || TypeOf(use) == "Mul" || TypeOf(use) == "Cast" || TypeOf(use) == "Reshape" ||
-                           TypeOf(use) == "Identity";
+      const bool goes_on = TypeOf(use) == "Add" || TypeOf(use) == "Mul" || TypeOf(use) == "Cast" ||
+                           TypeOf(use) == "Reshape" || TypeOf(use) == "Identity";
       if (!goes_on || !keeps) return std::nullopt;
       at = next;
     }

@@ -34,7 +34,8 @@ bool NamesDotted(std::string_view pattern, std::string_view path) {
       stars = true;
       after_stars = pattern;
       stars_end = path;
-    } else if (path.data() != nullptr && (level == LastLevel(path) || (IsGlob(level) && GlobMatch(level, LastLevel(path))))) {
+    } else if (path.data() != nullptr &&
+               (level == LastLevel(path) || (IsGlob(level) && GlobMatch(level, LastLevel(path))))) {
       pattern = AllButLast(pattern);
       path = AllButLast(path);
     } else if (stars && stars_end.data() != nullptr) {
@@ -117,10 +118,11 @@ ModuleIndex::ModuleIndex(const Graph& graph) : graph_(graph), names_(graph) {
     const auto index = static_cast<uint32_t>(dotted_.size());
     dotted_.push_back(DottedPath(name.scope));
     placed_.push_back(name.place.empty() ? "" : StrCat(dotted_.back(), ".", name.place));
-    by_last_level_[std::string(LastLevel(dotted_.back()))].push_back(index);
-    if (!name.place.empty() && LastLevel(placed_.back()) != LastLevel(dotted_.back())) {
-      by_last_level_[std::string(LastLevel(placed_.back()))].push_back(index);
-    }
+    whole_.push_back(DottedPath(name.whole));
+    std::set<std::string_view> levels = {LastLevel(dotted_.back())};
+    if (!name.place.empty()) levels.insert(LastLevel(placed_.back()));
+    if (!name.whole.empty()) levels.insert(LastLevel(whole_.back()));
+    for (const std::string_view level : levels) by_last_level_[std::string(level)].push_back(index);
   }
 }
 
@@ -128,14 +130,17 @@ ScopedMatch ModuleIndex::Match(const ScopedName& name) const {
   ScopedMatch match;
   std::vector<TensorId> whole;  // named by their whole paths, not by the ends of these
   const auto look = [&](uint32_t i) {
-    const bool named = NamesDotted(name.scope, dotted_[i]) || (!placed_[i].empty() && NamesDotted(name.scope, placed_[i]));
-    if (!named || !GlobMatch(name.role, names_.all()[i].role)) return;
+    const auto names = [&](const std::string& path) { return !path.empty() && NamesDotted(name.scope, path); };
+    if (!names(dotted_[i]) && !names(placed_[i]) && !names(whole_[i])) return;
+    if (!GlobMatch(name.role, names_.all()[i].role)) return;
     match.tensors.push_back(names_.all()[i].parameter);
-    if (name.scope == dotted_[i] || name.scope == placed_[i]) whole.push_back(names_.all()[i].parameter);
+    if (name.scope == dotted_[i] || name.scope == placed_[i] || name.scope == whole_[i])
+      whole.push_back(names_.all()[i].parameter);
   };
   if (IsGlob(LastLevel(name.scope))) {
     for (uint32_t i = 0; i < dotted_.size(); ++i) look(i);
-  } else if (const auto bucket = by_last_level_.find(std::string(LastLevel(name.scope))); bucket != by_last_level_.end()) {
+  } else if (const auto bucket = by_last_level_.find(std::string(LastLevel(name.scope)));
+             bucket != by_last_level_.end()) {
     for (const uint32_t i : bucket->second) look(i);
   }
   if (!whole.empty()) match.tensors = std::move(whole);
@@ -210,6 +215,23 @@ std::vector<OpId> ModuleIndex::OpsOf(std::string_view scope) const {
   return ops;
 }
 
+std::string ModuleIndex::NameForAll(TensorId parameter) const {
+  const ModuleName* name = names_.Find(parameter);
+  if (name == nullptr) return "";
+  const std::string path = name->place.empty() ? name->scope : StrCat(name->scope, "/", name->place);
+  // From the level before the first number on: "layers.*/mlp/fc1".
+  size_t levels = 0, rest = static_cast<size_t>(1 + std::ranges::count(DottedPath(path), '.'));
+  const size_t all = rest;
+  for (const std::string_view level : Split(DottedPath(path), '.')) {
+    if (ParseInt(level)) {
+      levels = rest + 1;
+      break;
+    }
+    --rest;
+  }
+  return StrCat(Tail(path, levels == 0 ? all : std::min(levels, all), levels > 0), ":", name->role);
+}
+
 std::vector<std::string> ModuleIndex::Nearest(std::string_view text) const {
   const std::optional<ScopedName> name = ReadScopedName(text);
   const std::string dotted = name ? name->scope : Pattern(text);
@@ -232,6 +254,16 @@ std::vector<std::string> ModuleIndex::Nearest(std::string_view text) const {
   }
   if (!roles.empty()) return roles;
   return NearestNames(name ? std::string(Trim(text)) : StrCat(Trim(text), ":weight"), known);
+}
+
+std::string ModuleIndex::DidYouMean(std::string_view name) const {
+  if (!ReadScopedName(name) && !Scopes(name).empty()) {
+    return StrCat(" (it is a scope: ", Quote(StrCat(name, ":weight")), ", ", Quote(StrCat(name, "/*:weight")), " or ",
+                  Quote(StrCat(name, ":output")), " name tensors)");
+  }
+  std::vector<std::string> quoted;
+  for (const std::string& one : Nearest(name)) quoted.push_back(Quote(one));
+  return quoted.empty() ? "" : StrCat(" (did you mean ", Join(quoted, " or "), "?)");
 }
 
 }  // namespace sbp

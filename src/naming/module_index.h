@@ -1,7 +1,7 @@
 // Finds what users name by scope and role: parameters ("layers.*/mlp/gate_proj:weight"), activations
-// ("layers.*/mlp:output"), parts of fused weights, and scopes themselves. '/' and '.' both divide levels, '*' stands for
-// any run of characters within a level, a level "**" for any number of levels, and a pattern may name the end of a path:
-// "mlp/fc1" is found in "m/layers.0/mlp/fc1". A path that is named whole wins over those that only end so.
+// ("layers.*/mlp:output"), parts of fused weights, and scopes themselves. '/' and '.' both divide levels, '*' stands
+// for any run of characters within a level, a level "**" for any number of levels, and a pattern may name the end of a
+// path: "mlp/fc1" is found in "m/layers.0/mlp/fc1". A path that is named whole wins over those that only end so.
 #pragma once
 
 #include <optional>
@@ -47,16 +47,23 @@ class ModuleIndex {
   // Ops of a scope, those below it included.
   std::vector<OpId> OpsOf(std::string_view scope) const;
 
+  // A name for a parameter and those like it in other layers: "layers.*/mlp/gate_proj:weight". "" where it has none.
+  std::string NameForAll(TensorId parameter) const;
+
   // Names with as many levels as `name`, numbers as '*' where `name` has one: what a user may have meant by it.
   std::vector<std::string> Nearest(std::string_view name) const;
+  // That as the end of an error: ' (did you mean "layers.*/mlp/fc1:weight"?)', or what names the tensors of a scope
+  // that stands without a role; "" where nothing is near.
+  std::string DidYouMean(std::string_view name) const;
 
  private:
   std::vector<TensorId> Activations(const ScopedName& name, bool inputs) const;
 
   const Graph& graph_;
   ModuleNames names_;
-  std::vector<std::string> dotted_, placed_;  // per name: its scope, and that with its place
-  std::unordered_map<std::string, std::vector<uint32_t>> by_last_level_;  // of dotted_ and placed_
+  // Per name: its scope; then that with its place, and the scope of the whole, "" where there is none.
+  std::vector<std::string> dotted_, placed_, whole_;
+  std::unordered_map<std::string, std::vector<uint32_t>> by_last_level_;  // of all three
   mutable std::optional<std::vector<ModulePart>> parts_;
 };
 

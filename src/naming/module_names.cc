@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "naming/fused_parts.h"
 #include "naming/own_name.h"
 #include "naming/roles.h"
 
@@ -73,6 +74,7 @@ class Namer {
       if (graph_.tensors[t].role == TensorRole::kParameter) Name(TensorId(t));
     }
     AdoptBiasScopes();
+    NameParts();
     NumberEqualNames();
     return std::move(names_);
   }
@@ -81,7 +83,7 @@ class Namer {
   struct Reading {
     OpId op;
     size_t operand = 0;
-    std::string_view role;  // of the first op that gives one; "" where none does
+    std::string_view role;   // of the first op that gives one; "" where none does
     std::string_view scope;  // of the reader, or of an op before it that has one
   };
 
@@ -172,7 +174,9 @@ class Namer {
 
   void Name(TensorId id) {
     const Tensor& tensor = graph_.tensor(id);
-    const OwnName own = ReadOwnName(tensor.name);
+    const std::string_view stem = tensor.name;
+    const std::optional<CutName> cut = ReadCutName(stem);
+    const OwnName own = ReadOwnName(cut ? cut->whole : stem);
     const std::optional<Reading> reading = Follow(id);
     ModuleName name;
     name.parameter = id;
@@ -187,6 +191,7 @@ class Namer {
     }
     if (name.scope.empty()) return;
     by_tensor_[id.value] = static_cast<uint32_t>(names_.size());
+    if (cut) parts_[std::string(cut->whole)].emplace(cut->begin, static_cast<uint32_t>(names_.size()));
     names_.push_back(std::move(name));
   }
 
@@ -217,6 +222,21 @@ class Namer {
     weight.scope = bias.scope;
   }
 
+  // Parts of one parameter, in their order, are called as parts of its module.
+  void NameParts() {
+    for (const auto& [stem, parts] : parts_) {
+      if (parts.size() < 2) continue;
+      const std::string whole = names_[parts.begin()->second].scope;
+      const std::vector<std::string> scopes = PartScopes(whole, parts.size());
+      size_t next = 0;
+      for (const auto& [begin, index] : parts) {
+        names_[index].whole = whole;
+        names_[index].scope = scopes[next++];
+        names_[index].anonymous = true;
+      }
+    }
+  }
+
   // Several parameters of one scope and role: each gets its reader's number among the scope's readers of that type.
   void NumberEqualNames() {
     std::map<std::pair<std::string_view, std::string_view>, int> counts;
@@ -245,6 +265,7 @@ class Namer {
   const Spelling spelling_;
   std::vector<ModuleName> names_;
   std::unordered_map<uint32_t, uint32_t> by_tensor_;
+  std::map<std::string, std::map<int64_t, uint32_t>> parts_;  // whole's name -> begin -> index into names_
 };
 
 bool IsPath(std::string_view name) { return name.find_first_of("/.") != std::string_view::npos; }
@@ -270,7 +291,8 @@ std::string ModuleNames::Label(const Graph& graph, TensorId id) const {
   const Tensor& tensor = graph.tensor(id);
   const ModuleName* name = Find(id);
   if (name != nullptr && name->anonymous) return StrCat(tensor.name, " (", name->Text(), ")");
-  return StrCat(tensor.name, tensor.producer.valid() && !IsPath(tensor.name) ? ScopeBeside(graph, tensor.producer) : "");
+  return StrCat(tensor.name,
+                tensor.producer.valid() && !IsPath(tensor.name) ? ScopeBeside(graph, tensor.producer) : "");
 }
 
 std::string ModuleNames::QuotedLabel(const Graph& graph, TensorId id) const {

@@ -23,6 +23,8 @@ struct ModuleName {
   // "MatMul.1": the op's type and its number among the scope's, where several parameters share scope and role; "" where
   // that is not needed.
   std::string place;
+  // Of a part that was cut out of a fused parameter, "val_76[:,0:768]": the scope of the whole; else "".
+  std::string whole;
   std::string role;        // canonical: "weight", "bias", "scale", "zero_point", ... (roles.h), or the name's last word
   bool anonymous = false;  // the parameter's own name is made up
   OpId reader;             // the op that gave the name, or would have

@@ -15,10 +15,41 @@ bool IsNumber(std::string_view text) { return !text.empty() && std::ranges::all_
 
 // What exporters and converters call tensors that nobody named, before a number.
 constexpr std::string_view kMadeUp[] = {
-    "",        "val",     "t",      "tmp",     "tensor",  "const",     "constant",  "initializer", "const_fold_opt",
-    "permute", "reshape", "view",   "unsqueeze", "squeeze", "transpose", "expand",  "full",        "full_like",
-    "arange",  "cat",     "mul",    "add",     "sub",     "div",       "cast",      "convert_element_type_default",
-    "identity", "input",  "output", "buffer",  "lifted_tensor", "clone", "detach", "split",       "concat",
+    "",
+    "val",
+    "t",
+    "tmp",
+    "tensor",
+    "const",
+    "constant",
+    "initializer",
+    "const_fold_opt",
+    "permute",
+    "reshape",
+    "view",
+    "unsqueeze",
+    "squeeze",
+    "transpose",
+    "expand",
+    "full",
+    "full_like",
+    "arange",
+    "cat",
+    "mul",
+    "add",
+    "sub",
+    "div",
+    "cast",
+    "convert_element_type_default",
+    "identity",
+    "input",
+    "output",
+    "buffer",
+    "lifted_tensor",
+    "clone",
+    "detach",
+    "split",
+    "concat",
 };
 
 // What quantisers append to the name of what they quantised.
@@ -121,6 +152,18 @@ OwnName ReadOwnName(std::string_view name) {
   if (!last.module.empty()) levels.push_back(last.module);
   while (levels.size() > 1 && IsOpLike(levels.back())) levels.pop_back();  // "q_proj.MatMul.weight"
   return {JoinLevels(levels), last.role, false};
+}
+
+std::optional<CutName> ReadCutName(std::string_view name) {
+  const size_t open = name.rfind('[');
+  if (!name.ends_with(']') || open == std::string_view::npos || open == 0) return std::nullopt;
+  std::string_view range = name.substr(open + 1, name.size() - open - 2);
+  while (range.starts_with(":,")) range.remove_prefix(2);
+  const size_t colon = range.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const auto begin = ParseInt(range.substr(0, colon)), end = ParseInt(range.substr(colon + 1));
+  if (!begin || !end || *begin < 0 || *end <= *begin) return std::nullopt;
+  return CutName{name.substr(0, open), *begin};
 }
 
 std::string DottedPath(std::string_view path) {

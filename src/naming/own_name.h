@@ -1,6 +1,8 @@
 // What a parameter's own name says: the module it belongs to and its role there, unless the exporter made the name up.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,13 @@ struct OwnName {
 
 // "m.layers.0.fc1.weight", "ps.net/h/0/fc1/weight" and "net/h/0/fc1/MatMul/ReadVariableOp/resource:0" alike.
 OwnName ReadOwnName(std::string_view name);
+
+// "val_76[:,768:1536]", as parts are called that were cut out of a parameter: elements 768 to 1536 of dimension 1.
+struct CutName {
+  std::string_view whole;
+  int64_t begin = 0;
+};
+std::optional<CutName> ReadCutName(std::string_view name);
 
 // "a/layers.0/b" -> "a.layers.0.b": two spellings of a path are equal when this is.
 std::string DottedPath(std::string_view path);

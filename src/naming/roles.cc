@@ -78,29 +78,47 @@ constexpr RoleRow kRows[] = {
     {"QuantizeLinear", {kWeight, kScale, kZero}},
 };
 
-constexpr std::string_view kPassing[] = {"Transpose", "Cast",    "Identity", "Reshape",          "Flatten",
-                                         "Squeeze",   "Unsqueeze", "Expand",  "DequantizeLinear", "QuantizeLinear",
-                                         "CastLike",  "Split",   "Slice",    "Concat"};
+constexpr std::string_view kPassing[] = {
+    "Transpose",        "Cast",           "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand",
+    "DequantizeLinear", "QuantizeLinear", "CastLike", "Split",   "Slice",   "Concat"};
 constexpr std::string_view kIgnoring[] = {"Shape", "Size"};
 
 // Ops as other frameworks call them in names.
-constexpr std::string_view kForeignOps[] = {"BiasAdd", "Conv1D",      "Conv2D",    "AddV2",  "einsum", "Tensordot",
-                                            "DepthwiseConv2dNative", "FusedBatchNormV3"};
+constexpr std::string_view kForeignOps[] = {
+    "BiasAdd", "Conv1D", "Conv2D", "AddV2", "einsum", "Tensordot", "DepthwiseConv2dNative", "FusedBatchNormV3"};
 
 struct RoleWord {
   std::string_view word, role;
 };
 constexpr RoleWord kWords[] = {
-    {"weight", kWeight},       {"bias", kBias},           {"scale", kScale},
-    {"zero_point", kZero},     {"weights", kWeight},      {"kernel", kWeight},
-    {"qweight", kWeight},      {"w_0", kWeight},          {"b_0", kBias},
-    {"biases", kBias},         {"offset", kBias},         {"beta", kBias},
-    {"gamma", kWeight},        {"scales", kScale},        {"qscales", kScale},
-    {"qzeros", kZero},         {"zero_points", kZero},    {"zp", kZero},
-    {"embedding", kWeight},    {"embeddings", kWeight},   {"running_mean", "running_mean"},
-    {"mean", "running_mean"},  {"moving_mean", "running_mean"},
-    {"running_var", "running_var"}, {"variance", "running_var"}, {"moving_variance", "running_var"},
-    {"w_1", "running_mean"},   {"w_2", "running_var"},
+    {"weight", kWeight},
+    {"bias", kBias},
+    {"scale", kScale},
+    {"zero_point", kZero},
+    {"weights", kWeight},
+    {"kernel", kWeight},
+    {"qweight", kWeight},
+    {"w_0", kWeight},
+    {"b_0", kBias},
+    {"biases", kBias},
+    {"offset", kBias},
+    {"beta", kBias},
+    {"gamma", kWeight},
+    {"scales", kScale},
+    {"qscales", kScale},
+    {"qzeros", kZero},
+    {"zero_points", kZero},
+    {"zp", kZero},
+    {"embedding", kWeight},
+    {"embeddings", kWeight},
+    {"running_mean", "running_mean"},
+    {"mean", "running_mean"},
+    {"moving_mean", "running_mean"},
+    {"running_var", "running_var"},
+    {"variance", "running_var"},
+    {"moving_variance", "running_var"},
+    {"w_1", "running_mean"},
+    {"w_2", "running_var"},
 };
 
 }  // namespace

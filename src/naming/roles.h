@@ -14,9 +14,9 @@ std::string_view OperandRole(std::string_view type, size_t operand);
 
 // What an op's type means for the names of what it reads.
 enum class NamingKind {
-  kReader,    // gives a name
-  kPasses,    // operand 0 in another form: its reader's name is what counts (Transpose, Cast, DequantizeLinear)
-  kIgnores,   // reads no values (Shape)
+  kReader,   // gives a name
+  kPasses,   // operand 0 in another form: its reader's name is what counts (Transpose, Cast, DequantizeLinear)
+  kIgnores,  // reads no values (Shape)
 };
 NamingKind NamingKindOf(std::string_view type);
 // Operands of a kPasses op that go with operand 0 have roles of their own ("scale"); they too follow to the reader.

@@ -144,6 +144,8 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
       [&] {
         SBP_ASSIGN_OR_RETURN(problem, ProblemOf(plan, request.pins, *request.rules));
         AddWarnings(problem.warnings, plan.warnings);
+        AddWarnings(problem.pins.warnings, plan.warnings);
+        plan.pin_matches = problem.pins.matches;
         AddWarnings(WarnOfGatheredWeights(problem), plan.warnings);
         return OkStatus();
       },

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/ids.h"
 #include "sbp/signature.h"
@@ -21,6 +22,13 @@ struct SignaturePin {
   Signature signature;
   std::string text;
 };
+// What one pin's text stands for.
+struct PinMatch {
+  std::string text, where;  // where: "--pin", or file:line
+  int64_t count = 0;        // of tensors, or of ops
+  bool of_ops = false;      // a signature, or one use
+  std::vector<std::string> first;  // up to three, as reports call them
+};
 struct Pins {
   // `TENSOR<-LAYOUT`: what the producer writes; `TENSOR=LAYOUT` of inputs and parameters: how they start.
   std::unordered_map<TensorId, TensorPin> tensors;
@@ -29,6 +37,8 @@ struct Pins {
   std::unordered_map<TensorId, TensorPin> lies;
   std::unordered_map<uint64_t, TensorPin> uses;  // UseKey(op, operand): how one use wants it
   std::unordered_map<OpId, SignaturePin> signatures;
+  std::vector<PinMatch> matches;      // of the texts, in their order
+  std::vector<std::string> warnings;  // of what they match
   bool empty() const { return tensors.empty() && lies.empty() && uses.empty() && signatures.empty(); }
 };
 inline uint64_t UseKey(OpId op, size_t operand) { return (static_cast<uint64_t>(op.value) << 32) | operand; }

@@ -110,6 +110,7 @@ struct Plan {
   std::vector<ReplicatedTensor> replicated;  // for lack of a legal split
   std::vector<LayoutConflict> conflicts;
   std::vector<std::string> warnings;
+  std::vector<PinMatch> pin_matches;     // of options.pins, in their order; `where` is not kept in files
   std::optional<PhysicalPlan> physical;  // on request
 
   const DecisionRecord& decision(OpId op) const { return records[op_records[op.index()]]; }

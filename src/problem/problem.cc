@@ -165,6 +165,7 @@ Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mes
   problem.uses = BuildUses(graph);
   problem.is_output.assign(graph.tensors.size(), false);
   for (const TensorId output : graph.outputs) problem.is_output[output.index()] = true;
+  problem.names = ModuleNames(graph);
   problem.pins = std::move(pins);
   problem.boxing = std::make_shared<BoxingTable>(mesh, cluster, options.candidates.even_only);
   for (size_t o = 0; o < graph.ops.size(); ++o) {

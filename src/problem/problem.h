@@ -11,6 +11,7 @@
 
 #include "boxing/boxing.h"
 #include "graph/graph.h"
+#include "naming/module_names.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "problem/demands.h"
@@ -40,6 +41,7 @@ struct Problem {
   Mesh mesh;
   bool even_only = false;  // splits into parts of different sizes are forbidden
   UseTable uses;
+  ModuleNames names;  // how reports call parameters
   Pins pins;
   Demands demands;  // of tensors, besides what their readers want
   std::vector<OpClass> classes;    // in order of first appearance

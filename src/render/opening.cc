@@ -4,12 +4,15 @@
 #include <deque>
 
 #include "base/text.h"
+#include "naming/module_index.h"
 
 namespace sbp {
 namespace {
 
 bool Matches(const std::string& pattern, const std::string& path) {
-  return GlobMatch(pattern, path) || GlobMatch("*/" + pattern, path);
+  const auto scoped = ReadScopedName(pattern);  // a role does not matter here
+  return GlobMatch(pattern, path) || GlobMatch("*/" + pattern, path) ||
+         NamesScope(scoped ? scoped->scope : pattern, path);
 }
 
 // Marks the nodes that patterns name, and all nodes around them. A copy other than the first can only be shown by

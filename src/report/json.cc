@@ -93,6 +93,13 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
   for (const LayoutConflict& c : plan.conflicts) {
     json["conflicts"].push_back({{"where", c.where}, {"given", c.given}, {"used", c.used}, {"reason", c.reason}});
   }
+  json["pins"] = Json::array();
+  for (const PinMatch& match : plan.pin_matches) {
+    json["pins"].push_back({{"pin", match.text},
+                            {"where", match.where},
+                            {match.of_ops ? "ops" : "tensors", match.count},
+                            {"first", match.first}});
+  }
   json["warnings"] = plan.warnings;
   json["timings"] = Json::object();
   for (const auto& [stage, seconds] : timings) json["timings"][stage] = seconds;

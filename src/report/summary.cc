@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "naming/module_names.h"
 #include "report/facts.h"
 #include "report/report.h"
 
@@ -84,13 +85,14 @@ std::string Dearest(const Plan& plan, const SummaryOptions& options) {
   const std::vector<CollectiveGroup> groups = GroupCollectives(plan);
   if (groups.empty()) return "";
   std::string out = "\ndearest collectives\n";
+  const ModuleNames names(plan.graph);
   for (size_t i = 0; i < std::min(groups.size(), options.dearest); ++i) {
     const CollectiveGroup& group = groups[i];
     const Transition& first = *group.first;
     const TensorType& type = plan.graph.tensor(first.tensor).type;
     out += StrCat("  ", FormatSeconds(group.seconds), ", ", FormatBytes(group.bytes), ": ", DescribeSteps(plan, first),
                   group.count > 1 ? StrCat(", ", FormatCount(group.count), " alike, first") : "", " of ",
-                  Quote(TensorName(plan, first.tensor)), " ", ToString(type), ", ",
+                  names.QuotedLabel(plan.graph, first.tensor), " ", ToString(type), ", ",
                   FormatLayout(first.from, type.rank(), options.notation), " -> ",
                   FormatLayout(first.to, type.rank(), options.notation), "\n");
     if (!first.reason.empty()) out += StrCat("      because ", first.reason, "\n");
@@ -101,12 +103,16 @@ std::string Dearest(const Plan& plan, const SummaryOptions& options) {
 
 std::string Holders(const Plan& plan) {
   constexpr size_t kShown = 5;
+  if (plan.memory.holders.empty()) return "";
+  const ModuleNames names(plan.graph);
+  const NameIndex index(plan.graph);
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < std::min(plan.memory.holders.size(), kShown); ++i) {
     const MemoryHolder& holder = plan.memory.holders[i];
-    rows.push_back({Bytes(holder.bytes), holder.kind, holder.name});
+    const TensorId tensor = index.tensor(holder.name);  // none: a buffer, called after its tensor and reader
+    rows.push_back({Bytes(holder.bytes), holder.kind, tensor.valid() ? names.Label(plan.graph, tensor) : holder.name});
   }
-  return rows.empty() ? "" : "\nlargest at the peak\n" + AlignColumns(rows, {true, false, false}, 2);
+  return "\nlargest at the peak\n" + AlignColumns(rows, {true, false, false}, 2);
 }
 
 // A titled list of which only the first entries are printed.
@@ -128,8 +134,10 @@ double GapOf(const Plan& plan) {
 
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options) {
   std::string out = Headline(plan) + Totals(plan) + CollectiveLines(plan) + Dearest(plan, options) + Holders(plan);
-  out += Limited("replicated for lack of a legal split", plan.replicated, 5,
-                 [&](const ReplicatedTensor& r) { return StrCat(Quote(TensorName(plan, r.tensor)), ": ", r.reason); });
+  const ModuleNames names = plan.replicated.empty() ? ModuleNames() : ModuleNames(plan.graph);
+  out += Limited("replicated for lack of a legal split", plan.replicated, 5, [&](const ReplicatedTensor& r) {
+    return StrCat(names.QuotedLabel(plan.graph, r.tensor), ": ", r.reason);
+  });
   out += Limited("layouts overridden", plan.conflicts, 3, [](const LayoutConflict& c) {
     return StrCat(c.where, ": ", c.given, " given, ", c.used, " used: ", c.reason);
   });

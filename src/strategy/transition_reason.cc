@@ -35,10 +35,11 @@ std::string Writer(const Problem& problem, const Assignment& assignment, TensorI
   const Graph& graph = *problem.graph;
   const Tensor& tensor = graph.tensor(id);
   const std::string over = StrCat(" over ", problem.mesh.axes[axis].name);
-  if (!is_written) return StrCat("a copy of ", Quote(tensor.name), " stands as ", ToString(from), over);
+  if (!is_written)
+    return StrCat("a copy of ", problem.names.QuotedLabel(graph, id), " stands as ", ToString(from), over);
   if (!tensor.producer.valid()) {
     const char* role = tensor.role == TensorRole::kParameter ? "parameter " : "input ";
-    return StrCat(role, Quote(tensor.name), " starts ",
+    return StrCat(role, problem.names.QuotedLabel(graph, id), " starts ",
                   from.is_split() ? StrCat("split on dim ", from.dim()) : NeededAs(from), over);
   }
   const CandidateList& list = problem.candidates(tensor.producer);
@@ -60,7 +61,7 @@ std::string Wanter(const Problem& problem, const Transition& transition, const s
 }  // namespace
 
 std::string OpLabel(const Graph& graph, OpId op) {
-  return StrCat(graph.type_of(graph.op(op)), " ", Quote(graph.op(op).name));
+  return StrCat(graph.type_of(graph.op(op)), " ", Quote(graph.op(op).name), ScopeBeside(graph, op));
 }
 
 std::string TransitionReason(const Problem& problem, const Assignment& assignment, const Transition& transition,

@@ -14,7 +14,8 @@ namespace sbp {
 std::string TransitionReason(const Problem& problem, const Assignment& assignment, const Transition& transition,
                              const NdSbp& written, const std::string& by);
 
-// 'Add "bias2"': how ops are named in reasons.
+// 'Add "bias2"': how ops are named in reasons. With the scope beside it where the name is no path: 'MatMul
+// "node_linear_3" (layers.0/mlp/fc1)'.
 std::string OpLabel(const Graph& graph, OpId op);
 
 }  // namespace sbp

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "fold/resolve.h"
+#include "io/pins.h"
 #include "naming/module_index.h"
 #include "naming/own_name.h"
 #include "onnx/reader.h"
@@ -29,8 +30,12 @@ std::string ReadAll(const std::filesystem::path& path) {
 
 // The op that multiplies by a parameter, through what only changes its form.
 const Op* ProductOf(const Graph& graph, const UseTable& uses, TensorId id) {
-  const std::set<std::string> products = {"MatMul",           "Gemm",        "Conv",
-                                          "ConvTranspose",    "MatMulInteger", "com.microsoft::MatMulNBits",
+  const std::set<std::string> products = {"MatMul",
+                                          "Gemm",
+                                          "Conv",
+                                          "ConvTranspose",
+                                          "MatMulInteger",
+                                          "com.microsoft::MatMulNBits",
                                           "com.microsoft::Attention"};
   const std::set<std::string> forms = {"Transpose", "Cast", "DequantizeLinear", "Reshape"};
   for (int i = 0; i < 8; ++i) {
@@ -104,9 +109,54 @@ TEST(NamesOfModels, NearlyAllWeightsHaveOne) {
   Share all;
   CountFolder(kModels, all);
   CountFolder(kModels / "tiny", all);
-  std::cout << all.weights << " weights of products and convolutions: " << all.own << " by their own names, " << all.named
-            << " by scope and role, " << all.by_module << " of these without a number\n";
+  std::cout << all.weights << " weights of products and convolutions: " << all.own << " by their own names, "
+            << all.named << " by scope and role, " << all.by_module << " of these without a number\n";
   EXPECT_GT(all.weights, 3000);
+}
+
+// The pins files of examples/pins name every projection of the models that they are for, once a layer.
+TEST(NamesOfModels, PinsByScope) {
+  if (!std::filesystem::exists(kModels)) GTEST_SKIP() << kModels << " is absent";
+  Result<RuleSet> rules = RuleSet::Builtin();
+  ASSERT_TRUE(rules.ok());
+  const Mesh mesh = ParseMesh("data=2,model=4").value();
+  struct Case {
+    std::string model, pins;
+    std::vector<int64_t> counts;  // per line: at least so many, more where a fused weight was cut apart
+  };
+  for (const Case& c :
+       {Case{"llama3-8b-bf16", "llama", {32, 32, 32, 32, 32, 32, 32}},
+        Case{"llama3-8b-decode-kv-bf16", "llama", {32, 32, 32, 32, 32, 32, 32}},
+        Case{"gpt2-124m-dynamo", "gpt2", {12, 12, 12, 12, 12, 12}},
+        Case{"gpt2-124m-torchscript", "gpt2", {12, 12, 12, 12, 12, 12}},
+        Case{"gpt2-124m-train-step", "gpt2", {12, 12, 12, 12, 12, 12}},
+        Case{"bert-base-mlm", "bert", {36, 36, 12, 12, 12, 12}}, Case{"vit-b16", "vit", {12, 12, 12, 12, 12, 12}}}) {
+    SCOPED_TRACE(c.model);
+    const Result<Graph> graph = ReadOnnx(ReadAll(kModels / (c.model + ".onnx")), c.model);
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    ResolveOptions options;
+    options.bindings = {{"batch", 8}, {"seq", 128}, {"past_seq", 127}};
+    std::erase_if(options.bindings, [&](const auto& binding) {
+      return c.model == "vit-b16"                          ? binding.first != "batch"
+             : c.model.find("decode") == std::string::npos ? binding.first == "past_seq"
+                                                           : binding.first == "seq";
+    });
+    if (c.model.find("train") != std::string::npos) options.bindings.clear();
+    const Result<Resolved> resolved = Resolve(*graph, *rules, options);
+    ASSERT_TRUE(resolved.ok()) << resolved.status().message();
+    const std::string file = std::string(SBP_SOURCE_DIR) + "/examples/pins/" + c.pins + ".pins";
+    const auto texts = ReadPinsFile(ReadAll(file), file);
+    ASSERT_TRUE(texts.ok()) << texts.status().message();
+    Pins pins;
+    const Status status = ApplyPins(*texts, resolved->graph, mesh, *rules, pins);
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_EQ(pins.matches.size(), c.counts.size());
+    for (size_t i = 0; i < c.counts.size(); ++i) {
+      EXPECT_TRUE(pins.matches[i].count == c.counts[i] || pins.matches[i].count == 3 * c.counts[i])
+          << pins.matches[i].text << " matches " << pins.matches[i].count;
+    }
+    EXPECT_THAT(pins.warnings, testing::IsEmpty());
+  }
 }
 
 }  // namespace

@@ -100,15 +100,16 @@ TEST(ModuleNames, OfTheReader) {
 }
 
 TEST(ModuleNames, QuantisedWeightsAndTheirScales) {
-  const Graph graph = Model()
-                          .Weight("val_1_DQ_Q4", {8, 8})
-                          .Weight("val_1_DQ_scales", {8})
-                          .Weight("val_2_Q4", {8, 1, 4})
-                          .Weight("val_2_scales", {8, 2})
-                          .Op("DequantizeLinear", "dq", {"val_1_DQ_Q4", "val_1_DQ_scales"}, {{"w", {8, 8}}}, "")
-                          .Op("MatMul", "mm1", {"x", "w"}, {{"a", {2, 8}}}, "fc1")
-                          .Op("com.microsoft::MatMulNBits", "nb", {"a", "val_2_Q4", "val_2_scales"}, {{"b", {2, 8}}}, "fc2")
-                          .Build("b");
+  const Graph graph =
+      Model()
+          .Weight("val_1_DQ_Q4", {8, 8})
+          .Weight("val_1_DQ_scales", {8})
+          .Weight("val_2_Q4", {8, 1, 4})
+          .Weight("val_2_scales", {8, 2})
+          .Op("DequantizeLinear", "dq", {"val_1_DQ_Q4", "val_1_DQ_scales"}, {{"w", {8, 8}}}, "")
+          .Op("MatMul", "mm1", {"x", "w"}, {{"a", {2, 8}}}, "fc1")
+          .Op("com.microsoft::MatMulNBits", "nb", {"a", "val_2_Q4", "val_2_scales"}, {{"b", {2, 8}}}, "fc2")
+          .Build("b");
   EXPECT_THAT(Names(graph), ElementsAre("val_1_DQ_Q4 (fc1:weight)", "val_1_DQ_scales (fc1:scale)",
                                         "val_2_Q4 (fc2:weight)", "val_2_scales (fc2:scale)"));
 }
@@ -126,15 +127,14 @@ TEST(ModuleNames, NumbersBesideEqualNames) {
                           .Op("Add", "residual", {"x", "c"}, {{"d", {2, 8}}}, "l")
                           .Op("MatMul", "alone", {"d", "val_3"}, {{"y", {2, 8}}}, "")
                           .Build("y");
-  EXPECT_THAT(Names(graph), ElementsAre("val_1 (l/attn/MatMul.0:weight)", "val_2 (l/attn/MatMul.1:weight)",
-                                        "val_3 (l:weight)"));
+  EXPECT_THAT(Names(graph),
+              ElementsAre("val_1 (l/attn/MatMul.0:weight)", "val_2 (l/attn/MatMul.1:weight)", "val_3 (l:weight)"));
   EXPECT_THAT(Matched(graph, "attn:weight"), ElementsAre("val_1", "val_2"));
   EXPECT_THAT(Matched(graph, "attn/MatMul.1:weight"), ElementsAre("val_2"));
 }
 
 TEST(ModuleNames, WithoutAnyScopeTheReaderItself) {
-  const Graph graph =
-      Model().Weight("w", {8, 8}).Op("MatMul", "fc1", {"x", "w"}, {{"y", {2, 8}}}, "").Build("y");
+  const Graph graph = Model().Weight("w", {8, 8}).Op("MatMul", "fc1", {"x", "w"}, {{"y", {2, 8}}}, "").Build("y");
   EXPECT_THAT(Matched(graph, "fc1:weight"), ElementsAre("w"));
   EXPECT_THAT(Names(graph), ElementsAre("w"));  // a name, though short: nothing stands beside it
 }
@@ -186,6 +186,24 @@ TEST(FusedParts, SlicesOfATransposedWeight) {
   EXPECT_THAT(Matched(graph, "mlp/up_proj:weight"), ElementsAre("mlp.gate_up_proj.weight dim 0 8:16 x1"));
 }
 
+// A fused weight that was cut apart while the model was read: each part has the part's name, the whole's means all.
+TEST(FusedParts, CutApartAlready) {
+  const Graph graph = Model()
+                          .Weight("val_1[:,0:8]", {8, 8})
+                          .Weight("val_1[:,8:16]", {8, 8})
+                          .Weight("val_1[:,16:24]", {8, 8})
+                          .Op("MatMul", "mv", {"x", "val_1[:,16:24]"}, {{"v", {2, 8}}}, "h.0/attn/c_attn")
+                          .Op("MatMul", "mq", {"x", "val_1[:,0:8]"}, {{"q", {2, 8}}}, "h.0/attn/c_attn")
+                          .Op("MatMul", "mk", {"x", "val_1[:,8:16]"}, {{"k", {2, 8}}}, "h.0/attn/c_attn")
+                          .Op("Sum", "y", {"q", "k", "v"}, {{"y", {2, 8}}}, "h.0/attn")
+                          .Build("y");
+  EXPECT_THAT(Names(graph),
+              ElementsAre("val_1[:,0:8] (h.0/attn/c_attn/q:weight)", "val_1[:,8:16] (h.0/attn/c_attn/k:weight)",
+                          "val_1[:,16:24] (h.0/attn/c_attn/v:weight)"));
+  EXPECT_THAT(Matched(graph, "c_attn/k:weight"), ElementsAre("val_1[:,8:16]"));
+  EXPECT_THAT(Matched(graph, "attn/c_attn:weight"), ElementsAre("val_1[:,0:8]", "val_1[:,8:16]", "val_1[:,16:24]"));
+}
+
 // [heads, 3, size] behind one another: a piece of whole heads has all three parts alike.
 TEST(FusedParts, PartsOfEachHead) {
   const Graph graph = Model()
@@ -215,6 +233,7 @@ TEST(ModuleIndex, NearestNamesHaveTheLevelsAsked) {
   }
   const Graph graph = model.Build("y2");
   const ModuleIndex index(graph);
+  EXPECT_EQ(index.NameForAll(graph.ops[0].inputs[1]), "layers.*/mlp/gate_proj:weight");
   EXPECT_THAT(index.Nearest("layers.*/mlp/gate_prj:weight"), ElementsAre("layers.*/mlp/gate_proj:weight"));
   EXPECT_THAT(index.Nearest("layers.*/mlp/gate_proj"), ElementsAre("layers.*/mlp/gate_proj:weight"));
   EXPECT_THAT(index.Nearest("layers.1/mlp/gate_proj:bias"), ElementsAre("layers.1/mlp/gate_proj:weight"));

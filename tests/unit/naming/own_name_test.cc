@@ -75,7 +75,7 @@ TEST(ScopedName, DividesAtTheLastColon) {
 TEST(NamesScope, WholeLevelsFromTheEnd) {
   EXPECT_TRUE(NamesScope("layers.*/mlp", "m/model/layers.31/mlp"));
   EXPECT_TRUE(NamesScope("layers/3/mlp", "m/model/layers.3/mlp"));
-  EXPECT_TRUE(NamesScope("layers.1/*", "layers.1/mlp/fc1"));
+  EXPECT_TRUE(NamesScope("layers.1/*", "layers.1/mlp"));
   EXPECT_FALSE(NamesScope("layers.1/mlp", "m/layers.11/mlp"));
   EXPECT_FALSE(NamesScope("yers.1/mlp", "m/layers.1/mlp"));
   // '*' stays within a level, so "layer.*/output" is not the output of a layer's attention; "**" is any levels.
@@ -94,7 +94,8 @@ TEST(PartScopes, ReplaceTheWordForAll) {
   EXPECT_THAT(PartScopes("qkv.0", 3), ElementsAre("q.0", "k.0", "v.0"));
   EXPECT_THAT(PartScopes("h.0/attention/query_key_value", 3),
               ElementsAre("h.0/attention/query", "h.0/attention/key", "h.0/attention/value"));
-  EXPECT_THAT(PartScopes("h.0/attn/c_attn", 3), ElementsAre("h.0/attn/c_attn/q", "h.0/attn/c_attn/k", "h.0/attn/c_attn/v"));
+  EXPECT_THAT(PartScopes("h.0/attn/c_attn", 3),
+              ElementsAre("h.0/attn/c_attn/q", "h.0/attn/c_attn/k", "h.0/attn/c_attn/v"));
   EXPECT_THAT(PartScopes("mlp/gate_up_proj", 2), ElementsAre("mlp/gate_proj", "mlp/up_proj"));
   EXPECT_THAT(PartScopes("conv.0", 2), ElementsAre("conv.0/part.0", "conv.0/part.1"));
 }
