@@ -1,7 +1,13 @@
 // infer: model in, plan out.
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -22,6 +28,18 @@ struct InferFlags {
   bool physical = false;
   uint32_t micro_batches = 1;
 };
+
+// The most memory that this process has held. Not getrusage's figure alone: that counts what the parent held before
+// this program was loaded.
+double PeakRssBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    constexpr std::string_view kPeak = "VmHWM:";
+    if (line.starts_with(kPeak)) return std::strtod(line.c_str() + kPeak.size(), nullptr) * 1024;
+  }
+  rusage usage{};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<double>(usage.ru_maxrss) * 1024 : 0;
+}
 
 Status Infer(const InferFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
@@ -48,6 +66,7 @@ Status Infer(const InferFlags& flags) {
   if (!flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, WritePlan(plan, encoding)));
   timings["write"] = seconds(writing);
   timings["total"] = seconds(start);
+  timings["peak_rss_bytes"] = PeakRssBytes();
   if (flags.output.json()) return Print(SummaryJson(plan, timings));
   const std::string summary = FormatSummary(plan, {.notation = flags.output.layout_notation()});
   if (flags.out == "-") {

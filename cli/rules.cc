@@ -95,7 +95,7 @@ Status Candidates(const RulesFlags& flags) {
   std::string text;
   const Notation notation = flags.output.layout_notation();
   for (size_t i = 0; i < list.candidates.size(); ++i) {
-    const Signature& signature = list.candidates[i].signature;
+    const Signature signature = list.candidates[i].signature;
     const Json inputs =
         Layouts(instance.operand_names, instance.operands, signature.inputs, &instance.present, notation);
     const Json outputs = Layouts(instance.result_names, instance.results, signature.outputs, nullptr, notation);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "boxing/search.h"
 #include "sbp/shard_math.h"
@@ -8,7 +9,9 @@ namespace sbp {
 namespace {
 
 constexpr size_t kSharedSpace = 32768;  // up to so many layouts one search from a layout serves all targets
-constexpr size_t kLargestSpace = 1024;
+constexpr size_t kLargestSpace = 128;   // above, a search of its own for every pair would be too dear
+constexpr size_t kMostTreeEntries = size_t{1} << 24;  // of trees and of prices kept: forgotten and made again beyond
+constexpr size_t kMostEdgePrices = size_t{1} << 24;
 
 // The layouts that a path may pass through: B, the splits of `dims`, and P where it starts or ends.
 std::vector<std::vector<Sbp>> ChoicesWith(const NdSbp& from, const NdSbp& to, const std::vector<int>& dims) {
@@ -59,9 +62,8 @@ std::vector<int> SplitDims(const NdSbp& from, const NdSbp& to) {
   return dims;
 }
 
-// The largest set of layouts below the limit. The last one always holds a path: all axes to B, innermost first, then
-// from B to the target, outermost first.
-std::vector<std::vector<Sbp>> ChoicesFor(const TensorType& type, const NdSbp& from, const NdSbp& to) {
+// The largest set of layouts below the limit; none: too large even without any detour.
+std::optional<std::vector<std::vector<Sbp>>> ChoicesFor(const TensorType& type, const NdSbp& from, const NdSbp& to) {
   std::vector<int> dims = SplitDims(from, to);
   std::vector<int> with_spare = dims;
   int spare = -1;  // the longest dimension that neither end splits: a detour over it can be cheaper than gathering
@@ -69,11 +71,11 @@ std::vector<std::vector<Sbp>> ChoicesFor(const TensorType& type, const NdSbp& fr
     if (!std::binary_search(dims.begin(), dims.end(), d) && (spare < 0 || type.shape[d] > type.shape[spare])) spare = d;
   }
   if (spare >= 0) with_spare.push_back(spare);
-  for (const std::vector<int>& tried : {with_spare, dims}) {
+  for (const std::vector<int>& tried : {with_spare, dims, std::vector<int>()}) {
     std::vector<std::vector<Sbp>> choices = ChoicesWith(from, to, tried);
     if (SizeOf(choices) <= kLargestSpace) return choices;
   }
-  return ChoicesWith(from, to, {});
+  return std::nullopt;
 }
 
 // Searches from one layout differ only in where P may be entered.
@@ -104,7 +106,21 @@ struct BoxingTable::Cache {
   std::unordered_map<PairKey, EdgePrices, PairHash> edges;             // `from` holds the kinds of partial values only
   std::unordered_map<PairKey, std::vector<uint32_t>, PairHash> trees;  // `to` holds the targets' partial axes only
 
+  size_t edge_prices = 0, tree_entries = 0;
+
   Cache() { unreachable.reachable = false; }
+
+  // Edges and trees can be made again; paths were handed out.
+  void KeepSmall() {
+    if (tree_entries > kMostTreeEntries) {
+      trees.clear();
+      tree_entries = 0;
+    }
+    if (edge_prices > kMostEdgePrices) {
+      edges.clear();
+      edge_prices = 0;
+    }
+  }
 };
 
 BoxingTable::BoxingTable(Mesh mesh, Cluster cluster, bool even_only, BoxingCriterion criterion)
@@ -137,16 +153,20 @@ BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const
   const std::vector<Sbp> kinds = PartialKinds(from, to);
   std::vector<std::vector<Sbp>> all = AllChoices(type, mesh_.num_axes(), kinds);
   if (SizeOf(all) > kSharedSpace) {
-    EdgePrices edges(LayoutSpace(ChoicesFor(type, from, to)));
+    std::optional<std::vector<std::vector<Sbp>>> choices = ChoicesFor(type, from, to);
+    if (!choices) return CheapestOfOrders(world, type, from, to);
+    EdgePrices edges(LayoutSpace(std::move(*choices)));
     const size_t start = *edges.space().number(from), end = *edges.space().number(to);
     return PathAlong(world, type, edges.space(), CheapestTree(world, type, edges, start, partials, end), start, end);
   }
+  cache_->KeepSmall();
   NdSbp kinds_key;  // at most two: one an end
   for (Sbp kind : kinds) kinds_key.push_back(kind);
   auto edges = cache_->edges.find({type_id, kinds_key, {}});
   if (edges == cache_->edges.end()) {
     edges =
         cache_->edges.emplace(Cache::PairKey{type_id, kinds_key, {}}, EdgePrices(LayoutSpace(std::move(all)))).first;
+    cache_->edge_prices += edges->second.num_prices();
   }
   const LayoutSpace& space = edges->second.space();
   const size_t start = *space.number(from), end = *space.number(to);
@@ -156,6 +176,7 @@ BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const
                .emplace(Cache::PairKey{type_id, from, partials},
                         CheapestTree(world, type, edges->second, start, partials, std::nullopt))
                .first;
+    cache_->tree_entries += tree->second.size();
   }
   return PathAlong(world, type, space, tree->second, start, end);
 }

@@ -217,6 +217,62 @@ std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& t
   return before;
 }
 
+namespace {
+
+// One axis becomes `to`.
+struct AxisChange {
+  int axis;
+  Sbp to;
+};
+
+// The path of these changes; unreachable where no collective does one of them.
+BoxingPath PathOf(const BoxingWorld& world, const TensorType& type, const NdSbp& from,
+                  const std::vector<AxisChange>& changes) {
+  BoxingPath path;
+  NdSbp now = from;
+  for (const AxisChange& change : changes) {
+    if (now[change.axis] == change.to) continue;
+    NdSbp next = now;
+    next[change.axis] = change.to;
+    const std::optional<BoxingStep> step = FindStep(world, type, now, next, change.axis);
+    if (!step || !IsValid(world, type.shape, next)) {
+      path.reachable = false;
+      return path;
+    }
+    path.steps.push_back(*step);
+    path.seconds += step->seconds;
+    path.wire_bytes += step->wire_bytes;
+    now = next;
+  }
+  return path;
+}
+
+}  // namespace
+
+BoxingPath CheapestOfOrders(const BoxingWorld& world, const TensorType& type, const NdSbp& from, const NdSbp& to) {
+  const int axes = from.size();
+  std::vector<std::vector<AxisChange>> orders(4);
+  for (int axis = 0; axis < axes; ++axis) orders[0].push_back({axis, to[axis]});
+  orders[1].assign(orders[0].rbegin(), orders[0].rend());
+  for (const bool all : {false, true}) {
+    std::vector<AxisChange>& order = orders[all ? 3 : 2];
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      if (all || from[axis] != to[axis]) order.push_back({axis, Sbp::Broadcast()});
+    }
+    for (int axis = 0; axis < axes; ++axis) order.push_back({axis, to[axis]});
+  }
+  BoxingPath best;
+  best.reachable = false;
+  const auto price = [&](const BoxingPath& path) {
+    return std::pair(world.criterion == BoxingCriterion::kSeconds ? path.seconds : path.wire_bytes, path.steps.size());
+  };
+  for (const std::vector<AxisChange>& order : orders) {
+    BoxingPath path = PathOf(world, type, from, order);
+    if (path.reachable && (!best.reachable || price(path) < price(best))) best = std::move(path);
+  }
+  return best;
+}
+
 BoxingPath PathAlong(const BoxingWorld& world, const TensorType& type, const LayoutSpace& space,
                      const std::vector<uint32_t>& tree, size_t from, size_t to) {
   BoxingPath path;

@@ -52,6 +52,7 @@ class EdgePrices {
  public:
   explicit EdgePrices(LayoutSpace space);
   const LayoutSpace& space() const { return space_; }
+  size_t num_prices() const { return prices_.size(); }
   // By the world's criterion; infinite when no collective may do it or the layout it leads to is invalid.
   double Price(const BoxingWorld& world, const TensorType& type, size_t number, const NdSbp& from, int axis,
                size_t choice);
@@ -69,6 +70,10 @@ inline constexpr uint32_t kNoLayout = 0xffffffff;
 // axis becomes partial only as `partials` has it. Stops early once `target` is settled, if one is given.
 std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, EdgePrices& edges, size_t from,
                                    const NdSbp& partials, std::optional<size_t> target);
+
+// Where a search would be too dear (many axes that all change): the cheapest of a few orders in which the axes go
+// straight to where they shall be, or those that change, or all, become B first. The last is always possible.
+BoxingPath CheapestOfOrders(const BoxingWorld& world, const TensorType& type, const NdSbp& from, const NdSbp& to);
 
 // The path along a tree.
 BoxingPath PathAlong(const BoxingWorld& world, const TensorType& type, const LayoutSpace& space,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "base/checked_math.h"
 #include "base/text.h"
@@ -29,7 +30,7 @@ struct Part {
 class SignatureChecker {
  public:
   SignatureChecker(const RuleInstance& instance, const Signature& signature, const Mesh& mesh, bool even_only)
-      : map_(instance.map), signature_(signature), mesh_(mesh), even_only_(even_only) {
+      : map_(instance.map), present_(instance.present), signature_(signature), mesh_(mesh), even_only_(even_only) {
     for (size_t i = 0; i < map_.operands.size() && i < signature.inputs.size(); ++i) {
       if (instance.present[i])
         AddSlot(instance.operand_names, i, instance.operands[i], map_.operands[i], signature.inputs[i], false);
@@ -39,6 +40,8 @@ class SignatureChecker {
       AddSlot(instance.result_names, r, instance.results[r], map_.results[r], signature.outputs[r], true);
     }
     for (const Factor& factor : map_.factors) parts_.push_back({factor.size, factor.size});
+    unused_.insert(map_.unused.begin(), map_.unused.end());
+    addends_.insert(map_.addends.begin(), map_.addends.end());
   }
 
   LegalityAnswer Run() {
@@ -64,9 +67,7 @@ class SignatureChecker {
     slots_.push_back({std::move(name), &type, &factors, &layout, result, static_cast<int>(position)});
   }
 
-  bool IsUnused(const Slot& slot) const {
-    return !slot.result && std::find(map_.unused.begin(), map_.unused.end(), slot.position) != map_.unused.end();
-  }
+  bool IsUnused(const Slot& slot) const { return !slot.result && unused_.contains(slot.position); }
   // P of an operand that nobody reads stands for B.
   Sbp At(const Slot& slot, int axis) const {
     const Sbp sbp = (*slot.layout)[axis];
@@ -110,10 +111,17 @@ class SignatureChecker {
   }
 
   bool Matches(const PartialClause& clause, int axis, ReduceKind in, ReduceKind out) const {
+    // Told first and cheaply: an op may have an alternative for each of very many operands.
+    const auto is_partial = [&](int operand) {
+      return !present_[operand] || static_cast<size_t>(operand) >= signature_.inputs.size() ||
+             signature_.inputs[operand][axis] == Sbp::Partial(in);
+    };
+    if (!std::all_of(clause.operands.begin(), clause.operands.end(), is_partial)) return false;
+    const std::unordered_set<int> operands(clause.operands.begin(), clause.operands.end());
+    const std::unordered_set<int> results(clause.results.begin(), clause.results.end());
     return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
-      const std::vector<int>& named = slot.result ? clause.results : clause.operands;
-      const bool all = slot.result && named.empty();
-      const bool takes_part = all || std::find(named.begin(), named.end(), slot.position) != named.end();
+      const bool all = slot.result && results.empty();
+      const bool takes_part = all || (slot.result ? results : operands).contains(slot.position);
       if (!takes_part) return At(slot, axis).is_broadcast();
       return (*slot.layout)[axis] == Sbp::Partial(slot.result ? out : in);
     });
@@ -191,8 +199,7 @@ class SignatureChecker {
       const ReduceClause* reduce = ReduceOf(f, slot.position);
       return reduce->kind == ReduceClause::Kind::kCombine ? Sbp::Partial(reduce->reduce) : Sbp::Broadcast();
     }
-    const bool addend = std::find(map_.addends.begin(), map_.addends.end(), slot.position) != map_.addends.end();
-    return sums && addend ? Sbp::Partial() : Sbp::Broadcast();
+    return sums && addends_.contains(slot.position) ? Sbp::Partial() : Sbp::Broadcast();
   }
 
   // Why the parts that the outer axes left cannot be cut in n.
@@ -271,12 +278,14 @@ class SignatureChecker {
   }
 
   const FactorMap& map_;
+  const std::vector<bool>& present_;
   const Signature& signature_;
   const Mesh& mesh_;
   const bool even_only_;
   std::vector<Slot> slots_;
   std::vector<Part> parts_;
   std::vector<FactorId> halo_factors_;
+  std::unordered_set<int> unused_, addends_;
   double share_ = 1;
 };
 

@@ -11,6 +11,8 @@ namespace {
 
 // Expansions inside expansions, and subgraphs inside subgraphs: deeper is a cycle.
 constexpr int kMaxDepth = 40;
+// Ops that expansions of users' rules add to one graph, all together.
+constexpr int64_t kUserExpansions = int64_t{1} << 20;
 
 class Decomposer {
  public:
@@ -59,10 +61,21 @@ class Decomposer {
       for (TensorId& id : *list) id = id.valid() ? Resolved(id) : id;
     }
     const std::string type = out_.type_of(op);
+    if (depth == 0) {
+      left_ = budget_ = ExpansionBudgetOf(type, rules_);
+      outer_ = type;
+    }
     if (Chosen(type)) {
-      if (depth > kMaxDepth) return BadInput(StrCat("op ", Quote(op.name), ": its expansion has no end"));
+      if (depth > kMaxDepth) {
+        return ExpansionTooLarge(type, rules_, StrCat("does not end: more than ", kMaxDepth, " within each other"))
+            .WithContext(StrCat("op ", Quote(op.name)));
+      }
       Result<Graph> inner = ExpansionOf(op);
-      if (inner.ok()) return Splice(op, *inner, depth);
+      if (inner.ok()) {
+        SBP_RETURN_IF_ERROR(
+            Spend(static_cast<int64_t>(inner->ops.size()) + 1).WithContext(StrCat("op ", Quote(op.name))));
+        return Splice(op, *inner, depth);
+      }
       // Axes or sizes that only running decides: the op stays.
       const bool is_open = inner.status().message().find(kMustBeKnown) != std::string::npos;
       if (!is_open) return inner.status().WithContext(StrCat("op ", Quote(op.name)));
@@ -70,6 +83,15 @@ class Decomposer {
     SBP_RETURN_IF_ERROR(Subgraphs(op).WithContext(StrCat("op ", Quote(op.name))));
     Append(std::move(op));
     return OkStatus();
+  }
+
+  Status Spend(int64_t ops) {
+    left_ -= ops;
+    if (budget_ == kUserExpansion) of_users_ += ops;
+    if (left_ < 0) return ExpansionTooLarge(outer_, rules_, StrCat("is more than ", budget_, " ops"));
+    if (of_users_ <= kUserExpansions) return OkStatus();
+    return ExpansionTooLarge(outer_, rules_,
+                             StrCat("and the like add more than ", kUserExpansions, " ops to the graph"));
   }
 
   void Append(Op op) {
@@ -124,9 +146,12 @@ class Decomposer {
     return id;
   }
 
-  static std::string Unique(const std::string& name, std::set<std::string, std::less<>>& names) {
+  std::string Unique(const std::string& name, std::set<std::string, std::less<>>& names) {
     std::string unique = name;
-    for (int number = 2; !names.insert(unique).second; ++number) unique = StrCat(name, "_", number);
+    if (names.insert(unique).second) return unique;
+    int& number = numbers_.try_emplace(unique, 1).first->second;  // no number is tried twice for a name
+    do unique = StrCat(name, "_", ++number);
+    while (!names.insert(unique).second);
     return unique;
   }
 
@@ -231,6 +256,10 @@ class Decomposer {
   const DecomposeOptions& options_;
   Graph out_;
   int depth_ = 0;
+  std::string outer_;              // the type of the op of the graph that is being expanded
+  int64_t left_ = 0, budget_ = 0;  // ops that it may still become, and in all
+  int64_t of_users_ = 0;           // ops that users' expansions made
+  std::unordered_map<std::string, int> numbers_;
   std::set<std::string, std::less<>> names_, op_names_;
   std::set<TensorId> named_;                      // tensors whose names must stay
   std::unordered_map<TensorId, TensorId> alias_;  // a result -> the tensor that it is

@@ -26,6 +26,17 @@ Result<Graph> ExpandOp(const OpQuery& query, const RuleSet& rules);
 // Is there an expansion (text or code) for some form of the op?
 bool HasExpansion(std::string_view op_type, const RuleSet& rules);
 
+// How much one op may expand to: statements run and turns of loops of one expansion; ops, whole expansions counted as
+// one more, of an op of a graph until nothing in it is left to expand. A user's text is hostile until shown otherwise;
+// what comes with us is not, and unrolls long sequences.
+inline constexpr int64_t kUserExpansion = int64_t{1} << 16;
+inline constexpr int64_t kBuiltinExpansion = int64_t{1} << 20;
+int64_t ExpansionBudgetOf(std::string_view op_type, const RuleSet& rules);
+
+// The error (kBadInput) for an expansion that goes on too long: "file:line:col: the expansion of NAME ...", what it
+// does.
+Status ExpansionTooLarge(std::string_view op_type, const RuleSet& rules, std::string_view what);
+
 struct DecomposeOptions {
   std::vector<std::string> only;  // op types; empty: every op that is no primitive and has an expansion
 };

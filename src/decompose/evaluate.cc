@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "decompose/decompose.h"
 #include "decompose/expansion_scope.h"
 
 namespace sbp {
 namespace {
 
-// Statements run in all, and numbers in one list: more is a loop that was not meant.
-constexpr int64_t kMaxSteps = int64_t{1} << 20;
+// In the lists of one expansion, all together.
+constexpr int64_t kMaxNumbers = int64_t{1} << 24;
 
 struct OperatorRow {
   std::string_view text;
@@ -47,7 +48,8 @@ bool AllIntegers(const NumberList& list) {
 
 class Evaluator {
  public:
-  explicit Evaluator(ExpansionBuilder& builder) : builder_(builder), scope_(builder) {}
+  explicit Evaluator(ExpansionBuilder& builder)
+      : builder_(builder), scope_(builder), budget_(ExpansionBudgetOf(builder.query().type, builder.rules())) {}
 
   Result<bool> Holds(const Expression& condition) {
     SBP_ASSIGN_OR_RETURN(const ExpressionValue value, Evaluate(condition, scope_));
@@ -56,7 +58,7 @@ class Evaluator {
 
   Status Body(const std::vector<ExpansionStatement>& body) {
     for (const ExpansionStatement& statement : body) {
-      if (++steps_ > kMaxSteps) return ErrorOf(statement.at, "the expansion has too many steps");
+      SBP_RETURN_IF_ERROR(Step(statement));
       if (statement.when) {
         SBP_ASSIGN_OR_RETURN(const bool holds, Holds(*statement.when));
         if (!holds) continue;
@@ -96,11 +98,28 @@ class Evaluator {
   }
 
  private:
+  Status Step(const ExpansionStatement& statement) {
+    if (++steps_ <= budget_) return OkStatus();
+    return ErrorOf(statement.at, StrCat("the expansion of ", Quote(builder_.query().type), " takes more than ", budget_,
+                                        " steps (statements run, turns of loops)"));
+  }
+
+  // Numbers of lists, in all and in one.
+  Status Numbers(const Expression& node, const NumberList& list) {
+    numbers_ += static_cast<int64_t>(list.size());
+    if (static_cast<int64_t>(list.size()) > kMaxLiteralElements) {
+      return ErrorOf(node.at, StrCat("the list is too long: more than ", kMaxLiteralElements, " numbers"));
+    }
+    if (numbers_ <= kMaxNumbers) return OkStatus();
+    return ErrorOf(node.at, StrCat("the lists of the expansion of ", Quote(builder_.query().type), " have more than ",
+                                   kMaxNumbers, " numbers in all"));
+  }
+
   Status Loop(const ExpansionStatement& statement) {
     SBP_ASSIGN_OR_RETURN(const int64_t first, EvaluateInt(statement.value, scope_));
     SBP_ASSIGN_OR_RETURN(const int64_t limit, EvaluateInt(*statement.limit, scope_));
     for (int64_t i = first; i < limit; ++i) {
-      if (++steps_ > kMaxSteps) return ErrorOf(statement.at, "the expansion has too many steps");
+      SBP_RETURN_IF_ERROR(Step(statement));
       scope_.Set(statement.targets[0].name, ExpressionValue(i));
       SBP_RETURN_IF_ERROR(Body(statement.body));
     }
@@ -140,6 +159,7 @@ class Evaluator {
         return ExpansionValue();
       case Expression::Kind::kList: {
         SBP_ASSIGN_OR_RETURN(NumberList list, List(node));
+        SBP_RETURN_IF_ERROR(Numbers(node, list));
         return ExpansionValue(std::move(list));
       }
       case Expression::Kind::kOpCall: {
@@ -274,6 +294,7 @@ class Evaluator {
         list.push_back(*scalar);
       } else if (const auto* inner = std::get_if<NumberList>(&value)) {
         list.insert(list.end(), inner->begin(), inner->end());
+        if (static_cast<int64_t>(list.size()) > kMaxLiteralElements) break;
       } else if (const auto* id = std::get_if<TensorId>(&value); id != nullptr && id->valid()) {
         SBP_ASSIGN_OR_RETURN(const ExpressionValue known, scope_.Name(item));
         list.push_back(known);
@@ -341,7 +362,8 @@ class Evaluator {
 
   ExpansionBuilder& builder_;
   ExpansionScope scope_;
-  int64_t steps_ = 0;
+  const int64_t budget_;
+  int64_t steps_ = 0, numbers_ = 0;
 };
 
 // What the expansions ask for, as the rule writes it.

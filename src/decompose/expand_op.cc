@@ -36,6 +36,22 @@ Result<Graph> ExpandOp(const OpQuery& query, const RuleSet& rules) {
   return graph;
 }
 
+int64_t ExpansionBudgetOf(std::string_view op_type, const RuleSet& rules) {
+  const OpDefinition* definition = rules.Find(op_type);
+  return definition != nullptr && !definition->builtin ? kUserExpansion : kBuiltinExpansion;
+}
+
+Status ExpansionTooLarge(std::string_view op_type, const RuleSet& rules, std::string_view what) {
+  std::string place;
+  if (const OpDefinition* definition = rules.Find(op_type)) {
+    for (const OpOverload& overload : definition->overloads) {
+      if (!place.empty() || overload.expansions.empty()) continue;
+      place = StrCat(ToString(overload.expansions.front().at), ": ");
+    }
+  }
+  return BadInput(StrCat(place, "the expansion of ", Quote(op_type), " ", what));
+}
+
 bool HasExpansion(std::string_view op_type, const RuleSet& rules) {
   const OpDefinition* definition = rules.Find(op_type);
   if (definition == nullptr) return false;

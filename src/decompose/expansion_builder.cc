@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "graph/builder.h"
 #include "rule/instance_builder.h"
@@ -104,7 +105,10 @@ TensorId ExpansionBuilder::Operand(std::string_view name) const {
 
 std::string ExpansionBuilder::Unique(std::string_view name) {
   std::string unique(name);
-  for (int number = 2; !names_.insert(unique).second; ++number) unique = StrCat(name, "_", number);
+  if (names_.insert(unique).second) return unique;
+  int& number = numbers_.try_emplace(unique, 1).first->second;  // the last one given to this name
+  do unique = StrCat(name, "_", ++number);
+  while (!names_.insert(unique).second);
   return unique;
 }
 
@@ -117,10 +121,13 @@ TensorId ExpansionBuilder::AddTensor(std::string_view name, TensorType type, Ten
 }
 
 TensorId ExpansionBuilder::Constant(Literal literal) {
-  for (const TensorId id : constants_) {
-    if (*value(id) == literal) return id;
+  size_t hash = HashRange(HashRange(HashOf(literal.type), literal.ints), literal.floats);
+  const auto [begin, end] = constants_by_hash_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (*value(it->second) == literal) return it->second;
   }
   const TensorId id = AddTensor("constant", literal.type, TensorRole::kParameter);
+  constants_by_hash_.emplace(hash, id);
   tensors_[id.index()].literal = std::make_shared<const Literal>(std::move(literal));
   constants_.push_back(id);
   return id;

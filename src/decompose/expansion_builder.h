@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -85,6 +86,8 @@ class ExpansionBuilder {
   std::vector<Node> nodes_;
   std::vector<TensorId> operands_, constants_, results_;
   std::set<std::string, std::less<>> names_;
+  std::unordered_map<std::string, int> numbers_;  // names that were asked for again
+  std::unordered_multimap<size_t, TensorId> constants_by_hash_;
   Status status_;
 };
 

@@ -60,6 +60,17 @@ ExpansionValue ExpansionScope::Parameter(std::string_view name) const {
   return std::monostate();
 }
 
+TensorId ExpansionScope::VariadicOperand(std::string_view name, int64_t index) const {
+  const OpOverload& overload = *builder_.binding().overload;
+  for (size_t i = 0; i < overload.parameters.size(); ++i) {
+    if (overload.parameters[i].name != name) continue;
+    const ParameterSlot& slot = builder_.binding().parameters[i];
+    if (overload.parameters[i].keyword || !overload.parameters[i].variadic || index < 0 || index >= slot.count) break;
+    return builder_.Operand(static_cast<size_t>(slot.first + index));
+  }
+  return {};
+}
+
 Result<ExpansionValue> ExpansionScope::Find(const Expression& node) const {
   if (node.kind == Expression::Kind::kIndex) return FindIndexed(node);
   const auto it = locals_.find(node.text);
@@ -73,6 +84,13 @@ Result<ExpansionValue> ExpansionScope::FindIndexed(const Expression& node) const
   int64_t limit = from + 1;
   if (is_range) {
     SBP_ASSIGN_OR_RETURN(limit, EvaluateInt(node.arguments[1], *this));
+  }
+  if (!is_range) {
+    const auto local = locals_.find(Indexed(node.text, from));
+    if (local != locals_.end()) return local->second;
+    // One of very many operands, without a copy of the list of all.
+    const TensorId one = locals_.contains(node.text) ? TensorId() : VariadicOperand(node.text, from);
+    if (one.valid()) return ExpansionValue(one);
   }
   Expression whole = node;
   whole.kind = Expression::Kind::kName;

@@ -36,6 +36,8 @@ class ExpansionScope : public ExpressionScope {
   static std::string Indexed(std::string_view name, int64_t index);
 
  private:
+  // Operand `index` of a variadic parameter; invalid: there is none, or it is absent.
+  TensorId VariadicOperand(std::string_view name, int64_t index) const;
   ExpansionValue Parameter(std::string_view name) const;
   Result<ExpansionValue> FindIndexed(const Expression& node) const;
   // The type of an operand, result or tensor that a line set; nullptr: there is none.

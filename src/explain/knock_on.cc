@@ -20,11 +20,11 @@ KnockOn::KnockOn(const Problem& problem, const Plan& plan, OpId op) : problem_(p
 }
 
 void KnockOn::AddAround(TensorId tensor, const Plan& plan) {
-  const auto is_same = [&](const Around& around) { return around.tensor == tensor; };
-  if (!tensor.valid() || std::any_of(arounds_.begin(), arounds_.end(), is_same)) return;
+  if (!tensor.valid() || !around_of_.try_emplace(tensor, arounds_.size()).second) return;
   Around& around = arounds_.emplace_back();
   around.tensor = tensor;
   around.written = plan.source_layouts[tensor.index()];
+  around.hubs = HubsOf(problem_, tensor);
   const Tensor& facts = problem_.graph->tensor(tensor);
   if (facts.producer == op_) around.result = static_cast<int>(facts.producer_index);
   const auto [begin, end] = problem_.uses.of(tensor);
@@ -41,27 +41,29 @@ void KnockOn::AddAround(TensorId tensor, const Plan& plan) {
   around.not_partial = rule.kind == EndRule::Kind::kNotPartial;
 }
 
-double KnockOn::Seconds(Around& around, const Signature& signature) {
+double KnockOn::Seconds(Around& around, const CandidateSignature& signature) {
   const NdSbp written = around.result >= 0 ? signature.outputs[around.result] : around.written;
-  std::vector<NdSbp> key = {written};
-  for (size_t operand : around.operands) key.push_back(signature.inputs[operand]);
+  std::vector<NdSbp> own;  // distinct: one op may read a tensor very often
+  for (size_t operand : around.operands) AddDistinct(own, signature.inputs[operand]);
+  std::vector<NdSbp> key = own;
+  key.push_back(written);
   const auto [entry, is_new] = around.known.try_emplace(std::move(key), 0);
   if (!is_new) return entry->second;
   std::vector<NdSbp> wanted = around.wanted_by_others;
-  for (size_t operand : around.operands) AddDistinct(wanted, signature.inputs[operand]);
+  for (const NdSbp& layout : own) AddDistinct(wanted, layout);
   const TensorType& type = problem_.graph->tensor(around.tensor).type;
   BoxingTable& boxing = *problem_.boxing;
   const TensorPin* pin = problem_.demands.standing(around.tensor);
   const NdSbp standing = pin == nullptr ? written : pin->layout;
   std::erase(wanted, standing);
   const double seconds =
-      FindBestHub(type, standing, wanted, HubsOf(problem_, around.tensor), boxing, around.not_partial).seconds;
+      FindBestHub(type, standing, wanted, around.hubs, boxing, around.not_partial).seconds;
   const BoxingPath& to_standing = boxing.Path(type, written, standing);
   if (!to_standing.reachable) return entry->second = std::numeric_limits<double>::infinity();
   return entry->second = seconds + to_standing.seconds;
 }
 
-double KnockOn::BoxingSeconds(const Signature& signature) {
+double KnockOn::BoxingSeconds(const CandidateSignature& signature) {
   double seconds = 0;
   for (Around& around : arounds_) seconds += Seconds(around, signature);
   return seconds;

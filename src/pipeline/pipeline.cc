@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "base/text.h"
@@ -68,12 +69,13 @@ Result<Pins> CollectPins(const std::vector<std::pair<std::string, std::string>>&
 }
 
 Result<Problem> ProblemOf(const Plan& plan, const std::vector<std::pair<std::string, std::string>>& pin_texts,
-                          const RuleSet& rules) {
+                          const RuleSet& rules, const std::function<const Signature*(OpId)>& given) {
   SBP_ASSIGN_OR_RETURN(Pins pins, CollectPins(pin_texts, plan.graph, plan.mesh, rules));
   ProblemOptions options;
   options.candidates.even_only = plan.options.even_only;
   options.strict = plan.options.strict;
   options.outputs = plan.options.outputs;
+  options.given = given;
   return BuildProblem(plan.graph, rules, plan.mesh, plan.cluster, std::move(pins), options);
 }
 
@@ -142,7 +144,10 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
   SBP_RETURN_IF_ERROR(stages.Run(
       "problem",
       [&] {
-        SBP_ASSIGN_OR_RETURN(problem, ProblemOf(plan, request.pins, *request.rules));
+        const std::vector<Signature>& given = request.strategy.given_signatures;
+        SBP_ASSIGN_OR_RETURN(problem, ProblemOf(plan, request.pins, *request.rules, [&](OpId op) {
+                               return op.index() < given.size() ? &given[op.index()] : nullptr;
+                             }));
         AddWarnings(problem.warnings, plan.warnings);
         AddWarnings(problem.pins.warnings, plan.warnings);
         plan.pin_matches = problem.pins.matches;
@@ -174,7 +179,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
 Result<Problem> RebuildProblem(const Plan& plan, const RuleSet& rules) {
   std::vector<std::pair<std::string, std::string>> texts;
   for (const std::string& text : plan.options.pins) texts.emplace_back(text, "the plan");
-  return ProblemOf(plan, texts, rules);
+  return ProblemOf(plan, texts, rules, [&](OpId op) { return &plan.decision(op).signature; });
 }
 
 }  // namespace sbp

@@ -1,5 +1,6 @@
 // Pins meet candidates: which signatures of an op are left.
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "problem/problem.h"
@@ -48,8 +49,8 @@ OpPins PinsOf(const Problem& problem, OpId op) {
   return found;
 }
 
-bool Agrees(const Signature& signature, const OpPins& pins) {
-  if (pins.signature != nullptr && !(pins.signature->signature == signature)) return false;
+bool Agrees(const CandidateSignature& signature, const OpPins& pins) {
+  if (pins.signature != nullptr && !(signature == pins.signature->signature)) return false;
   for (size_t i = 0; i < pins.operands.size(); ++i) {
     if (pins.operands[i] != nullptr && !(pins.operands[i]->layout == signature.inputs[i])) return false;
   }
@@ -94,6 +95,21 @@ bool WritesStanding(const Problem& problem, OpId op) {
   if (problem.pins.lies.empty()) return false;
   const std::vector<TensorId>& outputs = problem.graph->op(op).outputs;
   return std::ranges::any_of(outputs, [&](TensorId id) { return problem.demands.standing(id) != nullptr; });
+}
+
+LayoutFilter PinnedLayouts(const Problem& problem, OpId op) {
+  const OpPins pins = PinsOf(problem, op);
+  LayoutFilter filter;
+  if (pins.signature != nullptr) filter = FilterFor(pins.signature->signature);
+  const auto note = [](const std::vector<const TensorPin*>& from, std::vector<std::optional<NdSbp>>& to) {
+    to.resize(std::max(to.size(), from.size()));
+    for (size_t i = 0; i < from.size(); ++i) {
+      if (from[i] != nullptr) to[i] = from[i]->layout;
+    }
+  };
+  note(pins.operands, filter.inputs);
+  note(pins.results, filter.outputs);
+  return filter;
 }
 
 Result<std::vector<uint32_t>> AllowedCandidates(const Problem& problem, OpId op) {

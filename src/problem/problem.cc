@@ -1,5 +1,6 @@
 #include "problem/problem.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -16,13 +17,15 @@
 namespace sbp {
 namespace {
 
-SlotLayouts IndexSlot(const std::vector<Candidate>& candidates, const std::vector<NdSbp> Signature::*side,
-                      size_t slot) {
+// `row` is a slot unless the candidates share a table of rows.
+SlotLayouts IndexRow(const std::vector<Candidate>& candidates, LayoutRows CandidateSignature::*side, size_t row,
+                     bool shared) {
   SlotLayouts indexed;
   indexed.of_candidate.reserve(candidates.size());
   std::unordered_map<NdSbp, uint32_t> known;
   for (const Candidate& candidate : candidates) {
-    const NdSbp& layout = (candidate.signature.*side)[slot];
+    const LayoutRows& slots = candidate.signature.*side;
+    const NdSbp& layout = shared ? slots.rows()[row] : slots[row];
     const auto [entry, is_new] = known.try_emplace(layout, static_cast<uint32_t>(indexed.layouts.size()));
     if (is_new) indexed.layouts.push_back(layout);
     indexed.of_candidate.push_back(entry->second);
@@ -30,19 +33,47 @@ SlotLayouts IndexSlot(const std::vector<Candidate>& candidates, const std::vecto
   return indexed;
 }
 
+// By rows where all candidates have one table of them.
+SlotList IndexSide(const std::vector<Candidate>& candidates, LayoutRows CandidateSignature::*side) {
+  const LayoutRows& any = candidates.front().signature.*side;
+  const bool shared = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    return (candidate.signature.*side).row_of() == any.row_of();
+  });
+  const size_t count = shared ? any.rows().size() : any.size();
+  std::vector<SlotLayouts> rows;
+  for (size_t row = 0; row < count; ++row) rows.push_back(IndexRow(candidates, side, row, shared));
+  return {std::move(rows), shared ? any.row_of() : nullptr};
+}
+
+// Rows of a signature that lies as `layout(slot)` says, which is the same for all slots of a row.
+template <typename LayoutOf>
+LayoutRows LikeRows(const LayoutRows& like, const LayoutOf& layout) {
+  std::vector<NdSbp> rows(like.rows().size());
+  for (size_t slot = 0; slot < like.size(); ++slot) rows[like.row_of() ? (*like.row_of())[slot] : slot] = layout(slot);
+  return {std::move(rows), like.row_of()};
+}
+
 // On one device every layout holds the same values; the documented choice is put first (definitions.md 3, greedy).
 void PutOneDeviceCandidateFirst(CandidateList& list, const Mesh& mesh) {
   const RuleInstance& instance = *list.instance;
+  const CandidateSignature& any = list.candidates.front().signature;
   Candidate candidate;
   candidate.axes.resize(mesh.num_axes());
-  for (size_t i = 0; i < instance.operands.size(); ++i) {
-    candidate.signature.inputs.push_back(instance.present[i] ? OneDeviceLayout(instance.operands[i], mesh)
-                                                             : NdSbp(mesh.num_axes()));
-  }
-  for (const TensorType& result : instance.results)
-    candidate.signature.outputs.push_back(OneDeviceLayout(result, mesh));
+  candidate.signature.inputs = LikeRows(any.inputs, [&](size_t i) {
+    return instance.present[i] ? OneDeviceLayout(instance.operands[i], mesh) : NdSbp(mesh.num_axes());
+  });
+  candidate.signature.outputs =
+      LikeRows(any.outputs, [&](size_t r) { return OneDeviceLayout(instance.results[r], mesh); });
   std::erase_if(list.candidates, [&](const Candidate& other) { return other.signature == candidate.signature; });
   list.candidates.insert(list.candidates.begin(), std::move(candidate));
+}
+
+OpClass ClassOf(OpId first, CandidateList list) {
+  OpClass op_class;
+  op_class.first = first;
+  op_class.list = std::make_shared<const CandidateList>(std::move(list));
+  IndexLayouts(op_class);
+  return op_class;
 }
 
 Result<OpClass> MakeClass(const Graph& graph, const RuleSet& rules, OpId first, const Mesh& mesh,
@@ -56,12 +87,79 @@ Result<OpClass> MakeClass(const Graph& graph, const RuleSet& rules, OpId first, 
   }
   CandidateList list = MakeCandidates(*instance, mesh, options.candidates);
   if (mesh.num_devices() == 1) PutOneDeviceCandidateFirst(list, mesh);
-  OpClass op_class;
-  op_class.first = first;
-  op_class.list = std::make_shared<const CandidateList>(std::move(list));
-  IndexLayouts(op_class);
-  return op_class;
+  return ClassOf(first, std::move(list));
 }
+
+// Gives ops of cut lists what they ask for beyond them: pins, and given signatures. Equal wishes share a class.
+class CutLists {
+ public:
+  CutLists(Problem& problem, const ProblemOptions& options) : problem_(problem), options_(options) {}
+
+  void Run() {
+    for (size_t o = 0; o < problem_.num_ops(); ++o) {
+      const OpId op(o);
+      if (!problem_.class_at(op).list->truncated) continue;
+      if (IsPinned(problem_, op)) TakePins(op);
+      const Signature* given = options_.given ? options_.given(op) : nullptr;
+      if (given != nullptr) Add(op, *given);
+    }
+  }
+
+ private:
+  void TakePins(OpId op) {
+    const LayoutFilter filter = PinnedLayouts(problem_, op);
+    const uint32_t op_class = problem_.class_of[op.index()];
+    std::string key = StrCat("pins of ", op_class);
+    for (const auto* side : {&filter.inputs, &filter.outputs}) {
+      for (const std::optional<NdSbp>& layout : *side) key += layout ? ToString(*layout) : "-";
+    }
+    const auto known = known_.find(key);
+    if (known != known_.end()) {
+      problem_.class_of[op.index()] = known->second;
+      return;
+    }
+    CandidateList list =
+        MakeCandidates(problem_.classes[op_class].list->instance, problem_.mesh, options_.candidates, &filter);
+    if (list.candidates.empty()) return;  // the error then lists what the op has
+    Take(op, std::move(list), std::move(key));
+  }
+
+  void Add(OpId op, const Signature& signature) {
+    const CandidateList& before = problem_.candidates(op);
+    const auto is_given = [&](const Candidate& candidate) { return candidate.signature == signature; };
+    if (std::any_of(before.candidates.begin(), before.candidates.end(), is_given)) return;
+    std::string key = StrCat("given ", problem_.class_of[op.index()], ToString(signature));
+    const auto known = known_.find(key);
+    if (known != known_.end()) {
+      problem_.class_of[op.index()] = known->second;
+      return;
+    }
+    std::optional<Candidate> found = FindCandidate(before.instance, signature, problem_.mesh, options_.candidates);
+    if (!found) return;
+    CandidateList list = before;
+    ShareRows(list.candidates.front().signature.inputs, found->signature.inputs);
+    ShareRows(list.candidates.front().signature.outputs, found->signature.outputs);
+    list.candidates.insert(list.candidates.end() - 1, std::move(*found));  // all-B stays last
+    Take(op, std::move(list), std::move(key));
+  }
+
+  // Makes `layouts` use the rows of `like` where slots of one row lie alike in it.
+  static void ShareRows(const LayoutRows& like, LayoutRows& layouts) {
+    LayoutRows shared = LikeRows(like, [&](size_t slot) { return layouts[slot]; });
+    if (shared == static_cast<std::vector<NdSbp>>(layouts)) layouts = std::move(shared);
+  }
+
+  void Take(OpId op, CandidateList list, std::string key) {
+    const auto number = static_cast<uint32_t>(problem_.classes.size());
+    problem_.classes.push_back(ClassOf(op, std::move(list)));
+    problem_.class_of[op.index()] = number;
+    known_.emplace(std::move(key), number);
+  }
+
+  Problem& problem_;
+  const ProblemOptions& options_;
+  std::unordered_map<std::string, uint32_t> known_;
+};
 
 struct IntsHash {
   size_t operator()(const std::vector<int>& key) const { return HashRange(key.size(), key); }
@@ -139,13 +237,8 @@ double Problem::ComputeSeconds(OpId op, size_t candidate) const {
 
 void IndexLayouts(OpClass& op_class) {
   const std::vector<Candidate>& candidates = op_class.list->candidates;
-  const Signature& any = candidates.front().signature;
-  op_class.operands.clear();
-  op_class.results.clear();
-  for (size_t i = 0; i < any.inputs.size(); ++i)
-    op_class.operands.push_back(IndexSlot(candidates, &Signature::inputs, i));
-  for (size_t r = 0; r < any.outputs.size(); ++r)
-    op_class.results.push_back(IndexSlot(candidates, &Signature::outputs, r));
+  op_class.operands = IndexSide(candidates, &CandidateSignature::inputs);
+  op_class.results = IndexSide(candidates, &CandidateSignature::outputs);
   op_class.seconds.assign(candidates.size(), std::numeric_limits<double>::quiet_NaN());
 }
 
@@ -177,11 +270,13 @@ Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mes
   for (OpId first : classes.first) {
     SBP_ASSIGN_OR_RETURN(OpClass op_class, MakeClass(graph, rules, first, mesh, options));
     if (op_class.list->truncated) {
-      problem.warnings.push_back(StrCat("op ", Quote(graph.op(first).name), ": more than ",
-                                        options.candidates.max_candidates, " candidates; the list was cut"));
+      problem.warnings.push_back(
+          StrCat("op ", Quote(graph.op(first).name), ": more candidates than are looked at; the list was cut to ",
+                 op_class.list->candidates.size(), " (largest dimensions first); pins reach the others"));
     }
     problem.classes.push_back(std::move(op_class));
   }
+  CutLists(problem, options).Run();
   problem.batch_axis = BatchAxes(problem);
   return problem;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,11 +28,27 @@ struct SlotLayouts {
   std::vector<uint32_t> of_candidate;  // per candidate: index into `layouts`
 };
 
+// The slots of one side of an op. Those that lie alike in every candidate share an entry.
+class SlotList {
+ public:
+  SlotList() = default;
+  SlotList(std::vector<SlotLayouts> rows, LayoutRows::Table row_of)
+      : rows_(std::move(rows)), row_of_(std::move(row_of)) {}
+  size_t size() const { return row_of_ ? row_of_->size() : rows_.size(); }
+  bool empty() const { return size() == 0; }
+  const SlotLayouts& operator[](size_t slot) const { return rows_[row(slot)]; }
+  size_t row(size_t slot) const { return row_of_ ? (*row_of_)[slot] : slot; }
+
+ private:
+  std::vector<SlotLayouts> rows_;
+  LayoutRows::Table row_of_;  // none: a row per slot
+};
+
 // What ops of equal type, attributes, operand and result types, and values that their rule reads, have in common.
 struct OpClass {
   OpId first;  // the first op of the class
   CandidateListRef list;
-  std::vector<SlotLayouts> operands, results;
+  SlotList operands, results;
   mutable std::vector<double> seconds;  // cache of Problem::ComputeSeconds; NaN: not yet priced
 };
 
@@ -67,13 +84,16 @@ struct ProblemOptions {
   CandidateOptions candidates;
   bool strict = false;  // an op without a rule is an error
   OutputPolicy outputs = OutputPolicy::kSharded;
+  // Signatures that ops must be able to take (nullptr: none): where a list was cut they are added to it. May be empty.
+  std::function<const Signature*(OpId)> given;
 };
 
 // Instantiates every op's rule (once per distinct op), makes candidates, propagates batch axes: data inputs have axis
-// 0, what derives from parameters only has none. On a mesh of one device, where all layouts hold the same, each list
-// begins with the documented signature: everything S(0), rank-0 tensors B. Error (kBadInput): an op's arguments fit no
-// overload, in strict mode an op without a rule. Error (kNoPlan): a tensor is pinned to a layout that its shape cannot
-// have, or an output to a partial one that the policy forbids.
+// 0, what derives from parameters only has none. Where an op's list is too long and was cut (a warning says so), an op
+// with pins has a list of its own, of the candidates that agree with them. On a mesh of one device, where all layouts
+// hold the same, each list begins with the documented signature: everything S(0), rank-0 tensors B. Error (kBadInput):
+// an op's arguments fit no overload, in strict mode an op without a rule. Error (kNoPlan): a tensor is pinned to a
+// layout that its shape cannot have, or an output to a partial one that the policy forbids.
 Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mesh& mesh, const Cluster& cluster,
                              Pins pins, const ProblemOptions& options = {});
 
@@ -88,6 +108,9 @@ bool IsPinned(const Problem& problem, OpId op);
 
 // Does the op write a tensor whose readers start from another layout (Demands::standing)?
 bool WritesStanding(const Problem& problem, OpId op);
+
+// The layouts that its pins ask for, as a filter of candidates.
+LayoutFilter PinnedLayouts(const Problem& problem, OpId op);
 
 // Indices of the candidates of `op` that agree with its pins, in registration order. Error (kNoPlan): none does; lists
 // the op's signatures.

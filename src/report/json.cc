@@ -102,7 +102,13 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
   }
   json["warnings"] = plan.warnings;
   json["timings"] = Json::object();
-  for (const auto& [stage, seconds] : timings) json["timings"][stage] = seconds;
+  for (const auto& [name, value] : timings) {
+    if (name.ends_with("_bytes")) {
+      json["timings"][name] = static_cast<int64_t>(value);
+    } else {
+      json["timings"][name] = value;
+    }
+  }
   return Print(json);
 }
 

@@ -20,7 +20,8 @@ struct SummaryOptions {
 };
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 // One JSON document for `infer --format json`: ops, collectives, seconds_per_step, bytes_moved, peak_bytes,
-// lower_bound_seconds, gap, replicated, timings (stage -> seconds), warnings, and more. Local steps are no collectives.
+// lower_bound_seconds, gap, replicated, timings (stage -> seconds; names that end in _bytes: bytes, as integers),
+// warnings, and more. Local steps are no collectives.
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings);
 
 // diff: by meaning.

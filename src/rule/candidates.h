@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "rule/factor_map.h"
+#include "sbp/layout_rows.h"
 #include "sbp/mesh.h"
 #include "sbp/signature.h"
 
@@ -21,7 +23,10 @@ namespace sbp {
 
 struct CandidateOptions {
   bool even_only = false;  // forbid parts of different sizes
-  // A product larger than this is cut axis by axis from the end of each list, all-B kept; the list says so (truncated).
+  // A longer list is cut: each mesh axis keeps all-B and the same number of alternatives, so many that the product
+  // stays within this; of every four three splits of factors, the largest factors first, then one linear alternative or
+  // explicit signature, and what is left of both before all others. The list says so (truncated); signatures that were
+  // cut off are found by a filter. Ops of very many operands have shorter lists (axis_options.h, LengthBounds).
   size_t max_candidates = 20000;
   friend bool operator==(const CandidateOptions&, const CandidateOptions&) = default;
 };
@@ -35,7 +40,7 @@ struct AxisChoice {
 };
 
 struct Candidate {
-  Signature signature;
+  CandidateSignature signature;
   std::vector<AxisChoice> axes;  // one per mesh axis
   // Part of the unsharded work that the busiest rank does: product over split factors of largest part / size.
   double work_share = 1;
@@ -45,13 +50,25 @@ struct Candidate {
 
 struct CandidateList {
   RuleInstanceRef instance;
-  std::vector<Candidate> candidates;  // never empty; the last one is all-B
+  std::vector<Candidate> candidates;  // without a filter never empty; the last one is all-B
   bool truncated = false;
 };
 using CandidateListRef = std::shared_ptr<const CandidateList>;
 
-// `mesh` sizes only; its ranks do not matter. Deterministic.
-CandidateList MakeCandidates(const RuleInstanceRef& instance, const Mesh& mesh, const CandidateOptions& options = {});
+// Layouts that a candidate must have; nothing: any. Shorter lists leave the other slots free.
+struct LayoutFilter {
+  std::vector<std::optional<NdSbp>> inputs, outputs;
+};
+LayoutFilter FilterFor(const Signature& signature);
+
+// `mesh` sizes only; its ranks do not matter. With `only`, what agrees with it: found by construction, so that it does
+// not depend on how long the whole list is; may be none. Deterministic. Time and memory are linear in the number of
+// operands and results.
+CandidateList MakeCandidates(const RuleInstanceRef& instance, const Mesh& mesh, const CandidateOptions& options = {},
+                             const LayoutFilter* only = nullptr);
+// The candidate of exactly this signature, whether a list would hold it or not; nothing: it is not legal.
+std::optional<Candidate> FindCandidate(const RuleInstanceRef& instance, const Signature& signature, const Mesh& mesh,
+                                       const CandidateOptions& options = {});
 
 // "splits factor k (reduced: sum) over model" and the like, for explain.
 std::string DescribeChoice(const RuleInstance& instance, const AxisChoice& choice);

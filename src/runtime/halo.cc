@@ -28,10 +28,8 @@ std::vector<HaloWidths> HalosOf(const RuleInstanceRef& instance, const Signature
   std::vector<HaloWidths> halos(map.operands.size());
   const auto has_halo = [](const Factor& factor) { return factor.halo.has_value(); };
   if (std::none_of(map.factors.begin(), map.factors.end(), has_halo)) return halos;
-  const CandidateList list = MakeCandidates(instance, mesh);
-  const auto candidate = std::find_if(list.candidates.begin(), list.candidates.end(),
-                                      [&](const Candidate& c) { return c.signature == signature && c.halo_bytes > 0; });
-  if (candidate == list.candidates.end()) return halos;
+  const std::optional<Candidate> candidate = FindCandidate(instance, signature, mesh);
+  if (!candidate || candidate->halo_bytes <= 0) return halos;
   for (size_t i = 0; i < halos.size(); ++i) halos[i] = HaloOf(map, *candidate, i);
   return halos;
 }

@@ -123,11 +123,11 @@ class LayoutSearch {
     return false;
   }
 
-  const Signature& SignatureOf(size_t op) const { return lists_[op].candidates[chosen_[op]].signature; }
+  const CandidateSignature& SignatureOf(size_t op) const { return lists_[op].candidates[chosen_[op]].signature; }
 
   // Local changes that the candidate's operands need, by weight; kNoWay: one would have to move.
   int Changes(size_t op, const Candidate& candidate) const {
-    const Signature& signature = candidate.signature;
+    const CandidateSignature& signature = candidate.signature;
     int changes = 0;
     const std::vector<TensorId> operands = graph_.OperandsOf(graph_.ops[op]);
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -156,7 +156,7 @@ class LayoutSearch {
     std::vector<Rank> ranked;
     const std::vector<Candidate>& candidates = lists_[op].candidates;
     for (size_t c = 0; c < candidates.size(); ++c) {
-      const Signature& signature = candidates[c].signature;
+      const CandidateSignature& signature = candidates[c].signature;
       const int changes = Changes(op, candidates[c]);
       if (changes == kNoWay) continue;
       const auto is_copy = [](const NdSbp& layout) { return layout.is_broadcast(); };

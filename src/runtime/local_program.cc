@@ -10,6 +10,7 @@
 #include "memory/memory.h"
 #include "physical/physical.h"
 #include "rule/op_query.h"
+#include "runtime/blame_rule.h"
 #include "runtime/local_layouts.h"
 
 namespace sbp {
@@ -130,9 +131,17 @@ class ProgramBuilder {
     if (!HasExpansion(query.type, rules_)) {
       return RunFailed(StrCat("no kernel and no expansion runs ", query.type, " on ", DTypeName(type)));
     }
-    if (depth == kMaxDepth) return Defect(StrCat("the expansion of ", query.type, " does not end"));
+    if (depth == kMaxDepth) {
+      return ExpansionTooLarge(query.type, rules_, StrCat("does not end: more than ", kMaxDepth, " within each other"));
+    }
+    if (depth == 0) {
+      left_ = budget_ = ExpansionBudgetOf(query.type, rules_);
+      outer_ = query.type;
+    }
     Result<Graph> graph = ExpandOp(query, rules_);
     if (!graph.ok()) return graph.status().WithContext(StrCat("expanding ", query.type));
+    left_ -= static_cast<int64_t>(graph->ops.size()) + 1;
+    if (left_ < 0) return ExpansionTooLarge(outer_, rules_, StrCat("is more than ", budget_, " ops"));
     return EmitExpansion(*graph, query, inputs, outputs, depth);
   }
 
@@ -163,7 +172,11 @@ class ProgramBuilder {
         signatures = like_->inner_layouts[number];
       } else {
         auto laid_out = LayOutExpansion(graph, rules_, mesh_, {given, HalosOfSlots(present)}, needed);
-        if (!laid_out.ok()) return laid_out.status().WithContext(std::string(query.type));
+        if (!laid_out.ok()) {
+          std::vector<std::string> types = {std::string(query.type)};
+          for (const Op& op : graph.ops) types.push_back(graph.type_of(op));
+          return BlameUserRule(laid_out.status(), rules_, types).WithContext(types[0]);
+        }
         signatures = *std::move(laid_out);
       }
       program_.inner_layouts.push_back(signatures);
@@ -346,6 +359,8 @@ class ProgramBuilder {
   const std::span<const KernelRow> gpu_kernels_;
   const LocalProgram* like_;
   const bool without_declining_;
+  std::string outer_;              // the op's type
+  int64_t left_ = 0, budget_ = 0;  // ops that its expansion may still become, and in all
   LocalProgram program_;
 };
 

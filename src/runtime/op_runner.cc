@@ -5,12 +5,23 @@
 #include "base/text.h"
 #include "gpu/gpu.h"
 #include "rule/op_query.h"
+#include "runtime/blame_rule.h"
 #include "runtime/parts.h"
 
 namespace sbp {
 namespace {
 
 std::string PlaceOf(const PreparedOp& op) { return StrCat("op ", Quote(op.name), " (", op.form.type, ")"); }
+
+// The error with the op's name; where a user's rule is to blame, of the op or of one in its expansion, that is said.
+Status Named(const Status& status, const PreparedOp& op, const RuleSet& rules, const LocalProgram* program) {
+  if (status.ok()) return status;
+  std::vector<std::string> types = {op.form.type};
+  if (program != nullptr) {
+    for (const LocalStep& step : program->steps) types.push_back(step.op_type);
+  }
+  return BlameUserRule(status, rules, types).WithContext(PlaceOf(op));
+}
 
 // As tensors on the host.
 Status TakeKnownValues(const RuleSet& rules, PreparedOp& op) {
@@ -66,7 +77,7 @@ Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signatu
   }
   if (compiler == nullptr) return prepared;
   auto program = compiler->Compile(prepared.form, prepared.operands, prepared.values);
-  if (!program.ok()) return program.status().WithContext(PlaceOf(prepared));
+  if (!program.ok()) return Named(program.status(), prepared, compiler->rules(), nullptr);
   prepared.program = *std::move(program);
   if (compiler->for_gpu()) SBP_RETURN_IF_ERROR(TakeKnownValues(compiler->rules(), prepared));
   return prepared;
@@ -88,7 +99,8 @@ Result<LocalProgramRef> OpRunner::ProgramFor(const PreparedOp& op, std::span<con
   std::vector<TensorType> types;
   for (const TensorView& view : operands) types.push_back({view.dtype, view.whole});
   auto program = compiler_.Compile(op.form, types, CurrentValues(op, operands), op.program.get());
-  return program.ok() ? program : program.status().WithContext(PlaceOf(op));
+  if (!program.ok()) return Named(program.status(), op, compiler_.rules(), nullptr);
+  return program;
 }
 
 Status OpRunner::Run(const PreparedOp& op, std::span<const TensorView> operands, std::span<TensorView> results) {
@@ -98,8 +110,7 @@ Status OpRunner::Run(const PreparedOp& op, std::span<const TensorView> operands,
 
 Status OpRunner::Run(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
                      std::span<TensorView> results) {
-  const Status status = RunProgram(op, program, operands, results);
-  return status.ok() ? status : status.WithContext(PlaceOf(op));
+  return Named(RunProgram(op, program, operands, results), op, compiler_.rules(), &program);
 }
 
 TensorView OpRunner::ViewOf(const LocalSlot& slot, const Shape& whole, std::byte* data) const {
@@ -185,7 +196,7 @@ Status OpRunner::Ask(const PreparedOp& op, std::span<const TensorView> operands,
     call_.only_ask = true;
     const Status status = step.kernel->run(call_);
     call_.only_ask = false;
-    if (!status.ok()) return status.WithContext(PlaceOf(op));
+    if (!status.ok()) return Named(status, op, compiler_.rules(), &program);
     if (call_.declined) declined_.insert(&program);
   }
   return OkStatus();

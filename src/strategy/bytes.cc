@@ -28,7 +28,7 @@ CriterionAnswer ChooseByBytes(const CriterionQuery& query) {
 }
 
 std::vector<PriceTerm> BytesTerms(const CriterionQuery& query, uint32_t candidate) {
-  const Signature& signature = query.list->candidates[candidate].signature;
+  const CandidateSignature& signature = query.list->candidates[candidate].signature;
   std::vector<PriceTerm> terms;
   const auto operands = query.problem->operands(query.op);
   for (size_t i = 0; i < operands.size(); ++i) {

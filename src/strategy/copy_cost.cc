@@ -43,7 +43,7 @@ bool CutsTooFine(const CriterionQuery& query, uint32_t candidate) {
 using Price = std::pair<int, int64_t>;
 
 Price OneAxisPrice(const CriterionQuery& query, uint32_t candidate) {
-  const Signature& signature = query.list->candidates[candidate].signature;
+  const CandidateSignature& signature = query.list->candidates[candidate].signature;
   const auto operands = query.problem->operands(query.op);
   Price price = {0, 0};
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -74,7 +74,7 @@ double MovedBytes(const CriterionQuery& query, size_t operand, const NdSbp& want
 }
 
 bool KeepsEveryInput(const CriterionQuery& query, uint32_t candidate) {
-  const Signature& signature = query.list->candidates[candidate].signature;
+  const CandidateSignature& signature = query.list->candidates[candidate].signature;
   const std::vector<bool>& present = query.list->instance->present;
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     if (present[i] && signature.inputs[i] != query.produced[i]) return false;
@@ -105,7 +105,7 @@ CriterionAnswer ChooseByCopyCost(const CriterionQuery& query) {
 }
 
 std::vector<PriceTerm> CopyCostTerms(const CriterionQuery& query, uint32_t candidate) {
-  const Signature& signature = query.list->candidates[candidate].signature;
+  const CandidateSignature& signature = query.list->candidates[candidate].signature;
   const bool one_axis = query.problem->mesh.num_axes() == 1;
   std::vector<PriceTerm> terms;
   const auto operands = query.problem->operands(query.op);

@@ -1,5 +1,7 @@
 // einsum: layouts that users marked spread through the factors of the ops (sweeps.h); then each op takes the legal
 // candidate that agrees with most of what was inferred, and among those the one that boxes least.
+#include <algorithm>
+
 #include "base/text.h"
 #include "strategy/all_strategies.h"
 #include "strategy/prices.h"
@@ -8,6 +10,9 @@
 
 namespace sbp {
 namespace {
+
+// In the reason of a conflict; each operand of an op carries it, so that more would make plans of wide ops enormous.
+constexpr size_t kNamedMerges = 16;
 
 // Users mark tensors by pins, which are fixed; without any, inputs start as in greedy and may gain further axes.
 struct Marks {
@@ -64,7 +69,7 @@ int AxesThatDiffer(const NdSbp& a, const NdSbp& b) {
 Walk::Decision Nearest(const CriterionQuery& query, const Inferred& inferred) {
   const SlotPrices difference(
       query, [&](size_t i, const NdSbp& layout) { return AxesThatDiffer(layout, inferred.operands[i]); },
-      [&](size_t r, const NdSbp& layout) { return AxesThatDiffer(layout, inferred.results[r]); });
+      [&](size_t r, const NdSbp& layout) { return AxesThatDiffer(layout, inferred.results[r]); }, inferred.operands);
   const CriterionAnswer nearest =
       ChooseLeast(query.allowed, Ties::kFirst, [&](uint32_t c) { return difference.Of(c); });
   // Among the equally near ones, least boxing.
@@ -101,7 +106,12 @@ void RecordConflicts(const Problem& problem, Sweeps& sweeps, Assignment& assignm
     const InferAnswer& answer = sweeps.Forward(OpId(o));
     if (answer.conflicts.empty()) continue;
     const std::string op = StrCat("op ", Quote(problem.graph->ops[o].name));
-    const std::string reason = Join(answer.conflicts, "; ");
+    std::vector<std::string> named(answer.conflicts.begin(),
+                                   answer.conflicts.begin() + std::min(answer.conflicts.size(), kNamedMerges));
+    if (answer.conflicts.size() > named.size()) {
+      named.push_back(StrCat(answer.conflicts.size() - named.size(), " more"));
+    }
+    const std::string reason = Join(named, "; ");
     const auto operands = problem.operands(OpId(o));
     bool recorded = false;
     for (size_t i = 0; i < operands.size(); ++i) {

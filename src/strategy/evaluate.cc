@@ -81,7 +81,7 @@ void RecordDecisions(const Problem& problem, const Assignment& assignment, Plan&
     const OpId op(o);
     plan.op_records.push_back(records.Add(op));
     plan.total.compute_seconds += plan.records[plan.op_records.back()].compute_seconds;
-    const Signature& signature = ChosenCandidate(problem, assignment, op).signature;
+    const CandidateSignature& signature = ChosenCandidate(problem, assignment, op).signature;
     const std::vector<TensorId>& outputs = problem.graph->op(op).outputs;
     for (size_t r = 0; r < outputs.size(); ++r) {
       if (outputs[r].valid()) plan.source_layouts[outputs[r].index()] = signature.outputs[r];

@@ -44,7 +44,7 @@ CriterionAnswer ChooseByOrderValue(const CriterionQuery& query) {
 }
 
 std::vector<PriceTerm> OrderValueTerms(const CriterionQuery& query, uint32_t candidate) {
-  const Signature& signature = query.list->candidates[candidate].signature;
+  const CandidateSignature& signature = query.list->candidates[candidate].signature;
   const Mesh& mesh = query.problem->mesh;
   std::vector<PriceTerm> terms;
   auto add = [&](bool holds, const std::string& slot, const char* why, int axis, int value) {

@@ -1,32 +1,72 @@
 #include "strategy/prices.h"
 
+#include <unordered_map>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace sbp {
 
-SlotPrices::SlotPrices(const CriterionQuery& query, const SlotPrice& operand, const SlotPrice& result) {
-  const OpClass& op_class = query.problem->class_at(query.op);
+namespace {
+
+// What one operand's prices depend on.
+struct OperandKind {
+  size_t row = 0;
+  NdSbp produced, also;
+  int batch = -1;
+  TensorType type;
+  friend bool operator==(const OperandKind&, const OperandKind&) = default;
+};
+
+struct OperandKindHash {
+  size_t operator()(const OperandKind& kind) const {
+    const size_t layouts = HashCombine(HashCombine(kind.row, HashOf(kind.produced)), HashOf(kind.also));
+    return HashCombine(HashCombine(layouts, static_cast<size_t>(kind.batch)), HashOf(kind.type));
+  }
+};
+
+std::vector<double> PricesOf(size_t slot, const SlotLayouts& layouts, const SlotPrice& price) {
+  std::vector<double> prices;
+  prices.reserve(layouts.layouts.size());
+  for (const NdSbp& layout : layouts.layouts) prices.push_back(price(slot, layout));
+  return prices;
+}
+
+constexpr size_t kFewOperands = 8;  // up to so many, looking for equal ones costs more than it saves
+
+}  // namespace
+
+SlotPrices::SlotPrices(const CriterionQuery& query, const SlotPrice& operand, const SlotPrice& result,
+                       std::span<const NdSbp> also) {
+  const Problem& problem = *query.problem;
+  const OpClass& op_class = problem.class_at(query.op);
   const std::vector<bool>& present = op_class.list->instance->present;
+  const auto operands = problem.operands(query.op);
+  sums_.assign(op_class.list->candidates.size(), 0.0);
+  std::unordered_map<OperandKind, std::vector<double>, OperandKindHash> known;
   for (size_t i = 0; i < op_class.operands.size(); ++i) {
     if (!present[i]) continue;
-    Slot& slot = slots_.emplace_back(Slot{&op_class.operands[i], {}});
-    for (const NdSbp& layout : slot.layouts->layouts) slot.prices.push_back(operand(i, layout));
+    const SlotLayouts& slot = op_class.operands[i];
+    if (op_class.operands.size() <= kFewOperands) {
+      Add(slot, PricesOf(i, slot, operand));
+      continue;
+    }
+    OperandKind kind{op_class.operands.row(i), query.produced[i], also.empty() ? NdSbp() : also[i],
+                     problem.batch_axis[operands[i].index()], problem.type(operands[i])};
+    const auto [entry, is_new] = known.try_emplace(std::move(kind));
+    if (is_new) entry->second = PricesOf(i, slot, operand);
+    Add(slot, entry->second);
   }
   if (!result) return;
-  const std::vector<TensorId>& outputs = query.problem->graph->op(query.op).outputs;
+  const std::vector<TensorId>& outputs = problem.graph->op(query.op).outputs;
   for (size_t r = 0; r < op_class.results.size(); ++r) {
-    if (!outputs[r].valid()) continue;
-    Slot& slot = slots_.emplace_back(Slot{&op_class.results[r], {}});
-    for (const NdSbp& layout : slot.layouts->layouts) slot.prices.push_back(result(r, layout));
+    if (outputs[r].valid()) Add(op_class.results[r], PricesOf(r, op_class.results[r], result));
   }
 }
 
-double SlotPrices::Of(uint32_t candidate) const {
-  double sum = 0;
-  for (const Slot& slot : slots_) sum += slot.prices[slot.layouts->of_candidate[candidate]];
-  return sum;
+void SlotPrices::Add(const SlotLayouts& slot, const std::vector<double>& prices) {
+  for (size_t c = 0; c < sums_.size(); ++c) sums_[c] += prices[slot.of_candidate[c]];
 }
 
 SlotPrice StandingResults(const CriterionQuery& query, StandingPrice price) {

@@ -16,17 +16,18 @@ using SlotPrice = std::function<double(size_t slot, const NdSbp& layout)>;
 
 class SlotPrices {
  public:
-  // Absent operands and results that nobody asked for cost nothing. `result` may be empty.
-  SlotPrices(const CriterionQuery& query, const SlotPrice& operand, const SlotPrice& result = {});
+  // Absent operands and results that nobody asked for cost nothing. `result` may be empty. Operands of equal type and
+  // batch axis that were produced alike and lie alike in every candidate have one price; `also` (per operand, or empty)
+  // is what else tells them apart.
+  SlotPrices(const CriterionQuery& query, const SlotPrice& operand, const SlotPrice& result = {},
+             std::span<const NdSbp> also = {});
   // Sum over the slots of a candidate, operands first.
-  double Of(uint32_t candidate) const;
+  double Of(uint32_t candidate) const { return sums_[candidate]; }
 
  private:
-  struct Slot {
-    const SlotLayouts* layouts;
-    std::vector<double> prices;  // per distinct layout
-  };
-  std::vector<Slot> slots_;
+  void Add(const SlotLayouts& slot, const std::vector<double>& prices);
+
+  std::vector<double> sums_;  // per candidate
 };
 
 // The price of bringing a result to where a pin lets its readers start (Demands::standing), 0 where there is none: what

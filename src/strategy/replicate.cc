@@ -7,7 +7,7 @@
 namespace sbp {
 namespace {
 
-size_t SplitOrPartialSlots(const Signature& signature) {
+size_t SplitOrPartialSlots(const CandidateSignature& signature) {
   size_t count = 0;
   for (const NdSbp& layout : signature.inputs) count += layout.is_broadcast() ? 0 : 1;
   for (const NdSbp& layout : signature.outputs) count += layout.is_broadcast() ? 0 : 1;

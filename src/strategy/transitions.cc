@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <unordered_set>
+#include <utility>
 
 #include "base/text.h"
 
@@ -10,6 +13,19 @@ namespace {
 
 // A hub must save more than sums of doubles may differ by.
 constexpr double kLeastSaving = 1e-12;
+
+// Of more hubs than this only those are looked at that lie on every axis as one of the ends does, or whole: each costs
+// a search for paths.
+constexpr size_t kManyHubs = 1024;
+
+bool IsBetween(const NdSbp& hub, const NdSbp& written, std::span<const NdSbp> wanted) {
+  for (int axis = 0; axis < hub.size(); ++axis) {
+    const auto lies_so = [&](const NdSbp& layout) { return layout[axis] == hub[axis]; };
+    if (hub[axis].is_broadcast() || lies_so(written)) continue;
+    if (std::none_of(wanted.begin(), wanted.end(), lies_so)) return false;
+  }
+  return true;
+}
 
 double Seconds(const BoxingPath& path) {
   return path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
@@ -152,10 +168,14 @@ class TransitionMaker {
 
 std::vector<NdSbp> HubsOf(const Problem& problem, TensorId tensor) {
   std::vector<NdSbp> hubs;
+  std::unordered_set<NdSbp> met;
+  std::set<std::pair<uint32_t, size_t>> asked;  // classes of readers, and rows of their slots
   const auto [begin, end] = problem.uses.of(tensor);
   for (const Use* use = begin; use != end; ++use) {
-    for (const NdSbp& layout : problem.class_at(use->op).operands[use->operand].layouts) {
-      if (std::find(hubs.begin(), hubs.end(), layout) == hubs.end()) hubs.push_back(layout);
+    const SlotList& slots = problem.class_at(use->op).operands;
+    if (!asked.emplace(problem.class_of[use->op.index()], slots.row(use->operand)).second) continue;
+    for (const NdSbp& layout : slots[use->operand].layouts) {
+      if (met.insert(layout).second) hubs.push_back(layout);
     }
   }
   return hubs;
@@ -182,7 +202,10 @@ BestHub FindBestHub(const TensorType& type, const NdSbp& from, std::span<const N
     consider(layout);
     for (const BoxingStep& step : boxing.Path(type, from, layout).steps) consider(step.to);
   }
-  for (const NdSbp& hub : hubs) consider(hub);
+  const bool many = hubs.size() > kManyHubs;
+  for (const NdSbp& hub : hubs) {
+    if (!many || IsBetween(hub, written, wanted)) consider(hub);
+  }
   return best;
 }
 

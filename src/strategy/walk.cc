@@ -91,7 +91,7 @@ Result<Assignment> Walk::Run(std::vector<NdSbp> sources, const Decide& decide, c
       }
     }
     assignment.ops.push_back(choice);
-    const Signature& chosen = problem_.candidates(op).candidates[choice.candidate].signature;
+    const CandidateSignature& chosen = problem_.candidates(op).candidates[choice.candidate].signature;
     const std::vector<TensorId>& outputs = problem_.graph->op(op).outputs;
     for (size_t r = 0; r < outputs.size(); ++r) {
       if (!outputs[r].valid()) continue;

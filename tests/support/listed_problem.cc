@@ -38,15 +38,17 @@ std::vector<Candidate> Product(const std::vector<OneAxis>& one_axis, const std::
   for (size_t number = 0; number < count; ++number) {
     Candidate candidate;
     candidate.axes.resize(mesh.num_axes());
-    candidate.signature.inputs.assign(one_axis[0].inputs.size(), NdSbp(mesh.num_axes()));
-    candidate.signature.outputs.assign(one_axis[0].outputs.size(), NdSbp(mesh.num_axes()));
+    Signature signature;
+    signature.inputs.assign(one_axis[0].inputs.size(), NdSbp(mesh.num_axes()));
+    signature.outputs.assign(one_axis[0].outputs.size(), NdSbp(mesh.num_axes()));
     size_t rest = number;
     for (int axis = mesh.num_axes() - 1; axis >= 0; --axis) {
       const OneAxis& chosen = one_axis[rest % one_axis.size()];
       rest /= one_axis.size();
-      for (size_t i = 0; i < chosen.inputs.size(); ++i) candidate.signature.inputs[i][axis] = chosen.inputs[i];
-      for (size_t r = 0; r < chosen.outputs.size(); ++r) candidate.signature.outputs[r][axis] = chosen.outputs[r];
+      for (size_t i = 0; i < chosen.inputs.size(); ++i) signature.inputs[i][axis] = chosen.inputs[i];
+      for (size_t r = 0; r < chosen.outputs.size(); ++r) signature.outputs[r][axis] = chosen.outputs[r];
     }
+    candidate.signature = std::move(signature);
     if (mesh.num_axes() == 1 || !CutsTooFine(candidate.signature, types, mesh)) candidates.push_back(candidate);
   }
   return candidates;

@@ -60,7 +60,7 @@ Result<std::vector<int32_t>> LayoutNetwork::Write(const Assignment& assignment) 
     }
     choice[o] = static_cast<int32_t>(found - allowed_[o].begin());
   }
-  const auto signature = [&](OpId op) -> const Signature& {
+  const auto signature = [&](OpId op) -> const CandidateSignature& {
     return problem_->candidates(op).candidates[assignment.ops[op.index()].candidate].signature;
   };
   const auto written = [&](TensorId tensor) -> const NdSbp& {

@@ -113,7 +113,7 @@ Status LayoutNetworkBuilder::AddOps() {
     }
     const std::vector<TensorId>& outputs = problem_.graph->op(op).outputs;
     for (const uint32_t c : result_.allowed_.back()) {
-      const Signature& signature = problem_.candidates(op).candidates[c].signature;
+      const CandidateSignature& signature = problem_.candidates(op).candidates[c].signature;
       for (size_t r = 0; r < outputs.size(); ++r) {
         if (outputs[r].valid()) kinds_of_tensor_[outputs[r].index()] |= IdempotentKinds(signature.outputs[r]);
       }

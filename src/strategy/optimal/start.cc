@@ -23,7 +23,7 @@ Result<Assignment> AssignmentNearStart(const Problem& problem, const StrategyOpt
     if (!before) continue;
     SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, OpId(o)));
     const auto likeness = [&](uint32_t candidate) {
-      const Signature& signature = problem.candidates(OpId(o)).candidates[candidate].signature;
+      const CandidateSignature& signature = problem.candidates(OpId(o)).candidates[candidate].signature;
       return InCommon(signature.inputs, before->inputs) + InCommon(signature.outputs, before->outputs);
     };
     assignment.ops[o].candidate = *std::max_element(allowed.begin(), allowed.end(),

@@ -57,6 +57,34 @@ TEST_F(ProblemTest, MatMulOffersTheSixInOrder) {
                                                   "P(sum), B -> P(sum)", "B, P(sum) -> P(sum)", "B, B -> B"}));
 }
 
+// A list that was cut still obeys pins and given signatures beyond the cut.
+TEST_F(ProblemTest, PinsReachWhatACutListLacks) {
+  const Graph graph = ThreeLayers();
+  ProblemOptions options;
+  options.candidates.max_candidates = 2;
+  const Signature beyond = *ParseSignature("B, P(sum) -> P(sum)", 1);
+  auto problem = Build(graph, "4", {}, options);
+  ASSERT_TRUE(problem.ok());
+  EXPECT_EQ(problem->candidates(OpId(0)).candidates.size(), 2u);
+  EXPECT_FALSE(FindCandidate(*problem, OpId(0), beyond, "the test").ok());
+  EXPECT_FALSE(problem->warnings.empty());
+  Pins pins;
+  pins.signatures[OpId(0)] = {beyond, "mm0: as the test says"};
+  problem = Build(graph, "4", pins, options);
+  ASSERT_TRUE(problem.ok());
+  const auto allowed = AllowedCandidates(*problem, OpId(0));
+  ASSERT_TRUE(allowed.ok()) << allowed.status().message();
+  ASSERT_EQ(allowed->size(), 1u);
+  EXPECT_EQ(ToString(problem->candidates(OpId(0)).candidates[(*allowed)[0]].signature), ToString(beyond));
+  EXPECT_NE(problem->class_of[0], problem->class_of[2]);  // the equal op has no pin
+  options.given = [&](OpId op) { return op == OpId(2) ? &beyond : nullptr; };
+  problem = Build(graph, "4", {}, options);
+  ASSERT_TRUE(problem.ok());
+  EXPECT_TRUE(FindCandidate(*problem, OpId(2), beyond, "the test").ok());
+  EXPECT_FALSE(FindCandidate(*problem, OpId(0), beyond, "the test").ok());
+  EXPECT_TRUE(problem->candidates(OpId(2)).candidates.back().signature.outputs[0].is_broadcast());
+}
+
 TEST_F(ProblemTest, BatchAxesFollowDataAndNotWeights) {
   const Graph graph = ThreeLayers();
   const auto problem = Build(graph, "4");

@@ -58,7 +58,8 @@ TEST(Summary, BoundAndGap) {
 
 TEST(Summary, Json) {
   Plan plan = TransformerPlan({.layers = 4});
-  nlohmann::json json = nlohmann::json::parse(SummaryJson(plan, {{"load", 0.25}, {"total", 1.5}}));
+  nlohmann::json json =
+      nlohmann::json::parse(SummaryJson(plan, {{"load", 0.25}, {"total", 1.5}, {"peak_rss_bytes", 3e9}}));
   EXPECT_EQ(json["ops"], 67);
   EXPECT_EQ(json["collectives"].size(), 1u);
   EXPECT_EQ(json["collectives"][0]["kind"], "all-reduce");
@@ -69,6 +70,7 @@ TEST(Summary, Json) {
   EXPECT_TRUE(json["lower_bound_seconds"].is_null());
   EXPECT_TRUE(json["gap"].is_null());
   EXPECT_EQ(json["timings"]["load"], 0.25);
+  EXPECT_EQ(json["timings"]["peak_rss_bytes"].dump(), "3000000000");
   EXPECT_TRUE(json["replicated"].is_array());
   EXPECT_TRUE(json["warnings"].is_array());
   plan.warnings = {"bytes \xff that are no UTF-8"};

@@ -141,6 +141,57 @@ TEST(Candidates, LongListsAreCutAndSaySo) {
   EXPECT_EQ(ToString(cut.candidates.back().signature), "(B, B, B) -> (B, B, B)");
 }
 
+TEST(Candidates, CutListsKeepTheLargestDimensionsAndLinearAlternatives) {
+  const std::string rules =
+      "op T(Tensor x) -> Tensor y\n  rule a b c d e f -> b c d e f ; reduce sum a ; linear x ; monotone x";
+  Result<RuleInstanceRef> instance = Ask(rules, {"T", {"f32[64,2,4,2,32,2]"}});
+  ASSERT_TRUE(instance.ok()) << instance.status().message();
+  const CandidateList cut = MakeCandidates(*instance, *ParseMesh("x=2"), {.max_candidates = 5});
+  EXPECT_TRUE(cut.truncated);
+  EXPECT_EQ(testing::Lines(cut), "S(2) -> S(1)\nS(4) -> S(3)\nS(0) -> P(sum)\nP(sum) -> P(sum)\nB -> B\n");
+}
+
+TEST(Candidates, AreFoundWhereTheListIsCut) {
+  Result<RuleInstanceRef> instance = Ask(kRelu, {"Relu", {"f32[8,8,8,8,8,8]"}});
+  ASSERT_TRUE(instance.ok());
+  const Mesh mesh = *ParseMesh("2,2,2");
+  for (const Candidate& legal : MakeCandidates(*instance, mesh).candidates) {
+    const auto found = FindCandidate(*instance, legal.signature, mesh, {.max_candidates = 30});
+    ASSERT_TRUE(found.has_value()) << ToString(legal.signature);
+    EXPECT_EQ(found->work_share, legal.work_share);
+  }
+  const Signature wrong = *ParseSignature("(S(0), B, B) -> (S(1), B, B)", 3);
+  EXPECT_FALSE(FindCandidate(*instance, wrong, mesh).has_value());
+  // Some slots alone: everything that agrees with them, and nothing else.
+  LayoutFilter filter;
+  filter.outputs = {*ParseNdSbp("(S(5), B, S(4))")};
+  EXPECT_EQ(testing::Lines(MakeCandidates(*instance, mesh, {.max_candidates = 30}, &filter)),
+            "(S(5), B, S(4)) -> (S(5), B, S(4))\n");
+}
+
+// Work is counted, not timed: rows in memory, and candidates times slots for all who read the list.
+TEST(Candidates, OfVeryManyOperandsShareRows) {
+  for (const int count : {10, 1000, 100'000}) {
+    const Question sum{"Sum", std::vector<std::string>(count, "f32[64,64]")};
+    Result<RuleInstanceRef> instance = Ask(*RuleSet::Builtin(), sum);
+    ASSERT_TRUE(instance.ok()) << instance.status().message();
+    for (const char* text : {"x=2,y=4", "a=2,b=2,c=2"}) {
+      const CandidateList list = MakeCandidates(*instance, *ParseMesh(text));
+      size_t rows = 0;
+      for (const Candidate& candidate : list.candidates) {
+        ASSERT_EQ(candidate.signature.inputs.size(), static_cast<size_t>(count));
+        rows += candidate.signature.inputs.rows().size();
+        ASSERT_EQ(candidate.signature.inputs.row_of(), list.candidates[0].signature.inputs.row_of());
+      }
+      EXPECT_LE(rows, size_t{1} << 22);
+      EXPECT_LE(list.candidates.size() * static_cast<size_t>(count), 100'000'000u);
+      // Splits of both dimensions and the joint sum are there in all lists.
+      EXPECT_GE(list.candidates.size(), 16u);
+      EXPECT_TRUE(list.candidates.back().signature.inputs[0].is_broadcast());
+    }
+  }
+}
+
 TEST(Candidates, HaloIsAPricedAlternativeAfterTheOthers) {
   const std::string rules = "op Window(Tensor x) -> Tensor y\n  rule n h -> n h ; halo h:1,2 ; linear x";
   Result<RuleInstanceRef> instance = Ask(rules, {"Window", {"f32[4,10]"}});

@@ -17,7 +17,7 @@ struct Question {
   OpId op;
   std::vector<NdSbp> produced;
   std::vector<uint32_t> allowed;
-  const Signature& signature(uint32_t c) const { return problem.candidates(op).candidates[c].signature; }
+  const CandidateSignature& signature(uint32_t c) const { return problem.candidates(op).candidates[c].signature; }
   TensorId input(size_t i) const { return problem.graph->op(op).inputs[i]; }
   TensorId output(size_t r) const { return problem.graph->op(op).outputs[r]; }
 };

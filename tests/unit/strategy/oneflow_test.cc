@@ -55,8 +55,8 @@ void OfferOnlyPins(const Json& recorded, ListedProblem& made) {
     list.instance = op_class.list->instance;
     Candidate pinned;
     pinned.axes.resize(made.problem.mesh.num_axes());
-    pinned.signature.inputs = {Layout(op["attrs"]["nd_sbp"])};
-    pinned.signature.outputs = pinned.signature.inputs;
+    const std::vector<NdSbp> layout = {Layout(op["attrs"]["nd_sbp"])};
+    pinned.signature = Signature{layout, layout};
     list.candidates = {pinned};
     op_class.first = id;
     op_class.list = std::make_shared<const CandidateList>(std::move(list));
@@ -102,7 +102,8 @@ TEST(OneFlowGraphs, OneAxisLayoutByLayout) {
       if (IsBoundary(op["type"])) continue;
       ++ops;
       const OpId id = made.op(op["name"]);
-      const Signature& chosen = made.problem.candidates(id).candidates[assignment->ops[id.index()].candidate].signature;
+      const CandidateSignature& chosen =
+          made.problem.candidates(id).candidates[assignment->ops[id.index()].candidate].signature;
       EXPECT_EQ(ToString(chosen), ToString(Recorded(op))) << op["name"];
     }
   }
