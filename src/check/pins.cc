@@ -5,6 +5,11 @@
 #include "plan/ends.h"
 
 namespace sbp {
+namespace {
+
+constexpr int kMaxDivisions = 256;  // places tried, so that a hostile text takes linear time
+
+}  // namespace
 
 PinChecker::PinChecker(const Plan& plan, Findings& findings)
     : plan_(plan), tensor_done_(plan.graph.tensors.size(), false) {
@@ -36,7 +41,8 @@ void PinChecker::Read(const std::string& given, Findings& findings) {
     }
   }
   // Names may hold '=' themselves, and so does "partial=[...]": the last operator after which a layout stands.
-  for (size_t end = text.size(); end > 0;) {
+  int tries = kMaxDivisions;
+  for (size_t end = text.size(); end > 0 && --tries >= 0;) {
     const PinDivision division = FindPinOperator(std::string_view(text).substr(0, end));
     if (division.name_size == 0) break;
     end = division.name_size;
