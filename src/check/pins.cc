@@ -13,6 +13,7 @@ namespace {
 bool PinNames(const std::string& pattern, const Tensor& tensor) {
   return GlobMatch(pattern, tensor.name) || (tensor.part != nullptr && GlobMatch(pattern, tensor.part->whole));
 }
+constexpr int kMaxDivisions = 256;  // places tried, so that a hostile text takes linear time
 
 }  // namespace
 
@@ -61,7 +62,8 @@ void PinChecker::Read(const std::string& given, Findings& findings) {
     }
   }
   // Names may hold '=' themselves, and so does "partial=[...]": the last operator after which a layout stands.
-  for (size_t end = text.size(); end > 0;) {
+  int tries = kMaxDivisions;
+  for (size_t end = text.size(); end > 0 && --tries >= 0;) {
     const PinDivision division = FindPinOperator(std::string_view(text).substr(0, end));
     if (division.name_size == 0) break;
     end = division.name_size;

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "io/pins.h"
+#include "pipeline/gathered_pins.h"
 #include "pipeline/gathered_weights.h"
 #include "pipeline/stage.h"
 #include "strategy/evaluate.h"
@@ -173,6 +174,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
   SBP_RETURN_IF_ERROR(stages.RunToTheEnd(
       "evaluate", [&] { return Evaluate(problem, assignment, plan); }, [&] { return sbp::Dump(plan); }));
   WarnOfMemory(plan);
+  AddWarnings(WarnOfGatheredPins(problem, plan), plan.warnings);
   return plan;
 }
 

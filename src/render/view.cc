@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "plan/ends.h"
 #include "render/node_text.h"
 #include "render/opening.h"
 #include "render/outline.h"
@@ -257,28 +258,38 @@ class ViewBuilder {
 
   void ConnectOutputs() {
     const std::set<TensorId> tied = TiedOutputs();
+    const std::vector<TensorEnd> ends = IsBareGraph(plan_) ? std::vector<TensorEnd>() : EndsOf(plan_);
     size_t drawn = 0, rest = 0;
     int32_t rest_node = -1;
-    for (TensorId t : plan_.graph.outputs) {
+    for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
+      const TensorId t = plan_.graph.outputs[i];
       // The last of several folded copies writes it; the copy that is drawn stands for it.
       const int32_t producer = ProducerNode(t);
       if (producer < 0) continue;
       const auto from = static_cast<uint32_t>(producer);
-      const NdSbp* layout = SourceLayout(plan_, t);
+      const int32_t boxed = ends.empty() ? -1 : ends[i].transition;
+      const NdSbp* layout = boxed >= 0 ? &plan_.transitions[boxed].to : SourceLayout(plan_, t);
       constexpr size_t kMaxOutputs = 40;
       if (drawn++ >= kMaxOutputs || tied.contains(t)) {
         ++rest;
         if (rest_node < 0) rest_node = static_cast<int32_t>(AddNode(RestNode(ViewNode::Kind::kOutput), 0));
-        Connect(from, static_cast<uint32_t>(rest_node), t, layout);
+        ConnectEnd(from, static_cast<uint32_t>(rest_node), t, boxed, layout);
         continue;
       }
       ViewNode node = OutputNode(plan_, t, layout, options_.notation);
       node.order = view_.nodes[from].order;
-      Connect(from, AddNode(std::move(node), GroupOfOne(view_.nodes[from].group)), t, layout);
+      ConnectEnd(from, AddNode(std::move(node), GroupOfOne(view_.nodes[from].group)), t, boxed, layout);
     }
     if (rest_node < 0) return;
     view_.nodes[rest_node].order = plan_.graph.ops.size();
     view_.nodes[rest_node].title = tied.empty() ? StrCat(rest, " more outputs") : StrCat(rest, " updated parameters");
+  }
+
+  // Through the boxing that the output's end asks for, if any.
+  void ConnectEnd(uint32_t from, uint32_t output, TensorId t, int32_t boxed, const NdSbp* layout) {
+    const bool drawable = boxed >= 0 && ValidTransition(plan_.transitions[boxed]);
+    const uint32_t last = drawable ? static_cast<uint32_t>(Boxed(static_cast<uint32_t>(boxed), from, output)) : from;
+    Connect(last, output, t, layout);
   }
 
   // The updated parameters of a training step: hundreds of outputs that say nothing singly.

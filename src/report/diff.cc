@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "plan/ends.h"
 #include "report/diff_physical.h"
 #include "report/facts.h"
 #include "report/report.h"
@@ -28,6 +29,7 @@ class PlanDiff {
     DiffOps();
     DiffSources();
     DiffTransitions();
+    DiffOutputs();
     Number(kTotal, kComputeSeconds, a_.total.compute_seconds, b_.total.compute_seconds, FormatSeconds);
     Number(kTotal, "collective seconds", a_.total.collective_seconds, b_.total.collective_seconds, FormatSeconds);
     Number(kTotal, "bytes moved", a_.total.bytes_moved, b_.total.bytes_moved, FormatBytes);
@@ -121,6 +123,20 @@ class PlanDiff {
       if (!source || t >= a_.source_layouts.size() || other.index() >= b_.source_layouts.size()) continue;
       const NdSbp &x = a_.source_layouts[t], &y = b_.source_layouts[other.index()];
       if (!(x == y)) Add(where, "starting layout", Spell(a_, TensorId(t), x), Spell(b_, other, y));
+    }
+  }
+
+  // How outputs that both have end.
+  void DiffOutputs() {
+    const std::vector<NdSbp> in_a = OutputLayoutsOf(a_), in_b = OutputLayoutsOf(b_);
+    std::map<std::string, size_t> by_name;
+    for (size_t i = 0; i < in_b.size(); ++i) by_name.emplace(TensorName(b_, b_.graph.outputs[i]), i);
+    for (size_t i = 0; i < in_a.size(); ++i) {
+      const std::string name = TensorName(a_, a_.graph.outputs[i]);
+      const auto other = by_name.find(name);
+      if (other == by_name.end() || in_a[i] == in_b[other->second]) continue;
+      Add(StrCat("tensor ", Quote(name)), "layout as an output", Spell(a_, a_.graph.outputs[i], in_a[i]),
+          Spell(b_, b_.graph.outputs[other->second], in_b[other->second]));
     }
   }
 

@@ -127,7 +127,8 @@ TensorDemands DemandsOn(const Problem& problem, const Assignment& assignment, Te
                 StrCat("the tie to ", Quote(problem.graph->tensor(rule.tied).name)));
       break;
     case EndRule::Kind::kWhole:
-      AddDemand(demands, NdSbp(problem.mesh.num_axes()), end, nullptr, "the graph, whose outputs end whole");
+      AddDemand(demands, NdSbp(problem.mesh.num_axes()), end, nullptr,
+                StrCat("graph output ", Quote(problem.graph->tensor(tensor).name), ", which must end whole"));
       break;
     case EndRule::Kind::kNotPartial:
       demands.wanted = demands.not_partial = true;

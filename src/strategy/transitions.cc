@@ -148,7 +148,7 @@ class TransitionMaker {
     end = from_hub ? onward.layout : direct.layout;
     SBP_ASSIGN_OR_RETURN(TimedTransition made, Make(from_hub ? hub_ : demands_.standing, end));
     made.time = static_cast<uint32_t>(problem_.num_ops());
-    made.by = StrCat("the graph, whose output ", Quote(facts_.name), " must not stay partial");
+    made.by = StrCat("graph output ", Quote(facts_.name), ", which must not stay partial");
     if (from_hub) to_hub_.time = std::min(to_hub_.time, made.time);
     made_.push_back(std::move(made));
     return OkStatus();

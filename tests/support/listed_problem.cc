@@ -134,6 +134,12 @@ ListedProblem MakeListedProblem(const ListedGraph& listed, const Mesh& mesh) {
   }
   const NameIndex index(*made.graph);
   for (const auto& [name, layout] : listed.pins) problem.pins.tensors[index.tensor(name)] = {layout, name};
+  for (const auto& [name, layout] : listed.lies) problem.pins.lies[index.tensor(name)] = {layout, name};
+  problem.is_output.assign(made.graph->tensors.size(), false);
+  for (const TensorId output : made.graph->outputs) problem.is_output[output.index()] = true;
+  Result<Demands> demands = Demands::Of(*made.graph, mesh, problem.pins, listed.policy);
+  if (!demands.ok()) std::abort();
+  problem.demands = *std::move(demands);
   for (const auto& [name, axis] : listed.batch) problem.batch_axis[index.tensor(name).index()] = axis;
   return made;
 }

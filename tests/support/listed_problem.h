@@ -24,7 +24,9 @@ struct ListedGraph {
   std::map<std::string, Shape> shapes;  // of every tensor, f32
   std::vector<std::string> inputs, parameters;
   std::vector<ListedOp> ops;
-  std::map<std::string, NdSbp> pins;  // of tensors
+  std::map<std::string, NdSbp> pins;  // of tensors, as they are written or start
+  std::map<std::string, NdSbp> lies;  // of computed tensors, as they lie for their readers
+  OutputPolicy policy = OutputPolicy::kAny;
   std::map<std::string, int> batch;   // batch axis of tensors; absent ones have none
 };
 

@@ -195,6 +195,10 @@ const Mutation kDecisions[] = {
      "b0.h", "producer writes"},
     {"pin text broken", [](Plan& p) { p.options.pins.push_back("nonsense"); }, "nonsense", "cannot be read"},
     {"pin not held", [](Plan& p) { p.options.pins.push_back("x0=(B, B)"); }, "x0", "not held"},
+    {"written pin not held", [](Plan& p) { p.options.pins.push_back("b0.h<-(B, B)"); }, "b0.h", "not held"},
+    {"lying pin not held", [](Plan& p) { p.options.pins.push_back("b0.h=(B, B)"); }, "b0.h", "not held"},
+    {"pin of all uses not held", [](Plan& p) { p.options.pins.push_back("b0.h==(B, B)"); }, "b0.h", "not held"},
+    {"output whole not held", [](Plan& p) { p.options.outputs = OutputPolicy::kWhole; }, "y", "must end whole"},
     {"use pin not held", [](Plan& p) { p.options.pins.push_back("b0.fc1.0=(B, B)"); }, "fc1", "not held"},
     {"signature pin not held", [](Plan& p) { p.options.pins.push_back("*.relu: (B, B) -> (B, B)"); }, "relu",
      "not held"},
@@ -212,6 +216,11 @@ const Mutation kDecisions[] = {
 };
 
 const Mutation kBoxing[] = {
+    {"output ends elsewhere",
+     [](Plan& p) {
+       p.output_layouts[0] = {S(0), kP};
+     },
+     "y", "does not have"},
     {"boxing dropped", [](Plan& p) { p.transitions.erase(p.transitions.begin()); }, "operand", "layout it needs"},
     {"reader dropped", [](Plan& p) { p.transitions[0].consumers.clear(); }, "boxing", "nobody needs it"},
     {"another collective", [](Plan& p) { p.transitions[0].steps[0].kind = CollectiveKind::kAllGather; }, "boxing",

@@ -16,6 +16,10 @@ op my::Stack(Tensor[] inputs) -> Tensor y
   rule ... -> ...
 )";
 
+constexpr std::string_view kForms =
+    "expected TENSOR=(S(0), B), TENSOR<-(S(0), B), TENSOR==(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) -> "
+    "(S(0), B)";
+
 class PinsTest : public testing::Test {
  protected:
   PinsTest() {
@@ -47,6 +51,9 @@ class PinsTest : public testing::Test {
     for (const auto& [id, pin] : pins_.tensors) {
       lines.push_back(StrCat(graph_.tensor(id).name, " = ", ToString(pin.layout)));
     }
+    for (const auto& [id, pin] : pins_.lies) {
+      lines.push_back(StrCat(graph_.tensor(id).name, " lies ", ToString(pin.layout)));
+    }
     for (const auto& [key, pin] : pins_.uses) {
       lines.push_back(StrCat(graph_.ops[key >> 32].name, " operand ", key & 0xffffffff, " = ", ToString(pin.layout)));
     }
@@ -71,10 +78,17 @@ TEST_F(PinsTest, EveryForm) {
   const PinsRow rows[] = {
       {"x:0=(S(0), B)", "x:0 = (S(0), B)"},
       {" x:0 = ( S0 , R ) ", "x:0 = (S(0), B)"},
-      {"h=0=(P, B)", "h=0 = (P(sum), B)"},
+      {"h=0=(P, B)", "h=0 lies (P(sum), B)"},
+      {"h=0<-(P, B)", "h=0 = (P(sum), B)"},
+      {"h=0 <- [0,-1] partial=[1:sum]", "h=0 = (S(0), P(sum))"},
+      {"h=0==(S(0), B)",
+       "a::fc.1 operand 0 = (S(0), B)\nh=0 = (S(0), B)\nh=0 lies (S(0), B)\nstack operand 0 = (S(0), B)"},
+      {"layers.*.weight == (B, S(1))",
+       "a::fc.0 operand 1 = (B, S(1))\na::fc.1 operand 1 = (B, S(1))\nlayers.0.weight = (B, S(1))\n"
+       "layers.1.weight = (B, S(1))"},
       {"x:0=[0,1]", "x:0 = (S(0), S(1))"},
       {"x:0=[0,-1] partial=[1:sum]", "x:0 = (S(0), P(sum))"},
-      {"h=0=[[0,1],-1]", "h=0 = (S(0), S(0))"},
+      {"h=0=[[0,1],-1]", "h=0 lies (S(0), S(0))"},
       {"layers.*.weight=(B, S(1))", "layers.0.weight = (B, S(1))\nlayers.1.weight = (B, S(1))"},
       {"a::fc.0.w=(B, S(1))", "a::fc.0 operand 1 = (B, S(1))"},
       {"a::fc.0.0=(B, S(1))", "a::fc.0 operand 0 = (B, S(1))"},
@@ -95,7 +109,7 @@ TEST_F(PinsTest, EveryForm) {
 
 TEST_F(PinsTest, Errors) {
   const PinsRow rows[] = {
-      {"x:0", "expected TENSOR=(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) -> (S(0), B)"},
+      {"x:0", std::string(kForms)},
       {"x:0=(S(0), Q)", "\"(S(0), Q)\": layout \"Q\": expected S(dimension), B, or P(sum)"},
       {"x:0=S(0)", "layout \"S(0)\" has 1 entries for a mesh of 2 axes"},
       {"x:0=(B, S(2))", "layout (B, S(2)) splits dimension 2 of tensor \"x:0\", which is f32[8,16]"},
@@ -103,6 +117,10 @@ TEST_F(PinsTest, Errors) {
       {"layers.0.wieght=(B, B)",
        "no tensor is called \"layers.0.wieght\", and no op's operand either (did you mean \"layers.0.weight\" or "
        "\"layers.1.weight\"?)"},
+      {"x:0<-(B, B)", "no op writes \"x:0\", an input; x:0=(B, B) says how it starts"},
+      {"layers.*<-(B, B)",
+       "no op writes \"layers.0.weight\", a parameter; layers.0.weight=(B, B) says how it starts"},
+      {"h2==(B, B)", "no tensor is called \"h2\" (did you mean \"h1\"?)"},
       {"nothing*=(B, B)", "no tensor matches \"nothing*\", and no op's operand either"},
       {"a::fc.0.v=(B, B)", "op \"a::fc.0\" (my::Linear) has no operand \"v\"; expected a, w, c or a position below 3"},
       {"a::fc.0.c=(B, B)", "op \"a::fc.0\" has no operand 2 (it is absent)"},
@@ -111,7 +129,7 @@ TEST_F(PinsTest, Errors) {
       {"a::fc.2: (B, B) -> (B, B)", "no op is called \"a::fc.2\" (did you mean \"a::fc.0\" or \"a::fc.1\"?)"},
       {"stack: (B, B) -> (B, B)",
        "op \"stack\" (my::Stack) has 2 operands and 1 results; the pin gives 1 layouts and 1"},
-      {"=(B, B)", "expected TENSOR=(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) -> (S(0), B)"},
+      {"=(B, B)", std::string(kForms)},
   };
   for (const PinsRow& row : rows) {
     const Status status = Apply({row.text});
@@ -125,6 +143,9 @@ TEST_F(PinsTest, RepeatedPinsMustAgree) {
   EXPECT_TRUE(Apply({"x:0=(S(0), B)", "x:0=[0,-1]"}).ok());
   EXPECT_EQ(Apply({"x:0=(S(0), B)", "x:0=(B, B)"}).message(),
             "--pin \"x:0=(B, B)\": tensor \"x:0\" is pinned already, differently, by x:0=(S(0), B)");
+  EXPECT_TRUE(Apply({"h1=(S(0), B)", "h1<-(P, B)"}).ok());
+  EXPECT_FALSE(Apply({"h1=(S(0), B)", "h1==(B, B)"}).ok());
+  EXPECT_FALSE(Apply({"h1==(S(0), B)", "stack.1=(B, B)"}).ok());
   EXPECT_FALSE(Apply({"stack.0=(S(0), B)", "stack.inputs[0]=(B, B)"}).ok());
   EXPECT_FALSE(Apply({"stack: (B, B), (B, B) -> (B, B)", "stack: (S0, B), (S0, B) -> (S0, B)"}).ok());
 }
@@ -132,6 +153,9 @@ TEST_F(PinsTest, RepeatedPinsMustAgree) {
 TEST_F(PinsTest, HostileLinesTakeLinearTime) {
   EXPECT_FALSE(Apply({std::string(1'000'000, '=')}).ok());
   EXPECT_FALSE(Apply({std::string(1'000'000, ':') + "->"}).ok());
+  std::string arrows;
+  while (arrows.size() < 1'000'000) arrows += "<-";
+  EXPECT_FALSE(Apply({arrows}).ok());
 }
 
 TEST_F(PinsTest, PinsOfTheGraph) {
@@ -153,8 +177,7 @@ TEST(PinsFile, OnePinALine) {
   EXPECT_EQ((*pins)[1].text, "a#1=S(0)");
   EXPECT_EQ(
       ReadPinsFile("\n  hello", "my.pins").status().message(),
-      "my.pins:2:3: \"hello\" is no pin; expected TENSOR=(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) "
-      "-> (S(0), B)");
+      StrCat("my.pins:2:3: \"hello\" is no pin; ", kForms));
 }
 
 }  // namespace

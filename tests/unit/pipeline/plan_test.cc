@@ -109,6 +109,82 @@ TEST_F(PlanTest, MegatronPinnedTakesOneAllReduce) {
       << plan->transitions[0].reason;
 }
 
+// A chain of four products: where w0 and w2 are split by columns, w1 and w3 start split by rows.
+TEST_F(PlanTest, EinsumUpdatesParametersToWhatTheirReadersMerge) {
+  GraphBuilder b("chain");
+  b.AddInput("t0", {DType::kF32, {512, 1024}});
+  for (int i = 0; i < 4; ++i) {
+    b.AddParameter(StrCat("w", i), {DType::kF32, {1024, 1024}});
+    b.AddOp("MatMul", StrCat("m", i), {StrCat("t", i), StrCat("w", i)}, {StrCat("t", i + 1)});
+    b.DescribeTensor(StrCat("t", i + 1), {DType::kF32, {512, 1024}});
+  }
+  b.AddOutput("t4");
+  const auto plan = MakePlan(Request(*b.Build("chain"), "model=4", "einsum", "bytes", {"w0=S(1)", "w2=S(1)"}));
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const NameIndex names(plan->graph);
+  const auto starts = [&](const char* name) { return ToString(plan->source_layouts[names.tensor(name).index()]); };
+  EXPECT_EQ(starts("w0"), "S(1)");
+  EXPECT_EQ(starts("w1"), "S(0)");
+  EXPECT_EQ(starts("w2"), "S(1)");
+  EXPECT_EQ(starts("w3"), "S(0)");
+  EXPECT_EQ(plan->memory.parameter_bytes, 4 * 1024 * 1024);
+  for (const Transition& transition : plan->transitions) {
+    EXPECT_EQ(plan->graph.tensor(transition.tensor).role, TensorRole::kActivation);
+  }
+}
+
+// One all-reduce of the result, and not a gathering of both operands.
+TEST_F(PlanTest, APinnedOutputIsReducedOnce) {
+  GraphBuilder b("contraction");
+  b.AddInput("x", {DType::kF32, {1024, 4096}});
+  b.AddParameter("w", {DType::kF32, {4096, 1024}});
+  b.AddOp("MatMul", "mm", {"x", "w"}, {"y"});
+  b.DescribeTensor("y", {DType::kF32, {1024, 1024}});
+  b.AddOutput("y");
+  const Graph graph = *b.Build("contraction");
+  for (const char* strategy : {"optimal", "einsum", "greedy"}) {
+    const auto plan = MakePlan(Request(graph, "k=4", strategy, "time", {"x=S(1)", "w=S(0)", "y=B"}));
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(SignatureOf(*plan, "mm"), "S(1), S(0) -> P(sum)") << strategy;
+    EXPECT_EQ(Collectives(*plan), std::vector<std::string>{"all-reduce y over k"}) << strategy;
+    EXPECT_NE(plan->transitions[0].reason.find("the pin y=B"), std::string::npos) << plan->transitions[0].reason;
+    EXPECT_EQ(plan->output_layouts, std::vector<NdSbp>{NdSbp{Sbp::Broadcast()}});
+  }
+  const auto written = MakePlan(Request(graph, "k=4", "optimal", "time", {"x=S(1)", "w=S(0)", "y<-B"}));
+  ASSERT_TRUE(written.ok()) << written.status().message();
+  EXPECT_EQ(SignatureOf(*written, "mm"), "B, B -> B");
+}
+
+TEST_F(PlanTest, GatheredPinnedWeightsAreOneWarning) {
+  GraphBuilder b("many");
+  b.AddInput("t0", {DType::kF32, {8, 4096}});
+  std::vector<std::string> pins = {"t0=B"};
+  for (int i = 0; i < 5; ++i) {
+    b.AddParameter(StrCat("w", i), {DType::kF32, {4096, 4096}});
+    b.AddOp("MatMul", StrCat("m", i), {StrCat("t", i), StrCat("w", i)}, {StrCat("t", i + 1)});
+    b.DescribeTensor(StrCat("t", i + 1), {DType::kF32, {8, 4096}});
+    pins.push_back(StrCat("m", i, ": B, B -> B"));
+  }
+  pins.emplace_back("w*=S(1)");
+  b.AddOutput("t5");
+  const Graph graph = *b.Build("many");
+  const auto plan = MakePlan(Request(graph, "model=4", "greedy", "bytes", pins));
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto is_warning = [](const std::string& text) { return text.find("pinned weights are boxed") != text.npos; };
+  ASSERT_EQ(std::count_if(plan->warnings.begin(), plan->warnings.end(), is_warning), 1);
+  const std::string text = *std::find_if(plan->warnings.begin(), plan->warnings.end(), is_warning);
+  EXPECT_NE(text.find("5 pinned weights"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"w0\", \"w1\", \"w2\" and 2 more"), std::string::npos) << text;
+  EXPECT_NE(text.find("w0==S(1)"), std::string::npos) << text;
+  // Pinned for every use, there is nothing to gather; a use pinned otherwise contradicts that.
+  const auto everywhere = MakePlan(Request(graph, "model=4", "greedy", "bytes", {"t0=B", "w*==S(1)"}));
+  ASSERT_TRUE(everywhere.ok()) << everywhere.status().message();
+  for (const Transition& transition : everywhere->transitions) {
+    EXPECT_EQ(everywhere->graph.tensor(transition.tensor).role, TensorRole::kActivation);
+  }
+  EXPECT_EQ(std::count_if(everywhere->warnings.begin(), everywhere->warnings.end(), is_warning), 0);
+}
+
 TEST_F(PlanTest, EinsumFindsMegatronFromWeightsAlone) {
   const auto plan = MakePlan(Request(Mlp(), "model=4", "einsum", "bytes", {"w1=S(1)", "w2=S(0)"}));
   ASSERT_TRUE(plan.ok()) << plan.status().message();

@@ -114,6 +114,71 @@ TEST_F(ProblemTest, AnImpossiblePinOfAnInputIsNoPlan) {
   EXPECT_NE(problem.status().message().find("x=S(3)"), std::string::npos);
 }
 
+TEST_F(ProblemTest, AnImpossiblePinOfHowATensorLiesIsNoPlan) {
+  const Graph graph = ThreeLayers();
+  Pins pins;
+  pins.lies[NameIndex(graph).tensor("h0")] = {NdSbp{Sbp::Split(3)}, "h0=S(3)"};
+  const auto problem = Build(graph, "4", pins);
+  ASSERT_FALSE(problem.ok());
+  EXPECT_EQ(problem.status().code(), Code::kNoPlan);
+  EXPECT_NE(problem.status().message().find("h0=S(3)"), std::string::npos);
+}
+
+TEST_F(ProblemTest, DemandsBesideReaders) {
+  Graph graph = ThreeLayers();
+  const TensorId y = graph.outputs.at(0), h0 = NameIndex(graph).tensor("h0"), x = graph.inputs.at(0);
+  Pins pins;
+  pins.lies[h0] = {NdSbp{Sbp::Split(1)}, "h0=S(1)"};
+  const auto sharded = Build(graph, "4", pins);
+  ASSERT_TRUE(sharded.ok());
+  EXPECT_EQ(sharded->demands.end(y).kind, EndRule::Kind::kNotPartial);
+  EXPECT_EQ(sharded->demands.end(h0).kind, EndRule::Kind::kNone);
+  ASSERT_NE(sharded->demands.standing(h0), nullptr);
+  EXPECT_EQ(sharded->demands.standing(y), nullptr);
+  EXPECT_FALSE(IsPinned(*sharded, graph.tensor(h0).producer));  // its candidates stay free
+  EXPECT_TRUE(WritesStanding(*sharded, graph.tensor(h0).producer));
+  EXPECT_EQ(Build(graph, "4", {}, {.outputs = OutputPolicy::kWhole})->demands.end(y).kind, EndRule::Kind::kWhole);
+  EXPECT_EQ(Build(graph, "4", {}, {.outputs = OutputPolicy::kAny})->demands.end(y).kind, EndRule::Kind::kNone);
+  EXPECT_EQ(Build(graph, "1")->demands.end(y).kind, EndRule::Kind::kNone);
+  // A tie comes before a pin, a pin before the policy.
+  pins.lies[y] = {NdSbp{Sbp::Split(0)}, "y=S(0)"};
+  EXPECT_EQ(Build(graph, "4", pins)->demands.end(y).kind, EndRule::Kind::kNone);
+  graph.ties = {{y, x}};
+  EXPECT_EQ(Build(graph, "4", pins)->demands.end(y).kind, EndRule::Kind::kTied);
+  EXPECT_EQ(Build(graph, "4", pins)->demands.end(y).tied, x);
+  graph.ties.clear();
+  pins.lies[y] = {NdSbp{Sbp::Partial()}, "y=P"};
+  const auto partial = Build(graph, "4", pins);
+  ASSERT_FALSE(partial.ok());
+  EXPECT_EQ(partial.status().code(), Code::kNoPlan);
+  EXPECT_NE(partial.status().message().find("y<-P(sum)"), std::string::npos) << partial.status().message();
+  EXPECT_TRUE(Build(graph, "4", pins, {.outputs = OutputPolicy::kAny}).ok());
+}
+
+TEST_F(ProblemTest, TheCheapestEndIsTheLeastOfAllThatAreNotPartial) {
+  const TensorType type{DType::kF32, {512, 96}};
+  for (const char* mesh_text : {"4", "2,4", "2,2,2"}) {
+    const Mesh mesh = *ParseMesh(mesh_text);
+    BoxingTable boxing(mesh, *FindPreset("8xH100"));
+    const NdSbp from(mesh.num_axes(), Sbp::Partial());
+    const CheapestEnd end = FindCheapestEnd(type, from, boxing);
+    EXPECT_FALSE(end.layout.has_partial());
+    EXPECT_EQ(boxing.Path(type, from, end.layout).seconds, end.seconds);
+    const Sbp choices[] = {Sbp::Broadcast(), Sbp::Split(0), Sbp::Split(1)};
+    int count = 1;
+    for (int axis = 0; axis < mesh.num_axes(); ++axis) count *= 3;
+    for (int code = 0; code < count; ++code) {
+      NdSbp layout(mesh.num_axes());
+      for (int axis = 0, rest = code; axis < mesh.num_axes(); ++axis, rest /= 3) layout[axis] = choices[rest % 3];
+      const BoxingPath& path = boxing.Path(type, from, layout);
+      if (path.reachable) EXPECT_GE(path.seconds, end.seconds) << ToString(layout);
+    }
+  }
+  BoxingTable boxing(*ParseMesh("4"), *FindPreset("8xH100"));
+  EXPECT_EQ(FindCheapestEnd(type, NdSbp{Sbp::Split(1)}, boxing).seconds, 0);
+  EXPECT_EQ(FindCheapestEnd({DType::kF32, {}}, NdSbp{Sbp::Partial()}, boxing).layout, NdSbp{Sbp::Broadcast()});
+}
+
 TEST_F(ProblemTest, AnOpWithoutARuleIsWholeOrAnError) {
   GraphBuilder builder("unknown");
   builder.AddInput("x", F32({8, 8}));

@@ -98,6 +98,65 @@ TEST(Evaluate, ATieEndsInItsInputsLayout) {
   EXPECT_NE(plan->transitions[0].reason.find("the tie to \"w\""), std::string::npos) << plan->transitions[0].reason;
 }
 
+// x -> P, read by r, an output too; how it ends under each policy.
+ListedGraph PartialOutput() {
+  ListedGraph graph;
+  graph.shapes = {{"x", {64, 64}}, {"y", {64, 64}}};
+  graph.inputs = {"x"};
+  graph.ops = {{"op", {"x"}, {"y"}, {"S(1) -> P(sum)", "S(0) -> S(0)", "B -> B"}}};
+  graph.pins = {{"x", NdSbp{Sbp::Split(1)}}};
+  return graph;
+}
+
+std::vector<std::string> Ends(const Plan& plan) {
+  std::vector<std::string> ends;
+  for (const NdSbp& layout : plan.output_layouts) ends.push_back(ToString(layout));
+  return ends;
+}
+
+TEST(Evaluate, OutputsDoNotEndPartial) {
+  ListedGraph graph = PartialOutput();
+  const auto any = PlanOf(MakeListedProblem(graph, *ParseMesh("4")), {0});
+  ASSERT_TRUE(any.ok());
+  EXPECT_TRUE(any->transitions.empty());
+  EXPECT_EQ(Ends(*any), std::vector<std::string>{"P(sum)"});
+  graph.policy = OutputPolicy::kWhole;
+  const auto whole = PlanOf(MakeListedProblem(graph, *ParseMesh("4")), {0});
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(Transitions(*whole), std::vector<std::string>{"y: P(sum) -> B:"});
+  EXPECT_NE(whole->transitions[0].reason.find("graph output \"y\", which must end whole"), std::string::npos)
+      << whole->transitions[0].reason;
+  graph.policy = OutputPolicy::kSharded;
+  const auto sharded = PlanOf(MakeListedProblem(graph, *ParseMesh("4")), {0});
+  ASSERT_TRUE(sharded.ok());
+  ASSERT_EQ(sharded->transitions.size(), 1u);
+  EXPECT_FALSE(sharded->output_layouts[0].has_partial());
+  EXPECT_EQ(sharded->transitions[0].to, sharded->output_layouts[0]);
+  EXPECT_LE(sharded->total.seconds(), whole->total.seconds());
+  EXPECT_NE(sharded->transitions[0].reason.find("graph output \"y\", which must not stay partial"), std::string::npos)
+      << sharded->transitions[0].reason;
+}
+
+TEST(Evaluate, APinSaysWhereReadersStart) {
+  ListedGraph graph = PartialOutput();
+  graph.policy = OutputPolicy::kSharded;
+  graph.shapes["z"] = graph.shapes["u"] = {64, 64};
+  graph.ops.push_back({"split", {"y"}, {"z"}, kSplitOrWhole});
+  graph.ops.push_back({"whole", {"y"}, {"u"}, kSplitOrWhole});
+  graph.lies = {{"y", NdSbp{Sbp::Broadcast()}}};
+  const auto plan = PlanOf(MakeListedProblem(graph, *ParseMesh("4")), {0, 0, 2});
+  ASSERT_TRUE(plan.ok());
+  // Nobody takes the partial sum, though z could have it reduced and scattered.
+  EXPECT_EQ(Transitions(*plan), (std::vector<std::string>{"y: P(sum) -> B: whole.0", "y: B -> S(0): split.0"}));
+  EXPECT_NE(plan->transitions[0].reason.find("and the pin y"), std::string::npos) << plan->transitions[0].reason;
+  EXPECT_EQ(ToString(plan->source_layouts[1]), "P(sum)");
+  // A reader that wants what was written starts from the pin all the same.
+  graph.ops[1].signatures = {"P(sum) -> P(sum)"};
+  const auto back = PlanOf(MakeListedProblem(graph, *ParseMesh("4")), {0, 0, 2});
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(Transitions(*back)[1], "y: B -> P(sum): split.0");
+}
+
 TEST(Evaluate, ListsWhatNothingCouldSplit) {
   ListedGraph graph;
   graph.shapes = {{"x", {8, 8}}, {"y", {8, 8}}, {"z", {8, 8}}};
@@ -125,8 +184,13 @@ TEST(Transitions, CommonPrefixesAreShared) {
   facts.type = {DType::kF32, {1 << 12, 1 << 12}};
   const Sbp p = Sbp::Partial(), s0 = Sbp::Split(0), s1 = Sbp::Split(1), b = Sbp::Broadcast();
   const std::vector<Demand> demands = {{NdSbp{s0, b}, {{OpId(0), 0}}, 0}, {NdSbp{s0, s1}, {{OpId(1), 0}}, 1}};
+  TensorDemands wanted{NdSbp{p, p}, NdSbp{p, p}, demands, {}, true};
   std::vector<TimedTransition> shared;
-  ASSERT_TRUE(MakeTransitions(TensorId(0), facts, NdSbp{p, p}, demands, {}, boxing, shared).ok());
+  NdSbp end;
+  Problem problem;
+  problem.boxing = std::make_shared<BoxingTable>(mesh, *FindPreset("8xH100"));
+  ASSERT_TRUE(MakeTransitions(TensorId(0), facts, wanted, {}, problem, shared, end).ok());
+  EXPECT_EQ(end, wanted.standing);
   double shared_seconds = 0, alone_seconds = 0;
   for (const TimedTransition& timed : shared) shared_seconds += timed.transition.seconds;
   for (const Demand& demand : demands) alone_seconds += boxing.Path(facts.type, NdSbp{p, p}, demand.layout).seconds;

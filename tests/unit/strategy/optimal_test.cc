@@ -57,6 +57,15 @@ ListedGraph RandomGraph(std::mt19937& random, int num_ops) {
   return graph;
 }
 
+// Pins of how one or two tensors lie (partial ones too, where they are no outputs), and a policy for outputs.
+void AddDemands(std::mt19937& random, ListedGraph& graph) {
+  graph.policy = random() % 3 == 0 ? OutputPolicy::kWhole : OutputPolicy::kSharded;
+  const NdSbp layouts[] = {NdSbp{Sbp::Broadcast()}, NdSbp{Sbp::Split(0)}, NdSbp{Sbp::Split(1)}};
+  for (unsigned count = random() % 3; count > 0; --count) {
+    graph.lies[StrCat("t", 1 + random() % graph.ops.size())] = layouts[random() % 3];
+  }
+}
+
 std::vector<NdSbp> LayoutsOfInput(const Mesh& mesh) {
   std::vector<NdSbp> layouts = {NdSbp(mesh.num_axes())};
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
@@ -92,12 +101,16 @@ void ForEveryAssignment(const ListedProblem& made, See see) {
   }
 }
 
-void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool limited) {
+enum class Wanted { kReadersOnly, kDemands };
+
+void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool limited,
+                           Wanted wanted = Wanted::kReadersOnly) {
   const Mesh mesh = *ParseMesh(mesh_text);
   std::mt19937 random(7);
   int kept = 0;
   for (int i = 0; i < count; ++i) {
-    const ListedGraph graph = RandomGraph(random, num_ops);
+    ListedGraph graph = RandomGraph(random, num_ops);
+    if (wanted == Wanted::kDemands) AddDemands(random, graph);
     const ListedProblem made = MakeListedProblem(graph, mesh);
     std::vector<Priced> all;
     ForEveryAssignment(made, [&](const Priced& priced, const Assignment&) { all.push_back(priced); });
@@ -123,6 +136,11 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
     EXPECT_LE(found->lower_bound_seconds, least * (1 + 1e-9)) << mesh_text << " graph " << i;
     if (!limited) {
       EXPECT_NEAR(priced.seconds, least, least * 1e-9) << mesh_text << " graph " << i;
+      for (const char* other : {"greedy", "einsum", "replicate"}) {
+        const Result<Assignment> theirs = (*FindStrategy(other))->solve(made.problem, options);
+        if (!theirs.ok()) continue;
+        EXPECT_GE(PriceOf(made, *theirs).seconds, least * (1 - 1e-9)) << other << " graph " << i;
+      }
     } else if (priced.peak <= *options.memory_limit) {
       EXPECT_GE(priced.seconds, least * (1 - 1e-9));
       ++kept;
@@ -136,6 +154,8 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
 
 TEST(Optimal, EqualsBruteForceOnOneAxis) { CompareWithBruteForce("4", 5, 50, false); }
 TEST(Optimal, EqualsBruteForceOnTwoAxes) { CompareWithBruteForce("2,2", 3, 10, false); }
+TEST(Optimal, EqualsBruteForceWithPinsAndOutputs) { CompareWithBruteForce("4", 5, 60, false, Wanted::kDemands); }
+TEST(Optimal, KeepsTheMemoryLimitWithPinsAndOutputs) { CompareWithBruteForce("4", 4, 30, true, Wanted::kDemands); }
 TEST(Optimal, KeepsTheMemoryLimit) { CompareWithBruteForce("4", 5, 40, true); }
 
 TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
@@ -181,7 +201,9 @@ TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
 TEST(LayoutNetwork, PricesAsTheEvaluatorDoes) {
   std::mt19937 random(11);
   for (int i = 0; i < 40; ++i) {
-    const ListedProblem made = MakeListedProblem(RandomGraph(random, 5), *ParseMesh("4"));
+    ListedGraph graph = RandomGraph(random, 5);
+    if (i % 2 == 1) AddDemands(random, graph);
+    const ListedProblem made = MakeListedProblem(graph, *ParseMesh("4"));
     const Result<LayoutNetwork> exact = LayoutNetwork::Build(made.problem);
     const Result<LayoutNetwork> relaxed = LayoutNetwork::Build(made.problem, {.relaxed = true});
     ASSERT_TRUE(exact.ok() && relaxed.ok());
