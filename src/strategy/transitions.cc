@@ -204,7 +204,7 @@ BestHub FindBestHub(const TensorType& type, const NdSbp& from, std::span<const N
   }
   const bool many = hubs.size() > kManyHubs;
   for (const NdSbp& hub : hubs) {
-    if (!many || IsBetween(hub, written, wanted)) consider(hub);
+    if (!many || IsBetween(hub, from, wanted)) consider(hub);
   }
   return best;
 }
