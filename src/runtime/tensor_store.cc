@@ -129,8 +129,11 @@ Result<Value> TensorStore::DrawnFor(const Tensor& tensor, uint32_t micro_batch) 
       }
     }
     const auto found = by_name_.find(tensor.name);
-    if (found == by_name_.end() || graph_.tensor(found->second).type != tensor.type) return Value();
+    if (found == by_name_.end()) return Value();
     id = found->second;
+    const Tensor& own = graph_.tensor(id);
+    if (own.type != tensor.type || own.role != tensor.role || own.literal != nullptr || own.data != tensor.data)
+      return Value();
   }
   return Get(id, micro_batch);
 }
@@ -145,6 +148,10 @@ Result<Value> TensorStore::GetIn(const Graph& of, TensorId id, uint32_t micro_ba
 Result<Value> TensorStore::Make(TensorId id, uint32_t micro_batch) {
   const Tensor& tensor = graph_.tensor(id);
   if (tensor.literal != nullptr) return MakeTensor(*tensor.literal);
+  if (shared_ != nullptr) {
+    SBP_ASSIGN_OR_RETURN(Value drawn, shared_->DrawnFor(tensor, micro_batch));
+    if (drawn.view.present()) return drawn;
+  }
   if (tensor.data && reader_) {
     const TensorType& type = stored_.tensor(id).type;
     const Result<std::string> bytes = reader_(*tensor.data, type.num_bytes());
@@ -157,10 +164,6 @@ Result<Value> TensorStore::Make(TensorId id, uint32_t micro_batch) {
     return RunFailed(StrCat("is ", ToString(tensor.type),
                             ", which has no random values; give it with --inputs: a folder of ",
                             "input_N.pb, or an .npz archive (entries of a sequence: NAME/0, NAME/1, ...)"));
-  if (shared_ != nullptr) {
-    SBP_ASSIGN_OR_RETURN(Value drawn, shared_->DrawnFor(tensor, micro_batch));
-    if (drawn.view.present()) return drawn;
-  }
   random_[tensor.name] = tensor.role == TensorRole::kParameter;
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(tensor.type.dtype, tensor.type.shape));
   SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, tensor.name, micro_batch), value.view));
