@@ -56,6 +56,7 @@ constexpr CommandRow kCommands[] = {
     {"rules", "list, show and ask the sharding rules",
      "  sbp-plan rules candidates MatMul --input a=f32[16,32] --input b=f32[32,64] --mesh x=4\n"
      "  sbp-plan rules infer Add --input 'x=f32[64,36]:[0,-1]' --input 'y=f32[64,36]:[-1,-1]' --mesh x=4\n"
+     "  sbp-plan rules test elementwise.tests\n"
      "  sbp-plan rules coverage model.onnx\n",
      SetupRules},
     {"solve", "answer a problem in the form of the IOPDDL contest, with a bound",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 
@@ -110,7 +111,9 @@ Result<Attributes> ParseAttributes(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const size_t at = text.find('=');
     if (at == std::string::npos || at == 0) return UsageError(StrCat("--attr ", Quote(text), ": expected NAME=VALUE"));
-    attributes.Set(std::string(Trim(std::string_view(text).substr(0, at))), ParseAttribute(text.substr(at + 1)));
+    std::string name(Trim(std::string_view(text).substr(0, at)));
+    if (attributes.Find(name) != nullptr) return BadInput(StrCat("attribute ", Quote(name), " is given twice"));
+    attributes.Set(std::move(name), ParseAttribute(text.substr(at + 1)));
   }
   return attributes;
 }
@@ -137,6 +140,7 @@ Result<std::vector<NamedOperand>> OrderOperands(const OpDefinition& op, const st
     std::vector<size_t> variadic_count(overload.parameters.size(), 0);
     std::vector<NamedOperand> ordered;
     bool fits = true;
+    const NamedOperand* twice = nullptr;
     for (const NamedOperand& operand : given) {
       const auto position = PositionOf(overload, operand.name, variadic_count);
       if (!position) {
@@ -144,7 +148,11 @@ Result<std::vector<NamedOperand>> OrderOperands(const OpDefinition& op, const st
         break;
       }
       if (ordered.size() <= *position) ordered.resize(*position + 1);
+      if (!ordered[*position].name.empty()) twice = &operand;
       ordered[*position] = operand;
+    }
+    if (fits && twice != nullptr) {
+      return BadInput(StrCat(op.name, ": operand ", Quote(twice->name), " is given twice, and takes one tensor"));
     }
     if (fits) return ordered;
     for (const Parameter& parameter : overload.parameters) {
@@ -161,6 +169,32 @@ Result<std::vector<NamedOperand>> OrderOperands(const OpDefinition& op, const st
   }
   return BadInput(StrCat(op.name, ": no overload has all of these operands"));
 }
+
+Status ApplyOutputs(const OpQuestionFlags& flags, const Mesh& mesh, OpQuestion& question) {
+  const RuleInstance& instance = *question.instance;
+  std::vector<bool> seen(instance.results.size());
+  for (const std::string& text : flags.outputs) {
+    const size_t at = text.find('=');
+    if (at == std::string::npos) return UsageError(StrCat("--output ", Quote(text), ": expected NAME=LAYOUT"));
+    const std::string name(Trim(std::string_view(text).substr(0, at)));
+    std::string_view layout = Trim(std::string_view(text).substr(at + 1));
+    if (const size_t colon = layout.find("]:"); colon != std::string_view::npos)
+      layout = Trim(layout.substr(colon + 2));
+    const auto it =
+        std::ranges::find_if(instance.result_names, [&](const auto& r) { return EqualIgnoringCase(r, name); });
+    if (it == instance.result_names.end()) {
+      return BadInput(StrCat(flags.op, " has no result ", Quote(name), DidYouMean(name, instance.result_names)));
+    }
+    const size_t result = static_cast<size_t>(it - instance.result_names.begin());
+    auto parsed = ParseLayoutOf(layout, instance.results[result], mesh);
+    if (!parsed.ok()) return parsed.status().WithContext("--output " + name);
+    if (std::exchange(seen[result], true)) return BadInput(StrCat("--output ", name, " is given twice"));
+    question.outputs[result] = *parsed;
+  }
+  return OkStatus();
+}
+
+}  // namespace
 
 // The other spelling, [0,-1], has one entry per dimension of the tensor.
 Result<NdSbp> ParseLayoutOf(std::string_view text, const TensorType& type, const Mesh& mesh) {
@@ -179,30 +213,6 @@ Result<NdSbp> ParseLayoutOf(std::string_view text, const TensorType& type, const
   }
   return layout.ok() ? layout : UsageError(layout.status().message());
 }
-
-Status ApplyOutputs(const OpQuestionFlags& flags, const Mesh& mesh, OpQuestion& question) {
-  const RuleInstance& instance = *question.instance;
-  for (const std::string& text : flags.outputs) {
-    const size_t at = text.find('=');
-    if (at == std::string::npos) return UsageError(StrCat("--output ", Quote(text), ": expected NAME=LAYOUT"));
-    const std::string name(Trim(std::string_view(text).substr(0, at)));
-    std::string_view layout = Trim(std::string_view(text).substr(at + 1));
-    if (const size_t colon = layout.find("]:"); colon != std::string_view::npos)
-      layout = Trim(layout.substr(colon + 2));
-    const auto it =
-        std::ranges::find_if(instance.result_names, [&](const auto& r) { return EqualIgnoringCase(r, name); });
-    if (it == instance.result_names.end()) {
-      return BadInput(StrCat(flags.op, " has no result ", Quote(name), DidYouMean(name, instance.result_names)));
-    }
-    const size_t result = static_cast<size_t>(it - instance.result_names.begin());
-    auto parsed = ParseLayoutOf(layout, instance.results[result], mesh);
-    if (!parsed.ok()) return parsed.status().WithContext("--output " + name);
-    question.outputs[result] = *parsed;
-  }
-  return OkStatus();
-}
-
-}  // namespace
 
 Result<OpQuestion> AskOp(const OpQuestionFlags& flags, const RuleSet& rules, const Mesh& mesh) {
   const OpDefinition* op = rules.Find(flags.op);

@@ -29,4 +29,7 @@ struct OpQuestion {
 // these.
 Result<OpQuestion> AskOp(const OpQuestionFlags& flags, const RuleSet& rules, const Mesh& mesh);
 
+// A layout of a tensor in either spelling. Error: as ParseLayout, or [0,-1] with another number of dimensions.
+Result<NdSbp> ParseLayoutOf(std::string_view text, const TensorType& type, const Mesh& mesh);
+
 }  // namespace sbp

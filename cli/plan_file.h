@@ -13,4 +13,8 @@ Result<Plan> ReadPlanFile(const std::string& path);
 // The built-in rules and the user's, whose text the plan holds.
 Result<RuleSet> RulesOfPlan(const Plan& plan);
 
+// For commands that execute or expand a plan and trust its every number. Error (kBadInput): what `check` finds in it,
+// the first of it in check's words, and how much.
+Status RefuseWrongPlan(const Plan& plan, const RuleSet& rules, const std::string& path);
+
 }  // namespace sbp

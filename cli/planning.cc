@@ -150,7 +150,8 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
 
 void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
   AddModelFlags(app, flags.model);
-  app.add_option("--mesh", flags.mesh, "device axes, outermost first: data=2,model=4, or 8, or data=2,model=4@0-7")
+  app.add_option("--mesh", flags.mesh,
+                 "device axes, outermost first: data=2,model=4, or 8, or data=2,model=4@0-7, or ranks: [[0,1],[2,3]]")
       ->type_name("MESH");
   app.add_option("--cluster", flags.cluster,
                  StrCat("a preset (of nodes, such as 8xH100, 2x8xH100: grown to hold the mesh) or a file [",

@@ -66,15 +66,16 @@ ResolveOptions ResolveOptionsOf(const Plan& plan, const Graph& model) {
   for (const TensorId id : plan.graph.inputs) {
     const Tensor& tensor = plan.graph.tensor(id);
     const TensorId other = names.tensor(tensor.name);
-    if (other.valid() && !model.tensor(other).type.has_rank) options.input_shapes.emplace_back(tensor.name, tensor.type.shape);
+    if (other.valid() && !model.tensor(other).type.has_rank)
+      options.input_shapes.emplace_back(tensor.name, tensor.type.shape);
   }
   for (const Assumption& assumption : plan.graph.assumptions)
     options.input_values.emplace_back(assumption.input, assumption.value);
   return options;
 }
 
-Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet& rules, const ReferenceRequest& request,
-                                                 TensorStore& plan_store) {
+Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet& rules,
+                                                 const ReferenceRequest& request, TensorStore& plan_store) {
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(request.model_path));
   ResolveOptions options = ResolveOptionsOf(*request.whole, model.graph);
   options.keep_ops = true;  // a mistake in folding would be made here, too
@@ -90,8 +91,8 @@ Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet
   if (!request.until.empty()) SBP_RETURN_IF_ERROR(KeepUntil(request.until, reference->stored));
   SBP_RETURN_IF_ERROR(CheckOutputs(plan, reference->stored));
   reference->graph = request.dtype ? Retyped(reference->stored, *request.dtype) : reference->stored;
-  reference->store = std::make_unique<TensorStore>(reference->graph, reference->stored, request.seed,
-                                                   ReadDataOf(request.model_path));
+  reference->store =
+      std::make_unique<TensorStore>(reference->graph, reference->stored, request.seed, ReadDataOf(request.model_path));
   reference->store->ShareRandom(plan_store);
   SBP_RETURN_IF_ERROR(reference->store->Give(KnownOf(reference->graph, *request.inputs)).WithContext("--inputs"));
   return reference;

@@ -25,19 +25,19 @@ struct Reference {
 
 struct ReferenceRequest {
   std::string model_path;
-  const Plan* whole = nullptr;  // the plan before --until
+  const Plan* whole = nullptr;                      // the plan before --until
   const std::vector<TensorData>* inputs = nullptr;  // the run's own
   std::optional<DType> dtype;
   std::string until;  // "": all outputs
   uint64_t seed = 0;
 };
-// `plan_store`: of the plan's run; what is random there has the same values here. Errors (kBadInput): the model does not
-// resolve for the plan's sizes, or lacks an output of the plan.
-Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet& rules, const ReferenceRequest& request,
-                                                 TensorStore& plan_store);
+// `plan_store`: of the plan's run; what is random there has the same values here. Errors (kBadInput): the model does
+// not resolve for the plan's sizes, or lacks an output of the plan.
+Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet& rules,
+                                                 const ReferenceRequest& request, TensorStore& plan_store);
 
-// How to resolve `model` as the plan's was: the bindings, the assumptions, and the shapes of inputs whose rank the model
-// leaves open.
+// How to resolve `model` as the plan's was: the bindings, the assumptions, and the shapes of inputs whose rank the
+// model leaves open.
 ResolveOptions ResolveOptionsOf(const Plan& plan, const Graph& model);
 
 }  // namespace sbp

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/plan_file.h"
 #include "cli/planning.h"
 #include "io/documents.h"
 #include "io/file.h"
@@ -49,6 +50,10 @@ Status Render(RenderFlags flags) {
   SBP_ASSIGN_OR_RETURN(Plan plan, LoadPlanOrModel(flags));
   // Tasks are made on the fly where the plan file holds none.
   SBP_ASSIGN_OR_RETURN(const ViewRow* view, FindView(flags.options.view));
+  if (view->of_tasks && plan.mesh.num_axes() > 0) {
+    SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
+    SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, flags.model.model));
+  }
   if (view->of_tasks && !plan.physical && plan.mesh.num_axes() > 0) plan.physical = MakePhysicalPlan(plan);
   SBP_ASSIGN_OR_RETURN(const std::string picture, format->render(plan, flags.options));
   return WriteFile(flags.out, picture);

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/rules_ask.h"
+#include "cli/rules_test.h"
 #include "cli/rules_verify.h"
 #include "rule/candidates.h"
 #include "rule/infer.h"
@@ -30,6 +31,7 @@ struct RulesFlags {
   bool backward = false;
   std::string model;
   VerifyFlags verify;
+  RulesTestFlags test;
 };
 
 Status List(const RulesFlags& flags) {
@@ -200,6 +202,11 @@ Status Verify(const RulesFlags& flags) {
   return VerifyAndReport(rules, flags.verify, flags.output);
 }
 
+Status Test(const RulesFlags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
+  return TestRules(rules, flags.test, flags.output);
+}
+
 void AddQuestionFlags(CLI::App& app, RulesFlags& flags) {
   app.add_option("op", flags.question.op, "an op's type: MatMul, com.microsoft::Attention")
       ->required()
@@ -234,6 +241,10 @@ Command SetupRules(CLI::App& app) {
   candidates->add_flag("--even-only", flags->even_only, "forbid parts of different sizes");
   AddFormatFlag(*candidates, flags->output);
   AddNotationFlag(*candidates, flags->output);
+  CLI::App* test = add("test", "files of layouts and what rules make of them (rules/README.md)", Test);
+  test->add_option("files", flags->test.files, "tests of rules")->required()->type_name("FILE");
+  test->add_flag("--update", flags->test.update, "write what the rules say into the files");
+  AddFormatFlag(*test, flags->output);
   CLI::App* infer = add("infer", "one op, forward from its inputs or backward from its outputs", Infer);
   AddQuestionFlags(*infer, *flags);
   infer->add_option("--output", flags->question.outputs, "a result's layout, for --backward: y=[0,-1]")

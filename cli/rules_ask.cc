@@ -175,7 +175,8 @@ Result<Json> AnswerBoxing(const Json& question, const Mesh& mesh) {
 
 Result<Json> Answer(const RuleSet& rules, const Json& question) {
   if (!question.is_object()) return BadInput("a question is a JSON object");
-  SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(question.value("mesh", "")));
+  const Json& ranks = question.contains("mesh") ? question["mesh"] : Json("");  // a text, or nested lists
+  SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(ranks.is_array() ? ranks.dump() : ranks.get<std::string>()));
   const std::string ask = question.value("ask", "candidates");
   if (ask == "candidates") return AnswerCandidates(rules, question, mesh);
   if (ask == "infer") return AnswerInfer(rules, question, mesh);

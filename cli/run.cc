@@ -240,6 +240,7 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   }
   SBP_ASSIGN_OR_RETURN(Plan plan, std::move(read));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
+  SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, flags.model.model));
   SBP_ASSIGN_OR_RETURN(const std::string model_path, FindModel(flags, plan));
   if (model_path.empty() && backend.leads()) {
     Note(StrCat("note: the model of the plan is not at hand; its weights are random",
@@ -270,7 +271,7 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   options.trace = !flags.trace.empty();
   options.nan_expected = NamesWithNaN(given.expected);
   std::unique_ptr<Reference> reference;
-  if (options.reference && backend.leads() && !backend.is_virtual() && !model_path.empty()) {
+  if (options.reference && !backend.is_virtual() && !model_path.empty()) {
     SBP_ASSIGN_OR_RETURN(reference, LoadReference(plan, rules,
                                                   {model_path, flags.until.empty() ? &plan : &whole, &given.inputs,
                                                    dtype, flags.until, flags.seed},

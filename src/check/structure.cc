@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "check/subgraphs.h"
+
 namespace sbp {
 namespace {
 
@@ -132,6 +134,7 @@ void CheckStructure(const Plan& plan, Findings& findings) {
   }
   if (!CheckMesh(plan.mesh, findings)) return;
   CheckTensors(plan, findings);
+  CheckSubgraphs(plan.graph, findings);
   if (!findings.empty()) return;
   CheckOps(plan, findings);
   CheckTransitions(plan, findings);

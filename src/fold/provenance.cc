@@ -113,8 +113,7 @@ std::optional<std::vector<Provenance::Sources>> SourcesOf(Provenance& provenance
     return found;
   }
   const Provenance::Source one = provenance.Union(all);
-  for (const Literal& result : results)
-    found.emplace_back(static_cast<size_t>(result.type.num_elements()), one);
+  for (const Literal& result : results) found.emplace_back(static_cast<size_t>(result.type.num_elements()), one);
   return found;
 }
 

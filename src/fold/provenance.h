@@ -1,6 +1,6 @@
-// Which elements of the model's inputs a known value follows from. A value that is given for an input (--inputs) is only
-// an example: what is computed from it stays computed. Where a shape, a branch or a number of trips needs it, the graph
-// assumes the elements that it follows from, and says so (Graph::assumptions).
+// Which elements of the model's inputs a known value follows from. A value that is given for an input (--inputs) is
+// only an example: what is computed from it stays computed. Where a shape, a branch or a number of trips needs it, the
+// graph assumes the elements that it follows from, and says so (Graph::assumptions).
 #pragma once
 
 #include <cstdint>

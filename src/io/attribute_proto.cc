@@ -97,7 +97,7 @@ void AddNanBits(const std::vector<double>& floats, v1::Literal& message) {
   for (const double value : floats)
     others = others || (std::isnan(value) && !SameBits(value, std::numeric_limits<double>::quiet_NaN()));
   for (size_t i = 0; others && i < floats.size(); ++i) {
-    if (std::isnan(floats[i])) message.add_nan_bits(std::bit_cast<uint64_t>(floats[i]));
+    if (std::isnan(floats[i])) message.add_nan_bits(std::bit_cast<int64_t>(floats[i]));
   }
 }
 
@@ -109,7 +109,7 @@ Status TakeNanBits(const v1::Literal& message, std::vector<double>& floats) {
       next += std::isnan(value) ? 1 : 0;
       continue;
     }
-    const auto bits = std::bit_cast<double>(static_cast<uint64_t>(message.nan_bits(next++)));
+    const auto bits = std::bit_cast<double>(static_cast<int64_t>(message.nan_bits(next++)));
     if (!std::isnan(bits)) return BadInput("\"nan_bits\" holds the bits of a number");
     value = bits;
   }

@@ -20,7 +20,10 @@ class PhysicalReader {
     physical_.arena_bytes = message_.arena_bytes();
     physical_.lower_bound_bytes = message_.lower_bound_bytes();
     physical_.placement = message_.placement();
-    if (physical_.micro_batches < 1) return BadInput("\"micro_batches\": expected at least 1");
+    constexpr uint32_t kMostMicroBatches = 1 << 16;  // as run and infer take them
+    if (physical_.micro_batches < 1 || physical_.micro_batches > kMostMicroBatches)
+      return BadInput(
+          StrCat("\"micro_batches\": expected 1 to ", kMostMicroBatches, ", found ", physical_.micro_batches));
     if (physical_.arena_bytes < 0 || physical_.lower_bound_bytes < 0) {
       return BadInput("\"arena_bytes\" and \"lower_bound_bytes\": expected numbers >= 0");
     }

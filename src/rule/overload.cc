@@ -78,8 +78,9 @@ bool Accepts(ParameterKind kind, const AttributeValue& value) {
     case ParameterKind::kTensor:
       return false;
     case ParameterKind::kInt:
-    case ParameterKind::kBool:
       return is_int;
+    case ParameterKind::kBool:
+      return is_int && (std::get<int64_t>(value) == 0 || std::get<int64_t>(value) == 1);
     case ParameterKind::kScalar:
     case ParameterKind::kFloat:
       return is_int || std::holds_alternative<double>(value);
@@ -193,7 +194,8 @@ class Matcher {
       if (p == nullptr) {
         SBP_RETURN_IF_ERROR(UnknownAttribute(name, ignore_unknown));
       } else if (!Accepts(p->kind, value)) {
-        return BadInput(StrCat("argument '", name, "' must be ", KindWord(p->kind), ", not ", ValueWord(value), " ",
+        return BadInput(StrCat("argument '", name, "' must be ", KindWord(p->kind),
+                               p->kind == ParameterKind::kBool ? " (0 or 1)" : "", ", not ", ValueWord(value), " ",
                                ToString(value)));
       }
     }

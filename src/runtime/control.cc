@@ -46,8 +46,8 @@ Result<std::vector<Value>> BodyInputs(const Op& op, const Graph& body, const std
     first += (*other)->inputs.size() - std::min((*other)->inputs.size(), explicit_inputs.size());
   }
   if (first + captured > operands.size()) {
-    return Defect(StrCat("a subgraph of ", body.inputs.size(), " inputs gets ", explicit_inputs.size(), " and ",
-                         operands.size() - op.inputs.size(), " captures"));
+    return RunFailed(StrCat("a subgraph of ", body.inputs.size(), " inputs gets ", explicit_inputs.size(), " and ",
+                            operands.size() - op.inputs.size(), " captures"));
   }
   for (size_t i = 0; i < captured; ++i) explicit_inputs.push_back(operands[first + i]);
   return explicit_inputs;

@@ -95,7 +95,7 @@ class Interpreter::Frame {
 
 Result<std::vector<Value>> Interpreter::Run(const Graph& graph, std::vector<Value> inputs, int64_t round) {
   if (inputs.size() != graph.inputs.size()) {
-    return Defect(StrCat("a graph of ", graph.inputs.size(), " inputs was given ", inputs.size()));
+    return RunFailed(StrCat("a subgraph of ", graph.inputs.size(), " inputs was given ", inputs.size()));
   }
   if (depth_ == kMaxNesting) return RunFailed("subgraphs are nested too deeply");
   ++depth_;
@@ -127,6 +127,8 @@ Result<std::vector<Value>> Interpreter::RunOp(const Graph& graph, OpId id, std::
     const uint64_t outside = std::exchange(place_, HashCombine(place_, uint64_t{id.value} + 1));
     Result<std::vector<Value>> results = special->run(*this, graph, op, std::move(operands));
     place_ = outside;
+    if (results.ok() && results->size() < op.outputs.size())
+      results = RunFailed(StrCat("it gives ", results->size(), " results of ", op.outputs.size()));
     return results.ok() ? std::move(results) : InOp(graph, op, results.status());
   }
   return RunPlainOp(graph, id, operands);

@@ -160,8 +160,11 @@ Result<Value> TensorStore::DrawnFor(const Tensor& tensor, uint32_t micro_batch) 
       }
     }
     const auto found = by_name_.find(tensor.name);
-    if (found == by_name_.end() || graph_.tensor(found->second).type != tensor.type) return Value();
+    if (found == by_name_.end()) return Value();
     id = found->second;
+    const Tensor& own = graph_.tensor(id);
+    if (own.type != tensor.type || own.role != tensor.role || own.literal != nullptr || own.data != tensor.data)
+      return Value();
   }
   return Get(id, micro_batch);
 }
@@ -176,6 +179,10 @@ Result<Value> TensorStore::GetIn(const Graph& of, TensorId id, uint32_t micro_ba
 Result<Value> TensorStore::Make(TensorId id, uint32_t micro_batch) {
   const Tensor& tensor = graph_.tensor(id);
   if (tensor.literal != nullptr) return MakeTensor(*tensor.literal);
+  if (shared_ != nullptr && tensor.part == nullptr) {
+    SBP_ASSIGN_OR_RETURN(Value drawn, shared_->DrawnFor(tensor, micro_batch));
+    if (drawn.view.present()) return drawn;
+  }
   const Tensor& stored = stored_.tensor(id);
   if (tensor.part == nullptr) return MakeWhole(id, tensor.name, tensor.type, stored.type, micro_batch);
   TensorType whole = tensor.part->type;
@@ -198,10 +205,6 @@ Result<Value> TensorStore::MakeWhole(TensorId id, const std::string& name, const
     return RunFailed(StrCat("is ", ToString(type),
                             ", which has no random values; give it with --inputs: a folder of ",
                             "input_N.pb, or an .npz archive (entries of a sequence: NAME/0, NAME/1, ...)"));
-  if (shared_ != nullptr && tensor.part == nullptr) {
-    SBP_ASSIGN_OR_RETURN(Value drawn, shared_->DrawnFor(tensor, micro_batch));
-    if (drawn.view.present()) return drawn;
-  }
   random_[name] = tensor.role == TensorRole::kParameter;
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(type.dtype, type.shape));
   SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, name, micro_batch), value.view));

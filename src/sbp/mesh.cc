@@ -95,6 +95,68 @@ bool IsRun(const std::vector<int64_t>& ranks) {
   return true;
 }
 
+// "[[0,1],[2,3]]" as "2,2@[0,1,2,3]"; what the ranks must be is checked there.
+class NestedRanks {
+ public:
+  explicit NestedRanks(std::string_view text) : text_(text), left_(text) {}
+
+  Result<std::string> Read() {
+    SBP_RETURN_IF_ERROR(ReadList(0));
+    if (!Trim(left_).empty()) return Wrong(StrCat("expected nothing after the list, found ", Quote(Trim(left_))));
+    std::vector<int64_t> sorted = ranks_;
+    std::sort(sorted.begin(), sorted.end());
+    const auto repeated = std::adjacent_find(sorted.begin(), sorted.end());
+    if (repeated != sorted.end()) return Wrong(StrCat("rank ", *repeated, " is repeated"));
+    return StrCat(Join(sizes_, ","), "@[", Join(ranks_, ","), "]");
+  }
+
+ private:
+  Status Wrong(std::string what) const { return BadInput(StrCat("mesh ", Quote(text_), ": ", what)); }
+  bool Take(char c) {
+    left_ = Trim(left_);
+    if (!left_.starts_with(c)) return false;
+    left_.remove_prefix(1);
+    return true;
+  }
+
+  Status ReadList(size_t depth) {
+    if (!Take('[')) return Wrong("ranks and lists beside each other; expected lists of equal depth");
+    if (depth >= kMaxMeshAxes) return Wrong(StrCat("lists nest deeper than ", kMaxMeshAxes, " axes"));
+    int64_t count = 0;
+    do {
+      left_ = Trim(left_);
+      const bool is_list = left_.starts_with('[');
+      if (count == 0 && !is_list && leaf_ == 0) leaf_ = depth + 1;
+      if (leaf_ != 0 && is_list == (depth + 1 >= leaf_))
+        return Wrong("ranks and lists beside each other; expected lists of equal depth");
+      SBP_RETURN_IF_ERROR(is_list ? ReadList(depth + 1) : ReadRank());
+      ++count;
+    } while (Take(','));
+    if (!Take(']')) return Wrong(StrCat("expected ',' or ']' before ", left_.empty() ? "its end" : Quote(left_)));
+    if (sizes_.size() <= depth) sizes_.resize(depth + 1, 0);
+    if (sizes_[depth] != 0 && sizes_[depth] != count)
+      return Wrong(StrCat("lists of ", sizes_[depth], " and of ", count, " at depth ", depth + 1,
+                          "; expected equal lengths, as in [[0,1],[2,3]]"));
+    sizes_[depth] = count;
+    return OkStatus();
+  }
+
+  Status ReadRank() {
+    const std::string_view word = Trim(left_.substr(0, left_.find_first_of(",[]")));
+    const auto rank = ParseInt(word);
+    if (!rank || *rank < 0 || *rank >= kMaxDevices)
+      return Wrong(StrCat("expected a rank, found ", word.empty() ? Quote(left_.substr(0, 1)) : Quote(word)));
+    if (static_cast<int64_t>(ranks_.size()) >= kMaxListedRanks) return Wrong("more ranks than can be listed");
+    left_.remove_prefix(std::min(left_.find_first_of(",[]"), left_.size()));
+    ranks_.push_back(*rank);
+    return OkStatus();
+  }
+
+  std::string_view text_, left_;
+  size_t leaf_ = 0;  // the depth of lists of ranks, once known
+  std::vector<int64_t> sizes_, ranks_;
+};
+
 }  // namespace
 
 int64_t Mesh::num_devices() const {
@@ -135,6 +197,10 @@ std::vector<std::vector<int64_t>> Mesh::Groups(int axis) const {
 Result<Mesh> ParseMesh(std::string_view text) {
   text = Trim(text);
   if (text.empty()) return BadInput("mesh \"\": expected axes and sizes, as in data=2,model=4");
+  if (text.starts_with('[')) {
+    SBP_ASSIGN_OR_RETURN(const std::string flat, NestedRanks(text).Read());
+    return ParseMesh(flat);
+  }
   const size_t at = text.find('@');
   Mesh mesh;
   SBP_ASSIGN_OR_RETURN(mesh.axes, ParseAxes(text.substr(0, at)));

@@ -36,9 +36,10 @@ struct Mesh {
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 
-// "data=2,model=4", "data=2,model=4@0-7", "x=2@[0,4]", "2,4" or "4" (axes named x0, x1, ...; a single one "x").
+// "data=2,model=4", "data=2,model=4@0-7", "x=2@[0,4]", "2,4" or "4" (axes named x0, x1, ...; a single one "x"), or
+// the ranks as nested lists, Paddle's process_mesh: "[[0,1],[2,3]]" is "2,2", "[[0,2],[1,3]]" is "2,2@[0,2,1,3]".
 // Errors: an axis of size 0 or negative, a repeated name, more than kMaxMeshAxes axes, more than 2^31 devices, a rank
-// list of another length or with a repeated rank.
+// list of another length or with a repeated rank, nested lists of different lengths.
 Result<Mesh> ParseMesh(std::string_view text);
 std::string ToString(const Mesh& mesh);  // ParseMesh reads it back
 

@@ -94,5 +94,60 @@ TEST(Assumed, RegroupedRowsStayTogether) {
   EXPECT_EQ(graph.op(NameIndex(graph).op("take")).attributes->Ints(kAssumedDims), nullptr);
 }
 
+// Which elements of which input a graph relies on, and what stays computed.
+TEST(Assumptions, OnlyWhatShapesIsAssumed) {
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[8]"));
+  builder.AddInput("sizes", T("i64[3]"));
+  builder.AddInput("pos", T("i64[]"));
+  AddInts(builder, "second", {1});
+  AddInts(builder, "first", {0}, true);
+  builder.AddOp("Gather", "pick", {"sizes", "second"}, {"n"});
+  builder.AddOp("Expand", "expand", {"x", "n"}, {"y"});
+  builder.AddOp("Gather", "other", {"sizes", "first"}, {"free"});
+  builder.AddOp("Add", "add", {"free", "pos"}, {"z"});
+  builder.AddOutput("y");
+  builder.AddOutput("z");
+  ResolveOptions options;
+  options.input_values = {{"sizes", std::make_shared<Literal>(Literal::Ints({5, 8, 7}))},
+                          {"pos", std::make_shared<Literal>(Literal::Scalar(3))}};
+  const Graph graph = Build(std::move(builder));
+  const Result<Resolved> resolved = Resolve(graph, Rules(), options);
+  ASSERT_TRUE(resolved.ok()) << resolved.status().message();
+  ASSERT_EQ(resolved->graph.assumptions.size(), 1u);
+  EXPECT_EQ(resolved->graph.assumptions[0].input, "sizes");
+  EXPECT_EQ(resolved->graph.assumptions[0].elements, std::vector<int64_t>{1});
+  EXPECT_THAT(Show(resolved), testing::EndsWith("Expand\nGather\nAdd\n"));
+  // Without folding all is computed.
+  options.keep_ops = true;
+  EXPECT_THAT(Show(Resolve(graph, Rules(), options)), testing::EndsWith("Gather\nExpand\nGather\nAdd\n"));
+}
+
+TEST(Assumptions, MovedElementsKeepTheirSources) {
+  GraphBuilder builder;
+  builder.AddInput("x", T("f32[2,3]"));
+  builder.AddInput("a", T("i32[2]"));
+  builder.AddInput("b", T("i64[1]"));
+  AddInts(builder, "one", {1});
+  AddInts(builder, "two", {2});
+  AddInts(builder, "zero", {0});
+  Attributes to;
+  to.Set("to", static_cast<int64_t>(DType::kI64));
+  builder.AddOp("Cast", "cast", {"a"}, {"wide"}, std::move(to));
+  builder.AddOp("Concat", "join", {"wide", "b"}, {"all"}, Axis(0));
+  builder.AddOp("Slice", "end", {"all", "one", "two", "zero"}, {"size"});
+  builder.AddOp("Mul", "twice", {"size", "two"}, {"doubled"});
+  builder.AddOp("ConstantOfShape", "make", {"doubled"}, {"y"});
+  builder.AddOutput("y");
+  ResolveOptions options;
+  options.input_values = {{"a", std::make_shared<Literal>(Literal::Ints({9, 4}, DType::kI32))},
+                          {"b", std::make_shared<Literal>(Literal::Ints({7}))}};
+  const Result<Resolved> resolved = Resolve(Build(std::move(builder)), Rules(), options);
+  ASSERT_TRUE(resolved.ok()) << resolved.status().message();
+  EXPECT_THAT(Show(resolved), testing::HasSubstr("y f32[8]"));
+  ASSERT_EQ(resolved->graph.assumptions.size(), 1u);
+  EXPECT_EQ(ToString(resolved->graph.assumptions[0]), "[1]=4");
+}
+
 }  // namespace
 }  // namespace sbp

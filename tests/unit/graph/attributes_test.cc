@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "graph/builder.h"
 #include "graph/graph.h"
 
@@ -45,6 +47,16 @@ TEST(Attributes, EqualSetsAreShared) {
   EXPECT_NE(builder.Intern(make(0.0)), builder.Intern(make(-0.0)));  // equal as numbers, not as files
   EXPECT_TRUE(Equal(make(1), make(1)));
   EXPECT_EQ(HashAttributes(make(1)), HashAttributes(make(1)));
+}
+
+TEST(Literal, EqualByBits) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(Literal::Float(nan), Literal::Float(nan));
+  EXPECT_FALSE(Literal::Float(nan) == Literal::Float(-nan));
+  EXPECT_FALSE(Literal::Float(0.0) == Literal::Float(-0.0));
+  EXPECT_TRUE(Equal(AttributeValue(std::vector<double>{nan, 1}), AttributeValue(std::vector<double>{nan, 1})));
+  EXPECT_FALSE(Equal(AttributeValue(std::vector<double>{nan}), AttributeValue(std::vector<double>{nan, 1})));
+  EXPECT_FALSE(Equal(AttributeValue(0.0), AttributeValue(-0.0)));
 }
 
 }  // namespace
