@@ -1,5 +1,6 @@
 // infer: model in, plan out.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -22,6 +23,18 @@ struct InferFlags {
   bool physical = false;
   uint32_t micro_batches = 1;
 };
+
+// What to try when the search ended too early: some twenty times as much of what bounded it.
+std::string MoreEffort(const PlanningFlags& flags) {
+  if (flags.seconds) return StrCat("--time ", FormatDouble(20 * *flags.seconds));
+  return StrCat("--effort ", FormatDouble(std::max(20.0, 20 * flags.effort.value_or(StrategyOptions().effort))));
+}
+
+double GoalGap(const PlanningFlags& flags) {
+  if (flags.gap.empty()) return StrategyOptions().gap;
+  const auto gap = ParseGap(flags.gap);  // read once already
+  return gap.ok() ? *gap : 0;
+}
 
 Status Infer(const InferFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
@@ -48,7 +61,9 @@ Status Infer(const InferFlags& flags) {
   timings["write"] = seconds(writing);
   timings["total"] = seconds(start);
   if (flags.output.json()) return Print(SummaryJson(plan, timings));
-  const std::string summary = FormatSummary(plan, {.notation = flags.output.layout_notation()});
+  const std::string summary = FormatSummary(plan, {.notation = flags.output.layout_notation(),
+                                                   .goal_gap = GoalGap(flags.planning),
+                                                   .more_effort = MoreEffort(flags.planning)});
   if (flags.out == "-") {
     Note(summary);
     return OkStatus();
