@@ -1,5 +1,6 @@
 // diff: two plans by meaning.
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 
 #include "cli/command.h"
@@ -13,6 +14,7 @@ namespace {
 struct DiffFlags {
   std::string a, b;
   double tolerance = 0;
+  bool all = false;
   OutputFlags output;
 };
 
@@ -22,7 +24,14 @@ Status Diff(const DiffFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Plan b, ReadPlanFile(flags.b));
   const std::vector<Difference> differences =
       DiffPlans(a, b, {.tolerance = flags.tolerance, .notation = flags.output.layout_notation()});
-  SBP_RETURN_IF_ERROR(Print(flags.output.json() ? DifferencesJson(differences) : FormatDifferences(differences)));
+  if (flags.output.json()) {
+    SBP_RETURN_IF_ERROR(Print(DifferencesJson(differences)));
+  } else {
+    constexpr size_t kAll = std::numeric_limits<size_t>::max();
+    const std::string totals = differences.empty() ? "" : FormatTotals(a, b) + "\n";
+    SBP_RETURN_IF_ERROR(
+        Print(totals + (flags.all ? FormatDifferences(differences, kAll) : FormatDifferences(differences))));
+  }
   return differences.empty() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
@@ -35,6 +44,7 @@ Command SetupDiff(CLI::App& app) {
   app.add_option("--tolerance", flags->tolerance, "relative difference of times and bytes that is allowed")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
+  app.add_flag("--all", flags->all, "in text: every difference, not the sums by kind and scope");
   AddFormatFlag(app, flags->output);
   AddNotationFlag(app, flags->output);
   return [flags] { return Diff(*flags); };

@@ -15,14 +15,16 @@ namespace {
 struct ExplainFlags {
   std::string plan, name;
   OutputFlags output;
-  size_t max_candidates = 24;
+  size_t max_candidates = ExplainFormat().max_candidates;
+  bool all = false;
 };
 
 Status ExplainName(const ExplainFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
   SBP_ASSIGN_OR_RETURN(const Problem problem, RebuildProblem(plan, rules));
-  const ExplainFormat format{.notation = flags.output.layout_notation(), .max_candidates = flags.max_candidates};
+  const ExplainFormat format{
+      .notation = flags.output.layout_notation(), .max_candidates = flags.max_candidates, .all = flags.all};
   SBP_ASSIGN_OR_RETURN(const std::string text, Explain(problem, plan, flags.name, flags.output.json(), format));
   return Print(text);
 }
@@ -36,8 +38,10 @@ Command SetupExplain(CLI::App& app) {
       ->required()
       ->type_name("OP|TENSOR|SCOPE");
   app.add_option("--max-candidates", flags->max_candidates,
-                 "in text: how many candidates to list, the fastest ones, in registration order")
+                 "in text: how many candidates to list, the chosen one and the cheapest others")
+      ->check(RefuseNegative)
       ->capture_default_str();
+  app.add_flag("--all", flags->all, "in text: all candidates, their prices by every criterion, all ranks, the rule");
   AddFormatFlag(app, flags->output);
   AddNotationFlag(app, flags->output);
   return [flags] { return ExplainName(*flags); };

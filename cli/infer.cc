@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -41,6 +42,18 @@ double PeakRssBytes() {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<double>(usage.ru_maxrss) * 1024 : 0;
 }
 
+// What to try when the search ended too early: some twenty times as much of what bounded it.
+std::string MoreEffort(const PlanningFlags& flags) {
+  if (flags.seconds) return StrCat("--time ", FormatDouble(20 * *flags.seconds));
+  return StrCat("--effort ", FormatDouble(std::max(20.0, 20 * flags.effort.value_or(StrategyOptions().effort))));
+}
+
+double GoalGap(const PlanningFlags& flags) {
+  if (flags.gap.empty()) return StrategyOptions().gap;
+  const auto gap = ParseGap(flags.gap);  // read once already
+  return gap.ok() ? *gap : 0;
+}
+
 Status Infer(const InferFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [](auto from) {
@@ -68,7 +81,9 @@ Status Infer(const InferFlags& flags) {
   timings["total"] = seconds(start);
   timings["peak_rss_bytes"] = PeakRssBytes();
   if (flags.output.json()) return Print(SummaryJson(plan, timings));
-  const std::string summary = FormatSummary(plan, {.notation = flags.output.layout_notation()});
+  const std::string summary = FormatSummary(plan, {.notation = flags.output.layout_notation(),
+                                                   .goal_gap = GoalGap(flags.planning),
+                                                   .more_effort = MoreEffort(flags.planning)});
   if (flags.out == "-") {
     Note(summary);
     return OkStatus();

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <limits>
 #include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -87,7 +88,11 @@ int Run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e, std::cout, std::cerr);  // --help, --version
+    if (e.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      (void)app.exit(e, text, text);
+      return Report(Print(text.str()));
+    }
     return Report(ExplainUsage(app, e));
   }
   Status status;

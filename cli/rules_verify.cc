@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/progress.h"
 #include "verify/verify.h"
 
 namespace sbp {
@@ -84,6 +85,9 @@ Status VerifyAndReport(const RuleSet& rules, const VerifyFlags& flags, const Out
   options.ops = flags.ops;
   options.seed = flags.seed;
   options.threads = flags.threads;
+  options.progress = [](size_t done, size_t total) {
+    TellProgress(StrCat("rules verify: ", done, " of ", total, " ops"));
+  };
   for (const std::string& row : flags.instances) {
     auto instance = ParseInstance(row);
     if (!instance.ok()) return UsageError(StrCat("--instance ", Quote(row), ": ", instance.status().message()));

@@ -176,6 +176,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
                         Dump(*list.instance),
                         decision.reason,
                         plan.options.strategy,
+                        plan.options.strategy == "greedy" ? plan.options.criterion : "",
                         PinTexts(problem, op),
                         NeighboursOf(problem, plan, op),
                         {},

@@ -62,10 +62,10 @@ struct ExplainedCollective {
 };
 
 struct ExplainedOp {
-  std::string name, type, rule;  // rule: the canonical text of its instance
-  std::string reason;            // why the winner won, as the plan records it
-  std::string strategy;
-  std::vector<std::string> pins;  // that concern it, as written
+  std::string name, type, rule;     // rule: the canonical text of its instance
+  std::string reason;               // why the winner won, as the plan records it
+  std::string strategy, criterion;  // criterion: greedy's
+  std::vector<std::string> pins;    // that concern it, as written
   std::vector<ExplainedNeighbour> neighbours;
   std::vector<int> operand_ranks, result_ranks;  // of the tensors of each signature
   std::vector<ExplainedCandidate> candidates;    // in registration order
@@ -102,8 +102,12 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
 
 struct ExplainFormat {
   Notation notation = Notation::kSbp;
-  size_t max_candidates = 24;  // in text: the cheapest ones, and the chosen one
+  size_t max_candidates = 10;  // in text: the chosen one and the cheapest others
+  bool all = false;            // in text: all candidates, with every criterion's terms; all ranks; the rule
 };
+// The answer first, on at most 15 lines: what was chosen, why, what comes next and what that would cost the step, and
+// which collectives the choice causes. Then the neighbours and the candidates by price: what forcing one costs the step
+// where that is known, else greedy's own price, else what it costs with all others as they are.
 std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const ExplainFormat& format = {});
 std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, const ExplainFormat& format = {});
 std::string ExplainedJson(const ExplainedOp& op, const ExplainFormat& format);

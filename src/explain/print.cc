@@ -28,13 +28,26 @@ std::string FormatRanges(const std::vector<Range>& ranges) {
   return StrCat("[", Join(parts, ", "), "]");
 }
 
-std::string FormatCollectives(const std::vector<ExplainedCollective>& collectives, const ExplainFormat& format) {
+// Two lines each: what happens to which tensor, and why; of the dearest `limit`.
+std::string FormatCollectives(std::vector<ExplainedCollective> collectives, const std::string& indent, size_t limit,
+                              const ExplainFormat& format) {
+  std::stable_sort(collectives.begin(), collectives.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  const size_t shown = std::min(limit, collectives.size());
   std::string text;
-  for (const ExplainedCollective& c : collectives) {
-    text += StrCat("  ", c.tensor, ": ", Layout(c.from, format, c.rank), " -> ", Layout(c.to, format, c.rank), " by ",
-                   Join(c.steps, ", "), ", ", FormatBytes(c.wire_bytes), ", ", FormatSeconds(c.seconds), "\n    ",
-                   c.reason, "\n");
+  double rest = 0;
+  for (size_t i = 0; i < collectives.size(); ++i) {
+    const ExplainedCollective& c = collectives[i];
+    if (i >= shown) {
+      rest += c.seconds;
+      continue;
+    }
+    text += StrCat(indent, FormatSeconds(c.seconds), ", ", FormatBytes(c.wire_bytes), ": ", Join(c.steps, ", then "),
+                   " of ", Quote(c.tensor), ", ", Layout(c.from, format, c.rank), " -> ", Layout(c.to, format, c.rank),
+                   "\n", indent, "  because ", c.reason, "\n");
   }
+  const size_t left = collectives.size() - shown;
+  if (left > 0) text += StrCat(indent, "and ", left, " more, ", FormatSeconds(rest), "\n");
   return text;
 }
 
@@ -53,28 +66,55 @@ std::string FormatPrice(const ExplainedPrice& price, double value) {
   return FormatDouble(value);
 }
 
-// The price of forcing a candidate, all else chosen anew.
-std::string FormatForced(const ForcedStep& more) {
-  if (std::isinf(more.at_least)) return "forced: no plan is left";
-  std::string text = StrCat("forced: +", FormatSeconds(more.at_least), " on the whole step");
-  if (more.at_least == more.at_most) return text + " (proved)";
-  return text + (std::isinf(more.at_most) ? " or more" : StrCat(" or more, +", FormatSeconds(more.at_most), " found"));
+// What a candidate that was not chosen costs the step.
+std::string FormatMore(const ExplainedCandidate& candidate) {
+  if (!candidate.forced) {
+    const bool dearer = candidate.extra_seconds >= 0;
+    return StrCat(dearer ? "+" : "-", FormatSeconds(std::abs(candidate.extra_seconds)),
+                  " on the step, all else as it is");
+  }
+  const ForcedStep& more = *candidate.forced;
+  if (std::isinf(more.at_least)) return "no plan is left with it";
+  std::string text = StrCat("+", FormatSeconds(more.at_least));
+  if (more.at_least == more.at_most) return text + " on the whole step (proved)";
+  if (std::isinf(more.at_most)) return text + " or more on the whole step";
+  return StrCat(text, " to +", FormatSeconds(more.at_most), " on the whole step");
 }
 
-std::string FormatCandidate(const ExplainedCandidate& candidate, const ExplainedOp& op, const ExplainFormat& format) {
-  std::string text = StrCat(candidate.chosen ? "* " : "  ", SignatureText(candidate.signature, op, format),
-                            candidate.allowed ? "" : "  (excluded by pins)", "\n      ", candidate.choice, "\n");
-  text += StrCat("      the op ", FormatSeconds(candidate.compute_seconds), ", boxing around it ",
-                 FormatSeconds(candidate.boxing_seconds));
-  if (!candidate.chosen) {
-    const bool dearer = candidate.extra_seconds >= 0;
-    text += StrCat(": ", FormatSeconds(std::abs(candidate.extra_seconds)), dearer ? " more" : " less",
-                   " than the chosen one");
+// By which candidates are sorted, the chosen one apart: its own price for greedy, else what it costs the step at most.
+std::vector<double> SortPrices(const ExplainedOp& op) {
+  std::vector<double> prices;
+  for (const ExplainedCandidate& candidate : op.candidates) {
+    double price = candidate.extra_seconds;
+    if (candidate.forced)
+      price = std::isinf(candidate.forced->at_least) ? candidate.forced->at_least
+                                                     : std::min(price, candidate.forced->at_most);
+    for (const ExplainedPrice& own : candidate.prices) {
+      if (own.criterion == op.criterion) price = own.price;
+    }
+    prices.push_back(price);
   }
-  text += "\n";
-  if (candidate.forced) text += StrCat("      ", FormatForced(*candidate.forced), "\n");
+  return prices;
+}
+
+// Positions of the candidates: the chosen one, then by price; those that pins exclude last.
+std::vector<size_t> ByPrice(const ExplainedOp& op) {
+  const std::vector<double> prices = SortPrices(op);
+  std::vector<size_t> order(op.candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const ExplainedCandidate &x = op.candidates[a], &y = op.candidates[b];
+    if (x.chosen != y.chosen) return x.chosen;
+    if (x.allowed != y.allowed) return x.allowed;
+    return prices[a] != prices[b] ? prices[a] < prices[b] : x.extra_seconds < y.extra_seconds;
+  });
+  return order;
+}
+
+std::string FormatTerms(const ExplainedCandidate& candidate, const std::string& indent) {
+  std::string text;
   for (const ExplainedPrice& price : candidate.prices) {
-    text += StrCat("      ", price.criterion, " ", FormatPrice(price, price.price));
+    text += StrCat(indent, price.criterion, " ", FormatPrice(price, price.price));
     std::vector<std::string> terms;
     for (const PriceTerm& term : price.terms) {
       if (term.value != 0) terms.push_back(StrCat(FormatPrice(price, term.value), " (", term.what, ")"));
@@ -84,18 +124,17 @@ std::string FormatCandidate(const ExplainedCandidate& candidate, const Explained
   return text;
 }
 
-// The cheapest candidates and the chosen one, in registration order.
-std::vector<size_t> Shown(const std::vector<ExplainedCandidate>& candidates, size_t limit) {
-  std::vector<size_t> order(candidates.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (order.size() <= limit) return order;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    if (candidates[a].chosen != candidates[b].chosen) return candidates[a].chosen;
-    return candidates[a].extra_seconds < candidates[b].extra_seconds;
-  });
-  order.resize(limit);
-  std::sort(order.begin(), order.end());
-  return order;
+std::string FormatCandidate(const ExplainedCandidate& candidate, const ExplainedOp& op, const ExplainFormat& format) {
+  std::string text = StrCat(candidate.chosen ? "* " : "  ", SignatureText(candidate.signature, op, format),
+                            candidate.allowed ? "" : "  (excluded by pins)", "\n      ");
+  if (!candidate.chosen) text += FormatMore(candidate) + "; ";
+  text += StrCat("the op ", FormatSeconds(candidate.compute_seconds), ", boxing around it ",
+                 FormatSeconds(candidate.boxing_seconds));
+  for (const ExplainedPrice& own : candidate.prices) {
+    if (own.criterion == op.criterion) text += StrCat("; ", own.criterion, " ", FormatPrice(own, own.price));
+  }
+  text += StrCat("\n      ", candidate.choice, "\n");
+  return format.all ? text + FormatTerms(candidate, "      ") : text;
 }
 
 // The line that says what the strategy has missed; "" where nothing was.
@@ -107,8 +146,55 @@ std::string FasterCandidate(const ExplainedOp& op, const ExplainFormat& format) 
     if (best == nullptr || candidate.extra_seconds < best->extra_seconds) best = &candidate;
   }
   if (best == nullptr) return "";
-  return StrCat("with its neighbours as they are, ", SignatureText(best->signature, op, format), " would take ",
-                FormatSeconds(-best->extra_seconds), " less\n");
+  return StrCat("           with its neighbours as they are, ", SignatureText(best->signature, op, format),
+                " would take ", FormatSeconds(-best->extra_seconds), " less\n");
+}
+
+std::string FormatNext(const ExplainedOp& op, const std::vector<size_t>& order, const ExplainFormat& format) {
+  if (op.candidates.size() < 2) return "next best  none: the op has no other candidate\n";
+  const ExplainedCandidate& next = op.candidates[order[1]];
+  if (!next.allowed) return "next best  none: the pins leave no other candidate\n";
+  return StrCat("next best  ", SignatureText(next.signature, op, format), ": ", FormatMore(next), "\n           ",
+                next.choice, "\n");
+}
+
+// The answer: at most 15 lines.
+std::string FormatAnswer(const ExplainedOp& op, const Mesh& mesh, const std::vector<size_t>& order,
+                         const ExplainFormat& format) {
+  constexpr size_t kCollectives = 2, kPins = 2;
+  const std::string indent(11, ' ');
+  const ExplainedCandidate& chosen = op.candidates[order[0]];
+  std::string text =
+      StrCat("op ", Quote(op.name), ": ", op.type, " on ", ToString(mesh), "\nchosen     ",
+             SignatureText(chosen.signature, op, format), "\n", indent, chosen.choice, "\n", indent, "the op ",
+             FormatSeconds(chosen.compute_seconds), ", boxing around it ", FormatSeconds(chosen.boxing_seconds),
+             "\nbecause    ", op.strategy, ": ", op.reason, "\n", FasterCandidate(op, format));
+  for (size_t i = 0; i < std::min(op.pins.size(), kPins); ++i) {
+    const size_t left = op.pins.size() - kPins;
+    text += StrCat(i == 0 ? "pinned     " : indent, op.pins[i],
+                   i + 1 == kPins && op.pins.size() > kPins ? StrCat(" and ", left, " more") : "", "\n");
+  }
+  text += FormatNext(op, order, format);
+  if (op.collectives.empty()) return text + "causes     no collective\n";
+  std::string causes = FormatCollectives(op.collectives, indent, kCollectives, format);
+  return text + causes.replace(0, indent.size(), "causes     ");
+}
+
+// Of each rank its part of every layout.
+std::string FormatSlices(const ExplainedLayout& layout, int64_t num_devices, size_t limit) {
+  std::string text;
+  const size_t shown = std::min(limit, layout.slices.size());
+  for (size_t i = 0; i < shown; ++i) {
+    const ExplainedSlice& slice = layout.slices[i];
+    text += StrCat("    rank ", slice.rank, " at (", Join(slice.coordinates, ", "), "): ", FormatRanges(slice.ranges),
+                   "\n");
+  }
+  const int64_t left = num_devices - static_cast<int64_t>(shown);
+  if (left > 0) {
+    text += StrCat("    and ", left, left == 1 ? " other rank" : " other ranks",
+                   shown < layout.slices.size() ? " (--all)\n" : "\n");
+  }
+  return text;
 }
 
 Json NeighboursJson(const std::vector<ExplainedNeighbour>& neighbours, const ExplainFormat& format) {
@@ -165,36 +251,44 @@ std::string Print(const Json& json) { return json.dump(2, ' ', false, Json::erro
 }  // namespace
 
 std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const ExplainFormat& format) {
-  std::string text = StrCat("op ", Quote(op.name), ": ", op.type, " on ", ToString(mesh), "\nchosen by ", op.strategy,
-                            ": ", op.reason, "\n", FasterCandidate(op, format));
-  if (!op.pins.empty()) text += StrCat("pins:\n  ", Join(op.pins, "\n  "), "\n");
-  text += StrCat("neighbours:\n", FormatNeighbours(op.neighbours, format));
-  const std::vector<size_t> shown = Shown(op.candidates, format.max_candidates);
-  text += StrCat("candidates: ", op.candidates.size());
-  text += shown.size() < op.candidates.size() ? StrCat(", the ", shown.size(), " fastest shown (--max-candidates)\n")
-                                              : std::string("\n");
-  for (size_t c : shown) text += FormatCandidate(op.candidates[c], op, format);
-  text += op.collectives.empty() ? "collectives: none\n" : "collectives that this choice causes:\n";
-  return text + FormatCollectives(op.collectives, format) + "rule:\n" + op.rule;
+  const std::vector<size_t> order = ByPrice(op);
+  std::string text = FormatAnswer(op, mesh, order, format);
+  text += StrCat("\nneighbours\n", FormatNeighbours(op.neighbours, format));
+  if (format.all && op.collectives.size() > 2) {
+    text += "\ncollectives that the choice causes\n" +
+            FormatCollectives(op.collectives, "  ", op.collectives.size(), format);
+  }
+  const size_t shown = format.all ? order.size() : std::min(format.max_candidates, order.size());
+  text += StrCat("\ncandidates by price (", shown < order.size() ? StrCat(shown, " of ") : "", order.size(), ")\n");
+  for (size_t i = 0; i < shown; ++i) text += FormatCandidate(op.candidates[order[i]], op, format);
+  if (format.all) return text + "\nrule\n" + op.rule;
+  return text + "\n--all lists all candidates with their prices by every criterion, and the rule\n";
 }
 
 std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, const ExplainFormat& format) {
-  std::string text = StrCat("tensor ", Quote(tensor.name), ": ", tensor.type, ", ", tensor.role,
-                            tensor.module.empty() ? "" : StrCat(" ", tensor.module), ", on ", ToString(mesh), "\n");
-  if (!tensor.pins.empty()) text += StrCat("pins:\n  ", Join(tensor.pins, "\n  "), "\n");
-  text += tensor.neighbours.empty() ? "read by nobody\n" : "readers:\n";
-  text += FormatNeighbours(tensor.neighbours, format);
+  constexpr size_t kNeighbours = 8, kCollectives = 3, kRanks = 8;
+  std::string text =
+      StrCat("tensor ", Quote(tensor.name), ": ", tensor.type, ", ", tensor.role,
+             tensor.module.empty() ? "" : StrCat(" ", tensor.module), ", on ", ToString(mesh), "\n");
   for (const ExplainedLayout& layout : tensor.layouts) {
-    text += StrCat(Layout(layout.layout, format, layout.rank), ", ", layout.how, ":\n");
-    for (const ExplainedSlice& slice : layout.slices) {
-      text += StrCat("  rank ", slice.rank, " at (", Join(slice.coordinates, ", "), "): ", FormatRanges(slice.ranges),
-                     layout.layout.has_partial() ? "  (partial)" : "", "\n");
-    }
-    const int64_t hidden = tensor.num_devices - static_cast<int64_t>(layout.slices.size());
-    if (hidden > 0) text += StrCat("  ... and ", hidden, " more ranks\n");
+    text += StrCat(&layout == &tensor.layouts.front() ? "lies       " : "           ",
+                   Layout(layout.layout, format, layout.rank), ", ", layout.how, "\n");
   }
-  text += tensor.collectives.empty() ? "collectives: none\n" : "collectives:\n";
-  return text + FormatCollectives(tensor.collectives, format);
+  for (const std::string& pin : tensor.pins) text += StrCat("pinned     ", pin, "\n");
+  const size_t collectives = format.all ? tensor.collectives.size() : kCollectives;
+  std::string causes = FormatCollectives(tensor.collectives, std::string(11, ' '), collectives, format);
+  text += tensor.collectives.empty() ? "boxed      nowhere\n" : causes.replace(0, 11, "boxed      ");
+  std::vector<ExplainedNeighbour> readers = tensor.neighbours;
+  const size_t hidden = format.all || readers.size() <= kNeighbours ? 0 : readers.size() - kNeighbours;
+  readers.resize(readers.size() - hidden);
+  text += readers.empty() ? "\nread by nobody\n" : "\nreaders\n" + FormatNeighbours(readers, format);
+  if (hidden > 0) text += StrCat("  and ", hidden, " more (--all)\n");
+  text += "\nparts of the ranks\n";
+  for (const ExplainedLayout& layout : tensor.layouts) {
+    text += StrCat("  ", Layout(layout.layout, format, layout.rank), "\n",
+                   FormatSlices(layout, tensor.num_devices, format.all ? layout.slices.size() : kRanks));
+  }
+  return text;
 }
 
 std::string ExplainedJson(const ExplainedOp& op, const ExplainFormat& format) {

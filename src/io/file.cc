@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/text.h"
@@ -64,6 +65,11 @@ bool WriteAll(int fd, std::string_view content) {
   return true;
 }
 
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+}
+
 // Holds back Ctrl-C and a request to end, so that neither leaves a temporary file behind.
 class SignalsHeld {
  public:
@@ -80,6 +86,27 @@ class SignalsHeld {
  private:
   sigset_t before_;
 };
+
+// The file that a link leads to, so that the link stays; the path itself where it is none.
+std::string FollowLinks(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
+  char* resolved = realpath(path.c_str(), nullptr);
+  const std::string target = resolved != nullptr ? resolved : path;
+  std::free(resolved);
+  return target;
+}
+
+// Writes a file that has no name until it is whole, so that not even SIGKILL leaves a part of it. False: the file
+// system does not know that, or the file could not be written (the other way says why).
+bool WriteNameless(const std::string& folder, const std::string& name, std::string_view content, mode_t rights) {
+  FileDescriptor file(open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666));
+  if (file.get() < 0 || !WriteAll(file.get(), content)) return false;
+  if (rights != 0) (void)fchmod(file.get(), rights);
+  const std::string nameless = StrCat("/proc/self/fd/", file.get());
+  (void)unlink(name.c_str());  // of a process of this number that was killed at this very place
+  return linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0 && file.Close();
+}
 
 }  // namespace
 
@@ -106,8 +133,7 @@ Status CheckWritable(const std::string& path) {
   if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
     return BadInput(StrCat("cannot write ", Quote(path), ": it is a folder, expected a file"));
   }
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+  const std::string folder = FolderOf(path);
   if (access(folder.c_str(), W_OK | X_OK) == 0) return OkStatus();
   const int reason = errno;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return OkStatus();  // a device: written in place
@@ -127,11 +153,16 @@ Status WriteFile(const std::string& path, std::string_view content) {
     return OkStatus();
   }
   const SignalsHeld held;
-  const std::string temporary = StrCat(path, ".tmp.", getpid());
-  FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.get() < 0) return Failure("write", path);
-  if (exists) (void)fchmod(file.get(), info.st_mode & 0777);  // keep the rights of the file that is replaced
-  if (WriteAll(file.get(), content) && file.Close() && rename(temporary.c_str(), path.c_str()) == 0) return OkStatus();
+  const std::string target = FollowLinks(path), temporary = StrCat(target, ".tmp.", getpid());
+  const mode_t rights = exists ? info.st_mode & 0777 : 0;  // of the file that is replaced: they stay
+  bool written = WriteNameless(FolderOf(target), temporary, content, rights);
+  if (!written) {
+    FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.get() < 0) return Failure("write", path);
+    if (exists) (void)fchmod(file.get(), rights);
+    written = WriteAll(file.get(), content) && file.Close();
+  }
+  if (written && rename(temporary.c_str(), target.c_str()) == 0) return OkStatus();
   const Status failure = Failure("write", path);
   unlink(temporary.c_str());
   return failure;

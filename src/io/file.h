@@ -10,8 +10,9 @@ namespace sbp {
 
 // "-" is stdin. Errors name the path and the reason; a directory, or more than 16 GiB, is an error.
 Result<std::string> ReadFile(const std::string& path);
-// "-" is stdout. Writes PATH.tmp.PID in the same folder and renames; on failure removes it and leaves PATH untouched.
-// Ctrl-C waits until the file is whole.
+// "-" is stdout. Writes a nameless file (PATH.tmp.PID where the file system has none) in the same folder, and renames
+// it once it is whole; on failure leaves PATH untouched. Ctrl-C waits until then; a link stays and its file is
+// replaced.
 Status WriteFile(const std::string& path, std::string_view content);
 // Would WriteFile fail, as far as can be told without writing (a folder that is not there)? To ask before long work.
 Status CheckWritable(const std::string& path);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "io/codec.h"
 #include "io/documents.h"
+#include "io/foreign.h"
 #include "io/kinds.h"
 
 namespace sbp {
@@ -157,6 +158,9 @@ const KindRow& RowOf(DocumentKind kind) {
 Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (bytes.empty()) return BadInput(StrCat(where, ": the file is empty"));
+  if (const std::string foreign = ForeignFormat(bytes, where); !foreign.empty()) {
+    return BadInput(StrCat(where, ": ", foreign));
+  }
   // Binary: field 1, a string whose length is one byte, our kind.
   if (bytes[0] == 0x0a && bytes.size() > 2 && bytes.substr(2).starts_with("sbp_plan.")) {
     return InfoOf(bytes.substr(2, static_cast<unsigned char>(bytes[1])), Encoding::kBinary, where);
@@ -168,9 +172,6 @@ Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where) {
     return BadInput(StrCat(where, ": not recognised; expected ONNX, or one of our documents in JSON (\"{...\"), ",
                            "prototxt (\"kind: ...\") or binary; found text that starts with ",
                            Quote(text.substr(0, std::min<size_t>(text.find('\n'), 40)))));
-  }
-  for (const auto& [magic, name] : {std::pair("\x1f\x8b", "gzip data"), std::pair("PK\x03\x04", "a zip archive")}) {
-    if (bytes.starts_with(magic)) return BadInput(StrCat(where, ": ", name, "; expected a model, cluster or plan"));
   }
   return DocumentInfo{DocumentKind::kOnnx, Encoding::kBinary};
 }

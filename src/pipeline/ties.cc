@@ -1,7 +1,10 @@
 // Ties by name: a training step returns each updated parameter under its old name, but for an affix that all of them
 // share: "new.h.0.weight" of "h.0.weight", or of "ps.net/h/0/weight" (exporters write separators as they like, so they
-// all count as equal). Both names are cut at separators; the longest common rest decides.
+// all count as equal). Both names are cut at separators; the longest common rest decides. A name alone proves nothing:
+// a mask that is handed through, "src_mask" in and out, is no state. An update is computed from the old value and from
+// something else that is given, and the updates of a step are of one kind: made by ops of equal type.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -77,6 +80,65 @@ void AddPairs(const Graph& graph, const std::vector<Named>& outputs, const std::
   }
 }
 
+// What every tensor is computed from: nothing given, one given tensor alone, or several.
+constexpr uint32_t kNothing = std::numeric_limits<uint32_t>::max(), kSeveral = kNothing - 1;
+std::vector<uint32_t> GivenSources(const Graph& graph, const std::vector<Tie>& ties) {
+  std::vector<uint32_t> sources(graph.tensors.size(), kNothing);
+  for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
+    if (graph.tensors[t].role != TensorRole::kActivation && graph.tensors[t].literal == nullptr) sources[t] = t;
+  }
+  for (const Tie& tie : ties) sources[tie.input.index()] = tie.input.value;  // a small parameter may be known by value
+  for (const Op& op : graph.ops) {
+    uint32_t all = kNothing;
+    for (const TensorId id : graph.OperandsOf(op)) {
+      if (!id.valid() || sources[id.index()] == kNothing) continue;
+      all = all == kNothing || all == sources[id.index()] ? sources[id.index()] : kSeveral;
+    }
+    for (const TensorId id : op.outputs) {
+      if (id.valid()) sources[id.index()] = all;
+    }
+  }
+  return sources;
+}
+
+// Leaves the pairs whose output is computed from its source and from something else. Linear in pairs / 64 x operands.
+std::vector<Tie> KeepUpdates(const Graph& graph, const std::vector<Tie>& ties) {
+  constexpr size_t kBits = 64;
+  const std::vector<uint32_t> sources = GivenSources(graph, ties);
+  std::vector<Tie> kept;
+  for (size_t begin = 0; begin < ties.size(); begin += kBits) {
+    const size_t end = std::min(begin + kBits, ties.size());
+    std::vector<uint64_t> reached(graph.tensors.size(), 0);  // bit i: by the source of pair begin + i
+    for (size_t i = begin; i < end; ++i) reached[ties[i].input.index()] |= uint64_t{1} << (i - begin);
+    for (const Op& op : graph.ops) {
+      uint64_t all = 0;
+      for (const TensorId id : graph.OperandsOf(op)) all |= id.valid() ? reached[id.index()] : 0;
+      for (const TensorId id : op.outputs) {
+        if (id.valid()) reached[id.index()] = all;
+      }
+    }
+    for (size_t i = begin; i < end; ++i) {
+      const size_t output = ties[i].output.index();
+      if ((reached[output] >> (i - begin) & 1) != 0 && sources[output] == kSeveral) kept.push_back(ties[i]);
+    }
+  }
+  return kept;
+}
+
+// Leaves the pairs of which another is of the same kind; one that is alone must be a number, as masks and counters are
+// not.
+std::vector<Tie> KeepEqualKinds(const Graph& graph, const std::vector<Tie>& ties) {
+  const auto kind = [&](const Tie& tie) { return graph.type_of(graph.op(graph.tensor(tie.output).producer)); };
+  if (ties.size() == 1) return IsFloat(graph.tensor(ties[0].output).type.dtype) ? ties : std::vector<Tie>();
+  std::map<std::string, size_t> counts;
+  for (const Tie& tie : ties) ++counts[kind(tie)];
+  std::vector<Tie> kept;
+  for (const Tie& tie : ties) {
+    if (counts[kind(tie)] > 1) kept.push_back(tie);
+  }
+  return kept;
+}
+
 // One pair proves an affix only where the other name stands there whole.
 bool IsConvincing(const Form& form, const std::vector<Tie>& ties) {
   return ties.size() > 1 || form.output.empty() || form.source.empty();
@@ -108,7 +170,7 @@ std::vector<Tie> FindTiesByName(const Graph& graph) {
     best = &ties;
   }
   if (best == nullptr || !unique) return {};
-  std::vector<Tie> ties = *best;
+  std::vector<Tie> ties = KeepEqualKinds(graph, KeepUpdates(graph, *best));
   std::sort(ties.begin(), ties.end(),
             [](const Tie& a, const Tie& b) { return std::tie(a.output, a.input) < std::tie(b.output, b.input); });
   const auto repeated = [](const Tie& a, const Tie& b) { return a.output == b.output; };

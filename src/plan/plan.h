@@ -107,6 +107,7 @@ struct Plan {
   MemorySummary memory;
   double lower_bound_seconds = 0;  // only when has_bound
   bool has_bound = false;
+  bool cut_short = false;                    // effort or time ended the search: more may close the gap. Not in files
   std::vector<ReplicatedTensor> replicated;  // for lack of a legal split
   std::vector<LayoutConflict> conflicts;
   std::vector<std::string> warnings;

@@ -30,6 +30,7 @@ class PlanDiff {
     DiffSources();
     DiffTransitions();
     DiffOutputs();
+    scope_.clear();
     Number(kTotal, kComputeSeconds, a_.total.compute_seconds, b_.total.compute_seconds, FormatSeconds);
     Number(kTotal, "collective seconds", a_.total.collective_seconds, b_.total.collective_seconds, FormatSeconds);
     Number(kTotal, "bytes moved", a_.total.bytes_moved, b_.total.bytes_moved, FormatBytes);
@@ -44,7 +45,7 @@ class PlanDiff {
 
  private:
   void Add(std::string where, std::string what, std::string expected, std::string found) {
-    out_.push_back({std::move(where), std::move(what), std::move(expected), std::move(found)});
+    out_.push_back({std::move(where), std::move(what), std::move(expected), std::move(found), scope_});
   }
   void Text(const std::string& where, const std::string& what, const std::string& x, const std::string& y) {
     if (x != y) Add(where, what, x, y);
@@ -84,6 +85,7 @@ class PlanDiff {
     for (uint32_t o = 0; o < a_.graph.ops.size(); ++o) {
       const Op& op = a_.graph.ops[o];
       const std::string where = StrCat("op ", Quote(op.name));
+      scope_ = RepeatedScope(a_.graph.scope_of(op));
       const OpId other = in_b.op(op.name);
       if (!other.valid()) {
         Add(where, "only in the first plan", a_.graph.type_of(op), "absent");
@@ -102,17 +104,39 @@ class PlanDiff {
     }
     for (const Op& op : b_.graph.ops) {
       if (!in_a.op(op.name).valid()) {
+        scope_ = RepeatedScope(b_.graph.scope_of(op));
         Add(StrCat("op ", Quote(op.name)), "only in the second plan", "absent", b_.graph.type_of(op));
       }
     }
   }
 
+  // The scope of the first op that reads each tensor, of inputs and parameters; others have their producer's.
+  void NoteReaders(const Plan& plan) {
+    first_reader_.assign(plan.graph.tensors.size(), OpId());
+    for (uint32_t o = 0; o < plan.graph.ops.size(); ++o) {
+      for (const TensorId id : plan.graph.OperandsOf(plan.graph.ops[o])) {
+        if (id.valid() && !first_reader_[id.index()].valid()) first_reader_[id.index()] = OpId(o);
+      }
+    }
+  }
+  std::string ScopeOf(const Plan& plan, TensorId id) const {
+    const OpId producer = plan.graph.tensor(id).producer;
+    const OpId op = producer.valid() ? producer : first_reader_[id.index()];
+    return op.valid() ? RepeatedScope(plan.graph.scope_of(plan.graph.op(op))) : "";
+  }
+  static std::string ScopeOf(const Plan& plan, const Transition& transition) {
+    if (transition.consumers.empty() || transition.consumers.front().op.index() >= plan.graph.ops.size()) return "";
+    return RepeatedScope(plan.graph.scope_of(plan.graph.op(transition.consumers.front().op)));
+  }
+
   // Layouts in which inputs and parameters start, and types of all tensors that both have.
   void DiffSources() {
     const NameIndex in_b(b_.graph);
+    NoteReaders(a_);
     for (uint32_t t = 0; t < a_.graph.tensors.size(); ++t) {
       const Tensor& tensor = a_.graph.tensors[t];
       const TensorId other = in_b.tensor(tensor.name);
+      scope_ = ScopeOf(a_, TensorId(t));
       const bool source = tensor.role != TensorRole::kActivation;
       const std::string where = StrCat("tensor ", Quote(tensor.name));
       if (!other.valid()) {
@@ -165,6 +189,7 @@ class PlanDiff {
   void DiffTransitions() {
     const auto in_a = Keyed(a_), in_b = Keyed(b_);
     for (const auto& [key, x] : in_a) {
+      scope_ = ScopeOf(a_, *x);
       const auto found = in_b.find(key);
       if (found == in_b.end()) {
         Add(Where(key), "only in the first plan", DescribeSteps(a_, *x), "absent");
@@ -177,6 +202,7 @@ class PlanDiff {
       Number(Where(key), "bytes moved", x->wire_bytes, y->wire_bytes, FormatBytes);
     }
     for (const auto& [key, y] : in_b) {
+      scope_ = ScopeOf(b_, *y);
       if (!in_a.contains(key)) Add(Where(key), "only in the second plan", "absent", DescribeSteps(b_, *y));
     }
   }
@@ -184,6 +210,8 @@ class PlanDiff {
   const Plan& a_;
   const Plan& b_;
   const DiffOptions& options_;
+  std::vector<OpId> first_reader_;
+  std::string scope_;  // of what is compared now
   std::vector<Difference> out_;
 };
 
@@ -193,33 +221,73 @@ std::vector<Difference> DiffPlans(const Plan& a, const Plan& b, const DiffOption
   return PlanDiff(a, b, options).Run();
 }
 
+namespace {
+
+using Members = std::vector<const Difference*>;
+
+std::string Line(const Difference& d) { return StrCat(d.where, ": ", d.expected, "  =>  ", d.found); }
+
+// One line a scope, those with most differences first.
+std::string FormatScopes(const Members& members, size_t limit) {
+  std::vector<std::pair<std::string, Members>> scopes;
+  for (const Difference* d : members) {
+    auto scope = std::ranges::find(scopes, d->scope, &std::pair<std::string, Members>::first);
+    if (scope == scopes.end()) scope = scopes.insert(scopes.end(), {d->scope, {}});
+    scope->second.push_back(d);
+  }
+  std::stable_sort(scopes.begin(), scopes.end(),
+                   [](const auto& x, const auto& y) { return x.second.size() > y.second.size(); });
+  std::vector<std::vector<std::string>> rows;
+  size_t left = 0;
+  for (const auto& [scope, differences] : scopes) {
+    if (rows.size() >= limit) {
+      left += differences.size();
+      continue;
+    }
+    rows.push_back({scope.empty() ? "(no scope)" : scope, StrCat(differences.size()),
+                    StrCat(differences.size() > 1 ? "such as " : "", Line(*differences.front()))});
+  }
+  std::string text = AlignColumns(rows, {false, true, false}, 2);
+  if (left > 0) text += StrCat("  and ", left, " more in ", scopes.size() - rows.size(), " scopes\n");
+  return text;
+}
+
+bool IsTotal(const Difference& d) {
+  return d.where == kTotal || (d.where == kMemory && d.what.find("arena") == std::string::npos);
+}
+
+}  // namespace
+
 std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit) {
   if (differences.empty()) return "no differences\n";
   std::set<std::string_view> other_signature;
   for (const Difference& d : differences) {
     if (d.what == kSignature) other_signature.insert(d.where);
   }
-  // Totals first, then one group for each kind of difference, as met.
-  using Group = std::pair<std::string, std::vector<const Difference*>>;
-  std::vector<Group> groups = {{"in all", {}}};
+  // One group for each kind of difference, as met.
+  std::vector<std::pair<std::string, Members>> groups;
   for (const Difference& d : differences) {
+    if (IsTotal(d)) continue;
     if (d.what == kComputeSeconds && other_signature.contains(d.where)) continue;  // follows from the signature
-    const std::string title = d.where == kTotal || d.where == kMemory ? "in all" : d.what;
-    auto group = std::ranges::find(groups, title, &Group::first);
+    const bool of_boxing = d.what.starts_with("only in") && d.where.starts_with("boxing");
+    const std::string title = of_boxing ? "layout changes " + d.what : d.what;
+    auto group = std::ranges::find(groups, title, &std::pair<std::string, Members>::first);
     if (group == groups.end()) group = groups.insert(groups.end(), {title, {}});
     group->second.push_back(&d);
   }
   std::string out;
+  bool shortened = false;
   for (const auto& [title, members] : groups) {
-    if (members.empty()) continue;
-    out += StrCat(title, members.size() > limit ? StrCat(" (", members.size(), ")") : "", "\n");
-    for (size_t i = 0; i < std::min(members.size(), limit); ++i) {
-      const Difference& d = *members[i];
-      out += StrCat("  ", title == "in all" ? d.what : d.where, ": ", d.expected, "  =>  ", d.found, "\n");
+    out += StrCat(title, members.size() > 1 ? StrCat(" (", members.size(), ")") : "", "\n");
+    if (members.size() > limit) {
+      out += FormatScopes(members, limit);
+      shortened = true;
+    } else {
+      for (const Difference* d : members) out += StrCat("  ", Line(*d), "\n");
     }
-    if (members.size() > limit) out += StrCat("  and ", members.size() - limit, " more\n");
   }
-  return out + StrCat(differences.size(), differences.size() == 1 ? " difference\n" : " differences\n");
+  return out + StrCat(differences.size(), differences.size() == 1 ? " difference" : " differences",
+                      shortened ? " (--all lists them one by one)\n" : "\n");
 }
 
 }  // namespace sbp

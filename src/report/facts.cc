@@ -1,6 +1,7 @@
 #include "report/facts.h"
 
 #include <algorithm>
+#include <cctype>
 #include <tuple>
 #include <unordered_map>
 
@@ -89,6 +90,74 @@ std::string DescribeSteps(const Plan& plan, const Transition& transition) {
     parts.push_back(StrCat(CollectiveKindName(step.kind), " over ", known ? plan.mesh.axes[step.axis].name : "?"));
   }
   return Join(parts, ", then ");
+}
+
+std::string RepeatedScope(std::string_view scope) {
+  const auto is_digit = [&](size_t i) {
+    return i < scope.size() && std::isdigit(static_cast<unsigned char>(scope[i]));
+  };
+  const auto is_word = [&](size_t i) { return i < scope.size() && std::isalnum(static_cast<unsigned char>(scope[i])); };
+  std::string text;
+  for (size_t i = 0; i < scope.size();) {
+    size_t end = i;
+    while (is_digit(end)) ++end;
+    const bool is_number = end > i && (i == 0 || !is_word(i - 1)) && !is_word(end);
+    if (is_number)
+      text += '*';
+    else
+      text += scope.substr(i, std::max<size_t>(1, end - i));
+    i += std::max<size_t>(1, end - i);
+  }
+  return text;
+}
+
+namespace {
+
+std::vector<TimeShare> Sorted(const std::map<std::string, TimeShare>& by_name) {
+  std::vector<TimeShare> shares;
+  for (const auto& [name, share] : by_name) shares.push_back(share);
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const TimeShare& a, const TimeShare& b) { return a.seconds() > b.seconds(); });
+  return shares;
+}
+
+}  // namespace
+
+std::vector<TimeShare> TimeByType(const Plan& plan) {
+  std::map<std::string, TimeShare> shares;
+  for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
+    TimeShare& share = shares[plan.graph.type_of(plan.graph.ops[o])];
+    share.name = plan.graph.type_of(plan.graph.ops[o]);
+    ++share.ops;
+    share.compute_seconds += plan.decision(OpId(o)).compute_seconds;
+  }
+  return Sorted(shares);
+}
+
+std::vector<TimeShare> TimeByScope(const Plan& plan) {
+  std::vector<TimeShare*> of_scope(plan.graph.scopes.size(), nullptr);
+  std::map<std::string, TimeShare> shares;
+  const auto share_of = [&](OpId op) -> TimeShare& {
+    TimeShare*& share = of_scope[plan.graph.op(op).scope];
+    if (share == nullptr) {
+      std::string name = RepeatedScope(plan.graph.scope_of(plan.graph.op(op)));
+      share = &shares[name];
+      share->name = std::move(name);
+    }
+    return *share;
+  };
+  for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
+    TimeShare& share = share_of(OpId(o));
+    ++share.ops;
+    share.compute_seconds += plan.decision(OpId(o)).compute_seconds;
+  }
+  for (const Transition& transition : plan.transitions) {
+    // For whom it is done; the conversion of an output is its producer's.
+    const OpId op =
+        transition.consumers.empty() ? plan.graph.tensor(transition.tensor).producer : transition.consumers.front().op;
+    if (op.valid()) share_of(op).collective_seconds += transition.seconds;
+  }
+  return Sorted(shares);
 }
 
 std::string TensorName(const Plan& plan, TensorId tensor) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/plan.h"
@@ -35,6 +36,20 @@ std::string DescribeSteps(const Plan& plan, const Transition& transition);
 
 // A range-checked name, for plans that nobody checked.
 std::string TensorName(const Plan& plan, TensorId tensor);
+
+// A scope with the numbers of repeated layers as '*': "layers.3/mlp" is "layers.*/mlp".
+std::string RepeatedScope(std::string_view scope);
+
+// Where a step's time goes: by the types of ops, compute alone; by RepeatedScope, with the collectives for the ops in
+// it. Largest first, equal ones by name.
+struct TimeShare {
+  std::string name;
+  int64_t ops = 0;
+  double compute_seconds = 0, collective_seconds = 0;
+  double seconds() const { return compute_seconds + collective_seconds; }
+};
+std::vector<TimeShare> TimeByType(const Plan& plan);
+std::vector<TimeShare> TimeByScope(const Plan& plan);
 
 // Rows of cells as aligned lines, each starting with `indent` blanks; right[i] sets column i to the right.
 std::string AlignColumns(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right,

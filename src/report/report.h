@@ -13,10 +13,15 @@
 namespace sbp {
 
 // The human summary that `infer` prints: step time split into compute and collectives, collectives by kind, the five
-// dearest with their reasons, peak memory split and its largest holders, replicated tensors, warnings.
+// dearest with their reasons, time by op type and by scope, peak memory split and its largest holders, replicated
+// tensors, warnings.
 struct SummaryOptions {
   Notation notation = Notation::kSbp;
   size_t dearest = 5;
+  size_t shares = 4;  // op types, and scopes, of which the time is listed
+  // Said where the search was cut short and the gap is above its goal: what may close it, such as "--effort 20".
+  double goal_gap = 0;
+  std::string more_effort;
 };
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 // One JSON document for `infer --format json`: ops, collectives, seconds_per_step, bytes_moved, peak_bytes,
@@ -27,15 +32,18 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
 // diff: by meaning.
 struct Difference {
   std::string where, what, expected, found;  // expected: the first plan's
+  std::string scope;                         // as RepeatedScope has it, of what lies in one; for text
 };
 struct DiffOptions {
   double tolerance = 0;  // relative, for seconds and bytes
   Notation notation = Notation::kSbp;
 };
 std::vector<Difference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options);
-// Totals first, then a group for each kind of difference with up to `limit` lines; times of ops whose signature differs
-// too are left out.
-std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit = 8);
+// Step time, collectives by kind, bytes and peak of both plans, one beside the other.
+std::string FormatTotals(const Plan& a, const Plan& b);
+// A group for each kind of difference: up to `limit` one by one, more by scope, at most `limit` scopes, with one of
+// each. Times of ops whose signature differs too are left out, and totals, which FormatTotals has.
+std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit = 6);
 std::string DifferencesJson(const std::vector<Difference>& differences);
 
 // compare: several plans of one model side by side.

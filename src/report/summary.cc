@@ -34,7 +34,13 @@ std::string Headline(const Plan& plan) {
   return text + "\n\n";
 }
 
-std::string Totals(const Plan& plan) {
+// What may close a gap above its goal, where the search had not ended.
+std::string MoreEffort(const Plan& plan, const SummaryOptions& options) {
+  const bool may = plan.cut_short && GapOf(plan) > options.goal_gap && !options.more_effort.empty();
+  return may ? StrCat(": ", options.more_effort, " may help") : "";
+}
+
+std::string Totals(const Plan& plan, const SummaryOptions& options) {
   const Cost& total = plan.total;
   const double seconds = total.seconds();
   std::vector<std::vector<std::string>> rows;
@@ -48,7 +54,7 @@ std::string Totals(const Plan& plan) {
   rows.push_back({"step time", FormatSeconds(seconds), parts});
   if (plan.has_bound) {
     rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
-                    StrCat("no plan is faster; gap ", GapPercent(GapOf(plan)))});
+                    StrCat("no plan is faster; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
   }
   rows.push_back({"bytes moved", FormatBytes(total.bytes_moved), "sent by all ranks in one step"});
   const MemorySummary& memory = plan.memory;
@@ -79,6 +85,46 @@ std::string CollectiveLines(const Plan& plan) {
                     FormatSeconds(sum.seconds)});
   }
   return "\n" + AlignColumns(rows, {false, true, true, true}, 0);
+}
+
+// The largest shares of the step time, the rest summed. `title`: "compute by op type".
+std::string TimeShares(std::string_view title, const std::vector<TimeShare>& shares, double step, size_t shown) {
+  std::vector<std::vector<std::string>> rows = {{std::string(title), "ops", "time", "share"}};
+  const auto add = [&](const TimeShare& share) {
+    const std::string collectives =
+        share.collective_seconds > 0 ? StrCat("of it collectives ", FormatSeconds(share.collective_seconds)) : "";
+    rows.push_back({"  " + share.name, FormatCount(share.ops), FormatSeconds(share.seconds()),
+                    Percent(share.seconds(), step), collectives});
+  };
+  rows.front().emplace_back();
+  TimeShare rest;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    // A rest of one is no shorter than its name.
+    if (i < shown || (i + 1 == shares.size() && rest.ops == 0)) {
+      add(shares[i]);
+      continue;
+    }
+    rest.ops += shares[i].ops;
+    rest.compute_seconds += shares[i].compute_seconds;
+    rest.collective_seconds += shares[i].collective_seconds;
+  }
+  if (rest.ops > 0) {
+    rest.name = StrCat(shares.size() - shown, " others");
+    add(rest);
+  }
+  return "\n" + AlignColumns(rows, {false, true, true, true, false}, 0);
+}
+
+std::string Times(const Plan& plan, const SummaryOptions& options) {
+  const double step = plan.total.seconds();
+  if (step <= 0) return "";
+  std::string text = TimeShares("compute by op type", TimeByType(plan), step, options.shares);
+  std::vector<TimeShare> scopes = TimeByScope(plan);
+  if (scopes.size() < 2) return text;  // one scope, or none at all, says nothing
+  for (TimeShare& scope : scopes) {
+    if (scope.name.empty()) scope.name = "(no scope)";
+  }
+  return text + TimeShares("time by scope", scopes, step, options.shares);
 }
 
 std::string Dearest(const Plan& plan, const SummaryOptions& options) {
@@ -133,7 +179,8 @@ double GapOf(const Plan& plan) {
 }
 
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options) {
-  std::string out = Headline(plan) + Totals(plan) + CollectiveLines(plan) + Dearest(plan, options) + Holders(plan);
+  std::string out = Headline(plan) + Totals(plan, options) + Times(plan, options) + CollectiveLines(plan) +
+                    Dearest(plan, options) + Holders(plan);
   const ModuleNames names = plan.replicated.empty() ? ModuleNames() : ModuleNames(plan.graph);
   out += Limited("replicated for lack of a legal split", plan.replicated, 5, [&](const ReplicatedTensor& r) {
     return StrCat(names.QuotedLabel(plan.graph, r.tensor), ": ", r.reason);

@@ -250,6 +250,7 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   plan.conflicts = assignment.conflicts;
   plan.lower_bound_seconds = assignment.lower_bound_seconds;
   plan.has_bound = assignment.has_bound;
+  plan.cut_short = assignment.cut_short;
   if (!options.memory) return OkStatus();
   const StepOrder order = OrderOfStep(plan);
   plan.memory = PeakMemory(plan, order, Lifetimes(plan, order));

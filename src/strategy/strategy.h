@@ -30,6 +30,7 @@ struct Assignment {
   std::vector<LayoutConflict> conflicts;
   double lower_bound_seconds = 0;
   bool has_bound = false;
+  bool cut_short = false;  // as Plan::cut_short
 };
 
 // How far a search has come.

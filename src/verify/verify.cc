@@ -124,10 +124,14 @@ class OpVerifier {
   std::string last_failure_;
 };
 
-void RunAll(std::vector<OpVerifier>& jobs, int threads) {
+void RunAll(std::vector<OpVerifier>& jobs, const VerifyOptions& options) {
+  int threads = options.threads;
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++) jobs[i].Run();
+    for (size_t i = next++; i < jobs.size(); i = next++) {
+      if (options.progress) options.progress(i, jobs.size());
+      jobs[i].Run();
+    }
   };
   if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   std::vector<std::thread> workers;
@@ -153,7 +157,7 @@ Result<VerifyReport> VerifyRules(const RuleSet& rules, const VerifyOptions& opti
                  [&](const OpInstance& instance) { return instance.op == name; });
     jobs.emplace_back(rules, *op, std::move(given), options.seed);
   }
-  RunAll(jobs, options.threads);
+  RunAll(jobs, options);
   VerifyReport report;
   const auto append = [](std::vector<VerifyFinding>& to, const std::vector<VerifyFinding>& from) {
     to.insert(to.end(), from.begin(), from.end());

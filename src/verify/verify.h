@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,11 @@
 namespace sbp {
 
 struct VerifyOptions {
-  std::vector<std::string> ops;       // empty: all
-  std::vector<OpInstance> instances;  // further ones; of user's ops, or more of the built-in ones
-  uint64_t seed = 0;                  // of the data
-  int threads = 0;                    // 0: one per core. The report does not depend on it
+  std::vector<std::string> ops;                             // empty: all
+  std::vector<OpInstance> instances;                        // further ones; of user's ops, or more of the built-in ones
+  uint64_t seed = 0;                                        // of the data
+  int threads = 0;                                          // 0: one per core. The report does not depend on it
+  std::function<void(size_t done, size_t total)> progress;  // in ops; from any thread. May be null
 };
 
 struct VerifyFinding {

@@ -108,7 +108,7 @@ class Optimal {
   }
 
   // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
-  SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds) const {
+  SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds) {
     SolveOptions options;
     options.effort = options_.effort;
     options.seconds = options_.seconds > 0 ? seconds : 0;
@@ -137,7 +137,9 @@ class Optimal {
       Result<std::vector<int32_t>> start = network.Write(best_->assignment);
       if (start.ok()) options.start = *std::move(start);
     }
-    return Solve(network.network(), options);
+    SolveResult result = Solve(network.network(), options);
+    cut_short_ = cut_short_ || result.gap > options.gap;  // it ends when that is reached or proved, or by its effort
+    return result;
   }
 
   Status Improve(double copy_price) {
@@ -241,6 +243,7 @@ class Optimal {
     for (OpChoice& choice : assignment.ops) choice = {.candidate = choice.candidate};
     assignment.conflicts.clear();
     assignment.has_bound = true;
+    assignment.cut_short = cut_short_;
     assignment.lower_bound_seconds = std::min(bound_, best_->seconds);
     return assignment;
   }
@@ -250,6 +253,7 @@ class Optimal {
   std::optional<Best> best_;
   Plan priced_;  // the last one: price and, with a limit, memory
   double bound_ = 0;
+  bool cut_short_ = false;  // some search
   Clock::time_point start_ = Clock::now();
 };
 

@@ -22,6 +22,11 @@ TEST(Presets, AllHoldAndSayTheirSources) {
   }
   EXPECT_EQ(FindPreset("16x8xH100")->num_devices(), 128);
   EXPECT_EQ(FindPreset("tpu-v5e-256")->num_devices(), 256);
+  EXPECT_EQ(FindPreset("3x8xH100")->num_devices(), 24);
+  EXPECT_EQ(FindPreset("3x8xH100")->name, "3x8xH100");
+  for (const char* name : {"16", "16x", "0x8xH100", "2x16x8xH100", "2xcpu", "2xtpu-v5e-256", "x8xH100", "-1x8xH100"}) {
+    EXPECT_FALSE(FindPreset(name).ok()) << name;
+  }
   EXPECT_THAT(FindPreset("8xH10").status().message(), HasSubstr("(did you mean \"8xH100\""));
 }
 

@@ -293,7 +293,15 @@ TEST_F(PlanTest, ExplainPricesEveryCandidate) {
   EXPECT_EQ(explained->collectives[0].tensor, "h3");
   const auto text = Explain(*problem, *plan, "fc2", false);
   ASSERT_TRUE(text.ok());
-  EXPECT_NE(text->find("collectives that this choice causes"), std::string::npos);
+  const std::string answer = text->substr(0, text->find("\n\n") + 1);  // first of all
+  EXPECT_LE(std::count(answer.begin(), answer.end(), '\n'), 15);
+  for (const char* part : {"\nchosen ", "\nbecause ", "\npinned ", "\nnext best ", "\ncauses ", "on the step"}) {
+    EXPECT_NE(answer.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(text->find("copy-cost"), std::string::npos);  // another criterion
+  const auto all = Explain(*problem, *plan, "fc2", false, {.all = true});
+  ASSERT_TRUE(all.ok());
+  EXPECT_NE(all->find("copy-cost"), std::string::npos);
 }
 
 TEST_F(PlanTest, ExplainSaysWhichRankHoldsWhat) {
@@ -361,7 +369,10 @@ TEST(TiesByName, Table) {
     builder.AddInput("x", F32({4}));
     for (const std::string& name : row.parameters) builder.AddParameter(name, F32({4}));
     for (const std::string& name : row.outputs) {
-      builder.AddOp("Relu", "make_" + name, {"x"}, {name});
+      // From x and all parameters, as an update is.
+      std::vector<std::string> operands = row.parameters;
+      operands.push_back("x");
+      builder.AddOp("Sum", "make_" + name, operands, {name});
       builder.DescribeTensor(name, F32({4}));
       builder.AddOutput(name);
     }
@@ -372,6 +383,41 @@ TEST(TiesByName, Table) {
     }
     EXPECT_EQ(found, row.ties) << row.what;
   }
+}
+
+// Inputs and outputs of a model that trains nothing may share names, too.
+TEST(TiesByName, UpdatesOnly) {
+  const auto count = [](const std::function<void(GraphBuilder&)>& add) {
+    GraphBuilder builder("ties");
+    for (const char* name : {"src", "src_mask", "x"}) builder.AddInput(name, F32({4}));
+    add(builder);
+    for (const char* name : {"out_src", "out_src_mask"}) {
+      builder.DescribeTensor(name, F32({4}));
+      builder.AddOutput(name);
+    }
+    const auto graph = builder.Build("ties");
+    return graph.ok() ? FindTiesByName(*graph).size() : 99;
+  };
+  EXPECT_EQ(count([](GraphBuilder& b) {  // handed through
+              b.AddOp("Relu", "a", {"src"}, {"out_src"});
+              b.AddOp("Relu", "b", {"src_mask"}, {"out_src_mask"});
+            }),
+            0u);
+  EXPECT_EQ(count([](GraphBuilder& b) {  // of different kinds
+              b.AddOp("Add", "a", {"src", "x"}, {"out_src"});
+              b.AddOp("Mul", "b", {"src_mask", "x"}, {"out_src_mask"});
+            }),
+            0u);
+  EXPECT_EQ(count([](GraphBuilder& b) {  // the second does not come from what it is named like
+              b.AddOp("Add", "a", {"src", "x"}, {"out_src"});
+              b.AddOp("Add", "b", {"src", "x"}, {"out_src_mask"});
+            }),
+            1u);
+  EXPECT_EQ(count([](GraphBuilder& b) {
+              b.AddOp("Add", "a", {"src", "x"}, {"out_src"});
+              b.AddOp("Add", "b", {"src_mask", "x"}, {"out_src_mask"});
+            }),
+            2u);
 }
 
 TEST(TiesByName, TypesMustAgree) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "report/facts.h"
 #include "unit/plans/transformer.h"
 
 namespace sbp {
@@ -28,6 +29,20 @@ TEST(Summary, OneScreen) {
       "bytes moved  1.60 GB  sent by all ranks in one step\n"
       "peak memory  12.3 GB  per device: parameters 10.0 GB, activations 2.20 GB, boxing buffers 100 MB; during "
       "\"/model/head/logits\"\n"
+      "\n"
+      "compute by op type  ops     time  share\n"
+      "  MatMul             25  25.0 ms   75 %\n"
+      "  SplitHeads         12  1.20 ms    4 %\n"
+      "  RMSNormalization    9   900 us    3 %\n"
+      "  Add                 8   800 us    2 %\n"
+      "  4 others           13  1.30 ms    4 %\n"
+      "\n"
+      "time by scope          ops     time  share\n"
+      "  model/layers.*/attn   36  18.0 ms   54 %\n"
+      "  model/layers.*/mlp    12  8.40 ms   25 %\n"
+      "  model/layers.*         8  4.80 ms   14 %  of it collectives 4.00 ms\n"
+      "  model/head             1  1.00 ms    3 %\n"
+      "  4 others              10  1.00 ms    3 %\n"
       "\n"
       "collectives   count  bytes moved     time\n"
       "  all-reduce      8      1.60 GB  4.00 ms\n"
@@ -139,10 +154,44 @@ TEST(Diff, TextAndJson) {
                                                {"op \"c\"", "compute seconds", "1", "2"},
                                                {"total", "x", "1", "2"}};
   EXPECT_EQ(FormatDifferences(differences, 1),
-            "in all\n  x: 1  =>  2\nsignature (2)\n  op \"a\": B -> B  =>  S(0) -> S(0)\n  and 1 more\n"
+            "signature (2)\n  (no scope)  2  such as op \"a\": B -> B  =>  S(0) -> S(0)\n"
+            "compute seconds\n  op \"c\": 1  =>  2\n5 differences (--all lists them one by one)\n");
+  EXPECT_EQ(FormatDifferences(differences),
+            "signature (2)\n  op \"a\": B -> B  =>  S(0) -> S(0)\n  op \"b\": B -> B  =>  S(0) -> S(0)\n"
             "compute seconds\n  op \"c\": 1  =>  2\n5 differences\n");
   const nlohmann::json json = nlohmann::json::parse(DifferencesJson(differences));
   EXPECT_EQ(json["differences"][0]["found"], "S(0) -> S(0)");
+}
+
+TEST(Times, EveryOpAndLayoutChangeCountsOnce) {
+  const Plan plan = TransformerPlan({.layers = 4});
+  double by_type = 0, by_scope = 0;
+  for (const TimeShare& share : TimeByType(plan)) by_type += share.seconds();
+  for (const TimeShare& share : TimeByScope(plan)) by_scope += share.seconds();
+  double ops = 0, boxing = 0;
+  for (size_t o = 0; o < plan.graph.ops.size(); ++o) ops += plan.decision(OpId(o)).compute_seconds;
+  for (const Transition& transition : plan.transitions) boxing += transition.seconds;
+  EXPECT_NEAR(by_type, ops, 1e-9 * ops);
+  EXPECT_NEAR(by_scope, ops + boxing, 1e-9 * (ops + boxing));
+}
+
+TEST(Times, ScopesOfRepeatedLayersAreOne) {
+  EXPECT_EQ(RepeatedScope("model/layers.31/mlp"), "model/layers.*/mlp");
+  EXPECT_EQ(RepeatedScope("layers/0"), "layers/*");
+  EXPECT_EQ(RepeatedScope("h_12/conv2d/layer1.0"), "h_*/conv2d/layer1.*");
+  EXPECT_EQ(RepeatedScope(""), "");
+}
+
+TEST(Summary, SaysWhenMoreEffortMayHelp) {
+  Plan plan = TransformerPlan({.layers = 4});
+  plan.has_bound = true;
+  plan.lower_bound_seconds = 0.88 * plan.total.seconds();
+  const SummaryOptions options = {.goal_gap = 0.009, .more_effort = "--effort 20"};
+  EXPECT_EQ(FormatSummary(plan, options).find("may help"), std::string::npos);  // the search had ended
+  plan.cut_short = true;
+  EXPECT_THAT(FormatSummary(plan, options), HasSubstr("gap 12 %: --effort 20 may help"));
+  plan.lower_bound_seconds = 0.995 * plan.total.seconds();
+  EXPECT_EQ(FormatSummary(plan, options).find("may help"), std::string::npos);  // good enough
 }
 
 TEST(Compare, SideBySide) {

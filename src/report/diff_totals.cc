@@ -1,0 +1,70 @@
+// The figures of two plans, one beside the other.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "report/facts.h"
+#include "report/report.h"
+
+namespace sbp {
+namespace {
+
+// "x 2.31", "+12 %", "-0.4 %"; "" where nothing changed.
+std::string Change(double before, double after) {
+  if (before == after) return "";
+  if (before <= 0) return "new";
+  if (after <= 0) return "gone";
+  if (after >= 2 * before) return StrCat("x ", FormatDouble(std::round(100 * after / before) / 100));
+  const double percent = 100 * (after - before) / before;
+  const double step = std::abs(percent) < 1 ? 0.01 : std::abs(percent) < 10 ? 0.1 : 1;
+  const double rounded = std::round(percent / step) * step;
+  const std::string number = FormatDouble(std::round(std::abs(rounded) * 100) / 100);
+  return number == "0" ? "less than 0.01 %" : StrCat(percent > 0 ? "+" : "-", number, " %");
+}
+
+class TotalsTable {
+ public:
+  void Add(const std::string& what, double before, double after, std::string (*format)(double)) {
+    rows_.push_back({what, format(before), format(after), Change(before, after)});
+  }
+  void AddCollective(CollectiveKind kind, const CollectiveSum& before, const CollectiveSum& after) {
+    const auto text = [](const CollectiveSum& sum) {
+      return sum.count == 0 ? std::string("none") : StrCat(FormatCount(sum.count), ": ", FormatSeconds(sum.seconds));
+    };
+    rows_.push_back({StrCat("  ", CollectiveKindName(kind)), text(before), text(after),
+                     Change(before.seconds, after.seconds)});
+  }
+  std::string Text() const { return AlignColumns(rows_, {false, true, true, false}, 0); }
+
+ private:
+  std::vector<std::vector<std::string>> rows_ = {{"", "before", "after", ""}};
+};
+
+}  // namespace
+
+std::string FormatTotals(const Plan& a, const Plan& b) {
+  TotalsTable table;
+  table.Add("step time", a.total.seconds(), b.total.seconds(), FormatSeconds);
+  table.Add("compute", a.total.compute_seconds, b.total.compute_seconds, FormatSeconds);
+  table.Add("boxing", a.total.collective_seconds, b.total.collective_seconds, FormatSeconds);
+  auto before = SumCollectives(a), after = SumCollectives(b);
+  std::set<CollectiveKind> kinds;
+  for (const auto& [kind, sum] : before) kinds.insert(kind);
+  for (const auto& [kind, sum] : after) kinds.insert(kind);
+  for (const CollectiveKind kind : kinds) table.AddCollective(kind, before[kind], after[kind]);
+  table.Add("bytes moved", a.total.bytes_moved, b.total.bytes_moved, FormatBytes);
+  const auto memory = [&](const std::string& what, int64_t x, int64_t y) {
+    table.Add(what, static_cast<double>(x), static_cast<double>(y), FormatBytes);
+  };
+  memory("peak memory", a.memory.peak_bytes, b.memory.peak_bytes);
+  memory("  parameters", a.memory.parameter_bytes, b.memory.parameter_bytes);
+  memory("  activations", a.memory.activation_bytes, b.memory.activation_bytes);
+  memory("  boxing buffers", a.memory.boxing_bytes, b.memory.boxing_bytes);
+  if (a.memory.workspace_bytes + b.memory.workspace_bytes > 0) {
+    memory("  workspace", a.memory.workspace_bytes, b.memory.workspace_bytes);
+  }
+  return table.Text();
+}
+
+}  // namespace sbp

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Runs the commands of README.md's tour, in order, in a scratch folder in which examples/ stands.
+
+Every fenced line that begins with sbp-plan or mpirun is run by the shell, as it stands (a line that ends in a backslash
+goes on), and must end with 0. Not run, and counted as skipped: what SKIPPED names, with the reason; with --slow the lines
+of SLOW are run too. A new line of the tour needs no entry here.
+
+    readme_test.py PROGRAM [--slow]
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SKIPPED = {"--backend cuda": "needs a GPU", "torchrun": "needs PyTorch", "scripts/": "is the build itself",
+           "export PATH": "this test sets it"}
+SLOW = ["sbp-plan calibrate", "--cluster here.json", "measured.json"]  # tens of seconds, and what follows from them
+
+
+def lines(text):
+    """The fenced lines, joined where they go on."""
+    for block in re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield from filter(None, block.replace("\\\n", " ").split("\n"))
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != "--slow"]
+    program, slow = pathlib.Path(arguments[0]).resolve(), "--slow" in sys.argv
+    environment = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                   "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    passed, failed, skipped = 0, 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "examples").symlink_to(ROOT / "examples")
+        for line in lines((ROOT / "README.md").read_text()):
+            unwanted = [why for mark, why in SKIPPED.items() if mark in line]
+            unwanted += ["needs mpirun"] if line.startswith("mpirun") and not shutil.which("mpirun") else []
+            if unwanted or (not slow and any(mark in line for mark in SLOW)):
+                skipped += 1
+                continue
+            done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True,
+                                  stdin=subprocess.DEVNULL, timeout=300)
+            passed, failed = passed + (done.returncode == 0), failed + (done.returncode != 0)
+            if done.returncode:
+                print(f"FAILED {line}\nexit {done.returncode}\n{done.stderr}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed or not passed else 0)
+
+
+main()
