@@ -11,6 +11,7 @@
 #include "io/file.h"
 #include "search/iopddl.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/network_size.h"
 
 namespace sbp {
 namespace {
@@ -29,6 +30,10 @@ Status Export(const ExportFlags& flags) {
   const std::optional<int64_t> memory_limit = std::exchange(request.options.memory_limit, std::nullopt);
   SBP_ASSIGN_OR_RETURN(const Plan plan, PlanObserved(std::move(request), flags.planning, timings));
   SBP_ASSIGN_OR_RETURN(const Problem problem, RebuildProblem(plan, rules));
+  SBP_ASSIGN_OR_RETURN(const CandidateLists lists, CandidateLists::All(problem));
+  if (!FitsNetwork(problem, lists, false)) {
+    return BadInput("the problem has too many pairs of layouts to be written out; a mesh of fewer axes has less");
+  }
   SBP_ASSIGN_OR_RETURN(const LayoutNetwork network, LayoutNetwork::Build(problem, {.memory_limit = memory_limit}));
   return WriteFile(flags.out, FormatIopddl(network.network()));
 }

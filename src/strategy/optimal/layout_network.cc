@@ -14,8 +14,8 @@ Result<LayoutNetwork> LayoutNetwork::Build(const Problem& problem, const LayoutN
 }
 
 void LayoutNetwork::Read(std::span<const int32_t> choice, Assignment& assignment) const {
-  assignment.ops.resize(allowed_.size());
-  for (size_t o = 0; o < allowed_.size(); ++o) assignment.ops[o].candidate = allowed_[o][choice[o]];
+  assignment.ops.resize(lists_.num_ops());
+  for (size_t o = 0; o < lists_.num_ops(); ++o) assignment.ops[o].candidate = lists_.of(OpId(o))[choice[o]];
   assignment.reasons = {"part of the cheapest plan found"};
   assignment.sources = InitialSourceLayouts(*problem_);
   for (const TensorNode& entry : tensor_nodes_) {
@@ -52,13 +52,14 @@ void LayoutNetwork::ChooseHubs(std::vector<int32_t>& choice) const {
 Result<std::vector<int32_t>> LayoutNetwork::Write(const Assignment& assignment) const {
   const Graph& graph = *problem_->graph;
   std::vector<int32_t> choice(network_.nodes.size(), 0);
-  for (size_t o = 0; o < allowed_.size(); ++o) {
-    const auto found = std::find(allowed_[o].begin(), allowed_[o].end(), assignment.ops[o].candidate);
-    if (found == allowed_[o].end()) {
+  for (size_t o = 0; o < lists_.num_ops(); ++o) {
+    const CandidateLists::List& list = lists_.of(OpId(o));
+    const auto found = std::find(list.begin(), list.end(), assignment.ops[o].candidate);
+    if (found == list.end()) {
       return Defect(StrCat("op ", Quote(graph.ops[o].name), ": candidate ", assignment.ops[o].candidate,
                            " is not in the network"));
     }
-    choice[o] = static_cast<int32_t>(found - allowed_[o].begin());
+    choice[o] = static_cast<int32_t>(found - list.begin());
   }
   const auto signature = [&](OpId op) -> const CandidateSignature& {
     return problem_->candidates(op).candidates[assignment.ops[op.index()].candidate].signature;

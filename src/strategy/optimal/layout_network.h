@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "search/cost_network.h"
+#include "strategy/optimal/candidate_lists.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
@@ -31,12 +32,18 @@ struct LayoutNetworkOptions {
   bool relaxed = false;
   // Seconds per byte that every boxed copy costs beside its boxing: what makes a search look for plans with fewer.
   double copy_price = 0;
+  // Only these candidates, and only layouts that they use: a network of some plans. It is then `relaxed` in the sense
+  // of its prices only: a bound of it says nothing of other plans. Null: all that are worth a look.
+  const CandidateLists* lists = nullptr;
+  const Assignment* start = nullptr;  // with `lists`: sources may lie as they do here, too
 };
 
 class LayoutNetwork {
  public:
   // Error (kNoPlan): pins leave an op without a candidate, or forbid every assignment. The problem outlives this.
+  // Memory and time grow with the square of the layouts of a tensor: FitsNetwork says whether they are few enough.
   // With a limit, nodes also hold bytes over the ops of the step (time step o: while op o runs; one more at the end).
+  explicit LayoutNetwork(const Problem& problem) : lists_(problem) {}
   static Result<LayoutNetwork> Build(const Problem& problem, const LayoutNetworkOptions& options = {});
 
   const CostNetwork& network() const { return network_; }
@@ -50,7 +57,7 @@ class LayoutNetwork {
   // The node of an op; nodes of ops come first.
   static int32_t node_of(OpId op) { return static_cast<int32_t>(op.index()); }
   // Per candidate of that node: the index into the op's whole list.
-  std::span<const uint32_t> candidates_of(OpId op) const { return allowed_[op.index()]; }
+  std::span<const uint32_t> candidates_of(OpId op) const { return lists_.of(op); }
 
  private:
   friend class LayoutNetworkBuilder;
@@ -74,7 +81,7 @@ class LayoutNetwork {
 
   const Problem* problem_ = nullptr;
   CostNetwork network_;
-  std::vector<std::vector<uint32_t>> allowed_;
+  CandidateLists lists_;
   std::vector<TensorNode> tensor_nodes_;
   std::vector<HolderNode> holder_nodes_;
 };

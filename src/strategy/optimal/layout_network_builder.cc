@@ -11,6 +11,7 @@ namespace sbp {
 namespace {
 
 constexpr size_t kMaxSourceLayouts = 128;  // more are cut down to those that somebody wants
+constexpr size_t kMaxHubs = 48;             // that a network of chosen candidates looks at, per tensor
 constexpr double kForbidden = 1e18;        // CostNetworkBuilder's infinity
 
 double Finite(double seconds) { return std::isinf(seconds) ? kForbidden : seconds; }
@@ -31,16 +32,6 @@ void EnumerateLayouts(const TensorType& type, const Problem& problem, NdSbp& lay
     EnumerateLayouts(type, problem, layout, axis + 1, out);
   }
   layout[axis] = Sbp::Broadcast();
-}
-
-// The idempotent kinds of partial values on any axis, a bit per ReduceKind.
-uint8_t IdempotentKinds(const NdSbp& layout) {
-  uint8_t kinds = 0;
-  for (const Sbp sbp : layout) {
-    if (sbp.is_partial() && IsIdempotent(sbp.reduce_kind()))
-      kinds |= static_cast<uint8_t>(1u << static_cast<int>(sbp.reduce_kind()));
-  }
-  return kinds;
 }
 
 void AddOnce(std::vector<uint32_t>& list, uint32_t item) {
@@ -68,76 +59,49 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
   return std::move(result_);
 }
 
-// Boxing to P(max) or P(min) passes through B. A candidate that takes an operand so where its producer never leaves it
-// so is therefore no better than the one that takes it whole on that axis, and is left out.
-std::vector<uint32_t> LayoutNetworkBuilder::WorthALook(OpId op) {
-  const std::span<const TensorId> operands = problem_.operands(op);
-  const std::vector<Candidate>& all = problem_.candidates(op).candidates;
-  std::vector<uint32_t> kept;
-  for (uint32_t c = 0; c < all.size(); ++c) {
-    KindSet asked = 0, there = 0;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (!operands[i].valid()) continue;
-      const KindSet kinds = IdempotentKinds(all[c].signature.inputs[i]);
-      asked |= kinds;
-      there |= kinds & kinds_of_tensor_[operands[i].index()];
-    }
-    if (asked == there) kept.push_back(c);
-  }
-  return kept;
-}
-
 Status LayoutNetworkBuilder::AddOps() {
-  kinds_of_tensor_.assign(problem_.graph->tensors.size(), 0);
-  for (const auto& [tensor, pin] : problem_.pins.tensors)
-    kinds_of_tensor_[tensor.index()] = IdempotentKinds(pin.layout);
-  // What is worth a look, and the first op that asked.
-  std::unordered_map<std::vector<uint32_t>, std::pair<std::vector<uint32_t>, uint32_t>, IntsHash> kept_by_key;
+  if (lists_ != nullptr) {
+    result_.lists_ = *lists_;
+  } else {
+    SBP_ASSIGN_OR_RETURN(result_.lists_, CandidateLists::All(problem_));
+  }
+  std::unordered_map<uint32_t, int32_t> row_of_list;
   std::vector<double> costs;
   for (size_t o = 0; o < problem_.num_ops(); ++o) {
     const OpId op(o);
-    const bool pinned = IsPinned(problem_, op);
-    if (pinned) {
-      SBP_ASSIGN_OR_RETURN(std::vector<uint32_t> allowed, AllowedCandidates(problem_, op));
-      result_.allowed_.push_back(std::move(allowed));
-      allowed_id_.push_back(static_cast<uint32_t>(problem_.num_ops() + o));
-    } else {
-      std::vector<uint32_t> key = {problem_.class_of[o]};
-      for (const TensorId operand : problem_.operands(op)) {
-        key.push_back(operand.valid() ? kinds_of_tensor_[operand.index()] : 0);
-      }
-      const auto [entry, is_new] = kept_by_key.try_emplace(std::move(key));
-      if (is_new) entry->second = {WorthALook(op), static_cast<uint32_t>(o)};
-      result_.allowed_.push_back(entry->second.first);
-      allowed_id_.push_back(entry->second.second);
-    }
-    const std::vector<TensorId>& outputs = problem_.graph->op(op).outputs;
-    for (const uint32_t c : result_.allowed_.back()) {
-      const CandidateSignature& signature = problem_.candidates(op).candidates[c].signature;
-      for (size_t r = 0; r < outputs.size(); ++r) {
-        if (outputs[r].valid()) kinds_of_tensor_[outputs[r].index()] |= IdempotentKinds(signature.outputs[r]);
-      }
-    }
-    for (const TensorId output : outputs) {
-      const TensorPin* pin = output.valid() ? problem_.demands.standing(output) : nullptr;
-      if (pin != nullptr) kinds_of_tensor_[output.index()] = IdempotentKinds(pin->layout);
+    const bool ends = HasUnreadEnd(op);  // what that takes is not shared
+    const auto row = row_of_list.find(result_.lists_.number(op));
+    if (row != row_of_list.end() && !ends) {
+      AddNode(row->second, o);
+      continue;
     }
     costs.clear();
-    for (const uint32_t c : result_.allowed_.back()) costs.push_back(problem_.ComputeSeconds(op, c));
-    AddEndsOfUnread(op, costs);
+    for (const uint32_t c : result_.lists_.of(op)) costs.push_back(problem_.ComputeSeconds(op, c));
+    if (ends) AddEndsOfUnread(op, costs);
     for (double& cost : costs) cost = Finite(cost);
-    AddNode(network_.AddCosts(costs), o);
+    const int32_t added = network_.AddCosts(costs);
+    if (!ends) row_of_list.emplace(result_.lists_.number(op), added);
+    AddNode(added, o);
   }
   return OkStatus();
 }
 
 // Results that nobody reads and that must end in some way have no node: what that takes is the op's.
+bool LayoutNetworkBuilder::IsUnreadEnd(TensorId output) const {
+  if (!output.valid()) return false;
+  const EndRule::Kind end = problem_.demands.end(output).kind;
+  const auto [begin, last] = problem_.uses.of(output);
+  return end != EndRule::Kind::kNone && end != EndRule::Kind::kTied && begin == last;
+}
+
+bool LayoutNetworkBuilder::HasUnreadEnd(OpId op) const {
+  return std::ranges::any_of(problem_.graph->op(op).outputs, [&](TensorId output) { return IsUnreadEnd(output); });
+}
+
 void LayoutNetworkBuilder::AddEndsOfUnread(OpId op, std::vector<double>& costs) {
   for (const TensorId output : problem_.graph->op(op).outputs) {
-    if (!output.valid()) continue;
+    if (!IsUnreadEnd(output)) continue;
     const EndRule::Kind end = problem_.demands.end(output).kind;
-    const auto [begin, last] = problem_.uses.of(output);
-    if (end == EndRule::Kind::kNone || end == EndRule::Kind::kTied || begin != last) continue;
     const Row row = SlotRow(op, Slot::kResult, problem_.graph->tensor(output).producer_index, output);
     const std::vector<uint32_t>& written = rows_[row].layouts;
     for (size_t c = 0; c < costs.size(); ++c) costs[c] += EndSeconds(end, TypeOf(output), written[c], written[c], 1);
@@ -169,13 +133,16 @@ std::vector<NdSbp> LayoutNetworkBuilder::LayoutsOfSource(TensorId tensor) const 
   NdSbp layout(problem_.mesh.num_axes());
   if (type.kind != ValueKind::kTensor) return {layout};
   std::vector<NdSbp> all;
-  EnumerateLayouts(type, problem_, layout, 0, all);
-  if (all.size() <= kMaxSourceLayouts) return all;
+  if (lists_ == nullptr) EnumerateLayouts(type, problem_, layout, 0, all);
+  if (!all.empty() && all.size() <= kMaxSourceLayouts) return all;
   // B, what its readers want, and one dimension over all axes.
   std::set<NdSbp> some = {NdSbp(problem_.mesh.num_axes())};
+  if (start_ != nullptr) some.insert(start_->sources[tensor.index()]);
   const auto [begin, end] = problem_.uses.of(tensor);
   for (const Use* use = begin; use != end; ++use) {
-    for (const NdSbp& wanted : problem_.class_at(use->op).operands[use->operand].layouts) {
+    const SlotLayouts& slot = problem_.class_at(use->op).operands[use->operand];
+    for (const uint32_t c : result_.lists_.of(use->op)) {
+      const NdSbp& wanted = slot.layouts[slot.of_candidate[c]];
       if (!wanted.has_partial()) some.insert(wanted);
     }
   }
@@ -209,13 +176,13 @@ LayoutNetworkBuilder::Row LayoutNetworkBuilder::RowOf(uint32_t type, std::vector
 LayoutNetworkBuilder::Row LayoutNetworkBuilder::SlotRow(OpId op, Slot side, size_t slot, TensorId tensor) {
   const uint32_t type = TypeOf(tensor);
   const auto [known, is_new] =
-      row_of_slot_.try_emplace({problem_.class_of[op.index()], allowed_id_[op.index()], static_cast<uint32_t>(side),
+      row_of_slot_.try_emplace({problem_.class_of[op.index()], result_.lists_.number(op), static_cast<uint32_t>(side),
                                 static_cast<uint32_t>(slot), type});
   if (!is_new) return known->second;
   const OpClass& op_class = problem_.class_at(op);
   const SlotLayouts& all = side == Slot::kOperand ? op_class.operands[slot] : op_class.results[slot];
   std::vector<uint32_t> layouts;
-  for (const uint32_t c : result_.allowed_[op.index()])
+  for (const uint32_t c : result_.lists_.of(op))
     layouts.push_back(types_[type].Id(all.layouts[all.of_candidate[c]]));
   return known->second = RowOf(type, std::move(layouts));
 }
@@ -270,9 +237,10 @@ void LayoutNetworkBuilder::PrepareTensor(TensorId tensor) {
     if (ends == EndRule::Kind::kWhole) AddOnce(wanted, prices.Id(NdSbp(problem_.mesh.num_axes())));
     for (const Use* use = begin; use != end; ++use) {
       for (const uint32_t l : Distinct(SlotRow(use->op, Slot::kOperand, use->operand, tensor))) AddOnce(wanted, l);
+      if (lists_ != nullptr && wanted.size() >= kMaxHubs) break;
     }
     // The evaluator takes hubs from all candidates of the readers, those that pins exclude too.
-    if (!problem_.pins.empty()) {
+    if (!problem_.pins.empty() && lists_ == nullptr) {
       for (const NdSbp& layout : HubsOf(problem_, tensor)) AddOnce(wanted, prices.Id(layout));
     }
   }

@@ -23,11 +23,13 @@ class LayoutNetworkBuilder {
       : problem_(problem),
         memory_limit_(options.memory_limit),
         relaxed_(options.relaxed),
-        copy_price_(options.copy_price) {}
+        copy_price_(options.copy_price),
+        lists_(options.lists),
+        start_(options.start),
+        result_(problem) {}
   Result<LayoutNetwork> Build() &&;
 
  private:
-  using KindSet = uint8_t;  // a bit per ReduceKind
   using Row = uint32_t;     // index into rows_
   static constexpr Row kNoRow = ~0u;
   // A layout per candidate of a node.
@@ -73,11 +75,12 @@ class LayoutNetworkBuilder {
   };
 
   Status AddOps();
-  std::vector<uint32_t> WorthALook(OpId op);
   void PrepareTensor(TensorId tensor);
   void AddTensorNode(const Prepared& prepared);
   const TensorStates& StatesFor(Row written, Row wanted, uint32_t num_wants, EndRule::Kind end);
   double EndSeconds(EndRule::Kind end, uint32_t type, uint32_t written, uint32_t hub, uint32_t num_wants);
+  bool IsUnreadEnd(TensorId output) const;
+  bool HasUnreadEnd(OpId op) const;
   void AddEndsOfUnread(OpId op, std::vector<double>& costs);
   void Connect(TensorId tensor);
 
@@ -117,6 +120,8 @@ class LayoutNetworkBuilder {
   std::optional<int64_t> memory_limit_;
   bool relaxed_;
   double copy_price_;
+  const CandidateLists* lists_;  // null: all
+  const Assignment* start_;
   LayoutNetwork result_;
   CostNetworkBuilder network_;
   std::vector<int32_t> places_;  // of nodes
@@ -128,10 +133,8 @@ class LayoutNetworkBuilder {
   std::unordered_map<std::vector<uint32_t>, Row, IntsHash> row_by_key_;
   // By class, allowed candidates, side, slot and type.
   std::unordered_map<std::array<uint32_t, 5>, Row, IntsHash> row_of_slot_;
-  std::vector<uint32_t> allowed_id_;  // per op: equal where class and allowed candidates are
   std::unordered_map<std::array<uint32_t, 5>, TensorStates, IntsHash> states_by_key_;
   std::unordered_map<std::vector<uint32_t>, Table, IntsHash> table_by_key_;
-  std::vector<KindSet> kinds_of_tensor_;  // that its producer may leave
   std::vector<Prepared> prepared_;
   std::unordered_set<uint64_t> stops_known_;  // pairs of rows
   std::unordered_map<TensorId, Shared> shared_;

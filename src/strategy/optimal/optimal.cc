@@ -1,8 +1,13 @@
 // optimal: all signatures together. The problem is written as a cost network (layout_network.h). The relaxed one is
 // searched first, from the best of the other strategies' answers: it gives the bound and nearly the plan; then, unless
 // that is good enough, the exact one.
+//
+// Where the network of all candidates would be too large (network_size.h: three and more mesh axes, as a rule), the
+// bound is that of layout_bound.h, which holds for all candidates, and the network has those only that the bound and
+// the other strategies favour.
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -10,7 +15,10 @@
 #include "search/solve.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
+#include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/network_size.h"
 #include "strategy/optimal/smallest_plan.h"
 #include "strategy/optimal/start.h"
 #include "strategy/transition_reason.h"
@@ -27,7 +35,10 @@ constexpr int kMaxTightenings = 8;
 constexpr int kMaxHalvings = 3;
 constexpr double kEffortOfFirstLook = 0.1;
 constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
+constexpr double kWorkOfBound = 6e8;    // of LayoutBound, by unit of effort
 constexpr double kShareOfGap = 0.6;     // of the gap that is good enough, for the relaxed problem
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // Another strategy, whose answer the search starts from and is never worse than.
 struct Start {
@@ -45,8 +56,10 @@ class Optimal {
 
   Result<Assignment> Run() {
     SBP_RETURN_IF_ERROR(TryOthers());
+    SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
+    if (!FitsNetwork(problem_, all, false)) Choose(all);
     const bool hopeless = NothingCanFit();
-    if (!hopeless) SBP_RETURN_IF_ERROR(Bound());
+    if (!hopeless && !chosen_) SBP_RETURN_IF_ERROR(Bound());
     if (!best_ || (!hopeless && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve(0));
     if (!hopeless && best_->excess > 0) {  // copies do not fit: they get a price, of which the step time is the measure
       const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
@@ -97,10 +110,39 @@ class Optimal {
       const Result<Assignment> assignment = row->solve(problem_, options);
       if (!assignment.ok()) continue;  // pins may exclude what it wants
       SBP_RETURN_IF_ERROR(Offer(*assignment));
+      others_.push_back(*assignment);
     }
     if (options_.start_signatures.empty() || !best_) return OkStatus();
     SBP_ASSIGN_OR_RETURN(const Assignment earlier, AssignmentNearStart(problem_, options_, best_->assignment));
     return Offer(earlier);
+  }
+
+  // A bound over all candidates, and the few that the network is to have.
+  void Choose(const CandidateLists& all) {
+    const bool fits = best_ && best_->excess == 0;
+    LayoutBound bound(problem_, all, best_ ? best_->seconds : SecondsOfFirst(all));
+    bound.Ascend(static_cast<int64_t>(kWorkOfBound * std::min(1.0, options_.effort)), [this] {
+      return Cancelled() || (options_.seconds > 0 && SecondsLeft() < (1 - kShareOfSearch) * options_.seconds);
+    });
+    bound_ = bound.bound();
+    if (best_) others_.push_back(best_->assignment);
+    chosen_ = ChooseCandidates(problem_, all, bound, fits ? best_->seconds : kNoLimit, others_);
+  }
+
+  // Of one choice, boxing left out: what seconds are measured by where no plan is known.
+  double SecondsOfFirst(const CandidateLists& lists) const {
+    double seconds = 0;
+    for (size_t o = 0; o < problem_.num_ops(); ++o)
+      seconds += problem_.ComputeSeconds(OpId(o), lists.of(OpId(o)).front());
+    return std::max(seconds, 1e-9);
+  }
+
+  LayoutNetworkOptions NetworkOptions(bool relaxed, double copy_price) const {
+    return {.memory_limit = options_.memory_limit,
+            .relaxed = relaxed,
+            .copy_price = copy_price,
+            .lists = chosen_ ? &*chosen_ : nullptr,
+            .start = chosen_ && best_ ? &best_->assignment : nullptr};
   }
 
   bool GoodEnough() const {
@@ -143,8 +185,7 @@ class Optimal {
   }
 
   Status Improve(double copy_price) {
-    SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit,
-                                                                                .copy_price = copy_price}));
+    SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, NetworkOptions(false, copy_price)));
     int64_t limit = options_.memory_limit.value_or(0);
     int64_t failed = 0, fitted = 0;  // limits of the network at which the plan was too large, and was not
     int halvings = 0;
@@ -176,7 +217,7 @@ class Optimal {
   Status Bound() {
     if (best_ && Cancelled()) return OkStatus();
     SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
-                         LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true}));
+                         LayoutNetwork::Build(problem_, NetworkOptions(true, 0)));
     const SolveResult below = Search(relaxed, true, SecondsLeft() * kShareOfSearch);
     if (below.proved_infeasible) return OkStatus();
     bound_ = std::max(0.0, below.lower_bound);
@@ -189,9 +230,8 @@ class Optimal {
 
   // Is it plain at once that the limit is too small?
   bool NothingCanFit() {
-    if (!options_.memory_limit || (best_ && best_->excess == 0)) return false;
-    const Result<LayoutNetwork> relaxed =
-        LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true});
+    if (!options_.memory_limit || chosen_ || (best_ && best_->excess == 0)) return false;
+    const Result<LayoutNetwork> relaxed = LayoutNetwork::Build(problem_, NetworkOptions(true, 0));
     if (!relaxed.ok()) return false;  // Improve says why
     SolveOptions options;
     options.effort = kEffortOfFirstLook;
@@ -203,19 +243,23 @@ class Optimal {
   // Nothing that fits was found: the plan of the smallest peak instead. (It may fit after all.)
   Status Shrink() {
     const Assignment start = best_->assignment;
-    return OfferSmallPlans(problem_, start, options_,
+    return OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr,
                            [this](const Assignment& assignment) { return Offer(assignment); });
   }
 
   // The error that says how small plans get, and what holds the memory of the smallest.
   Status NothingFits() {
-    SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
-                         LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit, .relaxed = true}));
     SBP_RETURN_IF_ERROR(Price(best_->assignment));
     const MemorySummary& memory = priced_.memory;
     const int64_t limit = *options_.memory_limit;
     const int64_t reached = memory.peak_bytes;
-    const int64_t least = LeastPeakOfPlans(relaxed, reached, options_);
+    int64_t least = 0;
+    if (chosen_) {
+      least = LeastPeakOfTensors(problem_, reached);
+    } else {
+      SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed, LayoutNetwork::Build(problem_, NetworkOptions(true, 0)));
+      least = LeastPeakOfPlans(relaxed, reached, options_);
+    }
     const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
     std::string text = StrCat(least > limit ? "no plan fits" : "no plan was found that fits", " into --memory-limit ",
                               bytes(limit), "; the smallest peak ");
@@ -251,6 +295,8 @@ class Optimal {
   const Problem& problem_;
   const StrategyOptions& options_;
   std::optional<Best> best_;
+  std::vector<Assignment> others_;        // of the other strategies
+  std::optional<CandidateLists> chosen_;  // where not all candidates can be looked at together
   Plan priced_;  // the last one: price and, with a limit, memory
   double bound_ = 0;
   bool cut_short_ = false;  // some search

@@ -1,7 +1,11 @@
 #include "strategy/optimal/smallest_plan.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
+#include "base/checked_math.h"
+#include "memory/memory.h"
 #include "search/smallest_peak.h"
 #include "search/solve.h"
 
@@ -21,12 +25,24 @@ SolveOptions SmallSearch(const StrategyOptions& options) {
   return search;
 }
 
+// One part of as many as there are devices, at least: dimensions are cut into whole elements.
+int64_t LeastSourceBytes(const Problem& problem, TensorId tensor) {
+  const auto pin = problem.pins.tensors.find(tensor);
+  if (pin != problem.pins.tensors.end()) return LocalBytes(problem.type(tensor), pin->second.layout, problem.mesh);
+  const int64_t whole = LocalBytes(problem.type(tensor), NdSbp(problem.mesh.num_axes()), problem.mesh);
+  return whole / std::max<int64_t>(1, problem.mesh.num_devices());
+}
+
 }  // namespace
 
 Status OfferSmallPlans(const Problem& problem, const Assignment& start, const StrategyOptions& options,
-                       const std::function<Status(const Assignment&)>& offer) {
-  SBP_ASSIGN_OR_RETURN(LayoutNetwork network,
-                       LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit, .copy_price = kCopyPrice}));
+                       const CandidateLists* lists, const std::function<Status(const Assignment&)>& offer) {
+  SBP_ASSIGN_OR_RETURN(
+      LayoutNetwork network,
+      LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit,
+                                     .copy_price = kCopyPrice,
+                                     .lists = lists,
+                                     .start = lists != nullptr ? &start : nullptr}));
   SolveOptions search = SmallSearch(options);
   std::vector<int32_t> choice(network.network().nodes.size(), 0);
   if (Result<std::vector<int32_t>> written = network.Write(start); written.ok()) choice = *std::move(written);
@@ -45,6 +61,44 @@ Status OfferSmallPlans(const Problem& problem, const Assignment& start, const St
 
 int64_t LeastPeakOfPlans(const LayoutNetwork& relaxed, int64_t reached, const StrategyOptions& options) {
   return LeastPeak(relaxed.network(), 0, reached, SmallSearch(options));
+}
+
+// A tensor is held, in whatever layout somebody writes or wants is smallest, from its producer to its last reader.
+int64_t LeastPeakOfTensors(const Problem& problem, int64_t reached) {
+  const Graph& graph = *problem.graph;
+  std::vector<bool> kept(graph.tensors.size(), false);
+  for (const TensorId output : graph.outputs) kept[output.index()] = true;
+  std::map<std::array<uint32_t, 3>, int64_t> known;  // by class, slot and side
+  const auto least_of = [&](OpId op, const SlotLayouts& slot, uint32_t number, uint32_t side, const TensorType& type) {
+    const auto [entry, is_new] = known.try_emplace({problem.class_of[op.index()], number, side}, kInt64Max);
+    for (const NdSbp& layout : slot.layouts) {
+      if (is_new) entry->second = std::min(entry->second, LocalBytes(type, layout, problem.mesh));
+    }
+    return entry->second;
+  };
+  const size_t steps = problem.num_ops() + 1;
+  std::vector<int64_t> change(steps + 1, 0);
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const Tensor& facts = graph.tensors[t];
+    const auto [begin, end] = problem.uses.of(TensorId(t));
+    int64_t least = facts.producer.valid()
+                        ? least_of(facts.producer, problem.class_at(facts.producer).results[facts.producer_index],
+                                   facts.producer_index, 1, facts.type)
+                        : LeastSourceBytes(problem, TensorId(t));
+    for (const Use* use = begin; facts.producer.valid() && !kept[t] && use != end; ++use) {
+      least = std::min(least, least_of(use->op, problem.class_at(use->op).operands[use->operand], use->operand, 0,
+                                       facts.type));
+    }
+    const size_t first = facts.producer.valid() ? facts.producer.index() : 0;
+    const size_t last = !facts.producer.valid() || kept[t] ? steps
+                        : begin == end                     ? first + 1
+                                                           : end[-1].op.index() + 1;
+    change[first] = SaturatingAdd(change[first], least);
+    change[last] -= least;
+  }
+  int64_t held = 0, peak = 0;
+  for (const int64_t bytes : change) peak = std::max(peak, held += bytes);
+  return std::min(peak, reached);
 }
 
 }  // namespace sbp

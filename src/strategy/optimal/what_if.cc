@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 
 #include "search/solve.h"
 #include "strategy/evaluate.h"
+#include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/network_size.h"
 
 namespace sbp {
 namespace {
 
 constexpr double kEffortOfOne = 0.2;  // of the search for one candidate
 constexpr double kEffortOfAll = 0.5;  // of the search that bounds the others
+constexpr int64_t kWorkOfAnswers = 600'000'000;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Only one candidate of the node is left.
@@ -39,14 +43,23 @@ class WhatIf {
     priced_.options.memory_limit = options.memory_limit;
   }
 
+  // Where the network has some candidates only, its bounds say nothing; `bound` knows all.
+  void BoundBy(const LayoutBound& bound, const CandidateLists& all) {
+    chosen_ = true;
+    const std::vector<double> excess = bound.Excess(op_);
+    const CandidateLists::List& list = all.of(op_);
+    for (size_t i = 0; i < list.size(); ++i) at_least_[list[i]] = bound.bound() + excess[i];
+  }
+
   std::vector<ForcedStep> Steps(std::span<const uint32_t> candidates, size_t searched) {
     std::vector<ForcedStep> steps;
     for (const uint32_t candidate : candidates) {
-      steps.push_back({0, SecondsOf(With(candidate))});
+      const auto known = at_least_.find(candidate);
+      steps.push_back({known == at_least_.end() ? 0 : known->second, SecondsOf(With(candidate))});
     }
     searched = std::min(searched, candidates.size());
     for (size_t i = 0; i < searched && !Cancelled(); ++i) SearchWith(candidates[i], steps[i]);
-    if (searched < candidates.size() && !Cancelled()) BoundAll(candidates.subspan(searched), &steps[searched]);
+    if (searched < candidates.size() && !Cancelled() && !chosen_) BoundAll(candidates.subspan(searched), &steps[searched]);
     return steps;
   }
 
@@ -91,7 +104,7 @@ class WhatIf {
     Force(network, Node(), *number);
     Assignment assignment = With(candidate);
     const SolveResult solved = Solve(network, SearchFrom(assignment, kEffortOfOne));
-    step.at_least = solved.proved_infeasible ? kNever : solved.lower_bound;
+    if (!chosen_) step.at_least = solved.proved_infeasible ? kNever : solved.lower_bound;
     if (solved.evaluation.forbidden) return;
     layouts_.Read(solved.choice, assignment);
     step.at_most = std::min(step.at_most, SecondsOf(assignment));
@@ -115,7 +128,9 @@ class WhatIf {
   const Assignment& best_;
   const OpId op_;
   const StrategyOptions& options_;
-  Plan priced_;  // the last one
+  bool chosen_ = false;
+  std::unordered_map<uint32_t, double> at_least_;  // by candidate
+  Plan priced_;                                    // the last one
 };
 
 }  // namespace
@@ -123,9 +138,31 @@ class WhatIf {
 Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assignment& best, OpId op,
                                               std::span<const uint32_t> candidates, size_t searched,
                                               const StrategyOptions& options) {
-  SBP_ASSIGN_OR_RETURN(const LayoutNetwork layouts,
-                       LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit, .relaxed = true}));
-  return WhatIf(problem, layouts, best, op, options).Steps(candidates, searched);
+  SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem));
+  if (FitsNetwork(problem, all, false)) {
+    SBP_ASSIGN_OR_RETURN(const LayoutNetwork layouts,
+                         LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit, .relaxed = true}));
+    return WhatIf(problem, layouts, best, op, options).Steps(candidates, searched);
+  }
+  Plan plan;
+  plan.graph = *problem.graph;
+  plan.mesh = problem.mesh;
+  plan.cluster = problem.boxing->cluster();
+  SBP_RETURN_IF_ERROR(Evaluate(problem, best, plan, {.reasons = false, .memory = false}));
+  LayoutBound bound(problem, all, plan.total.seconds());
+  bound.Ascend(kWorkOfAnswers, options.cancelled);
+  std::vector<Assignment> kept = {best};
+  for (size_t i = 0; i < std::min(searched, candidates.size()); ++i) {
+    kept.push_back(best);
+    kept.back().ops[op.index()].candidate = candidates[i];
+  }
+  const CandidateLists chosen = ChooseCandidates(problem, all, bound, kNever, kept);
+  SBP_ASSIGN_OR_RETURN(
+      const LayoutNetwork layouts,
+      LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit, .lists = &chosen, .start = &best}));
+  WhatIf what_if(problem, layouts, best, op, options);
+  what_if.BoundBy(bound, all);
+  return what_if.Steps(candidates, searched);
 }
 
 }  // namespace sbp
