@@ -230,8 +230,9 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
   AddTensorPins(problem.pins, tensor, pins);
   explained.pins.assign(pins.begin(), pins.end());
   AddReaders(problem, plan, tensor, "tensor", explained.neighbours);
-  explained.layouts.push_back(LayoutOf(problem, tensor, plan.source_layouts[tensor.index()],
-                                       StrCat("as written by ", WriterOf(graph, tensor))));
+  explained.layouts.push_back(LayoutOf(
+      problem, tensor, plan.source_layouts[tensor.index()],
+      facts.producer.valid() ? StrCat("as written by ", WriterOf(graph, tensor)) : std::string("as it starts")));
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) {
     if (plan.transitions[i].tensor != tensor) continue;
     explained.collectives.push_back(Describe(plan, i));

@@ -77,7 +77,12 @@ std::string FormatMore(const ExplainedCandidate& candidate) {
   if (std::isinf(more.at_least)) return "no plan is left with it";
   std::string text = StrCat("+", FormatSeconds(more.at_least));
   if (more.at_least == more.at_most) return text + " on the whole step (proved)";
-  if (std::isinf(more.at_most)) return text + " or more on the whole step";
+  if (std::isinf(more.at_most)) {  // not searched one by one
+    const std::string here = candidate.extra_seconds < 0
+                                 ? ""
+                                 : StrCat(", +", FormatSeconds(candidate.extra_seconds), " with all else as it is");
+    return StrCat(text, " or more on the whole step", here);
+  }
   return StrCat(text, " to +", FormatSeconds(more.at_most), " on the whole step");
 }
 

@@ -17,7 +17,8 @@ constexpr std::string_view kTorchWay =
 constexpr std::string_view kWeightsWay =
     "it holds weights without a graph; export the model that they belong to: torch.onnx.export(model, inputs, "
     "\"model.onnx\", dynamo=True), or optimum-cli export onnx --model FOLDER OUT";
-constexpr std::string_view kTensorflowWay = "convert it: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
+constexpr std::string_view kTensorflowWay =
+    "convert it: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
 constexpr std::string_view kKerasWay =
     "convert it in Python: model.export(\"model.onnx\", format=\"onnx\"), or tf2onnx.convert.from_keras(model)";
 constexpr std::string_view kLiteWay = "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx";
@@ -28,8 +29,7 @@ bool Has(std::string_view bytes, std::string_view text) {
 }
 
 bool EndsWith(std::string_view path, std::string_view extension) {
-  return path.size() > extension.size() &&
-         EqualIgnoringCase(path.substr(path.size() - extension.size()), extension);
+  return path.size() >= extension.size() && EqualIgnoringCase(path.substr(path.size() - extension.size()), extension);
 }
 
 // Length of a JSON header in eight bytes, then the header.
@@ -48,7 +48,8 @@ bool IsPickle(std::string_view bytes) {
 }
 
 std::string_view InZip(std::string_view bytes) {
-  if (Has(bytes, "data.pkl") || Has(bytes, "constants.pkl") || Has(bytes, "/code/")) return "a PyTorch checkpoint or TorchScript";
+  if (Has(bytes, "data.pkl") || Has(bytes, "constants.pkl") || Has(bytes, "/code/"))
+    return "a PyTorch checkpoint or TorchScript";
   if (Has(bytes, "config.json") && Has(bytes, "model.weights.h5")) return "a Keras model";
   if (Has(bytes, ".npy")) return "a NumPy archive (.npz)";
   return "a zip archive";

@@ -32,8 +32,8 @@ class TotalsTable {
     const auto text = [](const CollectiveSum& sum) {
       return sum.count == 0 ? std::string("none") : StrCat(FormatCount(sum.count), ": ", FormatSeconds(sum.seconds));
     };
-    rows_.push_back({StrCat("  ", CollectiveKindName(kind)), text(before), text(after),
-                     Change(before.seconds, after.seconds)});
+    rows_.push_back(
+        {StrCat("  ", CollectiveKindName(kind)), text(before), text(after), Change(before.seconds, after.seconds)});
   }
   std::string Text() const { return AlignColumns(rows_, {false, true, true, false}, 0); }
 
