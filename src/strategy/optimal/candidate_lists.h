@@ -32,7 +32,7 @@ class CandidateLists {
     size_t operator()(const List& key) const { return HashRange(key.size(), key); }
   };
   const Problem* problem_;
-  std::vector<uint32_t> number_;                   // per op
+  std::vector<uint32_t> number_;                    // per op
   std::vector<std::shared_ptr<const List>> lists_;  // per number
   std::unordered_map<List, uint32_t, Hash> known_;  // by candidates and class
 };

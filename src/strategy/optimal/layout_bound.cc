@@ -15,13 +15,13 @@ namespace sbp {
 namespace {
 
 constexpr double kForbids = std::numeric_limits<double>::infinity();
-constexpr int64_t kMaxArcs = 6'000'000;    // of all graphs together
+constexpr int64_t kMaxArcs = 6'000'000;  // of all graphs together
 constexpr int64_t kMaxArcsOfOne = 300'000;
 constexpr double kGrain = 1.0 / (int64_t{1} << 36);  // messages are multiples of this part of the step
 constexpr double kLeastGain = 3e-4;                  // of the bound, by a sweep; less: it has come to rest
-constexpr size_t kMaxReaderLayouts = 1'000'000;  // of one tensor: readers by layouts
+constexpr size_t kMaxReaderLayouts = 1'000'000;      // of one tensor: readers by layouts
 constexpr size_t kNodesPerLook = 64;
-constexpr double kRoundingOfSums = 1e-9;                   // of the bound: what sums of doubles may be off
+constexpr double kRoundingOfSums = 1e-9;  // of the bound: what sums of doubles may be off
 
 }  // namespace
 
@@ -72,11 +72,11 @@ class LayoutBound::Ascent {
   // A variable: the layout of a tensor in one place. A message is a cost per layout: the tensor's factor pays it, the
   // other end gets it back.
   struct Link {
-    uint32_t tensor = 0;   // index of the factor
-    uint32_t other = 0;    // op, or (tie) the factor of the source
+    uint32_t tensor = 0;  // index of the factor
+    uint32_t other = 0;   // op, or (tie) the factor of the source
     bool tie = false;
-    uint32_t slot = 0;     // operands, then results
-    bool written = false;  // by `other`; else read
+    uint32_t slot = 0;                               // operands, then results
+    bool written = false;                            // by `other`; else read
     const std::vector<uint32_t>* numbers = nullptr;  // of the layouts in the tensor's graph
     int32_t message = 0;
   };
@@ -233,8 +233,7 @@ class LayoutBound::Ascent {
       link.numbers = NumbersOf(OpId(link.other), link.slot, tensor);
       if (link.numbers == nullptr) return;
     }
-    if (tied_to.valid() && factor_of_[tied_to.index()] >= 0 &&
-        graphs_[type_of_[tied_to.index()]].get() == graph) {
+    if (tied_to.valid() && factor_of_[tied_to.index()] >= 0 && graphs_[type_of_[tied_to.index()]].get() == graph) {
       links.push_back({.tensor = factor,
                        .other = static_cast<uint32_t>(factor_of_[tied_to.index()]),
                        .tie = true,
@@ -276,8 +275,8 @@ class LayoutBound::Ascent {
   }
 
   // Every factor's least value, after what the ones before it have moved to it. Nothing that moves later makes it
-  // smaller, so that the sum is a bound when the sweep is done. Cut short, it is one for the first sweep only: then what
-  // was not visited is as it was.
+  // smaller, so that the sum is a bound when the sweep is done. Cut short, it is one for the first sweep only: then
+  // what was not visited is as it was.
   double Sweep(bool forward, const std::function<bool()>& late) {
     double sum = 0;
     bool cut = false;
@@ -321,7 +320,8 @@ class LayoutBound::Ascent {
 
   const SlotLayouts& SlotOf(OpId op, uint32_t slot) const {
     const OpClass& op_class = problem_.class_at(op);
-    return slot < op_class.operands.size() ? op_class.operands[slot] : op_class.results[slot - op_class.operands.size()];
+    return slot < op_class.operands.size() ? op_class.operands[slot]
+                                           : op_class.results[slot - op_class.operands.size()];
   }
 
   double VisitOp(uint32_t o, bool forward) {
@@ -344,8 +344,7 @@ class LayoutBound::Ascent {
       for (const uint32_t l : pushed) {
         const std::vector<uint32_t>& layout = SlotOf(op, links_[l].slot).of_candidate;
         std::vector<double> least(links_[l].numbers->size(), kForbids);
-        for (size_t c = 0; c < list.size(); ++c)
-          least[layout[list[c]]] = std::min(least[layout[list[c]]], total[c]);
+        for (size_t c = 0; c < list.size(); ++c) least[layout[list[c]]] = std::min(least[layout[list[c]]], total[c]);
         answer.messages.push_back(Moved(links_[l].message, least, answer.least, 1.0, pushed.size()));
       }
     }
@@ -469,8 +468,8 @@ class LayoutBound::Ascent {
   NumberRows<double> messages_;
   std::unordered_map<std::vector<int32_t>, Answer, IntsHash> answers_;
   std::unordered_map<uint32_t, double> least_compute_;  // by number of the list
-  NumberRows<double> excess_;        // seconds above the least value of an op's factor, per candidate
-  std::vector<int32_t> excess_of_;   // per op; -1: none
+  NumberRows<double> excess_;       // seconds above the least value of an op's factor, per candidate
+  std::vector<int32_t> excess_of_;  // per op; -1: none
   double bound_ = 0;
   double before_ = 0;  // the bound before the last sweep backward
   int64_t work_ = 0;

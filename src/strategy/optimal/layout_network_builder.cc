@@ -11,7 +11,7 @@ namespace sbp {
 namespace {
 
 constexpr size_t kMaxSourceLayouts = 128;  // more are cut down to those that somebody wants
-constexpr size_t kMaxHubs = 48;             // that a network of chosen candidates looks at, per tensor
+constexpr size_t kMaxHubs = 48;            // that a network of chosen candidates looks at, per tensor
 constexpr double kForbidden = 1e18;        // CostNetworkBuilder's infinity
 
 double Finite(double seconds) { return std::isinf(seconds) ? kForbidden : seconds; }
@@ -182,8 +182,7 @@ LayoutNetworkBuilder::Row LayoutNetworkBuilder::SlotRow(OpId op, Slot side, size
   const OpClass& op_class = problem_.class_at(op);
   const SlotLayouts& all = side == Slot::kOperand ? op_class.operands[slot] : op_class.results[slot];
   std::vector<uint32_t> layouts;
-  for (const uint32_t c : result_.lists_.of(op))
-    layouts.push_back(types_[type].Id(all.layouts[all.of_candidate[c]]));
+  for (const uint32_t c : result_.lists_.of(op)) layouts.push_back(types_[type].Id(all.layouts[all.of_candidate[c]]));
   return known->second = RowOf(type, std::move(layouts));
 }
 

@@ -30,7 +30,7 @@ class LayoutNetworkBuilder {
   Result<LayoutNetwork> Build() &&;
 
  private:
-  using Row = uint32_t;     // index into rows_
+  using Row = uint32_t;  // index into rows_
   static constexpr Row kNoRow = ~0u;
   // A layout per candidate of a node.
   struct LayoutRow {

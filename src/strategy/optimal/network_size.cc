@@ -17,8 +17,8 @@ namespace {
 constexpr int64_t kMaxPairsOfTensor = 4096;
 constexpr int64_t kMaxDistinctPairs = 400'000;
 constexpr int64_t kMaxPairsInAll = 20'000'000;
-constexpr int64_t kMaxHubsChosen = 48;   // LayoutNetworkBuilder's
-constexpr size_t kMostCandidates = 48;   // of an op, to begin with
+constexpr int64_t kMaxHubsChosen = 48;             // LayoutNetworkBuilder's
+constexpr int64_t kMaxArcsSearched = 150'000'000;  // that searches for paths look at
 constexpr size_t kLeastCandidates = 2;
 
 class NetworkSize {
@@ -84,12 +84,17 @@ class NetworkSize {
       const auto operands =
           facts.producer.valid() ? static_cast<uint32_t>(problem_.class_at(facts.producer).operands.size()) : 0;
       const int64_t written = facts.producer.valid() ? LayoutsOf(facts.producer, operands + facts.producer_index)
-                                                     : chosen_ ? wanted + 2 : std::min<int64_t>(most, 128);
+                              : chosen_              ? wanted + 2
+                                                     : std::min<int64_t>(most, 128);
       known->second = SaturatingMul(std::min(written, most), wanted);
       distinct_ += known->second;
+      // A search from each layout: boxing/search.h.
+      const int64_t arcs = SaturatingMul(most, problem_.mesh.num_axes() * (facts.type.rank() + 2));
+      arcs_ = SaturatingAdd(arcs_, SaturatingMul(std::min(written, most) + wanted, arcs));
     }
     in_all_ += known->second;
-    return known->second <= kMaxPairsOfTensor && distinct_ <= kMaxDistinctPairs && in_all_ <= kMaxPairsInAll;
+    return known->second <= kMaxPairsOfTensor && distinct_ <= kMaxDistinctPairs && in_all_ <= kMaxPairsInAll &&
+           arcs_ <= kMaxArcsSearched;
   }
 
   const Problem& problem_;
@@ -97,7 +102,7 @@ class NetworkSize {
   const bool chosen_;
   std::map<std::array<uint32_t, 2>, int64_t> layouts_;
   std::unordered_map<std::vector<uint32_t>, int64_t, KeyHash> pairs_;
-  int64_t distinct_ = 0, in_all_ = 0;
+  int64_t distinct_ = 0, in_all_ = 0, arcs_ = 0;
 };
 
 // The `most` candidates of least excess below `limit`; of equal ones the first.
@@ -109,9 +114,7 @@ CandidateLists::List Best(const CandidateLists::List& all, const std::vector<dou
   }
   const size_t count = std::min(most, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<int64_t>(count), order.end(),
-                    [&](uint32_t a, uint32_t b) {
-                      return excess[a] < excess[b] || (excess[a] == excess[b] && a < b);
-                    });
+                    [&](uint32_t a, uint32_t b) { return excess[a] < excess[b] || (excess[a] == excess[b] && a < b); });
   CandidateLists::List best;
   for (size_t i = 0; i < count; ++i) best.push_back(all[order[i]]);
   return best;
@@ -124,9 +127,9 @@ bool FitsNetwork(const Problem& problem, const CandidateLists& lists, bool chose
 }
 
 CandidateLists ChooseCandidates(const Problem& problem, const CandidateLists& all, const LayoutBound& bound,
-                                double upper, std::span<const Assignment> kept) {
+                                double upper, std::span<const Assignment> kept, size_t most) {
   const double limit = std::max(0.0, upper - bound.bound());
-  for (size_t most = kMostCandidates;; most /= 2) {
+  for (;; most /= 2) {
     CandidateLists chosen(problem);
     std::map<std::vector<int32_t>, CandidateLists::List> best;
     for (size_t o = 0; o < problem.num_ops(); ++o) {

@@ -1,5 +1,5 @@
-// How large a LayoutNetwork of some candidates would be, found before anything is built; and which candidates to look at
-// where one of all would be too large.
+// How large a LayoutNetwork of some candidates would be, found before anything is built; and which candidates to look
+// at where one of all would be too large.
 #pragma once
 
 #include "strategy/optimal/candidate_lists.h"
@@ -13,8 +13,8 @@ namespace sbp {
 bool FitsNetwork(const Problem& problem, const CandidateLists& lists, bool chosen);
 
 // Of each op's list the candidates that seem best: those of least excess over the bound (none that excludes a plan
-// faster than `upper` seconds), and those of the assignments in `kept`. As many as fit.
+// faster than `upper` seconds), and those of the assignments in `kept`. `most` of an op, or as many as fit.
 CandidateLists ChooseCandidates(const Problem& problem, const CandidateLists& all, const LayoutBound& bound,
-                                double upper, std::span<const Assignment> kept);
+                                double upper, std::span<const Assignment> kept, size_t most);
 
 }  // namespace sbp

@@ -35,8 +35,9 @@ constexpr int kMaxTightenings = 8;
 constexpr int kMaxHalvings = 3;
 constexpr double kEffortOfFirstLook = 0.1;
 constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
-constexpr double kWorkOfBound = 6e8;    // of LayoutBound, by unit of effort
-constexpr double kShareOfGap = 0.6;     // of the gap that is good enough, for the relaxed problem
+constexpr size_t kCandidatesOfRounds[] = {6, 24};  // of each op, where not all can be looked at together
+constexpr double kWorkOfBound = 6e8;               // of LayoutBound, by unit of effort
+constexpr double kShareOfGap = 0.6;                // of the gap that is good enough, for the relaxed problem
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -57,10 +58,10 @@ class Optimal {
   Result<Assignment> Run() {
     SBP_RETURN_IF_ERROR(TryOthers());
     SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
-    if (!FitsNetwork(problem_, all, false)) Choose(all);
+    if (!FitsNetwork(problem_, all, false)) SBP_RETURN_IF_ERROR(SearchChosen(all));
     const bool hopeless = NothingCanFit();
     if (!hopeless && !chosen_) SBP_RETURN_IF_ERROR(Bound());
-    if (!best_ || (!hopeless && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve(0));
+    if (!best_ || (!hopeless && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve(0));
     if (!hopeless && best_->excess > 0) {  // copies do not fit: they get a price, of which the step time is the measure
       const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
       for (double price = unit / 100; price < unit * 1000 && best_->excess > 0 && !Cancelled(); price *= 10) {
@@ -117,16 +118,22 @@ class Optimal {
     return Offer(earlier);
   }
 
-  // A bound over all candidates, and the few that the network is to have.
-  void Choose(const CandidateLists& all) {
-    const bool fits = best_ && best_->excess == 0;
+  // A bound over all candidates, and networks of the few that it favours, ever more of them.
+  Status SearchChosen(const CandidateLists& all) {
     LayoutBound bound(problem_, all, best_ ? best_->seconds : SecondsOfFirst(all));
     bound.Ascend(static_cast<int64_t>(kWorkOfBound * std::min(1.0, options_.effort)), [this] {
       return Cancelled() || (options_.seconds > 0 && SecondsLeft() < (1 - kShareOfSearch) * options_.seconds);
     });
     bound_ = bound.bound();
-    if (best_) others_.push_back(best_->assignment);
-    chosen_ = ChooseCandidates(problem_, all, bound, fits ? best_->seconds : kNoLimit, others_);
+    for (const size_t most : kCandidatesOfRounds) {
+      if (chosen_ && best_ && GoodEnough()) break;
+      std::vector<Assignment> kept = others_;
+      if (best_) kept.push_back(best_->assignment);
+      const bool fits = best_ && best_->excess == 0;
+      chosen_ = ChooseCandidates(problem_, all, bound, fits ? best_->seconds : kNoLimit, kept, most);
+      if (!best_ || !GoodEnough()) SBP_RETURN_IF_ERROR(Improve(0));
+    }
+    return OkStatus();
   }
 
   // Of one choice, boxing left out: what seconds are measured by where no plan is known.
@@ -216,8 +223,7 @@ class Optimal {
   // The relaxed problem: its bound holds for all plans, and its best choice is a good plan or near one.
   Status Bound() {
     if (best_ && Cancelled()) return OkStatus();
-    SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
-                         LayoutNetwork::Build(problem_, NetworkOptions(true, 0)));
+    SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed, LayoutNetwork::Build(problem_, NetworkOptions(true, 0)));
     const SolveResult below = Search(relaxed, true, SecondsLeft() * kShareOfSearch);
     if (below.proved_infeasible) return OkStatus();
     bound_ = std::max(0.0, below.lower_bound);
@@ -297,7 +303,7 @@ class Optimal {
   std::optional<Best> best_;
   std::vector<Assignment> others_;        // of the other strategies
   std::optional<CandidateLists> chosen_;  // where not all candidates can be looked at together
-  Plan priced_;  // the last one: price and, with a limit, memory
+  Plan priced_;                           // the last one: price and, with a limit, memory
   double bound_ = 0;
   bool cut_short_ = false;  // some search
   Clock::time_point start_ = Clock::now();

@@ -37,12 +37,11 @@ int64_t LeastSourceBytes(const Problem& problem, TensorId tensor) {
 
 Status OfferSmallPlans(const Problem& problem, const Assignment& start, const StrategyOptions& options,
                        const CandidateLists* lists, const std::function<Status(const Assignment&)>& offer) {
-  SBP_ASSIGN_OR_RETURN(
-      LayoutNetwork network,
-      LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit,
-                                     .copy_price = kCopyPrice,
-                                     .lists = lists,
-                                     .start = lists != nullptr ? &start : nullptr}));
+  SBP_ASSIGN_OR_RETURN(LayoutNetwork network,
+                       LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit,
+                                                      .copy_price = kCopyPrice,
+                                                      .lists = lists,
+                                                      .start = lists != nullptr ? &start : nullptr}));
   SolveOptions search = SmallSearch(options);
   std::vector<int32_t> choice(network.network().nodes.size(), 0);
   if (Result<std::vector<int32_t>> written = network.Write(start); written.ok()) choice = *std::move(written);
@@ -86,13 +85,11 @@ int64_t LeastPeakOfTensors(const Problem& problem, int64_t reached) {
                                    facts.producer_index, 1, facts.type)
                         : LeastSourceBytes(problem, TensorId(t));
     for (const Use* use = begin; facts.producer.valid() && !kept[t] && use != end; ++use) {
-      least = std::min(least, least_of(use->op, problem.class_at(use->op).operands[use->operand], use->operand, 0,
-                                       facts.type));
+      least = std::min(
+          least, least_of(use->op, problem.class_at(use->op).operands[use->operand], use->operand, 0, facts.type));
     }
     const size_t first = facts.producer.valid() ? facts.producer.index() : 0;
-    const size_t last = !facts.producer.valid() || kept[t] ? steps
-                        : begin == end                     ? first + 1
-                                                           : end[-1].op.index() + 1;
+    const size_t last = !facts.producer.valid() || kept[t] ? steps : begin == end ? first + 1 : end[-1].op.index() + 1;
     change[first] = SaturatingAdd(change[first], least);
     change[last] -= least;
   }

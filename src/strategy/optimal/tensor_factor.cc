@@ -11,7 +11,9 @@ using LayoutCosts = std::vector<double>;  // per layout of a graph
 constexpr double kUnreached = std::numeric_limits<double>::infinity();
 constexpr int64_t kMaxPairs = 400'000;  // of (written, hub, reader)
 
-double LeastOf(const LayoutCosts& costs) { return costs.empty() ? kUnreached : *std::min_element(costs.begin(), costs.end()); }
+double LeastOf(const LayoutCosts& costs) {
+  return costs.empty() ? kUnreached : *std::min_element(costs.begin(), costs.end());
+}
 
 // The sum of all but one (none: -1) of `parts`, and `first`.
 LayoutCosts SumWithout(const LayoutCosts& first, const std::vector<LayoutCosts>& parts, size_t without) {
@@ -29,11 +31,11 @@ void AddTo(LayoutCosts& costs, const LayoutCosts& more) {
 
 }  // namespace
 
-TensorFactor::Marginals TensorFactor::Solve(const LayoutCosts& written, const std::vector<LayoutCosts>& readers, bool want_readers,
-                                            bool want_written) const {
+TensorFactor::Marginals TensorFactor::Solve(const LayoutCosts& written, const std::vector<LayoutCosts>& readers,
+                                            bool want_readers, bool want_written) const {
   Marginals result;
-  const auto num_written =
-      static_cast<int64_t>(std::count_if(written.begin(), written.end(), [](double cost) { return cost < kUnreached; }));
+  const auto num_written = static_cast<int64_t>(
+      std::count_if(written.begin(), written.end(), [](double cost) { return cost < kUnreached; }));
   const auto num_readers = static_cast<int64_t>(readers.size());
   if (num_readers <= 2) {
     SolveFew(written, readers, want_readers, want_written, result);
@@ -68,8 +70,8 @@ void TensorFactor::SolveFew(const LayoutCosts& written, const std::vector<Layout
 }
 
 // Each reader pays `share` of its own path.
-void TensorFactor::SolveShared(const LayoutCosts& written, const std::vector<LayoutCosts>& readers, double share, bool want_readers,
-                               Marginals& result) const {
+void TensorFactor::SolveShared(const LayoutCosts& written, const std::vector<LayoutCosts>& readers, double share,
+                               bool want_readers, Marginals& result) const {
   std::vector<LayoutCosts> back = readers;
   for (LayoutCosts& costs : back) result.work += graph_->SpreadBack(costs, share);
   result.written = SumWithout(written, back, readers.size());

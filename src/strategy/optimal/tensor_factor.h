@@ -2,11 +2,11 @@
 // layout_bound.h. With d the seconds of boxing (shortest paths in the layout graph), and R readers:
 //
 // R = 1, 2: least over h of d(written, h) + sum of d(h, wanted_i): what the evaluator finds, or less.
-// R >= 3: the evaluator takes a hub h (strategy/transitions.h) and pays once for each layout that is neither written nor
-// the hub. Two readers that want the same layout could take that for the hub, so at most R - 1 share any other. Hence
-// the lesser of sum of d(written, wanted_i) and, over h, d(written, h) + sum of min(d(written, wanted_i), d(h,
-// wanted_i)) / (R - 1). Where the pairs (written, h) are too many: sum of d(written, wanted_i) / R, since no more than R
-// share anything.
+// R >= 3: the evaluator takes a hub h (strategy/transitions.h) and pays once for each layout that is neither written
+// nor the hub. Two readers that want the same layout could take that for the hub, so at most R - 1 share any other.
+// Hence the lesser of sum of d(written, wanted_i) and, over h, d(written, h) + sum of min(d(written, wanted_i), d(h,
+// wanted_i)) / (R - 1). Where the pairs (written, h) are too many: sum of d(written, wanted_i) / R, since no more than
+// R share anything.
 #pragma once
 
 #include <cstdint>

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kEffortOfOne = 0.2;  // of the search for one candidate
 constexpr double kEffortOfAll = 0.5;  // of the search that bounds the others
+constexpr size_t kCandidates = 8;     // of each op, where not all can be looked at together
 constexpr int64_t kWorkOfAnswers = 600'000'000;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -59,7 +60,8 @@ class WhatIf {
     }
     searched = std::min(searched, candidates.size());
     for (size_t i = 0; i < searched && !Cancelled(); ++i) SearchWith(candidates[i], steps[i]);
-    if (searched < candidates.size() && !Cancelled() && !chosen_) BoundAll(candidates.subspan(searched), &steps[searched]);
+    if (searched < candidates.size() && !Cancelled() && !chosen_)
+      BoundAll(candidates.subspan(searched), &steps[searched]);
     return steps;
   }
 
@@ -156,7 +158,7 @@ Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assi
     kept.push_back(best);
     kept.back().ops[op.index()].candidate = candidates[i];
   }
-  const CandidateLists chosen = ChooseCandidates(problem, all, bound, kNever, kept);
+  const CandidateLists chosen = ChooseCandidates(problem, all, bound, kNever, kept, kCandidates);
   SBP_ASSIGN_OR_RETURN(
       const LayoutNetwork layouts,
       LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit, .lists = &chosen, .start = &best}));

@@ -8,7 +8,9 @@
 #include "base/text.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
+#include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/network_size.h"
 #include "strategy/optimal/what_if.h"
 #include "support/listed_problem.h"
 
@@ -228,6 +230,125 @@ TEST(LayoutNetwork, PricesAsTheEvaluatorDoes) {
       EXPECT_EQ(again.ops[o].candidate, assignment.ops[o].candidate);
     }
   }
+}
+
+// The bound over all candidates, and per candidate, against every assignment. It is exact where no tensor has three
+// readers and no two ways meet again, and near enough elsewhere.
+void CompareBoundWithBruteForce(const char* mesh_text, int num_ops, int count) {
+  std::mt19937 random(3);
+  int near = 0;
+  for (int i = 0; i < count; ++i) {
+    const ListedProblem made = MakeListedProblem(RandomGraph(random, num_ops), *ParseMesh(mesh_text));
+    double least = INFINITY;
+    std::vector<std::vector<double>> forced;
+    for (size_t o = 0; o < made.problem.num_ops(); ++o)
+      forced.emplace_back(made.problem.candidates(OpId(o)).candidates.size(), INFINITY);
+    ForEveryAssignment(made, [&](const Priced& priced, const Assignment& assignment) {
+      least = std::min(least, priced.seconds);
+      for (size_t o = 0; o < forced.size(); ++o) {
+        double& known = forced[o][assignment.ops[o].candidate];
+        known = std::min(known, priced.seconds);
+      }
+    });
+    const Result<CandidateLists> lists = CandidateLists::All(made.problem);
+    ASSERT_TRUE(lists.ok());
+    LayoutBound bound(made.problem, *lists, least * 2);
+    bound.Ascend(50'000'000);
+    EXPECT_LE(bound.bound(), least * (1 + 1e-9)) << mesh_text << " graph " << i;
+    near += bound.bound() >= least * 0.95;
+    for (size_t o = 0; o < forced.size(); ++o) {
+      const std::vector<double> excess = bound.Excess(OpId(o));
+      for (size_t c = 0; c < excess.size(); ++c) {
+        EXPECT_LE(bound.bound() + excess[c], forced[o][lists->of(OpId(o))[c]] * (1 + 1e-9))
+            << mesh_text << " graph " << i << " op " << o << " candidate " << c;
+      }
+    }
+  }
+  EXPECT_GT(near, count / 2);
+}
+
+TEST(LayoutBound, HoldsOnOneAxis) { CompareBoundWithBruteForce("4", 5, 40); }
+TEST(LayoutBound, HoldsOnTwoAxes) { CompareBoundWithBruteForce("2,2", 3, 10); }
+TEST(LayoutBound, HoldsOnThreeAxes) { CompareBoundWithBruteForce("2,2,2", 2, 8); }
+TEST(LayoutBound, HoldsOnFourAxes) { CompareBoundWithBruteForce("2,2,2,2", 1, 3); }
+
+TEST(LayoutBound, HoldsWhenCutShort) {
+  std::mt19937 random(3);
+  const ListedProblem made = MakeListedProblem(RandomGraph(random, 5), *ParseMesh("4"));
+  const Result<CandidateLists> lists = CandidateLists::All(made.problem);
+  ASSERT_TRUE(lists.ok());
+  double least = INFINITY;
+  ForEveryAssignment(made, [&](const Priced& priced, const Assignment&) { least = std::min(least, priced.seconds); });
+  for (const int64_t work : {0, 1, 100, 10000}) {
+    LayoutBound bound(made.problem, *lists, least);
+    bound.Ascend(work);
+    EXPECT_LE(bound.bound(), least * (1 + 1e-9)) << work;
+  }
+}
+
+// Few candidates of each op in the network: what it finds is a plan, no better than the bound over all candidates says,
+// and what was to be kept is there.
+TEST(LayoutNetwork, OfChosenCandidates) {
+  std::mt19937 random(13);
+  for (int i = 0; i < 10; ++i) {
+    const ListedProblem made = MakeListedProblem(RandomGraph(random, 5), *ParseMesh("2,2,2"));
+    const Result<CandidateLists> all = CandidateLists::All(made.problem);
+    const Result<Assignment> other = (*FindStrategy("replicate"))->solve(made.problem, {});
+    ASSERT_TRUE(all.ok());
+    if (!other.ok()) continue;  // not all of these graphs can be replicated
+    const double upper = PriceOf(made, *other).seconds;
+    LayoutBound bound(made.problem, *all, upper);
+    bound.Ascend(50'000'000);
+    const std::vector<Assignment> kept = {*other};
+    const CandidateLists chosen = ChooseCandidates(made.problem, *all, bound, upper, kept, 1);
+    for (size_t o = 0; o < made.problem.num_ops(); ++o) EXPECT_LE(chosen.of(OpId(o)).size(), 2);
+    const Result<LayoutNetwork> network = LayoutNetwork::Build(made.problem, {.lists = &chosen, .start = &*other});
+    ASSERT_TRUE(network.ok()) << network.status().message();
+    EXPECT_TRUE(network->Write(*other).ok());
+    Assignment read;
+    network->Read(std::vector<int32_t>(network->network().nodes.size(), 0), read);
+    EXPECT_GE(PriceOf(made, read).seconds, bound.bound() * (1 - 1e-9));
+  }
+}
+
+// Layouts enough that not all candidates can be looked at together: never worse than the others, the bound below, and
+// the same again.
+TEST(Optimal, ChoosesCandidatesOnFourAxes) {
+  ListedGraph graph;
+  graph.inputs = {"t0"};
+  graph.shapes["t0"] = {64, 64, 64};
+  for (int o = 0; o < 8; ++o) {
+    const std::string out = StrCat("t", o + 1);
+    graph.shapes[out] = {64, 64, 64};
+    graph.ops.push_back({StrCat("op", o),
+                         {StrCat("t", o), StrCat("t", o / 2)},
+                         {out},
+                         {"S(0) S(0) -> S(0)", "S(1) S(1) -> S(1)", "S(2) S(2) -> S(2)", "S(2) S(1) -> P(sum)",
+                          "P(sum) B -> P(sum)", "B B -> B"}});
+  }
+  const ListedProblem made = MakeListedProblem(graph, *ParseMesh("2,2,2,2"));
+  const Result<CandidateLists> all = CandidateLists::All(made.problem);
+  ASSERT_TRUE(all.ok());
+  ASSERT_FALSE(FitsNetwork(made.problem, *all, false));
+  const Result<Assignment> found = SolveOptimal(made.problem, {});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  const double seconds = PriceOf(made, *found).seconds;
+  EXPECT_GT(found->lower_bound_seconds, 0);
+  EXPECT_LE(found->lower_bound_seconds, seconds);
+  for (const char* name : {"einsum", "greedy", "replicate"}) {
+    const Result<Assignment> other = (*FindStrategy(name))->solve(made.problem, {});
+    if (other.ok()) {
+      EXPECT_LE(seconds, PriceOf(made, *other).seconds) << name;
+    }
+  }
+  const Result<Assignment> again = SolveOptimal(made.problem, {});
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(seconds, PriceOf(made, *again).seconds);
+  // What if an op were forced to another candidate: bounds below what is reached.
+  const std::vector<uint32_t> candidates = {0, 1, 200};
+  const auto steps = StepsIfForced(made.problem, *found, OpId(3), candidates, 2, {});
+  ASSERT_TRUE(steps.ok());
+  for (const ForcedStep& step : *steps) EXPECT_LE(step.at_least, step.at_most * (1 + 1e-9));
 }
 
 }  // namespace
