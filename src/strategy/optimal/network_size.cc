@@ -88,9 +88,12 @@ class NetworkSize {
                                                      : std::min<int64_t>(most, 128);
       known->second = SaturatingMul(std::min(written, most), wanted);
       distinct_ += known->second;
-      // A search from each layout: boxing/search.h.
+      // A search from each layout of a type: boxing/search.h.
       const int64_t arcs = SaturatingMul(most, problem_.mesh.num_axes() * (facts.type.rank() + 2));
-      arcs_ = SaturatingAdd(arcs_, SaturatingMul(std::min(written, most) + wanted, arcs));
+      int64_t& searches = searches_[facts.type];
+      const int64_t more = std::min(std::min(written, most) + wanted, most - searches);
+      searches += more;
+      arcs_ = SaturatingAdd(arcs_, SaturatingMul(more, arcs));
     }
     in_all_ += known->second;
     return known->second <= kMaxPairsOfTensor && distinct_ <= kMaxDistinctPairs && in_all_ <= kMaxPairsInAll &&
@@ -102,6 +105,7 @@ class NetworkSize {
   const bool chosen_;
   std::map<std::array<uint32_t, 2>, int64_t> layouts_;
   std::unordered_map<std::vector<uint32_t>, int64_t, KeyHash> pairs_;
+  std::unordered_map<TensorType, int64_t> searches_;
   int64_t distinct_ = 0, in_all_ = 0, arcs_ = 0;
 };
 
