@@ -62,7 +62,7 @@ enum class BoxingCriterion : uint8_t { kSeconds, kWireBytes };
 // `even_only`) and enters P only where `to` is P. From any valid layout there is a path to any other; an invalid one is
 // unreachable. Where a tensor has so many layouts that searching all of them is dear (above 32768: many axes and
 // dimensions), those are left out first that split dimensions which neither end splits; where the rest is still large
-// (above 128), the axes change one after the other in the cheapest of a few orders.
+// (above 64), the axes change one after the other in the cheapest of a few orders.
 class BoxingTable {
  public:
   BoxingTable(Mesh mesh, Cluster cluster, bool even_only = false,

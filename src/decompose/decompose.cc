@@ -64,16 +64,17 @@ class Decomposer {
     if (depth == 0) {
       left_ = budget_ = ExpansionBudgetOf(type, rules_);
       outer_ = type;
+      outer_name_ = op.name;
     }
     if (Chosen(type)) {
       if (depth > kMaxDepth) {
         return ExpansionTooLarge(type, rules_, StrCat("does not end: more than ", kMaxDepth, " within each other"))
-            .WithContext(StrCat("op ", Quote(op.name)));
+            .WithContext(StrCat("op ", Quote(outer_name_)));
       }
       Result<Graph> inner = ExpansionOf(op);
       if (inner.ok()) {
         SBP_RETURN_IF_ERROR(
-            Spend(static_cast<int64_t>(inner->ops.size()) + 1).WithContext(StrCat("op ", Quote(op.name))));
+            Spend(static_cast<int64_t>(inner->ops.size()) + 1).WithContext(StrCat("op ", Quote(outer_name_))));
         return Splice(op, *inner, depth);
       }
       // Axes or sizes that only running decides: the op stays.
@@ -256,9 +257,9 @@ class Decomposer {
   const DecomposeOptions& options_;
   Graph out_;
   int depth_ = 0;
-  std::string outer_;              // the type of the op of the graph that is being expanded
-  int64_t left_ = 0, budget_ = 0;  // ops that it may still become, and in all
-  int64_t of_users_ = 0;           // ops that users' expansions made
+  std::string outer_, outer_name_;  // type and name of the op of the graph that is being expanded
+  int64_t left_ = 0, budget_ = 0;   // ops that it may still become, and in all
+  int64_t of_users_ = 0;            // ops that users' expansions made
   std::unordered_map<std::string, int> numbers_;
   std::set<std::string, std::less<>> names_, op_names_;
   std::set<TensorId> named_;                      // tensors whose names must stay

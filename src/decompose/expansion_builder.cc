@@ -249,7 +249,8 @@ Status ExpansionBuilder::CheckResults() const {
     const bool ours = definition == nullptr || definition->builtin;
     return Status(ours ? Code::kDefect : Code::kBadInput,
                   StrCat("its expansion gives result ", instance_.result_names[r], " as ",
-                         sbp::ToString(type(results_[r])), ", its rule as ", sbp::ToString(expected)));
+                         sbp::ToString(type(results_[r])), ", its rule as ", sbp::ToString(expected),
+                         ours ? "" : StrCat(" (", sbp::ToString(binding_.overload->at), ")")));
   }
   return OkStatus();
 }

@@ -12,6 +12,7 @@
 namespace sbp {
 namespace {
 
+constexpr size_t kMostTerms = 1'000'000;  // of one criterion's prices of all candidates: a term is a line of text
 constexpr double kForcedRounding = 1e-9;  // of the step time: closer is equal
 // How many alternatives get a search of their own: fewer in large graphs, whose searches take longer.
 constexpr size_t kOpsForced = 6000, kLeastForced = 3, kMostForced = 24;
@@ -196,13 +197,16 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
   KnockOn knock_on(problem, plan, op);
   for (const TensorType& type : list.instance->operands) explained.operand_ranks.push_back(type.rank());
   for (const TensorType& type : list.instance->results) explained.result_ranks.push_back(type.rank());
+  const bool many_terms = list.candidates.size() * std::max<size_t>(produced.size(), 1) > kMostTerms;
   for (uint32_t c = 0; c < list.candidates.size(); ++c) {
     ExplainedCandidate& candidate = explained.candidates.emplace_back();
     candidate.signature = list.candidates[c].signature;
     candidate.choice = DescribeCandidate(list, c, problem.mesh);
     candidate.chosen = c == chosen;
     candidate.allowed = std::binary_search(allowed.begin(), allowed.end(), c);
-    for (const CriterionRow& row : AllCriteria()) candidate.prices.push_back(PriceOf(row, query, c));
+    if (c == chosen || !many_terms) {
+      for (const CriterionRow& row : AllCriteria()) candidate.prices.push_back(PriceOf(row, query, c));
+    }
     candidate.compute_seconds = problem.ComputeSeconds(op, c);
     candidate.boxing_seconds = knock_on.BoxingSeconds(candidate.signature);
   }

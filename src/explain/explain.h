@@ -25,11 +25,12 @@ struct ExplainedPrice {
 };
 
 struct ExplainedCandidate {
-  Signature signature;
+  CandidateSignature signature;
   std::string choice;  // what it does on each mesh axis
   bool chosen = false;
-  bool allowed = true;                 // by the pins
-  std::vector<ExplainedPrice> prices;  // one per criterion, given what the producers wrote
+  bool allowed = true;  // by the pins
+  // One per criterion, given what the producers wrote; in lists of very many terms of the chosen one only.
+  std::vector<ExplainedPrice> prices;
   // With every other op as the plan has it: seconds of the op, of all boxing of its operands and of its results
   // (what other consumers need of them included), and how much more than the chosen candidate that is.
   double compute_seconds = 0;

@@ -72,7 +72,7 @@ class OptionMaker {
   // `layouts` may be in any order, one entry a slot.
   void Add(AxisChoice choice, std::vector<SlotSbp> layouts) {
     std::erase_if(layouts, [](const SlotSbp& entry) { return entry.sbp.is_broadcast(); });
-    if (layouts.empty()) return;             // all-B is always the last candidate
+    if (layouts.empty()) return;            // all-B is always the last candidate
     for (const SlotSbp& entry : layouts) {  // nothing combines partial values of such types
       if (entry.sbp.is_partial() && IsStorageOnly(TypeOf(entry.slot).dtype)) return;
     }
@@ -195,8 +195,8 @@ class OptionMaker {
   const RuleInstance& instance_;
   const FactorMap& map_;
   const std::vector<std::vector<FactorPlace>> places_;
-  std::vector<const NdSbp*> wanted_;  // per slot; empty without a filter
-  int num_axes_ = 0;                  // of the filter; 0: no filter
+  std::vector<const NdSbp*> wanted_;        // per slot; empty without a filter
+  int num_axes_ = 0;                        // of the filter; 0: no filter
   size_t wanted_count_[kMaxMeshAxes] = {};  // per axis: slots wanted other than B
   size_t entries_ = 0;
   std::unordered_multimap<size_t, uint32_t> by_hash_;
