@@ -151,8 +151,9 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
       ->allow_extra_args(false);
   app.add_flag("--no-ties", flags.no_ties, "do not look for ties by name");
   app.add_flag("--even-only", flags.even_only, "forbid parts of different sizes");
-  app.add_flag("--no-simplify", flags.no_simplify,
-               "plan the graph as the file spells it: no joined reshapes, no parts of fused weights, no grouped experts");
+  app.add_flag(
+      "--no-simplify", flags.no_simplify,
+      "plan the graph as the file spells it: no joined reshapes, no parts of fused weights, no grouped experts");
   app.add_option("--memory-limit", flags.memory_limit, "bytes per device: 80GB, 64GiB")->type_name("BYTES");
   app.add_option("--dump-dir", flags.dump_dir, "write each stage's canonical text there")->type_name("DIR");
 }
