@@ -176,8 +176,9 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
       ->type_name("HOW")
       ->default_str("sharded");
   app.add_flag("--even-only", flags.even_only, "forbid parts of different sizes");
-  app.add_flag("--no-simplify", flags.no_simplify,
-               "plan the graph as the file spells it: no joined reshapes, no parts of fused weights, no grouped experts");
+  app.add_flag(
+      "--no-simplify", flags.no_simplify,
+      "plan the graph as the file spells it: no joined reshapes, no parts of fused weights, no grouped experts");
   app.add_option("--memory-limit", flags.memory_limit, "bytes per device, with their unit: 80GB, 64GiB")
       ->type_name("BYTES");
   app.add_option("--dump-dir", flags.dump_dir, "write each stage's canonical text there")->type_name("DIR");

@@ -1,9 +1,11 @@
 #include "io/pins.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/text.h"
+#include "graph/simplified.h"
 #include "io/pin_targets.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
@@ -303,7 +305,17 @@ class TextPins {
   std::vector<OpId> Ops(std::string_view name) {
     if (IsPattern(name)) return Matching<OpId>(name, graph_.ops);
     const OpId id = Index().op(name);
-    return id.valid() ? std::vector<OpId>{id} : std::vector<OpId>{};
+    if (id.valid()) return {id};
+    if (!simplified_) {  // ops that each do a part of an op of the model file
+      simplified_.emplace();
+      for (size_t o = 0; o < graph_.ops.size(); ++o) {
+        for (const auto& [key, value] : graph_.ops[o].metadata) {
+          if (key == kSimplifiedFrom) (*simplified_)[value].push_back(OpId(o));
+        }
+      }
+    }
+    const auto parts = simplified_->find(name);
+    return parts == simplified_->end() ? std::vector<OpId>{} : parts->second;
   }
   const NameIndex& Index() {
     if (!index_) index_.emplace(graph_);
@@ -386,6 +398,7 @@ class TextPins {
   PinAdder adder_;
   std::optional<NameIndex> index_;
   std::optional<std::vector<TensorId>> parts_;
+  std::optional<std::map<std::string, std::vector<OpId>, std::less<>>> simplified_;
   PinTargets targets_;
   Pins& pins_;
   std::string where_;  // of the pin at hand

@@ -95,6 +95,14 @@ void WarnOfMemory(Plan& plan) {
                                  plan.cluster.device.name, "; --memory-limit makes that an error"));
 }
 
+// Where no plan fits, copies of weights may be why.
+Status WithGatheredWeights(const Status& failure, const Problem& problem) {
+  if (failure.code() != Code::kNoPlan) return failure;
+  std::string message = failure.message();
+  for (const std::string& warning : WarnOfGatheredWeights(problem)) message += StrCat("; ", warning);
+  return NoPlan(std::move(message));
+}
+
 std::string Dump(const Assignment& assignment, const Problem& problem) {
   std::string text = StrCat("price unit: ", assignment.price_unit, "\n");
   for (size_t o = 0; o < assignment.ops.size(); ++o) {
@@ -161,7 +169,9 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
   SBP_RETURN_IF_ERROR(stages.Run(
       "strategy",
       [&] {
-        SBP_ASSIGN_OR_RETURN(assignment, strategy->solve(problem, request.strategy));
+        Result<Assignment> solved = strategy->solve(problem, request.strategy);
+        if (!solved.ok()) return WithGatheredWeights(solved.status(), problem);
+        assignment = *std::move(solved);
         return OkStatus();
       },
       [&] { return Dump(assignment, problem); }));

@@ -77,7 +77,6 @@ constexpr ReaderRow kReaders[] = {
     {"MatMul", -1, Reading::kLinear},
     {"com.microsoft::FusedMatMul", -1, Reading::kLinear},
     {"sbp::GroupedMatMul", 0, Reading::kLinear},
-    {"sbp::GroupedMatMul", 1, Reading::kLinear},
     {"sbp::GroupedMatMul", 2, Reading::kIndex, 1},
     {"Gemm", 0, Reading::kLinear},
     {"Gemm", 1, Reading::kLinear},
@@ -247,7 +246,8 @@ Distribution FloatRole(const Graph& graph, const Tensor& tensor, const std::vect
         }
         break;
       case Reading::kTable:
-        if (tensor.role == TensorRole::kParameter) return Normal(0, 0.5);
+        // A stack of matrices is picked from: weights as any.
+        if (tensor.role == TensorRole::kParameter && tensor.type.rank() <= 2) return Normal(0, 0.5);
         break;
       default:
         break;
@@ -255,9 +255,9 @@ Distribution FloatRole(const Graph& graph, const Tensor& tensor, const std::vect
   }
   if (tensor.name.find("mask") != std::string::npos) return Uniform(1, 1);
   if (tensor.role == TensorRole::kInput) return Normal(0, 1);
-  return tensor.type.shape.size() <= 1
-             ? Normal(0, 0.1)
-             : Normal(0, 1 / std::sqrt(std::max<double>(1.0, static_cast<double>(DimOf(tensor.type.shape, -1)))));
+  const Shape& shape = tensor.part != nullptr ? tensor.part->type.shape : tensor.type.shape;  // parts as the whole
+  if (shape.size() <= 1) return Normal(0, 0.1);
+  return Normal(0, 1 / std::sqrt(std::max<double>(1.0, static_cast<double>(DimOf(shape, -1)))));
 }
 
 // A number that depends on all bits of both (the finaliser of splitmix64, Vigna 2015).

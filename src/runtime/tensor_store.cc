@@ -202,8 +202,7 @@ Result<Value> TensorStore::MakeWhole(TensorId id, const std::string& name, const
     }
   }
   if (type.kind != ValueKind::kTensor)
-    return RunFailed(StrCat("is ", ToString(type),
-                            ", which has no random values; give it with --inputs: a folder of ",
+    return RunFailed(StrCat("is ", ToString(type), ", which has no random values; give it with --inputs: a folder of ",
                             "input_N.pb, or an .npz archive (entries of a sequence: NAME/0, NAME/1, ...)"));
   random_[name] = tensor.role == TensorRole::kParameter;
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(type.dtype, type.shape));

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "simplify/simplify.h"
 
 namespace sbp {
@@ -12,8 +14,41 @@ const std::vector<SimplifyPass>& AllSimplifyPasses() {
   return kPasses;
 }
 
+namespace {
+
+// Ops that feed no output would count as readers. Tensors keep their numbers.
+void DropDeadOps(Graph& graph) {
+  std::vector<bool> used(graph.tensors.size());
+  for (const TensorId id : graph.outputs) used[id.index()] = true;
+  for (const Tie& tie : graph.ties) used[tie.output.index()] = true;
+  std::vector<Op> live;  // the last one first
+  for (size_t o = graph.ops.size(); o-- > 0;) {
+    Op& op = graph.ops[o];
+    if (std::ranges::none_of(op.outputs, [&](TensorId id) { return id.valid() && used[id.index()]; })) continue;
+    for (const std::vector<TensorId>* operands : {&op.inputs, &op.captures}) {
+      for (const TensorId id : *operands) {
+        if (id.valid()) used[id.index()] = true;
+      }
+    }
+    live.push_back(std::move(op));
+  }
+  std::ranges::reverse(live);
+  graph.ops = std::move(live);
+  for (Tensor& tensor : graph.tensors) tensor.producer = {};
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    for (const TensorId id : graph.ops[o].outputs) {
+      if (id.valid()) graph.tensor(id).producer = OpId(o);
+    }
+  }
+}
+
+}  // namespace
+
 void Simplify(Graph& graph, const std::vector<bool>& computed) {
-  for (const SimplifyPass& pass : AllSimplifyPasses()) pass.run(graph, computed);
+  DropDeadOps(graph);
+  for (const SimplifyPass& pass : AllSimplifyPasses()) {
+    if (pass.run(graph, computed)) DropDeadOps(graph);
+  }
 }
 
 }  // namespace sbp

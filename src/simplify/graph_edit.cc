@@ -190,7 +190,8 @@ void GraphEdit::Finish() {
   ops.reserve(graph_.ops.size() + added_.size());
   size_t next = 0;
   for (size_t o = 0; o <= graph_.ops.size(); ++o) {
-    for (; next < places_.size() && places_[next].first == o; ++next) ops.push_back(std::move(added_[places_[next].second]));
+    for (; next < places_.size() && places_[next].first == o; ++next)
+      ops.push_back(std::move(added_[places_[next].second]));
     if (o < graph_.ops.size() && !removed_[o]) ops.push_back(std::move(graph_.ops[o]));
   }
   graph_.ops = std::move(ops);

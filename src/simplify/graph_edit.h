@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/simplified.h"
 #include "simplify/view.h"
 
 namespace sbp {
-
-// Metadata of an op that stands for others of the file: their names.
-inline constexpr std::string_view kSimplifiedFrom = "simplified_from";
 
 class GraphEdit {
  public:

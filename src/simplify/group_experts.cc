@@ -1,5 +1,5 @@
-// A batched product whose matrices are gathered, one for each row, as a grouped product: the rows of one expert times its
-// matrix, which is read where it lies.
+// A batched product whose matrices are gathered, one for each row, as a grouped product: the rows of one expert times
+// its matrix, which is read where it lies.
 #include <algorithm>
 
 #include "base/text.h"
@@ -70,7 +70,8 @@ class ExpertGrouper {
     }
     grouped.metadata.emplace_back(kSimplifiedFrom, StrCat(gathered->from, ", ", op.name));
     const DType dtype = graph_.tensor(op.outputs[0]).type.dtype;
-    grouped.outputs = {edit_.AddTensor(StrCat(graph_.tensor(op.outputs[0]).name, "/grouped"), {dtype, {count, columns}})};
+    grouped.outputs = {
+        edit_.AddTensor(StrCat(graph_.tensor(op.outputs[0]).name, "/grouped"), {dtype, {count, columns}})};
     const TensorId y = grouped.outputs[0];
     edit_.Insert(o, std::move(grouped));
     for (Op& step : edit_.MakeSteps(op, {{View::Step::Kind::kReshape, result, {}, {}}}, y, op.outputs[0])) {
@@ -129,8 +130,8 @@ class ExpertGrouper {
     if (experts.rank() != 3 || experts.num_elements() == 0 || index.num_elements() == 0) return std::nullopt;
     if (!IsFloat(experts.dtype) || !Known(op.inputs[1])) return std::nullopt;
     const bool by_rows = type == "Gather" && op.attributes->Int("axis", 0) == 0;
-    const bool by_tuples = type == "GatherND" && op.attributes->Int("batch_dims", 0) == 0 && index.rank() > 0 &&
-                           index.shape.back() == 1;
+    const bool by_tuples =
+        type == "GatherND" && op.attributes->Int("batch_dims", 0) == 0 && index.rank() > 0 && index.shape.back() == 1;
     if (!by_rows && !by_tuples) return std::nullopt;
     return Gathered{op.inputs[0], op.inputs[1], false, ""};
   }
@@ -145,7 +146,8 @@ class ExpertGrouper {
     const Shape& experts = ShapeOf(gathered.experts);
     const int64_t rows = seen[seen.size() - 2], columns = seen.back();
     View plain(ShapeOf(gather)), transposed(ShapeOf(gather));
-    if (rows == experts[1] && columns == experts[2] && plain.Reshape(seen) && view.Reshape(seen) && plain == view) return true;
+    if (rows == experts[1] && columns == experts[2] && plain.Reshape(seen) && view.Reshape(seen) && plain == view)
+      return true;
     if (rows != experts[2] || columns != experts[1] || !transposed.Reshape({count, columns, rows})) return false;
     transposed.Transpose({0, 2, 1});
     gathered.transposed = true;

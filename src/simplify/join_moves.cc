@@ -97,7 +97,8 @@ class MoveJoiner {
       const TensorId source = op->inputs[0];
       std::optional<std::vector<View::Step>> steps = StepsOf(route, source);
       const size_t saved = steps && steps->size() < route.size() ? route.size() - steps->size() : 0;
-      if (saved > (best ? best->route.size() - best->steps.size() : 0)) best = Shorter{route, source, *std::move(steps)};
+      if (saved > (best ? best->route.size() - best->steps.size() : 0))
+        best = Shorter{route, source, *std::move(steps)};
       op = edit_.Producer(source);
       if (op != nullptr) result = edit_.ProducerIndex(source);
     }

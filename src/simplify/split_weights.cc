@@ -37,8 +37,8 @@ struct Cut {
 
 // The product, what follows it column by column, and how its result is cut.
 struct Fused {
-  std::vector<size_t> ops;               // the product first, then those by column
-  std::map<uint32_t, Cut> cuts;          // operands that are cut, by tensor (a transposed weight: the transposed one)
+  std::vector<size_t> ops;                // the product first, then those by column
+  std::map<uint32_t, Cut> cuts;           // operands that are cut, by tensor (a transposed weight: the transposed one)
   std::map<uint32_t, size_t> transposed;  // ... the Transpose op that writes it
   TensorId result;
   struct End {
@@ -89,7 +89,8 @@ class WeightSplitter {
       parameter = transpose.inputs[0];
       if (!IsParameter(parameter) || !OnlyReader(parameter)) return false;
       const std::vector<int64_t>* perm = transpose.attributes->Ints("perm");
-      of_parameter = perm == nullptr ? tensor.type.rank() - 1 - axis : static_cast<int>((*perm)[static_cast<size_t>(axis)]);
+      of_parameter =
+          perm == nullptr ? tensor.type.rank() - 1 - axis : static_cast<int>((*perm)[static_cast<size_t>(axis)]);
       fused.transposed[operand.value] = tensor.producer.index();
     }
     const Tensor& whole = graph_.tensor(parameter);
@@ -121,7 +122,8 @@ class WeightSplitter {
     if (row->op == "MatMul" && weight.rank() != 2) return false;
     const int64_t columns = type.shape.back();
     if (!AddCut(op.inputs[1], row->axis(op, weight.shape), columns, fused)) return false;
-    if (row->bias > 0 && op.inputs.size() > row->bias && !TakeByColumn(op.inputs[row->bias], columns, fused)) return false;
+    if (row->bias > 0 && op.inputs.size() > row->bias && !TakeByColumn(op.inputs[row->bias], columns, fused))
+      return false;
     fused.ops.push_back(o);
     fused.result = result;
     for (std::optional<size_t> next = OnlyReader(result); next; next = OnlyReader(result)) {
@@ -146,7 +148,8 @@ class WeightSplitter {
       if (edit_.IsKept(tensor) || begin == end || route.size() >= kLongestRoute) return false;
       for (const Use* use = begin; use != end; ++use) {
         const Op& op = graph_.op(use->op);
-        if (use->operand != 0 || !op.signature_pin.empty() || fused.ends.size() + open.size() >= kMostParts) return false;
+        if (use->operand != 0 || !op.signature_pin.empty() || fused.ends.size() + open.size() >= kMostParts)
+          return false;
         for (size_t r = 0; r < op.outputs.size(); ++r) {
           if (!IsMove(graph_, op, r) || !Known(op.outputs[r])) return false;
           Route longer = {{&op, r}};
@@ -194,7 +197,8 @@ class WeightSplitter {
   void Write(const Fused& fused) {
     for (const auto& [start, count] : fused.parts) {  // all or none
       for (const auto& [operand, cut] : fused.cuts) {
-        if (!parts_.contains({operand, start})) parts_[{operand, start}] = edit_.AddPart(cut.parameter, cut.axis, start, count);
+        if (!parts_.contains({operand, start}))
+          parts_[{operand, start}] = edit_.AddPart(cut.parameter, cut.axis, start, count);
         if (!parts_[{operand, start}].valid()) return;
       }
     }
@@ -247,7 +251,8 @@ class WeightSplitter {
     for (size_t d = 0; d < of_part.size(); ++d) {
       shape.push_back(of_part[perm == nullptr ? of_part.size() - 1 - d : static_cast<size_t>((*perm)[d])]);
     }
-    const TensorId result = edit_.AddTensor(graph_.tensor(TensorId(operand)).name + suffix, {graph_.tensor(part).type.dtype, shape});
+    const TensorId result =
+        edit_.AddTensor(graph_.tensor(TensorId(operand)).name + suffix, {graph_.tensor(part).type.dtype, shape});
     op.outputs = {result};
     edit_.Insert(fused.ops.back(), std::move(op));
     return result;

@@ -155,7 +155,8 @@ struct ViewWriter {
   std::optional<std::vector<Step>> Write() {
     if (!Place() || !Cut()) return std::nullopt;
     const Shape result = view.shape();
-    const bool repeats = std::ranges::any_of(slots, [](const Slot& slot) { return !slot.from_source && slot.size > 1; });
+    const bool repeats =
+        std::ranges::any_of(slots, [](const Slot& slot) { return !slot.from_source && slot.size > 1; });
     Shape now = cut;
     Move(now, result, !repeats);
     if (repeats) {

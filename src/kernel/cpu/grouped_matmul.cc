@@ -20,7 +20,8 @@ Result<std::vector<std::vector<int64_t>>> RowsOfExperts(const KernelCall& call) 
   std::vector<std::vector<int64_t>> rows(static_cast<size_t>(experts.shape[0]));
   for (size_t row = 0; row < chosen.size(); ++row) {
     const int64_t expert = chosen[row] - own.begin;
-    if (expert >= 0 && expert < experts.shape[0]) rows[static_cast<size_t>(expert)].push_back(static_cast<int64_t>(row));
+    if (expert >= 0 && expert < experts.shape[0])
+      rows[static_cast<size_t>(expert)].push_back(static_cast<int64_t>(row));
   }
   return rows;
 }

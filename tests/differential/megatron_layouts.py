@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Megatron's layout on real exports: with every projection's weight pinned, a layer has an all-reduce after attention and
+one after its MLP, and nothing else.
+
+  megatron_layouts.py PROGRAM MODELS     MODELS: the folder of real models, with tiny/ in it
+
+Full-size models are planned. Tiny ones are also run, and compared with the outputs that onnxruntime recorded. Pins name
+the weights as the file does; where a fused weight is planned in parts, its pin means each of them.
+Ends with `N passed, M failed, K skipped`; exits with 1 on a failure, with 77 where no model is found.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# Scopes (or names of weights) whose product is split by columns, and by rows.
+COLUMNS = re.compile(r"(q|k|v|qkv|gate|up|gate_up)_proj|(^|\.)(q|k|v|gate|up|c_attn|c_fc|query|key|value|fc1|in_proj)"
+                     r"|intermediate\.dense|mlp\.0|self_attention$")
+ROWS = re.compile(r"(^|\.)(o|down|o_proj|out_proj|c_proj|down_proj|fc2)$|output\.dense|mlp\.3")
+FULL = {
+    "llama3-8b-bf16": [["batch=4", "seq=4096"], ["batch=8", "seq=4096"]],
+    "llama3-8b-decode-kv-bf16": [["batch=16", "past_seq=4095"]],
+    "llama32-1b-opset23-fp16": [["batch=8", "seq=2048"]],
+    "llama32-1b-single-op-attention": [["batch=8", "seq=2048"]],
+    "gpt2-124m-dynamo": [["batch=8", "seq=1024"]],
+    "gpt2-124m-torchscript": [["batch=8", "seq=1024"]],
+    "bert-base-mlm": [["batch=32", "seq=384"]],
+    "vit-b16": [["batch=64"]],
+    "speech2text-m": [["batch=16", "frames=1024", "tokens=128"]],
+}
+TINY = ["llama-gqa-tiny", "gpt2-tiny", "gpt2-tiny-torchscript", "bert-tiny", "vit-tiny", "bart-crossattention-tiny",
+        "llama-attention-op-tiny"]
+
+
+def run(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n  exit {done.returncode}: {(done.stdout + done.stderr)[:1500]}")
+    return done.stdout
+
+
+def sizes(text):
+    return text[text.index("[") + 1:-1].split(",")
+
+
+def projections(graph):
+    """Per product with a matrix of parameters: its weight, 'column' or 'row', and the weight's dimension to split."""
+    weights = {p["name"]: sizes(p["type"]) for p in graph["parameters"]}
+    found = {}
+    for op in graph["ops"]:
+        if op["type"] not in ("MatMul", "Gemm") or len(weights.get(op["inputs"][1], [])) != 2:
+            continue
+        weight = op["inputs"][1]
+        name = (op.get("scope") or "").replace("/", ".")
+        if re.search(r"proj\.weight$|out_proj", weight):  # torchvision's attention has no scope of its own for it
+            name = weight.removesuffix(".weight")
+        kind = "row" if ROWS.search(name) else "column" if COLUMNS.search(name) else None
+        if kind is None:
+            continue
+        transposed = op.get("attributes", {}).get("transB", 0) == 1
+        found[weight] = (kind, int((kind == "column") != transposed))
+    return found
+
+
+def plan(program, model, flags, mesh, folder, pins, more=()):
+    file = folder / "pins"
+    axes = mesh.count("=")
+    file.write_text("".join(f"{weight}=({'B, ' * (axes - 1)}S({dim}))\n" for weight, (_, dim) in pins.items()))
+    return json.loads(run(program, "infer", model, *flags, "--mesh", mesh, "--strategy", "einsum", "--pins", file,
+                          "--format", "json", "-o", folder / "plan.json", *more))
+
+
+def check_collectives(summary, pins):
+    expected = sum(kind == "row" for kind, _ in pins.values())
+    found = {c["kind"]: c["count"] for c in summary["collectives"]}
+    if expected == 0 or found != {"all-reduce": expected}:
+        raise RuntimeError(f"expected {expected} all-reduces, one per row-split product; found {found}")
+
+
+def graph_of(program, model, folder):
+    run(program, "convert", model, folder / "graph.json")
+    return json.loads((folder / "graph.json").read_text())
+
+
+def full(program, model, dims, mesh, folder):
+    pins = projections(graph_of(program, model, folder))
+    flags = [f for d in dims for f in ("--dim", d)]
+    check_collectives(plan(program, model, flags, mesh, folder, pins), pins)
+    run(program, "check", folder / "plan.json", model)
+    written = plan(program, model, flags, mesh, folder, pins, ["--no-simplify"])
+    run(program, "check", folder / "plan.json", model)
+    return written
+
+
+def tiny(program, model, mesh, folder):
+    pins = projections(graph_of(program, model, folder))
+    data = model.with_suffix("")
+    inputs = ["--inputs", f"{data}.inputs.npz"]
+    check_collectives(plan(program, model, inputs, mesh, folder, pins), pins)
+    run(program, "check", folder / "plan.json", model)
+    run(program, "run", folder / "plan.json", *inputs, "--expect", f"{data}.outputs.npz")
+    run(program, "run", folder / "plan.json", *inputs, "--tensors")
+
+
+def main():
+    program, models = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    cases = [(f"{name} {' '.join(dims)} on {mesh}", full, models / f"{name}.onnx", (dims, mesh))
+             for name, lists in FULL.items() for dims in lists for mesh in ("model=4", "data=2,model=4")]
+    cases += [(f"{name} on {mesh}", tiny, models / "tiny" / f"{name}.onnx", (mesh,))
+              for name in TINY for mesh in ("model=2", "data=2,model=2")]
+    passed = failed = skipped = 0
+    for name, case, model, arguments in cases:
+        if not model.exists():
+            skipped += 1
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                case(program, model, *arguments, pathlib.Path(folder))
+                passed += 1
+            except (RuntimeError, subprocess.TimeoutExpired) as failure:
+                failed += 1
+                print(f"FAILED {name}: {failure}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed else 77 if passed == 0 else 0)
+
+
+main()

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Every rewrite that reading a model makes (src/simplify), by execution: the ops that are left are those expected, and the
+sharded plan of the rewritten graph computes what the graph computes as it is written.
+
+  simplify_rewrites.py PROGRAM
+"""
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+
+class Builder:
+    """A graph as JSON, op by op; the names of tensors are those of ops."""
+
+    def __init__(self):
+        self.inputs, self.parameters, self.ops = [], [], []
+
+    def input(self, name, kind):
+        self.inputs.append({"name": name, "type": kind})
+        return name
+
+    def weight(self, name, kind):
+        self.parameters.append({"name": name, "type": kind})
+        return name
+
+    def ints(self, *values):
+        name = f"ints{len(self.parameters)}"
+        self.parameters.append({"name": name, "type": f"i64[{len(values)}]", "literal": {"ints": list(values)}})
+        return name
+
+    def scalar(self, value):
+        name = f"scalar{len(self.parameters)}"
+        self.parameters.append({"name": name, "type": "i64[]", "literal": {"ints": [value]}})
+        return name
+
+    def op(self, kind, *inputs, outputs=None, name=None, **attributes):
+        name = name or f"{kind.split('::')[-1].lower()}{len(self.ops)}"
+        outputs = outputs or [name]
+        self.ops.append({"name": name, "type": kind, "inputs": list(inputs), "outputs": outputs, "attributes": attributes})
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def reshape(self, x, *shape):
+        return self.op("Reshape", x, self.ints(*shape))
+
+    def transpose(self, x, *perm):
+        return self.op("Transpose", x, perm=list(perm))
+
+    def slice(self, x, start, end, axis):
+        return self.op("Slice", x, self.ints(start), self.ints(end), self.ints(axis))
+
+    def graph(self, *outputs):
+        return {"kind": "sbp_plan.graph.v1", "inputs": self.inputs, "parameters": self.parameters, "ops": self.ops,
+                "outputs": list(outputs)}
+
+
+def keys_transposed(b):
+    """As exporters write the transposition of keys."""
+    x = b.input("x", "f32[2,4,6,8]")
+    x = b.reshape(x, -1, 6, 8)
+    x = b.transpose(x, 0, 2, 1)
+    return [b.reshape(x, 2, 4, 8, 6)], ["Transpose"]
+
+
+def back_and_forth(b):
+    x = b.op("Relu", b.input("x", "f32[2,4,6]"))
+    y = b.transpose(b.transpose(x, 2, 0, 1), 1, 2, 0)
+    return [b.op("Exp", y)], ["Exp", "Relu"]
+
+
+def repeated_heads(b):
+    """Key heads repeated for the query heads of their group, then transposed."""
+    x = b.input("x", "f32[2,2,6,4]")
+    x = b.op("Unsqueeze", x, b.ints(2))
+    x = b.op("Expand", x, b.ints(2, 2, 3, 6, 4))
+    x = b.reshape(x, 2, 6, 6, 4)
+    x = b.reshape(x, 12, 6, 4)
+    x = b.transpose(x, 0, 2, 1)
+    return [b.reshape(x, 2, 6, 4, 6)], ["Expand", "Reshape", "Transpose", "Unsqueeze"]
+
+
+def output_on_the_way(b):
+    """A tensor that is an output stays, whoever else is joined past it."""
+    x = b.input("x", "f32[4,6]")
+    y = b.transpose(x, 1, 0)
+    return [y, b.op("Relu", b.transpose(y, 1, 0))], ["Relu", "Transpose"]
+
+
+def does_not_nest(b):
+    """6 x 4 as 4 x 6 and transposed is no view: nothing may change."""
+    x = b.reshape(b.transpose(b.input("x", "f32[6,4]"), 1, 0), 6, 4)
+    return [b.transpose(x, 1, 0)], ["Reshape", "Transpose", "Transpose"]
+
+
+def fused_qkv_split(b):
+    x = b.input("x", "f32[3,4,8]")
+    y = b.op("MatMul", x, b.weight("w", "f32[8,24]"), name="qkv")
+    y = b.op("Add", y, b.weight("bias", "f32[24]"))
+    q, k, v = b.op("Split", y, outputs=["q", "k", "v"], axis=2, num_outputs=3)
+    return [b.op("Relu", q), b.op("Exp", k), v], ["Add"] * 3 + ["Exp"] + ["MatMul"] * 3 + ["Relu"]
+
+
+def fused_qkv_of_groups(b):
+    """Query heads outnumber key heads; one row of tokens, as Gemm wants it."""
+    x = b.reshape(b.input("x", "f32[3,4,8]"), 12, 8)
+    y = b.op("Gemm", x, b.weight("w", "f32[16,8]"), b.weight("bias", "f32[16]"), transB=1)
+    y = b.reshape(y, 3, 4, 16)
+    parts = [b.op("Relu", b.slice(y, a, z, 2)) for a, z in ((0, 8), (8, 12), (12, 16))]
+    return parts, ["Gemm"] * 3 + ["Relu"] * 3 + ["Reshape"] * 4
+
+
+def fused_by_gather(b):
+    """torchvision's: to (3, ...), then one of the three."""
+    x = b.input("x", "f32[5,2,8]")
+    y = b.op("Add", b.op("MatMul", x, b.weight("w", "f32[8,24]")), b.weight("bias", "f32[24]"))
+    y = b.op("Unsqueeze", b.reshape(y, 5, 2, 3, 8), b.ints(0))
+    y = b.op("Squeeze", b.transpose(y, 3, 1, 2, 0, 4), b.ints(-2))
+    parts = [b.op("Relu", b.op("Gather", y, b.scalar(i), axis=0)) for i in (0, 1, -1)]
+    return parts, ["Add"] * 3 + ["MatMul"] * 3 + ["Relu"] * 3
+
+
+def fused_transposed_weight(b):
+    w = b.transpose(b.weight("w", "f32[12,8]"), 1, 0)
+    gate, up = b.op("Split", b.op("MatMul", b.input("x", "f32[4,8]"), w), outputs=["gate", "up"], axis=-1, num_outputs=2)
+    return [b.op("Mul", b.op("Sigmoid", gate), up)], ["MatMul"] * 2 + ["Mul", "Sigmoid"] + ["Transpose"] * 2
+
+
+def fused_and_read_whole(b):
+    """The whole result has another reader: it stays in one piece."""
+    y = b.op("MatMul", b.input("x", "f32[4,8]"), b.weight("w", "f32[8,12]"))
+    return [b.slice(y, 0, 6, 1), b.slice(y, 6, 12, 1), b.op("Relu", y)], ["MatMul", "Relu", "Slice", "Slice"]
+
+
+def experts(spelling):
+    def case(b):
+        logits = b.op("MatMul", b.input("x", "f32[6,8]"), b.weight("router", "f32[8,4]"))
+        b.op("TopK", logits, b.ints(2), outputs=["best", "index"], axis=-1)
+        chosen = b.reshape("index", 12)
+        x = b.reshape(b.op("Expand", b.op("Unsqueeze", "x", b.ints(1)), b.ints(6, 2, 8)), 12, 8)
+        if spelling == "columns":  # W x
+            w = b.op("GatherND", b.weight("w", "f32[4,10,8]"), b.op("Unsqueeze", chosen, b.ints(1)))
+            y = b.op("Squeeze", b.op("MatMul", w, b.op("Unsqueeze", x, b.ints(-1))), b.ints(-1))
+        elif spelling == "rows":  # x W
+            w = b.op("Gather", b.weight("w", "f32[4,8,10]"), chosen, axis=0)
+            y = b.op("Squeeze", b.op("MatMul", b.op("Unsqueeze", x, b.ints(1)), w), b.ints(1))
+        elif spelling == "transposed":  # x W^T
+            w = b.transpose(b.op("Gather", b.weight("w", "f32[4,10,8]"), chosen, axis=0), 0, 2, 1)
+            y = b.op("Squeeze", b.op("MatMul", b.op("Unsqueeze", x, b.ints(1)), w), b.ints(1))
+        elif spelling == "tokens":  # indices as TopK gives them, and rows that stretch
+            w = b.op("Gather", b.weight("w", "f32[4,8,10]"), "index", axis=0)
+            y = b.reshape(b.op("MatMul", b.op("Unsqueeze", "x", b.ints(1, 2)), w), 12, 10)
+        gate, up = b.op("Split", y, outputs=["gate", "up"], axis=1, num_outputs=2)
+        return [b.op("Mul", b.op("Sigmoid", gate), up)], {"sbp::GroupedMatMul": 2, "Gather": 0, "GatherND": 0, "Split": 0}
+    return case
+
+
+def random_moves(seed):
+    """A long chain of moves: whatever is left must do the same."""
+    def case(b):
+        choose = random.Random(seed)
+        shape = [2, 3, 4, 2]
+        x = b.op("Relu", b.input("x", "f32[2,3,4,2]"))
+        for _ in range(8):
+            kind = choose.choice(["transpose", "merge", "part", "slice", "expand", "unsqueeze"])
+            d = choose.randrange(len(shape))
+            if kind == "transpose":
+                perm = choose.sample(range(len(shape)), len(shape))
+                x, shape = b.transpose(x, *perm), [shape[p] for p in perm]
+            elif kind == "merge" and d + 1 < len(shape):
+                shape = shape[:d] + [shape[d] * shape[d + 1]] + shape[d + 2:]
+                x = b.reshape(x, *shape)
+            elif kind == "part" and shape[d] % 2 == 0 and len(shape) < 6:
+                shape = shape[:d] + choose.choice([[2, shape[d] // 2], [shape[d] // 2, 2]]) + shape[d + 1:]
+                x = b.reshape(x, *shape)
+            elif kind == "slice" and shape[d] > 2:
+                start = choose.randrange(shape[d] // 2)
+                x = b.slice(x, start, start + shape[d] // 2, d)
+                shape[d] //= 2
+            elif kind == "expand" and len(shape) < 6 and max(shape) < 100:
+                shape = [2] + shape
+                x = b.op("Expand", x, b.ints(*shape))
+            elif kind == "unsqueeze" and len(shape) < 6:
+                x = b.op("Unsqueeze", x, b.ints(d))
+                shape = shape[:d] + [1] + shape[d:]
+        return [b.op("Exp", x)], None
+    return case
+
+
+CASES = {f.__name__: f for f in (keys_transposed, back_and_forth, repeated_heads, output_on_the_way, does_not_nest,
+                                 fused_qkv_split, fused_qkv_of_groups, fused_by_gather, fused_transposed_weight,
+                                 fused_and_read_whole)}
+CASES.update({f"experts, {s}": experts(s) for s in ("columns", "rows", "transposed", "tokens")})
+CASES.update({f"random moves {seed}": random_moves(seed) for seed in range(40)})
+
+
+def run(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}: {(done.stdout + done.stderr)[:1500]}")
+
+
+def check(program, case, folder):
+    builder = Builder()
+    outputs, expected = case(builder)
+    model, plan, wanted = folder / "model.json", folder / "plan.json", folder / "wanted.npz"
+    model.write_text(json.dumps(builder.graph(*outputs)))
+    run(program, "run", model, "--unsharded", "--outputs", wanted)
+    for flags in (["--strategy", "einsum"], ["--strategy", "greedy", "--cost", "time"], ["--no-simplify", "--strategy", "einsum"]):
+        run(program, "infer", model, "--mesh", "2", *flags, "-o", plan)
+        run(program, "check", plan, model)
+        run(program, "run", plan, "--expect", wanted)
+        graph = json.loads(plan.read_text())["graph"]
+        found = sorted(op["type"] for op in graph["ops"])
+        if "--no-simplify" in flags:
+            expected = {}
+            if len(found) != len([op for op in builder.ops]) and len(found) > len(builder.ops):
+                raise RuntimeError(f"--no-simplify: {found}")
+        if isinstance(expected, dict) and any(found.count(kind) != n for kind, n in expected.items()):
+            raise RuntimeError(f"expected {expected}, found {found}")
+        if isinstance(expected, list) and found != expected:
+            raise RuntimeError(f"expected {expected}, found {found}")
+
+
+def main():
+    passed = failed = 0
+    for name, case in CASES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                check(sys.argv[1], case, pathlib.Path(folder))
+                passed += 1
+            except RuntimeError as failure:
+                failed += 1
+                print(f"FAILED {name}: {failure}")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    sys.exit(1 if failed else 0)
+
+
+main()
