@@ -125,11 +125,15 @@ std::vector<Tie> KeepUpdates(const Graph& graph, const std::vector<Tie>& ties) {
   return kept;
 }
 
-// Leaves the pairs of which another is of the same kind; one that is alone must be a number, as masks and counters are
-// not.
+// Leaves the pairs of which another is of the same kind. One that is alone must be a parameter and no counter: an input
+// and an output may be called "src" and "out.src" for other reasons.
 std::vector<Tie> KeepEqualKinds(const Graph& graph, const std::vector<Tie>& ties) {
   const auto kind = [&](const Tie& tie) { return graph.type_of(graph.op(graph.tensor(tie.output).producer)); };
-  if (ties.size() == 1) return IsFloat(graph.tensor(ties[0].output).type.dtype) ? ties : std::vector<Tie>();
+  if (ties.size() == 1) {
+    const Tensor& source = graph.tensor(ties[0].input);
+    const bool updated = source.role == TensorRole::kParameter && IsFloat(source.type.dtype);
+    return updated ? ties : std::vector<Tie>();
+  }
   std::map<std::string, size_t> counts;
   for (const Tie& tie : ties) ++counts[kind(tie)];
   std::vector<Tie> kept;

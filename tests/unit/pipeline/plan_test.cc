@@ -412,7 +412,7 @@ TEST(TiesByName, UpdatesOnly) {
               b.AddOp("Add", "a", {"src", "x"}, {"out_src"});
               b.AddOp("Add", "b", {"src", "x"}, {"out_src_mask"});
             }),
-            1u);
+            0u);
   EXPECT_EQ(count([](GraphBuilder& b) {
               b.AddOp("Add", "a", {"src", "x"}, {"out_src"});
               b.AddOp("Add", "b", {"src_mask", "x"}, {"out_src_mask"});
