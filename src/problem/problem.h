@@ -41,7 +41,7 @@ struct Problem {
   bool even_only = false;  // splits into parts of different sizes are forbidden
   UseTable uses;
   Pins pins;
-  Demands demands;  // of tensors, besides what their readers want
+  Demands demands;                 // of tensors, besides what their readers want
   std::vector<OpClass> classes;    // in order of first appearance
   std::vector<uint32_t> class_of;  // per op
   std::vector<int> batch_axis;     // per tensor: dimension, or -1 (absent)
