@@ -159,8 +159,8 @@ class PhysicalChecker {
     for (const TensorEnd& e : EndsOf(plan_)) at_end.emplace(e.tensor, e.transition);
     for (uint32_t r = 0; r < last.size(); ++r) {
       const Register& reg = physical_.registers[r];
-      const bool is_last = reg.transition < 0 ||
-                           static_cast<size_t>(reg.step) + 1 == plan_.transitions[reg.transition].steps.size();
+      const bool is_last =
+          reg.transition < 0 || static_cast<size_t>(reg.step) + 1 == plan_.transitions[reg.transition].steps.size();
       if (is_last && at_end.contains({reg.tensor, std::max(-1, reg.transition)})) last[r] = end;
     }
     for (uint32_t r = 0; r < last.size(); ++r) {

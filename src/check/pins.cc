@@ -75,7 +75,8 @@ void PinChecker::Read(const std::string& given, Findings& findings) {
     texts_.push_back(std::move(pin));
     return;
   }
-  findings.Add(StrCat("pin ", Quote(text)), "cannot be read", "TENSOR=LAYOUT, TENSOR<-LAYOUT, TENSOR==LAYOUT, OP.ARG=LAYOUT or OP: SIGNATURE", text);
+  findings.Add(StrCat("pin ", Quote(text)), "cannot be read",
+               "TENSOR=LAYOUT, TENSOR<-LAYOUT, TENSOR==LAYOUT, OP.ARG=LAYOUT or OP: SIGNATURE", text);
 }
 
 // All readers and the end start from `layout`: nobody takes what was written, were it not for the one transition that
@@ -146,11 +147,11 @@ void PinChecker::CheckOutputs(Findings& findings) const {
     if (tensor.type.kind != ValueKind::kTensor) continue;
     const bool is_tied = std::ranges::any_of(plan_.graph.ties, [&](const Tie& tie) { return tie.output == id; });
     if (is_tied) continue;
-    const bool is_pinned = tensor.producer.valid() &&
-                           (tensor.layout_pin.size() > 0 || std::ranges::any_of(texts_, [&](const Text& pin) {
-                              return !pin.whole_signature && pin.op != PinOperator::kWritten &&
-                                     PinNames(pin.name, tensor);
-                            }));
+    const bool is_pinned =
+        tensor.producer.valid() && (tensor.layout_pin.size() > 0 || std::ranges::any_of(texts_, [&](const Text& pin) {
+                                      return !pin.whole_signature && pin.op != PinOperator::kWritten &&
+                                             (PinNames(pin.name, tensor) || pin.scoped.contains(id));
+                                    }));
     const bool whole = policy == OutputPolicy::kWhole && !is_pinned;
     if (whole ? layouts[i].is_broadcast() : !layouts[i].has_partial()) continue;
     findings.Add(PlaceOf(plan_.graph, id), StrCat("an output that must end ", whole ? "whole" : "without P"),

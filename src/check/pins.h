@@ -46,9 +46,9 @@ class PinChecker {
   const Plan& plan_;
   std::vector<Text> texts_;
   std::vector<bool> tensor_done_;
-  UseTable uses_;                                           // empty without pins, as are the next two
+  UseTable uses_;                                             // empty without pins, as are the next two
   std::unordered_map<TensorId, std::vector<uint32_t>> made_;  // per tensor: its transitions
-  std::unordered_map<uint64_t, uint32_t> fed_;              // UseKey -> transition
+  std::unordered_map<uint64_t, uint32_t> fed_;                // UseKey -> transition
 };
 
 }  // namespace sbp

@@ -24,7 +24,7 @@ class KnockOn {
     TensorId tensor;
     NdSbp written;
     std::vector<NdSbp> wanted_by_others;
-    bool not_partial = false;  // in the end
+    bool not_partial = false;      // in the end
     std::vector<NdSbp> hubs;       // HubsOf
     std::vector<size_t> operands;  // slots in which the op reads it
     int result = -1;               // slot in which the op writes it

@@ -14,7 +14,8 @@ namespace sbp {
 namespace {
 
 constexpr std::string_view kForms =
-    "expected TENSOR=(S(0), B), TENSOR<-(S(0), B), TENSOR==(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) -> "
+    "expected TENSOR=(S(0), B), TENSOR<-(S(0), B), TENSOR==(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) "
+    "-> "
     "(S(0), B)";
 
 constexpr int kMaxDivisions = 256;  // places tried, so that a hostile line takes linear time
@@ -147,8 +148,10 @@ class PinAdder {
                              tensor.role == TensorRole::kParameter ? "a parameter" : "an input", "; ", tensor.name, "=",
                              ToString(layout), " says how it starts"));
     }
-    if (op != PinOperator::kLies || !is_written || one_layout) SBP_RETURN_IF_ERROR(Add(pins_.tensors, id, layout, text));
-    if (op != PinOperator::kWritten && is_written && !one_layout) SBP_RETURN_IF_ERROR(Add(pins_.lies, id, layout, text));
+    if (op != PinOperator::kLies || !is_written || one_layout)
+      SBP_RETURN_IF_ERROR(Add(pins_.tensors, id, layout, text));
+    if (op != PinOperator::kWritten && is_written && !one_layout)
+      SBP_RETURN_IF_ERROR(Add(pins_.lies, id, layout, text));
     return op == PinOperator::kEverywhere ? PinReaders(id, layout, text) : OkStatus();
   }
 
@@ -441,8 +444,8 @@ Status ApplyGraphPins(const Graph& graph, const Mesh& mesh, Pins& pins) {
   for (size_t i = 0; i < graph.tensors.size(); ++i) {
     const Tensor& tensor = graph.tensors[i];
     if (tensor.layout_pin.size() == 0) continue;
-    const Status status =
-        adder.PinTensor(TensorId(i), PinOperator::kLies, tensor.layout_pin, StrCat(tensor.name, "=", ToString(tensor.layout_pin)));
+    const Status status = adder.PinTensor(TensorId(i), PinOperator::kLies, tensor.layout_pin,
+                                          StrCat(tensor.name, "=", ToString(tensor.layout_pin)));
     if (!status.ok()) return status.WithContext(StrCat("pin of tensor ", Quote(tensor.name), " in the graph"));
   }
   for (size_t i = 0; i < graph.ops.size(); ++i) {

@@ -104,7 +104,8 @@ class PlanReader {
     if (message.has_memory_limit()) options.memory_limit = message.memory_limit();
     for (const v1::RuleFile& file : message.rules()) options.rule_files.emplace_back(file.name(), file.text());
     // Plans from before there was a choice took outputs as they were written.
-    const std::optional<OutputPolicy> outputs = ParseOutputPolicy(message.outputs().empty() ? "any" : message.outputs());
+    const std::optional<OutputPolicy> outputs =
+        ParseOutputPolicy(message.outputs().empty() ? "any" : message.outputs());
     if (!outputs) {
       return BadInput(StrCat("options: \"outputs\" is ", Quote(message.outputs()), "; expected sharded, whole or any"));
     }

@@ -31,8 +31,8 @@ std::vector<std::string> WarnOfGatheredPins(const Problem& problem, const Plan& 
       weights.size() > kNamedWeights ? StrCat(" and ", weights.size() - kNamedWeights, " more") : std::string();
   const TensorPin& first = problem.pins.tensors.at(weights.front());
   return {StrCat(weights.size(), weights.size() == 1 ? " pinned weight is" : " pinned weights are",
-                 " boxed away from the pinned layout in every step (", FormatSeconds(seconds), " in all): ",
-                 Join(names, ", "), rest, "; \"=\" pins how a weight is stored, \"==\" every use too: ",
+                 " boxed away from the pinned layout in every step (", FormatSeconds(seconds),
+                 " in all): ", Join(names, ", "), rest, "; \"=\" pins how a weight is stored, \"==\" every use too: ",
                  plan.graph.tensor(weights.front()).name, "==", ToString(first.layout))};
 }
 

@@ -1,5 +1,5 @@
-// What is demanded of a tensor besides what its readers want: where a pin says how it lies, and how it must end. The one
-// place that says so: evaluator, cost network, greedy walk and explain all ask here.
+// What is demanded of a tensor besides what its readers want: where a pin says how it lies, and how it must end. The
+// one place that says so: evaluator, cost network, greedy walk and explain all ask here.
 //
 // A tensor that an op writes passes through up to three kinds of layouts:
 //   written - what its producer writes;

@@ -60,7 +60,7 @@ struct Problem {
   UseTable uses;
   ModuleNames names;  // how reports call parameters
   Pins pins;
-  Demands demands;  // of tensors, besides what their readers want
+  Demands demands;                 // of tensors, besides what their readers want
   std::vector<OpClass> classes;    // in order of first appearance
   std::vector<uint32_t> class_of;  // per op
   std::vector<int> batch_axis;     // per tensor: dimension, or -1 (absent)

@@ -87,9 +87,9 @@ void AddStandingTerms(const CriterionQuery& query, uint32_t candidate, const Sta
   for (size_t r = 0; r < outputs.size(); ++r) {
     const TensorPin* pin = outputs[r].valid() ? query.problem->demands.standing(outputs[r]) : nullptr;
     if (pin == nullptr) continue;
-    terms.push_back({StrCat(ResultLabel(query, r), ": ", ToString(written[r]), " -> ", ToString(pin->layout),
-                            ", as pinned"),
-                     price_of(r, written[r])});
+    terms.push_back(
+        {StrCat(ResultLabel(query, r), ": ", ToString(written[r]), " -> ", ToString(pin->layout), ", as pinned"),
+         price_of(r, written[r])});
   }
 }
 

@@ -1,5 +1,6 @@
-// time: seconds of boxing the inputs, and results to where pins want them, along their cheapest paths, and of the op itself on the busiest device; first
-// registered on ties. Local: like every greedy criterion it looks at producers only.
+// time: seconds of boxing the inputs, and results to where pins want them, along their cheapest paths, and of the op
+// itself on the busiest device; first registered on ties. Local: like every greedy criterion it looks at producers
+// only.
 #include <limits>
 
 #include "strategy/all_criteria.h"

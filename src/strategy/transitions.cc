@@ -49,7 +49,8 @@ double SecondsWithHub(const TensorType& type, const NdSbp& written, const NdSbp&
 }
 
 bool IsPartialEverywhere(const NdSbp& from, std::span<const NdSbp> wanted) {
-  return from.has_partial() && std::all_of(wanted.begin(), wanted.end(), [](const NdSbp& l) { return l.has_partial(); });
+  return from.has_partial() &&
+         std::all_of(wanted.begin(), wanted.end(), [](const NdSbp& l) { return l.has_partial(); });
 }
 
 Transition TransitionFor(TensorId tensor, const NdSbp& from, const NdSbp& to, const BoxingPath& path) {
@@ -123,8 +124,7 @@ class TransitionMaker {
       return OkStatus();
     }
     const BoxingPath& direct = boxing_.Path(facts_.type, demands_.standing, demand.layout);
-    const bool from_hub =
-        hub_ != demands_.standing && FromHub(direct, boxing_.Path(facts_.type, hub_, demand.layout));
+    const bool from_hub = hub_ != demands_.standing && FromHub(direct, boxing_.Path(facts_.type, hub_, demand.layout));
     if (from_hub) to_hub_.time = std::min(to_hub_.time, demand.first);
     SBP_ASSIGN_OR_RETURN(TimedTransition made, Make(from_hub ? hub_ : demands_.standing, demand.layout));
     made.transition.consumers = demand.consumers;
@@ -209,9 +209,8 @@ BestHub FindBestHub(const TensorType& type, const NdSbp& from, std::span<const N
   return best;
 }
 
-Status MakeTransitions(TensorId tensor, const Tensor& facts, const TensorDemands& demands,
-                       std::span<const NdSbp> hubs, const Problem& problem, std::vector<TimedTransition>& out,
-                       NdSbp& end) {
+Status MakeTransitions(TensorId tensor, const Tensor& facts, const TensorDemands& demands, std::span<const NdSbp> hubs,
+                       const Problem& problem, std::vector<TimedTransition>& out, NdSbp& end) {
   return TransitionMaker(tensor, facts, demands, problem).Run(hubs, out, end);
 }
 

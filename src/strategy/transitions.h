@@ -58,8 +58,7 @@ BestHub FindBestHub(const TensorType& type, const NdSbp& from, std::span<const N
 // Appends the transitions that meet `demands` (`boxed` ordered by `first`) in the order in which they run, and says how
 // the tensor ends where it must not be partial (else `standing`). A hub that nobody wants, and an end, are transitions
 // without consumers. Error (kNoPlan): a layout cannot be reached.
-Status MakeTransitions(TensorId tensor, const Tensor& facts, const TensorDemands& demands,
-                       std::span<const NdSbp> hubs, const Problem& problem, std::vector<TimedTransition>& out,
-                       NdSbp& end);
+Status MakeTransitions(TensorId tensor, const Tensor& facts, const TensorDemands& demands, std::span<const NdSbp> hubs,
+                       const Problem& problem, std::vector<TimedTransition>& out, NdSbp& end);
 
 }  // namespace sbp

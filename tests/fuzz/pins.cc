@@ -35,6 +35,10 @@ void RunPins(std::string_view bytes) {
       BuildProblem(graph, BuiltinRules(), mesh, FindPreset("cpu").value(), std::move(pins), {});
   if (!problem.ok()) return RequireRefusal(problem.status());
   for (size_t op = 0; op < problem->num_ops(); ++op) (void)AllowedCandidates(*problem, OpId(static_cast<uint32_t>(op)));
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const TensorPin* standing = problem->demands.standing(TensorId(t));
+    if (standing != nullptr) (void)FindCheapestEnd(graph.tensors[t].type, standing->layout, *problem->boxing);
+  }
 }
 
 }  // namespace sbp::fuzz

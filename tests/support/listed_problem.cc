@@ -89,6 +89,7 @@ Graph MakeGraph(const ListedGraph& listed) {
     builder.AddOp("Listed", op.name, op.inputs, op.outputs);
     for (const std::string& output : op.outputs) builder.DescribeTensor(output, type(output));
   }
+  for (const std::string& output : listed.outputs) builder.AddOutput(output);
   Result<Graph> graph = builder.Build("listed");
   if (!graph.ok()) {
     std::cerr << graph.status().message() << "\n";

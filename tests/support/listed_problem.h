@@ -26,8 +26,9 @@ struct ListedGraph {
   std::vector<ListedOp> ops;
   std::map<std::string, NdSbp> pins;  // of tensors, as they are written or start
   std::map<std::string, NdSbp> lies;  // of computed tensors, as they lie for their readers
+  std::vector<std::string> outputs = {};
   OutputPolicy policy = OutputPolicy::kAny;
-  std::map<std::string, int> batch;   // batch axis of tensors; absent ones have none
+  std::map<std::string, int> batch;  // batch axis of tensors; absent ones have none
 };
 
 // Owns the graph that the problem points to.

@@ -4,8 +4,8 @@
 // Nodes: one per op (its candidates that the pins allow; compute seconds). One per input or parameter that somebody
 // reads, and one per tensor that several ops read: how it is written, and its hub, one more layout in which it is made
 // available to all readers (strategy/transitions.h: the trees of boxing that the evaluator builds have one hub).
-// Edges: producer - tensor and tensor - reader, the seconds of the boxing between them. A tensor that a pin lets stand in
-// one layout (problem/demands.h) has a node as a source has, to which its producer boxes; a tie is a reader; how an
+// Edges: producer - tensor and tensor - reader, the seconds of the boxing between them. A tensor that a pin lets stand
+// in one layout (problem/demands.h) has a node as a source has, to which its producer boxes; a tie is a reader; how an
 // output must end is a cost of its tensor's states, or of its producer where nobody reads it.
 //
 // One thing a sum over pairs cannot say: where three or more ops read, and two of them want the same layout that is

@@ -89,6 +89,7 @@ class LayoutNetworkBuilder {
   int32_t AddHolder(int32_t producer, Row produced);
   double CopySeconds(uint32_t type, uint32_t layout);
   int64_t BytesOf(uint32_t type, uint32_t layout);
+  int64_t LeastBytesOf(TensorId tensor);
 
   std::vector<Reader> ReadersOf(TensorId tensor);
   std::vector<NdSbp> LayoutsOfSource(TensorId tensor) const;

@@ -58,12 +58,7 @@ void LayoutNetworkBuilder::AddMemory() {
         least = std::min(least, BytesOf(rows_[written].type, layout));
     }
     const bool stands = relaxed_ && problem_.demands.standing(tensor) != nullptr && facts.producer.valid();
-    if (stands) {  // until it is boxed as it was written, later perhaps as a reader wants it
-      const Row produced = SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor);
-      for (const uint32_t layout : rows_[produced].layouts) least = std::min(least, BytesOf(rows_[written].type, layout));
-      for (const NdSbp& layout : HubsOf(problem_, tensor))
-        least = std::min(least, BytesOf(rows_[written].type, types_[rows_[written].type].Id(layout)));
-    }
+    if (stands) least = std::min(least, LeastBytesOf(tensor));
     for (size_t s = 0; s < w.size(); ++s) {
       int64_t bytes = BytesOf(rows_[written].type, w[s]);
       if (stands) bytes = std::min(bytes, least);
@@ -74,6 +69,17 @@ void LayoutNetworkBuilder::AddMemory() {
     Hold(node, usages, first, last);
   }
   network_.SetUsageLimit(*memory_limit_);
+}
+
+// Of a tensor that a pin lets lie otherwise than it is written: until it is boxed, and as any reader may want it.
+int64_t LayoutNetworkBuilder::LeastBytesOf(TensorId tensor) {
+  const Tensor& facts = problem_.graph->tensor(tensor);
+  const uint32_t type = TypeOf(tensor);
+  int64_t least = kInt64Max;
+  for (const uint32_t layout : Distinct(SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor)))
+    least = std::min(least, BytesOf(type, layout));
+  for (const NdSbp& layout : HubsOf(problem_, tensor)) least = std::min(least, BytesOf(type, types_[type].Id(layout)));
+  return least;
 }
 
 int64_t LayoutNetworkBuilder::BytesOf(uint32_t type, uint32_t layout) {

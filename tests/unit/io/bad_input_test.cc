@@ -158,7 +158,7 @@ constexpr Edit kPlans[] = {
     {"f32[8,32]", "f32[batch,32]", "doc: graph: tensor \"h\" is f32[?,32]; in a plan every size is a number"},
     {"\"memory_limit\": 80000000000", "\"memory_limit\": -1", "doc: options: \"memory_limit\" -1 is negative"},
     {"\"num_candidates\": 36", "\"num_candidates\": 4294967296",
-     "doc:41:280: expected an integer from 0 to 4294967295 for \"num_candidates\", found 4294967296"},
+     "doc:42:280: expected an integer from 0 to 4294967295 for \"num_candidates\", found 4294967296"},
 };
 
 TEST(BadInput, PlanDocuments) {

@@ -17,7 +17,8 @@ op my::Stack(Tensor[] inputs) -> Tensor y
 )";
 
 constexpr std::string_view kForms =
-    "expected TENSOR=(S(0), B), TENSOR<-(S(0), B), TENSOR==(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) -> "
+    "expected TENSOR=(S(0), B), TENSOR<-(S(0), B), TENSOR==(S(0), B), OP.OPERAND=(S(0), B), or OP: (S(0), B), (B, B) "
+    "-> "
     "(S(0), B)";
 
 class PinsTest : public testing::Test {
@@ -118,8 +119,7 @@ TEST_F(PinsTest, Errors) {
        "no tensor is called \"layers.0.wieght\", and no op's operand either (did you mean \"layers.0.weight\" or "
        "\"layers.1.weight\"?)"},
       {"x:0<-(B, B)", "no op writes \"x:0\", an input; x:0=(B, B) says how it starts"},
-      {"layers.*<-(B, B)",
-       "no op writes \"layers.0.weight\", a parameter; layers.0.weight=(B, B) says how it starts"},
+      {"layers.*<-(B, B)", "no op writes \"layers.0.weight\", a parameter; layers.0.weight=(B, B) says how it starts"},
       {"h2==(B, B)", "no tensor is called \"h2\" (did you mean \"h1\"?)"},
       {"nothing*=(B, B)", "no tensor matches \"nothing*\", and no op's operand either"},
       {"a::fc.0.v=(B, B)", "op \"a::fc.0\" (my::Linear) has no operand \"v\"; expected a, w, c or a position below 3"},
@@ -175,9 +175,8 @@ TEST(PinsFile, OnePinALine) {
   EXPECT_EQ((*pins)[0].text, "x=(B, B)");
   EXPECT_EQ((*pins)[0].where, "my.pins:3");
   EXPECT_EQ((*pins)[1].text, "a#1=S(0)");
-  EXPECT_EQ(
-      ReadPinsFile("\n  hello", "my.pins").status().message(),
-      StrCat("my.pins:2:3: \"hello\" is no pin; ", kForms));
+  EXPECT_EQ(ReadPinsFile("\n  hello", "my.pins").status().message(),
+            StrCat("my.pins:2:3: \"hello\" is no pin; ", kForms));
 }
 
 }  // namespace

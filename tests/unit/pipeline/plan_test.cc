@@ -99,7 +99,7 @@ TEST_F(PlanTest, DataParallelNeedsNoCollective) {
 TEST_F(PlanTest, MegatronPinnedTakesOneAllReduce) {
   std::vector<std::string> pins = kMegatronWeights;
   pins.emplace_back("x=(S(0), B)");
-  pins.emplace_back("h4=(S(0), B)");
+  pins.emplace_back("h4<-(S(0), B)");
   const auto plan = MakePlan(Request(Mlp(), "data=2,model=4", "greedy", "bytes", pins));
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(SignatureOf(*plan, "fc1"), "(S(0), B), (B, S(1)) -> (S(0), S(2))");

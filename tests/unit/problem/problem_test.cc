@@ -151,7 +151,7 @@ TEST_F(ProblemTest, DemandsBesideReaders) {
   const auto partial = Build(graph, "4", pins);
   ASSERT_FALSE(partial.ok());
   EXPECT_EQ(partial.status().code(), Code::kNoPlan);
-  EXPECT_NE(partial.status().message().find("y<-P(sum)"), std::string::npos) << partial.status().message();
+  EXPECT_NE(partial.status().message().find("a2<-P(sum)"), std::string::npos) << partial.status().message();
   EXPECT_TRUE(Build(graph, "4", pins, {.outputs = OutputPolicy::kAny}).ok());
 }
 
@@ -171,7 +171,8 @@ TEST_F(ProblemTest, TheCheapestEndIsTheLeastOfAllThatAreNotPartial) {
       NdSbp layout(mesh.num_axes());
       for (int axis = 0, rest = code; axis < mesh.num_axes(); ++axis, rest /= 3) layout[axis] = choices[rest % 3];
       const BoxingPath& path = boxing.Path(type, from, layout);
-      if (path.reachable) EXPECT_GE(path.seconds, end.seconds) << ToString(layout);
+      if (!path.reachable) continue;
+      EXPECT_GE(path.seconds, end.seconds) << ToString(layout);
     }
   }
   BoxingTable boxing(*ParseMesh("4"), *FindPreset("8xH100"));

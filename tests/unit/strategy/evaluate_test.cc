@@ -92,19 +92,21 @@ TEST(Evaluate, ATieEndsInItsInputsLayout) {
   graph.ops = {{"update", {"x"}, {"new.w"}, kSplitOrWhole}};
   ListedProblem made = MakeListedProblem(graph, *ParseMesh("2"));
   made.graph->ties = {{made.tensor("new.w"), made.tensor("w")}};
+  made.problem.demands = *Demands::Of(*made.graph, made.problem.mesh, {}, OutputPolicy::kSharded);
   const auto plan = PlanOf(made, {0});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(Transitions(*plan), std::vector<std::string>{"new.w: S(0) -> B:"});
   EXPECT_NE(plan->transitions[0].reason.find("the tie to \"w\""), std::string::npos) << plan->transitions[0].reason;
 }
 
-// x -> P, read by r, an output too; how it ends under each policy.
+// One op that may leave its result, an output, partial.
 ListedGraph PartialOutput() {
   ListedGraph graph;
   graph.shapes = {{"x", {64, 64}}, {"y", {64, 64}}};
   graph.inputs = {"x"};
   graph.ops = {{"op", {"x"}, {"y"}, {"S(1) -> P(sum)", "S(0) -> S(0)", "B -> B"}}};
   graph.pins = {{"x", NdSbp{Sbp::Split(1)}}};
+  graph.outputs = {"y"};
   return graph;
 }
 
