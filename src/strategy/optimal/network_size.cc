@@ -18,7 +18,7 @@ constexpr int64_t kMaxPairsOfTensor = 4096;
 constexpr int64_t kMaxDistinctPairs = 400'000;
 constexpr int64_t kMaxPairsInAll = 20'000'000;
 constexpr int64_t kMaxHubsChosen = 48;             // LayoutNetworkBuilder's
-constexpr int64_t kMaxArcsSearched = 150'000'000;  // that searches for paths look at
+constexpr int64_t kMaxArcsSearched = 300'000'000;  // that searches for paths look at
 constexpr size_t kLeastCandidates = 2;
 
 class NetworkSize {

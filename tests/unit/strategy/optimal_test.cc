@@ -283,7 +283,7 @@ void CompareBoundWithBruteForce(const char* mesh_text, int num_ops, int count) {
 }
 
 TEST(LayoutBound, HoldsOnOneAxis) { CompareBoundWithBruteForce("4", 5, 40); }
-TEST(LayoutBound, HoldsOnTwoAxes) { CompareBoundWithBruteForce("2,2", 3, 5); }
+TEST(LayoutBound, HoldsOnTwoAxes) { CompareBoundWithBruteForce("2,2", 3, 10); }
 TEST(LayoutBound, HoldsOnThreeAxes) { CompareBoundWithBruteForce("2,2,2", 2, 3); }
 TEST(LayoutBound, HoldsOnFourAxes) { CompareBoundWithBruteForce("2,2,2,2", 1, 3); }
 
