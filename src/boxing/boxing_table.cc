@@ -9,7 +9,7 @@ namespace sbp {
 namespace {
 
 constexpr size_t kSharedSpace = 32768;  // up to so many layouts one search from a layout serves all targets
-constexpr size_t kLargestSpace = 64;   // above, a search of its own for every pair would be too dear
+constexpr size_t kLargestSpace = 64;    // above, a search of its own for every pair would be too dear
 constexpr size_t kMostTreeEntries = size_t{1} << 24;  // of trees and of prices kept: forgotten and made again beyond
 constexpr size_t kMostEdgePrices = size_t{1} << 24;
 
