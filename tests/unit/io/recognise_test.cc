@@ -66,8 +66,8 @@ TEST(Recognise, Errors) {
       {"hello world\nmore",
        "doc: not recognised; expected ONNX, or one of our documents in JSON (\"{...\"), prototxt "
        "(\"kind: ...\") or binary; found text that starts with \"hello world\""},
-      {"\x1f\x8b\x08", "doc: gzip data; expected a model, cluster or plan"},
-      {"PK\x03\x04", "doc: a zip archive; expected a model, cluster or plan"},
+      {"\x1f\x8b\x08", "doc: gzip data: unpack it and give the model in it"},
+      {"PK\x03\x04", "doc: a zip archive: unpack it and give the model in it"},
   };
   for (const BadRecogniseRow& row : rows) {
     const Result<DocumentInfo> info = Recognise(row.bytes, "doc");
