@@ -188,7 +188,8 @@ Status ApplyOutputs(const OpQuestionFlags& flags, const Mesh& mesh, OpQuestion& 
     const size_t result = static_cast<size_t>(it - instance.result_names.begin());
     auto parsed = ParseLayoutOf(layout, instance.results[result], mesh);
     if (!parsed.ok()) return parsed.status().WithContext("--output " + name);
-    if (std::exchange(seen[result], true)) return BadInput(StrCat("--output ", name, " is given twice"));
+    if (seen[result]) return BadInput(StrCat("--output ", name, " is given twice"));
+    seen[result] = true;
     question.outputs[result] = *parsed;
   }
   return OkStatus();
