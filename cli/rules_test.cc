@@ -47,7 +47,8 @@ std::vector<std::pair<std::string_view, size_t>> SplitLayouts(std::string_view t
 
 class TestFile {
  public:
-  TestFile(const RuleSet& rules, std::string path, bool update) : rules_(rules), path_(std::move(path)), update_(update) {}
+  TestFile(const RuleSet& rules, std::string path, bool update)
+      : rules_(rules), path_(std::move(path)), update_(update) {}
 
   Status Run() {
     SBP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path_));
@@ -267,12 +268,10 @@ Status TestRules(const RuleSet& rules, const RulesTestFlags& flags, const Output
   Json list = Json::array();
   std::string text;
   for (const TestFailure& failure : failures) {
-    text += StrCat(failure.where, ": ", failure.what, "\n    expected: ", failure.expected, "\n    found:    ",
-                   failure.found, "\n");
-    list.push_back({{"where", failure.where},
-                    {"what", failure.what},
-                    {"expected", failure.expected},
-                    {"found", failure.found}});
+    text += StrCat(failure.where, ": ", failure.what, "\n    expected: ", failure.expected,
+                   "\n    found:    ", failure.found, "\n");
+    list.push_back(
+        {{"where", failure.where}, {"what", failure.what}, {"expected", failure.expected}, {"found", failure.found}});
   }
   text += StrCat(passed, " passed, ", failures.size(), " failed");
   const Json report = {{"passed", passed}, {"failed", failures.size()}, {"failures", list}};

@@ -39,7 +39,8 @@ class TensorStore {
   // nearest), a type or shape that does not fit.
   Status Give(const std::vector<TensorData>& tensors);
 
-  // What would be random here is what `other`, which outlives this, has under the same name and type.
+  // What is random, or read from the same place of the model's files, is what `other`, which outlives this, has under
+  // the same name and type.
   void ShareRandom(TensorStore& other) { shared_ = &other; }
 
   // The value: given, a literal, from the model's files, else random by role (seed and name decide). Micro-batches
@@ -56,7 +57,7 @@ class TensorStore {
  private:
   Status GiveTo(TensorId id, const TensorData& data);
   Result<Value> Make(TensorId id, uint32_t micro_batch);
-  // Of another store: the value that it has, or draws, for such a tensor; an absent value: it knows none.
+  // Asked by another store: the value read or drawn for such a tensor; an absent value: there is none.
   Result<Value> DrawnFor(const Tensor& tensor, uint32_t micro_batch);
   // All values of `tensor`, or of the parameter that it is a part of, which is of `type` (in the file: `stored`).
   Result<Value> MakeWhole(TensorId id, const std::string& name, const TensorType& type, const TensorType& stored,
