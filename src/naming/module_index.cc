@@ -220,9 +220,10 @@ std::string ModuleIndex::NameForAll(TensorId parameter) const {
   if (name == nullptr) return "";
   const std::string path = name->place.empty() ? name->scope : StrCat(name->scope, "/", name->place);
   // From the level before the first number on: "layers.*/mlp/fc1".
-  size_t levels = 0, rest = static_cast<size_t>(1 + std::ranges::count(DottedPath(path), '.'));
+  const std::string dotted = DottedPath(path);
+  size_t levels = 0, rest = static_cast<size_t>(1 + std::ranges::count(dotted, '.'));
   const size_t all = rest;
-  for (const std::string_view level : Split(DottedPath(path), '.')) {
+  for (const std::string_view level : Split(dotted, '.')) {
     if (ParseInt(level)) {
       levels = rest + 1;
       break;
@@ -257,12 +258,14 @@ std::vector<std::string> ModuleIndex::Nearest(std::string_view text) const {
 }
 
 std::string ModuleIndex::DidYouMean(std::string_view name) const {
-  if (!ReadScopedName(name) && !Scopes(name).empty()) {
+  const std::vector<std::string> nearest = Nearest(name);
+  const bool has_roles = !nearest.empty() && NamesScope(name, nearest[0].substr(0, nearest[0].rfind(':')));
+  if (!ReadScopedName(name) && !has_roles && !Scopes(name).empty()) {
     return StrCat(" (it is a scope: ", Quote(StrCat(name, ":weight")), ", ", Quote(StrCat(name, "/*:weight")), " or ",
                   Quote(StrCat(name, ":output")), " name tensors)");
   }
   std::vector<std::string> quoted;
-  for (const std::string& one : Nearest(name)) quoted.push_back(Quote(one));
+  for (const std::string& one : nearest) quoted.push_back(Quote(one));
   return quoted.empty() ? "" : StrCat(" (did you mean ", Join(quoted, " or "), "?)");
 }
 

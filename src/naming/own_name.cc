@@ -107,11 +107,16 @@ std::string JoinLevels(const std::vector<std::string_view>& levels) {
 }
 
 std::vector<std::string_view> Levels(std::string_view name) {
-  const char separator = name.find('/') != std::string_view::npos ? '/' : '.';
+  // In "model/layers.0/attention.q.weight" only the last level is divided further.
+  const size_t slash = name.rfind('/');
   std::vector<std::string_view> levels;
-  for (const std::string_view level : Split(name, separator)) {
-    if (!level.empty()) levels.push_back(level);
-  }
+  const auto add = [&](std::string_view text, char separator) {
+    for (const std::string_view level : Split(text, separator)) {
+      if (!level.empty()) levels.push_back(level);
+    }
+  };
+  if (slash != std::string_view::npos) add(name.substr(0, slash), '/');
+  add(slash == std::string_view::npos ? name : name.substr(slash + 1), '.');
   return levels;
 }
 

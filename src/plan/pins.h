@@ -24,9 +24,9 @@ struct SignaturePin {
 };
 // What one pin's text stands for.
 struct PinMatch {
-  std::string text, where;  // where: "--pin", or file:line
-  int64_t count = 0;        // of tensors, or of ops
-  bool of_ops = false;      // a signature, or one use
+  std::string text, where;         // where: "--pin", or file:line
+  int64_t count = 0;               // of tensors, or of ops
+  bool of_ops = false;             // a signature, or one use
   std::vector<std::string> first;  // up to three, as reports call them
 };
 struct Pins {

@@ -23,6 +23,7 @@ TEST(OwnName, PathsOfTorch) {
             "encoder/layers/encoder_layer_0/self_attention/in_proj:bias");
   EXPECT_EQ(Read("m.backbone.conv1.weight_bias"), "m/backbone/conv1:bias");  // of a folded normalisation
   EXPECT_EQ(Read("ps.net/transformer/h/0/attn/c_attn/weight"), "ps.net/transformer/h.0/attn/c_attn:weight");
+  EXPECT_EQ(Read("model/layers.0/attention.q.weight"), "model/layers.0/attention/q:weight");
   EXPECT_EQ(Read("b2.running_var"), "b2:running_var");
   EXPECT_EQ(Read("moe.0.w1"), "moe.0:w1");
   EXPECT_EQ(Read("class_token"), "");
