@@ -42,7 +42,9 @@ class ScopeLister {
                        {"signature", SignatureOf(op)},
                        {"seconds", plan_.decision(op).compute_seconds}});
       }
-      list.push_back({{"scope", scope}, {"parameters", std::move(parameters)}, {"parts", std::move(parts)},
+      list.push_back({{"scope", scope},
+                      {"parameters", std::move(parameters)},
+                      {"parts", std::move(parts)},
                       {"ops", std::move(ops)}});
     }
     return {{"scopes", std::move(list)}};
@@ -71,13 +73,13 @@ class ScopeLister {
     for (const ModulePart& part : PartsOf(scope)) rows.push_back(PartRow(part));
     for (const OpId op : ops) {
       seconds += plan_.decision(op).compute_seconds;
-      op_rows.push_back(StrCat(graph_.type_of(graph_.op(op)), " ", Quote(graph_.op(op).name), ": ", SignatureOf(op), ", ",
-                               FormatSeconds(plan_.decision(op).compute_seconds)));
+      op_rows.push_back(StrCat(graph_.type_of(graph_.op(op)), " ", Quote(graph_.op(op).name), ": ", SignatureOf(op),
+                               ", ", FormatSeconds(plan_.decision(op).compute_seconds)));
     }
-    std::string text = StrCat("scope ", Quote(scope), " on ", ToString(plan_.mesh), ": ", FormatCount(Size(ops)),
-                              ops.size() == 1 ? " op, " : " ops, ", FormatCount(Size(parameters)),
-                              parameters.size() == 1 ? " parameter, " : " parameters, ", "compute ",
-                              FormatSeconds(seconds), "\n");
+    std::string text =
+        StrCat("scope ", Quote(scope), " on ", ToString(plan_.mesh), ": ", FormatCount(Size(ops)),
+               ops.size() == 1 ? " op, " : " ops, ", FormatCount(Size(parameters)),
+               parameters.size() == 1 ? " parameter, " : " parameters, ", "compute ", FormatSeconds(seconds), "\n");
     if (!rows.empty()) text += "parameters:\n" + Limited(rows);
     return text + "ops:\n" + Limited(op_rows);
   }
@@ -126,8 +128,8 @@ class ScopeLister {
     return StrCat(part.scope, ":", part.role, ", ", part.begin, ":", part.end, " of dimension ", part.dim,
                   part.groups > 1 ? StrCat(" in each of ", part.groups, " groups") : "", " of ",
                   Quote(graph_.tensor(part.parameter).name),
-                  part.activation.valid() ? StrCat("; the product's is ", Quote(graph_.tensor(part.activation).name), ": ",
-                                                   LayoutOf(part.activation))
+                  part.activation.valid() ? StrCat("; the product's is ", Quote(graph_.tensor(part.activation).name),
+                                                   ": ", LayoutOf(part.activation))
                                           : "");
   }
   ScopeJson TensorJson(TensorId id) const {
