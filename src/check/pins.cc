@@ -45,7 +45,8 @@ void PinChecker::CheckTensor(TensorId id, Findings& findings) {
                  ToString(layout));
   }
   for (Text& pin : texts_) {
-    if (pin.whole_signature || !GlobMatch(pin.name, tensor.name)) continue;
+    const bool as_part = tensor.part != nullptr && GlobMatch(pin.name, tensor.part->whole);  // the pin means each part
+    if (pin.whole_signature || (!as_part && !GlobMatch(pin.name, tensor.name))) continue;
     pin.matched = true;
     if (!(pin.layout == layout)) {
       findings.Add(PlaceOf(plan_.graph, id), StrCat("pin ", Quote(pin.text), " is not held"), ToString(pin.layout),
