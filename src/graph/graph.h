@@ -88,7 +88,7 @@ struct Tensor {
   uint32_t producer_index = 0;       // which result of the producer
   std::vector<std::string> symbols;  // per dimension: the symbol or expression, "" where the size is a number; or empty
   LiteralRef literal;                // the value, when it is known and small
-  std::optional<DataReference> data;  // where a large value is
+  std::optional<DataReference> data;       // where a large value is
   std::shared_ptr<const WeightPart> part;  // null: a tensor of its own
   NdSbp layout_pin;  // size 0: none; else a layout written in the graph itself (what the producer writes)
 };

@@ -97,7 +97,7 @@ void WarnOfMemory(Plan& plan) {
 
 // Where no plan fits, copies of weights may be why.
 Status WithGatheredWeights(const Status& failure, const Problem& problem) {
-  if (failure.code() != Code::kNoPlan) return failure;
+  if (failure.ok() || failure.code() != Code::kNoPlan) return failure;
   std::string message = failure.message();
   for (const std::string& warning : WarnOfGatheredWeights(problem)) message += StrCat("; ", warning);
   return NoPlan(std::move(message));
@@ -182,7 +182,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
     plan.warnings.push_back("interrupted: the best plan found until then");
   }
   SBP_RETURN_IF_ERROR(stages.RunToTheEnd(
-      "evaluate", [&] { return Evaluate(problem, assignment, plan); }, [&] { return sbp::Dump(plan); }));
+      "evaluate", [&] { return WithGatheredWeights(Evaluate(problem, assignment, plan), problem); }, [&] { return sbp::Dump(plan); }));
   WarnOfMemory(plan);
   AddWarnings(WarnOfGatheredPins(problem, plan), plan.warnings);
   return plan;
