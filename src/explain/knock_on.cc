@@ -56,8 +56,7 @@ double KnockOn::Seconds(Around& around, const CandidateSignature& signature) {
   const TensorPin* pin = problem_.demands.standing(around.tensor);
   const NdSbp standing = pin == nullptr ? written : pin->layout;
   std::erase(wanted, standing);
-  const double seconds =
-      FindBestHub(type, standing, wanted, around.hubs, boxing, around.not_partial).seconds;
+  const double seconds = FindBestHub(type, standing, wanted, around.hubs, boxing, around.not_partial).seconds;
   const BoxingPath& to_standing = boxing.Path(type, written, standing);
   if (!to_standing.reachable) return entry->second = std::numeric_limits<double>::infinity();
   return entry->second = seconds + to_standing.seconds;

@@ -272,9 +272,8 @@ std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const Expla
 
 std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, const ExplainFormat& format) {
   constexpr size_t kNeighbours = 8, kCollectives = 3, kRanks = 8;
-  std::string text =
-      StrCat("tensor ", Quote(tensor.name), ": ", tensor.type, ", ", tensor.role,
-             tensor.module.empty() ? "" : StrCat(" ", tensor.module), ", on ", ToString(mesh), "\n");
+  std::string text = StrCat("tensor ", Quote(tensor.name), ": ", tensor.type, ", ", tensor.role,
+                            tensor.module.empty() ? "" : StrCat(" ", tensor.module), ", on ", ToString(mesh), "\n");
   for (const ExplainedLayout& layout : tensor.layouts) {
     text += StrCat(&layout == &tensor.layouts.front() ? "lies       " : "           ",
                    Layout(layout.layout, format, layout.rank), ", ", layout.how, "\n");

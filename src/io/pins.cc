@@ -351,8 +351,7 @@ class TextPins {
   Status NoTensor(std::string_view name, const std::vector<std::string>& known, std::string_view besides) {
     std::string near = ReadScopedName(name) ? "" : DidYouMean(name, known);
     if (near.empty()) near = targets_.DidYouMeanScopes(name);
-    return BadInput(
-        StrCat("no tensor ", IsPattern(name) ? "matches " : "is called ", Quote(name), besides, near));
+    return BadInput(StrCat("no tensor ", IsPattern(name) ? "matches " : "is called ", Quote(name), besides, near));
   }
 
   Status PinUses(const std::vector<OpId>& ops, std::string_view operand, const PinParts& parts,

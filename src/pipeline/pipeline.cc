@@ -182,7 +182,8 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
     plan.warnings.push_back("interrupted: the best plan found until then");
   }
   SBP_RETURN_IF_ERROR(stages.RunToTheEnd(
-      "evaluate", [&] { return WithGatheredWeights(Evaluate(problem, assignment, plan), problem); }, [&] { return sbp::Dump(plan); }));
+      "evaluate", [&] { return WithGatheredWeights(Evaluate(problem, assignment, plan), problem); },
+      [&] { return sbp::Dump(plan); }));
   WarnOfMemory(plan);
   AddWarnings(WarnOfGatheredPins(problem, plan), plan.warnings);
   return plan;
