@@ -44,7 +44,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         problem = os.path.join(folder, "p.json")
         graph = os.path.join(folder, "g.json")
-        subprocess.run([program, "generate", "random", "--ops", "400", "-o", graph], check=True)
+        subprocess.run([program, "generate", "random", "--ops", "6000", "-o", graph], check=True)
         subprocess.run([program, "export", graph, "--mesh", "2,2", "-o", problem], check=True)
         slow = ["solve", problem, "--gap", "0", "--time", "3"]
         many = ["rules", "verify"]

@@ -194,7 +194,8 @@ void PinChecker::Check(OpId id, const Signature& signature, const std::vector<st
     if (dot == std::string::npos || !GlobMatch(pin.name.substr(0, dot), op.name)) continue;
     const std::string argument = pin.name.substr(dot + 1);
     for (size_t i = 0; i < operands.size(); ++i) {
-      const bool named = (i < operand_names.size() && operand_names[i] == argument) || argument == StrCat(i);
+      const bool named =
+          (i < operand_names.size() && EqualIgnoringCase(operand_names[i], argument)) || argument == StrCat(i);
       if (!named || !operands[i].valid()) continue;
       pin.matched = true;
       if (pin.layout == signature.inputs[i]) continue;

@@ -52,7 +52,7 @@ class Graph:
             (path / "graph.json").write_text(json.dumps(document))
             (path / "pins.txt").write_text("\n".join(self.pins) + "\n")
             command = [program, "infer", path / "graph.json", "--mesh", mesh, "--pins", path / "pins.txt", "--no-ties",
-                       "--outputs", "any", "--rules",
+                       "--outputs", "any", "--no-simplify", "--rules",
                        *OTHER_OPS, "--format", "json", "-o", path / "plan.json", *options]
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
             if done.returncode != 0:

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "reference/interpreter.h"
 
@@ -54,6 +55,21 @@ std::vector<Array> MatMul(const Call& call) {
   Array result = Contract({&a, &b}, {term(a.rank(), "mk"), term(b.rank(), "kn")}, out, call.result_types[0]);
   result.shape = call.result_pieces[0].local();
   return {result};
+}
+
+// Row by row: the matrix of the row's expert is looked up.
+std::vector<Array> GroupedMatMul(const Call& call) {
+  const Array &x = call.in(0), &w = call.in(1), &expert = call.in(2);
+  const bool transposed = call.attributes->Int("transB", 0) != 0;
+  const int64_t n = w.shape[transposed ? 1 : 2];
+  Array y(call.result_types[0], {x.shape[0], n});
+  ForEach({x.shape[0], n, x.shape[1]}, [&](const Index& at) {
+    const auto [row, column, k] = std::tuple(at[0], at[1], at[2]);
+    auto e = static_cast<int64_t>(expert.at({row}));
+    if (e < 0) e += w.shape[0];
+    y.at({row, column}) += x.at({row, k}) * w.at(transposed ? Index{e, column, k} : Index{e, k, column});
+  });
+  return {y};
 }
 
 std::vector<Array> Gemm(const Call& call) {
@@ -253,6 +269,7 @@ std::vector<Array> PoolOver(const Call& call) {
 void AddLinear(KernelTable& t) {
   t["MatMul"] = MatMul;
   t["Gemm"] = Gemm;
+  t["sbp::GroupedMatMul"] = GroupedMatMul;
   t["Einsum"] = Einsum;
   t["Conv"] = Conv;
   t["ConvTranspose"] = ConvTranspose;
