@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "graph/simplified.h"
 #include "naming/module_index.h"
 #include "plan/ends.h"
 
@@ -14,6 +15,13 @@ bool PinNames(const std::string& pattern, const Tensor& tensor) {
   return GlobMatch(pattern, tensor.name) || (tensor.part != nullptr && GlobMatch(pattern, tensor.part->whole));
 }
 constexpr int kMaxDivisions = 256;  // places tried, so that a hostile text takes linear time
+
+// An op that stands for one of the model file answers to that one's name, too.
+bool PinNamesOp(const std::string& pattern, const Op& op) {
+  if (GlobMatch(pattern, op.name)) return true;
+  return std::ranges::any_of(
+      op.metadata, [&](const auto& entry) { return entry.first == kSimplifiedFrom && entry.second == pattern; });
+}
 
 }  // namespace
 
@@ -182,7 +190,7 @@ void PinChecker::Check(OpId id, const Signature& signature, const std::vector<st
   }
   for (Text& pin : texts_) {
     if (pin.whole_signature) {
-      if (!GlobMatch(pin.name, op.name)) continue;
+      if (!PinNamesOp(pin.name, op)) continue;
       pin.matched = true;
       if (!(pin.signature == signature)) {
         findings.Add(PlaceOf(plan_.graph, id), StrCat("pin ", Quote(pin.text), " is not held"), ToString(pin.signature),
@@ -191,7 +199,7 @@ void PinChecker::Check(OpId id, const Signature& signature, const std::vector<st
       continue;
     }
     const size_t dot = pin.name.rfind('.');
-    if (dot == std::string::npos || !GlobMatch(pin.name.substr(0, dot), op.name)) continue;
+    if (dot == std::string::npos || !PinNamesOp(pin.name.substr(0, dot), op)) continue;
     const std::string argument = pin.name.substr(dot + 1);
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool named =

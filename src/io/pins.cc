@@ -256,8 +256,8 @@ class TextPins {
     const Result<PinParts> taken = TakeApart(text, mesh_.num_axes());
     if (!taken.ok()) return SyntaxError(pin, taken.status());
     const PinParts& parts = *taken;
-    if (parts.signature) return ApplySignature(parts, std::string(text));
     where_ = pin.where;
+    if (parts.signature) return ApplySignature(parts, std::string(text));
     std::vector<TensorId> tensors = Tensors(parts.name);
     if (tensors.empty()) {
       SBP_ASSIGN_OR_RETURN(tensors, targets_.Find(parts.name, parts.sbp));
@@ -351,7 +351,16 @@ class TextPins {
   Status NoTensor(std::string_view name, const std::vector<std::string>& known, std::string_view besides) {
     std::string near = ReadScopedName(name) ? "" : DidYouMean(name, known);
     if (near.empty()) near = targets_.DidYouMeanScopes(name);
-    return BadInput(StrCat("no tensor ", IsPattern(name) ? "matches " : "is called ", Quote(name), besides, near));
+    return BadInput(StrCat(
+        "no tensor ", IsPattern(name) ? "matches " : "is called ", Quote(name), besides, near,
+        IsSimplified() ? "; the graph was simplified while it was read: --no-simplify keeps all names of the file"
+                       : ""));
+  }
+
+  bool IsSimplified() const {
+    return std::ranges::any_of(graph_.ops, [](const Op& op) {
+      return std::ranges::any_of(op.metadata, [](const auto& entry) { return entry.first == kSimplifiedFrom; });
+    });
   }
 
   Status PinUses(const std::vector<OpId>& ops, std::string_view operand, const PinParts& parts,
