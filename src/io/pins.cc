@@ -351,10 +351,11 @@ class TextPins {
   Status NoTensor(std::string_view name, const std::vector<std::string>& known, std::string_view besides) {
     std::string near = ReadScopedName(name) ? "" : DidYouMean(name, known);
     if (near.empty()) near = targets_.DidYouMeanScopes(name);
-    return BadInput(StrCat(
-        "no tensor ", IsPattern(name) ? "matches " : "is called ", Quote(name), besides, near,
-        IsSimplified() ? "; the graph was simplified while it was read: --no-simplify keeps all names of the file"
-                       : ""));
+    return BadInput(
+        StrCat("no tensor ", IsPattern(name) ? "matches " : "is called ", Quote(name), besides, near,
+               near.empty() && IsSimplified()
+                   ? "; the graph was simplified while it was read: --no-simplify keeps all names of the file"
+                   : ""));
   }
 
   bool IsSimplified() const {
