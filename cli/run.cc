@@ -22,6 +22,7 @@
 #include "physical/cut.h"
 #include "runtime/backend.h"
 #include "runtime/compare.h"
+#include "runtime/own_ranks.h"
 #include "runtime/plan_run.h"
 #include "runtime/step_times.h"
 #include "runtime/tensor_store.h"
@@ -30,6 +31,7 @@ namespace sbp {
 namespace {
 
 constexpr uint32_t kRepeats = 20;
+constexpr int64_t kPatience = BackendOptions().patience;
 
 struct RunFlags {
   ModelFlags model;  // model.model: PLAN, or MODEL with --unsharded
@@ -43,6 +45,7 @@ struct RunFlags {
   BackendOptions gpus;
   uint32_t micro_batches = 0;  // 0: as the plan file says
   bool compare = false;
+  bool one_process = false;
   std::optional<uint32_t> repeats;  // of --compare: kRepeats
   uint64_t seed = 0;
   OutputFlags output;
@@ -305,7 +308,9 @@ Status CheckFlags(const RunFlags& flags) {
   }
   const std::pair<bool, std::string_view> of_gpus[] = {{flags.gpus.allow_tf32, "--tf32"},
                                                        {flags.gpus.ranks_per_gpu > 1, "--ranks-per-gpu"},
-                                                       {!flags.gpus.use_graphs, "--no-graphs"}};
+                                                       {!flags.gpus.use_graphs, "--no-graphs"},
+                                                       {flags.one_process, "--one-process"},
+                                                       {flags.gpus.patience != kPatience, "--patience"}};
   for (const auto& [given, name] : of_gpus) {
     if (given && flags.backend != "cuda") return UsageError(StrCat(name, " goes with --backend cuda"));
   }
@@ -336,13 +341,47 @@ Status CheckFilesWritable(const RunFlags& flags) {
   return OkStatus();
 }
 
+// One process a device, where the backend wants it so and nobody has started several.
+Result<bool> WantsOwnRanks(const RunFlags& flags) {
+  const auto rows = AllBackends();
+  const bool own = std::any_of(rows.begin(), rows.end(),
+                               [&](const BackendRow& row) { return row.name == flags.backend && row.own_ranks; });
+  if (!own || flags.one_process || HasLauncher()) return false;
+  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.model.model));
+  if (plan.mesh.num_devices() > 1 && flags.model.model == "-") {
+    return UsageError("a plan that comes on stdin cannot be read by a process a device; give a file, or --one-process");
+  }
+  return plan.mesh.num_devices() > 1;
+}
+
+Status RunOnOwnRanks(const RunFlags& flags) {
+  SBP_RETURN_IF_ERROR(CheckFilesWritable(flags));
+  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.model.model));
+  constexpr int64_t kMostRanks = 1024;
+  if (plan.mesh.num_devices() > kMostRanks) {
+    return UsageError(StrCat("the plan is for ", plan.mesh.num_devices(), " devices; one machine runs at most ",
+                             kMostRanks, " processes; start them by mpirun or torchrun"));
+  }
+  SBP_ASSIGN_OR_RETURN(const int code, RunOwnRanks(static_cast<int>(plan.mesh.num_devices())));
+  return code == 0 ? OkStatus() : Status(static_cast<Code>(code), "");  // the ranks have said why
+}
+
 Status Run(const RunFlags& flags) {
   SBP_RETURN_IF_ERROR(CheckFlags(flags));
   if (flags.unsharded) {
     SBP_RETURN_IF_ERROR(CheckFilesWritable(flags));
     return RunModel(flags);
   }
-  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend(flags.backend, flags.gpus));
+  SBP_ASSIGN_OR_RETURN(const bool own_ranks, WantsOwnRanks(flags));
+  if (own_ranks) return RunOnOwnRanks(flags);
+  BackendOptions options = flags.gpus;
+  options.identity.version = SBP_VERSION;
+  if (flags.backend == "cuda" && HasLauncher() && flags.model.model != "-") {
+    SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.model.model));
+    options.identity.plan =
+        StrCat(std::filesystem::path(flags.model.model).filename().string(), ", ", Fingerprint(bytes));
+  }
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend(flags.backend, options));
   Status status = backend->leads() ? CheckFilesWritable(flags) : OkStatus();
   if (status.ok()) status = RunPlan(flags, *backend);
   return backend->Finish(status, [](const Status& failure) {
@@ -389,6 +428,12 @@ Command SetupRun(CLI::App& app) {
   app.add_option("--ranks-per-gpu", flags->gpus.ranks_per_gpu,
                  "with --backend cuda under mpirun or torchrun: so many processes share a GPU")
       ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_flag("--one-process", flags->one_process,
+               "with --backend cuda: all GPUs in this process, instead of a process for each");
+  app.add_option("--patience", flags->gpus.patience,
+                 "with --backend cuda: so many seconds a GPU may be silent before the run is ended")
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_flag("--tf32", flags->gpus.allow_tf32, "with --backend cuda: products of f32 may round operands to tf32");
   app.add_flag_callback(

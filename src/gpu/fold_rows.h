@@ -95,10 +95,10 @@ Status FoldRows(Stream& stream, int64_t rows, int64_t size, bool side_by_side, c
                          stream.Scratch(rows * parts * static_cast<int64_t>(sizeof(typename F::Value))));
     memory = reinterpret_cast<typename F::Value*>(scratch);
   }
+  SBP_RETURN_IF_ERROR(BeforeLaunch());
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(parts));
   FoldRowsKernel<<<grid, kThreadsPerBlock, 0, static_cast<cudaStream_t>(stream.native())>>>(s, memory, f);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) return RunFailed(std::string("launch: ") + cudaGetErrorString(error));
+  SBP_RETURN_IF_ERROR(AfterLaunch());
   return parts > 1 ? ForEach(stream, rows, FoldParts<F>{f, memory, parts}) : OkStatus();
 }
 

@@ -34,6 +34,12 @@ SBP_HD inline void SetMax(int64_t* number, int64_t value) {
 #endif
 }
 
+// `take` returns the last error of a thread and clears it, unless it cannot be cleared.
+template <typename Error, typename Take>
+Error ErrorThatStays(Error none, const Take& take) {
+  return take() == none ? none : take();
+}
+
 #ifdef __CUDACC__
 
 inline constexpr int kThreadsPerBlock = 256;
@@ -45,15 +51,27 @@ __global__ void __launch_bounds__(kThreadsPerBlock) ForEachKernel(int64_t n, con
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) f(i);
 }
 
+// Failures of calls before a launch are not the launch's: those that were told and left behind are cleared, one that
+// stays (work that has broken the device) is said to be older.
+inline Status BeforeLaunch() {
+  const cudaError_t error = ErrorThatStays(cudaSuccess, [] { return cudaGetLastError(); });
+  if (error == cudaSuccess) return OkStatus();
+  return RunFailed(std::string("work that was started before: ") + cudaGetErrorString(error));
+}
+inline Status AfterLaunch() {
+  const cudaError_t error = cudaGetLastError();
+  return error == cudaSuccess ? OkStatus() : RunFailed(std::string("launch: ") + cudaGetErrorString(error));
+}
+
 // `f` is copied to the device: pointers in it are the device's, and it holds what it needs by value.
 template <typename F>
 Status ForEach(Stream& stream, int64_t n, const F& f) {
   if (n <= 0) return OkStatus();
+  SBP_RETURN_IF_ERROR(BeforeLaunch());
   const int64_t blocks = std::min(kMostBlocks, (n + kThreadsPerBlock - 1) / kThreadsPerBlock);
   ForEachKernel<<<static_cast<unsigned>(blocks), kThreadsPerBlock, 0, static_cast<cudaStream_t>(stream.native())>>>(n,
                                                                                                                     f);
-  const cudaError_t error = cudaGetLastError();
-  return error == cudaSuccess ? OkStatus() : RunFailed(std::string("launch: ") + cudaGetErrorString(error));
+  return AfterLaunch();
 }
 
 #else

@@ -19,12 +19,18 @@ struct Owner {
 
 class EdgeBuilder {
  public:
-  EdgeBuilder(const Plan& plan, const PhysicalPlan& physical, const std::vector<uint32_t>& outputs)
-      : plan_(plan), physical_(physical), outputs_(outputs), tasks_(static_cast<uint32_t>(physical.tasks.size())) {}
+  EdgeBuilder(const Plan& plan, const PhysicalPlan& physical, const std::vector<uint32_t>& outputs,
+              const std::vector<HaloReads>& halos)
+      : plan_(plan),
+        physical_(physical),
+        outputs_(outputs),
+        halos_(halos),
+        tasks_(static_cast<uint32_t>(physical.tasks.size())) {}
 
   std::vector<ActorEdge> Run() {
     FindUsers();
     AddRegisterEdges();
+    AddHaloEdges();
     AddArenaEdges();
     AddOrderEdges();
     std::sort(edges_.begin(), edges_.end(), [](const ActorEdge& a, const ActorEdge& b) {
@@ -68,6 +74,21 @@ class EdgeBuilder {
         edges_.push_back({writer_[r], reader, 0, EdgeKind::kData});
         edges_.push_back({reader, writer_[r], physical_.registers[r].copies, EdgeKind::kBack});
       }
+    }
+  }
+
+  // A halo reads what its task reads and comes before it; what must wait for its reading waits for the task. They share
+  // one buffer: each follows the task of the one before.
+  void AddHaloEdges() {
+    for (uint32_t h = 0; h < halos_.size(); ++h) {
+      const HaloReads& halo = halos_[h];
+      const uint32_t actor = outputs_actor() + 1 + h;
+      for (const uint32_t r : halo.registers) {
+        if (writer_[r] != kNoActor) edges_.push_back({writer_[r], actor, 0, EdgeKind::kData});
+      }
+      edges_.push_back({actor, halo.task, 0, EdgeKind::kData});
+      const bool first = h == 0;
+      edges_.push_back({halos_[first ? halos_.size() - 1 : h - 1].task, actor, first ? 1U : 0U, EdgeKind::kArena});
     }
   }
 
@@ -117,6 +138,7 @@ class EdgeBuilder {
   const Plan& plan_;
   const PhysicalPlan& physical_;
   const std::vector<uint32_t>& outputs_;
+  const std::vector<HaloReads>& halos_;
   const uint32_t tasks_;
   std::vector<uint32_t> writer_;                // per register
   std::vector<std::vector<uint32_t>> readers_;  // per register, ascending
@@ -126,8 +148,8 @@ class EdgeBuilder {
 }  // namespace
 
 std::vector<ActorEdge> MakeActorEdges(const Plan& plan, const PhysicalPlan& physical,
-                                      const std::vector<uint32_t>& outputs) {
-  return EdgeBuilder(plan, physical, outputs).Run();
+                                      const std::vector<uint32_t>& outputs, const std::vector<HaloReads>& halos) {
+  return EdgeBuilder(plan, physical, outputs, halos).Run();
 }
 
 }  // namespace sbp

@@ -23,7 +23,8 @@ class TaskRunner {
 
   // Fills the input registers for a micro-batch; the copies are free.
   virtual Status Begin(int64_t device, uint32_t micro_batch) = 0;
-  virtual Status Run(int64_t device, uint32_t task, uint32_t micro_batch) = 0;
+  // `actor`: a task, or a halo (ActorGraph::task_of).
+  virtual Status Run(int64_t device, uint32_t actor, uint32_t micro_batch) = 0;
   // Every task of the micro-batch has run: takes the outputs, whose copies are overwritten afterwards.
   virtual Status End(int64_t device, uint32_t micro_batch) = 0;
 

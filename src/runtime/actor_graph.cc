@@ -23,11 +23,10 @@ std::string NameOf(const Plan& plan, const Task& task) {
                 Quote(plan.graph.tensor(transition.tensor).name));
 }
 
-Actor MakeActor(const Plan& plan, const Task& task, bool meets, double seconds) {
+Actor MakeActor(const Plan& plan, const Task& task, double seconds) {
   Actor actor;
   actor.name = NameOf(plan, task);
   actor.seconds = seconds;
-  if (meets) actor.meets = kMeetsEverybody;
   if (!IsCommunication(plan, task)) return actor;
   actor.stream = Stream::kCommunication;
   const BoxingStep& step = plan.transitions[task.transition].steps[task.step];
@@ -89,11 +88,19 @@ Result<ActorGraph> MakeActorGraph(const Plan& plan, const PhysicalPlan& physical
   graph.overlap = plan.cluster.device.overlap.value;
   const std::vector<double> seconds = options.seconds.empty() ? PredictedSeconds(plan, physical) : options.seconds;
   for (size_t t = 0; t < physical.tasks.size(); ++t) {
-    graph.actors.push_back(MakeActor(plan, physical.tasks[t], !options.meets.empty() && options.meets[t], seconds[t]));
+    graph.actors.push_back(MakeActor(plan, physical.tasks[t], seconds[t]));
   }
   graph.actors.push_back({.name = "inputs"});
   graph.actors.push_back({.name = "outputs"});
-  graph.edges = MakeActorEdges(plan, physical, outputs);
+  std::vector<HaloReads> halos;
+  for (uint32_t t = 0; t < options.halos.size(); ++t) {
+    if (options.halos[t].empty()) continue;
+    halos.push_back({t, options.halos[t]});
+    graph.halo_tasks.push_back(t);
+    // The plan's price of the task holds that of its halo.
+    graph.actors.push_back({StrCat("halo of ", graph.actors[t].name), Stream::kCommunication, kMeetsEverybody, 0});
+  }
+  graph.edges = MakeActorEdges(plan, physical, outputs, halos);
   SBP_RETURN_IF_ERROR(CheckTokensOnCycles(graph));
   SBP_RETURN_IF_ERROR(FindOrder(plan, graph));
   return graph;

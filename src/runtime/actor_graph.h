@@ -9,7 +9,9 @@
 //             next micro-batch
 //   after     Task::after, none
 // Edges without tokens lead from earlier tasks to later ones, so every cycle holds a token and no order of firing can
-// deadlock. Tasks that wait for other devices fire in one order everywhere: that of `order`.
+// deadlock. A task whose operands reach into neighbours' parts has a second actor, its halo, which fires before it and
+// fetches them: all that waits for other devices is on the communication stream, and fires in one order everywhere,
+// that of `order`. (NCCL wants one order of launches on all devices.)
 #pragma once
 
 #include <cstdint>
@@ -53,15 +55,21 @@ struct ActorGraph {
   uint32_t micro_batches = 1;
   // 0..1: the part of its speed that compute keeps while a collective runs on its device; the cluster says.
   double overlap = 1;
-  // Actor t is task t; then one that fills the inputs, and one that hands out the outputs.
+  // Actor t is task t; then one that fills the inputs, one that hands out the outputs, and the halos.
   std::vector<Actor> actors;
-  std::vector<ActorEdge> edges;  // by (from, to), one for each pair
+  std::vector<uint32_t> halo_tasks;  // the task of each halo, ascending
+  std::vector<ActorEdge> edges;      // by (from, to), one for each pair
   // Every firing in the order in which one device is predicted to start them.
   std::vector<Firing> order;
 
-  uint32_t num_tasks() const { return static_cast<uint32_t>(actors.size()) - 2; }
+  uint32_t num_tasks() const { return static_cast<uint32_t>(actors.size() - halo_tasks.size()) - 2; }
   uint32_t inputs_actor() const { return num_tasks(); }
   uint32_t outputs_actor() const { return num_tasks() + 1; }
+  uint32_t first_halo() const { return num_tasks() + 2; }
+  // Not one that fills inputs or hands out outputs.
+  bool is_of_task(uint32_t actor) const { return actor < num_tasks() || actor >= first_halo(); }
+  // Of an actor that is of one: itself, or the one whose halo it is.
+  uint32_t task_of(uint32_t actor) const { return actor < num_tasks() ? actor : halo_tasks[actor - first_halo()]; }
 };
 
 // Which registers hold the results of a step: one per output of the graph, then one per tie. kNoRegister where the
@@ -72,8 +80,9 @@ std::vector<uint32_t> OutputRegisters(const Plan& plan, const PhysicalPlan& phys
 std::vector<double> PredictedSeconds(const Plan& plan, const PhysicalPlan& physical);
 
 struct ActorOptions {
-  // Compute tasks that wait for other devices (a halo exchange), by task; empty: none does.
-  std::vector<bool> meets;
+  // By task: the registers of its operands that reach into neighbours' parts; empty: no task has any. The halos share
+  // one buffer on each device.
+  std::vector<std::vector<uint32_t>> halos;
   // Per task; empty: PredictedSeconds. The order of collectives follows from it, so it must be the same on every rank.
   std::vector<double> seconds;
 };

@@ -9,10 +9,10 @@ namespace sbp {
 namespace {
 
 constexpr std::array<BackendRow, 4> kBackends = {{
-    {"cpu", "threads are the devices", StartThreadBackend},
-    {"cuda", "NVIDIA GPUs are the devices", StartCudaBackend},
-    {"fake", "virtual time, no data", StartFakeBackend},
-    {"mpi", "the ranks of mpirun are the devices", StartMpiBackend},
+    {"cpu", "threads are the devices", false, StartThreadBackend},
+    {"cuda", "NVIDIA GPUs are the devices", true, StartCudaBackend},
+    {"fake", "virtual time, no data", false, StartFakeBackend},
+    {"mpi", "the ranks of mpirun are the devices", false, StartMpiBackend},
 }};
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "runtime/communicator.h"
+#include "runtime/launch.h"
 #include "runtime/machine.h"
 #include "sbp/mesh.h"
 
@@ -24,6 +25,8 @@ struct BackendOptions {
   int ranks_per_gpu = 1;    // so many processes share a GPU
   bool allow_tf32 = false;  // products of f32 on GPUs may round their operands to tf32
   bool use_graphs = true;   // ops of several kernels on GPUs become CUDA graphs where that is measured to pay
+  int64_t patience = 300;   // seconds that a GPU may be silent before the run is ended: longer than any one task
+  RunIdentity identity;     // what all processes must have alike
 };
 
 class Backend {
@@ -46,7 +49,7 @@ class Backend {
   // another number of processes than devices (kUsage).
   virtual Result<std::vector<int64_t>> Claim(const Mesh& mesh) = 0;
   // Handles for the devices that Claim gave.
-  virtual Result<StreamCommunicators> Connect(const Mesh& mesh) = 0;
+  virtual Result<MeshCommunicators> Connect(const Mesh& mesh) = 0;
   // The GPUs behind these handles, in their order; empty: the devices are threads on memory of this process. They live
   // as long as the backend.
   virtual std::vector<GpuDevice*> gpus() { return {}; }
@@ -76,6 +79,7 @@ class Backend {
 struct BackendRow {
   std::string_view name;  // as in --backend
   std::string_view doc;   // "threads are the devices"
+  bool own_ranks;         // without a launcher, a run of several devices starts a process for each (own_ranks.h)
   // Once a process. Error (kUsage): not in this build, with what to install.
   Result<std::unique_ptr<Backend>> (*start)(const BackendOptions& options);
 };

@@ -73,15 +73,14 @@ struct CommunicatorOptions {
   std::chrono::milliseconds timeout{300'000};
 };
 
-// The handles of one device of a mesh, for one of its streams.
+// The handles of one device of a mesh, for its communication stream: all that meets other devices runs there, in one
+// order on all of them.
 struct DeviceCommunicators {
   std::vector<std::unique_ptr<Communicator>> axes;  // per mesh axis: its group along that axis
   std::unique_ptr<Communicator> all;                // all devices, in the order of positions
 };
 
-// Handles for the two streams of each device that runs in this process, in the order of their positions.
-struct StreamCommunicators {
-  std::vector<DeviceCommunicators> compute, communication;
-};
+// Of each device that runs in this process, in the order of their positions.
+using MeshCommunicators = std::vector<DeviceCommunicators>;
 
 }  // namespace sbp

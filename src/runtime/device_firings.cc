@@ -28,7 +28,7 @@ FiringTable::FiringTable(const ActorGraph& graph) : graph_(graph) {
     const Firing firing = graph.order[p];
     position_[firing.micro_batch * actors + firing.actor] = p;
     const Actor& actor = graph.actors[firing.actor];
-    if (actor.meets != kMeetsNobody) turns_[static_cast<size_t>(actor.stream)].push_back(p);
+    if (actor.meets != kMeetsNobody) turns_.push_back(p);
   }
 }
 
@@ -49,14 +49,14 @@ void DeviceFirings::Enqueue(uint32_t actor) {
   if (started_[actor] == graph.micro_batches) return;
   const auto stream = static_cast<size_t>(graph.actors[actor].stream);
   const bool in_turn = table_.has_turns() && graph.actors[actor].meets != kMeetsNobody;
-  (in_turn ? in_turn_ : free_)[stream].push({table_.position({started_[actor], actor}), actor});
+  (in_turn ? in_turn_ : free_[stream]).push({table_.position({started_[actor], actor}), actor});
 }
 
 const DeviceFirings::ReadyQueue* DeviceFirings::Next(Stream stream) const {
   const auto s = static_cast<size_t>(stream);
-  const std::vector<uint32_t>& turns = table_.turns(stream);
-  const bool turn = !in_turn_[s].empty() && in_turn_[s].top().position == turns[turn_[s]];
-  if (turn && (free_[s].empty() || free_[s].top() > in_turn_[s].top())) return &in_turn_[s];
+  const bool turn = !in_turn_.empty() && in_turn_.top().position == table_.turns()[turn_] &&
+                    table_.graph().actors[in_turn_.top().actor].stream == stream;
+  if (turn && (free_[s].empty() || free_[s].top() > in_turn_.top())) return &in_turn_;
   return free_[s].empty() ? nullptr : &free_[s];
 }
 
@@ -64,8 +64,8 @@ std::optional<Firing> DeviceFirings::Start(Stream stream) {
   const auto s = static_cast<size_t>(stream);
   const ReadyQueue* next = Next(stream);
   if (next == nullptr) return std::nullopt;
-  ReadyQueue* queue = next == &in_turn_[s] ? &in_turn_[s] : &free_[s];
-  if (queue == &in_turn_[s]) ++turn_[s];
+  ReadyQueue* queue = next == &in_turn_ ? &in_turn_ : &free_[s];
+  if (queue == &in_turn_) ++turn_;
   const uint32_t actor = queue->top().actor;
   queue->pop();
   const auto [begin, end] = table_.in(actor);

@@ -20,8 +20,8 @@ class FiringTable {
 
   const ActorGraph& graph() const { return graph_; }
   uint32_t position(Firing firing) const { return position_[firing.micro_batch * graph_.actors.size() + firing.actor]; }
-  // Positions of the firings that meet other devices, ascending: the turns of a stream.
-  const std::vector<uint32_t>& turns(Stream stream) const { return turns_[static_cast<size_t>(stream)]; }
+  // Positions of the firings that meet other devices, ascending: their turns, one list for both streams.
+  const std::vector<uint32_t>& turns() const { return turns_; }
   bool has_turns() const { return !graph_.order.empty(); }
 
   // Edges out of an actor are adjacent in the graph; those into it are listed by number.
@@ -34,7 +34,7 @@ class FiringTable {
   const ActorGraph& graph_;
   std::vector<uint32_t> out_begin_, in_begin_, in_;
   std::vector<uint32_t> position_;
-  std::array<std::vector<uint32_t>, kNumStreams> turns_;
+  std::vector<uint32_t> turns_;
 };
 
 class DeviceFirings {
@@ -69,8 +69,9 @@ class DeviceFirings {
   std::vector<uint32_t> tokens_;   // per edge
   std::vector<uint32_t> missing_;  // per actor: in-edges without a token
   std::vector<uint32_t> started_;  // per actor: firings
-  std::array<ReadyQueue, kNumStreams> free_, in_turn_;
-  std::array<size_t, kNumStreams> turn_{};  // index into the table's turns
+  std::array<ReadyQueue, kNumStreams> free_;
+  ReadyQueue in_turn_;
+  size_t turn_ = 0;  // index into the table's turns
   std::array<uint64_t, kNumStreams> left_{};
 };
 

@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "base/text.h"
+#include "runtime/own_ranks.h"
+#include "runtime/tcp/socket.h"
 
 namespace sbp {
 namespace {
@@ -48,6 +50,31 @@ bool LaunchedByMpi() {
   return false;
 }
 
+// A name may mean this machine alone here and not elsewhere: /etc/hosts often has it so for a machine's own.
+Status CheckReach(const TcpPlace& place) {
+  const std::optional<int64_t> here = ParseInt(Variable("LOCAL_WORLD_SIZE"));
+  if (!here || *here >= place.size || !Socket::IsLoopback(place.host)) return OkStatus();
+  return UsageError(StrCat("MASTER_ADDR is ", Quote(place.host), ", which only processes of this machine reach, but ",
+                           place.size - *here, " of ", place.size, " run elsewhere; give the address of rank 0"));
+}
+
+// Run by ourselves (own_ranks.h): a secret, and a socket that rank 0 inherits.
+void TakeSecret(TcpPlace& place) {
+  place.secret = Variable("SBP_RUN_SECRET");
+  if (!Variable(kOwnRanks).empty()) {
+    place.name = "own ranks";
+    place.only_port = true;
+    const std::optional<int64_t> listener = ParseInt(Variable(kOwnListener));
+    if (place.rank == 0 && listener) place.listener = static_cast<int>(*listener);
+    return;
+  }
+  if (!place.secret.empty()) return;
+  place.secret = StrCat("torchrun ", Variable("TORCHELASTIC_RUN_ID"));
+  if (!Socket::IsLoopback(place.host)) {
+    place.name = "torchrun without SBP_RUN_SECRET: whoever reaches its port can take part";
+  }
+}
+
 Result<TcpPlace> TorchrunPlace() {
   TcpPlace place;
   place.host = Variable("MASTER_ADDR");
@@ -73,6 +100,8 @@ Result<TcpPlace> TorchrunPlace() {
   if (place.rank >= place.size) {
     return UsageError(StrCat("RANK is ", place.rank, ", but WORLD_SIZE is ", place.size));
   }
+  SBP_RETURN_IF_ERROR(CheckReach(place));
+  TakeSecret(place);
   return place;
 }
 
@@ -80,14 +109,18 @@ Result<TcpPlace> TorchrunPlace() {
 
 std::unique_ptr<Launch> AloneLaunch() { return std::make_unique<Alone>(); }
 
-Result<std::unique_ptr<Launch>> JoinLaunch() {
+bool HasLauncher() { return LaunchedByMpi() || !Variable("RANK").empty() || !Variable("WORLD_SIZE").empty(); }
+
+Result<std::unique_ptr<Launch>> JoinLaunch(const RunIdentity& identity) {
   // torchrun's first: it may itself run under a launcher that sets MPI's.
   const auto is_set = [](const char* name) { return !Variable(name).empty(); };
   const char* const torchruns[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
   const bool by_torchrun = std::all_of(std::begin(torchruns), std::end(torchruns), is_set);
   if (!by_torchrun && LaunchedByMpi()) return MpiLaunch();
   if (Variable("RANK").empty() && Variable("WORLD_SIZE").empty()) return AloneLaunch();
-  SBP_ASSIGN_OR_RETURN(const TcpPlace place, TorchrunPlace());
+  SBP_ASSIGN_OR_RETURN(TcpPlace place, TorchrunPlace());
+  place.version = identity.version;
+  place.plan = identity.plan;
   return TcpLaunch(place);
 }
 

@@ -90,11 +90,11 @@ class PlanRunner {
   }
 
   Status Execute(PlanRun& run) {
-    SBP_ASSIGN_OR_RETURN(StreamCommunicators handles, backend_.Connect(plan_.mesh));
+    SBP_ASSIGN_OR_RETURN(MeshCommunicators handles, backend_.Connect(plan_.mesh));
     SBP_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedRun> sharded,
                          ShardedRun::Make(plan_, physical_, rules_, store_, std::move(handles),
                                           {devices_, options_.keep_tensors, options_.seed, backend_.gpus()}));
-    SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_, {.meets = sharded->meets()}));
+    SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_, {.halos = sharded->halos()}));
     SBP_RETURN_IF_ERROR(backend_.Any(false).status());  // all begin at once: their clocks start then
     EngineOptions engine;
     engine.devices = devices_;

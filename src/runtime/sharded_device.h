@@ -18,7 +18,7 @@ struct ShardedRun::Device {
   std::vector<std::vector<std::shared_ptr<std::byte>>> output_rooms;  // on GPUs: output, micro-batch
   std::vector<TensorView> operands, results;                          // of the compute task that runs
   const TensorView absent{};
-  DeviceCommunicators compute, communication;
+  DeviceCommunicators communicators;
   std::unique_ptr<OpRunner> runner;
   std::unique_ptr<Interpreter> interpreter;
 };

@@ -19,19 +19,20 @@ ShardedRun::~ShardedRun() = default;
 
 Result<std::unique_ptr<ShardedRun>> ShardedRun::Make(const Plan& plan, const PhysicalPlan& physical,
                                                      const RuleSet& rules, TensorStore& store,
-                                                     StreamCommunicators communicators, ShardedOptions options) {
+                                                     MeshCommunicators communicators, ShardedOptions options) {
   std::unique_ptr<ShardedRun> run(new ShardedRun(plan, physical, store, std::move(options)));
   SBP_RETURN_IF_ERROR(run->Prepare(rules, std::move(communicators)));
   return run;
 }
 
-Status ShardedRun::Prepare(const RuleSet& rules, StreamCommunicators communicators) {
+Status ShardedRun::Prepare(const RuleSet& rules, MeshCommunicators communicators) {
   compiler_ = std::make_unique<LocalCompiler>(
       rules, plan_.mesh, on_gpus() ? options_.gpus[0]->kernels->rows : std::span<const KernelRow>());
   whole_compiler_ = std::make_unique<LocalCompiler>(rules, Mesh());
   tasks_.resize(physical_.tasks.size());
   for (uint32_t t = 0; t < physical_.tasks.size(); ++t) {
     if (physical_.tasks[t].op.valid()) SBP_RETURN_IF_ERROR(PrepareTask(t));
+    if (!tasks_[t].halos.empty()) halo_tasks_.push_back(t);
   }
   output_registers_ = OutputRegisters(plan_, physical_);
   outputs_.assign(
@@ -43,8 +44,7 @@ Status ShardedRun::Prepare(const RuleSet& rules, StreamCommunicators communicato
     auto device = std::make_unique<Device>();
     device->position = options_.devices[i];
     device->coordinates = plan_.mesh.Coordinates(device->position);
-    device->compute = std::move(communicators.compute[i]);
-    device->communication = std::move(communicators.communication[i]);
+    device->communicators = std::move(communicators[i]);
     SBP_RETURN_IF_ERROR(AllocateDevice(*device));
     devices_.push_back(std::move(device));
   }
@@ -83,10 +83,12 @@ void ShardedRun::PlaceHalos(ComputeTask& compute) {
   halo_bytes_ = std::max(halo_bytes_, offset);
 }
 
-std::vector<bool> ShardedRun::meets() const {
-  std::vector<bool> meets;
-  for (const ComputeTask& task : tasks_) meets.push_back(!task.halos.empty());
-  return meets;
+std::vector<std::vector<uint32_t>> ShardedRun::halos() const {
+  std::vector<std::vector<uint32_t>> halos(tasks_.size());
+  for (const uint32_t t : halo_tasks_) {
+    for (const HaloOperand& halo : tasks_[t].halos) halos[t].push_back(physical_.tasks[t].reads[halo.operand]);
+  }
+  return halos;
 }
 
 size_t ShardedRun::IndexOf(int64_t position) const {
@@ -127,6 +129,8 @@ Status ShardedRun::Begin(int64_t position, uint32_t micro_batch) {
 
 Status ShardedRun::Run(int64_t position, uint32_t task, uint32_t micro_batch) {
   Device& device = DeviceAt(position);
+  constexpr size_t kBetween = 2;  // the actors of inputs and outputs
+  if (task >= tasks_.size()) return RunHalo(device, halo_tasks_[task - tasks_.size() - kBetween], micro_batch);
   if (!physical_.tasks[task].op.valid()) {
     SBP_RETURN_IF_ERROR(RunBoxing(device, task, micro_batch));
   } else if (tasks_[task].special) {
@@ -159,20 +163,32 @@ Status ShardedRun::RunBoxing(Device& device, uint32_t task, uint32_t micro_batch
   TensorView& target = View(device, what.writes[0], micro_batch);
   target = PartView(source.dtype, source.whole, step.to, plan_.mesh, device.coordinates, target.data);
   const bool communicates = IsCommunication(plan_, what);
-  DeviceCommunicators& communicators = communicates ? device.communication : device.compute;
   Space& space = communicates ? *device.communication_space : *device.compute_space;
-  return RunBoxingStep(step, plan_.mesh, device.position, communicators, space, source, target);
+  return RunBoxingStep(step, plan_.mesh, device.position, device.communicators, space, source, target);
 }
 
-Result<TensorView> ShardedRun::WithHalo(Device& device, const HaloOperand& halo, const TensorView& part,
-                                        const NdSbp& layout) {
-  std::vector<Box> wanted = BoxesOfMesh(part.whole, layout, plan_.mesh);
+Status ShardedRun::RunHalo(Device& device, uint32_t task, uint32_t micro_batch) {
+  for (const HaloOperand& halo : tasks_[task].halos) {
+    const TensorView& part = View(device, physical_.tasks[task].reads[halo.operand], micro_batch);
+    const NdSbp& layout = LayoutOf(task, halo);
+    std::vector<Box> wanted = BoxesOfMesh(part.whole, layout, plan_.mesh);
+    const TensorView reached = WithHalo(device, halo, part, wanted);
+    SBP_RETURN_IF_ERROR(ExchangeHalo(layout, plan_.mesh, wanted, *device.communicators.all, part, reached));
+  }
+  return OkStatus();
+}
+
+const NdSbp& ShardedRun::LayoutOf(uint32_t task, const HaloOperand& halo) const {
+  return tasks_[task].op.form.signature.inputs[halo.operand];
+}
+
+TensorView ShardedRun::WithHalo(Device& device, const HaloOperand& halo, const TensorView& part,
+                                std::vector<Box>& wanted) const {
   for (Box& box : wanted) box = Reached(std::move(box), halo.widths, part.whole);
   TensorView reached = part;
   reached.data = device.halo.get() + halo.offset;
   reached.ranges = wanted[device.position];
   for (size_t d = 0; d < reached.shape.size(); ++d) reached.shape[d] = reached.ranges[d].size();
-  SBP_RETURN_IF_ERROR(ExchangeHalo(layout, plan_.mesh, wanted, *device.compute.all, part, reached));
   return reached;
 }
 
@@ -203,8 +219,9 @@ Status ShardedRun::RunCompute(Device& device, uint32_t task, uint32_t micro_batc
     operands[i] = what.reads[i] != kNoRegister ? View(device, what.reads[i], micro_batch) : device.absent;
   }
   for (const HaloOperand& halo : compute.halos) {
-    const NdSbp& layout = compute.op.form.signature.inputs[halo.operand];
-    SBP_ASSIGN_OR_RETURN(operands[halo.operand], WithHalo(device, halo, operands[halo.operand], layout));
+    TensorView& part = operands[halo.operand];
+    std::vector<Box> wanted = BoxesOfMesh(part.whole, LayoutOf(task, halo), plan_.mesh);
+    part = WithHalo(device, halo, part, wanted);  // its halo has filled it
   }
   for (size_t r = 0; r < results.size(); ++r) {
     results[r] = what.writes[r] != kNoRegister ? View(device, what.writes[r], micro_batch) : device.absent;
@@ -342,12 +359,11 @@ bool ShardedRun::doubtful() const {
 
 void ShardedRun::Abort(const Status& failure) {
   for (const std::unique_ptr<Device>& device : devices_) {
-    if (device->compute.all) device->compute.all->Abort(failure);
-    if (device->communication.all) device->communication.all->Abort(failure);
+    if (device->communicators.all) device->communicators.all->Abort(failure);
   }
 }
 
-Status ShardedRun::Poll(int64_t position) { return DeviceAt(position).compute.all->failure_elsewhere(); }
+Status ShardedRun::Poll(int64_t position) { return DeviceAt(position).communicators.all->failure_elsewhere(); }
 
 const std::vector<Value>& ShardedRun::OutputParts(size_t output, uint32_t micro_batch) const {
   return outputs_[output][micro_batch];

@@ -31,7 +31,7 @@ class ShardedRun : public TaskRunner {
   // Compiles every op and fills the parameters. All arguments outlive the run. Errors name the op; out of memory
   // (kRunFailed) says how much a device needs.
   static Result<std::unique_ptr<ShardedRun>> Make(const Plan& plan, const PhysicalPlan& physical, const RuleSet& rules,
-                                                  TensorStore& store, StreamCommunicators communicators,
+                                                  TensorStore& store, MeshCommunicators communicators,
                                                   ShardedOptions options);
   ~ShardedRun() override;
 
@@ -47,12 +47,11 @@ class ShardedRun : public TaskRunner {
   // What kernels noted in the run before.
   const Status& noted() const { return noted_; }
 
-  // By task: does it meet other devices although it computes (its operands reach into neighbours' parts)? For
-  // ActorOptions.
-  std::vector<bool> meets() const;
+  // For ActorOptions.
+  std::vector<std::vector<uint32_t>> halos() const;
 
   Status Begin(int64_t device, uint32_t micro_batch) override;
-  Status Run(int64_t device, uint32_t task, uint32_t micro_batch) override;
+  Status Run(int64_t device, uint32_t actor, uint32_t micro_batch) override;
   Status End(int64_t device, uint32_t micro_batch) override;
   void Abort(const Status& failure) override;
   Status Poll(int64_t device) override;
@@ -96,7 +95,7 @@ class ShardedRun : public TaskRunner {
   };
 
   ShardedRun(const Plan& plan, const PhysicalPlan& physical, TensorStore& store, ShardedOptions options);
-  Status Prepare(const RuleSet& rules, StreamCommunicators communicators);
+  Status Prepare(const RuleSet& rules, MeshCommunicators communicators);
   Status PrepareTask(uint32_t task);
   void PlaceHalos(ComputeTask& compute);
   Status CheckMemory() const;
@@ -109,7 +108,10 @@ class ShardedRun : public TaskRunner {
   Status RunSpecial(Device& device, uint32_t task, uint32_t micro_batch);
   Status RunBoxing(Device& device, uint32_t task, uint32_t micro_batch);
   Status LookAt(Device& device, uint32_t task, uint32_t micro_batch);
-  Result<TensorView> WithHalo(Device& device, const HaloOperand& halo, const TensorView& part, const NdSbp& layout);
+  Status RunHalo(Device& device, uint32_t task, uint32_t micro_batch);
+  // The part of an operand with its neighbours' elements, in the halo buffer; and that of every device.
+  TensorView WithHalo(Device& device, const HaloOperand& halo, const TensorView& part, std::vector<Box>& wanted) const;
+  const NdSbp& LayoutOf(uint32_t task, const HaloOperand& halo) const;
   Status NoteNaN(Device& device, uint32_t task, uint32_t micro_batch);
   Status Keep(Device& device, bool wrote_by_collective, uint32_t reg, uint32_t micro_batch);
   size_t IndexOf(int64_t position) const;
@@ -126,6 +128,7 @@ class ShardedRun : public TaskRunner {
   std::unique_ptr<LocalCompiler> compiler_, whole_compiler_;
   bool only_time_ = false;
   std::vector<ComputeTask> tasks_;
+  std::vector<uint32_t> halo_tasks_;  // those with halos, ascending
   std::vector<uint32_t> output_registers_;
   int64_t workspace_bytes_ = 0, halo_bytes_ = 0;
   std::vector<std::unique_ptr<Device>> devices_;

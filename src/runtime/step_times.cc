@@ -42,20 +42,24 @@ std::vector<double> TaskSeconds(const ActorGraph& graph, const Mesh& mesh, std::
       for (const int64_t device : group) first[static_cast<size_t>(device)] = static_cast<uint32_t>(group[0]);
     }
   }
-  // Task and group: over the micro-batches, the shortest span of the group's members each.
+  // Actor and group: over the micro-batches, the shortest span of the group's members each.
   std::map<std::pair<uint32_t, uint32_t>, std::map<uint32_t, double>> shortest;
   for (const Span& span : spans) {
-    if (span.firing.actor >= graph.num_tasks()) continue;
+    if (!graph.is_of_task(span.firing.actor)) continue;
     const uint32_t group = GroupOf(graph.actors[span.firing.actor], first_of_group, span.device);
     const double seconds = span.end - span.start;
     auto [at, fresh] = shortest[{span.firing.actor, group}].try_emplace(span.firing.micro_batch, seconds);
     if (!fresh) at->second = std::min(at->second, seconds);
   }
-  std::vector<double> result(graph.num_tasks(), 0);
+  std::vector<double> of_actor(graph.actors.size(), 0);
   for (const auto& [key, by_micro_batch] : shortest) {
     double sum = 0;
     for (const auto& [micro_batch, seconds] : by_micro_batch) sum += seconds;
-    result[key.first] = std::max(result[key.first], sum / graph.micro_batches);
+    of_actor[key.first] = std::max(of_actor[key.first], sum / graph.micro_batches);
+  }
+  std::vector<double> result(graph.num_tasks(), 0);
+  for (uint32_t a = 0; a < of_actor.size(); ++a) {
+    if (graph.is_of_task(a)) result[graph.task_of(a)] += of_actor[a];
   }
   return result;
 }
@@ -63,7 +67,7 @@ std::vector<double> TaskSeconds(const ActorGraph& graph, const Mesh& mesh, std::
 double StepSeconds(const ActorGraph& graph, std::span<const Span> spans) {
   double start = std::numeric_limits<double>::infinity(), end = 0;
   for (const Span& span : spans) {
-    if (span.firing.actor >= graph.num_tasks()) continue;
+    if (!graph.is_of_task(span.firing.actor)) continue;
     start = std::min(start, span.start);
     end = std::max(end, span.end);
   }

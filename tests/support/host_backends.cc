@@ -9,14 +9,15 @@ namespace sbp {
 namespace {
 
 Result<std::unique_ptr<Backend>> StartHostBackend(const BackendOptions& options) {
-  return MakeHostBackend({.count = 8}, options);
+  SBP_ASSIGN_OR_RETURN(std::shared_ptr<Launch> launch, JoinLaunch(options.identity));
+  return MakeLaunchedHostBackend({.count = 8}, std::move(launch), options);
 }
 
 constexpr std::array<BackendRow, 4> kBackends = {{
-    {"cpu", "threads are the devices", StartThreadBackend},
-    {"cuda", "GPUs of the host are the devices", StartHostBackend},
-    {"fake", "virtual time, no data", StartFakeBackend},
-    {"mpi", "the ranks of mpirun are the devices", StartMpiBackend},
+    {"cpu", "threads are the devices", false, StartThreadBackend},
+    {"cuda", "GPUs of the host are the devices", true, StartHostBackend},
+    {"fake", "virtual time, no data", false, StartFakeBackend},
+    {"mpi", "the ranks of mpirun are the devices", false, StartMpiBackend},
 }};
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/text.h"
+#include "support/launch_collectives.h"
 
 namespace sbp {
 namespace {
@@ -34,7 +35,8 @@ class SmallDevice : public gpu::Device {
 
 class HostPlatform : public GpuPlatform {
  public:
-  explicit HostPlatform(const HostGpus& gpus) : gpus_(gpus) {}
+  explicit HostPlatform(const HostGpus& gpus, std::shared_ptr<Launch> launch = nullptr)
+      : gpus_(gpus), launch_(std::move(launch)) {}
 
   std::string_view name() const override { return "host"; }
   Result<int> CountDevices() override { return gpus_.count; }
@@ -48,12 +50,14 @@ class HostPlatform : public GpuPlatform {
   Result<std::string> MakeGroupId() override { return groups_.MakeId(); }
   Result<std::shared_ptr<gpu::Collectives>> JoinGroup(gpu::Device&, const std::string& id, int rank,
                                                       int size) override {
+    if (launch_ != nullptr) return JoinByLaunch(launch_);
     return groups_.Join(id, rank, size);
   }
   void ShareGpus(const std::string&) override {}
 
  private:
   const HostGpus gpus_;
+  const std::shared_ptr<Launch> launch_;
   gpu::HostGroups groups_;
 };
 
@@ -63,6 +67,12 @@ std::unique_ptr<GpuPlatform> MakeHostPlatform(const HostGpus& gpus) { return std
 
 std::unique_ptr<Backend> MakeHostBackend(const HostGpus& gpus, const BackendOptions& options) {
   return std::make_unique<GpuBackend>(MakeHostPlatform(gpus), AloneLaunch(), options);
+}
+
+std::unique_ptr<Backend> MakeLaunchedHostBackend(const HostGpus& gpus, std::shared_ptr<Launch> launch,
+                                                 const BackendOptions& options) {
+  if (launch->size() == 1) return MakeHostBackend(gpus, options);
+  return std::make_unique<GpuBackend>(std::make_unique<HostPlatform>(gpus, launch), launch, options);
 }
 
 }  // namespace sbp

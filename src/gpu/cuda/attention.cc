@@ -371,7 +371,7 @@ Result<bool> DnnAttention::Run(const AttentionCall& call, cudaStream_t stream) {
   SBP_RETURN_IF_ERROR(builder.status());
   SBP_ASSIGN_OR_RETURN(cudnnHandle_t const handle, dnn_.Handle(stream));
   const cudnnStatus_t done = cudnnBackendExecute(handle, plan.plan.get(), pack);
-  if (done / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000) {  // the heuristics thought otherwise
+  if (IsNotSupported(done)) {  // the heuristics thought otherwise
     entry->reset();
     return false;
   }

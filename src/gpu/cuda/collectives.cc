@@ -124,8 +124,12 @@ class NcclCollectives : public Collectives {
 
   Result<std::shared_ptr<Collectives>> Split(int color) override {
     ncclComm_t part = nullptr;
+    // Channels and buffers are those of the whole group: all groups of a device are used in one stream, one after the
+    // other.
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.splitShare = 1;
     SBP_RETURN_IF_ERROR(
-        Call("ncclCommSplit", [&](ncclComm_t comm) { return ncclCommSplit(comm, color, rank_, &part, nullptr); }));
+        Call("ncclCommSplit", [&](ncclComm_t comm) { return ncclCommSplit(comm, color, rank_, &part, &config); }));
     int rank = 0, size = 0;
     SBP_RETURN_IF_ERROR(NcclStatus(ncclCommUserRank(part, &rank), "ncclCommUserRank", part));
     SBP_RETURN_IF_ERROR(NcclStatus(ncclCommCount(part, &size), "ncclCommCount", part));

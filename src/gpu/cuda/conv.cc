@@ -131,7 +131,7 @@ Result<bool> DnnConv::Run(const ConvCall& call, cudaStream_t stream) {
              *beta = wide ? static_cast<const void*>(&wide_zero) : &zero;
   const cudnnStatus_t done = cudnnConvolutionForward(handle, alpha, plan.x, call.x, plan.w, call.w, plan.convolution,
                                                      plan.algorithm, workspace, plan.workspace, beta, plan.y, call.y);
-  if (done == CUDNN_STATUS_NOT_SUPPORTED) {  // the heuristics thought otherwise
+  if (IsNotSupported(done)) {  // the heuristics thought otherwise
     plan.known = false;
     return false;
   }

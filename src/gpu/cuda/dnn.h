@@ -12,6 +12,13 @@ namespace sbp::gpu::cuda {
 
 Status Checked(cudnnStatus_t status, const char* what);
 
+// Is it any of the library's reasons for not doing a call (3000 to 3999)? Then nothing was started, and there is
+// another way. Equality with the first of them would miss the others.
+constexpr bool IsNotSupported(cudnnStatus_t status) {
+  constexpr int kCategory = 1000;
+  return status / kCategory == CUDNN_STATUS_NOT_SUPPORTED / kCategory;
+}
+
 class Dnn {
  public:
   explicit Dnn(Device& device) : device_(device) {}  // which outlives this

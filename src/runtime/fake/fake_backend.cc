@@ -23,9 +23,7 @@ class FakeBackend : public Backend {
     return devices;
   }
 
-  Result<StreamCommunicators> Connect(const Mesh& /*mesh*/) override {
-    return Defect("the fake backend moves no data");
-  }
+  Result<MeshCommunicators> Connect(const Mesh& /*mesh*/) override { return Defect("the fake backend moves no data"); }
 };
 
 }  // namespace

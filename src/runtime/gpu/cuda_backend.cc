@@ -8,8 +8,8 @@ namespace {
 
 class CudaPlatform : public GpuPlatform {
  public:
-  // Two groups of one device may be under way at once, on its two streams: NCCL orders them alike on all ranks.
-  explicit CudaPlatform(const GpuKernels& kernels) : kernels_(kernels) { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); }
+  // Every path between ranks is made when a group comes together, none while collectives are under way.
+  explicit CudaPlatform(const GpuKernels& kernels) : kernels_(kernels) { setenv("NCCL_RUNTIME_CONNECT", "0", 0); }
 
   std::string_view name() const override { return "cuda"; }
   Result<int> CountDevices() override { return gpu::CountCudaDevices(); }
@@ -33,7 +33,7 @@ class CudaPlatform : public GpuPlatform {
 Result<std::unique_ptr<Backend>> StartCudaBackend(const BackendOptions& options) {
   const GpuKernels* kernels = CudaKernels();
   if (kernels == nullptr) return gpu::CountCudaDevices().status();  // says what to install
-  SBP_ASSIGN_OR_RETURN(std::unique_ptr<Launch> launch, JoinLaunch());
+  SBP_ASSIGN_OR_RETURN(std::unique_ptr<Launch> launch, JoinLaunch(options.identity));
   return std::unique_ptr<Backend>(
       std::make_unique<GpuBackend>(std::make_unique<CudaPlatform>(*kernels), std::move(launch), options));
 }

@@ -1,7 +1,6 @@
 #include "runtime/gpu/gpu_backend.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -16,17 +15,10 @@ namespace {
 
 std::string Gpus(int64_t count) { return StrCat(count, count == 1 ? " GPU" : " GPUs"); }
 
-// The groups of all devices: one for halos, on the compute streams, one for the plan's collectives.
-constexpr size_t kNumGroups = 2;
-
-struct Handles {
-  DeviceCommunicators compute, communication;
-};
-
 // One device's way into its groups: all devices of the mesh do this at once.
 struct GroupJoin {
   Mesh mesh;
-  std::array<std::string, kNumGroups> ids;
+  std::string id;
   std::shared_ptr<GpuPlatform> platform;
   std::shared_ptr<GpuDevice> gpu;
 
@@ -34,7 +26,7 @@ struct GroupJoin {
   int rank() const { return static_cast<int>(gpu->position); }
   int size() const { return static_cast<int>(mesh.num_devices()); }
 
-  Result<Group> Join(const std::string& id) const {
+  Result<Group> Join() const {
     if (size() == 1) return Group();
     SBP_ASSIGN_OR_RETURN(Group group, platform->JoinGroup(*gpu->device, id, rank(), size()));
     SBP_RETURN_IF_ERROR(gpu->news->Watch(group));
@@ -54,16 +46,18 @@ struct GroupJoin {
     return along;
   }
 
-  Status Run(Handles& handles) const {
+  Status Run(DeviceCommunicators& handles) const {
     SBP_RETURN_IF_ERROR(gpu->device->Use());
-    SBP_ASSIGN_OR_RETURN(const Group of_compute, Join(ids[0]));
-    handles.compute.all = std::make_unique<GpuCommunicator>(of_compute, *gpu, *gpu->compute);
-    SBP_ASSIGN_OR_RETURN(const Group everybody, Join(ids[1]));
-    handles.communication.all = std::make_unique<GpuCommunicator>(everybody, *gpu, *gpu->communication);
+    SBP_ASSIGN_OR_RETURN(const Group everybody, Join());
+    auto all = std::make_unique<GpuCommunicator>(everybody, *gpu, *gpu->communication);
+    SBP_RETURN_IF_ERROR(all->Warm());
     for (int axis = 0; axis < mesh.num_axes(); ++axis) {
       SBP_ASSIGN_OR_RETURN(const Group along, Along(axis, everybody));
-      handles.communication.axes.push_back(std::make_unique<GpuCommunicator>(along, *gpu, *gpu->communication));
+      auto handle = std::make_unique<GpuCommunicator>(along, *gpu, *gpu->communication);
+      if (along != everybody) SBP_RETURN_IF_ERROR(handle->Warm());
+      handles.axes.push_back(std::move(handle));
     }
+    handles.all = std::move(all);
     return OkStatus();
   }
 };
@@ -73,7 +67,7 @@ class Joining {
  public:
   explicit Joining(size_t devices) : handles_(devices), statuses_(devices), missing_(devices) {}
 
-  void Put(size_t index, const Status& status, Handles handles) {
+  void Put(size_t index, const Status& status, DeviceCommunicators handles) {
     const std::lock_guard lock(mutex_);
     handles_[index] = std::move(handles);
     statuses_[index] = status;
@@ -83,7 +77,7 @@ class Joining {
   }
 
   // All handles, or the failure that keeps a device from its own: somebody else's may leave it hanging for ever.
-  Result<StreamCommunicators> Wait(GpuNews& news) {
+  Result<MeshCommunicators> Wait(GpuNews& news) {
     std::unique_lock lock(mutex_);
     const auto settled = [&] { return missing_ == 0 || failed_; };
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -97,12 +91,7 @@ class Joining {
       changed_.wait_for(lock, kGrace, [&] { return missing_ == 0; });
       for (const Status& status : statuses_) SBP_RETURN_IF_ERROR(status);
     }
-    StreamCommunicators all;
-    for (Handles& handles : handles_) {
-      all.compute.push_back(std::move(handles.compute));
-      all.communication.push_back(std::move(handles.communication));
-    }
-    return all;
+    return std::move(handles_);
   }
 
  private:
@@ -110,7 +99,7 @@ class Joining {
   static constexpr std::chrono::seconds kPatience{180};
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Handles> handles_;
+  MeshCommunicators handles_;
   std::vector<Status> statuses_;
   size_t missing_;
   bool failed_ = false;
@@ -118,7 +107,7 @@ class Joining {
 
 }  // namespace
 
-GpuBackend::GpuBackend(std::unique_ptr<GpuPlatform> platform, std::unique_ptr<Launch> launch,
+GpuBackend::GpuBackend(std::unique_ptr<GpuPlatform> platform, std::shared_ptr<Launch> launch,
                        const BackendOptions& options)
     : platform_(std::move(platform)), launch_(std::move(launch)), options_(options) {}
 
@@ -191,22 +180,18 @@ Status GpuBackend::OpenDevices(const Mesh& mesh) {
   return OkStatus();
 }
 
-Result<StreamCommunicators> GpuBackend::Connect(const Mesh& mesh) {
+Result<MeshCommunicators> GpuBackend::Connect(const Mesh& mesh) {
   SBP_RETURN_IF_ERROR(OpenDevices(mesh));
-  std::array<std::string, kNumGroups> ids;
-  for (std::string& id : ids) {
-    std::string own;
-    if (leads() && mesh.num_devices() > 1) {
-      SBP_ASSIGN_OR_RETURN(own, platform_->MakeGroupId());
-    }
-    SBP_ASSIGN_OR_RETURN(const std::vector<std::string> all, launch_->AllGather(own));
-    id = all[0];
+  std::string own;
+  if (leads() && mesh.num_devices() > 1) {
+    SBP_ASSIGN_OR_RETURN(own, platform_->MakeGroupId());
   }
+  SBP_ASSIGN_OR_RETURN(const std::vector<std::string> all, launch_->AllGather(own));
   const auto joining = std::make_shared<Joining>(gpus_.size());
   for (size_t i = 0; i < gpus_.size(); ++i) {
     // What the thread needs it holds itself: it may be left behind.
-    std::thread([joining, i, join = GroupJoin{mesh, ids, platform_, gpus_[i]}]() mutable {
-      Handles handles;
+    std::thread([joining, i, join = GroupJoin{mesh, all[0], platform_, gpus_[i]}]() mutable {
+      DeviceCommunicators handles;
       const Status status = join.Run(handles);
       joining->Put(i, status, std::move(handles));
     }).detach();

@@ -33,13 +33,13 @@ class GpuPlatform {
 
 class GpuBackend : public Backend {
  public:
-  GpuBackend(std::unique_ptr<GpuPlatform> platform, std::unique_ptr<Launch> launch, const BackendOptions& options);
+  GpuBackend(std::unique_ptr<GpuPlatform> platform, std::shared_ptr<Launch> launch, const BackendOptions& options);
 
   std::string_view name() const override { return platform_->name(); }
   int num_processes() const override { return launch_->size(); }
   bool leads() const override { return launch_->rank() == 0; }
   Result<std::vector<int64_t>> Claim(const Mesh& mesh) override;
-  Result<StreamCommunicators> Connect(const Mesh& mesh) override;
+  Result<MeshCommunicators> Connect(const Mesh& mesh) override;
   std::vector<GpuDevice*> gpus() override;
   std::string devices() override { return description_; }
   Result<std::vector<std::string>> Gather(std::string_view mine) override { return launch_->Gather(mine); }

@@ -256,6 +256,26 @@ Status GpuCommunicator::ScatterPieces(ReduceKind kind, const TensorView& source,
   return device_.kernels->movement.combine(stream_, source.dtype, kind, sources, target.data, target.elements());
 }
 
+Status GpuCommunicator::Warm() {
+  if (collectives_ != nullptr) {
+    SBP_RETURN_IF_ERROR(Begin());
+    SBP_ASSIGN_OR_RETURN(std::byte* const bytes, stream_.Scratch(2 * size()));
+    SBP_RETURN_IF_ERROR(stream_.Zero(bytes, 2 * size()));
+    const gpu::NativeReduction sum{DType::kU8, ReduceKind::kSum, 1};
+    SBP_RETURN_IF_ERROR(Checked(collectives_->AllReduce(sum, bytes, bytes, 1, stream_)));
+    SBP_RETURN_IF_ERROR(Checked(collectives_->ReduceScatter(sum, bytes, bytes + size(), 1, stream_)));
+    std::vector<gpu::Send> sends;
+    std::vector<gpu::Receive> receives;
+    for (int r = 0; r < size(); ++r) {
+      if (r == rank()) continue;
+      sends.push_back({r, bytes + rank(), 1});
+      receives.push_back({r, bytes + size() + r, 1});
+    }
+    SBP_RETURN_IF_ERROR(Checked(collectives_->Exchange(sends, receives, stream_)));
+  }
+  return Barrier();
+}
+
 Status GpuCommunicator::Barrier() {
   SBP_RETURN_IF_ERROR(Begin());
   if (collectives_ != nullptr) {

@@ -29,6 +29,9 @@ class GpuCommunicator : public Communicator {
   Status AllReduce(ReduceKind kind, const TensorView& source, const TensorView& target) override;
   Status ReduceScatter(ReduceKind kind, const TensorView& source, const TensorView& target,
                        const std::vector<Box>& to) override;
+  // A tiny collective, and a byte from and to every other rank: what a library connects or loads at the first use is
+  // ready afterwards. Called by all ranks of the group; waits for the stream.
+  Status Warm();
   // Waits for the stream, too.
   Status Barrier() override;
   void Abort(const Status& failure) override { device_.news->Abort(failure); }

@@ -17,8 +17,9 @@ class ShardedRun;
 
 class StreamedRun : public TaskRunner {
  public:
-  // The host gets so many firings ahead of a stream at most: more would only take memory for events.
-  static constexpr size_t kMostAhead = 256;
+  // The host gets so many firings ahead of a stream at most: more would only take memory for events, and fill the
+  // queues of the device, whose calls then wait while collectives do.
+  static constexpr size_t kMostAhead = 64;
 
   // `runner`: what firings do; its calls return when their work is in the actor's stream. `positions` and `gpus` go
   // together. All outlive this.

@@ -29,12 +29,9 @@ class MpiBackend : public Backend {
     return std::vector<int64_t>{session_->rank()};
   }
 
-  Result<StreamCommunicators> Connect(const Mesh& mesh) override {
-    StreamCommunicators handles;
-    for (std::vector<DeviceCommunicators>* stream : {&handles.compute, &handles.communication}) {
-      SBP_ASSIGN_OR_RETURN(DeviceCommunicators own, session_->MakeCommunicators(mesh, {}));
-      stream->push_back(std::move(own));
-    }
+  Result<MeshCommunicators> Connect(const Mesh& mesh) override {
+    MeshCommunicators handles;
+    SBP_ASSIGN_OR_RETURN(handles.emplace_back(), session_->MakeCommunicators(mesh, {}));
     SBP_ASSIGN_OR_RETURN(gather_, session_->MakeCommunicators(mesh, {.timeout = kPatience}));
     return handles;
   }

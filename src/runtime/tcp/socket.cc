@@ -62,6 +62,44 @@ Status ConnectTo(const addrinfo& address, std::chrono::milliseconds patience, So
   return OkStatus();
 }
 
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+Result<Addresses> Resolve(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) return RunFailed(StrCat("no address of ", Quote(host), ": ", gai_strerror(error)));
+  return Addresses(found, freeaddrinfo);
+}
+
+// From which address this machine would send there: to connect a socket without connections sends nothing.
+Status OwnAddressTowards(const addrinfo& there, sockaddr_storage& own, socklen_t& size) {
+  const Socket probe(::socket(there.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!probe.open()) return SystemError("socket");
+  sockaddr_storage target{};
+  std::memcpy(&target, there.ai_addr, there.ai_addrlen);
+  constexpr uint16_t kAnyPort = 9;  // that of "discard"; a port must be named
+  if (there.ai_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6&>(target).sin6_port = htons(kAnyPort);
+  } else {
+    reinterpret_cast<sockaddr_in&>(target).sin_port = htons(kAnyPort);
+  }
+  if (connect(probe.descriptor(), reinterpret_cast<const sockaddr*>(&target), there.ai_addrlen) != 0 ||
+      getsockname(probe.descriptor(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
+    return SystemError("no way to the host");
+  return OkStatus();
+}
+
+void SetPort(int port, sockaddr_storage& address) {
+  const auto bytes = htons(static_cast<uint16_t>(port));
+  if (address.ss_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6&>(address).sin6_port = bytes;
+  } else {
+    reinterpret_cast<sockaddr_in&>(address).sin_port = bytes;
+  }
+}
+
 }  // namespace
 
 Socket& Socket::operator=(Socket&& other) noexcept {
@@ -83,35 +121,54 @@ void Socket::Shutdown() {
   if (descriptor_ >= 0) shutdown(descriptor_, SHUT_RDWR);
 }
 
-Result<Socket> Socket::Listen(int port) {
-  Socket socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 both{};  // IPv4 as well
-  both.sin6_family = AF_INET6;
-  both.sin6_port = htons(static_cast<uint16_t>(port));
-  sockaddr_in old{};
-  old.sin_family = AF_INET;
-  old.sin_port = both.sin6_port;
-  const bool modern = socket.open();
-  if (!modern) socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.open()) return SystemError("socket");
-  SetOption(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (modern) SetOption(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  const auto* address = modern ? reinterpret_cast<const sockaddr*>(&both) : reinterpret_cast<const sockaddr*>(&old);
-  if (bind(socket.descriptor(), address, modern ? sizeof both : sizeof old) != 0) return SystemError("bind");
-  if (listen(socket.descriptor(), SOMAXCONN) != 0) return SystemError("listen");
-  return socket;
+Result<Socket> Socket::Listen(const std::string& host, int port) {
+  SBP_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(host, port));
+  Status last = RunFailed(StrCat("no address of ", Quote(host)));
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    last = OwnAddressTowards(*address, own, size);
+    if (!last.ok()) continue;
+    SetPort(port, own);
+    Socket socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket.open()) return SystemError("socket");
+    SetOption(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
+    if (address->ai_family == AF_INET6) SetOption(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    // A port that is taken is not looked for at the host's other addresses: others would find there who has it here.
+    if (bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&own), size) != 0) return SystemError("bind");
+    if (listen(socket.descriptor(), SOMAXCONN) != 0) return SystemError("listen");
+    return socket;
+  }
+  return last;
+}
+
+bool Socket::IsLoopback(const std::string& host) {
+  const Result<Addresses> addresses = Resolve(host, 0);
+  if (!addresses.ok()) return false;
+  for (const addrinfo* address = addresses->get(); address != nullptr; address = address->ai_next) {
+    if (address->ai_family == AF_INET) {
+      const auto* old = reinterpret_cast<const sockaddr_in*>(address->ai_addr);
+      if (ntohl(old->sin_addr.s_addr) >> 24 != IN_LOOPBACKNET) return false;
+    } else if (address->ai_family != AF_INET6 ||
+               !IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address->ai_addr)->sin6_addr)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+int Socket::port() const {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (getsockname(descriptor_, reinterpret_cast<sockaddr*>(&own), &size) != 0) return 0;
+  return ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(own).sin6_port
+                                         : reinterpret_cast<sockaddr_in&>(own).sin_port);
 }
 
 Result<Socket> Socket::Connect(const std::string& host, int port, std::chrono::milliseconds patience) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) return RunFailed(StrCat("no address of ", Quote(host), ": ", gai_strerror(error)));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
+  SBP_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(host, port));
   Status last = RunFailed(StrCat("no address of ", Quote(host)));
-  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
     Socket socket;
     last = ConnectTo(*address, patience, socket);
     if (last.ok()) return socket;
@@ -165,6 +222,15 @@ Status Socket::Send(uint32_t kind, std::string_view bytes) {
   header.bytes = bytes.size();
   SBP_RETURN_IF_ERROR(Write(reinterpret_cast<const char*>(&header), sizeof header));
   return Write(bytes.data(), bytes.size());
+}
+
+Result<std::optional<Socket::Message>> Socket::MessageIn(std::string_view bytes, uint64_t most) {
+  Header header;
+  if (bytes.size() < sizeof header) return std::optional<Message>();
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != kMagic || header.bytes > most) return RunFailed("recv: no message of ours");
+  if (bytes.size() - sizeof header < header.bytes) return std::optional<Message>();
+  return std::optional<Message>({header.kind, std::string(bytes.substr(sizeof header, header.bytes))});
 }
 
 Result<Socket::Message> Socket::Receive(uint64_t most) {

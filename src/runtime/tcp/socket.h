@@ -23,7 +23,10 @@ class Socket {
   Socket& operator=(Socket&& other) noexcept;
 
   // Errors (kRunFailed) say what the system says.
-  static Result<Socket> Listen(int port);
+  // On the one address of this machine by which `host`, an address or a name, is reached: a loopback one where that is.
+  static Result<Socket> Listen(const std::string& host, int port);
+  // Is every address of it one of this machine alone?
+  static bool IsLoopback(const std::string& host);
   static Result<Socket> Connect(const std::string& host, int port, std::chrono::milliseconds patience);
   // Nothing: nobody came.
   Result<std::optional<Socket>> Accept(std::chrono::milliseconds patience);
@@ -49,6 +52,9 @@ class Socket {
     std::string bytes;
   };
   Result<Message> Receive(uint64_t most);
+  // The message that `bytes` begin with; nothing: it is not whole yet. Error: no message, or one of more than `most`.
+  static Result<std::optional<Message>> MessageIn(std::string_view bytes, uint64_t most);
+  int port() const;  // of this end; 0: unknown
 
  private:
   Status Read(char* data, size_t bytes);

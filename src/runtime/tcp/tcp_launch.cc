@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "runtime/launch.h"
+#include "runtime/tcp/greeting.h"
 #include "runtime/tcp/socket.h"
 
 namespace sbp {
@@ -20,8 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kGathering{60};  // for all processes to start
-constexpr std::chrono::milliseconds kGreeting{2000};
 constexpr std::chrono::milliseconds kBetweenTries{50};
 constexpr std::chrono::seconds kLastWords{2};  // after a failure: for every process to say how it fared
 // Signs of life, for a process that is stopped or whose machine is gone: its connection says nothing. A process gives
@@ -30,52 +29,12 @@ constexpr std::chrono::milliseconds kBeatEvery{500};
 constexpr int kSilentBeats = 8, kBeatsBeforeFirst = 2 * 60;
 constexpr uint64_t kLongestBytes = uint64_t{1} << 40;
 
-enum Kind : uint32_t {
-  kHello,    // a Greeting, to rank 0
-  kWelcome,  // a Greeting back
-  kGive,     // to rank 0: bytes of a gather
-  kAll,      // from rank 0: those of everybody
-  kFailure,  // an exit code, then the message
-  kBye,      // the process has come to its end
-  kBeat,     // a sign of life
-};
-
-// Who comes, to which run: the port that it was told tells runs apart.
-struct Greeting {
-  int32_t rank = 0, size = 0, port = 0;
-};
-
-std::string BytesOf(const Greeting& greeting) { return {reinterpret_cast<const char*>(&greeting), sizeof greeting}; }
-bool Fits(const Socket::Message& message, Kind kind, const TcpPlace& place, Greeting& greeting) {
-  if (message.kind != kind || message.bytes.size() != sizeof greeting) return false;
-  std::memcpy(&greeting, message.bytes.data(), sizeof greeting);
-  return greeting.size == place.size && greeting.port == place.port;
-}
-
-// Several byte strings as one.
-std::string Pack(const std::vector<std::string>& parts) {
-  std::string bytes;
-  for (const std::string& part : parts) {
-    const uint64_t size = part.size();
-    bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(part);
-  }
-  return bytes;
-}
-std::vector<std::string> Unpack(std::string_view bytes) {
-  std::vector<std::string> parts;
-  while (bytes.size() >= sizeof(uint64_t)) {
-    uint64_t size;
-    std::memcpy(&size, bytes.data(), sizeof size);
-    parts.emplace_back(bytes.substr(sizeof size, size));
-    bytes.remove_prefix(std::min(bytes.size(), sizeof size + parts.back().size()));
-  }
-  return parts;
-}
+uint32_t Number(TcpKind kind) { return static_cast<uint32_t>(kind); }
 
 class TcpRanks : public Launch {
  public:
   // The connections by peer: rank 0 has one to each other rank, the others have one to rank 0.
-  TcpRanks(const TcpPlace& place, std::vector<std::pair<int, Socket>>&& connections) : place_(place) {
+  TcpRanks(const TcpPlace& place, TcpConnections&& connections) : place_(place) {
     for (auto& [rank, socket] : connections) {
       Peer& peer = peers_.emplace_back();
       peer.rank = rank;
@@ -96,25 +55,25 @@ class TcpRanks : public Launch {
     beats_.join();
   }
 
-  std::string_view name() const override { return "torchrun"; }
+  std::string_view name() const override { return place_.name; }
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
 
   Result<std::vector<std::string>> AllGather(std::string_view mine) override {
     if (rank() == 0) {
       SBP_ASSIGN_OR_RETURN(std::vector<std::string> all, Collect(mine));
-      const std::string packed = Pack(all);
-      for (Peer& peer : peers_) SBP_RETURN_IF_ERROR(Tell(peer, kAll, packed));
+      const std::string packed = PackStrings(all);
+      for (Peer& peer : peers_) SBP_RETURN_IF_ERROR(Tell(peer, TcpKind::kAll, packed));
       return all;
     }
-    SBP_RETURN_IF_ERROR(Tell(peers_[0], kGive, mine));
+    SBP_RETURN_IF_ERROR(Tell(peers_[0], TcpKind::kGive, mine));
     SBP_ASSIGN_OR_RETURN(const std::string packed, TakeFrom(peers_[0]));
-    return Unpack(packed);
+    return UnpackStrings(packed);
   }
 
   Result<std::vector<std::string>> Gather(std::string_view mine) override {
     if (rank() == 0) return Collect(mine);
-    SBP_RETURN_IF_ERROR(Tell(peers_[0], kGive, mine));
+    SBP_RETURN_IF_ERROR(Tell(peers_[0], TcpKind::kGive, mine));
     return std::vector<std::string>();
   }
 
@@ -132,7 +91,7 @@ class TcpRanks : public Launch {
 
   Status Finish(const Status& status, const LastWords&) override {
     if (!status.ok()) Abort(status);
-    for (Peer& peer : peers_) (void)Tell(peer, kBye, "");  // who has gone has gone
+    for (Peer& peer : peers_) (void)Tell(peer, TcpKind::kBye, "");  // who has gone has gone
     std::unique_lock lock(mutex_);
     const auto all_ended = [&] {
       return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.bye || peer.gone; });
@@ -175,10 +134,10 @@ class TcpRanks : public Launch {
   }
 
   // A connection that breaks is the reader's to judge: it may still hold the peer's last words.
-  Status Tell(Peer& peer, Kind kind, std::string_view bytes) {
+  Status Tell(Peer& peer, TcpKind kind, std::string_view bytes) {
     const std::lock_guard lock(peer.sending);
     TellOfFailure(peer);
-    if (peer.socket.Send(kind, bytes).ok()) return OkStatus();
+    if (peer.socket.Send(Number(kind), bytes).ok()) return OkStatus();
     std::unique_lock waiting(mutex_);
     changed_.wait_for(waiting, kLastWords, [&] { return !failure_.ok(); });
     return failure_.ok() ? RunFailed(StrCat("rank ", peer.rank, " does not listen")) : failure_;
@@ -207,7 +166,7 @@ class TcpRanks : public Launch {
     if (failure.ok() || peer.told) return;
     peer.told = true;
     // Who has gone needs no news.
-    (void)peer.socket.Send(kFailure, StrCat(std::string(1, static_cast<char>(failure.code())), failure.message()));
+    (void)peer.socket.Send(Number(TcpKind::kFailure), FailureBytes(failure));
   }
 
   void ReadAll() {
@@ -256,18 +215,19 @@ class TcpRanks : public Launch {
     const std::unique_lock lock(peer.sending, std::try_to_lock);  // else something is being sent, which is a sign too
     if (!lock.owns_lock() || !peer.socket.takes_bytes()) return;
     TellOfFailure(peer);
-    (void)peer.socket.Send(kBeat, "");
+    (void)peer.socket.Send(Number(TcpKind::kBeat), "");
   }
 
   void Take(Peer& peer, Socket::Message message) {
-    if (message.kind == kFailure && !message.bytes.empty()) {
+    if (message.kind == Number(TcpKind::kFailure) && !message.bytes.empty()) {
       const Status failure(static_cast<Code>(message.bytes[0]), message.bytes.substr(1));
       if (Learn(failure, true)) Spread(peer.rank);
       return;
     }
     const std::lock_guard lock(mutex_);
-    if (message.kind == kBye) peer.bye = true;
-    if (message.kind == kGive || message.kind == kAll) peer.received.push_back(std::move(message.bytes));
+    if (message.kind == Number(TcpKind::kBye)) peer.bye = true;
+    if (message.kind == Number(TcpKind::kGive) || message.kind == Number(TcpKind::kAll))
+      peer.received.push_back(std::move(message.bytes));
     changed_.notify_all();
   }
 
@@ -294,79 +254,10 @@ class TcpRanks : public Launch {
   std::thread reader_, beats_;
 };
 
-// The rank that comes on a new connection; negative: nobody of ours.
-int Greet(Socket& socket, const TcpPlace& place) {
-  socket.set_patience(kGreeting);
-  const Result<Socket::Message> hello = socket.Receive(sizeof(Greeting));
-  Greeting greeting;
-  if (!hello.ok() || !Fits(*hello, kHello, place, greeting)) return -1;
-  if (greeting.rank <= 0 || greeting.rank >= place.size) return -1;
-  if (!socket.Send(kWelcome, BytesOf({0, place.size, place.port})).ok()) return -1;
-  socket.set_patience(std::chrono::milliseconds(-1));
-  return greeting.rank;
-}
-
-Result<std::vector<std::pair<int, Socket>>> AcceptAll(const TcpPlace& place) {
-  Socket listener;
-  Status failure;
-  for (int p = 1; p <= kTcpPorts && !listener.open(); ++p) {
-    Result<Socket> own = Socket::Listen(place.port + p);
-    failure = own.status();
-    if (own.ok()) listener = std::move(own).value();
-  }
-  if (!listener.open()) {
-    return failure.WithContext(
-        StrCat("none of the ports ", place.port + 1, " to ", place.port + kTcpPorts, " is free"));
-  }
-  std::vector<std::pair<int, Socket>> connections;
-  for (int r = 1; r < place.size; ++r) connections.emplace_back(r, Socket());
-  int missing = place.size - 1;
-  const Clock::time_point deadline = Clock::now() + kGathering;
-  while (missing > 0 && Clock::now() < deadline) {
-    SBP_ASSIGN_OR_RETURN(std::optional<Socket> socket, listener.Accept(kBetweenTries));
-    if (!socket) continue;
-    const int rank = Greet(*socket, place);
-    if (rank < 0 || connections[rank - 1].second.open()) continue;
-    connections[rank - 1].second = std::move(*socket);
-    --missing;
-  }
-  std::vector<int> absent;
-  for (const auto& [rank, socket] : connections) {
-    if (!socket.open()) absent.push_back(rank);
-  }
-  if (absent.empty()) return connections;
-  return RunFailed(StrCat("rank ", Join(absent, ", "), " did not come within ", kGathering.count(), " s"));
-}
-
-Result<std::vector<std::pair<int, Socket>>> ConnectToFirst(const TcpPlace& place) {
-  const Clock::time_point deadline = Clock::now() + kGathering;
-  Status last;
-  while (Clock::now() < deadline) {
-    for (int p = 1; p <= kTcpPorts; ++p) {
-      Result<Socket> socket = Socket::Connect(place.host, place.port + p, kGreeting);
-      last = socket.status();
-      if (!socket.ok()) continue;
-      socket->set_patience(kGreeting);
-      if (!socket->Send(kHello, BytesOf({place.rank, place.size, place.port})).ok()) continue;
-      const Result<Socket::Message> answer = socket->Receive(sizeof(Greeting));
-      Greeting greeting;
-      if (!answer.ok() || !Fits(*answer, kWelcome, place, greeting)) continue;
-      socket->set_patience(std::chrono::milliseconds(-1));
-      std::vector<std::pair<int, Socket>> connections;
-      connections.emplace_back(0, std::move(socket).value());
-      return connections;
-    }
-    std::this_thread::sleep_for(kBetweenTries);
-  }
-  return RunFailed(StrCat("rank ", place.rank, " found no rank 0 at ", place.host, ", ports ", place.port + 1, " to ",
-                          place.port + kTcpPorts, ", within ", kGathering.count(), " s",
-                          last.ok() ? "" : StrCat(" (", last.message(), ")")));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Launch>> TcpLaunch(const TcpPlace& place) {
-  SBP_ASSIGN_OR_RETURN(auto connections, place.rank == 0 ? AcceptAll(place) : ConnectToFirst(place));
+  SBP_ASSIGN_OR_RETURN(auto connections, place.rank == 0 ? AcceptRanks(place) : ConnectToFirstRank(place));
   return std::unique_ptr<Launch>(std::make_unique<TcpRanks>(place, std::move(connections)));
 }
 

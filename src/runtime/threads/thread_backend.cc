@@ -23,9 +23,8 @@ class ThreadBackend : public Backend {
     return devices;
   }
 
-  Result<StreamCommunicators> Connect(const Mesh& mesh) override {
-    const std::shared_ptr<AbortState> abort = MakeAbortState();
-    return StreamCommunicators{MakeThreadCommunicators(mesh, {}, abort), MakeThreadCommunicators(mesh, {}, abort)};
+  Result<MeshCommunicators> Connect(const Mesh& mesh) override {
+    return MakeThreadCommunicators(mesh, {}, MakeAbortState());
   }
 };
 

@@ -12,8 +12,7 @@ namespace sbp {
 class AbortState;
 std::shared_ptr<AbortState> MakeAbortState();
 
-// The handles of every device of the mesh, by position, for one stream. A device that takes part in collectives on
-// several streams needs handles for each, all with the same `abort`.
+// The handles of every device of the mesh, by position.
 std::vector<DeviceCommunicators> MakeThreadCommunicators(const Mesh& mesh, const CommunicatorOptions& options,
                                                          const std::shared_ptr<AbortState>& abort = MakeAbortState());
 

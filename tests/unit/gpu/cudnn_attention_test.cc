@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "gpu/cuda/attention.h"
+#include "gpu/cuda/dnn.h"
 
 namespace sbp::gpu {
 namespace {
@@ -83,6 +84,19 @@ TEST_P(CudnnAttention, HasEnginesForSmallHeadsAndPackedOnes) {
 }
 
 TEST_P(CudnnAttention, HasNoneForHeadsOfOddSizes) { EXPECT_EQ(Engines(CallOf(DType::kF16, 6, 128, 128)), 0); }
+
+// Each of its reasons lets a convolution or fused attention be done otherwise.
+TEST(CudnnStatus, EveryReasonForNotDoingACallIsOne) {
+  for (const cudnnStatus_t status :
+       {CUDNN_STATUS_NOT_SUPPORTED, CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, CUDNN_STATUS_NOT_SUPPORTED_SHAPE,
+        CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH, CUDNN_STATUS_NOT_SUPPORTED_SHARED_MEMORY_INSUFFICIENT}) {
+    EXPECT_TRUE(cuda::IsNotSupported(status)) << status;
+  }
+  for (const cudnnStatus_t status : {CUDNN_STATUS_SUCCESS, CUDNN_STATUS_BAD_PARAM, CUDNN_STATUS_INTERNAL_ERROR,
+                                     CUDNN_STATUS_EXECUTION_FAILED, CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED}) {
+    EXPECT_FALSE(cuda::IsNotSupported(status)) << status;
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(Devices, CudnnAttention, testing::Values(Device(800, 108, 166912), Device(900, 132, 232448)),
                          [](const auto& info) { return info.index == 0 ? "sm80" : "sm90"; });

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/minifloat.h"
+#include "gpu/for_each.h"
 #include "gpu/gpu.h"
 
 namespace sbp::gpu {
@@ -78,6 +79,23 @@ TEST_F(HostDeviceTest, GemmTransposesStretchesAndScales) {
   batched.k = 0;
   ASSERT_TRUE(stream_->Gemm(batched).ok());
   EXPECT_THAT(Take(batched.out, 2), ElementsAre(0, 0));
+}
+
+// What calls before have told and left behind is nobody's failure; what stays is.
+TEST(ErrorThatStays, IsNotWhatCanBeCleared) {
+  std::vector<int> errors;
+  const auto take = [&] {
+    if (errors.empty()) return 0;
+    const int error = errors.back();
+    if (error < 100) errors.pop_back();
+    return error;
+  };
+  EXPECT_EQ(ErrorThatStays(0, take), 0);
+  errors = {7};
+  EXPECT_EQ(ErrorThatStays(0, take), 0);
+  EXPECT_TRUE(errors.empty());
+  errors = {700};
+  EXPECT_EQ(ErrorThatStays(0, take), 700);
 }
 
 TEST_F(HostDeviceTest, GemmOfHalvesSumsInFloat) {

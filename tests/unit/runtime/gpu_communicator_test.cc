@@ -25,7 +25,7 @@ TEST_P(GpuBoxing, EveryStepFillsTheTargets) {
   for (const Status& status : OnDevices(mesh.num_devices(), [&](int64_t device) {
          GpuDevice& gpu = *backend->gpus()[device];
          GpuSpace space(gpu, *gpu.communication);
-         return steps.RunDevice(device, handles->communication[device], space);
+         return steps.RunDevice(device, (*handles)[device], space);
        })) {
     ASSERT_TRUE(status.ok()) << status.message();
   }
@@ -45,7 +45,7 @@ TEST(GpuCommunicator, AFailureEndsThoseWhoWait) {
   auto handles = backend->Connect(mesh);
   ASSERT_TRUE(handles.ok());
   const std::vector<Status> results = OnDevices(4, [&](int64_t device) {
-    DeviceCommunicators& own = handles->communication[device];
+    DeviceCommunicators& own = (*handles)[device];
     if (device == 3) own.all->Abort(RunFailed("device 3 failed"));
     SBP_RETURN_IF_ERROR(own.axes[device % 2]->Barrier());
     return own.all->Barrier();
@@ -63,8 +63,8 @@ TEST(GpuCommunicator, WhatNobodyHoldsIsADefect) {
   MakePart(DType::kF32, {4}, {{0, 1}}, source);
   for (OwnedPart& part : target) MakePart(DType::kF32, {4}, {{0, 2}}, part);
   const std::vector<Status> results = OnDevices(2, [&](int64_t device) {
-    return handles->communication[device].all->Exchange(source.view, target[device].view, {{{0, 1}}, {{0, 1}}},
-                                                        {{{0, 2}}, {{0, 2}}});
+    return (*handles)[device].all->Exchange(source.view, target[device].view, {{{0, 1}}, {{0, 1}}},
+                                            {{{0, 2}}, {{0, 2}}});
   });
   for (const Status& status : results) {
     EXPECT_EQ(status.code(), Code::kDefect);
@@ -80,7 +80,7 @@ TEST(GpuNews, TheWatchEndsCollectivesOfAFailedRun) {
   ASSERT_TRUE(handles.ok());
   // Device 1 never comes; somebody else finds that the run has failed.
   const std::vector<Status> results = OnDevices(2, [&](int64_t device) {
-    if (device == 0) return handles->communication[0].all->Barrier();
+    if (device == 0) return (*handles)[0].all->Barrier();
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     backend->gpus()[1]->news->Abort(RunFailed("rank 7 is gone"));
     return OkStatus();

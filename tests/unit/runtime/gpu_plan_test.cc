@@ -110,6 +110,24 @@ TEST(GpuPlan, FusedAttentionAndItsExpansion) {
   EXPECT_LT(bytes[0], bytes[1]) << "what the expansion hands on needs room only where it runs";
 }
 
+// Convolutions whose windows reach over the border of the devices' parts.
+TEST(GpuPlan, NeighboursElementsArriveBeforeTheirTask) {
+  const std::string fields =
+      R"("inputs":[{"name":"x","type":"f32[1, 2, 16, 8]"},{"name":"w","type":"f32[2, 2, 3, 3]"}],
+      "ops":[{"name":"a","type":"Conv","inputs":["x","w"],"outputs":["h"],"attributes":{"pads":[1,1,1,1]}},
+             {"name":"b","type":"Conv","inputs":["h","w"],"outputs":["i"],"attributes":{"pads":[1,1,1,1]}},
+             {"name":"r","type":"Relu","inputs":["i"],"outputs":["j"]},
+             {"name":"c","type":"Conv","inputs":["j","w"],"outputs":["y"],"attributes":{"pads":[1,1,1,1]}}],
+      "outputs":["y"])";
+  const Plan plan = PlanOf(fields, {"S(2), B -> S(2)", "S(2), B -> S(2)", "S(2) -> S(2)", "S(2), B -> S(2)"});
+  for (const uint32_t micro_batches : {1U, 5U}) {
+    const auto run = RunOnHostGpus(plan, {}, {.micro_batches = micro_batches, .keep_tensors = true});
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
+    for (const TaskReport& task : run->report.tasks) EXPECT_GT(task.measured_seconds, 0);
+  }
+}
+
 // Says that it will and then, from some run on, will not: with other memory or sizes a library may.
 std::atomic<int64_t> accepted{0};
 Status SometimesFusedAttention(KernelCall& call) {

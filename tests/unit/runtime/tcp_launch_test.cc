@@ -1,15 +1,21 @@
 // Processes that torchrun's variables bring together; here threads, and once real processes, of which one dies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <set>
 #include <thread>
 
 #include "runtime/launch.h"
+#include "runtime/tcp/greeting.h"
+#include "runtime/tcp/mac.h"
 #include "runtime/tcp/socket.h"
 #include "unit/runtime/device_threads.h"
 
@@ -49,7 +55,7 @@ TEST(TcpLaunch, EveryRankGetsTheBytesOfAll) {
 
 TEST(TcpLaunch, APortThatIsTakenIsPassedOver) {
   const int port = SomePort() + 20;
-  const Result<Socket> other = Socket::Listen(port + 1);  // as torchrun's agent might
+  const Result<Socket> other = Socket::Listen("localhost", port + 1);  // as torchrun's agent might
   ASSERT_TRUE(other.ok()) << other.status().message();
   for (const Status& status : OnDevices(2, [&](int64_t rank) {
          SBP_ASSIGN_OR_RETURN(const auto launch, TcpLaunch(PlaceOf(rank, 2, port)));
@@ -163,6 +169,162 @@ TEST(TcpLaunch, AProcessThatStartsLateIsWaitedFor) {
        })) {
     EXPECT_TRUE(status.ok()) << status.message();
   }
+}
+
+// A connection to the first of the ports that answers.
+Result<Socket> Visit(int port) {
+  const Clock::time_point deadline = Clock::now() + milliseconds(5000);
+  Result<Socket> socket = Socket::Connect("localhost", port + 1, milliseconds(1000));
+  while (!socket.ok() && Clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(5));
+    socket = Socket::Connect("localhost", port + 1, milliseconds(1000));
+  }
+  return socket;
+}
+
+// Silent ones, garbage, the first bytes of a message and no more, messages that would be endless, greetings with codes
+// that are guessed, connections that are closed at once: more of them than are heard at a time.
+void Attack(int port, std::vector<Socket>& guests) {
+  for (int i = 0; i < 150; ++i) {
+    Result<Socket> guest = Visit(port);
+    if (!guest.ok()) return;
+    guest->set_patience(milliseconds(200));
+    const uint64_t endless[] = {0x0000000153425031, uint64_t{1} << 62};  // a header of ours, kind 1
+    switch (i % 6) {
+      case 1:
+        (void)send(guest->descriptor(), "GET / HTTP/1.1\r\nHost: rank0\r\n\r\n", 32, MSG_NOSIGNAL);
+        break;
+      case 2:
+        (void)send(guest->descriptor(), endless, 10, MSG_NOSIGNAL);
+        break;
+      case 3:
+        (void)send(guest->descriptor(), endless, sizeof endless, MSG_NOSIGNAL);
+        break;
+      case 4:
+        (void)guest->Send(static_cast<uint32_t>(TcpKind::kHello),
+                          PackStrings({"1", "3", "", "", std::string(16, 'n'), std::string(32, 'c')}));
+        break;
+      case 5:
+        guest->Close();
+        continue;
+      default:
+        break;
+    }
+    guests.push_back(std::move(*guest));
+  }
+}
+
+TEST(TcpLaunch, StrangersDisturbNobody) {
+  constexpr int kSize = 3;
+  const int port = SomePort() + 160;
+  std::vector<Socket> guests;
+  std::atomic<bool> on{false};
+  const Clock::time_point start = Clock::now();
+  for (const Status& status : OnDevices(kSize + 1, [&](int64_t rank) {
+         if (rank == kSize) {  // while the run starts: ranks 1 and 2 come afterwards; and while it is on
+           Attack(port, guests);
+           on = true;
+           std::this_thread::sleep_for(milliseconds(300));
+           EXPECT_FALSE(Socket::Connect("localhost", port + 1, milliseconds(1000)).ok()) << "nobody listens any more";
+           return OkStatus();
+         }
+         while (rank > 0 && !on) std::this_thread::sleep_for(milliseconds(1));
+         TcpPlace place = PlaceOf(rank, kSize, port);
+         place.secret = "known to three";
+         SBP_ASSIGN_OR_RETURN(const auto launch, TcpLaunch(place));
+         SBP_RETURN_IF_ERROR(launch->AllGather("x").status());
+         std::this_thread::sleep_for(milliseconds(500));
+         SBP_RETURN_IF_ERROR(launch->AllGather("y").status());
+         return launch->Finish(OkStatus(), {});
+       })) {
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_LT(Clock::now() - start, milliseconds(20'000));
+}
+
+// What rank 1 of two hears, and what rank 0 does.
+std::vector<Status> Meet(int port, const std::function<void(TcpPlace&)>& change) {
+  return OnDevices(2, [&](int64_t rank) {
+    TcpPlace place = PlaceOf(rank, 2, port);
+    place.secret = "s";
+    place.version = "1.0";
+    place.plan = "plan.json, 12ab";
+    if (rank == 1) change(place);
+    return TcpLaunch(place).status();
+  });
+}
+
+TEST(TcpLaunch, AnotherPlanVersionOrSizeIsRefusedByName) {
+  const std::pair<std::function<void(TcpPlace&)>, const char*> changes[] = {
+      {[](TcpPlace& place) { place.version = "0.9"; }, "rank 1 is refused: it is sbp-plan 0.9, and rank 0 is 1.0"},
+      {[](TcpPlace& place) { place.plan = "other.json, 34cd"; },
+       "rank 1 is refused: it runs another plan (other.json, 34cd) than rank 0 (plan.json, 12ab)"},
+      {[](TcpPlace& place) { place.size = 3; },
+       "rank 1 is refused: it was started for a run of 3 processes, and rank 0 for one of 2"},
+      {[](TcpPlace& place) { place.rank = 2; }, "rank 2 is refused: there is no such rank among 2"}};
+  int port = SomePort() + 180;
+  for (const auto& [change, words] : changes) {
+    for (const Status& status : Meet(++port, change)) EXPECT_EQ(status.message(), words);
+  }
+}
+
+TEST(TcpLaunch, ARankThatIsThereAlreadyIsRefusedByName) {
+  const int port = SomePort() + 200;
+  std::atomic<bool> there{false}, refused{false};
+  const std::vector<Status> results = OnDevices(4, [&](int64_t device) {
+    while (device >= 2 && !there) std::this_thread::sleep_for(milliseconds(1));
+    if (device == 2) std::this_thread::sleep_for(milliseconds(100));
+    while (device == 3 && !refused) std::this_thread::sleep_for(milliseconds(1));
+    if (device == 1) there = true;
+    const int64_t rank = device == 3 ? 2 : std::min<int64_t>(device, 1);  // devices 1 and 2 are both rank 1
+    const auto launch = TcpLaunch(PlaceOf(rank, 3, port));
+    if (!launch.ok()) {
+      refused = true;
+      return launch.status();
+    }
+    SBP_RETURN_IF_ERROR((*launch)->AllGather("x").status());
+    return (*launch)->Finish(OkStatus(), {});
+  });
+  int refusals = 0;
+  for (const Status& status : results) {
+    if (!status.ok()) EXPECT_EQ(status.message(), "rank 1 is refused: another process is rank 1");
+    refusals += status.ok() ? 0 : 1;
+  }
+  EXPECT_EQ(refusals, 1);
+}
+
+TEST(Socket, ListensWhereTheHostIsReached) {
+  const Result<Socket> socket = Socket::Listen("127.0.0.1", 0);
+  ASSERT_TRUE(socket.ok()) << socket.status().message();
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  ASSERT_EQ(getsockname(socket->descriptor(), reinterpret_cast<sockaddr*>(&own), &size), 0);
+  EXPECT_EQ(ntohl(own.sin_addr.s_addr), INADDR_LOOPBACK) << "not on every interface";
+  EXPECT_GT(socket->port(), 0);
+  EXPECT_TRUE(Socket::IsLoopback("localhost"));
+  EXPECT_FALSE(Socket::IsLoopback("192.0.2.1"));
+}
+
+// FIPS 180-4's and RFC 4231's examples.
+TEST(Mac, IsHmacSha256) {
+  EXPECT_EQ(HexOf(Sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(HexOf(Sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(HexOf(HmacSha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(HexOf(HmacSha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(JoinLaunch, ANameOfThisMachineAloneDoesForNoOther) {
+  for (const auto& [name, value] : {std::pair{"RANK", "0"},
+                                    {"WORLD_SIZE", "4"},
+                                    {"LOCAL_WORLD_SIZE", "2"},
+                                    {"MASTER_ADDR", "localhost"},
+                                    {"MASTER_PORT", "29500"}})
+    setenv(name, value, 1);
+  EXPECT_THAT(JoinLaunch().status().message(), ::testing::HasSubstr("but 2 of 4 run elsewhere"));
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) unsetenv(name);
 }
 
 TEST(JoinLaunch, TorchrunsVariablesAreChecked) {
