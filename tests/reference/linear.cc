@@ -57,16 +57,19 @@ std::vector<Array> MatMul(const Call& call) {
   return {result};
 }
 
-// Row by row: the matrix of the row's expert is looked up.
+// Row by row: the matrix of the row's expert is looked up; one that another part holds contributes nothing.
 std::vector<Array> GroupedMatMul(const Call& call) {
   const Array &x = call.in(0), &w = call.in(1), &expert = call.in(2);
   const bool transposed = call.attributes->Int("transB", 0) != 0;
   const int64_t n = w.shape[transposed ? 1 : 2];
+  const Range held = call.input_pieces[1].ranges[0];
   Array y(call.result_types[0], {x.shape[0], n});
   ForEach({x.shape[0], n, x.shape[1]}, [&](const Index& at) {
     const auto [row, column, k] = std::tuple(at[0], at[1], at[2]);
     auto e = static_cast<int64_t>(expert.at({row}));
-    if (e < 0) e += w.shape[0];
+    if (e < 0) e += call.input_pieces[1].global[0];
+    e -= held.begin;
+    if (e < 0 || e >= w.shape[0]) return;
     y.at({row, column}) += x.at({row, k}) * w.at(transposed ? Index{e, column, k} : Index{e, k, column});
   });
   return {y};
