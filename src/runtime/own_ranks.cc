@@ -219,7 +219,8 @@ class OwnRanks {
     for (size_t r = ranks_.size(); r-- > 0;) {
       const int status = ranks_[r].status;
       if (WIFSIGNALED(status)) {
-        Say(StrCat("error: rank ", r, " was ended by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")"));
+        Say(StrCat("error: rank ", r, " was ended by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)),
+                   ")"));
         code = static_cast<int>(Code::kRunFailed);
       } else if (WEXITSTATUS(status) != 0) {
         code = WEXITSTATUS(status);

@@ -19,11 +19,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kGathering{60};            // for all processes to start
-constexpr std::chrono::milliseconds kGreeting{2000};      // for one that has connected to say who it is
+constexpr std::chrono::seconds kGathering{60};        // for all processes to start
+constexpr std::chrono::milliseconds kGreeting{2000};  // for one that has connected to say who it is
 constexpr std::chrono::milliseconds kBetweenTries{50};
-constexpr size_t kMostGuests = 64;                        // that are heard at once; the one who came first must go
-constexpr uint64_t kLongestGreeting = 4096;               // bytes
+constexpr size_t kMostGuests = 64;           // that are heard at once; the one who came first must go
+constexpr uint64_t kLongestGreeting = 4096;  // bytes
 constexpr size_t kNonceBytes = 16;
 
 uint32_t Number(TcpKind kind) { return static_cast<uint32_t>(kind); }
@@ -39,8 +39,8 @@ struct Hello {
   std::string version, plan, nonce;
 };
 std::string HelloCode(const TcpPlace& place, const Hello& hello, const std::string& challenge) {
-  return CodeOf(place, {"hello", challenge, hello.nonce, StrCat(hello.rank), StrCat(hello.size), hello.version,
-                        hello.plan});
+  return CodeOf(place,
+                {"hello", challenge, hello.nonce, StrCat(hello.rank), StrCat(hello.size), hello.version, hello.plan});
 }
 std::string HelloBytes(const TcpPlace& place, const Hello& hello, const std::string& challenge) {
   return PackStrings({StrCat(hello.rank), StrCat(hello.size), hello.version, hello.plan, hello.nonce,
@@ -124,8 +124,8 @@ class Door {
       if (own.ok()) listener_ = std::move(own).value();
     }
     if (listener_.open()) return OkStatus();
-    return failure.WithContext(StrCat("no port from ", place_.port + 1, " to ", place_.port + kTcpPorts, " of ",
-                                      place_.host, " is free"));
+    return failure.WithContext(
+        StrCat("no port from ", place_.port + 1, " to ", place_.port + kTcpPorts, " of ", place_.host, " is free"));
   }
 
   Status Look() {
@@ -250,8 +250,7 @@ Result<std::optional<Socket>> Knock(const TcpPlace& place, int port, Status& las
       return RunFailed(StrCat("rank ", place.rank, " is refused: ", parts[0]));
     }
   }
-  const bool welcome =
-      answer->kind == Number(TcpKind::kWelcome) && SameBytes(answer->bytes, WelcomeCode(place, nonce));
+  const bool welcome = answer->kind == Number(TcpKind::kWelcome) && SameBytes(answer->bytes, WelcomeCode(place, nonce));
   if (!welcome) return std::optional<Socket>();
   socket.set_patience(std::chrono::milliseconds(-1));
   return std::optional<Socket>(std::move(socket));

@@ -35,10 +35,9 @@ void AddBlock(const unsigned char* block, State& state) {
   }
   auto [a, b, c, d, e, f, g, h] = state;
   for (size_t i = 0; i < kRounds; ++i) {
-    const uint32_t first = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) +
-                           kRoundWords[i] + w[i];
-    const uint32_t second =
-        (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    const uint32_t first =
+        h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + kRoundWords[i] + w[i];
+    const uint32_t second = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     h = g, g = f, f = e, e = d + first, d = c, c = b, b = a, a = first + second;
   }
   const State added = {a, b, c, d, e, f, g, h};
@@ -82,7 +81,8 @@ bool SameBytes(std::string_view a, std::string_view b) {
 
 Result<std::string> RandomBytes(size_t count) {
   std::string bytes(count, '\0');
-  if (getrandom(bytes.data(), count, 0) != static_cast<ssize_t>(count)) return RunFailed("the system has no randomness");
+  if (getrandom(bytes.data(), count, 0) != static_cast<ssize_t>(count))
+    return RunFailed("the system has no randomness");
   return bytes;
 }
 
