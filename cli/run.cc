@@ -389,6 +389,24 @@ Status Run(const RunFlags& flags) {
   });
 }
 
+void AddGpuFlags(CLI::App& app, const std::shared_ptr<RunFlags>& flags) {
+  app.add_option(
+         "--ranks-per-gpu", flags->gpus.ranks_per_gpu,
+         "with --backend cuda: so many processes share a GPU, for tests of small sizes (NCCL does not support it)")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_flag("--one-process", flags->one_process,
+               "with --backend cuda: all GPUs in this process, instead of a process for each");
+  app.add_option("--patience", flags->gpus.patience,
+                 "with --backend cuda: so many seconds a GPU may be silent before the run is ended")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_flag("--tf32", flags->gpus.allow_tf32, "with --backend cuda: products of f32 may round operands to tf32");
+  app.add_flag_callback(
+      "--no-graphs", [flags] { flags->gpus.use_graphs = false; },
+      "with --backend cuda: every kernel is started by itself, none by a CUDA graph");
+}
+
 }  // namespace
 
 Command SetupRun(CLI::App& app) {
@@ -425,20 +443,7 @@ Command SetupRun(CLI::App& app) {
   app.add_option("--backend", flags->backend, StrCat("where: ", Join(described, ", ")))
       ->check(CLI::IsMember(backends))
       ->capture_default_str();
-  app.add_option("--ranks-per-gpu", flags->gpus.ranks_per_gpu,
-                 "with --backend cuda under mpirun or torchrun: so many processes share a GPU")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_flag("--one-process", flags->one_process,
-               "with --backend cuda: all GPUs in this process, instead of a process for each");
-  app.add_option("--patience", flags->gpus.patience,
-                 "with --backend cuda: so many seconds a GPU may be silent before the run is ended")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_flag("--tf32", flags->gpus.allow_tf32, "with --backend cuda: products of f32 may round operands to tf32");
-  app.add_flag_callback(
-      "--no-graphs", [flags] { flags->gpus.use_graphs = false; },
-      "with --backend cuda: every kernel is started by itself, none by a CUDA graph");
+  AddGpuFlags(app, flags);
   app.add_option("--micro-batches", flags->micro_batches, "inputs that stream through [as the plan says, else 1]")
       ->check(CLI::Range(1, 1 << 16));
   app.add_flag("--tensors", flags->tensors, "compare every tensor, not the outputs alone");

@@ -29,6 +29,10 @@ struct DeviceInfo {
   int64_t free_bytes = 0;
 };
 
+struct MemoryState {
+  int64_t total_bytes = 0, free_bytes = 0;
+};
+
 // Memory of the device, or of the host where the device reaches it fast (pinned). Freed with the last owner.
 using Buffer = std::shared_ptr<std::byte>;
 
@@ -150,6 +154,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual Result<DeviceInfo> Info() = 0;
+  // Of all processes, with what the driver and libraries take.
+  virtual Result<MemoryState> Memory() = 0;
   virtual int ordinal() const = 0;
   // Error (kRunFailed): out of memory, with what was asked for and what is free.
   virtual Result<Buffer> Allocate(int64_t bytes) = 0;

@@ -29,6 +29,16 @@ struct BackendOptions {
   RunIdentity identity;     // what all processes must have alike
 };
 
+// What a device says of its memory: what each phase of a run took, in order.
+struct DeviceMemory {
+  struct Phase {
+    std::string name;
+    int64_t bytes = 0;  // negative: more was free afterwards
+  };
+  std::vector<Phase> phases;  // empty: the devices are threads
+  int64_t total_bytes = 0, free_bytes = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -55,6 +65,9 @@ class Backend {
   virtual std::vector<GpuDevice*> gpus() { return {}; }
   // What the devices are, after Connect: "NVIDIA H100 80GB HBM3 (CUDA 13.0, ...), 4 devices, mpirun"; "": threads.
   virtual std::string devices() { return ""; }
+  // Of this process's first device, since the mark before; the first two are made by Connect.
+  virtual Status MarkMemory(std::string_view /*phase*/) { return OkStatus(); }
+  virtual DeviceMemory memory() const { return {}; }
   // Is it so in any process? All come here before any goes on. After Connect.
   virtual Result<bool> Any(bool mine) { return mine; }
   // The bytes of every process at the one that leads, in the order of their devices; nothing elsewhere. After Connect.

@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook{50};
-constexpr std::chrono::seconds kGrace{15};  // after a failure or a signal: for all to end by themselves
+constexpr std::chrono::seconds kGrace{2};  // after a failure or a signal: for all to end by themselves
 constexpr size_t kSecretBytes = 32, kLongestLine = 4096;
 constexpr int kHighestPort = 65'000;
 constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP};

@@ -94,6 +94,9 @@ class PlanRunner {
     SBP_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedRun> sharded,
                          ShardedRun::Make(plan_, physical_, rules_, store_, std::move(handles),
                                           {devices_, options_.keep_tensors, options_.seed, backend_.gpus()}));
+    SBP_RETURN_IF_ERROR(backend_.MarkMemory("the plan: tensors, workspaces, constants"));
+    if (plan_.mesh.num_devices() > 1) sharded->Warm();
+    SBP_RETURN_IF_ERROR(backend_.MarkMemory("kernels and libraries"));
     SBP_ASSIGN_OR_RETURN(const ActorGraph actors, MakeActorGraph(plan_, physical_, {.halos = sharded->halos()}));
     SBP_RETURN_IF_ERROR(backend_.Any(false).status());  // all begin at once: their clocks start then
     EngineOptions engine;
@@ -108,7 +111,9 @@ class PlanRunner {
     if (options_.repeats > 0) {
       SBP_ASSIGN_OR_RETURN(repeats, Repeat(actors, *sharded, engine));
     }
+    SBP_RETURN_IF_ERROR(backend_.MarkMemory("while it ran"));
     if (!backend_.leads()) return OkStatus();
+    run.report.device_memory = backend_.memory();
     run.report.measured_seconds = results.seconds;
     run.report.peak_bytes = results.device_bytes;
     if (!backend_.devices().empty()) run.report.notes.push_back(backend_.devices());

@@ -155,6 +155,23 @@ nlohmann::ordered_json ListOf(const RunReport& report, const std::vector<TensorR
   return list;
 }
 
+std::string MemoryLine(const DeviceMemory& memory) {
+  const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
+  std::vector<std::string> phases;
+  for (const DeviceMemory::Phase& phase : memory.phases) {
+    if (phase.bytes != 0) phases.push_back(StrCat(bytes(phase.bytes), " ", phase.name));
+  }
+  return StrCat("memory of the first device, as it says itself: ", Join(phases, "; "), "; ", bytes(memory.free_bytes),
+                " of ", bytes(memory.total_bytes), " are free\n");
+}
+
+nlohmann::ordered_json MemoryJson(const DeviceMemory& memory) {
+  nlohmann::ordered_json phases = nlohmann::ordered_json::array();
+  for (const DeviceMemory::Phase& phase : memory.phases)
+    phases.push_back({{"phase", phase.name}, {"bytes", phase.bytes}});
+  return {{"phases", std::move(phases)}, {"free_bytes", memory.free_bytes}, {"total_bytes", memory.total_bytes}};
+}
+
 }  // namespace
 
 double RunReport::max_relative_error() const {
@@ -193,6 +210,7 @@ std::string FormatRunReport(const RunReport& report) {
     text += StrCat("random parameters: ", report.random_parameters, " whose values are not at hand\n");
   }
   for (const std::string& note : report.notes) text += note + "\n";
+  if (!report.device_memory.phases.empty()) text += MemoryLine(report.device_memory);
   text += StrCat("step: measured ", FormatSeconds(report.measured_seconds));
   if (report.predicted_seconds > 0) text += StrCat(", predicted ", FormatSeconds(report.predicted_seconds));
   if (report.reference_seconds > 0) text += StrCat("; unsharded ", FormatSeconds(report.reference_seconds));
@@ -223,6 +241,7 @@ std::string RunReportJson(const RunReport& report) {
   json["measured_seconds"] = report.measured_seconds;
   json["reference_seconds"] = report.reference_seconds;
   json["peak_bytes"] = report.peak_bytes;
+  if (!report.device_memory.phases.empty()) json["device_memory"] = MemoryJson(report.device_memory);
   nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
   for (const TaskReport& task : report.tasks) {
     nlohmann::ordered_json entry = {{"name", task.name}, {"kind", task.kind}};

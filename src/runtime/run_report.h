@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "runtime/backend.h"
 #include "runtime/compare.h"
 #include "runtime/step_times.h"
 
@@ -54,7 +55,8 @@ struct RunReport {
   bool elementwise = false;           // judged by Difference::outside
   // Predicted: tasks one after the other, as plans are priced. Measured: with inputs and outputs.
   double predicted_seconds = 0, measured_seconds = 0, reference_seconds = 0;
-  int64_t peak_bytes = 0;  // on each device
+  int64_t peak_bytes = 0;      // on each device: what the run itself asked for
+  DeviceMemory device_memory;  // what the first device says itself
   std::optional<StepComparison> comparison;
   std::vector<TaskReport> tasks;
   std::vector<std::string> random_inputs;

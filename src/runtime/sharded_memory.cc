@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "kernel/gpu/device_errors.h"
 #include "runtime/gpu/gpu_space.h"
 #include "runtime/machine_memory.h"
 #include "runtime/parts.h"
@@ -72,6 +73,29 @@ Status ShardedRun::AskKernels(Device& device) {
     }
   }
   return OkStatus();
+}
+
+// Data decide nothing that such a task does, and what it writes is written again.
+bool ShardedRun::CanWarm(uint32_t task) const {
+  const PreparedOp& op = tasks_[task].op;
+  if (op.program == nullptr || op.program->data_dependent) return false;
+  if (std::find(op.assumed.begin(), op.assumed.end(), true) != op.assumed.end()) return false;
+  const auto on_host = [](const LocalStep& step) { return step.on_host; };
+  if (std::any_of(op.program->steps.begin(), op.program->steps.end(), on_host)) return false;
+  const std::vector<uint32_t>& writes = physical_.tasks[task].writes;
+  return std::none_of(writes.begin(), writes.end(),
+                      [&](uint32_t r) { return r != kNoRegister && physical_.registers[r].resident; });
+}
+
+void ShardedRun::Warm() {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (!on_gpus() || !gpu(device->position).device->Use().ok()) return;
+    for (uint32_t t = 0; t < tasks_.size(); ++t) {
+      if (CanWarm(t)) static_cast<void>(RunCompute(*device, t, 0).ok());
+    }
+    static_cast<void>(device->compute_space->Await().ok());
+    static_cast<void>(TakeDeviceErrors(*gpu(device->position).compute).ok());  // of data that were none
+  }
 }
 
 Status ShardedRun::MakeOutputRooms(Device& device) {

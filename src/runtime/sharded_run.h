@@ -40,6 +40,10 @@ class ShardedRun : public TaskRunner {
   bool on_gpus() const { return !options_.gpus.empty(); }
   GpuDevice& gpu(int64_t device) const { return *options_.gpus[IndexOf(device)]; }
   Status Settle();
+  // Before the first collective: runs every task once that computes on the device alone, on whatever is in its memory,
+  // so that kernels are loaded, and libraries have their handles and workspaces, while no collective waits on a device.
+  // What fails will fail again.
+  void Warm();
   // After Settle: has a kernel noted a failure, or does an output hold NaN? Then a careful run finds out which task it
   // was: one that waits for each task and looks at what it wrote, as runs on CPUs do anyway.
   bool doubtful() const;
@@ -101,6 +105,7 @@ class ShardedRun : public TaskRunner {
   Status CheckMemory() const;
   Status TakeMemory(Device& device);
   Status AskKernels(Device& device);
+  bool CanWarm(uint32_t task) const;
   Status AllocateDevice(Device& device);
   Status FillRegister(Device& device, uint32_t reg, uint32_t micro_batch);
   static Status CheckRoom(const PreparedOp& op, const LocalProgram& program);

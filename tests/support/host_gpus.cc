@@ -15,6 +15,7 @@ class SmallDevice : public gpu::Device {
       : device_(std::move(device)), free_(std::make_shared<std::atomic<int64_t>>(bytes)) {}
 
   Result<gpu::DeviceInfo> Info() override { return device_->Info(); }
+  Result<gpu::MemoryState> Memory() override { return device_->Memory(); }
   int ordinal() const override { return device_->ordinal(); }
   Result<gpu::Buffer> Allocate(int64_t bytes) override {
     if (free_->fetch_sub(bytes) < bytes) {

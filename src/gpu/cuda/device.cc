@@ -57,6 +57,12 @@ class CudaDevice : public Device {
     info.free_bytes = static_cast<int64_t>(free);
     return info;
   }
+  Result<MemoryState> Memory() override {
+    SBP_RETURN_IF_ERROR(Checked(cudaSetDevice(ordinal_), "cudaSetDevice"));
+    size_t free = 0, total = 0;
+    SBP_RETURN_IF_ERROR(Checked(cudaMemGetInfo(&free, &total), "cudaMemGetInfo"));
+    return MemoryState{static_cast<int64_t>(total), static_cast<int64_t>(free)};
+  }
   int ordinal() const override { return ordinal_; }
 
   Result<Buffer> Allocate(int64_t bytes) override {

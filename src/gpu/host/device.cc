@@ -1,6 +1,7 @@
 // A device that is memory of this process; calls on its streams are done when they return.
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -131,12 +132,20 @@ class HostDevice : public Device {
     const int64_t page = sysconf(_SC_PAGESIZE);
     return DeviceInfo{"host", "host", page * sysconf(_SC_PHYS_PAGES), page * sysconf(_SC_AVPHYS_PAGES)};
   }
+  Result<MemoryState> Memory() override {  // as if nobody else took any
+    const int64_t total = sysconf(_SC_PAGESIZE) * static_cast<int64_t>(sysconf(_SC_PHYS_PAGES));
+    return MemoryState{total, total - taken_->load()};
+  }
   int ordinal() const override { return ordinal_; }
   Result<Buffer> Allocate(int64_t bytes) override {
     void* memory = nullptr;  // of no more bytes than asked for, so that a sanitizer sees who leaves them
     if (posix_memalign(&memory, ScratchBlocks::kAlignment, static_cast<size_t>(std::max<int64_t>(bytes, 1))) != 0)
       return RunFailed(StrCat("out of memory: ", bytes, " bytes were asked for"));
-    return Buffer(static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); });
+    taken_->fetch_add(bytes);
+    return Buffer(static_cast<std::byte*>(memory), [taken = taken_, bytes](std::byte* p) {
+      std::free(p);
+      taken->fetch_sub(bytes);
+    });
   }
   Result<Buffer> AllocatePinned(int64_t bytes) override { return Allocate(bytes); }
   Status Use() override { return OkStatus(); }
@@ -146,6 +155,7 @@ class HostDevice : public Device {
 
  private:
   int ordinal_;
+  const std::shared_ptr<std::atomic<int64_t>> taken_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
 }  // namespace

@@ -169,9 +169,12 @@ Status GpuBackend::OpenDevices(const Mesh& mesh) {
     gpu->news = news_;
     gpu->allow_tf32 = options_.allow_tf32;
     gpu->use_graphs = options_.use_graphs;
+    gpu->timeout = std::chrono::seconds(options_.patience);
     gpus_.push_back(std::move(gpu));
   }
   SBP_ASSIGN_OR_RETURN(const gpu::DeviceInfo info, gpus_[0]->device->Info());
+  memory_ = {};
+  SBP_RETURN_IF_ERROR(MarkMemory("before the run: its context, and other processes"));
   const int64_t devices = mesh.num_devices();
   description_ = StrCat(
       info.name, options_.allow_tf32 ? ", tf32 products" : "", " (", info.library, "), ",
@@ -196,7 +199,18 @@ Result<MeshCommunicators> GpuBackend::Connect(const Mesh& mesh) {
       joining->Put(i, status, std::move(handles));
     }).detach();
   }
-  return joining->Wait(*news_);
+  SBP_ASSIGN_OR_RETURN(MeshCommunicators handles, joining->Wait(*news_));
+  SBP_RETURN_IF_ERROR(MarkMemory("communicators"));
+  return handles;
+}
+
+Status GpuBackend::MarkMemory(std::string_view phase) {
+  SBP_ASSIGN_OR_RETURN(const gpu::MemoryState now, gpus_[0]->device->Memory());
+  const int64_t used = now.total_bytes - now.free_bytes, before = memory_.total_bytes - memory_.free_bytes;
+  memory_.phases.push_back({std::string(phase), used - before});
+  memory_.total_bytes = now.total_bytes;
+  memory_.free_bytes = now.free_bytes;
+  return OkStatus();
 }
 
 std::vector<GpuDevice*> GpuBackend::gpus() {

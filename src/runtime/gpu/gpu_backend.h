@@ -42,6 +42,8 @@ class GpuBackend : public Backend {
   Result<MeshCommunicators> Connect(const Mesh& mesh) override;
   std::vector<GpuDevice*> gpus() override;
   std::string devices() override { return description_; }
+  Status MarkMemory(std::string_view phase) override;
+  DeviceMemory memory() const override { return memory_; }
   Result<std::vector<std::string>> Gather(std::string_view mine) override { return launch_->Gather(mine); }
   Result<bool> Any(bool mine) override;
   Result<int64_t> CountDevices() override;
@@ -64,6 +66,7 @@ class GpuBackend : public Backend {
   std::shared_ptr<GpuNews> news_;
   std::vector<std::shared_ptr<GpuDevice>> gpus_;
   std::string description_;
+  DeviceMemory memory_;
 };
 
 }  // namespace sbp

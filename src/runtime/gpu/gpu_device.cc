@@ -1,6 +1,9 @@
 #include "runtime/gpu/gpu_device.h"
 
+#include <unistd.h>
+
 #include <condition_variable>
+#include <cstdio>
 
 #include "base/text.h"
 
@@ -16,7 +19,14 @@ constexpr std::chrono::seconds kEnding{4};  // for all collectives to be ended
 
 }  // namespace
 
-GpuNews::GpuNews(std::shared_ptr<Launch> launch) : launch_(std::move(launch)) {
+void EndProcess(int rank, const Status& failure) {
+  std::fprintf(stderr, "error: rank %d: %s; its GPU does not end what was started, so the process is ended\n", rank,
+               failure.message().c_str());
+  _exit(static_cast<int>(Code::kRunFailed));
+}
+
+GpuNews::GpuNews(std::shared_ptr<Launch> launch, LastResort last_resort)
+    : launch_(std::move(launch)), last_resort_(std::move(last_resort)) {
   watch_ = std::thread([this] {
     while (!ended_.load(std::memory_order_acquire) && !failed_.load(std::memory_order_acquire)) {
       Look();
@@ -30,8 +40,41 @@ void GpuNews::Stop() {
   if (watch_.joinable()) watch_.join();
 }
 
+GpuNews::~GpuNews() {
+  Stop();
+  const std::lock_guard lock(ending_->mutex);
+  ending_->reached = true;
+  ending_->changed.notify_all();
+}
+
+// A thread that this may leave behind.
+void GpuNews::GuardEnd(const Status& failure) {
+  std::thread([ending = ending_, resort = last_resort_, rank = rank(), failure] {
+    std::unique_lock lock(ending->mutex);
+    if (!ending->changed.wait_for(lock, resort.after, [&] { return ending->reached; })) resort.action(rank, failure);
+  }).detach();
+}
+
+void GpuNews::Expect(std::chrono::milliseconds patience) {
+  Alive();
+  patience_.store(patience.count());
+}
+void GpuNews::Alive() {
+  last_sign_.store(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count());
+}
+void GpuNews::Rest() { patience_.store(0); }
+
+Status GpuNews::LookForLife() const {
+  const int64_t patience = patience_.load();
+  const std::chrono::milliseconds since(last_sign_.load());
+  if (patience == 0 || Clock::now().time_since_epoch() - since < std::chrono::milliseconds(patience)) return OkStatus();
+  return RunFailed(StrCat("rank ", rank(), ": no GPU of it has started or ended anything for ", patience / 1000,
+                          " s (--patience allows longer)"));
+}
+
 void GpuNews::Look() {
   Status news = launch_->status();
+  if (news.ok()) news = LookForLife();
   if (news.ok()) {
     news = PollAll();
     if (!news.ok()) news = Explain(news);
@@ -64,13 +107,14 @@ void GpuNews::Abort(const Status& failure) {
     failure_ = failure;
     failed_.store(true, std::memory_order_release);
   }
+  GuardEnd(failure);
   launch_->Abort(failure);
   EndCollectives();
 }
 
 // All at once: to end one may take until another one, whose kernel stands before its own, has been ended.
 void GpuNews::EndCollectives() {
-  struct Ending {
+  struct AllEnding {
     std::mutex mutex;
     std::condition_variable changed;
     size_t left = 0;
@@ -80,7 +124,7 @@ void GpuNews::EndCollectives() {
     const std::lock_guard lock(mutex_);
     all = collectives_;
   }
-  const auto ending = std::make_shared<Ending>();
+  const auto ending = std::make_shared<AllEnding>();
   ending->left = all.size();
   for (const std::shared_ptr<gpu::Collectives>& collectives : all) {
     std::thread([collectives, ending] {
@@ -117,7 +161,8 @@ Status GpuDevice::Await(gpu::Event& event) const {
     if (round < kEager) continue;
     std::this_thread::sleep_for(kNap);
     if (Clock::now() < deadline) continue;
-    Status failure = RunFailed(StrCat("device ", position, " was not done after ", timeout.count() / 1000, " s"));
+    Status failure = RunFailed(StrCat("rank ", news->rank(), ": device ", position, " was not done after ",
+                                      timeout.count() / 1000, " s (--patience allows longer)"));
     news->Abort(failure);
     return failure;
   }

@@ -98,6 +98,7 @@ Status StreamedRun::Fire(int64_t position, Firing firing, const F& work) {
   const auto at = std::find_if(devices_.begin(), devices_.end(),
                                [&](const std::unique_ptr<Device>& d) { return d->position == position; });
   Device& device = **at;
+  device.gpu->news->Alive();
   SBP_RETURN_IF_ERROR(device.gpu->device->Use());
   const Stream stream = graph_.actors[firing.actor].stream;
   std::deque<Record*>& pending = device.pending[static_cast<size_t>(stream)];
@@ -178,6 +179,7 @@ Status StreamedRun::Harvest(Device& device, Stream stream) {
   SBP_RETURN_IF_ERROR(
       device.gpu->Await(*record->end)
           .WithContext(StrCat("device ", device.position, ", ", graph_.actors[record->firing.actor].name)));
+  device.gpu->news->Alive();
   // Times since the origin get coarse as they grow; how long the firing took does not.
   gpu::Stream& own = StreamOf(device, stream);
   SBP_ASSIGN_OR_RETURN(const double since, own.SecondsBetween(*device.origins[s], *record->start));
@@ -215,16 +217,19 @@ EngineResult RunOnDevices(const ActorGraph& graph, ShardedRun& run, const Engine
   if (!run.on_gpus()) return RunActors(graph, run, options);
   std::vector<GpuDevice*> gpus;
   for (const int64_t position : options.devices) gpus.push_back(&run.gpu(position));
+  const std::shared_ptr<GpuNews> news = gpus[0]->news;  // of all devices of this process
+  constexpr std::chrono::seconds kLater{2};             // who waits for a device says more
+  news->Expect(gpus[0]->timeout + kLater);
   StreamedRun streamed(graph, run, options.devices, std::move(gpus));
   EngineResult result;
   result.status = streamed.Start();
-  if (!result.status.ok()) return result;
-  result = RunActors(graph, streamed, options);
+  if (result.status.ok()) result = RunActors(graph, streamed, options);
   if (result.status.ok()) {
     result.status = streamed.Finish();
     if (result.status.ok()) result.status = run.Settle();
     if (!result.status.ok()) run.Abort(result.status);
   }
+  news->Rest();
   if (!result.status.ok()) {
     const Status elsewhere = run.Poll(options.devices[0]);  // what this process found is but its consequence
     if (!elsewhere.ok()) result.status = elsewhere;

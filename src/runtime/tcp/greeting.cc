@@ -299,8 +299,9 @@ Result<TcpConnections> ConnectToFirstRank(const TcpPlace& place) {
     std::this_thread::sleep_for(kBetweenTries);
   }
   return RunFailed(StrCat("rank ", place.rank, " found no rank 0 that knows the secret of this run at ", place.host,
-                          ", ports ", place.port + 1, " to ", place.port + kTcpPorts, ", within ", kGathering.count(),
-                          " s", last.ok() ? "" : StrCat(" (", last.message(), ")")));
+                          place.only_port ? StrCat(", port ", place.port)
+                                          : StrCat(", ports ", place.port + 1, " to ", place.port + kTcpPorts),
+                          ", within ", kGathering.count(), " s", last.ok() ? "" : StrCat(" (", last.message(), ")")));
 }
 
 }  // namespace sbp

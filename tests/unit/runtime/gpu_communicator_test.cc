@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "runtime/gpu/gpu_space.h"
 #include "support/host_gpus.h"
 #include "unit/runtime/boxing_steps.h"
@@ -86,6 +89,48 @@ TEST(GpuNews, TheWatchEndsCollectivesOfAFailedRun) {
     return OkStatus();
   });
   EXPECT_EQ(results[0].message(), "rank 7 is gone");
+}
+
+// A device that never does what was started: the run fails by the rank's name, though nobody waits for the device.
+TEST(GpuNews, SilenceEndsTheRun) {
+  GpuNews news(AloneLaunch());
+  news.Expect(std::chrono::milliseconds(100));
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    news.Alive();
+  }
+  EXPECT_TRUE(news.status().ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_THAT(news.status().message(), ::testing::HasSubstr("rank 0: no GPU of it has started or ended anything for"));
+}
+
+TEST(GpuNews, WhatIsNotExpectedIsNotMissed) {
+  GpuNews news(AloneLaunch());
+  news.Expect(std::chrono::milliseconds(50));
+  news.Rest();
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_TRUE(news.status().ok());
+}
+
+// Destructors that hang, too: the process ends, with the rank and the failure.
+TEST(GpuNews, AFailedRunThatDoesNotEndIsEnded) {
+  const auto hang = [] {
+    GpuNews news(AloneLaunch(), {std::chrono::milliseconds(50)});
+    news.Abort(RunFailed("device 0 was not done"));
+    std::this_thread::sleep_for(std::chrono::seconds(30));  // as a destructor that waits for the device
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(hang(), ::testing::ExitedWithCode(5), "error: rank 0: device 0 was not done; its GPU does not end");
+}
+
+TEST(GpuNews, AFailedRunThatEndsIsLeftAlone) {
+  std::atomic<int> ended{0};
+  {
+    GpuNews news(AloneLaunch(), {std::chrono::milliseconds(50), [&](int, const Status&) { ++ended; }});
+    news.Abort(RunFailed("boom"));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_EQ(ended, 0);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -38,6 +39,11 @@ TEST(GpuPlan, ComputesWhatTheGraphDoes) {
     EXPECT_EQ(run->report.outputs.size(), micro_batches);
     EXPECT_FALSE(run->report.tensors.empty());
     EXPECT_GT(run->report.measured_seconds, 0);
+    const DeviceMemory& memory = run->report.device_memory;
+    ASSERT_EQ(memory.phases.size(), 5U);  // before, communicators, plan, libraries, run
+    EXPECT_GE(memory.phases[2].bytes, run->report.peak_bytes);
+    EXPECT_THAT(FormatRunReport(run->report), HasSubstr("memory of the first device, as it says itself: "));
+    EXPECT_THAT(RunReportJson(run->report), HasSubstr("\"device_memory\""));
   }
 }
 
@@ -50,6 +56,23 @@ GpuKernels With(std::vector<KernelRow>& rows, std::string_view op, KernelFn run)
   std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) { return a.op < b.op; });
   kernels.rows = rows;
   return kernels;
+}
+
+// Every kernel has run once before the first collective.
+TEST(GpuPlan, KernelsAreWarmBeforeTheRun) {
+  static std::atomic<int> calls;
+  std::vector<KernelRow> rows;
+  const GpuKernels kernels = With(rows, "Relu", [](KernelCall& call) {
+    ++calls;
+    const float* const x = call.inputs[0].as<float>();
+    for (int64_t i = 0; i < call.outputs[0].elements(); ++i) call.outputs[0].as<float>()[i] = std::max(x[i], 0.0F);
+    return OkStatus();
+  });
+  calls = 0;
+  const auto run = RunOnHostGpus(SmallPlan(), {.kernels = &kernels});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_TRUE(run->report.good()) << FormatRunReport(run->report);
+  EXPECT_EQ(calls, 2 * 4);  // on each device: warm, and in the run
 }
 
 // Attention on heads of two devices: by the fused kernel, and by its expansion where that declines.
