@@ -42,7 +42,7 @@ def main():
             if unwanted or (not slow and any(mark in line for mark in SLOW)):
                 skipped += 1
                 continue
-            # What MPI keeps at its end is not ours to free; under a sanitizer it would fail the line (as in tests/CMakeLists.txt).
+            # What MPI keeps at its end is not ours to free (as in tests/CMakeLists.txt).
             leaks = {"ASAN_OPTIONS": "detect_leaks=0"} if line.startswith("mpirun") else {}
             done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment | leaks, capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, timeout=300)
