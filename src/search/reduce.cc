@@ -28,15 +28,18 @@ class Reducer {
     SBP_RETURN_IF_ERROR(Settle());
     bool changed = true;
     while (changed && !Stopped(0)) {
-      SBP_RETURN_IF_ERROR(Compress());
-      changed = DropOversized();
-      SBP_RETURN_IF_ERROR(Settle());
+      changed = false;
+      if (std::exchange(holds_changed_, false)) {
+        SBP_RETURN_IF_ERROR(Compress());
+        changed = DropOversized();
+        SBP_RETURN_IF_ERROR(Settle());
+      }
       changed |= DropDominated();
       SBP_RETURN_IF_ERROR(Settle());
       changed |= Eliminate();
       SBP_RETURN_IF_ERROR(Settle());
     }
-    SBP_RETURN_IF_ERROR(Compress());
+    if (holds_changed_) SBP_RETURN_IF_ERROR(Compress());
     Pack();
     return std::move(result_);
   }
@@ -82,6 +85,8 @@ class Reducer {
   MatrixId From(int32_t edge, int32_t node) {
     return edges_[edge].nodes[0] == node ? edges_[edge].matrix : matrices().Transpose(edges_[edge].matrix);
   }
+  // The node's candidates, costs or edges.
+  void Changed(int32_t node) { unchecked_[node] = untried_[node] = 1; }
   void Touch(int32_t edge) {
     if (!queued_[edge]) queue_.push_back(edge);
     queued_[edge] = 1;
@@ -99,7 +104,11 @@ class Reducer {
   std::deque<int32_t> queue_;
   std::vector<double> limits_;
   std::vector<int64_t> times_;   // of a step
+  // Rounds look only at what has changed since the round before, so that a graph whose reductions follow from one another
+  // over its whole length takes no time for what does not change.
   std::vector<char> unchecked_;  // nodes to try for domination again
+  std::vector<char> untried_;    // nodes to try for elimination again
+  bool holds_changed_ = true;    // candidates of a node that holds memory
   LineScratch line_scratch_;
   Domination domination_{result_.core_.matrices};
   int32_t empty_ = -1;  // a node without a candidate
@@ -139,6 +148,7 @@ void Reducer::Load() {
   nodes_.resize(network_.nodes.size());
   alive_.assign(nodes_.size(), 1);
   unchecked_.assign(nodes_.size(), 1);
+  untried_.assign(nodes_.size(), 1);
   for (int32_t i = 0; i < Size(); ++i) {
     for (const int64_t cost : network_.costs[network_.nodes[i].costs]) nodes_[i].costs.push_back(scaled(cost));
   }
@@ -190,12 +200,18 @@ Status Reducer::LoadTimeline() {
 }
 
 Status Reducer::Compress() {
-  std::vector<int32_t> old_step;
+  std::vector<int32_t> old_step, holding;
+  for (int32_t node = 0; node < Size(); ++node) {
+    if (!nodes_[node].holds.empty()) holding.push_back(node);
+  }
   if (const auto step = CompressTimeline(nodes_, limits_, old_step)) {
     return NoPlan(StrCat("every choice exceeds the usage limit at time ", times_[*step]));
   }
   for (size_t step = 0; step < old_step.size(); ++step) times_[step] = times_[old_step[step]];
   times_.resize(old_step.size());
+  for (const int32_t node : holding) {
+    if (nodes_[node].holds.empty()) untried_[node] = 1;
+  }
   return OkStatus();
 }
 
@@ -227,9 +243,10 @@ void Reducer::Keep(int32_t node, std::vector<int32_t> kept, std::vector<int32_t>
     const bool first = edges_[edge].nodes[0] == node;
     edges_[edge].matrix = matrices().Select(edges_[edge].matrix, first ? map : kIdentity, first ? kIdentity : map);
     Touch(edge);
-    unchecked_[Other(edge, node)] = 1;
+    Changed(Other(edge, node));
   }
-  unchecked_[node] = 1;
+  Changed(node);
+  holds_changed_ |= !nodes_[node].holds.empty();
   result_.steps_.push_back(Reduction::Kept{node, map, matrices().AddMap(new_number)});
 }
 
@@ -237,7 +254,7 @@ void Reducer::Unhook(int32_t edge) {
   edge_alive_[edge] = 0;
   for (const int32_t node : edges_[edge].nodes) {
     std::erase(nodes_[node].edges, edge);
-    unchecked_[node] = 1;
+    Changed(node);
   }
 }
 
@@ -249,6 +266,7 @@ void Reducer::Attach(int32_t a, int32_t b, MatrixId matrix) {
     const MatrixId aligned = edges_[edge].nodes[0] == a ? matrix : matrices().Transpose(matrix);
     edges_[edge].matrix = matrices().Sum(edges_[edge].matrix, aligned);
     Touch(edge);
+    untried_[a] = untried_[b] = 1;
     return;
   }
   const auto edge = static_cast<int32_t>(edges_.size());
@@ -258,6 +276,7 @@ void Reducer::Attach(int32_t a, int32_t b, MatrixId matrix) {
   nodes_[a].edges.push_back(edge);
   nodes_[b].edges.push_back(edge);
   Touch(edge);
+  untried_[a] = untried_[b] = 1;
 }
 
 // `node` follows from `of`: its costs, memory and edges become those of `of`.
@@ -270,7 +289,7 @@ void Reducer::Merge(int32_t node, int32_t of, MapId map) {
     Unhook(edge);
     if (other != of) {
       Attach(of, other, matrix);
-      unchecked_[other] = 1;
+      Changed(other);
       continue;
     }
     const Matrix& tied = matrices()[matrix];
@@ -284,9 +303,10 @@ void Reducer::Merge(int32_t node, int32_t of, MapId map) {
   }
   const int32_t count = Candidates(node);
   if (node == kept_node_) kept_node_ = of;
+  holds_changed_ |= !nodes_[node].holds.empty();
   alive_[node] = 0;
   nodes_[node] = {};
-  unchecked_[of] = 1;
+  Changed(of);
   result_.steps_.push_back(Reduction::Follows{node, of, map, count});
 }
 
@@ -417,7 +437,8 @@ bool Reducer::EliminateNode(int32_t node) {
 bool Reducer::Eliminate() {
   bool changed = false;
   for (int32_t node = 0; node < Size() && !Stopped(node); ++node) {
-    if (alive_[node] && EliminateNode(node)) changed = true;
+    if (!alive_[node] || !std::exchange(untried_[node], 0)) continue;
+    if (EliminateNode(node)) changed = true;
     if (!Settle().ok()) return changed;
   }
   return changed;
