@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
-#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -36,10 +36,18 @@ class NumberRows {
   static uint64_t Hash(std::span<const Number> row) {
     uint64_t hash = row.size();
     for (const Number number : row) {
-      hash = (hash ^ static_cast<uint64_t>(std::hash<Number>()(number))) * 0x9E3779B97F4A7C15u;
+      hash = (hash ^ Bits(number)) * 0x9E3779B97F4A7C15u;
       hash ^= hash >> 29;
     }
     return hash;
+  }
+
+  // std::hash of a double is a call; zeros are equal, whatever their sign.
+  static uint64_t Bits(Number number) {
+    static_assert(sizeof(Number) <= sizeof(uint64_t));
+    uint64_t bits = 0;
+    if (number != 0) std::memcpy(&bits, &number, sizeof(Number));
+    return bits;
   }
 
   std::deque<std::vector<Number>> rows_;
