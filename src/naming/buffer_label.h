@@ -9,7 +9,8 @@
 
 namespace sbp {
 
-// Names that are no tensor's and no such buffer's stay as they are. Linear in the length of `name` for each " for " in it.
+// Names that are no tensor's and no such buffer's stay as they are. Linear in the length of `name` for each " for " in
+// it.
 std::string BufferLabel(const Graph& graph, const NameIndex& index, const ModuleNames& names, std::string_view name);
 
 }  // namespace sbp
