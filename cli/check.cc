@@ -68,8 +68,9 @@ Status Check(const CheckFlags& flags) {
     SBP_ASSIGN_OR_RETURN(const std::vector<TensorData> given,
                          ReadTensors(flags.inputs, plan.graph, plan.graph.inputs, "input"));
     SBP_RETURN_IF_ERROR(CheckAgainstAssumptions(plan.graph, given));
+    SBP_RETURN_IF_ERROR(CheckTypes(plan.graph, given));
   }
-  std::vector<Violation> violations = CheckPlan(plan, rules);
+  std::vector<Violation> violations = FindViolations(plan, rules);
   if (!flags.model.empty()) {
     SBP_ASSIGN_OR_RETURN(std::vector<Violation> more, CompareModel(plan, rules, flags.model));
     for (Violation& v : more) violations.push_back(std::move(v));

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
+#include "check/check.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 
@@ -12,6 +14,10 @@ namespace sbp {
 Result<Plan> ReadPlanFile(const std::string& path);
 // The built-in rules and the user's, whose text the plan holds.
 Result<RuleSet> RulesOfPlan(const Plan& plan);
+
+// What CheckPlan finds; and, where values of inputs shaped the graph, control flow that is not what these values make
+// of it (other numbers of trips), which only resolving anew shows.
+std::vector<Violation> FindViolations(const Plan& plan, const RuleSet& rules);
 
 // For commands that execute or expand a plan and trust its every number. Error (kBadInput): what `check` finds in it,
 // the first of it in check's words, and how much.

@@ -14,14 +14,20 @@ Status CheckAgainstAssumptions(const Graph& graph, const std::vector<TensorData>
     if (data == given.end()) continue;
     const LiteralRef value = SmallValue(*data);
     if (value != nullptr && Agrees(assumption, *value)) continue;
-    std::string found = ToString(data->type);
-    if (value != nullptr && value->type.shape == assumption.value->type.shape)
-      found = ToString(Assumption{assumption.input, value, assumption.elements});
+    const TensorType& wanted = assumption.value->type;
+    const bool same_type = value != nullptr && value->type == wanted;
+    const std::string found =
+        same_type ? ToString(Assumption{assumption.input, value, assumption.elements}) : ToString(data->type);
     return BadInput(StrCat("--inputs: input ", Quote(assumption.input), " is ", found, "; the plan was made for ",
-                           ToString(assumption),
+                           same_type ? "" : ToString(wanted) + " ", ToString(assumption),
                            ", which decided sizes or branches of its graph: plan again with these --inputs"));
   }
   return OkStatus();
+}
+
+Status CheckTypes(const Graph& graph, const std::vector<TensorData>& given) {
+  TensorStore store(graph, graph, 0, nullptr);
+  return store.Give(given).WithContext("--inputs");
 }
 
 Result<std::vector<TensorData>> AssumedInputs(const Graph& graph, const std::vector<TensorData>& given) {

@@ -32,14 +32,15 @@ void AddReaders(const Problem& problem, const Plan& plan, TensorId tensor, const
                 std::vector<ExplainedNeighbour>& out) {
   const Graph& graph = *problem.graph;
   const NdSbp& written = plan.source_layouts[tensor.index()];
+  const std::string label = problem.names.Label(graph, tensor);
   const auto [begin, end] = problem.uses.of(tensor);
   for (const Use* use = begin; use != end; ++use) {
-    out.push_back({slot, graph.tensor(tensor).name, OpLabel(graph, use->op), written,
+    out.push_back({slot, graph.tensor(tensor).name, label, OpLabel(graph, use->op), written,
                    plan.decision(use->op).signature.inputs[use->operand], graph.tensor(tensor).type.rank()});
   }
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     if (graph.outputs[i] != tensor) continue;
-    out.push_back({slot, graph.tensor(tensor).name, "output of the graph", written, plan.output_layouts[i],
+    out.push_back({slot, graph.tensor(tensor).name, label, "output of the graph", written, plan.output_layouts[i],
                    graph.tensor(tensor).type.rank()});
     break;
   }
@@ -54,7 +55,8 @@ std::vector<ExplainedNeighbour> NeighboursOf(const Problem& problem, const Plan&
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].valid()) continue;
     neighbours.push_back({"operand " + SlotName(instance.operand_names, i), graph.tensor(operands[i]).name,
-                          WriterOf(graph, operands[i]), plan.source_layouts[operands[i].index()], signature.inputs[i],
+                          problem.names.Label(graph, operands[i]), WriterOf(graph, operands[i]),
+                          plan.source_layouts[operands[i].index()], signature.inputs[i],
                           graph.tensor(operands[i]).type.rank()});
   }
   const auto& outputs = graph.op(op).outputs;
@@ -65,12 +67,13 @@ std::vector<ExplainedNeighbour> NeighboursOf(const Problem& problem, const Plan&
   return neighbours;
 }
 
-ExplainedCollective Describe(const Plan& plan, uint32_t index) {
+ExplainedCollective Describe(const Problem& problem, const Plan& plan, uint32_t index) {
   const Transition& transition = plan.transitions[index];
   ExplainedCollective collective;
   collective.transition = index;
   collective.rank = plan.graph.tensor(transition.tensor).type.rank();
   collective.tensor = plan.graph.tensor(transition.tensor).name;
+  collective.label = problem.names.Label(plan.graph, transition.tensor);
   collective.from = transition.from;
   collective.to = transition.to;
   for (const BoxingStep& step : transition.steps) {
@@ -91,7 +94,7 @@ std::vector<ExplainedCollective> CollectivesOf(const Problem& problem, const Pla
     const bool carries_result = std::find(outputs.begin(), outputs.end(), transition.tensor) != outputs.end();
     const bool brings_operand = std::any_of(transition.consumers.begin(), transition.consumers.end(),
                                             [&](const Use& use) { return use.op == op; });
-    if (carries_result || brings_operand) collectives.push_back(Describe(plan, i));
+    if (carries_result || brings_operand) collectives.push_back(Describe(problem, plan, i));
   }
   return collectives;
 }
@@ -239,7 +242,7 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
       facts.producer.valid() ? StrCat("as written by ", WriterOf(graph, tensor)) : std::string("as it starts")));
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) {
     if (plan.transitions[i].tensor != tensor) continue;
-    explained.collectives.push_back(Describe(plan, i));
+    explained.collectives.push_back(Describe(problem, plan, i));
     const ExplainedCollective& collective = explained.collectives.back();
     explained.layouts.push_back(
         LayoutOf(problem, tensor, collective.to, StrCat("after ", Join(collective.steps, ", "))));

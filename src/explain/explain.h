@@ -46,6 +46,7 @@ struct ExplainedCandidate {
 struct ExplainedNeighbour {
   std::string slot;  // "operand a", "result y"
   std::string tensor;
+  std::string label;  // the tensor for people: its name and the module beside it
   std::string other;  // 'MatMul "fc1"', "input", "parameter", "output of the graph"
   NdSbp written, used;
   int rank = 0;  // of the tensor
@@ -53,8 +54,8 @@ struct ExplainedNeighbour {
 
 // A collective that exists because of this op: it brings one of its operands, or carries one of its results away.
 struct ExplainedCollective {
-  uint32_t transition = 0;  // index into Plan::transitions
-  std::string tensor;
+  uint32_t transition = 0;    // index into Plan::transitions
+  std::string tensor, label;  // label: as in ExplainedNeighbour
   NdSbp from, to;
   int rank = 0;                    // of the tensor
   std::vector<std::string> steps;  // "all-reduce over model"

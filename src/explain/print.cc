@@ -28,6 +28,11 @@ std::string FormatRanges(const std::vector<Range>& ranges) {
   return StrCat("[", Join(parts, ", "), "]");
 }
 
+// "val_76" (m/mlp/fc1:weight), of a label that starts with the name.
+std::string Labelled(const std::string& name, std::string_view label) {
+  return StrCat(Quote(name), label.substr(name.size()));
+}
+
 // Two lines each: what happens to which tensor, and why; of the dearest `limit`.
 std::string FormatCollectives(std::vector<ExplainedCollective> collectives, const std::string& indent, size_t limit,
                               const ExplainFormat& format) {
@@ -43,8 +48,8 @@ std::string FormatCollectives(std::vector<ExplainedCollective> collectives, cons
       continue;
     }
     text += StrCat(indent, FormatSeconds(c.seconds), ", ", FormatBytes(c.wire_bytes), ": ", Join(c.steps, ", then "),
-                   " of ", Quote(c.tensor), ", ", Layout(c.from, format, c.rank), " -> ", Layout(c.to, format, c.rank),
-                   "\n", indent, "  because ", c.reason, "\n");
+                   " of ", Labelled(c.tensor, c.label), ", ", Layout(c.from, format, c.rank), " -> ",
+                   Layout(c.to, format, c.rank), "\n", indent, "  because ", c.reason, "\n");
   }
   const size_t left = collectives.size() - shown;
   if (left > 0) text += StrCat(indent, "and ", left, " more, ", FormatSeconds(rest), "\n");
@@ -54,8 +59,9 @@ std::string FormatCollectives(std::vector<ExplainedCollective> collectives, cons
 std::string FormatNeighbours(const std::vector<ExplainedNeighbour>& neighbours, const ExplainFormat& format) {
   std::string text;
   for (const ExplainedNeighbour& n : neighbours) {
-    text += StrCat("  ", n.slot, " ", Quote(n.tensor), ", ", n.other, ": written ", Layout(n.written, format, n.rank),
-                   ", used ", Layout(n.used, format, n.rank), n.written == n.used ? "" : "  (boxed)", "\n");
+    text += StrCat("  ", n.slot, " ", Labelled(n.tensor, n.label), ", ", n.other, ": written ",
+                   Layout(n.written, format, n.rank), ", used ", Layout(n.used, format, n.rank),
+                   n.written == n.used ? "" : "  (boxed)", "\n");
   }
   return text;
 }
@@ -207,6 +213,7 @@ Json NeighboursJson(const std::vector<ExplainedNeighbour>& neighbours, const Exp
   for (const ExplainedNeighbour& n : neighbours) {
     list.push_back({{"slot", n.slot},
                     {"tensor", n.tensor},
+                    {"label", n.label},
                     {"other", n.other},
                     {"written", Layout(n.written, format, n.rank)},
                     {"used", Layout(n.used, format, n.rank)}});
@@ -218,6 +225,7 @@ Json CollectivesJson(const std::vector<ExplainedCollective>& collectives, const 
   Json list = Json::array();
   for (const ExplainedCollective& c : collectives) {
     list.push_back({{"tensor", c.tensor},
+                    {"label", c.label},
                     {"from", Layout(c.from, format, c.rank)},
                     {"to", Layout(c.to, format, c.rank)},
                     {"steps", c.steps},

@@ -90,7 +90,7 @@ struct Tensor {
   LiteralRef literal;                // the value, when it is known and small
   std::optional<DataReference> data;       // where a large value is
   std::shared_ptr<const WeightPart> part;  // null: a tensor of its own
-  NdSbp layout_pin;  // size 0: none; else a layout written in the graph itself (what the producer writes)
+  NdSbp layout_pin;  // size 0: none; else a layout written in the graph itself: how it lies for its readers
 };
 
 struct Op {

@@ -25,15 +25,18 @@ std::vector<std::string> WarnOfGatheredPins(const Problem& problem, const Plan& 
   if (weights.empty()) return {};
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(weights.size(), kNamedWeights); ++i) {
-    names.push_back(Quote(plan.graph.tensor(weights[i]).name));
+    names.push_back(problem.names.QuotedLabel(plan.graph, weights[i]));
   }
   const std::string rest =
       weights.size() > kNamedWeights ? StrCat(" and ", weights.size() - kNamedWeights, " more") : std::string();
   const TensorPin& first = problem.pins.tensors.at(weights.front());
+  const ModuleName* module = problem.names.Find(weights.front());
+  const std::string pinned =
+      module != nullptr && module->anonymous ? module->Text() : plan.graph.tensor(weights.front()).name;
   return {StrCat(weights.size(), weights.size() == 1 ? " pinned weight is" : " pinned weights are",
                  " boxed away from the pinned layout in every step (", FormatSeconds(seconds),
-                 " in all): ", Join(names, ", "), rest, "; \"=\" pins how a weight is stored, \"==\" every use too: ",
-                 plan.graph.tensor(weights.front()).name, "==", ToString(first.layout))};
+                 " in all): ", Join(names, ", "), rest,
+                 "; \"=\" pins how a weight is stored, \"==\" every use too: ", pinned, "==", ToString(first.layout))};
 }
 
 }  // namespace sbp

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "naming/buffer_label.h"
 #include "render/document.h"
 #include "render/facts.h"
 #include "render/node_text.h"
@@ -175,8 +176,11 @@ Table CollectiveTable(const Plan& plan) {
 Table MemoryTable(const Plan& plan) {
   Table table{
       "Largest holders at the memory peak", {"tensor", "kind", "bytes per device"}, {false, false, true}, {}, ""};
+  const ModuleNames names(plan.graph);
+  const NameIndex index(plan.graph);
   for (const MemoryHolder& holder : plan.memory.holders) {
-    table.rows.push_back({Shorten(holder.name, 60), holder.kind, FormatBytes(static_cast<double>(holder.bytes))});
+    table.rows.push_back({Shorten(BufferLabel(plan.graph, index, names, holder.name), 60), holder.kind,
+                          FormatBytes(static_cast<double>(holder.bytes))});
   }
   return table;
 }

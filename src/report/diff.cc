@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "naming/module_names.h"
 #include "plan/ends.h"
 #include "report/diff_physical.h"
 #include "report/facts.h"
@@ -21,7 +22,8 @@ constexpr char kTotal[] = "total", kMemory[] = "memory", kSignature[] = "signatu
 
 class PlanDiff {
  public:
-  PlanDiff(const Plan& a, const Plan& b, const DiffOptions& options) : a_(a), b_(b), options_(options) {}
+  PlanDiff(const Plan& a, const Plan& b, const DiffOptions& options)
+      : a_(a), b_(b), options_(options), names_a_(a.graph), names_b_(b.graph) {}
 
   std::vector<Difference> Run() {
     Text("plan", "mesh", ToString(a_.mesh), ToString(b_.mesh));
@@ -31,6 +33,7 @@ class PlanDiff {
     DiffTransitions();
     DiffOutputs();
     scope_.clear();
+    label_.clear();
     Number(kTotal, kComputeSeconds, a_.total.compute_seconds, b_.total.compute_seconds, FormatSeconds);
     Number(kTotal, "collective seconds", a_.total.collective_seconds, b_.total.collective_seconds, FormatSeconds);
     Number(kTotal, "bytes moved", a_.total.bytes_moved, b_.total.bytes_moved, FormatBytes);
@@ -45,7 +48,7 @@ class PlanDiff {
 
  private:
   void Add(std::string where, std::string what, std::string expected, std::string found) {
-    out_.push_back({std::move(where), std::move(what), std::move(expected), std::move(found), scope_});
+    out_.push_back({std::move(where), std::move(what), std::move(expected), std::move(found), scope_, label_});
   }
   void Text(const std::string& where, const std::string& what, const std::string& x, const std::string& y) {
     if (x != y) Add(where, what, x, y);
@@ -86,6 +89,7 @@ class PlanDiff {
       const Op& op = a_.graph.ops[o];
       const std::string where = StrCat("op ", Quote(op.name));
       scope_ = RepeatedScope(a_.graph.scope_of(op));
+      label_ = where + ScopeBeside(a_.graph, OpId(o));
       const OpId other = in_b.op(op.name);
       if (!other.valid()) {
         Add(where, "only in the first plan", a_.graph.type_of(op), "absent");
@@ -102,9 +106,11 @@ class PlanDiff {
       }
       Number(where, kComputeSeconds, x->compute_seconds, y->compute_seconds, FormatSeconds);
     }
-    for (const Op& op : b_.graph.ops) {
+    for (uint32_t o = 0; o < b_.graph.ops.size(); ++o) {
+      const Op& op = b_.graph.ops[o];
       if (!in_a.op(op.name).valid()) {
         scope_ = RepeatedScope(b_.graph.scope_of(op));
+        label_ = StrCat("op ", Quote(op.name), ScopeBeside(b_.graph, OpId(o)));
         Add(StrCat("op ", Quote(op.name)), "only in the second plan", "absent", b_.graph.type_of(op));
       }
     }
@@ -139,6 +145,7 @@ class PlanDiff {
       scope_ = ScopeOf(a_, TensorId(t));
       const bool source = tensor.role != TensorRole::kActivation;
       const std::string where = StrCat("tensor ", Quote(tensor.name));
+      label_ = "tensor " + names_a_.QuotedLabel(a_.graph, TensorId(t));
       if (!other.valid()) {
         if (source) Add(where, "only in the first plan", ToString(tensor.type), "absent");
         continue;
@@ -159,6 +166,7 @@ class PlanDiff {
       const std::string name = TensorName(a_, a_.graph.outputs[i]);
       const auto other = by_name.find(name);
       if (other == by_name.end() || in_a[i] == in_b[other->second]) continue;
+      label_ = "tensor " + names_a_.QuotedLabel(a_.graph, a_.graph.outputs[i]);
       Add(StrCat("tensor ", Quote(name)), "layout as an output", Spell(a_, a_.graph.outputs[i], in_a[i]),
           Spell(b_, b_.graph.outputs[other->second], in_b[other->second]));
     }
@@ -173,8 +181,9 @@ class PlanDiff {
     }
     return keyed;
   }
-  static std::string Where(const Key& key) {
-    return StrCat("boxing of ", Quote(std::get<0>(key)), " ", std::get<1>(key), " -> ", std::get<2>(key));
+  static std::string Where(const Key& key) { return Where(key, Quote(std::get<0>(key))); }
+  static std::string Where(const Key& key, const std::string& tensor) {
+    return StrCat("boxing of ", tensor, " ", std::get<1>(key), " -> ", std::get<2>(key));
   }
   static std::string Consumers(const Plan& plan, const Transition& transition) {
     std::vector<std::string> names;
@@ -190,6 +199,7 @@ class PlanDiff {
     const auto in_a = Keyed(a_), in_b = Keyed(b_);
     for (const auto& [key, x] : in_a) {
       scope_ = ScopeOf(a_, *x);
+      label_ = Where(key, names_a_.QuotedLabel(a_.graph, x->tensor));
       const auto found = in_b.find(key);
       if (found == in_b.end()) {
         Add(Where(key), "only in the first plan", DescribeSteps(a_, *x), "absent");
@@ -203,6 +213,7 @@ class PlanDiff {
     }
     for (const auto& [key, y] : in_b) {
       scope_ = ScopeOf(b_, *y);
+      label_ = Where(key, names_b_.QuotedLabel(b_.graph, y->tensor));
       if (!in_a.contains(key)) Add(Where(key), "only in the second plan", "absent", DescribeSteps(b_, *y));
     }
   }
@@ -210,8 +221,9 @@ class PlanDiff {
   const Plan& a_;
   const Plan& b_;
   const DiffOptions& options_;
+  const ModuleNames names_a_, names_b_;
   std::vector<OpId> first_reader_;
-  std::string scope_;  // of what is compared now
+  std::string scope_, label_;  // of what is compared now
   std::vector<Difference> out_;
 };
 
@@ -225,7 +237,9 @@ namespace {
 
 using Members = std::vector<const Difference*>;
 
-std::string Line(const Difference& d) { return StrCat(d.where, ": ", d.expected, "  =>  ", d.found); }
+std::string Line(const Difference& d) {
+  return StrCat(d.label.empty() ? d.where : d.label, ": ", d.expected, "  =>  ", d.found);
+}
 
 // One line a scope, those with most differences first.
 std::string FormatScopes(const Members& members, size_t limit) {

@@ -1,6 +1,7 @@
 // The JSON documents of infer, compare and diff (check's is alike). Keys are sorted; doubles read back the same.
 #include <nlohmann/json.hpp>
 
+#include "naming/buffer_label.h"
 #include "report/facts.h"
 #include "report/report.h"
 
@@ -21,12 +22,14 @@ Json Collectives(const Plan& plan) {
   return list;
 }
 
-Json Dearest(const Plan& plan) {
+// "label": what people call a tensor, val_76 (m/layers.0/mlp/fc1:weight).
+Json Dearest(const Plan& plan, const ModuleNames& names) {
   Json list = Json::array();
   for (const CollectiveGroup& group : GroupCollectives(plan)) {
     if (list.size() == SummaryOptions().dearest) break;
     const Transition& first = *group.first;
     list.push_back({{"tensor", TensorName(plan, first.tensor)},
+                    {"label", names.Label(plan.graph, first.tensor)},
                     {"from", ToString(first.from)},
                     {"to", ToString(first.to)},
                     {"steps", DescribeSteps(plan, first)},
@@ -38,10 +41,15 @@ Json Dearest(const Plan& plan) {
   return list;
 }
 
-Json Memory(const MemorySummary& memory) {
+Json Memory(const Plan& plan, const ModuleNames& names) {
+  const MemorySummary& memory = plan.memory;
+  const NameIndex index(plan.graph);
   Json holders = Json::array();
   for (const MemoryHolder& holder : memory.holders) {
-    holders.push_back({{"name", holder.name}, {"kind", holder.kind}, {"bytes", holder.bytes}});
+    holders.push_back({{"name", holder.name},
+                       {"label", BufferLabel(plan.graph, index, names, holder.name)},
+                       {"kind", holder.kind},
+                       {"bytes", holder.bytes}});
   }
   return {{"parameter_bytes", memory.parameter_bytes},
           {"activation_bytes", memory.activation_bytes},
@@ -71,17 +79,19 @@ Json Figures(const Plan& plan) {
 
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings) {
   Json json = Figures(plan);
+  const ModuleNames names(plan.graph);
   json["model"] = plan.model_path;
   json["mesh"] = ToString(plan.mesh);
   json["devices"] = plan.mesh.num_devices();
   json["cluster"] = plan.cluster.name;
   json["strategy"] = plan.options.strategy;
   json["ops"] = plan.graph.ops.size();
-  json["dearest"] = Dearest(plan);
-  json["memory"] = Memory(plan.memory);
+  json["dearest"] = Dearest(plan, names);
+  json["memory"] = Memory(plan, names);
   json["replicated"] = Json::array();
   for (const ReplicatedTensor& r : plan.replicated) {
-    json["replicated"].push_back({{"tensor", TensorName(plan, r.tensor)}, {"reason", r.reason}});
+    json["replicated"].push_back(
+        {{"tensor", TensorName(plan, r.tensor)}, {"label", names.Label(plan.graph, r.tensor)}, {"reason", r.reason}});
   }
   if (plan.physical) {
     json["arena_bytes"] = plan.physical->arena_bytes;
@@ -115,7 +125,11 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
 std::string DifferencesJson(const std::vector<Difference>& differences) {
   Json list = Json::array();
   for (const Difference& d : differences) {
-    list.push_back({{"where", d.where}, {"what", d.what}, {"expected", d.expected}, {"found", d.found}});
+    list.push_back({{"where", d.where},
+                    {"label", d.label.empty() ? d.where : d.label},
+                    {"what", d.what},
+                    {"expected", d.expected},
+                    {"found", d.found}});
   }
   return Print({{"differences", std::move(list)}});
 }

@@ -33,6 +33,7 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
 struct Difference {
   std::string where, what, expected, found;  // expected: the first plan's
   std::string scope;                         // as RepeatedScope has it, of what lies in one; for text
+  std::string label;                         // `where` for people: with module or scope beside the name; "": `where`
 };
 struct DiffOptions {
   double tolerance = 0;  // relative, for seconds and bytes

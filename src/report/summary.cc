@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "naming/module_names.h"
+#include "naming/buffer_label.h"
 #include "report/facts.h"
 #include "report/report.h"
 
@@ -62,7 +62,7 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
                              Bytes(memory.activation_bytes), ", boxing buffers ", Bytes(memory.boxing_bytes));
   if (memory.workspace_bytes > 0) split += StrCat(", workspace of kernels ", Bytes(memory.workspace_bytes));
   if (memory.peak_op.valid() && memory.peak_op.index() < plan.graph.ops.size()) {
-    split += StrCat("; during ", Quote(plan.graph.op(memory.peak_op).name));
+    split += StrCat("; during ", Quote(plan.graph.op(memory.peak_op).name), ScopeBeside(plan.graph, memory.peak_op));
   }
   rows.push_back({"peak memory", Bytes(memory.peak_bytes), split});
   if (plan.physical) {
@@ -155,8 +155,7 @@ std::string Holders(const Plan& plan) {
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < std::min(plan.memory.holders.size(), kShown); ++i) {
     const MemoryHolder& holder = plan.memory.holders[i];
-    const TensorId tensor = index.tensor(holder.name);  // none: a buffer, called after its tensor and reader
-    rows.push_back({Bytes(holder.bytes), holder.kind, tensor.valid() ? names.Label(plan.graph, tensor) : holder.name});
+    rows.push_back({Bytes(holder.bytes), holder.kind, BufferLabel(plan.graph, index, names, holder.name)});
   }
   return "\nlargest at the peak\n" + AlignColumns(rows, {true, false, false}, 2);
 }

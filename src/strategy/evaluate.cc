@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "boxing/op_seconds.h"
 #include "memory/memory.h"
+#include "naming/buffer_label.h"
 #include "strategy/transition_reason.h"
 #include "strategy/transitions.h"
 
@@ -220,11 +221,13 @@ int64_t Workspace(const Problem& problem, const Assignment& assignment, const Pl
   return static_cast<int64_t>(most);
 }
 
-Status CheckMemoryLimit(const Plan& plan) {
+Status CheckMemoryLimit(const Problem& problem, const Plan& plan) {
   if (!plan.options.memory_limit || plan.memory.peak_bytes <= *plan.options.memory_limit) return OkStatus();
   std::string holders;
+  const NameIndex index(plan.graph);
   for (const MemoryHolder& holder : plan.memory.holders) {
-    holders += StrCat("\n  ", FormatBytes(static_cast<double>(holder.bytes)), "  ", holder.kind, " ", holder.name);
+    holders += StrCat("\n  ", FormatBytes(static_cast<double>(holder.bytes)), "  ", holder.kind, " ",
+                      BufferLabel(plan.graph, index, problem.names, holder.name));
   }
   if (plan.memory.workspace_bytes > 0) {
     holders += StrCat("\n  ", FormatBytes(static_cast<double>(plan.memory.workspace_bytes)), "  workspace of kernels");
@@ -256,7 +259,7 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   plan.memory = PeakMemory(plan, order, Lifetimes(plan, order));
   plan.memory.workspace_bytes = Workspace(problem, assignment, plan);
   plan.memory.peak_bytes = SaturatingAdd(plan.memory.peak_bytes, plan.memory.workspace_bytes);
-  return CheckMemoryLimit(plan);
+  return CheckMemoryLimit(problem, plan);
 }
 
 }  // namespace sbp
