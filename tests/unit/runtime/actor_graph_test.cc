@@ -267,7 +267,9 @@ TEST(ActorGraph, HalosAndCollectivesFireInOneOrder) {
       halos_seen += graph->halo_tasks.size();
       ASSERT_EQ(graph->num_tasks(), physical.tasks.size());
       for (const Actor& actor : graph->actors) {
-        if (actor.meets != kMeetsNobody) EXPECT_EQ(actor.stream, Stream::kCommunication) << actor.name;
+        if (actor.meets != kMeetsNobody) {
+          EXPECT_EQ(actor.stream, Stream::kCommunication) << actor.name;
+        }
       }
       const Result<Timeline> timeline = Simulate(
           *graph, plan.mesh, [&](uint32_t, Firing) { return 1e-6 + 1e-7 * static_cast<double>(random() % 100); });

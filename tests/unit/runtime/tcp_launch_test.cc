@@ -287,7 +287,9 @@ TEST(TcpLaunch, ARankThatIsThereAlreadyIsRefusedByName) {
   });
   int refusals = 0;
   for (const Status& status : results) {
-    if (!status.ok()) EXPECT_EQ(status.message(), "rank 1 is refused: another process is rank 1");
+    if (!status.ok()) {
+      EXPECT_EQ(status.message(), "rank 1 is refused: another process is rank 1");
+    }
     refusals += status.ok() ? 0 : 1;
   }
   EXPECT_EQ(refusals, 1);
