@@ -8,7 +8,7 @@
 #include "calibrate/cases.h"
 #include "check/legality.h"
 #include "rule/op_query.h"
-#include "runtime/step_times.h"
+#include "runtime/actors/step_times.h"
 
 namespace sbp {
 

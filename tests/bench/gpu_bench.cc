@@ -20,8 +20,8 @@
 
 #include "base/text.h"
 #include "bench_plans.h"
-#include "runtime/gpu/gpu_communicator.h"
-#include "runtime/plan_run.h"
+#include "runtime/backends/gpu/gpu_communicator.h"
+#include "runtime/run/plan_run.h"
 
 namespace sbp {
 namespace {

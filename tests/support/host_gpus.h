@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "runtime/gpu/gpu_backend.h"
+#include "runtime/backends/gpu/gpu_backend.h"
 
 namespace sbp {
 
