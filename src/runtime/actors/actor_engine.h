@@ -28,6 +28,10 @@ class TaskRunner {
   // Every task of the micro-batch has run: takes the outputs, whose copies are overwritten afterwards.
   virtual Status End(int64_t device, uint32_t micro_batch) = 0;
 
+  // What was started is done. By one thread, when every firing has been made; where calls return before what they
+  // started is done, whoever waits for the devices calls it.
+  virtual Status Settle() { return OkStatus(); }
+
   // The run has failed: every call that waits for another device returns soon. From any thread, at most once.
   virtual void Abort(const Status& failure) = 0;
   // Has another process failed? Asked by streams that wait, some times a second, and when a call above has failed.

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/actors/actor_engine.h"
 #include "runtime/exchange/communicator.h"
+#include "runtime/execute/device_runtime.h"
 #include "runtime/processes/launch.h"
 #include "runtime/processes/machine.h"
 #include "sbp/mesh.h"
 
 namespace sbp {
-
-struct GpuDevice;
 
 // What users may ask of a backend; those that it does not concern do not look.
 struct BackendOptions {
@@ -60,9 +60,12 @@ class Backend {
   virtual Result<std::vector<int64_t>> Claim(const Mesh& mesh) = 0;
   // Handles for the devices that Claim gave.
   virtual Result<MeshCommunicators> Connect(const Mesh& mesh) = 0;
-  // The GPUs behind these handles, in their order; empty: the devices are threads on memory of this process. They live
-  // as long as the backend.
-  virtual std::vector<GpuDevice*> gpus() { return {}; }
+  // The devices behind these handles, in their order; they live as long as the backend. Empty: each is HostRuntime().
+  virtual std::vector<DeviceRuntime*> runtimes() { return {}; }
+  // Runs an actor graph on these devices: all of it is done when this returns, and spans are when it was.
+  virtual EngineResult RunActors(const ActorGraph& graph, TaskRunner& runner, const EngineOptions& options) {
+    return sbp::RunActors(graph, runner, options);
+  }
   // What the devices are, after Connect: "NVIDIA H100 80GB HBM3 (CUDA 13.0, ...), 4 devices, mpirun"; "": threads.
   virtual std::string devices() { return ""; }
   // Of this process's first device, since the mark before; the first two are made by Connect.

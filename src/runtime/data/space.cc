@@ -15,6 +15,14 @@ Result<Value> Space::CopyOf(const TensorView& view) {
   return copy;
 }
 
+Status Space::Write(const TensorView& view, const std::function<void(const TensorView&)>& fill) {
+  SBP_ASSIGN_OR_RETURN(const Value staged, MakeTensor(view.dtype, view.shape));
+  TensorView part = view;
+  part.data = staged.view.data;
+  fill(part);
+  return Upload(part.data, view.data, view.bytes());
+}
+
 LiteralRef Space::SmallValuesOf(const TensorView& view) {
   if (stream() == nullptr) return SmallValues(view);
   if (!view.is_whole() || view.elements() > kMaxLiteralElements) return nullptr;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "base/status.h"
@@ -33,10 +34,11 @@ class Space {
   // does, which waits for all calls before it.
   virtual Status Upload(const std::byte* host, std::byte* data, int64_t bytes) = 0;
   virtual Status Download(const std::byte* data, std::byte* host, int64_t bytes) = 0;
-  // Memory of this process that is copied to fast.
+  // Memory of this process that TakeLater copies to; nullptr where it does without.
   virtual Result<std::shared_ptr<std::byte>> AllocateOnHost(int64_t bytes) = 0;
-  // As Download, into what AllocateOnHost gave; the values are there once `Await` has returned.
-  virtual Status DownloadLater(const std::byte* data, std::byte* host, int64_t bytes) = 0;
+  // A copy in memory of this process, in `room` (of AllocateOnHost, and large enough), whose values are there once
+  // `Await` has returned.
+  virtual Result<Value> TakeLater(const TensorView& view, const std::shared_ptr<std::byte>& room) = 0;
   // All calls so far are done.
   virtual Status Await() = 0;
 
@@ -45,6 +47,10 @@ class Space {
                          std::byte* target, const Box& target_box) = 0;
   virtual Status FillNeutral(DType dtype, ReduceKind kind, std::byte* target, int64_t count) = 0;
 
+  // Lets `fill` write the elements of a view whose data lie here; it is given memory of this process.
+  virtual Status Write(const TensorView& view, const std::function<void(const TensorView&)>& fill);
+  // The elements in memory of this process, for as long as the view's are not written: those of the view, or a copy.
+  virtual Result<Value> Read(const TensorView& view) { return CopyOf(view); }
   // A copy in memory of this process.
   Result<Value> CopyOf(const TensorView& view);
   // As runtime/data/value.h's, of a view whose data lie here.
@@ -57,10 +63,15 @@ class HostSpace : public Space {
   Result<std::shared_ptr<std::byte>> Allocate(int64_t bytes) override;
   Status Upload(const std::byte* host, std::byte* data, int64_t bytes) override;
   Status Download(const std::byte* data, std::byte* host, int64_t bytes) override;
-  Result<std::shared_ptr<std::byte>> AllocateOnHost(int64_t bytes) override { return Allocate(bytes); }
-  Status DownloadLater(const std::byte* data, std::byte* host, int64_t bytes) override {
-    return Download(data, host, bytes);
+  Result<std::shared_ptr<std::byte>> AllocateOnHost(int64_t /*bytes*/) override { return std::shared_ptr<std::byte>(); }
+  Result<Value> TakeLater(const TensorView& view, const std::shared_ptr<std::byte>& /*room*/) override {
+    return CopyOf(view);
   }
+  Status Write(const TensorView& view, const std::function<void(const TensorView&)>& fill) override {
+    fill(view);
+    return OkStatus();
+  }
+  Result<Value> Read(const TensorView& view) override { return Value{.view = view}; }
   Status Await() override { return OkStatus(); }
   Status CopyBox(DType dtype, const Box& part, const std::byte* source, const Box& source_box, std::byte* target,
                  const Box& target_box) override;

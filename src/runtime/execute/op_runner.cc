@@ -86,7 +86,7 @@ Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signatu
 Status OpRunner::Reserve(int64_t bytes) {
   if (bytes <= workspace_bytes_) return OkStatus();
   if (workspace_ != nullptr) SBP_RETURN_IF_ERROR(space().Await());  // what is under way still uses it
-  graphs_.Clear();
+  if (options_.replay != nullptr) options_.replay->Clear();
   workspace_bytes_ = 0;
   workspace_.reset();
   SBP_ASSIGN_OR_RETURN(workspace_, space().Allocate(bytes));
@@ -156,10 +156,8 @@ Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& preferred,
   const LocalProgram& program = declined ? *preferred.if_declined : preferred;
   SBP_RETURN_IF_ERROR(Reserve(program.workspace_bytes).WithContext("its workspace"));
   const auto run = [&] { return RunSteps(op, program, operands, results); };
-  gpu::Stream* const stream = space().stream();
   call_.declined = false;
-  Status status =
-      options_.use_graphs && stream != nullptr ? graphs_.Run(*stream, &op, program, operands, results, run) : run();
+  Status status = options_.replay != nullptr ? options_.replay->Run(&op, program, operands, results, run) : run();
   if (!call_.declined) return status;
   if (program.if_declined == nullptr) return Defect("a kernel declined that must not");
   declined_.insert(&program);

@@ -7,9 +7,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "runtime/backends/gpu/op_graphs.h"
 #include "runtime/data/space.h"
 #include "runtime/data/value.h"
+#include "runtime/execute/device_runtime.h"
 #include "runtime/execute/local_program.h"
 
 namespace sbp {
@@ -36,9 +36,10 @@ Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signatu
                              LocalCompiler* compiler);
 
 struct OpRunnerOptions {
-  Space* space = nullptr;   // where operands and results lie; nullptr: in memory of this process. Outlives the runner
-  bool allow_tf32 = false;  // as KernelCall's
-  bool use_graphs = false;  // on a GPU, where the same memory is used again and again
+  // Where operands and results lie; nullptr: in memory of this process. Both outlive the runner.
+  Space* space = nullptr;
+  ProgramReplay* replay = nullptr;  // of the space's device; nullptr: nothing is kept
+  bool allow_tf32 = false;          // as KernelCall's
 };
 
 // One per thread of execution. Owns the workspace that the programs' steps share. On a GPU what Run does happens in the
@@ -106,7 +107,6 @@ class OpRunner {
   std::unordered_set<const LocalProgram*> declined_;
   std::vector<std::shared_ptr<std::byte>> constants_;  // of programs, in the space
   std::vector<Value> staged_;                          // of the running step: copies in memory of this process
-  OpGraphs graphs_;
   const TensorView absent_{};
   KernelCall call_;
 };

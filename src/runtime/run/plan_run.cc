@@ -9,7 +9,6 @@
 #include "runtime/actors/actor_engine.h"
 #include "runtime/actors/simulate.h"
 #include "runtime/actors/trace.h"
-#include "runtime/backends/gpu/streamed_run.h"
 #include "runtime/data/parts.h"
 #include "runtime/run/run_results.h"
 #include "runtime/run/sharded_run.h"
@@ -93,7 +92,7 @@ class PlanRunner {
     SBP_ASSIGN_OR_RETURN(MeshCommunicators handles, backend_.Connect(plan_.mesh));
     SBP_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedRun> sharded,
                          ShardedRun::Make(plan_, physical_, rules_, store_, std::move(handles),
-                                          {devices_, options_.keep_tensors, options_.seed, backend_.gpus()}));
+                                          {devices_, options_.keep_tensors, options_.seed, backend_.runtimes()}));
     SBP_RETURN_IF_ERROR(backend_.MarkMemory("the plan: tensors, workspaces, constants"));
     if (plan_.mesh.num_devices() > 1) sharded->Warm();
     SBP_RETURN_IF_ERROR(backend_.MarkMemory("kernels and libraries"));
@@ -102,7 +101,7 @@ class PlanRunner {
     EngineOptions engine;
     engine.devices = devices_;
     engine.progress = options_.progress;
-    const EngineResult result = RunOnDevices(actors, *sharded, engine);
+    const EngineResult result = backend_.RunActors(actors, *sharded, engine);
     SBP_RETURN_IF_ERROR(result.status);
     SBP_RETURN_IF_ERROR(LookAgain(actors, *sharded, engine));
     SBP_ASSIGN_OR_RETURN(const RunResults results, GatherResults(plan_, physical_, *sharded, result, backend_));
@@ -154,16 +153,16 @@ class PlanRunner {
     return note;
   }
 
-  // GPUs do not stop to look at what a task wrote: where there is something to be found, a second run does. Its times
-  // mean nothing.
+  // An asynchronous device does not stop to look at what a task wrote: where there is something to be found, a second
+  // run does. Its times mean nothing.
   Status LookAgain(const ActorGraph& actors, ShardedRun& sharded, EngineOptions engine) {
-    if (!sharded.on_gpus()) return OkStatus();
+    if (!sharded.is_asynchronous()) return OkStatus();
     SBP_ASSIGN_OR_RETURN(const bool doubtful, backend_.Any(sharded.doubtful()));
     if (!doubtful) return OkStatus();
     Status noted = sharded.noted();
     engine.progress = nullptr;
     sharded.BeCareful(true);
-    SBP_RETURN_IF_ERROR(RunOnDevices(actors, sharded, engine).status);
+    SBP_RETURN_IF_ERROR(backend_.RunActors(actors, sharded, engine).status);
     sharded.BeCareful(false);
     return noted;
   }
@@ -284,7 +283,7 @@ class PlanRunner {
     sharded.OnlyTime();
     for (uint32_t i = 0; i <= options_.repeats; ++i) {
       SBP_RETURN_IF_ERROR(backend_.Any(false).status());
-      const EngineResult result = RunOnDevices(actors, sharded, engine);
+      const EngineResult result = backend_.RunActors(actors, sharded, engine);
       SBP_RETURN_IF_ERROR(result.status);
       SBP_ASSIGN_OR_RETURN(const std::vector<Span> spans, GatherSpans(result, backend_));
       if (i > 0 && backend_.leads()) repeats.Add(actors, plan_.mesh, spans);

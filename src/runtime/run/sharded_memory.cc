@@ -2,9 +2,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "kernel/gpu/device_errors.h"
-#include "runtime/backends/gpu/gpu_space.h"
-#include "runtime/data/machine_memory.h"
 #include "runtime/data/parts.h"
 #include "runtime/run/sharded_device.h"
 
@@ -12,8 +9,7 @@ namespace sbp {
 
 // Before anything is allocated: memory that the system promises and does not have ends the process.
 Status ShardedRun::CheckMemory() const {
-  if (on_gpus()) return OkStatus();  // a GPU refuses what it has not
-  const std::optional<int64_t> available = AvailableMemory();
+  const std::optional<int64_t> available = options_.runtimes[0]->AvailableBytes();
   const auto devices = static_cast<int64_t>(options_.devices.size());
   if (!available || device_bytes() <= *available / devices) return OkStatus();
   const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
@@ -25,24 +21,15 @@ Status ShardedRun::CheckMemory() const {
 }
 
 Status ShardedRun::TakeMemory(Device& device) {
-  OpRunnerOptions runner;
-  if (on_gpus()) {
-    GpuDevice& gpu = *options_.gpus[IndexOf(device.position)];
-    SBP_RETURN_IF_ERROR(gpu.device->Use());
-    device.compute_space = std::make_unique<GpuSpace>(gpu, *gpu.compute);
-    device.communication_space = std::make_unique<GpuSpace>(gpu, *gpu.communication);
-    runner.allow_tf32 = gpu.allow_tf32;
-    runner.use_graphs = gpu.use_graphs;
-  } else {
-    device.compute_space = std::make_unique<HostSpace>();
-    device.communication_space = std::make_unique<HostSpace>();
-  }
-  Space& space = *device.compute_space;
-  runner.space = &space;
-  device.runner = std::make_unique<OpRunner>(*compiler_, DevicePlace{device.coordinates}, runner);
+  DeviceRuntime& runtime = RuntimeOf(device);
+  SBP_RETURN_IF_ERROR(runtime.Use());
+  device.spaces = runtime.MakeSpaces();
+  Space& space = *device.spaces.compute;
+  device.runner = std::make_unique<OpRunner>(
+      *compiler_, DevicePlace{device.coordinates},
+      OpRunnerOptions{.space = &space, .replay = device.spaces.replay.get(), .allow_tf32 = runtime.allow_tf32()});
   SBP_ASSIGN_OR_RETURN(device.arena, space.Allocate(physical_.arena_bytes));
   SBP_ASSIGN_OR_RETURN(device.halo, space.Allocate(halo_bytes_));
-  if (!on_gpus()) return device.runner->Reserve(workspace_bytes_);
   SBP_RETURN_IF_ERROR(AskKernels(device));
   SBP_RETURN_IF_ERROR(device.runner->Reserve(workspace_bytes_));
   for (const ComputeTask& task : tasks_) {
@@ -89,12 +76,13 @@ bool ShardedRun::CanWarm(uint32_t task) const {
 
 void ShardedRun::Warm() {
   for (const std::unique_ptr<Device>& device : devices_) {
-    if (!on_gpus() || !gpu(device->position).device->Use().ok()) return;
+    DeviceRuntime& runtime = RuntimeOf(*device);
+    if (!runtime.is_asynchronous() || !runtime.Use().ok()) return;
     for (uint32_t t = 0; t < tasks_.size(); ++t) {
       if (CanWarm(t)) static_cast<void>(RunCompute(*device, t, 0).ok());
     }
-    static_cast<void>(device->compute_space->Await().ok());
-    static_cast<void>(TakeDeviceErrors(*gpu(device->position).compute).ok());  // of data that were none
+    static_cast<void>(device->spaces.compute->Await().ok());
+    static_cast<void>(runtime.TakeErrors().ok());  // of data that were none
   }
 }
 
@@ -105,7 +93,7 @@ Status ShardedRun::MakeOutputRooms(Device& device) {
     if (r == kNoRegister || !HoldsTensor(TensorOf(r))) continue;
     for (uint32_t mb = 0; mb < physical_.micro_batches; ++mb) {
       SBP_ASSIGN_OR_RETURN(device.output_rooms[i].emplace_back(),
-                           device.compute_space->AllocateOnHost(physical_.registers[r].bytes));
+                           device.spaces.compute->AllocateOnHost(physical_.registers[r].bytes));
     }
   }
   return OkStatus();

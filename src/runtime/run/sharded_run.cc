@@ -4,7 +4,6 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "kernel/gpu/device_errors.h"
 #include "memory/memory.h"
 #include "runtime/data/parts.h"
 #include "runtime/exchange/boxing.h"
@@ -14,7 +13,9 @@
 namespace sbp {
 
 ShardedRun::ShardedRun(const Plan& plan, const PhysicalPlan& physical, TensorStore& store, ShardedOptions options)
-    : plan_(plan), physical_(physical), store_(store), options_(std::move(options)) {}
+    : plan_(plan), physical_(physical), store_(store), options_(std::move(options)) {
+  if (options_.runtimes.empty()) options_.runtimes.assign(options_.devices.size(), &HostRuntime());
+}
 ShardedRun::~ShardedRun() = default;
 
 Result<std::unique_ptr<ShardedRun>> ShardedRun::Make(const Plan& plan, const PhysicalPlan& physical,
@@ -26,8 +27,7 @@ Result<std::unique_ptr<ShardedRun>> ShardedRun::Make(const Plan& plan, const Phy
 }
 
 Status ShardedRun::Prepare(const RuleSet& rules, MeshCommunicators communicators) {
-  compiler_ = std::make_unique<LocalCompiler>(
-      rules, plan_.mesh, on_gpus() ? options_.gpus[0]->kernels->rows : std::span<const KernelRow>());
+  compiler_ = std::make_unique<LocalCompiler>(rules, plan_.mesh, options_.runtimes[0]->kernels());
   whole_compiler_ = std::make_unique<LocalCompiler>(rules, Mesh());
   tasks_.resize(physical_.tasks.size());
   for (uint32_t t = 0; t < physical_.tasks.size(); ++t) {
@@ -91,6 +91,12 @@ std::vector<std::vector<uint32_t>> ShardedRun::halos() const {
   return halos;
 }
 
+bool ShardedRun::is_asynchronous() const { return options_.runtimes[0]->is_asynchronous(); }
+
+DeviceRuntime& ShardedRun::RuntimeOf(const Device& device) const {
+  return *options_.runtimes[IndexOf(device.position)];
+}
+
 size_t ShardedRun::IndexOf(int64_t position) const {
   const auto at = std::find(options_.devices.begin(), options_.devices.end(), position);
   return static_cast<size_t>(at - options_.devices.begin());
@@ -107,15 +113,9 @@ Status ShardedRun::FillRegister(Device& device, uint32_t reg, uint32_t micro_bat
     return OkStatus();
   }
   const NdSbp& layout = physical_.registers[reg].layout;
-  const TensorView& view = View(device, reg, micro_batch);
-  TensorView part = view;
-  Value staged;
-  if (on_gpus()) {
-    SBP_ASSIGN_OR_RETURN(staged, MakeTensor(view.dtype, view.shape));
-    part.data = staged.view.data;
-  }
-  ChangeLocally(whole.view, NdSbp(layout.size()), layout, device.coordinates, part);
-  return on_gpus() ? device.compute_space->Upload(part.data, view.data, view.bytes()) : OkStatus();
+  return device.spaces.compute->Write(View(device, reg, micro_batch), [&](const TensorView& part) {
+    ChangeLocally(whole.view, NdSbp(layout.size()), layout, device.coordinates, part);
+  });
 }
 
 Status ShardedRun::Begin(int64_t position, uint32_t micro_batch) {
@@ -137,7 +137,7 @@ Status ShardedRun::Run(int64_t position, uint32_t task, uint32_t micro_batch) {
     SBP_RETURN_IF_ERROR(RunSpecial(device, task, micro_batch));
   } else {
     SBP_RETURN_IF_ERROR(RunCompute(device, task, micro_batch));
-    if (!only_time_ && (!on_gpus() || careful_)) SBP_RETURN_IF_ERROR(LookAt(device, task, micro_batch));
+    if (!only_time_ && (careful_ || !is_asynchronous())) SBP_RETURN_IF_ERROR(LookAt(device, task, micro_batch));
   }
   if (!options_.keep_tensors || only_time_ || micro_batch > 0) return OkStatus();
   for (const uint32_t r : physical_.tasks[task].writes) {
@@ -149,10 +149,8 @@ Status ShardedRun::Run(int64_t position, uint32_t task, uint32_t micro_batch) {
 }
 
 Status ShardedRun::LookAt(Device& device, uint32_t task, uint32_t micro_batch) {
-  if (on_gpus()) {
-    SBP_RETURN_IF_ERROR(device.compute_space->Await());
-    SBP_RETURN_IF_ERROR(TakeDeviceErrors(*gpu(device.position).compute));
-  }
+  SBP_RETURN_IF_ERROR(device.spaces.compute->Await());
+  SBP_RETURN_IF_ERROR(RuntimeOf(device).TakeErrors());
   return NoteNaN(device, task, micro_batch);
 }
 
@@ -163,7 +161,7 @@ Status ShardedRun::RunBoxing(Device& device, uint32_t task, uint32_t micro_batch
   TensorView& target = View(device, what.writes[0], micro_batch);
   target = PartView(source.dtype, source.whole, step.to, plan_.mesh, device.coordinates, target.data);
   const bool communicates = IsCommunication(plan_, what);
-  Space& space = communicates ? *device.communication_space : *device.compute_space;
+  Space& space = communicates ? *device.spaces.communication : *device.spaces.compute;
   return RunBoxingStep(step, plan_.mesh, device.position, device.communicators, space, source, target);
 }
 
@@ -242,7 +240,7 @@ Status ShardedRun::RunSpecial(Device& device, uint32_t task, uint32_t micro_batc
     const uint32_t r = what.reads[i];
     if (r == kNoRegister) continue;
     if (HoldsTensor(TensorOf(r))) {  // sequences keep what they are given: a copy
-      SBP_ASSIGN_OR_RETURN(operands[i], device.compute_space->CopyOf(View(device, r, micro_batch)));
+      SBP_ASSIGN_OR_RETURN(operands[i], device.spaces.compute->CopyOf(View(device, r, micro_batch)));
     } else {
       operands[i] = device.objects[r][micro_batch % physical_.registers[r].copies];
     }
@@ -262,7 +260,7 @@ Status ShardedRun::RunSpecial(Device& device, uint32_t task, uint32_t micro_batc
       return RunFailed(StrCat("op ", Quote(plan_.graph.op(what.op).name), ": its result has ", written.bytes(),
                               " bytes; the plan has room for ", physical_.registers[r].bytes));
     }
-    SBP_RETURN_IF_ERROR(device.compute_space->Upload(written.data, view.data, written.bytes()));
+    SBP_RETURN_IF_ERROR(device.spaces.compute->Upload(written.data, view.data, written.bytes()));
     view = WholeView(written.dtype, written.shape, view.data);
   }
   return OkStatus();
@@ -272,13 +270,8 @@ Status ShardedRun::NoteNaN(Device& device, uint32_t task, uint32_t micro_batch) 
   const auto holds = [&](const std::vector<uint32_t>& registers) -> Result<bool> {
     for (const uint32_t r : registers) {
       if (r == kNoRegister || !HoldsTensor(TensorOf(r))) continue;
-      const TensorView& view = View(device, r, micro_batch);
-      if (!on_gpus()) {
-        if (HasNaN(view)) return true;
-        continue;
-      }
-      SBP_ASSIGN_OR_RETURN(const Value copy, device.compute_space->CopyOf(view));
-      if (HasNaN(copy.view)) return true;
+      SBP_ASSIGN_OR_RETURN(const Value values, device.spaces.compute->Read(View(device, r, micro_batch)));
+      if (HasNaN(values.view)) return true;
     }
     return false;
   };
@@ -295,24 +288,12 @@ Status ShardedRun::NoteNaN(Device& device, uint32_t task, uint32_t micro_batch) 
 
 Status ShardedRun::Keep(Device& device, bool wrote_by_collective, uint32_t reg, uint32_t micro_batch) {
   if (!HoldsTensor(TensorOf(reg))) return OkStatus();
-  Space& space = wrote_by_collective ? *device.communication_space : *device.compute_space;
+  Space& space = wrote_by_collective ? *device.spaces.communication : *device.spaces.compute;
   SBP_ASSIGN_OR_RETURN(Value copy, space.CopyOf(View(device, reg, micro_batch)));
   const std::lock_guard<std::mutex> lock(mutex_);
   kept_[reg].resize(options_.devices.size());
   kept_[reg][IndexOf(device.position)] = std::move(copy);
   return OkStatus();
-}
-
-// On a GPU into memory that was made ready; values of the host follow the sizes that they come in.
-Result<Value> ShardedRun::TakeOutput(Device& device, size_t output, uint32_t micro_batch) {
-  const TensorView& view = View(device, output_registers_[output], micro_batch);
-  if (!on_gpus()) return device.compute_space->CopyOf(view);
-  Value part;
-  part.memory = device.output_rooms[output][micro_batch];
-  part.view = view;
-  part.view.data = part.memory.get();
-  SBP_RETURN_IF_ERROR(device.compute_space->DownloadLater(view.data, part.view.data, view.bytes()));
-  return part;
 }
 
 Status ShardedRun::End(int64_t position, uint32_t micro_batch) {
@@ -323,7 +304,8 @@ Status ShardedRun::End(int64_t position, uint32_t micro_batch) {
     if (r == kNoRegister) continue;
     Value part;
     if (HoldsTensor(TensorOf(r))) {
-      SBP_ASSIGN_OR_RETURN(part, TakeOutput(device, i, micro_batch));
+      SBP_ASSIGN_OR_RETURN(
+          part, device.spaces.compute->TakeLater(View(device, r, micro_batch), device.output_rooms[i][micro_batch]));
     } else {
       part = device.objects[r][micro_batch % physical_.registers[r].copies];
     }
@@ -335,10 +317,11 @@ Status ShardedRun::End(int64_t position, uint32_t micro_batch) {
 Status ShardedRun::Settle() {
   noted_ = OkStatus();
   for (const std::unique_ptr<Device>& device : devices_) {
-    SBP_RETURN_IF_ERROR(gpu(device->position).device->Use());
-    SBP_RETURN_IF_ERROR(device->communication_space->Await());
-    SBP_RETURN_IF_ERROR(device->compute_space->Await());
-    const Status noted = TakeDeviceErrors(*gpu(device->position).compute);
+    DeviceRuntime& runtime = RuntimeOf(*device);
+    SBP_RETURN_IF_ERROR(runtime.Use());
+    SBP_RETURN_IF_ERROR(device->spaces.communication->Await());
+    SBP_RETURN_IF_ERROR(device->spaces.compute->Await());
+    const Status noted = runtime.TakeErrors();
     if (!noted.ok() && noted_.ok()) noted_ = noted;
   }
   return OkStatus();

@@ -10,9 +10,9 @@
 
 #include "plan/plan.h"
 #include "runtime/actors/actor_engine.h"
-#include "runtime/backends/gpu/gpu_device.h"
 #include "runtime/exchange/communicator.h"
 #include "runtime/exchange/halo.h"
+#include "runtime/execute/device_runtime.h"
 #include "runtime/execute/interpreter.h"
 #include "runtime/run/tensor_store.h"
 
@@ -22,8 +22,8 @@ struct ShardedOptions {
   std::vector<int64_t> devices;  // positions of the mesh that run here
   bool keep_tensors = false;     // parts of every tensor, of the first micro-batch
   uint64_t seed = 0;             // of random ops; as the interpreter's
-  // The devices' GPUs, by index into `devices`; empty: their data lie in memory of this process. They outlive the run.
-  std::vector<GpuDevice*> gpus;
+  // By index into `devices`; empty: each is HostRuntime(). They outlive the run.
+  std::vector<DeviceRuntime*> runtimes;
 };
 
 class ShardedRun : public TaskRunner {
@@ -35,17 +35,17 @@ class ShardedRun : public TaskRunner {
                                                   ShardedOptions options);
   ~ShardedRun() override;
 
-  // On GPUs, what Begin, Run and End do is not done when they return: it happens in the order of the calls on the
-  // device's two streams, which gpu/streamed_run.h orders. Afterwards Settle waits for all of it.
-  bool on_gpus() const { return !options_.gpus.empty(); }
-  GpuDevice& gpu(int64_t device) const { return *options_.gpus[IndexOf(device)]; }
-  Status Settle();
-  // Before the first collective: runs every task once that computes on the device alone, on whatever is in its memory,
-  // so that kernels are loaded, and libraries have their handles and workspaces, while no collective waits on a device.
-  // What fails will fail again.
+  // On an asynchronous device (DeviceRuntime), what Begin, Run and End do is not done when they return: it happens in
+  // the order of the calls on the device's two streams, which whoever fires the tasks orders (Backend::RunActors).
+  // Settle waits for all of it.
+  bool is_asynchronous() const;
+  Status Settle() override;
+  // Before the first collective, where devices are asynchronous: runs every task once that computes on the device
+  // alone, on whatever is in its memory, so that kernels are loaded, and libraries have their handles and workspaces,
+  // while no collective waits on a device. What fails will fail again.
   void Warm();
-  // After Settle: has a kernel noted a failure, or does an output hold NaN? Then a careful run finds out which task it
-  // was: one that waits for each task and looks at what it wrote, as runs on CPUs do anyway.
+  // After the run: has a kernel noted a failure, or does an output hold NaN? Then a careful run finds out which task it
+  // was: one that waits for each task and looks at what it wrote, as is done anyway where that is at hand.
   bool doubtful() const;
   void BeCareful(bool careful) { careful_ = careful; }
   // What kernels noted in the run before.
@@ -99,6 +99,7 @@ class ShardedRun : public TaskRunner {
   };
 
   ShardedRun(const Plan& plan, const PhysicalPlan& physical, TensorStore& store, ShardedOptions options);
+  DeviceRuntime& RuntimeOf(const Device& device) const;
   Status Prepare(const RuleSet& rules, MeshCommunicators communicators);
   Status PrepareTask(uint32_t task);
   void PlaceHalos(ComputeTask& compute);
@@ -121,7 +122,6 @@ class ShardedRun : public TaskRunner {
   Status Keep(Device& device, bool wrote_by_collective, uint32_t reg, uint32_t micro_batch);
   size_t IndexOf(int64_t position) const;
   Status MakeOutputRooms(Device& device);
-  Result<Value> TakeOutput(Device& device, size_t output, uint32_t micro_batch);
   Device& DeviceAt(int64_t position) { return *devices_[IndexOf(position)]; }
   TensorView& View(Device& device, uint32_t reg, uint32_t micro_batch) const;
   const Tensor& TensorOf(uint32_t reg) const { return plan_.graph.tensor(physical_.registers[reg].tensor); }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "runtime/backends/gpu/gpu_communicator.h"
 #include "runtime/backends/gpu/gpu_shares.h"
+#include "runtime/backends/gpu/streamed_run.h"
 
 namespace sbp {
 namespace {
@@ -157,6 +158,7 @@ Status GpuBackend::ClaimOne() {
 Status GpuBackend::OpenDevices(const Mesh& mesh) {
   if (news_ != nullptr) news_->Stop();  // of the plan before
   gpus_.clear();
+  runtimes_.clear();
   news_ = std::make_shared<GpuNews>(launch_);
   for (size_t i = 0; i < positions_.size(); ++i) {
     auto gpu = std::make_shared<GpuDevice>();
@@ -170,6 +172,7 @@ Status GpuBackend::OpenDevices(const Mesh& mesh) {
     gpu->allow_tf32 = options_.allow_tf32;
     gpu->use_graphs = options_.use_graphs;
     gpu->timeout = std::chrono::seconds(options_.patience);
+    runtimes_.push_back(std::make_unique<GpuRuntime>(gpu));
     gpus_.push_back(std::move(gpu));
   }
   SBP_ASSIGN_OR_RETURN(const gpu::DeviceInfo info, gpus_[0]->device->Info());
@@ -211,6 +214,16 @@ Status GpuBackend::MarkMemory(std::string_view phase) {
   memory_.total_bytes = now.total_bytes;
   memory_.free_bytes = now.free_bytes;
   return OkStatus();
+}
+
+std::vector<DeviceRuntime*> GpuBackend::runtimes() {
+  std::vector<DeviceRuntime*> runtimes;
+  for (const std::unique_ptr<GpuRuntime>& runtime : runtimes_) runtimes.push_back(runtime.get());
+  return runtimes;
+}
+
+EngineResult GpuBackend::RunActors(const ActorGraph& graph, TaskRunner& runner, const EngineOptions& options) {
+  return RunStreamed(graph, runner, gpus(), options);
 }
 
 std::vector<GpuDevice*> GpuBackend::gpus() {

@@ -9,6 +9,7 @@
 
 #include "runtime/backends/backend.h"
 #include "runtime/backends/gpu/gpu_device.h"
+#include "runtime/backends/gpu/gpu_runtime.h"
 #include "runtime/processes/launch.h"
 
 namespace sbp {
@@ -40,7 +41,9 @@ class GpuBackend : public Backend {
   bool leads() const override { return launch_->rank() == 0; }
   Result<std::vector<int64_t>> Claim(const Mesh& mesh) override;
   Result<MeshCommunicators> Connect(const Mesh& mesh) override;
-  std::vector<GpuDevice*> gpus() override;
+  std::vector<DeviceRuntime*> runtimes() override;
+  EngineResult RunActors(const ActorGraph& graph, TaskRunner& runner, const EngineOptions& options) override;
+  std::vector<GpuDevice*> gpus();
   std::string devices() override { return description_; }
   Status MarkMemory(std::string_view phase) override;
   DeviceMemory memory() const override { return memory_; }
@@ -65,6 +68,7 @@ class GpuBackend : public Backend {
   std::vector<int> ordinals_;  // of the GPUs, by index into positions_
   std::shared_ptr<GpuNews> news_;
   std::vector<std::shared_ptr<GpuDevice>> gpus_;
+  std::vector<std::unique_ptr<GpuRuntime>> runtimes_;
   std::string description_;
   DeviceMemory memory_;
 };

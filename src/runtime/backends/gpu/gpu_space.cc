@@ -53,6 +53,13 @@ Status GpuSpace::Download(const std::byte* data, std::byte* host, int64_t bytes)
   return bytes == 0 ? Await() : OkStatus();
 }
 
+Result<Value> GpuSpace::TakeLater(const TensorView& view, const std::shared_ptr<std::byte>& room) {
+  Value value{.view = view, .memory = room};
+  value.view.data = room.get();
+  if (view.bytes() > 0) SBP_RETURN_IF_ERROR(stream_.Download(view.data, room.get(), view.bytes()));
+  return value;
+}
+
 Status GpuSpace::Await() {
   if (done_ == nullptr) {
     SBP_ASSIGN_OR_RETURN(done_, stream_.MakeEvent(false));

@@ -24,9 +24,7 @@ class GpuSpace : public Space {
   Result<std::shared_ptr<std::byte>> AllocateOnHost(int64_t bytes) override {
     return device_.device->AllocatePinned(bytes);
   }
-  Status DownloadLater(const std::byte* data, std::byte* host, int64_t bytes) override {
-    return bytes == 0 ? OkStatus() : stream_.Download(data, host, bytes);
-  }
+  Result<Value> TakeLater(const TensorView& view, const std::shared_ptr<std::byte>& room) override;
   Status Await() override;
   Status CopyBox(DType dtype, const Box& part, const std::byte* source, const Box& source_box, std::byte* target,
                  const Box& target_box) override;

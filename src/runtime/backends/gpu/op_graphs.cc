@@ -22,9 +22,8 @@ bool IsOnDeviceAlone(const LocalProgram& program) {
 
 }  // namespace
 
-Status OpGraphs::Run(gpu::Stream& stream, const void* op, const LocalProgram& program,
-                     std::span<const TensorView> operands, std::span<TensorView> results,
-                     const std::function<Status()>& work) {
+Status OpGraphs::Run(const void* op, const LocalProgram& program, std::span<const TensorView> operands,
+                     std::span<TensorView> results, const std::function<Status()>& work) {
   if (!IsOnDeviceAlone(program)) return work();
   std::vector<const void*> key{op, &program};
   for (const TensorView& operand : operands) key.push_back(operand.data);
@@ -36,11 +35,11 @@ Status OpGraphs::Run(gpu::Stream& stream, const void* op, const LocalProgram& pr
     found = entries_.try_emplace(std::move(key)).first;
   }
   Entry& entry = found->second;
-  if (entry.uses_graph) return RunGraph(entry, stream, results);
+  if (entry.uses_graph) return RunGraph(entry, results);
   if (entry.settled) return work();
   if (entry.starts < kStarts) return RunPlain(entry, work);
-  SBP_RETURN_IF_ERROR(Capture(entry, stream, results, work));
-  return entry.uses_graph ? RunGraph(entry, stream, results) : work();
+  SBP_RETURN_IF_ERROR(Capture(entry, results, work));
+  return entry.uses_graph ? RunGraph(entry, results) : work();
 }
 
 Status OpGraphs::RunPlain(Entry& entry, const std::function<Status()>& work) {
@@ -54,12 +53,11 @@ Status OpGraphs::RunPlain(Entry& entry, const std::function<Status()>& work) {
 
 // A failure on the way (something that no graph can hold) leaves nothing done: then there is no graph. What fails
 // without it too will say so.
-Status OpGraphs::Capture(Entry& entry, gpu::Stream& stream, std::span<TensorView> results,
-                         const std::function<Status()>& work) {
-  entry.settled = !stream.BeginGraph().ok();
+Status OpGraphs::Capture(Entry& entry, std::span<TensorView> results, const std::function<Status()>& work) {
+  entry.settled = !stream_.BeginGraph().ok();
   if (entry.settled) return OkStatus();
   const Status put = work();
-  Result<std::unique_ptr<gpu::Graph>> graph = stream.EndGraph();
+  Result<std::unique_ptr<gpu::Graph>> graph = stream_.EndGraph();
   entry.settled = !put.ok() || !graph.ok();
   if (entry.settled) return OkStatus();
   entry.graph = std::move(graph).value();
@@ -68,9 +66,9 @@ Status OpGraphs::Capture(Entry& entry, gpu::Stream& stream, std::span<TensorView
   return OkStatus();
 }
 
-Status OpGraphs::RunGraph(Entry& entry, gpu::Stream& stream, std::span<TensorView> results) {
+Status OpGraphs::RunGraph(Entry& entry, std::span<TensorView> results) {
   const double start = entry.settled ? 0 : clock_();
-  SBP_RETURN_IF_ERROR(stream.Launch(*entry.graph));
+  SBP_RETURN_IF_ERROR(stream_.Launch(*entry.graph));
   std::copy(entry.results.begin(), entry.results.end(), results.begin());
   ++launches_;
   if (entry.settled) return OkStatus();

@@ -11,28 +11,24 @@
 #include <vector>
 
 #include "gpu/gpu.h"
-#include "runtime/execute/local_program.h"
+#include "runtime/execute/device_runtime.h"
 
 namespace sbp {
 
 // Of one stream, used by one thread. Whether a graph pays is measured, by the host's time to start the op with it and
 // without: it is dropped where it does not.
-class OpGraphs {
+class OpGraphs : public ProgramReplay {
  public:
   using Clock = std::function<double()>;  // seconds
-  explicit OpGraphs(Clock clock = SteadyClock) : clock_(std::move(clock)) {}
+  explicit OpGraphs(gpu::Stream& stream, Clock clock = SteadyClock) : stream_(stream), clock_(std::move(clock)) {}
 
   static double SteadyClock() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  // `work` puts the program's kernels into the stream, and sets the views of `results`; it does the same each time that
-  // `op` runs it with operands and results that lie where they did. Returns its failures.
-  Status Run(gpu::Stream& stream, const void* op, const LocalProgram& program, std::span<const TensorView> operands,
-             std::span<TensorView> results, const std::function<Status()>& work);
-
-  // What was kept refers to memory that is gone.
-  void Clear() {
+  Status Run(const void* op, const LocalProgram& program, std::span<const TensorView> operands,
+             std::span<TensorView> results, const std::function<Status()>& work) override;
+  void Clear() override {
     entries_.clear();
     places_.clear();
   }
@@ -50,9 +46,10 @@ class OpGraphs {
     std::vector<TensorView> results;
   };
   Status RunPlain(Entry& entry, const std::function<Status()>& work);
-  Status Capture(Entry& entry, gpu::Stream& stream, std::span<TensorView> results, const std::function<Status()>& work);
-  Status RunGraph(Entry& entry, gpu::Stream& stream, std::span<TensorView> results);
+  Status Capture(Entry& entry, std::span<TensorView> results, const std::function<Status()>& work);
+  Status RunGraph(Entry& entry, std::span<TensorView> results);
 
+  gpu::Stream& stream_;
   const Clock clock_;
   // By op, program and the addresses of operands and results.
   std::map<std::vector<const void*>, Entry> entries_;

@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "base/text.h"
-#include "runtime/run/sharded_run.h"
 
 namespace sbp {
 namespace {
@@ -213,10 +212,8 @@ std::vector<Span> StreamedRun::Spans() const {
   return spans;
 }
 
-EngineResult RunOnDevices(const ActorGraph& graph, ShardedRun& run, const EngineOptions& options) {
-  if (!run.on_gpus()) return RunActors(graph, run, options);
-  std::vector<GpuDevice*> gpus;
-  for (const int64_t position : options.devices) gpus.push_back(&run.gpu(position));
+EngineResult RunStreamed(const ActorGraph& graph, TaskRunner& run, std::vector<GpuDevice*> gpus,
+                         const EngineOptions& options) {
   const std::shared_ptr<GpuNews> news = gpus[0]->news;  // of all devices of this process
   constexpr std::chrono::seconds kLater{2};             // who waits for a device says more
   news->Expect(gpus[0]->timeout + kLater);

@@ -13,8 +13,6 @@
 
 namespace sbp {
 
-class ShardedRun;
-
 class StreamedRun : public TaskRunner {
  public:
   // The host gets so many firings ahead of a stream at most: more would only take memory for events, and fill the
@@ -61,7 +59,9 @@ class StreamedRun : public TaskRunner {
   std::vector<std::unique_ptr<Device>> devices_;
 };
 
-// RunActors for a run on devices of either kind. On GPUs all is done when it returns, and spans are the devices' own.
-EngineResult RunOnDevices(const ActorGraph& graph, ShardedRun& run, const EngineOptions& options);
+// RunActors on GPUs, one each of options.devices: all is done and settled when it returns, and spans are the devices'
+// own.
+EngineResult RunStreamed(const ActorGraph& graph, TaskRunner& runner, std::vector<GpuDevice*> gpus,
+                         const EngineOptions& options);
 
 }  // namespace sbp

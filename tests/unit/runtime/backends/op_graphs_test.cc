@@ -15,7 +15,6 @@ class OpGraphsTest : public testing::Test {
   OpGraphsTest() {
     step_.kernel = &row_;
     program_.steps = {step_, step_};
-    stream_ = device_->MakeStream().value();
     std::iota(numbers_.begin(), numbers_.end(), 1.0F);
   }
 
@@ -42,8 +41,7 @@ class OpGraphsTest : public testing::Test {
       const std::vector<TensorView> operands{View(x)};
       std::vector<TensorView> results{View(y)};
       results[0].whole = {};
-      const Status status =
-          graphs_.Run(*stream_, op, program_, operands, results, [&] { return Work(operands[0], results[0]); });
+      const Status status = graphs_.Run(op, program_, operands, results, [&] { return Work(operands[0], results[0]); });
       ASSERT_TRUE(status.ok()) << status.message();
       EXPECT_EQ(results[0].whole, Shape{4});
       for (int i = 0; i < 4; ++i) ASSERT_EQ(y[i], 2 * x[i] + 1) << "run " << n;
@@ -54,10 +52,10 @@ class OpGraphsTest : public testing::Test {
   LocalStep step_;
   LocalProgram program_;
   std::unique_ptr<gpu::Device> device_ = gpu::OpenHostDevice(0);
-  std::unique_ptr<gpu::Stream> stream_;
+  const std::unique_ptr<gpu::Stream> stream_ = device_->MakeStream().value();
   double now_ = 0, plain_seconds_ = 3, launch_seconds_ = 1;
   // Launches are seen by what is asked of the clock: twice each while a graph is judged.
-  OpGraphs graphs_{[this] { return now_ += launch_seconds_; }};
+  OpGraphs graphs_{*stream_, [this] { return now_ += launch_seconds_; }};
   int works_ = 0;
   bool fails_ = false, downloads_ = false;
   std::array<float, 64> numbers_{};
@@ -111,7 +109,7 @@ TEST_F(OpGraphsTest, FailuresAreTold) {
   const std::vector<TensorView> operands{View(&numbers_[0])};
   std::vector<TensorView> results{View(&numbers_[4])};
   const auto run = [&] {
-    return graphs_.Run(*stream_, &op_, program_, operands, results, [&] { return Work(operands[0], results[0]); });
+    return graphs_.Run(&op_, program_, operands, results, [&] { return Work(operands[0], results[0]); });
   };
   EXPECT_EQ(run().message(), "no such kernel");
   fails_ = false;
