@@ -30,7 +30,7 @@ Actor MakeActor(const Plan& plan, const Task& task, double seconds) {
   if (!IsCommunication(plan, task)) return actor;
   actor.stream = Stream::kCommunication;
   const BoxingStep& step = plan.transitions[task.transition].steps[task.step];
-  actor.meets = step.kind == CollectiveKind::kSendRecv ? kMeetsEverybody : step.axis;
+  actor.meets = RowOf(step.kind).point_to_point ? kMeetsEverybody : step.axis;
   return actor;
 }
 

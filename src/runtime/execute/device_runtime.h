@@ -44,7 +44,8 @@ class DeviceRuntime {
   // The memory of the device, as its two streams see it: made for each run, which the device outlives.
   struct Spaces {
     std::unique_ptr<Space> compute, communication;
-    std::unique_ptr<ProgramReplay> replay;  // of `compute`'s stream, which it does not outlive; nullptr: nothing is kept
+    std::unique_ptr<ProgramReplay>
+        replay;  // of `compute`'s stream, which it does not outlive; nullptr: nothing is kept
   };
   virtual Spaces MakeSpaces() = 0;
 

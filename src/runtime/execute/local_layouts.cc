@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "boxing/collectives.h"
+#include "cost/collective.h"
 #include "rule/candidates.h"
 #include "rule/op_query.h"
 
@@ -215,14 +215,15 @@ bool IsLocalChange(const NdSbp& from, const NdSbp& to) {
     if (!now[axis].is_split() || !to[axis].is_partial()) continue;
     NdSbp next = now;
     next[axis] = to[axis];
-    if (!PadLegal(now, next, axis)) return false;
+    if (!RowOf(CollectiveKind::kPad).legal(now, next, axis)) return false;
     now = next;
   }
   for (int axis = 0; axis < to.size(); ++axis) {
     if (now[axis] == to[axis]) continue;
     NdSbp next = now;
     next[axis] = to[axis];
-    if (!SliceLegal(now, next, axis) && !FillLegal(now, next, axis)) return false;
+    const auto legal = [&](CollectiveKind kind) { return RowOf(kind).legal(now, next, axis); };
+    if (!legal(CollectiveKind::kSlice) && !legal(CollectiveKind::kFill)) return false;
     now = next;
   }
   return true;
