@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "cli/run_data.h"
-#include "runtime/tensor_store.h"
+#include "runtime/run/tensor_store.h"
 
 namespace sbp {
 

@@ -14,7 +14,7 @@
 #include "graph/tensor_data.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
-#include "runtime/tensor_store.h"
+#include "runtime/run/tensor_store.h"
 
 namespace sbp {
 

@@ -20,12 +20,12 @@
 #include "io/documents.h"
 #include "io/file.h"
 #include "physical/cut.h"
-#include "runtime/backend.h"
-#include "runtime/compare.h"
-#include "runtime/own_ranks.h"
-#include "runtime/plan_run.h"
-#include "runtime/step_times.h"
-#include "runtime/tensor_store.h"
+#include "runtime/actors/step_times.h"
+#include "runtime/backends/backend.h"
+#include "runtime/processes/own_ranks.h"
+#include "runtime/run/compare.h"
+#include "runtime/run/plan_run.h"
+#include "runtime/run/tensor_store.h"
 
 namespace sbp {
 namespace {

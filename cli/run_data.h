@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "graph/graph.h"
 #include "graph/tensor_data.h"
-#include "runtime/tensor_store.h"
+#include "runtime/run/tensor_store.h"
 
 namespace sbp {
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/checked_math.h"
+#include "cost/collective.h"
 #include "cost/cost.h"
 #include "graph/tensor_type.h"
 #include "sbp/mesh.h"
@@ -42,17 +43,6 @@ struct BoxingPath {
 // Bytes that lie side by side in the buffers that the step from `from` to `to`, which differ on `axis` only, reads and
 // writes parts of: the shortest runs. 0: every part is one run, or nothing is split.
 double RunBytes(const TensorType& type, const NdSbp& from, const NdSbp& to, const Mesh& mesh, int axis);
-
-// A row of the table: what one collective does to one axis of a layout.
-struct CollectiveRow {
-  CollectiveKind kind;
-  std::string_view name;
-  std::string_view doc;
-  // May it turn `from` into `to` on `axis` (they differ there only)? Knows: a dimension split by several axes is
-  // gathered innermost first; uneven parts are fine; P needs one kind; a layout must be valid for the shape.
-  bool (*legal)(const NdSbp& from, const NdSbp& to, int axis);
-};
-std::span<const CollectiveRow> AllCollectives();  // all_collectives.cc
 
 // What "cheapest" means for a path.
 enum class BoxingCriterion : uint8_t { kSeconds, kWireBytes };

@@ -8,7 +8,7 @@
 #include "calibrate/samples.h"
 #include "io/documents.h"
 #include "pipeline/pipeline.h"
-#include "runtime/plan_run.h"
+#include "runtime/run/plan_run.h"
 
 namespace sbp {
 namespace {

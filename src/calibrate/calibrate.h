@@ -11,8 +11,8 @@
 #include "calibrate/fit.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
-#include "runtime/backend.h"
-#include "runtime/tensor_store.h"
+#include "runtime/backends/backend.h"
+#include "runtime/run/tensor_store.h"
 
 namespace sbp {
 

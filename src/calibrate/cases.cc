@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "fold/resolve.h"
 #include "graph/builder.h"
-#include "runtime/tensor_store.h"
+#include "runtime/run/tensor_store.h"
 #include "verify/op_instance.h"
 #include "verify/sample_data.h"
 

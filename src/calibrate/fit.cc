@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "cost/cost.h"
-#include "runtime/step_times.h"
+#include "runtime/actors/step_times.h"
 
 namespace sbp {
 namespace {

@@ -8,7 +8,7 @@
 #include "calibrate/cases.h"
 #include "check/legality.h"
 #include "rule/op_query.h"
-#include "runtime/step_times.h"
+#include "runtime/actors/step_times.h"
 
 namespace sbp {
 
@@ -39,7 +39,7 @@ Status Samples::Add(const Plan& plan, const RuleSet& rules, const RunReport& rep
       continue;
     }
     const BoxingStep& step = plan.transitions[task.transition].steps[task.step];
-    if (plan.mesh.size(step.axis) < 2 || step.kind == CollectiveKind::kSendRecv) continue;
+    if (plan.mesh.size(step.axis) < 2 || RowOf(step.kind).point_to_point) continue;
     const GroupShape group = AxisGroupShape(plan.cluster, plan.mesh, step.axis);
     const TensorType& type = plan.graph.tensor(plan.transitions[task.transition].tensor).type;
     const double run = RunBytes(type, step.from, step.to, plan.mesh, step.axis), measured = MeasuredRun(run);

@@ -10,7 +10,7 @@
 #include "cluster/cluster.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
-#include "runtime/run_report.h"
+#include "runtime/run/run_report.h"
 
 namespace sbp {
 

@@ -108,14 +108,11 @@ class TransitionChecker {
     bool elsewhere = false;
     for (int axis = 0; axis < plan_.mesh.num_axes(); ++axis)
       elsewhere |= axis != step.axis && !(step.from[axis] == step.to[axis]);
-    const auto rows = AllCollectives();
-    const auto row =
-        std::find_if(rows.begin(), rows.end(), [&](const CollectiveRow& r) { return r.kind == step.kind; });
-    if (elsewhere || row == rows.end() || !row->legal(step.from, step.to, step.axis)) {
-      findings_.Add(Place(transition), "step is not what its collective does",
-                    row == rows.end() ? "a collective of the table" : std::string(row->doc),
-                    StrCat(CollectiveKindName(step.kind), " over ", plan_.mesh.axes[step.axis].name, ": ",
-                           ToString(step.from), " -> ", ToString(step.to)));
+    const CollectiveRow& row = RowOf(step.kind);
+    if (elsewhere || !row.legal(step.from, step.to, step.axis)) {
+      findings_.Add(Place(transition), "step is not what its collective does", std::string(row.doc),
+                    StrCat(row.name(), " over ", plan_.mesh.axes[step.axis].name, ": ", ToString(step.from), " -> ",
+                           ToString(step.to)));
       return;
     }
     // A group of the axis holds what the splits of the other axes leave. All groups together hold the tensor once for

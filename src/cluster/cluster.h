@@ -12,6 +12,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "cluster/collective_kind.h"
 #include "sbp/mesh.h"
 
 namespace sbp {
@@ -53,19 +54,6 @@ struct LinkSpec {
   Constant latency_seconds;  // of one message step
   Constant efficiency;       // 0..1, of bandwidth
 };
-
-enum class CollectiveKind : uint8_t {
-  kAllGather,
-  kAllReduce,
-  kReduceScatter,
-  kAllToAll,
-  kSlice,     // B -> S: local
-  kFill,      // B -> P: sums and products kept on rank 0, 0 or 1 elsewhere; maxima kept everywhere: local
-  kPad,       // S -> P(sum), P(prod): pad with 0 or 1: local
-  kSendRecv,  // other devices
-};
-std::string_view CollectiveKindName(CollectiveKind kind);  // "all-gather", ...
-std::optional<CollectiveKind> ParseCollectiveKind(std::string_view name);
 
 // A measured price: `kind` among nodes x ranks_per_node takes latency + bytes / bandwidth seconds, where bytes is the
 // size of the tensor on the group (T of the boxing table). Rows with equal (kind, nodes, ranks_per_node, run_bytes) and

@@ -1,11 +1,14 @@
 // The names of collectives.
-#include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
+
+#include <iterator>
 
 namespace sbp {
 namespace {
 
-constexpr std::string_view kNames[] = {"all-gather", "all-reduce", "reduce-scatter", "all-to-all", "slice",
-                                       "fill",       "pad",        "send-recv"};
+#define SBP_NAME(kind, name) name,
+constexpr std::string_view kNames[] = {SBP_COLLECTIVES(SBP_NAME)};
+#undef SBP_NAME
 
 }  // namespace
 

@@ -1,4 +1,6 @@
 // Price of one collective: a measured curve where there is one, else latency and bandwidth of the links crossed.
+#include "cost/collective.h"
+
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -76,42 +78,6 @@ std::optional<double> MeasuredSeconds(std::span<const CollectiveSample> samples,
   return Interpolate({samples.begin(), alone}, bytes, run_bytes);
 }
 
-double Rate(const LinkSpec& link) { return link.bandwidth.value * link.efficiency.value; }
-
-// Ring collectives: n - 1 steps (twice for all-reduce), of which nodes - 1 cross nodes. All adapters of a node share
-// its traffic to the next one, as the libraries' parallel rings do.
-double RingSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes) {
-  const double rounds = kind == CollectiveKind::kAllReduce ? 2 : 1;
-  const double crossing = static_cast<double>(group.nodes - 1);
-  const double inside = static_cast<double>(n - 1) - crossing;
-  double rate = group.ranks_per_node > 1 ? Rate(cluster.intra_node) : Rate(cluster.inter_node);
-  if (group.nodes > 1) rate = std::min(rate, Rate(cluster.inter_node) * static_cast<double>(group.ranks_per_node));
-  return cluster.device.launch_seconds.value +
-         rounds *
-             (inside * cluster.intra_node.latency_seconds.value + crossing * cluster.inter_node.latency_seconds.value) +
-         WireBytes(kind, n, bytes) / rate;
-}
-
-// All-to-all: each rank sends a part to each other one; the parts for other nodes go through its own adapter while
-// those for its own node go over the inner links.
-double AllToAllSeconds(const Cluster& cluster, int64_t n, GroupShape group, double bytes) {
-  const double part = bytes / static_cast<double>(n) / static_cast<double>(n);
-  const double inside = static_cast<double>(std::min(n, group.ranks_per_node) - 1);
-  const double crossing = static_cast<double>(n - 1) - inside;
-  const double latency = inside * cluster.intra_node.latency_seconds.value +
-                         static_cast<double>(group.nodes - 1) * cluster.inter_node.latency_seconds.value;
-  return cluster.device.launch_seconds.value + latency +
-         std::max(part * inside / Rate(cluster.intra_node), part * crossing / Rate(cluster.inter_node));
-}
-
-// Slice, fill and pad: what the busiest rank reads and writes.
-double LocalBytesTouched(CollectiveKind kind, int64_t n, double bytes) {
-  const double part = bytes / static_cast<double>(n);
-  if (kind == CollectiveKind::kSlice) return 2 * part;  // read and write the slice
-  if (kind == CollectiveKind::kPad) return part + bytes;
-  return bytes;  // kFill: rank 0 keeps what it has, the others write neutral elements
-}
-
 std::string LinkNames(const Cluster& cluster, GroupShape group) {
   if (group.nodes == 1) return cluster.intra_node.name;
   if (group.ranks_per_node == 1) return cluster.inter_node.name;
@@ -124,61 +90,59 @@ std::string ShapeName(GroupShape group) {
 
 }  // namespace
 
-double WireBytes(CollectiveKind kind, int64_t ranks, double bytes) {
-  const double n = static_cast<double>(ranks);
-  switch (kind) {
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
-      return bytes * (n - 1) / n;
-    case CollectiveKind::kAllReduce:
-      return 2 * bytes * (n - 1) / n;
-    case CollectiveKind::kAllToAll:
-      return bytes * (n - 1) / (n * n);
-    case CollectiveKind::kSendRecv:
-      return bytes;
-    case CollectiveKind::kSlice:
-    case CollectiveKind::kFill:
-    case CollectiveKind::kPad:
-      return 0;
+double NothingSent(double /*ranks*/, double /*bytes*/) { return 0; }
+
+double LinkRate(const LinkSpec& link) { return link.bandwidth.value * link.efficiency.value; }
+
+double RingSeconds(const CollectiveCall& call, double rounds, double wire_bytes) {
+  const Cluster& cluster = call.cluster;
+  const GroupShape group = call.group;
+  const double crossing = static_cast<double>(group.nodes - 1);
+  const double inside = static_cast<double>(call.ranks - 1) - crossing;
+  double rate = group.ranks_per_node > 1 ? LinkRate(cluster.intra_node) : LinkRate(cluster.inter_node);
+  if (group.nodes > 1) {
+    rate = std::min(rate, LinkRate(cluster.inter_node) * static_cast<double>(group.ranks_per_node));
   }
-  return 0;
+  return cluster.device.launch_seconds.value +
+         rounds *
+             (inside * cluster.intra_node.latency_seconds.value + crossing * cluster.inter_node.latency_seconds.value) +
+         wire_bytes / rate;
+}
+
+double TouchSeconds(const CollectiveCall& call, double bytes) {
+  return ComputeSeconds(call.cluster.device, {0, bytes, DType::kF32});
+}
+
+bool IsInnermostSplit(const NdSbp& sbp, int axis, int dim) {
+  for (int inner = axis + 1; inner < sbp.size(); ++inner) {
+    if (sbp[inner].is_split(dim)) return false;
+  }
+  return true;
+}
+
+double WireBytes(CollectiveKind kind, int64_t ranks, double bytes) {
+  return RowOf(kind).wire_bytes(static_cast<double>(ranks), bytes);
 }
 
 double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes,
                       double run_bytes) {
-  if (n <= 1 && kind != CollectiveKind::kSendRecv) return 0;
+  const CollectiveRow& row = RowOf(kind);
+  if (n <= 1 && !row.point_to_point) return 0;
   if (const auto seconds = MeasuredSeconds(SamplesOf(cluster, kind, group), bytes, run_bytes)) return *seconds;
-  switch (kind) {
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kReduceScatter:
-      return RingSeconds(cluster, kind, n, group, bytes);
-    case CollectiveKind::kAllToAll:
-      return AllToAllSeconds(cluster, n, group, bytes);
-    case CollectiveKind::kSendRecv: {
-      const LinkSpec& link = group.nodes > 1 ? cluster.inter_node : cluster.intra_node;
-      return cluster.device.launch_seconds.value + link.latency_seconds.value + bytes / Rate(link);
-    }
-    case CollectiveKind::kSlice:
-    case CollectiveKind::kFill:
-    case CollectiveKind::kPad:
-      break;
-  }
-  return ComputeSeconds(cluster.device, {0, LocalBytesTouched(kind, n, bytes), DType::kF32});
+  return row.seconds({cluster, n, group, bytes});
 }
 
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
                                   double bytes, double run_bytes) {
   const double seconds = CollectiveTime(cluster, kind, n, group, bytes, run_bytes);
-  if (n <= 1 && kind != CollectiveKind::kSendRecv) return {seconds, "one rank: nothing to do"};
+  const CollectiveRow& row = RowOf(kind);
+  if (n <= 1 && !row.point_to_point) return {seconds, "one rank: nothing to do"};
   const std::span<const CollectiveSample> samples = SamplesOf(cluster, kind, group);
   if (MeasuredSeconds(samples, bytes, run_bytes)) {
-    return {seconds, StrCat("curve of ", cluster.name, ", ", CollectiveKindName(kind), " on ", ShapeName(group), ": ",
+    return {seconds, StrCat("curve of ", cluster.name, ", ", row.name(), " on ", ShapeName(group), ": ",
                             samples.front().source)};
   }
-  if (kind == CollectiveKind::kSlice || kind == CollectiveKind::kFill || kind == CollectiveKind::kPad) {
-    return {seconds, "local copy at memory bandwidth"};
-  }
+  if (row.local) return {seconds, "local copy at memory bandwidth"};
   return {seconds, StrCat("latency and bandwidth of ", LinkNames(cluster, group), ", ", ShapeName(group))};
 }
 

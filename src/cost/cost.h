@@ -52,16 +52,14 @@ struct CollectivePrice {
 // linear in the number of runs, also below the shortest; above the longest that one's time is kept. A sample that
 // stands alone beats the curves where it is of just these bytes and runs. A table of samples for (kind, nodes, ranks
 // per node) beats the alpha-beta fall-back, which is launch + steps x latency + wire bytes / bandwidth of the slowest
-// level crossed, ring form (Thakur et al. 2005), where the adapters of all ranks of a node work together; all-to-all is
-// pairwise. kSlice, kFill and kPad are local: priced by memory bandwidth. n == 1: 0.
+// level crossed (CollectiveRow::seconds); local ones are priced by memory bandwidth. n == 1: 0.
 CollectivePrice CollectiveSeconds(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group,
                                   double bytes, double run_bytes = 0);
 // Its seconds alone, without making a text: for searches.
 double CollectiveTime(const Cluster& cluster, CollectiveKind kind, int64_t n, GroupShape group, double bytes,
                       double run_bytes = 0);
 
-// Bytes that one rank sends, T = bytes of the tensor on the group (design section 6): all-gather T(n-1)/n, all-reduce
-// 2T(n-1)/n, reduce-scatter T(n-1)/n, all-to-all T(n-1)/n^2, local kinds 0, send/recv T.
+// Bytes that one rank sends, of a tensor of `bytes` bytes on the group (CollectiveRow::wire_bytes).
 double WireBytes(CollectiveKind kind, int64_t n, double bytes);
 
 }  // namespace sbp

@@ -2,7 +2,7 @@
 // a function where text cannot say it (all_expansions.cc).
 //
 // It is of the whole, unsharded op: sizes and positions in it are those of the whole tensors. The runtime gives each
-// inner tensor the layout that follows from the op's signature (see runtime/local_program.h).
+// inner tensor the layout that follows from the op's signature (see runtime/execute/local_program.h).
 #pragma once
 
 #include <string>

@@ -17,14 +17,7 @@ using LastUsers = std::array<uint32_t, 2>;  // per stream: the last task that to
 
 bool IsCommunication(const Plan& plan, const Task& task) {
   if (task.transition < 0) return false;
-  switch (plan.transitions[task.transition].steps[task.step].kind) {
-    case CollectiveKind::kSlice:
-    case CollectiveKind::kFill:
-    case CollectiveKind::kPad:
-      return false;
-    default:
-      return true;
-  }
+  return !RowOf(plan.transitions[task.transition].steps[task.step].kind).local;
 }
 
 void OrderReuse(const Plan& plan, PhysicalPlan& physical) {

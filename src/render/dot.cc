@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "cost/collective.h"
 #include "render/palette.h"
 
 namespace sbp {
@@ -73,7 +74,7 @@ Look LookOf(const ViewNode& node) {
     case ViewNode::Kind::kCollective:
       break;
   }
-  if (IsLocal(node.collective)) return {PaintOf(node.collective), "box", "filled,rounded,dashed", 10, 1.0};
+  if (RowOf(node.collective).local) return {PaintOf(node.collective), "box", "filled,rounded,dashed", 10, 1.0};
   return {PaintOf(node.collective), "octagon", "filled", 12, 1.6};
 }
 
@@ -136,7 +137,7 @@ class DotWriter {
       any = true;
       const Paint paint = kind == LegendEntry::Kind::kSharing ? PaintOf(entry.sharing) : PaintOf(entry.collective);
       const std::string_view color =
-          kind == LegendEntry::Kind::kCollective && !IsLocal(entry.collective) ? paint.fill : paint.line;
+          kind == LegendEntry::Kind::kCollective && !RowOf(entry.collective).local ? paint.fill : paint.line;
       label << "<FONT POINT-SIZE=\"18\" COLOR=\"" << color << "\">  ■</FONT><FONT POINT-SIZE=\"12\"> "
             << EscapeHtml(entry.text) << "</FONT>";
     }

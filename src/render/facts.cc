@@ -28,10 +28,6 @@ const NdSbp* SourceLayout(const Plan& plan, TensorId tensor) {
   return layout.size() == plan.mesh.num_axes() && !IsBareGraph(plan) ? &layout : nullptr;
 }
 
-bool IsLocal(CollectiveKind kind) {
-  return kind == CollectiveKind::kSlice || kind == CollectiveKind::kFill || kind == CollectiveKind::kPad;
-}
-
 TransitionIndex::TransitionIndex(const Plan& plan) {
   for (uint32_t t = 0; t < plan.transitions.size(); ++t) {
     by_tensor_[plan.transitions[t].tensor.value].push_back(t);

@@ -23,9 +23,6 @@ const NdSbp* LayoutIn(const Plan& plan, uint32_t op, size_t position, bool outpu
 // The layout that the producer of a tensor writes (inputs and parameters: in which they start), or nullptr.
 const NdSbp* SourceLayout(const Plan& plan, TensorId tensor);
 
-// Steps without wire traffic are local: slice, fill, pad.
-bool IsLocal(CollectiveKind kind);
-
 // Which transition feeds a use, if any.
 class TransitionIndex {
  public:

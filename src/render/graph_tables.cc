@@ -2,6 +2,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "cost/collective.h"
 #include "naming/buffer_label.h"
 #include "render/document.h"
 #include "render/facts.h"
@@ -115,7 +116,7 @@ class OpTable {
       std::vector<std::string> steps;
       for (uint32_t t : Feeding({o})) {
         for (const BoxingStep& step : plan_.transitions[t].steps) {
-          if (IsLocal(step.kind)) continue;
+          if (RowOf(step.kind).local) continue;
           steps.push_back(StrCat(CollectiveKindName(step.kind), " over ", MeshAxisName(plan_, step.axis), " ",
                                  FormatBytes(step.wire_bytes)));
         }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "cost/collective.h"
 
 namespace sbp {
 namespace {
@@ -106,7 +107,7 @@ ViewNode StepNode(const Plan& plan, const Transition& transition, size_t index, 
   node.collective = step.kind;
   node.title = StrCat(CollectiveKindName(step.kind), " over ", MeshAxisName(plan, step.axis));
   node.lines.push_back(StrCat(FormatLayout(step.from, rank, notation), " → ", FormatLayout(step.to, rank, notation)));
-  if (!IsLocal(step.kind)) {
+  if (!RowOf(step.kind).local) {
     node.lines.push_back(StrCat(FormatBytes(step.wire_bytes), " · ", FormatSeconds(step.seconds)));
   }
   node.tooltip = StrCat(plan.graph.tensor(transition.tensor).name, "\n", transition.reason);
@@ -117,7 +118,7 @@ std::string CountCollectives(const Plan& plan, const std::vector<uint32_t>& tran
   std::map<CollectiveKind, std::pair<size_t, double>> kinds;
   for (uint32_t t : transitions) {
     for (const BoxingStep& step : plan.transitions[t].steps) {
-      if (IsLocal(step.kind)) continue;
+      if (RowOf(step.kind).local) continue;
       ++kinds[step.kind].first;
       kinds[step.kind].second += step.wire_bytes;
     }

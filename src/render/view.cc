@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "cost/collective.h"
 #include "plan/ends.h"
 #include "render/node_text.h"
 #include "render/opening.h"
@@ -319,7 +320,7 @@ class ViewBuilder {
     for (const auto& [node, merged] : merged_) {
       if (merged.steps < 2) continue;
       view_.nodes[node].title += StrCat("  × ", merged.steps);
-      if (!IsLocal(view_.nodes[node].collective)) {
+      if (!RowOf(view_.nodes[node].collective).local) {
         view_.nodes[node].lines.back() = StrCat(FormatBytes(merged.bytes), " · ", FormatSeconds(merged.seconds));
       }
     }

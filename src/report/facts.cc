@@ -7,17 +7,14 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "cost/collective.h"
 
 namespace sbp {
 namespace {
 
-bool IsLocal(CollectiveKind kind) {
-  return kind == CollectiveKind::kSlice || kind == CollectiveKind::kFill || kind == CollectiveKind::kPad;
-}
-
 bool AllLocal(const Transition& transition) {
   return std::all_of(transition.steps.begin(), transition.steps.end(),
-                     [](const BoxingStep& s) { return IsLocal(s.kind); });
+                     [](const BoxingStep& s) { return RowOf(s.kind).local; });
 }
 
 // Characters, not bytes.
@@ -32,7 +29,7 @@ std::map<CollectiveKind, CollectiveSum> SumCollectives(const Plan& plan) {
   std::map<CollectiveKind, CollectiveSum> sums;
   for (const Transition& transition : plan.transitions) {
     for (const BoxingStep& step : transition.steps) {
-      if (IsLocal(step.kind)) continue;
+      if (RowOf(step.kind).local) continue;
       CollectiveSum& sum = sums[step.kind];
       ++sum.count;
       sum.bytes += step.wire_bytes;
@@ -46,7 +43,7 @@ CollectiveSum SumLocalCopies(const Plan& plan) {
   CollectiveSum sum;
   for (const Transition& transition : plan.transitions) {
     for (const BoxingStep& step : transition.steps) {
-      if (!IsLocal(step.kind)) continue;
+      if (!RowOf(step.kind).local) continue;
       ++sum.count;
       sum.seconds += step.seconds;
     }

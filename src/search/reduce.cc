@@ -103,9 +103,9 @@ class Reducer {
   std::vector<char> edge_alive_, queued_;
   std::deque<int32_t> queue_;
   std::vector<double> limits_;
-  std::vector<int64_t> times_;   // of a step
-  // Rounds look only at what has changed since the round before, so that a graph whose reductions follow from one another
-  // over its whole length takes no time for what does not change.
+  std::vector<int64_t> times_;  // of a step
+  // Rounds look only at what has changed since the round before, so that a graph whose reductions follow from one
+  // another over its whole length takes no time for what does not change.
   std::vector<char> unchecked_;  // nodes to try for domination again
   std::vector<char> untried_;    // nodes to try for elimination again
   bool holds_changed_ = true;    // candidates of a node that holds memory

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "runtime/compare.h"
-#include "runtime/halo.h"
-#include "runtime/parts.h"
+#include "runtime/data/parts.h"
+#include "runtime/exchange/halo.h"
+#include "runtime/run/compare.h"
 #include "verify/sample_data.h"
 
 namespace sbp {

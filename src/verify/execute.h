@@ -9,8 +9,8 @@
 #include "base/status.h"
 #include "rule/candidates.h"
 #include "rule/rule_set.h"
-#include "runtime/op_runner.h"
-#include "runtime/value.h"
+#include "runtime/data/value.h"
+#include "runtime/execute/op_runner.h"
 #include "sbp/mesh.h"
 #include "verify/op_instance.h"
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "runtime/compare.h"
-#include "runtime/local_layouts.h"
-#include "runtime/parts.h"
-#include "runtime/reduce.h"
+#include "runtime/data/parts.h"
+#include "runtime/data/reduce.h"
+#include "runtime/execute/local_layouts.h"
+#include "runtime/run/compare.h"
 
 namespace sbp {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "base/text.h"
-#include "runtime/box.h"
-#include "runtime/compare.h"
-#include "runtime/reduce.h"
-#include "runtime/tensor_store.h"
+#include "runtime/data/box.h"
+#include "runtime/data/reduce.h"
+#include "runtime/run/compare.h"
+#include "runtime/run/tensor_store.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

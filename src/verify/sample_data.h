@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/halo.h"
-#include "runtime/value.h"
+#include "runtime/data/value.h"
+#include "runtime/exchange/halo.h"
 #include "sbp/mesh.h"
 #include "verify/op_instance.h"
 

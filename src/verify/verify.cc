@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "rule/candidates.h"
-#include "runtime/interpreter.h"
+#include "runtime/execute/interpreter.h"
 #include "verify/execute.h"
 #include "verify/generate_instances.h"
 #include "verify/missing.h"

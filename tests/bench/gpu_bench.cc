@@ -20,8 +20,9 @@
 
 #include "base/text.h"
 #include "bench_plans.h"
-#include "runtime/gpu/gpu_communicator.h"
-#include "runtime/plan_run.h"
+#include "runtime/backends/gpu/gpu_backend.h"
+#include "runtime/backends/gpu/gpu_communicator.h"
+#include "runtime/run/plan_run.h"
 
 namespace sbp {
 namespace {
@@ -45,7 +46,7 @@ class Rank {
     SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat(size)));
     SBP_RETURN_IF_ERROR(backend_->Claim(mesh).status());
     SBP_ASSIGN_OR_RETURN(handles_, backend_->Connect(mesh));
-    gpu_ = backend_->gpus()[0];
+    gpu_ = static_cast<GpuBackend&>(*backend_).gpus()[0];
     stream_ = gpu_->communication.get();
     SBP_ASSIGN_OR_RETURN(source_, gpu_->device->Allocate(kMost));
     SBP_ASSIGN_OR_RETURN(target_, gpu_->device->Allocate(kMost));

@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "bench_plans.h"
-#include "runtime/actor_engine.h"
-#include "runtime/plan_run.h"
-#include "runtime/threads/thread_communicator.h"
+#include "runtime/actors/actor_engine.h"
+#include "runtime/backends/threads/thread_communicator.h"
+#include "runtime/run/plan_run.h"
 #include "support/host_gpus.h"
 
 namespace sbp {

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "runtime/backend.h"
+#include "runtime/backends/backend.h"
 #include "support/host_gpus.h"
 
 namespace sbp {

@@ -66,7 +66,7 @@ class HostPlatform : public GpuPlatform {
 
 std::unique_ptr<GpuPlatform> MakeHostPlatform(const HostGpus& gpus) { return std::make_unique<HostPlatform>(gpus); }
 
-std::unique_ptr<Backend> MakeHostBackend(const HostGpus& gpus, const BackendOptions& options) {
+std::unique_ptr<GpuBackend> MakeHostBackend(const HostGpus& gpus, const BackendOptions& options) {
   return std::make_unique<GpuBackend>(MakeHostPlatform(gpus), AloneLaunch(), options);
 }
 

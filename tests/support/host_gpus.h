@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "runtime/gpu/gpu_backend.h"
+#include "runtime/backends/gpu/gpu_backend.h"
 
 namespace sbp {
 
@@ -15,7 +15,7 @@ struct HostGpus {
 };
 std::unique_ptr<GpuPlatform> MakeHostPlatform(const HostGpus& gpus = {});
 // In one process.
-std::unique_ptr<Backend> MakeHostBackend(const HostGpus& gpus = {}, const BackendOptions& options = {});
+std::unique_ptr<GpuBackend> MakeHostBackend(const HostGpus& gpus = {}, const BackendOptions& options = {});
 
 // One device a process where the launch has several; their collectives go through it. In one process as above.
 std::unique_ptr<Backend> MakeLaunchedHostBackend(const HostGpus& gpus, std::shared_ptr<Launch> launch,

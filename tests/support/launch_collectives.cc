@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "kernel/gpu/gpu_kernels.h"
-#include "runtime/tcp/greeting.h"
+#include "runtime/processes/tcp/greeting.h"
 
 namespace sbp {
 namespace {

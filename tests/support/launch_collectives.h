@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "gpu/collectives.h"
-#include "runtime/launch.h"
+#include "runtime/processes/launch.h"
 
 namespace sbp {
 

@@ -1,5 +1,5 @@
-// Copies, fills and combinations of a device's memory, for the collectives and the runtime: what runtime/box.h and
-// runtime/reduce.h do on the host. All calls go to the stream and return at once.
+// Copies, fills and combinations of a device's memory, for the collectives and the runtime: what runtime/data/box.h and
+// runtime/data/reduce.h do on the host. All calls go to the stream and return at once.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct GpuMovement {
   Status (*copy_elements)(gpu::Stream& stream, DType dtype, int64_t count, const std::byte* source,
                           int64_t source_offset, std::byte* target, int64_t target_offset);
   // target[k] = sources[0][k] op sources[1][k] op ..., from left to right. `target` may be one of the sources; elements
-  // are aligned to their size. Defect: a type and kind without CanReduce (runtime/reduce.h).
+  // are aligned to their size. Defect: a type and kind without CanReduce (runtime/data/reduce.h).
   Status (*combine)(gpu::Stream& stream, DType dtype, ReduceKind kind, std::span<const std::byte* const> sources,
                     std::byte* target, int64_t count);
   // Fills `count` elements with the neutral element of the reduction: 0, 1, the lowest or the highest value (infinite

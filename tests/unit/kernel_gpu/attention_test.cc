@@ -5,8 +5,8 @@
 #include <random>
 
 #include "base/text.h"
-#include "runtime/compare.h"
-#include "runtime/parts.h"
+#include "runtime/data/parts.h"
+#include "runtime/run/compare.h"
 #include "support/gpu_device.h"
 #include "unit/runtime/graphs.h"
 #include "unit/runtime/one_op.h"

@@ -1,4 +1,4 @@
-// Boxes and combinations on a device against the same on the host (runtime/box.h, runtime/reduce.h).
+// Boxes and combinations on a device against the same on the host (runtime/data/box.h, runtime/data/reduce.h).
 #include "kernel/gpu/movement.h"
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include "base/text.h"
 #include "kernel/cpu/convert.h"
-#include "runtime/box.h"
-#include "runtime/reduce.h"
+#include "runtime/data/box.h"
+#include "runtime/data/reduce.h"
 #include "support/gpu_device.h"
 
 namespace sbp {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/text.h"
-#include "runtime/boxing.h"
-#include "runtime/threads/thread_communicator.h"
+#include "runtime/backends/threads/thread_communicator.h"
+#include "runtime/exchange/boxing.h"
 #include "unit/runtime/device_threads.h"
 
 namespace sbp {

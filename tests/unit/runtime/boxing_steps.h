@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "boxing/boxing.h"
-#include "runtime/communicator.h"
-#include "runtime/space.h"
+#include "runtime/data/space.h"
+#include "runtime/exchange/communicator.h"
 #include "unit/boxing/simulate.h"
 #include "unit/runtime/values.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "io/documents.h"
-#include "runtime/interpreter.h"
-#include "runtime/tensor_store.h"
+#include "runtime/execute/interpreter.h"
+#include "runtime/run/tensor_store.h"
 
 namespace sbp {
 

@@ -7,7 +7,7 @@
 #include "fold/resolve.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
-#include "runtime/value.h"
+#include "runtime/data/value.h"
 
 namespace sbp {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "runtime/op_runner.h"
+#include "runtime/execute/op_runner.h"
 
 namespace sbp {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernel/view.h"
-#include "runtime/box.h"
+#include "runtime/data/box.h"
 
 namespace sbp {
 

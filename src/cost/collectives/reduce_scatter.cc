@@ -1,0 +1,25 @@
+#include "cost/all_collectives.h"
+
+namespace sbp {
+namespace {
+
+bool ScatterLegal(const NdSbp& from, const NdSbp& to, int axis) {
+  return from[axis].is_partial() && to[axis].is_split() && IsInnermostSplit(to, axis, to[axis].dim());
+}
+double ScatterBytes(double ranks, double bytes) { return bytes * (ranks - 1) / ranks; }
+double ScatterSeconds(const CollectiveCall& call) {
+  return RingSeconds(call, 1, ScatterBytes(static_cast<double>(call.ranks), call.bytes));
+}
+
+}  // namespace
+
+CollectiveRow ReduceScatterCollective() {
+  return {.kind = CollectiveKind::kReduceScatter,
+          .doc = "P -> S(i): every rank gets its part of the combined values",
+          .legal = ScatterLegal,
+          .wire_bytes = ScatterBytes,
+          .seconds = ScatterSeconds,
+          .colours = {"#D96F0E", "#994C05", "#FFFFFF"}};
+}
+
+}  // namespace sbp
