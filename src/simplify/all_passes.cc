@@ -6,10 +6,9 @@ namespace sbp {
 
 const std::vector<SimplifyPass>& AllSimplifyPasses() {
   static const std::vector<SimplifyPass> kPasses = {
-      {"group experts", simplify::GroupExperts},
-      {"join moves", simplify::JoinMoves},
-      {"split weights", simplify::SplitWeights},
-      {"join moves", simplify::JoinMoves},  // what the parts of weights leave
+      {"group experts", simplify::GroupExperts}, {"join moves", simplify::JoinMoves},
+      {"split weights", simplify::SplitWeights}, {"order rows", simplify::OrderRows},
+      {"join moves", simplify::JoinMoves},  // what the parts of weights and rows in order leave
   };
   return kPasses;
 }

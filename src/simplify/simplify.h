@@ -27,6 +27,7 @@ void Simplify(Graph& graph, const std::vector<bool>& computed = {});
 namespace simplify {
 bool GroupExperts(Graph& graph, const std::vector<bool>& computed);  // group_experts.cc
 bool JoinMoves(Graph& graph, const std::vector<bool>& computed);     // join_moves.cc
+bool OrderRows(Graph& graph, const std::vector<bool>& computed);     // order_rows.cc
 bool SplitWeights(Graph& graph, const std::vector<bool>& computed);  // split_weights.cc
 }  // namespace simplify
 

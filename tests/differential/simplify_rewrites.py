@@ -133,6 +133,32 @@ def fused_and_read_whole(b):
     return [b.slice(y, 0, 6, 1), b.slice(y, 6, 12, 1), b.op("Relu", y)], ["MatMul", "Relu", "Slice", "Slice"]
 
 
+def rows_in_order(product):
+    """The projection of attention that is written with the sequence first, as torch's MultiheadAttention is."""
+    def case(b):
+        x = b.op("Relu", b.input("x", "f32[4,2,6,3]"))
+        x = b.reshape(b.transpose(x, 2, 0, 1, 3), 24, 6)
+        if product == "MatMul":
+            x = b.op("MatMul", x, b.weight("w", "f32[6,8]"))
+        else:
+            x = b.op("Gemm", x, b.weight("w", "f32[8,6]"), b.weight("c", "f32[8]"), transB=1)
+        x = b.transpose(b.reshape(x, 6, 4, 8), 1, 0, 2)
+        return [b.op("Exp", x)], ["Exp", product, "Relu", "Reshape", "Reshape", "Transpose"]
+    return case
+
+
+def rows_left(b):
+    """Nobody brings the rows back: another order would cost a move more. The bias is one a row."""
+    x = b.reshape(b.transpose(b.input("x", "f32[4,2,6,3]"), 2, 0, 1, 3), 24, 6)
+    w = b.weight("w", "f32[6,8]")
+    y = b.op("Exp", b.reshape(b.op("MatMul", x, w), 6, 4, 8))
+    z = b.reshape(b.transpose(b.input("z", "f32[4,2,6,3]"), 2, 0, 1, 3), 24, 6)
+    z = b.op("Gemm", z, b.weight("v", "f32[6,8]"), b.weight("c", "f32[24,1]"))
+    z = b.op("Exp", b.transpose(b.reshape(z, 6, 4, 8), 1, 0, 2))
+    return [y, z], ["Exp", "Exp", "Gemm", "MatMul", "Reshape", "Reshape", "Reshape", "Reshape", "Transpose", "Transpose",
+                    "Transpose"]
+
+
 def experts(spelling):
     def case(b):
         logits = b.op("MatMul", b.input("x", "f32[6,8]"), b.weight("router", "f32[8,4]"))
@@ -189,8 +215,9 @@ def random_moves(seed):
 
 
 CASES = {f.__name__: f for f in (keys_transposed, back_and_forth, repeated_heads, output_on_the_way, does_not_nest,
-                                 fused_qkv_split, fused_qkv_of_groups, fused_by_gather, fused_transposed_weight,
+                                 rows_left, fused_qkv_split, fused_qkv_of_groups, fused_by_gather, fused_transposed_weight,
                                  fused_and_read_whole)}
+CASES.update({f"rows in order, {p}": rows_in_order(p) for p in ("MatMul", "Gemm")})
 CASES.update({f"experts, {s}": experts(s) for s in ("columns", "rows", "transposed", "tokens")})
 CASES.update({f"random moves {seed}": random_moves(seed) for seed in range(40)})
 
