@@ -21,6 +21,16 @@ std::optional<int64_t> TripCount(ForwardPass& pass, const Op& op) {
   return std::max<int64_t>(value->ints[0], 0);
 }
 
+// Of a loop whose body never stops it: is it known to begin, and its number of trips one that nobody waits for?
+bool RunsForever(ForwardPass& pass, const Op& op) {
+  const auto known = [&](size_t operand) {
+    return op.inputs[operand].valid() ? pass.value(op.inputs[operand]) : LiteralRef();
+  };
+  const LiteralRef most = known(0), begins = known(1);
+  const bool begins_at_all = !op.inputs[1].valid() || (begins && begins->ints.size() == 1 && begins->ints[0] != 0);
+  return begins_at_all && most && most->ints.size() == 1 && most->ints[0] > kMostTrips;
+}
+
 std::vector<TensorType> TypesOf(const ForwardPass& pass, const std::vector<TensorId>& ids, size_t first, size_t count) {
   std::vector<TensorType> types;
   for (size_t i = first; i < first + count; ++i) {
@@ -203,6 +213,10 @@ Result<ControlResults> ResolveLoop(ForwardPass& pass, Op& op) {
   bool assumed = false;
   std::vector<TensorType> types = start;
   SBP_ASSIGN_OR_RETURN(Body body, ResolveCarried(types, most, resolve, assumed));
+  if (exact && !most && RunsForever(pass, op)) {
+    return BadInput(StrCat(PlaceOf(pass, op), ": it would run ", pass.value(op.inputs[0])->ints[0],
+                           " times: its condition never stops it; expected at most ", kMostTrips));
+  }
   std::optional<int64_t> trips = most;
   const bool touches = pass.assumptions().TouchesAny(op.inputs) || pass.assumptions().TouchesAny(op.captures);
   const std::optional<int64_t> counted =

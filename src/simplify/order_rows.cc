@@ -1,7 +1,7 @@
 // A product whose rows were brought into another order before, and are brought back afterwards: attention that is
-// written with the sequence first takes [batch, heads, sequence, size] to rows of (sequence, batch), and its result back.
-// A product does not care in which order its rows are; in that of the tensor they come from, a split of the batch stays
-// one through the Reshape that makes the rows.
+// written with the sequence first takes [batch, heads, sequence, size] to rows of (sequence, batch), and its result
+// back. A product does not care in which order its rows are; in that of the tensor they come from, a split of the batch
+// stays one through the Reshape that makes the rows.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -84,7 +84,8 @@ class RowOrderer {
     if (!after) return std::nullopt;
     Rows rows{*before, *merge, o, *split, *after, {}, 0};
     const Shape &whole = ShapeOf(moved), &back = ShapeOf(graph_.ops[*split].outputs[0]);
-    for (int64_t count = 1; rows.dims < whole.size() && count < ShapeOf(product.inputs[0])[0];) count *= whole[rows.dims++];
+    for (int64_t count = 1; rows.dims < whole.size() && count < ShapeOf(product.inputs[0])[0];)
+      count *= whole[rows.dims++];
     const auto prefix = whole.begin() + static_cast<std::ptrdiff_t>(rows.dims);
     if (std::accumulate(whole.begin(), prefix, int64_t{1}, std::multiplies<>()) != ShapeOf(product.inputs[0])[0])
       return std::nullopt;
@@ -93,14 +94,16 @@ class RowOrderer {
     const std::vector<int64_t>* perm = graph_.ops[*before].attributes->Ints("perm");
     for (size_t d = 0; d < whole.size(); ++d)
       rows.perm[d] = static_cast<int>(perm == nullptr ? whole.size() - 1 - d : static_cast<size_t>((*perm)[d]));
-    if (std::is_sorted(rows.perm.begin(), rows.perm.begin() + static_cast<std::ptrdiff_t>(rows.dims))) return std::nullopt;
+    if (std::is_sorted(rows.perm.begin(), rows.perm.begin() + static_cast<std::ptrdiff_t>(rows.dims)))
+      return std::nullopt;
     return rows;
   }
 
   // Inserts ops by `steps` at the place of op number `at`. What they write.
   TensorId Move(size_t at, TensorId from, const View::Step& step) {
     const Op& like = graph_.ops[at];
-    const TensorId to = edit_.AddTensor(graph_.tensor(like.outputs[0]).name, {graph_.tensor(from).type.dtype, step.shape});
+    const TensorId to =
+        edit_.AddTensor(graph_.tensor(like.outputs[0]).name, {graph_.tensor(from).type.dtype, step.shape});
     return Insert(at, edit_.MakeSteps(like, {step}, from, to), to);
   }
   TensorId Insert(size_t at, std::vector<Op> ops, TensorId to) {
