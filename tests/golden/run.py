@@ -29,6 +29,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,18 @@ def python_with_numpy():
         if subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0:
             return python
     sys.exit("no python3 has NumPy: scripts/setup installs it")
+
+
+def run_bounded(words, **where):
+    """As subprocess.run; after two minutes all that it has started is ended, too."""
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True, **where) as process:
+        try:
+            out, err = process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 class Case:
@@ -95,8 +108,7 @@ class Case:
                     words[0] = program
                 if words[0] == "python3":
                     words[0] = python_with_numpy()
-                done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True,
-                                      stdin=subprocess.DEVNULL, timeout=120)
+                done = run_bounded(words, cwd=folder, env=environment)
             clean = lambda text: text.replace(str(SOURCE), "{source}").replace(folder, "{tmp}").rstrip("\n")
             found = {"exit": done.returncode, "stdout": clean(done.stdout), "stderr": clean(done.stderr)}
             for section in self.sections:
