@@ -14,6 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kGrace{2};  // after a failure: for every rank to learn of it and to say so
+constexpr std::chrono::milliseconds kLastWord{500};
 
 class Session : public MpiSession {
  public:
@@ -78,6 +79,8 @@ class Session : public MpiSession {
     world_->EndPulse();
     MPI_Finalize();
     finished_ = true;
+    // mpirun ends the others as soon as one has ended with a failure: rank 0 has to say first what it was.
+    if (!known.ok() && rank() != 0) std::this_thread::sleep_for(kLastWord);
     return known;
   }
 
