@@ -29,6 +29,7 @@ bool GroupExperts(Graph& graph, const std::vector<bool>& computed);  // group_ex
 bool JoinMoves(Graph& graph, const std::vector<bool>& computed);     // join_moves.cc
 bool OrderRows(Graph& graph, const std::vector<bool>& computed);     // order_rows.cc
 bool SplitWeights(Graph& graph, const std::vector<bool>& computed);  // split_weights.cc
+bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);   // unpack_heads.cc
 }  // namespace simplify
 
 }  // namespace sbp

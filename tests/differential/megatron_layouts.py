@@ -30,9 +30,22 @@ FULL = {
     "bert-base-mlm": [["batch=32", "seq=384"]],
     "vit-b16": [["batch=64"]],
     "speech2text-m": [["batch=16", "frames=1024", "tokens=128"]],
+    "llama32-1b-genai-fp16": [["batch_size=8", "sequence_length=1", "past_sequence_length=2047",
+                               "total_sequence_length=2048", "kv_cache_dim=64"]],
 }
 TINY = ["gpt2-tiny", "gpt2-tiny-torchscript", "bert-tiny"]  # the others' heads do not divide by 2, but by 3
 TINY_BY_3 = ["llama-gqa-tiny", "llama-attention-op-tiny", "vit-tiny"]
+# Models whose parts divide by different numbers: model, which projections (scopes), by how many.
+PARTS = [
+    ("llama-gqa-tiny", r"self_attn", 3), ("llama-gqa-tiny", r"\.mlp\.", 2),
+    ("llama-attention-op-tiny", r"\.(q|k|v|o)$", 3), ("llama-attention-op-tiny", r"\.(gate|up|down)", 2),
+    ("llama-genai-gqa-tiny", r"attn", 3), ("llama-genai-gqa-tiny", r"\.mlp\.", 2), ("vit-tiny", r"", 3),
+    ("bart-crossattention-tiny", r"\.encoder\.", 2), ("bart-crossattention-tiny", r"\.decoder\.", 3),
+]
+# The pins that come with the program, by modules and roles.
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "pins"
+BY_MODULE = {"llama3-8b-bf16": "llama", "llama3-8b-decode-kv-bf16": "llama", "gpt2-124m-dynamo": "gpt2",
+             "gpt2-124m-torchscript": "gpt2", "bert-base-mlm": "bert", "vit-b16": "vit"}
 OUTSIDE = 2  # collectives of the embedding and the head, whose weights no pin names
 
 
@@ -47,8 +60,9 @@ def sizes(text):
     return text[text.index("[") + 1:-1].split(",")
 
 
-def projections(graph):
-    """Per product with a matrix of parameters: its weight, 'column' or 'row', and the weight's dimension to split."""
+def projections(graph, only=""):
+    """Per product with a matrix of parameters: its weight, 'column' or 'row', and the weight's dimension to split. Of
+    scopes that match `only`."""
     weights = {p["name"]: sizes(p["type"]) for p in graph["parameters"]}
     found = {}
     for op in graph["ops"]:
@@ -59,7 +73,7 @@ def projections(graph):
         if re.search(r"proj\.weight$|out_proj", weight):  # torchvision's attention has no scope of its own for it
             name = weight.removesuffix(".weight")
         kind = "row" if ROWS.search(name) else "column" if COLUMNS.search(name) else None
-        if kind is None:
+        if kind is None or not re.search(only, name):
             continue
         transposed = op.get("attributes", {}).get("transB", 0) == 1
         found[weight] = (kind, int((kind == "column") != transposed))
@@ -99,6 +113,15 @@ def graph_of(program, model, folder):
     return json.loads((folder / "graph.json").read_text())
 
 
+def by_module(program, model, dims, folder):
+    pins = projections(graph_of(program, model, folder))
+    flags = [f for d in dims for f in ("--dim", d)]
+    summary = json.loads(run(program, "infer", model, *flags, "--mesh", "data=2,model=4", "--strategy", "einsum",
+                             "--pins", EXAMPLES / f"{BY_MODULE[model.stem]}.pins", "--format", "json",
+                             "-o", folder / "plan.json"))
+    check_collectives(summary, pins)
+
+
 def full(program, model, dims, mesh, folder):
     pins = projections(graph_of(program, model, folder))
     flags = [f for d in dims for f in ("--dim", d)]
@@ -110,14 +133,18 @@ def full(program, model, dims, mesh, folder):
     return written
 
 
-def tiny(program, model, mesh, folder):
-    pins = projections(graph_of(program, model, folder))
+def part(program, model, mesh, only, folder):
+    pins = projections(graph_of(program, model, folder), only)
     data = model.with_suffix("")
     inputs = ["--inputs", f"{data}.inputs.npz"]
     check_collectives(plan(program, model, inputs, mesh, folder, pins), pins)
     run(program, "check", folder / "plan.json", model)
     run(program, "run", folder / "plan.json", *inputs, "--expect", f"{data}.outputs.npz")
     run(program, "run", folder / "plan.json", *inputs, "--tensors")
+
+
+def tiny(program, model, mesh, folder):
+    part(program, model, mesh, "", folder)
     run_by_default(program, model, mesh, folder)
 
 
@@ -136,6 +163,10 @@ def main():
               for name in TINY for mesh in ("model=2", "data=2,model=2")]
     cases += [(f"{name} on {mesh}", run_by_default, models / "tiny" / f"{name}.onnx", (mesh,))
               for name in TINY_BY_3 for mesh in ("model=3", "data=2,model=3")]
+    cases += [(f"{name}, {only} on {mesh}", part, models / "tiny" / f"{name}.onnx", (mesh, only))
+              for name, only, parts in PARTS for mesh in (f"model={parts}", f"data=2,model={parts}")]
+    cases += [(f"{name} by {pins}.pins", by_module, models / f"{name}.onnx", (FULL[name][0],))
+              for name, pins in BY_MODULE.items()]
     passed = failed = skipped = 0
     for name, case, model, arguments in cases:
         if not model.exists():

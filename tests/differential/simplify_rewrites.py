@@ -133,6 +133,30 @@ def fused_and_read_whole(b):
     return [b.slice(y, 0, 6, 1), b.slice(y, 6, 12, 1), b.op("Relu", y)], ["MatMul", "Relu", "Slice", "Slice"]
 
 
+def packed_heads(b, bias=True):
+    """onnxruntime's attention with query, key and value in one tensor: 4 query heads, 2 of keys, 3 new positions each."""
+    y = b.op("MatMul", b.input("x", "f32[2,3,6]"), b.weight("w", "f32[6,64]"), name="qkv")
+    if bias:
+        y = b.op("Add", y, b.weight("bias", "f32[64]"))
+    lengths = b.op("Cast", b.op("Sub", b.op("Add", b.ints(4, 4), b.scalar(0)), b.scalar(2)), to="i32")
+    total = b.op("Cast", b.op("Add", b.scalar(3), b.scalar(0)), to="i32")
+    turn = [b.weight("cos", "f32[8,4]"), b.weight("sin", "f32[8,4]")]
+    return y, b.op("com.microsoft::GroupQueryAttention", y, "", "", "", "", lengths, total, *turn,
+                   outputs=["out", "keys", "values"], num_heads=4, kv_num_heads=2, do_rotary=1)
+
+
+def packed_heads_unpacked(bias):
+    def case(b):
+        _, outputs = packed_heads(b, bias)
+        return list(outputs), {"MatMul": 3, "Add": 3 if bias else 0, "Slice": 0, "com.microsoft::GroupQueryAttention": 1}
+    return case
+
+
+def packed_heads_read_elsewhere(b):
+    y, outputs = packed_heads(b)
+    return [*outputs, b.op("Relu", y)], {"MatMul": 1, "Slice": 0}
+
+
 def rows_in_order(product):
     """The projection of attention that is written with the sequence first, as torch's MultiheadAttention is."""
     def case(b):
@@ -216,7 +240,8 @@ def random_moves(seed):
 
 CASES = {f.__name__: f for f in (keys_transposed, back_and_forth, repeated_heads, output_on_the_way, does_not_nest,
                                  rows_left, fused_qkv_split, fused_qkv_of_groups, fused_by_gather, fused_transposed_weight,
-                                 fused_and_read_whole)}
+                                 fused_and_read_whole, packed_heads_read_elsewhere)}
+CASES.update({f"packed heads, bias {bias}": packed_heads_unpacked(bias) for bias in (False, True)})
 CASES.update({f"rows in order, {p}": rows_in_order(p) for p in ("MatMul", "Gemm")})
 CASES.update({f"experts, {s}": experts(s) for s in ("columns", "rows", "transposed", "tokens")})
 CASES.update({f"random moves {seed}": random_moves(seed) for seed in range(40)})
