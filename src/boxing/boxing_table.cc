@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kSharedSpace = 32768;  // up to so many layouts one search from a layout serves all targets
 constexpr size_t kLargestSpace = 64;    // above, a search of its own for every pair would be too dear
-constexpr size_t kMostTreeEntries = size_t{1} << 24;  // of trees and of prices kept: forgotten and made again beyond
-constexpr size_t kMostEdgePrices = size_t{1} << 24;
+constexpr size_t kMostTreeEntries = size_t{1} << 24;  // of trees and arcs kept: forgotten and made again beyond
+constexpr size_t kMostArcs = size_t{1} << 23;
 
 // The layouts that a path may pass through: B, the splits of `dims`, and P where it starts or ends.
 std::vector<std::vector<Sbp>> ChoicesWith(const NdSbp& from, const NdSbp& to, const std::vector<int>& dims) {
@@ -103,22 +103,22 @@ struct BoxingTable::Cache {
   BoxingPath unreachable;
   std::unordered_map<TensorType, uint32_t> types;
   std::unordered_map<PairKey, BoxingPath, PairHash> paths;
-  std::unordered_map<PairKey, EdgePrices, PairHash> edges;             // `from` holds the kinds of partial values only
+  std::unordered_map<PairKey, BoxingArcs, PairHash> arcs;              // `from` holds the kinds of partial values only
   std::unordered_map<PairKey, std::vector<uint32_t>, PairHash> trees;  // `to` holds the targets' partial axes only
 
-  size_t edge_prices = 0, tree_entries = 0;
+  size_t num_arcs = 0, tree_entries = 0;
 
   Cache() { unreachable.reachable = false; }
 
-  // Edges and trees can be made again; paths were handed out.
+  // Arcs and trees can be made again; paths were handed out.
   void KeepSmall() {
     if (tree_entries > kMostTreeEntries) {
       trees.clear();
       tree_entries = 0;
     }
-    if (edge_prices > kMostEdgePrices) {
-      edges.clear();
-      edge_prices = 0;
+    if (num_arcs > kMostArcs) {
+      arcs.clear();
+      num_arcs = 0;
     }
   }
 };
@@ -155,26 +155,25 @@ BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const
   if (SizeOf(all) > kSharedSpace) {
     std::optional<std::vector<std::vector<Sbp>>> choices = ChoicesFor(type, from, to);
     if (!choices) return CheapestOfOrders(world, type, from, to);
-    EdgePrices edges(LayoutSpace(std::move(*choices)));
-    const size_t start = *edges.space().number(from), end = *edges.space().number(to);
-    return PathAlong(world, type, edges.space(), CheapestTree(world, type, edges, start, partials, end), start, end);
+    BoxingArcs arcs(LayoutSpace(std::move(*choices)));
+    const size_t start = *arcs.space().number(from), end = *arcs.space().number(to);
+    return PathAlong(world, type, arcs.space(), CheapestTree(world, type, arcs, start, partials, end), start, end);
   }
   cache_->KeepSmall();
   NdSbp kinds_key;  // at most two: one an end
   for (Sbp kind : kinds) kinds_key.push_back(kind);
-  auto edges = cache_->edges.find({type_id, kinds_key, {}});
-  if (edges == cache_->edges.end()) {
-    edges =
-        cache_->edges.emplace(Cache::PairKey{type_id, kinds_key, {}}, EdgePrices(LayoutSpace(std::move(all)))).first;
-    cache_->edge_prices += edges->second.num_prices();
+  auto arcs = cache_->arcs.find({type_id, kinds_key, {}});
+  if (arcs == cache_->arcs.end()) {
+    arcs = cache_->arcs.emplace(Cache::PairKey{type_id, kinds_key, {}}, BoxingArcs(LayoutSpace(std::move(all)))).first;
+    cache_->num_arcs += arcs->second.most();
   }
-  const LayoutSpace& space = edges->second.space();
+  const LayoutSpace& space = arcs->second.space();
   const size_t start = *space.number(from), end = *space.number(to);
   auto tree = cache_->trees.find({type_id, from, partials});
   if (tree == cache_->trees.end()) {
     tree = cache_->trees
                .emplace(Cache::PairKey{type_id, from, partials},
-                        CheapestTree(world, type, edges->second, start, partials, std::nullopt))
+                        CheapestTree(world, type, arcs->second, start, partials, std::nullopt))
                .first;
     cache_->tree_entries += tree->second.size();
   }

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <queue>
-#include <tuple>
 
 #include "sbp/shard_math.h"
 
@@ -158,62 +156,74 @@ size_t LayoutSpace::Replace(size_t number, int axis, size_t choice) const {
   return number + choice * strides_[axis] - now * strides_[axis];
 }
 
-EdgePrices::EdgePrices(LayoutSpace space) : space_(std::move(space)) {
+size_t BoxingArcs::most() const {
+  size_t of_layout = 0;
+  for (int axis = 0; axis < space_.num_axes(); ++axis) of_layout += space_.choices(axis).size();
+  return space_.size() * of_layout;
+}
+
+std::span<const BoxingArc> BoxingArcs::From(const BoxingWorld& world, const TensorType& type, uint32_t number) {
+  Range& range = ranges_[number];
+  if (range.end > 0) return {arcs_.data() + range.begin, arcs_.data() + range.end};
+  range.begin = arcs_.size();
+  const NdSbp from = space_.layout(number);
   for (int axis = 0; axis < space_.num_axes(); ++axis) {
-    first_slot_.push_back(num_slots_);
-    num_slots_ += space_.choices(axis).size();
+    const std::vector<Sbp>& choices = space_.choices(axis);
+    NdSbp to = from;
+    for (size_t choice = 0; choice < choices.size(); ++choice) {
+      if (choices[choice] == from[axis]) continue;
+      to[axis] = choices[choice];
+      const CollectiveRow* row = FindRow(from, to, axis);
+      if (row == nullptr || !IsValid(world, type.shape, to)) continue;
+      const StepPrice step = PriceOf(world, type, row->kind, from, to, axis);
+      const double price = world.criterion == BoxingCriterion::kSeconds ? step.seconds : step.wire_bytes;
+      arcs_.push_back({price, static_cast<uint32_t>(space_.Replace(number, axis, choice)), axis, choices[choice]});
+    }
   }
-  prices_.assign(space_.size() * num_slots_, std::numeric_limits<double>::quiet_NaN());
+  range.end = arcs_.size();
+  return {arcs_.data() + range.begin, arcs_.data() + range.end};
 }
 
-double EdgePrices::Price(const BoxingWorld& world, const TensorType& type, size_t number, const NdSbp& from, int axis,
-                         size_t choice) {
-  double& price = prices_[number * num_slots_ + first_slot_[axis] + choice];
-  if (!std::isnan(price)) return price;
-  NdSbp to = from;
-  to[axis] = space_.choices(axis)[choice];
-  const CollectiveRow* row = FindRow(from, to, axis);
-  if (row == nullptr || !IsValid(world, type.shape, to)) return price = std::numeric_limits<double>::infinity();
-  const StepPrice step = PriceOf(world, type, row->kind, from, to, axis);
-  return price = world.criterion == BoxingCriterion::kSeconds ? step.seconds : step.wire_bytes;
-}
-
-std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, EdgePrices& edges, size_t from,
+std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t from,
                                    const NdSbp& partials, std::optional<size_t> target) {
-  using Reach = std::tuple<double, uint32_t, uint32_t>;  // price, steps, number of the layout
-  const LayoutSpace& space = edges.space();
-  constexpr Reach kUnreached{std::numeric_limits<double>::infinity(), 0, 0};
-  std::vector<uint32_t> before(space.size(), kNoLayout);
-  std::vector<Reach> best(space.size(), kUnreached);
+  struct Reach {
+    double price = std::numeric_limits<double>::infinity();
+    uint32_t steps = 0, number = 0;  // of collectives; of the layout
+    bool operator>(const Reach& other) const {
+      if (price != other.price) return price > other.price;
+      return steps != other.steps ? steps > other.steps : number > other.number;
+    }
+  };
+  struct Way {  // the cheapest known to a layout; of equal ones that of fewest steps, then over the least number
+    double price = std::numeric_limits<double>::infinity();
+    uint32_t steps = 0, before = kNoLayout;
+  };
+  std::vector<Way> ways(arcs.space().size());
   std::priority_queue<Reach, std::vector<Reach>, std::greater<>> frontier;
-  best[from] = {0, 0, static_cast<uint32_t>(from)};
-  frontier.push(best[from]);
+  ways[from].price = 0;
+  frontier.push({0, 0, static_cast<uint32_t>(from)});
   while (!frontier.empty()) {
-    const Reach reach = frontier.top();
+    const Reach here = frontier.top();
     frontier.pop();
-    const auto [price, steps, number] = reach;
-    if (reach != best[number]) continue;  // a dearer way, pushed earlier
-    if (target && number == *target) break;
-    const NdSbp layout = space.layout(number);
-    for (int axis = 0; axis < layout.size(); ++axis) {
-      const std::vector<Sbp>& choices = space.choices(axis);
-      for (size_t choice = 0; choice < choices.size(); ++choice) {
-        if (choices[choice] == layout[axis]) continue;
-        if (choices[choice].is_partial() && choices[choice] != partials[axis]) continue;
-        const double edge = edges.Price(world, type, number, layout, axis, choice);
-        if (std::isinf(edge)) continue;
-        const auto neighbour = static_cast<uint32_t>(space.Replace(number, axis, choice));
-        const Reach candidate{price + edge, steps + 1, neighbour};
-        if (candidate < best[neighbour]) {
-          best[neighbour] = candidate;
-          before[neighbour] = number;
-          frontier.push(candidate);
-        } else if (candidate == best[neighbour] && number < before[neighbour]) {
-          before[neighbour] = number;
-        }
+    const Way& settled = ways[here.number];
+    if (here.price != settled.price || here.steps != settled.steps) continue;  // a dearer way, pushed earlier
+    if (target && here.number == *target) break;
+    for (const BoxingArc& arc : arcs.From(world, type, here.number)) {
+      if (arc.entry.is_partial() && arc.entry != partials[arc.axis]) continue;
+      Way& way = ways[arc.to];
+      const Way other{here.price + arc.price, here.steps + 1, here.number};
+      if (other.price > way.price) continue;
+      if (other.price < way.price || other.steps < way.steps) {
+        way = other;
+        frontier.push({way.price, way.steps, arc.to});
+      } else if (other.steps == way.steps && other.before < way.before) {
+        way.before = other.before;
       }
     }
   }
+  std::vector<uint32_t> before;
+  before.reserve(ways.size());
+  for (const Way& way : ways) before.push_back(way.before);
   return before;
 }
 

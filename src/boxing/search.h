@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "boxing/boxing.h"
@@ -46,29 +48,39 @@ class LayoutSpace {
   size_t size_ = 1;
 };
 
-// What each change of one axis of each layout of a space costs, worked out when first asked for: searches from
-// different layouts ask for the same ones.
-class EdgePrices {
+// A collective that leaves a layout.
+struct BoxingArc {
+  double price = 0;  // by the world's criterion
+  uint32_t to = 0;   // number of the layout it leads to
+  int axis = 0;
+  Sbp entry;  // of that layout, on `axis`
+};
+
+// The arcs of each layout of a space, worked out when first asked for: searches from different layouts meet the same
+// ones.
+class BoxingArcs {
  public:
-  explicit EdgePrices(LayoutSpace space);
+  explicit BoxingArcs(LayoutSpace space) : space_(std::move(space)), ranges_(space_.size()) {}
   const LayoutSpace& space() const { return space_; }
-  size_t num_prices() const { return prices_.size(); }
-  // By the world's criterion; infinite when no collective may do it or the layout it leads to is invalid.
-  double Price(const BoxingWorld& world, const TensorType& type, size_t number, const NdSbp& from, int axis,
-               size_t choice);
+  // What there may be at most.
+  size_t most() const;
+  // To the valid layouts that one collective leads to, axis by axis. Good until the next call.
+  std::span<const BoxingArc> From(const BoxingWorld& world, const TensorType& type, uint32_t number);
 
  private:
+  struct Range {
+    size_t begin = 0, end = 0;  // of arcs_; end 0: not yet asked for
+  };
   LayoutSpace space_;
-  std::vector<size_t> first_slot_;  // per axis: slots are (axis, choice)
-  size_t num_slots_ = 0;
-  std::vector<double> prices_;  // by layout, then slot; NaN: not yet asked for
+  std::vector<Range> ranges_;  // per layout
+  std::vector<BoxingArc> arcs_;
 };
 
 inline constexpr uint32_t kNoLayout = 0xffffffff;
 
 // For each layout of the space the one before it on the cheapest path from `from` (kNoLayout: unreached, or `from`). An
 // axis becomes partial only as `partials` has it. Stops early once `target` is settled, if one is given.
-std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, EdgePrices& edges, size_t from,
+std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t from,
                                    const NdSbp& partials, std::optional<size_t> target);
 
 // Where a search would be too dear (many axes that all change): the cheapest of a few orders in which the axes go

@@ -35,22 +35,17 @@ LayoutGraph::LayoutGraph(const Problem& problem, const TensorType& type, const s
   std::vector<GroupShape> groups;
   for (int axis = 0; axis < problem.mesh.num_axes(); ++axis) groups.push_back(problem.boxing->axis_group(axis));
   const BoxingWorld world{problem.mesh, problem.boxing->cluster(), groups, problem.even_only};
-  EdgePrices prices(space_);
-  std::vector<NdSbp> layouts;
   for (uint32_t l = 0; l < space_.size(); ++l) {
-    layouts.push_back(space_.layout(l));
-    valid_[l] = ValidateLayout(type.shape, layouts[l], problem.mesh, problem.even_only).ok();
-    if (valid_[l] && !layouts[l].has_partial()) whole_.push_back(l);
+    const NdSbp layout = space_.layout(l);
+    valid_[l] = ValidateLayout(type.shape, layout, problem.mesh, problem.even_only).ok();
+    if (valid_[l] && !layout.has_partial()) whole_.push_back(l);
   }
+  BoxingArcs arcs(space_);
   for (int axis = 0; axis < space_.num_axes(); ++axis) {
-    const std::vector<Sbp>& choices = space_.choices(axis);
     for (uint32_t l = 0; l < space_.size(); ++l) {
-      for (size_t choice = 0; valid_[l] && choice < choices.size(); ++choice) {
-        if (choices[choice] == layouts[l][axis]) continue;
-        const double seconds = prices.Price(world, type, l, layouts[l], axis, choice);
-        if (!std::isinf(seconds)) {
-          arcs_.push_back({l, static_cast<uint32_t>(space_.Replace(l, axis, choice)), seconds});
-        }
+      if (!valid_[l]) continue;
+      for (const BoxingArc& arc : arcs.From(world, type, l)) {
+        if (arc.axis == axis) arcs_.push_back({l, arc.to, arc.price});
       }
     }
   }
