@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kSharedSpace = 32768;  // up to so many layouts one search from a layout serves all targets
 constexpr size_t kLargestSpace = 64;    // above, a search of its own for every pair would be too dear
-constexpr size_t kMostTreeEntries = size_t{1} << 24;  // of trees and arcs kept: forgotten and made again beyond
+constexpr size_t kMostSearchedLayouts = size_t{1} << 22;  // of searches and arcs kept: forgotten and made again beyond
 constexpr size_t kMostArcs = size_t{1} << 23;
 
 // The layouts that a path may pass through: B, the splits of `dims`, and P where it starts or ends.
@@ -103,18 +103,18 @@ struct BoxingTable::Cache {
   BoxingPath unreachable;
   std::unordered_map<TensorType, uint32_t> types;
   std::unordered_map<PairKey, BoxingPath, PairHash> paths;
-  std::unordered_map<PairKey, BoxingArcs, PairHash> arcs;              // `from` holds the kinds of partial values only
-  std::unordered_map<PairKey, std::vector<uint32_t>, PairHash> trees;  // `to` holds the targets' partial axes only
+  std::unordered_map<PairKey, BoxingArcs, PairHash> arcs;         // `from` holds the kinds of partial values only
+  std::unordered_map<PairKey, CheapestPaths, PairHash> searches;  // `to` holds the targets' partial axes only
 
-  size_t num_arcs = 0, tree_entries = 0;
+  size_t num_arcs = 0, searched_layouts = 0;
 
   Cache() { unreachable.reachable = false; }
 
-  // Arcs and trees can be made again; paths were handed out.
+  // Arcs and searches can be made again; paths were handed out.
   void KeepSmall() {
-    if (tree_entries > kMostTreeEntries) {
-      trees.clear();
-      tree_entries = 0;
+    if (searched_layouts > kMostSearchedLayouts) {
+      searches.clear();
+      searched_layouts = 0;
     }
     if (num_arcs > kMostArcs) {
       arcs.clear();
@@ -157,7 +157,8 @@ BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const
     if (!choices) return CheapestOfOrders(world, type, from, to);
     BoxingArcs arcs(LayoutSpace(std::move(*choices)));
     const size_t start = *arcs.space().number(from), end = *arcs.space().number(to);
-    return PathAlong(world, type, arcs.space(), CheapestTree(world, type, arcs, start, partials, end), start, end);
+    return PathAlong(world, type, arcs.space(),
+                     CheapestPaths(arcs.space(), start, partials).To(world, type, arcs, end));
   }
   cache_->KeepSmall();
   NdSbp kinds_key;  // at most two: one an end
@@ -169,15 +170,11 @@ BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const
   }
   const LayoutSpace& space = arcs->second.space();
   const size_t start = *space.number(from), end = *space.number(to);
-  auto tree = cache_->trees.find({type_id, from, partials});
-  if (tree == cache_->trees.end()) {
-    tree = cache_->trees
-               .emplace(Cache::PairKey{type_id, from, partials},
-                        CheapestTree(world, type, arcs->second, start, partials, std::nullopt))
-               .first;
-    cache_->tree_entries += tree->second.size();
-  }
-  return PathAlong(world, type, space, tree->second, start, end);
+
+  const auto [entry, is_new] =
+      cache_->searches.try_emplace(Cache::PairKey{type_id, from, partials}, space, start, partials);
+  if (is_new) cache_->searched_layouts += space.size();
+  return PathAlong(world, type, space, entry->second.To(world, type, arcs->second, end));
 }
 
 }  // namespace sbp

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <queue>
 
 #include "sbp/shard_math.h"
 
@@ -184,47 +182,43 @@ std::span<const BoxingArc> BoxingArcs::From(const BoxingWorld& world, const Tens
   return {arcs_.data() + range.begin, arcs_.data() + range.end};
 }
 
-std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t from,
-                                   const NdSbp& partials, std::optional<size_t> target) {
-  struct Reach {
-    double price = std::numeric_limits<double>::infinity();
-    uint32_t steps = 0, number = 0;  // of collectives; of the layout
-    bool operator>(const Reach& other) const {
-      if (price != other.price) return price > other.price;
-      return steps != other.steps ? steps > other.steps : number > other.number;
-    }
-  };
-  struct Way {  // the cheapest known to a layout; of equal ones that of fewest steps, then over the least number
-    double price = std::numeric_limits<double>::infinity();
-    uint32_t steps = 0, before = kNoLayout;
-  };
-  std::vector<Way> ways(arcs.space().size());
-  std::priority_queue<Reach, std::vector<Reach>, std::greater<>> frontier;
-  ways[from].price = 0;
-  frontier.push({0, 0, static_cast<uint32_t>(from)});
-  while (!frontier.empty()) {
-    const Reach here = frontier.top();
-    frontier.pop();
-    const Way& settled = ways[here.number];
-    if (here.price != settled.price || here.steps != settled.steps) continue;  // a dearer way, pushed earlier
-    if (target && here.number == *target) break;
-    for (const BoxingArc& arc : arcs.From(world, type, here.number)) {
-      if (arc.entry.is_partial() && arc.entry != partials[arc.axis]) continue;
-      Way& way = ways[arc.to];
-      const Way other{here.price + arc.price, here.steps + 1, here.number};
-      if (other.price > way.price) continue;
-      if (other.price < way.price || other.steps < way.steps) {
-        way = other;
-        frontier.push({way.price, way.steps, arc.to});
-      } else if (other.steps == way.steps && other.before < way.before) {
-        way.before = other.before;
-      }
+CheapestPaths::CheapestPaths(const LayoutSpace& space, size_t from, NdSbp partials)
+    : partials_(std::move(partials)), ways_(space.size()) {
+  ways_[from].price = 0;
+  frontier_.push({0, 0, static_cast<uint32_t>(from)});
+}
+
+void CheapestPaths::Leave(const Reach& here, std::span<const BoxingArc> arcs) {
+  for (const BoxingArc& arc : arcs) {
+    if (arc.entry.is_partial() && arc.entry != partials_[arc.axis]) continue;
+    Way& way = ways_[arc.to];
+    const double price = here.price + arc.price;
+    const uint32_t steps = here.steps + 1;
+    if (price > way.price) continue;
+    if (price < way.price || steps < way.steps) {
+      way = {price, here.number, steps, false};
+      frontier_.push({price, steps, arc.to});
+    } else if (steps == way.steps && here.number < way.before) {
+      way.before = here.number;
     }
   }
-  std::vector<uint32_t> before;
-  before.reserve(ways.size());
-  for (const Way& way : ways) before.push_back(way.before);
-  return before;
+}
+
+std::vector<uint32_t> CheapestPaths::To(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs,
+                                        size_t target) {
+  while (!ways_[target].settled && !frontier_.empty()) {
+    const Reach here = frontier_.top();
+    frontier_.pop();
+    Way& way = ways_[here.number];
+    if (way.settled) continue;  // a dearer way, pushed earlier
+    way.settled = true;
+    Leave(here, arcs.From(world, type, here.number));
+  }
+  std::vector<uint32_t> path;
+  if (!ways_[target].settled) return path;
+  for (auto number = static_cast<uint32_t>(target); number != kNoLayout; number = ways_[number].before)
+    path.push_back(number);
+  return path;
 }
 
 namespace {
@@ -284,20 +278,12 @@ BoxingPath CheapestOfOrders(const BoxingWorld& world, const TensorType& type, co
 }
 
 BoxingPath PathAlong(const BoxingWorld& world, const TensorType& type, const LayoutSpace& space,
-                     const std::vector<uint32_t>& tree, size_t from, size_t to) {
+                     const std::vector<uint32_t>& backwards) {
   BoxingPath path;
-  std::vector<size_t> numbers = {to};
-  while (numbers.back() != from) {
-    const uint32_t before = tree[numbers.back()];
-    if (before == kNoLayout) {
-      path.reachable = false;
-      return path;
-    }
-    numbers.push_back(before);
-  }
-  for (size_t i = numbers.size() - 1; i > 0; --i) {
-    const NdSbp a = space.layout(numbers[i]);
-    const NdSbp b = space.layout(numbers[i - 1]);
+  path.reachable = !backwards.empty();
+  for (size_t i = backwards.size(); i > 1; --i) {
+    const NdSbp a = space.layout(backwards[i - 1]);
+    const NdSbp b = space.layout(backwards[i - 2]);
     int axis = 0;
     while (a[axis] == b[axis]) ++axis;
     path.steps.push_back(*FindStep(world, type, a, b, axis));

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
+#include <queue>
 #include <span>
 #include <utility>
 #include <vector>
@@ -76,19 +79,44 @@ class BoxingArcs {
   std::vector<BoxingArc> arcs_;
 };
 
-inline constexpr uint32_t kNoLayout = 0xffffffff;
+// The cheapest paths from a layout, searched (Dijkstra) as far as the targets asked for need. An axis becomes partial
+// only as `partials` has it.
+class CheapestPaths {
+ public:
+  CheapestPaths(const LayoutSpace& space, size_t from, NdSbp partials);
+  // Numbers of the layouts of the cheapest path, from `target` back to the start; empty when none leads there. Of equal
+  // ones that of fewest steps, then over the least numbers. `arcs`: of the space given, in every call.
+  std::vector<uint32_t> To(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target);
 
-// For each layout of the space the one before it on the cheapest path from `from` (kNoLayout: unreached, or `from`). An
-// axis becomes partial only as `partials` has it. Stops early once `target` is settled, if one is given.
-std::vector<uint32_t> CheapestTree(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t from,
-                                   const NdSbp& partials, std::optional<size_t> target);
+ private:
+  static constexpr uint32_t kNoLayout = 0xffffffff;
+  struct Reach {
+    double price;
+    uint32_t steps, number;  // of collectives; of the layout
+    bool operator>(const Reach& other) const {  // many prices are equal: no branches
+      return (price > other.price) | ((price == other.price) & (steps > other.steps));
+    }
+  };
+  struct Way {  // the cheapest known to a layout
+    double price = std::numeric_limits<double>::infinity();
+    uint32_t before = kNoLayout;
+    uint32_t steps : 31 = 0;
+    uint32_t settled : 1 = 0;
+  };
+
+  void Leave(const Reach& here, std::span<const BoxingArc> arcs);
+
+  NdSbp partials_;
+  std::vector<Way> ways_;  // per layout
+  std::priority_queue<Reach, std::vector<Reach>, std::greater<>> frontier_;
+};
 
 // Where a search would be too dear (many axes that all change): the cheapest of a few orders in which the axes go
 // straight to where they shall be, or those that change, or all, become B first. The last is always possible.
 BoxingPath CheapestOfOrders(const BoxingWorld& world, const TensorType& type, const NdSbp& from, const NdSbp& to);
 
-// The path along a tree.
+// The path over those layouts, given backwards; not reachable if there are none.
 BoxingPath PathAlong(const BoxingWorld& world, const TensorType& type, const LayoutSpace& space,
-                     const std::vector<uint32_t>& tree, size_t from, size_t to);
+                     const std::vector<uint32_t>& backwards);
 
 }  // namespace sbp
