@@ -92,7 +92,7 @@ class CheapestPaths {
   static constexpr uint32_t kNoLayout = 0xffffffff;
   struct Reach {
     double price;
-    uint32_t steps, number;  // of collectives; of the layout
+    uint32_t steps, number;                     // of collectives; of the layout
     bool operator>(const Reach& other) const {  // many prices are equal: no branches
       return (price > other.price) | ((price == other.price) & (steps > other.steps));
     }

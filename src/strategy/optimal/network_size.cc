@@ -110,11 +110,11 @@ class NetworkSize {
 };
 
 // The `most` candidates of least excess below `limit`; of equal ones the first.
-CandidateLists::List Best(const CandidateLists::List& all, const std::vector<double>& excess, double limit,
-                          size_t most) {
+CandidateLists::List Best(const CandidateLists::List& all, const CandidateLists::List& among,
+                          const std::vector<double>& excess, double limit, size_t most) {
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < all.size(); ++i) {
-    if (excess[i] < limit) order.push_back(i);
+    if (excess[i] < limit && std::ranges::binary_search(among, all[i])) order.push_back(i);
   }
   const size_t count = std::min(most, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<int64_t>(count), order.end(),
@@ -130,8 +130,8 @@ bool FitsNetwork(const Problem& problem, const CandidateLists& lists, bool chose
   return NetworkSize(problem, lists, chosen).Fits();
 }
 
-CandidateLists ChooseCandidates(const Problem& problem, const CandidateLists& all, const LayoutBound& bound,
-                                double upper, std::span<const Assignment> kept, size_t most) {
+CandidateLists ChooseCandidates(const Problem& problem, const CandidateLists& all, const CandidateLists& among,
+                                const LayoutBound& bound, double upper, std::span<const Assignment> kept, size_t most) {
   const double limit = std::max(0.0, upper - bound.bound());
   for (;; most /= 2) {
     CandidateLists chosen(problem);
@@ -139,7 +139,7 @@ CandidateLists ChooseCandidates(const Problem& problem, const CandidateLists& al
     for (size_t o = 0; o < problem.num_ops(); ++o) {
       const OpId op(o);
       const auto [entry, is_new] = best.try_emplace(bound.KeyOf(op));
-      if (is_new) entry->second = Best(all.of(op), bound.Excess(op), limit, most);
+      if (is_new) entry->second = Best(all.of(op), among.of(op), bound.Excess(op), limit, most);
       CandidateLists::List list = entry->second;
       for (const Assignment& assignment : kept) {
         const uint32_t candidate = assignment.ops[o].candidate;

@@ -14,7 +14,7 @@ bool FitsNetwork(const Problem& problem, const CandidateLists& lists, bool chose
 
 // Of each op's list the candidates that seem best: those of least excess over the bound (none that excludes a plan
 // faster than `upper` seconds), and those of the assignments in `kept`. `most` of an op, or as many as fit.
-CandidateLists ChooseCandidates(const Problem& problem, const CandidateLists& all, const LayoutBound& bound,
-                                double upper, std::span<const Assignment> kept, size_t most);
+CandidateLists ChooseCandidates(const Problem& problem, const CandidateLists& all, const CandidateLists& among,
+                                const LayoutBound& bound, double upper, std::span<const Assignment> kept, size_t most);
 
 }  // namespace sbp

@@ -18,6 +18,7 @@
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/merged_axes.h"
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/smallest_plan.h"
 #include "strategy/optimal/start.h"
@@ -35,9 +36,11 @@ constexpr int kMaxTightenings = 8;
 constexpr int kMaxHalvings = 3;
 constexpr double kEffortOfFirstLook = 0.1;
 constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
-constexpr size_t kCandidatesOfRounds[] = {6, 24};  // of each op, where not all can be looked at together
-constexpr double kWorkOfBound = 6e8;               // of LayoutBound, by unit of effort
-constexpr double kShareOfGap = 0.6;                // of the gap that is good enough, for the relaxed problem
+// Of each op, where not all can be looked at together; at first, where axes are merged and where there are none to.
+constexpr size_t kMostCandidates = 24, kFirstOfMerged = 16, kFirstCandidates = 6;
+constexpr double kEffortOfFirstChosen = 0.3;  // share of the effort
+constexpr double kWorkOfBound = 6e8;          // of LayoutBound, by unit of effort
+constexpr double kShareOfGap = 0.6;           // of the gap that is good enough, for the relaxed problem
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -49,7 +52,8 @@ constexpr Start kStarts[] = {{"einsum", ""}, {"greedy", "time"}, {"greedy", "byt
 
 class Optimal {
  public:
-  Optimal(const Problem& problem, const StrategyOptions& options) : problem_(problem), options_(options) {
+  Optimal(const Problem& problem, const StrategyOptions& options)
+      : problem_(problem), options_(options), effort_(options.effort) {
     priced_.graph = *problem_.graph;
     priced_.mesh = problem_.mesh;
     priced_.cluster = problem_.boxing->cluster();
@@ -118,22 +122,32 @@ class Optimal {
     return Offer(earlier);
   }
 
-  // A bound over all candidates, and networks of the few that it favours, ever more of them.
+  // A bound over all candidates, and networks of the few that it favours: first of those that treat neighbouring axes
+  // alike, of which a few go a long way, then of any.
   Status SearchChosen(const CandidateLists& all) {
     LayoutBound bound(problem_, all, best_ ? best_->seconds : SecondsOfFirst(all));
     bound.Ascend(static_cast<int64_t>(kWorkOfBound * std::min(1.0, options_.effort)), [this] {
       return Cancelled() || (options_.seconds > 0 && SecondsLeft() < (1 - kShareOfSearch) * options_.seconds);
     });
     bound_ = bound.bound();
-    for (const size_t most : kCandidatesOfRounds) {
-      if (chosen_ && best_ && GoodEnough()) break;
-      std::vector<Assignment> kept = others_;
-      if (best_) kept.push_back(best_->assignment);
-      const bool fits = best_ && best_->excess == 0;
-      chosen_ = ChooseCandidates(problem_, all, bound, fits ? best_->seconds : kNoLimit, kept, most);
-      if (!best_ || !GoodEnough()) SBP_RETURN_IF_ERROR(Improve(0));
+    const bool mergeable = problem_.mesh.num_axes() > 2;
+    if (best_) {
+      const CandidateLists merged = mergeable ? ListsOfMergedAxes(problem_, all) : all;
+      effort_ = kEffortOfFirstChosen * options_.effort;
+      SBP_RETURN_IF_ERROR(SearchAmong(merged, all, bound, mergeable ? kFirstOfMerged : kFirstCandidates));
     }
-    return OkStatus();
+    effort_ = options_.effort;
+    return SearchAmong(all, all, bound, kMostCandidates);
+  }
+
+  // The network of the `most` candidates of each op that seem best in `lists`, and of those of the plans known.
+  Status SearchAmong(const CandidateLists& lists, const CandidateLists& all, const LayoutBound& bound, size_t most) {
+    if (chosen_ && best_ && GoodEnough()) return OkStatus();
+    std::vector<Assignment> kept = others_;
+    if (best_) kept.push_back(best_->assignment);
+    const bool fits = best_ && best_->excess == 0;
+    chosen_ = ChooseCandidates(problem_, all, lists, bound, fits ? best_->seconds : kNoLimit, kept, most);
+    return best_ && GoodEnough() ? OkStatus() : Improve(0);
   }
 
   // Of one choice, boxing left out: what seconds are measured by where no plan is known.
@@ -159,7 +173,7 @@ class Optimal {
   // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
   SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds) {
     SolveOptions options;
-    options.effort = options_.effort;
+    options.effort = effort_;
     options.seconds = options_.seconds > 0 ? seconds : 0;
     options.threads = options_.threads;
     options.seed = options_.seed;
@@ -305,6 +319,7 @@ class Optimal {
   std::optional<CandidateLists> chosen_;  // where not all candidates can be looked at together
   Plan priced_;                           // the last one: price and, with a limit, memory
   double bound_ = 0;
+  double effort_;           // of the next search
   bool cut_short_ = false;  // some search
   Clock::time_point start_ = Clock::now();
 };

@@ -158,7 +158,7 @@ Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assi
     kept.push_back(best);
     kept.back().ops[op.index()].candidate = candidates[i];
   }
-  const CandidateLists chosen = ChooseCandidates(problem, all, bound, kNever, kept, kCandidates);
+  const CandidateLists chosen = ChooseCandidates(problem, all, all, bound, kNever, kept, kCandidates);
   SBP_ASSIGN_OR_RETURN(
       const LayoutNetwork layouts,
       LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit, .lists = &chosen, .start = &best}));

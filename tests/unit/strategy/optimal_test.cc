@@ -10,6 +10,7 @@
 #include "strategy/evaluate.h"
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/merged_axes.h"
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/what_if.h"
 #include "support/listed_problem.h"
@@ -315,7 +316,7 @@ TEST(LayoutNetwork, OfChosenCandidates) {
     LayoutBound bound(made.problem, *all, upper);
     bound.Ascend(50'000'000);
     const std::vector<Assignment> kept = {*other};
-    const CandidateLists chosen = ChooseCandidates(made.problem, *all, bound, upper, kept, 1);
+    const CandidateLists chosen = ChooseCandidates(made.problem, *all, *all, bound, upper, kept, 1);
     for (size_t o = 0; o < made.problem.num_ops(); ++o) EXPECT_LE(chosen.of(OpId(o)).size(), 2);
     const Result<LayoutNetwork> network = LayoutNetwork::Build(made.problem, {.lists = &chosen, .start = &*other});
     ASSERT_TRUE(network.ok()) << network.status().message();
@@ -323,6 +324,35 @@ TEST(LayoutNetwork, OfChosenCandidates) {
     Assignment read;
     network->Read(std::vector<int32_t>(network->network().nodes.size(), 0), read);
     EXPECT_GE(PriceOf(made, read).seconds, bound.bound() * (1 - 1e-9));
+  }
+}
+
+// Those of merged axes: a mesh of sizes 4 and 2 has as many candidates as one of 2, 2 and 2 whose first two axes are
+// alike, and one of 4 and 4 as one of four axes.
+TEST(ListsOfMergedAxes, AreThoseOfTheMergedMesh) {
+  ListedGraph graph;
+  graph.inputs = {"t0"};
+  graph.shapes["t0"] = graph.shapes["t1"] = graph.shapes["t2"] = {64, 64};
+  graph.ops.push_back({"op0", {"t0"}, {"t1"}, {"S(0) -> S(0)", "S(1) -> P(sum)", "B -> B"}});
+  graph.ops.push_back({"op1", {"t0", "t1"}, {"t2"}, {"S(0) B -> S(0)", "B B -> B"}});
+  for (const auto& [whole, merged] :
+       {std::pair("2,2,2", "4,2"), std::pair("2,2,2,2", "4,4"), std::pair("4,2", "4,2")}) {
+    const ListedProblem made = MakeListedProblem(graph, *ParseMesh(whole));
+    const ListedProblem small = MakeListedProblem(graph, *ParseMesh(merged));
+    const Result<CandidateLists> all = CandidateLists::All(made.problem);
+    ASSERT_TRUE(all.ok());
+    const CandidateLists lists = ListsOfMergedAxes(made.problem, *all);
+    for (size_t o = 0; o < made.problem.num_ops(); ++o) {
+      const OpId op(o);
+      EXPECT_EQ(lists.of(op).size(), small.problem.candidates(op).candidates.size()) << whole;
+      for (const uint32_t c : lists.of(op)) {
+        for (const NdSbp& layout : made.problem.candidates(op).candidates[c].signature.inputs) {
+          for (int axis = 1; layout.size() > 2 && axis < layout.size(); axis += 2) {
+            EXPECT_EQ(layout[axis], layout[axis - 1]);
+          }
+        }
+      }
+    }
   }
 }
 
