@@ -26,24 +26,42 @@ DType WorkType(const RuleInstance& instance) {
   return first;
 }
 
-}  // namespace
-
-Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
+// The work of a share of the op; the functions say how many bytes of an operand and of a result are touched.
+template <typename OperandBytes, typename ResultBytes>
+Work WorkWith(const RuleInstance& instance, double share, const OperandBytes& operand, const ResultBytes& result) {
   Work work;
-  work.flops = instance.flops * candidate.work_share;
-  work.bytes = instance.extra_bytes * candidate.work_share;
+  work.flops = instance.flops * share;
+  work.bytes = instance.extra_bytes * share;
   work.dtype = WorkType(instance);
   work.op = instance.op;
   const auto& unused = instance.map.unused;
   for (size_t i = 0; i < instance.operands.size(); ++i) {
-    if (!instance.present[i] || std::find(unused.begin(), unused.end(), static_cast<int>(i)) != unused.end()) continue;
-    work.bytes += LocalBytesOf(instance.operands[i], candidate.signature.inputs[i], mesh);
+    if (instance.present[i] && std::find(unused.begin(), unused.end(), static_cast<int>(i)) == unused.end())
+      work.bytes += operand(i);
   }
   for (size_t r = 0; r < instance.results.size(); ++r) {
-    if (instance.results[r].dtype == DType::kUndefined) continue;
-    work.bytes += LocalBytesOf(instance.results[r], candidate.signature.outputs[r], mesh);
+    if (instance.results[r].dtype != DType::kUndefined) work.bytes += result(r);
   }
   return work;
+}
+
+}  // namespace
+
+Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
+  const CandidateSignature& signature = candidate.signature;
+  return WorkWith(
+      instance, candidate.work_share,
+      [&](size_t i) { return LocalBytesOf(instance.operands[i], signature.inputs[i], mesh); },
+      [&](size_t r) { return LocalBytesOf(instance.results[r], signature.outputs[r], mesh); });
+}
+
+double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Cluster& cluster) {
+  const double part = 1.0 / static_cast<double>(mesh.num_devices());
+  const NdSbp whole(mesh.num_axes());
+  const Work least = WorkWith(
+      instance, part, [&](size_t i) { return part * LocalBytesOf(instance.operands[i], whole, mesh); },
+      [&](size_t r) { return part * LocalBytesOf(instance.results[r], whole, mesh); });
+  return LeastComputeSeconds(cluster.device, least);
 }
 
 GroupShape WidestGroup(const Cluster& cluster, const Mesh& mesh) {

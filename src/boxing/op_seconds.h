@@ -14,6 +14,9 @@ namespace sbp {
 // operand, else of the first operand, else of the first result.
 Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh);
 
+// No candidate of the op takes fewer seconds: a device has at least its even part of the flops and of every tensor.
+double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Cluster& cluster);
+
 // Where a halo's neighbour may be: the group of the mesh that spans most nodes; one rank a node where all are on one.
 GroupShape WidestGroup(const Cluster& cluster, const Mesh& mesh);
 

@@ -55,6 +55,19 @@ double ComputeSeconds(const DeviceSpec& device, const Work& work) {
   return samples.empty() ? roofline : roofline * Correction(device, work, samples);
 }
 
+double LeastComputeSeconds(const DeviceSpec& device, const Work& work) {
+  if (work.flops <= 0 && work.bytes <= 0) return 0;
+  double least = 1;
+  bool first = true;
+  for (const OpSample& sample : SamplesOf(device, work)) {
+    const double roofline = Roofline(device, {sample.flops, sample.bytes, work.dtype});
+    if (roofline <= 0 || sample.seconds <= 0) continue;
+    least = first ? sample.seconds / roofline : std::min(least, sample.seconds / roofline);
+    first = false;
+  }
+  return Roofline(device, work) * least;
+}
+
 double WorkspaceBytes(const DeviceSpec& device, const Work& work) {
   double sum = 0, weights = 0;
   for (const OpSample& sample : SamplesOf(device, work)) {

@@ -37,6 +37,10 @@ struct Work {
 // fourth power of the distance in (log flops, log bytes) (Shepard 1968), so that a sample of the same work is met.
 double ComputeSeconds(const DeviceSpec& device, const Work& work);
 
+// No work of the same op and element type that is at least that much, in flops and in bytes, takes fewer seconds: the
+// roofline, multiplied by the least that samples were off.
+double LeastComputeSeconds(const DeviceSpec& device, const Work& work);
+
 // Bytes that the op takes besides operands and results, as the device's samples of it say: the mean of their parts of
 // the bytes touched, weighted by the distance in log bytes alone. 0 without samples.
 double WorkspaceBytes(const DeviceSpec& device, const Work& work);

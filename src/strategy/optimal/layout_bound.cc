@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "boxing/op_seconds.h"
 #include "search/number_rows.h"
 #include "strategy/optimal/tensor_factor.h"
 
@@ -261,7 +262,7 @@ class LayoutBound::Ascent {
   void Order() {
     std::vector<std::pair<uint64_t, Node>> keyed;
     for (uint32_t o = 0; o < problem_.num_ops(); ++o) {
-      if (!links_of_op_[o].empty() || Whole(OpId(o))) keyed.push_back({uint64_t{o} * 3 + 1, {true, o}});
+      keyed.push_back({uint64_t{o} * 3 + 1, {true, o}});
     }
     for (uint32_t f = 0; f < factors_.size(); ++f) {
       const TensorId tensor = factors_[f].tensor;
@@ -297,18 +298,23 @@ class LayoutBound::Ascent {
 
   double LeastCompute(OpId op) {
     const auto [entry, is_new] = least_compute_.try_emplace(lists_.number(op), most_);
-    for (const uint32_t c : lists_.of(op)) {
-      if (is_new) entry->second = std::min(entry->second, problem_.ComputeSeconds(op, c));
+    if (!is_new) return entry->second;
+    if (!Whole(op)) {
+      entry->second = std::min(entry->second, LeastOpSeconds(*problem_.class_at(op).list->instance, problem_.mesh,
+                                                             problem_.boxing->cluster()));
+      return entry->second;
     }
+    for (const uint32_t c : lists_.of(op)) entry->second = std::min(entry->second, problem_.ComputeSeconds(op, c));
     return entry->second;
   }
 
-  std::vector<double> Totals(OpId op) const {
+  std::vector<double> Totals(OpId op) {
     const std::vector<uint32_t>& list = lists_.of(op);
+    if (!Whole(op)) return std::vector<double>(list.size(), LeastCompute(op));  // it has no links
     std::vector<double> total;
     total.reserve(list.size());
     for (const uint32_t c : list) {
-      total.push_back(Whole(op) ? std::min(problem_.ComputeSeconds(op, c), most_) : 0);
+      total.push_back(std::min(problem_.ComputeSeconds(op, c), most_));
     }
     for (const uint32_t l : links_of_op_[op.index()]) {
       const std::span<const double> message = messages_[links_[l].message];

@@ -11,8 +11,9 @@
 // The least values of a tensor's factor are shortest paths in its LayoutGraph. One or two readers: exact, since a tree
 // to two readers has one branch. More: readers share boxing, which is paid once; see TensorFactor in the source.
 //
-// An op whose candidate list was cut costs nothing here and takes any layouts, so that the bound holds for the whole
-// list too; so does a tensor of too many layouts. Equal questions are asked once (equal layers of large models).
+// An op whose candidate list was cut takes any layouts here and costs what its even share of the work would, so that
+// the bound holds for the whole list too; a tensor of too many layouts takes nothing. Equal questions are asked once
+// (equal layers of large models).
 #pragma once
 
 #include <cstdint>

@@ -48,6 +48,17 @@ TEST(Compute, SamplesAreMet) {
   EXPECT_NEAR(ComputeSeconds(device, {0, 1e6, DType::kF32, "Exp"}) / (4e6 / 0.5e9), 1, 1e-6);
 }
 
+TEST(Compute, LeastSecondsHoldForMoreWork) {
+  const DeviceSpec device = WithSamples();
+  const Work least{0, 1e4, DType::kF32, "Exp"};
+  EXPECT_NEAR(LeastComputeSeconds(device, least), 2 * 1e4 / 0.5e9, 1e-12);  // the sample that is off least
+  for (const double bytes : {1e4, 2e4, 1e5, 1e7})
+    EXPECT_GE(ComputeSeconds(device, {0, bytes, DType::kF32, "Exp"}), LeastComputeSeconds(device, least)) << bytes;
+  const Work other{0, 1e4, DType::kF32, "Log"};  // no samples
+  EXPECT_EQ(LeastComputeSeconds(device, other), ComputeSeconds(device, other));
+  EXPECT_EQ(LeastComputeSeconds(device, {}), 0);
+}
+
 TEST(Compute, BetweenSamplesTheRooflineIsOffAsMuchAsTheyAre) {
   const DeviceSpec device = WithSamples();
   const double middle = std::sqrt(1e3 * 1e6);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/text.h"
+#include "boxing/op_seconds.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
 #include "strategy/optimal/layout_bound.h"
@@ -299,6 +300,36 @@ TEST(LayoutBound, HoldsWhenCutShort) {
     LayoutBound bound(made.problem, *lists, least);
     bound.Ascend(work);
     EXPECT_LE(bound.bound(), least * (1 + 1e-9)) << work;
+  }
+}
+
+// Lists that were cut say nothing of layouts, but the op still has its work: no candidate, cut off or not, takes less
+// than an even share.
+TEST(LayoutBound, CountsTheWorkOfCutLists) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 10; ++i) {
+    ListedProblem made = MakeListedProblem(RandomGraph(random, 5), *ParseMesh("4"));
+    double work = 0;
+    for (size_t o = 0; o < made.problem.num_ops(); ++o) {
+      const CandidateList& list = made.problem.candidates(OpId(o));
+      const double least = LeastOpSeconds(*list.instance, made.problem.mesh, made.problem.boxing->cluster());
+      for (size_t c = 0; c < list.candidates.size(); ++c)
+        EXPECT_LE(least, made.problem.ComputeSeconds(OpId(o), c) * (1 + 1e-9)) << "graph " << i << " op " << o;
+      work += least;
+    }
+    EXPECT_GT(work, 0);
+    for (OpClass& op_class : made.problem.classes) {
+      auto cut = std::make_shared<CandidateList>(*op_class.list);
+      cut->truncated = true;
+      op_class.list = std::move(cut);
+    }
+    const Result<CandidateLists> lists = CandidateLists::All(made.problem);
+    ASSERT_TRUE(lists.ok());
+    for (const int64_t steps : {0, 1'000'000}) {
+      LayoutBound bound(made.problem, *lists, 10 * work);
+      bound.Ascend(steps);
+      EXPECT_NEAR(bound.bound() / work, 1, 1e-6) << "graph " << i;
+    }
   }
 }
 
