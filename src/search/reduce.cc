@@ -65,6 +65,8 @@ class Reducer {
   void Inspect(int32_t edge);
   void Merge(int32_t node, int32_t of, MapId map);
   void Unhook(int32_t edge);
+  // In the order in which they came.
+  const std::vector<int32_t>& EdgesOf(int32_t node);
   void Attach(int32_t a, int32_t b, MatrixId matrix);
   bool DropOversized();
   bool DropDominated();
@@ -98,7 +100,7 @@ class Reducer {
   int32_t kept_node_;  // or what it was merged into; -1: none
   Reduction result_;
   std::vector<Node> nodes_;
-  std::vector<char> alive_;
+  std::vector<char> alive_, dead_edges_;  // per node; whether some of its edges are unhooked but still listed
   std::vector<Edge> edges_;
   std::vector<char> edge_alive_, queued_;
   std::deque<int32_t> queue_;
@@ -147,6 +149,7 @@ void Reducer::Load() {
   result_.network_size_ = network_.nodes.size();
   nodes_.resize(network_.nodes.size());
   alive_.assign(nodes_.size(), 1);
+  dead_edges_.assign(nodes_.size(), 0);
   unchecked_.assign(nodes_.size(), 1);
   untried_.assign(nodes_.size(), 1);
   for (int32_t i = 0; i < Size(); ++i) {
@@ -239,7 +242,7 @@ void Reducer::Keep(int32_t node, std::vector<int32_t> kept, std::vector<int32_t>
   select(nodes_[node].costs);
   for (Core::Hold& hold : nodes_[node].holds) select(hold.usages);
   const MapId map = matrices().AddMap(kept);
-  for (const int32_t edge : nodes_[node].edges) {
+  for (const int32_t edge : EdgesOf(node)) {
     const bool first = edges_[edge].nodes[0] == node;
     edges_[edge].matrix = matrices().Select(edges_[edge].matrix, first ? map : kIdentity, first ? kIdentity : map);
     Touch(edge);
@@ -253,15 +256,24 @@ void Reducer::Keep(int32_t node, std::vector<int32_t> kept, std::vector<int32_t>
 void Reducer::Unhook(int32_t edge) {
   edge_alive_[edge] = 0;
   for (const int32_t node : edges_[edge].nodes) {
-    std::erase(nodes_[node].edges, edge);
+    dead_edges_[node] = 1;
     Changed(node);
   }
 }
 
+const std::vector<int32_t>& Reducer::EdgesOf(int32_t node) {
+  std::vector<int32_t>& edges = nodes_[node].edges;
+  if (dead_edges_[node]) {  // removed together: one by one a node of many edges would take the square of their number
+    std::erase_if(edges, [&](int32_t edge) { return edge_alive_[edge] == 0; });
+    dead_edges_[node] = 0;
+  }
+  return edges;
+}
+
 // Adds costs between two nodes, to the edge that is there or as a new one.
 void Reducer::Attach(int32_t a, int32_t b, MatrixId matrix) {
-  const int32_t fewer = nodes_[a].edges.size() <= nodes_[b].edges.size() ? a : b;
-  for (const int32_t edge : nodes_[fewer].edges) {
+  const int32_t fewer = EdgesOf(a).size() <= EdgesOf(b).size() ? a : b;
+  for (const int32_t edge : EdgesOf(fewer)) {
     if (Other(edge, fewer) != (fewer == a ? b : a)) continue;
     const MatrixId aligned = edges_[edge].nodes[0] == a ? matrix : matrices().Transpose(matrix);
     edges_[edge].matrix = matrices().Sum(edges_[edge].matrix, aligned);
@@ -282,7 +294,7 @@ void Reducer::Attach(int32_t a, int32_t b, MatrixId matrix) {
 // `node` follows from `of`: its costs, memory and edges become those of `of`.
 void Reducer::Merge(int32_t node, int32_t of, MapId map) {
   const std::span<const int32_t> candidate = matrices().Map(map);
-  const std::vector<int32_t> edges = nodes_[node].edges;
+  const std::vector<int32_t> edges = EdgesOf(node);
   for (const int32_t edge : edges) {
     const int32_t other = Other(edge, node);
     const MatrixId matrix = matrices().Select(From(edge, node), map, kIdentity);
@@ -343,7 +355,7 @@ bool Reducer::DropDominated(int32_t node) {
   TakeLeast(node);
   if (node == kept_node_) return false;
   std::vector<MatrixId> edges;
-  for (const int32_t edge : nodes_[node].edges) edges.push_back(From(edge, node));
+  for (const int32_t edge : EdgesOf(node)) edges.push_back(From(edge, node));
   const Domination::Answer* answer = domination_.Of(nodes_[node], edges);
   if (!answer || answer->kept.size() == nodes_[node].costs.size()) return false;
   Keep(node, answer->kept, answer->instead);
@@ -387,7 +399,7 @@ void Reducer::TakeLeast(int32_t node) {
 }
 
 bool Reducer::EliminateNode(int32_t node) {
-  const std::vector<int32_t> edges = nodes_[node].edges;
+  const std::vector<int32_t> edges = EdgesOf(node);
   if (node == kept_node_ || !nodes_[node].holds.empty() || edges.size() > 2) return false;
   const int32_t u = edges.empty() ? -1 : Other(edges[0], node);
   const int32_t w = edges.size() < 2 ? -1 : Other(edges[1], node);
