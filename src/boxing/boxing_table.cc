@@ -8,8 +8,8 @@
 namespace sbp {
 namespace {
 
-constexpr size_t kSharedSpace = 32768;  // up to so many layouts one search from a layout serves all targets
-constexpr size_t kLargestSpace = 64;    // above, a search of its own for every pair would be too dear
+constexpr size_t kSharedSpace = 4096;  // up to so many layouts one search from a layout serves all targets
+constexpr size_t kLargestSpace = 64;   // above, a search of its own for every pair would be too dear
 constexpr size_t kMostSearchedLayouts = size_t{1} << 22;  // of searches and arcs kept: forgotten and made again beyond
 constexpr size_t kMostArcs = size_t{1} << 23;
 

@@ -14,8 +14,10 @@ namespace {
 
 constexpr size_t kMostTerms = 1'000'000;  // of one criterion's prices of all candidates: a term is a line of text
 constexpr double kForcedRounding = 1e-9;  // of the step time: closer is equal
-// How many alternatives get a search of their own: fewer in large graphs, whose searches take longer.
-constexpr size_t kOpsForced = 6000, kLeastForced = 3, kMostForced = 24;
+// How many alternatives get a search of their own, and how many a plan: fewer in large graphs, where each takes longer.
+// As operands of ops in all.
+constexpr size_t kUsesForced = 18'000, kLeastForced = 3, kMostForced = 24;
+constexpr size_t kUsesPriced = 2'000'000;
 
 std::string SlotName(const std::vector<std::string>& names, size_t slot) {
   return slot < names.size() ? names[slot] : StrCat(slot);
@@ -155,14 +157,19 @@ Status AddForced(const Problem& problem, const Plan& plan, OpId op, std::vector<
   }
   std::stable_sort(asked.begin(), asked.end(),
                    [&](uint32_t a, uint32_t b) { return candidates[a].extra_seconds < candidates[b].extra_seconds; });
-  const size_t searched = std::clamp(kOpsForced / problem.num_ops(), kLeastForced, kMostForced);
+  size_t uses = problem.num_ops();
+  for (size_t o = 0; o < problem.num_ops(); ++o) uses += problem.operands(OpId(o)).size();
+  const ForcedWork work{.searched = std::clamp(kUsesForced / uses, kLeastForced, kMostForced),
+                        .priced = std::max(kUsesPriced / uses, kLeastForced)};
   StrategyOptions options;
   options.memory_limit = plan.options.memory_limit;
   SBP_ASSIGN_OR_RETURN(const std::vector<ForcedStep> steps,
-                       StepsIfForced(problem, assignment, op, asked, searched, options));
+                       StepsIfForced(problem, assignment, op, asked, work, options));
   const double now = plan.total.seconds();
   for (size_t i = 0; i < asked.size(); ++i) {
     ForcedStep more{std::max(0.0, steps[i].at_least - now), std::max(0.0, steps[i].at_most - now)};
+    // The plan in which only this op is changed; whether it fits is not known.
+    if (i >= work.priced && !options.memory_limit) more.at_most = std::max(0.0, candidates[asked[i]].extra_seconds);
     if (more.at_most <= more.at_least + kForcedRounding * now) more.at_least = more.at_most;
     candidates[asked[i]].forced = more;
   }

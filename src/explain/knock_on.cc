@@ -8,6 +8,8 @@
 namespace sbp {
 namespace {
 
+constexpr size_t kMostKnown = 200'000;  // of all tensors: one op may have 100,000 operands
+
 void AddDistinct(std::vector<NdSbp>& layouts, const NdSbp& layout) {
   if (std::find(layouts.begin(), layouts.end(), layout) == layouts.end()) layouts.push_back(layout);
 }
@@ -47,8 +49,16 @@ double KnockOn::Seconds(Around& around, const CandidateSignature& signature) {
   for (size_t operand : around.operands) AddDistinct(own, signature.inputs[operand]);
   std::vector<NdSbp> key = own;
   key.push_back(written);
-  const auto [entry, is_new] = around.known.try_emplace(std::move(key), 0);
-  if (!is_new) return entry->second;
+  if (const auto known = around.known.find(key); known != around.known.end()) return known->second;
+  const double seconds = SecondsOf(around, written, own);
+  if (num_known_ < kMostKnown) {
+    around.known.emplace(std::move(key), seconds);
+    ++num_known_;
+  }
+  return seconds;
+}
+
+double KnockOn::SecondsOf(const Around& around, const NdSbp& written, const std::vector<NdSbp>& own) {
   std::vector<NdSbp> wanted = around.wanted_by_others;
   for (const NdSbp& layout : own) AddDistinct(wanted, layout);
   const TensorType& type = problem_.graph->tensor(around.tensor).type;
@@ -56,10 +66,9 @@ double KnockOn::Seconds(Around& around, const CandidateSignature& signature) {
   const TensorPin* pin = problem_.demands.standing(around.tensor);
   const NdSbp standing = pin == nullptr ? written : pin->layout;
   std::erase(wanted, standing);
-  const double seconds = FindBestHub(type, standing, wanted, around.hubs, boxing, around.not_partial).seconds;
   const BoxingPath& to_standing = boxing.Path(type, written, standing);
-  if (!to_standing.reachable) return entry->second = std::numeric_limits<double>::infinity();
-  return entry->second = seconds + to_standing.seconds;
+  if (!to_standing.reachable) return std::numeric_limits<double>::infinity();
+  return to_standing.seconds + FindBestHub(type, standing, wanted, around.hubs, boxing, around.not_partial).seconds;
 }
 
 double KnockOn::BoxingSeconds(const CandidateSignature& signature) {

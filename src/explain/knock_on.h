@@ -32,11 +32,13 @@ class KnockOn {
   };
   void AddAround(TensorId tensor, const Plan& plan);
   double Seconds(Around& around, const CandidateSignature& signature);
+  double SecondsOf(const Around& around, const NdSbp& written, const std::vector<NdSbp>& own);
 
   const Problem& problem_;
   OpId op_;
   std::vector<Around> arounds_;
   std::unordered_map<TensorId, size_t> around_of_;
+  size_t num_known_ = 0;
 };
 
 }  // namespace sbp

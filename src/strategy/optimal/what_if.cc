@@ -52,13 +52,14 @@ class WhatIf {
     for (size_t i = 0; i < list.size(); ++i) at_least_[list[i]] = bound.bound() + excess[i];
   }
 
-  std::vector<ForcedStep> Steps(std::span<const uint32_t> candidates, size_t searched) {
+  std::vector<ForcedStep> Steps(std::span<const uint32_t> candidates, const ForcedWork& work) {
     std::vector<ForcedStep> steps;
     for (const uint32_t candidate : candidates) {
       const auto known = at_least_.find(candidate);
-      steps.push_back({known == at_least_.end() ? 0 : known->second, SecondsOf(With(candidate))});
+      const bool is_priced = steps.size() < work.priced;
+      steps.push_back({known == at_least_.end() ? 0 : known->second, is_priced ? SecondsOf(With(candidate)) : kNever});
     }
-    searched = std::min(searched, candidates.size());
+    const size_t searched = std::min(work.searched, candidates.size());
     for (size_t i = 0; i < searched && !Cancelled(); ++i) SearchWith(candidates[i], steps[i]);
     if (searched < candidates.size() && !Cancelled() && !chosen_)
       BoundAll(candidates.subspan(searched), &steps[searched]);
@@ -138,13 +139,13 @@ class WhatIf {
 }  // namespace
 
 Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assignment& best, OpId op,
-                                              std::span<const uint32_t> candidates, size_t searched,
+                                              std::span<const uint32_t> candidates, const ForcedWork& work,
                                               const StrategyOptions& options) {
   SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem));
   if (FitsNetwork(problem, all, false)) {
     SBP_ASSIGN_OR_RETURN(const LayoutNetwork layouts,
                          LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit, .relaxed = true}));
-    return WhatIf(problem, layouts, best, op, options).Steps(candidates, searched);
+    return WhatIf(problem, layouts, best, op, options).Steps(candidates, work);
   }
   Plan plan;
   plan.graph = *problem.graph;
@@ -154,7 +155,7 @@ Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assi
   LayoutBound bound(problem, all, plan.total.seconds());
   bound.Ascend(kWorkOfAnswers, options.cancelled);
   std::vector<Assignment> kept = {best};
-  for (size_t i = 0; i < std::min(searched, candidates.size()); ++i) {
+  for (size_t i = 0; i < std::min(work.searched, candidates.size()); ++i) {
     kept.push_back(best);
     kept.back().ops[op.index()].candidate = candidates[i];
   }
@@ -164,7 +165,7 @@ Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assi
       LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit, .lists = &chosen, .start = &best}));
   WhatIf what_if(problem, layouts, best, op, options);
   what_if.BoundBy(bound, all);
-  return what_if.Steps(candidates, searched);
+  return what_if.Steps(candidates, work);
 }
 
 }  // namespace sbp

@@ -16,14 +16,20 @@ struct ForcedStep {
   double at_most = 0;   // infinity: none was found
 };
 
+// How many of the candidates asked get what.
+struct ForcedWork {
+  size_t searched = 0;  // a search of their own each
+  size_t priced = 0;    // at least a plan: `best` with only this op changed
+};
+
 // The answer for each of `candidates` (indices into the op's list that pins allow), with `best`, a plan of the problem,
-// as where to begin. The first `searched` get a search of their own each, with a fixed amount of work: the bound is
+// as where to begin. The first work.searched get a search of their own each, with a fixed amount of work: the bound is
 // that of the relaxed network; the best choice there, priced as a plan, is the other end. The others get the
-// min-marginals of one search in which nothing is forced as bounds, and `best` with only this op changed as the other
-// end. Uses options.memory_limit, seed, threads; once options.cancelled, what is left is open. Errors: as
-// LayoutNetwork::Build.
+// min-marginals of one search in which nothing is forced as bounds; the other end is `best` with only this op changed
+// for the first work.priced, and open (infinity) beyond. Uses options.memory_limit, seed, threads; once
+// options.cancelled, what is left is open. Errors: as LayoutNetwork::Build.
 Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assignment& best, OpId op,
-                                              std::span<const uint32_t> candidates, size_t searched,
+                                              std::span<const uint32_t> candidates, const ForcedWork& work,
                                               const StrategyOptions& options);
 
 }  // namespace sbp

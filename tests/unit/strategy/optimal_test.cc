@@ -195,8 +195,9 @@ TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
     });
     const Result<Assignment> best = SolveOptimal(made.problem, {});
     ASSERT_TRUE(best.ok());
-    const auto steps = StepsIfForced(made.problem, *best, op, candidates, candidates.size(), {});
-    const auto bounds = StepsIfForced(made.problem, *best, op, candidates, 0, {});
+    const auto steps = StepsIfForced(made.problem, *best, op, candidates,
+                                     {.searched = candidates.size(), .priced = candidates.size()}, {});
+    const auto bounds = StepsIfForced(made.problem, *best, op, candidates, {.priced = candidates.size()}, {});
     ASSERT_TRUE(steps.ok() && bounds.ok());
     for (size_t c = 0; c < candidates.size(); ++c) {
       const ForcedStep& step = (*steps)[c];
@@ -422,7 +423,8 @@ TEST(Optimal, ChoosesCandidatesOnFourAxes) {
   EXPECT_EQ(seconds, PriceOf(made, *again).seconds);
   // What if an op were forced to another candidate: bounds below what is reached.
   const std::vector<uint32_t> candidates = {0, 1, 200};
-  const auto steps = StepsIfForced(made.problem, *found, OpId(3), candidates, 2, {});
+  const auto steps =
+      StepsIfForced(made.problem, *found, OpId(3), candidates, {.searched = 2, .priced = candidates.size()}, {});
   ASSERT_TRUE(steps.ok());
   for (const ForcedStep& step : *steps) EXPECT_LE(step.at_least, step.at_most * (1 + 1e-9));
 }
