@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 #include "base/text.h"
 #include "explain/explain.h"
@@ -12,13 +13,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kMostOperandsSpelled = 12;  // of a signature; more: runs of equal layouts
+constexpr size_t kNeighbours = 8;            // shown without --all
+
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 std::string Layout(const NdSbp& layout, const ExplainFormat& format, int rank) {
   return FormatLayout(layout, rank, format.notation);
 }
 
+// "3 x S(0), B": a run of equal layouts of an op of very many operands is one.
+std::string LayoutRuns(const std::vector<NdSbp>& layouts, const std::vector<int>& ranks, const ExplainFormat& format) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0, end = 0; begin < layouts.size(); begin = end) {
+    while (end < layouts.size() && layouts[end] == layouts[begin] && ranks[end] == ranks[begin]) ++end;
+    const std::string layout = Layout(layouts[begin], format, ranks[begin]);
+    parts.push_back(end - begin == 1 ? layout : StrCat(FormatCount(static_cast<int64_t>(end - begin)), " x ", layout));
+  }
+  return Join(parts, ", ");
+}
+
 std::string SignatureText(const Signature& signature, const ExplainedOp& op, const ExplainFormat& format) {
+  if (signature.inputs.size() > kMostOperandsSpelled) {
+    return StrCat(LayoutRuns(signature.inputs, op.operand_ranks, format), " -> ",
+                  LayoutRuns(signature.outputs, op.result_ranks, format));
+  }
   return FormatSignature(signature, op.operand_ranks, op.result_ranks, format.notation);
 }
 
@@ -57,12 +76,15 @@ std::string FormatCollectives(std::vector<ExplainedCollective> collectives, cons
 }
 
 std::string FormatNeighbours(const std::vector<ExplainedNeighbour>& neighbours, const ExplainFormat& format) {
+  const size_t shown = format.all ? neighbours.size() : std::min(kNeighbours, neighbours.size());
   std::string text;
-  for (const ExplainedNeighbour& n : neighbours) {
+  for (const ExplainedNeighbour& n : std::span(neighbours).first(shown)) {
     text += StrCat("  ", n.slot, " ", Labelled(n.tensor, n.label), ", ", n.other, ": written ",
                    Layout(n.written, format, n.rank), ", used ", Layout(n.used, format, n.rank),
                    n.written == n.used ? "" : "  (boxed)", "\n");
   }
+  if (shown < neighbours.size())
+    text += StrCat("  and ", FormatCount(static_cast<int64_t>(neighbours.size() - shown)), " more (--all)\n");
   return text;
 }
 
@@ -279,7 +301,7 @@ std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const Expla
 }
 
 std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, const ExplainFormat& format) {
-  constexpr size_t kNeighbours = 8, kCollectives = 3, kRanks = 8;
+  constexpr size_t kCollectives = 3, kRanks = 8;
   std::string text = StrCat("tensor ", Quote(tensor.name), ": ", tensor.type, ", ", tensor.role,
                             tensor.module.empty() ? "" : StrCat(" ", tensor.module), ", on ", ToString(mesh), "\n");
   for (const ExplainedLayout& layout : tensor.layouts) {
@@ -290,11 +312,8 @@ std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, con
   const size_t collectives = format.all ? tensor.collectives.size() : kCollectives;
   std::string causes = FormatCollectives(tensor.collectives, std::string(11, ' '), collectives, format);
   text += tensor.collectives.empty() ? "boxed      nowhere\n" : causes.replace(0, 11, "boxed      ");
-  std::vector<ExplainedNeighbour> readers = tensor.neighbours;
-  const size_t hidden = format.all || readers.size() <= kNeighbours ? 0 : readers.size() - kNeighbours;
-  readers.resize(readers.size() - hidden);
-  text += readers.empty() ? "\nread by nobody\n" : "\nreaders\n" + FormatNeighbours(readers, format);
-  if (hidden > 0) text += StrCat("  and ", hidden, " more (--all)\n");
+  text +=
+      tensor.neighbours.empty() ? "\nread by nobody\n" : "\nreaders\n" + FormatNeighbours(tensor.neighbours, format);
   text += "\nparts of the ranks\n";
   for (const ExplainedLayout& layout : tensor.layouts) {
     text += StrCat("  ", Layout(layout.layout, format, layout.rank), "\n",
