@@ -51,7 +51,8 @@ std::optional<Letters> LettersOf(std::string equation, size_t side) {
   return l;
 }
 
-// Lead letters are all in the result and some in the rows; these have the inner letter, and the result has the column's.
+// Lead letters are all in the result and some in the rows; these have the inner letter, and the result has the
+// column's.
 bool IsRowForEach(const Letters& l) {
   const auto in_rows = [&](char c) { return c == l.inner || HasLetter(l.lead, c); };
   const auto in_result = [&](char c) { return HasLetter(l.result, c); };
