@@ -220,6 +220,58 @@ def dense(products, weights="one hot", how="softmax, norm", shared=False, dims=(
     return case
 
 
+def looped(places="one hot", rows="tuples", add="tuples", how="softmax, norm", fused=False, dims=(TOKENS,), dtype="f32",
+           shared=False, only=EXPERTS, odd=False, grouped=True):
+    """Expert by expert, each on the rows that a mask picks: transformers' eager code."""
+    def case():
+        b = Moe(dims, dtype)
+        w, ids = b.router(how)
+        rank = len(dims)
+        column = lambda r, c: b.op("Gather", r, b.scalar(c), axis=1)
+        columns = lambda r, n: r if n > 1 else b.unsqueeze(column(r, 0), 1)
+        if places == "one hot":
+            numbers = b.ints(*range(EXPERTS))
+            mask = b.op("Cast", b.op("Equal", b.unsqueeze(ids, -1), numbers), to="i64")
+            mask = b.transpose(mask, rank + 1, *range(rank + 1))
+        elif places == "OneHot":
+            b.parameters.append({"name": "off_on", "type": "i64[2]", "literal": {"ints": [0, 1]}})
+            mask = b.transpose(b.op("OneHot", ids, b.scalar(EXPERTS), "off_on", axis=-1), rank + 1, *reversed(range(rank + 1)))
+        y = b.op("Expand", b.number(0.0), b.ints(*dims, WIDTH))
+        for e in range(only):
+            if places == "equal":
+                found = b.op("NonZero", b.op("Equal", ids, b.scalar(e)))
+            else:
+                found = b.op("NonZero", b.op("Gather", mask, b.scalar(e), axis=0))
+            found = b.transpose(found, 1, 0)  # (rows, coordinates)
+            parts = [column(found, c) for c in range(rank + 1)]
+            if places == "OneHot":
+                parts.reverse()
+            where = b.op("Concat", *[b.unsqueeze(p, 1) for p in parts[:rank]], axis=1)
+            x = b.op("Gather", b.x, parts[0], axis=0) if rows == "gather" else b.op("GatherND", b.x, where)
+            if fused:
+                h = b.op("Gemm", x, b.param(f"e{e}.gate_up", 2 * INNER, WIDTH), transB=1)
+                gate, up = b.op("Split", h, outputs=[f"gate{e}", f"up{e}"], axis=-1, num_outputs=2)
+            else:
+                gate, up = [b.op("MatMul", x, b.param(f"e{e}.{n}", WIDTH, INNER)) for n in ("gate", "up")]
+            h = b.op("Mul", b.op("Relu", gate) if odd and e == 1 else b.act(gate), up)
+            h = b.op("Gemm", h, b.param(f"e{e}.down", WIDTH, INNER), transB=1)
+            place = b.op("Concat", *[b.unsqueeze(p, 1) for p in parts], axis=-1)
+            if rows == "gather":
+                weight = b.unsqueeze(b.op("GatherND", w, place), -1)
+            else:
+                weight = b.op("GatherND", b.unsqueeze(w, -1), place)
+            h = b.op("Mul", h, weight)
+            if add == "elements":
+                index = b.op("Expand", b.unsqueeze(parts[0], -1), b.op("Shape", h))
+                y = b.op("ScatterElements", y, index, h, axis=0, reduction="add")
+            else:
+                y = b.op("ScatterND", y, where, h, reduction="add")
+        if not grouped:
+            return b, y, {"sbp::ExpertsMatMul": 0, "NonZero": only}
+        return b, b.shared(y) if shared else y, {"sbp::ExpertsMatMul": 3 - fused, "NonZero": 0}
+    return case
+
+
 CASES = {}
 for name, experts in {"rows": rows, "in place": in_place, "einsum": by_einsum, "einsum, columns": by_einsum_columns,
                       "bias": with_bias, "casts": with_casts}.items():
@@ -237,6 +289,15 @@ CASES["bf16, casts"] = gathered(with_casts, dtype="bf16", dims=(4, 6))
 for products in ("einsum", "batched", "loop"):
     CASES[f"dense {products}"] = dense(products)
     CASES[f"dense {products}, scattered weights"] = dense(products, "scatter", "softmax", True, (4, 6))
+CASES["loop"] = looped(shared=True)
+CASES["loop, OneHot"] = looped("OneHot", how="softmax", dtype="bf16")
+CASES["loop, OneHot, elements"] = looped("OneHot", "gather", "elements", how="after")
+CASES["loop, equal"] = looped("equal", "gather", "elements", how="sigmoid", shared=True)
+CASES["loop, batch and sequence"] = looped(dims=(4, 6))
+CASES["loop, equal, fused, batch and sequence"] = looped("equal", fused=True, dims=(4, 6), dtype="bf16")
+# Not all turns, or not alike: as they are written.
+CASES["loop, without the last"] = looped(only=EXPERTS - 1, grouped=False)
+CASES["loop, another activation"] = looped(odd=True, grouped=False)
 
 
 def plans(turn):
@@ -263,7 +324,7 @@ def check(program, case, folder, turn):
         kinds = [op["type"] for op in found["graph"]["ops"]]
         if any(kinds.count(kind) != n for kind, n in expected.items()):
             raise RuntimeError(f"expected {expected}, found {sorted(kinds)}")
-        if found.get("warnings"):
+        if found.get("warnings") and not expected.get("NonZero"):
             raise RuntimeError(f"warnings: {found['warnings']}")
 
 
