@@ -61,8 +61,7 @@ std::optional<OneHotForm> FormOf(const Graph& graph, const Op& op) {
     if (of_ids.back() != 1 || of_ids.size() != result.size() || shape(other).back() != result.back()) continue;
     const Shape dims(of_ids.begin(), of_ids.end() - 1);
     const bool along = static_cast<int64_t>(values->size()) == result.back() && IsIota(*values);
-    if (along && std::equal(dims.begin(), dims.end(), result.begin()))
-      return OneHotForm{ids, dims, result.back(), 0};
+    if (along && std::equal(dims.begin(), dims.end(), result.begin())) return OneHotForm{ids, dims, result.back(), 0};
   }
   return std::nullopt;
 }
@@ -117,9 +116,9 @@ std::optional<Mask> FindMask(const Graph& graph, TensorId mask) {
 // Ops that do the same to each row, whatever the others are; `rows` stay the first dimension.
 bool IsElementwise(std::string_view type) {
   static const std::set<std::string_view> kTypes = {
-      "Abs",  "Add", "Cast", "Clip", "Div",     "Elu",      "Erf",      "Exp",  "Gelu", "HardSwish", "LeakyRelu", "Max",
-      "Min",  "Mul", "Neg",  "Pow",  "Relu",    "Sigmoid",  "Softplus", "Sqrt", "Sub",  "Swish",     "Tanh",
-      "Silu", "Mish"};
+      "Abs",       "Add",       "Cast", "Clip",  "Div",  "Elu",  "Erf", "Exp",  "Gelu",
+      "HardSwish", "LeakyRelu", "Max",  "Min",   "Mul",  "Neg",  "Pow", "Relu", "Sigmoid",
+      "Softplus",  "Sqrt",      "Sub",  "Swish", "Tanh", "Silu", "Mish"};
   return kTypes.contains(type);
 }
 
@@ -225,8 +224,8 @@ class TurnFollower {
     if (type != "Unsqueeze" && type != "Squeeze" && type != "Reshape") return false;
     if (from.dims.size() != 1 || out.empty() || out.size() > 2) return false;
     to.rows = out[0] == rows_ ? 0 : 1;
-    const bool fits = out[static_cast<size_t>(to.rows)] == rows_ &&
-                      (out.size() == 1 || out[static_cast<size_t>(1 - to.rows)] == 1);
+    const bool fits =
+        out[static_cast<size_t>(to.rows)] == rows_ && (out.size() == 1 || out[static_cast<size_t>(1 - to.rows)] == 1);
     return fits && Set(op.outputs[0], to);
   }
 
@@ -393,7 +392,8 @@ bool SameOutside(const Graph& graph, TensorId a, TensorId b) {
     if (x.literal != nullptr && y.literal != nullptr) return *x.literal == *y.literal;
     const Op *p = ProducerOf(graph, a), *q = ProducerOf(graph, b);
     if (p == nullptr || q == nullptr || p->type != q->type || p->inputs.size() != q->inputs.size()) return false;
-    if (x.producer_index != y.producer_index || x.type != y.type || !Equal(*p->attributes, *q->attributes)) return false;
+    if (x.producer_index != y.producer_index || x.type != y.type || !Equal(*p->attributes, *q->attributes))
+      return false;
     for (size_t i = 1; i < p->inputs.size(); ++i) {
       const std::vector<int64_t>*u = IntsOf(graph, p->inputs[i]), *v = IntsOf(graph, q->inputs[i]);
       if (p->inputs[i] != q->inputs[i] && (u == nullptr || v == nullptr || *u != *v)) return false;

@@ -2,16 +2,19 @@
 // choices, so that their number is known, and each row is multiplied by the matrix of its expert.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/text.h"
 #include "simplify/expert_loop.h"
 #include "simplify/graph_edit.h"
+#include "simplify/moves.h"
 #include "simplify/simplify.h"
 
 namespace sbp::simplify {
 namespace {
 
 using Turns = std::vector<ExpertTurn>;
+constexpr size_t kLongestSlice = 6;
 
 class LoopJoiner {
  public:
@@ -97,28 +100,82 @@ class LoopJoiner {
       }
       const Op like = graph_.ops[step.op];
       const bool product = step.kind == TurnStep::Kind::kProduct;
-      Op op = edit_.MakeOp(like, product ? "sbp::ExpertsMatMul" : graph_.type_of(like), StrCat(like.name, "/all"), {});
+      Op op = edit_.MakeOp(like, graph_.type_of(like), StrCat(like.name, "/all"), {});
       for (const TurnOperand& operand : step.operands) {
         op.inputs.push_back(operand.step < 0 ? operand.outside
                                              : results[static_cast<size_t>(operand.step)][operand.result]);
       }
       op.attributes = like.attributes;
-      if (product) {
-        op.inputs[1] = ids;
-        for (const ExpertTurn* turn : by_expert) op.inputs.push_back(turn->steps[s].operands[1].outside);
-        Attributes attributes;
-        if (step.transposed) attributes.Set("transB", int64_t{1});
-        op.attributes = std::make_shared<const Attributes>(std::move(attributes));
-      }
+      if (product) SetMatrices(op, by_expert, s, ids);
       op.metadata.emplace_back(kSimplifiedFrom, NamesOf(by_expert, s));
       for (const TensorId id : like.outputs) {
-        op.outputs.push_back(id.valid() ? edit_.AddTensor(StrCat(graph_.tensor(id).name, "/all"), graph_.tensor(id).type)
-                                        : TensorId());
+        op.outputs.push_back(
+            id.valid() ? edit_.AddTensor(StrCat(graph_.tensor(id).name, "/all"), graph_.tensor(id).type) : TensorId());
       }
       results.push_back(op.outputs);
       edit_.Insert(place_, std::move(op));
     }
     AddUp(first, scatter, results[static_cast<size_t>(first.updates.step)][first.updates.result]);
+  }
+
+  // The matrices of all experts: one tensor that they are slices of, or each its own.
+  void SetMatrices(Op& op, const std::vector<const ExpertTurn*>& turns, size_t step, TensorId ids) {
+    bool turned = turns[0]->steps[step].transposed;
+    std::optional<Stack> stack = StackOf(turns, step);
+    if (stack) {
+      op.type = edit_.TypeIndex("sbp::GroupedMatMul");
+      op.inputs = {op.inputs[0], stack->experts, ids};
+      turned = turned != stack->transposed;
+    } else {
+      op.type = edit_.TypeIndex("sbp::ExpertsMatMul");
+      op.inputs = {op.inputs[0], ids};
+      for (const ExpertTurn* turn : turns) op.inputs.push_back(turn->steps[step].operands[1].outside);
+    }
+    Attributes attributes;
+    if (turned) attributes.Set("transB", int64_t{1});
+    op.attributes = std::make_shared<const Attributes>(std::move(attributes));
+  }
+
+  struct Stack {
+    TensorId experts;  // [experts, rows, columns]
+    bool transposed = false;
+    friend bool operator==(const Stack&, const Stack&) = default;
+  };
+
+  std::optional<Stack> StackOf(const std::vector<const ExpertTurn*>& turns, size_t step) const {
+    std::optional<Stack> all;
+    for (size_t e = 0; e < turns.size(); ++e) {
+      const std::optional<Stack> stack = SliceOf(turns[e]->steps[step].operands[1].outside, e, turns.size());
+      if (!stack || (all && *all != *stack)) return std::nullopt;
+      all = stack;
+    }
+    return all;
+  }
+
+  // Is the matrix number `expert` of a stack, maybe transposed?
+  std::optional<Stack> SliceOf(TensorId matrix, size_t expert, size_t count) const {
+    const Shape seen = ShapeOf(matrix);
+    Route route;
+    for (TensorId at = matrix; route.size() < kLongestSlice && Known(at);) {
+      const Op* op = edit_.Producer(at);
+      if (op == nullptr || !op->signature_pin.empty() || !IsMove(graph_, *op, graph_.tensor(at).producer_index))
+        return std::nullopt;
+      route.emplace_back(op, graph_.tensor(at).producer_index);
+      at = op->inputs[0];
+      const Shape& whole = ShapeOf(at);
+      if (whole.size() != 3 || whole[0] != static_cast<int64_t>(count)) continue;
+      View view(whole), plain(whole);
+      for (size_t i = route.size(); i-- > 0;) {
+        if (!ApplyMove(graph_, *route[i].first, route[i].second, view)) return std::nullopt;
+      }
+      if (!view.Reshape(seen) || !plain.Slice(0, static_cast<int64_t>(expert), 1)) return std::nullopt;
+      if (!plain.Reshape({whole[1], whole[2]})) return std::nullopt;
+      View turned = plain;
+      turned.Transpose({1, 0});
+      if (plain.shape() == seen && plain == view) return Stack{at, false};
+      if (turned.shape() == seen && turned.Reshape(seen) && turned == view) return Stack{at, true};
+    }
+    return std::nullopt;
   }
 
   std::string NamesOf(const std::vector<const ExpertTurn*>& turns, size_t step) const {
