@@ -221,7 +221,7 @@ def dense(products, weights="one hot", how="softmax, norm", shared=False, dims=(
 
 
 def looped(places="one hot", rows="tuples", add="tuples", how="softmax, norm", fused=False, dims=(TOKENS,), dtype="f32",
-           shared=False, only=EXPERTS, odd=False, grouped=True):
+           shared=False, only=EXPERTS, odd=False, grouped=True, stacked=False):
     """Expert by expert, each on the rows that a mask picks: transformers' eager code."""
     def case():
         b = Moe(dims, dtype)
@@ -248,13 +248,20 @@ def looped(places="one hot", rows="tuples", add="tuples", how="softmax, norm", f
                 parts.reverse()
             where = b.op("Concat", *[b.unsqueeze(p, 1) for p in parts[:rank]], axis=1)
             x = b.op("Gather", b.x, parts[0], axis=0) if rows == "gather" else b.op("GatherND", b.x, where)
-            if fused:
+            if stacked:
+                if e == 0:
+                    stack = b.param("gate_up", EXPERTS, 2 * INNER, WIDTH), b.param("down", EXPERTS, WIDTH, INNER)
+                own = b.op("Squeeze", b.slice(stack[0], e, e + 1, 0), b.ints(0))
+                h = b.op("MatMul", x, b.transpose(own, 1, 0))
+                gate, up = b.op("Split", h, outputs=[f"gate{e}", f"up{e}"], axis=-1, num_outputs=2)
+            elif fused:
                 h = b.op("Gemm", x, b.param(f"e{e}.gate_up", 2 * INNER, WIDTH), transB=1)
                 gate, up = b.op("Split", h, outputs=[f"gate{e}", f"up{e}"], axis=-1, num_outputs=2)
             else:
                 gate, up = [b.op("MatMul", x, b.param(f"e{e}.{n}", WIDTH, INNER)) for n in ("gate", "up")]
             h = b.op("Mul", b.op("Relu", gate) if odd and e == 1 else b.act(gate), up)
-            h = b.op("Gemm", h, b.param(f"e{e}.down", WIDTH, INNER), transB=1)
+            down = b.op("Gather", stack[1], b.scalar(e), axis=0) if stacked else b.param(f"e{e}.down", WIDTH, INNER)
+            h = b.op("Gemm", h, down, transB=1)
             place = b.op("Concat", *[b.unsqueeze(p, 1) for p in parts], axis=-1)
             if rows == "gather":
                 weight = b.unsqueeze(b.op("GatherND", w, place), -1)
@@ -268,7 +275,8 @@ def looped(places="one hot", rows="tuples", add="tuples", how="softmax, norm", f
                 y = b.op("ScatterND", y, where, h, reduction="add")
         if not grouped:
             return b, y, {"sbp::ExpertsMatMul": 0, "NonZero": only}
-        return b, b.shared(y) if shared else y, {"sbp::ExpertsMatMul": 3 - fused, "NonZero": 0}
+        kind = "sbp::GroupedMatMul" if stacked else "sbp::ExpertsMatMul"
+        return b, b.shared(y) if shared else y, {kind: 2 if fused else 3, "NonZero": 0}
     return case
 
 
@@ -295,6 +303,8 @@ CASES["loop, OneHot, elements"] = looped("OneHot", "gather", "elements", how="af
 CASES["loop, equal"] = looped("equal", "gather", "elements", how="sigmoid", shared=True)
 CASES["loop, batch and sequence"] = looped(dims=(4, 6))
 CASES["loop, equal, fused, batch and sequence"] = looped("equal", fused=True, dims=(4, 6), dtype="bf16")
+CASES["loop, stacked"] = looped(stacked=True)
+CASES["loop, stacked, OneHot, elements"] = looped("OneHot", "gather", "elements", stacked=True, dtype="bf16")
 # Not all turns, or not alike: as they are written.
 CASES["loop, without the last"] = looped(only=EXPERTS - 1, grouped=False)
 CASES["loop, another activation"] = looped(odd=True, grouped=False)
