@@ -147,7 +147,7 @@ class TurnFollower {
   struct Value {
     Kind kind = Kind::kSizes;
     std::vector<int> dims;  // kPlaces: the indices' dimensions, along the dimension that is not `rows`
-    int rows = 0;           // kPlaces: which of the one or two dimensions counts rows
+    int rows = 0;           // the dimension that counts rows; kRows: those before it are 1
     TurnOperand step;       // kRows
   };
 
@@ -158,7 +158,7 @@ class TurnFollower {
     return at == values_.end() ? nullptr : &at->second;
   }
   bool IsPlaces(TensorId id) const { return Of(id) != nullptr && Of(id)->kind == Kind::kPlaces; }
-  bool IsRows(TensorId id) const { return Of(id) != nullptr && Of(id)->kind == Kind::kRows; }
+  bool IsRows(TensorId id) const { return Of(id) != nullptr && Of(id)->kind == Kind::kRows && Of(id)->rows == 0; }
 
   bool Set(TensorId id, Value value) {
     if (TensorOf(id).layout_pin.size() > 0) return false;
@@ -180,7 +180,9 @@ class TurnFollower {
         }))
       return TakeSizes(op, type);
     if (IsPlaces(op.inputs[0])) return TakePlaces(op, type);
-    if (type == "Reshape") return Of(op.inputs[0]) != nullptr && TakePlacesOrSame(op, type);
+    const bool behind = Of(op.inputs[0]) != nullptr && Of(op.inputs[0])->rows > 0;
+    if (type == "Reshape" || (type == "Squeeze" && behind))
+      return Of(op.inputs[0]) != nullptr && TakePlacesOrSame(op, type);
     return TakeRows(o, type);
   }
 
@@ -199,8 +201,11 @@ class TurnFollower {
 
   bool TakePlacesOrSame(const Op& op, const std::string& type) {
     if (IsPlaces(op.inputs[0])) return TakePlaces(op, type);
-    const Value same = *Of(op.inputs[0]);
-    return same.kind == Kind::kRows && ShapeOf(op.outputs[0]) == ShapeOf(op.inputs[0]) && Set(op.outputs[0], same);
+    Value same = *Of(op.inputs[0]);
+    const Shape& in = ShapeOf(op.inputs[0]);
+    if (same.kind != Kind::kRows || ShapeOf(op.outputs[0]) != Shape(in.begin() + same.rows, in.end())) return false;
+    same.rows = 0;
+    return Set(op.outputs[0], same);
   }
 
   bool TakePlaces(const Op& op, const std::string& type) {
@@ -283,16 +288,20 @@ class TurnFollower {
     if (Of(op.inputs[0]) != nullptr) return false;
     const Value& places = *Of(op.inputs[1]);
     const Shape& index = ShapeOf(op.inputs[1]);
-    const bool fits = tuples ? index.size() == 2 && op.attributes->Int("batch_dims", 0) == 0
-                             : index.size() == 1 && op.attributes->Int("axis", 0) == 0;
-    if (!fits || !Index(places, ShapeOf(op.inputs[0]))) return false;
+    const Shape& from = ShapeOf(op.inputs[0]);
+    int64_t axis = tuples ? 0 : op.attributes->Int("axis", 0);
+    if (axis < 0) axis += static_cast<int64_t>(from.size());
+    const bool fits = tuples ? index.size() == 2 && op.attributes->Int("batch_dims", 0) == 0 : index.size() == 1;
+    if (!fits || !std::all_of(from.begin(), from.begin() + axis, [](int64_t size) { return size == 1; })) return false;
+    if (!Index(places, Shape(from.begin() + axis, from.end()))) return false;
     if (tuples && index[1] != static_cast<int64_t>(places.dims.size())) return false;
-    return AddStep({TurnStep::Kind::kGather, o, {{-1, 0, op.inputs[0]}}, places.dims, false});
+    const auto leading = static_cast<size_t>(axis);
+    return AddStep({TurnStep::Kind::kGather, o, {{-1, 0, op.inputs[0]}}, places.dims, false, leading});
   }
 
   bool TakeRows(size_t o, const std::string& type) {
     const Op& op = graph_.ops[o];
-    TurnStep step{TurnStep::Kind::kRowwise, o, {}, {}, false};
+    TurnStep step{TurnStep::Kind::kRowwise, o, {}, {}};
     const size_t rank = ShapeOf(op.outputs[0]).size();
     for (const TensorId id : op.inputs) {
       if (!id.valid()) {
@@ -339,12 +348,13 @@ class TurnFollower {
   bool AddStep(TurnStep step) {
     const std::vector<TensorId>& outputs = graph_.ops[step.op].outputs;
     const int number = static_cast<int>(turn_.steps.size());
+    const size_t leading = step.leading;
     turn_.steps.push_back(std::move(step));
     for (size_t r = 0; r < outputs.size(); ++r) {
       if (!outputs[r].valid()) continue;
       const Shape& shape = ShapeOf(outputs[r]);
-      if (shape.empty() || shape[0] != rows_) return false;
-      if (!Set(outputs[r], {Kind::kRows, {}, 0, {number, r, {}}})) return false;
+      if (shape.size() <= leading || shape[leading] != rows_) return false;
+      if (!Set(outputs[r], {Kind::kRows, {}, static_cast<int>(leading), {number, r, {}}})) return false;
     }
     return true;
   }
@@ -429,7 +439,9 @@ bool SameTurns(const Graph& graph, const ExpertTurn& a, const ExpertTurn& b) {
   for (size_t s = 0; s < a.steps.size(); ++s) {
     const TurnStep &x = a.steps[s], &y = b.steps[s];
     const Op &p = graph.ops[x.op], &q = graph.ops[y.op];
-    if (x.kind != y.kind || p.type != q.type || x.dims != y.dims || !Equal(*p.attributes, *q.attributes)) return false;
+    if (x.kind != y.kind || p.type != q.type || x.dims != y.dims || x.leading != y.leading ||
+        !Equal(*p.attributes, *q.attributes))
+      return false;
     if (x.operands.size() != y.operands.size()) return false;
     for (size_t i = 0; i < x.operands.size(); ++i) {
       if (x.kind == TurnStep::Kind::kProduct && i == 1) {

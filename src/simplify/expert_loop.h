@@ -29,6 +29,7 @@ struct TurnStep {
   std::vector<TurnOperand> operands;
   std::vector<int> dims;  // of the indices, ascending
   bool transposed = false;
+  size_t leading = 0;  // kGather: dimensions of size 1 before the indexed ones
 };
 
 struct ExpertTurn {

@@ -201,7 +201,7 @@ class LoopJoiner {
     Shape ones(ids_dims.size(), 1), all = ids_dims, flat = {rows};
     for (const int d : step.dims) ones[static_cast<size_t>(d)] = ids_dims[static_cast<size_t>(d)];
     const Shape whole = ShapeOf(from);
-    for (size_t d = step.dims.size(); d < whole.size(); ++d) {
+    for (size_t d = step.leading + step.dims.size(); d < whole.size(); ++d) {
       for (Shape* shape : {&ones, &all, &flat}) shape->push_back(whole[d]);
     }
     TensorId at = from;
