@@ -247,7 +247,10 @@ def looped(places="one hot", rows="tuples", add="tuples", how="softmax, norm", f
             if places == "OneHot":
                 parts.reverse()
             where = b.op("Concat", *[b.unsqueeze(p, 1) for p in parts[:rank]], axis=1)
-            x = b.op("Gather", b.x, parts[0], axis=0) if rows == "gather" else b.op("GatherND", b.x, where)
+            if rows == "none first":  # hidden_states[None, top_x].reshape(-1, hidden)
+                x = b.reshape(b.op("Gather", b.unsqueeze(b.x, 0), parts[0], axis=1), -1, WIDTH)
+            else:
+                x = b.op("Gather", b.x, parts[0], axis=0) if rows == "gather" else b.op("GatherND", b.x, where)
             if stacked:
                 if e == 0:
                     stack = b.param("gate_up", EXPERTS, 2 * INNER, WIDTH), b.param("down", EXPERTS, WIDTH, INNER)
@@ -303,6 +306,7 @@ CASES["loop, OneHot, elements"] = looped("OneHot", "gather", "elements", how="af
 CASES["loop, equal"] = looped("equal", "gather", "elements", how="sigmoid", shared=True)
 CASES["loop, batch and sequence"] = looped(dims=(4, 6))
 CASES["loop, equal, fused, batch and sequence"] = looped("equal", fused=True, dims=(4, 6), dtype="bf16")
+CASES["loop, none first"] = looped(rows="none first")
 CASES["loop, stacked"] = looped(stacked=True)
 CASES["loop, stacked, OneHot, elements"] = looped("OneHot", "gather", "elements", stacked=True, dtype="bf16")
 # Not all turns, or not alike: as they are written.
