@@ -74,7 +74,6 @@ Result<Graph> ForwardPass::Run() {
   const Status processed = ProcessOps(std::move(ops));
   SBP_RETURN_IF_ERROR(guesses_.Undecided());  // whatever failed may follow from its size
   SBP_RETURN_IF_ERROR(processed);
-  WarnOfBounds();
   graph_.ops = std::move(done_);
   return std::move(graph_);
 }
@@ -327,9 +326,17 @@ Status ForwardPass::TakeResults(const Op& op, const RuleInstance& instance, cons
   return OkStatus();
 }
 
-void ForwardPass::WarnOfBounds() {
+void ForwardPass::WarnOfBounds(const Graph& graph) {
+  if (bounded_.empty()) return;
+  std::vector<bool> written(graph.tensors.size());
+  for (const Op& op : graph.ops) {
+    for (const TensorId id : op.outputs) {
+      if (id.valid()) written[id.index()] = true;
+    }
+  }
   for (const auto& [place, id, bound, reason] : bounded_) {
-    const Tensor& tensor = graph_.tensor(id);
+    if (!written[id.index()]) continue;
+    const Tensor& tensor = graph.tensor(id);
     std::string why = reason.empty() ? "" : StrCat(" (", reason, ")");
     const bool open = std::ranges::count(bound.shape, kOpenSize) > 0;
     if (tensor.type != bound) why = StrCat(" (as stated further on", open ? "" : "; at most " + ToString(bound), ")");

@@ -34,6 +34,8 @@ class ForwardPass {
 
   // The graph with every type static: ops whose results are known are parameters, If on a known condition is inlined.
   Result<Graph> Run();
+  // Warns of sizes that were taken at their bound, as far as `graph`, of the same tensors, has ops that write these.
+  void WarnOfBounds(const Graph& graph);
 
   // For ops with subgraphs (control.cc).
   FoldContext& context() { return context_; }
@@ -69,7 +71,6 @@ class ForwardPass {
   Status Infer(Op op);
   Status WithAdvice(const Op& op, const Status& failure) const;
   Status TakeResults(const Op& op, const RuleInstance& instance, const Status& failure);
-  void WarnOfBounds();
   Status TakeMissingRule(const Op& op, const RuleInstance& instance);
   void CheckStated(const Op& op, TensorId tensor, const TensorType& stated);
   void CheckBindings(const Op& op, TensorId tensor, const TensorType& inferred);

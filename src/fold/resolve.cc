@@ -183,6 +183,7 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   SBP_ASSIGN_OR_RETURN(Graph resolved, pass.Run());
   MergeAssumptions(context.provenance.Taken(), resolved);
   if (options.simplify) SimplifyResolved(resolved, pass.assumptions());
+  pass.WarnOfBounds(resolved);
   Prune(resolved);
   ClearSymbols(resolved);
   SBP_RETURN_IF_ERROR(CheckAllStatic(resolved));

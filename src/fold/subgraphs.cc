@@ -77,6 +77,7 @@ Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgr
   Result<Graph> resolved = inner.Run();
   --context.depth;
   if (!resolved.ok()) return resolved.status().WithContext(StrCat(PlaceOf(pass, op), ", ", subgraphs.names[index]));
+  inner.WarnOfBounds(*resolved);
   Body body;
   body.graph = std::move(*resolved);
   for (const TensorId id : body.graph.outputs) {

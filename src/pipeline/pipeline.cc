@@ -8,6 +8,7 @@
 #include "io/pins.h"
 #include "pipeline/gathered_pins.h"
 #include "pipeline/gathered_weights.h"
+#include "pipeline/looped_experts.h"
 #include "pipeline/stage.h"
 #include "strategy/evaluate.h"
 
@@ -100,6 +101,7 @@ Status WithGatheredWeights(const Status& failure, const Problem& problem) {
   if (failure.ok() || failure.code() != Code::kNoPlan) return failure;
   std::string message = failure.message();
   for (const std::string& warning : WarnOfGatheredWeights(problem)) message += StrCat("; ", warning);
+  for (const std::string& warning : WarnOfLoopedExperts(problem)) message += StrCat("; ", warning);
   return NoPlan(std::move(message));
 }
 
@@ -161,6 +163,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
         AddWarnings(problem.pins.warnings, plan.warnings);
         plan.pin_matches = problem.pins.matches;
         AddWarnings(WarnOfGatheredWeights(problem), plan.warnings);
+        AddWarnings(WarnOfLoopedExperts(problem), plan.warnings);
         return OkStatus();
       },
       [&] { return sbp::Dump(problem); }));

@@ -6,11 +6,9 @@ namespace sbp {
 
 const std::vector<SimplifyPass>& AllSimplifyPasses() {
   static const std::vector<SimplifyPass> kPasses = {
-      {"group experts", simplify::GroupExperts},
-      {"join moves", simplify::JoinMoves},
-      {"unpack heads", simplify::UnpackHeads},
-      {"split weights", simplify::SplitWeights},
-      {"order rows", simplify::OrderRows},
+      {"group experts", simplify::GroupExperts}, {"loop experts", simplify::LoopExperts},
+      {"join moves", simplify::JoinMoves},       {"unpack heads", simplify::UnpackHeads},
+      {"split weights", simplify::SplitWeights}, {"order rows", simplify::OrderRows},
       {"join moves", simplify::JoinMoves},  // what the parts of weights and rows in order leave
   };
   return kPasses;

@@ -1,8 +1,12 @@
 // A batched product whose matrices are gathered, one for each row, as a grouped product: the rows of one expert times
 // its matrix, which is read where it lies.
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "base/text.h"
+#include "simplify/expert_product.h"
 #include "simplify/graph_edit.h"
 #include "simplify/moves.h"
 #include "simplify/simplify.h"
@@ -17,7 +21,8 @@ struct Gathered {
   TensorId experts;  // [experts, rows, columns]
   TensorId index;    // `count` elements
   bool transposed = false;
-  std::string from;  // the ops that it stands for
+  std::vector<Op> casts;  // of what is gathered, in order
+  std::string from;       // the ops that it stands for
 };
 
 class ExpertGrouper {
@@ -28,7 +33,7 @@ class ExpertGrouper {
     const size_t count = graph_.ops.size();
     for (size_t o = 0; o < count; ++o) {
       const Op& op = graph_.ops[o];
-      if (graph_.type_of(op) != "MatMul" || !op.signature_pin.empty() || op.inputs.size() != 2) continue;
+      if (!op.signature_pin.empty() || op.inputs.size() != 2) continue;
       if (!Group(o, 0)) Group(o, 1);
     }
     edit_.Finish();
@@ -42,28 +47,18 @@ class ExpertGrouper {
   // Operand `side` is gathered matrices, and the other one has one row (or column) for each.
   bool Group(size_t o, size_t side) {
     const Op op = graph_.ops[o];
-    const TensorId matrices = op.inputs[side], rows = op.inputs[1 - side];
-    const Shape of_rows = ShapeOf(rows), result = ShapeOf(op.outputs[0]);
-    const size_t rank = ShapeOf(matrices).size();
-    if (rank < 3 || of_rows.size() < 2 || of_rows.size() > rank || result.size() != rank) return false;
-    // One row at the left of the matrices (side 1), one column at the right of them (side 0).
-    const size_t single = side == 1 ? of_rows.size() - 2 : of_rows.size() - 1;
-    if (of_rows[single] != 1) return false;
-    if (!std::equal(result.begin(), result.end() - 2, ShapeOf(matrices).begin())) return false;
-    const std::optional<Gathered> gathered = FindGathered(matrices);
-    if (!gathered || !Known(rows) || !Known(op.outputs[0])) return false;
+    const std::optional<ExpertProduct> product = FindExpertProduct(graph_, op, side);
+    if (!product || !IsFloat(graph_.tensor(product->matrices).type.dtype)) return false;
+    const std::optional<Gathered> gathered = FindGathered(product->matrices);
+    if (!gathered || !Known(product->rows) || !Known(op.outputs[0])) return false;
 
     const int64_t count = graph_.tensor(gathered->index).type.num_elements();
-    const int64_t inner = of_rows[side == 1 ? of_rows.size() - 1 : of_rows.size() - 2];
-    const int64_t columns = result[side == 1 ? rank - 1 : rank - 2];
-    // Side 0: y = W x, that is x's row times W's transpose.
-    const bool transpose = (side == 0) != gathered->transposed;
     edit_.Remove(o);
-    TensorId x = Broadcast(o, op, rows, result, of_rows);
-    x = Shaped(o, op, "rows", x, {count, inner});
+    const TensorId x = RowsOf(o, op, *product, count);
     const TensorId index = Shaped(o, op, "experts", gathered->index, {count});
-    Op grouped = edit_.MakeOp(op, "sbp::GroupedMatMul", StrCat(op.name, "/grouped"), {x, gathered->experts, index});
-    if (transpose) {
+    const TensorId experts = CastOf(o, op, *gathered);
+    Op grouped = edit_.MakeOp(op, "sbp::GroupedMatMul", StrCat(op.name, "/grouped"), {x, experts, index});
+    if (product->sums_columns != gathered->transposed) {
       Attributes attributes;
       attributes.Set("transB", int64_t{1});
       grouped.attributes = std::make_shared<const Attributes>(std::move(attributes));
@@ -71,21 +66,48 @@ class ExpertGrouper {
     grouped.metadata.emplace_back(kSimplifiedFrom, StrCat(gathered->from, ", ", op.name));
     const DType dtype = graph_.tensor(op.outputs[0]).type.dtype;
     grouped.outputs = {
-        edit_.AddTensor(StrCat(graph_.tensor(op.outputs[0]).name, "/grouped"), {dtype, {count, columns}})};
+        edit_.AddTensor(StrCat(graph_.tensor(op.outputs[0]).name, "/grouped"), {dtype, {count, product->columns}})};
     const TensorId y = grouped.outputs[0];
     edit_.Insert(o, std::move(grouped));
-    for (Op& step : edit_.MakeSteps(op, {{View::Step::Kind::kReshape, result, {}, {}}}, y, op.outputs[0])) {
-      edit_.Insert(o, std::move(step));
-    }
+    std::vector<View::Step> steps = {{View::Step::Kind::kReshape, product->result, {}, {}}};
+    if (!product->result_order.empty()) steps.push_back(Reordered(product->result, product->result_order));
+    for (Op& step : edit_.MakeSteps(op, steps, y, op.outputs[0])) edit_.Insert(o, std::move(step));
     return true;
   }
 
-  // The rows, once for each matrix: their leading dimensions may stretch.
-  TensorId Broadcast(size_t o, const Op& op, TensorId rows, const Shape& result, const Shape& of_rows) {
-    Shape wanted(result.begin(), result.end() - 2);
-    wanted.insert(wanted.end(), of_rows.end() - 2, of_rows.end());
-    if (wanted == of_rows) return rows;
-    return Step(o, op, "expand", rows, {View::Step::Kind::kExpand, wanted, {}, {}});
+  static View::Step Reordered(const Shape& shape, const std::vector<int>& order) {
+    View::Step step{View::Step::Kind::kTranspose, {}, {}, order};
+    for (const int d : order) step.shape.push_back(shape[static_cast<size_t>(d)]);
+    return step;
+  }
+
+  // The rows, once for each matrix: [count, inner].
+  TensorId RowsOf(size_t o, const Op& op, const ExpertProduct& product, int64_t count) {
+    TensorId x = product.rows;
+    if (!product.row_order.empty()) x = Step(o, op, "ordered", x, Reordered(ShapeOf(x), product.row_order));
+    if (product.stretched != product.ones) {
+      x = Shaped(o, op, "ones", x, product.ones);
+      x = Step(o, op, "expand", x, {View::Step::Kind::kExpand, product.stretched, {}, {}});
+    }
+    return Shaped(o, op, "rows", x, {count, product.inner});
+  }
+  // The experts, cast as what is gathered of them is.
+  TensorId CastOf(size_t o, const Op& op, const Gathered& gathered) {
+    TensorId at = gathered.experts;
+    for (const Op& like : gathered.casts) {
+      const DType to = graph_.tensor(like.outputs[0]).type.dtype;
+      TensorId& cast = casts_[{at, to, like.attributes->Int("saturate", 1)}];
+      if (!cast.valid()) {
+        Op made = edit_.MakeOp(op, "Cast", StrCat(op.name, "/cast"), {at});
+        made.attributes = like.attributes;
+        made.metadata.emplace_back(kSimplifiedFrom, like.name);
+        cast = edit_.AddTensor(StrCat(graph_.tensor(at).name, "/cast"), {to, ShapeOf(at)});
+        made.outputs = {cast};
+        edit_.Insert(o, std::move(made));
+      }
+      at = cast;
+    }
+    return at;
   }
   TensorId Shaped(size_t o, const Op& op, std::string_view what, TensorId tensor, const Shape& shape) {
     if (ShapeOf(tensor) == shape) return tensor;
@@ -104,8 +126,9 @@ class ExpertGrouper {
   std::optional<Gathered> FindGathered(TensorId matrices) const {
     Route route;
     std::vector<std::string> names;
+    std::vector<Op> casts;
     TensorId at = matrices;
-    while (route.size() <= kLongestWay && Known(at)) {
+    while (names.size() <= kLongestWay && Known(at)) {
       const Op* op = edit_.Producer(at);
       if (op == nullptr) return std::nullopt;
       names.push_back(op->name);
@@ -113,7 +136,13 @@ class ExpertGrouper {
       if (gathered && SeenAsMatrices(route, at, ShapeOf(matrices), *gathered)) {
         std::ranges::reverse(names);
         gathered->from = Join(names, ", ");
-        return gathered;
+        gathered->casts.assign(casts.rbegin(), casts.rend());
+        return CastsPay(*gathered) ? gathered : std::nullopt;
+      }
+      if (graph_.type_of(*op) == "Cast" && op->signature_pin.empty()) {
+        casts.push_back(*op);
+        at = op->inputs[0];
+        continue;
       }
       const size_t result = edit_.ProducerIndex(at);
       if (!op->signature_pin.empty() || !IsMove(graph_, *op, result) || TakesPart(graph_, *op)) return std::nullopt;
@@ -123,17 +152,23 @@ class ExpertGrouper {
     return std::nullopt;
   }
 
+  // All experts are cast then, instead of one matrix a row.
+  bool CastsPay(const Gathered& gathered) const {
+    const int64_t count = graph_.tensor(gathered.index).type.num_elements();
+    return gathered.casts.empty() || count >= ShapeOf(gathered.experts)[0];
+  }
+
   std::optional<Gathered> FromGather(const Op& op) const {
     const std::string& type = graph_.type_of(op);
     if (!op.signature_pin.empty() || op.inputs.size() != 2) return std::nullopt;
     const TensorType &experts = graph_.tensor(op.inputs[0]).type, &index = graph_.tensor(op.inputs[1]).type;
     if (experts.rank() != 3 || experts.num_elements() == 0 || index.num_elements() == 0) return std::nullopt;
-    if (!IsFloat(experts.dtype) || !Known(op.inputs[1])) return std::nullopt;
+    if (!Known(op.inputs[1])) return std::nullopt;
     const bool by_rows = type == "Gather" && op.attributes->Int("axis", 0) == 0;
     const bool by_tuples =
         type == "GatherND" && op.attributes->Int("batch_dims", 0) == 0 && index.rank() > 0 && index.shape.back() == 1;
     if (!by_rows && !by_tuples) return std::nullopt;
-    return Gathered{op.inputs[0], op.inputs[1], false, ""};
+    return Gathered{op.inputs[0], op.inputs[1], false, {}, ""};
   }
 
   // Do the moves leave the gathered matrices, in their order, as they are or all transposed?
@@ -157,6 +192,7 @@ class ExpertGrouper {
   GraphEdit edit_;
   Graph& graph_;
   const std::vector<bool>& computed_;
+  std::map<std::tuple<TensorId, DType, int64_t>, TensorId> casts_;  // made, by what saturates, too
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ void Simplify(Graph& graph, const std::vector<bool>& computed = {});
 namespace simplify {
 bool GroupExperts(Graph& graph, const std::vector<bool>& computed);  // group_experts.cc
 bool JoinMoves(Graph& graph, const std::vector<bool>& computed);     // join_moves.cc
+bool LoopExperts(Graph& graph, const std::vector<bool>& computed);   // loop_experts.cc
 bool OrderRows(Graph& graph, const std::vector<bool>& computed);     // order_rows.cc
 bool SplitWeights(Graph& graph, const std::vector<bool>& computed);  // split_weights.cc
 bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);   // unpack_heads.cc

@@ -75,6 +75,21 @@ std::vector<Array> GroupedMatMul(const Call& call) {
   return {y};
 }
 
+// As GroupedMatMul, of matrices that are operands of their own.
+std::vector<Array> ExpertsMatMul(const Call& call) {
+  const Array &x = call.in(0), &expert = call.in(1);
+  const bool transposed = call.attributes->Int("transB", 0) != 0;
+  const auto count = static_cast<int64_t>(call.inputs.size()) - 2;
+  Array y(call.result_types[0], {x.shape[0], call.in(2).shape[transposed ? 0 : 1]});
+  ForEach({x.shape[0], y.shape[1], x.shape[1]}, [&](const Index& at) {
+    const auto [row, column, k] = std::tuple(at[0], at[1], at[2]);
+    const auto e = static_cast<int64_t>(expert.at({row}));
+    const Array& w = call.in(static_cast<size_t>(2 + (e < 0 ? e + count : e)));
+    y.at({row, column}) += x.at({row, k}) * w.at(transposed ? Index{column, k} : Index{k, column});
+  });
+  return {y};
+}
+
 std::vector<Array> Gemm(const Call& call) {
   const bool ta = call.attributes->Int("transA", 0) != 0, tb = call.attributes->Int("transB", 0) != 0;
   Array y = Contract({&call.in(0), &call.in(1)}, {ta ? "km" : "mk", tb ? "nk" : "kn"}, "mn", call.result_types[0]);
@@ -272,6 +287,7 @@ std::vector<Array> PoolOver(const Call& call) {
 void AddLinear(KernelTable& t) {
   t["MatMul"] = MatMul;
   t["Gemm"] = Gemm;
+  t["sbp::ExpertsMatMul"] = ExpertsMatMul;
   t["sbp::GroupedMatMul"] = GroupedMatMul;
   t["Einsum"] = Einsum;
   t["Conv"] = Conv;

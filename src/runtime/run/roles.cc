@@ -76,6 +76,7 @@ constexpr ReaderRow kReaders[] = {
     {"com.microsoft::MatMulNBits", 2, Reading::kVariance},
     {"MatMul", -1, Reading::kLinear},
     {"com.microsoft::FusedMatMul", -1, Reading::kLinear},
+    {"sbp::ExpertsMatMul", -1, Reading::kLinear},
     {"sbp::GroupedMatMul", 0, Reading::kLinear},
     {"sbp::GroupedMatMul", 2, Reading::kIndex, 1},
     {"Gemm", 0, Reading::kLinear},
@@ -204,7 +205,8 @@ double FanIn(const Graph& graph, const Fact& fact) {
     for (size_t d = 1; d < shape.size(); ++d) product *= static_cast<double>(shape[d]);
     return product;
   }
-  const bool second = fact.op->inputs.size() > 1 && fact.op->inputs[1] == fact.as;
+  const std::vector<TensorId>& inputs = fact.op->inputs;
+  const bool second = !inputs.empty() && std::find(inputs.begin() + 1, inputs.end(), fact.as) != inputs.end();
   const bool turned = fact.op->attributes->Int(second ? "transB" : "transA", 0) != 0;
   const bool last = fact.row->reading == Reading::kLinearByRow || second == turned;
   return static_cast<double>(DimOf(shape, last || shape.size() == 1 ? -1 : -2));
