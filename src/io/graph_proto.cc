@@ -205,8 +205,9 @@ class GraphReader {
     if (!message.has_literal()) return BadInput("no \"literal\" (the value that the input has)");
     SBP_ASSIGN_OR_RETURN(assumption.value, LiteralFromMessage(message.literal(), nullptr));
     assumption.elements.assign(message.elements().begin(), message.elements().end());
-    for (int64_t i = 0; assumption.elements.empty() && i < assumption.value->type.num_elements(); ++i)
-      assumption.elements.push_back(i);
+    if (assumption.elements.empty()) {  // all of them count
+      for (int64_t i = 0; i < assumption.value->type.num_elements(); ++i) assumption.elements.push_back(i);
+    }
     return assumption;
   }
 

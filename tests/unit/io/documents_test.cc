@@ -125,6 +125,17 @@ void ExpectSameOptions(const PlanOptions& a, const PlanOptions& b) {
   EXPECT_EQ(a.rule_files, b.rule_files);
 }
 
+TEST(Documents, AssumptionWithoutElementsIsOfAll) {
+  const Result<Graph> graph = ReadGraph(R"({"kind": "sbp_plan.graph.v1",
+      "inputs": [{"name": "sizes", "type": "i64[3]"}],
+      "assumptions": {"sizes": {"literal": {"type": "i64[3]", "ints": [9, 1, 4]}}}})",
+                                        "g.json");
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  ASSERT_EQ(graph->assumptions.size(), 1);
+  EXPECT_THAT(graph->assumptions[0].elements, testing::ElementsAre(0, 1, 2));
+  EXPECT_FALSE(Agrees(graph->assumptions[0], Literal::Ints({9, 1, 5})));
+}
+
 TEST(Documents, PlanKeepsEveryField) {
   const Plan plan = FullPlan();
   for (const Encoding encoding : kEncodings) {
