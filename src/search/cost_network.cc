@@ -75,7 +75,7 @@ Status CostNetworkBuilder::CheckEdges() const {
     const CostNetwork::Edge& edge = network_.edges[i];
     for (const int32_t node : edge.nodes) {
       if (node < 0 || node >= static_cast<int32_t>(network_.nodes.size())) {
-        return BadInput(StrCat("edge ", i, ": node ", node, ", expected 0 to ", network_.nodes.size(), " - 1"));
+        return BadInput(StrCat("edge ", i, ": node ", node, ", expected 0 to ", network_.nodes.size() - 1));
       }
     }
     if (edge.nodes[0] == edge.nodes[1])

@@ -170,7 +170,7 @@ class IopddlReader {
       for (int end = 0; end < 2; ++end) {
         const int64_t node = edge_nodes_[i][end];
         if (node < 0 || node >= static_cast<int64_t>(nodes)) {
-          return BadInput(StrCat("edges.nodes[", i, "]: node ", node, ", expected 0 to ", nodes, " - 1"));
+          return BadInput(StrCat("edges.nodes[", i, "]: node ", node, ", expected 0 to ", nodes - 1));
         }
         edge.nodes[end] = static_cast<int32_t>(node);
       }
@@ -279,7 +279,7 @@ Result<std::vector<int32_t>> ParseSolution(const CostNetwork& network, std::stri
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] >= 0 && numbers[i] < network.candidates(static_cast<int>(i))) continue;
     return BadInput(StrCat("node ", i, ": candidate ", numbers[i], ", expected 0 to ",
-                           network.candidates(static_cast<int>(i)), " - 1"));
+                           network.candidates(static_cast<int>(i)) - 1));
   }
   return std::vector<int32_t>(numbers.begin(), numbers.end());
 }

@@ -73,7 +73,7 @@ TEST(Iopddl, ErrorsSayWhere) {
   EXPECT_THAT(Error(Text("[1, 3]", "[1]")), HasSubstr("an interval [begin, end)"));
   EXPECT_THAT(Error(Text(", [1, 3]", "")), HasSubstr("nodes.intervals has 1 rows, nodes.costs 2"));
   EXPECT_THAT(Error(Text("[[0, 1]]", "[[0, 0]]")), HasSubstr("edge 0 joins node 0 to itself"));
-  EXPECT_THAT(Error(Text("[[0, 1]]", "[[0, 2]]")), HasSubstr("edges.nodes[0]: node 2, expected 0 to 2 - 1"));
+  EXPECT_THAT(Error(Text("[[0, 1]]", "[[0, 2]]")), HasSubstr("edges.nodes[0]: node 2, expected 0 to 1"));
   EXPECT_THAT(Error(Text("[[0, 1]]", "[[-1, 1]]")), HasSubstr("edges.nodes[0]: node -1"));
   EXPECT_THAT(Error(Text("[[0, 1]]", "[]")), HasSubstr("edges.nodes has 0 rows, edges.costs 1"));
   EXPECT_THAT(Error(Text("[0, 1, 2, 1", "[0, 1, 1")), HasSubstr("edge 0: 3 costs, expected 2 x 2"));
