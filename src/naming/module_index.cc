@@ -266,7 +266,28 @@ std::string ModuleIndex::DidYouMean(std::string_view name) const {
   }
   std::vector<std::string> quoted;
   for (const std::string& one : nearest) quoted.push_back(Quote(one));
-  return quoted.empty() ? "" : StrCat(" (did you mean ", Join(quoted, " or "), "?)");
+  return quoted.empty() ? Around(name) : StrCat(" (did you mean ", Join(quoted, " or "), "?)");
+}
+
+std::string ModuleIndex::Around(std::string_view name) const {
+  constexpr size_t kNamed = 3;
+  const std::optional<ScopedName> scoped = ReadScopedName(name);
+  std::string around = scoped ? scoped->scope : Pattern(name);
+  while (!around.empty() && Scopes(around).empty()) {
+    const size_t end = around.rfind('.');
+    around.resize(end == std::string::npos ? 0 : end);
+  }
+  std::vector<std::string> names;
+  for (const ModuleName& one : names_.all()) {
+    bool inside = around.empty();
+    ForEachAround(one.scope, [&](std::string_view scope) { inside |= NamesDotted(around, DottedPath(scope)); });
+    if (!inside) continue;
+    std::string quoted = Quote(NameForAll(one.parameter));
+    if (std::ranges::find(names, quoted) == names.end()) names.push_back(std::move(quoted));
+    if (names.size() == kNamed) break;
+  }
+  return names.empty() ? ""
+                       : StrCat(" (", around.empty() ? "the model" : Quote(around), " has ", Join(names, ", "), ")");
 }
 
 }  // namespace sbp

@@ -53,10 +53,12 @@ class ModuleIndex {
   // Names with as many levels as `name`, numbers as '*' where `name` has one: what a user may have meant by it.
   std::vector<std::string> Nearest(std::string_view name) const;
   // That as the end of an error: ' (did you mean "layers.*/mlp/fc1:weight"?)', or what names the tensors of a scope
-  // that stands without a role; "" where nothing is near.
+  // that stands without a role; where nothing is spelled alike, parameters of the innermost scope of `name` that there
+  // is, else of the model: ' ("layers.*.mlp" has "layers.*/mlp/fc1:weight")'. "" where no parameter has such a name.
   std::string DidYouMean(std::string_view name) const;
 
  private:
+  std::string Around(std::string_view name) const;
   std::vector<TensorId> Activations(const ScopedName& name, bool inputs) const;
 
   const Graph& graph_;

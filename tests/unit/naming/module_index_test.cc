@@ -237,6 +237,10 @@ TEST(ModuleIndex, NearestNamesHaveTheLevelsAsked) {
   EXPECT_THAT(index.Nearest("layers.*/mlp/gate_prj:weight"), ElementsAre("layers.*/mlp/gate_proj:weight"));
   EXPECT_THAT(index.Nearest("layers.*/mlp/gate_proj"), ElementsAre("layers.*/mlp/gate_proj:weight"));
   EXPECT_THAT(index.Nearest("layers.1/mlp/gate_proj:bias"), ElementsAre("layers.1/mlp/gate_proj:weight"));
+  // Nothing is spelled alike: what the innermost scope holds that there is, else the model.
+  EXPECT_EQ(index.DidYouMean("layers.*/mlp/experts/router:table"),
+            " (\"layers.*.mlp\" has \"layers.*/mlp/gate_proj:weight\")");
+  EXPECT_EQ(index.DidYouMean("nope.*"), " (the model has \"layers.*/mlp/gate_proj:weight\")");
 }
 
 }  // namespace
