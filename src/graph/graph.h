@@ -18,6 +18,7 @@
 #include "base/name_table.h"
 #include "base/status.h"
 #include "graph/literal.h"
+#include "graph/strided_ints.h"
 #include "graph/tensor_type.h"
 #include "sbp/sbp.h"
 
@@ -88,8 +89,9 @@ struct Tensor {
   uint32_t producer_index = 0;       // which result of the producer
   std::vector<std::string> symbols;  // per dimension: the symbol or expression, "" where the size is a number; or empty
   LiteralRef literal;                // the value, when it is known and small
-  std::optional<DataReference> data;       // where a large value is
-  std::shared_ptr<const WeightPart> part;  // null: a tensor of its own
+  std::optional<DataReference> data;           // where a large value is
+  std::shared_ptr<const WeightPart> part;      // null: a tensor of its own
+  std::shared_ptr<const StridedInts> strided;  // what a large integer parameter holds, where it is so simple
   NdSbp layout_pin;  // size 0: none; else a layout written in the graph itself: how it lies for its readers
 };
 

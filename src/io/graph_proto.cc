@@ -99,6 +99,12 @@ class GraphWriter {
       part.set_axis(tensor.part->axis);
       part.set_start(tensor.part->start);
     }
+    if (tensor.strided != nullptr) WriteStrides(*tensor.strided, *message.mutable_strided());
+  }
+
+  static void WriteStrides(const StridedInts& strided, v1::Strides& message) {
+    message.set_offset(strided.offset);
+    message.mutable_strides()->Assign(strided.strides.begin(), strided.strides.end());
   }
 
   // What is known of the tensors that an op writes.
@@ -253,6 +259,7 @@ class GraphReader {
       SBP_ASSIGN_OR_RETURN(tensor.layout_pin, ParseNdSbp(message.layout()));
     }
     SBP_RETURN_IF_ERROR(ReadPart(message, tensor));
+    SBP_RETURN_IF_ERROR(ReadStrides(message, tensor));
     return ReadData(message, tensor);
   }
 
@@ -278,6 +285,20 @@ class GraphReader {
     }
     tensor.part = std::make_shared<const WeightPart>(
         WeightPart{part.whole(), type->type, static_cast<int>(part.axis()), part.start()});
+    return OkStatus();
+  }
+
+  static Status ReadStrides(const v1::Tensor& message, Tensor& tensor) {
+    if (!message.has_strided()) return OkStatus();
+    const v1::Strides& strided = message.strided();
+    const TensorType& type = tensor.type;
+    if (tensor.role != TensorRole::kParameter || !IsInteger(type.dtype) || strided.strides_size() != type.rank()) {
+      return BadInput(StrCat("\"strided\" with ", strided.strides_size(), " strides, but it is ",
+                             tensor.role == TensorRole::kParameter ? "a parameter" : "no parameter", " of type ",
+                             ToString(type)));
+    }
+    tensor.strided = std::make_shared<const StridedInts>(
+        StridedInts{strided.offset(), {strided.strides().begin(), strided.strides().end()}});
     return OkStatus();
   }
 

@@ -69,7 +69,11 @@ Status GraphReader::AddParameter(const std::string& tensor, Constant constant) {
   SBP_RETURN_IF_ERROR(ReadExternal(*model_.external, constant));
   known_[tensor] = Known{constant.type.dtype, constant.literal, true, constant.type.rank()};
   const TensorId id = builder_.AddParameter(tensor, std::move(constant.type), std::move(constant.literal));
-  builder_.graph().tensor(id).data = std::move(constant.data);
+  Tensor& parameter = builder_.graph().tensor(id);
+  parameter.data = std::move(constant.data);
+  SBP_ASSIGN_OR_RETURN(const std::optional<StridedInts> strided,
+                       StridesOfLarge(parameter, model_.file, *model_.external));
+  if (strided) parameter.strided = std::make_shared<const StridedInts>(*strided);
   return OkStatus();
 }
 

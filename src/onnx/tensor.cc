@@ -244,6 +244,26 @@ Status ReadExternal(const ExternalReader& external, Constant& constant) {
   return OkStatus();
 }
 
+Result<std::optional<StridedInts>> StridesOfLarge(const Tensor& constant, std::string_view file,
+                                                  const ExternalReader& external) {
+  const TensorType& type = constant.type;
+  const bool counts = type.dtype == DType::kI64 || type.dtype == DType::kI32;
+  if (!counts || constant.literal != nullptr || !constant.data || type.num_elements() > kMaxStridedElements)
+    return std::optional<StridedInts>();
+  const int64_t bytes = type.num_bytes();
+  std::optional<std::string> raw;
+  if (constant.data->location.empty()) {
+    raw = std::string(file.substr(static_cast<size_t>(constant.data->offset), static_cast<size_t>(bytes)));
+  } else if (external && (constant.data->length < 0 || constant.data->length == bytes)) {
+    raw = external(*constant.data, bytes);
+  }
+  if (!raw) return std::optional<StridedInts>();
+  Literal values;
+  values.type = type;
+  SBP_RETURN_IF_ERROR(DecodeRaw(*raw, values));
+  return FindStrides(type.shape, values.ints);
+}
+
 Result<Constant> DecodeSparse(const sbp_onnx::SparseTensor& sparse, std::string_view file) {
   Constant constant;
   SBP_ASSIGN_OR_RETURN(constant.type, TypeOf(sparse.values().data_type(), sparse.dims()));

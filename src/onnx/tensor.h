@@ -29,6 +29,10 @@ Result<Constant> DecodeSparse(const sbp_onnx::SparseTensor& sparse, std::string_
 // Takes the value of a small constant from external data, where that is at hand.
 Status ReadExternal(const ExternalReader& external, Constant& constant);
 
+// What a large constant of indices holds, if that is a grid and its data is at hand (graph/strided_ints.h).
+Result<std::optional<StridedInts>> StridesOfLarge(const Tensor& constant, std::string_view file,
+                                                  const ExternalReader& external);
+
 // A stated type; symbols[i] is the name of dimension i, "" where the size is a number. A dimension that the file leaves
 // open ('?', -1, no name) is kUnknownDim with the symbol "?".
 struct StatedType {

@@ -125,6 +125,25 @@ void ExpectSameOptions(const PlanOptions& a, const PlanOptions& b) {
   EXPECT_EQ(a.rule_files, b.rule_files);
 }
 
+TEST(Documents, StridesOfLargeIndices) {
+  const std::string text = R"({"kind": "sbp_plan.graph.v1",
+      "parameters": [{"name": "places", "type": "i64[60,100]", "strided": {"offset": 7, "strides": [300, 1]}}]})";
+  const Result<Graph> graph = ReadGraph(text, "g.json");
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const Encoding encoding : kEncodings) {
+    const Result<Graph> read = ReadGraph(WriteGraph(*graph, encoding), "doc");
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    ASSERT_NE(read->tensors[0].strided, nullptr);
+    EXPECT_EQ(*read->tensors[0].strided, (StridedInts{7, {300, 1}}));
+  }
+  std::string few = text, floats = text;
+  few.replace(few.find("[300, 1]"), 8, "[300]");
+  floats.replace(floats.find("i64"), 3, "f32");
+  for (const std::string& bad : {few, floats})
+    EXPECT_THAT(ReadGraph(bad, "g.json").status().message(),
+                testing::HasSubstr("strides, but it is a parameter of type"));
+}
+
 TEST(Documents, AssumptionWithoutElementsIsOfAll) {
   const Result<Graph> graph = ReadGraph(R"({"kind": "sbp_plan.graph.v1",
       "inputs": [{"name": "sizes", "type": "i64[3]"}],

@@ -237,7 +237,7 @@ TEST(ReaderTest, ExternalValues) {
                   "external_data { key: 'location' value: 'm.data' } ", more, "} output { name: '", name, "' } ");
   };
   const std::string graph = tensor("shape", 2, 7, "external_data { key: 'offset' value: '8' } ") +
-                            tensor("large", 2000, 7, "") + tensor("text", 1, 8, "") +
+                            tensor("large", 2000, 1, "") + tensor("text", 1, 8, "") +
                             tensor("other", 2, 7, "external_data { key: 'length' value: '4' } ");
   int asked = 0;
   const auto read = [&](bool there) {
@@ -257,6 +257,40 @@ TEST(ReaderTest, ExternalValues) {
   const Result<Graph> absent = read(false);
   ASSERT_TRUE(absent.ok());
   EXPECT_EQ(absent->tensor(absent->outputs[0]).literal, nullptr);
+}
+
+// Indices too many to keep: what they say is kept where it is a grid, from the file and from beside it.
+TEST(ReaderTest, LargeIndicesOnAGrid) {
+  constexpr int64_t kRows = 60, kColumns = 100;
+  std::string bytes, escaped;
+  for (int64_t i = 0; i < kRows * kColumns; ++i) {
+    const int64_t value = 7 + i / kColumns * 300 + i % kColumns;
+    for (int byte = 0; byte < 8; ++byte) bytes.push_back(static_cast<char>(value >> (8 * byte) & 0xff));
+  }
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    for (const int shift : {6, 3, 0}) {
+      if (shift == 6) escaped.push_back('\\');
+      escaped.push_back(static_cast<char>('0' + (byte >> shift & 7)));
+    }
+  }
+  const std::string start = StrCat("dims: ", kRows, " dims: ", kColumns, " data_type: 7 ");
+  const Result<Graph> graph =
+      ReadOnnx(ModelBytes(StrCat("initializer { name: 'inside' ", start, "raw_data: '", escaped,
+                                 "' } initializer { name: 'beside' ", start,
+                                 "data_location: 1 external_data { key: 'location' value: 'm.data' } } ",
+                                 "output { name: 'inside' } output { name: 'beside' } ")),
+               "m", [&](const DataReference&, int64_t size) {
+                 EXPECT_EQ(size, static_cast<int64_t>(bytes.size()));
+                 return std::optional(bytes);
+               });
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  for (const TensorId output : graph->outputs) {
+    const Tensor& tensor = graph->tensor(output);
+    EXPECT_EQ(tensor.literal, nullptr) << tensor.name;
+    ASSERT_NE(tensor.strided, nullptr) << tensor.name;
+    EXPECT_EQ(*tensor.strided, (StridedInts{7, {300, 1}})) << tensor.name;
+  }
 }
 
 // Whatever a file was cut or changed to: a graph or an error, no crash.
