@@ -9,7 +9,8 @@
 namespace sbp::simplify {
 namespace {
 
-constexpr size_t kLongest = 10;  // moves looked at in one chain
+constexpr size_t kLongest = 10;       // moves looked at in one chain
+constexpr size_t kWorthOfGather = 6;  // in moves: more than any view takes
 
 bool IsComputed(const std::vector<bool>& computed, TensorId id) {
   return id.index() < computed.size() && computed[id.index()];
@@ -20,6 +21,7 @@ struct Shorter {
   Route route;  // what it replaces
   TensorId source;
   std::vector<View::Step> steps;
+  size_t saved = 0;  // moves
 };
 
 class MoveJoiner {
@@ -90,15 +92,16 @@ class MoveJoiner {
   std::optional<Shorter> Find(const Op& last, size_t result) const {
     std::optional<Shorter> best;
     Route route;
+    size_t worth = 0;  // of the route, in moves
     const Op* op = &last;
     while (op != nullptr && route.size() < kLongest && MayPass(*op, result)) {
       if (!route.empty() && edit_.graph().tensor(op->outputs[result]).layout_pin.size() > 0) break;
       route.emplace_back(op, result);
       const TensorId source = op->inputs[0];
       std::optional<std::vector<View::Step>> steps = StepsOf(route, source);
-      const size_t saved = steps && steps->size() < route.size() ? route.size() - steps->size() : 0;
-      if (saved > (best ? best->route.size() - best->steps.size() : 0))
-        best = Shorter{route, source, *std::move(steps)};
+      worth += PicksPlaces(edit_.graph(), *op) ? kWorthOfGather : 1;
+      const size_t saved = steps && steps->size() < worth ? worth - steps->size() : 0;
+      if (saved > (best ? best->saved : 0)) best = Shorter{route, source, *std::move(steps), saved};
       op = edit_.Producer(source);
       if (op != nullptr) result = edit_.ProducerIndex(source);
     }

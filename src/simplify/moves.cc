@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/checked_math.h"
+#include "simplify/strided.h"
+
 namespace sbp {
 namespace {
 
@@ -96,6 +99,21 @@ Starts StartsOfGather(const MoveCall& call) {
   return before;
 }
 
+// Of a Gather from a flat operand at places on a grid: as_strided, as exporters write it.
+std::optional<StridedInts> PlacesOfGather(const MoveCall& call) {
+  if (call.in().size() != 1 || call.op.inputs.size() != 2 || call.AxisAttribute() != 0) return std::nullopt;
+  std::optional<StridedInts> places = StridesOf(call.graph, call.op.inputs[1]);
+  if (!places || places->offset < 0) return std::nullopt;
+  int64_t last = places->offset;
+  for (size_t d = 0; d < places->strides.size(); ++d) {
+    if (places->strides[d] < 0) return std::nullopt;  // backwards: no view
+    last = SaturatingAdd(last, SaturatingMul(places->strides[d], call.out()[d] - 1));
+  }
+  if (last >= call.in()[0]) return std::nullopt;
+  return places;
+}
+
+bool IsKnownGather(const MoveCall& call) { return StartsOfGather(call) || PlacesOfGather(call); }
 bool IsAlways(const MoveCall& call) { return call.op.inputs.size() == 1 || call.ints(1) != nullptr; }
 bool IsPermuted(const MoveCall& call) {
   const std::vector<int64_t>* perm = call.op.attributes->Ints("perm");
@@ -139,6 +157,12 @@ bool ViewBox(const MoveCall& call, View& view) {
   return view.Reshape(call.out());
 }
 
+bool ViewGathered(const MoveCall& call, View& view) {
+  if (StartsOfGather(call)) return ViewBox<StartsOfGather>(call, view);
+  const StridedInts places = *PlacesOfGather(call);
+  return view.Pick(call.out(), places.strides, places.offset) && view.Reshape(call.out());
+}
+
 int64_t SourceSame(const MoveCall&, int64_t index) { return index; }
 int64_t SourceTransposed(const MoveCall& call, int64_t index) {
   const Index out = Unravel(index, call.out());
@@ -163,6 +187,15 @@ int64_t SourceInBox(const MoveCall& call, int64_t index) {
   return Ravel(in, call.in());
 }
 
+int64_t SourceGathered(const MoveCall& call, int64_t index) {
+  if (StartsOfGather(call)) return SourceInBox<StartsOfGather>(call, index);
+  const StridedInts places = *PlacesOfGather(call);
+  const Index out = Unravel(index, call.out());
+  int64_t place = places.offset;
+  for (size_t d = 0; d < out.size(); ++d) place += out[d] * places.strides[d];
+  return place;
+}
+
 struct MoveRow {
   std::string_view op;
   bool takes_part;
@@ -173,7 +206,7 @@ struct MoveRow {
 constexpr MoveRow kMoves[] = {
     {"Expand", false, IsAlways, ViewExpanded, SourceExpanded},
     {"Flatten", false, IsAlways, ViewAsShape, SourceSame},
-    {"Gather", true, HasStarts<StartsOfGather>, ViewBox<StartsOfGather>, SourceInBox<StartsOfGather>},
+    {"Gather", true, IsKnownGather, ViewGathered, SourceGathered},
     {"Identity", false, IsAlways, ViewAsShape, SourceSame},
     {"Reshape", false, IsAlways, ViewAsShape, SourceSame},
     {"Slice", true, HasStarts<StartsOfSlice>, ViewBox<StartsOfSlice>, SourceInBox<StartsOfSlice>},
@@ -209,6 +242,10 @@ bool ApplyMove(const Graph& graph, const Op& op, size_t result, View& view) {
 bool TakesPart(const Graph& graph, const Op& op) {
   const MoveRow* row = FindMove(graph, op);
   return row != nullptr && row->takes_part;
+}
+
+bool PicksPlaces(const Graph& graph, const Op& op) {
+  return graph.type_of(op) == "Gather" && graph.tensor(op.inputs[1]).type.rank() > 1;
 }
 
 int64_t SourceOf(const Graph& graph, const Op& op, size_t result, int64_t index) {

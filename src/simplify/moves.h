@@ -20,6 +20,9 @@ bool ApplyMove(const Graph& graph, const Op& op, size_t result, View& view);
 // Does the op take a part of its operand, rather than all of it?
 bool TakesPart(const Graph& graph, const Op& op);
 
+// Is it a Gather at many places? A few other moves say more of where its elements are.
+bool PicksPlaces(const Graph& graph, const Op& op);
+
 // The flat index into the first operand of element `index` of a result. Requires IsMove.
 int64_t SourceOf(const Graph& graph, const Op& op, size_t result, int64_t index);
 

@@ -73,6 +73,17 @@ bool View::Expand(const Shape& shape) {
   return true;
 }
 
+bool View::Pick(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset) {
+  if (dims_.size() != 1 || dims_[0].size() > 1) return false;
+  const int64_t step = dims_[0].empty() ? 0 : dims_[0][0].stride;
+  offset_ += offset * step;
+  dims_.assign(shape.size(), {});
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1) dims_[d] = {{shape[d], strides[d] * step}};
+  }
+  return true;
+}
+
 bool View::Slice(size_t dim, int64_t start, int64_t count) {
   std::vector<Piece>& pieces = dims_[dim];
   int64_t inner = 1;

@@ -26,6 +26,8 @@ class View {
   void Transpose(const std::vector<int>& perm);
   bool Expand(const Shape& shape);  // as ONNX broadcasts
   bool Slice(size_t dim, int64_t start, int64_t count);
+  // Of a view of one dimension: element (i0, i1, ...) is offset + i0 * strides[0] + ... of it, which is there.
+  bool Pick(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset);
 
   // Of views that Reshape has made: do they read the same elements of a source?
   friend bool operator==(const View&, const View&) = default;

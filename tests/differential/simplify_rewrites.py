@@ -102,6 +102,66 @@ def fused_qkv_split(b):
     return [b.op("Relu", q), b.op("Exp", k), v], ["Add"] * 3 + ["Exp"] + ["MatMul"] * 3 + ["Relu"]
 
 
+def places(b, shape, strides, offset=0):
+    """The index of an as_strided, as exporters write it: a constant."""
+    values = [offset]
+    for size, stride in zip(shape, strides):
+        values = [value + i * stride for value in values for i in range(size)]
+    name = f"places{len(b.parameters)}"
+    kind = f"i64[{','.join(map(str, shape))}]"
+    b.parameters.append({"name": name, "type": kind, "literal": {"ints": values}})
+    return name
+
+
+def fused_qkv_as_strided(b):
+    """What torch traces a split of a fused projection to: windows of the flat tensor."""
+    y = b.op("MatMul", b.input("x", "f32[3,4,8]"), b.weight("w", "f32[8,24]"), name="qkv")
+    y = b.op("Add", y, b.weight("bias", "f32[24]"))
+    flat = b.reshape(y, -1)
+    q, k, v = (b.op("Gather", flat, places(b, (3, 4, 8), (96, 24, 1), start), axis=0) for start in (0, 8, 16))
+    return [b.op("Relu", q), b.op("Exp", k), v], ["Add"] * 3 + ["Exp"] + ["MatMul"] * 3 + ["Relu"]
+
+
+def large_as_strided(b):
+    """An index of more elements than are kept: the sum of its rows and its columns."""
+    flat = b.reshape(b.op("Relu", b.input("x", "f32[64,288]")), -1)
+    index = b.op("Add", places(b, (64, 1), (288, 1), 96), places(b, (1, 96), (1, 1)))
+    return [b.op("Gather", flat, index, axis=0)], ["Relu", "Slice"]
+
+
+def index_of_steps(b):
+    """The same, from Range, Mul and Unsqueeze."""
+    flat = b.reshape(b.op("Relu", b.input("x", "f32[90,100]")), -1)
+    rows = b.op("Range", b.scalar(0), b.scalar(90), b.scalar(1))
+    rows = b.op("Unsqueeze", b.op("Mul", rows, b.scalar(100)), b.ints(1))
+    index = b.op("Sub", b.op("Add", rows, places(b, (50,), (1,), 40)), b.scalar(10))
+    return [b.op("Gather", flat, index, axis=0)], ["Relu", "Slice"]
+
+
+def as_strided_transposes(b):
+    flat = b.reshape(b.op("Relu", b.input("x", "f32[4,6]")), -1)
+    return [b.op("Gather", flat, places(b, (6, 4), (1, 6)), axis=0)], ["Relu", "Transpose"]
+
+
+def as_strided_repeats(b):
+    flat = b.reshape(b.op("Relu", b.input("x", "f32[4,6]")), -1)
+    y = b.op("Gather", flat, places(b, (4, 3, 6), (6, 0, 1)), axis=0)
+    return [b.op("Exp", y)], ["Exp", "Expand", "Relu", "Reshape"]
+
+
+def windows_overlap(b):
+    """No view: the Gather stays."""
+    flat = b.reshape(b.op("Relu", b.input("x", "f32[4,6]")), -1)
+    return [b.op("Gather", flat, places(b, (8, 3), (2, 1)), axis=0)], ["Gather", "Relu", "Reshape"]
+
+
+def places_on_no_grid(b):
+    flat = b.reshape(b.op("Relu", b.input("x", "f32[4,6]")), -1)
+    places(b, (2, 3), (6, 1))
+    b.parameters[-1]["literal"]["ints"][4] += 1
+    return [b.op("Gather", flat, b.parameters[-1]["name"], axis=0)], ["Gather", "Relu", "Reshape"]
+
+
 def fused_qkv_of_groups(b):
     """Query heads outnumber key heads; one row of tokens, as Gemm wants it."""
     x = b.reshape(b.input("x", "f32[3,4,8]"), 12, 8)
@@ -239,7 +299,9 @@ def random_moves(seed):
 
 
 CASES = {f.__name__: f for f in (keys_transposed, back_and_forth, repeated_heads, output_on_the_way, does_not_nest,
-                                 rows_left, fused_qkv_split, fused_qkv_of_groups, fused_by_gather, fused_transposed_weight,
+                                 rows_left, fused_qkv_split, fused_qkv_of_groups, fused_by_gather,
+                                 fused_qkv_as_strided, large_as_strided, index_of_steps, as_strided_transposes,
+                                 as_strided_repeats, windows_overlap, places_on_no_grid, fused_transposed_weight,
                                  fused_and_read_whole, packed_heads_read_elsewhere)}
 CASES.update({f"packed heads, bias {bias}": packed_heads_unpacked(bias) for bias in (False, True)})
 CASES.update({f"rows in order, {p}": rows_in_order(p) for p in ("MatMul", "Gemm")})
