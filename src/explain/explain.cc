@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "explain/knock_on.h"
 #include "explain/scope.h"
+#include "rule/describe.h"
 #include "strategy/transition_reason.h"
 
 namespace sbp {
@@ -205,13 +206,14 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
   }
   const CriterionQuery query{&problem, op, &list, produced, allowed};
   KnockOn knock_on(problem, plan, op);
+  CandidateDescriber describer(list, problem.mesh);
   for (const TensorType& type : list.instance->operands) explained.operand_ranks.push_back(type.rank());
   for (const TensorType& type : list.instance->results) explained.result_ranks.push_back(type.rank());
   const bool many_terms = list.candidates.size() * std::max<size_t>(produced.size(), 1) > kMostTerms;
   for (uint32_t c = 0; c < list.candidates.size(); ++c) {
     ExplainedCandidate& candidate = explained.candidates.emplace_back();
     candidate.signature = list.candidates[c].signature;
-    candidate.choice = DescribeCandidate(list, c, problem.mesh);
+    candidate.choice = describer.Describe(c);
     candidate.chosen = c == chosen;
     candidate.allowed = std::binary_search(allowed.begin(), allowed.end(), c);
     if (c == chosen || !many_terms) {

@@ -8,13 +8,17 @@
 namespace sbp {
 namespace {
 
-constexpr size_t kMostKnown = 200'000;  // of all tensors: one op may have 100,000 operands
-
 void AddDistinct(std::vector<NdSbp>& layouts, const NdSbp& layout) {
   if (std::find(layouts.begin(), layouts.end(), layout) == layouts.end()) layouts.push_back(layout);
 }
 
 }  // namespace
+
+// Two tensors that the op reads once each, in the same way.
+bool KnockOn::IsAlike(const Around& a, const Around& b, const CandidateSignature& signature) {
+  return a.others == b.others && a.result < 0 && b.result < 0 && a.operands.size() == 1 && b.operands.size() == 1 &&
+         signature.inputs[a.operands[0]] == signature.inputs[b.operands[0]];
+}
 
 KnockOn::KnockOn(const Problem& problem, const Plan& plan, OpId op) : problem_(problem), op_(op) {
   for (TensorId tensor : problem.operands(op)) AddAround(tensor, plan);
@@ -24,56 +28,61 @@ KnockOn::KnockOn(const Problem& problem, const Plan& plan, OpId op) : problem_(p
 void KnockOn::AddAround(TensorId tensor, const Plan& plan) {
   if (!tensor.valid() || !around_of_.try_emplace(tensor, arounds_.size()).second) return;
   Around& around = arounds_.emplace_back();
-  around.tensor = tensor;
-  around.written = plan.source_layouts[tensor.index()];
-  around.hubs = HubsOf(problem_, tensor);
   const Tensor& facts = problem_.graph->tensor(tensor);
+  Others others{.type = facts.type, .written = plan.source_layouts[tensor.index()], .hubs = HubsOf(problem_, tensor)};
+  if (const TensorPin* pin = problem_.demands.standing(tensor)) others.standing = pin->layout;
   if (facts.producer == op_) around.result = static_cast<int>(facts.producer_index);
   const auto [begin, end] = problem_.uses.of(tensor);
   for (const Use* use = begin; use != end; ++use) {
     if (use->op == op_) {
       around.operands.push_back(use->operand);
     } else {
-      AddDistinct(around.wanted_by_others, plan.decision(use->op).signature.inputs[use->operand]);
+      AddDistinct(others.wanted, plan.decision(use->op).signature.inputs[use->operand]);
     }
   }
   const EndRule rule = problem_.demands.end(tensor);
-  if (rule.kind == EndRule::Kind::kTied) AddDistinct(around.wanted_by_others, plan.source_layouts[rule.tied.index()]);
-  if (rule.kind == EndRule::Kind::kWhole) AddDistinct(around.wanted_by_others, NdSbp(problem_.mesh.num_axes()));
-  around.not_partial = rule.kind == EndRule::Kind::kNotPartial;
+  if (rule.kind == EndRule::Kind::kTied) AddDistinct(others.wanted, plan.source_layouts[rule.tied.index()]);
+  if (rule.kind == EndRule::Kind::kWhole) AddDistinct(others.wanted, NdSbp(problem_.mesh.num_axes()));
+  others.not_partial = rule.kind == EndRule::Kind::kNotPartial;
+  if (others_.empty() || others_.back() != others) {  // neighbouring operands are alike, if any are
+    others_.push_back(std::move(others));
+    known_.emplace_back();
+  }
+  around.others = others_.size() - 1;
 }
 
-double KnockOn::Seconds(Around& around, const CandidateSignature& signature) {
-  const NdSbp written = around.result >= 0 ? signature.outputs[around.result] : around.written;
+double KnockOn::Seconds(const Around& around, const CandidateSignature& signature) {
+  const Others& others = others_[around.others];
+  const NdSbp& written = around.result >= 0 ? signature.outputs[around.result] : others.written;
   std::vector<NdSbp> own;  // distinct: one op may read a tensor very often
-  for (size_t operand : around.operands) AddDistinct(own, signature.inputs[operand]);
+  for (const size_t operand : around.operands) AddDistinct(own, signature.inputs[operand]);
   std::vector<NdSbp> key = own;
   key.push_back(written);
-  if (const auto known = around.known.find(key); known != around.known.end()) return known->second;
-  const double seconds = SecondsOf(around, written, own);
-  if (num_known_ < kMostKnown) {
-    around.known.emplace(std::move(key), seconds);
-    ++num_known_;
-  }
-  return seconds;
+  const auto [entry, is_new] = known_[around.others].try_emplace(std::move(key), 0);
+  if (is_new) entry->second = SecondsOf(others, written, own);
+  return entry->second;
 }
 
-double KnockOn::SecondsOf(const Around& around, const NdSbp& written, const std::vector<NdSbp>& own) {
-  std::vector<NdSbp> wanted = around.wanted_by_others;
+double KnockOn::SecondsOf(const Others& others, const NdSbp& written, const std::vector<NdSbp>& own) {
+  std::vector<NdSbp> wanted = others.wanted;
   for (const NdSbp& layout : own) AddDistinct(wanted, layout);
-  const TensorType& type = problem_.graph->tensor(around.tensor).type;
-  BoxingTable& boxing = *problem_.boxing;
-  const TensorPin* pin = problem_.demands.standing(around.tensor);
-  const NdSbp standing = pin == nullptr ? written : pin->layout;
+  const NdSbp& standing = others.standing ? *others.standing : written;
   std::erase(wanted, standing);
-  const BoxingPath& to_standing = boxing.Path(type, written, standing);
+  BoxingTable& boxing = *problem_.boxing;
+  const BoxingPath& to_standing = boxing.Path(others.type, written, standing);
   if (!to_standing.reachable) return std::numeric_limits<double>::infinity();
-  return to_standing.seconds + FindBestHub(type, standing, wanted, around.hubs, boxing, around.not_partial).seconds;
+  return to_standing.seconds +
+         FindBestHub(others.type, standing, wanted, others.hubs, boxing, others.not_partial).seconds;
 }
 
 double KnockOn::BoxingSeconds(const CandidateSignature& signature) {
-  double seconds = 0;
-  for (Around& around : arounds_) seconds += Seconds(around, signature);
+  double seconds = 0, last = 0;
+  const Around* before = nullptr;
+  for (const Around& around : arounds_) {
+    if (before == nullptr || !IsAlike(*before, around, signature)) last = Seconds(around, signature);
+    seconds += last;
+    before = &around;
+  }
   return seconds;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -19,26 +20,33 @@ class KnockOn {
   double BoxingSeconds(const CandidateSignature& signature);
 
  private:
-  // A tensor around the op: the layouts that others want of it, and the slots by which the op itself touches it.
-  struct Around {
-    TensorId tensor;
+  // What others make of a tensor.
+  struct Others {
+    TensorType type;
     NdSbp written;
-    std::vector<NdSbp> wanted_by_others;
-    bool not_partial = false;      // in the end
-    std::vector<NdSbp> hubs;       // HubsOf
+    std::optional<NdSbp> standing;  // as a pin has it
+    std::vector<NdSbp> wanted;
+    bool not_partial = false;  // in the end
+    std::vector<NdSbp> hubs;   // HubsOf
+    friend bool operator==(const Others&, const Others&) = default;
+  };
+  // A tensor around the op: what others make of it, and the slots by which the op itself touches it.
+  struct Around {
+    size_t others = 0;             // number of others_: the operands of a Sum are much alike
     std::vector<size_t> operands;  // slots in which the op reads it
     int result = -1;               // slot in which the op writes it
-    std::map<std::vector<NdSbp>, double> known;
   };
   void AddAround(TensorId tensor, const Plan& plan);
-  double Seconds(Around& around, const CandidateSignature& signature);
-  double SecondsOf(const Around& around, const NdSbp& written, const std::vector<NdSbp>& own);
+  static bool IsAlike(const Around& a, const Around& b, const CandidateSignature& signature);
+  double Seconds(const Around& around, const CandidateSignature& signature);
+  double SecondsOf(const Others& others, const NdSbp& written, const std::vector<NdSbp>& own);
 
   const Problem& problem_;
   OpId op_;
   std::vector<Around> arounds_;
+  std::vector<Others> others_;
+  std::vector<std::map<std::vector<NdSbp>, double>> known_;  // per others_: by what the op wants and writes
   std::unordered_map<TensorId, size_t> around_of_;
-  size_t num_known_ = 0;
 };
 
 }  // namespace sbp

@@ -1,14 +1,20 @@
-// Why a candidate is legal, in words.
+#include "rule/describe.h"
+
 #include "base/text.h"
-#include "rule/candidates.h"
 #include "rule/factor_use.h"
 
 namespace sbp {
 namespace {
 
 std::string Names(const std::vector<std::string>& names, const std::vector<int>& positions) {
+  constexpr size_t kMostNames = 12;
   std::vector<std::string> picked;
-  for (int i : positions) picked.push_back(names[i]);
+  for (const int i : positions) {
+    picked.push_back(names[i]);
+    if (picked.size() == kMostNames) break;
+  }
+  if (const size_t left = positions.size() - picked.size(); left > 0)
+    picked.push_back(StrCat("and ", FormatCount(static_cast<int64_t>(left)), " more"));
   return picked.size() == 1 ? picked[0] : StrCat("{", Join(picked, ", "), "}");
 }
 
@@ -68,13 +74,22 @@ std::string DescribeChoice(const RuleInstance& instance, const AxisChoice& choic
   return "";
 }
 
-std::string DescribeCandidate(const CandidateList& list, size_t index, const Mesh& mesh) {
-  const Candidate& candidate = list.candidates[index];
+const std::string& CandidateDescriber::Choice(const AxisChoice& choice) {
+  std::string& words = known_[{static_cast<int>(choice.kind), choice.index, static_cast<int>(choice.reduce)}];
+  if (words.empty()) words = DescribeChoice(*list_.instance, choice);
+  return words;
+}
+
+std::string CandidateDescriber::Describe(size_t index) {
+  const Candidate& candidate = list_.candidates[index];
   std::vector<std::string> parts;
-  for (size_t a = 0; a < candidate.axes.size(); ++a) {
-    parts.push_back(StrCat(DescribeChoice(*list.instance, candidate.axes[a]), " over ", mesh.axes[a].name));
-  }
+  for (size_t a = 0; a < candidate.axes.size(); ++a)
+    parts.push_back(StrCat(Choice(candidate.axes[a]), " over ", mesh_.axes[a].name));
   return Join(parts, "; ");
+}
+
+std::string DescribeCandidate(const CandidateList& list, size_t index, const Mesh& mesh) {
+  return CandidateDescriber(list, mesh).Describe(index);
 }
 
 }  // namespace sbp

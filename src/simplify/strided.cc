@@ -107,17 +107,15 @@ class StridesReader {
 };
 
 const StridesReader::Row StridesReader::kRows[9] = {
-    {"Add", &StridesReader::Added<1>},         {"Expand", &StridesReader::Expanded},
-    {"Identity", &StridesReader::Reshaped},    {"Mul", &StridesReader::Multiplied},
-    {"Range", &StridesReader::Counted},        {"Reshape", &StridesReader::Reshaped},
-    {"Squeeze", &StridesReader::Reshaped},     {"Sub", &StridesReader::Added<-1>},
+    {"Add", &StridesReader::Added<1>},       {"Expand", &StridesReader::Expanded},
+    {"Identity", &StridesReader::Reshaped},  {"Mul", &StridesReader::Multiplied},
+    {"Range", &StridesReader::Counted},      {"Reshape", &StridesReader::Reshaped},
+    {"Squeeze", &StridesReader::Reshaped},   {"Sub", &StridesReader::Added<-1>},
     {"Unsqueeze", &StridesReader::Reshaped},
 };
 
 }  // namespace
 
-std::optional<StridedInts> StridesOf(const Graph& graph, TensorId tensor) {
-  return StridesReader(graph).Of(tensor, 0);
-}
+std::optional<StridedInts> StridesOf(const Graph& graph, TensorId tensor) { return StridesReader(graph).Of(tensor, 0); }
 
 }  // namespace sbp
