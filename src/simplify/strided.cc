@@ -31,8 +31,10 @@ class StridesReader {
     const bool counts = type.dtype == DType::kI64 || type.dtype == DType::kI32;
     if (!counts || type.kind != ValueKind::kTensor || !type.is_static() || type.num_elements() == 0)
       return std::nullopt;
-    if (tensor.strided != nullptr) return *tensor.strided;
-    if (tensor.literal != nullptr) return FindStrides(type.shape, tensor.literal->ints);
+    if (tensor.role == TensorRole::kParameter) {  // what is written has a literal as an assumption at times
+      if (tensor.literal != nullptr) return FindStrides(type.shape, tensor.literal->ints);
+      return tensor.strided != nullptr ? Strides(*tensor.strided) : std::nullopt;
+    }
     if (!tensor.producer.valid()) return std::nullopt;
     const Op& op = graph_.op(tensor.producer);
     const auto row = std::ranges::find(kRows, std::string_view(graph_.type_of(op)), &Row::op);
