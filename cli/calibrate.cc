@@ -9,12 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "api/model.h"
+#include "api/tensors.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
-#include "cli/run_data.h"
 #include "io/documents.h"
 #include "io/file.h"
 

@@ -5,14 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/plan_file.h"
+#include "api/plan_inputs.h"
+#include "api/tensors.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/plan_file.h"
-#include "cli/plan_inputs.h"
-#include "cli/planning.h"
-#include "cli/reference.h"
-#include "cli/run_data.h"
 
 namespace sbp {
 namespace {
@@ -43,24 +41,6 @@ std::string ToJson(const std::vector<Violation>& violations) {
   return nlohmann::ordered_json({{"violations", list}}).dump(2);
 }
 
-// The model, resolved as the plan says, against the plan's own graph.
-Result<std::vector<Violation>> CompareModel(const Plan& plan, const RuleSet& rules, const std::string& path) {
-  SBP_ASSIGN_OR_RETURN(const LoadedModel model, LoadModelFile(path));
-  std::vector<Violation> violations;
-  if (!plan.model_fingerprint.empty() && model.fingerprint != plan.model_fingerprint) {
-    violations.push_back({StrCat("model ", Quote(path)), "is not the file that was planned (its contents differ)",
-                          plan.model_fingerprint, model.fingerprint});
-  }
-  const Result<Resolved> resolved = Resolve(model.graph, rules, ResolveOptionsOf(plan, model.graph));
-  if (!resolved.ok()) {
-    violations.push_back({StrCat("model ", Quote(path)), "does not resolve with the dimensions of the plan",
-                          "the graph of the plan", resolved.status().message()});
-    return violations;
-  }
-  for (Violation& v : CompareGraphs(plan.graph, resolved->graph)) violations.push_back(std::move(v));
-  return violations;
-}
-
 Status Check(const CheckFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
@@ -72,7 +52,7 @@ Status Check(const CheckFlags& flags) {
   }
   std::vector<Violation> violations = FindViolations(plan, rules);
   if (!flags.model.empty()) {
-    SBP_ASSIGN_OR_RETURN(std::vector<Violation> more, CompareModel(plan, rules, flags.model));
+    SBP_ASSIGN_OR_RETURN(std::vector<Violation> more, CompareWithModel(plan, rules, flags.model));
     for (Violation& v : more) violations.push_back(std::move(v));
   }
   const std::string good = StrCat("good: ", plan.graph.ops.size(), " ops, ", plan.transitions.size(),

@@ -1,4 +1,6 @@
 // cluster: list the presets, show one with the source of each constant.
+#include "api/cluster.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -6,7 +8,6 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/planning.h"
 #include "io/documents.h"
 
 namespace sbp {

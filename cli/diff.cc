@@ -3,9 +3,9 @@
 #include <limits>
 #include <memory>
 
+#include "api/plan_file.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/plan_file.h"
 #include "report/report.h"
 
 namespace sbp {

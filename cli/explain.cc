@@ -1,13 +1,12 @@
 // explain: why an op or a tensor of a plan is laid out as it is.
-#include "explain/explain.h"
+#include "api/explain.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "api/plan_file.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/plan_file.h"
-#include "pipeline/pipeline.h"
 
 namespace sbp {
 namespace {
@@ -22,10 +21,9 @@ struct ExplainFlags {
 Status ExplainName(const ExplainFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
-  SBP_ASSIGN_OR_RETURN(const Problem problem, RebuildProblem(plan, rules));
   const ExplainFormat format{
       .notation = flags.output.layout_notation(), .max_candidates = flags.max_candidates, .all = flags.all};
-  SBP_ASSIGN_OR_RETURN(const std::string text, Explain(problem, plan, flags.name, flags.output.json(), format));
+  SBP_ASSIGN_OR_RETURN(const std::string text, ExplainPlan(plan, rules, flags.name, flags.output.json(), format));
   return Print(text);
 }
 

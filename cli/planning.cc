@@ -8,20 +8,16 @@
 #include <filesystem>
 #include <memory>
 
+#include "api/planning.h"
+#include "api/tensors.h"
 #include "base/text.h"
-#include "cli/assignment.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "cli/run_data.h"
-#include "io/documents.h"
 #include "io/file.h"
-#include "io/pins.h"
 
 namespace sbp {
 namespace {
-
-constexpr const char* kDefaultCluster = "8xH100";
 
 using Clock = std::chrono::steady_clock;
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -43,16 +39,6 @@ Result<std::map<std::string, int64_t>> ParseDims(const std::vector<std::string>&
   return bindings;
 }
 
-Result<Mesh> ChooseMesh(const PlanningFlags& flags) {
-  if (flags.mesh) {
-    return ParseMeshFlag(*flags.mesh);
-  }
-  SBP_ASSIGN_OR_RETURN(const Cluster cluster, ChooseCluster(flags.cluster, nullptr));
-  SBP_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(StrCat("x=", cluster.num_devices())));
-  Note(StrCat("note: no --mesh; planning on one axis over all devices of ", cluster.name, ": --mesh ", ToString(mesh)));
-  return mesh;
-}
-
 // A bare number is more often meant as gigabytes than as bytes: it is asked back.
 Result<int64_t> ParseMemoryLimit(const std::string& text) {
   const std::optional<int64_t> bytes = ParseBytes(text);
@@ -67,12 +53,11 @@ Result<int64_t> ParseMemoryLimit(const std::string& text) {
 }
 
 std::string StrategyOf(const PlanningFlags& flags) {
-  if (!flags.strategy.empty()) return flags.strategy;
-  return flags.criterion.empty() ? "optimal" : "greedy";
+  return flags.strategy.empty() ? DefaultStrategy(flags.criterion) : flags.strategy;
 }
 
 // The flags that influence the plan, as the plan file records them.
-Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rules) {
+Result<PlanOptions> RecordOptions(const PlanningFlags& flags) {
   PlanOptions options;
   options.strategy = StrategyOf(flags);
   if (!flags.criterion.empty()) options.criterion = flags.criterion;
@@ -89,22 +74,10 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags, const RuleSet& rul
   options.even_only = flags.even_only;
   options.simplify = !flags.no_simplify;
   options.strict = flags.model.strict;
-  options.rule_files = rules.user_files();
   if (!flags.memory_limit.empty()) {
     SBP_ASSIGN_OR_RETURN(options.memory_limit, ParseMemoryLimit(flags.memory_limit));
   }
   return options;
-}
-
-Result<std::vector<std::pair<std::string, std::string>>> CollectPins(const PlanningFlags& flags) {
-  std::vector<std::pair<std::string, std::string>> pins;
-  for (const std::string& pin : flags.pins) pins.emplace_back(pin, "--pin");
-  for (const std::string& file : flags.pin_files) {
-    SBP_ASSIGN_OR_RETURN(const std::string content, ReadFile(file));
-    SBP_ASSIGN_OR_RETURN(const std::vector<PinText> texts, ReadPinsFile(content, file));
-    for (const PinText& pin : texts) pins.emplace_back(pin.text, pin.where);
-  }
-  return pins;
 }
 
 Status MakeDumpDir(const std::string& path) {
@@ -245,70 +218,25 @@ void NotePins(const Plan& plan) {
   }
 }
 
-Result<RuleSet> LoadRules(const std::vector<std::string>& files) {
-  SBP_ASSIGN_OR_RETURN(RuleSet rules, RuleSet::Builtin());
-  for (const std::string& file : files) {
-    SBP_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-    SBP_RETURN_IF_ERROR(rules.Add(text, file));
-  }
-  return rules;
-}
-
-Result<LoadedModel> LoadModelFile(const std::string& path) {
-  LoadedModel model;
-  model.path = path;
-  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  model.fingerprint = Fingerprint(bytes);
-  SBP_ASSIGN_OR_RETURN(model.graph, LoadModel(bytes, path, path));
-  return model;
-}
-
 Result<Resolved> ResolveModel(Graph graph, const RuleSet& rules, const ModelFlags& flags) {
   std::vector<TensorData> inputs;
   if (!flags.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(flags.inputs, graph, graph.inputs, "input"));
   }
-  return ResolveWithInputs(std::move(graph), rules, flags, inputs);
+  SBP_ASSIGN_OR_RETURN(ResolveOptions options, ReadModelFlags(flags));
+  return ResolveWithInputs(std::move(graph), rules, std::move(options), inputs);
 }
 
-Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, const ModelFlags& flags,
-                                   const std::vector<TensorData>& inputs) {
+Result<ResolveOptions> ReadModelFlags(const ModelFlags& flags) {
   ResolveOptions options;
   options.strict = flags.strict;
   options.allow_empty = flags.allow_empty;
   options.simplify = flags.simplify;
   SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(flags.dims));
-  for (const TensorData& data : inputs) {
-    options.input_shapes.emplace_back(data.name, data.type.shape);
-    if (LiteralRef value = SmallValue(data)) options.input_values.emplace_back(data.name, std::move(value));
-  }
-  return Resolve(std::move(graph), rules, options);
+  return options;
 }
 
-Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh) {
-  const std::string chosen = name.empty() ? kDefaultCluster : name;
-  auto preset = FindPreset(chosen);
-  Cluster cluster;
-  if (preset.ok()) {
-    cluster = std::move(preset).value();
-  } else if (chosen != "-" && access(chosen.c_str(), R_OK) != 0) {
-    return preset.status().WithContext("--cluster");  // neither a preset nor a file: the presets are the likelier wish
-  } else {
-    SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(chosen));
-    SBP_ASSIGN_OR_RETURN(cluster, ReadCluster(bytes, chosen));
-  }
-  if (mesh == nullptr) return cluster;
-  int64_t needed = mesh->num_devices();
-  for (const int64_t rank : mesh->ranks) needed = std::max(needed, rank + 1);
-  if (needed <= cluster.num_devices()) return cluster;
-  if (!preset.ok() || !cluster.growable) {
-    return BadInput(StrCat("--cluster ", chosen, " has ", cluster.num_devices(), " devices; the mesh ", ToString(*mesh),
-                           " needs ", needed));
-  }
-  Grow(CeilDiv(needed, cluster.devices_per_node), cluster);
-  Note(StrCat("note: cluster ", chosen, " grown to ", cluster.num_nodes, " nodes to hold the mesh: ", cluster.name));
-  return cluster;
-}
+void NoteChoice(std::string_view choice) { Note(StrCat("note: ", choice)); }
 
 // The flags of the search, which only one strategy has.
 Status ReadSearchFlags(const PlanningFlags& flags, StrategyOptions& options) {
@@ -343,38 +271,22 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
           StrCat("--cost is what --strategy greedy minimises; ", StrategyOf(flags), " has no use for it"));
     }
   }
-  if (StrategyOf(flags) == "fixed" && flags.assignment.empty()) {
-    return UsageError("--strategy fixed needs --assignment FILE: a plan, or a pins file that covers every op");
-  }
-  if (StrategyOf(flags) != "fixed" && !flags.assignment.empty()) {
-    return UsageError(StrCat("--assignment is for --strategy fixed, not for ", StrategyOf(flags)));
-  }
   const auto start = Clock::now();
-  PlanRequest request;
-  SBP_RETURN_IF_ERROR(ReadSearchFlags(flags, request.strategy));
-  request.rules = &rules;
-  SBP_ASSIGN_OR_RETURN(request.mesh, ChooseMesh(flags));
-  SBP_ASSIGN_OR_RETURN(request.cluster, ChooseCluster(flags.cluster, &request.mesh));
-  SBP_ASSIGN_OR_RETURN(request.options, RecordOptions(flags, rules));
-  SBP_ASSIGN_OR_RETURN(request.pins, CollectPins(flags));
-  SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
-  request.model_path = model.path;
-  request.model_fingerprint = model.fingerprint;
-  ModelFlags as_planned = flags.model;
-  as_planned.simplify = request.options.simplify;
-  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(model.graph), rules, as_planned));
-  request.graph = std::move(resolved.graph);
-  request.warnings = std::move(resolved.warnings);
-  for (const Assumption& assumption : request.graph.assumptions) {
-    request.warnings.push_back(StrCat("the plan holds only where input ", Quote(assumption.input), " is ",
-                                      ToString(assumption), ": its value decided sizes or branches"));
+  PlanningInput input;
+  input.model = flags.model.model;
+  SBP_RETURN_IF_ERROR(ReadSearchFlags(flags, input.strategy));
+  if (flags.mesh) {
+    SBP_ASSIGN_OR_RETURN(input.mesh, ParseMeshFlag(*flags.mesh));
   }
-  if (!flags.criterion.empty()) request.strategy.criterion = flags.criterion;
-  request.strategy.memory_limit = request.options.memory_limit;
-  if (!flags.assignment.empty()) {
-    SBP_RETURN_IF_ERROR(ReadAssignment(flags.assignment, request));
-  }
-  if (!flags.start.empty()) SBP_RETURN_IF_ERROR(ReadStart(flags.start, request));
+  SBP_ASSIGN_OR_RETURN(input.options, RecordOptions(flags));
+  SBP_ASSIGN_OR_RETURN(input.resolve, ReadModelFlags(flags.model));
+  input.inputs = flags.model.inputs;
+  input.cluster = flags.cluster;
+  for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
+  input.pin_files = flags.pin_files;
+  input.assignment = flags.assignment;
+  input.start = flags.start;
+  SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(std::move(input), rules, NoteChoice));
   timings["load"] = SecondsSince(start);
   return request;
 }

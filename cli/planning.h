@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "api/model.h"
 #include "base/status.h"
-#include "graph/tensor_data.h"
 #include "pipeline/pipeline.h"
 
 namespace CLI {
@@ -62,26 +62,17 @@ void NotePins(const Plan& plan);
 
 using Timings = std::map<std::string, double>;  // stage -> seconds
 
-// The built-in rules and the user's files.
-Result<RuleSet> LoadRules(const std::vector<std::string>& files);
-
-struct LoadedModel {
-  std::string path, fingerprint;
-  Graph graph;  // as the file has it
-};
-Result<LoadedModel> LoadModelFile(const std::string& path);
 // Resolves with the flags' bindings and inputs.
 Result<Resolved> ResolveModel(Graph graph, const RuleSet& rules, const ModelFlags& flags);
-// The same with inputs that are read already.
-Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, const ModelFlags& flags,
-                                   const std::vector<TensorData>& inputs);
+// What the flags say of resolving, without --inputs.
+Result<ResolveOptions> ReadModelFlags(const ModelFlags& flags);
+
+// What was chosen for the user, as a note on stderr.
+void NoteChoice(std::string_view choice);
 
 // Loads, resolves, and parses mesh, cluster, pins: everything but planning. `rules` must outlive the request. Says on
 // stderr what was chosen for the user: default mesh, grown cluster, ties found by name.
 Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings);
-// The cluster named, or read from a file; the default one when `name` is empty. A preset of nodes is grown by nodes
-// until it holds the mesh, and named after what it became. Error: another cluster that is too small for the mesh.
-Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh);
 // MakePlan with progress on a terminal, --dump-dir and Ctrl-C. `timings` receives the seconds of each stage.
 Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings);
 

@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "api/plan_file.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/plan_file.h"
 #include "cli/planning.h"
 #include "io/documents.h"
 #include "io/file.h"

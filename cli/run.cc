@@ -1,31 +1,24 @@
 // run: executes a plan, or a model as it is, and compares the numbers.
+#include "api/run.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <set>
 
+#include "api/plan_file.h"
+#include "api/tensors.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/plan_file.h"
-#include "cli/plan_inputs.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
-#include "cli/reference.h"
-#include "cli/run_data.h"
-#include "graph/cut.h"
 #include "io/documents.h"
 #include "io/file.h"
-#include "physical/cut.h"
-#include "runtime/actors/step_times.h"
 #include "runtime/backends/backend.h"
 #include "runtime/processes/own_ranks.h"
-#include "runtime/run/compare.h"
 #include "runtime/run/plan_run.h"
-#include "runtime/run/tensor_store.h"
 
 namespace sbp {
 namespace {
@@ -54,11 +47,8 @@ struct RunFlags {
 };
 
 // Everything that the user gave as data.
-struct GivenData {
-  std::vector<TensorData> inputs, expected;
-};
-Result<GivenData> ReadGiven(const RunFlags& flags, const Graph& graph) {
-  GivenData given;
+Result<RunData> ReadGiven(const RunFlags& flags, const Graph& graph) {
+  RunData given;
   for (const std::string& path : flags.inputs) {
     SBP_ASSIGN_OR_RETURN(std::vector<TensorData> tensors, ReadTensors(path, graph, graph.inputs, "input"));
     for (TensorData& tensor : tensors) given.inputs.push_back(std::move(tensor));
@@ -83,71 +73,6 @@ Result<std::optional<DType>> TypeFlag(const RunFlags& flags) {
   return dtype;
 }
 
-TensorReport ReportOf(const std::string& name, const Value& value) {
-  TensorReport report;
-  report.name = name;
-  report.type = {value.view.dtype, value.view.shape};
-  if (value.sequence != nullptr) report.type.kind = ValueKind::kSequence;
-  return report;
-}
-
-Status CompareWithFile(const std::vector<TensorData>& expected,
-                       const std::vector<std::pair<std::string, Value>>& outputs, const ElementTolerance& tolerance,
-                       RunReport& report) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : outputs) names.push_back(name);
-  for (const TensorData& data : expected) {
-    if (std::find(names.begin(), names.end(), data.name) == names.end()) {
-      return BadInput(StrCat("--expect: no output is named ", Quote(data.name), DidYouMean(data.name, names)));
-    }
-  }
-  for (const auto& [name, value] : outputs) {
-    TensorReport tensor = ReportOf(name, value);
-    for (const TensorData& data : expected) {
-      if (data.name != name) continue;
-      TensorType type = data.type;
-      if (StoresBits(data.type.dtype, value.view.dtype)) type.dtype = value.view.dtype;
-      SBP_ASSIGN_OR_RETURN(const Value wanted, ValueFromData(data, type));
-      const Result<Difference> difference = Compare(value, wanted, tolerance);
-      tensor.compared = difference.ok();
-      if (difference.ok()) {
-        tensor.difference = *difference;
-      } else {
-        tensor.problem = difference.status().message();
-      }
-    }
-    report.outputs.push_back(std::move(tensor));
-  }
-  return OkStatus();
-}
-
-// NaN where the file has one is no mistake.
-std::set<std::string> NamesWithNaN(const std::vector<TensorData>& expected) {
-  std::set<std::string> names;
-  for (const TensorData& data : expected) {
-    const Result<Value> value = ValueFromData(data, data.type);
-    if (value.ok() && value->view.present() && HasNaN(value->view)) names.insert(data.name);
-  }
-  return names;
-}
-
-// The tensor of --until. Error: no tensor has the name.
-Result<TensorId> FindUntil(const Graph& graph, const std::string& name) {
-  const TensorId id = NameIndex(graph).tensor(name);
-  if (id.valid()) return id;
-  std::vector<std::string> names;
-  for (const Tensor& tensor : graph.tensors) names.push_back(tensor.name);
-  return BadInput(StrCat("--until ", Quote(name), ": no tensor has this name", DidYouMean(name, names)));
-}
-
-// Leaves out the inputs that only what was cut off reads.
-void KeepInputsOf(const Graph& part, const Graph& whole, std::vector<TensorData>& inputs) {
-  const NameIndex names(part), before(whole);
-  std::erase_if(inputs, [&](const TensorData& data) {
-    return before.tensor(data.name).valid() && !names.tensor(data.name).valid();
-  });
-}
-
 // On stderr where stdout is a file.
 Status PrintReport(const RunFlags& flags, const RunReport& report) {
   if (!flags.ToStdout()) return Print(flags.output.json() ? RunReportJson(report) : FormatRunReport(report));
@@ -155,88 +80,48 @@ Status PrintReport(const RunFlags& flags, const RunReport& report) {
   return OkStatus();
 }
 
-Status RunModel(const RunFlags& flags) {
-  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
-  SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
-  SBP_ASSIGN_OR_RETURN(GivenData given, ReadGiven(flags, model.graph));
-  SBP_ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeFlag(flags));
-  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveWithInputs(std::move(model.graph), rules, flags.model, given.inputs));
-  for (const std::string& warning : resolved.warnings) Note(StrCat("warning: ", warning));
-  Graph& stored = resolved.graph;
-  if (!flags.until.empty()) {
-    SBP_ASSIGN_OR_RETURN(const TensorId until, FindUntil(stored, flags.until));
-    Graph part = CutGraph(stored, until).graph;
-    KeepInputsOf(part, stored, given.inputs);
-    stored = std::move(part);
+Result<RunOptions> OptionsOf(const RunFlags& flags) {
+  RunOptions options;
+  SBP_ASSIGN_OR_RETURN(options.dtype, TypeFlag(flags));
+  options.until = flags.until;
+  options.seed = flags.seed;
+  options.tolerance = flags.tolerance;
+  options.rtol = flags.rtol;
+  options.atol = flags.atol;
+  options.expected_from = flags.expect;
+  options.repeats = flags.repeats.value_or(flags.compare ? kRepeats : 0);
+  options.micro_batches = flags.micro_batches;
+  options.tensors = flags.tensors;
+  options.reference = !flags.no_reference;
+  options.trace = !flags.trace.empty();
+  if (ProgressShown()) {
+    options.progress = [](uint64_t done, uint64_t total) {
+      TellProgress(StrCat("running: ", 100 * done / total, " %"));
+    };
   }
-  const Graph graph = dtype ? Retyped(stored, *dtype) : stored;
-  TensorStore store(graph, stored, flags.seed, ReadDataOf(model.path));
-  SBP_RETURN_IF_ERROR(store.Give(given.inputs).WithContext("--inputs"));
-  SBP_ASSIGN_OR_RETURN(const UnshardedRun run,
-                       RunUnsharded(graph, rules, store, {.seed = flags.seed, .repeats = flags.repeats.value_or(0)}));
-  RunReport report;
-  report.what = StrCat(graph.ops.size(), " ops, unsharded");
-  report.measured_seconds = run.seconds;
-  if (!run.repeats.empty()) {
-    const Measured warm = Summarise(run.repeats);
-    report.measured_seconds = warm.median;
-    report.notes.push_back(StrCat("time: the median of ", run.repeats.size(), " warm runs, spread ",
-                                  std::lround(100 * warm.spread), " %; the first run took ",
-                                  FormatSeconds(run.seconds)));
-  }
-  report.random_inputs = store.random_inputs();
-  report.random_parameters = store.random_parameters();
-  report.tolerance = flags.tolerance.value_or(DefaultTolerance(graph));
-  report.elementwise = flags.rtol.has_value() || flags.atol.has_value();
-  if (!flags.expect.empty()) report.against = flags.expect;
-  SBP_RETURN_IF_ERROR(
-      CompareWithFile(given.expected, run.outputs, {flags.rtol.value_or(0), flags.atol.value_or(0)}, report));
-  if (!flags.outputs.empty()) SBP_RETURN_IF_ERROR(WriteTensors(flags.outputs, run.outputs));
-  SBP_RETURN_IF_ERROR(PrintReport(flags, report));
-  return report.good() ? OkStatus() : Status(Code::kMismatch, "");
+  return options;
 }
 
-// The file that the plan was made from: given, else where the plan says, seen from here or from the plan's folder.
-// Error: another file than the one that was planned.
-Result<std::string> FindModel(const RunFlags& flags, const Plan& plan) {
-  std::vector<std::string> places;
-  if (!flags.plan_model.empty()) {
-    places = {flags.plan_model};
-  } else if (!plan.model_path.empty() && plan.model_path != "-") {
-    places = {plan.model_path, (std::filesystem::path(flags.model.model).parent_path() / plan.model_path).string()};
-  }
-  for (const std::string& place : places) {
-    if (!std::filesystem::exists(place)) continue;
-    SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(place));
-    if (!plan.model_fingerprint.empty() && Fingerprint(bytes) != plan.model_fingerprint) {
-      return BadInput(StrCat(place, ": not the model that was planned (its hash is ", Fingerprint(bytes),
-                             "; the plan was made from ", plan.model_fingerprint, "); plan it again"));
-    }
-    return place;
-  }
-  if (!flags.plan_model.empty()) return BadInput(StrCat(flags.plan_model, ": no such file"));
-  return std::string();
-}
-
-// Prints, writes what was asked for, judges.
-Status ReportPlanRun(const RunFlags& flags, const std::vector<TensorData>& expected, PlanRun& run) {
-  RunReport& report = run.report;
-  if (!flags.expect.empty()) {
-    report.outputs.clear();
-    report.against = flags.expect;
-    report.elementwise = flags.rtol.has_value() || flags.atol.has_value();
-    SBP_RETURN_IF_ERROR(
-        CompareWithFile(expected, run.outputs, {flags.rtol.value_or(0), flags.atol.value_or(0)}, report));
-  }
+// Writes what was asked for, prints, judges.
+Status Deliver(const RunFlags& flags, const PlanRun& run) {
   if (!flags.outputs.empty()) SBP_RETURN_IF_ERROR(WriteTensors(flags.outputs, run.outputs));
   if (!flags.trace.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.trace, run.trace));
-  SBP_RETURN_IF_ERROR(PrintReport(flags, report));
-  return report.good() ? OkStatus() : Status(Code::kMismatch, "");
+  SBP_RETURN_IF_ERROR(PrintReport(flags, run.report));
+  return run.report.good() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
-bool WantsReference(const RunFlags& flags) { return !flags.no_reference && flags.expect.empty(); }
+Status RunModelFile(const RunFlags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
+  SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
+  SBP_ASSIGN_OR_RETURN(RunData data, ReadGiven(flags, model.graph));
+  SBP_ASSIGN_OR_RETURN(const RunOptions options, OptionsOf(flags));
+  SBP_ASSIGN_OR_RETURN(const ResolveOptions resolve, ReadModelFlags(flags.model));
+  const auto warn = [](std::string_view warning) { Note(StrCat("warning: ", warning)); };
+  SBP_ASSIGN_OR_RETURN(const PlanRun run, RunModel(std::move(model), rules, resolve, std::move(data), options, warn));
+  return Deliver(flags, run);
+}
 
-Status RunPlan(const RunFlags& flags, Backend& backend) {
+Status RunPlanFile(const RunFlags& flags, Backend& backend) {
   Result<Plan> read = ReadPlanFile(flags.model.model);
   if (!read.ok() && read.status().message().find("expected a plan") != std::string::npos) {
     return BadInput(StrCat(read.status().message(), "; to run a model as it is, give --unsharded"));
@@ -244,52 +129,17 @@ Status RunPlan(const RunFlags& flags, Backend& backend) {
   SBP_ASSIGN_OR_RETURN(Plan plan, std::move(read));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
   SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, flags.model.model));
-  SBP_ASSIGN_OR_RETURN(const std::string model_path, FindModel(flags, plan));
+  SBP_ASSIGN_OR_RETURN(const std::string model_path, FindModelOfPlan(plan, flags.model.model, flags.plan_model));
   if (model_path.empty() && backend.leads()) {
+    const bool compares = !flags.no_reference && flags.expect.empty();
     Note(StrCat("note: the model of the plan is not at hand; its weights are random",
-                WantsReference(flags) ? ", and the reference is the plan's own graph" : ""));
+                compares ? ", and the reference is the plan's own graph" : ""));
   }
-  SBP_ASSIGN_OR_RETURN(GivenData given, ReadGiven(flags, plan.graph));
-  SBP_RETURN_IF_ERROR(CheckAgainstAssumptions(plan.graph, given.inputs));
-  SBP_ASSIGN_OR_RETURN(const std::vector<TensorData> assumed, AssumedInputs(plan.graph, given.inputs));
-  given.inputs.insert(given.inputs.end(), assumed.begin(), assumed.end());
-  const Plan whole = flags.until.empty() ? Plan() : plan;
-  SBP_ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeFlag(flags));
-  if (!flags.until.empty()) {
-    SBP_ASSIGN_OR_RETURN(const TensorId until, FindUntil(plan.graph, flags.until));
-    Plan part = CutPlan(plan, until);
-    KeepInputsOf(part.graph, plan.graph, given.inputs);
-    plan = std::move(part);
-  }
-  const Graph stored = plan.graph;
-  if (dtype) plan.graph = Retyped(stored, *dtype);
-  TensorStore store(plan.graph, stored, flags.seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
-  SBP_RETURN_IF_ERROR(store.Give(given.inputs).WithContext("--inputs"));
-  PlanRunOptions options;
-  options.micro_batches = flags.micro_batches;
-  options.reference = WantsReference(flags);
-  options.keep_tensors = flags.tensors;
-  options.seed = flags.seed;
-  options.tolerance = flags.tolerance;
-  options.trace = !flags.trace.empty();
-  options.nan_expected = NamesWithNaN(given.expected);
-  std::unique_ptr<Reference> reference;
-  if (options.reference && !backend.is_virtual() && !model_path.empty()) {
-    SBP_ASSIGN_OR_RETURN(reference, LoadReference(plan, rules,
-                                                  {model_path, flags.until.empty() ? &plan : &whole, &given.inputs,
-                                                   dtype, flags.until, flags.seed},
-                                                  store));
-    options.reference_graph = &reference->graph;
-    options.reference_store = reference->store.get();
-  }
-  if (flags.compare) options.repeats = flags.repeats.value_or(kRepeats);
-  if (ProgressShown()) {
-    options.progress = [](uint64_t done, uint64_t total) {
-      TellProgress(StrCat("running: ", 100 * done / total, " %"));
-    };
-  }
-  SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, rules, store, backend, options));
-  return backend.leads() ? ReportPlanRun(flags, given.expected, run) : OkStatus();
+  SBP_ASSIGN_OR_RETURN(RunData data, ReadGiven(flags, plan.graph));
+  SBP_ASSIGN_OR_RETURN(const RunOptions options, OptionsOf(flags));
+  SBP_ASSIGN_OR_RETURN(const PlanRun run,
+                       RunPlan(std::move(plan), rules, model_path, std::move(data), backend, options));
+  return backend.leads() ? Deliver(flags, run) : OkStatus();
 }
 
 // Flags that would not be looked at, or contradict each other, are no matter of taste: the user means something.
@@ -370,7 +220,7 @@ Status Run(const RunFlags& flags) {
   SBP_RETURN_IF_ERROR(CheckFlags(flags));
   if (flags.unsharded) {
     SBP_RETURN_IF_ERROR(CheckFilesWritable(flags));
-    return RunModel(flags);
+    return RunModelFile(flags);
   }
   SBP_ASSIGN_OR_RETURN(const bool own_ranks, WantsOwnRanks(flags));
   if (own_ranks) return RunOnOwnRanks(flags);
@@ -383,7 +233,7 @@ Status Run(const RunFlags& flags) {
   }
   SBP_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, StartBackend(flags.backend, options));
   Status status = backend->leads() ? CheckFilesWritable(flags) : OkStatus();
-  if (status.ok()) status = RunPlan(flags, *backend);
+  if (status.ok()) status = RunPlanFile(flags, *backend);
   return backend->Finish(status, [](const Status& failure) {
     if (!failure.message().empty()) Note(StrCat("error: ", failure.message()));
   });

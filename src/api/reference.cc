@@ -1,11 +1,11 @@
-#include "cli/reference.h"
+#include "api/reference.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "api/model.h"
+#include "api/tensors.h"
 #include "base/text.h"
-#include "cli/planning.h"
-#include "cli/run_data.h"
 #include "fold/resolve.h"
 #include "graph/cut.h"
 

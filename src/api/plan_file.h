@@ -1,4 +1,4 @@
-// Reading plans for the commands that start from one.
+// Plans from files, and whether they can be trusted.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@
 
 namespace sbp {
 
+// Any encoding; "-" is stdin. Errors (kBadInput): no such file, not a plan, with file:line:column.
 Result<Plan> ReadPlanFile(const std::string& path);
 // The built-in rules and the user's, whose text the plan holds.
 Result<RuleSet> RulesOfPlan(const Plan& plan);
@@ -19,7 +20,10 @@ Result<RuleSet> RulesOfPlan(const Plan& plan);
 // of it (other numbers of trips), which only resolving anew shows.
 std::vector<Violation> FindViolations(const Plan& plan, const RuleSet& rules);
 
-// For commands that execute or expand a plan and trust its every number. Error (kBadInput): what `check` finds in it,
+// How the plan's graph differs from what the model at `path` is, resolved as the plan says. Error: no such model.
+Result<std::vector<Violation>> CompareWithModel(const Plan& plan, const RuleSet& rules, const std::string& path);
+
+// For callers that execute or expand a plan and trust its every number. Error (kBadInput): what `check` finds in it,
 // the first of it in check's words, and how much.
 Status RefuseWrongPlan(const Plan& plan, const RuleSet& rules, const std::string& path);
 

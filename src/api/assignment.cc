@@ -1,4 +1,4 @@
-#include "cli/assignment.h"
+#include "api/assignment.h"
 
 #include <optional>
 #include <vector>

@@ -1,9 +1,9 @@
-#include "cli/plan_inputs.h"
+#include "api/plan_inputs.h"
 
 #include <algorithm>
 
+#include "api/tensors.h"
 #include "base/text.h"
-#include "cli/run_data.h"
 #include "runtime/run/tensor_store.h"
 
 namespace sbp {

@@ -1,4 +1,4 @@
-#include "cli/run_data.h"
+#include "api/tensors.h"
 
 #include <filesystem>
 #include <fstream>

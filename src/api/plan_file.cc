@@ -1,10 +1,11 @@
-#include "cli/plan_file.h"
+#include "api/plan_file.h"
 
 #include <algorithm>
 #include <set>
 
+#include "api/model.h"
+#include "api/reference.h"
 #include "base/text.h"
-#include "cli/reference.h"
 #include "io/documents.h"
 #include "io/file.h"
 
@@ -58,6 +59,23 @@ std::vector<Violation> FindViolations(const Plan& plan, const RuleSet& rules) {
   for (Violation& v : CompareGraphs(plan.graph, resolved->graph)) {
     if (control_flow.contains(v.where)) violations.push_back(std::move(v));
   }
+  return violations;
+}
+
+Result<std::vector<Violation>> CompareWithModel(const Plan& plan, const RuleSet& rules, const std::string& path) {
+  SBP_ASSIGN_OR_RETURN(const LoadedModel model, LoadModelFile(path));
+  std::vector<Violation> violations;
+  if (!plan.model_fingerprint.empty() && model.fingerprint != plan.model_fingerprint) {
+    violations.push_back({StrCat("model ", Quote(path)), "is not the file that was planned (its contents differ)",
+                          plan.model_fingerprint, model.fingerprint});
+  }
+  const Result<Resolved> resolved = Resolve(model.graph, rules, ResolveOptionsOf(plan, model.graph));
+  if (!resolved.ok()) {
+    violations.push_back({StrCat("model ", Quote(path)), "does not resolve with the dimensions of the plan",
+                          "the graph of the plan", resolved.status().message()});
+    return violations;
+  }
+  for (Violation& v : CompareGraphs(plan.graph, resolved->graph)) violations.push_back(std::move(v));
   return violations;
 }
 

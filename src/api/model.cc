@@ -1,0 +1,39 @@
+#include "api/model.h"
+
+#include <utility>
+
+#include "api/tensors.h"
+#include "io/documents.h"
+#include "io/file.h"
+#include "pipeline/pipeline.h"
+
+namespace sbp {
+
+Result<RuleSet> LoadRules(const std::vector<std::string>& files) {
+  SBP_ASSIGN_OR_RETURN(RuleSet rules, RuleSet::Builtin());
+  for (const std::string& file : files) {
+    SBP_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    SBP_RETURN_IF_ERROR(rules.Add(text, file));
+  }
+  return rules;
+}
+
+Result<LoadedModel> LoadModelFile(const std::string& path) {
+  LoadedModel model;
+  model.path = path;
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  model.fingerprint = Fingerprint(bytes);
+  SBP_ASSIGN_OR_RETURN(model.graph, LoadModel(bytes, path, path));
+  return model;
+}
+
+Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, ResolveOptions options,
+                                   const std::vector<TensorData>& inputs) {
+  for (const TensorData& data : inputs) {
+    options.input_shapes.emplace_back(data.name, data.type.shape);
+    if (LiteralRef value = SmallValue(data)) options.input_values.emplace_back(data.name, std::move(value));
+  }
+  return Resolve(std::move(graph), rules, options);
+}
+
+}  // namespace sbp

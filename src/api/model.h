@@ -1,0 +1,31 @@
+// Models and rules from files, and the graph that planning and running begin with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "fold/resolve.h"
+#include "graph/graph.h"
+#include "graph/tensor_data.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+// The built-in rules and the user's files (rules/README.md). Errors (kBadInput): a file that cannot be read; what is
+// wrong in it, with file:line:column.
+Result<RuleSet> LoadRules(const std::vector<std::string>& files = {});
+
+struct LoadedModel {
+  std::string path, fingerprint;  // fingerprint: of the file's bytes, as plans record it
+  Graph graph;                    // as the file has it, possibly with symbols
+};
+// ONNX, or a graph as JSON, prototxt or binary; "-" is stdin. Error (kBadInput): no such file, or not a model.
+Result<LoadedModel> LoadModelFile(const std::string& path);
+
+// Resolve (fold/resolve.h) with real inputs: their shapes bind dimensions, and the small ones give values that may
+// shape the graph.
+Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, ResolveOptions options,
+                                   const std::vector<TensorData>& inputs);
+
+}  // namespace sbp
