@@ -22,7 +22,7 @@ Status Diff(const DiffFlags& flags) {
   if (flags.a == "-" && flags.b == "-") return UsageError("only one of the two plans can be stdin");
   SBP_ASSIGN_OR_RETURN(const Plan a, ReadPlanFile(flags.a));
   SBP_ASSIGN_OR_RETURN(const Plan b, ReadPlanFile(flags.b));
-  const std::vector<Difference> differences =
+  const std::vector<PlanDifference> differences =
       DiffPlans(a, b, {.tolerance = flags.tolerance, .notation = flags.output.layout_notation()});
   if (flags.output.json()) {
     SBP_RETURN_IF_ERROR(Print(DifferencesJson(differences)));

@@ -25,7 +25,7 @@ class PlanDiff {
   PlanDiff(const Plan& a, const Plan& b, const DiffOptions& options)
       : a_(a), b_(b), options_(options), names_a_(a.graph), names_b_(b.graph) {}
 
-  std::vector<Difference> Run() {
+  std::vector<PlanDifference> Run() {
     Text("plan", "mesh", ToString(a_.mesh), ToString(b_.mesh));
     Text("plan", "cluster", a_.cluster.name, b_.cluster.name);
     DiffOps();
@@ -224,27 +224,27 @@ class PlanDiff {
   const ModuleNames names_a_, names_b_;
   std::vector<OpId> first_reader_;
   std::string scope_, label_;  // of what is compared now
-  std::vector<Difference> out_;
+  std::vector<PlanDifference> out_;
 };
 
 }  // namespace
 
-std::vector<Difference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options) {
+std::vector<PlanDifference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options) {
   return PlanDiff(a, b, options).Run();
 }
 
 namespace {
 
-using Members = std::vector<const Difference*>;
+using Members = std::vector<const PlanDifference*>;
 
-std::string Line(const Difference& d) {
+std::string Line(const PlanDifference& d) {
   return StrCat(d.label.empty() ? d.where : d.label, ": ", d.expected, "  =>  ", d.found);
 }
 
 // One line a scope, those with most differences first.
 std::string FormatScopes(const Members& members, size_t limit) {
   std::vector<std::pair<std::string, Members>> scopes;
-  for (const Difference* d : members) {
+  for (const PlanDifference* d : members) {
     auto scope = std::ranges::find(scopes, d->scope, &std::pair<std::string, Members>::first);
     if (scope == scopes.end()) scope = scopes.insert(scopes.end(), {d->scope, {}});
     scope->second.push_back(d);
@@ -266,21 +266,21 @@ std::string FormatScopes(const Members& members, size_t limit) {
   return text;
 }
 
-bool IsTotal(const Difference& d) {
+bool IsTotal(const PlanDifference& d) {
   return d.where == kTotal || (d.where == kMemory && d.what.find("arena") == std::string::npos);
 }
 
 }  // namespace
 
-std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit) {
+std::string FormatDifferences(const std::vector<PlanDifference>& differences, size_t limit) {
   if (differences.empty()) return "no differences\n";
   std::set<std::string_view> other_signature;
-  for (const Difference& d : differences) {
+  for (const PlanDifference& d : differences) {
     if (d.what == kSignature) other_signature.insert(d.where);
   }
   // One group for each kind of difference, as met.
   std::vector<std::pair<std::string, Members>> groups;
-  for (const Difference& d : differences) {
+  for (const PlanDifference& d : differences) {
     if (IsTotal(d)) continue;
     if (d.what == kComputeSeconds && other_signature.contains(d.where)) continue;  // follows from the signature
     const bool of_boxing = d.what.starts_with("only in") && d.where.starts_with("boxing");
@@ -297,7 +297,7 @@ std::string FormatDifferences(const std::vector<Difference>& differences, size_t
       out += FormatScopes(members, limit);
       shortened = true;
     } else {
-      for (const Difference* d : members) out += StrCat("  ", Line(*d), "\n");
+      for (const PlanDifference* d : members) out += StrCat("  ", Line(*d), "\n");
     }
   }
   return out + StrCat(differences.size(), differences.size() == 1 ? " difference" : " differences",

@@ -12,7 +12,7 @@ namespace {
 
 class PhysicalDiff {
  public:
-  PhysicalDiff(const Plan& a, const Plan& b, const DiffOptions& options, std::vector<Difference>& out)
+  PhysicalDiff(const Plan& a, const Plan& b, const DiffOptions& options, std::vector<PlanDifference>& out)
       : a_(a), b_(b), options_(options), out_(out) {}
 
   void Run() {
@@ -106,12 +106,12 @@ class PhysicalDiff {
   const Plan& a_;
   const Plan& b_;
   const DiffOptions& options_;
-  std::vector<Difference>& out_;
+  std::vector<PlanDifference>& out_;
 };
 
 }  // namespace
 
-void DiffPhysical(const Plan& a, const Plan& b, const DiffOptions& options, std::vector<Difference>& out) {
+void DiffPhysical(const Plan& a, const Plan& b, const DiffOptions& options, std::vector<PlanDifference>& out) {
   if (!a.physical && !b.physical) return;
   if (!a.physical || !b.physical) {
     out.push_back({"plan", "physical part", a.physical ? "present" : "none", b.physical ? "present" : "none"});

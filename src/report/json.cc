@@ -122,9 +122,9 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
   return Print(json);
 }
 
-std::string DifferencesJson(const std::vector<Difference>& differences) {
+std::string DifferencesJson(const std::vector<PlanDifference>& differences) {
   Json list = Json::array();
-  for (const Difference& d : differences) {
+  for (const PlanDifference& d : differences) {
     list.push_back({{"where", d.where},
                     {"label", d.label.empty() ? d.where : d.label},
                     {"what", d.what},

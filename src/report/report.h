@@ -30,7 +30,7 @@ std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings);
 
 // diff: by meaning.
-struct Difference {
+struct PlanDifference {
   std::string where, what, expected, found;  // expected: the first plan's
   std::string scope;                         // as RepeatedScope has it, of what lies in one; for text
   std::string label;                         // `where` for people: with module or scope beside the name; "": `where`
@@ -39,13 +39,13 @@ struct DiffOptions {
   double tolerance = 0;  // relative, for seconds and bytes
   Notation notation = Notation::kSbp;
 };
-std::vector<Difference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options);
+std::vector<PlanDifference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options);
 // Step time, collectives by kind, bytes and peak of both plans, one beside the other.
 std::string FormatTotals(const Plan& a, const Plan& b);
 // A group for each kind of difference: up to `limit` one by one, more by scope, at most `limit` scopes, with one of
 // each. Times of ops whose signature differs too are left out, and totals, which FormatTotals has.
-std::string FormatDifferences(const std::vector<Difference>& differences, size_t limit = 6);
-std::string DifferencesJson(const std::vector<Difference>& differences);
+std::string FormatDifferences(const std::vector<PlanDifference>& differences, size_t limit = 6);
+std::string DifferencesJson(const std::vector<PlanDifference>& differences);
 
 // compare: several plans of one model side by side.
 struct ComparedPlan {

@@ -81,13 +81,13 @@ std::optional<Mask> FindMask(const Graph& graph, TensorId mask) {
     if (op == nullptr || !op->signature_pin.empty()) return std::nullopt;
     if (std::optional<OneHotForm> form = FormOf(graph, *op)) {
       const Shape whole = graph.tensor(at).type.shape;
-      View view(whole);
+      ElementView view(whole);
       int64_t first = 0;
       for (const auto& [move, result] : route) first = SourceOf(graph, *move, result, first);
       for (size_t i = route.size(); i-- > 0;) {
         if (!ApplyMove(graph, *route[i].first, route[i].second, view)) return std::nullopt;
       }
-      View plain(whole);
+      ElementView plain(whole);
       if (form->experts > 0) {
         if (first >= form->experts) return std::nullopt;
         form->expert = first;
@@ -97,7 +97,7 @@ std::optional<Mask> FindMask(const Graph& graph, TensorId mask) {
       std::vector<int> order(form->dims.size());
       std::iota(order.begin(), order.end(), 0);
       do {
-        View turned = plain;
+        ElementView turned = plain;
         turned.Transpose(order);
         if (turned.shape() == seen && turned.Reshape(seen) && turned == view) return Mask{*form, order};
       } while (std::ranges::next_permutation(order).found);

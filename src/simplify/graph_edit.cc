@@ -122,17 +122,18 @@ Op GraphEdit::MakeOp(const Op& like, std::string_view type, std::string name, st
   return op;
 }
 
-std::vector<Op> GraphEdit::MakeSteps(const Op& like, const std::vector<View::Step>& steps, TensorId from, TensorId to) {
+std::vector<Op> GraphEdit::MakeSteps(const Op& like, const std::vector<ElementView::Step>& steps, TensorId from,
+                                     TensorId to) {
   static constexpr std::string_view kTypes[] = {"Slice", "Reshape", "Transpose", "Expand"};
   static constexpr std::string_view kNames[] = {"slice", "reshape", "transpose", "expand"};
   std::vector<Op> ops;
   const DType dtype = graph_.tensor(from).type.dtype;
   for (size_t i = 0; i < steps.size(); ++i) {
-    const View::Step& step = steps[i];
+    const ElementView::Step& step = steps[i];
     const auto kind = static_cast<size_t>(step.kind);
     std::vector<TensorId> inputs = {from};
     Attributes attributes;
-    if (step.kind == View::Step::Kind::kSlice) {
+    if (step.kind == ElementView::Step::Kind::kSlice) {
       std::vector<int64_t> starts, ends, axes;
       const Shape before = graph_.tensor(from).type.shape;
       for (size_t d = 0; d < step.shape.size(); ++d) {
@@ -142,7 +143,7 @@ std::vector<Op> GraphEdit::MakeSteps(const Op& like, const std::vector<View::Ste
         axes.push_back(static_cast<int64_t>(d));
       }
       for (const auto* values : {&starts, &ends, &axes}) inputs.push_back(AddInts(*values));
-    } else if (step.kind == View::Step::Kind::kTranspose) {
+    } else if (step.kind == ElementView::Step::Kind::kTranspose) {
       attributes.Set("perm", std::vector<int64_t>(step.perm.begin(), step.perm.end()));
     } else {
       inputs.push_back(AddInts(step.shape));

@@ -39,7 +39,7 @@ class GraphEdit {
   Op MakeOp(const Op& like, std::string_view type, std::string name, std::vector<TensorId> inputs);
   // Ops that take `from` to `to` by `steps`, of which the last one writes `to` and has the name of `like`. At least one
   // step.
-  std::vector<Op> MakeSteps(const Op& like, const std::vector<View::Step>& steps, TensorId from, TensorId to);
+  std::vector<Op> MakeSteps(const Op& like, const std::vector<ElementView::Step>& steps, TensorId from, TensorId to);
 
   // Adds an op before op number `position` of the graph, after those that were added there; it writes its results from
   // now on. Remove: the op is gone at the end.

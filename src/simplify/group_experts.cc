@@ -69,14 +69,14 @@ class ExpertGrouper {
         edit_.AddTensor(StrCat(graph_.tensor(op.outputs[0]).name, "/grouped"), {dtype, {count, product->columns}})};
     const TensorId y = grouped.outputs[0];
     edit_.Insert(o, std::move(grouped));
-    std::vector<View::Step> steps = {{View::Step::Kind::kReshape, product->result, {}, {}}};
+    std::vector<ElementView::Step> steps = {{ElementView::Step::Kind::kReshape, product->result, {}, {}}};
     if (!product->result_order.empty()) steps.push_back(Reordered(product->result, product->result_order));
     for (Op& step : edit_.MakeSteps(op, steps, y, op.outputs[0])) edit_.Insert(o, std::move(step));
     return true;
   }
 
-  static View::Step Reordered(const Shape& shape, const std::vector<int>& order) {
-    View::Step step{View::Step::Kind::kTranspose, {}, {}, order};
+  static ElementView::Step Reordered(const Shape& shape, const std::vector<int>& order) {
+    ElementView::Step step{ElementView::Step::Kind::kTranspose, {}, {}, order};
     for (const int d : order) step.shape.push_back(shape[static_cast<size_t>(d)]);
     return step;
   }
@@ -87,7 +87,7 @@ class ExpertGrouper {
     if (!product.row_order.empty()) x = Step(o, op, "ordered", x, Reordered(ShapeOf(x), product.row_order));
     if (product.stretched != product.ones) {
       x = Shaped(o, op, "ones", x, product.ones);
-      x = Step(o, op, "expand", x, {View::Step::Kind::kExpand, product.stretched, {}, {}});
+      x = Step(o, op, "expand", x, {ElementView::Step::Kind::kExpand, product.stretched, {}, {}});
     }
     return Shaped(o, op, "rows", x, {count, product.inner});
   }
@@ -111,9 +111,9 @@ class ExpertGrouper {
   }
   TensorId Shaped(size_t o, const Op& op, std::string_view what, TensorId tensor, const Shape& shape) {
     if (ShapeOf(tensor) == shape) return tensor;
-    return Step(o, op, what, tensor, {View::Step::Kind::kReshape, shape, {}, {}});
+    return Step(o, op, what, tensor, {ElementView::Step::Kind::kReshape, shape, {}, {}});
   }
-  TensorId Step(size_t o, const Op& op, std::string_view what, TensorId from, const View::Step& step) {
+  TensorId Step(size_t o, const Op& op, std::string_view what, TensorId from, const ElementView::Step& step) {
     Op like = op;
     like.name = StrCat(op.name, "/", what);
     const TensorId to = edit_.AddTensor(StrCat(graph_.tensor(op.outputs[0]).name, "/", what),
@@ -173,14 +173,14 @@ class ExpertGrouper {
 
   // Do the moves leave the gathered matrices, in their order, as they are or all transposed?
   bool SeenAsMatrices(const Route& route, TensorId gather, const Shape& seen, Gathered& gathered) const {
-    View view(ShapeOf(gather));
+    ElementView view(ShapeOf(gather));
     for (size_t i = route.size(); i-- > 0;) {
       if (!ApplyMove(graph_, *route[i].first, route[i].second, view)) return false;
     }
     const int64_t count = graph_.tensor(gathered.index).type.num_elements();
     const Shape& experts = ShapeOf(gathered.experts);
     const int64_t rows = seen[seen.size() - 2], columns = seen.back();
-    View plain(ShapeOf(gather)), transposed(ShapeOf(gather));
+    ElementView plain(ShapeOf(gather)), transposed(ShapeOf(gather));
     if (rows == experts[1] && columns == experts[2] && plain.Reshape(seen) && view.Reshape(seen) && plain == view)
       return true;
     if (rows != experts[2] || columns != experts[1] || !transposed.Reshape({count, columns, rows})) return false;

@@ -20,7 +20,7 @@ bool IsComputed(const std::vector<bool>& computed, TensorId id) {
 struct Shorter {
   Route route;  // what it replaces
   TensorId source;
-  std::vector<View::Step> steps;
+  std::vector<ElementView::Step> steps;
   size_t saved = 0;  // moves
 };
 
@@ -98,7 +98,7 @@ class MoveJoiner {
       if (!route.empty() && edit_.graph().tensor(op->outputs[result]).layout_pin.size() > 0) break;
       route.emplace_back(op, result);
       const TensorId source = op->inputs[0];
-      std::optional<std::vector<View::Step>> steps = StepsOf(route, source);
+      std::optional<std::vector<ElementView::Step>> steps = StepsOf(route, source);
       worth += PicksPlaces(edit_.graph(), *op) ? kWorthOfGather : 1;
       const size_t saved = steps && steps->size() < worth ? worth - steps->size() : 0;
       if (saved > (best ? best->saved : 0)) best = Shorter{route, source, *std::move(steps), saved};
@@ -108,9 +108,9 @@ class MoveJoiner {
     return best;
   }
 
-  std::optional<std::vector<View::Step>> StepsOf(const Route& route, TensorId source) const {
+  std::optional<std::vector<ElementView::Step>> StepsOf(const Route& route, TensorId source) const {
     const Shape& shape = edit_.graph().tensor(source).type.shape;
-    View view(shape);
+    ElementView view(shape);
     for (size_t i = route.size(); i-- > 0;) {
       if (!ApplyMove(edit_.graph(), *route[i].first, route[i].second, view)) return std::nullopt;
     }

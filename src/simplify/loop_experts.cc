@@ -90,7 +90,7 @@ class LoopJoiner {
     for (const int64_t size : first.ids_dims) rows *= size;
     const Op scatter = graph_.ops[place_];
     edit_.Remove(place_);
-    const TensorId ids = Moved(scatter, "experts", first.ids, {View::Step::Kind::kReshape, {rows}, {}, {}});
+    const TensorId ids = Moved(scatter, "experts", first.ids, {ElementView::Step::Kind::kReshape, {rows}, {}, {}});
     std::vector<std::vector<TensorId>> results;
     for (size_t s = 0; s < first.steps.size(); ++s) {
       const TurnStep& step = first.steps[s];
@@ -164,13 +164,13 @@ class LoopJoiner {
       at = op->inputs[0];
       const Shape& whole = ShapeOf(at);
       if (whole.size() != 3 || whole[0] != static_cast<int64_t>(count)) continue;
-      View view(whole), plain(whole);
+      ElementView view(whole), plain(whole);
       for (size_t i = route.size(); i-- > 0;) {
         if (!ApplyMove(graph_, *route[i].first, route[i].second, view)) return std::nullopt;
       }
       if (!view.Reshape(seen) || !plain.Slice(0, static_cast<int64_t>(expert), 1)) return std::nullopt;
       if (!plain.Reshape({whole[1], whole[2]})) return std::nullopt;
-      View turned = plain;
+      ElementView turned = plain;
       turned.Transpose({1, 0});
       if (plain.shape() == seen && plain == view) return Stack{at, false};
       if (turned.shape() == seen && turned.Reshape(seen) && turned == view) return Stack{at, true};
@@ -184,7 +184,7 @@ class LoopJoiner {
     return Join(names, ", ");
   }
 
-  TensorId Moved(const Op& op, std::string_view what, TensorId from, const View::Step& step) {
+  TensorId Moved(const Op& op, std::string_view what, TensorId from, const ElementView::Step& step) {
     if (ShapeOf(from) == step.shape) return from;
     Op like = op;
     like.name = StrCat(op.name, "/", what);
@@ -206,17 +206,17 @@ class LoopJoiner {
     }
     TensorId at = from;
     if (ones != all) {
-      at = Moved(op, "ones", at, {View::Step::Kind::kReshape, ones, {}, {}});
-      at = Moved(op, "expand", at, {View::Step::Kind::kExpand, all, {}, {}});
+      at = Moved(op, "ones", at, {ElementView::Step::Kind::kReshape, ones, {}, {}});
+      at = Moved(op, "expand", at, {ElementView::Step::Kind::kExpand, all, {}, {}});
     }
-    return Moved(op, "rows", at, {View::Step::Kind::kReshape, flat, {}, {}});
+    return Moved(op, "rows", at, {ElementView::Step::Kind::kReshape, flat, {}, {}});
   }
 
   void AddUp(const ExpertTurn& turn, const Op& scatter, TensorId rows) {
     Shape all = turn.ids_dims;
     const Shape flat = ShapeOf(rows), to = ShapeOf(turn.before);
     all.insert(all.end(), flat.begin() + 1, flat.end());
-    TensorId at = Moved(scatter, "choices", rows, {View::Step::Kind::kReshape, all, {}, {}});
+    TensorId at = Moved(scatter, "choices", rows, {ElementView::Step::Kind::kReshape, all, {}, {}});
     std::vector<int64_t> axes;
     for (int d = 0; d < static_cast<int>(turn.ids_dims.size()); ++d) {
       if (std::ranges::find(turn.dims, d) == turn.dims.end()) axes.push_back(d);

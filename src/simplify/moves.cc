@@ -134,12 +134,12 @@ std::vector<int> PermOf(const MoveCall& call) {
   return perm;
 }
 
-bool ViewAsShape(const MoveCall& call, View& view) { return view.Reshape(call.out()); }
-bool ViewTransposed(const MoveCall& call, View& view) {
+bool ViewAsShape(const MoveCall& call, ElementView& view) { return view.Reshape(call.out()); }
+bool ViewTransposed(const MoveCall& call, ElementView& view) {
   view.Transpose(PermOf(call));
   return true;
 }
-bool ViewExpanded(const MoveCall& call, View& view) { return view.Expand(call.out()); }
+bool ViewExpanded(const MoveCall& call, ElementView& view) { return view.Expand(call.out()); }
 
 // The sizes of the box in the operand's rank: a Gather at one place drops the dimension.
 Shape BoxOf(const MoveCall& call) {
@@ -148,7 +148,7 @@ Shape BoxOf(const MoveCall& call) {
   return box;
 }
 template <Starts (*starts)(const MoveCall&)>
-bool ViewBox(const MoveCall& call, View& view) {
+bool ViewBox(const MoveCall& call, ElementView& view) {
   const Index before = *starts(call);
   const Shape box = BoxOf(call);
   for (size_t d = 0; d < box.size(); ++d) {
@@ -157,7 +157,7 @@ bool ViewBox(const MoveCall& call, View& view) {
   return view.Reshape(call.out());
 }
 
-bool ViewGathered(const MoveCall& call, View& view) {
+bool ViewGathered(const MoveCall& call, ElementView& view) {
   if (StartsOfGather(call)) return ViewBox<StartsOfGather>(call, view);
   const StridedInts places = *PlacesOfGather(call);
   return view.Pick(call.out(), places.strides, places.offset) && view.Reshape(call.out());
@@ -200,7 +200,7 @@ struct MoveRow {
   std::string_view op;
   bool takes_part;
   bool (*is_known)(const MoveCall&);
-  bool (*view)(const MoveCall&, View&);
+  bool (*view)(const MoveCall&, ElementView&);
   int64_t (*source)(const MoveCall&, int64_t);
 };
 constexpr MoveRow kMoves[] = {
@@ -235,7 +235,7 @@ bool IsMove(const Graph& graph, const Op& op, size_t result) {
   return IsFilledTensor(graph.tensor(op.outputs[result]).type) && row->is_known({graph, op, result});
 }
 
-bool ApplyMove(const Graph& graph, const Op& op, size_t result, View& view) {
+bool ApplyMove(const Graph& graph, const Op& op, size_t result, ElementView& view) {
   return FindMove(graph, op)->view({graph, op, result}, view);
 }
 

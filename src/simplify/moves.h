@@ -15,7 +15,7 @@ namespace sbp {
 bool IsMove(const Graph& graph, const Op& op, size_t result);
 
 // Applies the op to a view whose shape is that of its first operand. False: the result is no view. Requires IsMove.
-bool ApplyMove(const Graph& graph, const Op& op, size_t result, View& view);
+bool ApplyMove(const Graph& graph, const Op& op, size_t result, ElementView& view);
 
 // Does the op take a part of its operand, rather than all of it?
 bool TakesPart(const Graph& graph, const Op& op);

@@ -100,7 +100,7 @@ class RowOrderer {
   }
 
   // Inserts ops by `steps` at the place of op number `at`. What they write.
-  TensorId Move(size_t at, TensorId from, const View::Step& step) {
+  TensorId Move(size_t at, TensorId from, const ElementView::Step& step) {
     const Op& like = graph_.ops[at];
     const TensorId to =
         edit_.AddTensor(graph_.tensor(like.outputs[0]).name, {graph_.tensor(from).type.dtype, step.shape});
@@ -115,7 +115,7 @@ class RowOrderer {
   }
 
   void Write(const Rows& rows) {
-    using Kind = View::Step::Kind;
+    using Kind = ElementView::Step::Kind;
     const Op product = graph_.ops[rows.product];
     const size_t dims = rows.dims;
     std::vector<int> order(dims);  // in the new result: which of the dimensions of rows stands there

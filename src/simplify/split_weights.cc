@@ -44,7 +44,7 @@ struct Fused {
   struct End {
     size_t op = 0, output = 0;
     int64_t start = 0, count = 0;
-    std::vector<View::Step> rest;  // after the columns are cut
+    std::vector<ElementView::Step> rest;  // after the columns are cut
     Route route;
   };
   std::vector<End> ends;
@@ -167,13 +167,13 @@ class WeightSplitter {
 
   bool AddEnd(size_t o, size_t output, Route route, Fused& fused) const {
     const Shape& shape = graph_.tensor(fused.result).type.shape;
-    View view(shape);
+    ElementView view(shape);
     for (size_t i = route.size(); i-- > 0;) {
       if (!ApplyMove(graph_, *route[i].first, route[i].second, view)) return false;
     }
-    std::optional<std::vector<View::Step>> steps = view.Steps(shape);
-    if (!steps || steps->empty() || steps->front().kind != View::Step::Kind::kSlice) return false;
-    const View::Step& slice = steps->front();
+    std::optional<std::vector<ElementView::Step>> steps = view.Steps(shape);
+    if (!steps || steps->empty() || steps->front().kind != ElementView::Step::Kind::kSlice) return false;
+    const ElementView::Step& slice = steps->front();
     if (!std::equal(shape.begin(), shape.end() - 1, slice.shape.begin())) return false;
     Fused::End end{o, output, slice.starts.back(), slice.shape.back(), {}, std::move(route)};
     end.rest.assign(steps->begin() + 1, steps->end());
@@ -262,9 +262,9 @@ class WeightSplitter {
     const Op like = graph_.ops[end.op];
     const TensorId to = like.outputs[end.output];
     edit_.Remove(end.op);
-    std::vector<View::Step> steps = end.rest;
+    std::vector<ElementView::Step> steps = end.rest;
     if (steps.empty() && !edit_.IsKept(to)) return edit_.Replace(to, part);
-    if (steps.empty()) steps.push_back({View::Step::Kind::kReshape, graph_.tensor(to).type.shape, {}, {}});
+    if (steps.empty()) steps.push_back({ElementView::Step::Kind::kReshape, graph_.tensor(to).type.shape, {}, {}});
     for (Op& op : edit_.MakeSteps(like, steps, part, to)) {
       op.metadata.emplace_back(kSimplifiedFrom, like.name);
       edit_.Insert(end.op, std::move(op));

@@ -91,7 +91,7 @@ class HeadUnpacker {
     Op like = graph_.ops[o];
     like.metadata.emplace_back(kSimplifiedFrom, like.name);
     like.name += StrCat("/", part);
-    for (Op& op : edit_.MakeSteps(like, {{View::Step::Kind::kSlice, shape, {0, 0, start}, {}}}, packed, to))
+    for (Op& op : edit_.MakeSteps(like, {{ElementView::Step::Kind::kSlice, shape, {0, 0, start}, {}}}, packed, to))
       edit_.Insert(o, std::move(op));
     return to;
   }

@@ -4,7 +4,7 @@
 
 namespace sbp {
 
-View::View(const Shape& source) : dims_(source.size()) {
+ElementView::ElementView(const Shape& source) : dims_(source.size()) {
   int64_t stride = 1;
   for (size_t d = source.size(); d-- > 0;) {
     if (source[d] > 1) dims_[d] = {{source[d], stride}};
@@ -12,7 +12,7 @@ View::View(const Shape& source) : dims_(source.size()) {
   }
 }
 
-Shape View::shape() const {
+Shape ElementView::shape() const {
   Shape shape;
   for (const std::vector<Piece>& dim : dims_) {
     int64_t size = 1;
@@ -22,7 +22,7 @@ Shape View::shape() const {
   return shape;
 }
 
-bool View::Reshape(const Shape& shape) {
+bool ElementView::Reshape(const Shape& shape) {
   std::vector<Piece> flat;  // neighbours that lie one after the other are one piece
   for (const std::vector<Piece>& dim : dims_) {
     for (const Piece& piece : dim) {
@@ -55,13 +55,13 @@ bool View::Reshape(const Shape& shape) {
   return next == flat.size();
 }
 
-void View::Transpose(const std::vector<int>& perm) {
+void ElementView::Transpose(const std::vector<int>& perm) {
   std::vector<std::vector<Piece>> dims;
   for (const int d : perm) dims.push_back(dims_[static_cast<size_t>(d)]);
   dims_ = std::move(dims);
 }
 
-bool View::Expand(const Shape& shape) {
+bool ElementView::Expand(const Shape& shape) {
   if (shape.size() < dims_.size()) return false;
   dims_.insert(dims_.begin(), shape.size() - dims_.size(), {});
   const Shape before = this->shape();
@@ -73,7 +73,7 @@ bool View::Expand(const Shape& shape) {
   return true;
 }
 
-bool View::Pick(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset) {
+bool ElementView::Pick(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset) {
   if (dims_.size() != 1 || dims_[0].size() > 1) return false;
   const int64_t step = dims_[0].empty() ? 0 : dims_[0][0].stride;
   offset_ += offset * step;
@@ -84,7 +84,7 @@ bool View::Pick(const Shape& shape, const std::vector<int64_t>& strides, int64_t
   return true;
 }
 
-bool View::Slice(size_t dim, int64_t start, int64_t count) {
+bool ElementView::Slice(size_t dim, int64_t start, int64_t count) {
   std::vector<Piece>& pieces = dims_[dim];
   int64_t inner = 1;
   for (const Piece& piece : pieces) inner *= piece.size;

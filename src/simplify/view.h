@@ -14,10 +14,10 @@
 
 namespace sbp {
 
-class View {
+class ElementView {
  public:
   // The source itself. Sizes are at least 1.
-  explicit View(const Shape& source);
+  explicit ElementView(const Shape& source);
 
   Shape shape() const;
 
@@ -30,7 +30,7 @@ class View {
   bool Pick(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset);
 
   // Of views that Reshape has made: do they read the same elements of a source?
-  friend bool operator==(const View&, const View&) = default;
+  friend bool operator==(const ElementView&, const ElementView&) = default;
 
   // One op of the normal form. Slice: `shape` are the sizes, `starts` one per dimension.
   struct Step {

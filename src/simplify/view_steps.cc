@@ -7,8 +7,8 @@
 namespace sbp {
 
 struct ViewWriter {
-  using Piece = View::Piece;
-  using Step = View::Step;
+  using Piece = ElementView::Piece;
+  using Step = ElementView::Step;
 
   // A piece of the source, which stands somewhere in the view: where, in the order of the view's pieces.
   struct Placed {
@@ -22,7 +22,7 @@ struct ViewWriter {
     bool from_source = false;  // else repeated, or of size 1
   };
 
-  const View& view;
+  const ElementView& view;
   const Shape& source;
   std::vector<Slot> slots = {};
   std::vector<Placed> placed = {};
@@ -169,7 +169,7 @@ struct ViewWriter {
   }
 };
 
-std::optional<std::vector<View::Step>> View::Steps(const Shape& source) const {
+std::optional<std::vector<ElementView::Step>> ElementView::Steps(const Shape& source) const {
   return ViewWriter{*this, source}.Write();
 }
 

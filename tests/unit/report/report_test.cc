@@ -105,7 +105,7 @@ TEST_P(DiffTest, IsFound) {
   const Plan a = TransformerPlan({.layers = 2});
   Plan b = a;
   GetParam().change(b);
-  const std::vector<Difference> differences = DiffPlans(a, b, {});
+  const std::vector<PlanDifference> differences = DiffPlans(a, b, {});
   ASSERT_FALSE(differences.empty()) << GetParam().what;
   EXPECT_THAT(differences[0].where, HasSubstr(GetParam().where));
   EXPECT_THAT(differences[0].what, HasSubstr(GetParam().kind));
@@ -148,11 +148,11 @@ TEST(Diff, ToleranceIsRelative) {
 }
 
 TEST(Diff, TextAndJson) {
-  const std::vector<Difference> differences = {{"op \"a\"", "signature", "B -> B", "S(0) -> S(0)"},
-                                               {"op \"a\"", "compute seconds", "1", "2"},
-                                               {"op \"b\"", "signature", "B -> B", "S(0) -> S(0)"},
-                                               {"op \"c\"", "compute seconds", "1", "2"},
-                                               {"total", "x", "1", "2"}};
+  const std::vector<PlanDifference> differences = {{"op \"a\"", "signature", "B -> B", "S(0) -> S(0)"},
+                                                   {"op \"a\"", "compute seconds", "1", "2"},
+                                                   {"op \"b\"", "signature", "B -> B", "S(0) -> S(0)"},
+                                                   {"op \"c\"", "compute seconds", "1", "2"},
+                                                   {"total", "x", "1", "2"}};
   EXPECT_EQ(FormatDifferences(differences, 1),
             "signature (2)\n  (no scope)  2  such as op \"a\": B -> B  =>  S(0) -> S(0)\n"
             "compute seconds\n  op \"c\": 1  =>  2\n5 differences (--all lists them one by one)\n");
