@@ -67,7 +67,12 @@ constexpr CommandRow kCommands[] = {
      "  sbp-plan generate transformer --ops 3000 -o graph.json\n"
      "  sbp-plan generate random --ops 500 --seed 7 -o -\n",
      SetupGenerate},
-    {"help", "what a command does and takes", "  sbp-plan help infer\n  sbp-plan help rules candidates\n", SetupHelp},
+    {"help", "what a command does and takes",
+     "  sbp-plan help infer\n"
+     "  sbp-plan help rules candidates\n"
+     "  sbp-plan help infer --man | man -l -\n"
+     "  source <(sbp-plan help --completion bash)\n",
+     SetupHelp},
 };
 
 }  // namespace

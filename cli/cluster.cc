@@ -7,7 +7,9 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/command_text.h"
 #include "cli/output.h"
+#include "cli/planning.h"
 #include "io/documents.h"
 
 namespace sbp {
@@ -40,7 +42,8 @@ Command SetupCluster(CLI::App& app) {
   app.add_subcommand("list", "the presets")->callback([chosen] { *chosen = List; });
   CLI::App* show = app.add_subcommand("show", "one cluster, every constant with its source");
   auto flags = std::make_shared<ShowFlags>();
-  show->add_option("name", flags->name, "a preset or a file")->required()->type_name("NAME|FILE");
+  OfferChoices(show->add_option("name", flags->name, "a preset or a file")->required()->type_name("NAME|FILE"),
+               NamesOfPresets);
   AddFormatFlag(*show, flags->output);
   show->callback([chosen, flags] { *chosen = [flags] { return Show(*flags); }; });
   return [chosen] { return (*chosen)(); };

@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -24,14 +25,24 @@
 namespace sbp {
 namespace {
 
-constexpr const char* kFooter =
-    "Exit codes: 0 good; 1 a difference, violation or mismatch; 2 wrong usage; 3 bad input; 4 no plan satisfies the "
-    "pins\n"
-    "and limits; 5 a run failed; 70 a defect of ours.\n"
-    "\nFirst steps:\n"
-    "  sbp-plan infer model.onnx --mesh data=2,model=4 -o plan.json\n"
-    "  sbp-plan render plan.json -o plan.svg\n"
-    "  sbp-plan explain plan.json OP\n";
+std::string Footer() {
+  constexpr size_t kWidth = 110;
+  std::string line = "Exit codes:", text;
+  for (const ExitCodeRow& row : AllExitCodes()) {
+    const bool is_last = row.code == AllExitCodes().back().code;
+    const std::string entry = StrCat(static_cast<int>(row.code), " ", row.meaning, is_last ? "." : ";");
+    if (line.size() + 1 + entry.size() > kWidth) {
+      text += line + "\n";
+      line.clear();
+    }
+    line += line.empty() ? entry : " " + entry;
+  }
+  return StrCat(text, line,
+                "\n\nFirst steps:\n"
+                "  sbp-plan infer model.onnx --mesh data=2,model=4 -o plan.json\n"
+                "  sbp-plan render plan.json -o plan.svg\n"
+                "  sbp-plan explain plan.json OP\n");
+}
 
 int Report(const Status& status) {
   if (status.ok()) return 0;
@@ -70,7 +81,7 @@ int Run(int argc, char** argv) {
       "sbp-plan");
   app.set_version_flag("-V,--version", std::string("sbp-plan ") + SBP_VERSION);
   app.require_subcommand(1);
-  app.footer(kFooter);
+  app.footer(Footer());
   app.get_formatter()->column_width(34);
 
   Command selected;

@@ -11,6 +11,7 @@
 #include "api/planning.h"
 #include "api/tensors.h"
 #include "base/text.h"
+#include "cli/command_text.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -126,10 +127,12 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
   app.add_option("--mesh", flags.mesh,
                  "device axes, outermost first: data=2,model=4, or 8, or data=2,model=4@0-7, or ranks: [[0,1],[2,3]]")
       ->type_name("MESH");
-  app.add_option("--cluster", flags.cluster,
-                 StrCat("a preset (of nodes, such as 8xH100, 2x8xH100: grown to hold the mesh) or a file [",
-                        kDefaultCluster, "]"))
-      ->type_name("NAME|FILE");
+  OfferChoices(
+      app.add_option("--cluster", flags.cluster,
+                     StrCat("a preset (of nodes, such as 8xH100, 2x8xH100: grown to hold the mesh) or a file [",
+                            kDefaultCluster, "]"))
+          ->type_name("NAME|FILE"),
+      NamesOfPresets);
   app.add_option("--pin", flags.pins,
                  "fix how a tensor lies, TENSOR=(S(0), B), is written, TENSOR<-(P, B), both and for all readers, "
                  "TENSOR==(S(0), B); one use, OP.ARG=(B, B); a signature, OP: (S(0), B), ... -> (S(0), B)")
@@ -183,6 +186,12 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
   app.add_option("--start", flags.start, "optimal: an earlier plan to begin with, ops matched by name; pins override")
       ->type_name("PLAN");
   app.add_option("--log", flags.log, "optimal: cost and bound over time, as CSV")->type_name("FILE");
+}
+
+std::vector<std::string> NamesOfPresets() {
+  std::vector<std::string> names;
+  for (const PresetRow& row : AllPresets()) names.emplace_back(row.name);
+  return names;
 }
 
 Result<Mesh> ParseMeshFlag(const std::string& text) {

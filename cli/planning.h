@@ -52,6 +52,9 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags);
 // --strategy, --cost, --assignment: for commands that run one strategy.
 void AddStrategyFlags(CLI::App& app, PlanningFlags& flags);
 
+// For completions.
+std::vector<std::string> NamesOfPresets();
+
 // --mesh. Whatever is wrong with its text is wrong usage.
 Result<Mesh> ParseMeshFlag(const std::string& text);
 // "1%" or "0.01", of --gap.

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/command_text.h"
 #include "cli/op_question.h"
 #include "cli/output.h"
 #include "cli/planning.h"
@@ -207,10 +208,17 @@ Status Test(const RulesFlags& flags) {
   return TestRules(rules, flags.test, flags.output);
 }
 
+// For completions.
+std::vector<std::string> NamesOfOps() {
+  const auto rules = RuleSet::Builtin();
+  return rules.ok() ? rules->Names() : std::vector<std::string>();
+}
+
 void AddQuestionFlags(CLI::App& app, RulesFlags& flags) {
-  app.add_option("op", flags.question.op, "an op's type: MatMul, com.microsoft::Attention")
-      ->required()
-      ->type_name("OP");
+  OfferChoices(app.add_option("op", flags.question.op, "an op's type: MatMul, com.microsoft::Attention")
+                   ->required()
+                   ->type_name("OP"),
+               NamesOfOps);
   app.add_option("--input", flags.question.inputs, "an operand: a=f32[16,32], shape=[72,24], x=f32[64,36]:[0,-1]")
       ->type_name("NAME=TYPE")
       ->allow_extra_args(false);
@@ -232,10 +240,8 @@ Command SetupRules(CLI::App& app) {
     return sub;
   };
   AddFormatFlag(*add("list", "the ops that have a rule, by family", List), flags->output);
-  add("show", "an op's signatures and rules", Show)
-      ->add_option("op", flags->question.op, "an op's type")
-      ->required()
-      ->type_name("OP");
+  CLI::App* show = add("show", "an op's signatures and rules", Show);
+  OfferChoices(show->add_option("op", flags->question.op, "an op's type")->required()->type_name("OP"), NamesOfOps);
   CLI::App* candidates = add("candidates", "the legal signatures of one op, in registration order", Candidates);
   AddQuestionFlags(*candidates, *flags);
   candidates->add_flag("--even-only", flags->even_only, "forbid parts of different sizes");
@@ -259,7 +265,7 @@ Command SetupRules(CLI::App& app) {
   AddFormatFlag(*coverage, flags->output);
   CLI::App* verify =
       add("verify", "every candidate, executed on small operands and compared with the unsharded op", Verify);
-  verify->add_option("ops", flags->verify.ops, "types of ops; none: all")->type_name("OP");
+  OfferChoices(verify->add_option("ops", flags->verify.ops, "types of ops; none: all")->type_name("OP"), NamesOfOps);
   verify->add_option("--instance", flags->verify.instances, "a further instance, as a row of rules/instances.txt")
       ->type_name("ROW")
       ->allow_extra_args(false);
