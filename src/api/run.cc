@@ -31,8 +31,8 @@ TensorReport ReportOf(const std::string& name, const Value& value) {
 }
 
 Status CompareWithExpected(const std::vector<TensorData>& expected,
-                       const std::vector<std::pair<std::string, Value>>& outputs, const ElementTolerance& tolerance,
-                       RunReport& report) {
+                           const std::vector<std::pair<std::string, Value>>& outputs, const ElementTolerance& tolerance,
+                           RunReport& report) {
   std::vector<std::string> names;
   for (const auto& [name, value] : outputs) names.push_back(name);
   for (const TensorData& data : expected) {
@@ -89,9 +89,7 @@ void KeepInputsOf(const Graph& part, const Graph& whole, std::vector<TensorData>
 
 bool IsElementwise(const RunOptions& options) { return options.rtol.has_value() || options.atol.has_value(); }
 
-ElementTolerance ToleranceOf(const RunOptions& options) {
-  return {options.rtol.value_or(0), options.atol.value_or(0)};
-}
+ElementTolerance ToleranceOf(const RunOptions& options) { return {options.rtol.value_or(0), options.atol.value_or(0)}; }
 
 RunReport ReportUnsharded(const UnshardedRun& run, const Graph& graph, const TensorStore& store,
                           const RunOptions& options) {
@@ -185,11 +183,10 @@ Result<PlanRun> RunPlan(Plan given_plan, const RuleSet& rules, const std::string
   PlanRunOptions run_options = RunOptionsOf(options, data.expected);
   std::unique_ptr<Reference> reference;
   if (run_options.reference && !backend.is_virtual() && !model_path.empty()) {
-    SBP_ASSIGN_OR_RETURN(reference,
-                         LoadReference(plan, rules,
-                                       {model_path, options.until.empty() ? &plan : &part.whole, &data.inputs,
-                                        options.dtype, options.until, options.seed},
-                                       store));
+    SBP_ASSIGN_OR_RETURN(reference, LoadReference(plan, rules,
+                                                  {model_path, options.until.empty() ? &plan : &part.whole,
+                                                   &data.inputs, options.dtype, options.until, options.seed},
+                                                  store));
     run_options.reference_graph = &reference->graph;
     run_options.reference_store = reference->store.get();
   }
