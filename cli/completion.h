@@ -10,8 +10,8 @@
 namespace sbp {
 
 struct ShellRow {
-  std::string_view name;      // as in `help --completion`
-  std::string_view install;   // where a package puts the script, below its prefix
+  std::string_view name;     // as in `help --completion`
+  std::string_view install;  // where a package puts the script, below its prefix
   std::string (*write)(const CommandText& program);
 };
 std::span<const ShellRow> AllShells();

@@ -123,9 +123,8 @@ std::string ManPage(const CommandText& command, const CommandText& program) {
   std::string upper = name;
   std::ranges::transform(upper, upper.begin(), [](char c) { return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c; });
   const std::string summary = whole ? "plan how a model is sharded over devices, and show the plan" : command.summary;
-  std::string text =
-      StrCat(".TH ", Roff(upper), " 1 \"\" \"sbp-plan ", Version(), "\" \"User Commands\"\n.SH NAME\n", Roff(name),
-             " \\- ", Roff(summary), "\n.SH SYNOPSIS\n", Synopsis(command));
+  std::string text = StrCat(".TH ", Roff(upper), " 1 \"\" \"sbp-plan ", Version(), "\" \"User Commands\"\n.SH NAME\n",
+                            Roff(name), " \\- ", Roff(summary), "\n.SH SYNOPSIS\n", Synopsis(command));
   if (whole) {
     text += StrCat(".SH DESCRIPTION\n", Roff(OneLine(command.summary)), "\n", CommandList(command));
   } else if (!command.commands.empty()) {
