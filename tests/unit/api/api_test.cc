@@ -1,0 +1,185 @@
+// The library as a program sees it: api/sbp_plan.h alone, linked as sbp::sbp-plan.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "api/sbp_plan.h"
+
+namespace sbp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kModel = SBP_SOURCE_DIR "/examples/megatron/graph.json";
+
+RuleSet BuiltinRules() { return LoadRules().value(); }
+
+PlanningInput SmallModel(const char* mesh) {
+  PlanningInput input;
+  input.model = kModel;
+  input.resolve.bindings = {{"batch", 4}, {"seq", 8}};
+  if (mesh != nullptr) input.mesh = ParseMesh(mesh).value();
+  input.options.strategy = DefaultStrategy("");
+  return input;
+}
+
+Result<Plan> MakeSmallPlan(const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(SmallModel("data=2,model=2"), rules));
+  return MakePlan(std::move(request));
+}
+
+// A file of this process, removed at the end.
+class TemporaryFile {
+ public:
+  TemporaryFile(const std::string& name, std::string_view content)
+      : path_(std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + name)) {
+    EXPECT_TRUE(WriteFile(path(), content).ok());
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST(Planning, OneAxisOverTheClusterWhereNoMeshIsGiven) {
+  const RuleSet rules = BuiltinRules();
+  std::vector<std::string> notes;
+  const auto note = [&](std::string_view text) { notes.emplace_back(text); };
+  const auto request = PreparePlan(SmallModel(nullptr), rules, note);
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->mesh.num_devices(), 8);
+  EXPECT_EQ(request->cluster.name, kDefaultCluster);
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("one axis over all devices of 8xH100")));
+}
+
+TEST(Planning, GrowsThePresetToTheMesh) {
+  const RuleSet rules = BuiltinRules();
+  std::vector<std::string> notes;
+  const auto note = [&](std::string_view text) { notes.emplace_back(text); };
+  const auto request = PreparePlan(SmallModel("data=4,model=8"), rules, note);
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->cluster.num_devices(), 32);
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("grown to 4 nodes")));
+}
+
+TEST(Planning, NamesWhatIsWrongAsTheCommandLineDoes) {
+  const RuleSet rules = BuiltinRules();
+  PlanningInput input = SmallModel("2");
+  input.resolve.bindings.erase("seq");
+  EXPECT_THAT(PreparePlan(input, rules).status().message(), HasSubstr("--dim seq=N"));
+  input = SmallModel("2");
+  input.options.strategy = "optimall";
+  EXPECT_THAT(PreparePlan(input, rules).status().message(), HasSubstr("optimal"));
+  input = SmallModel("2");
+  input.cluster = "8xH10";
+  EXPECT_THAT(PreparePlan(input, rules).status().message(), HasSubstr("8xH100"));
+}
+
+TEST(Planning, PlansAreFiles) {
+  const RuleSet rules = BuiltinRules();
+  const auto plan = MakeSmallPlan(rules);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const TemporaryFile file("plan.json", WritePlan(*plan, Encoding::kJson));
+  const auto read = ReadPlanFile(file.path());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(WritePlan(*read, Encoding::kJson), WritePlan(*plan, Encoding::kJson));
+  const auto its_rules = RulesOfPlan(*read);
+  ASSERT_TRUE(its_rules.ok());
+  EXPECT_THAT(FindViolations(*read, *its_rules), IsEmpty());
+  EXPECT_TRUE(RefuseWrongPlan(*read, *its_rules, file.path()).ok());
+  const auto differences = CompareWithModel(*read, *its_rules, kModel);
+  ASSERT_TRUE(differences.ok());
+  EXPECT_THAT(*differences, IsEmpty());
+}
+
+TEST(Planning, RefusesAPlanThatIsWrong) {
+  const RuleSet rules = BuiltinRules();
+  auto plan = MakeSmallPlan(rules);
+  ASSERT_TRUE(plan.ok());
+  plan->total.compute_seconds *= 2;
+  EXPECT_THAT(RefuseWrongPlan(*plan, rules, "my.json").message(), HasSubstr("my.json: not a plan that can be trusted"));
+}
+
+TEST(Planning, SameBytesFromSeveralThreads) {
+  const RuleSet rules = BuiltinRules();
+  std::vector<std::string> plans(4);
+  std::vector<std::thread> threads;
+  for (std::string& text : plans) {
+    threads.emplace_back([&] {
+      const auto plan = MakeSmallPlan(rules);
+      if (plan.ok()) text = WritePlan(*plan, Encoding::kJson);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(plans[0].empty());
+  for (const std::string& text : plans) EXPECT_EQ(text, plans[0]);
+}
+
+TEST(Explaining, AnOpByName) {
+  const RuleSet rules = BuiltinRules();
+  const auto plan = MakeSmallPlan(rules);
+  ASSERT_TRUE(plan.ok());
+  const std::string& op = plan->graph.ops.front().name;
+  const auto text = ExplainPlan(*plan, rules, op);
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_THAT(*text, HasSubstr(op));
+  EXPECT_EQ(ExplainPlan(*plan, rules, "no such op").status().code(), Code::kBadInput);
+}
+
+TEST(Running, ThePlanAgainstItsModel) {
+  const RuleSet rules = BuiltinRules();
+  const auto plan = MakeSmallPlan(rules);
+  ASSERT_TRUE(plan.ok());
+  const auto backend = StartBackend("cpu");
+  ASSERT_TRUE(backend.ok());
+  const auto run = RunPlan(*plan, rules, kModel, {}, **backend, {});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_TRUE(run->report.good());
+  ASSERT_FALSE(run->outputs.empty());
+}
+
+TEST(Running, TheModelAloneAgainstWhatIsExpected) {
+  const RuleSet rules = BuiltinRules();
+  auto model = LoadModelFile(kModel);
+  ASSERT_TRUE(model.ok());
+  const ResolveOptions resolve{.bindings = {{"batch", 1}, {"seq", 4}}};
+  const auto run = RunModel(*model, rules, resolve, {}, {});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  ASSERT_FALSE(run->outputs.empty());
+  RunData data;
+  data.expected.push_back(DataFromValue(run->outputs[0].first, run->outputs[0].second));
+  const auto again = RunModel(*model, rules, resolve, std::move(data), {.expected_from = "the first run"});
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_TRUE(again->report.good());
+  RunData other;
+  other.expected.push_back(DataFromValue(run->outputs[0].first, run->outputs[0].second));
+  const auto differs =
+      RunModel(*model, rules, resolve, std::move(other), {.seed = 1, .expected_from = "the first run"});
+  ASSERT_TRUE(differs.ok()) << differs.status().message();
+  EXPECT_FALSE(differs->report.good());
+}
+
+TEST(Running, FindsTheModelOfAPlan) {
+  const RuleSet rules = BuiltinRules();
+  auto plan = MakeSmallPlan(rules);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(FindModelOfPlan(*plan, "anywhere/plan.json").value(), kModel);
+  const TemporaryFile other("other.json", "{}");
+  EXPECT_THAT(FindModelOfPlan(*plan, "plan.json", other.path()).status().message(),
+              HasSubstr("not the model that was planned"));
+  plan->model_path = "moved away.json";
+  EXPECT_EQ(FindModelOfPlan(*plan, "anywhere/plan.json").value(), "");
+}
+
+}  // namespace
+}  // namespace sbp
