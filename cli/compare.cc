@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "api/planning.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -19,32 +20,48 @@ struct CompareFlags {
   std::string strategies = "optimal,greedy,einsum,replicate";
 };
 
-// "einsum", "greedy:time".
-Status CheckName(const std::string& name) {
+// A row of the comparison: "einsum", "greedy:time".
+struct StrategyChoice {
+  const StrategyRow* row = nullptr;
+  std::string criterion;  // "": the default
+};
+Result<StrategyChoice> ParseChoice(const std::string& name) {
   const size_t colon = name.find(':');
-  const std::string strategy = name.substr(0, colon);
-  SBP_RETURN_IF_ERROR(FindStrategy(strategy).status());
-  if (strategy == "fixed") return UsageError("compare cannot run \"fixed\", which needs an assignment; infer can");
-  if (colon != std::string::npos && strategy != "greedy") {
-    return UsageError(StrCat(Quote(name), ": only greedy has criteria to choose from, as in greedy:bytes"));
+  StrategyChoice choice;
+  SBP_ASSIGN_OR_RETURN(choice.row, FindStrategy(name.substr(0, colon)));
+  for (const StrategyOption& option : choice.row->options) {
+    if (!option.required) continue;
+    return UsageError(
+        StrCat("compare cannot run ", Quote(choice.row->name), ", which needs an ", option.name, "; infer can"));
   }
-  return colon == std::string::npos ? OkStatus() : FindCriterion(name.substr(colon + 1)).status();
+  if (colon == std::string::npos) return choice;
+  choice.criterion = name.substr(colon + 1);
+  if (OptionOfKind(*choice.row, OptionKind::kCriterion) == nullptr) {
+    const std::string_view with = (*ChooseStrategy("", choice.criterion))->name;
+    return UsageError(StrCat(Quote(name), ": only ", with, " has criteria to choose from, as in ", with, ":",
+                             StrategyOptions().criterion));
+  }
+  SBP_RETURN_IF_ERROR(FindCriterion(choice.criterion).status());
+  return choice;
 }
 
 Status Compare(const CompareFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   std::vector<std::string> names;
   for (const std::string_view name : Split(flags.strategies, ',')) names.emplace_back(Trim(name));
-  for (const std::string& name : names) SBP_RETURN_IF_ERROR(CheckName(name));  // before any work
+  std::vector<StrategyChoice> choices;
+  for (const std::string& name : names) {  // before any work
+    SBP_ASSIGN_OR_RETURN(choices.emplace_back(), ParseChoice(name));
+  }
   Timings timings;
   SBP_ASSIGN_OR_RETURN(const PlanRequest request, PreparePlan(flags.planning, rules, timings));
   std::vector<std::unique_ptr<Plan>> kept;  // ComparedPlan points to them
   std::vector<ComparedPlan> rows;
-  for (const std::string& name : names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
     PlanRequest one = request;
-    const size_t colon = name.find(':');
-    one.options.strategy = name.substr(0, colon);
-    if (colon != std::string::npos) one.options.criterion = one.strategy.criterion = name.substr(colon + 1);
+    one.options.strategy = choices[i].row->name;
+    if (!choices[i].criterion.empty()) one.options.criterion = one.strategy.criterion = choices[i].criterion;
     const auto start = std::chrono::steady_clock::now();
     auto plan = PlanObserved(std::move(one), flags.planning, timings);
     // A strategy that finds no plan is a line of the table, not the end of it.

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/planning.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -42,18 +43,6 @@ double PeakRssBytes() {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<double>(usage.ru_maxrss) * 1024 : 0;
 }
 
-// What to try when the search ended too early: some twenty times as much of what bounded it.
-std::string MoreEffort(const PlanningFlags& flags) {
-  if (flags.seconds) return StrCat("--time ", FormatDouble(20 * *flags.seconds));
-  return StrCat("--effort ", FormatDouble(std::max(20.0, 20 * flags.effort.value_or(StrategyOptions().effort))));
-}
-
-double GoalGap(const PlanningFlags& flags) {
-  if (flags.gap.empty()) return StrategyOptions().gap;
-  const auto gap = ParseGap(flags.gap);  // read once already
-  return gap.ok() ? *gap : 0;
-}
-
 Status Infer(const InferFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [](auto from) {
@@ -70,6 +59,7 @@ Status Infer(const InferFlags& flags) {
   Timings stages, timings;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
+  const SearchGoal goal = GoalOf(request);
   const auto planning = std::chrono::steady_clock::now();
   SBP_ASSIGN_OR_RETURN(Plan plan, PlanObserved(std::move(request), flags.planning, stages));
   NotePins(plan);
@@ -81,9 +71,8 @@ Status Infer(const InferFlags& flags) {
   timings["total"] = seconds(start);
   timings["peak_rss_bytes"] = PeakRssBytes();
   if (flags.output.json()) return Print(SummaryJson(plan, timings));
-  const std::string summary = FormatSummary(plan, {.notation = flags.output.layout_notation(),
-                                                   .goal_gap = GoalGap(flags.planning),
-                                                   .more_effort = MoreEffort(flags.planning)});
+  const std::string summary = FormatSummary(
+      plan, {.notation = flags.output.layout_notation(), .goal_gap = goal.gap, .more_effort = goal.more_effort});
   if (flags.out == "-") {
     Note(summary);
     return OkStatus();

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "api/planning.h"
 #include "api/tensors.h"
@@ -53,15 +54,9 @@ Result<int64_t> ParseMemoryLimit(const std::string& text) {
   return *bytes;
 }
 
-std::string StrategyOf(const PlanningFlags& flags) {
-  return flags.strategy.empty() ? DefaultStrategy(flags.criterion) : flags.strategy;
-}
-
 // The flags that influence the plan, as the plan file records them.
 Result<PlanOptions> RecordOptions(const PlanningFlags& flags) {
   PlanOptions options;
-  options.strategy = StrategyOf(flags);
-  if (!flags.criterion.empty()) options.criterion = flags.criterion;
   for (const std::string& text : flags.ties) {
     const size_t at = text.rfind('=');
     const bool is_pair = at != std::string::npos && at > 0 && at + 1 < text.size();
@@ -160,39 +155,65 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
   app.add_option("--dump-dir", flags.dump_dir, "write each stage's canonical text there")->type_name("DIR");
 }
 
-void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
-  std::vector<std::string> strategies, criteria;
-  for (const StrategyRow& row : AllStrategies()) strategies.emplace_back(row.name);
-  for (const CriterionRow& row : AllCriteria()) criteria.emplace_back(row.name);
-  app.add_option("--strategy", flags.strategy, StrCat("who chooses: ", Join(strategies, ", ")))
-      ->type_name("NAME")
-      ->default_str("optimal");
-  app.add_option("--cost", flags.criterion, StrCat("what greedy minimises: ", Join(criteria, ", ")))
-      ->type_name("NAME")
-      ->default_str(StrategyOptions().criterion);
-  app.add_option("--assignment", flags.assignment, "for --strategy fixed: a plan, or a pins file that covers every op")
-      ->type_name("FILE");
-  app.add_option("--effort", flags.effort, "optimal: amount of work, about seconds of one processor")
-      ->type_name("X")
-      ->check(CLI::Range(0.0, 1e9));
-  app.add_option("--time", flags.seconds, "optimal: seconds of searching, in place of --effort")
-      ->type_name("S")
-      ->check(CLI::Range(0.001, 1e9));
-  app.add_option("--gap", flags.gap, "optimal: good enough, such as 1% [0.9%]")->type_name("SHARE");
-  app.add_option("--threads", flags.threads, "optimal: the plan does not depend on it, unless --time is given")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--seed", flags.seed, "optimal: of its random choices")->type_name("N")->check(RefuseNegative);
-  app.add_option("--start", flags.start, "optimal: an earlier plan to begin with, ops matched by name; pins override")
-      ->type_name("PLAN");
-  app.add_option("--log", flags.log, "optimal: cost and bound over time, as CSV")->type_name("FILE");
-}
+namespace {
 
-std::vector<std::string> NamesOfPresets() {
+template <typename Rows>
+std::vector<std::string> NamesOf(const Rows& rows) {
   std::vector<std::string> names;
-  for (const PresetRow& row : AllPresets()) names.emplace_back(row.name);
+  for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }
+
+CLI::Option* AddCriterionFlag(CLI::App& app, PlanningFlags& flags, const std::string& name, const std::string& doc) {
+  CLI::Option* option = app.add_option(name, flags.criterion, StrCat(doc, ": ", Join(NamesOf(AllCriteria()), ", ")))
+                            ->default_str(StrategyOptions().criterion);
+  OfferChoices(option, [] { return NamesOf(AllCriteria()); });
+  return option;
+}
+
+// The flag of one strategy's own option; its value goes where PlanningInput wants it.
+CLI::Option* AddOwnFlag(CLI::App& app, PlanningFlags& flags, const StrategyRow& row, const StrategyOption& option) {
+  const std::string name = StrCat("--", option.name), doc = StrCat(row.name, ": ", option.doc);
+  const auto keep = [&flags, key = std::string(option.name)](const auto& value) {
+    flags.strategy_options[key] = value;
+  };
+  switch (option.kind) {
+    case OptionKind::kCriterion:
+      return AddCriterionFlag(app, flags, name, doc);
+    case OptionKind::kNumber:
+      return app.add_option_function<double>(name, keep, doc)->check(CLI::Range(option.least, option.most));
+    case OptionKind::kCount:
+      return app.add_option_function<int64_t>(name, keep, doc)
+          ->check(CLI::Range(static_cast<int>(option.least), static_cast<int>(option.most)));
+    case OptionKind::kSeed:
+      return app.add_option_function<uint64_t>(name, keep, doc)->check(RefuseNegative);
+    case OptionKind::kShare:
+    case OptionKind::kAssignment:
+    case OptionKind::kStart:
+    case OptionKind::kLog:
+      break;
+  }
+  return app.add_option_function<std::string>(name, keep, doc);
+}
+
+}  // namespace
+
+void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
+  CLI::Option* strategy =
+      app.add_option("--strategy", flags.strategy, StrCat("who chooses: ", Join(NamesOf(AllStrategies()), ", ")))
+          ->type_name("NAME")
+          ->default_str(std::string(AllStrategies().front().name));
+  OfferChoices(strategy, [] { return NamesOf(AllStrategies()); });
+  std::set<std::string_view> added;
+  for (const StrategyRow& row : AllStrategies()) {
+    for (const StrategyOption& option : row.options) {
+      if (!added.insert(option.name).second) continue;  // one flag for all that have it
+      AddOwnFlag(app, flags, row, option)->type_name(std::string(option.value_name));
+    }
+  }
+}
+
+std::vector<std::string> NamesOfPresets() { return NamesOf(AllPresets()); }
 
 Result<Mesh> ParseMeshFlag(const std::string& text) {
   auto mesh = ParseMesh(text);
@@ -200,12 +221,12 @@ Result<Mesh> ParseMeshFlag(const std::string& text) {
   return UsageError(StrCat("--mesh: ", mesh.status().message()));
 }
 
-Result<double> ParseGap(std::string_view text) {
+Result<double> ParseShare(std::string_view flag, std::string_view text) {
   const bool percent = text.ends_with('%');
   const auto number = ParseDouble(percent ? text.substr(0, text.size() - 1) : text);
   const double share = number ? (percent ? *number / 100 : *number) : -1;
   if (!(share >= 0 && share < 1)) {
-    return UsageError(StrCat("--gap ", Quote(text), ": expected a share below 1, such as 1% or 0.01"));
+    return UsageError(StrCat("--", flag, " ", Quote(text), ": expected a share below 1, such as 1% or 0.01"));
   }
   return share;
 }
@@ -247,43 +268,43 @@ Result<ResolveOptions> ReadModelFlags(const ModelFlags& flags) {
 
 void NoteChoice(std::string_view choice) { Note(StrCat("note: ", choice)); }
 
-// The flags of the search, which only one strategy has.
-Status ReadSearchFlags(const PlanningFlags& flags, StrategyOptions& options) {
-  const std::pair<std::string_view, bool> given[] = {
-      {"--effort", flags.effort.has_value()},   {"--time", flags.seconds.has_value()}, {"--gap", !flags.gap.empty()},
-      {"--threads", flags.threads.has_value()}, {"--seed", flags.seed.has_value()},    {"--log", !flags.log.empty()},
-      {"--start", !flags.start.empty()}};
-  for (const auto& [flag, is_given] : given) {
-    if (is_given && StrategyOf(flags) != "optimal") {
-      return UsageError(StrCat(flag, " is for --strategy optimal; ", StrategyOf(flags), " has no use for it"));
-    }
+namespace {
+
+// The strategies' own options: shares as numbers, and a file that is to be written can be.
+Result<std::map<std::string, OptionValue, std::less<>>> ReadOwnOptions(const PlanningFlags& flags,
+                                                                       const StrategyRow& row) {
+  auto values = flags.strategy_options;
+  for (auto& [name, value] : values) {
+    const StrategyOption* option = OptionNamed(row, name);
+    if (option == nullptr) return RefuseOption(name, row);
+    if (option->kind == OptionKind::kLog) SBP_RETURN_IF_ERROR(CheckWritable(std::get<std::string>(value)));
+    if (option->kind != OptionKind::kShare) continue;
+    SBP_ASSIGN_OR_RETURN(value, ParseShare(name, std::get<std::string>(value)));
   }
-  if (flags.effort && flags.seconds) return UsageError("--effort and --time: one of them says when to stop");
-  if (!flags.gap.empty()) {
-    SBP_ASSIGN_OR_RETURN(options.gap, ParseGap(flags.gap));
-  }
-  if (!flags.log.empty()) SBP_RETURN_IF_ERROR(CheckWritable(flags.log));
-  options.effort = flags.effort.value_or(options.effort);
-  options.seconds = flags.seconds.value_or(options.seconds);
-  options.threads = flags.threads.value_or(options.threads);
-  options.seed = flags.seed.value_or(options.seed);
-  return OkStatus();
+  return values;
 }
 
-Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
-  SBP_RETURN_IF_ERROR(FindStrategy(StrategyOf(flags)).status());
-  SBP_RETURN_IF_ERROR(MakeDumpDir(flags.dump_dir));
-  if (!flags.criterion.empty()) {
-    SBP_RETURN_IF_ERROR(FindCriterion(flags.criterion).status());
-    if (StrategyOf(flags) != "greedy") {
-      return UsageError(
-          StrCat("--cost is what --strategy greedy minimises; ", StrategyOf(flags), " has no use for it"));
-    }
+// The file of --log, where the strategy has such an option; "": none is asked for.
+std::string LogOf(const PlanningFlags& flags) {
+  for (const StrategyRow& row : AllStrategies()) {
+    const StrategyOption* option = OptionOfKind(row, OptionKind::kLog);
+    const auto found = option == nullptr ? flags.strategy_options.end() : flags.strategy_options.find(option->name);
+    if (found != flags.strategy_options.end()) return std::get<std::string>(found->second);
   }
+  return "";
+}
+
+}  // namespace
+
+Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
+  SBP_ASSIGN_OR_RETURN(const StrategyRow* row, ChooseStrategy(flags.strategy, flags.criterion));
+  SBP_RETURN_IF_ERROR(MakeDumpDir(flags.dump_dir));
   const auto start = Clock::now();
   PlanningInput input;
   input.model = flags.model.model;
-  SBP_RETURN_IF_ERROR(ReadSearchFlags(flags, input.strategy));
+  input.strategy = row->name;
+  input.criterion = flags.criterion;
+  SBP_ASSIGN_OR_RETURN(input.strategy_options, ReadOwnOptions(flags, *row));
   if (flags.mesh) {
     SBP_ASSIGN_OR_RETURN(input.mesh, ParseMeshFlag(*flags.mesh));
   }
@@ -293,8 +314,6 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   input.cluster = flags.cluster;
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
   input.pin_files = flags.pin_files;
-  input.assignment = flags.assignment;
-  input.start = flags.start;
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(std::move(input), rules, NoteChoice));
   timings["load"] = SecondsSince(start);
   return request;
@@ -303,7 +322,8 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
 Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings) {
   const InterruptScope interruptible;
   std::string log = "seconds,cost,lower_bound\n";
-  if (ProgressShown() || !flags.log.empty()) {
+  const std::string log_file = LogOf(flags);
+  if (ProgressShown() || !log_file.empty()) {
     request.strategy.found = [&log](const SearchState& state) {
       const auto number = [](double value) { return value > 0 ? FormatDouble(value) : std::string(); };
       log += StrCat(FormatDouble(std::round(state.seconds * 1e3) / 1e3), ",", number(state.cost), ",",
@@ -313,7 +333,7 @@ Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timin
     };
   }
   auto plan = MakePlan(std::move(request), MakeObserver(flags, timings));
-  if (!flags.log.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.log, log));
+  if (!log_file.empty()) SBP_RETURN_IF_ERROR(WriteFile(log_file, log));
   return plan;
 }
 

@@ -32,24 +32,19 @@ struct PlanningFlags {
   ModelFlags model;
   std::optional<std::string> mesh;
   std::string cluster;
-  std::string strategy;   // empty: greedy where --cost is given, else optimal
-  std::string criterion;  // "": as StrategyOptions has it
+  std::string strategy, criterion;  // "": as ChooseStrategy has it (api/planning.h)
   std::vector<std::string> pins, pin_files, ties;
   bool no_ties = false;
   std::string outputs = "sharded";
   bool even_only = false;
   bool no_simplify = false;
   std::string memory_limit;
-  std::string assignment;
-  // optimal: as in StrategyOptions; unset: its defaults.
-  std::optional<double> effort, seconds;
-  std::optional<int> threads;
-  std::optional<uint64_t> seed;
-  std::string gap, log, start;
+  // The strategies' own options that were given, by name; shares and files as text.
+  std::map<std::string, OptionValue, std::less<>> strategy_options;
   std::string dump_dir;
 };
 void AddPlanningFlags(CLI::App& app, PlanningFlags& flags);
-// --strategy, --cost, --assignment: for commands that run one strategy.
+// --strategy and what the rows of strategies say that they take: for commands that run one strategy.
 void AddStrategyFlags(CLI::App& app, PlanningFlags& flags);
 
 // For completions.
@@ -57,8 +52,8 @@ std::vector<std::string> NamesOfPresets();
 
 // --mesh. Whatever is wrong with its text is wrong usage.
 Result<Mesh> ParseMeshFlag(const std::string& text);
-// "1%" or "0.01", of --gap.
-Result<double> ParseGap(std::string_view text);
+// "1%" or "0.01", of a flag such as "gap".
+Result<double> ParseShare(std::string_view flag, std::string_view text);
 
 // Says on stderr how many tensors or ops each pin stands for, and which.
 void NotePins(const Plan& plan);

@@ -142,7 +142,7 @@ std::string Shortage(const CostNetwork& network, const SolveResult& result, int6
 
 Status CheckFlags(SolveFlags& flags) {
   if (!flags.gap.empty()) {
-    SBP_ASSIGN_OR_RETURN(flags.search.gap, ParseGap(flags.gap));
+    SBP_ASSIGN_OR_RETURN(flags.search.gap, ParseShare("gap", flags.gap));
   }
   if (flags.out == "-" && flags.output.json()) return UsageError("-o - and --format json both write to stdout");
   for (const std::string& path : {flags.out, flags.log}) {

@@ -26,7 +26,6 @@ sbp::Result<sbp::Plan> PlanModel(const std::string& model, const std::string& me
   input.model = model;
   input.resolve.bindings = std::move(bindings);
   SBP_ASSIGN_OR_RETURN(input.mesh, sbp::ParseMesh(mesh));
-  input.options.strategy = sbp::DefaultStrategy("");
   const auto note = [](std::string_view text) { std::cerr << "note: " << text << "\n"; };
   SBP_ASSIGN_OR_RETURN(sbp::PlanRequest request, sbp::PreparePlan(std::move(input), rules, note));
   return sbp::MakePlan(std::move(request));

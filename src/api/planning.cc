@@ -50,42 +50,93 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
   return OkStatus();
 }
 
-// What belongs to another strategy than the one chosen is a mistake.
-Status CheckStrategy(const PlanningInput& input) {
-  const PlanOptions& options = input.options;
-  SBP_RETURN_IF_ERROR(FindStrategy(options.strategy).status());
-  if (options.strategy == "fixed" && input.assignment.empty()) {
-    return UsageError("--strategy fixed needs --assignment FILE: a plan, or a pins file that covers every op");
+bool IsFile(OptionKind kind) {
+  return kind == OptionKind::kAssignment || kind == OptionKind::kStart || kind == OptionKind::kLog;
+}
+
+// The file given for the row's option of this kind; "": none.
+std::string FileOf(const PlanningInput& input, const StrategyRow& row, OptionKind kind) {
+  const StrategyOption* option = OptionOfKind(row, kind);
+  const auto found = option == nullptr ? input.strategy_options.end() : input.strategy_options.find(option->name);
+  if (found == input.strategy_options.end()) return "";
+  const std::string* file = std::get_if<std::string>(&found->second);
+  return file == nullptr ? "" : *file;
+}
+
+// Takes over the strategy's own options. What belongs to another strategy than the one chosen is a mistake.
+Result<StrategyOptions> OwnOptions(const PlanningInput& input, const StrategyRow& row) {
+  if (!input.criterion.empty() && OptionOfKind(row, OptionKind::kCriterion) == nullptr) {
+    return RefuseOption("cost", row);
   }
-  if (options.strategy != "fixed" && !input.assignment.empty()) {
-    return UsageError(StrCat("--assignment is for --strategy fixed, not for ", options.strategy));
+  for (const StrategyOption& option : row.options) {
+    if (!option.required || input.strategy_options.contains(option.name)) continue;
+    return UsageError(
+        StrCat("--strategy ", row.name, " needs --", option.name, " ", option.value_name, ": ", option.doc));
   }
-  return OkStatus();
+  StrategyOptions options;
+  for (const auto& [name, value] : input.strategy_options) {
+    const StrategyOption* option = OptionNamed(row, name);
+    if (option == nullptr) return RefuseOption(name, row);
+    if (!IsFile(option->kind)) options.values.emplace(name, value);
+  }
+  if (row.check != nullptr) SBP_RETURN_IF_ERROR(row.check(options));
+  return options;
 }
 
 }  // namespace
 
-std::string DefaultStrategy(std::string_view criterion) { return criterion.empty() ? "optimal" : "greedy"; }
+Result<const StrategyRow*> ChooseStrategy(std::string_view strategy, std::string_view criterion) {
+  if (!strategy.empty()) return FindStrategy(strategy);
+  if (criterion.empty()) return &AllStrategies().front();
+  for (const StrategyRow& row : AllStrategies()) {
+    if (OptionOfKind(row, OptionKind::kCriterion) != nullptr) return &row;
+  }
+  return Defect("no strategy has criteria");
+}
+
+Status RefuseOption(std::string_view name, const StrategyRow& strategy) {
+  std::vector<std::string> owners;
+  bool required = false;
+  for (const StrategyRow& row : AllStrategies()) {
+    const StrategyOption* option = OptionNamed(row, name);
+    if (option == nullptr) continue;
+    owners.emplace_back(row.name);
+    required = required || option->required;
+  }
+  const std::string whose = StrCat("--", name, " is for --strategy ", Join(owners, ", "));
+  if (required) return UsageError(StrCat(whose, ", not for ", strategy.name));
+  return UsageError(StrCat(whose, "; ", strategy.name, " has no use for it"));
+}
 
 Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const NoteSink& note) {
-  SBP_RETURN_IF_ERROR(CheckStrategy(input));
+  SBP_ASSIGN_OR_RETURN(const StrategyRow* row, ChooseStrategy(input.strategy, input.criterion));
+  if (!input.criterion.empty()) SBP_RETURN_IF_ERROR(FindCriterion(input.criterion).status());
   PlanRequest request;
   request.rules = &rules;
+  SBP_ASSIGN_OR_RETURN(request.strategy, OwnOptions(input, *row));
   if (!input.mesh) {
     SBP_ASSIGN_OR_RETURN(input.mesh, WholeCluster(input.cluster, note));
   }
   request.mesh = *input.mesh;
   SBP_ASSIGN_OR_RETURN(request.cluster, ChooseCluster(input.cluster, &request.mesh, note));
-  request.options = std::move(input.options);
+  request.options = input.options;
+  request.options.strategy = row->name;
+  if (!input.criterion.empty()) request.options.criterion = input.criterion;
   request.options.rule_files = rules.user_files();
   SBP_ASSIGN_OR_RETURN(request.pins, CollectPins(input));
   SBP_RETURN_IF_ERROR(LoadInto(input, rules, request));
-  request.strategy = std::move(input.strategy);
   request.strategy.criterion = request.options.criterion;
   request.strategy.memory_limit = request.options.memory_limit;
-  if (!input.assignment.empty()) SBP_RETURN_IF_ERROR(ReadAssignment(input.assignment, request));
-  if (!input.start.empty()) SBP_RETURN_IF_ERROR(ReadStart(input.start, request));
+  const std::string assignment = FileOf(input, *row, OptionKind::kAssignment);
+  if (!assignment.empty()) SBP_RETURN_IF_ERROR(ReadAssignment(assignment, request));
+  const std::string start = FileOf(input, *row, OptionKind::kStart);
+  if (!start.empty()) SBP_RETURN_IF_ERROR(ReadStart(start, request));
   return request;
+}
+
+SearchGoal GoalOf(const PlanRequest& request) {
+  const auto row = FindStrategy(request.options.strategy);
+  return row.ok() && (*row)->goal != nullptr ? (*row)->goal(request.strategy) : SearchGoal();
 }
 
 }  // namespace sbp

@@ -2,6 +2,8 @@
 // answers.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "base/status.h"
 #include "io/pins.h"
 #include "pipeline/pipeline.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 
@@ -21,19 +24,28 @@ struct PlanningInput {
   std::string inputs;                  // a file of real inputs (api/tensors.h); "": none
   std::optional<Mesh> mesh;            // unset: one axis over all devices of the cluster
   std::string cluster;                 // as ChooseCluster takes it
-  PlanOptions options;                 // as the plan records them; rule_files are filled in
+  std::string strategy, criterion;     // rows of AllStrategies() and AllCriteria(); "": the default
+  PlanOptions options;                 // as the plan records them; strategy, criterion, rule_files are filled in
   std::vector<PinText> pins;           // where: "--pin", or what errors shall say
   std::vector<std::string> pin_files;  // read after `pins`
-  StrategyOptions strategy;            // criterion and memory_limit are taken from `options`
-  std::string assignment, start;       // files: as ReadAssignment and ReadStart take them (api/assignment.h)
+  // The strategy's own options by name (StrategyRow::options); files as std::string.
+  std::map<std::string, OptionValue, std::less<>> strategy_options;
 };
 
-// `criterion` as --cost gives it, or "": a criterion without a strategy means the strategy that has criteria.
-std::string DefaultStrategy(std::string_view criterion);
+// The strategy that is meant: by name; where no name is given, the first with criteria for a criterion, else the
+// default. Error (kUsage): no such strategy or criterion, with the nearest.
+Result<const StrategyRow*> ChooseStrategy(std::string_view strategy, std::string_view criterion);
+
+// What is said of an option that the strategy does not have: whose it is. Requires an option that some strategy has.
+Status RefuseOption(std::string_view name, const StrategyRow& strategy);
 
 // Everything but planning: loads, resolves, chooses mesh and cluster, reads pins. `rules` must outlive the request.
 // `note` is told what was chosen for the caller. Errors: of each file, of names (with the nearest), of combinations
 // (kUsage).
 Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const NoteSink& note = nullptr);
+
+// When the strategy of the request may end its search, and what may help where it ended too early (report.h,
+// SummaryOptions). Empty where it does not search.
+SearchGoal GoalOf(const PlanRequest& request);
 
 }  // namespace sbp

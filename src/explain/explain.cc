@@ -141,9 +141,10 @@ ExplainedLayout LayoutOf(const Problem& problem, TensorId tensor, const NdSbp& l
   return explained;
 }
 
-// What alternatives cost the whole step, in plans of `optimal`.
+// What alternatives cost the whole step, in plans of strategies that state a bound.
 Status AddForced(const Problem& problem, const Plan& plan, OpId op, std::vector<ExplainedCandidate>& candidates) {
-  if (plan.options.strategy != "optimal" || problem.mesh.num_devices() == 1) return OkStatus();
+  const auto strategy = FindStrategy(plan.options.strategy);
+  if (!strategy.ok() || !(*strategy)->has_bound || problem.mesh.num_devices() == 1) return OkStatus();
   Assignment assignment;
   assignment.sources = plan.source_layouts;
   assignment.reasons = {"as the plan says"};
@@ -188,7 +189,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
                         Dump(*list.instance),
                         decision.reason,
                         plan.options.strategy,
-                        plan.options.strategy == "greedy" ? plan.options.criterion : "",
+                        std::string(CriterionOf(plan.options.strategy, plan.options.criterion)),
                         PinTexts(problem, op),
                         NeighboursOf(problem, plan, op),
                         {},

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 
@@ -146,7 +147,8 @@ std::string CountTypes(const Plan& plan, std::span<const uint32_t> ops, size_t l
 std::string PlanHeadline(const Plan& plan) {
   if (IsBareGraph(plan)) return "not planned";
   std::string text = StrCat("mesh ", ToString(plan.mesh), " · ", plan.options.strategy);
-  if (plan.options.strategy == "greedy") text += StrCat(" (", plan.options.criterion, ")");
+  const std::string_view criterion = CriterionOf(plan.options.strategy, plan.options.criterion);
+  if (!criterion.empty()) text += StrCat(" (", criterion, ")");
   if (!plan.cluster.name.empty()) text += StrCat(" · ", plan.cluster.name);
   return text;
 }

@@ -6,6 +6,7 @@
 #include "naming/buffer_label.h"
 #include "report/facts.h"
 #include "report/report.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {
@@ -30,7 +31,8 @@ std::string Headline(const Plan& plan) {
       ToString(plan.mesh), " (", plan.mesh.num_devices(), plan.mesh.num_devices() == 1 ? " device" : " devices");
   if (!plan.cluster.name.empty()) text += StrCat(", ", plan.cluster.name);
   text += StrCat("), strategy ", plan.options.strategy);
-  if (plan.options.strategy == "greedy") text += StrCat(" by ", plan.options.criterion);
+  const std::string_view criterion = CriterionOf(plan.options.strategy, plan.options.criterion);
+  if (!criterion.empty()) text += StrCat(" by ", criterion);
   return text + "\n\n";
 }
 

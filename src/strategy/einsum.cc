@@ -124,7 +124,7 @@ void RecordConflicts(const Problem& problem, Sweeps& sweeps, Assignment& assignm
   }
 }
 
-}  // namespace
+constexpr std::string_view kEinsumUnit = "axes not as inferred";
 
 Result<Assignment> SolveEinsum(const Problem& problem, const StrategyOptions& options) {
   if (problem.mesh.num_devices() == 1)
@@ -142,9 +142,20 @@ Result<Assignment> SolveEinsum(const Problem& problem, const StrategyOptions& op
     key.insert(key.end(), inferred.results.begin(), inferred.results.end());
   };
   SBP_ASSIGN_OR_RETURN(Assignment assignment, walk.Run(sweeps.layouts(), decide, extra_key));
-  assignment.price_unit = "axes not as inferred";
+  assignment.price_unit = kEinsumUnit;
   RecordConflicts(problem, sweeps, assignment);
   return assignment;
+}
+
+}  // namespace
+
+StrategyRow EinsumStrategy() {
+  return {.name = "einsum",
+          .doc = "pins spread forward and backward through the factors of each op",
+          .options = {},
+          .unit = kEinsumUnit,
+          .has_bound = false,
+          .solve = SolveEinsum};
 }
 
 }  // namespace sbp

@@ -64,14 +64,19 @@ Result<std::vector<NdSbp>> StartingLayouts(const Problem& problem, const Strateg
   return layouts;
 }
 
-}  // namespace
+constexpr std::string_view kFixedUnit = "none";
+constexpr StrategyOption kFixedOptions[] = {{.name = "assignment",
+                                             .kind = OptionKind::kAssignment,
+                                             .value_name = "FILE",
+                                             .doc = "a plan, or a pins file that covers every op",
+                                             .required = true}};
 
 Result<Assignment> SolveFixed(const Problem& problem, const StrategyOptions& options) {
   SBP_RETURN_IF_ERROR(CheckCovers(problem, options));
   Assignment assignment;
   SBP_ASSIGN_OR_RETURN(assignment.sources, StartingLayouts(problem, options));
   assignment.reasons.push_back("as the given assignment says");
-  assignment.price_unit = "none";
+  assignment.price_unit = kFixedUnit;
   assignment.ops.reserve(problem.num_ops());
   for (size_t o = 0; o < problem.num_ops(); ++o) {
     const Signature& given = *GivenSignature(problem, options, OpId(o));
@@ -80,6 +85,17 @@ Result<Assignment> SolveFixed(const Problem& problem, const StrategyOptions& opt
     assignment.ops.push_back({.candidate = candidate});
   }
   return assignment;
+}
+
+}  // namespace
+
+StrategyRow FixedStrategy() {
+  return {.name = "fixed",
+          .doc = "an assignment given with --assignment, priced again",
+          .options = kFixedOptions,
+          .unit = kFixedUnit,
+          .has_bound = false,
+          .solve = SolveFixed};
 }
 
 }  // namespace sbp

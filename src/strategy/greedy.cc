@@ -21,7 +21,8 @@ std::string ReasonFor(const CriterionQuery& query, const CriterionRow& criterion
   return reason;
 }
 
-}  // namespace
+constexpr StrategyOption kGreedyOptions[] = {
+    {.name = "cost", .kind = OptionKind::kCriterion, .value_name = "NAME", .doc = "what is minimised"}};
 
 Result<Assignment> SolveGreedy(const Problem& problem, const StrategyOptions& options) {
   SBP_ASSIGN_OR_RETURN(const CriterionRow* criterion, FindCriterion(options.criterion));
@@ -35,6 +36,17 @@ Result<Assignment> SolveGreedy(const Problem& problem, const StrategyOptions& op
   SBP_ASSIGN_OR_RETURN(Assignment assignment, walk.Run(InitialSourceLayouts(problem), decide));
   assignment.price_unit = criterion->unit;
   return assignment;
+}
+
+}  // namespace
+
+StrategyRow GreedyStrategy() {
+  return {.name = "greedy",
+          .doc = "one walk in topological order; each op takes its best candidate by --cost",
+          .options = kGreedyOptions,
+          .unit = "",
+          .has_bound = false,
+          .solve = SolveGreedy};
 }
 
 }  // namespace sbp

@@ -22,7 +22,7 @@ Walk::Decision Decide(const CriterionQuery& query) {
                                     : "the pins allow no replicated signature; the one with most whole tensors"};
 }
 
-}  // namespace
+constexpr std::string_view kReplicateUnit = "tensors not whole";
 
 Result<Assignment> SolveReplicate(const Problem& problem, const StrategyOptions& options) {
   std::vector<NdSbp> sources(problem.graph->tensors.size(), NdSbp(problem.mesh.num_axes()));
@@ -30,8 +30,19 @@ Result<Assignment> SolveReplicate(const Problem& problem, const StrategyOptions&
     if (!problem.graph->tensor(tensor).producer.valid()) sources[tensor.index()] = pin.layout;
   }
   SBP_ASSIGN_OR_RETURN(Assignment assignment, Walk(problem, options).Run(std::move(sources), Decide));
-  assignment.price_unit = "tensors not whole";
+  assignment.price_unit = kReplicateUnit;
   return assignment;
+}
+
+}  // namespace
+
+StrategyRow ReplicateStrategy() {
+  return {.name = "replicate",
+          .doc = "everything whole on every device",
+          .options = {},
+          .unit = kReplicateUnit,
+          .has_bound = false,
+          .solve = SolveReplicate};
 }
 
 }  // namespace sbp

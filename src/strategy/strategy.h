@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/status.h"
@@ -26,7 +28,7 @@ struct Assignment {
   std::vector<OpChoice> ops;
   std::vector<NdSbp> sources;        // per tensor; meaningful for inputs and parameters
   std::vector<std::string> reasons;  // shared texts
-  std::string price_unit;            // "order value", "bytes", "seconds"
+  std::string price_unit;            // the row's, or the criterion's: "order value", "bytes", "seconds"
   std::vector<LayoutConflict> conflicts;
   double lower_bound_seconds = 0;
   bool has_bound = false;
@@ -40,34 +42,74 @@ struct SearchState {
   double lower_bound = 0;  // 0: none yet
 };
 
+// The value of a strategy's own option: as its kind says.
+using OptionValue = std::variant<double, int64_t, uint64_t, std::string>;
+
 struct StrategyOptions {
-  std::string criterion = "bytes";      // greedy: a row of all_criteria.cc
+  std::string criterion = "bytes";      // of strategies that have criteria: a row of all_criteria.cc
   std::optional<int64_t> memory_limit;  // bytes per device
-  // fixed: the assignment given, a signature per op and the layouts of sources.
+  // The strategy's own options of kinds kNumber to kShare, by name; absent: the strategy's default.
+  std::map<std::string, OptionValue, std::less<>> values;
+  // Of kAssignment: a signature per op and the layouts of sources.
   std::vector<Signature> given_signatures;
   std::vector<NdSbp> given_sources;
-  // optimal: an earlier plan to begin with, by this graph's ops and tensors; absent: not in that plan. Empty: no plan.
+  // Of kStart: an earlier plan, by this graph's ops and tensors; absent: not in that plan. Empty: no plan.
   std::vector<std::optional<Signature>> start_signatures;
   std::vector<std::optional<NdSbp>> start_sources;
-  // optimal: how long and how well.
-  double effort = 1;   // amount of work, about seconds of one processor; used when `seconds` is 0
-  double seconds = 0;  // stop then, whatever was found; 0: when the effort is spent
-  double gap = 0.009;  // stop once (cost - bound) / cost is at most this
-  int threads = 2;     // the answer does not depend on it unless `seconds` is given
-  uint64_t seed = 0;
   std::function<void(const SearchState&)> found;  // now and then
   // Asked now and then in long searches; true: stop and return the best so far.
   std::function<bool()> cancelled;
   std::function<void(double done)> progress;  // 0..1
 };
 
+// What an option of a strategy is, and so who reads it: the strategy itself from `values`, or for the last ones whoever
+// makes the request (api/planning.h), since strategies know no files.
+enum class OptionKind : uint8_t {
+  kNumber,      // double, least to most
+  kCount,       // int64_t, least to most
+  kSeed,        // uint64_t
+  kShare,       // double of at least 0 and below 1; as text also "1%"
+  kCriterion,   // a name of all_criteria.cc: StrategyOptions::criterion
+  kAssignment,  // a file, a plan or pins for every op: given_*
+  kStart,       // a file, an earlier plan: start_*
+  kLog,         // a file that is written: what `found` is told
+};
+
+struct StrategyOption {
+  std::string_view name;  // "effort": --effort
+  OptionKind kind;
+  std::string_view value_name;  // what stands for its value in help: "X"
+  std::string_view doc;
+  double least = 0, most = 0;  // kNumber, kCount
+  bool required = false;
+};
+
+// When a search may end, and what to try where it ended too early.
+struct SearchGoal {
+  double gap = 0;
+  std::string more_effort;  // "--effort 20"
+};
+
 struct StrategyRow {
   std::string_view name;
   std::string_view doc;
+  std::span<const StrategyOption> options;
+  std::string_view unit;  // of OpChoice's prices; "": that of the criterion
+  bool has_bound;         // on several devices, Assignment::has_bound
   Result<Assignment> (*solve)(const Problem& problem, const StrategyOptions& options);
+  // Are the values good together? null: any are. Error: kUsage, options named as flags.
+  Status (*check)(const StrategyOptions& options) = nullptr;
+  SearchGoal (*goal)(const StrategyOptions& options) = nullptr;  // null: it does not search
 };
-std::span<const StrategyRow> AllStrategies();  // all_strategies.cc
+std::span<const StrategyRow> AllStrategies();  // all_strategies.cc; the first one is the default
 Result<const StrategyRow*> FindStrategy(std::string_view name);
+
+// The row's option of this kind, or name; null: it has none.
+const StrategyOption* OptionOfKind(const StrategyRow& row, OptionKind kind);
+const StrategyOption* OptionNamed(const StrategyRow& row, std::string_view name);
+
+// By which criterion a plan of this strategy was made; "": the strategy has none, or there is no such strategy.
+std::string_view CriterionOf(std::string_view strategy, std::string_view criterion);
 
 // A criterion of the greedy walk, `--cost NAME`: one file and one row in all_criteria.cc. An answer may depend on the
 // op's class, its allowed candidates, the produced layouts and the batch axes of its tensors only: equal questions are

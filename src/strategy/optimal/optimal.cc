@@ -20,6 +20,7 @@
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/merged_axes.h"
 #include "strategy/optimal/network_size.h"
+#include "strategy/optimal/search_options.h"
 #include "strategy/optimal/smallest_plan.h"
 #include "strategy/optimal/start.h"
 #include "strategy/transition_reason.h"
@@ -42,6 +43,8 @@ constexpr double kEffortOfFirstChosen = 0.3;  // share of the effort
 constexpr double kWorkOfBound = 6e8;          // of LayoutBound, by unit of effort
 constexpr double kShareOfGap = 0.6;           // of the gap that is good enough, for the relaxed problem
 
+constexpr std::string_view kOptimalUnit = "seconds";
+
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // Another strategy, whose answer the search starts from and is never worse than.
@@ -53,7 +56,7 @@ constexpr Start kStarts[] = {{"einsum", ""}, {"greedy", "time"}, {"greedy", "byt
 class Optimal {
  public:
   Optimal(const Problem& problem, const StrategyOptions& options)
-      : problem_(problem), options_(options), effort_(options.effort) {
+      : problem_(problem), options_(options), search_(SearchOptionsOf(options)), effort_(search_.effort) {
     priced_.graph = *problem_.graph;
     priced_.mesh = problem_.mesh;
     priced_.cluster = problem_.boxing->cluster();
@@ -86,7 +89,7 @@ class Optimal {
 
   bool Cancelled() const { return options_.cancelled && options_.cancelled(); }
   double SecondsLeft() const {
-    return std::max(1e-3, options_.seconds - std::chrono::duration<double>(Clock::now() - start_).count());
+    return std::max(1e-3, search_.seconds - std::chrono::duration<double>(Clock::now() - start_).count());
   }
 
   // Fills priced_.
@@ -126,17 +129,17 @@ class Optimal {
   // alike, of which a few go a long way, then of any.
   Status SearchChosen(const CandidateLists& all) {
     LayoutBound bound(problem_, all, best_ ? best_->seconds : SecondsOfFirst(all));
-    bound.Ascend(static_cast<int64_t>(kWorkOfBound * std::min(1.0, options_.effort)), [this] {
-      return Cancelled() || (options_.seconds > 0 && SecondsLeft() < (1 - kShareOfSearch) * options_.seconds);
+    bound.Ascend(static_cast<int64_t>(kWorkOfBound * std::min(1.0, search_.effort)), [this] {
+      return Cancelled() || (search_.seconds > 0 && SecondsLeft() < (1 - kShareOfSearch) * search_.seconds);
     });
     bound_ = bound.bound();
     const bool mergeable = problem_.mesh.num_axes() > 2;
     if (best_) {
       const CandidateLists merged = mergeable ? ListsOfMergedAxes(problem_, all) : all;
-      effort_ = kEffortOfFirstChosen * options_.effort;
+      effort_ = kEffortOfFirstChosen * search_.effort;
       SBP_RETURN_IF_ERROR(SearchAmong(merged, all, bound, mergeable ? kFirstOfMerged : kFirstCandidates));
     }
-    effort_ = options_.effort;
+    effort_ = search_.effort;
     return SearchAmong(all, all, bound, kMostCandidates);
   }
 
@@ -167,18 +170,18 @@ class Optimal {
   }
 
   bool GoodEnough() const {
-    return Cancelled() || (best_ && best_->excess == 0 && best_->seconds - bound_ <= options_.gap * best_->seconds);
+    return Cancelled() || (best_ && best_->excess == 0 && best_->seconds - bound_ <= search_.gap * best_->seconds);
   }
 
   // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
   SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds) {
     SolveOptions options;
     options.effort = effort_;
-    options.seconds = options_.seconds > 0 ? seconds : 0;
-    options.threads = options_.threads;
-    options.seed = options_.seed;
+    options.seconds = search_.seconds > 0 ? seconds : 0;
+    options.threads = search_.threads;
+    options.seed = search_.seed;
     // The rest is for what the relaxed problem leaves out.
-    options.gap = bounding ? kShareOfGap * options_.gap : options_.gap;
+    options.gap = bounding ? kShareOfGap * search_.gap : search_.gap;
     options.has_known_bound = !bounding;
     options.known_bound = bound_;
     options.stop = options_.cancelled;
@@ -255,7 +258,7 @@ class Optimal {
     if (!relaxed.ok()) return false;  // Improve says why
     SolveOptions options;
     options.effort = kEffortOfFirstLook;
-    options.threads = options_.threads;
+    options.threads = search_.threads;
     options.stop = options_.cancelled;
     return Solve(relaxed->network(), options).proved_infeasible;
   }
@@ -302,7 +305,7 @@ class Optimal {
       options_.found({.seconds = seconds, .cost = best_->seconds, .lower_bound = std::min(bound_, best_->seconds)});
     }
     Assignment assignment = std::move(best_->assignment);
-    assignment.price_unit = "seconds";
+    assignment.price_unit = kOptimalUnit;
     assignment.reasons = {"part of the fastest plan found"};
     for (OpChoice& choice : assignment.ops) choice = {.candidate = choice.candidate};
     assignment.conflicts.clear();
@@ -314,6 +317,7 @@ class Optimal {
 
   const Problem& problem_;
   const StrategyOptions& options_;
+  const SearchOptions search_;
   std::optional<Best> best_;
   std::vector<Assignment> others_;        // of the other strategies
   std::optional<CandidateLists> chosen_;  // where not all candidates can be looked at together
@@ -324,13 +328,24 @@ class Optimal {
   Clock::time_point start_ = Clock::now();
 };
 
-}  // namespace
-
 Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& options) {
   if (problem.mesh.num_devices() == 1) {
     return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
   }
   return Optimal(problem, options).Run();
+}
+
+}  // namespace
+
+StrategyRow OptimalStrategy() {
+  return {.name = "optimal",
+          .doc = "all signatures together, least time under the memory limit, with a lower bound",
+          .options = AllSearchOptions(),
+          .unit = kOptimalUnit,
+          .has_bound = true,
+          .solve = SolveOptimal,
+          .check = CheckSearchOptions,
+          .goal = GoalOfSearch};
 }
 
 }  // namespace sbp

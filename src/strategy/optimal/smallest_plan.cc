@@ -8,6 +8,7 @@
 #include "memory/memory.h"
 #include "search/smallest_peak.h"
 #include "search/solve.h"
+#include "strategy/optimal/search_options.h"
 
 namespace sbp {
 namespace {
@@ -19,8 +20,9 @@ constexpr double kCopyPrice = 1;                        // seconds a byte: more 
 SolveOptions SmallSearch(const StrategyOptions& options) {
   SolveOptions search;
   search.effort = kEffort;
-  search.threads = options.threads;
-  search.seed = options.seed;
+  const SearchOptions own = SearchOptionsOf(options);
+  search.threads = own.threads;
+  search.seed = own.seed;
   search.stop = options.cancelled;
   return search;
 }

@@ -10,6 +10,7 @@
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/network_size.h"
+#include "strategy/optimal/search_options.h"
 
 namespace sbp {
 namespace {
@@ -85,8 +86,9 @@ class WhatIf {
   SolveOptions SearchFrom(const Assignment& assignment, double effort) const {
     SolveOptions search;
     search.effort = effort;
-    search.threads = options_.threads;
-    search.seed = options_.seed;
+    const SearchOptions own = SearchOptionsOf(options_);
+    search.threads = own.threads;
+    search.seed = own.seed;
     search.stop = options_.cancelled;
     if (Result<std::vector<int32_t>> start = layouts_.Write(assignment); start.ok()) search.start = *std::move(start);
     return search;

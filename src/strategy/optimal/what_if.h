@@ -26,8 +26,8 @@ struct ForcedWork {
 // as where to begin. The first work.searched get a search of their own each, with a fixed amount of work: the bound is
 // that of the relaxed network; the best choice there, priced as a plan, is the other end. The others get the
 // min-marginals of one search in which nothing is forced as bounds; the other end is `best` with only this op changed
-// for the first work.priced, and open (infinity) beyond. Uses options.memory_limit, seed, threads; once
-// options.cancelled, what is left is open. Errors: as LayoutNetwork::Build.
+// for the first work.priced, and open (infinity) beyond. Uses options.memory_limit and, of its values, seed and
+// threads; once options.cancelled, what is left is open. Errors: as LayoutNetwork::Build.
 Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assignment& best, OpId op,
                                               std::span<const uint32_t> candidates, const ForcedWork& work,
                                               const StrategyOptions& options);

@@ -26,7 +26,6 @@ PlanningInput SmallModel(const char* mesh) {
   input.model = kModel;
   input.resolve.bindings = {{"batch", 4}, {"seq", 8}};
   if (mesh != nullptr) input.mesh = ParseMesh(mesh).value();
-  input.options.strategy = DefaultStrategy("");
   return input;
 }
 
@@ -78,7 +77,7 @@ TEST(Planning, NamesWhatIsWrongAsTheCommandLineDoes) {
   input.resolve.bindings.erase("seq");
   EXPECT_THAT(PreparePlan(input, rules).status().message(), HasSubstr("--dim seq=N"));
   input = SmallModel("2");
-  input.options.strategy = "optimall";
+  input.strategy = "optimall";
   EXPECT_THAT(PreparePlan(input, rules).status().message(), HasSubstr("optimal"));
   input = SmallModel("2");
   input.cluster = "8xH10";

@@ -13,6 +13,7 @@
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/merged_axes.h"
 #include "strategy/optimal/network_size.h"
+#include "strategy/optimal/search_options.h"
 #include "strategy/optimal/what_if.h"
 #include "support/listed_problem.h"
 
@@ -138,7 +139,7 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
     for (const Priced& priced : all) {
       if (!options.memory_limit || priced.peak <= *options.memory_limit) least = std::min(least, priced.seconds);
     }
-    const Result<Assignment> found = SolveOptimal(made.problem, options);
+    const Result<Assignment> found = OptimalStrategy().solve(made.problem, options);
     if (limited && !found.ok()) {
       EXPECT_EQ(found.status().code(), Code::kNoPlan) << found.status().message();
       continue;
@@ -148,7 +149,7 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
     EXPECT_LE(found->lower_bound_seconds, least * (1 + 1e-9)) << mesh_text << " graph " << i;
     if (!limited) {
       EXPECT_GE(priced.seconds, least * (1 - 1e-9)) << mesh_text << " graph " << i;
-      missed += priced.seconds > least * (1 + (wanted == Wanted::kDemands ? options.gap : 1e-9));
+      missed += priced.seconds > least * (1 + (wanted == Wanted::kDemands ? SearchOptionsOf(options).gap : 1e-9));
       for (const char* other : {"greedy", "einsum", "replicate"}) {
         const Result<Assignment> theirs = (*FindStrategy(other))->solve(made.problem, options);
         if (!theirs.ok()) continue;
@@ -193,7 +194,7 @@ TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
       double& known = least[assignment.ops[op.index()].candidate];
       known = std::min(known, priced.seconds);
     });
-    const Result<Assignment> best = SolveOptimal(made.problem, {});
+    const Result<Assignment> best = OptimalStrategy().solve(made.problem, {});
     ASSERT_TRUE(best.ok());
     const auto steps = StepsIfForced(made.problem, *best, op, candidates,
                                      {.searched = candidates.size(), .priced = candidates.size()}, {});
@@ -407,7 +408,7 @@ TEST(Optimal, ChoosesCandidatesOnFourAxes) {
   const Result<CandidateLists> all = CandidateLists::All(made.problem);
   ASSERT_TRUE(all.ok());
   ASSERT_FALSE(FitsNetwork(made.problem, *all, false));
-  const Result<Assignment> found = SolveOptimal(made.problem, {});
+  const Result<Assignment> found = OptimalStrategy().solve(made.problem, {});
   ASSERT_TRUE(found.ok()) << found.status().message();
   const double seconds = PriceOf(made, *found).seconds;
   EXPECT_GT(found->lower_bound_seconds, 0);
@@ -418,7 +419,7 @@ TEST(Optimal, ChoosesCandidatesOnFourAxes) {
       EXPECT_LE(seconds, PriceOf(made, *other).seconds) << name;
     }
   }
-  const Result<Assignment> again = SolveOptimal(made.problem, {});
+  const Result<Assignment> again = OptimalStrategy().solve(made.problem, {});
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(seconds, PriceOf(made, *again).seconds);
   // What if an op were forced to another candidate: bounds below what is reached.

@@ -1,0 +1,56 @@
+#include "strategy/optimal/search_options.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace sbp {
+namespace {
+
+constexpr double kMoreEffort = 20;  // times
+
+constexpr StrategyOption kSearchOptions[] = {
+    {"effort", OptionKind::kNumber, "X", "amount of work, about seconds of one processor", 0, 1e9},
+    {"time", OptionKind::kNumber, "S", "seconds of searching, in place of --effort", 0.001, 1e9},
+    {"gap", OptionKind::kShare, "SHARE", "good enough, such as 1% [0.9%]"},
+    {"threads", OptionKind::kCount, "N", "the plan does not depend on it, unless --time is given", 1, 1024},
+    {"seed", OptionKind::kSeed, "N", "of its random choices"},
+    {"start", OptionKind::kStart, "PLAN", "an earlier plan to begin with, ops matched by name; pins override"},
+    {"log", OptionKind::kLog, "FILE", "cost and bound over time, as CSV"},
+};
+
+// A value of another type than the option's is a defect of the caller's; it counts as absent.
+template <typename T>
+T ValueOr(const StrategyOptions& options, std::string_view name, T otherwise) {
+  const auto found = options.values.find(name);
+  const T* value = found == options.values.end() ? nullptr : std::get_if<T>(&found->second);
+  return value == nullptr ? otherwise : *value;
+}
+
+}  // namespace
+
+std::span<const StrategyOption> AllSearchOptions() { return kSearchOptions; }
+
+SearchOptions SearchOptionsOf(const StrategyOptions& options) {
+  SearchOptions search;
+  search.effort = ValueOr(options, "effort", search.effort);
+  search.seconds = ValueOr(options, "time", search.seconds);
+  search.gap = ValueOr(options, "gap", search.gap);
+  search.threads = static_cast<int>(ValueOr<int64_t>(options, "threads", search.threads));
+  search.seed = ValueOr(options, "seed", search.seed);
+  return search;
+}
+
+Status CheckSearchOptions(const StrategyOptions& options) {
+  const bool both = options.values.contains("effort") && options.values.contains("time");
+  return both ? UsageError("--effort and --time: one of them says when to stop") : OkStatus();
+}
+
+SearchGoal GoalOfSearch(const StrategyOptions& options) {
+  const SearchOptions search = SearchOptionsOf(options);
+  if (search.seconds > 0) return {search.gap, StrCat("--time ", FormatDouble(kMoreEffort * search.seconds))};
+  const double effort = std::max(kMoreEffort, kMoreEffort * search.effort);
+  return {search.gap, StrCat("--effort ", FormatDouble(effort))};
+}
+
+}  // namespace sbp

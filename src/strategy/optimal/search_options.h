@@ -1,0 +1,29 @@
+// The options of `optimal`.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/status.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+
+// How long and how well it searches.
+struct SearchOptions {
+  double effort = 1;   // amount of work, about seconds of one processor; used when `seconds` is 0
+  double seconds = 0;  // stop then, whatever was found; 0: when the effort is spent
+  double gap = 0.009;  // stop once (cost - bound) / cost is at most this
+  int threads = 2;     // the answer does not depend on it unless `seconds` is given
+  uint64_t seed = 0;
+};
+std::span<const StrategyOption> AllSearchOptions();
+
+// What `options` say, and the defaults.
+SearchOptions SearchOptionsOf(const StrategyOptions& options);
+// Error (kUsage): --effort and --time together.
+Status CheckSearchOptions(const StrategyOptions& options);
+// The gap asked for, and as what may close it some twenty times as much of what bounded the search.
+SearchGoal GoalOfSearch(const StrategyOptions& options);
+
+}  // namespace sbp
