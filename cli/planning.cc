@@ -319,6 +319,11 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   return request;
 }
 
+Result<std::unique_ptr<PosedProblem>> PoseObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings) {
+  const InterruptScope interruptible;
+  return PoseProblem(std::move(request), MakeObserver(flags, timings));
+}
+
 Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings) {
   const InterruptScope interruptible;
   std::string log = "seconds,cost,lower_bound\n";

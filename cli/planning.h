@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,6 +72,8 @@ void NoteChoice(std::string_view choice);
 // Loads, resolves, and parses mesh, cluster, pins: everything but planning. `rules` must outlive the request. Says on
 // stderr what was chosen for the user: default mesh, grown cluster, ties found by name.
 Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings);
+// PoseProblem with progress, --dump-dir and Ctrl-C.
+Result<std::unique_ptr<PosedProblem>> PoseObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings);
 // MakePlan with progress on a terminal, --dump-dir and Ctrl-C. `timings` receives the seconds of each stage.
 Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings);
 

@@ -120,12 +120,10 @@ std::string Dump(const Assignment& assignment, const Problem& problem) {
   return text;
 }
 
-}  // namespace
-
-std::string_view Version() { return SBP_VERSION; }
-
-Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
-  Plan plan;
+// The first stages. Takes the request's parts that become the plan's.
+Result<std::unique_ptr<PosedProblem>> Pose(PlanRequest& request, StageRunner& stages) {
+  auto posed = std::make_unique<PosedProblem>();
+  Plan& plan = posed->plan;
   plan.version = Version();
   plan.model_path = std::move(request.model_path);
   plan.model_fingerprint = std::move(request.model_fingerprint);
@@ -137,12 +135,6 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
   plan.options.pins.clear();
   for (const auto& [text, where] : request.pins) plan.options.pins.push_back(text);
   plan.warnings = std::move(request.warnings);
-  SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(plan.options.strategy));
-  request.strategy.criterion = plan.options.criterion;
-  request.strategy.memory_limit = plan.options.memory_limit;
-  if (!request.strategy.cancelled) request.strategy.cancelled = observer.cancelled;
-
-  StageRunner stages(observer);
   SBP_RETURN_IF_ERROR(stages.Run(
       "graph",
       [&] {
@@ -151,7 +143,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
       },
       [&] { return sbp::Dump(plan.graph); }));
 
-  Problem problem;
+  Problem& problem = posed->problem;
   SBP_RETURN_IF_ERROR(stages.Run(
       "problem",
       [&] {
@@ -167,7 +159,27 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
         return OkStatus();
       },
       [&] { return sbp::Dump(problem); }));
+  return posed;
+}
 
+}  // namespace
+
+std::string_view Version() { return SBP_VERSION; }
+
+Result<std::unique_ptr<PosedProblem>> PoseProblem(PlanRequest request, const StageObserver& observer) {
+  StageRunner stages(observer);
+  return Pose(request, stages);
+}
+
+Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
+  SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(request.options.strategy));
+  StageRunner stages(observer);
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, Pose(request, stages));
+  Plan& plan = posed->plan;
+  const Problem& problem = posed->problem;
+  request.strategy.criterion = plan.options.criterion;
+  request.strategy.memory_limit = plan.options.memory_limit;
+  if (!request.strategy.cancelled) request.strategy.cancelled = observer.cancelled;
   Assignment assignment;
   SBP_RETURN_IF_ERROR(stages.Run(
       "strategy",
@@ -189,7 +201,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
       [&] { return sbp::Dump(plan); }));
   WarnOfMemory(plan);
   AddWarnings(WarnOfGatheredPins(problem, plan), plan.warnings);
-  return plan;
+  return std::move(plan);
 }
 
 Result<Problem> RebuildProblem(const Plan& plan, const RuleSet& rules) {

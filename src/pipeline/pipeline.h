@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,7 +41,15 @@ struct PlanRequest {
   StrategyOptions strategy;                               // `fixed`: the assignment given
   const RuleSet* rules = nullptr;
 };
-// Stages, in order: graph (ties, verified), problem, strategy, evaluate. Cancelled: error kNoPlan.
+// What a request asks, before anybody has chosen. Stays where it is: the problem points into the plan.
+struct PosedProblem {
+  Plan plan;  // without decisions
+  Problem problem;
+};
+// Stages, in order: graph (ties, verified), problem. Cancelled: error kNoPlan.
+Result<std::unique_ptr<PosedProblem>> PoseProblem(PlanRequest request, const StageObserver& observer = {});
+
+// The same stages, then: strategy, evaluate. Cancelled: error kNoPlan.
 Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer = {});
 
 // The program's version, "0.1.0", as plans record it.

@@ -1,0 +1,12 @@
+#include "export/exporter.h"
+
+namespace sbp {
+
+std::span<const ExporterRow> AllExports() {
+  static const ExporterRow kRows[] = {
+      IopddlExporter(),
+  };
+  return kRows;
+}
+
+}  // namespace sbp
