@@ -5,27 +5,6 @@
 #include <utility>
 
 namespace sbp {
-namespace {
-
-// 1 where the flag is set.
-Shape AsNumbers(const AssumedFlags& flags, size_t count) {
-  Shape numbers(count, 0);
-  for (size_t i = 0; i < std::min(count, flags.size()); ++i) numbers[i] = flags[i] ? 1 : 0;
-  return numbers;
-}
-
-AssumedFlags AsFlags(const Literal& numbers) {
-  AssumedFlags flags;
-  for (const int64_t number : numbers.ints) flags.push_back(number != 0);
-  for (const double number : numbers.floats) flags.push_back(number != 0);
-  return flags;
-}
-
-bool IsMoved(const EvaluatorRow& row, size_t operand) {
-  return row.moves == EvaluatorRow::kAll || (operand < 31 && (row.moves >> operand & 1) != 0);
-}
-
-}  // namespace
 
 const AssumedFlags& Assumptions::Find(const Map& map, TensorId tensor) {
   static const AssumedFlags kNone;
@@ -80,41 +59,30 @@ void Assumptions::TakeResults(const std::vector<TensorId>& operands, const std::
   }
 }
 
-std::optional<std::vector<AssumedFlags>> Assumptions::ElementsOf(const EvaluatorRow& row, const FoldRequest& request,
+std::optional<std::vector<AssumedFlags>> Assumptions::ElementsOf(const FoldableOp& row, const OpQuery& query,
                                                                  const std::vector<TensorId>& operands,
-                                                                 const std::vector<Literal>& results) const {
+                                                                 const Evaluated& results) const {
   if (!TouchesAny(operands)) return std::nullopt;
-  // Where elements only move, their flags move like them: the op is run on the flags.
-  FoldRequest moved = request;
-  std::vector<Literal> numbers(operands.size());
-  std::vector<TensorType> types(operands.size());
-  bool assumed = false, exact = row.moves != 0;
+  AssumedFlags moved;  // of the elements that may move, as places count them
+  bool assumed = false, exact = !results.places.empty();
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (!request.operands[i].present) continue;
-    const TensorType& type = *request.operands[i].type;
+    if (!query.operands[i].present) continue;
+    const TensorType& type = query.operands[i].type;
     const AssumedFlags& own = row.needs_values ? elements(operands[i]) : dims(operands[i]);
     const bool sized = row.needs_values && !dims(operands[i]).empty();  // even their number is assumed
     assumed = assumed || sized || !own.empty();
-    exact = exact && !sized && (own.empty() || IsMoved(row, i));
-    if (!IsMoved(row, i)) continue;
-    if (row.needs_values) {
-      numbers[i] = Literal::Ints(AsNumbers(own, static_cast<size_t>(type.num_elements())));
-      numbers[i].type.shape = type.shape;
-      moved.operands[i].value = &numbers[i];
-    } else {
-      types[i] = type;
-      types[i].shape = AsNumbers(own, type.shape.size());
-      moved.operands[i].type = &types[i];
-    }
+    exact = exact && !sized && (own.empty() || row.moves(i));
+    if (!row.moves(i)) continue;
+    const size_t first = moved.size();
+    moved.resize(first + static_cast<size_t>(row.needs_values ? type.num_elements() : type.rank()));
+    for (size_t e = 0; e < std::min(own.size(), moved.size() - first); ++e) moved[first + e] = own[e];
   }
   if (!assumed) return std::nullopt;
-  std::vector<Literal> found;
-  exact = exact && Evaluate(row, moved, found);
   std::vector<AssumedFlags> flags;
   bool any = !exact;
-  for (size_t r = 0; r < results.size(); ++r) {
-    flags.push_back(exact ? AsFlags(found[r])
-                          : AssumedFlags(static_cast<size_t>(results[r].type.num_elements()), true));
+  for (size_t r = 0; r < results.values.size(); ++r) {
+    flags.push_back(exact ? ElementsAt(results.places[r], moved)
+                          : AssumedFlags(static_cast<size_t>(results.values[r].type.num_elements()), true));
     any = any || std::ranges::count(flags.back(), true) > 0;
   }
   if (!any) return std::nullopt;

@@ -34,9 +34,9 @@ class Assumptions {
 
   // Which elements of the evaluated `results` are assumed; one entry a result. Nothing: they are what they are, for all
   // that is assumed.
-  std::optional<std::vector<AssumedFlags>> ElementsOf(const EvaluatorRow& row, const FoldRequest& request,
+  std::optional<std::vector<AssumedFlags>> ElementsOf(const FoldableOp& row, const OpQuery& query,
                                                       const std::vector<TensorId>& operands,
-                                                      const std::vector<Literal>& results) const;
+                                                      const Evaluated& results) const;
 
  private:
   using Map = std::unordered_map<TensorId, AssumedFlags>;

@@ -14,7 +14,7 @@ void ForwardPass::SetOuter(const ForwardPass& outer, std::vector<TensorId> sourc
 }
 
 // Of an op whose operands are known.
-std::string ForwardPass::WhyNotFolded(const Op& op, const EvaluatorRow& row) const {
+std::string ForwardPass::WhyNotFolded(const Op& op, const FoldableOp& row) const {
   for (const TensorId id : op.outputs) {
     if (!id.valid() || graph_.tensor(id).type.num_elements() <= kMaxLiteralElements) continue;
     return StrCat(Quote(graph_.tensor(id).name), " is ", ToString(graph_.tensor(id).type), ", more than ",
@@ -22,9 +22,8 @@ std::string ForwardPass::WhyNotFolded(const Op& op, const EvaluatorRow& row) con
   }
   std::string why;
   std::optional<FoldRequest> request = RequestFor(op, row);
-  std::vector<Literal> results;
   if (request) request->why = &why;
-  if (request && Evaluate(row, *request, results)) return "constants of the model in float are taken for weights";
+  if (request && context_.evaluator.Run(row, *request)) return "constants of the model in float are taken for weights";
   return why.empty() ? "its operands are not of a kind that is computed here" : why;
 }
 
@@ -57,7 +56,7 @@ Cause ForwardPass::WhyUnknown(TensorId id) const {
     if (tensor.role == TensorRole::kParameter) return {"", StrCat("the model holds no value of ", Quote(tensor.name))};
     if (!tensor.producer.valid() || tensor.producer.index() >= pass->done_.size()) return {};
     const Op& op = pass->done_[tensor.producer.index()];
-    const EvaluatorRow* row = pass->evaluators_[op.type];
+    const FoldableOp* row = pass->foldable_[op.type];
     const std::string place = pass->Place(op);
     if (row == nullptr || HasSubgraphs(op)) return {"", StrCat(place, " computes it only when it runs")};
     const auto unknown = std::ranges::find_if(

@@ -4,11 +4,11 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "base/hash.h"
 #include "base/status.h"
+#include "fold/evaluate.h"
+#include "fold/instance_cache.h"
 #include "fold/provenance.h"
 #include "fold/resolve.h"
 #include "rule/rule_set.h"
@@ -30,42 +30,14 @@ class WarningList {
   std::map<std::string, Group, std::less<>> groups_;
 };
 
-// Answers of the rules, one per different question: equal ops of repeated layers share one.
-class InstanceCache {
- public:
-  explicit InstanceCache(const RuleSet& rules) : rules_(rules) {}
-
-  // The question's attributes are kept alive for as long as the cache.
-  Result<RuleInstanceRef> Instantiate(const OpQuery& query, const AttributesRef& attributes);
-
- private:
-  struct Reads {
-    std::vector<bool> operands;  // ReadsValue, as far as asked
-  };
-  uint32_t TypeNumber(const TensorType& type);
-  uint32_t LiteralNumber(const Literal& literal);
-  bool ReadsValue(std::string_view type, Reads& reads, size_t operand);
-
-  struct KeyHash {
-    size_t operator()(const std::vector<uint64_t>& key) const { return HashRange(key.size(), key); }
-  };
-  const RuleSet& rules_;
-  std::map<std::string, std::pair<uint64_t, Reads>, std::less<>> ops_;
-  std::unordered_map<TensorType, uint32_t> types_;
-  std::unordered_map<size_t, std::vector<std::pair<Literal, uint32_t>>> literals_;
-  uint32_t num_literals_ = 0;
-  std::vector<uint64_t> key_;
-  std::unordered_map<std::vector<uint64_t>, RuleInstanceRef, KeyHash> instances_;
-  std::unordered_map<const Attributes*, AttributesRef> kept_;
-};
-
 struct FoldContext {
   FoldContext(const RuleSet& rule_set, const ResolveOptions& resolve_options)
-      : rules(rule_set), options(resolve_options), cache(rule_set) {}
+      : rules(rule_set), options(resolve_options), cache(rule_set), evaluator(cache) {}
 
   const RuleSet& rules;
   const ResolveOptions& options;
   InstanceCache cache;
+  OpEvaluator evaluator;
   WarningList warnings;
   Provenance provenance;  // of the values given for inputs
   std::map<std::string, int64_t> bindings;

@@ -10,7 +10,7 @@ namespace sbp {
 namespace {
 
 // Sizes that hold either result. Results of different rank: the one that the model states, else the larger one.
-TensorType Join(const TensorType& a, const TensorType& b, const TensorType& stated) {
+TensorType SizesOfEither(const TensorType& a, const TensorType& b, const TensorType& stated) {
   if (a == b) return a;
   if (a.rank() != b.rank()) {
     if (stated.has_rank && stated.rank() == a.rank()) return a;
@@ -60,7 +60,7 @@ Result<ControlResults> ResolveIf(ForwardPass& pass, Op& op) {
   for (size_t r = 0; r < op.outputs.size(); ++r) {
     if (!op.outputs[r].valid()) continue;
     const TensorType &a = bodies[0].results[r], &b = bodies[1].results[r];
-    results.types[r] = Join(a, b, pass.Stated(op.outputs[r]));
+    results.types[r] = SizesOfEither(a, b, pass.Stated(op.outputs[r]));
     results.assumed[r] = Differences(a, b);
     for (const Body& body : bodies) Merge(results.assumed[r], body.assumed[r]);
     results.assumed[r].resize(results.types[r].shape.size());

@@ -1,59 +1,59 @@
-// Evaluates small ops on known values: the shape arithmetic of exported graphs. One row an op in all_evaluators.cc.
+// Computes small ops on known values, by the CPU's kernels and the expansions.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "fold/foldable.h"
+#include "fold/instance_cache.h"
+#include "fold/op_program.h"
 #include "graph/graph.h"
 
 namespace sbp {
 
-struct FoldOperand {
-  bool present = false;
-  const TensorType* type = nullptr;  // null or with unknown parts: not known yet
-  const Literal* value = nullptr;    // null: not known
-};
-
 struct FoldRequest {
-  const Attributes* attributes = nullptr;  // never null
-  std::vector<FoldOperand> operands;
-  size_t num_results = 1;
+  OpQuery query;  // every result is wanted; a value that is not known is null
+  AttributesRef attributes;
   std::string* why = nullptr;  // where to say why the values cannot be computed; null: nobody asks
-
-  bool has(size_t operand) const { return operand < operands.size() && operands[operand].present; }
-  // Requires has(operand) and a known value.
-  const Literal& value(size_t operand) const { return *operands[operand].value; }
-  // False, and the reason to whoever asks.
-  bool Refuse(std::string_view reason) const {
-    if (why != nullptr) *why = reason;
-    return false;
-  }
 };
 
-// Called with the operands that its row requires. Writes the results and returns true; false: the values cannot be
-// computed here (unsupported element type, too large, division by zero, indices out of range): the op stays, and its
-// rule says what is wrong with it.
-using Evaluator = bool (*)(const FoldRequest& request, std::vector<Literal>& results);
-
-struct EvaluatorRow {
-  std::string_view op;
-  Evaluator run;
-  int required = 1;          // so many leading operands must be there; kAll: every one
-  bool needs_values = true;  // false: only types of operands are read (Shape, Size)
-  // Operands whose elements (sizes, if no values are needed) the results consist of, unchanged and placed by the other
-  // operands: bit i for operand i, kAll; 0: the elements are computed.
-  int moves = 0;
-  static constexpr int kAll = -1;
+struct Evaluated {
+  std::vector<Literal> values;  // one a result, none of them large
+  // Of a row that moves or converts elements: which element of an operand each element of a result is. They are counted
+  // through the operands that the row moves (or the converted one), one after the other. Of a row that reads types
+  // alone: sizes are counted so. Empty: the elements are computed.
+  std::vector<std::vector<int64_t>> places;
 };
 
-std::span<const EvaluatorRow> AllEvaluators();
-const EvaluatorRow* FindEvaluator(std::string_view op);
+// One per resolution: programs are kept for the next op that is alike.
+class OpEvaluator {
+ public:
+  explicit OpEvaluator(InstanceCache& cache) : cache_(cache) {}
 
-// Runs the row if the operands allow it. On success there are as many results as asked for, none of them large.
-bool Evaluate(const EvaluatorRow& row, const FoldRequest& request, std::vector<Literal>& results);
+  // Nothing: the values cannot be computed (operands that are not known, an element type that is not computed, too
+  // large, division by zero, indices out of range): the op stays, and its rule says what is wrong with it.
+  std::optional<Evaluated> Run(const FoldableOp& row, const FoldRequest& request);
+
+ private:
+  Result<std::vector<Literal>> Compute(const FoldRequest& request);
+  Result<std::vector<TensorView>> RunProgram(const OpQuery& query, const AttributesRef& attributes);
+  std::optional<Evaluated> Move(const FoldableOp& row, const FoldRequest& request);
+
+  InstanceCache& cache_;
+  std::unordered_map<RuleInstanceRef, std::optional<OpProgram>> programs_;  // nothing: there is none
+  Scratch memory_;
+};
+
+// The elements at `places` of lists, one after the other.
+template <typename List>
+List ElementsAt(const std::vector<int64_t>& places, const List& list) {
+  List picked;
+  picked.reserve(places.size());
+  for (const int64_t place : places) picked.push_back(list[static_cast<size_t>(place)]);
+  return picked;
+}
 
 }  // namespace sbp

@@ -45,7 +45,7 @@ ForwardPass::ForwardPass(FoldContext& context, Graph graph)
     values_[i] = tensor.literal;
     if (LooksLikeWeight(tensor.type)) flags_[i] = kWeight;
   }
-  for (const std::string& type : graph_.op_types) evaluators_.push_back(FindEvaluator(type));
+  for (const std::string& type : graph_.op_types) foldable_.push_back(FindFoldableOp(type));
 }
 
 void ForwardPass::SetAssumed(TensorId id, const AssumedFlags& dims, const AssumedFlags& elements,
@@ -143,32 +143,35 @@ bool ForwardPass::MayFold(const Op& op) const {
 }
 
 // Nothing: a value that the row needs is not known.
-std::optional<FoldRequest> ForwardPass::RequestFor(const Op& op, const EvaluatorRow& row) const {
-  FoldRequest request;
-  request.attributes = op.attributes.get();
-  request.num_results = op.outputs.size();
-  request.operands.reserve(op.inputs.size());
+std::optional<FoldRequest> ForwardPass::RequestFor(const Op& op, const FoldableOp& row) const {
   for (const TensorId id : op.inputs) {
-    if (!id.valid()) {
-      request.operands.push_back({});
-      continue;
-    }
-    const Literal* value = values_[id.index()].get();
-    if (value == nullptr && row.needs_values) return std::nullopt;
-    request.operands.push_back({true, &graph_.tensor(id).type, value});
+    if (row.needs_values && id.valid() && values_[id.index()] == nullptr) return std::nullopt;
+  }
+  FoldRequest request;
+  request.attributes = op.attributes;
+  request.query.type = graph_.type_of(op);
+  request.query.attributes = op.attributes.get();
+  request.query.wanted.assign(op.outputs.size(), true);
+  request.query.operands.reserve(op.inputs.size());
+  for (const TensorId id : op.inputs) {
+    OperandInfo& operand = request.query.operands.emplace_back();
+    if (!id.valid()) continue;
+    operand = {true, graph_.tensor(id).type, row.needs_values ? values_[id.index()].get() : nullptr};
   }
   return request;
 }
 
 ForwardPass::Folded ForwardPass::Fold(const Op& op) const {
-  const EvaluatorRow* row = evaluators_[op.type];
+  const FoldableOp* row = foldable_[op.type];
   if (row == nullptr || op.outputs.empty() || context_.literal_budget <= 0) return {};
   if (row->needs_values && !MayFold(op)) return {};
   const std::optional<FoldRequest> request = RequestFor(op, *row);
+  std::optional<Evaluated> results = request ? context_.evaluator.Run(*row, *request) : std::nullopt;
+  if (!results) return {};
   Folded folded;
-  if (!request || !Evaluate(*row, *request, folded.values)) return {};
-  folded.flags = assumptions_.ElementsOf(*row, *request, op.inputs, folded.values);
-  folded.sources = SourcesOf(context_.provenance, origins_, *row, *request, op.inputs, folded.values);
+  folded.flags = assumptions_.ElementsOf(*row, request->query, op.inputs, *results);
+  folded.sources = SourcesOf(context_.provenance, origins_, *row, request->query, op.inputs, *results);
+  folded.values = std::move(results->values);
   return folded;
 }
 

@@ -65,8 +65,8 @@ class ForwardPass {
   void AssumeForms(Op& op);
   TensorId AssumedConstant(TensorId tensor);
   Status InferAssumed(Op op, Folded folded);
-  std::optional<FoldRequest> RequestFor(const Op& op, const EvaluatorRow& row) const;
-  std::string WhyNotFolded(const Op& op, const EvaluatorRow& row) const;
+  std::optional<FoldRequest> RequestFor(const Op& op, const FoldableOp& row) const;
+  std::string WhyNotFolded(const Op& op, const FoldableOp& row) const;
   bool MayFold(const Op& op) const;
   Status Infer(Op op);
   Status WithAdvice(const Op& op, const Status& failure) const;
@@ -111,9 +111,9 @@ class ForwardPass {
   std::vector<Bounded> bounded_;
   std::vector<Op> done_;  // the ops that stay
   enum Flag : uint8_t { kDerived = 1, kWeight = 2 };
-  std::vector<uint8_t> flags_;                   // per tensor
-  std::vector<LiteralRef> values_;               // per tensor
-  std::vector<const EvaluatorRow*> evaluators_;  // per op type
+  std::vector<uint8_t> flags_;               // per tensor
+  std::vector<LiteralRef> values_;           // per tensor
+  std::vector<const FoldableOp*> foldable_;  // per op type
   // Filled only where a branch may be inlined or an op expanded, which is rare.
   std::unordered_set<std::string> tensor_names_, op_names_;
   std::unordered_map<std::string, uint32_t> type_ids_, scope_ids_;

@@ -38,7 +38,7 @@ std::string ForwardPass::UniqueOpName(const std::string& name) { return UniqueNa
 
 uint32_t ForwardPass::TypeIndex(const std::string& type) {
   const uint32_t index = InternIn(type, graph_.op_types, type_ids_);
-  if (index >= evaluators_.size()) evaluators_.push_back(FindEvaluator(type));
+  if (index >= foldable_.size()) foldable_.push_back(FindFoldableOp(type));
   return index;
 }
 

@@ -8,37 +8,27 @@
 namespace sbp {
 namespace {
 
-bool IsMovedOperand(const EvaluatorRow& row, size_t operand) {
-  return row.moves == EvaluatorRow::kAll || (operand < 31 && (row.moves >> operand & 1) != 0);
-}
-
-// Where elements only move, their sources move like them: the op is run on the sources.
-bool MoveSources(const SourceMap& sources, const EvaluatorRow& row, const FoldRequest& request,
-                 const std::vector<TensorId>& operands, std::vector<Literal>& moved) {
-  if (row.moves == 0) return false;
-  FoldRequest numbered = request;
-  std::vector<Literal> numbers(operands.size());
+// Where elements only move, their sources move like them. Nothing: the results are computed from them.
+std::optional<std::vector<Provenance::Sources>> MovedSources(const SourceMap& sources, const FoldableOp& row,
+                                                             const OpQuery& query,
+                                                             const std::vector<TensorId>& operands,
+                                                             const Evaluated& results) {
+  if (results.places.empty()) return std::nullopt;
+  Provenance::Sources moved;  // of the elements that may move, as places count them
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (!request.operands[i].present) continue;
+    if (!query.operands[i].present) continue;
     const auto own = sources.find(operands[i]);
-    if (!IsMovedOperand(row, i)) {
-      if (own != sources.end()) return false;  // it places the others
+    if (!row.moves(i)) {
+      if (own != sources.end()) return std::nullopt;  // it places the others
       continue;
     }
-    const TensorType& type = *request.operands[i].type;
-    std::vector<int64_t> list(static_cast<size_t>(type.num_elements()), Provenance::kConstant);
-    if (own != sources.end()) list.assign(own->second.begin(), own->second.end());
-    numbers[i] = Literal::Ints(std::move(list));
-    numbers[i].type.shape = type.shape;
-    numbered.operands[i].value = &numbers[i];
+    const size_t first = moved.size();
+    moved.resize(first + static_cast<size_t>(query.operands[i].type.num_elements()), Provenance::kConstant);
+    if (own != sources.end()) std::ranges::copy(own->second, moved.begin() + static_cast<std::ptrdiff_t>(first));
   }
-  if (!Evaluate(row, numbered, moved)) return false;
-  // Cast: the numbers were cast too, and stand where they stood.
-  const bool cast = std::ranges::any_of(moved, [](const Literal& list) { return list.type.dtype != DType::kI64; });
-  if (!cast) return true;
-  if (operands.size() != 1 || moved.size() != 1 || moved[0].type.shape != numbers[0].type.shape) return false;
-  moved = {std::move(numbers[0])};
-  return true;
+  std::vector<Provenance::Sources> found;
+  for (const std::vector<int64_t>& places : results.places) found.push_back(ElementsAt(places, moved));
+  return found;
 }
 
 }  // namespace
@@ -90,9 +80,9 @@ std::vector<Assumption> Provenance::Taken() const {
 }
 
 std::optional<std::vector<Provenance::Sources>> SourcesOf(Provenance& provenance, const SourceMap& sources,
-                                                          const EvaluatorRow& row, const FoldRequest& request,
+                                                          const FoldableOp& row, const OpQuery& query,
                                                           const std::vector<TensorId>& operands,
-                                                          const std::vector<Literal>& results) {
+                                                          const Evaluated& results) {
   if (sources.empty() || !row.needs_values) return std::nullopt;
   std::vector<const Provenance::Sources*> all;
   for (const TensorId id : operands) {
@@ -100,20 +90,16 @@ std::optional<std::vector<Provenance::Sources>> SourcesOf(Provenance& provenance
     if (own != sources.end()) all.push_back(&own->second);
   }
   if (all.empty()) return std::nullopt;
-  std::vector<Provenance::Sources> found;
-  std::vector<Literal> moved;
-  if (MoveSources(sources, row, request, operands, moved)) {
-    bool constant = true;
-    for (const Literal& numbers : moved) {
-      found.emplace_back(numbers.ints.begin(), numbers.ints.end());
-      constant = constant && std::ranges::count(numbers.ints, int64_t{Provenance::kConstant}) ==
-                                 static_cast<int64_t>(numbers.ints.size());
-    }
+  if (auto moved = MovedSources(sources, row, query, operands, results)) {
+    const bool constant = std::ranges::all_of(*moved, [](const Provenance::Sources& list) {
+      return std::ranges::all_of(list, [](Provenance::Source source) { return source == Provenance::kConstant; });
+    });
     if (constant) return std::nullopt;
-    return found;
+    return moved;
   }
   const Provenance::Source one = provenance.Union(all);
-  for (const Literal& result : results) found.emplace_back(static_cast<size_t>(result.type.num_elements()), one);
+  std::vector<Provenance::Sources> found;
+  for (const Literal& result : results.values) found.emplace_back(static_cast<size_t>(result.type.num_elements()), one);
   return found;
 }
 

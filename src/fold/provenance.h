@@ -51,8 +51,8 @@ using SourceMap = std::unordered_map<TensorId, Provenance::Sources>;
 // Where the elements of the evaluated `results` come from, one entry a result; nothing: from constants alone. Elements
 // that an op moves keep their own sources; computed ones follow from all operands.
 std::optional<std::vector<Provenance::Sources>> SourcesOf(Provenance& provenance, const SourceMap& sources,
-                                                          const EvaluatorRow& row, const FoldRequest& request,
+                                                          const FoldableOp& row, const OpQuery& query,
                                                           const std::vector<TensorId>& operands,
-                                                          const std::vector<Literal>& results);
+                                                          const Evaluated& results);
 
 }  // namespace sbp

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "fold/bind.h"
-#include "fold/evaluate.h"
+#include "fold/foldable.h"
 #include "fold/forward.h"
 #include "fold/prune.h"
 #include "simplify/simplify.h"
@@ -41,7 +41,7 @@ std::vector<bool> DecideShapes(const Graph& graph, const RuleSet& rules) {
   for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {  // consumers first
     const std::string& type = graph.type_of(*op);
     const bool wanted =
-        (FindEvaluator(type) != nullptr || type == "If") &&
+        (FindFoldableOp(type) != nullptr || type == "If") &&
         std::ranges::any_of(op->outputs, [&](TensorId id) { return id.valid() && decides[id.index()]; });
     for (size_t i = 0; i < op->inputs.size(); ++i) {
       const bool decides_trips = type == "Loop" && i < 2;

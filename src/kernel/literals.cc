@@ -1,0 +1,68 @@
+#include "kernel/literals.h"
+
+#include <cstring>
+
+#include "base/text.h"
+#include "kernel/kernel.h"
+
+namespace sbp {
+namespace {
+
+// Between a literal's wide elements and those of a type: the Cast kernel converts every number as the type has it.
+Status CastElements(const TensorView& from, const TensorView& to) {
+  if (from.elements() == 0) return OkStatus();
+  if (from.dtype == to.dtype) {
+    std::memcpy(to.data, from.data, static_cast<size_t>(from.bytes()));
+    return OkStatus();
+  }
+  const KernelRow* cast = FindKernel("Cast", from.dtype);
+  if (cast == nullptr) return Defect("no kernel casts literals");
+  Attributes attributes;
+  attributes.Set("to", static_cast<int64_t>(to.dtype));
+  Scratch scratch;
+  KernelCall call;
+  call.op_type = "Cast";
+  call.attributes = &attributes;
+  call.inputs = {from};
+  call.outputs = {to};
+  call.scratch = &scratch;
+  return cast->run(call);
+}
+
+}  // namespace
+
+Status FillView(const Literal& literal, const TensorView& target) {
+  const bool integral = literal.is_integral();
+  if (!integral && !IsFloat(literal.type.dtype)) {
+    if (literal.type.dtype == DType::kString || static_cast<int64_t>(literal.raw.size()) != target.bytes())
+      return Defect(StrCat("a literal of ", ToString(literal.type), " without values"));
+    std::memcpy(target.data, literal.raw.data(), literal.raw.size());
+    return OkStatus();
+  }
+  const size_t count = integral ? literal.ints.size() : literal.floats.size();
+  if (static_cast<int64_t>(count) != target.elements()) {
+    return Defect(StrCat("a literal of ", count, " values for ", ToString(literal.type)));
+  }
+  TensorView wide = target;
+  wide.dtype = integral ? DType::kI64 : DType::kF64;
+  // Kernels only read their operands.
+  wide.data = integral ? reinterpret_cast<std::byte*>(const_cast<int64_t*>(literal.ints.data()))
+                       : reinterpret_cast<std::byte*>(const_cast<double*>(literal.floats.data()));
+  return CastElements(wide, target);
+}
+
+Result<Literal> LiteralOf(const TensorView& view) {
+  const bool integral = IsInteger(view.dtype) || view.dtype == DType::kBool;
+  if (!integral && !IsFloat(view.dtype)) return Defect(StrCat("a literal holds no list of ", DTypeName(view.dtype)));
+  Literal literal;
+  literal.type = {view.dtype, view.shape};
+  const auto count = static_cast<size_t>(view.elements());
+  literal.ints.resize(integral ? count : 0);
+  literal.floats.resize(integral ? 0 : count);
+  std::byte* data = integral ? reinterpret_cast<std::byte*>(literal.ints.data())
+                             : reinterpret_cast<std::byte*>(literal.floats.data());
+  SBP_RETURN_IF_ERROR(CastElements(view, WholeView(integral ? DType::kI64 : DType::kF64, view.shape, data)));
+  return literal;
+}
+
+}  // namespace sbp
