@@ -34,16 +34,23 @@ class OpEvaluator {
   explicit OpEvaluator(InstanceCache& cache) : cache_(cache) {}
 
   // Nothing: the values cannot be computed (operands that are not known, an element type that is not computed, too
-  // large, division by zero, indices out of range): the op stays, and its rule says what is wrong with it.
-  std::optional<Evaluated> Run(const FoldableOp& row, const FoldRequest& request);
+  // large, division by zero, indices out of range): the op stays, and its rule says what is wrong with it. Of the
+  // request's operands the sizes (of a row that reads types alone: the ranks) are left, but not types and values.
+  std::optional<Evaluated> Run(const FoldableOp& row, FoldRequest& request);
 
  private:
-  Result<std::vector<Literal>> Compute(const FoldRequest& request);
-  Result<std::vector<TensorView>> RunProgram(const OpQuery& query, const AttributesRef& attributes);
-  std::optional<Evaluated> Move(const FoldableOp& row, const FoldRequest& request);
+  // Per operand: does the form of the program follow from its value?
+  const std::vector<bool>& DecidesForm(const FoldableOp& row, size_t operands);
+  // Results, until the next run. `first`: operands whose elements are counted from there, in place of what they are;
+  // -1: not this one.
+  Result<std::vector<const TensorView*>> RunProgram(const FoldableOp& row, FoldRequest& request,
+                                                    const std::vector<int64_t>& first);
+  Result<std::vector<Literal>> Compute(const FoldableOp& row, FoldRequest& request);
+  std::optional<Evaluated> Move(const FoldableOp& row, FoldRequest& request);
 
   InstanceCache& cache_;
   std::unordered_map<RuleInstanceRef, std::optional<OpProgram>> programs_;  // nothing: there is none
+  std::unordered_map<const FoldableOp*, std::vector<bool>> decides_form_;
   Scratch memory_;
 };
 

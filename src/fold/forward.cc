@@ -165,7 +165,7 @@ ForwardPass::Folded ForwardPass::Fold(const Op& op) const {
   const FoldableOp* row = foldable_[op.type];
   if (row == nullptr || op.outputs.empty() || context_.literal_budget <= 0) return {};
   if (row->needs_values && !MayFold(op)) return {};
-  const std::optional<FoldRequest> request = RequestFor(op, *row);
+  std::optional<FoldRequest> request = RequestFor(op, *row);
   std::optional<Evaluated> results = request ? context_.evaluator.Run(*row, *request) : std::nullopt;
   if (!results) return {};
   Folded folded;

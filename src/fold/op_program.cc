@@ -25,42 +25,46 @@ class OpProgramBuilder {
     for (const OperandInfo& operand : query.operands) {
       if (operand.present && operand.type.kind != ValueKind::kTensor) return BadInput("an operand is no tensor");
       inputs.push_back(operand.present ? static_cast<int>(program_.slots_.size()) : -1);
-      program_.slots_.push_back({operand.present ? operand.type : TensorType{}, nullptr});
+      program_.slots_.push_back({});
+      if (operand.present) program_.slots_.back().view = WholeView(operand.type.dtype, operand.type.shape, nullptr);
     }
-    program_.num_operands_ = inputs.size();
     SBP_ASSIGN_OR_RETURN(program_.results_, Emit(query, attributes, instance.results, inputs, 0));
     return std::move(program_);
   }
 
  private:
   Result<int> AddSlot(const TensorType& type, const LiteralRef& constant = nullptr) {
-    if (type.dtype != DType::kUndefined &&
-        (type.kind != ValueKind::kTensor || !type.is_static() || type.num_elements() > OpProgram::kMostElements)) {
+    if (type.kind != ValueKind::kTensor || !type.is_static() || type.num_elements() > OpProgram::kMostElements)
       return BadInput(StrCat(ToString(type), " is not computed here"));
-    }
-    program_.slots_.push_back({type, constant});
+    program_.slots_.push_back({WholeView(type.dtype, type.shape, nullptr), constant});
     return static_cast<int>(program_.slots_.size() - 1);
+  }
+
+  TensorView ViewOf(int slot) const {
+    return slot < 0 ? TensorView() : program_.slots_[static_cast<size_t>(slot)].view;
   }
 
   // The slots of the results; -1: not wanted.
   Result<std::vector<int>> Emit(const OpQuery& query, const AttributesRef& attributes,
                                 const std::vector<TensorType>& results, const std::vector<int>& inputs, int depth) {
-    DType type = DType::kUndefined;
-    for (size_t i = 0; i < inputs.size() && type == DType::kUndefined; ++i) {
-      if (inputs[i] >= 0) type = program_.slots_[static_cast<size_t>(inputs[i])].type.dtype;
+    OpProgram::Step step{nullptr, attributes, inputs, {}, {}};
+    for (const int slot : inputs) step.call.inputs.push_back(ViewOf(slot));
+    for (size_t r = 0; r < results.size(); ++r) {
+      TensorView& view = step.call.outputs.emplace_back();
+      if (query.wanted[r]) view = WholeView(results[r].dtype, results[r].shape, nullptr);
     }
-    for (size_t r = 0; r < results.size() && type == DType::kUndefined; ++r) {
-      if (query.wanted[r]) type = results[r].dtype;
-    }
-    const KernelRow* kernel = FindKernel(query.type, type);
+    const KernelRow* kernel = FindKernel(query.type, DecidingType(step.call.inputs, step.call.outputs));
     if (kernel == nullptr) return Expand(query, inputs, depth);
-    OpProgram::Step step{kernel, attributes, inputs, {}};
     for (size_t r = 0; r < results.size(); ++r) {
       SBP_ASSIGN_OR_RETURN(const int slot, query.wanted[r] ? AddSlot(results[r]) : Result<int>(-1));
       step.outputs.push_back(slot);
     }
-    program_.steps_.push_back(step);
-    return std::move(step.outputs);
+    step.run = kernel->run;
+    step.call.op_type = kernel->op;
+    step.call.attributes = attributes.get();
+    std::vector<int> outputs = step.outputs;
+    program_.steps_.push_back(std::move(step));
+    return outputs;
   }
 
   Result<std::vector<int>> Expand(const OpQuery& query, const std::vector<int>& inputs, int depth) {
@@ -118,39 +122,46 @@ Result<OpProgram> OpProgram::Make(const OpQuery& query, const AttributesRef& att
   return OpProgramBuilder(rules, query.type).Run(query, attributes, instance);
 }
 
-Result<std::vector<TensorView>> OpProgram::Run(std::span<const TensorView> operands, Scratch& memory) const {
-  std::vector<TensorView> views(slots_.size());
+Status OpProgram::RunStep(Step& step, Scratch& memory) {
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    if (step.inputs[i] < 0) continue;
+    TensorView& view = step.call.inputs[i];
+    view.data = slots_[static_cast<size_t>(step.inputs[i])].now->data;
+    if (view.data == nullptr && view.elements() > 0) return RunFailed("an operand is not known");
+  }
+  for (size_t r = 0; r < step.outputs.size(); ++r) {
+    if (step.outputs[r] < 0) continue;
+    TensorView& view = step.call.outputs[r];
+    const TensorView& planned = slots_[static_cast<size_t>(step.outputs[r])].view;
+    if (view.shape != planned.shape) view = planned;  // the run before wrote other sizes
+    view.data = planned.data;
+  }
+  step.call.scratch = &memory;
+  SBP_RETURN_IF_ERROR(step.run(step.call));
+  for (size_t r = 0; r < step.outputs.size(); ++r) {
+    if (step.outputs[r] < 0) continue;
+    Slot& slot = slots_[static_cast<size_t>(step.outputs[r])];
+    slot.now = &step.call.outputs[r];
+    // What follows was made for the planned sizes.
+    if (slot.now->shape != slot.view.shape && steps_.size() > 1) return RunFailed("data decide a size within");
+  }
+  return OkStatus();
+}
+
+Result<std::vector<const TensorView*>> OpProgram::Run(std::span<std::byte* const> operands, Scratch& memory) {
   for (size_t s = 0; s < slots_.size(); ++s) {
-    if (s < num_operands_) {
-      views[s] = operands[s];
-      continue;
-    }
-    const TensorType& type = slots_[s].type;
-    views[s] = WholeView(type.dtype, type.shape, memory.Allocate(type.num_bytes()));
-    if (slots_[s].constant != nullptr) SBP_RETURN_IF_ERROR(FillView(*slots_[s].constant, views[s]));
+    Slot& slot = slots_[s];
+    slot.now = &slot.view;
+    slot.view.data = s < operands.size() ? operands[s] : memory.Allocate(slot.view.bytes());
+    if (slot.constant != nullptr) SBP_RETURN_IF_ERROR(FillView(*slot.constant, slot.view));
   }
-  const auto view_of = [&](int slot) { return slot < 0 ? TensorView() : views[static_cast<size_t>(slot)]; };
-  for (const Step& step : steps_) {
-    KernelCall call;
-    call.op_type = step.kernel->op;
-    call.attributes = step.attributes.get();
-    for (const int slot : step.inputs) call.inputs.push_back(view_of(slot));
-    for (const int slot : step.outputs) call.outputs.push_back(view_of(slot));
-    call.scratch = &memory;
-    const auto lacks_data = [](const TensorView& view) { return view.data == nullptr && view.elements() > 0; };
-    if (std::ranges::any_of(call.inputs, [&](const TensorView& view) { return view.present() && lacks_data(view); }))
-      return RunFailed("an operand is not known");
-    SBP_RETURN_IF_ERROR(step.kernel->run(call));
-    for (size_t r = 0; r < step.outputs.size(); ++r) {
-      if (step.outputs[r] < 0) continue;
-      TensorView& planned = views[static_cast<size_t>(step.outputs[r])];
-      // What follows was made for the planned sizes.
-      if (planned.shape != call.outputs[r].shape && steps_.size() > 1) return RunFailed("data decide a size within");
-      planned = std::move(call.outputs[r]);
-    }
+  for (Step& step : steps_) SBP_RETURN_IF_ERROR(RunStep(step, memory));
+  std::vector<const TensorView*> results;
+  results.reserve(results_.size());
+  for (const int slot : results_) {
+    if (slot < 0) return Defect("a result is missing");
+    results.push_back(slots_[static_cast<size_t>(slot)].now);
   }
-  std::vector<TensorView> results;
-  for (const int slot : results_) results.push_back(view_of(slot));
   return results;
 }
 

@@ -24,23 +24,26 @@ class OpProgram {
   static Result<OpProgram> Make(const OpQuery& query, const AttributesRef& attributes, const RuleInstance& instance,
                                 const RuleSet& rules);
 
-  // One operand for each of the query's (absent ones are not present), one result for each of the instance's, in
-  // `memory`. What is not read needs no data. Errors: what only data can tell (an index out of range, ...).
-  Result<std::vector<TensorView>> Run(std::span<const TensorView> operands, Scratch& memory) const;
+  // The elements of each of the query's operands (null: not known, or absent; aligned as kernels need them), and one
+  // result for each of the instance's, in `memory` until the next run. Errors: what only data can tell (an index out of
+  // range, ...); an operand's elements are read and not known.
+  Result<std::vector<const TensorView*>> Run(std::span<std::byte* const> operands, Scratch& memory);
 
  private:
   friend class OpProgramBuilder;
   struct Slot {
-    TensorType type;
+    TensorView view;  // as planned; not present: an absent operand
     LiteralRef constant;
+    const TensorView* now = nullptr;  // of the run: what was written
   };
   struct Step {
-    const KernelRow* kernel;
+    KernelFn run;
     AttributesRef attributes;
     std::vector<int> inputs, outputs;  // slots; -1: absent
+    KernelCall call;
   };
+  Status RunStep(Step& step, Scratch& memory);
 
-  size_t num_operands_ = 0;
   std::vector<Slot> slots_;  // operands first
   std::vector<Step> steps_;
   std::vector<int> results_;  // slots

@@ -11,10 +11,6 @@ namespace {
 // Between a literal's wide elements and those of a type: the Cast kernel converts every number as the type has it.
 Status CastElements(const TensorView& from, const TensorView& to) {
   if (from.elements() == 0) return OkStatus();
-  if (from.dtype == to.dtype) {
-    std::memcpy(to.data, from.data, static_cast<size_t>(from.bytes()));
-    return OkStatus();
-  }
   const KernelRow* cast = FindKernel("Cast", from.dtype);
   if (cast == nullptr) return Defect("no kernel casts literals");
   Attributes attributes;
@@ -43,8 +39,14 @@ Status FillView(const Literal& literal, const TensorView& target) {
   if (static_cast<int64_t>(count) != target.elements()) {
     return Defect(StrCat("a literal of ", count, " values for ", ToString(literal.type)));
   }
+  const DType wide_type = integral ? DType::kI64 : DType::kF64;
+  if (target.dtype == wide_type) {
+    const void* list = integral ? static_cast<const void*>(literal.ints.data()) : literal.floats.data();
+    if (count > 0) std::memcpy(target.data, list, count * 8);
+    return OkStatus();
+  }
   TensorView wide = target;
-  wide.dtype = integral ? DType::kI64 : DType::kF64;
+  wide.dtype = wide_type;
   // Kernels only read their operands.
   wide.data = integral ? reinterpret_cast<std::byte*>(const_cast<int64_t*>(literal.ints.data()))
                        : reinterpret_cast<std::byte*>(const_cast<double*>(literal.floats.data()));
@@ -61,7 +63,12 @@ Result<Literal> LiteralOf(const TensorView& view) {
   literal.floats.resize(integral ? 0 : count);
   std::byte* data = integral ? reinterpret_cast<std::byte*>(literal.ints.data())
                              : reinterpret_cast<std::byte*>(literal.floats.data());
-  SBP_RETURN_IF_ERROR(CastElements(view, WholeView(integral ? DType::kI64 : DType::kF64, view.shape, data)));
+  const DType wide = integral ? DType::kI64 : DType::kF64;
+  if (view.dtype != wide) {
+    SBP_RETURN_IF_ERROR(CastElements(view, WholeView(wide, view.shape, data)));
+  } else if (count > 0) {
+    std::memcpy(data, view.data, count * 8);
+  }
   return literal;
 }
 
