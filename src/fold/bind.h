@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "fold/resolve.h"
+#include "fold/resolve_options.h"
 #include "graph/graph.h"
 
 namespace sbp {

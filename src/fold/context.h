@@ -10,7 +10,7 @@
 #include "fold/evaluate.h"
 #include "fold/instance_cache.h"
 #include "fold/provenance.h"
-#include "fold/resolve.h"
+#include "fold/resolve_options.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -30,12 +30,17 @@ class WarningList {
   std::map<std::string, Group, std::less<>> groups_;
 };
 
+class PassState;
+
 struct FoldContext {
-  FoldContext(const RuleSet& rule_set, const ResolveOptions& resolve_options)
-      : rules(rule_set), options(resolve_options), cache(rule_set), evaluator(cache) {}
+  using ResolveGraphFn = Result<Graph> (*)(PassState& pass);
+
+  FoldContext(const RuleSet& rule_set, const ResolveOptions& resolve_options, ResolveGraphFn resolve)
+      : rules(rule_set), options(resolve_options), resolve_graph(resolve), cache(rule_set), evaluator(cache) {}
 
   const RuleSet& rules;
   const ResolveOptions& options;
+  const ResolveGraphFn resolve_graph;  // of a body, too: the pass that ops with subgraphs are part of
   InstanceCache cache;
   OpEvaluator evaluator;
   WarningList warnings;

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "fold/subgraphs.h"
+#include "fold/control_loop.h"
+#include "fold/control_sequence.h"
 
 namespace sbp {
 namespace {
@@ -27,7 +28,7 @@ TensorType SizesOfEither(const TensorType& a, const TensorType& b, const TensorT
   return joined;
 }
 
-Result<ControlResults> ResolveIf(ForwardPass& pass, Op& op) {
+Result<ControlResults> ResolveIf(PassState& pass, Op& op) {
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
   if (subgraphs.graphs.size() != 2 || subgraphs.formal != 0)
     return BadInput(StrCat(PlaceOf(pass, op), ": needs two branches without inputs"));
@@ -70,7 +71,7 @@ Result<ControlResults> ResolveIf(ForwardPass& pass, Op& op) {
 }
 
 // Any other op with subgraphs: only the file can say what it gives.
-Result<ControlResults> TakeStated(ForwardPass& pass, Op& op) {
+Result<ControlResults> TakeStated(PassState& pass, Op& op) {
   std::vector<TensorType> types(op.outputs.size());
   for (size_t r = 0; r < types.size(); ++r) {
     if (!op.outputs[r].valid()) continue;
@@ -86,16 +87,16 @@ Result<ControlResults> TakeStated(ForwardPass& pass, Op& op) {
 
 struct Row {
   std::string_view op;
-  Result<ControlResults> (*resolve)(ForwardPass& pass, Op& op);
+  Result<ControlResults> (*resolve)(PassState& pass, Op& op);
 };
 constexpr Row kControlOps[] = {
     {"If", ResolveIf}, {"Loop", ResolveLoop}, {"Scan", ResolveScan}, {"SequenceMap", ResolveSequenceMap}};
 
 }  // namespace
 
-Result<std::optional<KnownBranch>> FindKnownBranch(ForwardPass& pass, const Op& op) {
+Result<std::optional<KnownBranch>> FindKnownBranch(PassState& pass, const Op& op) {
   if (op.inputs.empty() || !op.inputs[0].valid()) return BadInput(StrCat(PlaceOf(pass, op), ": needs a condition"));
-  const LiteralRef condition = pass.known_value(op.inputs[0]);
+  const LiteralRef condition = pass.values().known_value(op.inputs[0]);
   if (condition == nullptr || condition->ints.size() != 1) return std::optional<KnownBranch>();
   pass.UseValue(op.inputs[0]);
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
@@ -109,7 +110,7 @@ Result<std::optional<KnownBranch>> FindKnownBranch(ForwardPass& pass, const Op& 
   return std::optional(KnownBranch{subgraphs.graphs[index], subgraphs.first_capture[index]});
 }
 
-Result<ControlResults> ResolveControl(ForwardPass& pass, Op& op) {
+Result<ControlResults> ResolveControl(PassState& pass, Op& op) {
   for (const Row& row : kControlOps) {
     if (row.op == pass.graph().type_of(op)) return row.resolve(pass, op);
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "fold/forward.h"
+#include "fold/subgraphs.h"
 
 namespace sbp {
 
@@ -15,14 +15,10 @@ struct KnownBranch {
   std::shared_ptr<const Graph> graph;
   size_t first_capture = 0;  // index into op.captures of the branch's first captured tensor
 };
-Result<std::optional<KnownBranch>> FindKnownBranch(ForwardPass& pass, const Op& op);
+Result<std::optional<KnownBranch>> FindKnownBranch(PassState& pass, const Op& op);
 
 // Resolves the subgraphs of If, Loop, Scan (others: takes stated types), puts them into the op instead of the old ones
 // with the captures that they still read. Adds warnings.
-struct ControlResults {
-  std::vector<TensorType> types;
-  std::vector<AssumedFlags> assumed;  // per result: dimensions that only running decides
-};
-Result<ControlResults> ResolveControl(ForwardPass& pass, Op& op);
+Result<ControlResults> ResolveControl(PassState& pass, Op& op);
 
 }  // namespace sbp

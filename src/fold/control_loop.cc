@@ -1,10 +1,11 @@
-// Loop and Scan: the rounds of their bodies, and what grows or is assumed from round to round.
+#include "fold/control_loop.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "base/checked_math.h"
 #include "base/text.h"
-#include "fold/subgraphs.h"
+#include "fold/cause.h"
 #include "fold/trips.h"
 
 namespace sbp {
@@ -13,7 +14,7 @@ namespace {
 constexpr int64_t kMostTrips = int64_t{1} << 31;  // more mean "until the condition says stop"
 
 // The trip count, where it is known.
-std::optional<int64_t> TripCount(ForwardPass& pass, const Op& op) {
+std::optional<int64_t> TripCount(PassState& pass, const Op& op) {
   if (op.inputs.empty() || !op.inputs[0].valid()) return std::nullopt;
   const LiteralRef& value = pass.value(op.inputs[0]);
   pass.UseValue(op.inputs[0]);
@@ -22,7 +23,7 @@ std::optional<int64_t> TripCount(ForwardPass& pass, const Op& op) {
 }
 
 // Of a loop whose body never stops it: is it known to begin, and its number of trips one that nobody waits for?
-bool RunsForever(ForwardPass& pass, const Op& op) {
+bool RunsForever(PassState& pass, const Op& op) {
   const auto known = [&](size_t operand) {
     return op.inputs[operand].valid() ? pass.value(op.inputs[operand]) : LiteralRef();
   };
@@ -31,7 +32,7 @@ bool RunsForever(ForwardPass& pass, const Op& op) {
   return begins_at_all && most && most->ints.size() == 1 && most->ints[0] > kMostTrips;
 }
 
-std::vector<TensorType> TypesOf(const ForwardPass& pass, const std::vector<TensorId>& ids, size_t first, size_t count) {
+std::vector<TensorType> TypesOf(const PassState& pass, const std::vector<TensorId>& ids, size_t first, size_t count) {
   std::vector<TensorType> types;
   for (size_t i = first; i < first + count; ++i) {
     types.push_back(ids[i].valid() ? pass.graph().tensor(ids[i]).type : TensorType{});
@@ -102,7 +103,7 @@ struct Round {
 // Resolves the body in a round. `start` are the first values carried, which stand among its inputs from `first` on and
 // among its results from `result` on. Sizes that change from round to round are assumed in all of them, and what the
 // body makes of them.
-Result<Body> ResolveRound(ForwardPass& pass, const Op& op, const Subgraphs& subgraphs,
+Result<Body> ResolveRound(PassState& pass, const Op& op, const Subgraphs& subgraphs,
                           const std::vector<TensorType>& start, size_t first, size_t result, Round& round) {
   for (size_t i = 0; i < start.size(); ++i)
     Merge(round.assumed[first + i], Differences(start[i], round.types[first + i]));
@@ -118,14 +119,14 @@ Result<Body> ResolveRound(ForwardPass& pass, const Op& op, const Subgraphs& subg
   }
 }
 
-std::vector<AssumedFlags> AssumedOf(const ForwardPass& pass, const std::vector<TensorId>& ids) {
+std::vector<AssumedFlags> AssumedOf(const PassState& pass, const std::vector<TensorId>& ids) {
   std::vector<AssumedFlags> flags;
   for (const TensorId id : ids) flags.push_back(id.valid() ? pass.assumptions().dims(id) : AssumedFlags());
   return flags;
 }
 
 // The number of trips that the stated size of a result with an element a trip gives.
-std::optional<int64_t> StatedTrips(const ForwardPass& pass, const Op& op, size_t num_carried) {
+std::optional<int64_t> StatedTrips(const PassState& pass, const Op& op, size_t num_carried) {
   for (size_t r = num_carried; r < op.outputs.size(); ++r) {
     if (!op.outputs[r].valid()) continue;
     const TensorType stated = pass.Stated(op.outputs[r]);
@@ -135,10 +136,10 @@ std::optional<int64_t> StatedTrips(const ForwardPass& pass, const Op& op, size_t
 }
 
 // The number of trips is an operand, or follows from the condition: an input may decide it.
-std::string HowToGiveTrips(const ForwardPass& pass, const Op& op) {
+std::string HowToGiveTrips(const PassState& pass, const Op& op) {
   for (const TensorId id : {op.inputs[0], op.inputs[1]}) {
     if (!id.valid() || pass.value(id) != nullptr) continue;
-    const Cause cause = pass.WhyUnknown(id);
+    const Cause cause = WhyUnknown(pass, id);
     if (!cause.input.empty()) return StrCat(" (give input ", Quote(cause.input), " with --inputs)");
   }
   return "";
@@ -146,7 +147,7 @@ std::string HowToGiveTrips(const ForwardPass& pass, const Op& op) {
 
 // Sizes of carried results that grow with a number of trips that is not known: what the model states, up to the bound
 // where there is one.
-void TakeStatedGrowth(const ForwardPass& pass, const Op& op, const std::vector<TensorType>& start, bool bounded,
+void TakeStatedGrowth(const PassState& pass, const Op& op, const std::vector<TensorType>& start, bool bounded,
                       std::vector<TensorType>& types) {
   for (size_t i = 0; i < start.size() && i < op.outputs.size(); ++i) {
     if (!op.outputs[i].valid() || start[i].rank() != types[i].rank()) continue;
@@ -166,7 +167,7 @@ TensorType Scalar(DType dtype) {
   return type;
 }
 
-std::string WhatOfTrips(const ForwardPass& pass, const Op& op, std::optional<int64_t> trips, bool grows, bool stated,
+std::string WhatOfTrips(const PassState& pass, const Op& op, std::optional<int64_t> trips, bool grows, bool stated,
                         bool exact) {
   if (grows) {
     return StrCat(
@@ -186,7 +187,7 @@ bool NeverStops(const Tensor& condition) {
 
 }  // namespace
 
-Result<ControlResults> ResolveLoop(ForwardPass& pass, Op& op) {
+Result<ControlResults> ResolveLoop(PassState& pass, Op& op) {
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
   // Operands: trip count, condition, carried. The body takes the iteration, the condition and the carried values, and
   // gives the condition, the carried values and one element of each scan result.
@@ -263,7 +264,7 @@ struct ScanLength {
 
 // `elements`: the types of the scanned operands, which follow `num_states` others; they and the assumed dimensions lose
 // their scan axes.
-Result<ScanLength> TakeElements(const ForwardPass& pass, const Op& op, size_t num_states,
+Result<ScanLength> TakeElements(const PassState& pass, const Op& op, size_t num_states,
                                 std::vector<TensorType>& elements, std::vector<AssumedFlags>& assumed) {
   ScanLength scan;
   for (size_t i = 0; i < elements.size(); ++i) {
@@ -289,7 +290,7 @@ Result<ScanLength> TakeElements(const ForwardPass& pass, const Op& op, size_t nu
 
 }  // namespace
 
-Result<ControlResults> ResolveScan(ForwardPass& pass, Op& op) {
+Result<ControlResults> ResolveScan(PassState& pass, Op& op) {
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
   const int64_t scanned = op.attributes->Int("num_scan_inputs", 0);
   const auto operands = static_cast<int64_t>(op.inputs.size());

@@ -1,12 +1,12 @@
-// SequenceMap: a body on each tensor of a sequence.
+#include "fold/control_sequence.h"
+
 #include <utility>
 
 #include "base/text.h"
-#include "fold/subgraphs.h"
 
 namespace sbp {
 
-Result<ControlResults> ResolveSequenceMap(ForwardPass& pass, Op& op) {
+Result<ControlResults> ResolveSequenceMap(PassState& pass, Op& op) {
   SBP_ASSIGN_OR_RETURN(const Subgraphs subgraphs, SubgraphsOf(pass, op));
   if (subgraphs.graphs.size() != 1 || op.inputs.empty() || subgraphs.formal != op.inputs.size() ||
       op.outputs.size() > subgraphs.graphs[0]->outputs.size()) {

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "fold/resolve.h"
 
 namespace sbp {
 namespace {

@@ -60,4 +60,8 @@ class DimExpression {
   std::vector<std::string> symbols_;
 };
 
+// Integer expressions over symbols, "past_seq + 1", "2*(a - 1)", "floor(h/2)": evaluates when all symbols are bound.
+Result<int64_t> EvaluateDim(std::string_view expression, const std::map<std::string, int64_t>& bindings);
+std::vector<std::string> SymbolsOf(std::string_view expression);
+
 }  // namespace sbp

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "base/text.h"
-#include "fold/forward.h"
-
 namespace sbp {
 namespace {
 
@@ -101,50 +98,6 @@ std::optional<std::vector<Provenance::Sources>> SourcesOf(Provenance& provenance
   std::vector<Provenance::Sources> found;
   for (const Literal& result : results.values) found.emplace_back(static_cast<size_t>(result.type.num_elements()), one);
   return found;
-}
-
-void ForwardPass::SetSources(TensorId tensor, Provenance::Sources sources) {
-  const bool constant = std::ranges::all_of(sources, [](auto source) { return source == Provenance::kConstant; });
-  if (constant)
-    origins_.erase(tensor);
-  else
-    origins_[tensor] = std::move(sources);
-}
-
-const Provenance::Sources& ForwardPass::sources(TensorId tensor) const {
-  static const Provenance::Sources kNone;
-  const auto found = origins_.find(tensor);
-  return found == origins_.end() ? kNone : found->second;
-}
-
-void ForwardPass::UseValue(TensorId tensor) {
-  if (tensor.valid()) context_.provenance.Use(sources(tensor));
-}
-
-// Operands from whose values sizes or the expansion follow become constants.
-void ForwardPass::AssumeForms(Op& op) {
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const TensorId id = op.inputs[i];
-    if (!id.valid() || sources(id).empty() || !context_.rules.ValueDecidesForm(graph_.type_of(op), i)) continue;
-    UseValue(id);
-    // Where data decide other elements, the value is no constant: it is read when running.
-    if (!assumptions_.Touches(id)) op.inputs[i] = AssumedConstant(id);
-  }
-}
-
-TensorId ForwardPass::AssumedConstant(TensorId id) {
-  const auto known = assumed_constants_.find(id);
-  if (known != assumed_constants_.end()) return known->second;
-  Tensor constant;
-  constant.name = StrCat(graph_.tensor(id).name, "/assumed");
-  constant.type = graph_.tensor(id).type;
-  constant.role = TensorRole::kParameter;
-  constant.literal = values_[id.index()];
-  const uint8_t flags = flags_[id.index()];
-  const TensorId added = AddTensor(std::move(constant));
-  flags_[added.index()] = flags;
-  assumed_constants_.emplace(id, added);
-  return added;
 }
 
 }  // namespace sbp

@@ -159,7 +159,7 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   for (const TensorId id : bound.inputs) ragged.push_back(RaggedSizes(bound.tensor(id).type));
   SBP_RETURN_IF_ERROR(CheckAssumptions(bound, options));
   SBP_RETURN_IF_ERROR(BindInputs(bound, options));
-  FoldContext context(rules, options);
+  FoldContext context(rules, options, ResolveGraph);
   context.bindings = bound.bindings;
   context.bindings_of_results = BindingsOfResults(bound, options);
   context.op_budget = 4000000 + 4 * static_cast<int64_t>(bound.ops.size());
@@ -173,14 +173,14 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   }
   const std::vector<TensorId> inputs = bound.inputs;
   const std::vector<std::string> given_names = NamesOf(bound, given);
-  ForwardPass pass(context, std::move(bound));
+  PassState pass(context, std::move(bound));
   for (size_t i = 0; i < given.size(); ++i) {
-    pass.SetValue(given[i].first, given[i].second);
+    pass.values().SetGiven(given[i].first, given[i].second);
     if (!options.keep_ops)
-      pass.SetSources(given[i].first, context.provenance.AddInput(given_names[i], given[i].second));
+      pass.values().SetSources(given[i].first, context.provenance.AddInput(given_names[i], given[i].second));
   }
   for (size_t i = 0; i < inputs.size(); ++i) pass.SetAssumed(inputs[i], ragged[i], {}, nullptr);
-  SBP_ASSIGN_OR_RETURN(Graph resolved, pass.Run());
+  SBP_ASSIGN_OR_RETURN(Graph resolved, ResolveGraph(pass));
   MergeAssumptions(context.provenance.Taken(), resolved);
   if (options.simplify) SimplifyResolved(resolved, pass.assumptions());
   pass.WarnOfBounds(resolved);

@@ -9,11 +9,11 @@
 
 namespace sbp {
 
-std::string PlaceOf(const ForwardPass& pass, const Op& op) {
+std::string PlaceOf(const PassState& pass, const Op& op) {
   return StrCat("op ", Quote(op.name), " (", pass.graph().type_of(op), ")");
 }
 
-Result<Subgraphs> SubgraphsOf(const ForwardPass& pass, const Op& op) {
+Result<Subgraphs> SubgraphsOf(const PassState& pass, const Op& op) {
   Subgraphs subgraphs;
   size_t inputs = 0;
   for (const auto& [name, value] : op.attributes->entries()) {
@@ -39,7 +39,7 @@ Result<Subgraphs> SubgraphsOf(const ForwardPass& pass, const Op& op) {
   return subgraphs;
 }
 
-Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgraphs, size_t index,
+Result<Body> ResolveBody(PassState& pass, const Op& op, const Subgraphs& subgraphs, size_t index,
                          const std::vector<TensorType>& formal, const std::vector<AssumedFlags>& assumed) {
   FoldContext& context = pass.context();
   if (context.depth >= kMaxSubgraphDepth) return BadInput("subgraphs nest too deeply");
@@ -61,20 +61,20 @@ Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgr
   std::vector<bool> droppable(graph.inputs.size(), true);
   std::fill_n(droppable.begin(), subgraphs.formal, false);
   const std::vector<TensorId> inputs = graph.inputs;
-  ForwardPass inner(context, std::move(graph));
+  PassState inner(context, std::move(graph));
   inner.SetOuter(pass, sources);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (values[i] != nullptr) inner.SetValue(inputs[i], values[i]);
+    if (values[i] != nullptr) inner.values().SetGiven(inputs[i], values[i]);
     if (i < subgraphs.formal) {
       inner.SetAssumed(inputs[i], i < assumed.size() ? assumed[i] : AssumedFlags(), {}, nullptr);
     } else {
       const Assumptions& outer = pass.assumptions();
       inner.SetAssumed(inputs[i], outer.dims(sources[i]), outer.elements(sources[i]), values[i]);
-      inner.SetSources(inputs[i], pass.sources(sources[i]));
+      inner.values().SetSources(inputs[i], pass.values().sources(sources[i]));
     }
   }
   ++context.depth;
-  Result<Graph> resolved = inner.Run();
+  Result<Graph> resolved = context.resolve_graph(inner);
   --context.depth;
   if (!resolved.ok()) return resolved.status().WithContext(StrCat(PlaceOf(pass, op), ", ", subgraphs.names[index]));
   inner.WarnOfBounds(*resolved);
@@ -91,7 +91,7 @@ Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgr
   return body;
 }
 
-void ReplaceBodies(ForwardPass& pass, Op& op, const Subgraphs& subgraphs, std::vector<Body> bodies, int64_t trips) {
+void ReplaceBodies(PassState& pass, Op& op, const Subgraphs& subgraphs, std::vector<Body> bodies, int64_t trips) {
   Attributes attributes = *op.attributes;
   BodyWork most;
   for (const Body& body : bodies) {
@@ -109,7 +109,7 @@ void ReplaceBodies(ForwardPass& pass, Op& op, const Subgraphs& subgraphs, std::v
   op.attributes = std::make_shared<const Attributes>(std::move(attributes));
 }
 
-void WarnKeptWhole(ForwardPass& pass, const Op& op, std::string_view why) {
+void WarnKeptWhole(PassState& pass, const Op& op, std::string_view why) {
   pass.context().warnings.Add("subgraph kept whole and replicated", StrCat(PlaceOf(pass, op), ": ", why));
 }
 

@@ -7,10 +7,15 @@
 #include <vector>
 
 #include "base/status.h"
-#include "fold/control.h"
-#include "fold/forward.h"
+#include "fold/pass_state.h"
 
 namespace sbp {
+
+// What becomes of the results of an op with subgraphs.
+struct ControlResults {
+  std::vector<TensorType> types;
+  std::vector<AssumedFlags> assumed;  // per result: dimensions that only running decides
+};
 
 // The subgraphs of an op in the order of its attributes, and where the captures of each begin.
 struct Subgraphs {
@@ -20,9 +25,9 @@ struct Subgraphs {
   size_t formal = 0;  // inputs of each subgraph that are no captures
 };
 
-std::string PlaceOf(const ForwardPass& pass, const Op& op);  // for messages
+std::string PlaceOf(const PassState& pass, const Op& op);  // for messages
 // Errors: graphs that do not agree with the op (documents of other tools may say anything).
-Result<Subgraphs> SubgraphsOf(const ForwardPass& pass, const Op& op);
+Result<Subgraphs> SubgraphsOf(const PassState& pass, const Op& op);
 
 // A resolved body, with the captures that it still reads.
 struct Body {
@@ -33,21 +38,17 @@ struct Body {
 };
 
 // Resolves subgraph `index` whose formal inputs have these types, dimensions of which may be assumed.
-Result<Body> ResolveBody(ForwardPass& pass, const Op& op, const Subgraphs& subgraphs, size_t index,
+Result<Body> ResolveBody(PassState& pass, const Op& op, const Subgraphs& subgraphs, size_t index,
                          const std::vector<TensorType>& formal, const std::vector<AssumedFlags>& assumed);
 
 // Puts the resolved bodies into the op, and what they cost: of several the dearest one, run `trips` times.
-void ReplaceBodies(ForwardPass& pass, Op& op, const Subgraphs& subgraphs, std::vector<Body> bodies, int64_t trips);
+void ReplaceBodies(PassState& pass, Op& op, const Subgraphs& subgraphs, std::vector<Body> bodies, int64_t trips);
 
-void WarnKeptWhole(ForwardPass& pass, const Op& op, std::string_view why);
+void WarnKeptWhole(PassState& pass, const Op& op, std::string_view why);
 
 // What is assumed in either.
 void Merge(AssumedFlags& flags, const AssumedFlags& more);
 // The dimensions in which two types differ; all where the ranks do.
 AssumedFlags Differences(const TensorType& a, const TensorType& b);
-
-Result<ControlResults> ResolveLoop(ForwardPass& pass, Op& op);
-Result<ControlResults> ResolveScan(ForwardPass& pass, Op& op);
-Result<ControlResults> ResolveSequenceMap(ForwardPass& pass, Op& op);
 
 }  // namespace sbp

@@ -54,11 +54,11 @@ bool RunOnce(FoldContext& context, const ConditionPart& part, std::vector<Known>
     tensor.symbols.clear();
   }
   const std::vector<TensorId> inputs = graph.inputs;
-  ForwardPass pass(context, std::move(graph));
+  PassState pass(context, std::move(graph));
   for (size_t i = 0; i < known.size(); ++i) {
-    if (known[i].value != nullptr) pass.SetValue(inputs[i], known[i].value);
+    if (known[i].value != nullptr) pass.values().SetGiven(inputs[i], known[i].value);
   }
-  const Result<Graph> done = pass.Run();
+  const Result<Graph> done = context.resolve_graph(pass);
   if (!done.ok()) return false;
   std::vector<Known> results;
   for (const TensorId id : done->outputs) {
@@ -77,7 +77,7 @@ std::optional<bool> TruthOf(const LiteralRef& value) {
 
 }  // namespace
 
-std::optional<int64_t> CountTrips(ForwardPass& pass, const Op& op, const Graph& body, size_t first_capture,
+std::optional<int64_t> CountTrips(PassState& pass, const Op& op, const Graph& body, size_t first_capture,
                                   std::optional<int64_t> most) {
   if (op.inputs[1].valid()) {
     pass.UseValue(op.inputs[1]);
@@ -90,7 +90,7 @@ std::optional<int64_t> CountTrips(ForwardPass& pass, const Op& op, const Graph& 
   const ConditionPart part = CutOut(body, num_carried);
   FoldContext& context = pass.context();
   const int64_t budget = context.op_budget / 4;
-  FoldContext scratch(context.rules, context.options);  // its warnings are of no interest
+  FoldContext scratch(context.rules, context.options, context.resolve_graph);  // its warnings are of no interest
   scratch.bindings = context.bindings;
   scratch.op_budget = budget;
   scratch.depth = context.depth + 1;

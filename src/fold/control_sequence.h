@@ -1,0 +1,12 @@
+// SequenceMap: a body on each tensor of a sequence.
+#pragma once
+
+#include "base/status.h"
+#include "fold/subgraphs.h"
+
+namespace sbp {
+
+// As ResolveControl.
+Result<ControlResults> ResolveSequenceMap(PassState& pass, Op& op);
+
+}  // namespace sbp
