@@ -131,6 +131,10 @@ Result<std::vector<const TensorView*>> OpEvaluator::RunProgram(const FoldableOp&
   SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, cache_.Instantiate(request.query, request.attributes));
   for (const TensorType& type : instance->results) {
     if (!IsSmall(type)) return BadInput("a result is too large to be held");
+    if (row.elements == Elements::kCombined && type.num_elements() > 0 &&
+        request.query.operands[0].type.num_elements() == 0) {
+      return BadInput("a result combines no elements");
+    }
   }
   auto [known, is_new] = programs_.try_emplace(instance);
   if (is_new) {

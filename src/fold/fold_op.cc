@@ -39,8 +39,7 @@ Folded FoldOp(PassState& pass, const Op& op) {
   if (!results) return {};
   Folded folded;
   folded.flags = pass.assumptions().ElementsOf(*row, request->query, op.inputs, *results);
-  folded.sources =
-      SourcesOf(context.provenance, pass.values().origins(), *row, request->query, op.inputs, *results);
+  folded.sources = SourcesOf(context.provenance, pass.values().origins(), *row, request->query, op.inputs, *results);
   folded.values = std::move(results->values);
   return folded;
 }

@@ -13,6 +13,7 @@ namespace sbp {
 // What the elements of the results are.
 enum class Elements : uint8_t {
   kComputed,
+  kCombined,   // computed, each of several of the first operand's; of none nothing is computed
   kConverted,  // of the operand that `moved` names, each in its place and of another type
   kMoved,      // operands', unchanged, placed by the other operands
 };
@@ -21,7 +22,7 @@ struct FoldableOp {
   std::string_view op;
   int required = 1;  // so many leading operands must be there; kAll: every one
   Elements elements = Elements::kComputed;
-  int moved = 0;             // these operands' elements, if not kComputed; bit i for operand i, kAll
+  int moved = 0;             // these operands' elements, if kConverted or kMoved; bit i for operand i, kAll
   bool needs_values = true;  // false: only types of operands are read (Shape, Size); moved are the sizes
   // Why the op is left to the run on these operands, in words; empty: it is not. For what has no defined result, or one
   // that differs between runtimes. Null: kernels tell.

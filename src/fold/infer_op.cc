@@ -54,7 +54,8 @@ Status WithAdvice(const PassState& pass, const Op& op, const Status& failure) {
   std::string why;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const TensorId id = op.inputs[i];
-    if (!id.valid() || pass.value(id) != nullptr || !pass.context().rules.ReadsValue(pass.graph().type_of(op), i)) continue;
+    if (!id.valid() || pass.value(id) != nullptr || !pass.context().rules.ReadsValue(pass.graph().type_of(op), i))
+      continue;
     const Cause cause = WhyUnknown(pass, id);
     if (!cause.input.empty()) {
       const bool itself = pass.outer() == nullptr && pass.graph().tensor(id).role == TensorRole::kInput;
@@ -97,8 +98,7 @@ Status TakeResults(PassState& pass, const Op& op, const RuleInstance& instance, 
     if (!id.valid()) continue;
     pass.guesses().Decide(id, stated[r]);
     CheckStated(pass, op, id, before[r]);
-    if (instance.bounded)
-      pass.NoteBound(op, id, instance.results[r], instance.stated_bound ? instance.reason : "");
+    if (instance.bounded) pass.NoteBound(op, id, instance.results[r], instance.stated_bound ? instance.reason : "");
   }
   return OkStatus();
 }
@@ -129,8 +129,9 @@ Status TakeMissingRule(PassState& pass, const Op& op, const RuleInstance& instan
     }
     pass.graph().tensor(id).type = stated;
   }
-  pass.context().warnings.Add(StrCat("no rule for ", pass.graph().type_of(op), nearest, ", planned replicated; ", advice),
-                        pass.open().Place(op));
+  pass.context().warnings.Add(
+      StrCat("no rule for ", pass.graph().type_of(op), nearest, ", planned replicated; ", advice),
+      pass.open().Place(op));
   return OkStatus();
 }
 
@@ -176,8 +177,8 @@ void CheckStated(const PassState& pass, const Op& op, TensorId id, const TensorT
   const TensorType& inferred = pass.graph().tensor(id).type;
   if (!Conflicts(stated, inferred)) return;
   pass.context().warnings.Add("the model states another type than follows from its ops",
-                        StrCat(pass.open().Place(op), ": ", Quote(pass.graph().tensor(id).name), " is stated as ", ToString(stated),
-                               ", and is ", ToString(inferred)));
+                              StrCat(pass.open().Place(op), ": ", Quote(pass.graph().tensor(id).name), " is stated as ",
+                                     ToString(stated), ", and is ", ToString(inferred)));
 }
 
 }  // namespace sbp

@@ -18,19 +18,13 @@ bool Holds(const Literal& literal, int64_t value) { return std::ranges::count(li
 
 }  // namespace
 
-std::string_view LeaveEmpty(const OpQuery& query) {
-  return query.operands[0].type.num_elements() == 0 ? kNotComputed : "";
-}
-
 std::string_view LeaveUncountable(const OpQuery& query) {
   return query.operands[0].type.num_elements() == kInt64Max ? kNotComputed : "";
 }
 
 std::string_view LeaveFloats(const OpQuery& query) { return ValueOf(query, 0).is_integral() ? "" : kNotComputed; }
 
-std::string_view LeaveIntegersAndEmpty(const OpQuery& query) {
-  return ValueOf(query, 0).is_integral() ? kNotComputed : LeaveEmpty(query);
-}
+std::string_view LeaveIntegers(const OpQuery& query) { return ValueOf(query, 0).is_integral() ? kNotComputed : ""; }
 
 std::string_view LeaveBeyondIntegers(const OpQuery& query) {
   constexpr double kLimit = 9.2e18;
@@ -49,7 +43,10 @@ std::string_view LeaveUndefinedQuotient(const OpQuery& query) {
   return Holds(ValueOf(query, 0), INT64_MIN) && Holds(ValueOf(query, 1), -1) ? kTooLarge : "";
 }
 
-std::string_view LeaveUndefinedRemainder(const OpQuery& query) { return Holds(ValueOf(query, 1), 0) ? kByZero : ""; }
+std::string_view LeaveUndefinedRemainder(const OpQuery& query) {
+  if (Holds(ValueOf(query, 1), 0)) return kByZero;
+  return !ValueOf(query, 0).is_integral() && query.attributes->Int("fmod", 0) == 0 ? kNotComputed : "";
+}
 
 std::string_view LeaveUndefinedPower(const OpQuery& query) {
   const Literal &base = ValueOf(query, 0), &exponent = ValueOf(query, 1);

@@ -7,13 +7,14 @@
 
 namespace sbp {
 
-std::string_view LeaveEmpty(const OpQuery& query);             // the first operand is empty
-std::string_view LeaveUncountable(const OpQuery& query);       // it has more elements than can be counted
-std::string_view LeaveFloats(const OpQuery& query);            // it is of floats
-std::string_view LeaveIntegersAndEmpty(const OpQuery& query);  // means of integers differ between runtimes
+// The first operand has more elements than can be counted; is of floats; is of integers, whose means runtimes round in
+// different ways.
+std::string_view LeaveUncountable(const OpQuery& query);
+std::string_view LeaveFloats(const OpQuery& query);
+std::string_view LeaveIntegers(const OpQuery& query);
 // Floats that no integer of 64 bits is near, where the result's type is not that of floats.
 std::string_view LeaveBeyondIntegers(const OpQuery& query);
-// Of integers: by 0, results that do not fit.
+// Of integers: by 0, results that do not fit; of floats, remainders of the divisor's sign.
 std::string_view LeaveUndefinedQuotient(const OpQuery& query);
 std::string_view LeaveUndefinedRemainder(const OpQuery& query);
 std::string_view LeaveUndefinedPower(const OpQuery& query);

@@ -18,18 +18,15 @@ void CheckBindings(const PassState& pass, const Op& op, TensorId id) {
     const auto given = context.bindings_of_results.find(tensor.symbols[axis]);
     if (given == context.bindings_of_results.end() || given->second == inferred.shape[axis]) continue;
     context.warnings.Add("--dim gives another size than follows from the ops",
-                          StrCat("--dim ", given->first, "=", given->second, ": ", pass.open().Place(op), ": dimension ", axis,
-                                 " of ", Quote(tensor.name), " is ", inferred.shape[axis]));
+                         StrCat("--dim ", given->first, "=", given->second, ": ", pass.open().Place(op), ": dimension ",
+                                axis, " of ", Quote(tensor.name), " is ", inferred.shape[axis]));
   }
 }
 
 }  // namespace
 
 PassState::PassState(FoldContext& context, Graph graph)
-    : context_(context),
-      open_(std::move(graph)),
-      values_(context.provenance, open_.graph()),
-      guesses_(open_.graph()) {}
+    : context_(context), open_(std::move(graph)), values_(context.provenance, open_.graph()), guesses_(open_.graph()) {}
 
 void PassState::SetAssumed(TensorId id, const AssumedFlags& dims, const AssumedFlags& elements,
                            const LiteralRef& value) {

@@ -75,7 +75,8 @@ Result<std::vector<Op>> ExpandFlattening(PassState& pass, Op op) {
   const TensorType type = pass.graph().tensor(op.inputs[0]).type;
   const int64_t rank = type.rank();
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis > rank) return BadInput(StrCat(pass.open().Place(op), ": axis out of range for ", ToString(type)));
+  if (axis < 0 || axis > rank)
+    return BadInput(StrCat(pass.open().Place(op), ": axis out of range for ", ToString(type)));
   Attributes attributes = *op.attributes;
   std::erase_if(attributes.mutable_entries(), [](const auto& entry) { return entry.first == kFlattenFrom; });
   // One dimension of a size above 1: the same as today's form along it.

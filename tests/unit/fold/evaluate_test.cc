@@ -29,6 +29,12 @@ Literal F(std::vector<double> values, DType dtype = DType::kF32) {
   literal.floats = std::move(values);
   return literal;
 }
+Literal Texts(std::vector<std::string> values) {
+  Literal literal;
+  literal.type = TensorType{DType::kString, {static_cast<int64_t>(values.size())}};
+  literal.strings = std::move(values);
+  return literal;
+}
 // A sequence without known values: tensors of `stacked`.
 Literal Seq(Shape stacked) {
   Literal literal;
@@ -129,6 +135,10 @@ const std::vector<EvaluateRow> kRows = {
     {"Split", {I({1, 2, 3}), I({1, 1})}, {}, "no", 2},
     {"Where", {B({1, 0}), I({1, 2}), S(9)}, {}, "i64[2] [1, 9]"},
     {"Identity", {F({0.5})}, {}, "f32[1] [0.5]"},
+    {"Concat", {Texts({"a"}), Texts({"b", "c"})}, {{"axis", int64_t{0}}}, "string[3] [\"a\", \"b\", \"c\"]"},
+    {"Gather", {Texts({"a", "b"}), I({1})}, {}, "string[1] [\"b\"]"},
+    {"Where", {B({1, 0}), Texts({"a", "b"}), Texts({"c", "d"})}, {}, "string[2] [\"a\", \"d\"]"},
+    {"Slice", {F({1, 2, 3}, DType::kF8E4M3FN), I({1}), I({3})}, {}, "f8e4m3fn[2] [2, 3]"},
     {"ScatterND", {I({0, 0, 0}), I({1}, {1, 1}), I({7})}, {}, "i64[3] [0, 7, 0]"},
     {"ScatterND", {I({0, 0, 0}), I({3}, {1, 1}), I({7})}, {}, "no"},
     {"ScatterElements", {I({0, 0, 0}), I({-1}), I({7})}, {}, "i64[3] [0, 0, 7]"},
@@ -146,6 +156,10 @@ const std::vector<EvaluateRow> kRows = {
     {"Div", {I({1}), I({0})}, {}, "no"},
     {"Div", {I({kMin}), I({-1})}, {}, "no"},
     {"Mod", {I({-7}), I({3})}, {}, "i64[1] [2]"},
+    {"Mod", {I({7}), I({0})}, {}, "no"},
+    {"Mod", {F({7}), F({3})}, {}, "no"},
+    {"Pow", {I({3}), I({-1})}, {}, "no"},
+    {"Pow", {I({1}), I({100})}, {}, "i64[1] [1]"},
     {"Mod", {I({-7}), I({3})}, {{"fmod", int64_t{1}}}, "i64[1] [-1]"},
     {"Pow", {I({3}), I({4})}, {}, "i64[1] [81]"},
     {"Pow", {F({2}), I({-1})}, {}, "f32[1] [0.5]"},
@@ -195,6 +209,10 @@ const std::vector<EvaluateRow> kRows = {
     {"ReduceMean", {F({1, 2})}, {}, "f32[1] [1.5]"},
     {"ReduceSum", {I({1, 2})}, {{"noop_with_empty_axes", int64_t{1}}}, "i64[2] [1, 2]"},
     {"ReduceSum", {I({})}, {}, "no"},
+    {"ReduceSum", {I({}, {0, 2}), I({1})}, {}, "i64[0,1] []"},
+    {"ArgMax", {I({}, {2, 0})}, {{"axis", int64_t{1}}}, "no"},
+    {"CumSum", {F({1, 2}), S(0)}, {}, "no"},
+    {"ReduceMean", {I({1, 2})}, {}, "no"},
     {"ArgMax", {I({1, 5, 5})}, {{"keepdims", int64_t{0}}}, "i64[] 1"},
     {"ArgMax", {I({1, 5, 5})}, {{"select_last_index", int64_t{1}}}, "i64[1] [2]"},
     {"ArgMin", {I({4, 1, 5})}, {}, "i64[1] [1]"},
