@@ -179,6 +179,18 @@ std::string WhatOfTrips(const PassState& pass, const Op& op, std::optional<int64
   return exact ? StrCat(*trips, " trips") : StrCat("at most ", *trips, " trips; sizes are those after the last one");
 }
 
+// The results of a loop that have an element a trip, after those that are carried; `assumed`: the number of trips is.
+void AddScanned(Body& body, size_t num_carried, std::optional<int64_t> trips, bool assumed,
+                std::vector<TensorType>& types, std::vector<AssumedFlags>& flags) {
+  for (size_t i = num_carried; i < body.results.size(); ++i) {
+    types.push_back(body.results[i]);
+    types.back().shape.insert(types.back().shape.begin(), trips.value_or(1));
+    flags.push_back(std::move(body.assumed[i]));
+    flags.back().resize(body.results[i].shape.size());
+    flags.back().insert(flags.back().begin(), assumed);
+  }
+}
+
 // A condition that the body writes: true, or the one that it was given.
 bool NeverStops(const Tensor& condition) {
   if (condition.role != TensorRole::kParameter) return condition.role == TensorRole::kInput;
@@ -233,13 +245,7 @@ Result<ControlResults> ResolveLoop(PassState& pass, Op& op) {
   exact = exact || counted;
   if (!exact || !trips) TakeStatedGrowth(pass, op, start, trips.has_value(), types);
   std::vector<AssumedFlags> flags(round.assumed.begin() + 2, round.assumed.end());
-  for (size_t i = num_carried; i < body.results.size(); ++i) {
-    types.push_back(body.results[i]);
-    types.back().shape.insert(types.back().shape.begin(), trips.value_or(1));
-    flags.push_back(std::move(body.assumed[i]));
-    flags.back().resize(body.results[i].shape.size());
-    flags.back().insert(flags.back().begin(), !exact || !trips);
-  }
+  AddScanned(body, num_carried, trips, !exact || !trips, types, flags);
   assumed = assumed || (!trips && body.results.size() > num_carried);
   WarnKeptWhole(pass, op, WhatOfTrips(pass, op, trips, assumed, stated.has_value(), exact));
   types.resize(op.outputs.size());

@@ -70,10 +70,11 @@ TEST(OpProgramTest, WhatIsReadMustBeKnown) {
 
 // A user's expansion that does not end, or makes a large tensor, is no program.
 TEST(OpProgramTest, HostileExpansionsAreRefused) {
-  for (const std::string expansion : {"y = test::Grow(x)", "y = ReduceSum(Expand(x, [1000000, 1000]), [0, 1], keepdims=0)"}) {
+  for (const std::string expansion :
+       {"y = test::Grow(x)", "y = ReduceSum(Expand(x, [1000000, 1000]), [0, 1], keepdims=0)"}) {
     RuleSet rules = *RuleSet::Builtin();
-    const Status added = rules.Add("op test::Grow(Tensor x) -> Tensor y\n  rule ... -> ...\n  expand\n    " + expansion + "\n",
-                                   "grow.rules");
+    const Status added = rules.Add(
+        "op test::Grow(Tensor x) -> Tensor y\n  rule ... -> ...\n  expand\n    " + expansion + "\n", "grow.rules");
     ASSERT_TRUE(added.ok()) << added.message();
     EXPECT_FALSE(ProgramOf(Question("test::Grow", {{DType::kF32, {}}}), rules).ok()) << expansion;
   }
