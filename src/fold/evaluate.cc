@@ -124,7 +124,10 @@ Result<std::vector<const TensorView*>> OpEvaluator::RunProgram(const FoldableOp&
       auto* numbers = reinterpret_cast<int64_t*>(operands[i]);
       std::iota(numbers, numbers + operand.type.num_elements(), first[i]);
     } else {
-      SBP_RETURN_IF_ERROR(FillView(*operand.value, WholeView(operand.type.dtype, operand.type.shape, operands[i])));
+      const TensorType& type = operand.value->type;
+      if (type.dtype != operand.type.dtype || type.shape != operand.type.shape)
+        return Defect("a value is not of its operand's type");
+      SBP_RETURN_IF_ERROR(WriteElements(*operand.value, operands[i]));
     }
     if (!decides[i]) operand.value = nullptr;
   }

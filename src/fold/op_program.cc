@@ -153,7 +153,7 @@ Result<std::vector<const TensorView*>> OpProgram::Run(std::span<std::byte* const
     Slot& slot = slots_[s];
     slot.now = &slot.view;
     slot.view.data = s < operands.size() ? operands[s] : memory.Allocate(slot.view.bytes());
-    if (slot.constant != nullptr) SBP_RETURN_IF_ERROR(FillView(*slot.constant, slot.view));
+    if (slot.constant != nullptr) SBP_RETURN_IF_ERROR(WriteElements(*slot.constant, slot.view.data));
   }
   for (Step& step : steps_) SBP_RETURN_IF_ERROR(RunStep(step, memory));
   std::vector<const TensorView*> results;

@@ -27,30 +27,28 @@ Status CastElements(const TensorView& from, const TensorView& to) {
 
 }  // namespace
 
-Status FillView(const Literal& literal, const TensorView& target) {
+Status WriteElements(const Literal& literal, std::byte* target) {
+  const TensorType& type = literal.type;
   const bool integral = literal.is_integral();
-  if (!integral && !IsFloat(literal.type.dtype)) {
-    if (literal.type.dtype == DType::kString || static_cast<int64_t>(literal.raw.size()) != target.bytes())
-      return Defect(StrCat("a literal of ", ToString(literal.type), " without values"));
-    std::memcpy(target.data, literal.raw.data(), literal.raw.size());
+  if (!integral && !IsFloat(type.dtype)) {
+    if (type.dtype == DType::kString || static_cast<int64_t>(literal.raw.size()) != type.num_bytes())
+      return Defect(StrCat("a literal of ", ToString(type), " without values"));
+    std::memcpy(target, literal.raw.data(), literal.raw.size());
     return OkStatus();
   }
-  const size_t count = integral ? literal.ints.size() : literal.floats.size();
-  if (static_cast<int64_t>(count) != target.elements()) {
-    return Defect(StrCat("a literal of ", count, " values for ", ToString(literal.type)));
+  const auto count = static_cast<int64_t>(integral ? literal.ints.size() : literal.floats.size());
+  if (count != type.num_elements()) {
+    return Defect(StrCat("a literal of ", count, " values for ", ToString(type)));
   }
-  const DType wide_type = integral ? DType::kI64 : DType::kF64;
-  if (target.dtype == wide_type) {
-    const void* list = integral ? static_cast<const void*>(literal.ints.data()) : literal.floats.data();
-    if (count > 0) std::memcpy(target.data, list, count * 8);
-    return OkStatus();
-  }
-  TensorView wide = target;
-  wide.dtype = wide_type;
+  const DType wide = integral ? DType::kI64 : DType::kF64;
   // Kernels only read their operands.
-  wide.data = integral ? reinterpret_cast<std::byte*>(const_cast<int64_t*>(literal.ints.data()))
-                       : reinterpret_cast<std::byte*>(const_cast<double*>(literal.floats.data()));
-  return CastElements(wide, target);
+  void* list = integral ? static_cast<void*>(const_cast<int64_t*>(literal.ints.data()))
+                        : const_cast<double*>(literal.floats.data());
+  if (type.dtype != wide)
+    return CastElements(WholeView(wide, {count}, static_cast<std::byte*>(list)),
+                        WholeView(type.dtype, {count}, target));
+  if (count > 0) std::memcpy(target, list, static_cast<size_t>(count) * 8);
+  return OkStatus();
 }
 
 Result<Literal> LiteralOf(const TensorView& view) {

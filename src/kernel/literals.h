@@ -7,8 +7,9 @@
 
 namespace sbp {
 
-// Writes the literal's elements to `target`, which has its type. Errors: it holds no values of its type; strings.
-Status FillView(const Literal& literal, const TensorView& target);
+// Writes the literal's elements to `target`, which has room for them, as its type stores them. Errors: it does not hold
+// so many values as its type says; strings.
+Status WriteElements(const Literal& literal, std::byte* target);
 
 // The elements of a whole tensor of integers, bool or floats. Error: of other types.
 Result<Literal> LiteralOf(const TensorView& view);

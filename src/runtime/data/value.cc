@@ -50,7 +50,7 @@ Result<Value> MakeTensor(DType dtype, Shape shape) {
 
 Result<Value> MakeTensor(const Literal& literal) {
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(literal.type.dtype, literal.type.shape));
-  SBP_RETURN_IF_ERROR(FillView(literal, value.view));
+  SBP_RETURN_IF_ERROR(WriteElements(literal, value.view.data));
   return value;
 }
 
