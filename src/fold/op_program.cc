@@ -36,6 +36,7 @@ class OpProgramBuilder {
   Result<int> AddSlot(const TensorType& type, const LiteralRef& constant = nullptr) {
     if (type.kind != ValueKind::kTensor || !type.is_static() || type.num_elements() > OpProgram::kMostElements)
       return BadInput(StrCat(ToString(type), " is not computed here"));
+    if (constant != nullptr && constant->type != type) return Defect("a constant is not of its tensor's type");
     program_.slots_.push_back({WholeView(type.dtype, type.shape, nullptr), constant});
     return static_cast<int>(program_.slots_.size() - 1);
   }
@@ -85,6 +86,7 @@ class OpProgramBuilder {
     for (size_t t = 0; t < graph.tensors.size(); ++t) {
       const Tensor& tensor = graph.tensors[t];
       if (tensor.role != TensorRole::kParameter) continue;
+      if (tensor.literal == nullptr) return BadInput("an expansion's constant has no value");
       SBP_ASSIGN_OR_RETURN(slots[t], AddSlot(tensor.type, tensor.literal));
     }
     for (const Op& op : graph.ops) SBP_RETURN_IF_ERROR(EmitInner(graph, op, slots, depth));
