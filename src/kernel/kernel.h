@@ -57,9 +57,8 @@ struct KernelCall {
   // ...) once more, in this process's memory; the others are absent. Empty for kernels of the CPU.
   std::vector<TensorView> host_inputs;
   bool allow_tf32 = false;  // of kernels for GPUs: products of f32 may round their operands to tf32
-  bool declined = false;    // set by a kernel that may decline: nothing was computed, the op's expansion has to
-  // Of a kernel that may decline: would it? Nothing is computed, and the views have no data.
-  bool only_ask = false;
+  // Set by a kernel that may decline: nothing was computed, the op's expansion has to.
+  bool declined = false;
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool wants(size_t r) const { return r < outputs.size() && outputs[r].present(); }
@@ -68,6 +67,9 @@ struct KernelCall {
 // Writes every wanted result. Errors (kRunFailed): what only data can tell (an index out of range, ...); the message
 // does not name the op, the caller does.
 using KernelFn = Status (*)(KernelCall& call);
+// Would the kernel decline this call? Nothing is computed, and the views have no data; what it needs of the stream's
+// scratch is taken.
+using DeclinesFn = Result<bool> (*)(KernelCall& call);
 
 enum class KernelDevice : uint8_t { kCpu, kCuda };
 
@@ -93,7 +95,9 @@ struct KernelRow {
   TypeSet types;        // of the first present operand; of the first result where there is none
   KernelDevice device = KernelDevice::kCpu;
   KernelFn run = nullptr;
-  bool may_decline = false;  // KernelCall::declined: of a library's fused kernel, which has not every form
+  DeclinesFn declines = nullptr;  // of a library's fused kernel, which has not every form; others never decline
+
+  bool may_decline() const { return declines != nullptr; }
 };
 
 std::span<const KernelRow> AllKernels();  // sorted by op; all_kernels.cc

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
-#include "kernel/cpu/copy.h"
+#include "kernel/operands.h"
 
 namespace sbp {
 namespace {
-
-using cpu::AxisIn;
-using cpu::SetSize;
 
 // Axis i of a list that operand `axes` gives, or i itself.
 Result<int64_t> ListedAxis(const std::vector<int64_t>& axes, bool given, size_t i, int rank) {

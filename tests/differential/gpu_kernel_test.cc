@@ -135,7 +135,7 @@ TEST(GpuKernelDifferential, EveryPartEqualsTheCpus) {
   }
   const GpuKernels& kernels = *OpenTestGpu().kernels;
   for (const KernelRow& row : kernels.rows) {
-    if (row.may_decline) continue;  // no kernel of the CPU: tests/unit/kernel_gpu compares it with the expansion
+    if (row.may_decline()) continue;  // no kernel of the CPU: tests/unit/kernel_gpu compares it with the expansion
     for (const DType type : kEveryType) {
       // What the rules do not let these be asked for: tests/unit/kernel_gpu has them.
       if (row.op == "ConstantOfShape" || row.op == "Range" || (IsComplex(type) && row.types.has(DType::kF32))) continue;

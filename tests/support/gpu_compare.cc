@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/device_errors.h"
 
 namespace sbp {
@@ -72,23 +72,23 @@ void ExpectEqual(const TensorView& expected, const TensorView& actual, const std
 
 std::vector<std::byte> BytesOf(DType type, const std::vector<double>& values) {
   const auto n = static_cast<int64_t>(values.size());
-  const int64_t bytes = cpu::ElementBytes(type);
+  const int64_t bytes = ElementBytes(type);
   std::vector<std::byte> loose(static_cast<size_t>(n * bytes)), packed(static_cast<size_t>(n * bytes));
-  cpu::Convert(DType::kF64, reinterpret_cast<const std::byte*>(values.data()), 8, type, loose.data(), bytes, n);
+  Convert(DType::kF64, reinterpret_cast<const std::byte*>(values.data()), 8, type, loose.data(), bytes, n);
   if (IsComplex(type)) {  // the imaginary part: another number of the same list
     for (int64_t i = 0; i < n; ++i)
       std::memcpy(&loose[i * bytes + bytes / 2], &loose[(n - 1 - i) * bytes], static_cast<size_t>(bytes / 2));
   }
-  if (!cpu::IsPacked(type)) return loose;
-  cpu::Pack(type, loose.data(), n, packed.data());
+  if (!IsPacked(type)) return loose;
+  Pack(type, loose.data(), n, packed.data());
   packed.resize(static_cast<size_t>(TensorView::StorageBytes(type, n)));
   return packed;
 }
 
 std::vector<double> NumbersOf(DType type, const std::byte* data, int64_t n) {
   std::vector<std::byte> loose(static_cast<size_t>(n));
-  if (cpu::IsPacked(type)) {
-    cpu::Unpack(type, data, n, loose.data());
+  if (IsPacked(type)) {
+    Unpack(type, data, n, loose.data());
     data = loose.data();
   }
   if (IsComplex(type)) {
@@ -96,7 +96,7 @@ std::vector<double> NumbersOf(DType type, const std::byte* data, int64_t n) {
     type = type == DType::kC64 ? DType::kF32 : DType::kF64;
   }
   std::vector<double> numbers(static_cast<size_t>(n));
-  cpu::Convert(type, data, cpu::ElementBytes(type), DType::kF64, reinterpret_cast<std::byte*>(numbers.data()), 8, n);
+  Convert(type, data, ElementBytes(type), DType::kF64, reinterpret_cast<std::byte*>(numbers.data()), 8, n);
   return numbers;
 }
 

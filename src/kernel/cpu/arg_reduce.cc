@@ -1,10 +1,10 @@
 // ArgMax, ArgMin: the place of the best element of each line; of equal ones the first, or the last where asked for. NaN
 // is better than any number.
-#include "kernel/cpu/along_axis.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/along_axis.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 
 namespace sbp::cpu {
 namespace {

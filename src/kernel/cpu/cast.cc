@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/kernels.h"
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
-#include "kernel/cpu/window.h"
+#include "kernel/window.h"
 
 namespace sbp::cpu {
 namespace {
@@ -83,7 +83,7 @@ void AddDepthwise(const ConvShape& s, const T* in, const T* weight, T* out) {
 
 // Is the matrix of columns the input itself?
 bool IsPointwise(const Window& window) {
-  return std::all_of(window.begin(), window.end(), [](const WindowDim& d) {
+  return std::all_of(window.begin(), window.end(), [](const WindowAxis& d) {
     return d.kernel == 1 && d.stride == 1 && d.pad_low == 0 && d.in_held == d.out_held && d.Under(0, 0) == 0;
   });
 }

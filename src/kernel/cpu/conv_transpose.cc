@@ -2,11 +2,11 @@
 // window each) are added to the result under their windows.
 #include <algorithm>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
-#include "kernel/cpu/window.h"
+#include "kernel/window.h"
 
 namespace sbp::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 
 namespace sbp::cpu {
 namespace {
@@ -132,44 +132,6 @@ void Fill(std::byte* target, int64_t n, const std::byte* element, int64_t bytes)
   }
 }
 
-std::vector<int64_t> ByteStrides(const TensorView& view) {
-  std::vector<int64_t> strides = RowMajorStrides(view.shape);
-  for (int64_t& stride : strides) stride *= ElementBytes(view.dtype);
-  return strides;
-}
-
-Result<std::vector<int64_t>> TransposedStrides(const KernelCall& call) {
-  const TensorView &in = call.inputs[0], &out = call.outputs[0];
-  const size_t rank = in.shape.size();
-  const std::vector<int64_t>* perm = call.attributes->Ints("perm");
-  if (perm != nullptr && perm->size() != rank) return RunFailed("perm does not fit the operand's rank");
-  const std::vector<int64_t> from = ByteStrides(in);
-  std::vector<int64_t> strides(rank);
-  for (size_t d = 0; d < rank; ++d) {
-    const size_t source = perm != nullptr ? static_cast<size_t>((*perm)[d]) : rank - 1 - d;
-    if (source >= rank || out.shape[d] != in.shape[source])
-      return Defect("the result's shape does not follow from perm");
-    strides[d] = from[source];
-  }
-  return strides;
-}
-
-Status WalkConcatenation(const KernelCall& call,
-                         const std::function<Status(const TensorView& operand, int64_t offset)>& copy) {
-  const TensorView& out = call.outputs[0];
-  SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(call.attributes->Int("axis", 0), out.rank()));
-  const int64_t step = ByteStrides(out)[static_cast<size_t>(axis)];
-  int64_t begin = 0;
-  for (const TensorView& in : call.inputs) {
-    if (!in.present()) continue;
-    if (in.rank() != out.rank() || begin + in.shape[axis] > out.shape[axis])
-      return Defect("the operands do not fit into the result");
-    SBP_RETURN_IF_ERROR(copy(in, begin * step));
-    begin += in.shape[axis];
-  }
-  return begin == out.shape[axis] ? OkStatus() : Defect("the operands do not fill the result");
-}
-
 Status OnBytes(KernelCall& call, KernelFn kernel) {
   const auto packed = [](const TensorView& view) { return view.present() && IsPacked(view.dtype); };
   if (std::none_of(call.inputs.begin(), call.inputs.end(), packed) &&
@@ -195,25 +157,6 @@ Status OnBytes(KernelCall& call, KernelFn kernel) {
     call.outputs[r] = view;
   }
   return OkStatus();
-}
-
-std::vector<int64_t> IntsOf(const TensorView& view) {
-  std::vector<int64_t> values(static_cast<size_t>(view.elements()));
-  Convert(view.dtype, view.data, ElementBytes(view.dtype), DType::kI64, reinterpret_cast<std::byte*>(values.data()), 8,
-          static_cast<int64_t>(values.size()));
-  return values;
-}
-
-Result<int64_t> AxisIn(int64_t axis, int rank) {
-  const int64_t counted = axis < 0 ? axis + rank : axis;
-  if (counted < 0 || counted >= rank) return RunFailed(StrCat("axis ", axis, " is out of range for rank ", rank));
-  return counted;
-}
-
-void SetSize(TensorView& view, size_t dim, int64_t size) {
-  view.shape[dim] = size;
-  view.whole[dim] = size;
-  view.ranges[dim] = {0, size};
 }
 
 }  // namespace sbp::cpu

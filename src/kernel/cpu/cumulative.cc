@@ -1,8 +1,8 @@
 // CumSum, CumProd: running folds of each line, in f64 for floats.
-#include "kernel/cpu/along_axis.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/along_axis.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 #include "kernel/scalar/fold.h"
 
 namespace sbp::cpu {

@@ -1,7 +1,7 @@
 // Einsum: joins of two operands as products of matrices (kernel/einsum.h).
 #include "kernel/einsum.h"
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/gemm.h"

@@ -4,7 +4,7 @@
 #include <complex>
 #include <cstdint>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/loop.h"
 #include "kernel/kernel.h"
 

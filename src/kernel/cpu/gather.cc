@@ -2,10 +2,11 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 
 namespace sbp::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <dnnl.h>
 #endif
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/eigen_gemm.h"
 #ifdef SBP_HAVE_AVX2_FILES
 #include "kernel/cpu/gemm_avx2.h"
@@ -65,12 +65,6 @@ void Gemm(DType type, const GemmShape& shape, const void* a, const void* b, void
     default:
       return EigenGemm<std::complex<double>>(shape, a, b, c, accumulate);
   }
-}
-
-DType GemmType(DType type) {
-  if (type == DType::kF64 || IsComplex(type)) return type;
-  if (IsFloat(type)) return DType::kF32;
-  return DTypeBits(type) == 64 ? DType::kU64 : DType::kU32;
 }
 
 const std::byte* ElementsAs(const TensorView& view, DType type, Scratch& scratch) {

@@ -16,9 +16,6 @@ struct GemmShape {
 // u64, c64 or c128. Integers wrap around, so that these serve signed ones too. Uses at most `threads` threads.
 void Gemm(DType type, const GemmShape& shape, const void* a, const void* b, void* c, bool accumulate, int threads);
 
-// The type that products of elements of a type are computed in.
-DType GemmType(DType type);
-
 // A tensor's elements as `type`, row-major: its own memory where that is what it holds, else a converted copy.
 const std::byte* ElementsAs(const TensorView& view, DType type, Scratch& scratch);
 // Memory for a result's elements as `type`: its own, or a copy that FinishResult converts.

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/indices.h"

@@ -1,7 +1,7 @@
 #include "kernel/cpu/indices.h"
 
 #include "base/text.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/operands.h"
 
 namespace sbp::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 
 namespace sbp::cpu {
 namespace {

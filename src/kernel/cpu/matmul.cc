@@ -1,7 +1,7 @@
 // MatMul: a product of matrices per index of the leading dimensions, which stretch.
 #include <algorithm>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/indices.h"

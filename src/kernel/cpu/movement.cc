@@ -3,10 +3,11 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 
 namespace sbp::cpu {
 namespace {

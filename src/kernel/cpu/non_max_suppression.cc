@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 
 namespace sbp::cpu {
 namespace {

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
-#include "kernel/cpu/window.h"
+#include "kernel/window.h"
 
 namespace sbp::cpu {
 namespace {

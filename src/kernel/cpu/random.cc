@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 #include "kernel/scalar/fold.h"
 
 namespace sbp::cpu {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
 #include "kernel/resize_plan.h"

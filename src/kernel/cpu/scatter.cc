@@ -2,10 +2,11 @@
 // devices' parts are left out.
 #include <cstring>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 #include "kernel/scalar/binary.h"
 
 namespace sbp::cpu {

@@ -4,9 +4,10 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 #include "kernel/slices.h"
 
 namespace sbp::cpu {

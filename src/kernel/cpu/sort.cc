@@ -3,12 +3,12 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "kernel/cpu/along_axis.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/along_axis.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 #include "kernel/scalar/order.h"
 
 namespace sbp::cpu {

@@ -1,7 +1,7 @@
 // Range: results that come from numbers and places only.
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 #include "kernel/range_count.h"
 
 namespace sbp::cpu {

@@ -3,10 +3,11 @@
 #include <cstring>
 #include <numeric>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/operands.h"
 #include "kernel/scalar/order.h"
 
 namespace sbp::cpu {

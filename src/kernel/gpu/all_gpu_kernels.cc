@@ -10,7 +10,7 @@ using namespace kernel_types;
 
 #define SBP_ROW(op, types, function) {op, types, KernelDevice::kCuda, function},
 #define SBP_NO_ROW(op, types, function)
-#define SBP_FUSED_ROW(op, types, function) {op, types, KernelDevice::kCuda, function, true},
+#define SBP_FUSED_ROW(op, types, function) {op, types, KernelDevice::kCuda, function, function##Declines},
 constexpr KernelRow kRows[] = {SBP_KERNELS(SBP_ROW, SBP_NO_ROW, SBP_FUSED_ROW)};
 #undef SBP_ROW
 #undef SBP_FUSED_ROW

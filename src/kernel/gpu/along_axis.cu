@@ -3,14 +3,14 @@
 
 #include "base/text.h"
 #include "gpu/fold_rows.h"
-#include "kernel/cpu/along_axis.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/along_axis.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/sort.h"
 #include "kernel/gpu/words.h"
+#include "kernel/operands.h"
 #include "kernel/scalar/fold.h"
 #include "kernel/scalar/order.h"
 
@@ -20,8 +20,7 @@ namespace {
 // Line l of AxisLines: where it begins, in elements.
 struct Lines {
   int64_t count, size, inner;
-  explicit Lines(const cpu::AxisLines& lines)
-      : count(lines.outer * lines.inner), size(lines.size), inner(lines.inner) {}
+  explicit Lines(const AxisLines& lines) : count(lines.outer * lines.inner), size(lines.size), inner(lines.inner) {}
   SBP_HD int64_t First(int64_t line) const {
     if (inner == 1) return line * size;
     const int64_t outer = Divide(line, inner);
@@ -32,7 +31,7 @@ struct Lines {
 // run(number) of the type that real elements of a type are computed in.
 template <typename Run>
 Status WithReal(DType type, const Run& run) {
-  switch (cpu::ComputeType(type)) {
+  switch (ComputeType(type)) {
     case DType::kF32:
       return run(float{});
     case DType::kF64:
@@ -77,9 +76,9 @@ struct BestPlace {
 Status ArgReduce(KernelCall& call, bool largest) {
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  SBP_ASSIGN_OR_RETURN(const int64_t axis, cpu::AxisIn(call.attributes->Int("axis", 0), in.rank()));
+  SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(call.attributes->Int("axis", 0), in.rank()));
   const bool last = call.attributes->Int("select_last_index", 0) != 0;
-  const Lines lines{cpu::AxisLines(in.shape, axis)};
+  const Lines lines{AxisLines(in.shape, axis)};
   if (out.elements() != lines.count) return Defect("the result's shape does not follow from the axis");
   if (out.elements() > 0 && lines.size == 0) return RunFailed("there is no largest or smallest of no elements");
   return WithReal(in.dtype, [&]<typename T>(T) {
@@ -154,7 +153,7 @@ Status Accumulate(KernelCall& call, int64_t axis) {
   constexpr int64_t kWhole = 128;  // lines so short are one chunk
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  Running<A, X, F> run{Lines(cpu::AxisLines(in.shape, axis))};
+  Running<A, X, F> run{Lines(AxisLines(in.shape, axis))};
   run.exclusive = call.attributes->Int("exclusive", 0) != 0;
   run.reverse = call.attributes->Int("reverse", 0) != 0;
   run.type = in.dtype, run.out_type = out.dtype;
@@ -178,9 +177,9 @@ Status Cumulative(KernelCall& call) {
   if (in.shape != call.outputs[0].shape) return Defect("the result's shape is not that of the operand");
   SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> given, IntsOf(call, 1));
   if (given.size() != 1) return RunFailed("axis must be one number");
-  SBP_ASSIGN_OR_RETURN(const int64_t axis, cpu::AxisIn(given[0], in.rank()));
+  SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(given[0], in.rank()));
   if (in.elements() == 0) return OkStatus();
-  const DType compute = cpu::ComputeType(in.dtype);
+  const DType compute = ComputeType(in.dtype);
   if (IsComplex(compute)) return Defect("no kernel for this element type");
   if (compute == DType::kF64) return Accumulate<double, double, F>(call, axis);
   if (compute == DType::kF32) return Accumulate<double, float, F>(call, axis);
@@ -301,15 +300,15 @@ Status CumProd(KernelCall& call) { return Cumulative<scalar::ProductFold>(call);
 
 Status TopK(KernelCall& call) {
   const TensorView& in = call.inputs[0];
-  SBP_ASSIGN_OR_RETURN(const int64_t axis, cpu::AxisIn(call.attributes->Int("axis", -1), in.rank()));
+  SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(call.attributes->Int("axis", -1), in.rank()));
   SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, IntsOf(call, 1));
-  const Lines lines{cpu::AxisLines(in.shape, axis)};
+  const Lines lines{AxisLines(in.shape, axis)};
   if (wanted.size() != 1 || wanted[0] < 0 || wanted[0] > lines.size)
     return RunFailed(StrCat("k must be one number of at most ", lines.size));
   for (TensorView& out : call.outputs) {
     if (!out.present() || out.shape[axis] == wanted[0]) continue;
     if (out.shape[axis] < wanted[0]) return RunFailed("k is larger than was planned");
-    cpu::SetSize(out, static_cast<size_t>(axis), wanted[0]);
+    SetSize(out, static_cast<size_t>(axis), wanted[0]);
   }
   const bool largest = call.attributes->Int("largest", 1) != 0;
   return WithReal(in.dtype, [&]<typename T>(T) -> Status {
@@ -320,7 +319,7 @@ Status TopK(KernelCall& call) {
     SBP_RETURN_IF_ERROR(TopOf(call, best));
     const auto* values = reinterpret_cast<const std::byte*>(best.values);
     const auto* places = reinterpret_cast<const std::byte*>(best.places);
-    if (call.wants(0)) SBP_RETURN_IF_ERROR(FinishResult(call, values, cpu::ComputeType(in.dtype), call.outputs[0]));
+    if (call.wants(0)) SBP_RETURN_IF_ERROR(FinishResult(call, values, ComputeType(in.dtype), call.outputs[0]));
     if (call.wants(1)) SBP_RETURN_IF_ERROR(FinishResult(call, places, DType::kI64, call.outputs[1]));
     return OkStatus();
   });

@@ -164,37 +164,52 @@ std::optional<gpu::AttentionCall> Describe(const KernelCall& call) {
   return a;
 }
 
+// What the library is asked for, and the room that it takes.
+struct PreparedAttention {
+  gpu::AttentionCall call;
+  std::vector<int64_t> mask_strides;  // by batch, head, query and key; 0 where the mask has one for all
+  MaskRoom room;
+};
+// Nothing: the library does not have this form.
+Result<std::optional<PreparedAttention>> Prepare(KernelCall& call) {
+  const std::optional<gpu::AttentionCall> described = Describe(call);
+  if (!described) return std::optional<PreparedAttention>();
+  PreparedAttention prepared{.call = *described, .mask_strides = {}, .room = {}};
+  gpu::AttentionCall& a = prepared.call;
+  if (call.has(kMask)) {
+    SBP_ASSIGN_OR_RETURN(prepared.mask_strides,
+                         StretchedStrides(call.inputs[kMask], {a.batch, a.heads, a.queries, a.keys}));
+    a.bias_batch = prepared.mask_strides[0] == 0 ? 1 : a.batch;
+    a.bias_heads = prepared.mask_strides[1] == 0 ? 1 : a.heads;
+  }
+  SBP_ASSIGN_OR_RETURN(const bool has, call.stream->HasAttention(a));
+  if (!has) return std::optional<PreparedAttention>();
+  if (call.has(kMask)) {
+    SBP_ASSIGN_OR_RETURN(prepared.room, TakeMaskRoom(call, a));
+  }
+  return std::optional<PreparedAttention>(std::move(prepared));
+}
+
 }  // namespace
 
+Result<bool> AttentionDeclines(KernelCall& call) {
+  SBP_ASSIGN_OR_RETURN(const std::optional<PreparedAttention> prepared, Prepare(call));
+  return !prepared.has_value();
+}
+
 Status Attention(KernelCall& call) {
-  std::optional<gpu::AttentionCall> attention = Describe(call);
-  std::vector<int64_t> strides;  // of the mask, by batch, head, query and key; 0 where it has one for all
-  MaskRoom room;
-  if (attention && call.has(kMask)) {
-    const auto& a = *attention;
-    SBP_ASSIGN_OR_RETURN(strides, StretchedStrides(call.inputs[kMask], {a.batch, a.heads, a.queries, a.keys}));
-    attention->bias_batch = strides[0] == 0 ? 1 : a.batch;
-    attention->bias_heads = strides[1] == 0 ? 1 : a.heads;
-  }
-  bool has = false;
-  if (attention) {
-    SBP_ASSIGN_OR_RETURN(has, call.stream->HasAttention(*attention));
-  }
-  if (has && call.has(kMask)) {
-    SBP_ASSIGN_OR_RETURN(room, TakeMaskRoom(call, *attention));
-  }
-  if (!has || call.only_ask) {
-    call.declined = !has;
-    return OkStatus();
-  }
+  SBP_ASSIGN_OR_RETURN(std::optional<PreparedAttention> prepared, Prepare(call));
+  call.declined = !prepared.has_value();
+  if (call.declined) return OkStatus();
+  gpu::AttentionCall& a = prepared->call;
+  const MaskRoom& room = prepared->room;
   if (call.has(kMask)) {
-    SBP_RETURN_IF_ERROR(WriteBias(call, *attention, strides, room));
-    attention->bias = room.bias;
+    SBP_RETURN_IF_ERROR(WriteBias(call, a, prepared->mask_strides, room));
+    a.bias = room.bias;
   }
-  SBP_ASSIGN_OR_RETURN(const bool done, call.stream->Attention(*attention));
+  SBP_ASSIGN_OR_RETURN(const bool done, call.stream->Attention(a));
   call.declined = !done;
   if (call.declined || room.seen == nullptr) return OkStatus();
-  const auto& a = *attention;
   ClearUnseen clear{a.dtype,
                     a.heads,
                     a.queries,

@@ -91,7 +91,7 @@ Status Pow(KernelCall& call) {
     return gpu::ForEach(*call.stream, walk.elements,
                         MixedPower<C>{a.dtype, b.dtype, out.dtype, a.data, b.data, out.data, walk});
   };
-  const DType compute = cpu::ComputeType(a.dtype);
+  const DType compute = ComputeType(a.dtype);
   if (!IsFloat(a.dtype) && !IsFloat(b.dtype)) return compute == DType::kU64 ? run(uint64_t{}) : run(int64_t{});
   return compute == DType::kF32 ? run(float{}) : run(double{});
 }

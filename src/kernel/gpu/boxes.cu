@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/boxes.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/elements.h"
@@ -78,8 +78,8 @@ Status CopyPacked(gpu::Stream& stream, DType dtype, const Box& part, const std::
 
 Status CopyBox(gpu::Stream& stream, DType dtype, const Box& part, const std::byte* source, const Box& source_box,
                std::byte* target, const Box& target_box) {
-  if (cpu::IsPacked(dtype)) return CopyPacked(stream, dtype, part, source, source_box, target, target_box);
-  const int64_t bytes = cpu::ElementBytes(dtype);
+  if (IsPacked(dtype)) return CopyPacked(stream, dtype, part, source, source_box, target, target_box);
+  const int64_t bytes = ElementBytes(dtype);
   std::vector<int64_t> from = RowMajorStrides(SizesOf(source_box)), to = RowMajorStrides(SizesOf(target_box));
   for (size_t d = 0; d < part.size(); ++d) {
     if (part[d].size() <= 0) return OkStatus();
@@ -93,8 +93,8 @@ Status CopyBox(gpu::Stream& stream, DType dtype, const Box& part, const std::byt
 
 Status CopyElements(gpu::Stream& stream, DType dtype, int64_t count, const std::byte* source, int64_t source_offset,
                     std::byte* target, int64_t target_offset) {
-  if (!cpu::IsPacked(dtype)) {
-    const int64_t bytes = cpu::ElementBytes(dtype);
+  if (!IsPacked(dtype)) {
+    const int64_t bytes = ElementBytes(dtype);
     return stream.Copy(source + source_offset * bytes, target + target_offset * bytes, count * bytes);
   }
   // Boxes that begin at whole bytes, so that none but the touched bytes are looked at.
@@ -166,7 +166,7 @@ Status CombineElements(gpu::Stream& stream, DType dtype, ReduceKind kind, std::s
     case DType::kC128:
       return CombineAs<Complex<double>>(stream, dtype, kind, sources, target, count);
     default:
-      if ((!IsInteger(dtype) && dtype != DType::kBool) || cpu::IsPacked(dtype))
+      if ((!IsInteger(dtype) && dtype != DType::kBool) || IsPacked(dtype))
         return Defect("partial values of this type are not combined");
       return CombineAs<int64_t>(stream, dtype, kind, sources, target, count);
   }
@@ -175,7 +175,7 @@ Status CombineElements(gpu::Stream& stream, DType dtype, ReduceKind kind, std::s
 Status FillNeutral(gpu::Stream& stream, DType dtype, ReduceKind kind, std::byte* target, int64_t count) {
   alignas(16) std::byte element[16] = {};
   const auto store = [&](DType from, const auto& value) {
-    cpu::Convert(from, reinterpret_cast<const std::byte*>(&value), sizeof value, dtype, element, 16, 1);
+    Convert(from, reinterpret_cast<const std::byte*>(&value), sizeof value, dtype, element, 16, 1);
   };
   const bool extreme = kind == ReduceKind::kMax || kind == ReduceKind::kMin, highest = kind == ReduceKind::kMin;
   if (!extreme) {
@@ -190,7 +190,7 @@ Status FillNeutral(gpu::Stream& stream, DType dtype, ReduceKind kind, std::byte*
     const uint64_t high = ~uint64_t{0} >> shift;
     store(DType::kU64, highest ? high : IsSigned(dtype) ? ~high : uint64_t{0});
   }
-  return Fill(stream, target, count, element, cpu::ElementBytes(dtype));
+  return Fill(stream, target, count, element, ElementBytes(dtype));
 }
 
 struct NoteNan {
@@ -218,7 +218,7 @@ struct NoteNan {
 
 Status NoteNans(gpu::Stream& stream, DType dtype, const std::byte* data, int64_t count, uint32_t* word,
                 uint32_t value) {
-  if ((!IsFloat(dtype) && !IsComplex(dtype)) || cpu::IsPacked(dtype)) return OkStatus();
+  if ((!IsFloat(dtype) && !IsComplex(dtype)) || IsPacked(dtype)) return OkStatus();
   return gpu::ForEach(stream, count, NoteNan{dtype, data, word, value});
 }
 

@@ -1,6 +1,6 @@
 // Cast, BitCast, and conversions on the way of other kernels.
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
@@ -62,7 +62,7 @@ bool WithFastPair(DType from, DType to, const Run& run) {
 Status ConvertWith(gpu::Stream& stream, DType from, const std::byte* source, DType to, std::byte* target, int64_t n,
                    const Rounding& rounding) {
   if (n == 0) return OkStatus();
-  if (from == to) return stream.Copy(source, target, n * cpu::ElementBytes(from));
+  if (from == to) return stream.Copy(source, target, n * ElementBytes(from));
   Status status;
   const bool fast = WithFastPair(from, to, [&]<typename From, typename To>(From, To) {
     status = ConvertFast<From, To>(stream, source, target, n);

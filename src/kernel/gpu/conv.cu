@@ -2,21 +2,16 @@
 #include <algorithm>
 
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
-#include "kernel/cpu/gemm.h"
-#include "kernel/cpu/window.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/words.h"
+#include "kernel/window.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {
-
-using cpu::Window;
-using cpu::WindowDim;
 
 int64_t CountFrom(const Shape& shape, size_t from) {
   int64_t n = 1;
@@ -28,7 +23,7 @@ int64_t CountFrom(const Shape& shape, size_t from) {
 struct ConvSizes {
   int64_t groups, in_channels, out_channels;
   int64_t in_size, out_size, kernel_size;  // elements of the spatial dimensions
-  WindowDim window[3];
+  WindowAxis window[3];
 };
 
 Result<ConvSizes> SizesOf(const KernelCall& call) {
@@ -36,7 +31,7 @@ Result<ConvSizes> SizesOf(const KernelCall& call) {
   if (weight.rank() < 2 || x.rank() != weight.rank() || y.rank() != x.rank())
     return RunFailed("Conv needs operands of one rank");
   const Shape kernel(weight.shape.begin() + 2, weight.shape.end());
-  SBP_ASSIGN_OR_RETURN(const Window window, cpu::WindowOf(call, kernel));
+  SBP_ASSIGN_OR_RETURN(const Window window, WindowOf(call, kernel));
   ConvSizes s{};
   std::copy(window.begin(), window.end(), s.window);
   s.in_channels = weight.shape[1];
@@ -116,14 +111,14 @@ Status ConvolvePlainly(KernelCall& call, const ConvSizes& s, const ZeroPoint& x_
 }
 
 // How many zeros the windows need before the part of a dimension; negative: elements that they do not look at.
-int64_t PadBegin(const WindowDim& d) { return -d.Under(0, 0); }
+int64_t PadBegin(const WindowAxis& d) { return -d.Under(0, 0); }
 // What the windows span.
-int64_t Spanned(const WindowDim& d) { return (d.out_held - 1) * d.stride + (d.kernel - 1) * d.dilation + 1; }
+int64_t Spanned(const WindowAxis& d) { return (d.out_held - 1) * d.stride + (d.kernel - 1) * d.dilation + 1; }
 
 // The part of the operand as the windows span it: what they look at, with zeros around it.
 Status PadPart(KernelCall& call, const ConvSizes& s, gpu::ConvCall& conv) {
   const TensorView& x = call.inputs[0];
-  const int64_t bytes = cpu::ElementBytes(x.dtype);
+  const int64_t bytes = ElementBytes(x.dtype);
   const size_t spatial = x.shape.size() - 2;
   Shape copied = x.shape;
   conv.x_shape = x.shape;
@@ -192,7 +187,7 @@ struct AddBias {
 // run(number) of the type that elements are multiplied in.
 template <typename Run>
 Status WithFactor(DType type, const Run& run) {
-  switch (cpu::ComputeType(type)) {
+  switch (ComputeType(type)) {
     case DType::kF32:
       return run(float{});
     case DType::kF64:
@@ -214,7 +209,7 @@ Status AddBiasTo(KernelCall& call, const TensorView& bias, int64_t size) {
 // Index: of an element of the group's result.
 template <typename C>
 struct SumRows {
-  WindowDim window[3];  // in_*: of the result; out_*: of the operand
+  WindowAxis window[3];  // in_*: of the result; out_*: of the operand
   int64_t channels, out_channels, first_channel, in_size, out_size;
   DType type, bias_type;
   const C* rows;
@@ -222,7 +217,7 @@ struct SumRows {
   std::byte* y;
 
   // The operand's index whose window's element k lies on the result's index o; -1: none.
-  SBP_HD int64_t Above(const WindowDim& d, int64_t o, int64_t k) const {
+  SBP_HD int64_t Above(const WindowAxis& d, int64_t o, int64_t k) const {
     const int64_t shifted = o + d.in_begin + d.pad_low - k * d.dilation;
     if (shifted < 0 || shifted % d.stride != 0) return -1;
     const int64_t at = shifted / d.stride - d.out_begin;
@@ -318,12 +313,12 @@ Status ConvTranspose(KernelCall& call) {
     return RunFailed("ConvTranspose needs operands of one rank");
   if (y.elements() == 0) return OkStatus();
   const Shape kernel(weight.shape.begin() + 2, weight.shape.end());
-  SBP_ASSIGN_OR_RETURN(const Window window, cpu::TransposedWindowOf(call, kernel));
+  SBP_ASSIGN_OR_RETURN(const Window window, TransposedWindowOf(call, kernel));
   const int64_t groups = weight.shape[1] > 0 ? y.shape[1] / weight.shape[1] : 0;
   if (groups < 1 || groups * weight.shape[1] != y.shape[1] || x.shape[1] != weight.shape[0] || x.shape[1] % groups != 0)
     return RunFailed("the channels do not divide into groups");
-  return cpu::GemmType(y.dtype) == DType::kF64 ? ConvolveTransposed<double>(call, window, groups)
-                                               : ConvolveTransposed<float>(call, window, groups);
+  return GemmType(y.dtype) == DType::kF64 ? ConvolveTransposed<double>(call, window, groups)
+                                          : ConvolveTransposed<float>(call, window, groups);
 }
 
 }  // namespace sbp::SBP_GPU_BUILD

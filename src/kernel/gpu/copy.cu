@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
@@ -153,7 +153,7 @@ Status Fill(gpu::Stream& stream, std::byte* target, int64_t n, const std::byte* 
 }
 
 Status OnBytes(KernelCall& call, KernelFn kernel) {
-  const auto packed = [](const TensorView& view) { return view.present() && cpu::IsPacked(view.dtype); };
+  const auto packed = [](const TensorView& view) { return view.present() && IsPacked(view.dtype); };
   if (std::none_of(call.inputs.begin(), call.inputs.end(), packed) &&
       std::none_of(call.outputs.begin(), call.outputs.end(), packed))
     return kernel(call);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/vectors.h"
 #include "kernel/gpu/walk.h"
@@ -73,7 +73,7 @@ Status RunUnary(KernelCall& call, const F& f) {
     };
     if (walk.contiguous(0) && in.dtype == out.dtype && WithPacked(in.dtype, status, fast)) return status;
   }
-  return WithCompute<F>(cpu::ComputeType(in.dtype), [&]<typename C>() {
+  return WithCompute<F>(ComputeType(in.dtype), [&]<typename C>() {
     return gpu::ForEach(*call.stream, walk.elements, UnaryOne<C, F>{f, in.dtype, out.dtype, in.data, out.data, walk});
   });
 }
@@ -109,7 +109,7 @@ Status RunBinary(KernelCall& call, const F& f, const TensorView& a, const Tensor
     const bool same = a.dtype == out.dtype && b.dtype == out.dtype;
     if (dense && same && WithPacked(out.dtype, status, fast)) return status;
   }
-  return WithCompute<F>(cpu::ComputeType(a.dtype),
+  return WithCompute<F>(ComputeType(a.dtype),
                         [&]<typename C>() { return RunBinaryOne<C>(*call.stream, f, a, b, out, walk); });
 }
 

@@ -1,14 +1,12 @@
 // Gather: elements by index. Indices count in the whole; one into another device's part gives 0.
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/indices.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
+#include "kernel/operands.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {
-
-using cpu::ElementBytes;
 
 // Index: of a word of the result, which is (outer, n, words).
 template <typename T>
@@ -29,7 +27,7 @@ struct GatherWords {
 Status GatherBytes(KernelCall& call) {
   const TensorView &data = call.inputs[0], &which = call.inputs[1];
   TensorView& out = call.outputs[0];
-  SBP_ASSIGN_OR_RETURN(const int64_t axis, cpu::AxisIn(call.attributes->Int("axis", 0), data.rank()));
+  SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(call.attributes->Int("axis", 0), data.rank()));
   int64_t outer = 1, inner = ElementBytes(data.dtype);
   for (int64_t d = 0; d < axis; ++d) outer *= data.shape[d];
   for (int64_t d = axis + 1; d < data.rank(); ++d) inner *= data.shape[d];
@@ -59,7 +57,7 @@ struct GatherElement {
 Status GatherElementsBytes(KernelCall& call) {
   const TensorView &data = call.inputs[0], &which = call.inputs[1];
   TensorView& out = call.outputs[0];
-  SBP_ASSIGN_OR_RETURN(const int64_t axis, cpu::AxisIn(call.attributes->Int("axis", 0), data.rank()));
+  SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(call.attributes->Int("axis", 0), data.rank()));
   if (which.rank() != data.rank() || which.shape != out.shape)
     return Defect("the result's shape is not that of the indices");
   SBP_ASSIGN_OR_RETURN(PartOffsets offsets, MakePartOffsets(call, data, out, axis));

@@ -7,8 +7,12 @@ namespace sbp::SBP_GPU_BUILD {
 
 #define SBP_DECLARE(op, types, function) Status function(KernelCall& call);
 #define SBP_NOT_HERE(op, types, function)
-SBP_KERNELS(SBP_DECLARE, SBP_NOT_HERE, SBP_DECLARE)
+#define SBP_DECLARE_FUSED(op, types, function) \
+  Status function(KernelCall& call);           \
+  Result<bool> function##Declines(KernelCall& call);
+SBP_KERNELS(SBP_DECLARE, SBP_NOT_HERE, SBP_DECLARE_FUSED)
 #undef SBP_DECLARE
+#undef SBP_DECLARE_FUSED
 #undef SBP_NOT_HERE
 
 }  // namespace sbp::SBP_GPU_BUILD

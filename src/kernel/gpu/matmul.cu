@@ -3,8 +3,7 @@
 
 #include "base/text.h"
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/gemm.h"
+#include "kernel/convert.h"
 #include "kernel/einsum.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/elements.h"
@@ -58,7 +57,7 @@ struct MultiplyOne {
 // run(number) of the type that elements are multiplied in.
 template <typename Run>
 Status WithFactor(DType type, const Run& run) {
-  switch (cpu::ComputeType(type)) {
+  switch (ComputeType(type)) {
     case DType::kF32:
       return run(float{});
     case DType::kF64:
@@ -76,7 +75,7 @@ Status WithFactor(DType type, const Run& run) {
 Status MultiplyBatches(KernelCall& call, Product product, const MatMulSizes& sizes) {
   SBP_ASSIGN_OR_RETURN(const Walk<2> walk, MakeWalk<2>(sizes.batch, {sizes.a_strides, sizes.b_strides}));
   if (walk.elements == 0) return OkStatus();
-  const int64_t bytes = cpu::ElementBytes(product.type), inner = walk.rank == 0 ? 1 : walk.size[walk.rank - 1];
+  const int64_t bytes = ElementBytes(product.type), inner = walk.rank == 0 ? 1 : walk.size[walk.rank - 1];
   product.batches = inner;
   if (walk.rank > 0) {
     product.a_step = walk.stride[0][walk.rank - 1];
@@ -97,13 +96,13 @@ class GpuEinsum : public EinsumDevice {
  public:
   GpuEinsum(KernelCall& call, DType type) : call_(call), type_(type) {}
 
-  int64_t element_bytes() const override { return cpu::ElementBytes(type_); }
+  int64_t element_bytes() const override { return ElementBytes(type_); }
   Result<std::byte*> Allocate(int64_t bytes) override { return call_.stream->Scratch(bytes); }
   Result<const std::byte*> Elements(const TensorView& view) override { return ElementsAs(call_, view, type_); }
   Result<std::byte*> One() override {
     std::byte element[16] = {};
     const int64_t one = 1;
-    cpu::Convert(DType::kI64, reinterpret_cast<const std::byte*>(&one), 8, type_, element, 16, 1);
+    Convert(DType::kI64, reinterpret_cast<const std::byte*>(&one), 8, type_, element, 16, 1);
     SBP_ASSIGN_OR_RETURN(std::byte * memory, call_.stream->Scratch(16));
     SBP_RETURN_IF_ERROR(Fill(*call_.stream, memory, 1, element, element_bytes()));
     return memory;

@@ -1,7 +1,7 @@
 // com.microsoft::MatMulNBits: a times the transpose of weights in blocks along k, a scale and a zero point each, packed
 // into bytes from the lowest bits on. The weights are unpacked into scratch, in the type of a.
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/device_errors.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/kernels.h"
@@ -88,7 +88,7 @@ Status Multiply(KernelCall& call) {
     unpack.given_groups = call.inputs[4].elements();
   }
   unpack.errors = call.stream->error_word();
-  SBP_ASSIGN_OR_RETURN(unpack.out, call.stream->Scratch(n * k * cpu::ElementBytes(a.dtype)));
+  SBP_ASSIGN_OR_RETURN(unpack.out, call.stream->Scratch(n * k * ElementBytes(a.dtype)));
   SBP_RETURN_IF_ERROR(gpu::ForEach(*call.stream, n * k, unpack));
   gpu::GemmCall gemm;
   gemm.dtype = a.dtype;

@@ -3,24 +3,21 @@
 
 #include "base/text.h"
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/gpu/words.h"
+#include "kernel/operands.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {
 
-using cpu::ByteStrides;
-using cpu::ElementBytes;
-
 Status TransposeBytes(KernelCall& call) {
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, cpu::TransposedStrides(call));
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, TransposedStrides(call));
   return CopyStrided(*call.stream, out.shape, ElementBytes(in.dtype), in.data, strides, out.data, ByteStrides(out));
 }
 
@@ -34,7 +31,7 @@ Status ExpandBytes(KernelCall& call) {
 
 Status ConcatBytes(KernelCall& call) {
   TensorView& out = call.outputs[0];
-  return cpu::WalkConcatenation(call, [&call, &out](const TensorView& in, int64_t offset) {
+  return WalkConcatenation(call, [&call, &out](const TensorView& in, int64_t offset) {
     return CopyStrided(*call.stream, in.shape, ElementBytes(in.dtype), in.data, ByteStrides(in), out.data + offset,
                        ByteStrides(out));
   });
@@ -73,9 +70,9 @@ void ElementOf(const Literal* literal, DType type, std::byte* element) {
   if (IsComplex(type)) {
     std::memcpy(element, literal->raw.data(), std::min<size_t>(literal->raw.size(), 16));
   } else if (!literal->ints.empty()) {
-    cpu::Convert(DType::kI64, reinterpret_cast<const std::byte*>(literal->ints.data()), 8, type, element, 16, 1);
+    Convert(DType::kI64, reinterpret_cast<const std::byte*>(literal->ints.data()), 8, type, element, 16, 1);
   } else if (!literal->floats.empty()) {
-    cpu::Convert(DType::kF64, reinterpret_cast<const std::byte*>(literal->floats.data()), 8, type, element, 16, 1);
+    Convert(DType::kF64, reinterpret_cast<const std::byte*>(literal->floats.data()), 8, type, element, 16, 1);
   }
 }
 

@@ -1,8 +1,7 @@
 #include "kernel/gpu/operands.h"
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/gemm.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/walk.h"
 
 namespace sbp::SBP_GPU_BUILD {
@@ -22,8 +21,8 @@ Result<std::vector<T>> ValuesOf(const KernelCall& call, size_t i, DType type) {
     SBP_RETURN_IF_ERROR(call.stream->Synchronize());
     data = copy.data();
   }
-  cpu::Convert(view.dtype, data, cpu::ElementBytes(view.dtype), type, reinterpret_cast<std::byte*>(values.data()),
-               sizeof(T), static_cast<int64_t>(values.size()));
+  Convert(view.dtype, data, ElementBytes(view.dtype), type, reinterpret_cast<std::byte*>(values.data()), sizeof(T),
+          static_cast<int64_t>(values.size()));
   return values;
 }
 
@@ -61,14 +60,14 @@ Result<std::vector<int64_t>> StretchedStrides(const TensorView& view, const Shap
 
 Result<const std::byte*> ElementsAs(const KernelCall& call, const TensorView& view, DType type) {
   if (SameBits(view.dtype, type)) return view.data;
-  SBP_ASSIGN_OR_RETURN(std::byte * copy, call.stream->Scratch(view.elements() * cpu::ElementBytes(type)));
+  SBP_ASSIGN_OR_RETURN(std::byte * copy, call.stream->Scratch(view.elements() * ElementBytes(type)));
   SBP_RETURN_IF_ERROR(Convert(*call.stream, view.dtype, view.data, type, copy, view.elements()));
   return copy;
 }
 
 Result<std::byte*> ResultAs(const KernelCall& call, TensorView& view, DType type) {
   if (SameBits(view.dtype, type)) return view.data;
-  return call.stream->Scratch(view.elements() * cpu::ElementBytes(type));
+  return call.stream->Scratch(view.elements() * ElementBytes(type));
 }
 
 Status FinishResult(const KernelCall& call, const std::byte* elements, DType type, TensorView& view) {

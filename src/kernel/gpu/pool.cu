@@ -3,20 +3,18 @@
 #include <limits>
 
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/window.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/words.h"
+#include "kernel/window.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {
 
-using cpu::WindowDim;
-
 // Index: of an element of the result.
 struct Pooled {
-  WindowDim window[3];
+  WindowAxis window[3];
   DType type;  // of operand and result
   const std::byte* in;
   std::byte* out;
@@ -123,7 +121,7 @@ struct NormUnder {
 Result<Pooled> PooledOf(const KernelCall& call) {
   const auto* kernel = call.attributes->Ints("kernel_shape");
   if (kernel == nullptr) return RunFailed("kernel_shape is missing");
-  SBP_ASSIGN_OR_RETURN(const cpu::Window window, cpu::WindowOf(call, *kernel));
+  SBP_ASSIGN_OR_RETURN(const Window window, WindowOf(call, *kernel));
   Pooled pooled{{window[0], window[1], window[2]}, call.inputs[0].dtype, call.inputs[0].data, call.outputs[0].data};
   return pooled;
 }
@@ -144,7 +142,7 @@ Status MaxOver(KernelCall& call, const Pooled& pool) {
 
 Status MaxPool(KernelCall& call) {
   SBP_ASSIGN_OR_RETURN(const Pooled pool, PooledOf(call));
-  switch (cpu::ComputeType(pool.type)) {
+  switch (ComputeType(pool.type)) {
     case DType::kF32:
       return MaxOver<float>(call, pool);
     case DType::kF64:

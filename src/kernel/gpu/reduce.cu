@@ -1,12 +1,12 @@
 // Reductions. Floats narrower than f64 are accumulated in f64 (sums and products) and rounded once.
 #include "gpu/fold_rows.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/boxes.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
+#include "kernel/operands.h"
 #include "kernel/scalar/fold.h"
 
 namespace sbp::SBP_GPU_BUILD {
@@ -24,7 +24,7 @@ Result<std::vector<bool>> ReducedDims(const KernelCall& call) {
   const bool all = axes.empty() && call.attributes->Int("noop_with_empty_axes", 0) == 0;
   std::vector<bool> reduced(static_cast<size_t>(rank), all);
   for (const int64_t axis : axes) {
-    SBP_ASSIGN_OR_RETURN(const int64_t d, cpu::AxisIn(axis, rank));
+    SBP_ASSIGN_OR_RETURN(const int64_t d, AxisIn(axis, rank));
     reduced[d] = true;
   }
   return reduced;
@@ -81,7 +81,7 @@ Status ReduceAs(KernelCall& call) {
 
 template <typename F, bool kWide>
 Status Reduce(KernelCall& call) {
-  switch (cpu::ComputeType(call.inputs[0].dtype)) {
+  switch (ComputeType(call.inputs[0].dtype)) {
     case DType::kF32:
       return ReduceAs<std::conditional_t<kWide, double, float>, float, F>(call);
     case DType::kF64:

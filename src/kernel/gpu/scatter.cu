@@ -3,19 +3,17 @@
 // one claims the place; combined, they are sorted by place and one thread takes all of a place.
 #include <limits>
 
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/indices.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/sort.h"
+#include "kernel/operands.h"
 #include "kernel/scalar/binary.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {
-
-using cpu::ElementBytes;
 
 // What is written: `count` updates of `slice` elements, update i at element offsets[i] (-1: nowhere) of the result.
 struct Updates {
@@ -116,7 +114,7 @@ Status Combine(KernelCall& call, const Updates& updates) {
     return gpu::ForEach(*call.stream, updates.count * updates.slice,
                         FoldPlace<C, F>{updates, keys, out.dtype, out.data});
   };
-  switch (cpu::ComputeType(out.dtype)) {
+  switch (ComputeType(out.dtype)) {
     case DType::kF32:
       return run(float{});
     case DType::kF64:
@@ -153,7 +151,7 @@ struct OffsetOfElement {
 
 Status ScatterElementsBytes(KernelCall& call) {
   const TensorView &data = call.inputs[0], &which = call.inputs[1], &updates = call.inputs[2];
-  SBP_ASSIGN_OR_RETURN(const int64_t axis, cpu::AxisIn(call.attributes->Int("axis", 0), data.rank()));
+  SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(call.attributes->Int("axis", 0), data.rank()));
   if (which.rank() != data.rank() || updates.shape != which.shape)
     return RunFailed("indices and updates differ in shape");
   SBP_ASSIGN_OR_RETURN(const PartOffsets offsets, MakePartOffsets(call, data, which, axis));

@@ -1,18 +1,16 @@
 // Slice and Pad.
 #include "gpu/for_each.h"
-#include "kernel/cpu/convert.h"
-#include "kernel/cpu/copy.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/gpu/words.h"
+#include "kernel/operands.h"
 #include "kernel/slices.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {
-
-using cpu::ElementBytes;
 
 Status SliceBytes(KernelCall& call) {
   const TensorView& in = call.inputs[0];
@@ -38,7 +36,7 @@ Status SliceBytes(KernelCall& call) {
   std::vector<int64_t> strides = held->source_strides;
   for (int64_t& stride : strides) stride *= bytes;
   return CopyStrided(*call.stream, held->shape, bytes, in.data + held->source * bytes, strides,
-                     out.data + held->target * bytes, cpu::ByteStrides(out));
+                     out.data + held->target * bytes, ByteStrides(out));
 }
 
 enum class PadMode : uint8_t { kConstant, kEdge, kWrap, kReflect };

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "gpu/for_each.h"
-#include "kernel/cpu/copy.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
+#include "kernel/operands.h"
 #include "kernel/range_count.h"
 #include "kernel/scalar/integer.h"
 #include "kernel/scalar/random.h"
@@ -64,7 +64,7 @@ Status CountFrom(KernelCall& call, const std::vector<T>& start, const std::vecto
   if (count != out.whole[0]) {
     if (out.shape[0] != out.whole[0] || count > out.shape[0])
       return RunFailed("the range is not of the size that was planned");
-    cpu::SetSize(out, 0, count);
+    SetSize(out, 0, count);
   }
   return gpu::ForEach(*call.stream, out.shape[0],
                       CountUp<T>{start[0], delta[0], out.ranges[0].begin, out.dtype, out.data});

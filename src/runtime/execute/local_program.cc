@@ -105,7 +105,7 @@ class ProgramBuilder {
                     const std::vector<int32_t>& outputs, DType type, int depth) {
     const auto row = std::find_if(gpu_kernels_.begin(), gpu_kernels_.end(), [&](const KernelRow& r) {
       return r.op == query.type && r.device == KernelDevice::kCuda && r.types.has(type) &&
-             !(without_declining_ && r.may_decline);
+             !(without_declining_ && r.may_decline());
     });
     if (row != gpu_kernels_.end()) {
       AddKernel(&*row, query, attributes, inputs, outputs);
@@ -401,7 +401,7 @@ Result<LocalProgramRef> LocalCompiler::Compile(const OpForm& form, const std::ve
   }
   SBP_ASSIGN_OR_RETURN(LocalProgram program, ProgramBuilder(rules_, mesh_, gpu_kernels_, like).Run(form, query));
   if (std::any_of(program.steps.begin(), program.steps.end(),
-                  [](const LocalStep& step) { return step.kernel != nullptr && step.kernel->may_decline; })) {
+                  [](const LocalStep& step) { return step.kernel != nullptr && step.kernel->may_decline(); })) {
     const LocalProgram* const other_like = like != nullptr ? like->if_declined.get() : nullptr;
     SBP_ASSIGN_OR_RETURN(LocalProgram other,
                          ProgramBuilder(rules_, mesh_, gpu_kernels_, other_like, true).Run(form, query));

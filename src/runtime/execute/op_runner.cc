@@ -187,15 +187,13 @@ Status OpRunner::Ask(const PreparedOp& op, std::span<const TensorView> operands,
   if (program.if_declined == nullptr) return OkStatus();
   SBP_RETURN_IF_ERROR(SetViews(program, operands, results).WithContext(PlaceOf(op)));
   for (const LocalStep& step : program.steps) {
-    if (step.kernel == nullptr || !step.kernel->may_decline) continue;
+    if (step.kernel == nullptr || !step.kernel->may_decline()) continue;
     FillCall(op, step);
     call_.stream = space().stream();
     call_.stream->ResetScratch();
-    call_.only_ask = true;
-    const Status status = step.kernel->run(call_);
-    call_.only_ask = false;
-    if (!status.ok()) return Named(status, op, compiler_.rules(), &program);
-    if (call_.declined) declined_.insert(&program);
+    const Result<bool> declines = step.kernel->declines(call_);
+    if (!declines.ok()) return Named(declines.status(), op, compiler_.rules(), &program);
+    if (*declines) declined_.insert(&program);
   }
   return OkStatus();
 }

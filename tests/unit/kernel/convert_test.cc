@@ -1,5 +1,5 @@
 // Conversions: every value of the narrow floats there and back, rounding judged by the neighbours, and ONNX Cast.
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

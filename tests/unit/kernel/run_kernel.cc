@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 
 namespace sbp {
 
@@ -16,10 +16,10 @@ TestTensor::TestTensor(DType type, Shape shape, const std::vector<double>& value
   EXPECT_EQ(static_cast<int64_t>(values.size()), view_.elements());
   view_.data = memory_.data();
   std::vector<std::byte> bytes(values.size() * 16 + 1);
-  cpu::Convert(DType::kF64, reinterpret_cast<const std::byte*>(values.data()), 8, type, bytes.data(),
-               cpu::ElementBytes(type), view_.elements());
-  if (cpu::IsPacked(type))
-    cpu::Pack(type, bytes.data(), view_.elements(), view_.data);
+  Convert(DType::kF64, reinterpret_cast<const std::byte*>(values.data()), 8, type, bytes.data(), ElementBytes(type),
+          view_.elements());
+  if (IsPacked(type))
+    Pack(type, bytes.data(), view_.elements(), view_.data);
   else
     std::memcpy(view_.data, bytes.data(), static_cast<size_t>(view_.bytes()));
 }
@@ -27,8 +27,8 @@ TestTensor::TestTensor(DType type, Shape shape, const std::vector<double>& value
 TestTensor TestTensor::Ints(DType type, Shape shape, const std::vector<int64_t>& values) {
   TestTensor tensor(type, std::move(shape));
   tensor.view_.data = tensor.memory_.data();
-  cpu::Convert(DType::kI64, reinterpret_cast<const std::byte*>(values.data()), 8, type, tensor.view_.data,
-               cpu::ElementBytes(type), tensor.view_.elements());
+  Convert(DType::kI64, reinterpret_cast<const std::byte*>(values.data()), 8, type, tensor.view_.data,
+          ElementBytes(type), tensor.view_.elements());
   return tensor;
 }
 
@@ -50,16 +50,16 @@ std::vector<double> TestTensor::Doubles() const {
   const int64_t n = view_.elements();
   std::vector<double> values(static_cast<size_t>(n));
   std::vector<std::byte> bytes(memory_);
-  if (cpu::IsPacked(view_.dtype)) cpu::Unpack(view_.dtype, memory_.data(), n, bytes.data());
-  cpu::Convert(view_.dtype, bytes.data(), cpu::ElementBytes(view_.dtype), DType::kF64,
-               reinterpret_cast<std::byte*>(values.data()), 8, n);
+  if (IsPacked(view_.dtype)) Unpack(view_.dtype, memory_.data(), n, bytes.data());
+  Convert(view_.dtype, bytes.data(), ElementBytes(view_.dtype), DType::kF64,
+          reinterpret_cast<std::byte*>(values.data()), 8, n);
   return values;
 }
 
 std::vector<int64_t> TestTensor::Ints() const {
   std::vector<int64_t> values(static_cast<size_t>(view_.elements()));
-  cpu::Convert(view_.dtype, memory_.data(), cpu::ElementBytes(view_.dtype), DType::kI64,
-               reinterpret_cast<std::byte*>(values.data()), 8, view_.elements());
+  Convert(view_.dtype, memory_.data(), ElementBytes(view_.dtype), DType::kI64,
+          reinterpret_cast<std::byte*>(values.data()), 8, view_.elements());
   return values;
 }
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/device_errors.h"
 #include "support/gpu_compare.h"
 

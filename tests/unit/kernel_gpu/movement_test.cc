@@ -7,7 +7,7 @@
 #include <random>
 
 #include "base/text.h"
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 #include "runtime/data/box.h"
 #include "runtime/data/reduce.h"
 #include "support/gpu_device.h"
@@ -30,9 +30,8 @@ std::vector<std::byte> RandomNumbers(std::mt19937_64& random, DType type, int64_
   std::vector<double> values(static_cast<size_t>(n));
   for (double& v : values) v = static_cast<double>(random() % 7) - (IsSigned(type) ? 3 : 0) + 0.25;
   std::vector<std::byte> bytes(static_cast<size_t>(n * 16));
-  cpu::Convert(DType::kF64, reinterpret_cast<const std::byte*>(values.data()), 8, type, bytes.data(),
-               cpu::ElementBytes(type), n);
-  bytes.resize(static_cast<size_t>(n * cpu::ElementBytes(type)));
+  Convert(DType::kF64, reinterpret_cast<const std::byte*>(values.data()), 8, type, bytes.data(), ElementBytes(type), n);
+  bytes.resize(static_cast<size_t>(n * ElementBytes(type)));
   return bytes;
 }
 
@@ -151,9 +150,8 @@ TEST_F(MovementTest, NotesNan) {
     for (const bool has : {false, true}) {
       std::vector<std::byte> values(64 * 16);
       const double nan = std::nan("");
-      const int64_t bytes = cpu::ElementBytes(type);
-      if (has)
-        cpu::Convert(DType::kF64, reinterpret_cast<const std::byte*>(&nan), 8, type, &values[63 * bytes], bytes, 1);
+      const int64_t bytes = ElementBytes(type);
+      if (has) Convert(DType::kF64, reinterpret_cast<const std::byte*>(&nan), 8, type, &values[63 * bytes], bytes, 1);
       uint32_t word = 0;
       const std::byte* data = gpu_.Put(values.data(), 64 * bytes);
       auto* noted = reinterpret_cast<uint32_t*>(gpu_.Put(&word, sizeof word));

@@ -15,7 +15,7 @@ bool IsOnDeviceAlone(const LocalProgram& program) {
   size_t kernels = 0;
   for (const LocalStep& step : program.steps) {
     if (step.on_host) return false;
-    kernels += step.kernel != nullptr && step.kernel->may_decline ? kLeastKernels : 1;  // a library starts several
+    kernels += step.kernel != nullptr && step.kernel->may_decline() ? kLeastKernels : 1;  // a library starts several
   }
   return kernels >= kLeastKernels && !program.data_dependent;
 }

@@ -79,14 +79,14 @@ TEST(GpuPlan, KernelsAreWarmBeforeTheRun) {
 std::atomic<int64_t> fused_calls{0};
 Status FusedAttention(KernelCall& call) {
   const Status status = HostKernels().Find("Attention", DType::kF16)->run(call);
-  if (!call.declined && !call.only_ask) ++fused_calls;
+  if (!call.declined) ++fused_calls;
   return status;
 }
 
 GpuKernels WithCountedAttention(std::vector<KernelRow>& rows) {
   GpuKernels kernels = With(rows, "Attention", FusedAttention);
   for (KernelRow& row : rows) {
-    if (row.op == "Attention") row = {row.op, TypeSet{DType::kF16}, KernelDevice::kCuda, FusedAttention, true};
+    if (row.op == "Attention") row = {row.op, TypeSet{DType::kF16}, KernelDevice::kCuda, FusedAttention, row.declines};
   }
   kernels.rows = rows;
   return kernels;
@@ -154,7 +154,7 @@ TEST(GpuPlan, NeighboursElementsArriveBeforeTheirTask) {
 // Says that it will and then, from some run on, will not: with other memory or sizes a library may.
 std::atomic<int64_t> accepted{0};
 Status SometimesFusedAttention(KernelCall& call) {
-  if (!call.only_ask && --accepted < 0) {
+  if (--accepted < 0) {
     call.declined = true;
     return OkStatus();
   }

@@ -8,7 +8,7 @@
 #include "base/dtype.h"
 #include "base/minifloat.h"
 
-namespace sbp::cpu {
+namespace sbp {
 
 struct ConvertOptions {
   bool saturate = true;  // to the 8-bit floats
@@ -32,5 +32,7 @@ void Pack(DType type, const std::byte* bytes, int64_t n, std::byte* packed);
 // The type that arithmetic on elements of a type is done in: f32 for the narrower floats, i64 for bool and integers but
 // u64, the type itself for the rest.
 DType ComputeType(DType type);
+// The same of products of matrices.
+DType GemmType(DType type);
 
-}  // namespace sbp::cpu
+}  // namespace sbp

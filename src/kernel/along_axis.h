@@ -5,7 +5,7 @@
 
 #include "kernel/view.h"
 
-namespace sbp::cpu {
+namespace sbp {
 
 // A tensor as (outer, size, inner): line (o, i) starts at element o * size * inner + i, and steps by inner.
 struct AxisLines {
@@ -16,4 +16,4 @@ struct AxisLines {
   }
 };
 
-}  // namespace sbp::cpu
+}  // namespace sbp

@@ -1,6 +1,6 @@
 // A conversion is a load into one of five wide types, which hold every value of the type exactly, and a store from it:
 // each pair of types needs no code of its own.
-#include "kernel/cpu/convert.h"
+#include "kernel/convert.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "kernel/scalar/convert.h"
 #include "kernel/scalar/half.h"
 
-namespace sbp::cpu {
+namespace sbp {
 namespace {
 
 constexpr int64_t kBlock = 256;  // elements of the buffer between load and store
@@ -314,4 +314,10 @@ DType ComputeType(DType type) {
   return IsFloat(type) ? DType::kF32 : DType::kI64;
 }
 
-}  // namespace sbp::cpu
+DType GemmType(DType type) {
+  if (type == DType::kF64 || IsComplex(type)) return type;
+  if (IsFloat(type)) return DType::kF32;
+  return DTypeBits(type) == 64 ? DType::kU64 : DType::kU32;
+}
+
+}  // namespace sbp

@@ -8,14 +8,14 @@
 #include "base/host_device.h"
 #include "kernel/kernel.h"
 
-namespace sbp::cpu {
+namespace sbp {
 
 SBP_HD inline int64_t CeilDivide(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
 // One spatial dimension. Windows lie over the whole; begins and held sizes say where the parts of input and output are.
 // The output's index o (local) has under its window's element k the input's local index
 //   (out_begin + o) * stride - pad_low + k * dilation - in_begin.
-struct WindowDim {
+struct WindowAxis {
   int64_t kernel = 1, stride = 1, dilation = 1;
   int64_t pad_low = 0, pad_high = 0;
   int64_t in_whole = 1, in_begin = 0, in_held = 1;
@@ -40,7 +40,7 @@ struct WindowDim {
  private:
   SBP_HD int64_t Clamped(int64_t k, int64_t low) const { return k < low ? low : k > kernel ? kernel : k; }
 };
-using Window = std::array<WindowDim, 3>;
+using Window = std::array<WindowAxis, 3>;
 
 // Of an op whose operand 0 is (N, C, spatial...) and whose result 0 has the same rank; `kernel`: the window's sizes.
 // Errors: more than three spatial dimensions, attributes of other lengths, a part that lacks elements under its
@@ -50,4 +50,4 @@ Result<Window> WindowOf(const KernelCall& call, const Shape& kernel);
 // the operand.
 Result<Window> TransposedWindowOf(const KernelCall& call, const Shape& kernel);
 
-}  // namespace sbp::cpu
+}  // namespace sbp

@@ -1,8 +1,8 @@
-#include "kernel/cpu/window.h"
+#include "kernel/window.h"
 
 #include <algorithm>
 
-namespace sbp::cpu {
+namespace sbp {
 namespace {
 
 // Strides, dilations and pads as attributes say.
@@ -20,7 +20,7 @@ Result<Window> Attributed(const KernelCall& call, const Shape& kernel) {
     return RunFailed("strides, dilations or pads do not fit the window's dimensions");
   const bool valid = call.attributes->String("auto_pad", "NOTSET") == "VALID";
   for (size_t d = 0; d < n; ++d) {
-    WindowDim& dim = window[3 - n + d];
+    WindowAxis& dim = window[3 - n + d];
     dim.kernel = kernel[d];
     if (strides != nullptr) dim.stride = (*strides)[d];
     if (dilations != nullptr) dim.dilation = (*dilations)[d];
@@ -35,14 +35,14 @@ Result<Window> Attributed(const KernelCall& call, const Shape& kernel) {
 
 bool IsSame(const std::string& auto_pad) { return auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER"; }
 
-void Divide(int64_t total, bool upper, WindowDim& dim) {
+void Divide(int64_t total, bool upper, WindowAxis& dim) {
   dim.pad_low = upper ? total / 2 : total - total / 2;
   dim.pad_high = total - dim.pad_low;
 }
 
 }  // namespace
 
-Range WindowDim::OutputsOver(int64_t k) const {
+Range WindowAxis::OutputsOver(int64_t k) const {
   // 0 <= (out_begin + o) * stride + shift < in_whole
   const int64_t shift = k * dilation - pad_low;
   const int64_t begin = std::clamp<int64_t>(CeilDivide(-shift, stride) - out_begin, 0, out_held);
@@ -54,7 +54,7 @@ Result<Window> WindowOf(const KernelCall& call, const Shape& kernel) {
   const TensorView &in = call.inputs[0], &out = call.outputs[0];
   const std::string auto_pad = call.attributes->String("auto_pad", "NOTSET");
   for (size_t d = 0; d < kernel.size(); ++d) {
-    WindowDim& dim = window[3 - kernel.size() + d];
+    WindowAxis& dim = window[3 - kernel.size() + d];
     dim.in_whole = in.whole[d + 2];
     dim.in_begin = in.ranges[d + 2].begin;
     dim.in_held = in.shape[d + 2];
@@ -81,7 +81,7 @@ Result<Window> TransposedWindowOf(const KernelCall& call, const Shape& kernel) {
   const std::string auto_pad = call.attributes->String("auto_pad", "NOTSET");
   const auto* output_padding = call.attributes->Ints("output_padding");
   for (size_t d = 0; d < kernel.size(); ++d) {
-    WindowDim& dim = window[3 - kernel.size() + d];
+    WindowAxis& dim = window[3 - kernel.size() + d];
     dim.in_whole = large.whole[d + 2];
     dim.in_begin = large.ranges[d + 2].begin;
     dim.in_held = large.shape[d + 2];
@@ -97,4 +97,4 @@ Result<Window> TransposedWindowOf(const KernelCall& call, const Shape& kernel) {
   return window;
 }
 
-}  // namespace sbp::cpu
+}  // namespace sbp
