@@ -112,7 +112,7 @@ Status Candidates(const RulesFlags& flags) {
   return Print(text);
 }
 
-// interfaces.md: name to dims_mapping and partial.
+// Name to dims_mapping and partial.
 Json MappingJson(const std::vector<std::string>& names, const std::vector<TensorType>& types,
                  const std::vector<NdSbp>& layouts) {
   Json object = Json::object();

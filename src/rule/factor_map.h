@@ -30,7 +30,8 @@ struct ReduceClause {
   std::vector<int> results;  // empty: every result that lacks the factor
 };
 
-// The class of a factor for einsum propagation (definitions.md 3, step 1).
+// The class of a factor for einsum propagation: in both operands and the result, in one of them and the result, or
+// summed over.
 enum class FactorClass : uint8_t { kBatch, kFree, kReduced };
 
 // A dimension of the computation.

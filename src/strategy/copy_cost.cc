@@ -1,4 +1,4 @@
-// copy-cost: the choice that OneFlow 0.9.0 makes (definitions.md 3, greedy + copy-cost; facts: OneFlow a.2, a.3).
+// copy-cost: the choice that OneFlow 0.9.0 makes.
 //
 // One mesh axis: candidates that keep most inputs as produced, among them the least copied bytes, among them the first
 // registered. Several axes: a candidate that keeps every input, else the least price of `bytes`, the last on ties.

@@ -1,5 +1,5 @@
 // order-value: three small conditions that add up over operands, results and mesh axes; the least sum wins, the first
-// registered one on ties. Definition: definitions.md 3 (greedy + order-value); origin: OneFlow's first cost model.
+// registered one on ties. Origin: OneFlow's first cost model.
 #include "strategy/all_criteria.h"
 #include "strategy/prices.h"
 

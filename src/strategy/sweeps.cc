@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kAskEvery = 4096;  // visits between two looks at `cancelled`
 
-// Even parts only: a suggestion that would cut a dimension unevenly is not taken up (definitions.md 3, einsum).
+// Even parts only: a suggestion that would cut a dimension unevenly is not taken up.
 bool Fits(const TensorType& type, const NdSbp& layout, const Mesh& mesh) {
   return type.kind == ValueKind::kTensor && ValidateLayout(type.shape, layout, mesh, /*even_only=*/true).ok();
 }

@@ -112,7 +112,7 @@ TEST(OneFlowGraphs, OneAxisLayoutByLayout) {
 }
 
 // On two axes each op is asked with the recorded layouts of its producers. What differs are ties and OneFlow's own
-// price of transitions on two axes (definitions.md 3: 94 % agree).
+// price of transitions on two axes (94 % agree).
 TEST(OneFlowGraphs, TwoAxesOpByOp) {
   const Json cases = ReadCases();
   if (cases.is_null()) GTEST_SKIP() << "no recorded cases";
