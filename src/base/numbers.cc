@@ -4,7 +4,11 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/checked_math.h"
 #include "base/text.h"
