@@ -1,8 +1,15 @@
 // The part of shard_math.h that converts to and from the other spelling.
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

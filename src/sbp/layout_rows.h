@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sbp/sbp.h"
 #include "sbp/signature.h"
 
 namespace sbp {

@@ -1,6 +1,7 @@
 #include "sbp/sbp.h"
 
 #include <cassert>
+#include <initializer_list>
 
 #include "base/text.h"
 

@@ -1,5 +1,9 @@
 #include "sbp/signature.h"
 
+#include <string_view>
+#include <utility>
+
+#include "base/status.h"
 #include "base/text.h"
 #include "sbp/shard_math.h"
 

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/hash.h"
+#include "base/status.h"
 #include "sbp/sbp.h"
 
 namespace sbp {
