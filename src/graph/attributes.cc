@@ -1,8 +1,17 @@
 // The part of graph.h that is about attributes.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
 
 namespace sbp {
 namespace {

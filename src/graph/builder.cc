@@ -1,8 +1,14 @@
 #include "graph/builder.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

@@ -1,14 +1,18 @@
 // GraphBuilder: makes a Graph by names, as readers and generators see it.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/name_table.h"
+#include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
 
 namespace sbp {

@@ -1,9 +1,15 @@
 // The canonical text of a graph.
 #include <algorithm>
 #include <cctype>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "graph/graph.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/dtype.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace sbp {

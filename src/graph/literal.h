@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
 #include "graph/tensor_type.h"
 
 namespace sbp {

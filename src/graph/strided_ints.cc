@@ -1,5 +1,7 @@
 #include "graph/strided_ints.h"
 
+#include "sbp/shard_math.h"
+
 namespace sbp {
 namespace {
 

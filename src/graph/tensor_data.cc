@@ -1,8 +1,11 @@
 #include "graph/tensor_data.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

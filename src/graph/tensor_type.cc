@@ -1,9 +1,12 @@
 #include "graph/tensor_type.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -1,8 +1,13 @@
 // Topological order of a graph's ops.
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <queue>
+#include <string>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "graph/graph.h"
 

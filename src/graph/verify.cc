@@ -1,12 +1,20 @@
 // What must hold of a built graph. Every message names the tensor or op.
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
 #include "base/hash.h"
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {
