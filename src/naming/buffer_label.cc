@@ -1,6 +1,8 @@
 #include "naming/buffer_label.h"
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
 
 namespace sbp {
 

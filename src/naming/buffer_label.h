@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "graph/graph.h"
 #include "naming/module_names.h"
 
 namespace sbp {

@@ -3,10 +3,16 @@
 #include "naming/fused_parts.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "naming/roles.h"
 
 namespace sbp {

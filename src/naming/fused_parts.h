@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
 #include "naming/module_names.h"
 

@@ -1,11 +1,13 @@
 #include "naming/module_index.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdint>
 #include <set>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "naming/own_name.h"
-#include "naming/roles.h"
 
 namespace sbp {
 namespace {

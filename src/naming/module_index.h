@@ -4,12 +4,14 @@
 // path: "mlp/fc1" is found in "m/layers.0/mlp/fc1". A path that is named whole wins over those that only end so.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
 #include "naming/fused_parts.h"
 #include "naming/module_names.h"

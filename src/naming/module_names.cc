@@ -6,8 +6,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "naming/fused_parts.h"
 #include "naming/own_name.h"

@@ -9,10 +9,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
 
 namespace sbp {
