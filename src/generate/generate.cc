@@ -1,12 +1,19 @@
 #include "generate/generate.h"
 
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/text.h"
 #include "graph/builder.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {
