@@ -1,9 +1,19 @@
 #include "onnx/graph_reader.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <variant>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/strided_ints.h"
+#include "graph/tensor_type.h"
 #include "onnx/adopted.h"
 #include "onnx/limits.h"
 #include "onnx/scope.h"

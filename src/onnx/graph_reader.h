@@ -2,17 +2,21 @@
 // collects what subgraphs capture.
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "graph/builder.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
 #include "onnx/node_form.h"
 #include "onnx/onnx_ir.pb.h"
 #include "onnx/reader.h"

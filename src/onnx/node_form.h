@@ -1,13 +1,16 @@
 // An operator of a model file on its way into the graph, and what an upgrade of it may ask and add.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
 
 namespace sbp::onnx {
 

@@ -1,9 +1,17 @@
 // Attributes of a node: values, references to the attributes of a call, subgraphs.
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
 #include "onnx/graph_reader.h"
 #include "onnx/limits.h"
+#include "onnx/node_form.h"
 #include "onnx/tensor.h"
 
 namespace sbp::onnx {

@@ -3,8 +3,11 @@
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "onnx/graph_reader.h"

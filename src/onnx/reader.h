@@ -1,15 +1,17 @@
 // Reads ONNX models into graphs. Weights are not needed; external data is referred to, and only small values are read.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
 #include "graph/tensor_data.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

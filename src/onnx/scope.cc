@@ -1,6 +1,7 @@
 #include "onnx/scope.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/text.h"
 

@@ -1,13 +1,22 @@
 #include "onnx/tensor.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <type_traits>
+#include <utility>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
 #include "base/minifloat.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/strided_ints.h"
+#include "graph/tensor_type.h"
 #include "onnx/reader.h"
 #include "onnx/wire.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace onnx {

@@ -1,13 +1,18 @@
 // Decodes constants and types of a model file.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/strided_ints.h"
+#include "graph/tensor_type.h"
 #include "onnx/onnx_ir.pb.h"
 #include "onnx/reader.h"
 

@@ -1,8 +1,18 @@
 // All values of a TensorProto, whatever list it keeps them in.
-#include <bit>
-#include <cstring>
+#include "graph/tensor_data.h"
 
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
 #include "onnx/onnx_ir.pb.h"
 #include "onnx/reader.h"
 #include "onnx/tensor.h"

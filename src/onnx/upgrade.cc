@@ -1,10 +1,15 @@
 #include "onnx/upgrade.h"
 
-#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "onnx/upgrade_old.h"
 #include "onnx/upgrade_scan.h"
 

@@ -1,6 +1,7 @@
 #include "onnx/upgrade_old.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <utility>
 

@@ -1,10 +1,17 @@
 #include "onnx/upgrade_scan.h"
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "graph/builder.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 
 namespace sbp::onnx {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
-#include <vector>
 
 #include "base/text.h"
 #include "onnx/limits.h"
