@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <vector>
 
+#include "base/ids.h"
+#include "graph/graph.h"
 #include "simplify/simplify.h"
 
 namespace sbp {

@@ -4,8 +4,15 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <string>
+#include <string_view>
 
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "graph/literal.h"
+#include "sbp/shard_math.h"
 #include "simplify/moves.h"
+#include "simplify/view.h"
 
 namespace sbp::simplify {
 namespace {

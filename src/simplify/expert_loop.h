@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::simplify {
 

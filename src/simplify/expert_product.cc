@@ -1,7 +1,10 @@
 #include "simplify/expert_product.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+
+#include "sbp/shard_math.h"
 
 namespace sbp::simplify {
 namespace {

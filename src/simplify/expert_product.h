@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::simplify {
 

@@ -1,8 +1,17 @@
 #include "simplify/graph_edit.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

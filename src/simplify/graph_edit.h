@@ -2,15 +2,18 @@
 // them and their numbers hold.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
-#include "graph/simplified.h"
+#include "graph/tensor_type.h"
 #include "simplify/view.h"
 
 namespace sbp {

@@ -1,15 +1,28 @@
 // A batched product whose matrices are gathered, one for each row, as a grouped product: the rows of one expert times
 // its matrix, which is read where it lies.
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/simplified.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 #include "simplify/expert_product.h"
 #include "simplify/graph_edit.h"
 #include "simplify/moves.h"
 #include "simplify/simplify.h"
+#include "simplify/view.h"
 
 namespace sbp::simplify {
 namespace {

@@ -1,10 +1,18 @@
 // Chains of moves (Reshape, Transpose, Slice, ...) by the fewest moves that do the same.
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/simplified.h"
+#include "sbp/shard_math.h"
 #include "simplify/graph_edit.h"
 #include "simplify/moves.h"
 #include "simplify/simplify.h"
+#include "simplify/view.h"
 
 namespace sbp::simplify {
 namespace {

@@ -1,14 +1,24 @@
 // A loop over experts, written turn by turn (expert_loop.h), as products of all rows at once: rows are those of all
 // choices, so that their number is known, and each row is multiplied by the matrix of its expert.
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/simplified.h"
+#include "sbp/shard_math.h"
 #include "simplify/expert_loop.h"
 #include "simplify/graph_edit.h"
 #include "simplify/moves.h"
 #include "simplify/simplify.h"
+#include "simplify/view.h"
 
 namespace sbp::simplify {
 namespace {

@@ -1,9 +1,14 @@
 #include "simplify/moves.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "graph/strided_ints.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 #include "simplify/strided.h"
 
 namespace sbp {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <utility>
+#include <vector>
 
 #include "graph/graph.h"
+#include "sbp/shard_math.h"
 #include "simplify/view.h"
 
 namespace sbp {

@@ -3,12 +3,21 @@
 // back. A product does not care in which order its rows are; in that of the tensor they come from, a split of the batch
 // stays one through the Reshape that makes the rows.
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <numeric>
+#include <optional>
+#include <string_view>
+#include <vector>
 
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/simplified.h"
+#include "sbp/shard_math.h"
 #include "simplify/graph_edit.h"
 #include "simplify/moves.h"
 #include "simplify/simplify.h"
+#include "simplify/view.h"
 
 namespace sbp::simplify {
 namespace {

@@ -1,13 +1,24 @@
 // One product whose columns are cut apart afterwards (query, key and value; gate and up) as several products, each with
 // its part of the weight: split over devices, a part keeps whole heads together, where the fused weight would mix them.
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/simplified.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 #include "simplify/graph_edit.h"
 #include "simplify/moves.h"
 #include "simplify/simplify.h"
+#include "simplify/view.h"
 
 namespace sbp::simplify {
 namespace {

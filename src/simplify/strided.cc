@@ -1,7 +1,15 @@
 #include "simplify/strided.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "graph/strided_ints.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

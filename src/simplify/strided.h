@@ -3,7 +3,9 @@
 
 #include <optional>
 
+#include "base/ids.h"
 #include "graph/graph.h"
+#include "graph/strided_ints.h"
 
 namespace sbp {
 

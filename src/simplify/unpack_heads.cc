@@ -1,10 +1,21 @@
 // An attention operator that reads query, key and value one after the other in one tensor, as one that reads three: the
 // product that writes the packed tensor can then be cut into parts (split_weights.cc), which heads split alike.
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/simplified.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 #include "simplify/graph_edit.h"
 #include "simplify/simplify.h"
+#include "simplify/view.h"
 
 namespace sbp::simplify {
 namespace {

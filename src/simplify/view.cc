@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sbp/shard_math.h"
+
 namespace sbp {
 
 ElementView::ElementView(const Shape& source) : dims_(source.size()) {

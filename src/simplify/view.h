@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -1,7 +1,11 @@
 // The part of view.h that turns a view back into ops.
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <optional>
+#include <vector>
 
+#include "sbp/shard_math.h"
 #include "simplify/view.h"
 
 namespace sbp {
