@@ -1,7 +1,7 @@
 #include "search/branch.h"
 
 #include <algorithm>
-#include <cmath>
+#include <span>
 
 namespace sbp {
 namespace {

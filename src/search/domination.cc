@@ -1,7 +1,6 @@
 #include "search/domination.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "search/kernels.h"

@@ -1,7 +1,6 @@
 #include "search/eliminate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 

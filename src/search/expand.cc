@@ -1,5 +1,9 @@
 // The ways between a problem and its core: each reduction undone, or made, for a choice and for lower bounds.
 #include <algorithm>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
 
 #include "search/reduce.h"
 

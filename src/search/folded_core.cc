@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "search/matrices.h"
 #include "search/number_rows.h"
 
 namespace sbp {

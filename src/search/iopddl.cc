@@ -1,9 +1,9 @@
 #include "search/iopddl.h"
 
 #include <array>
-#include <cstring>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "base/text.h"
 #include "search/json_scanner.h"

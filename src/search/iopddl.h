@@ -3,8 +3,11 @@
 // intervals half-open; an absent or null usage_limit means none.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "search/cost_network.h"

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <thread>
 #include <utility>
 
 #include "search/branch.h"
+#include "search/dual.h"
 #include "search/eliminate.h"
 
 namespace sbp {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "search/core.h"
+#include "search/dual.h"
 #include "search/folded_core.h"
 #include "search/multipliers.h"
 #include "search/neighbourhood.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "search/kernels.h"
+#include "search/matrices.h"
 
 namespace sbp {
 namespace {

@@ -4,11 +4,15 @@
 #include <array>
 #include <cmath>
 #include <deque>
+#include <map>
 #include <numeric>
+#include <utility>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "search/domination.h"
 #include "search/kernels.h"
+#include "search/matrices.h"
 #include "search/range_minimum.h"
 #include "search/timeline.h"
 

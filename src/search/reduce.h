@@ -11,12 +11,13 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 #include <variant>
 #include <vector>
 
+#include "base/status.h"
 #include "search/core.h"
 #include "search/cost_network.h"
+#include "search/matrices.h"
 
 namespace sbp {
 

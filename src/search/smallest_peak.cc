@@ -1,6 +1,7 @@
 #include "search/smallest_peak.h"
 
 #include <algorithm>
+#include <span>
 
 namespace sbp {
 namespace {

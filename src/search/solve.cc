@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/checked_math.h"
+#include "search/core.h"
 #include "search/folded_core.h"
 #include "search/lane_search.h"
 #include "search/reduce.h"

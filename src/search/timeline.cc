@@ -1,6 +1,7 @@
 #include "search/timeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace sbp {

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "search/elimination_graph.h"
+
 namespace sbp {
 namespace {
 
