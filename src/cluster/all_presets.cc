@@ -1,7 +1,15 @@
 // The table of presets: `cluster list` prints it.
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "cluster/cluster.h"
 #include "cluster/presets.h"
 
 namespace sbp {

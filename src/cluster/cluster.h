@@ -1,10 +1,8 @@
 // Cluster: devices and links, with the origin of each constant.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

@@ -1,6 +1,11 @@
 // The canonical text of a cluster: one constant a line, each with its source. `cluster show` prints it.
+#include <string>
+#include <string_view>
+
+#include "base/dtype.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
 
 namespace sbp {
 namespace {

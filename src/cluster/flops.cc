@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/dtype.h"
 #include "cluster/cluster.h"
 
 namespace sbp {

@@ -1,9 +1,13 @@
 // How the groups of a mesh axis lie on nodes.
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "base/checked_math.h"
 #include "cluster/cluster.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

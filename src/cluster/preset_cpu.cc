@@ -1,4 +1,8 @@
 // CPU threads or ranks as devices. Round numbers on purpose: calibration on the machine at hand replaces them.
+#include <string>
+
+#include "base/dtype.h"
+#include "cluster/cluster.h"
 #include "cluster/presets.h"
 
 namespace sbp {

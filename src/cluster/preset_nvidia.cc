@@ -1,5 +1,12 @@
 // NVIDIA nodes. Sources in brief: "AP" is PyTorch's AutoParallel (compute_estimation.py, nccl_cost_model.py),
 // "calculon" the system files of Calculon; NCCL's constants are those of its tuning model.
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/dtype.h"
+#include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
 #include "cluster/presets.h"
 
 namespace sbp {

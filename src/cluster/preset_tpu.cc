@@ -1,4 +1,8 @@
 // TPU v5e: chips of one pod are joined by a 2-d torus, pods by the data centre's network.
+#include <string>
+
+#include "base/dtype.h"
+#include "cluster/cluster.h"
 #include "cluster/presets.h"
 
 namespace sbp {

@@ -1,11 +1,17 @@
 // What must hold of a cluster, whoever wrote it.
-#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
 
 namespace sbp {
 namespace {
