@@ -1,6 +1,10 @@
 // The table of collectives, from the rows of cluster/collective_kind.h.
 #include "cost/all_collectives.h"
 
+#include <span>
+
+#include "cluster/collective_kind.h"
+
 namespace sbp {
 
 std::span<const CollectiveRow> AllCollectives() {

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "cluster/collective_kind.h"
 #include "cost/cost.h"
 
 namespace sbp {

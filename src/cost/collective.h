@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
 #include "sbp/sbp.h"
 
 namespace sbp {

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string_view>
 #include <tuple>
 
+#include "cluster/cluster.h"
 #include "cost/cost.h"
 
 namespace sbp {

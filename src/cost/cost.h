@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "base/dtype.h"
 #include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
 
 namespace sbp {
 

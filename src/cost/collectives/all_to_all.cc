@@ -1,6 +1,9 @@
 #include <algorithm>
 
-#include "cost/all_collectives.h"
+#include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
+#include "cost/collective.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -1,4 +1,6 @@
-#include "cost/all_collectives.h"
+#include "cluster/collective_kind.h"
+#include "cost/collective.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {
