@@ -5,13 +5,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/checked_math.h"
+#include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
 #include "cost/collective.h"
 #include "cost/cost.h"
 #include "graph/tensor_type.h"
@@ -76,7 +74,7 @@ class BoxingTable {
   std::shared_ptr<Cache> cache_;
 };
 
-// The exact prices of the greedy strategies (definitions.md 3); T in bytes of the whole tensor; saturating integers are
+// The exact prices of the greedy strategies; T in bytes of the whole tensor; saturating integers are
 // doubles here: all values are below 2^53 except the sentinels.
 inline constexpr int64_t kToPartialPrice = kInt64Max;          // anything -> P
 inline constexpr int64_t kBroadcastToSplitPrice = 2147483647;  // B -> S

@@ -1,8 +1,19 @@
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
+#include "base/checked_math.h"
+#include "base/hash.h"
+#include "boxing/boxing.h"
 #include "boxing/search.h"
+#include "cluster/cluster.h"
+#include "graph/tensor_type.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

@@ -1,9 +1,15 @@
 #include "boxing/op_seconds.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "cluster/collective_kind.h"
 #include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

@@ -5,6 +5,7 @@
 #include "cluster/cluster.h"
 #include "cost/cost.h"
 #include "rule/candidates.h"
+#include "rule/factor_map.h"
 #include "sbp/mesh.h"
 
 namespace sbp {

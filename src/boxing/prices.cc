@@ -1,6 +1,11 @@
-// The exact prices of the greedy strategies (definitions.md, section 3).
+// The exact prices of the greedy strategies.
+#include <cstdint>
+
 #include "boxing/boxing.h"
 #include "boxing/search.h"
+#include "graph/tensor_type.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -3,6 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/checked_math.h"
+#include "base/dtype.h"
+#include "cluster/collective_kind.h"
+#include "cost/collective.h"
+#include "cost/cost.h"
+#include "graph/tensor_type.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

@@ -11,6 +11,10 @@
 #include <vector>
 
 #include "boxing/boxing.h"
+#include "cluster/cluster.h"
+#include "graph/tensor_type.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 
