@@ -1,5 +1,13 @@
 // The canonical text of a plan: for tests and --dump-dir. The graph and the cluster have texts of their own.
+#include <string>
+
+#include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
+#include "plan/pins.h"
 #include "plan/plan.h"
 
 namespace sbp {

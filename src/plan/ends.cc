@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "sbp/sbp.h"
+
 namespace sbp {
 namespace {
 

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
 #include "plan/plan.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

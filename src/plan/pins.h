@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "sbp/sbp.h"
 #include "sbp/signature.h"
 
 namespace sbp {

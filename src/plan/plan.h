@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "boxing/boxing.h"
 #include "cluster/cluster.h"
 #include "cost/cost.h"
@@ -16,6 +17,7 @@
 #include "plan/physical_plan.h"
 #include "plan/pins.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/signature.h"
 
 namespace sbp {
