@@ -1,13 +1,21 @@
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "memory/memory.h"
 #include "plan/ends.h"
 #include "plan/pins.h"
+#include "plan/plan.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

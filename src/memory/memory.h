@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "base/ids.h"
+#include "graph/tensor_type.h"
 #include "plan/plan.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

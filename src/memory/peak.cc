@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/checked_math.h"
-#include "base/text.h"
+#include "graph/graph.h"
 #include "memory/memory.h"
+#include "plan/plan.h"
 
 namespace sbp {
 namespace {
