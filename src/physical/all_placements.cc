@@ -1,6 +1,9 @@
 // The table of placement orders. Ties keep the order of the registers, which is that of the tasks.
-#include "base/checked_math.h"
+#include <cstdint>
+#include <span>
+
 #include "physical/physical.h"
+#include "plan/physical_plan.h"
 
 namespace sbp {
 namespace {

@@ -1,12 +1,19 @@
 // Tasks and registers of a plan, in the order of a step.
-#include <limits>
+#include <cstdint>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "base/ids.h"
+#include "graph/graph.h"
 #include "memory/memory.h"
 #include "physical/physical.h"
 #include "physical/streams.h"
 #include "plan/ends.h"
+#include "plan/physical_plan.h"
 #include "plan/pins.h"
+#include "plan/plan.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

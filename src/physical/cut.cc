@@ -1,12 +1,19 @@
 #include "physical/cut.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <unordered_map>
+#include <vector>
 
+#include "base/ids.h"
+#include "cost/cost.h"
 #include "graph/cut.h"
+#include "graph/graph.h"
 #include "memory/memory.h"
 #include "physical/physical.h"
 #include "plan/ends.h"
+#include "plan/pins.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

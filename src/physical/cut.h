@@ -1,6 +1,7 @@
 // Cutting a plan: the part of it that leads to one tensor.
 #pragma once
 
+#include "base/ids.h"
 #include "plan/plan.h"
 
 namespace sbp {

@@ -1,6 +1,15 @@
 // The canonical text of a physical plan.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
 #include "physical/physical.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 
 namespace sbp {
 std::string RegisterList(const std::vector<uint32_t>& registers) {

@@ -1,8 +1,11 @@
 // From the logical plan to tasks, registers and one arena per device.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "plan/physical_plan.h"
 #include "plan/plan.h"

@@ -1,11 +1,17 @@
 // Offsets in the arena: interval scheduling in two dimensions, time and address. Finding the smallest arena is NP-hard
 // (dynamic storage allocation); greedy orders come within a few percent (Pisarchyk and Lee, 2020).
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "base/checked_math.h"
 #include "physical/physical.h"
+#include "plan/physical_plan.h"
 
 namespace sbp {
 namespace {

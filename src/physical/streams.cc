@@ -1,11 +1,14 @@
 #include "physical/streams.h"
 
-#include <algorithm>
 #include <array>
-#include <numeric>
+#include <cstdint>
+#include <limits>
+#include <vector>
 
 #include "base/checked_math.h"
 #include "physical/byte_map.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 
 namespace sbp {
 namespace {

@@ -1,7 +1,8 @@
 // What the two streams of a device may overlap, and what memory forbids.
 #pragma once
 
-#include "physical/physical.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 
 namespace sbp {
 
