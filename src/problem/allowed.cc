@@ -1,9 +1,20 @@
 // Pins meet candidates: which signatures of an op are left.
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "plan/pins.h"
 #include "problem/problem.h"
+#include "rule/candidates.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

@@ -1,9 +1,11 @@
 #include "problem/classes.h"
 
 #include <unordered_map>
-#include <utility>
 
 #include "base/hash.h"
+#include "base/ids.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

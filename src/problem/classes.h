@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
 

@@ -1,8 +1,13 @@
 #include "problem/demands.h"
 
 #include <limits>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -10,12 +10,15 @@
 
 #include <cstdint>
 #include <unordered_map>
-#include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "boxing/boxing.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "plan/pins.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -9,10 +9,20 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "boxing/op_seconds.h"
+#include "cluster/cluster.h"
+#include "graph/tensor_type.h"
 #include "problem/classes.h"
+#include "rule/factor_map.h"
 #include "rule/op_query.h"
+#include "sbp/layout_rows.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {
@@ -53,7 +63,7 @@ LayoutRows LikeRows(const LayoutRows& like, const LayoutOf& layout) {
   return {std::move(rows), like.row_of()};
 }
 
-// On one device every layout holds the same values; the documented choice is put first (definitions.md 3, greedy).
+// On one device every layout holds the same values; the documented choice is put first.
 void PutOneDeviceCandidateFirst(CandidateList& list, const Mesh& mesh) {
   const RuleInstance& instance = *list.instance;
   const CandidateSignature& any = list.candidates.front().signature;

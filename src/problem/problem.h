@@ -7,17 +7,27 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "boxing/boxing.h"
+#include "cluster/cluster.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "naming/module_names.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "problem/demands.h"
 #include "rule/candidates.h"
 #include "rule/rule_set.h"
+#include "sbp/layout_rows.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 
