@@ -1,13 +1,23 @@
 #include "explain/explain.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
+#include "base/checked_math.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
 #include "explain/knock_on.h"
 #include "explain/scope.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "naming/module_index.h"
+#include "naming/module_names.h"
+#include "plan/pins.h"
+#include "rule/candidates.h"
 #include "rule/describe.h"
+#include "rule/factor_map.h"
+#include "sbp/signature.h"
 #include "strategy/transition_reason.h"
 
 namespace sbp {

@@ -8,9 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
+#include "sbp/layout_rows.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 #include "strategy/optimal/what_if.h"
 #include "strategy/strategy.h"

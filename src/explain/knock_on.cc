@@ -3,6 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/ids.h"
+#include "boxing/boxing.h"
+#include "graph/graph.h"
+#include "plan/pins.h"
+#include "problem/demands.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 #include "strategy/transitions.h"
 
 namespace sbp {

@@ -7,8 +7,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/ids.h"
+#include "graph/tensor_type.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -1,12 +1,22 @@
 // The two printed forms of explained facts.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/text.h"
 #include "explain/explain.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
+#include "strategy/optimal/what_if.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {

@@ -1,9 +1,17 @@
 #include "explain/scope.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "naming/fused_parts.h"
+#include "naming/module_names.h"
+#include "plan/plan.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,12 +1,13 @@
 // What a name by scope and role stands for in a plan: a module's ops and parameters with their layouts.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/ids.h"
 #include "explain/explain.h"
 #include "naming/module_index.h"
+#include "plan/plan.h"
 
 namespace sbp {
 
