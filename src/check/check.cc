@@ -1,5 +1,9 @@
 #include "check/check.h"
 
+#include <cstdint>
+#include <string_view>
+
+#include "base/text.h"
 #include "check/findings.h"
 #include "check/ops.h"
 #include "check/peak.h"

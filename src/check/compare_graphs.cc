@@ -1,8 +1,16 @@
 // Two graphs compared by names: what a plan was made for against the model as it is now.
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/text.h"
 #include "check/check.h"
 #include "check/findings.h"
+#include "graph/graph.h"
 
 namespace sbp {
 namespace {

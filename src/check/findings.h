@@ -1,10 +1,12 @@
 // What the parts of the checker share: the list of violations, and how places are named.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "check/check.h"
 

@@ -1,12 +1,15 @@
 #include "check/legality.h"
 
 #include <algorithm>
-#include <optional>
+#include <cstdint>
 #include <unordered_set>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
 #include "base/text.h"
 #include "graph/tensor_type.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

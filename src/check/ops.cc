@@ -1,14 +1,29 @@
 #include "check/ops.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/hash.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
 #include "boxing/op_seconds.h"
 #include "check/legality.h"
 #include "check/pins.h"
+#include "cost/cost.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "plan/plan.h"
+#include "rule/factor_map.h"
 #include "rule/op_query.h"
+#include "rule/rule_set.h"
+#include "sbp/sbp.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

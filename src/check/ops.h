@@ -2,6 +2,8 @@
 #pragma once
 
 #include "check/findings.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 

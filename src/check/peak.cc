@@ -5,13 +5,25 @@
 #include "check/peak.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/ids.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "plan/ends.h"
 #include "plan/pins.h"
+#include "plan/plan.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

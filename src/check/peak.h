@@ -1,7 +1,10 @@
 // Memory over a step, derived without memory/: what each device must hold while each op runs.
 #pragma once
 
+#include <cstdint>
+
 #include "check/findings.h"
+#include "plan/plan.h"
 
 namespace sbp {
 

@@ -1,14 +1,27 @@
 #include "check/physical.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/ids.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "physical/physical.h"
 #include "physical/streams.h"
 #include "plan/ends.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

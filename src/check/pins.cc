@@ -1,11 +1,23 @@
 #include "check/pins.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <string_view>
 
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "graph/graph.h"
 #include "graph/simplified.h"
+#include "graph/tensor_type.h"
+#include "naming/fused_parts.h"
 #include "naming/module_index.h"
 #include "plan/ends.h"
+#include "plan/plan.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

@@ -1,13 +1,19 @@
 // Pins and whether a plan holds them: those of the graph itself, and the texts that the plan records; how outputs end.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "base/ids.h"
 #include "check/findings.h"
+#include "graph/graph.h"
 #include "plan/pins.h"
+#include "plan/plan.h"
+#include "sbp/sbp.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 

@@ -1,9 +1,23 @@
 #include "check/structure.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "boxing/boxing.h"
 #include "check/subgraphs.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "plan/plan.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "check/findings.h"
+#include "plan/plan.h"
 
 namespace sbp {
 

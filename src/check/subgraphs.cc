@@ -6,7 +6,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
+
+#include "base/ids.h"
+#include "base/text.h"
+#include "graph/graph.h"
 
 namespace sbp {
 namespace {

@@ -1,11 +1,26 @@
 #include "check/transitions.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
-#include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/cluster.h"
+#include "cost/collective.h"
+#include "cost/cost.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "plan/ends.h"
 #include "plan/pins.h"
+#include "plan/plan.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {
