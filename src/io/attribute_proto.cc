@@ -3,9 +3,18 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "io/graph_proto.h"
 #include "io/utf8.h"
 

@@ -1,10 +1,10 @@
 // Literals and attributes <-> messages.
 #pragma once
 
-#include <string_view>
-
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "schemas/graph.pb.h"
 
 namespace sbp {

@@ -1,5 +1,6 @@
 #include "io/base64.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace sbp {

@@ -6,7 +6,10 @@
 #include <google/protobuf/unknown_field_set.h>
 
 #include <limits>
+#include <string>
+#include <string_view>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "io/codec.h"
 #include "io/json_form.h"

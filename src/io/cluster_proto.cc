@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
+#include <string>
+#include <tuple>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "cluster/collective_kind.h"
 #include "io/utf8.h"
 
 namespace sbp {

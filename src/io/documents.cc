@@ -3,6 +3,7 @@
 #include <google/protobuf/arena.h>
 
 #include <array>
+#include <vector>
 
 #include "base/text.h"
 #include "io/cluster_proto.h"

@@ -2,7 +2,6 @@
 // Formats: ../schemas/*.proto and ../schemas/README.md.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 

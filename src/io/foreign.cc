@@ -1,8 +1,6 @@
 #include "io/foreign.h"
 
-#include <algorithm>
-#include <array>
-#include <cctype>
+#include <cstdint>
 
 #include "base/text.h"
 

@@ -1,11 +1,25 @@
 #include "io/graph_proto.h"
 
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "graph/builder.h"
+#include "graph/literal.h"
+#include "graph/strided_ints.h"
+#include "graph/tensor_type.h"
 #include "io/attribute_proto.h"
 #include "io/layout_text.h"
 #include "io/type_text.h"
 #include "io/utf8.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 #include "sbp/signature.h"
 
 namespace sbp {

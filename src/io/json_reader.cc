@@ -2,11 +2,18 @@
 // a million ops needs no memory beyond its message. The form is json_form.h's.
 #include <google/protobuf/descriptor.h>
 
-#include <cmath>
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "io/base64.h"
 #include "io/codec.h"

@@ -3,6 +3,9 @@
 // a line, and stays greppable and diffable.
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "io/base64.h"
 #include "io/codec.h"

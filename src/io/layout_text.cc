@@ -1,6 +1,7 @@
 #include "io/layout_text.h"
 
 #include "base/text.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

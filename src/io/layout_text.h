@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/status.h"
+#include "sbp/sbp.h"
 #include "sbp/signature.h"
 
 namespace sbp {

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "io/zip.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -5,9 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "graph/literal.h"
 #include "graph/tensor_data.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

@@ -1,7 +1,13 @@
 #include "io/physical_proto.h"
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "base/text.h"
+#include "graph/graph.h"
 #include "io/utf8.h"
+#include "plan/physical_plan.h"
 
 namespace sbp {
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "graph/graph.h"
 #include "plan/plan.h"
 #include "schemas/plan.pb.h"
 

@@ -1,8 +1,12 @@
 #include "io/pin_targets.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "naming/fused_parts.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

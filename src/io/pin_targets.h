@@ -7,11 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "graph/graph.h"
+#include "naming/fused_parts.h"
 #include "naming/module_index.h"
 #include "plan/pins.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

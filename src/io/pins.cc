@@ -1,12 +1,20 @@
 #include "io/pins.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "graph/simplified.h"
+#include "graph/tensor_type.h"
 #include "io/pin_targets.h"
+#include "naming/module_index.h"
+#include "rule/syntax.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
 

@@ -1,17 +1,34 @@
 // Message -> plan. Names become ids; every size, index and number is checked before it is used.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "io/cluster_proto.h"
 #include "io/graph_proto.h"
 #include "io/layout_text.h"
 #include "io/physical_proto.h"
 #include "io/plan_proto.h"
 #include "plan/ends.h"
+#include "plan/pins.h"
+#include "plan/plan.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

@@ -1,7 +1,13 @@
 // Plan -> message. Nothing here depends on the numbers of tensors: equal plans give equal documents.
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "base/ids.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
 #include "io/cluster_proto.h"
 #include "io/graph_proto.h"
 #include "io/layout_text.h"
@@ -9,6 +15,9 @@
 #include "io/plan_proto.h"
 #include "io/utf8.h"
 #include "plan/ends.h"
+#include "plan/pins.h"
+#include "plan/plan.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -5,7 +5,11 @@
 #include <google/protobuf/text_format.h>
 
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "io/codec.h"
 

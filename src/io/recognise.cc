@@ -2,8 +2,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "io/codec.h"
 #include "io/documents.h"

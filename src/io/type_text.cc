@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <optional>
 
 #include "base/text.h"
 #include "io/utf8.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {
