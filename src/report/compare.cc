@@ -1,7 +1,10 @@
-#include <algorithm>
 #include <cmath>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "base/text.h"
+#include "plan/plan.h"
 #include "report/facts.h"
 #include "report/report.h"
 

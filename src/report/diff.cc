@@ -2,16 +2,26 @@
 // wording do not matter. Flags, versions, paths and reasons are no meaning.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <tuple>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
 #include "naming/module_names.h"
 #include "plan/ends.h"
+#include "plan/plan.h"
 #include "report/diff_physical.h"
 #include "report/facts.h"
 #include "report/report.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

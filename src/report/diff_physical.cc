@@ -1,10 +1,17 @@
 #include "report/diff_physical.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
 
 #include "base/text.h"
+#include "boxing/boxing.h"
 #include "physical/physical.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 #include "report/facts.h"
 
 namespace sbp {

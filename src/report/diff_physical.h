@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "plan/plan.h"
 #include "report/report.h"
 
 namespace sbp {

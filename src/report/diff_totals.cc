@@ -1,9 +1,13 @@
 // The figures of two plans, one beside the other.
-#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "base/text.h"
+#include "cluster/collective_kind.h"
+#include "plan/plan.h"
 #include "report/facts.h"
 #include "report/report.h"
 

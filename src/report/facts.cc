@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <tuple>
 #include <unordered_map>
 
 #include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
 #include "cost/collective.h"
 
 namespace sbp {

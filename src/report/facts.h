@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
+#include "cluster/collective_kind.h"
 #include "plan/plan.h"
 
 namespace sbp {

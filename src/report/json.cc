@@ -1,7 +1,18 @@
 // The JSON documents of infer, compare and diff (check's is alike). Keys are sorted; doubles read back the same.
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
 #include "naming/buffer_label.h"
+#include "naming/module_names.h"
+#include "plan/pins.h"
+#include "plan/plan.h"
 #include "report/facts.h"
 #include "report/report.h"
 

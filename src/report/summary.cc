@@ -1,11 +1,23 @@
 // One screen: what a step costs, where communication comes from and why, what fills the memory, what to worry about.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/text.h"
+#include "cluster/collective_kind.h"
+#include "cost/cost.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "naming/buffer_label.h"
+#include "naming/module_names.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 #include "report/facts.h"
 #include "report/report.h"
+#include "sbp/shard_math.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
