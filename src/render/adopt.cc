@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/ids.h"
+
 namespace sbp {
 namespace {
 

@@ -1,5 +1,12 @@
 // The table of output formats: a format is a function and a row.
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
 #include "base/text.h"
+#include "plan/plan.h"
 #include "render/document.h"
 #include "render/graphviz.h"
 #include "render/render.h"

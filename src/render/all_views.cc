@@ -1,7 +1,12 @@
 // The table of views: what a drawing or a document shows.
-#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "plan/plan.h"
 #include "render/arena_map.h"
 #include "render/document.h"
 #include "render/dot.h"

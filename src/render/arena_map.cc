@@ -1,12 +1,15 @@
 #include "render/arena_map.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <map>
-#include <numeric>
 #include <sstream>
 #include <vector>
 
 #include "base/text.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 #include "render/dot.h"
 #include "render/facts.h"
 #include "render/palette.h"

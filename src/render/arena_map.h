@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "plan/plan.h"
 #include "render/render.h"
 
 namespace sbp {

@@ -3,9 +3,11 @@
 // from the connector of the same number.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <vector>
 
 #include "base/text.h"
 #include "render/view.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "plan/plan.h"
 #include "render/render.h"
 
 namespace sbp {

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include "base/text.h"
 #include "cost/collective.h"
+#include "render/facts.h"
 #include "render/palette.h"
 
 namespace sbp {

@@ -2,9 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cost/cost.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

@@ -1,14 +1,27 @@
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <string>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
 #include "cost/collective.h"
+#include "graph/graph.h"
 #include "naming/buffer_label.h"
+#include "naming/module_names.h"
+#include "plan/plan.h"
 #include "render/document.h"
 #include "render/facts.h"
 #include "render/node_text.h"
 #include "render/opening.h"
 #include "render/outline.h"
+#include "render/render.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,9 +1,22 @@
 #include "render/node_text.h"
 
+#include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
 #include "cost/collective.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "render/facts.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

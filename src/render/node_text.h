@@ -1,8 +1,16 @@
 // The words in the nodes of a drawing.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "plan/plan.h"
 #include "render/outline.h"
 #include "render/view.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -3,13 +3,18 @@
 #include "render/outline.h"
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "render/adopt.h"
 #include "render/facts.h"
 #include "render/repeats.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "cluster/collective_kind.h"
 #include "cost/collective.h"
 #include "render/facts.h"
 

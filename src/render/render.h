@@ -1,7 +1,6 @@
 // Render: a plan or graph as a neutral view, then dot, svg, png, pdf, markdown or text.
 #pragma once
 
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "base/status.h"
 #include "plan/plan.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -1,6 +1,8 @@
 #include "render/tables.h"
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "base/text.h"
 

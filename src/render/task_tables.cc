@@ -1,11 +1,21 @@
 // Tasks and registers as tables.
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
 #include "physical/physical.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 #include "render/document.h"
 #include "render/facts.h"
+#include "render/render.h"
 #include "render/task_text.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,6 +1,9 @@
 #include "render/task_text.h"
 
 #include "base/text.h"
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
+#include "plan/physical_plan.h"
 #include "render/facts.h"
 
 namespace sbp {

@@ -4,14 +4,22 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
 #include "cost/collective.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "plan/ends.h"
 #include "render/node_text.h"
 #include "render/opening.h"
 #include "render/outline.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cluster/collective_kind.h"
 #include "plan/plan.h"
 #include "render/facts.h"
 #include "render/render.h"
