@@ -2,13 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <utility>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "calibrate/samples.h"
+#include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
+#include "graph/tensor_data.h"
 #include "io/documents.h"
 #include "pipeline/pipeline.h"
+#include "plan/pins.h"
+#include "plan/plan.h"
 #include "runtime/run/plan_run.h"
+#include "runtime/run/run_report.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "calibrate/cases.h"
 #include "calibrate/fit.h"
 #include "graph/graph.h"

@@ -3,12 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <random>
+#include <string>
 
+#include "base/dtype.h"
 #include "base/text.h"
 #include "fold/resolve.h"
 #include "graph/builder.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "runtime/data/value.h"
 #include "runtime/run/tensor_store.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 #include "verify/op_instance.h"
 #include "verify/sample_data.h"
 

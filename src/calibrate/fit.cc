@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
-#include <set>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "cluster/collective_kind.h"
 #include "cost/cost.h"
 #include "runtime/actors/step_times.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "cluster/cluster.h"
 
 namespace sbp {

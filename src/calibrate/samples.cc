@@ -4,9 +4,14 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "boxing/boxing.h"
 #include "boxing/op_seconds.h"
 #include "calibrate/cases.h"
 #include "check/legality.h"
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
 #include "rule/op_query.h"
 #include "runtime/actors/step_times.h"
 

@@ -1,13 +1,16 @@
 // Samples: what repeated steps of plans say of single ops and collectives.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 #include "runtime/run/run_report.h"
