@@ -3,10 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
 #include "runtime/data/parts.h"
 #include "runtime/exchange/halo.h"
+#include "runtime/execute/local_program.h"
 #include "runtime/run/compare.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 #include "verify/sample_data.h"
 
 namespace sbp {

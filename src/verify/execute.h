@@ -6,12 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "rule/candidates.h"
+#include "rule/factor_map.h"
 #include "rule/rule_set.h"
 #include "runtime/data/value.h"
+#include "runtime/execute/local_program.h"
 #include "runtime/execute/op_runner.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/signature.h"
 #include "verify/op_instance.h"
 
 namespace sbp {

@@ -1,9 +1,16 @@
 #include "verify/generate_instances.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <memory>
+#include <string>
+#include <variant>
 
+#include "base/dtype.h"
+#include "graph/graph.h"
 #include "rule/overload.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,12 +1,25 @@
 #include "verify/missing.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
+#include "rule/factor_map.h"
 #include "runtime/data/parts.h"
 #include "runtime/data/reduce.h"
+#include "runtime/data/value.h"
 #include "runtime/execute/local_layouts.h"
+#include "runtime/execute/local_program.h"
+#include "runtime/execute/op_runner.h"
 #include "runtime/run/compare.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/signature.h"
+#include "verify/op_instance.h"
 
 namespace sbp {
 namespace {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <random>
-#include <string>
 #include <vector>
 
 #include "rule/candidates.h"
+#include "runtime/execute/local_program.h"
+#include "sbp/mesh.h"
+#include "sbp/signature.h"
 #include "verify/execute.h"
 
 namespace sbp {

@@ -1,9 +1,13 @@
 #include "verify/op_instance.h"
 
-#include <cmath>
+#include <memory>
 #include <optional>
+#include <utility>
+#include <variant>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <map>
 
-#include "base/text.h"
+#include "base/dtype.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
 #include "runtime/data/box.h"
 #include "runtime/data/reduce.h"
 #include "runtime/run/compare.h"
 #include "runtime/run/tensor_store.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

@@ -1,13 +1,17 @@
 // Data for op instances: whole operands, and parts of them as a layout asks for.
 #pragma once
 
+#include <cstdint>
 #include <random>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "runtime/data/value.h"
 #include "runtime/exchange/halo.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 #include "verify/op_instance.h"
 
 namespace sbp {

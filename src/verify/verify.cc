@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <random>
 #include <thread>
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "rule/candidates.h"
+#include "rule/factor_map.h"
+#include "rule/syntax.h"
 #include "runtime/execute/interpreter.h"
+#include "runtime/execute/local_program.h"
+#include "sbp/mesh.h"
+#include "sbp/signature.h"
 #include "verify/execute.h"
 #include "verify/generate_instances.h"
 #include "verify/missing.h"
