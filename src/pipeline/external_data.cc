@@ -1,8 +1,13 @@
 #include "pipeline/external_data.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <system_error>
+
+#include "graph/literal.h"
 
 namespace sbp {
 namespace {

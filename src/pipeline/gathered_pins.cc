@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "naming/module_names.h"
+#include "plan/pins.h"
 
 namespace sbp {
 namespace {

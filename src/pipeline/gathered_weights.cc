@@ -1,9 +1,13 @@
 #include "pipeline/gathered_weights.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "rule/factor_map.h"
 
 namespace sbp {
 namespace {

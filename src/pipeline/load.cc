@@ -1,3 +1,7 @@
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
 #include "base/text.h"
 #include "io/documents.h"
 #include "onnx/reader.h"

@@ -1,10 +1,16 @@
 #include "pipeline/looped_experts.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "rule/factor_map.h"
 
 namespace sbp {
 namespace {

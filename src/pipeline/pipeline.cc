@@ -4,12 +4,18 @@
 #include <functional>
 #include <optional>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
 #include "io/pins.h"
 #include "pipeline/gathered_pins.h"
 #include "pipeline/gathered_weights.h"
 #include "pipeline/looped_experts.h"
 #include "pipeline/stage.h"
+#include "plan/pins.h"
+#include "problem/problem.h"
+#include "sbp/mesh.h"
+#include "sbp/signature.h"
 #include "strategy/evaluate.h"
 
 namespace sbp {

@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cluster/cluster.h"
 #include "fold/resolve.h"
+#include "graph/graph.h"
 #include "plan/plan.h"
+#include "problem/problem.h"
 #include "rule/rule_set.h"
+#include "sbp/mesh.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

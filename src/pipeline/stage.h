@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp {

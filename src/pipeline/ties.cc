@@ -4,13 +4,21 @@
 // a mask that is handed through, "src_mask" in and out, is no state. An update is computed from the old value and from
 // something else that is given, and the updates of a step are of one kind: made by ops of equal type.
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp {
