@@ -1,3 +1,5 @@
+#include <span>
+
 #include "export/exporter.h"
 
 namespace sbp {

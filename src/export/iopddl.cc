@@ -2,7 +2,12 @@
 // A node per op and tensor, a candidate per signature or layout; costs in seconds.
 #include "search/iopddl.h"
 
+#include <string>
+
+#include "base/status.h"
 #include "export/exporter.h"
+#include "problem/problem.h"
+#include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/network_size.h"
 
