@@ -1,3 +1,5 @@
+#include <span>
+
 #include "cli/command.h"
 
 namespace sbp {

@@ -2,22 +2,37 @@
 #include "calibrate/calibrate.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <cstdint>
 #include <ctime>
 #include <iomanip>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "api/model.h"
 #include "api/tensors.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "calibrate/cases.h"
+#include "calibrate/fit.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
+#include "cluster/cluster.h"
+#include "fold/resolve.h"
 #include "io/documents.h"
 #include "io/file.h"
+#include "pipeline/pipeline.h"
+#include "rule/rule_set.h"
+#include "runtime/backends/backend.h"
+#include "runtime/processes/machine.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -4,13 +4,20 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "api/plan_file.h"
 #include "api/plan_inputs.h"
 #include "api/tensors.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "graph/tensor_data.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 namespace {

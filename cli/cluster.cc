@@ -2,14 +2,16 @@
 #include "api/cluster.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
+#include <string>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/command_text.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "cluster/cluster.h"
 #include "io/documents.h"
 
 namespace sbp {

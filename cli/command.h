@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "base/status.h"

@@ -2,14 +2,23 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "api/model.h"
 #include "api/planning.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
 #include "report/report.h"
+#include "rule/rule_set.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "cli/command_text.h"
 #include "cli/completion.h"
 #include "cli/completion_text.h"
 

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text.h"
+#include "cli/command_text.h"
 #include "cli/completion.h"
 #include "cli/completion_text.h"
 

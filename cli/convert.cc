@@ -1,14 +1,24 @@
 // convert: a graph, cluster or plan from one encoding to another, loss-free, and checked by reading it back.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 
+#include "api/model.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "cluster/cluster.h"
 #include "decompose/decompose.h"
+#include "fold/resolve.h"
 #include "io/documents.h"
 #include "io/file.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 namespace {

@@ -2,11 +2,16 @@
 #include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "api/plan_file.h"
+#include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "plan/plan.h"
 #include "report/report.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -3,10 +3,15 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
 
 #include "api/plan_file.h"
+#include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "explain/explain.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 namespace {

@@ -1,14 +1,19 @@
 // export: the layout problem of a model in a form that other programs read.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "api/model.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/planning.h"
 #include "export/exporter.h"
 #include "io/file.h"
+#include "pipeline/pipeline.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 namespace {

@@ -2,13 +2,18 @@
 #include "generate/generate.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "io/documents.h"
 #include "io/file.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/command_text.h"

@@ -4,13 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "api/model.h"
 #include "api/planning.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -18,7 +21,12 @@
 #include "io/documents.h"
 #include "io/file.h"
 #include "physical/physical.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
 #include "report/report.h"
+#include "rule/rule_set.h"
+#include "sbp/shard_math.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {

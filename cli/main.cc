@@ -12,8 +12,8 @@
 #include <new>
 #include <sstream>
 #include <string>
-#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/exit_codes.h"

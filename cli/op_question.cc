@@ -1,10 +1,21 @@
 #include "cli/op_question.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "rule/syntax.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

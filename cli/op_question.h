@@ -1,12 +1,17 @@
 // One op asked on the command line: `OP --input NAME=f32[16,32] --attr K=V`.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -3,12 +3,20 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
+#include "api/cluster.h"
 #include "api/planning.h"
 #include "api/tensors.h"
 #include "base/text.h"
@@ -16,7 +24,17 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cluster/cluster.h"
+#include "fold/resolve.h"
+#include "fold/resolve_options.h"
+#include "graph/tensor_data.h"
 #include "io/file.h"
+#include "plan/pins.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
+#include "sbp/mesh.h"
+#include "sbp/shard_math.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {

@@ -1,15 +1,23 @@
 // The flags that every planning command has, and the way from them to a PlanRequest.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/model.h"
 #include "base/status.h"
+#include "fold/resolve.h"
+#include "fold/resolve_options.h"
 #include "pipeline/pipeline.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
+#include "sbp/mesh.h"
+#include "strategy/strategy.h"
 
 namespace CLI {
 class App;

@@ -3,15 +3,25 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "api/model.h"
 #include "api/plan_file.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "fold/resolve.h"
 #include "io/documents.h"
 #include "io/file.h"
 #include "physical/physical.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

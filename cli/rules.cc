@@ -1,11 +1,15 @@
 // rules: list, show, and ask the rules about one op or one model.
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <string>
+#include <vector>
 
+#include "api/model.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/command_text.h"
@@ -15,8 +19,17 @@
 #include "cli/rules_ask.h"
 #include "cli/rules_test.h"
 #include "cli/rules_verify.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "rule/candidates.h"
+#include "rule/factor_map.h"
 #include "rule/infer.h"
+#include "rule/rule_set.h"
+#include "rule/syntax.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

@@ -1,14 +1,26 @@
 #include "cli/rules_ask.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "boxing/boxing.h"
+#include "cluster/cluster.h"
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "rule/candidates.h"
+#include "rule/factor_map.h"
 #include "rule/infer.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

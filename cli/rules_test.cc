@@ -1,14 +1,20 @@
 #include "cli/rules_test.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/text.h"
 #include "cli/op_question.h"
+#include "graph/tensor_type.h"
 #include "io/file.h"
+#include "rule/factor_map.h"
 #include "rule/infer.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

@@ -2,9 +2,11 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/text.h"
 #include "cli/progress.h"
+#include "verify/op_instance.h"
 #include "verify/verify.h"
 
 namespace sbp {

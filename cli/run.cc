@@ -3,22 +3,37 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "api/model.h"
 #include "api/plan_file.h"
 #include "api/tensors.h"
+#include "base/dtype.h"
+#include "base/hash.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
-#include "io/documents.h"
+#include "fold/resolve_options.h"
+#include "graph/tensor_data.h"
 #include "io/file.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
 #include "runtime/backends/backend.h"
+#include "runtime/processes/launch.h"
 #include "runtime/processes/own_ranks.h"
 #include "runtime/run/plan_run.h"
+#include "runtime/run/run_report.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

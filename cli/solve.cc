@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -19,6 +22,8 @@
 #include "cli/progress.h"
 #include "io/file.h"
 #include "io/gzip.h"
+#include "sbp/shard_math.h"
+#include "search/cost_network.h"
 #include "search/holders.h"
 #include "search/iopddl.h"
 #include "search/smallest_peak.h"

@@ -1,12 +1,20 @@
 #include "api/assignment.h"
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
 #include "io/documents.h"
 #include "io/file.h"
 #include "io/pins.h"
+#include "plan/pins.h"
+#include "plan/plan.h"
+#include "sbp/sbp.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

@@ -1,6 +1,7 @@
 #include "api/explain.h"
 
 #include "pipeline/pipeline.h"
+#include "problem/problem.h"
 
 namespace sbp {
 

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "api/tensors.h"
-#include "io/documents.h"
+#include "base/hash.h"
+#include "fold/resolve_options.h"
+#include "graph/literal.h"
 #include "io/file.h"
 #include "pipeline/pipeline.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "fold/resolve.h"
+#include "fold/resolve_options.h"
 #include "graph/graph.h"
 #include "graph/tensor_data.h"
 #include "rule/rule_set.h"

@@ -1,11 +1,17 @@
 #include "api/plan_file.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
+#include <variant>
 
 #include "api/model.h"
 #include "api/reference.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "fold/resolve.h"
+#include "fold/resolve_options.h"
+#include "graph/graph.h"
 #include "io/documents.h"
 #include "io/file.h"
 

@@ -1,9 +1,13 @@
 #include "api/plan_inputs.h"
 
 #include <algorithm>
+#include <string>
 
 #include "api/tensors.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "runtime/data/value.h"
 #include "runtime/run/tensor_store.h"
 
 namespace sbp {

@@ -1,11 +1,20 @@
 #include "api/planning.h"
 
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "api/assignment.h"
+#include "api/model.h"
 #include "api/tensors.h"
 #include "base/text.h"
+#include "cluster/cluster.h"
+#include "fold/resolve.h"
+#include "graph/graph.h"
+#include "graph/tensor_data.h"
 #include "io/file.h"
+#include "rule/rule_set.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

@@ -6,13 +6,17 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/cluster.h"
-#include "api/model.h"
 #include "base/status.h"
+#include "fold/resolve_options.h"
 #include "io/pins.h"
 #include "pipeline/pipeline.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
+#include "sbp/mesh.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

@@ -5,9 +5,12 @@
 
 #include "api/model.h"
 #include "api/tensors.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "fold/resolve.h"
+#include "fold/resolve_options.h"
 #include "graph/cut.h"
+#include "graph/literal.h"
 
 namespace sbp {
 namespace {

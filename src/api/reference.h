@@ -2,6 +2,7 @@
 // mistake in the plan's graph shows. Only the sizes of the plan's inputs and the values that shaped it are taken over.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "fold/resolve.h"
+#include "fold/resolve_options.h"
 #include "graph/graph.h"
 #include "graph/tensor_data.h"
 #include "plan/plan.h"

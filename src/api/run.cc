@@ -5,18 +5,27 @@
 #include <filesystem>
 #include <memory>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "api/plan_inputs.h"
 #include "api/reference.h"
 #include "api/tensors.h"
+#include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "fold/resolve.h"
+#include "fold/resolve_options.h"
 #include "graph/cut.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "io/documents.h"
 #include "io/file.h"
 #include "physical/cut.h"
 #include "runtime/actors/step_times.h"
+#include "runtime/data/value.h"
 #include "runtime/run/compare.h"
+#include "runtime/run/run_report.h"
 #include "runtime/run/tensor_store.h"
 
 namespace sbp {

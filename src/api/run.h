@@ -5,11 +5,13 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/model.h"
 #include "base/dtype.h"
 #include "base/status.h"
+#include "fold/resolve_options.h"
 #include "graph/tensor_data.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"

@@ -1,15 +1,25 @@
 #include "api/tensors.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "io/file.h"
 #include "io/npz.h"
 #include "onnx/reader.h"
 #include "pipeline/external_data.h"
+#include "runtime/data/value.h"
 
 namespace sbp {
 namespace {

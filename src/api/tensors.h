@@ -2,11 +2,15 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
 #include "graph/tensor_data.h"
+#include "runtime/data/value.h"
 #include "runtime/run/tensor_store.h"
 
 namespace sbp {

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string_view>
 
 #include "decompose/primitives.h"
 

@@ -1,6 +1,17 @@
 // Constant: whichever attribute states the value, as a parameter.
-#include "base/text.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "decompose/expansion_builder.h"
 #include "decompose/expansions.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
 
 namespace sbp {
 namespace {

@@ -1,10 +1,18 @@
 #include "decompose/decompose.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <set>
 #include <unordered_map>
+#include <utility>
+#include <variant>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "decompose/primitives.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

@@ -5,12 +5,12 @@
 // inner tensor the layout that follows from the op's signature (see runtime/execute/local_program.h).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
-#include "decompose/primitives.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
 

@@ -1,10 +1,23 @@
 #include "decompose/evaluate.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
 #include "decompose/expansion_scope.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "rule/expression.h"
+#include "rule/overload.h"
 
 namespace sbp {
 namespace {

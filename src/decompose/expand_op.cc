@@ -1,10 +1,18 @@
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
 #include "decompose/evaluate.h"
+#include "decompose/expansion_builder.h"
 #include "decompose/expansions.h"
+#include "rule/factor_map.h"
 #include "rule/overload.h"
+#include "rule/rule_set.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 namespace {

@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <memory>
+#include <variant>
 
+#include "base/dtype.h"
 #include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "graph/builder.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
 #include "rule/instance_builder.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 namespace {

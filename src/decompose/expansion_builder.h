@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -10,10 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
 #include "rule/overload.h"
 #include "rule/rule_set.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -1,9 +1,20 @@
 #include "decompose/expansion_scope.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "rule/instance_builder.h"
+#include "rule/overload.h"
+#include "rule/rule_set.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 namespace {

@@ -1,14 +1,23 @@
 // Names of an expansion and what they stand for.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "decompose/expansion_builder.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "rule/expression.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 

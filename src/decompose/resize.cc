@@ -1,10 +1,19 @@
 // Resize: dimension after dimension, each output element a weighted sum of input elements at positions that are known:
 // gathered neighbour by neighbour, or repeated where nothing is mixed. Positions and weights as in ONNX's definition.
 #include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/resample.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "decompose/expansion_builder.h"
 #include "decompose/expansions.h"
+#include "graph/literal.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "fold/foldable.h"
 #include "fold/leave.h"

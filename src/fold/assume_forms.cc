@@ -1,8 +1,11 @@
 #include "fold/assume_forms.h"
 
+#include <string>
 #include <utility>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
 
 namespace sbp {
 

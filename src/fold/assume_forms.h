@@ -3,7 +3,9 @@
 
 #include <unordered_map>
 
+#include "base/ids.h"
 #include "fold/pass_state.h"
+#include "graph/graph.h"
 
 namespace sbp {
 

@@ -4,6 +4,11 @@
 #include <set>
 #include <utility>
 
+#include "base/ids.h"
+#include "fold/foldable.h"
+#include "graph/tensor_type.h"
+#include "rule/rule_set.h"
+
 namespace sbp {
 
 const AssumedFlags& Assumptions::Find(const Map& map, TensorId tensor) {

@@ -5,11 +5,15 @@
 
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "fold/evaluate.h"
+#include "fold/foldable.h"
 #include "graph/graph.h"
 #include "rule/factor_map.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 

@@ -4,11 +4,20 @@
 #include "fold/bind.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "fold/dim_expression.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

@@ -1,9 +1,15 @@
 // Binds the symbolic dimensions of a graph's inputs to numbers.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "base/status.h"
 #include "fold/resolve_options.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

@@ -1,5 +1,10 @@
 #include "fold/body_work.h"
 
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "rule/factor_map.h"
 #include "rule/op_query.h"
 
 namespace sbp {

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "fold/fold_op.h"
+#include "fold/foldable.h"
+#include "fold/open_graph.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
 
 namespace sbp {
 

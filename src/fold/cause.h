@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/ids.h"
 #include "fold/pass_state.h"
 
 namespace sbp {

@@ -1,5 +1,7 @@
 #include "fold/context.h"
 
+#include <utility>
+
 #include "base/text.h"
 
 namespace sbp {

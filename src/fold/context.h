@@ -1,6 +1,8 @@
 // What one resolution shares between the main graph and all subgraphs.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

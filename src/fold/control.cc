@@ -1,11 +1,19 @@
 #include "fold/control.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
+#include "fold/assumed.h"
 #include "fold/control_loop.h"
 #include "fold/control_sequence.h"
+#include "fold/pass_state.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

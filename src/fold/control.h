@@ -3,10 +3,11 @@
 
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/status.h"
+#include "fold/pass_state.h"
 #include "fold/subgraphs.h"
+#include "graph/graph.h"
 
 namespace sbp {
 

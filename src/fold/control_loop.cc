@@ -1,12 +1,25 @@
 #include "fold/control_loop.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "fold/assumed.h"
 #include "fold/cause.h"
+#include "fold/pass_state.h"
 #include "fold/trips.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,8 +1,15 @@
 #include "fold/control_sequence.h"
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "fold/assumed.h"
+#include "fold/pass_state.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "base/status.h"
+#include "fold/pass_state.h"
 #include "fold/subgraphs.h"
+#include "graph/graph.h"
 
 namespace sbp {
 

@@ -2,9 +2,18 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "kernel/literals.h"
+#include "kernel/view.h"
+#include "rule/factor_map.h"
+#include "rule/rule_set.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -7,10 +7,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/status.h"
 #include "fold/foldable.h"
 #include "fold/instance_cache.h"
 #include "fold/op_program.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
+#include "rule/factor_map.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 

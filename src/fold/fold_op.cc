@@ -3,7 +3,15 @@
 #include <memory>
 #include <utility>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "fold/context.h"
+#include "fold/evaluate.h"
+#include "fold/foldable.h"
+#include "fold/provenance.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 namespace {

@@ -5,7 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
+#include "fold/assumed.h"
+#include "fold/foldable.h"
 #include "fold/pass_state.h"
+#include "fold/provenance.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
 
 namespace sbp {
 

@@ -5,11 +5,18 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "fold/assume_forms.h"
+#include "fold/context.h"
 #include "fold/control.h"
 #include "fold/fold_op.h"
 #include "fold/infer_op.h"
+#include "fold/open_graph.h"
 #include "fold/rewrite.h"
+#include "fold/subgraphs.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

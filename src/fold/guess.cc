@@ -1,6 +1,10 @@
 #include "fold/guess.h"
 
 #include <algorithm>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

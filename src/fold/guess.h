@@ -2,13 +2,14 @@
 // a tensor further on is stated to have another size in a dimension that follows from them: then all of them take it.
 #pragma once
 
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "rule/factor_map.h"
 
 namespace sbp {

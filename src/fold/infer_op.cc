@@ -1,12 +1,22 @@
 #include "fold/infer_op.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "fold/assumed.h"
 #include "fold/cause.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "rule/assumed_dims.h"
+#include "rule/factor_map.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 namespace {

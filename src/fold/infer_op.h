@@ -1,8 +1,11 @@
 // The results' types of one op that stays, from its rule; or from what the model states, where there is none.
 #pragma once
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "fold/pass_state.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

@@ -1,5 +1,10 @@
 #include "fold/instance_cache.h"
 
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+
 namespace sbp {
 
 uint32_t InstanceCache::TypeNumber(const TensorType& type) {

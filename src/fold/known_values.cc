@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+
 namespace sbp {
 
 bool LooksLikeWeight(const TensorType& type) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "fold/assumed.h"
 #include "fold/provenance.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "graph/literal.h"
 
 namespace sbp {
 namespace {

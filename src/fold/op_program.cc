@@ -1,11 +1,17 @@
 #include "fold/op_program.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "kernel/literals.h"
+#include "kernel/view.h"
+#include "rule/factor_map.h"
 #include "rule/op_query.h"
 
 namespace sbp {

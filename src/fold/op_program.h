@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
 #include "kernel/kernel.h"
+#include "kernel/view.h"
+#include "rule/factor_map.h"
 #include "rule/rule_set.h"
 
 namespace sbp {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/ids.h"
 #include "base/text.h"
 
 namespace sbp {

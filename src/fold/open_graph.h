@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/ids.h"
 #include "fold/foldable.h"
 #include "graph/graph.h"
 

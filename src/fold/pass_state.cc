@@ -2,8 +2,13 @@
 
 #include <algorithm>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "fold/assumed.h"
 #include "fold/bind.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
 
 namespace sbp {
 namespace {

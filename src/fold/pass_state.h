@@ -2,14 +2,17 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "base/ids.h"
+#include "fold/assumed.h"
 #include "fold/context.h"
 #include "fold/guess.h"
 #include "fold/known_values.h"
 #include "fold/open_graph.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

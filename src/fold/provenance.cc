@@ -1,6 +1,13 @@
 #include "fold/provenance.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/ids.h"
+#include "fold/foldable.h"
+#include "graph/literal.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 namespace {

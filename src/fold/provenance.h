@@ -5,12 +5,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "fold/evaluate.h"
+#include "fold/foldable.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ids.h"
+
 namespace sbp {
 namespace {
 

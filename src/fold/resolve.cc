@@ -1,15 +1,25 @@
 #include "fold/resolve.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <utility>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "fold/assumed.h"
 #include "fold/bind.h"
+#include "fold/context.h"
+#include "fold/dim_expression.h"
 #include "fold/foldable.h"
 #include "fold/forward.h"
+#include "fold/pass_state.h"
 #include "fold/prune.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "simplify/simplify.h"
 
 namespace sbp {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "fold/dim_expression.h"
 #include "fold/resolve_options.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -1,10 +1,16 @@
 #include "fold/rewrite.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

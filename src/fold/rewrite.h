@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "fold/pass_state.h"
+#include "graph/graph.h"
 
 namespace sbp {
 

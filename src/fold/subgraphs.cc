@@ -1,11 +1,19 @@
 #include "fold/subgraphs.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
+#include <variant>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "fold/assumed.h"
 #include "fold/body_work.h"
+#include "fold/context.h"
 #include "fold/prune.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

@@ -1,13 +1,18 @@
 // The subgraphs of an op that is kept whole: their inputs, and what they resolve to.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
+#include "fold/assumed.h"
 #include "fold/pass_state.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 

@@ -5,7 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "fold/context.h"
 #include "fold/prune.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

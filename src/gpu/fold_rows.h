@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 
 namespace sbp::gpu {

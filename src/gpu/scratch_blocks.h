@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/status.h"
 #include "gpu/gpu.h"
 
 namespace sbp::gpu {

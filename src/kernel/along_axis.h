@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -3,8 +3,8 @@
 #include "kernel/convert.h"
 
 #include <algorithm>
+#include <complex>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "kernel/scalar/convert.h"

@@ -1,7 +1,6 @@
 // Elements from one type to another.
 #pragma once
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 

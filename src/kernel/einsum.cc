@@ -1,10 +1,17 @@
 #include "kernel/einsum.h"
 
 #include <algorithm>
+#include <cctype>
+#include <initializer_list>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

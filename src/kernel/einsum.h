@@ -7,7 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/status.h"
 #include "kernel/kernel.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/dtype.h"
+
 namespace sbp {
 namespace {
 

@@ -6,13 +6,13 @@
 // contributes nothing (0). Attributes are those of the whole op.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "graph/graph.h"
 #include "kernel/view.h"

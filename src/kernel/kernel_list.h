@@ -2,6 +2,7 @@
 // this list, so that an op takes the same element types on all.
 #pragma once
 
+#include "base/dtype.h"
 #include "kernel/kernel.h"
 
 namespace sbp::kernel_types {

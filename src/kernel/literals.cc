@@ -1,8 +1,12 @@
 #include "kernel/literals.h"
 
+#include <cstdint>
 #include <cstring>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "kernel/kernel.h"
 
 namespace sbp {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,7 +1,9 @@
 #include "kernel/operands.h"
 
+#include "base/dtype.h"
 #include "base/text.h"
 #include "kernel/convert.h"
+#include "kernel/view.h"
 
 namespace sbp {
 

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp {
 

@@ -1,6 +1,12 @@
 #include "kernel/resize_plan.h"
 
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -3,8 +3,11 @@
 
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/resample.h"
+#include "base/status.h"
 #include "kernel/kernel.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

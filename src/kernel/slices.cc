@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/operands.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,5 +1,7 @@
 #include "kernel/view.h"
 
+#include <utility>
+
 namespace sbp {
 
 int64_t TensorView::elements() const {

@@ -1,6 +1,11 @@
 #include "kernel/window.h"
 
 #include <algorithm>
+#include <string>
+
+#include "base/status.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

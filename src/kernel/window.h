@@ -6,7 +6,9 @@
 #include <cstdint>
 
 #include "base/host_device.h"
+#include "base/status.h"
 #include "kernel/kernel.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -1,4 +1,7 @@
 // The table of factorizers. One thing = one file in factorizers/ and one declaration and row here, sorted by name.
+#include <span>
+#include <string_view>
+
 #include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/structural.h"

@@ -2,10 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
+#include "base/dtype.h"
 #include "base/hash.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "rule/factor_use.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

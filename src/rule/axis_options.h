@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "rule/candidates.h"
-#include "rule/factor_use.h"
+#include "rule/factor_map.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

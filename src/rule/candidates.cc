@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/checked_math.h"
+#include "graph/tensor_type.h"
 #include "rule/axis_options.h"
 #include "rule/factor_use.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

@@ -17,6 +17,7 @@
 #include "rule/factor_map.h"
 #include "sbp/layout_rows.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/signature.h"
 
 namespace sbp {

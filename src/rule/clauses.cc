@@ -1,8 +1,20 @@
 // ApplyClauses: the names in clauses become positions in the op and factors of the map.
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "rule/expression.h"
+#include "rule/factor_map.h"
 #include "rule/instance_builder.h"
+#include "rule/overload.h"
+#include "rule/syntax.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

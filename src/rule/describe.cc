@@ -1,7 +1,14 @@
 #include "rule/describe.h"
 
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
 #include "base/text.h"
+#include "rule/factor_map.h"
 #include "rule/factor_use.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rule/candidates.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 

@@ -1,6 +1,13 @@
 // The canonical text of a RuleInstance.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
 #include "rule/factor_map.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

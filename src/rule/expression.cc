@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
 
-#include "base/checked_math.h"
 #include "base/text.h"
 
 namespace sbp {

@@ -1,11 +1,11 @@
 // Evaluation of the expressions in rules. What a name means is the caller's: see ExpressionScope.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "base/status.h"
 #include "rule/syntax.h"

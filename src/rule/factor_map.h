@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "sbp/sbp.h"
 
 namespace sbp {

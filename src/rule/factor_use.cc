@@ -1,6 +1,7 @@
 #include "rule/factor_use.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace sbp {
 namespace {

@@ -2,9 +2,13 @@
 // depend on the mesh. Shared by candidates and inference.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "base/dtype.h"
+#include "graph/tensor_type.h"
 #include "rule/factor_map.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

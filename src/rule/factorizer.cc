@@ -1,8 +1,16 @@
 #include "rule/factorizer.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <variant>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/syntax.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -2,15 +2,20 @@
 // all_factorizers.cc; `rule @name(arguments)` calls them.
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "rule/factor_map.h"
 #include "rule/rule_set.h"
+#include "rule/syntax.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

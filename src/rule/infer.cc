@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 
 #include "base/text.h"
+#include "graph/tensor_type.h"
 #include "rule/factor_use.h"
 
 namespace sbp {

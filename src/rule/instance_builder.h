@@ -1,12 +1,19 @@
 // The steps of RuleSet::Instantiate: what each reads and writes.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string_view>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "graph/graph.h"
 #include "rule/expression.h"
 #include "rule/factor_map.h"
 #include "rule/overload.h"
 #include "rule/rule_set.h"
+#include "rule/syntax.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

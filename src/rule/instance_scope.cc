@@ -1,5 +1,23 @@
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "rule/expression.h"
+#include "rule/factor_map.h"
 #include "rule/instance_builder.h"
+#include "rule/overload.h"
+#include "rule/rule_set.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 namespace {

@@ -1,12 +1,29 @@
 // RuleSet::Instantiate: overload, result types, the rule line that applies, its factors and clauses, flops.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "rule/assumed_dims.h"
+#include "rule/expression.h"
+#include "rule/factor_map.h"
 #include "rule/factor_use.h"
 #include "rule/factorizer.h"
 #include "rule/instance_builder.h"
+#include "rule/overload.h"
+#include "rule/rule_set.h"
+#include "rule/syntax.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

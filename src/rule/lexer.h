@@ -1,6 +1,7 @@
 // Tokens of a rules file, and the cursor that the parsers share.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

@@ -1,11 +1,24 @@
 // BindNotation: letters to factors, sizes from operands, shapes of results.
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <numeric>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "rule/expression.h"
+#include "rule/factor_map.h"
 #include "rule/instance_builder.h"
+#include "rule/overload.h"
+#include "rule/syntax.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,5 +1,9 @@
 #include "rule/op_query.h"
 
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+
 namespace sbp {
 
 OpQuery QueryFor(const Graph& graph, const RuleSet& rules, const Op& op) {

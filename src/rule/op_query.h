@@ -1,6 +1,7 @@
 // The question to put to the rules about an op of a graph.
 #pragma once
 
+#include "graph/graph.h"
 #include "rule/rule_set.h"
 
 namespace sbp {

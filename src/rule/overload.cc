@@ -1,8 +1,17 @@
 #include "rule/overload.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <variant>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "rule/rule_set.h"
 #include "rule/syntax.h"
 

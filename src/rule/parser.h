@@ -1,6 +1,10 @@
 // The parsers of one rules file, one per construct; ParseRules (syntax.cc) calls them. Grammar: rules/README.md.
 #pragma once
 
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
 #include "rule/lexer.h"
 #include "rule/syntax.h"
 

@@ -1,6 +1,8 @@
 #include "rule/rule_set.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 
 #include "base/text.h"
 #include "rule/builtin_rules.h"

@@ -1,14 +1,16 @@
 // RuleSet: the ops that are known, from the built-in files and the user's; asks them about one op.
 #pragma once
 
+#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "rule/factor_map.h"
 #include "rule/syntax.h"
 

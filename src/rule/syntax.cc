@@ -2,6 +2,7 @@
 #include "rule/syntax.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/text.h"

@@ -1,15 +1,15 @@
 // The syntax tree of a rules file: what rules/README.md's grammar says, nothing evaluated.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

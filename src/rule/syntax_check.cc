@@ -1,11 +1,17 @@
 // Names that a paragraph uses must be declared in it; everything that can be said without concrete shapes.
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "rule/expression.h"
 #include "rule/overload.h"
 #include "rule/parser.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 namespace {

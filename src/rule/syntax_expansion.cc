@@ -1,11 +1,17 @@
 // `expand` blocks: parsing, and the check that every name in them is known.
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "rule/expression.h"
+#include "rule/lexer.h"
 #include "rule/parser.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 namespace {

@@ -1,5 +1,14 @@
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/lexer.h"
 #include "rule/parser.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 namespace {

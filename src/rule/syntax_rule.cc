@@ -1,8 +1,18 @@
 // The body of a `rule` line: its notation or factorizer, and its clauses.
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/lexer.h"
 #include "rule/parser.h"
+#include "rule/syntax.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -1,5 +1,11 @@
 #include "strategy/all_criteria.h"
 
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
 #include "base/text.h"
 
 namespace sbp {

@@ -1,6 +1,9 @@
 // The functions behind the rows of all_criteria.cc; each stands in the file of its criterion.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "strategy/strategy.h"
 
 namespace sbp {

@@ -1,5 +1,7 @@
 #include "strategy/all_strategies.h"
 
+#include <span>
+
 namespace sbp {
 
 std::span<const StrategyRow> AllStrategies() {

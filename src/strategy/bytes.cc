@@ -1,7 +1,16 @@
 // bytes: the bytes that boxing of the inputs moves, and that of results to where pins want them, all ranks together
 // (boxing.h, BytesPrice); first registered on ties.
+#include <cstdint>
+#include <vector>
+
+#include "boxing/boxing.h"
+#include "graph/tensor_type.h"
+#include "problem/problem.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 #include "strategy/all_criteria.h"
 #include "strategy/prices.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {

@@ -3,12 +3,22 @@
 // One mesh axis: candidates that keep most inputs as produced, among them the least copied bytes, among them the first
 // registered. Several axes: a candidate that keeps every input, else the least price of `bytes`, the last on ties.
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/checked_math.h"
-#include "base/text.h"
+#include "boxing/boxing.h"
+#include "graph/tensor_type.h"
+#include "sbp/layout_rows.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 #include "strategy/all_criteria.h"
 #include "strategy/prices.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {

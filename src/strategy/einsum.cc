@@ -1,10 +1,20 @@
 // einsum: layouts that users marked spread through the factors of the ops (sweeps.h); then each op takes the legal
 // candidate that agrees with most of what was inferred, and among those the one that boxes least.
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "problem/problem.h"
+#include "rule/infer.h"
+#include "sbp/sbp.h"
 #include "strategy/all_strategies.h"
 #include "strategy/prices.h"
+#include "strategy/strategy.h"
 #include "strategy/sweeps.h"
 #include "strategy/walk.h"
 

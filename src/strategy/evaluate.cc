@@ -1,16 +1,31 @@
 #include "strategy/evaluate.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/checked_math.h"
 #include "base/hash.h"
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "boxing/op_seconds.h"
+#include "cluster/cluster.h"
+#include "cost/cost.h"
+#include "graph/graph.h"
 #include "memory/memory.h"
 #include "naming/buffer_label.h"
+#include "plan/pins.h"
+#include "problem/demands.h"
+#include "problem/problem.h"
+#include "rule/candidates.h"
+#include "rule/factor_map.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 #include "strategy/transition_reason.h"
 #include "strategy/transitions.h"
 

@@ -2,7 +2,9 @@
 // compute and collectives, and computes memory.
 #pragma once
 
+#include "base/status.h"
 #include "plan/plan.h"
+#include "problem/problem.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

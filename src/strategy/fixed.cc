@@ -1,9 +1,21 @@
 // fixed: an assignment that somebody else made (another plan, or pins that cover every op), checked for legality and
 // priced by the common evaluator.
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "problem/problem.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 #include "strategy/all_strategies.h"
+#include "strategy/strategy.h"
 #include "strategy/walk.h"
 
 namespace sbp {

@@ -1,7 +1,12 @@
 // greedy: visit the ops in topological order; each takes the candidate that the criterion likes best given what its
 // producers wrote. One look at each op, no look ahead.
+#include <string>
+
+#include "base/status.h"
 #include "base/text.h"
+#include "problem/problem.h"
 #include "strategy/all_strategies.h"
+#include "strategy/strategy.h"
 #include "strategy/walk.h"
 
 namespace sbp {

@@ -1,7 +1,16 @@
 // order-value: three small conditions that add up over operands, results and mesh axes; the least sum wins, the first
 // registered one on ties. Origin: OneFlow's first cost model.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "sbp/layout_rows.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "strategy/all_criteria.h"
 #include "strategy/prices.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {

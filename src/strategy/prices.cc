@@ -1,10 +1,17 @@
 #include "strategy/prices.h"
 
+#include <cstdint>
 #include <unordered_map>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "plan/pins.h"
+#include "problem/problem.h"
+#include "rule/factor_map.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

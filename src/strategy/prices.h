@@ -2,11 +2,15 @@
 // look-ups.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "graph/tensor_type.h"
+#include "problem/problem.h"
+#include "sbp/sbp.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

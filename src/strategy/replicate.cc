@@ -1,7 +1,17 @@
 // replicate: everything whole on every device, except where a pin says otherwise. The plan that every other one is
 // compared with.
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "problem/problem.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 #include "strategy/all_strategies.h"
 #include "strategy/prices.h"
+#include "strategy/strategy.h"
 #include "strategy/walk.h"
 
 namespace sbp {

@@ -1,4 +1,13 @@
 // Where inputs and parameters start.
+#include <vector>
+
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "problem/problem.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

@@ -11,8 +11,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
+#include "plan/plan.h"
 #include "problem/problem.h"
+#include "rule/candidates.h"
+#include "sbp/sbp.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 

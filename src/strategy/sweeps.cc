@@ -3,6 +3,12 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "plan/pins.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

@@ -11,8 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/ids.h"
 #include "problem/problem.h"
 #include "rule/infer.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -1,10 +1,18 @@
 // time: seconds of boxing the inputs, and results to where pins want them, along their cheapest paths, and of the op
 // itself on the busiest device; first registered on ties. Local: like every greedy criterion it looks at producers
 // only.
+#include <cstdint>
 #include <limits>
+#include <vector>
 
+#include "boxing/boxing.h"
+#include "graph/tensor_type.h"
+#include "problem/problem.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 #include "strategy/all_criteria.h"
 #include "strategy/prices.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {

@@ -2,7 +2,13 @@
 
 #include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "naming/module_names.h"
+#include "rule/candidates.h"
+#include "rule/factor_map.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -3,8 +3,10 @@
 
 #include <string>
 
+#include "base/ids.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
+#include "sbp/sbp.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

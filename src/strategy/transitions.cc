@@ -1,12 +1,18 @@
 #include "strategy/transitions.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <unordered_set>
 #include <utility>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "problem/demands.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

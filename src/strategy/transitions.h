@@ -9,10 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "boxing/boxing.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

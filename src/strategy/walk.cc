@@ -1,7 +1,14 @@
 #include "strategy/walk.h"
 
+#include <utility>
+
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "plan/pins.h"
+#include "problem/problem.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

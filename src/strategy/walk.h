@@ -7,9 +7,12 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
+#include "problem/problem.h"
+#include "sbp/sbp.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

@@ -7,9 +7,13 @@
 #include <array>
 #include <initializer_list>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "gpu/gpu.h"
 
 namespace sbp::gpu::cuda {
 

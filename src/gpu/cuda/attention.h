@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "gpu/cuda/dnn.h"
+#include "gpu/gpu.h"
 
 namespace sbp::gpu::cuda {
 

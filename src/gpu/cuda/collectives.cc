@@ -5,12 +5,21 @@
 #include <nccl.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "gpu/gpu.h"
+#include "sbp/sbp.h"
 
 namespace sbp::gpu {
 namespace {

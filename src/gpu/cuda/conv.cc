@@ -1,7 +1,12 @@
 #include "gpu/cuda/conv.h"
 
-#include <algorithm>
 #include <climits>
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "gpu/gpu.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::gpu::cuda {
 namespace {

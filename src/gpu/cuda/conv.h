@@ -1,10 +1,13 @@
 // Convolutions by cuDNN.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <vector>
 
+#include "base/status.h"
 #include "gpu/cuda/dnn.h"
+#include "gpu/gpu.h"
 
 namespace sbp::gpu::cuda {
 

@@ -1,14 +1,19 @@
 #include <cuda_runtime.h>
 #include <cudnn.h>
 
+#include <cstdint>
 #include <fstream>
+#include <memory>
 #include <sstream>
+#include <string>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "gpu/collectives.h"
 #include "gpu/cuda/cublas_lt.h"
 #include "gpu/cuda/errors.h"
 #include "gpu/cuda/stream.h"
+#include "gpu/gpu.h"
 
 namespace sbp::gpu {
 namespace {

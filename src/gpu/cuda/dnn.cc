@@ -1,6 +1,10 @@
 #include "gpu/cuda/dnn.h"
 
+#include <cstdint>
 #include <string>
+#include <utility>
+
+#include "base/status.h"
 
 namespace sbp::gpu::cuda {
 

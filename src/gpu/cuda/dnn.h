@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "base/status.h"
 #include "gpu/gpu.h"
 
 namespace sbp::gpu::cuda {

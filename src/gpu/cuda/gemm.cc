@@ -1,7 +1,10 @@
 #include "gpu/cuda/gemm.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
 
 namespace sbp::gpu::cuda {

@@ -3,10 +3,12 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <map>
-#include <optional>
 #include <tuple>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "gpu/cuda/cublas_lt.h"
 #include "gpu/gpu.h"
 

@@ -2,10 +2,15 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <cstring>
+#include <utility>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "gpu/cuda/attention.h"
 #include "gpu/cuda/conv.h"
+#include "gpu/cuda/dnn.h"
 #include "gpu/cuda/errors.h"
 #include "gpu/cuda/gemm.h"
 #include "gpu/scratch_blocks.h"

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/status.h"
 #include "gpu/gpu.h"
 
 namespace sbp::gpu::cuda {

@@ -1,4 +1,8 @@
 // A build without CUDA.
+#include <memory>
+#include <string>
+
+#include "base/status.h"
 #include "gpu/gpu.h"
 
 namespace sbp::gpu {

@@ -1,5 +1,10 @@
 // A build without NCCL.
+#include <memory>
+#include <string>
+
+#include "base/status.h"
 #include "gpu/collectives.h"
+#include "gpu/gpu.h"
 
 namespace sbp::gpu {
 namespace {

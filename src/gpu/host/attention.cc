@@ -1,7 +1,13 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <span>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "gpu/gpu.h"
 #include "gpu/host/compute.h"
 #include "gpu/host/elements.h"
 

@@ -3,16 +3,22 @@
 #include "gpu/collectives.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "gpu/host/elements.h"
+#include "sbp/sbp.h"
 
 namespace sbp::gpu {
 namespace {

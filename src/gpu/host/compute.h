@@ -1,6 +1,7 @@
 // Products, convolutions and attention on the host: plain loops, for tests.
 #pragma once
 
+#include "base/status.h"
 #include "gpu/gpu.h"
 
 namespace sbp::gpu::host {

@@ -1,7 +1,13 @@
 #include <array>
+#include <cstdint>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "gpu/gpu.h"
 #include "gpu/host/compute.h"
 #include "gpu/host/elements.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::gpu::host {
 namespace {

@@ -1,12 +1,20 @@
 // A device that is memory of this process; calls on its streams are done when they return.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "gpu/gpu.h"
 #include "gpu/host/compute.h"
 #include "gpu/scratch_blocks.h"
 

@@ -1,9 +1,11 @@
 // Elements of the float types that Gemm and Conv take, as numbers.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/minifloat.h"
 #include "gpu/gpu.h"
 

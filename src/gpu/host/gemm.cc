@@ -1,6 +1,11 @@
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "gpu/gpu.h"
 #include "gpu/host/compute.h"
 #include "gpu/host/elements.h"
 

@@ -1,4 +1,6 @@
-#include "kernel/cpu/kernels.h"
+#include <span>
+
+#include "kernel/kernel.h"
 #include "kernel/kernel_list.h"
 
 namespace sbp {

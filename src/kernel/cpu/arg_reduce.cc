@@ -1,10 +1,16 @@
 // ArgMax, ArgMin: the place of the best element of each line; of equal ones the first, or the last where asked for. NaN
 // is better than any number.
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/along_axis.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

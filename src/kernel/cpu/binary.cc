@@ -1,7 +1,13 @@
 #include "kernel/scalar/binary.h"
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/cpu/loop.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

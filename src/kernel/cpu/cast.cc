@@ -1,8 +1,13 @@
 #include <cstring>
+#include <string>
 
+#include "base/minifloat.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

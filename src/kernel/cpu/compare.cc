@@ -1,6 +1,13 @@
 // Comparisons, logic and bits: results depend on the order, or the bits, of the operands.
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/cpu/loop.h"
+#include "kernel/kernel.h"
 #include "kernel/scalar/binary.h"
 
 namespace sbp::cpu {

@@ -1,12 +1,17 @@
 // Conv, ConvInteger: per image and group, the windows as columns of a matrix and one product of matrices, a tile of
 // output rows at a time; with one channel a group (depthwise), sums over the window directly.
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 #include "kernel/window.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

@@ -1,12 +1,18 @@
 // ConvTranspose: per image and group one product of matrices, whose rows (an output channel and an element of the
 // window each) are added to the result under their windows.
 #include <algorithm>
+#include <cstdint>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 #include "kernel/window.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

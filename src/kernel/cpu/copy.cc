@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/text.h"
+#include "base/status.h"
 #include "kernel/convert.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/status.h"
 #include "kernel/kernel.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 

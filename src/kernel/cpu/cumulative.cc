@@ -1,9 +1,16 @@
 // CumSum, CumProd: running folds of each line, in f64 for floats.
+#include <cstdint>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/along_axis.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/scalar/fold.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

@@ -1,12 +1,22 @@
 // Einsum: joins of two operands as products of matrices (kernel/einsum.h).
 #include "kernel/einsum.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/cpu/loop.h"
+#include "kernel/kernel.h"
 #include "kernel/scalar/binary.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

@@ -1,5 +1,11 @@
 #include "kernel/cpu/elementwise.h"
 
+#include <initializer_list>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "kernel/view.h"
+
 namespace sbp::cpu {
 
 Status RunElementwise(TensorView& out, std::initializer_list<const TensorView*> operands, DType compute, DType result,

@@ -3,10 +3,13 @@
 
 #include <complex>
 #include <cstdint>
+#include <initializer_list>
 
-#include "kernel/convert.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/cpu/loop.h"
 #include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 

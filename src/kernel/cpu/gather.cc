@@ -1,12 +1,16 @@
 // Gather: elements by index. Indices count in the whole; one into another device's part gives 0.
+#include <cstdint>
 #include <cstring>
+#include <vector>
 
-#include "base/text.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

@@ -6,8 +6,10 @@
 #include <dnnl.h>
 #endif
 
+#include "base/dtype.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/eigen_gemm.h"
+#include "kernel/view.h"
 #ifdef SBP_HAVE_AVX2_FILES
 #include "kernel/cpu/gemm_avx2.h"
 #endif

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "base/dtype.h"
 #include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 

@@ -1,13 +1,19 @@
 // sbp::GroupedMatMul: the rows of each expert together, times the expert's matrix where it lies.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

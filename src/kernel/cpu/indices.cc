@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "kernel/operands.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

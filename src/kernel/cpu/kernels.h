@@ -1,6 +1,7 @@
 // The CPU kernels, for the table of all kernels. Each follows the newest ONNX operator of its name.
 #pragma once
 
+#include "base/status.h"
 #include "kernel/kernel.h"
 
 namespace sbp::cpu {

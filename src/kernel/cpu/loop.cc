@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/dtype.h"
 #include "base/text.h"
 #include "kernel/convert.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

@@ -5,10 +5,13 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 

@@ -1,12 +1,18 @@
 // MatMul: a product of matrices per index of the leading dimensions, which stretch.
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/matmul_sizes.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

@@ -1,12 +1,17 @@
 // com.microsoft::MatMulNBits: a times the transpose of weights in blocks along k, a scale and a zero point each, packed
 // into bytes from the lowest bits on. Some columns of the result at a time, so that no whole weight is ever unpacked.
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

@@ -1,13 +1,23 @@
 // Data movement: each element of the result is one of an operand, under another index.
+#include <algorithm>
+#include <complex>
+#include <cstdint>
 #include <cstring>
-#include <numeric>
+#include <variant>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
-#include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/cpu/loop.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

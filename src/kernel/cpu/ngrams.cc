@@ -1,12 +1,20 @@
 // TfIdfVectorizer: how often each listed n-gram occurs in each row of tokens, weighted.
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <map>
+#include <string>
+#include <variant>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

@@ -1,12 +1,17 @@
 // NonMaxSuppression: per batch entry and class, boxes in the order of their scores, without those that overlap a better
 // one too much.
 #include <algorithm>
-#include <numeric>
+#include <cstdint>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

@@ -1,11 +1,18 @@
 // MaxPool, AveragePool, LpPool: each result from the elements under its window.
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 #include "kernel/window.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

@@ -2,10 +2,16 @@
 #include "kernel/scalar/random.h"
 
 #include <bit>
+#include <cstdint>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

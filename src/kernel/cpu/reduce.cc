@@ -1,13 +1,19 @@
 // Reductions: every element is folded into the accumulator of its result, in the order of the operand. Floats narrower
 // than f64 are accumulated in f64 (sums and products) and rounded once.
 #include <algorithm>
-#include <set>
+#include <complex>
+#include <cstdint>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
-#include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/cpu/loop.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/scalar/fold.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

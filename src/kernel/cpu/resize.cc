@@ -1,12 +1,18 @@
 // Resize: dimension after dimension, each output element a weighted sum of input elements, or the nearest of them.
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
+#include <vector>
 
-#include "base/text.h"
+#include "base/dtype.h"
+#include "base/resample.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/resize_plan.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

@@ -1,13 +1,20 @@
 // Scatter: a copy of the data with updates written, or combined, at indices. Indices count in the whole; those of other
 // devices' parts are left out.
+#include <cstdint>
 #include <cstring>
+#include <string>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/scalar/binary.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

@@ -1,14 +1,21 @@
 // Slice and Pad: the result's index i along a dimension reads the operand's index start + i * step; what lies outside
 // of the whole is padding, and what the part does not hold is 0.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "base/text.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/slices.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

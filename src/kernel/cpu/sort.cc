@@ -1,15 +1,21 @@
 // TopK and NonZero.
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "kernel/along_axis.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/indices.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/scalar/order.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

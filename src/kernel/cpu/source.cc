@@ -1,8 +1,14 @@
 // Range: results that come from numbers and places only.
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/range_count.h"
+#include "kernel/view.h"
 
 namespace sbp::cpu {
 namespace {

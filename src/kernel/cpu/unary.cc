@@ -1,7 +1,11 @@
 #include "kernel/scalar/unary.h"
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "kernel/convert.h"
 #include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 
 namespace sbp::cpu {
 namespace {

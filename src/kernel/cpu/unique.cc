@@ -1,14 +1,20 @@
 // Unique: the distinct elements, or slices along an axis, ascending or in the order of their first occurrence.
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <numeric>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/scalar/order.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::cpu {
 namespace {

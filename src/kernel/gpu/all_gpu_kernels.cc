@@ -1,6 +1,5 @@
 #include "kernel/gpu/all_gpu_kernels.h"
 
-#include "kernel/gpu/kernels.h"
 #include "kernel/kernel_list.h"
 
 namespace sbp::SBP_GPU_BUILD {

@@ -1,18 +1,25 @@
 // Kernels that work on the lines of a tensor along one axis: ArgMax, ArgMin, CumSum, CumProd and TopK.
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "gpu/fold_rows.h"
+#include "gpu/for_each.h"
 #include "kernel/along_axis.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/sort.h"
 #include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/scalar/fold.h"
 #include "kernel/scalar/order.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -1,12 +1,23 @@
 // Attention by the library's fused kernel; what it does not have is declined, and the op's expansion runs.
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
+#include "gpu/gpu.h"
+#include "graph/graph.h"
 #include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
-#include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

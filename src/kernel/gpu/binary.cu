@@ -1,8 +1,20 @@
 // Arithmetic of two operands.
+#include <cstdint>
+#include <type_traits>
+
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
+#include "gpu/for_each.h"
+#include "kernel/convert.h"
 #include "kernel/gpu/device_errors.h"
+#include "kernel/gpu/elements.h"
 #include "kernel/gpu/elementwise.h"
-#include "kernel/gpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/scalar/binary.h"
+#include "kernel/scalar/integer.h"
+#include "kernel/scalar/unary.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -1,15 +1,23 @@
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <limits>
+#include <span>
+#include <vector>
 
-#include "base/text.h"
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/boxes.h"
+#include "kernel/gpu/complex.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/walk.h"
-#include "kernel/scalar/fold.h"
+#include "kernel/scalar/binary.h"
+#include "kernel/view.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

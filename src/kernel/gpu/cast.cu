@@ -1,10 +1,19 @@
 // Cast, BitCast, and conversions on the way of other kernels.
+#include <cstdint>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/minifloat.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/convert.h"
+#include "kernel/gpu/complex.h"
 #include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/vectors.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

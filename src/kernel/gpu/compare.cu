@@ -1,7 +1,16 @@
 // Comparisons, logic and bits.
+#include <cstdint>
+#include <utility>
+
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
+#include "gpu/for_each.h"
 #include "kernel/gpu/elementwise.h"
-#include "kernel/gpu/kernels.h"
+#include "kernel/gpu/walk.h"
+#include "kernel/kernel.h"
 #include "kernel/scalar/binary.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -1,14 +1,23 @@
 // Conv, ConvInteger and ConvTranspose.
 #include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
+#include "gpu/gpu.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 #include "kernel/window.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

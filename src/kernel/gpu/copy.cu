@@ -1,14 +1,20 @@
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
 
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/gpu/words.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/status.h"
 #include "gpu/gpu.h"
 #include "kernel/kernel.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 

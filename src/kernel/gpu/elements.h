@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/dtype.h"
+#include "base/host_device.h"
 #include "base/minifloat.h"
 #include "kernel/gpu/complex.h"
 #include "kernel/scalar/convert.h"

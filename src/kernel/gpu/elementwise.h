@@ -2,12 +2,21 @@
 // walk.
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/convert.h"
+#include "kernel/gpu/complex.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/vectors.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 

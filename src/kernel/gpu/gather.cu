@@ -1,9 +1,18 @@
 // Gather: elements by index. Indices count in the whole; one into another device's part gives 0.
+#include <cstdint>
+#include <vector>
+
+#include "base/host_device.h"
+#include "base/status.h"
+#include "gpu/for_each.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/indices.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
+#include "kernel/gpu/walk.h"
+#include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -1,6 +1,9 @@
 #include "kernel/gpu/gpu_kernels.h"
 
 #include <algorithm>
+#include <string_view>
+
+#include "base/dtype.h"
 
 namespace sbp {
 

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
+#include "base/dtype.h"
 #include "kernel/gpu/movement.h"
 #include "kernel/kernel.h"
 

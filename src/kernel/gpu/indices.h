@@ -4,12 +4,16 @@
 
 #include <cstdint>
 
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/gpu/device_errors.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/gpu/words.h"
 #include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 

@@ -1,6 +1,8 @@
 // The GPU kernels, for their table. Each computes what the CPU's kernel of its name does (kernel/cpu/kernels.h).
 #pragma once
 
+#include "base/status.h"
+#include "kernel/kernel.h"
 #include "kernel/kernel_list.h"
 
 namespace sbp::SBP_GPU_BUILD {

@@ -1,19 +1,26 @@
 // MatMul and Einsum.
-#include <algorithm>
+#include <cstdint>
+#include <vector>
 
-#include "base/text.h"
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
+#include "gpu/gpu.h"
 #include "kernel/convert.h"
 #include "kernel/einsum.h"
+#include "kernel/gpu/complex.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/product.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
 #include "kernel/matmul_sizes.h"
 #include "kernel/scalar/binary.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

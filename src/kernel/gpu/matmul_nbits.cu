@@ -1,12 +1,18 @@
 // com.microsoft::MatMulNBits: a times the transpose of weights in blocks along k, a scale and a zero point each, packed
 // into bytes from the lowest bits on. The weights are unpacked into scratch, in the type of a.
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
+#include "gpu/gpu.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/device_errors.h"
 #include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
-#include "kernel/gpu/operands.h"
 #include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

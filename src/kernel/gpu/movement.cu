@@ -1,15 +1,22 @@
 // Data movement: each element of the result is one of an operand, under another index.
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <variant>
 
+#include "base/host_device.h"
 #include "base/text.h"
 #include "gpu/for_each.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -1,8 +1,12 @@
 #include "kernel/gpu/operands.h"
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/walk.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "gpu/gpu.h"
 #include "kernel/kernel.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 

@@ -1,13 +1,20 @@
 // MaxPool, AveragePool, LpPool: each result from the elements under its window.
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 #include "kernel/window.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

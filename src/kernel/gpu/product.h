@@ -1,6 +1,10 @@
 // Products of matrices of any type: the library's for floats, else one thread a sum.
 #pragma once
 
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "kernel/kernel.h"
 
 namespace sbp::SBP_GPU_BUILD {

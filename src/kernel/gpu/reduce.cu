@@ -1,13 +1,25 @@
 // Reductions. Floats narrower than f64 are accumulated in f64 (sums and products) and rounded once.
+#include <array>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/fold_rows.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/boxes.h"
+#include "kernel/gpu/complex.h"
 #include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/scalar/fold.h"
+#include "kernel/view.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -1,12 +1,19 @@
 // Resize: dimension after dimension, each output element a weighted sum of input elements, or the nearest of them.
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/resample.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
-#include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
 #include "kernel/resize_plan.h"
+#include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -1,16 +1,24 @@
 // Scatter: a copy of the data with updates written, or combined, at indices. Indices count in the whole; those of other
 // devices' parts are left out. Updates of one place meet in their order, whatever threads run first: replaced, the last
 // one claims the place; combined, they are sorted by place and one thread takes all of a place.
-#include <limits>
+#include <cstdint>
+#include <string>
 
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
+#include "gpu/for_each.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
+#include "kernel/gpu/elements.h"
 #include "kernel/gpu/indices.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/sort.h"
+#include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/scalar/binary.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

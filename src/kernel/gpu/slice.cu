@@ -1,13 +1,21 @@
 // Slice and Pad.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/gpu/words.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/slices.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

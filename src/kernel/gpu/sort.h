@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 
 namespace sbp::SBP_GPU_BUILD {

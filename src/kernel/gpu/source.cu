@@ -1,16 +1,20 @@
 // Random sources and Range: results that come from numbers and places only.
 #include <bit>
-#include <cmath>
+#include <cstdint>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/gpu/elements.h"
-#include "kernel/gpu/kernels.h"
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
+#include "kernel/kernel.h"
 #include "kernel/operands.h"
 #include "kernel/range_count.h"
-#include "kernel/scalar/integer.h"
 #include "kernel/scalar/random.h"
+#include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {

@@ -1,5 +1,10 @@
+#include <cmath>
+
+#include "base/host_device.h"
+#include "base/status.h"
+#include "kernel/gpu/complex.h"
 #include "kernel/gpu/elementwise.h"
-#include "kernel/gpu/kernels.h"
+#include "kernel/kernel.h"
 #include "kernel/scalar/unary.h"
 
 namespace sbp::SBP_GPU_BUILD {

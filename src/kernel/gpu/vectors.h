@@ -1,8 +1,10 @@
 // Element-wise functions over dense operands of one stored type, 16 bytes of a thread at a time.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
 
+#include "base/host_device.h"
+#include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/gpu/elements.h"
 

@@ -8,6 +8,7 @@
 #include "base/host_device.h"
 #include "base/status.h"
 #include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp::SBP_GPU_BUILD {
 

@@ -6,7 +6,6 @@
 
 #include "base/host_device.h"
 #include "base/status.h"
-#include "kernel/gpu/elements.h"
 
 namespace sbp::SBP_GPU_BUILD {
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cmath>
-#include <complex>
+#include <cstdint>
 #include <type_traits>
 
+#include "base/host_device.h"
+#include "kernel/scalar/integer.h"
 #include "kernel/scalar/unary.h"
 
 namespace sbp::scalar {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/host_device.h"
 #include "kernel/scalar/half.h"
 
 namespace sbp::scalar {

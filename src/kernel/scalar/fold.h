@@ -2,7 +2,9 @@
 #pragma once
 
 #include <limits>
+#include <type_traits>
 
+#include "base/host_device.h"
 #include "kernel/scalar/binary.h"
 
 namespace sbp::scalar {

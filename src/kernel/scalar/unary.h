@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <type_traits>
 
+#include "base/host_device.h"
 #include "kernel/scalar/exp.h"
 #include "kernel/scalar/integer.h"
 

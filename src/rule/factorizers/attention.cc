@@ -1,9 +1,13 @@
 // The standard's Attention: q, k, v of 4 dimensions (batch, heads, positions, size), or of 3 with the heads packed.
 #include "rule/factorizers/attention.h"
 
+#include <cstdint>
+
+#include "base/status.h"
 #include "base/text.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

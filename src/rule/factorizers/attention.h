@@ -1,6 +1,10 @@
 // What all attention operators have in common: sizes, factors, masks and caches.
 #pragma once
 
+#include <cstdint>
+
+#include "base/status.h"
+#include "rule/factor_map.h"
 #include "rule/factorizer.h"
 
 namespace sbp {

@@ -1,4 +1,10 @@
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/attention.h"
 #include "rule/factorizers/layout.h"
 

@@ -2,10 +2,18 @@
 //
 // a [..., k q j], weights [n, k q, bytes], scales [n, k q] or flat [n k q], zero points packed several to a byte: [n,
 // k] or flat [n k]. q: blocks that share a byte of zero points; j: elements of a block.
+#include <cstdint>
+#include <string_view>
+
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,7 +1,13 @@
 #include "rule/factorizers/broadcast.h"
 
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "rule/factor_map.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "base/status.h"
 #include "rule/factorizer.h"
 
 namespace sbp {

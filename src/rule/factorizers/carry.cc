@@ -1,10 +1,19 @@
 #include "rule/factorizers/carry.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstdint>
+#include <string_view>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "rule/rule_set.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

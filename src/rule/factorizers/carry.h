@@ -1,12 +1,19 @@
 // Small words in which factorizers write a factor map: carry a factor, reduce it, pass partial values through.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "rule/factor_map.h"
 #include "rule/factorizer.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

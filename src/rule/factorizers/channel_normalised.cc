@@ -1,5 +1,10 @@
 // Normalisations with a scale per channel: by groups of channels, by channel, by batch.
+#include <cstdint>
+
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
 

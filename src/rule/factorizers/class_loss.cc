@@ -1,7 +1,13 @@
 // Losses of a class index against scores [n, classes, d1, ...].
+#include <string>
+
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

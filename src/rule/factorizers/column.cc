@@ -1,9 +1,17 @@
 // Col2Im: blocks (columns of the input) are added into an image.
+#include <cstdint>
+#include <vector>
+
 #include "base/checked_math.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
 #include "rule/factorizers/window.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

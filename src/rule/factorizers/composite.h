@@ -3,6 +3,7 @@
 // names and its operands at their positions.
 #pragma once
 
+#include "base/status.h"
 #include "rule/factorizer.h"
 
 namespace sbp {

@@ -1,12 +1,19 @@
 // Concat and Split: the joined dimension stays whole (its parts come from different tensors), the others are shared.
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <numeric>
+#include <span>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

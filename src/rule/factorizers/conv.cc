@@ -1,11 +1,22 @@
 // Convolutions: n (g c) spatial, (g o) c kernel -> n (g o) spatial. Batch, groups and output channels split; input
 // channels reduce; spatial dimensions split with a halo.
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
+#include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
 #include "rule/factorizers/window.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,12 +1,20 @@
 // Einsum of any equation: ellipsis, implicit output, repeated letters (diagonals), sizes of 1 that broadcast.
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <map>
-#include <numeric>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,10 +1,16 @@
 // Ops that repeat or pad: dimensions that only the result carries are filled by each rank for its own part.
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -1,8 +1,15 @@
 // A mixture of experts as one op: rows [tokens, width] through weights [experts, inner, width] and back.
+#include <cstdint>
+#include <vector>
+
 #include "base/checked_math.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,9 +1,16 @@
 // Ops that fold any number of broadcast operands into one: sum, mean, max, min, and the same on bools.
 #include <array>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/status.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/broadcast.h"
 #include "rule/factorizers/composite.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

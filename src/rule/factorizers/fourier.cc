@@ -1,7 +1,14 @@
 // Fourier transforms: the transformed axis stays whole, everything else splits.
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,8 +1,12 @@
 // FusedConv: a convolution, plus an optional tensor shaped like its result, then an activation.
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -1,9 +1,15 @@
 // Products of matrices in their fused and quantised forms.
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

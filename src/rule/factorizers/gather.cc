@@ -1,10 +1,15 @@
 // Gather and its relatives. The dimension that is indexed may be split: a rank looks up what it owns and yields zeros
 // elsewhere, and the results add up (a vocabulary-parallel embedding).
 #include <algorithm>
+#include <cstdint>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

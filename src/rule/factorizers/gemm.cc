@@ -1,7 +1,16 @@
 // Gemm: m k, k n (each transposed on demand), and an addend that broadcasts to m n.
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,7 +1,12 @@
 // Ops that keep their operand's shape and need some of its dimensions whole: softmax, norms along an axis.
+#include <cstdint>
 #include <numeric>
+#include <string>
+#include <vector>
 
-#include "base/text.h"
+#include "base/status.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 
 namespace sbp {

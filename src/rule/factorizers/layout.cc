@@ -1,7 +1,18 @@
 #include "rule/factorizers/layout.h"
 
+#include <cstdint>
+#include <string>
+#include <utility>
+
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,12 +1,17 @@
 // Small steps that the factorizers of fused operators share.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
 #include "rule/factorizer.h"
 
 namespace sbp {

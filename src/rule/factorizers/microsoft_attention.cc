@@ -1,10 +1,18 @@
 // onnxruntime's attention operators.
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/attention.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,7 +1,15 @@
 // Normalisation over the last dimensions, alone or fused with the sums and look-ups before it.
+#include <cstdint>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

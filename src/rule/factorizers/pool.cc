@@ -1,7 +1,18 @@
 // Pools: batch and channels are shared; spatial dimensions split with a halo, or reduce where the pool is global.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
+#include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
 #include "rule/factorizers/window.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

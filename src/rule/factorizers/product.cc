@@ -1,10 +1,19 @@
 // Products, quotients and powers. Which partial values pass depends on the values of an operand that is known.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "graph/literal.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/broadcast.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -1,8 +1,17 @@
 // Quantising and dequantising: a scale for the tensor, for each slice of an axis, or for each block along it.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,8 +1,13 @@
 // Recurrent cells. Layout 0: x (time, batch, width), states (directions, batch, hidden), y (time, directions, batch,
 // hidden); layout 1: batch first in each.
-#include "base/text.h"
+#include <cstdint>
+
+#include "base/status.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

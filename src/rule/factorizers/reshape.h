@@ -1,6 +1,7 @@
 // Factors of a copy that keeps the row-major order of elements and changes the shape.
 #pragma once
 
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 
 namespace sbp {

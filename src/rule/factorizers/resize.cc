@@ -1,10 +1,23 @@
 // Resize and Upsample: dimensions that keep their size are shared; an upscaled one splits where every element is
 // repeated (nearest), or with a halo where neighbours are mixed.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "rule/rule_set.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,8 +1,15 @@
 // Pools over regions of interest: regions and channels split; where values are averaged a batch may be split with
 // masking, since each region belongs to one image.
-#include "base/text.h"
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

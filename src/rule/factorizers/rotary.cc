@@ -1,7 +1,13 @@
 // Rotary positions: pairs within a head turn together, so a head's elements stay whole.
+#include <cstdint>
+
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -2,10 +2,16 @@
 // into its part. Where updates are combined (add, max, ...), the updates may be split too.
 #include <algorithm>
 #include <optional>
+#include <string>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

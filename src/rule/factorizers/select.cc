@@ -1,11 +1,16 @@
 // Ops that select or order along a dimension. That dimension stays whole; results whose size depends on values are
 // taken at their upper bound.
 #include <algorithm>
+#include <cstdint>
 
 #include "base/checked_math.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -1,11 +1,19 @@
 // Sequences and optionals. The type of a sequence of n tensors is the shape that holds them stacked, [n, ...]; where
 // the tensors differ, the largest sizes, which is an upper bound.
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

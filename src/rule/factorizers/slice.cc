@@ -1,10 +1,19 @@
 // Slice and Pad: a dimension that is touched stays whole, the others are shared.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

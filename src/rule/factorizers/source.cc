@@ -1,11 +1,24 @@
 // Ops that make tensors out of shapes, attributes and scalars: every rank makes its own part.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

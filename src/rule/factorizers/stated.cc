@@ -1,9 +1,15 @@
 // Results whose shape no rule can know: taken from the model, or from an upper bound; nothing is split.
 #include <algorithm>
+#include <cstdint>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

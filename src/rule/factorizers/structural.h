@@ -2,6 +2,7 @@
 // does; each reads its op's attributes by their ONNX names and its operands at their ONNX positions.
 #pragma once
 
+#include "base/status.h"
 #include "rule/factorizer.h"
 
 namespace sbp {

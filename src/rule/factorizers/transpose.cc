@@ -1,7 +1,14 @@
 // Transpose: each dimension goes where perm says.
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/carry.h"
 #include "rule/factorizers/structural.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

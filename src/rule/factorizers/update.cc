@@ -1,7 +1,11 @@
 // Optimizer steps: lists of equal length of values, gradients and states, one after the other.
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 #include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

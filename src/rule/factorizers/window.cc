@@ -1,9 +1,14 @@
 #include "rule/factorizers/window.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "base/checked_math.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "rule/factor_map.h"
+#include "rule/factorizer.h"
 
 namespace sbp {
 namespace {

@@ -1,10 +1,15 @@
 #include "runtime/actors/actor_edges.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <tuple>
 
 #include "base/checked_math.h"
+#include "graph/graph.h"
 #include "physical/byte_map.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 
 namespace sbp {
 namespace {

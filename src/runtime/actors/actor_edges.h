@@ -1,8 +1,11 @@
 // The edges of an actor graph: who must have run before whom, and how often ahead one may be.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 #include "runtime/actors/actor_graph.h"
 
 namespace sbp {

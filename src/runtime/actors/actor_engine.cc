@@ -1,5 +1,7 @@
 #include "runtime/actors/actor_engine.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -7,6 +9,7 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <tuple>
 

@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
+#include <string_view>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
 #include "plan/ends.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 #include "runtime/actors/actor_edges.h"
 #include "runtime/actors/simulate.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

@@ -16,10 +16,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "physical/physical.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 
 namespace sbp {
 

@@ -1,6 +1,7 @@
 #include "runtime/actors/device_firings.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <string>
 
 #include "base/text.h"
 

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <queue>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/actors/actor_graph.h"

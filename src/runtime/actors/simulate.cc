@@ -1,12 +1,17 @@
 #include "runtime/actors/simulate.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 #include <queue>
+#include <string>
 #include <tuple>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "runtime/actors/device_firings.h"
 

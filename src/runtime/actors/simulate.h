@@ -2,9 +2,11 @@
 // to.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "base/status.h"
 #include "runtime/actors/actor_graph.h"
 #include "sbp/mesh.h"
 

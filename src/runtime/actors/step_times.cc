@@ -1,6 +1,7 @@
 #include "runtime/actors/step_times.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
 

@@ -1,7 +1,6 @@
 // StepTimes: how long a step and each of its tasks took, over repeats of the step.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 

@@ -4,8 +4,12 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/text.h"
+#include "graph/graph.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 
 namespace sbp {
 namespace {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 #include "runtime/actors/actor_graph.h"
 #include "runtime/actors/simulate.h"
 

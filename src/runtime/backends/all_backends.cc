@@ -1,7 +1,13 @@
 // The table of backends.
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "runtime/backends/backend.h"
 

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "runtime/actors/actor_engine.h"
+#include "runtime/actors/actor_graph.h"
 #include "runtime/exchange/communicator.h"
 #include "runtime/execute/device_runtime.h"
 #include "runtime/processes/launch.h"

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

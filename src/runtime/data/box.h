@@ -9,6 +9,8 @@
 
 #include "base/dtype.h"
 #include "kernel/view.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

@@ -1,11 +1,14 @@
 #include "runtime/data/parts.h"
 
 #include <array>
-#include <cstring>
+#include <cstdint>
+#include <utility>
 
-#include "base/text.h"
+#include "base/dtype.h"
 #include "runtime/data/box.h"
 #include "runtime/data/reduce.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

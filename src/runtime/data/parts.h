@@ -1,13 +1,17 @@
 // Parts: how whole tensors become the devices' parts, and how parts become whole again.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "kernel/view.h"
 #include "runtime/data/space.h"
 #include "runtime/data/value.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -2,7 +2,9 @@
 
 #include <cstring>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/literal.h"
 #include "runtime/data/reduce.h"
 
 namespace sbp {

@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 
+#include "base/dtype.h"
 #include "base/status.h"
+#include "graph/literal.h"
 #include "kernel/view.h"
 #include "runtime/data/box.h"
 #include "runtime/data/value.h"

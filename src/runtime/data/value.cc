@@ -2,13 +2,18 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
 #include "kernel/literals.h"
 #include "runtime/data/machine_memory.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

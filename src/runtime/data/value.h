@@ -1,12 +1,15 @@
 // Value: what a name stands for while a graph is executed: a tensor that owns its memory, or a sequence of them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "graph/literal.h"
 #include "kernel/view.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -1,8 +1,16 @@
 #include "runtime/exchange/boxing.h"
 
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
 #include "base/text.h"
+#include "cluster/collective_kind.h"
 #include "runtime/data/box.h"
 #include "runtime/data/reduce.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

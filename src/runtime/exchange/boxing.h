@@ -1,11 +1,17 @@
 // Carries out boxing steps: the collectives of the plan on the tensors of one device.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "base/status.h"
 #include "boxing/boxing.h"
 #include "kernel/view.h"
+#include "runtime/data/box.h"
 #include "runtime/data/space.h"
 #include "runtime/exchange/communicator.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

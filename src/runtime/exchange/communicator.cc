@@ -1,6 +1,9 @@
 #include "runtime/exchange/communicator.h"
 
-#include <cstring>
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -19,6 +19,7 @@
 #include "runtime/data/box.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "rule/factor_map.h"
+#include "sbp/mesh.h"
+#include "sbp/signature.h"
+
 namespace sbp {
 
 HaloWidths HaloOf(const FactorMap& map, const Candidate& candidate, size_t operand) {

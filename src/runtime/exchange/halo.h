@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "rule/candidates.h"
+#include "rule/factor_map.h"
+#include "sbp/mesh.h"
 #include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 

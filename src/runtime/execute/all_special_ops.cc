@@ -1,3 +1,6 @@
+#include <span>
+
+#include "runtime/execute/interpreter.h"
 #include "runtime/execute/special_ops.h"
 
 namespace sbp {

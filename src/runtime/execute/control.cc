@@ -1,9 +1,22 @@
 // If, Loop and Scan: subgraphs run by the interpreter.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "runtime/data/value.h"
+#include "runtime/execute/interpreter.h"
 #include "runtime/execute/special_ops.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,10 +1,17 @@
 #include "runtime/execute/interpreter.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
+#include "runtime/execute/local_program.h"
 
 namespace sbp {
 namespace {

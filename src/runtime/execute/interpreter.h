@@ -2,14 +2,20 @@
 // bodies of If, Loop and Scan everywhere.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "graph/graph.h"
 #include "runtime/data/value.h"
+#include "runtime/execute/local_program.h"
 #include "runtime/execute/op_runner.h"
 
 namespace sbp {

@@ -6,11 +6,17 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "cluster/collective_kind.h"
 #include "cost/collective.h"
 #include "rule/candidates.h"
+#include "rule/factor_map.h"
 #include "rule/op_query.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -9,6 +9,7 @@
 #include "rule/rule_set.h"
 #include "runtime/exchange/halo.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/signature.h"
 
 namespace sbp {

@@ -3,15 +3,21 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/checked_math.h"
+#include "base/dtype.h"
 #include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "memory/memory.h"
 #include "physical/physical.h"
+#include "plan/physical_plan.h"
+#include "rule/factor_map.h"
 #include "rule/op_query.h"
 #include "runtime/execute/blame_rule.h"
 #include "runtime/execute/local_layouts.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

@@ -8,15 +8,19 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "kernel/kernel.h"
 #include "rule/rule_set.h"
 #include "runtime/data/value.h"
 #include "runtime/exchange/halo.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
 #include "sbp/signature.h"
 
 namespace sbp {

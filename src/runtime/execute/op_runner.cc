@@ -1,12 +1,24 @@
 #include "runtime/execute/op_runner.h"
 
 #include <algorithm>
+#include <memory>
+#include <string>
 
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "gpu/gpu.h"
-#include "rule/op_query.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
+#include "rule/factor_map.h"
+#include "rule/rule_set.h"
 #include "runtime/data/parts.h"
 #include "runtime/execute/blame_rule.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

@@ -2,15 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "base/status.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "kernel/kernel.h"
+#include "kernel/view.h"
 #include "runtime/data/space.h"
 #include "runtime/data/value.h"
 #include "runtime/execute/device_runtime.h"
 #include "runtime/execute/local_program.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 

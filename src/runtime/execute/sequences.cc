@@ -1,7 +1,16 @@
 // Sequences and optionals.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "runtime/data/value.h"
+#include "runtime/execute/interpreter.h"
 #include "runtime/execute/special_ops.h"
 
 namespace sbp {

@@ -1,9 +1,16 @@
 // Cutting and joining whole tensors along one dimension: what loops and sequences do.
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
 #include "runtime/data/box.h"
+#include "runtime/data/value.h"
 #include "runtime/execute/special_ops.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

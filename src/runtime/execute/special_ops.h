@@ -1,8 +1,14 @@
 // The special ops, one function each.
 #pragma once
 
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "graph/graph.h"
+#include "runtime/data/value.h"
 #include "runtime/execute/interpreter.h"
 
 namespace sbp {

@@ -1,5 +1,7 @@
 #include "runtime/processes/affinity.h"
 
+#include <cstdint>
+
 #ifdef __linux__
 #include <pthread.h>
 #include <sched.h>

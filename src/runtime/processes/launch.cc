@@ -2,6 +2,7 @@
 #include "runtime/processes/launch.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
 #include <mutex>

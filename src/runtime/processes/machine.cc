@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <string_view>
 
 #include "base/text.h"
 #include "runtime/processes/affinity.h"

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
 #include "runtime/run/tensor_store.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "kernel/view.h"
 #include "runtime/data/value.h"
 
 namespace sbp {

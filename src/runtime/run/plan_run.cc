@@ -1,17 +1,31 @@
 #include "runtime/run/plan_run.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <set>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "physical/physical.h"
+#include "plan/physical_plan.h"
 #include "runtime/actors/actor_engine.h"
+#include "runtime/actors/actor_graph.h"
 #include "runtime/actors/simulate.h"
+#include "runtime/actors/step_times.h"
 #include "runtime/actors/trace.h"
 #include "runtime/data/parts.h"
+#include "runtime/data/value.h"
+#include "runtime/exchange/communicator.h"
+#include "runtime/run/compare.h"
 #include "runtime/run/run_results.h"
 #include "runtime/run/sharded_run.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

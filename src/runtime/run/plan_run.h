@@ -1,6 +1,7 @@
 // Running a whole plan, and the unsharded graph beside it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -9,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 #include "runtime/backends/backend.h"
+#include "runtime/data/value.h"
 #include "runtime/run/run_report.h"
 #include "runtime/run/tensor_store.h"
 

@@ -5,10 +5,16 @@
 #include <numbers>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/dtype.h"
 #include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "kernel/kernel.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "graph/graph.h"
 #include "kernel/view.h"

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "runtime/actors/step_times.h"
 #include "runtime/backends/backend.h"
 #include "runtime/run/compare.h"

@@ -1,10 +1,20 @@
 #include "runtime/run/run_results.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
+#include "runtime/actors/simulate.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

@@ -1,10 +1,15 @@
 // RunResults: what a run left on the devices of the whole mesh, brought to the process that leads.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "base/status.h"
+#include "plan/physical_plan.h"
+#include "plan/plan.h"
 #include "runtime/actors/actor_engine.h"
+#include "runtime/actors/simulate.h"
 #include "runtime/backends/backend.h"
 #include "runtime/data/value.h"
 #include "runtime/run/sharded_run.h"

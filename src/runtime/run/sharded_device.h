@@ -1,6 +1,16 @@
 // ShardedRun's own: what it keeps of each device of this process.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
+#include "runtime/data/value.h"
+#include "runtime/exchange/communicator.h"
+#include "runtime/execute/device_runtime.h"
 #include "runtime/execute/interpreter.h"
 #include "runtime/execute/op_runner.h"
 #include "runtime/run/sharded_run.h"

@@ -1,9 +1,26 @@
 // ShardedRun's memory: what a device needs, what is taken before the run, and what its tasks took.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "gpu/gpu.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
+#include "plan/physical_plan.h"
 #include "runtime/data/parts.h"
+#include "runtime/data/space.h"
+#include "runtime/execute/device_runtime.h"
+#include "runtime/execute/interpreter.h"
+#include "runtime/execute/local_program.h"
+#include "runtime/execute/op_runner.h"
 #include "runtime/run/sharded_device.h"
+#include "runtime/run/sharded_run.h"
 
 namespace sbp {
 

@@ -1,14 +1,34 @@
 #include "runtime/run/sharded_run.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/hash.h"
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "gpu/gpu.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "kernel/view.h"
 #include "memory/memory.h"
+#include "physical/physical.h"
+#include "plan/physical_plan.h"
+#include "rule/rule_set.h"
+#include "runtime/actors/actor_graph.h"
+#include "runtime/data/box.h"
 #include "runtime/data/parts.h"
+#include "runtime/data/space.h"
+#include "runtime/data/value.h"
 #include "runtime/exchange/boxing.h"
+#include "runtime/execute/local_program.h"
+#include "runtime/execute/op_runner.h"
 #include "runtime/run/compare.h"
 #include "runtime/run/sharded_device.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 

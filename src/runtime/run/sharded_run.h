@@ -2,19 +2,29 @@
 // task does to them. The engine (actor_engine.h) decides when.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "base/status.h"
+#include "graph/graph.h"
+#include "kernel/view.h"
+#include "plan/physical_plan.h"
 #include "plan/plan.h"
+#include "rule/rule_set.h"
 #include "runtime/actors/actor_engine.h"
+#include "runtime/data/box.h"
+#include "runtime/data/value.h"
 #include "runtime/exchange/communicator.h"
 #include "runtime/exchange/halo.h"
 #include "runtime/execute/device_runtime.h"
 #include "runtime/execute/interpreter.h"
+#include "runtime/execute/local_program.h"
+#include "runtime/execute/op_runner.h"
 #include "runtime/run/tensor_store.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -2,9 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <string_view>
+#include <variant>
 
+#include "base/dtype.h"
 #include "base/hash.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "kernel/kernel.h"
 
 namespace sbp {

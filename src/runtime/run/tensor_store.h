@@ -4,14 +4,18 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/literal.h"
 #include "graph/tensor_data.h"
+#include "graph/tensor_type.h"
 #include "runtime/data/value.h"
 #include "runtime/run/roles.h"
 

@@ -1,9 +1,20 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
 
-#include "base/text.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "graph/graph.h"
+#include "rule/rule_set.h"
+#include "runtime/data/value.h"
 #include "runtime/execute/interpreter.h"
+#include "runtime/execute/local_program.h"
+#include "runtime/run/compare.h"
 #include "runtime/run/plan_run.h"
+#include "runtime/run/tensor_store.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

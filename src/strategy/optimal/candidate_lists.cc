@@ -1,6 +1,14 @@
 #include "strategy/optimal/candidate_lists.h"
 
+#include <span>
 #include <utility>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "plan/pins.h"
+#include "rule/candidates.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

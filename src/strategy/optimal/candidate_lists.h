@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/ids.h"
+#include "base/status.h"
 #include "problem/problem.h"
 
 namespace sbp {

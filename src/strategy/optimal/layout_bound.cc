@@ -4,12 +4,22 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 
+#include "base/hash.h"
+#include "base/ids.h"
 #include "boxing/op_seconds.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "problem/problem.h"
+#include "sbp/sbp.h"
 #include "search/number_rows.h"
+#include "strategy/optimal/layout_graph.h"
 #include "strategy/optimal/tensor_factor.h"
 
 namespace sbp {

@@ -18,12 +18,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
-#include <optional>
-#include <span>
 #include <vector>
 
+#include "base/ids.h"
+#include "problem/problem.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/strategy.h"
 

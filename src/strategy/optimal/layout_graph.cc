@@ -1,10 +1,12 @@
 #include "strategy/optimal/layout_graph.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/checked_math.h"
+#include "cluster/cluster.h"
+#include "graph/tensor_type.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "boxing/search.h"
+#include "graph/tensor_type.h"
 #include "problem/problem.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "plan/pins.h"
 #include "plan/plan.h"
+#include "problem/problem.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 #include "strategy/optimal/layout_network_builder.h"
 
 namespace sbp {

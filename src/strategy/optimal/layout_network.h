@@ -18,11 +18,15 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
+#include "problem/problem.h"
+#include "sbp/sbp.h"
 #include "search/cost_network.h"
 #include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/layout_network_builder.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

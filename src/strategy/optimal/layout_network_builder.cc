@@ -1,10 +1,23 @@
 #include "strategy/optimal/layout_network_builder.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
+#include <cstdint>
 #include <set>
+#include <span>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "plan/pins.h"
+#include "problem/demands.h"
+#include "problem/problem.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "search/cost_network.h"
+#include "strategy/optimal/candidate_lists.h"
 #include "strategy/transitions.h"
 
 namespace sbp {

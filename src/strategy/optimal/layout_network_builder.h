@@ -2,18 +2,28 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "base/hash.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "graph/tensor_type.h"
 #include "memory/memory.h"
+#include "problem/demands.h"
+#include "problem/problem.h"
+#include "sbp/sbp.h"
+#include "search/cost_network.h"
+#include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/prices_of_type.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 

@@ -1,7 +1,13 @@
 // What it takes in a layout network that outputs end as they must (problem/demands.h).
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
+#include "base/ids.h"
+#include "problem/demands.h"
+#include "sbp/sbp.h"
 #include "strategy/optimal/layout_network_builder.h"
+#include "strategy/optimal/prices_of_type.h"
 
 namespace sbp {
 

@@ -1,7 +1,19 @@
 // What the nodes of a layout network hold, and when.
 #include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
 
+#include "base/checked_math.h"
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "memory/memory.h"
+#include "problem/demands.h"
+#include "sbp/sbp.h"
+#include "search/cost_network.h"
+#include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/layout_network_builder.h"
+#include "strategy/strategy.h"
 #include "strategy/transitions.h"
 
 namespace sbp {

@@ -1,7 +1,16 @@
 #include "strategy/optimal/merged_axes.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <map>
+#include <vector>
+
+#include "base/ids.h"
+#include "problem/problem.h"
+#include "rule/candidates.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

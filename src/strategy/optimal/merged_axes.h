@@ -2,6 +2,7 @@
 // plan is one of the whole mesh.
 #pragma once
 
+#include "problem/problem.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/strategy.h"
 

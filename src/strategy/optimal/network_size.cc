@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstdint>
 #include <map>
-#include <numeric>
+#include <span>
+#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/hash.h"
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "problem/problem.h"
 
 namespace sbp {
 namespace {

@@ -2,6 +2,9 @@
 // at where one of all would be too large.
 #pragma once
 
+#include <span>
+
+#include "problem/problem.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/strategy.h"

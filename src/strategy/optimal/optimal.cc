@@ -7,11 +7,18 @@
 // the other strategies favour.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "plan/plan.h"
+#include "problem/problem.h"
 #include "search/solve.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
@@ -23,6 +30,7 @@
 #include "strategy/optimal/search_options.h"
 #include "strategy/optimal/smallest_plan.h"
 #include "strategy/optimal/start.h"
+#include "strategy/strategy.h"
 #include "strategy/transition_reason.h"
 #include "strategy/walk.h"
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -11,6 +10,8 @@
 #include <vector>
 
 #include "boxing/boxing.h"
+#include "graph/tensor_type.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -1,6 +1,8 @@
 #include "strategy/optimal/search_options.h"
 
 #include <algorithm>
+#include <string_view>
+#include <variant>
 
 #include "base/text.h"
 

@@ -3,11 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <vector>
 
 #include "base/checked_math.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "memory/memory.h"
+#include "problem/problem.h"
+#include "sbp/sbp.h"
 #include "search/smallest_peak.h"
 #include "search/solve.h"
+#include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/search_options.h"
 
 namespace sbp {

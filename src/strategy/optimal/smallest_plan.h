@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
+#include "base/status.h"
+#include "problem/problem.h"
+#include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/strategy.h"
 

@@ -1,8 +1,18 @@
 #include "strategy/optimal/start.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
+#include "graph/graph.h"
+#include "problem/problem.h"
+#include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 #include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

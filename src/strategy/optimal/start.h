@@ -1,6 +1,8 @@
 // Planning again: the search begins at an earlier plan, of this model or one much like it.
 #pragma once
 
+#include "base/status.h"
+#include "problem/problem.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

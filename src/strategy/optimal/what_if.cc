@@ -5,8 +5,14 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/ids.h"
+#include "base/status.h"
+#include "plan/plan.h"
+#include "problem/problem.h"
+#include "search/cost_network.h"
 #include "search/solve.h"
 #include "strategy/evaluate.h"
+#include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/network_size.h"

@@ -6,6 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/status.h"
+#include "problem/problem.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

@@ -1,8 +1,15 @@
 // The fake backend: any number of devices in virtual time (simulate.h).
+#include <cstdint>
+#include <memory>
 #include <numeric>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "runtime/backends/backend.h"
+#include "runtime/exchange/communicator.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

@@ -1,7 +1,16 @@
 // The cuda backend: NVIDIA's GPUs, over NCCL.
-#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 
+#include "base/status.h"
+#include "gpu/collectives.h"
+#include "gpu/gpu.h"
+#include "kernel/gpu/gpu_kernels.h"
+#include "runtime/backends/backend.h"
 #include "runtime/backends/gpu/gpu_backend.h"
+#include "runtime/processes/launch.h"
 
 namespace sbp {
 namespace {

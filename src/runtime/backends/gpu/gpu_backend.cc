@@ -3,13 +3,24 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "gpu/collectives.h"
+#include "gpu/gpu.h"
+#include "runtime/actors/actor_engine.h"
+#include "runtime/actors/actor_graph.h"
 #include "runtime/backends/gpu/gpu_communicator.h"
 #include "runtime/backends/gpu/gpu_shares.h"
 #include "runtime/backends/gpu/streamed_run.h"
+#include "runtime/exchange/communicator.h"
+#include "runtime/execute/device_runtime.h"
+#include "runtime/processes/machine.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

@@ -3,14 +3,26 @@
 // for tests.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/status.h"
+#include "gpu/collectives.h"
+#include "gpu/gpu.h"
+#include "kernel/gpu/gpu_kernels.h"
+#include "runtime/actors/actor_engine.h"
+#include "runtime/actors/actor_graph.h"
 #include "runtime/backends/backend.h"
 #include "runtime/backends/gpu/gpu_device.h"
 #include "runtime/backends/gpu/gpu_runtime.h"
+#include "runtime/exchange/communicator.h"
+#include "runtime/execute/device_runtime.h"
 #include "runtime/processes/launch.h"
+#include "runtime/processes/machine.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 

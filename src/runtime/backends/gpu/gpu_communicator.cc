@@ -1,10 +1,18 @@
 #include "runtime/backends/gpu/gpu_communicator.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "gpu/gpu.h"
+#include "kernel/view.h"
+#include "runtime/data/box.h"
 #include "runtime/data/reduce.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

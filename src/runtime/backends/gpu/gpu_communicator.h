@@ -6,13 +6,20 @@
 // combined on the device in the order of the ranks.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "gpu/collectives.h"
+#include "kernel/view.h"
 #include "runtime/backends/gpu/gpu_device.h"
+#include "runtime/data/box.h"
 #include "runtime/exchange/communicator.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <cstdio>
+#include <utility>
 
 #include "base/text.h"
 

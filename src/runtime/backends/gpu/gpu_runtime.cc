@@ -1,5 +1,8 @@
 #include "runtime/backends/gpu/gpu_runtime.h"
 
+#include <memory>
+
+#include "base/status.h"
 #include "kernel/gpu/device_errors.h"
 #include "runtime/backends/gpu/gpu_space.h"
 #include "runtime/backends/gpu/op_graphs.h"

@@ -1,6 +1,12 @@
 // A GPU as runs see it.
 #pragma once
 
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/status.h"
+#include "kernel/kernel.h"
 #include "runtime/backends/gpu/gpu_device.h"
 #include "runtime/execute/device_runtime.h"
 

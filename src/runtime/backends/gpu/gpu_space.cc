@@ -1,7 +1,16 @@
 #include "runtime/backends/gpu/gpu_space.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "gpu/gpu.h"
+#include "kernel/view.h"
+#include "runtime/data/box.h"
+#include "runtime/data/value.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {

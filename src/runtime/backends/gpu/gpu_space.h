@@ -2,10 +2,18 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "gpu/gpu.h"
+#include "kernel/view.h"
 #include "runtime/backends/gpu/gpu_device.h"
+#include "runtime/data/box.h"
 #include "runtime/data/space.h"
+#include "runtime/data/value.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

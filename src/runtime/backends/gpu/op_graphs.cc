@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "base/status.h"
+#include "kernel/view.h"
+#include "runtime/execute/local_program.h"
+
 namespace sbp {
 namespace {
 

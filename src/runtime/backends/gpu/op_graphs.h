@@ -8,10 +8,14 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "gpu/gpu.h"
+#include "kernel/view.h"
 #include "runtime/execute/device_runtime.h"
+#include "runtime/execute/local_program.h"
 
 namespace sbp {
 

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "gpu/gpu.h"
+#include "runtime/actors/actor_graph.h"
+#include "runtime/actors/simulate.h"
 
 namespace sbp {
 namespace {

@@ -5,10 +5,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/status.h"
 #include "runtime/actors/actor_engine.h"
+#include "runtime/actors/actor_graph.h"
+#include "runtime/actors/simulate.h"
 #include "runtime/backends/gpu/gpu_device.h"
 
 namespace sbp {

@@ -1,9 +1,19 @@
 // The mpi backend: every rank is one device, rank 0 leads.
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "runtime/backends/backend.h"
 #include "runtime/backends/mpi/mpi_session.h"
+#include "runtime/exchange/communicator.h"
+#include "runtime/processes/machine.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

@@ -1,9 +1,16 @@
 #include "runtime/backends/mpi/mpi_communicator.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "kernel/view.h"
+#include "runtime/data/box.h"
 #include "runtime/data/reduce.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

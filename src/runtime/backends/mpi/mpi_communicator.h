@@ -2,12 +2,19 @@
 // algorithm an MPI library prefers.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/status.h"
+#include "kernel/view.h"
 #include "runtime/backends/mpi/world.h"
+#include "runtime/data/box.h"
 #include "runtime/exchange/communicator.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

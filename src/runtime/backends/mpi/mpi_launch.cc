@@ -1,6 +1,16 @@
 // The processes that mpirun started, as what they tell each other besides tensors.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
 #include "runtime/backends/mpi/mpi_session.h"
+#include "runtime/exchange/communicator.h"
 #include "runtime/processes/launch.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

@@ -1,12 +1,17 @@
 #include "runtime/backends/mpi/mpi_session.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <numeric>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/text.h"
 #include "runtime/backends/mpi/mpi_communicator.h"
 #include "runtime/backends/mpi/world.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

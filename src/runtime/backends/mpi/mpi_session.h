@@ -2,12 +2,14 @@
 // a build without MPI has the same interface, and Start fails.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "base/status.h"
 #include "runtime/exchange/communicator.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 

@@ -1,4 +1,7 @@
 // What a build without MPI has in its place.
+#include <memory>
+
+#include "base/status.h"
 #include "runtime/backends/mpi/mpi_session.h"
 
 namespace sbp {

@@ -1,7 +1,9 @@
 #include "runtime/backends/mpi/world.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iostream>
+#include <string_view>
 #if __has_include(<sys/prctl.h>)
 #include <sys/prctl.h>
 #endif

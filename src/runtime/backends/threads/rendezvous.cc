@@ -1,6 +1,7 @@
 #include "runtime/backends/threads/rendezvous.h"
 
 #include <thread>
+#include <utility>
 
 #include "base/text.h"
 

@@ -1,9 +1,16 @@
 // The cpu backend: all devices are threads of this process.
+#include <cstdint>
+#include <memory>
 #include <numeric>
+#include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "runtime/backends/backend.h"
 #include "runtime/backends/threads/thread_communicator.h"
+#include "runtime/exchange/communicator.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 namespace {

@@ -2,13 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "kernel/view.h"
 #include "runtime/backends/threads/rendezvous.h"
 #include "runtime/backends/threads/stream_copy.h"
+#include "runtime/data/box.h"
 #include "runtime/data/reduce.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

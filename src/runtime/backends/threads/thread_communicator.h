@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/exchange/communicator.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 

@@ -7,6 +7,7 @@
 // is waited for. Who can, but has another plan or version of the program, or a rank that is taken, is refused by name.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -2,7 +2,9 @@
 
 #include <sys/random.h>
 
+#include <array>
 #include <bit>
+#include <cstdint>
 
 namespace sbp {
 namespace {

@@ -1,8 +1,6 @@
 // Who knows the secret of a run: HMAC (RFC 2104) with SHA-256 (FIPS 180-4).
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <string>
 #include <string_view>
 

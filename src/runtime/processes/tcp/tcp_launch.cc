@@ -2,15 +2,21 @@
 // that news of a failure, or the end of a connection, which is the end of a process, is known at once.
 #include <poll.h>
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
+#include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "runtime/processes/launch.h"
 #include "runtime/processes/tcp/greeting.h"
