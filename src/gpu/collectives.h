@@ -76,17 +76,4 @@ Result<std::string> MakeCudaGroupId();
 std::string CudaCollectivesVersion();
 Result<std::shared_ptr<Collectives>> JoinCudaGroup(Device& device, const std::string& id, int rank, int size);
 
-// Where threads of this process meet. A rank that has not come within a minute fails the group.
-class HostGroups {
- public:
-  HostGroups();
-  ~HostGroups();
-  std::string MakeId();
-  Result<std::shared_ptr<Collectives>> Join(const std::string& id, int rank, int size);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
 }  // namespace sbp::gpu

@@ -172,7 +172,4 @@ Result<int> CountCudaDevices();
 Result<std::string> CudaDeviceId(int ordinal);
 Result<std::unique_ptr<Device>> OpenCudaDevice(int ordinal);
 
-// Memory of this process.
-std::unique_ptr<Device> OpenHostDevice(int ordinal);
-
 }  // namespace sbp::gpu

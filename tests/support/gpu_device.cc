@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu/host/host.h"
+
 namespace sbp {
 
 TestGpu OpenTestGpu() {

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/text.h"
+#include "gpu/host/host.h"
 #include "support/launch_collectives.h"
 
 namespace sbp {

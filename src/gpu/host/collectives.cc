@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "gpu/host/elements.h"
+#include "gpu/host/host.h"
 #include "sbp/sbp.h"
 
 namespace sbp::gpu {

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "gpu/gpu.h"
 #include "gpu/host/compute.h"
+#include "gpu/host/host.h"
 #include "gpu/scratch_blocks.h"
 
 namespace sbp::gpu {

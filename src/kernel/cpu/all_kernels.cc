@@ -1,5 +1,6 @@
 #include <span>
 
+#include "kernel/cpu/kernels.h"  // keep: the functions of the list
 #include "kernel/kernel.h"
 #include "kernel/kernel_list.h"
 

@@ -1,5 +1,6 @@
 #include "kernel/gpu/all_gpu_kernels.h"
 
+#include "kernel/gpu/kernels.h"  // keep: the functions of the list
 #include "kernel/kernel_list.h"
 
 namespace sbp::SBP_GPU_BUILD {

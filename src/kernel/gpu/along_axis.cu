@@ -12,6 +12,7 @@
 #include "kernel/along_axis.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/elements.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/sort.h"
 #include "kernel/gpu/words.h"

@@ -14,6 +14,7 @@
 #include "gpu/gpu.h"
 #include "graph/graph.h"
 #include "kernel/gpu/elements.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/walk.h"
 #include "kernel/kernel.h"
 #include "kernel/view.h"

@@ -10,6 +10,7 @@
 #include "kernel/gpu/device_errors.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/elementwise.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/kernel.h"
 #include "kernel/scalar/binary.h"
 #include "kernel/scalar/integer.h"

@@ -10,6 +10,7 @@
 #include "kernel/convert.h"
 #include "kernel/gpu/complex.h"
 #include "kernel/gpu/elements.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/vectors.h"
 #include "kernel/kernel.h"

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/gpu/elementwise.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/walk.h"
 #include "kernel/kernel.h"
 #include "kernel/scalar/binary.h"

@@ -12,6 +12,7 @@
 #include "kernel/gpu/complex.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/elements.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/product.h"
 #include "kernel/gpu/walk.h"

@@ -10,6 +10,7 @@
 #include "gpu/for_each.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/elements.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/words.h"
 #include "kernel/kernel.h"
 #include "kernel/view.h"

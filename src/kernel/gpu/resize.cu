@@ -8,6 +8,7 @@
 #include "base/resample.h"
 #include "base/status.h"
 #include "gpu/for_each.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/words.h"
 #include "kernel/kernel.h"

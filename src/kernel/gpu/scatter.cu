@@ -12,6 +12,7 @@
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/elements.h"
 #include "kernel/gpu/indices.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/sort.h"
 #include "kernel/gpu/words.h"

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "gpu/for_each.h"
 #include "kernel/gpu/elements.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/kernel.h"

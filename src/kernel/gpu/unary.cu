@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "kernel/gpu/complex.h"
 #include "kernel/gpu/elementwise.h"
+#include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/kernel.h"
 #include "kernel/scalar/unary.h"
 

@@ -7,6 +7,7 @@
 #include "base/minifloat.h"
 #include "gpu/for_each.h"
 #include "gpu/gpu.h"
+#include "gpu/host/host.h"
 
 namespace sbp::gpu {
 namespace {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "gpu/for_each.h"
+#include "gpu/host/host.h"
 
 namespace sbp {
 namespace {

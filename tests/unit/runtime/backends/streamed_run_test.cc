@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "gpu/host/host.h"
 #include "support/host_gpus.h"
 #include "unit/plan/small_plan.h"
 #include "unit/runtime/plans.h"
