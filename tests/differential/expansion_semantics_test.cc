@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "decompose/decompose.h"
+#include "decompose/primitives.h"
 #include "graph/builder.h"
 #include "support/rule_cases.h"
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "check/check.h"
 #include "cluster/cluster.h"
+#include "fold/dim_expression.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp::fuzz {

@@ -9,6 +9,7 @@
 #include "gpu/for_each.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
+#include "kernel/gpu/elements.h"
 #include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"

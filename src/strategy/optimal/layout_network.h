@@ -26,7 +26,6 @@
 #include "sbp/sbp.h"
 #include "search/cost_network.h"
 #include "strategy/optimal/candidate_lists.h"
-#include "strategy/optimal/layout_network_builder.h"
 #include "strategy/strategy.h"
 
 namespace sbp {

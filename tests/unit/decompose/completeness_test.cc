@@ -8,6 +8,7 @@
 
 #include "decompose/decompose.h"
 #include "decompose/expansions.h"
+#include "decompose/primitives.h"
 
 namespace sbp {
 namespace {
