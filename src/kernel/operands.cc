@@ -1,7 +1,14 @@
 #include "kernel/operands.h"
 
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <variant>
+
 #include "base/dtype.h"
 #include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
 #include "kernel/convert.h"
 #include "kernel/view.h"
 
@@ -62,6 +69,50 @@ void SetSize(TensorView& view, size_t dim, int64_t size) {
   view.shape[dim] = size;
   view.whole[dim] = size;
   view.ranges[dim] = {0, size};
+}
+
+void ConstantElement(const KernelCall& call, DType type, std::byte* element) {
+  std::memset(element, 0, 16);
+  const AttributeValue* value = call.attributes->Find("value");
+  const LiteralRef* given = value != nullptr ? std::get_if<LiteralRef>(value) : nullptr;
+  const Literal* literal = given != nullptr ? given->get() : nullptr;
+  if (literal == nullptr) return;
+  if (IsComplex(type)) {
+    std::memcpy(element, literal->raw.data(), std::min<size_t>(literal->raw.size(), 16));
+  } else if (!literal->ints.empty()) {
+    Convert(DType::kI64, reinterpret_cast<const std::byte*>(literal->ints.data()), 8, type, element, 16, 1);
+  } else if (!literal->floats.empty()) {
+    Convert(DType::kF64, reinterpret_cast<const std::byte*>(literal->floats.data()), 8, type, element, 16, 1);
+  }
+}
+
+Result<std::vector<bool>> ReducedDims(const KernelCall& call, const std::vector<int64_t>* operand) {
+  const int rank = call.inputs[0].rank();
+  const std::vector<int64_t>* axes = operand != nullptr ? operand : call.attributes->Ints("axes");
+  const bool none = axes == nullptr || axes->empty();
+  std::vector<bool> reduced(static_cast<size_t>(rank), none && call.attributes->Int("noop_with_empty_axes", 0) == 0);
+  if (none) return reduced;
+  for (const int64_t axis : *axes) {
+    SBP_ASSIGN_OR_RETURN(const int64_t d, AxisIn(axis, rank));
+    reduced[static_cast<size_t>(d)] = true;
+  }
+  return reduced;
+}
+
+Status SizeOfTopK(std::span<const int64_t> k, int64_t axis, KernelCall& call) {
+  const int64_t size = call.inputs[0].shape[static_cast<size_t>(axis)];
+  if (k.size() != 1 || k[0] < 0 || k[0] > size) return RunFailed(StrCat("k must be one number of at most ", size));
+  for (TensorView& out : call.outputs) {
+    if (!out.present() || out.shape[axis] == k[0]) continue;
+    if (out.shape[axis] < k[0]) return RunFailed("k is larger than was planned");
+    SetSize(out, static_cast<size_t>(axis), k[0]);
+  }
+  return OkStatus();
+}
+
+bool HasPacked(const KernelCall& call) {
+  const auto packed = [](const TensorView& view) { return view.present() && IsPacked(view.dtype); };
+  return std::ranges::any_of(call.inputs, packed) || std::ranges::any_of(call.outputs, packed);
 }
 
 }  // namespace sbp

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "kernel/kernel.h"
 #include "kernel/view.h"
@@ -28,5 +30,18 @@ std::vector<int64_t> IntsOf(const TensorView& view);
 Result<int64_t> AxisIn(int64_t axis, int rank);
 // Result r turned out to have this size on a dimension: writes it, the whole's and the range's.
 void SetSize(TensorView& view, size_t dim, int64_t size);
+
+// Of a ConstantOfShape: the attribute `value`, or 0, as one element of `type`, in 16 bytes.
+void ConstantElement(const KernelCall& call, DType type, std::byte* element);
+
+// Of a reduction: which dimensions of operand 0 it reduces. `operand`: the axes that operand 1 holds; null: there is
+// none, the attribute counts. Error: an axis is out of range.
+Result<std::vector<bool>> ReducedDims(const KernelCall& call, const std::vector<int64_t>* operand);
+
+// Of a TopK on `axis`: sets the results' sizes to what operand 1 holds. Error: not one number that there is room for.
+Status SizeOfTopK(std::span<const int64_t> k, int64_t axis, KernelCall& call);
+
+// Has an operand or result packed elements, several in a byte?
+bool HasPacked(const KernelCall& call);
 
 }  // namespace sbp

@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "kernel/conv_sizes.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
@@ -18,16 +19,10 @@ namespace {
 
 constexpr int64_t kTileElements = 1 << 20;  // of the matrix of columns: enough that the product's own packing pays
 
-struct ConvShape {
-  int64_t groups, in_channels, out_channels;  // channels of one group
-  int64_t in_size, out_size, kernel_size;     // elements of the spatial dimensions
-  Window window;
-};
-
 // Output rows are lines of the last dimension. Writes, for rows [begin, end), one matrix row per channel and element of
 // the window; columns are output elements.
 template <typename T>
-void WriteColumns(const ConvShape& s, const T* in, int64_t begin, int64_t end, T* columns) {
+void WriteColumns(const ConvSizes& s, const T* in, int64_t begin, int64_t end, T* columns) {
   const auto& [wd, wh, ww] = s.window;
   for (int64_t c = 0; c < s.in_channels; ++c, in += s.in_size) {
     for (int64_t kd = 0; kd < wd.kernel; ++kd) {
@@ -60,7 +55,7 @@ void WriteColumns(const ConvShape& s, const T* in, int64_t begin, int64_t end, T
 
 // One channel: out += the window's sums over `in`.
 template <typename T>
-void AddDepthwise(const ConvShape& s, const T* in, const T* weight, T* out) {
+void AddDepthwise(const ConvSizes& s, const T* in, const T* weight, T* out) {
   const auto& [wd, wh, ww] = s.window;
   for (int64_t kd = 0; kd < wd.kernel; ++kd) {
     for (int64_t kh = 0; kh < wh.kernel; ++kh) {
@@ -87,15 +82,15 @@ void AddDepthwise(const ConvShape& s, const T* in, const T* weight, T* out) {
 }
 
 // Is the matrix of columns the input itself?
-bool IsPointwise(const Window& window) {
-  return std::all_of(window.begin(), window.end(), [](const WindowAxis& d) {
+bool IsPointwise(const ConvSizes& s) {
+  return std::all_of(std::begin(s.window), std::end(s.window), [](const WindowAxis& d) {
     return d.kernel == 1 && d.stride == 1 && d.pad_low == 0 && d.in_held == d.out_held && d.Under(0, 0) == 0;
   });
 }
 
 // One group of one image; `out` holds the bias.
 template <typename T>
-void ConvolveGroup(const ConvShape& s, DType type, const T* in, const T* weight, T* out, T* columns, int threads) {
+void ConvolveGroup(const ConvSizes& s, DType type, const T* in, const T* weight, T* out, T* columns, int threads) {
   if (s.in_channels == 1 && s.out_channels <= 2) {
     for (int64_t m = 0; m < s.out_channels; ++m) AddDepthwise(s, in, weight + m * s.kernel_size, out + m * s.out_size);
     return;
@@ -114,7 +109,7 @@ void ConvolveGroup(const ConvShape& s, DType type, const T* in, const T* weight,
 }
 
 template <typename T>
-void Convolve(const ConvShape& s, DType type, KernelCall& call) {
+void Convolve(const ConvSizes& s, DType type, KernelCall& call) {
   const auto elements = [&](const TensorView& view) {
     return reinterpret_cast<const T*>(ElementsAs(view, type, *call.scratch));
   };
@@ -124,7 +119,7 @@ void Convolve(const ConvShape& s, DType type, KernelCall& call) {
   std::byte* result = ResultAs(y, type, *call.scratch);
   T* out = reinterpret_cast<T*>(result);
   T* columns = nullptr;
-  if (!IsPointwise(s.window)) {
+  if (!IsPointwise(s)) {
     const int64_t row = s.in_channels * s.kernel_size * s.window[2].out_held;
     columns = call.scratch->Allocate<T>(std::max(row, kTileElements));
   }
@@ -142,32 +137,12 @@ void Convolve(const ConvShape& s, DType type, KernelCall& call) {
   FinishResult(result, type, y);
 }
 
-int64_t Product(const Shape& shape, size_t from) {
-  int64_t n = 1;
-  for (size_t d = from; d < shape.size(); ++d) n *= shape[d];
-  return n;
-}
-
 }  // namespace
 
 Status Conv(KernelCall& call) {
-  const TensorView &x = call.inputs[0], &weight = call.inputs[1], &y = call.outputs[0];
-  if (weight.rank() < 2 || x.rank() != weight.rank() || y.rank() != x.rank())
-    return RunFailed("Conv needs operands of one rank");
-  const Shape kernel(weight.shape.begin() + 2, weight.shape.end());
+  const TensorView& y = call.outputs[0];
   if (y.elements() == 0) return OkStatus();
-  ConvShape s{};
-  SBP_ASSIGN_OR_RETURN(s.window, WindowOf(call, kernel));
-  // Groups of this part: a group is never on two devices.
-  s.in_channels = weight.shape[1];
-  s.groups = s.in_channels > 0 ? x.shape[1] / s.in_channels : 1;
-  if (s.groups < 1 || s.groups * s.in_channels != x.shape[1] || weight.shape[0] % s.groups != 0 ||
-      y.shape[1] != weight.shape[0])
-    return RunFailed("the channels do not divide into groups");
-  s.out_channels = weight.shape[0] / s.groups;
-  s.in_size = Product(x.shape, 2);
-  s.out_size = Product(y.shape, 2);
-  s.kernel_size = Product(kernel, 0);
+  SBP_ASSIGN_OR_RETURN(const ConvSizes s, ConvSizesOf(call));
   const DType type = GemmType(y.dtype);
   switch (type) {
     case DType::kF32:

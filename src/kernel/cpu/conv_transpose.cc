@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "kernel/conv_sizes.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/copy.h"
 #include "kernel/cpu/gemm.h"
@@ -17,15 +18,9 @@
 namespace sbp::cpu {
 namespace {
 
-int64_t Product(const Shape& shape, size_t from) {
-  int64_t n = 1;
-  for (size_t d = from; d < shape.size(); ++d) n *= shape[d];
-  return n;
-}
-
 // Adds one row, an element per operand place, to the result's plane; the part of the result takes what it holds.
 template <typename T>
-void AddRow(const Window& window, int64_t kd, int64_t kh, int64_t kw, const T* row, T* out) {
+void AddRow(const WindowAxis (&window)[3], int64_t kd, int64_t kh, int64_t kw, const T* row, T* out) {
   const auto& [wd, wh, ww] = window;
   for (int64_t d = 0; d < wd.out_held; ++d) {
     const int64_t od = wd.Under(d, kd);
@@ -41,13 +36,8 @@ void AddRow(const Window& window, int64_t kd, int64_t kh, int64_t kw, const T* r
   }
 }
 
-struct Sizes {
-  int64_t groups, in_channels, out_channels;  // channels of one group
-  int64_t in_size, out_size, kernel_size;
-};
-
 template <typename T>
-void Run(const Sizes& s, const Window& window, DType type, KernelCall& call) {
+void Run(const ConvSizes& s, DType type, KernelCall& call) {
   const TensorView& x = call.inputs[0];
   TensorView& y = call.outputs[0];
   const auto* in = reinterpret_cast<const T*>(ElementsAs(x, type, *call.scratch));
@@ -72,9 +62,10 @@ void Run(const Sizes& s, const Window& window, DType type, KernelCall& call) {
       Gemm(type, gemm, turned + g * rows * s.in_channels, in + (n * s.groups + g) * s.in_channels * s.in_size, columns,
            false, call.threads);
       for (int64_t r = 0; r < rows; ++r) {
-        const int64_t k = r % s.kernel_size, kw = k % window[2].kernel, kh = k / window[2].kernel % window[1].kernel;
+        const int64_t k = r % s.kernel_size, kw = k % s.window[2].kernel,
+                      kh = k / s.window[2].kernel % s.window[1].kernel;
         T* plane = out + ((n * s.groups + g) * s.out_channels + r / s.kernel_size) * s.out_size;
-        AddRow(window, k / (window[2].kernel * window[1].kernel), kh, kw, columns + r * s.in_size, plane);
+        AddRow(s.window, k / (s.window[2].kernel * s.window[1].kernel), kh, kw, columns + r * s.in_size, plane);
       }
     }
   }
@@ -84,27 +75,14 @@ void Run(const Sizes& s, const Window& window, DType type, KernelCall& call) {
 }  // namespace
 
 Status ConvTranspose(KernelCall& call) {
-  const TensorView &x = call.inputs[0], &weight = call.inputs[1], &y = call.outputs[0];
-  if (weight.rank() < 2 || x.rank() != weight.rank() || y.rank() != x.rank())
-    return RunFailed("ConvTranspose needs operands of one rank");
+  const TensorView& y = call.outputs[0];
   if (y.elements() == 0) return OkStatus();
-  const Shape kernel(weight.shape.begin() + 2, weight.shape.end());
-  SBP_ASSIGN_OR_RETURN(const Window window, TransposedWindowOf(call, kernel));
-  Sizes s{};
-  s.out_channels = weight.shape[1];
-  s.groups = s.out_channels > 0 ? y.shape[1] / s.out_channels : 0;
-  if (s.groups < 1 || s.groups * s.out_channels != y.shape[1] || x.shape[1] != weight.shape[0] ||
-      x.shape[1] % s.groups != 0)
-    return RunFailed("the channels do not divide into groups");
-  s.in_channels = x.shape[1] / s.groups;
-  s.in_size = Product(x.shape, 2);
-  s.out_size = Product(y.shape, 2);
-  s.kernel_size = Product(kernel, 0);
+  SBP_ASSIGN_OR_RETURN(const ConvSizes s, TransposedConvSizesOf(call));
   const DType type = GemmType(y.dtype);
   if (type == DType::kF32)
-    Run<float>(s, window, type, call);
+    Run<float>(s, type, call);
   else if (type == DType::kF64)
-    Run<double>(s, window, type, call);
+    Run<double>(s, type, call);
   else
     return Defect("no kernel for this element type");
   return OkStatus();

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "kernel/convert.h"
+#include "kernel/operands.h"
 #include "kernel/view.h"
 #include "sbp/shard_math.h"
 
@@ -135,10 +136,8 @@ void Fill(std::byte* target, int64_t n, const std::byte* element, int64_t bytes)
 }
 
 Status OnBytes(KernelCall& call, KernelFn kernel) {
+  if (!HasPacked(call)) return kernel(call);
   const auto packed = [](const TensorView& view) { return view.present() && IsPacked(view.dtype); };
-  if (std::none_of(call.inputs.begin(), call.inputs.end(), packed) &&
-      std::none_of(call.outputs.begin(), call.outputs.end(), packed))
-    return kernel(call);
   KernelCall bytes = call;
   for (TensorView& view : bytes.inputs) {
     if (!packed(view)) continue;

@@ -11,6 +11,7 @@
 #include "kernel/cpu/gemm.h"
 #include "kernel/cpu/kernels.h"
 #include "kernel/kernel.h"
+#include "kernel/nbits_sizes.h"
 #include "kernel/view.h"
 
 namespace sbp::cpu {
@@ -81,16 +82,11 @@ std::vector<int64_t> GroupsOf(const KernelCall& call, int64_t k, int64_t block_s
 
 template <typename T>
 Status Multiply(DType type, KernelCall& call) {
-  const TensorView &a = call.inputs[0], &b = call.inputs[1];
+  const TensorView& b = call.inputs[1];
   TensorView& y = call.outputs[0];
-  const auto bits = static_cast<int>(call.attributes->Int("bits", 4));
-  const int64_t n = b.shape[0], k = a.shape.back(), block_size = call.attributes->Int("block_size", 0);
-  if (bits < 1 || 8 % bits != 0 || block_size < 1 || call.attributes->Int("weight_prepacked", 0) != 0) {
-    return RunFailed("only weights of bits 1, 2, 4 or 8, block_size above 0 and weight_prepacked 0 are read");
-  }
-  if (y.elements() == 0 || n == 0) return OkStatus();
-  const int64_t row_bytes = b.elements() / n, blocks = call.inputs[2].elements() / n;
-  if (row_bytes * 8 < k * bits || y.shape.back() != n) return RunFailed("the weights do not fit the operands");
+  SBP_ASSIGN_OR_RETURN(const NBitsSizes sizes, NBitsSizesOf(call));
+  if (sizes.empty) return OkStatus();
+  const auto [bits, n, k, block_size, row_bytes, blocks, empty] = sizes;
   const auto elements = [&](size_t i) {
     return reinterpret_cast<const T*>(ElementsAs(call.inputs[i], type, *call.scratch));
   };

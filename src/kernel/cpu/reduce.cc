@@ -18,23 +18,6 @@
 namespace sbp::cpu {
 namespace {
 
-// Reduced dimensions of the operand.
-Result<std::vector<bool>> ReducedDims(const KernelCall& call) {
-  const int rank = call.inputs[0].rank();
-  std::vector<int64_t> axes;
-  if (call.has(1))
-    axes = IntsOf(call.inputs[1]);
-  else if (const auto* given = call.attributes->Ints("axes"))
-    axes = *given;
-  const bool all = axes.empty() && call.attributes->Int("noop_with_empty_axes", 0) == 0;
-  std::vector<bool> reduced(static_cast<size_t>(rank), all);
-  for (const int64_t axis : axes) {
-    SBP_ASSIGN_OR_RETURN(const int64_t d, AxisIn(axis, rank));
-    reduced[d] = true;
-  }
-  return reduced;
-}
-
 // Folds a line of X into accumulators A: into one (step 0), or each into its own.
 template <typename A, typename X, typename F>
 void FoldLine(std::byte* const* data, const int64_t* strides, int64_t n, void*) {
@@ -72,7 +55,9 @@ template <typename A, typename X, typename F>
 Status ReduceAs(KernelCall& call, DType accumulated, DType seen) {
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  SBP_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReducedDims(call));
+  std::vector<int64_t> axes;
+  if (call.has(1)) axes = IntsOf(call.inputs[1]);
+  SBP_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReducedDims(call, call.has(1) ? &axes : nullptr));
   std::vector<int64_t> strides(in.shape.size(), 0);
   int64_t count = 1;
   for (size_t d = in.shape.size(); d-- > 0;) {

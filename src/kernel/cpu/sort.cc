@@ -6,7 +6,6 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "kernel/along_axis.h"
 #include "kernel/convert.h"
 #include "kernel/cpu/gemm.h"
@@ -62,13 +61,7 @@ Status TopK(KernelCall& call) {
   SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(call.attributes->Int("axis", -1), in.rank()));
   const std::vector<int64_t> wanted = IntsOf(call.inputs[1]);
   const AxisLines lines(in.shape, axis);
-  if (wanted.size() != 1 || wanted[0] < 0 || wanted[0] > lines.size)
-    return RunFailed(StrCat("k must be one number of at most ", lines.size));
-  for (TensorView& out : call.outputs) {
-    if (!out.present() || out.shape[axis] == wanted[0]) continue;
-    if (out.shape[axis] < wanted[0]) return RunFailed("k is larger than was planned");
-    SetSize(out, static_cast<size_t>(axis), wanted[0]);
-  }
+  SBP_RETURN_IF_ERROR(SizeOfTopK(wanted, axis, call));
   const DType type = ComputeType(in.dtype);
   if (type == DType::kF32)
     RunTopK<float>(call, type, lines, wanted[0]);

@@ -6,7 +6,6 @@
 #include "base/dtype.h"
 #include "base/host_device.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "gpu/fold_rows.h"
 #include "gpu/for_each.h"
 #include "kernel/along_axis.h"
@@ -311,13 +310,7 @@ Status TopK(KernelCall& call) {
   SBP_ASSIGN_OR_RETURN(const int64_t axis, AxisIn(call.attributes->Int("axis", -1), in.rank()));
   SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, IntsOf(call, 1));
   const Lines lines{AxisLines(in.shape, axis)};
-  if (wanted.size() != 1 || wanted[0] < 0 || wanted[0] > lines.size)
-    return RunFailed(StrCat("k must be one number of at most ", lines.size));
-  for (TensorView& out : call.outputs) {
-    if (!out.present() || out.shape[axis] == wanted[0]) continue;
-    if (out.shape[axis] < wanted[0]) return RunFailed("k is larger than was planned");
-    SetSize(out, static_cast<size_t>(axis), wanted[0]);
-  }
+  SBP_RETURN_IF_ERROR(SizeOfTopK(wanted, axis, call));
   const bool largest = call.attributes->Int("largest", 1) != 0;
   return WithReal(in.dtype, [&]<typename T>(T) -> Status {
     const int64_t n = lines.count * wanted[0];

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "gpu/for_each.h"
 #include "gpu/gpu.h"
+#include "kernel/conv_sizes.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/copy.h"
 #include "kernel/gpu/elements.h"
@@ -22,39 +23,6 @@
 
 namespace sbp::SBP_GPU_BUILD {
 namespace {
-
-int64_t CountFrom(const Shape& shape, size_t from) {
-  int64_t n = 1;
-  for (size_t d = from; d < shape.size(); ++d) n *= shape[d];
-  return n;
-}
-
-// Channels are those of one group; groups those of this part: a group is never on two devices.
-struct ConvSizes {
-  int64_t groups, in_channels, out_channels;
-  int64_t in_size, out_size, kernel_size;  // elements of the spatial dimensions
-  WindowAxis window[3];
-};
-
-Result<ConvSizes> SizesOf(const KernelCall& call) {
-  const TensorView &x = call.inputs[0], &weight = call.inputs[1], &y = call.outputs[0];
-  if (weight.rank() < 2 || x.rank() != weight.rank() || y.rank() != x.rank())
-    return RunFailed("Conv needs operands of one rank");
-  const Shape kernel(weight.shape.begin() + 2, weight.shape.end());
-  SBP_ASSIGN_OR_RETURN(const Window window, WindowOf(call, kernel));
-  ConvSizes s{};
-  std::copy(window.begin(), window.end(), s.window);
-  s.in_channels = weight.shape[1];
-  s.groups = s.in_channels > 0 ? x.shape[1] / s.in_channels : 1;
-  if (s.groups < 1 || s.groups * s.in_channels != x.shape[1] || weight.shape[0] % s.groups != 0 ||
-      y.shape[1] != weight.shape[0])
-    return RunFailed("the channels do not divide into groups");
-  s.out_channels = weight.shape[0] / s.groups;
-  s.in_size = CountFrom(x.shape, 2);
-  s.out_size = CountFrom(y.shape, 2);
-  s.kernel_size = CountFrom(kernel, 0);
-  return s;
-}
 
 // A zero point: none, one, or one per index of the operand's dimension 0, from `first` on.
 struct ZeroPoint {
@@ -258,15 +226,14 @@ struct SumRows {
 
 // Per group one product of matrices, then its rows summed under their windows.
 template <typename C>
-Status ConvolveTransposed(KernelCall& call, const Window& window, int64_t groups) {
+Status ConvolveTransposed(KernelCall& call, const ConvSizes& s) {
   const TensorView &x = call.inputs[0], &weight = call.inputs[1], &y = call.outputs[0];
   constexpr DType kType = std::is_same_v<C, double> ? DType::kF64 : DType::kF32;
   SBP_ASSIGN_OR_RETURN(const std::byte* in, ElementsAs(call, x, kType));
   SBP_ASSIGN_OR_RETURN(const std::byte* weights, ElementsAs(call, weight, kType));
-  const int64_t in_channels = x.shape[1] / groups, kernel = CountFrom(weight.shape, 2);
-  SumRows<C> sum{{window[0], window[1], window[2]}, y.shape[1], weight.shape[1]};
-  sum.in_size = CountFrom(x.shape, 2);
-  sum.out_size = CountFrom(y.shape, 2);
+  SumRows<C> sum{{s.window[0], s.window[1], s.window[2]}, y.shape[1], s.out_channels};
+  sum.in_size = s.in_size;
+  sum.out_size = s.out_size;
   sum.type = y.dtype;
   sum.y = y.data;
   if (call.has(2)) {
@@ -278,16 +245,16 @@ Status ConvolveTransposed(KernelCall& call, const Window& window, int64_t groups
   gemm.allow_tf32 = call.allow_tf32;
   gemm.transpose_a = true;
   gemm.batch = x.shape[0];
-  gemm.m = sum.out_channels * kernel;
+  gemm.m = sum.out_channels * s.kernel_size;
   gemm.n = sum.in_size;
-  gemm.k = in_channels;
+  gemm.k = s.in_channels;
   gemm.stride_c = x.shape[1] * sum.in_size;
   SBP_ASSIGN_OR_RETURN(C * rows, ScratchFor<C>(call, gemm.batch * gemm.m * gemm.n));
   sum.rows = rows;
   gemm.out = reinterpret_cast<std::byte*>(rows);
-  for (int64_t g = 0; g < groups; ++g) {
-    gemm.a = weights + g * in_channels * gemm.m * static_cast<int64_t>(sizeof(C));
-    gemm.c = in + g * in_channels * sum.in_size * static_cast<int64_t>(sizeof(C));
+  for (int64_t g = 0; g < s.groups; ++g) {
+    gemm.a = weights + g * s.in_channels * gemm.m * static_cast<int64_t>(sizeof(C));
+    gemm.c = in + g * s.in_channels * sum.in_size * static_cast<int64_t>(sizeof(C));
     SBP_RETURN_IF_ERROR(call.stream->Gemm(gemm));
     sum.first_channel = g * sum.out_channels;
     SBP_RETURN_IF_ERROR(gpu::ForEach(*call.stream, gemm.batch * sum.out_channels * sum.out_size, sum));
@@ -300,7 +267,7 @@ Status ConvolveTransposed(KernelCall& call, const Window& window, int64_t groups
 Status Conv(KernelCall& call) {
   const TensorView& y = call.outputs[0];
   if (y.elements() == 0) return OkStatus();
-  SBP_ASSIGN_OR_RETURN(const ConvSizes s, SizesOf(call));
+  SBP_ASSIGN_OR_RETURN(const ConvSizes s, ConvSizesOf(call));
   bool done = false;
   if (IsFloat(y.dtype)) {
     SBP_ASSIGN_OR_RETURN(done, ConvolveInLibrary(call, s));
@@ -313,22 +280,15 @@ Status Conv(KernelCall& call) {
 
 Status ConvInteger(KernelCall& call) {
   if (call.outputs[0].elements() == 0) return OkStatus();
-  SBP_ASSIGN_OR_RETURN(const ConvSizes s, SizesOf(call));
+  SBP_ASSIGN_OR_RETURN(const ConvSizes s, ConvSizesOf(call));
   return ConvolvePlainly<uint64_t>(call, s, ZeroPointOf(call, 2, call.inputs[0]), ZeroPointOf(call, 3, call.inputs[1]));
 }
 
 Status ConvTranspose(KernelCall& call) {
-  const TensorView &x = call.inputs[0], &weight = call.inputs[1], &y = call.outputs[0];
-  if (weight.rank() < 2 || x.rank() != weight.rank() || y.rank() != x.rank())
-    return RunFailed("ConvTranspose needs operands of one rank");
+  const TensorView& y = call.outputs[0];
   if (y.elements() == 0) return OkStatus();
-  const Shape kernel(weight.shape.begin() + 2, weight.shape.end());
-  SBP_ASSIGN_OR_RETURN(const Window window, TransposedWindowOf(call, kernel));
-  const int64_t groups = weight.shape[1] > 0 ? y.shape[1] / weight.shape[1] : 0;
-  if (groups < 1 || groups * weight.shape[1] != y.shape[1] || x.shape[1] != weight.shape[0] || x.shape[1] % groups != 0)
-    return RunFailed("the channels do not divide into groups");
-  return GemmType(y.dtype) == DType::kF64 ? ConvolveTransposed<double>(call, window, groups)
-                                          : ConvolveTransposed<float>(call, window, groups);
+  SBP_ASSIGN_OR_RETURN(const ConvSizes s, TransposedConvSizesOf(call));
+  return GemmType(y.dtype) == DType::kF64 ? ConvolveTransposed<double>(call, s) : ConvolveTransposed<float>(call, s);
 }
 
 }  // namespace sbp::SBP_GPU_BUILD

@@ -13,6 +13,7 @@
 #include "kernel/gpu/operands.h"
 #include "kernel/gpu/walk.h"
 #include "kernel/gpu/words.h"
+#include "kernel/operands.h"
 #include "kernel/view.h"
 #include "sbp/shard_math.h"
 
@@ -159,10 +160,8 @@ Status Fill(gpu::Stream& stream, std::byte* target, int64_t n, const std::byte* 
 }
 
 Status OnBytes(KernelCall& call, KernelFn kernel) {
+  if (!HasPacked(call)) return kernel(call);
   const auto packed = [](const TensorView& view) { return view.present() && IsPacked(view.dtype); };
-  if (std::none_of(call.inputs.begin(), call.inputs.end(), packed) &&
-      std::none_of(call.outputs.begin(), call.outputs.end(), packed))
-    return kernel(call);
   KernelCall bytes = call;
   for (TensorView& view : bytes.inputs) {
     if (!packed(view)) continue;

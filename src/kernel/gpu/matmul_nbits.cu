@@ -13,6 +13,7 @@
 #include "kernel/gpu/kernels.h"  // keep: declares what stands here
 #include "kernel/gpu/words.h"
 #include "kernel/kernel.h"
+#include "kernel/nbits_sizes.h"
 #include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
@@ -73,14 +74,10 @@ template <typename C>
 Status Multiply(KernelCall& call) {
   const TensorView &a = call.inputs[0], &b = call.inputs[1], &scales = call.inputs[2];
   TensorView& y = call.outputs[0];
-  const auto bits = static_cast<int>(call.attributes->Int("bits", 4));
-  const int64_t n = b.shape[0], k = a.shape.back(), block_size = call.attributes->Int("block_size", 0);
-  if (bits < 1 || 8 % bits != 0 || block_size < 1 || call.attributes->Int("weight_prepacked", 0) != 0) {
-    return RunFailed("only weights of bits 1, 2, 4 or 8, block_size above 0 and weight_prepacked 0 are read");
-  }
-  if (y.elements() == 0 || n == 0) return OkStatus();
-  UnpackWeights<C> unpack{k, b.elements() / n, scales.elements() / n, block_size, bits, b.as<const uint8_t>()};
-  if (unpack.row_bytes * 8 < k * bits || y.shape.back() != n) return RunFailed("the weights do not fit the operands");
+  SBP_ASSIGN_OR_RETURN(const NBitsSizes sizes, NBitsSizesOf(call));
+  if (sizes.empty) return OkStatus();
+  const int64_t n = sizes.n, k = sizes.k;
+  UnpackWeights<C> unpack{k, sizes.row_bytes, sizes.blocks, sizes.block_size, sizes.bits, b.as<const uint8_t>()};
   unpack.type = a.dtype;
   unpack.scale_type = scales.dtype;
   unpack.scales = scales.data;

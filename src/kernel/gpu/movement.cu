@@ -1,8 +1,5 @@
 // Data movement: each element of the result is one of an operand, under another index.
-#include <algorithm>
 #include <array>
-#include <cstring>
-#include <variant>
 
 #include "base/host_device.h"
 #include "base/text.h"
@@ -72,25 +69,10 @@ Status WhereBytes(KernelCall& call) {
   });
 }
 
-// The attribute `value`, or 0 of type f32, as one element of `type`.
-void ElementOf(const Literal* literal, DType type, std::byte* element) {
-  std::memset(element, 0, 16);
-  if (literal == nullptr) return;
-  if (IsComplex(type)) {
-    std::memcpy(element, literal->raw.data(), std::min<size_t>(literal->raw.size(), 16));
-  } else if (!literal->ints.empty()) {
-    Convert(DType::kI64, reinterpret_cast<const std::byte*>(literal->ints.data()), 8, type, element, 16, 1);
-  } else if (!literal->floats.empty()) {
-    Convert(DType::kF64, reinterpret_cast<const std::byte*>(literal->floats.data()), 8, type, element, 16, 1);
-  }
-}
-
 Status ConstantBytes(KernelCall& call) {
-  const AttributeValue* value = call.attributes->Find("value");
-  const LiteralRef* literal = value != nullptr ? std::get_if<LiteralRef>(value) : nullptr;
   TensorView& out = call.outputs[0];
   std::byte element[16];
-  ElementOf(literal != nullptr ? literal->get() : nullptr, out.dtype, element);
+  ConstantElement(call, out.dtype, element);
   return Fill(*call.stream, out.data, out.elements(), element, ElementBytes(out.dtype));
 }
 

@@ -25,24 +25,6 @@
 namespace sbp::SBP_GPU_BUILD {
 namespace {
 
-// Reduced dimensions of the operand.
-Result<std::vector<bool>> ReducedDims(const KernelCall& call) {
-  const int rank = call.inputs[0].rank();
-  std::vector<int64_t> axes;
-  if (call.has(1)) {
-    SBP_ASSIGN_OR_RETURN(axes, IntsOf(call, 1));
-  } else if (const auto* given = call.attributes->Ints("axes")) {
-    axes = *given;
-  }
-  const bool all = axes.empty() && call.attributes->Int("noop_with_empty_axes", 0) == 0;
-  std::vector<bool> reduced(static_cast<size_t>(rank), all);
-  for (const int64_t axis : axes) {
-    SBP_ASSIGN_OR_RETURN(const int64_t d, AxisIn(axis, rank));
-    reduced[d] = true;
-  }
-  return reduced;
-}
-
 // The operand as rows (the dimensions that are kept) of elements (those that are reduced).
 struct Rows {
   Walk<1> kept, reduced;
@@ -85,7 +67,11 @@ template <typename A, typename X, typename F>
 Status ReduceAs(KernelCall& call) {
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  SBP_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReducedDims(call));
+  std::vector<int64_t> axes;
+  if (call.has(1)) {
+    SBP_ASSIGN_OR_RETURN(axes, IntsOf(call, 1));
+  }
+  SBP_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReducedDims(call, call.has(1) ? &axes : nullptr));
   SBP_ASSIGN_OR_RETURN(const Rows rows, RowsOf(in, reduced));
   if (rows.kept.elements != out.elements()) return Defect("the result's shape does not follow from the axes");
   return gpu::FoldRows(*call.stream, rows.kept.elements, rows.reduced.elements, rows.side_by_side,
