@@ -85,8 +85,9 @@ Status FusedAttention(KernelCall& call) {
 
 GpuKernels WithCountedAttention(std::vector<KernelRow>& rows) {
   GpuKernels kernels = With(rows, "Attention", FusedAttention);
+  const DeclinesFn declines = HostKernels().Find("Attention", DType::kF16)->declines;
   for (KernelRow& row : rows) {
-    if (row.op == "Attention") row = {row.op, TypeSet{DType::kF16}, KernelDevice::kCuda, FusedAttention, row.declines};
+    if (row.op == "Attention") row = {row.op, TypeSet{DType::kF16}, KernelDevice::kCuda, FusedAttention, declines};
   }
   kernels.rows = rows;
   return kernels;
