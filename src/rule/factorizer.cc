@@ -31,6 +31,11 @@ const AttributeValue* Lookup(const OpQuery& query, const OpOverload& overload, s
 
 }  // namespace
 
+size_t FactorizerContext::operand(std::string_view name) const {
+  const auto found = std::ranges::find(out_.operand_names, name);
+  return found == out_.operand_names.end() ? num_operands() : static_cast<size_t>(found - out_.operand_names.begin());
+}
+
 bool FactorizerContext::has(size_t operand) const {
   return operand < query_.operands.size() && query_.operands[operand].present;
 }

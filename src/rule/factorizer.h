@@ -27,6 +27,9 @@ class FactorizerContext {
 
   size_t num_operands() const { return query_.operands.size(); }
   size_t num_results() const { return query_.wanted.size(); }
+  // The place of the operand that the op's schema calls `name`; num_operands(), which has() denies, where the schema
+  // has no such operand or the op does not give it.
+  size_t operand(std::string_view name) const;
   bool has(size_t operand) const;                // present
   const TensorType& type(size_t operand) const;  // requires has()
   const Shape& shape(size_t operand) const { return type(operand).shape; }
@@ -41,7 +44,8 @@ class FactorizerContext {
   std::vector<int64_t> Ints(std::string_view name) const;  // empty when absent
   bool HasAttribute(std::string_view name) const;          // said by the op itself
   const OpQuery& query() const { return query_; }
-  // Evaluated arguments of `@name(...)`: integers, or names and strings.
+  // Evaluated arguments of `@name(...)`: integers, or names and strings; of a factorizer that takes operands, their
+  // places, as operand() has them.
   std::vector<int64_t> int_arguments;
   std::vector<std::string> name_arguments;  // one per argument; "" where it is not a name or string
 
@@ -69,7 +73,8 @@ struct FactorizerRow {
   std::string_view doc;  // one line for `rules show`
   // Operands whose values it reads, as a bit set of positions (bit 63: all).
   uint64_t reads_values;
-  bool for_layouts = false;  // what it reads says where sums and orders of values pass; no size follows from it
+  bool for_layouts = false;     // what it reads says where sums and orders of values pass; no size follows from it
+  bool takes_operands = false;  // its arguments are names of operands in the op's schema
 };
 
 // The table: all_factorizers.cc.

@@ -71,7 +71,11 @@ uint64_t ReadsForForm(const OpOverload& overload) {
   for (const RuleLine& line : overload.rules) {
     const FactorizerRow* row = FindFactorizer(line.factorizer);
     if (row != nullptr && !row->for_layouts) reads |= row->reads_values;
-    for (const Expression& e : line.arguments) CollectReads(e, overload, reads);
+    const FactorizerRow* factorizer = FindFactorizer(line.factorizer);
+    const bool names_operands = factorizer != nullptr && factorizer->takes_operands;
+    for (size_t i = 0; i < line.arguments.size() && !names_operands; ++i) {
+      CollectReads(line.arguments[i], overload, reads);
+    }
   }
   return reads;
 }
@@ -81,7 +85,11 @@ uint64_t ReadsOf(const OpOverload& overload) {
   if (overload.flops) CollectReads(*overload.flops, overload, reads);
   for (const RuleLine& line : overload.rules) {
     if (const FactorizerRow* row = FindFactorizer(line.factorizer)) reads |= row->reads_values;
-    for (const Expression& e : line.arguments) CollectReads(e, overload, reads);
+    const FactorizerRow* factorizer = FindFactorizer(line.factorizer);
+    const bool names_operands = factorizer != nullptr && factorizer->takes_operands;
+    for (size_t i = 0; i < line.arguments.size() && !names_operands; ++i) {
+      CollectReads(line.arguments[i], overload, reads);
+    }
     for (const RuleClause& clause : line.clauses) {
       for (const Expression& e : clause.expressions) CollectReads(e, overload, reads);
     }

@@ -37,7 +37,7 @@ Status BroadcastAll(FactorizerContext& context) {
   return BroadcastInto(context, operands);
 }
 
-// @broadcast(positions): these operands broadcast, the others (scales, zero points) stay whole.
+// @broadcast(operands): these broadcast, the others (scales, zero points) stay whole.
 Status FactorizeBroadcast(FactorizerContext& context) {
   std::vector<size_t> operands;
   for (int64_t i : context.int_arguments) operands.push_back(static_cast<size_t>(i));

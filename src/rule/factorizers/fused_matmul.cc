@@ -152,10 +152,15 @@ Status FactorizeQuantizedMatMul(FactorizerContext& context) {
 
 // @quantized_linear_matmul: a, its scale and zero point, b, its scale and zero point, the result's.
 Status FactorizeQuantizedLinearMatMul(FactorizerContext& context) {
-  SBP_ASSIGN_OR_RETURN(const MatMulFactors f, PutMatMul(context, {.a = 0, .b = 3}));
+  const Matrices matrices{.a = context.operand("a"), .b = context.operand("b")};
+  SBP_ASSIGN_OR_RETURN(const MatMulFactors f, PutMatMul(context, matrices));
   context.map().factors[f.k].whole = true;
-  for (size_t i : {1, 2, 6, 7}) SBP_RETURN_IF_ERROR(PutParameter(context, i, f, true));
-  for (size_t i : {4, 5}) SBP_RETURN_IF_ERROR(PutParameter(context, i, f, false));
+  for (const char* name : {"a_scale", "a_zero_point", "y_scale", "y_zero_point"}) {
+    SBP_RETURN_IF_ERROR(PutParameter(context, context.operand(name), f, true));
+  }
+  for (const char* name : {"b_scale", "b_zero_point"}) {
+    SBP_RETURN_IF_ERROR(PutParameter(context, context.operand(name), f, false));
+  }
   return OkStatus();
 }
 
