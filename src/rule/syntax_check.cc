@@ -9,10 +9,10 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "rule/expression.h"
+#include "rule/factorizer.h"
 #include "rule/overload.h"
 #include "rule/parser.h"
 #include "rule/syntax.h"
-#include "rule/factorizer.h"
 
 namespace sbp {
 namespace {

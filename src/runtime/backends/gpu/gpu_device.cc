@@ -30,7 +30,7 @@ void EndProcess(int rank, const Status& failure) {
 GpuNews::GpuNews(std::shared_ptr<Launch> launch, LastResort last_resort)
     : launch_(std::move(launch)), last_resort_(std::move(last_resort)) {
   watch_ = std::thread([this] {
-    while (!ended_.load(std::memory_order_acquire) && !failed_.load(std::memory_order_acquire)) {
+    while (!ended_.load(std::memory_order_acquire) && !failure_.failed()) {
       Look();
       std::this_thread::sleep_for(kNewsEvery);
     }
@@ -57,26 +57,15 @@ void GpuNews::GuardEnd(const Status& failure) {
   }).detach();
 }
 
-void GpuNews::Expect(std::chrono::milliseconds patience) {
-  Alive();
-  patience_.store(patience.count());
-}
-void GpuNews::Alive() {
-  last_sign_.store(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count());
-}
-void GpuNews::Rest() { patience_.store(0); }
-
-Status GpuNews::LookForLife() const {
-  const int64_t patience = patience_.load();
-  const std::chrono::milliseconds since(last_sign_.load());
-  if (patience == 0 || Clock::now().time_since_epoch() - since < std::chrono::milliseconds(patience)) return OkStatus();
-  return RunFailed(StrCat("rank ", rank(), ": no GPU of it has started or ended anything for ", patience / 1000,
-                          " s (--patience allows longer)"));
+Status GpuNews::LookForProgress() const {
+  if (!progress_.Overdue()) return OkStatus();
+  return RunFailed(StrCat("rank ", rank(), ": no GPU of it has started or ended anything for ",
+                          progress_.patience_seconds(), " s (--patience allows longer)"));
 }
 
 void GpuNews::Look() {
   Status news = launch_->status();
-  if (news.ok()) news = LookForLife();
+  if (news.ok()) news = LookForProgress();
   if (news.ok()) {
     news = PollAll();
     if (!news.ok()) news = Explain(news);
@@ -87,7 +76,7 @@ void GpuNews::Look() {
 Status GpuNews::Explain(const Status& failure) {
   const Clock::time_point deadline = Clock::now() + kHearsay;
   while (Clock::now() < deadline) {
-    Status known = failed_.load(std::memory_order_acquire) ? status() : launch_->status();
+    Status known = failure_.failed() ? status() : launch_->status();
     if (!known.ok()) return known;
     std::this_thread::sleep_for(kNewsEvery);
   }
@@ -103,12 +92,7 @@ Status GpuNews::PollAll() {
 }
 
 void GpuNews::Abort(const Status& failure) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (failed_.load(std::memory_order_relaxed)) return;
-    failure_ = failure;
-    failed_.store(true, std::memory_order_release);
-  }
+  if (!failure_.Set(failure)) return;
   GuardEnd(failure);
   launch_->Abort(failure);
   EndCollectives();
@@ -140,16 +124,10 @@ void GpuNews::EndCollectives() {
   ending->changed.wait_for(lock, kEnding, [&] { return ending->left == 0; });
 }
 
-Status GpuNews::status() {
-  if (!failed_.load(std::memory_order_acquire)) return OkStatus();
-  const std::lock_guard lock(mutex_);
-  return failure_;
-}
-
 Status GpuNews::Watch(const std::shared_ptr<gpu::Collectives>& collectives) {
   const std::lock_guard lock(mutex_);
   collectives_.push_back(collectives);
-  return failure_;
+  return failure_.status();
 }
 
 Status GpuDevice::Await(gpu::Event& event) const {

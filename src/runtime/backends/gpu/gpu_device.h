@@ -15,6 +15,7 @@
 #include "gpu/collectives.h"
 #include "gpu/gpu.h"
 #include "kernel/gpu/gpu_kernels.h"
+#include "runtime/processes/failure_detector.h"
 #include "runtime/processes/launch.h"
 
 namespace sbp {
@@ -43,9 +44,9 @@ class GpuNews {
 
   // From now until Rest the devices work: where nobody calls Alive for so long, the run fails. A thread of the process
   // may itself be within a call that does not return.
-  void Expect(std::chrono::milliseconds patience);
-  void Alive();
-  void Rest();
+  void Expect(std::chrono::milliseconds patience) { progress_.Expect(patience); }
+  void Alive() { progress_.Alive(); }
+  void Rest() { progress_.Rest(); }
 
   // Looks for news no more: before the launch ends.
   void Stop();
@@ -54,7 +55,7 @@ class GpuNews {
   void Abort(const Status& failure);
   // Here alone: so that nobody waits for a group whose other members have failed.
   void EndCollectives();
-  Status status();
+  Status status() { return failure_.status(); }
   Status failure_elsewhere() { return launch_->failure_elsewhere(); }
   // What is behind a failure of a collective: where another process has failed, that, as soon as it is known.
   Status Explain(const Status& failure);
@@ -65,7 +66,7 @@ class GpuNews {
  private:
   void Look();
   Status PollAll();
-  Status LookForLife() const;
+  Status LookForProgress() const;
   void GuardEnd(const Status& failure);
 
   struct Ending {
@@ -75,14 +76,13 @@ class GpuNews {
   };
 
   const std::shared_ptr<Launch> launch_;
-  std::atomic<bool> failed_{false};
+  FirstFailure failure_;
   std::mutex mutex_;
-  Status failure_;                                              // under mutex_
   std::vector<std::shared_ptr<gpu::Collectives>> collectives_;  // under mutex_
   std::atomic<bool> ended_{false};
   const LastResort last_resort_;
   const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
-  std::atomic<int64_t> patience_{0}, last_sign_{0};  // milliseconds; patience 0: nothing is expected
+  Progress progress_;
   std::thread watch_;
 };
 

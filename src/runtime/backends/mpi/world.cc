@@ -15,9 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kBeatEvery{500};
-constexpr int kSilentBeats = 8;
-constexpr auto kSilence = std::chrono::duration_cast<std::chrono::seconds>(kSilentBeats * kBeatEvery);
+constexpr auto kSilence = std::chrono::duration_cast<std::chrono::seconds>(Silence::kBeats * kBeatEvery);
 constexpr std::chrono::seconds kOwnEnd{2};  // for a process to end by itself
 enum Sign { kAlive, kLast };                // tags of signs of life
 
@@ -102,11 +100,10 @@ bool World::HearPulse() {
   return heard;
 }
 
-// Its own beats are what a rank counts: a machine that slept as a whole takes nobody for dead. A rank that has failed
-// goes on, so that nobody takes it for the one that is silent.
+// A rank that has failed goes on, so that nobody takes it for the one that is silent.
 void World::Pulse() {
-  const int next = (rank_ + 1) % size_;
-  int silent = 0;
+  const int next = (rank_ + 1) % size_, before = (rank_ + size_ - 1) % size_;
+  Silence silence;
   Clock::time_point accused = Clock::time_point::max();
   std::unique_lock lock(mutex_);
   while (!ending_.wait_for(lock, kBeatEvery, [&] { return ended_; })) {
@@ -115,9 +112,8 @@ void World::Pulse() {
     if (beat_ != MPI_REQUEST_NULL) MPI_Test(&beat_, &sent, MPI_STATUS_IGNORE);
     if (sent != 0) MPI_Isend(nullptr, 0, MPI_CHAR, next, kAlive, life_, &beat_);
     Look();
-    silent = HearPulse() ? 0 : silent + 1;
-    if (silent >= kSilentBeats && !failed_.load(std::memory_order_acquire)) {
-      Accuse((rank_ + size_ - 1) % size_);
+    if (silence.Beat(HearPulse()) && failure_.Set(RunFailed(StrCat("rank ", before, " ", silence.Words())), true)) {
+      Tell();
       accused = Clock::now();
     }
     if (accused != Clock::time_point::max() && Clock::now() > accused + kOwnEnd && !finishing_.load()) {
@@ -125,13 +121,6 @@ void World::Pulse() {
     }
     lock.lock();
   }
-}
-
-void World::Accuse(int rank) {
-  Abort(RunFailed(StrCat("rank ", rank, " has given no sign of life for ", kSilence.count(),
-                         " s: it is stopped, or its machine cannot be reached")));
-  const std::lock_guard lock(mutex_);
-  elsewhere_ = true;
 }
 
 void World::EndAll(const Status& failure) {
@@ -163,15 +152,13 @@ void World::EndPulse() {
   MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);
 }
 
-void World::Learn(const Status& failure) {
-  failure_ = failure;
-  failed_.store(true, std::memory_order_release);
+void World::Abort(const Status& failure) {
+  if (failure_.Set(failure)) Tell();
 }
 
-void World::Abort(const Status& failure) {
+void World::Tell() {
+  const Status failure = failure_.status();
   const std::lock_guard lock(mutex_);
-  if (failed_.load(std::memory_order_relaxed)) return;
-  Learn(failure);
   sent_.push_back(failure.message().substr(0, kLongestNews));
   for (int r = 0; r < size_; ++r) {
     if (r == rank_) continue;
@@ -185,7 +172,7 @@ void World::Abort(const Status& failure) {
 void World::Look() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;  // another thread looks
-  if (failed_.load(std::memory_order_relaxed)) return;
+  if (failure_.failed()) return;
   int found = 0;
   MPI_Status message;
   if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, news_, &found, &message) != MPI_SUCCESS || found == 0) return;
@@ -196,21 +183,17 @@ void World::Look() {
       MPI_SUCCESS) {
     return;
   }
-  elsewhere_ = true;
-  Learn(Status(static_cast<Code>(message.MPI_TAG), text));
+  (void)failure_.Set(Status(static_cast<Code>(message.MPI_TAG), text), true);
 }
 
 Status World::failure_elsewhere() {
   if (status().ok()) return OkStatus();
-  const std::lock_guard lock(mutex_);
-  return elsewhere_ ? failure_ : OkStatus();
+  return failure_.elsewhere();
 }
 
 Status World::status() {
-  if (!failed_.load(std::memory_order_acquire)) Look();
-  if (!failed_.load(std::memory_order_acquire)) return OkStatus();
-  const std::lock_guard lock(mutex_);
-  return failure_;
+  if (!failure_.failed()) Look();
+  return failure_.status();
 }
 
 Status World::Wait(std::vector<MPI_Request>& requests, const std::vector<int>& peers,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/processes/failure_detector.h"
 
 namespace sbp {
 
@@ -54,20 +55,17 @@ class World {
   void Abandon(std::unique_ptr<std::byte[]> buffer);
 
  private:
-  void Look();                        // for a failure message
-  void Learn(const Status& failure);  // under mutex_
-  void Pulse();                       // the thread
-  bool HearPulse();                   // has the rank before given a sign since the last time?
-  void Accuse(int rank);
+  void Look();                                // for a failure message
+  void Tell();                                // every other rank, of the failure
+  void Pulse();                               // the thread
+  bool HearPulse();                           // has the rank before given a sign since the last time?
   static void EndAll(const Status& failure);  // all processes; says the failure
   void StopPulse();
 
   int rank_ = 0, size_ = 1;
   MPI_Comm news_ = MPI_COMM_NULL;  // a world of its own: never mixed up with data
-  std::atomic<bool> failed_{false};
+  FirstFailure failure_;
   std::mutex mutex_;
-  Status failure_;                // under mutex_
-  bool elsewhere_ = false;        // under mutex_: another rank told
   std::deque<std::string> sent_;  // texts that are on their way
   std::vector<MPI_Request> sends_;
   std::vector<std::unique_ptr<std::byte[]>> abandoned_;

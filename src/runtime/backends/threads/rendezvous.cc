@@ -16,29 +16,16 @@ constexpr std::chrono::milliseconds kLook{20};  // how often a sleeping rank loo
 
 }  // namespace
 
-void AbortState::Abort(const Status& failure) {
-  const std::lock_guard lock(mutex_);
-  if (aborted_.load(std::memory_order_relaxed)) return;
-  failure_ = failure;
-  aborted_.store(true, std::memory_order_release);
-}
-
-Status AbortState::status() const {
-  if (!aborted()) return OkStatus();
-  const std::lock_guard lock(mutex_);
-  return failure_;
-}
-
 Rendezvous::Rendezvous(std::vector<int64_t> devices, std::chrono::milliseconds timeout,
-                       std::shared_ptr<AbortState> abort)
+                       std::shared_ptr<FirstFailure> failure)
     : devices_(std::move(devices)),
       timeout_(timeout),
       spins_(devices_.size() <= std::thread::hardware_concurrency() ? kSpins : 0),
-      abort_(std::move(abort)),
+      failure_(std::move(failure)),
       last_(devices_.size()) {}
 
 Status Rendezvous::Arrive(int rank) {
-  if (abort_->aborted()) return abort_->status();
+  if (failure_->failed()) return failure_->status();
   const uint32_t round = round_.load(std::memory_order_acquire);
   last_[static_cast<size_t>(rank)].store(round + 1, std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < size()) return Wait(rank, round);
@@ -60,15 +47,15 @@ Status Rendezvous::Wait(int rank, uint32_t round) {
   const Clock::time_point deadline = Clock::now() + timeout_;
   std::unique_lock lock(mutex_);
   while (!next_round_.wait_for(lock, kLook, met)) {
-    if (abort_->aborted()) return abort_->status();
+    if (failure_->failed()) return failure_->status();
     if (Clock::now() < deadline) continue;
     std::vector<int64_t> missing;
     for (size_t r = 0; r < devices_.size(); ++r) {
       if (last_[r].load(std::memory_order_relaxed) != round + 1) missing.push_back(devices_[r]);
     }
-    abort_->Abort(Status(Code::kRunFailed, StrCat("device ", devices_[rank], " waited ", timeout_.count(),
+    failure_->Set(Status(Code::kRunFailed, StrCat("device ", devices_[rank], " waited ", timeout_.count(),
                                                   " ms in a collective for device ", Join(missing, ", "))));
-    return abort_->status();
+    return failure_->status();
   }
   return OkStatus();
 }

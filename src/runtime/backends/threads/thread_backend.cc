@@ -10,6 +10,7 @@
 #include "runtime/backends/backend.h"
 #include "runtime/backends/threads/thread_communicator.h"
 #include "runtime/exchange/communicator.h"
+#include "runtime/processes/failure_detector.h"
 #include "sbp/mesh.h"
 
 namespace sbp {
@@ -31,7 +32,7 @@ class ThreadBackend : public Backend {
   }
 
   Result<MeshCommunicators> Connect(const Mesh& mesh) override {
-    return MakeThreadCommunicators(mesh, {}, MakeAbortState());
+    return MakeThreadCommunicators(mesh, {}, std::make_shared<FirstFailure>());
   }
 };
 

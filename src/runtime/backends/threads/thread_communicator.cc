@@ -26,8 +26,8 @@ namespace {
 class ThreadGroup {
  public:
   ThreadGroup(const std::vector<int64_t>& devices, const CommunicatorOptions& options,
-              std::shared_ptr<AbortState> abort)
-      : meeting_(devices, options.timeout, std::move(abort)), buffers_(devices.size()) {}
+              std::shared_ptr<FirstFailure> failure)
+      : meeting_(devices, options.timeout, std::move(failure)), buffers_(devices.size()) {}
 
   struct Buffers {
     const std::byte* source = nullptr;
@@ -37,7 +37,7 @@ class ThreadGroup {
   int size() const { return static_cast<int>(buffers_.size()); }
   Buffers& of(int rank) { return buffers_[static_cast<size_t>(rank)]; }
   Status Meet(int rank) { return meeting_.Arrive(rank); }
-  AbortState& abort() { return meeting_.abort(); }
+  FirstFailure& failure() { return meeting_.failure(); }
 
  private:
   Rendezvous meeting_;
@@ -51,8 +51,8 @@ class ThreadCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return group_->size(); }
   Status Barrier() override { return group_->Meet(rank_); }
-  void Abort(const Status& failure) override { group_->abort().Abort(failure); }
-  Status status() override { return group_->abort().status(); }
+  void Abort(const Status& failure) override { static_cast<void>(group_->failure().Set(failure)); }
+  Status status() override { return group_->failure().status(); }
 
   Status Exchange(const TensorView& source, const TensorView& target, const std::vector<Box>& from,
                   const std::vector<Box>& to) override {
@@ -156,15 +156,13 @@ class ThreadCommunicator : public Communicator {
 
 }  // namespace
 
-std::shared_ptr<AbortState> MakeAbortState() { return std::make_shared<AbortState>(); }
-
 std::vector<DeviceCommunicators> MakeThreadCommunicators(const Mesh& mesh, const CommunicatorOptions& options,
-                                                         const std::shared_ptr<AbortState>& abort) {
+                                                         const std::shared_ptr<FirstFailure>& failure) {
   const int64_t devices = mesh.num_devices();
   std::vector<DeviceCommunicators> result(static_cast<size_t>(devices));
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
     for (const std::vector<int64_t>& positions : mesh.Groups(axis)) {
-      const auto group = std::make_shared<ThreadGroup>(positions, options, abort);
+      const auto group = std::make_shared<ThreadGroup>(positions, options, failure);
       for (size_t r = 0; r < positions.size(); ++r) {
         result[positions[r]].axes.push_back(std::make_unique<ThreadCommunicator>(group, static_cast<int>(r)));
       }
@@ -172,7 +170,7 @@ std::vector<DeviceCommunicators> MakeThreadCommunicators(const Mesh& mesh, const
   }
   std::vector<int64_t> positions(static_cast<size_t>(devices));
   std::iota(positions.begin(), positions.end(), 0);
-  const auto everybody = std::make_shared<ThreadGroup>(positions, options, abort);
+  const auto everybody = std::make_shared<ThreadGroup>(positions, options, failure);
   for (int64_t p = 0; p < devices; ++p) {
     result[p].all = std::make_unique<ThreadCommunicator>(everybody, static_cast<int>(p));
   }

@@ -5,16 +5,14 @@
 #include <vector>
 
 #include "runtime/exchange/communicator.h"
+#include "runtime/processes/failure_detector.h"
 #include "sbp/mesh.h"
 
 namespace sbp {
 
-// What one run's communicators share: the first failure. Thread-safe.
-class AbortState;
-std::shared_ptr<AbortState> MakeAbortState();
-
-// The handles of every device of the mesh, by position.
-std::vector<DeviceCommunicators> MakeThreadCommunicators(const Mesh& mesh, const CommunicatorOptions& options,
-                                                         const std::shared_ptr<AbortState>& abort = MakeAbortState());
+// The handles of every device of the mesh, by position. `failure`: what the run's communicators share.
+std::vector<DeviceCommunicators> MakeThreadCommunicators(
+    const Mesh& mesh, const CommunicatorOptions& options,
+    const std::shared_ptr<FirstFailure>& failure = std::make_shared<FirstFailure>());
 
 }  // namespace sbp

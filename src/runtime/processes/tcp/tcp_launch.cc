@@ -18,6 +18,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "runtime/processes/failure_detector.h"
 #include "runtime/processes/launch.h"
 #include "runtime/processes/tcp/greeting.h"
 #include "runtime/processes/tcp/socket.h"
@@ -31,8 +32,7 @@ constexpr std::chrono::milliseconds kBetweenTries{50};
 constexpr std::chrono::seconds kLastWords{2};  // after a failure: for every process to say how it fared
 // Signs of life, for a process that is stopped or whose machine is gone: its connection says nothing. A process gives
 // them when all have come together.
-constexpr std::chrono::milliseconds kBeatEvery{500};
-constexpr int kSilentBeats = 8, kBeatsBeforeFirst = 2 * 60;
+constexpr int kBeatsBeforeFirst = 2 * 60;
 constexpr uint64_t kLongestBytes = uint64_t{1} << 40;
 
 uint32_t Number(TcpKind kind) { return static_cast<uint32_t>(kind); }
@@ -86,14 +86,8 @@ class TcpRanks : public Launch {
   void Abort(const Status& failure) override {
     if (Learn(failure, false)) Spread(-1);
   }
-  Status status() override {
-    const std::lock_guard lock(mutex_);
-    return failure_;
-  }
-  Status failure_elsewhere() override {
-    const std::lock_guard lock(mutex_);
-    return elsewhere_ ? failure_ : OkStatus();
-  }
+  Status status() override { return failure_.status(); }
+  Status failure_elsewhere() override { return failure_.elsewhere(); }
 
   Status Finish(const Status& status, const LastWords&) override {
     if (!status.ok()) Abort(status);
@@ -102,9 +96,9 @@ class TcpRanks : public Launch {
     const auto all_ended = [&] {
       return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.bye || peer.gone; });
     };
-    changed_.wait(lock, [&] { return all_ended() || !failure_.ok(); });
+    changed_.wait(lock, [&] { return all_ended() || failure_.failed(); });
     changed_.wait_for(lock, kLastWords, all_ended);
-    return status.ok() ? failure_ : status;
+    return status.ok() ? failure_.status() : status;
   }
 
  private:
@@ -115,9 +109,8 @@ class TcpRanks : public Launch {
     bool told = false;                 // of the failure; under `sending`
     std::deque<std::string> received;  // under mutex_, like the next two
     bool bye = false, gone = false;
-    std::atomic<bool> heard{false};  // since the last beat
-    bool ever_heard = false;         // the beats', like the next one
-    int silent = 0;                  // beats of our own since it was heard
+    std::atomic<bool> heard{false};      // since the last beat
+    Silence silence{kBeatsBeforeFirst};  // the beats'
   };
 
   // The bytes of all ranks, at rank 0.
@@ -132,8 +125,8 @@ class TcpRanks : public Launch {
 
   Result<std::string> TakeFrom(Peer& peer) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !peer.received.empty() || !failure_.ok(); });
-    if (peer.received.empty()) return failure_;  // what came before a failure counts
+    changed_.wait(lock, [&] { return !peer.received.empty() || failure_.failed(); });
+    if (peer.received.empty()) return failure_.status();  // what came before a failure counts
     std::string bytes = std::move(peer.received.front());
     peer.received.pop_front();
     return bytes;
@@ -145,16 +138,14 @@ class TcpRanks : public Launch {
     TellOfFailure(peer);
     if (peer.socket.Send(Number(kind), bytes).ok()) return OkStatus();
     std::unique_lock waiting(mutex_);
-    changed_.wait_for(waiting, kLastWords, [&] { return !failure_.ok(); });
-    return failure_.ok() ? RunFailed(StrCat("rank ", peer.rank, " does not listen")) : failure_;
+    changed_.wait_for(waiting, kLastWords, [&] { return failure_.failed(); });
+    return failure_.failed() ? failure_.status() : RunFailed(StrCat("rank ", peer.rank, " does not listen"));
   }
 
   // Is it the first failure?
   bool Learn(const Status& failure, bool elsewhere) {
-    const std::lock_guard lock(mutex_);
-    if (!failure_.ok()) return false;
-    failure_ = failure;
-    elsewhere_ = elsewhere;
+    if (!failure_.Set(failure, elsewhere)) return false;
+    const std::lock_guard lock(mutex_);  // who waits has seen it, or is woken
     changed_.notify_all();
     return true;
   }
@@ -193,8 +184,7 @@ class TcpRanks : public Launch {
     }
   }
 
-  // A thread of its own, which never waits for a peer: the reader may be within a long message. Our own beats are what
-  // is counted: a machine that slept as a whole takes nobody for dead.
+  // A thread of its own, which never waits for a peer: the reader may be within a long message.
   void BeatAll() {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, kBeatEvery, [&] { return ended_.load(); })) {
@@ -210,12 +200,8 @@ class TcpRanks : public Launch {
       if (peer.gone) return;
     }
     const bool heard = peer.heard.exchange(false) || peer.socket.has_unread();
-    peer.ever_heard = peer.ever_heard || heard;
-    peer.silent = heard ? 0 : peer.silent + 1;
-    if (peer.silent >= (peer.ever_heard ? kSilentBeats : kBeatsBeforeFirst)) {
-      const auto silence = std::chrono::duration_cast<std::chrono::seconds>(peer.silent * kBeatEvery);
-      Lose(peer, StrCat("has given no sign of life for ", silence.count(),
-                        " s: it is stopped, or its machine cannot be reached"));
+    if (peer.silence.Beat(heard)) {
+      Lose(peer, peer.silence.Words());
       return;
     }
     const std::unique_lock lock(peer.sending, std::try_to_lock);  // else something is being sent, which is a sign too
@@ -255,8 +241,7 @@ class TcpRanks : public Launch {
   std::atomic<bool> ended_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  Status failure_;          // under mutex_
-  bool elsewhere_ = false;  // under mutex_: another process told
+  FirstFailure failure_;
   std::thread reader_, beats_;
 };
 
