@@ -31,7 +31,7 @@ std::string ZshAction(const OptionText& option) {
   if (!option.choices.empty()) {
     std::vector<std::string> words;
     for (const std::string& choice : option.choices) words.push_back(ZshText(choice));
-    const std::string list = StrCat("(", Join(words, " "), ")");
+    std::string list = StrCat("(", Join(words, " "), ")");
     if (!option.takes_file) return list;
     return StrCat("{_alternative ", ShellQuote("names:name:" + list), " 'files:file:_files'}");
   }

@@ -28,8 +28,8 @@ PLANTED = [
     ("dependencies", "src/search/core.h", "", '#include "graph/graph.h"\n', "search may not include graph/graph.h"),
     ("dependencies", "src/search/core.h", "", "#include <mpi.h>\n", "mpi.h may be included only in runtime/backends/mpi"),
     ("dependencies", "src/gpu/gpu.h", "", '#include "gpu/cuda/planted.h"\n', "gpu/. may not include gpu/cuda/planted.h"),
-    ("dependencies", "src/graph/planted/a.h", "", "int a;\n", "src/graph/planted: no row graph/planted in the table of rooms"),
-    ("dependencies", "src/graph/planted/a.h", "", "int a;\n", "src/graph: no row graph/. in the table of rooms"),
+    ("dependencies", "src/graph/planted/a.h", "", "int a;\n", "src/graph/planted: no row graph/planted in the table of subfolders"),
+    ("dependencies", "src/graph/planted/a.h", "", "int a;\n", "src/graph: no row graph/. in the table of subfolders"),
     ("dependencies", "src/planted/a.h", "", "int a;\n", "folder planted has no row in the dependency table"),
     ("dependencies", "cli/main.cc", "", '#include "gpu/gpu.h"\n', "cli may not include gpu/gpu.h"),
     ("dependencies", "tests/unit/base/dtype_test.cc", "", '#include "io/file.h"\n',
@@ -44,8 +44,11 @@ PLANTED = [
      "a public header includes graph/simplified.h, which is not public"),
     ("dependencies", "scripts/check-dependencies", '"generate": ["graph"]', '"generate": ["graph", "cluster"]',
      "generate may include cluster and does not"),
-    ("dependencies", "scripts/check-dependencies", "KNOTS = [", 'KNOTS = [\n    ("sbp/mesh", "sbp/sbp"),',
-     "sbp/mesh, sbp/sbp: this knot is no longer one: take it off the list"),
+    ("dependencies", "scripts/check-dependencies", "CYCLES = [", 'CYCLES = [\n    ("sbp/mesh", "sbp/sbp"),',
+     "sbp/mesh, sbp/sbp: this cycle is no longer one: take it off the list"),
+    ("dependencies", "src/strategy/optimal/layout_network.h", "#include \"strategy/strategy.h\"\n",
+     "#include \"strategy/optimal/layout_network_builder.h\"\n#include \"strategy/strategy.h\"\n",
+     "headers that include each other in a cycle"),
     ("includes", "src/base/numbers.cc", "", "int Planted(const std::deque<int>&);\n",
      "uses std::deque and does not include deque"),
     ("includes", "src/cluster/dump.cc", "", "sbp::StrategyOptions* planted;\n", None),  # out of this folder's reach
@@ -60,8 +63,8 @@ PLANTED = [
     ("words", "CONTRIBUTING.md", "", "Since issue " "12.\n", "an issue of elsewhere"),
     ("words", "src/base/text.h", "", "// The bug of g++ is GCC bug 105651.\n", None),
 ]
-# A circle needs two files.
-CIRCLES = [("src/base/planted_a.h", '#include "base/planted_b.h"\n'), ("src/base/planted_b.h", '#include "base/planted_a.h"\n')]
+# A cycle needs two files.
+CYCLE = [("src/base/planted_a.h", '#include "base/planted_b.h"\n'), ("src/base/planted_b.h", '#include "base/planted_a.h"\n')]
 
 
 def run(check, tree):
@@ -117,8 +120,9 @@ def main():
             if code != 0:
                 failures.append(f"check-{check} fails where nothing is planted:\n{said}")
         cases = [(check, [(file, replaced, text)], said) for check, file, replaced, text, said in PLANTED]
-        cases.append(("dependencies", [(name, "", text) for name, text in CIRCLES],
-                      "base/planted_a, base/planted_b: include each other in a circle"))
+        for said in ("base/planted_a, base/planted_b: include each other in a cycle",
+                     "base/planted_a.h, base/planted_b.h: headers that include each other in a cycle"):
+            cases.append(("dependencies", [(name, "", text) for name, text in CYCLE], said))
         for check, changes, expected in cases:
             if check not in asked:
                 continue

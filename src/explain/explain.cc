@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
-#include "explain/knock_on.h"
+#include "explain/neighbour_boxing.h"
 #include "explain/scope.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
@@ -216,7 +216,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
                                            : NdSbp(problem.mesh.num_axes()));
   }
   const CriterionQuery query{&problem, op, &list, produced, allowed};
-  KnockOn knock_on(problem, plan, op);
+  NeighbourBoxing neighbours(problem, plan, op);
   CandidateDescriber describer(list, problem.mesh);
   for (const TensorType& type : list.instance->operands) explained.operand_ranks.push_back(type.rank());
   for (const TensorType& type : list.instance->results) explained.result_ranks.push_back(type.rank());
@@ -231,7 +231,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
       for (const CriterionRow& row : AllCriteria()) candidate.prices.push_back(PriceOf(row, query, c));
     }
     candidate.compute_seconds = problem.ComputeSeconds(op, c);
-    candidate.boxing_seconds = knock_on.BoxingSeconds(candidate.signature);
+    candidate.boxing_seconds = neighbours.BoxingSeconds(candidate.signature);
   }
   const ExplainedCandidate& winner = explained.candidates[chosen];
   const double base = winner.compute_seconds + winner.boxing_seconds;

@@ -16,9 +16,9 @@
 
 namespace sbp {
 
-class KnockOn {
+class NeighbourBoxing {
  public:
-  KnockOn(const Problem& problem, const Plan& plan, OpId op);
+  NeighbourBoxing(const Problem& problem, const Plan& plan, OpId op);
   // Seconds of all boxing of the op's operands and results under this candidate; infinite where a layout cannot be
   // reached.
   double BoxingSeconds(const CandidateSignature& signature);

@@ -1,4 +1,4 @@
-#include "explain/knock_on.h"
+#include "explain/neighbour_boxing.h"
 
 #include <algorithm>
 #include <limits>
@@ -22,17 +22,17 @@ void AddDistinct(std::vector<NdSbp>& layouts, const NdSbp& layout) {
 }  // namespace
 
 // Two tensors that the op reads once each, in the same way.
-bool KnockOn::IsAlike(const Around& a, const Around& b, const CandidateSignature& signature) {
+bool NeighbourBoxing::IsAlike(const Around& a, const Around& b, const CandidateSignature& signature) {
   return a.others == b.others && a.result < 0 && b.result < 0 && a.operands.size() == 1 && b.operands.size() == 1 &&
          signature.inputs[a.operands[0]] == signature.inputs[b.operands[0]];
 }
 
-KnockOn::KnockOn(const Problem& problem, const Plan& plan, OpId op) : problem_(problem), op_(op) {
+NeighbourBoxing::NeighbourBoxing(const Problem& problem, const Plan& plan, OpId op) : problem_(problem), op_(op) {
   for (TensorId tensor : problem.operands(op)) AddAround(tensor, plan);
   for (TensorId tensor : problem.graph->op(op).outputs) AddAround(tensor, plan);
 }
 
-void KnockOn::AddAround(TensorId tensor, const Plan& plan) {
+void NeighbourBoxing::AddAround(TensorId tensor, const Plan& plan) {
   if (!tensor.valid() || !around_of_.try_emplace(tensor, arounds_.size()).second) return;
   Around& around = arounds_.emplace_back();
   const Tensor& facts = problem_.graph->tensor(tensor);
@@ -58,7 +58,7 @@ void KnockOn::AddAround(TensorId tensor, const Plan& plan) {
   around.others = others_.size() - 1;
 }
 
-double KnockOn::Seconds(const Around& around, const CandidateSignature& signature) {
+double NeighbourBoxing::Seconds(const Around& around, const CandidateSignature& signature) {
   const Others& others = others_[around.others];
   const NdSbp& written = around.result >= 0 ? signature.outputs[around.result] : others.written;
   std::vector<NdSbp> own;  // distinct: one op may read a tensor very often
@@ -70,7 +70,7 @@ double KnockOn::Seconds(const Around& around, const CandidateSignature& signatur
   return entry->second;
 }
 
-double KnockOn::SecondsOf(const Others& others, const NdSbp& written, const std::vector<NdSbp>& own) {
+double NeighbourBoxing::SecondsOf(const Others& others, const NdSbp& written, const std::vector<NdSbp>& own) {
   std::vector<NdSbp> wanted = others.wanted;
   for (const NdSbp& layout : own) AddDistinct(wanted, layout);
   const NdSbp& standing = others.standing ? *others.standing : written;
@@ -82,7 +82,7 @@ double KnockOn::SecondsOf(const Others& others, const NdSbp& written, const std:
          FindBestHub(others.type, standing, wanted, others.hubs, boxing, others.not_partial).seconds;
 }
 
-double KnockOn::BoxingSeconds(const CandidateSignature& signature) {
+double NeighbourBoxing::BoxingSeconds(const CandidateSignature& signature) {
   double seconds = 0, last = 0;
   const Around* before = nullptr;
   for (const Around& around : arounds_) {
