@@ -39,7 +39,7 @@ namespace sbp {
 namespace {
 
 constexpr uint32_t kRepeats = 20;
-constexpr int64_t kPatience = BackendOptions().patience;
+const int64_t kPatience = BackendOptions().patience;
 
 struct RunFlags {
   ModelFlags model;  // model.model: PLAN, or MODEL with --unsharded

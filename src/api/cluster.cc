@@ -16,8 +16,9 @@ namespace sbp {
 Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh, const NoteSink& note) {
   const std::string chosen = name.empty() ? std::string(kDefaultCluster) : name;
   auto preset = FindPreset(chosen);
+  const bool is_preset = preset.ok();
   Cluster cluster;
-  if (preset.ok()) {
+  if (is_preset) {
     cluster = std::move(preset).value();
   } else if (chosen != "-" && access(chosen.c_str(), R_OK) != 0) {
     return preset.status().WithContext("--cluster");  // neither a preset nor a file: the presets are the likelier wish
@@ -29,7 +30,7 @@ Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh, const N
   int64_t needed = mesh->num_devices();
   for (const int64_t rank : mesh->ranks) needed = std::max(needed, rank + 1);
   if (needed <= cluster.num_devices()) return cluster;
-  if (!preset.ok() || !cluster.growable) {
+  if (!is_preset || !cluster.growable) {
     return BadInput(StrCat("--cluster ", chosen, " has ", cluster.num_devices(), " devices; the mesh ", ToString(*mesh),
                            " needs ", needed));
   }
