@@ -44,8 +44,8 @@ class FactorizerContext {
   std::vector<int64_t> Ints(std::string_view name) const;  // empty when absent
   bool HasAttribute(std::string_view name) const;          // said by the op itself
   const OpQuery& query() const { return query_; }
-  // Evaluated arguments of `@name(...)`: integers, or names and strings; of a factorizer that takes operands, their
-  // places, as operand() has them.
+  // Evaluated arguments of `@name(...)`: integers, or names and strings. Of one that is the name of an operand: its
+  // place, as operand() has it.
   std::vector<int64_t> int_arguments;
   std::vector<std::string> name_arguments;  // one per argument; "" where it is not a name or string
 
@@ -70,11 +70,13 @@ using Factorizer = Status (*)(FactorizerContext& context);
 struct FactorizerRow {
   std::string_view name;
   Factorizer run;
-  std::string_view doc;  // one line for `rules show`
-  // Operands whose values it reads, as a bit set of positions (bit 63: all).
-  uint64_t reads_values;
+  // Names, parted by spaces, of the operands that it looks up: an op whose schema lacks one cannot use it, but may take
+  // the rule of an op that has them (`rule as`). "": none, or those that its arguments name.
+  std::string_view operands;
+  std::string_view values;      // names of the operands whose values it reads; schemas may lack them
+  std::string_view doc;         // one line for `rules show`
   bool for_layouts = false;     // what it reads says where sums and orders of values pass; no size follows from it
-  bool takes_operands = false;  // its arguments are names of operands in the op's schema
+  bool takes_operands = false;  // all its arguments are names of operands
 };
 
 // The table: all_factorizers.cc.

@@ -143,12 +143,12 @@ Status RunFactorizer(const RuleLine& line, InstanceBuilder& builder) {
   for (const Expression& argument : line.arguments) {
     int64_t number = 0;
     std::string name;
-    if (row->takes_operands) {
+    const bool is_name = argument.kind == Expression::Kind::kName;
+    if (is_name && builder.binding.FindOperand(argument.text) != nullptr) {
       context.int_arguments.push_back(static_cast<int64_t>(context.operand(argument.text)));
       context.name_arguments.push_back(argument.text);
       continue;
     }
-    const bool is_name = argument.kind == Expression::Kind::kName;
     const AttributeValue* value = is_name ? builder.Attribute(argument.text) : nullptr;
     if (is_name && (value == nullptr || value->index() > 2)) {  // a word, or an attribute that is a list or absent
       name = argument.text;

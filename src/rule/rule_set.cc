@@ -17,24 +17,42 @@ constexpr uint64_t kAllValues = uint64_t{1} << 63;
 // The bit of an operand position; positions beyond the set count as all.
 uint64_t PositionBit(size_t position) { return position < 63 ? uint64_t{1} << position : kAllValues; }
 
+// The operand's place among the op's operands; `all` of a variadic one.
+uint64_t BitOfOperand(const OpOverload& overload, std::string_view name) {
+  size_t position = 0;
+  for (const Parameter& p : overload.parameters) {
+    if (p.keyword) continue;
+    if (p.name == name) return p.variadic ? kAllValues : PositionBit(position);
+    ++position;
+  }
+  return 0;
+}
+
 // Which operands' values an expression reads: value(x), or the name of a Scalar parameter.
 void CollectReads(const Expression& node, const OpOverload& overload, uint64_t& reads) {
   const bool calls_value = node.kind == Expression::Kind::kCall && node.text == "value";
-  if (calls_value || node.kind == Expression::Kind::kName) {
-    const std::string& name = calls_value ? node.arguments[0].text : node.text;
-    size_t position = 0;
-    for (const Parameter& p : overload.parameters) {
-      if (p.keyword) continue;
-      if (p.name == name) reads |= p.variadic ? kAllValues : PositionBit(position);
-      ++position;
-    }
+  if (calls_value) reads |= BitOfOperand(overload, node.arguments[0].text);
+  if (node.kind == Expression::Kind::kName) {
+    reads |= BitOfOperand(overload, node.text);
+    return;
   }
-  if (node.kind == Expression::Kind::kName) return;
   // The first argument of size(f), rank(x), ... is a name, not a value.
   const FunctionRow* function = node.kind == Expression::Kind::kCall ? FindFunction(node.text) : nullptr;
   for (size_t i = function != nullptr && function->first != ArgumentKind::kExpression ? 1 : 0;
        i < node.arguments.size(); ++i)
     CollectReads(node.arguments[i], overload, reads);
+}
+
+// What the factorizer of a line reads, and its arguments; a lone name is an operand or a word, not its value.
+void CollectFactorizerReads(const RuleLine& line, const OpOverload& overload, bool for_form, uint64_t& reads) {
+  const FactorizerRow* row = FindFactorizer(line.factorizer);
+  if (row == nullptr) return;
+  if (!for_form || !row->for_layouts) {
+    for (std::string_view name : Split(row->values, ' ')) reads |= BitOfOperand(overload, name);
+  }
+  for (const Expression& argument : line.arguments) {
+    if (argument.kind != Expression::Kind::kName) CollectReads(argument, overload, reads);
+  }
 }
 
 // Of an expansion: value(x), values(x), known(x). Other names stand for tensors there.
@@ -68,15 +86,7 @@ uint64_t ReadsOfExpansions(const OpOverload& overload) {
 
 uint64_t ReadsForForm(const OpOverload& overload) {
   uint64_t reads = ReadsOfExpansions(overload);
-  for (const RuleLine& line : overload.rules) {
-    const FactorizerRow* row = FindFactorizer(line.factorizer);
-    if (row != nullptr && !row->for_layouts) reads |= row->reads_values;
-    const FactorizerRow* factorizer = FindFactorizer(line.factorizer);
-    const bool names_operands = factorizer != nullptr && factorizer->takes_operands;
-    for (size_t i = 0; i < line.arguments.size() && !names_operands; ++i) {
-      CollectReads(line.arguments[i], overload, reads);
-    }
-  }
+  for (const RuleLine& line : overload.rules) CollectFactorizerReads(line, overload, true, reads);
   return reads;
 }
 
@@ -84,12 +94,7 @@ uint64_t ReadsOf(const OpOverload& overload) {
   uint64_t reads = 0;
   if (overload.flops) CollectReads(*overload.flops, overload, reads);
   for (const RuleLine& line : overload.rules) {
-    if (const FactorizerRow* row = FindFactorizer(line.factorizer)) reads |= row->reads_values;
-    const FactorizerRow* factorizer = FindFactorizer(line.factorizer);
-    const bool names_operands = factorizer != nullptr && factorizer->takes_operands;
-    for (size_t i = 0; i < line.arguments.size() && !names_operands; ++i) {
-      CollectReads(line.arguments[i], overload, reads);
-    }
+    CollectFactorizerReads(line, overload, false, reads);
     for (const RuleClause& clause : line.clauses) {
       for (const Expression& e : clause.expressions) CollectReads(e, overload, reads);
     }
@@ -97,9 +102,27 @@ uint64_t ReadsOf(const OpOverload& overload) {
   return reads | ReadsOfExpansions(overload);
 }
 
+// A factorizer looks operands up by name: the schema must have them.
+Status CheckOperands(const RuleLine& line, const OpOverload& overload, const FactorizerRow& row) {
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(overload.parameters,
+                               [&](const Parameter& p) { return !p.keyword && p.name == name; });
+  };
+  for (std::string_view name : Split(row.operands, ' ')) {
+    if (name.empty() || has(name)) continue;
+    return BadInput(StrCat(ToString(line.at), ": @", row.name, " needs an operand called ", Quote(name),
+                           " in the schema; op ", overload.op, " has none"));
+  }
+  return OkStatus();
+}
+
 Status CheckFactorizers(const OpOverload& overload) {
   for (const RuleLine& line : overload.rules) {
-    if (line.factorizer.empty() || FindFactorizer(line.factorizer) != nullptr) continue;
+    if (line.factorizer.empty()) continue;
+    if (const FactorizerRow* row = FindFactorizer(line.factorizer)) {
+      SBP_RETURN_IF_ERROR(CheckOperands(line, overload, *row));
+      continue;
+    }
     std::vector<std::string> known;
     for (const FactorizerRow& row : AllFactorizers()) known.emplace_back(row.name);
     return BadInput(

@@ -93,7 +93,7 @@ class OverloadChecker {
         SBP_RETURN_IF_ERROR(OperandArgument(line, argument));
         continue;
       }
-      // A lone name may be a word for the factorizer.
+      // A lone name may be an operand, or a word for the factorizer.
       if (argument.kind != Expression::Kind::kName) SBP_RETURN_IF_ERROR(CheckExpression(argument, nullptr));
     }
     for (const RuleClause& clause : line.clauses) {
