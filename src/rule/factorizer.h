@@ -83,6 +83,9 @@ struct FactorizerRow {
 std::span<const FactorizerRow> AllFactorizers();
 const FactorizerRow* FindFactorizer(std::string_view name);
 
+// For factorizers that look at the first operand, whatever the op's schema calls it.
+inline constexpr size_t kFirstOperand = 0;
+
 // Building blocks shared by factorizers. --------------------------------------------------------------------------
 
 // `axis` counted from the end when negative; error when out of [-rank, rank).
