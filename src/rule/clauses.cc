@@ -33,11 +33,13 @@ class ClauseApplier {
   Status Apply(const RuleClause& clause) {
     const std::string& kind = clause.kind;
     if (kind == "reduce") return Reduce(clause);
+    if (kind == "along") return Along(clause);
     if (kind == "linear") return Partials(clause, PartialClause::Kind::kLinear);
     if (kind == "monotone") return Partials(clause, PartialClause::Kind::kMonotone);
     if (kind == "antitone") return Partials(clause, PartialClause::Kind::kAntitone);
     if (kind == "addend") Append(map_.addends, Operands(clause.words));
     if (kind == "unused") Append(map_.unused, Operands(clause.words));
+    if (kind == "whole") KeepWhole(Operands(clause.words));
     if (kind == "because") map_.notes.push_back(clause.text);
     if (kind == "halo") return Halo(clause);
     if (kind == "sig") return ExplicitLayouts(clause);
@@ -50,6 +52,18 @@ class ClauseApplier {
         (kind == "aware" ? map_.factors[f].aware : map_.factors[f].masked) = true;
     }
     return OkStatus();  // size and when are read elsewhere
+  }
+
+  // A function of what the line computes: sums and orders of values do not pass it.
+  void ForgetSums() {
+    const auto combines = [](const ReduceClause& r) { return r.kind == ReduceClause::Kind::kCombine; };
+    const auto is_partial = [](Sbp sbp) { return sbp.is_partial(); };
+    std::erase_if(map_.reduces, combines);
+    std::erase_if(map_.signatures, [&](const ExplicitSignature& signature) {
+      return std::ranges::any_of(signature.operands, is_partial) || std::ranges::any_of(signature.results, is_partial);
+    });
+    map_.partials.clear();
+    map_.addends.clear();
   }
 
  private:
@@ -68,6 +82,14 @@ class ClauseApplier {
       }
     }
     return positions;
+  }
+
+  void KeepWhole(const std::vector<int>& operands) {
+    for (int i : operands) {
+      for (const DimFactors& dim : map_.operands[i]) {
+        for (FactorId f : dim) map_.factors[f].whole = true;
+      }
+    }
   }
 
   std::vector<int> Results(const std::vector<std::string>& names) const {
@@ -158,6 +180,83 @@ class ClauseApplier {
     return OkStatus();
   }
 
+  // What scales, zero points and addends lie along: an operand or a result.
+  struct Target {
+    const TensorType* type;
+    const TensorFactors* factors;
+  };
+
+  std::optional<Target> FindTarget(const std::string& name) const {
+    const RuleInstance& out = builder_.out;
+    if (const std::vector<int> operands = Operands({name}); !operands.empty()) {
+      return Target{&out.operands[operands[0]], &map_.operands[operands[0]]};
+    }
+    const std::vector<int> results = Results({name});
+    if (results.empty()) return std::nullopt;
+    return Target{&out.results[results[0]], &map_.results[results[0]]};
+  }
+
+  Status Along(const RuleClause& clause) {
+    const std::optional<Target> target = FindTarget(clause.text);
+    if (!target) return OkStatus();
+    for (int operand : Operands(clause.words)) {
+      const TensorType& type = builder_.out.operands[operand];
+      const std::string& name = builder_.out.operand_names[operand];
+      if (clause.expressions.empty()) {
+        if (type.shape != target->type->shape) {
+          return BadInput(StrCat("'", name, "' must be shaped like ", clause.text, " [", Join(target->type->shape, ","),
+                                 "], but is ", ToString(type)));
+        }
+        for (int d = 0; d < type.rank(); ++d) Carry(operand, d, (*target->factors)[d]);
+        continue;
+      }
+      SBP_ASSIGN_OR_RETURN(int64_t dim, EvaluateInt(clause.expressions[0], InstanceScope(builder_)));
+      if (dim < 0) dim += target->type->rank();
+      if (type.num_elements() == 1) continue;
+      if (!LieAlong(operand, *target, dim)) {
+        return BadInput(StrCat("'", name, "' must have one entry, or one along dimension ", dim, " of ", clause.text,
+                               " ", ToString(*target->type), ", but is ", ToString(type)));
+      }
+    }
+    return OkStatus();
+  }
+
+  // One entry for each of the target's dimension `dim`: a list, or a tensor that broadcasts to the target.
+  bool LieAlong(int operand, const Target& target, int64_t dim) {
+    const Shape& shape = builder_.out.operands[operand].shape;
+    const Shape& of = target.type->shape;
+    const int64_t rank = static_cast<int64_t>(shape.size()), skipped = static_cast<int64_t>(of.size()) - rank;
+    if (dim < 0 || dim >= static_cast<int64_t>(of.size())) return false;
+    if (rank == 1) {
+      if (shape[0] != of[dim]) return false;
+      Carry(operand, 0, (*target.factors)[dim]);
+      return true;
+    }
+    if (dim < skipped || shape[dim - skipped] != of[dim]) return false;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (shape[d] == 1) continue;
+      if (d + skipped < 0 || shape[d] != of[d + skipped]) return false;
+      Carry(operand, d, (*target.factors)[d + skipped]);
+    }
+    return true;
+  }
+
+  void Carry(int operand, int64_t dim, const DimFactors& factors) {
+    for (FactorId f : factors) KeepHalo(f);
+    map_.operands[operand][dim] = factors;
+  }
+
+  // Neighbours are read of the operands that carry the factor so far, not of those laid along it.
+  void KeepHalo(FactorId f) {
+    Factor& factor = map_.factors[f];
+    if (!factor.halo || factor.halo->operand >= 0) return;
+    for (size_t i = 0; i < map_.operands.size(); ++i) {
+      for (const DimFactors& dim : map_.operands[i]) {
+        if (std::ranges::find(dim, f) != dim.end()) factor.halo->operand = static_cast<int>(i);
+      }
+    }
+  }
+
   static bool Fits(Sbp layout, const TensorType& type) { return !layout.is_split() || layout.dim() < type.rank(); }
 
   InstanceBuilder& builder_;
@@ -168,6 +267,9 @@ class ClauseApplier {
 
 Status ApplyClauses(const RuleLine& line, InstanceBuilder& builder) {
   ClauseApplier applier(builder);
+  for (const RuleClause& clause : line.clauses) {
+    if (clause.kind == "nonlinear") applier.ForgetSums();  // of the body; what the line itself says, holds
+  }
   for (const RuleClause& clause : line.clauses) SBP_RETURN_IF_ERROR(applier.Apply(clause));
   return OkStatus();
 }

@@ -21,7 +21,8 @@ namespace sbp {
 struct InstanceBuilder {
   const OpQuery& query;
   const Binding& binding;
-  RuleInstance& out;  // types and names of operands and results are set; map.operands sized; dtypes of results known
+  const RuleSet& rules;  // that the op stands in
+  RuleInstance& out;     // types and names of operands and results are set; map.operands sized; dtypes of results known
 
   const OpOverload& overload() const { return *binding.overload; }
   // What the op says of an attribute, or the schema's default; nullptr when neither.
@@ -56,6 +57,11 @@ DType TypeOfAttribute(const AttributeValue* value);
 // Factors and their sizes from the operands' shapes, then the results' shapes. Errors say which dimension of which
 // operand does not fit which letter.
 Status BindNotation(const RuleLine& line, InstanceBuilder& builder);
+
+// `rule as Op(...)`: asks the rules about that op on the operands that the call names, and takes over its factors,
+// where they lie, the shapes of the results, what reduces, and, where the op is on the same operands and types, which
+// sums and orders of values pass. Operands that the call does not name stay whole.
+Status InheritRule(const RuleLine& line, InstanceBuilder& builder);
 
 // reduce, linear, aware, ... by name. Letters that a factorizer did not make are skipped: it had no use for them.
 Status ApplyClauses(const RuleLine& line, InstanceBuilder& builder);

@@ -191,6 +191,7 @@ Status BindBody(const RuleLine& line, InstanceBuilder& builder) {
     builder.out.replicate_only = true;
     return OkStatus();
   }
+  if (line.inherited) return InheritRule(line, builder);
   return line.factorizer.empty() ? BindNotation(line, builder) : RunFactorizer(line, builder);
 }
 
@@ -309,17 +310,17 @@ bool StatesEveryResult(const OpQuery& query) {
   return true;
 }
 
-Status Instantiate(const OpDefinition& definition, const OpQuery& query, RuleInstance& out) {
+Status Instantiate(const RuleSet& rules, const OpDefinition& definition, const OpQuery& query, RuleInstance& out) {
   SBP_ASSIGN_OR_RETURN(Binding binding, ResolveOverload(definition, query));
   RuleInstance blank;
   CopyOperands(query, blank);
   blank.ignored_attributes = binding.ignored_attributes;
-  InstanceBuilder declare{query, binding, blank};
+  InstanceBuilder declare{query, binding, rules, blank};
   DeclareResults(declare);
   SBP_RETURN_IF_ERROR(RequireShapes(blank));
   for (const RuleLine& line : binding.overload->rules) {
     out = blank;
-    InstanceBuilder builder{query, binding, out};
+    InstanceBuilder builder{query, binding, rules, out};
     Result<bool> applied = ApplyLine(line, builder);
     if (!applied.ok()) return applied.status().WithContext(StrCat(query.type, "()"));
     if (*applied) return Finish(builder).WithContext(StrCat(query.type, "()"));
@@ -345,7 +346,7 @@ Result<RuleInstanceRef> RuleSet::Instantiate(const OpQuery& query) const {
     *out = ReplicatedInstance(query, StrCat("no rule for ", query.type));
     out->missing_rule = true;
   } else {
-    const Status status = sbp::Instantiate(*definition, query, *out);
+    const Status status = sbp::Instantiate(*this, *definition, query, *out);
     if (!status.ok()) {
       // An axis or a size that only running decides: where the model states the results, the op is kept whole.
       const std::optional<size_t> unknown = UnknownValue(*this, query);

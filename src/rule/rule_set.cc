@@ -105,8 +105,7 @@ uint64_t ReadsOf(const OpOverload& overload) {
 // A factorizer looks operands up by name: the schema must have them.
 Status CheckOperands(const RuleLine& line, const OpOverload& overload, const FactorizerRow& row) {
   const auto has = [&](std::string_view name) {
-    return std::ranges::any_of(overload.parameters,
-                               [&](const Parameter& p) { return !p.keyword && p.name == name; });
+    return std::ranges::any_of(overload.parameters, [&](const Parameter& p) { return !p.keyword && p.name == name; });
   };
   for (std::string_view name : Split(row.operands, ' ')) {
     if (name.empty() || has(name)) continue;
@@ -131,6 +130,40 @@ Status CheckFactorizers(const OpOverload& overload) {
   return OkStatus();
 }
 
+// Of `rule as Op(...)`: may the call have so many operands, and these attributes?
+Status CheckCall(const Expression& call, const OpDefinition& inner) {
+  const size_t operands =
+      std::ranges::count_if(call.arguments,
+                            [](const Expression& argument) { return argument.kind != Expression::Kind::kAll; }) -
+      call.keywords.size();
+  const OpOverload& overload = inner.overloads.front();
+  size_t taken = 0;
+  std::vector<std::string> attributes;
+  for (const Parameter& p : overload.parameters) {
+    if (p.keyword) attributes.push_back(p.name);
+    taken += p.variadic ? operands : p.keyword ? 0 : 1;
+  }
+  if (operands > taken) {
+    return BadInput(StrCat(ToString(call.at), ": ", call.text, " takes ", taken, " operands, not ", operands));
+  }
+  for (const std::string& name : call.keywords) {
+    if (std::ranges::find(attributes, name) != attributes.end()) continue;
+    return BadInput(
+        StrCat(ToString(call.at), ": ", call.text, " has no attribute ", Quote(name), DidYouMean(name, attributes)));
+  }
+  return OkStatus();
+}
+
+// Which of the op's operands the inner op reads the values of, where a line takes its rule.
+void CollectInheritedReads(const Expression& call, const OpOverload& overload, uint64_t inner, uint64_t& reads) {
+  size_t place = 0;
+  for (const Expression& argument : call.arguments) {
+    if (argument.kind == Expression::Kind::kAll) continue;
+    if ((inner & (kAllValues | PositionBit(place))) != 0) reads |= BitOfOperand(overload, argument.text);
+    ++place;
+  }
+}
+
 std::string FamilyOf(std::string_view file) {
   if (size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
   if (file.ends_with(".rules")) file.remove_suffix(6);
@@ -145,12 +178,17 @@ Result<RuleSet> RuleSet::Builtin() {
     Status status = rules.AddFile(file.text, StrCat("rules/", file.name), true);
     if (!status.ok()) return Defect(status.message());
   }
+  const Status status = rules.Inherit();
+  if (!status.ok()) return Defect(status.message());
   return rules;
 }
 
 Status RuleSet::Add(std::string_view text, std::string_view file) {
-  SBP_RETURN_IF_ERROR(AddFile(text, file, false));
-  user_files_.emplace_back(file, text);
+  RuleSet next = *this;  // so that a file with an error adds nothing
+  SBP_RETURN_IF_ERROR(next.AddFile(text, file, false));
+  SBP_RETURN_IF_ERROR(next.Inherit());
+  next.user_files_.emplace_back(file, text);
+  *this = std::move(next);
   return OkStatus();
 }
 
@@ -181,6 +219,37 @@ Status RuleSet::AddFile(std::string_view text, std::string_view file, bool built
     }
   }
   for (auto& [name, definition] : added) ops_[name] = std::move(definition);
+  return OkStatus();
+}
+
+Status RuleSet::Inherit() {
+  std::map<std::string, bool, std::less<>> done;  // false: begun, and not yet done
+  for (auto& [name, definition] : ops_) SBP_RETURN_IF_ERROR(Inherit(definition, done));
+  return OkStatus();
+}
+
+Status RuleSet::Inherit(OpDefinition& definition, std::map<std::string, bool, std::less<>>& done) {
+  if (!done.emplace(definition.name, false).second) return OkStatus();
+  for (const OpOverload& overload : definition.overloads) {
+    for (const RuleLine& line : overload.rules) {
+      if (!line.inherited) continue;
+      const Expression& call = *line.inherited;
+      const auto inner = ops_.find(call.text);
+      if (inner == ops_.end()) {
+        return BadInput(StrCat(ToString(call.at), ": unknown op ", Quote(call.text), DidYouMean(call.text, Names())));
+      }
+      if (const auto known = done.find(call.text); known != done.end() && !known->second) {
+        return BadInput(StrCat(ToString(call.at), ": op ", definition.name, " takes the rule of ", call.text,
+                               ", which takes that of ", definition.name,
+                               call.text == definition.name ? "" : " in turn"));
+      }
+      SBP_RETURN_IF_ERROR(CheckCall(call, inner->second));
+      SBP_RETURN_IF_ERROR(Inherit(inner->second, done));
+      CollectInheritedReads(call, overload, inner->second.reads_values, definition.reads_values);
+      CollectInheritedReads(call, overload, inner->second.reads_for_form, definition.reads_for_form);
+    }
+  }
+  done[definition.name] = true;
   return OkStatus();
 }
 

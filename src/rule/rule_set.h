@@ -71,6 +71,10 @@ class RuleSet {
 
  private:
   Status AddFile(std::string_view text, std::string_view file, bool builtin);
+  // Of `rule as Op(...)`: the op exists and takes the call, no op takes its own rule, and values that it reads are
+  // read.
+  Status Inherit();
+  Status Inherit(OpDefinition& definition, std::map<std::string, bool, std::less<>>& done);
 
   std::map<std::string, OpDefinition, std::less<>> ops_;
   std::vector<std::pair<std::string, std::string>> user_files_;

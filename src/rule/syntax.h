@@ -98,13 +98,14 @@ struct RuleClause {
   std::vector<std::vector<std::string>> alternatives;  // linear, monotone, antitone: operand sets
   std::vector<std::string> results;                    // after '->'; empty: all
   std::vector<Expression> expressions;
-  std::string text;                        // a string literal (because)
+  std::string text;                        // a string literal (because); along: the operand or result
   std::vector<Sbp> operands, sbp_results;  // sig
 };
 
-// One `rule` line: either a notation or a factorizer in code, with its clauses.
+// One `rule` line: a notation, a factorizer in code, or a call of the op whose rule it takes; with its clauses.
 struct RuleLine {
   SourcePosition at;
+  std::optional<Expression> inherited;   // `rule as Op(...)`: the call, a kOpCall
   bool whole = false;                    // `rule whole`: nothing is split
   std::string factorizer;                // "@name" without '@'; "" for a notation
   std::vector<Expression> arguments;     // of the factorizer

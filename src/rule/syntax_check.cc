@@ -84,7 +84,8 @@ class OverloadChecker {
 
   Status Line(const RuleLine& line) {
     std::vector<std::string> letters;
-    const bool is_notation = line.factorizer.empty() && !line.whole;
+    if (line.inherited) SBP_RETURN_IF_ERROR(InheritedCall(*line.inherited));
+    const bool is_notation = line.factorizer.empty() && !line.whole && !line.inherited;
     if (is_notation) SBP_RETURN_IF_ERROR(Notation(line, letters));
     const FactorizerRow* factorizer = FindFactorizer(line.factorizer);
     const bool takes_operands = factorizer != nullptr && factorizer->takes_operands;
@@ -109,6 +110,23 @@ class OverloadChecker {
     }
     return Contains(operands_, argument.text) ? OkStatus()
                                               : UnknownName(argument.at, "operand", argument.text, operands_);
+  }
+
+  // Of `rule as Op(...)`: operands by name, then attributes. Whether Op takes them, RuleSet says.
+  Status InheritedCall(const Expression& call) {
+    const size_t positional = call.arguments.size() - call.keywords.size();
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      const Expression& argument = call.arguments[i];
+      if (argument.kind == Expression::Kind::kAll || argument.kind == Expression::Kind::kAbsent) continue;
+      if (i >= positional) {
+        SBP_RETURN_IF_ERROR(CheckExpression(argument, nullptr));
+      } else if (argument.kind != Expression::Kind::kName) {
+        return ErrorAt(argument.at, StrCat("\"as ", call.text, "\" takes names of operands, or \"-\" for none"));
+      } else if (!Contains(operands_, argument.text)) {
+        return UnknownName(argument.at, "operand", argument.text, operands_);
+      }
+    }
+    return OkStatus();
   }
 
   Status Notation(const RuleLine& line, std::vector<std::string>& letters) {
@@ -187,7 +205,14 @@ class OverloadChecker {
         SBP_RETURN_IF_ERROR(All(clause, "letter", clause.words, 0, *letters));
       }
     }
-    if (kind == "addend" || kind == "unused") SBP_RETURN_IF_ERROR(All(clause, "operand", clause.words, 0, operands_));
+    if (kind == "addend" || kind == "unused" || kind == "along" || kind == "whole") {
+      SBP_RETURN_IF_ERROR(All(clause, "operand", clause.words, 0, operands_));
+    }
+    if (kind == "along" && !Contains(operands_, clause.text) && !Contains(results_, clause.text)) {
+      std::vector<std::string> known = operands_;
+      known.insert(known.end(), results_.begin(), results_.end());
+      return UnknownName(clause.at, "operand or result", clause.text, known);
+    }
     for (const std::vector<std::string>& set : clause.alternatives) {
       SBP_RETURN_IF_ERROR(All(clause, "operand", set, 0, operands_));
     }

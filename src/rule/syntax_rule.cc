@@ -37,7 +37,7 @@ class RuleParser {
     std::string_view word;
     Parse parse;
   };
-  static const std::array<ClauseRow, 14> kClauses;
+  static const std::array<ClauseRow, 17> kClauses;
 
   Status Body() {
     if (cursor_.Is("whole") && (cursor_.Peek(1).kind == TokenKind::kEnd || cursor_.Peek(1).text == ";")) {
@@ -46,6 +46,8 @@ class RuleParser {
       return OkStatus();
     }
     if (cursor_.Accept("@")) return FactorizerCall();
+    if (cursor_.Is("as") && cursor_.Peek(1).kind == TokenKind::kName && cursor_.Peek(2).text == "(")
+      return InheritedOp();
     SBP_RETURN_IF_ERROR(Tensors(line_.operands));
     SBP_RETURN_IF_ERROR(cursor_.Expect("->", "or a dimension, \",\" or \";\" in the notation"));
     return Tensors(line_.results);
@@ -59,6 +61,15 @@ class RuleParser {
       line_.arguments.push_back(std::move(argument));
     } while (cursor_.Accept(","));
     return cursor_.Expect(")", "to close the factorizer's arguments");
+  }
+
+  // "as Op(a, -, b, *)": parsed as a call in an expansion is.
+  Status InheritedOp() {
+    cursor_.Next();
+    const SourcePosition at = cursor_.Here();
+    SBP_ASSIGN_OR_RETURN(line_.inherited, ParseTerm(cursor_));
+    if (line_.inherited->kind == Expression::Kind::kOpCall) return OkStatus();
+    return cursor_.ErrorAt(at, "expected the call of an op after \"as\": as Conv(x, w)");
   }
 
   Status Tensors(std::vector<NotationTensor>& tensors) {
@@ -190,6 +201,19 @@ class RuleParser {
     return cursor_.ErrorAt(clause.at, "halo takes low, high and optionally stride: halo f:1,1");
   }
 
+  // "along w[0]: scale, zero" or "along y: z".
+  Status Along(RuleClause& clause) {
+    SBP_ASSIGN_OR_RETURN(clause.text, cursor_.ExpectName("the name of an operand or a result"));
+    if (cursor_.Accept("[")) {
+      SBP_RETURN_IF_ERROR(When(clause));
+      SBP_RETURN_IF_ERROR(cursor_.Expect("]", "after the dimension"));
+    }
+    SBP_RETURN_IF_ERROR(cursor_.Expect(":", "and the operands that lie along it"));
+    return Operands(clause);
+  }
+
+  Status Nothing(RuleClause& /*clause*/) { return OkStatus(); }
+
   Status Size(RuleClause& clause) {
     SBP_ASSIGN_OR_RETURN(std::string letter, cursor_.ExpectName("a letter of the notation"));
     clause.words.push_back(std::move(letter));
@@ -245,12 +269,15 @@ class RuleParser {
   RuleLine line_;
 };
 
-const std::array<RuleParser::ClauseRow, 14> RuleParser::kClauses = {{
+const std::array<RuleParser::ClauseRow, 17> RuleParser::kClauses = {{
     {"reduce", &RuleParser::Reduce},
     {"linear", &RuleParser::Partials},
     {"monotone", &RuleParser::Partials},
     {"antitone", &RuleParser::Partials},
     {"addend", &RuleParser::Operands},
+    {"along", &RuleParser::Along},
+    {"whole", &RuleParser::Operands},
+    {"nonlinear", &RuleParser::Nothing},
     {"aware", &RuleParser::Letters},
     {"masked", &RuleParser::Letters},
     {"halo", &RuleParser::Halo},

@@ -128,7 +128,7 @@ std::vector<OpInstance> GenerateInstances(const OpDefinition& op) {
         };
         bool noted = false;
         for (const RuleLine& line : overload.rules) {
-          if (line.whole || !line.factorizer.empty()) continue;
+          if (line.whole || line.inherited || !line.factorizer.empty()) continue;
           finish(Make(overload, &line, style, {}));
           noted = true;
         }

@@ -38,15 +38,11 @@ Status FactorizeGroupQueryAttention(FactorizerContext& context);
 Status FactorizeRecurrent(FactorizerContext& context);
 Status FactorizeDynamicRecurrent(FactorizerContext& context);
 
-// quantize.cc, fused_matmul.cc, block_quantized_matmul.cc, fused_conv.cc, experts.cc
+// quantize.cc, fused_matmul.cc, block_quantized_matmul.cc, experts.cc
 Status FactorizeQuantize(FactorizerContext& context);
 Status FactorizeDequantize(FactorizerContext& context);
-Status FactorizeQuantizedMatMul(FactorizerContext& context);
-Status FactorizeQuantizedLinearMatMul(FactorizerContext& context);
-Status FactorizeDynamicQuantizedMatMul(FactorizerContext& context);
 Status FactorizeTransposedMatMul(FactorizerContext& context);
 Status FactorizeBlockQuantizedMatMul(FactorizerContext& context);
-Status FactorizeFusedConv(FactorizerContext& context);
 Status FactorizeExperts(FactorizerContext& context);
 
 // fourier.cc, sequence.cc, stated.cc, update.cc

@@ -157,7 +157,7 @@ Result<Shape> ConvResult(const FactorizerContext& context, int64_t batch, const 
 }  // namespace
 
 Status FactorizeConv(FactorizerContext& context) {
-  SBP_ASSIGN_OR_RETURN(const ConvOperands at, FindOperands(context, context.name_arguments.at(0)));
+  SBP_ASSIGN_OR_RETURN(const ConvOperands at, FindOperands(context, "conv"));
   SBP_RETURN_IF_ERROR(ExpectConvRanks(context, at));
   const Shape &x = context.shape(at.x), &w = context.shape(at.w);
   Channels channels;

@@ -1,4 +1,4 @@
-// Products of matrices in their fused and quantised forms.
+// Products of matrices whose operands are transposed on demand.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -44,7 +44,7 @@ struct MatMulFactors {
 };
 
 struct Matrices {
-  size_t a = 0, b = 1;
+  size_t a{}, b{};
   bool transpose_a = false, transpose_b = false, batch_inside_a = false, batch_inside_b = false;
 };
 
@@ -118,68 +118,13 @@ Result<MatMulFactors> PutMatMul(FactorizerContext& context, const Matrices& matr
   return f;
 }
 
-// A scale or zero point: one for all, one per row ([m] or [..., m, 1]) or one per column ([n] or [..., 1, n]).
-Status PutParameter(FactorizerContext& context, size_t operand, const MatMulFactors& f, bool row) {
-  if (operand >= context.num_operands() || !context.has(operand) || context.type(operand).num_elements() == 1) {
-    return OkStatus();
-  }
-  const FactorId outer = row ? f.m : f.n;
-  const int rank = context.rank(operand);
-  const int dim = rank == 1 ? 0 : row ? rank - 2 : rank - 1;
-  if (outer < 0 || context.shape(operand)[dim] != context.map().factors[outer].size) {
-    return context.Error(StrCat(OperandName(context, operand), " must have one entry, or one per ",
-                                row ? "row" : "column", ", but is ", ToString(context.type(operand))));
-  }
-  SetOperandDim(context, operand, dim, {outer});
-  std::vector<int> batch;
-  for (int i = 0; i + 2 < rank; ++i) batch.push_back(i);
-  if (batch.size() <= f.batch.size()) PutBatch(context, operand, batch, f);
-  return OkStatus();
-}
-
 }  // namespace
-
-// @quantized_matmul(row, column, row, column, bias): a b with these parameters, per row of a and column of b in turn,
-// and a bias per column. Exact sums: k reduces.
-Status FactorizeQuantizedMatMul(FactorizerContext& context) {
-  SBP_ASSIGN_OR_RETURN(const MatMulFactors f, PutMatMul(context, {}));
-  ReduceBySum(context, f.k);
-  for (size_t i = 0; i < context.int_arguments.size(); ++i) {
-    SBP_RETURN_IF_ERROR(PutParameter(context, static_cast<size_t>(context.int_arguments[i]), f, i % 2 == 0 && i < 4));
-  }
-  return OkStatus();
-}
-
-// @quantized_linear_matmul: a, its scale and zero point, b, its scale and zero point, the result's.
-Status FactorizeQuantizedLinearMatMul(FactorizerContext& context) {
-  const Matrices matrices{.a = context.operand("a"), .b = context.operand("b")};
-  SBP_ASSIGN_OR_RETURN(const MatMulFactors f, PutMatMul(context, matrices));
-  context.map().factors[f.k].whole = true;
-  for (const char* name : {"a_scale", "a_zero_point", "y_scale", "y_zero_point"}) {
-    SBP_RETURN_IF_ERROR(PutParameter(context, context.operand(name), f, true));
-  }
-  for (const char* name : {"b_scale", "b_zero_point"}) {
-    SBP_RETURN_IF_ERROR(PutParameter(context, context.operand(name), f, false));
-  }
-  return OkStatus();
-}
-
-// @dynamic_quantized_matmul: a must be seen whole to find its scale, so only columns of b split.
-Status FactorizeDynamicQuantizedMatMul(FactorizerContext& context) {
-  SBP_ASSIGN_OR_RETURN(const MatMulFactors f, PutMatMul(context, {}));
-  FactorMap& map = context.map();
-  for (FactorId whole : f.batch) map.factors[whole].whole = true;
-  if (f.m >= 0) map.factors[f.m].whole = true;
-  map.factors[f.k].whole = true;
-  for (size_t i : {2, 3, 4}) SBP_RETURN_IF_ERROR(PutParameter(context, i, f, false));
-  return OkStatus();
-}
 
 // @transposed_matmul: by the attributes transA, transB, transBatchA, transBatchB.
 Status FactorizeTransposedMatMul(FactorizerContext& context) {
-  Matrices matrices;
-  matrices.transpose_a = context.Int("transA") != 0 && context.rank(0) > 1;
-  matrices.transpose_b = context.Int("transB") != 0 && context.rank(1) > 1;
+  Matrices matrices{.a = context.operand("A"), .b = context.operand("B")};
+  matrices.transpose_a = context.Int("transA") != 0 && context.rank(matrices.a) > 1;
+  matrices.transpose_b = context.Int("transB") != 0 && context.rank(matrices.b) > 1;
   matrices.batch_inside_a = context.Int("transBatchA") != 0;
   matrices.batch_inside_b = context.Int("transBatchB") != 0;
   SBP_ASSIGN_OR_RETURN(const MatMulFactors f, PutMatMul(context, matrices));

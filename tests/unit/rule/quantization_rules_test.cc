@@ -137,7 +137,7 @@ TEST(QuantizationRules, FusedConv) {
        {"f32[2,4,6,6]", "f32[8,4,1,1]", "-", "f32[8]"},
        "",
        1,
-       "com.microsoft::FusedConv(): operand 3 \"Z\" must be shaped like the result [2,8,6,6], but is f32[8]"},
+       "com.microsoft::FusedConv(): 'Z' must be shaped like Y [2,8,6,6], but is f32[8]"},
   });
 }
 
@@ -158,7 +158,7 @@ TEST(QuantizationRules, OperatorsOfTheQuantiser) {
        {"u8[4,6]", "f32[]", "u8[]", "u8[6,8]", "f32[6]", "u8[]"},
        "",
        1,
-       "com.microsoft::QGemm(): operand 4 f32[6] must have one entry, or one for each of 8 columns"},
+       "com.microsoft::QGemm(): 'b_scale' must have one entry, or one along dimension 1 of B u8[6,8], but is f32[6]"},
       {"com.microsoft::QLinearConcat",
        {"f32[]", "u8[]", "u8[4,6]", "f32[]", "u8[]", "u8[4,2]", "f32[]", "u8[]"},
        "axis=1",

@@ -116,9 +116,8 @@ TEST(ParseRules, SaysWhereWhatAndWhatWasFound) {
        "f:2:8: only results carry \"b\": give its size with \"; size b = ...\""},
       {"op A(Tensor x) -> Tensor y\n  rule a -> ... a", "f:2:8: \"...\" stands in a result but in no operand"},
       {"op A(Tensor x) -> Tensor y\n  rule a -> a ; lineer x",
-       "f:2:17: expected a clause (reduce, linear, monotone, antitone, addend, aware, masked, halo, unused, size, "
-       "when, "
-       "alt, sig, because), found \"lineer\" (did you mean \"linear\"?)"},
+       "f:2:17: expected a clause (reduce, linear, monotone, antitone, addend, along, whole, nonlinear, aware, "
+       "masked, halo, unused, size, when, alt, sig, because), found \"lineer\" (did you mean \"linear\"?)"},
       {"op A(Tensor x) -> Tensor y\n  rule a -> a ; linear z", "f:2:17: unknown operand \"z\" (did you mean \"x\"?)"},
       {"op A(Tensor x) -> Tensor y\n  rule a -> a ; reduce som a",
        "f:2:24: expected sum, max, min, prod or none, found \"som\" (did you mean \"sum\"?)"},
@@ -131,6 +130,19 @@ TEST(ParseRules, SaysWhereWhatAndWhatWasFound) {
        "f:2:22: unknown function \"rnk\" (did you mean \"rank\"?)"},
       {"op A(Tensor x) -> Tensor y\n  rule a -> a ; sig (S(0), B) -> B",
        "f:2:17: the signature has 2 -> 1 layouts, the op 1 -> 1 tensors"},
+      {"op A(Tensor x) -> Tensor y\n  rule as",
+       "f:2:10: expected \"->\" or a dimension, \",\" or \";\" in the notation, "
+       "found the end of the line"},
+      {"op A(Tensor x) -> Tensor y\n  rule as size(x)",
+       "f:2:11: expected the call of an op after \"as\": as Conv(x, w)"},
+      {"op A(Tensor x) -> Tensor y\n  rule as Relu(z)", "f:2:16: unknown operand \"z\" (did you mean \"x\"?)"},
+      {"op A(Tensor x) -> Tensor y\n  rule as Relu(-x)",
+       "f:2:16: \"as Relu\" takes names of operands, or \"-\" for none"},
+      {"op A(Tensor x) -> Tensor y\n  rule as Relu(x, alpha=beta)", "f:2:25: unknown attribute \"beta\""},
+      {"op A(Tensor x, Tensor s) -> Tensor y\n  rule as Relu(x) ; along w[0]: s",
+       "f:2:21: unknown operand or result \"w\" (did you mean \"x\", \"s\" or \"y\"?)"},
+      {"op A(Tensor x, Tensor s) -> Tensor y\n  rule as Relu(x) ; along x[0] s",
+       "f:2:32: expected \":\" and the operands that lie along it, found \"s\""},
       {"op A(Tensor x) -> Tensor y\n  doc \"open", "f:2:7: this string has no closing \" on its line"},
       {"op A(Tensor x) -> Tensor y\n  rule a $ -> a", "f:2:10: unexpected character \"$\""},
       {"op A(Tensor x) -> Tensor y\n  rule a*0 -> a",
