@@ -15,6 +15,7 @@
 #include "rule/overload.h"
 #include "rule/syntax.h"
 #include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

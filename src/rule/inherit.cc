@@ -2,7 +2,6 @@
 // the rule of that op.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>

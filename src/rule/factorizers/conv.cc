@@ -21,18 +21,13 @@
 namespace sbp {
 namespace {
 
-// Where an op of the family has its operands.
+// Where the op has its operands; the bias may be absent.
 struct ConvOperands {
-  int x = 0, w = 1, bias = -1;          // bias may lie beyond the operands that are given
-  std::vector<int> per_output_channel;  // scales and zero points: one for all, or one for each output channel
-  bool reduces = true;                  // sums over input channels are partial results (not where they are requantised)
+  size_t x, w, bias;
 };
 
-Result<ConvOperands> FindOperands(const FactorizerContext& context, std::string_view form) {
-  if (form == "conv") return ConvOperands{0, 1, 2, {}, true};
-  if (form == "integer") return ConvOperands{0, 1, -1, {3}, true};
-  if (form == "quantized") return ConvOperands{0, 3, 8, {4, 5}, false};
-  return context.Error(StrCat("no form of convolution is called ", Quote(form)));
+ConvOperands FindOperands(const FactorizerContext& context) {
+  return {context.operand("X"), context.operand("W"), context.operand("B")};
 }
 
 struct Channels {
@@ -47,45 +42,32 @@ Status CheckChannels(const FactorizerContext& context, const ConvOperands& at, i
                               " do not fit ", groups, " groups of ", in, " input channels"));
 }
 
-void NameChannels(FactorizerContext& context, const ConvOperands& at, Channels& channels) {
+void NameChannels(FactorizerContext& context, Channels& channels) {
   channels.group = NewFactor(context, "g", channels.groups);
   channels.output = NewFactor(context, "o", channels.out);
   channels.input = NewFactor(context, "c", channels.in);
-  if (!at.reduces) {
-    AddNote(context, "input channels stay whole: the sum over them is rounded to the output's type");
-  } else {
-    ReduceFactor(context, ReduceKind::kSum, channels.input);
-  }
+  ReduceFactor(context, ReduceKind::kSum, channels.input);
 }
 
+// One entry for each output channel, added after the sum over input channels.
 Status CarryBias(FactorizerContext& context, const ConvOperands& at, const Channels& channels) {
+  if (!context.has(at.bias)) return OkStatus();
   const int64_t out = channels.groups * channels.out;
-  std::vector<int> operands = at.per_output_channel;
-  if (at.bias >= 0) operands.push_back(at.bias);
-  for (int i : operands) {
-    if (i >= static_cast<int>(context.num_operands()) || !context.has(i)) continue;
-    const Shape& shape = context.shape(i);
-    const bool one_for_all = i != at.bias && (shape.empty() || shape == Shape{1});
-    if (one_for_all && out != 1) continue;
-    if (!shape.empty() && shape != Shape{out}) {
-      return context.Error(StrCat("operand ", i, " ", ToString(context.type(i)), " must have one entry for each of ",
-                                  out, " output channels"));
-    }
-    if (!shape.empty()) Carry(context.map().operands[i][0], {channels.group, channels.output});
+  const Shape& shape = context.shape(at.bias);
+  if (!shape.empty() && shape != Shape{out}) {
+    return context.Error(StrCat("operand ", at.bias, " ", ToString(context.type(at.bias)),
+                                " must have one entry for each of ", out, " output channels"));
   }
-  if (at.bias < 0 || !at.reduces || at.bias >= static_cast<int>(context.num_operands()) || !context.has(at.bias))
-    return OkStatus();
-  context.map().addends.push_back(at.bias);
+  if (!shape.empty()) Carry(context.map().operands[at.bias][0], {channels.group, channels.output});
+  context.map().addends.push_back(static_cast<int>(at.bias));
   AddMonotone(context, {at.bias});
   return OkStatus();
 }
 
-// Linear in the data and in the weights, each together with the bias; zero points make an op affine.
+// Linear in the data and in the weights, each together with the bias.
 void AddConvLinear(FactorizerContext& context, const ConvOperands& at) {
-  if (!at.reduces || !at.per_output_channel.empty()) return;
-  const bool biased = at.bias < static_cast<int>(context.num_operands()) && context.has(at.bias);
-  AddLinear(context, biased ? std::vector<int>{at.x, at.bias} : std::vector<int>{at.x});
-  AddLinear(context, biased ? std::vector<int>{at.w, at.bias} : std::vector<int>{at.w});
+  AddLinear(context, {at.x, at.bias});
+  AddLinear(context, {at.w, at.bias});
 }
 
 std::vector<int64_t> KernelShape(const FactorizerContext& context, const Shape& weight) {
@@ -157,7 +139,7 @@ Result<Shape> ConvResult(const FactorizerContext& context, int64_t batch, const 
 }  // namespace
 
 Status FactorizeConv(FactorizerContext& context) {
-  SBP_ASSIGN_OR_RETURN(const ConvOperands at, FindOperands(context, "conv"));
+  const ConvOperands at = FindOperands(context);
   SBP_RETURN_IF_ERROR(ExpectConvRanks(context, at));
   const Shape &x = context.shape(at.x), &w = context.shape(at.w);
   Channels channels;
@@ -174,7 +156,7 @@ Status FactorizeConv(FactorizerContext& context) {
   context.SetResult(0, std::move(shape));
   FactorMap& map = context.map();
   ShareDim(context, at.x, 0, 0, 0);
-  NameChannels(context, at, channels);
+  NameChannels(context, channels);
   Carry(map.operands[at.x][1], {channels.group, channels.input});
   Carry(map.operands[at.w][0], {channels.group, channels.output});
   Carry(map.operands[at.w][1], {channels.input});
@@ -186,9 +168,9 @@ Status FactorizeConv(FactorizerContext& context) {
 }
 
 Status FactorizeConvTranspose(FactorizerContext& context) {
-  const ConvOperands at{0, 1, 2, {}, true};
+  const ConvOperands at = FindOperands(context);
   SBP_RETURN_IF_ERROR(ExpectConvRanks(context, at));
-  const Shape &x = context.shape(0), &w = context.shape(1);
+  const Shape &x = context.shape(at.x), &w = context.shape(at.w);
   Channels channels;
   channels.groups = context.Int("group", 1);
   const bool divides = channels.groups > 0 && w[0] == x[1] && x[1] % channels.groups == 0;
@@ -199,25 +181,25 @@ Status FactorizeConvTranspose(FactorizerContext& context) {
   SBP_ASSIGN_OR_RETURN(Shape shape, ConvResult(context, x[0], channels, window));
   context.SetResult(0, std::move(shape));
   FactorMap& map = context.map();
-  ShareDim(context, 0, 0, 0, 0);
-  NameChannels(context, at, channels);
-  Carry(map.operands[0][1], {channels.group, channels.input});
-  Carry(map.operands[1][0], {channels.group, channels.input});
-  Carry(map.operands[1][1], {channels.output});
+  ShareDim(context, at.x, 0, 0, 0);
+  NameChannels(context, channels);
+  Carry(map.operands[at.x][1], {channels.group, channels.input});
+  Carry(map.operands[at.w][0], {channels.group, channels.input});
+  Carry(map.operands[at.w][1], {channels.output});
   Carry(map.results[0][1], {channels.group, channels.output});
   for (size_t d = 0; d < window.size(); ++d) {
-    CarryTransposedWindow(context, window[d], map.operands[0][d + 2], map.results[0][d + 2]);
+    CarryTransposedWindow(context, window[d], map.operands[at.x][d + 2], map.results[0][d + 2]);
   }
   AddConvLinear(context, at);
   return CarryBias(context, at, channels);
 }
 
 Status FactorizeDeformConv(FactorizerContext& context) {
-  constexpr int kX = 0, kW = 1, kOffset = 2, kMask = 4;
-  const ConvOperands at{kX, kW, 3, {}, true};
+  const ConvOperands at = FindOperands(context);
+  const size_t at_offset = context.operand("offset"), mask = context.operand("mask");
   SBP_RETURN_IF_ERROR(ExpectConvRanks(context, at));
-  SBP_RETURN_IF_ERROR(ExpectRank(context, kOffset, "offset", context.rank(kX)));
-  const Shape &x = context.shape(kX), &w = context.shape(kW), &offset = context.shape(kOffset);
+  SBP_RETURN_IF_ERROR(ExpectRank(context, at_offset, "offset", context.rank(at.x)));
+  const Shape &x = context.shape(at.x), &w = context.shape(at.w), &offset = context.shape(at_offset);
   Channels channels;
   channels.groups = context.Int("group", 1);
   channels.in = w[1];
@@ -231,18 +213,18 @@ Status FactorizeDeformConv(FactorizerContext& context) {
   SBP_ASSIGN_OR_RETURN(Shape shape, ConvResult(context, x[0], channels, window));
   if (offset[0] != x[0] || !std::equal(offset.begin() + 2, offset.end(), shape.begin() + 2, shape.end())) {
     return context.Error(
-        StrCat("offset ", ToString(context.type(kOffset)), " must have the batch and the spatial sizes of the result"));
+        StrCat("offset ", ToString(context.type(at_offset)), " must have the batch and the spatial sizes of the result"));
   }
   context.SetResult(0, shape);
   FactorMap& map = context.map();
-  const bool masked = context.num_operands() > kMask && context.has(kMask);
+  const bool masked = context.has(mask);
   const auto share_with_offsets = [&](size_t d) {
-    CopyDim(map.results[0][d], map.operands[kOffset][d]);
-    if (masked && context.rank(kMask) == context.rank(kX)) CopyDim(map.results[0][d], map.operands[kMask][d]);
+    CopyDim(map.results[0][d], map.operands[at_offset][d]);
+    if (masked && context.rank(mask) == context.rank(at.x)) CopyDim(map.results[0][d], map.operands[mask][d]);
   };
-  ShareDim(context, kX, 0, 0, 0);
+  ShareDim(context, at.x, 0, 0, 0);
   share_with_offsets(0);
-  NameChannels(context, at, channels);
+  NameChannels(context, channels);
   // Groups of offsets are cut across the channels too: then only output channels may be split.
   if (context.Int("offset_group", 1) > 1) {
     for (FactorId f : {channels.group, channels.input}) {
@@ -250,16 +232,16 @@ Status FactorizeDeformConv(FactorizerContext& context) {
     }
     AddNote(context, "input channels stay whole: groups of offsets run across them");
   }
-  Carry(map.operands[kX][1], {channels.group, channels.input});
-  Carry(map.operands[kW][0], {channels.group, channels.output});
-  Carry(map.operands[kW][1], {channels.input});
+  Carry(map.operands[at.x][1], {channels.group, channels.input});
+  Carry(map.operands[at.w][0], {channels.group, channels.output});
+  Carry(map.operands[at.w][1], {channels.input});
   Carry(map.results[0][1], {channels.group, channels.output});
   for (size_t d = 2; d < shape.size(); ++d) {  // any input element may be read: the input is whole, the output is not
     Carry(map.results[0][d], {NewAwareFactor(context, shape[d])});
     share_with_offsets(d);
   }
   AddConvLinear(context, at);
-  if (masked) AddLinear(context, {kMask, at.bias});
+  if (masked) AddLinear(context, {mask, at.bias});
   return CarryBias(context, at, channels);
 }
 

@@ -1,7 +1,5 @@
 // Gemm: m k, k n (each transposed on demand), and an addend that broadcasts to m n.
 #include <cstdint>
-#include <string_view>
-#include <vector>
 
 #include "base/status.h"
 #include "base/text.h"

@@ -16,6 +16,13 @@
 namespace sbp {
 namespace {
 
+// The arguments: x, its scale and its zero point.
+struct QuantizeOperands {
+  explicit QuantizeOperands(const FactorizerContext& context)
+      : x(context.int_arguments.at(0)), scale(context.int_arguments.at(1)), zero_point(context.int_arguments.at(2)) {}
+  size_t x, scale, zero_point;
+};
+
 struct AxisFactors {
   int axis = 0;
   std::vector<FactorId> dims;  // of x; the axis's own entry is -1 when it is cut into blocks
@@ -23,9 +30,8 @@ struct AxisFactors {
 };
 
 // Scales and zero points follow x where they have its dimensions.
-Status PutScale(FactorizerContext& context, size_t operand, const AxisFactors& f, int64_t block_size) {
-  if (operand >= context.num_operands() || !context.has(operand)) return OkStatus();
-  const Shape& x = context.shape(0);
+Status PutScale(FactorizerContext& context, const Shape& x, size_t operand, const AxisFactors& f, int64_t block_size) {
+  if (!context.has(operand)) return OkStatus();
   if (block_size > 0) {
     SBP_RETURN_IF_ERROR(ExpectRank(context, operand, static_cast<int>(x.size())));
     for (int dim = 0; dim < static_cast<int>(x.size()); ++dim) {
@@ -43,14 +49,14 @@ Status PutScale(FactorizerContext& context, size_t operand, const AxisFactors& f
   return OkStatus();
 }
 
-// x -> y element by element, with the scales of operands 1 and 2.
-Status PutQuantized(FactorizerContext& context) {
-  const Shape shape = context.shape(0);
+// x -> y element by element.
+Status PutQuantized(FactorizerContext& context, const QuantizeOperands& at) {
+  const Shape shape = context.shape(at.x);
   const int64_t block_size = context.Int("block_size");
-  const bool per_tensor = context.type(1).num_elements() == 1 && block_size == 0;
+  const bool per_tensor = context.type(at.scale).num_elements() == 1 && block_size == 0;
   AxisFactors f;
   if (!per_tensor) {
-    SBP_ASSIGN_OR_RETURN(f.axis, NormalizeAxis(context, context.Int("axis", 1), context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(f.axis, NormalizeAxis(context, context.Int("axis", 1), context.rank(at.x)));
   }
   FactorMap& map = context.map();
   for (int dim = 0; dim < static_cast<int>(shape.size()); ++dim) {
@@ -59,15 +65,15 @@ Status PutQuantized(FactorizerContext& context) {
       f.block = map.AddFactor("k", shape[dim] / block_size);
       f.inner = map.AddFactor("j", block_size);
       map.factors[f.inner].whole = true;
-      for (TensorFactors* x : {&map.operands[0], &map.results[0]}) SetDim(*x, dim, {f.block, f.inner});
+      for (TensorFactors* x : {&map.operands[at.x], &map.results[0]}) SetDim(*x, dim, {f.block, f.inner});
       continue;
     }
     f.dims.push_back(map.AddFactor(LetterName(dim), shape[dim]));
     map.factors[f.dims.back()].whole = block_size > 0 && dim == f.axis;  // the last block is cut short
-    for (TensorFactors* x : {&map.operands[0], &map.results[0]}) SetDim(*x, dim, {f.dims.back()});
+    for (TensorFactors* x : {&map.operands[at.x], &map.results[0]}) SetDim(*x, dim, {f.dims.back()});
   }
-  SBP_RETURN_IF_ERROR(PutScale(context, 1, f, block_size));
-  return PutScale(context, 2, f, block_size);
+  SBP_RETURN_IF_ERROR(PutScale(context, shape, at.scale, f, block_size));
+  return PutScale(context, shape, at.zero_point, f, block_size);
 }
 
 Status CheckOutputType(FactorizerContext& context, int64_t code) {
@@ -79,24 +85,26 @@ Status CheckOutputType(FactorizerContext& context, int64_t code) {
 
 // The result's type is the zero point's, else what output_dtype says, else u8.
 Status FactorizeQuantize(FactorizerContext& context) {
+  const QuantizeOperands at(context);
   const int64_t code = context.Int("output_dtype");
   SBP_RETURN_IF_ERROR(CheckOutputType(context, code));
   DType type = code == 0 ? DType::kU8 : static_cast<DType>(code);
-  if (context.num_operands() > 2 && context.has(2)) type = context.type(2).dtype;
-  context.SetResult(0, type, context.shape(0));
-  SBP_RETURN_IF_ERROR(PutQuantized(context));
+  if (context.has(at.zero_point)) type = context.type(at.zero_point).dtype;
+  context.SetResult(0, type, context.shape(at.x));
+  SBP_RETURN_IF_ERROR(PutQuantized(context, at));
   // Rounding and cutting off keep the order of values, if the scale is known to be positive.
-  if (const std::optional<double> scale = KnownScalar(context, 1); scale && *scale > 0) {
-    context.map().partials.push_back({PartialClause::Kind::kMonotone, {0}, {}});
+  if (const std::optional<double> scale = KnownScalar(context, at.scale); scale && *scale > 0) {
+    context.map().partials.push_back({PartialClause::Kind::kMonotone, {static_cast<int>(at.x)}, {}});
   }
   return OkStatus();
 }
 
 Status FactorizeDequantize(FactorizerContext& context) {
+  const QuantizeOperands at(context);
   const int64_t code = context.Int("output_dtype");
   SBP_RETURN_IF_ERROR(CheckOutputType(context, code));
-  context.SetResult(0, code == 0 ? context.type(1).dtype : static_cast<DType>(code), context.shape(0));
-  return PutQuantized(context);
+  context.SetResult(0, code == 0 ? context.type(at.scale).dtype : static_cast<DType>(code), context.shape(at.x));
+  return PutQuantized(context, at);
 }
 
 }  // namespace sbp
