@@ -70,8 +70,9 @@ using Factorizer = Status (*)(FactorizerContext& context);
 struct FactorizerRow {
   std::string_view name;
   Factorizer run;
-  // Names, parted by spaces, of the operands that it looks up: an op whose schema lacks one cannot use it, but may take
-  // the rule of an op that has them (`rule as`). "": none, or those that its arguments name.
+  // Names, parted by spaces, of the operands that it cannot do without ("inputs[]": a variadic one): an op whose schema
+  // lacks one cannot use it, but may take the rule of an op that has them (`rule as`). "": none, or those that its
+  // arguments name.
   std::string_view operands;
   std::string_view values;      // names of the operands whose values it reads; schemas may lack them
   std::string_view doc;         // one line for `rules show`

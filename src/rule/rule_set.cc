@@ -104,13 +104,16 @@ uint64_t ReadsOf(const OpOverload& overload) {
 
 // A factorizer looks operands up by name: the schema must have them.
 Status CheckOperands(const RuleLine& line, const OpOverload& overload, const FactorizerRow& row) {
-  const auto has = [&](std::string_view name) {
-    return std::ranges::any_of(overload.parameters, [&](const Parameter& p) { return !p.keyword && p.name == name; });
-  };
-  for (std::string_view name : Split(row.operands, ' ')) {
-    if (name.empty() || has(name)) continue;
-    return BadInput(StrCat(ToString(line.at), ": @", row.name, " needs an operand called ", Quote(name),
-                           " in the schema; op ", overload.op, " has none"));
+  for (const std::string_view written : Split(row.operands, ' ')) {
+    const bool variadic = written.ends_with("[]");
+    const std::string_view name = written.substr(0, written.size() - (variadic ? 2 : 0));
+    const auto fits = [&](const Parameter& p) {
+      return p.name == name && !p.keyword && !p.optional && p.variadic == variadic;
+    };
+    if (name.empty() || std::ranges::any_of(overload.parameters, fits)) continue;
+    return BadInput(StrCat(ToString(line.at), ": @", row.name, " needs an operand \"Tensor", variadic ? "[] " : " ",
+                           name, "\", which op ", overload.op,
+                           " lacks; another op's rule is taken by \"rule as Op(...)\""));
   }
   return OkStatus();
 }

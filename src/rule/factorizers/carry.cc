@@ -36,15 +36,15 @@ bool AllSummable(const FactorizerContext& context, const std::vector<int>& opera
          });
 }
 
-std::vector<int> Present(const FactorizerContext& context, const std::vector<int>& operands) {
+std::vector<int> Present(const FactorizerContext& context, const std::vector<size_t>& operands) {
   std::vector<int> present;
-  for (int i : operands) {
-    if (context.has(i)) present.push_back(i);
+  for (size_t i : operands) {
+    if (context.has(i)) present.push_back(static_cast<int>(i));
   }
   return present;
 }
 
-void AddPartial(FactorizerContext& context, PartialClause::Kind kind, const std::vector<int>& operands) {
+void AddPartial(FactorizerContext& context, PartialClause::Kind kind, const std::vector<size_t>& operands) {
   PartialClause clause;
   clause.kind = kind;
   clause.operands = Present(context, operands);
@@ -108,24 +108,24 @@ void ReduceNone(FactorizerContext& context, FactorId factor, size_t result) {
   context.map().reduces.push_back({ReduceClause::Kind::kNone, ReduceKind::kSum, factor, {static_cast<int>(result)}});
 }
 
-void AddLinear(FactorizerContext& context, const std::vector<int>& operands) {
+void AddLinear(FactorizerContext& context, const std::vector<size_t>& operands) {
   AddPartial(context, PartialClause::Kind::kLinear, operands);
 }
-void AddLinear(FactorizerContext& context, std::initializer_list<int> operands) {
-  AddLinear(context, std::vector<int>(operands));
+void AddLinear(FactorizerContext& context, std::initializer_list<size_t> operands) {
+  AddLinear(context, std::vector<size_t>(operands));
 }
-void AddMonotone(FactorizerContext& context, const std::vector<int>& operands) {
+void AddMonotone(FactorizerContext& context, const std::vector<size_t>& operands) {
   AddPartial(context, PartialClause::Kind::kMonotone, operands);
 }
-void AddMonotone(FactorizerContext& context, std::initializer_list<int> operands) {
-  AddMonotone(context, std::vector<int>(operands));
+void AddMonotone(FactorizerContext& context, std::initializer_list<size_t> operands) {
+  AddMonotone(context, std::vector<size_t>(operands));
 }
 
-void AddPartialSignature(FactorizerContext& context, ReduceKind kind, std::initializer_list<int> operands) {
+void AddPartialSignature(FactorizerContext& context, ReduceKind kind, std::initializer_list<size_t> operands) {
   ExplicitSignature signature;
   signature.operands.assign(context.num_operands(), Sbp::Broadcast());
   signature.results.assign(context.num_results(), Sbp::Partial(kind));
-  for (int i : operands) {
+  for (size_t i : operands) {
     if (context.has(i)) signature.operands[i] = Sbp::Partial(kind);
   }
   context.map().signatures.push_back(std::move(signature));

@@ -48,12 +48,12 @@ void ReduceNone(FactorizerContext& context, FactorId factor, size_t result);
 
 // One alternative each; absent operands are left out of the set, and a set that becomes empty adds nothing. Linear adds
 // nothing when an operand or result cannot be summed.
-void AddLinear(FactorizerContext& context, std::initializer_list<int> operands);
-void AddLinear(FactorizerContext& context, const std::vector<int>& operands);
-void AddMonotone(FactorizerContext& context, std::initializer_list<int> operands);
-void AddMonotone(FactorizerContext& context, const std::vector<int>& operands);
+void AddLinear(FactorizerContext& context, std::initializer_list<size_t> operands);
+void AddLinear(FactorizerContext& context, const std::vector<size_t>& operands);
+void AddMonotone(FactorizerContext& context, std::initializer_list<size_t> operands);
+void AddMonotone(FactorizerContext& context, const std::vector<size_t>& operands);
 // P(kind) in `operands` gives P(kind) in every result, for one kind only (a maximum keeps P(max), not P(min)).
-void AddPartialSignature(FactorizerContext& context, ReduceKind kind, std::initializer_list<int> operands);
+void AddPartialSignature(FactorizerContext& context, ReduceKind kind, std::initializer_list<size_t> operands);
 
 // Does somebody use the result?
 bool Wants(const FactorizerContext& context, size_t result);

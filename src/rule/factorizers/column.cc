@@ -16,10 +16,11 @@
 namespace sbp {
 
 Status FactorizeCol2Im(FactorizerContext& context) {
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 0, "input", 3));
-  const Shape& in = context.shape(0);
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> image, context.ints(1));
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> block, context.ints(2));
+  const size_t input = context.operand("input");
+  SBP_RETURN_IF_ERROR(ExpectRank(context, input, "input", 3));
+  const Shape& in = context.shape(input);
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> image, context.ints(context.operand("image_shape")));
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> block, context.ints(context.operand("block_shape")));
   SBP_ASSIGN_OR_RETURN(const std::vector<WindowDim> window, ReadWindow(context, image, block, WindowRounding::kFloor));
   int64_t block_elements = 1, positions = 1;
   for (const WindowDim& dim : window) {
@@ -27,7 +28,7 @@ Status FactorizeCol2Im(FactorizerContext& context) {
     positions = SaturatingMul(positions, dim.out);
   }
   if (in[1] % block_elements != 0 || in[2] != positions) {
-    return context.Error(StrCat("input ", ToString(context.type(0)), " must be [batch, channels * ", block_elements,
+    return context.Error(StrCat("input ", ToString(context.type(input)), " must be [batch, channels * ", block_elements,
                                 ", ", positions, "] for this image, block and strides"));
   }
   Shape shape = {in[0], in[1] / block_elements};
@@ -35,15 +36,15 @@ Status FactorizeCol2Im(FactorizerContext& context) {
   SBP_RETURN_IF_ERROR(CountElements(context, shape).status());
   context.SetResult(0, shape);
   FactorMap& map = context.map();
-  ShareDim(context, 0, 0, 0, 0);
+  ShareDim(context, input, 0, 0, 0);
   const FactorId channel = NewFactor(context, shape[1]);
   const FactorId element = NewFactor(context, block_elements);
   const FactorId position = NewAwareFactor(context, positions);
-  Carry(map.operands[0][1], {channel, element});
-  Carry(map.operands[0][2], {position});
+  Carry(map.operands[input][1], {channel, element});
+  Carry(map.operands[input][2], {position});
   Carry(map.results[0][1], {channel});
   if (element != kNoFactor) map.factors[element].whole = true;
-  if (IsSummable(context.type(0).dtype)) ReduceFactor(context, ReduceKind::kSum, position);
+  if (IsSummable(context.type(input).dtype)) ReduceFactor(context, ReduceKind::kSum, position);
   return OkStatus();
 }
 

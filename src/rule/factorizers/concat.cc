@@ -21,13 +21,13 @@ namespace {
 // Up to this many operands every set of partial operands is offered (P(max) passes with any of them); beyond, only all.
 constexpr size_t kMaxOperandsForSubsets = 3;
 
-void AddMonotoneSubsets(FactorizerContext& context, const std::vector<int>& operands) {
+void AddMonotoneSubsets(FactorizerContext& context, const std::vector<size_t>& operands) {
   if (operands.size() > kMaxOperandsForSubsets) {
     AddMonotone(context, operands);
     return;
   }
   for (unsigned set = (1u << operands.size()) - 1; set > 0; --set) {
-    std::vector<int> members;
+    std::vector<size_t> members;
     for (size_t i = 0; i < operands.size(); ++i) {
       if ((set >> i) & 1) members.push_back(operands[i]);
     }
@@ -36,10 +36,10 @@ void AddMonotoneSubsets(FactorizerContext& context, const std::vector<int>& oper
 }
 
 // The shape of these operands joined; checks that all dimensions but `axis` agree.
-Result<Shape> JoinedShape(const FactorizerContext& context, std::span<const int> operands, int axis) {
-  const int first = operands[0];
+Result<Shape> JoinedShape(const FactorizerContext& context, std::span<const size_t> operands, int axis) {
+  const size_t first = operands[0];
   Shape shape = context.shape(first);
-  for (const int i : operands.subspan(1)) {
+  for (const size_t i : operands.subspan(1)) {
     const Shape& other = context.shape(i);
     bool fits = other.size() == shape.size();
     for (size_t d = 0; fits && d < shape.size(); ++d) fits = static_cast<int>(d) == axis || other[d] == shape[d];
@@ -53,11 +53,11 @@ Result<Shape> JoinedShape(const FactorizerContext& context, std::span<const int>
   return shape;
 }
 
-// Sizes of the parts of a dimension: told by the second operand, else equal (the last one smaller).
+// Sizes of the parts of a dimension: told by an operand, else equal (the last one smaller).
 Result<std::vector<int64_t>> PartSizes(const FactorizerContext& context, int64_t whole) {
   const size_t parts = context.num_results();
-  if (context.num_operands() > 1 && context.has(1)) {
-    SBP_ASSIGN_OR_RETURN(std::vector<int64_t> sizes, context.ints(1));
+  if (const size_t split = context.operand("split"); context.has(split)) {
+    SBP_ASSIGN_OR_RETURN(std::vector<int64_t> sizes, context.ints(split));
     int64_t sum = 0;
     bool valid = sizes.size() == parts;
     for (int64_t size : sizes) {
@@ -85,18 +85,19 @@ Result<std::vector<int64_t>> PartSizes(const FactorizerContext& context, int64_t
 
 // The joined operands and the result share all dimensions but the axis, and that one too where a single operand has
 // elements along it. Gives these operands.
-Result<std::vector<int>> JoinOperands(FactorizerContext& context, std::span<const int> operands) {
+Result<std::vector<size_t>> JoinOperands(FactorizerContext& context, std::span<const size_t> operands) {
   if (operands.empty()) return context.Error("needs at least one operand");
   for (size_t i = 0; i < context.num_operands(); ++i) {
     if (!context.has(i)) return context.Error(StrCat("operand ", i, " is absent"));
   }
-  const int first = operands[0], rank = context.rank(first);
+  const size_t first = operands[0];
+  const int rank = context.rank(first);
   SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), rank));
   SBP_ASSIGN_OR_RETURN(Shape shape, JoinedShape(context, operands, axis));
   context.SetResult(0, std::move(shape));
   FactorMap& map = context.map();
-  std::vector<int> filled;
-  for (const int i : operands) {
+  std::vector<size_t> filled;
+  for (const size_t i : operands) {
     if (context.shape(i)[axis] > 0) filled.push_back(i);
   }
   for (int d = 0; d < rank; ++d) {
@@ -105,7 +106,7 @@ Result<std::vector<int>> JoinOperands(FactorizerContext& context, std::span<cons
       continue;
     }
     ShareDim(context, first, d, 0, d);
-    for (const int i : operands.subspan(1)) CopyDim(map.operands[first][d], map.operands[i][d]);
+    for (const size_t i : operands.subspan(1)) CopyDim(map.operands[first][d], map.operands[i][d]);
   }
   if (filled.size() > 1)
     AddNote(context, StrCat("dimension ", axis, " joins several tensors: its parts would not line up"));
@@ -115,9 +116,9 @@ Result<std::vector<int>> JoinOperands(FactorizerContext& context, std::span<cons
 }  // namespace
 
 Status FactorizeConcat(FactorizerContext& context) {
-  std::vector<int> all(context.num_operands());
-  std::iota(all.begin(), all.end(), 0);
-  SBP_ASSIGN_OR_RETURN(const std::vector<int> filled, JoinOperands(context, all));
+  std::vector<size_t> all(context.num_operands());
+  std::iota(all.begin(), all.end(), kFirstOperand);
+  SBP_ASSIGN_OR_RETURN(const std::vector<size_t> filled, JoinOperands(context, all));
   AddLinear(context, all);
   if (filled.size() < all.size()) {  // the others add nothing
     AddLinear(context, filled);
@@ -129,18 +130,20 @@ Status FactorizeConcat(FactorizerContext& context) {
 
 // The result's scale and zero point, then each tensor with its own.
 Status FactorizeQuantizedConcat(FactorizerContext& context) {
-  if (context.num_operands() % 3 != 2) {
+  const size_t first = context.operand("inputs[0]");
+  if ((context.num_operands() - first) % 3 != 0) {
     return context.Error(StrCat("expected a scale and a zero point, and as many for each tensor, found ",
                                 context.num_operands(), " operands"));
   }
-  std::vector<int> tensors;
-  for (size_t i = 2; i < context.num_operands(); i += 3) tensors.push_back(static_cast<int>(i));
+  std::vector<size_t> tensors;
+  for (size_t i = first; i < context.num_operands(); i += 3) tensors.push_back(i);
   return JoinOperands(context, tensors).status();
 }
 
 Status FactorizeSplit(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), context.rank(0)));
+  const size_t input = context.operand("input");
+  const Shape& in = context.shape(input);
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), context.rank(input)));
   SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, PartSizes(context, in[axis]));
   for (size_t r = 0; r < context.num_results(); ++r) {
     Shape shape = in;
@@ -148,10 +151,10 @@ Status FactorizeSplit(FactorizerContext& context) {
     context.SetResult(r, std::move(shape));
   }
   FactorMap& map = context.map();
-  for (int d = 0; d < context.rank(0); ++d) {
+  for (int d = 0; d < context.rank(input); ++d) {
     if (d == axis && context.num_results() > 1) continue;
     if (d == axis && sizes[0] != in[axis]) continue;
-    ShareDim(context, 0, d, 0, d);
+    ShareDim(context, input, d, 0, d);
     for (size_t r = 1; r < context.num_results(); ++r) CopyDim(map.results[0][d], map.results[r][d]);
   }
   AddNote(context, StrCat("dimension ", axis, " is cut into several tensors: its parts would not line up"));

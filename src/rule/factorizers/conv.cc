@@ -212,8 +212,8 @@ Status FactorizeDeformConv(FactorizerContext& context) {
       ReadWindow(context, Shape(x.begin() + 2, x.end()), KernelShape(context, w), WindowRounding::kFloor));
   SBP_ASSIGN_OR_RETURN(Shape shape, ConvResult(context, x[0], channels, window));
   if (offset[0] != x[0] || !std::equal(offset.begin() + 2, offset.end(), shape.begin() + 2, shape.end())) {
-    return context.Error(
-        StrCat("offset ", ToString(context.type(at_offset)), " must have the batch and the spatial sizes of the result"));
+    return context.Error(StrCat("offset ", ToString(context.type(at_offset)),
+                                " must have the batch and the spatial sizes of the result"));
   }
   context.SetResult(0, shape);
   FactorMap& map = context.map();

@@ -191,8 +191,8 @@ class EinsumFactors {
       ReduceFactor(context_, ReduceKind::kSum, letter.factor);
       reduces |= letter.size != 1;
     }
-    for (size_t i = 0; i < operand_names_.size(); ++i) AddLinear(context_, {static_cast<int>(i)});
-    if (operand_names_.size() == 1 && !reduces) AddMonotone(context_, {0});
+    for (size_t i = 0; i < operand_names_.size(); ++i) AddLinear(context_, {i});
+    if (operand_names_.size() == 1 && !reduces) AddMonotone(context_, {kFirstOperand});
   }
 
   FactorizerContext& context_;

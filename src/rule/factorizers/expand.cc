@@ -15,14 +15,15 @@
 namespace sbp {
 
 Status FactorizeExpand(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
+  const size_t input = context.operand("input"), target_operand = context.operand("shape");
+  const Shape& in = context.shape(input);
   std::vector<int64_t> target;
-  if (const auto known = KnownInts(context, 1)) {
+  if (const auto known = KnownInts(context, target_operand)) {
     target = *known;
   } else if (const auto stated = StatedShape(context, 0)) {
     target = *stated;
   } else {
-    return context.ints(1).status();
+    return context.ints(target_operand).status();
   }
   const size_t rank = std::max(in.size(), target.size());
   Shape shape(rank, 1);
@@ -31,7 +32,7 @@ Status FactorizeExpand(FactorizerContext& context) {
     const int64_t want = d + target.size() >= rank ? target[d + target.size() - rank] : 1;
     if (want < 0 || (have != 1 && want != 1 && have != want)) {
       return context.Error(
-          StrCat(ToString(context.type(0)), " does not broadcast with shape [", Join(target, ","), "]"));
+          StrCat(ToString(context.type(input)), " does not broadcast with shape [", Join(target, ","), "]"));
     }
     shape[d] = have == 1 ? want : have;
   }
@@ -40,7 +41,7 @@ Status FactorizeExpand(FactorizerContext& context) {
   for (size_t d = 0; d < rank; ++d) {
     const bool carried = d + in.size() >= rank && in[d + in.size() - rank] == shape[d];
     if (carried) {
-      ShareDim(context, 0, d + in.size() - rank, 0, d);
+      ShareDim(context, input, d + in.size() - rank, 0, d);
     } else {
       Carry(context.map().results[0][d], {NewAwareFactor(context, shape[d])});
     }
@@ -49,11 +50,12 @@ Status FactorizeExpand(FactorizerContext& context) {
 }
 
 Status FactorizeTile(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> repeats, context.ints(1));
+  const size_t input = context.operand("input");
+  const Shape& in = context.shape(input);
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> repeats, context.ints(context.operand("repeats")));
   if (repeats.size() != in.size()) {
     return context.Error(StrCat("repeats [", Join(repeats, ","), "] must have one entry for each dimension of ",
-                                ToString(context.type(0))));
+                                ToString(context.type(input))));
   }
   Shape shape;
   for (size_t d = 0; d < in.size(); ++d) {
@@ -66,14 +68,15 @@ Status FactorizeTile(FactorizerContext& context) {
     if (repeats[d] == 0) continue;
     const FactorId copies = NewAwareFactor(context, repeats[d]);
     Carry(context.map().results[0][d], {copies});
-    ShareDim(context, 0, d, 0, d);
+    ShareDim(context, input, d, 0, d);
   }
   return OkStatus();
 }
 
 Status FactorizeCenterCropPad(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, context.ints(1));
+  const size_t input_data = context.operand("input_data");
+  const Shape& in = context.shape(input_data);
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, context.ints(context.operand("shape")));
   std::vector<int64_t> axes = context.Ints("axes");
   if (!context.HasAttribute("axes")) {
     for (size_t d = 0; d < in.size(); ++d) axes.push_back(static_cast<int64_t>(d));
@@ -83,14 +86,14 @@ Status FactorizeCenterCropPad(FactorizerContext& context) {
   }
   Shape shape = in;
   for (size_t i = 0; i < axes.size(); ++i) {
-    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axes[i], context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axes[i], context.rank(input_data)));
     shape[d] = sizes[i];
   }
   SBP_RETURN_IF_ERROR(CountElements(context, shape).status());
   context.SetResult(0, shape);
   for (size_t d = 0; d < in.size(); ++d) {
     if (shape[d] == in[d]) {
-      ShareDim(context, 0, d, 0, d);
+      ShareDim(context, input_data, d, 0, d);
     } else {
       AddNote(context, StrCat("dimension ", d, " is cropped or padded: its parts would not line up"));
     }

@@ -89,7 +89,8 @@ Status FactorizeGlobalPool(FactorizerContext& context) {
 }
 
 Status FactorizeMaxUnpool(FactorizerContext& context) {
-  const size_t image = context.operand("X"), indices = context.operand("I"), output_shape = context.operand("output_shape");
+  const size_t image = context.operand("X"), indices = context.operand("I"),
+               output_shape = context.operand("output_shape");
   SBP_RETURN_IF_ERROR(ExpectImage(context, image));
   const Shape& x = context.shape(image);
   if (context.shape(indices) != x) return context.Error("I must have the shape of X");

@@ -45,29 +45,30 @@ constexpr ReductionRow kReductions[] = {
     {"log_sum_exp", std::nullopt, false, std::nullopt, false, "the logarithm of a sum is not the sum of logarithms"},
 };
 
-// Which dimensions are reduced: operand 1, or the attribute of older forms; none given: all, unless told otherwise.
-Result<std::vector<bool>> ReducedDims(const FactorizerContext& context) {
+// Which dimensions are reduced: an operand, or the attribute of older forms; none given: all, unless told otherwise.
+Result<std::vector<bool>> ReducedDims(const FactorizerContext& context, size_t data) {
   std::vector<int64_t> axes;
-  if (context.num_operands() > 1 && context.has(1)) {
-    SBP_ASSIGN_OR_RETURN(axes, context.ints(1));
+  if (const size_t given = context.operand("axes"); context.has(given)) {
+    SBP_ASSIGN_OR_RETURN(axes, context.ints(given));
   } else {
     axes = context.Ints("axes");
   }
   const bool all = axes.empty() && context.Int("noop_with_empty_axes") == 0;
-  std::vector<bool> reduced(context.rank(0), all);
+  std::vector<bool> reduced(context.rank(data), all);
   for (int64_t axis : axes) {
-    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axis, context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axis, context.rank(data)));
     reduced[d] = true;
   }
   return reduced;
 }
 
 // Sets the result's shape and shares the kept dimensions. Returns the factors of the reduced ones.
-std::vector<FactorId> ShareKeptDims(FactorizerContext& context, const std::vector<bool>& reduced, bool keep_dims) {
+std::vector<FactorId> ShareKeptDims(FactorizerContext& context, size_t data, const std::vector<bool>& reduced,
+                                    bool keep_dims) {
   Shape shape;
   for (size_t d = 0; d < reduced.size(); ++d) {
     if (!reduced[d]) {
-      shape.push_back(context.shape(0)[d]);
+      shape.push_back(context.shape(data)[d]);
     } else if (keep_dims) {
       shape.push_back(1);
     }
@@ -77,13 +78,13 @@ std::vector<FactorId> ShareKeptDims(FactorizerContext& context, const std::vecto
   size_t next = 0;
   for (size_t d = 0; d < reduced.size(); ++d) {
     if (!reduced[d]) {
-      ShareDim(context, 0, d, 0, next++);
+      ShareDim(context, data, d, 0, next++);
       continue;
     }
     if (keep_dims) ++next;
-    const FactorId f = NewFactor(context, context.shape(0)[d]);
+    const FactorId f = NewFactor(context, context.shape(data)[d]);
     if (f == kNoFactor) continue;
-    Carry(context.map().operands[0][d], {f});
+    Carry(context.map().operands[data][d], {f});
     factors.push_back(f);
   }
   return factors;
@@ -92,29 +93,32 @@ std::vector<FactorId> ShareKeptDims(FactorizerContext& context, const std::vecto
 }  // namespace
 
 Status FactorizeReduce(FactorizerContext& context) {
+  const size_t data = context.operand("data");
   const std::string& name = context.name_arguments.at(0);
   const auto* row = std::find_if(std::begin(kReductions), std::end(kReductions),
                                  [&](const ReductionRow& r) { return r.name == name; });
   if (row == std::end(kReductions)) return context.Error(StrCat("no reduction is called ", Quote(name)));
-  SBP_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReducedDims(context));
-  const std::vector<FactorId> factors = ShareKeptDims(context, reduced, context.Int("keepdims", 1) != 0);
-  const bool exact = !row->averages || !IsInteger(context.type(0).dtype);
-  const bool combines = row->parts && exact && (*row->parts != ReduceKind::kSum || IsSummable(context.type(0).dtype));
+  SBP_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReducedDims(context, data));
+  const std::vector<FactorId> factors = ShareKeptDims(context, data, reduced, context.Int("keepdims", 1) != 0);
+  const bool exact = !row->averages || !IsInteger(context.type(data).dtype);
+  const bool combines =
+      row->parts && exact && (*row->parts != ReduceKind::kSum || IsSummable(context.type(data).dtype));
   for (FactorId f : factors) {
     context.map().factors[f].aware = row->averages;
     if (combines) ReduceFactor(context, *row->parts, f);
   }
   if (!combines && !factors.empty()) AddNote(context, StrCat("the reduced dimensions stay whole: ", row->why_whole));
-  if (row->linear && exact) AddLinear(context, {0});
-  if (row->keeps) AddPartialSignature(context, *row->keeps, {0});
+  if (row->linear && exact) AddLinear(context, {data});
+  if (row->keeps) AddPartialSignature(context, *row->keeps, {data});
   return OkStatus();
 }
 
 Status FactorizeArgReduce(FactorizerContext& context) {
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", 0), context.rank(0)));
-  std::vector<bool> reduced(context.rank(0), false);
+  const size_t data = context.operand("data");
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", 0), context.rank(data)));
+  std::vector<bool> reduced(context.rank(data), false);
   reduced[axis] = true;
-  ShareKeptDims(context, reduced, context.Int("keepdims", 1) != 0);
+  ShareKeptDims(context, data, reduced, context.Int("keepdims", 1) != 0);
   AddNote(context, StrCat("dimension ", axis, " stays whole: an index alone does not tell which part's element wins"));
   return OkStatus();
 }

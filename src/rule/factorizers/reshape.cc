@@ -68,9 +68,9 @@ void FactorGroup(FactorizerContext& context, Side& in, size_t& i, Side& out, siz
   for (; j < out_end; ++j, b = j < out_end ? out.sizes[j] : 1) CarryAlone(context, *out.dims[j], b);
 }
 
-// The shape that a Reshape's second operand asks for; 0 copies a dimension, -1 takes what is left.
-Result<Shape> ReshapeTarget(const FactorizerContext& context, std::vector<int64_t> target) {
-  const Shape& in = context.shape(0);
+// The shape that a Reshape of `operand` asks for; 0 copies a dimension, -1 takes what is left.
+Result<Shape> ReshapeTarget(const FactorizerContext& context, size_t operand, std::vector<int64_t> target) {
+  const Shape& in = context.shape(operand);
   SBP_ASSIGN_OR_RETURN(const int64_t count, CountElements(context, in));
   const bool allow_zero = context.Int("allowzero") != 0;
   const std::string asked = StrCat("[", Join(target, ","), "]");
@@ -78,7 +78,7 @@ Result<Shape> ReshapeTarget(const FactorizerContext& context, std::vector<int64_
   for (size_t d = 0; d < target.size(); ++d) {
     if (target[d] == 0 && !allow_zero) {
       if (d >= in.size()) {
-        return context.Error(StrCat("shape ", asked, " copies dimension ", d, " of ", ToString(context.type(0))));
+        return context.Error(StrCat("shape ", asked, " copies dimension ", d, " of ", ToString(context.type(operand))));
       }
       target[d] = in[d];
     } else if (target[d] == -1) {
@@ -96,19 +96,20 @@ Result<Shape> ReshapeTarget(const FactorizerContext& context, std::vector<int64_
   SBP_ASSIGN_OR_RETURN(const int64_t target_count, CountElements(context, target));
   if (target_count != count) {
     return context.Error(
-        StrCat("shape ", asked, " does not hold the ", count, " elements of ", ToString(context.type(0))));
+        StrCat("shape ", asked, " does not hold the ", count, " elements of ", ToString(context.type(operand))));
   }
   return Shape(target);
 }
 
-Status CopyAs(FactorizerContext& context, Shape shape) {
-  SBP_ASSIGN_OR_RETURN(const int64_t count, CountElements(context, context.shape(0)));
+Status CopyAs(FactorizerContext& context, size_t operand, Shape shape) {
+  SBP_ASSIGN_OR_RETURN(const int64_t count, CountElements(context, context.shape(operand)));
   SBP_ASSIGN_OR_RETURN(const int64_t result_count, CountElements(context, shape));
   if (count != result_count) {
-    return context.Error(StrCat(ToString(context.type(0)), " does not have the elements of [", Join(shape, ","), "]"));
+    return context.Error(
+        StrCat(ToString(context.type(operand)), " does not have the elements of [", Join(shape, ","), "]"));
   }
   context.SetResult(0, std::move(shape));
-  FactorReshape(context, 0, 0);
+  FactorReshape(context, operand, 0);
   return OkStatus();
 }
 
@@ -138,33 +139,37 @@ void FactorReshape(FactorizerContext& context, size_t operand, size_t result) {
 }
 
 Status FactorizeReshape(FactorizerContext& context) {
-  if (const auto known = KnownInts(context, 1)) {
-    SBP_ASSIGN_OR_RETURN(Shape target, ReshapeTarget(context, *known));
-    return CopyAs(context, std::move(target));
+  const size_t data = context.operand("data"), shape = context.operand("shape");
+  if (const auto known = KnownInts(context, shape)) {
+    SBP_ASSIGN_OR_RETURN(Shape target, ReshapeTarget(context, data, *known));
+    return CopyAs(context, data, std::move(target));
   }
-  if (std::optional<Shape> stated = StatedShape(context, 0)) return CopyAs(context, std::move(*stated));
-  return context.ints(1).status();
+  if (std::optional<Shape> stated = StatedShape(context, 0)) return CopyAs(context, data, std::move(*stated));
+  return context.ints(shape).status();
 }
 
 Status FactorizeFlatten(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
-  const int rank = context.rank(0);
+  const size_t input = context.operand("input");
+  const Shape& in = context.shape(input);
+  const int rank = context.rank(input);
   int64_t axis = context.Int("axis", 1);
   if (axis < 0) axis += rank;
   if (axis < 0 || axis > rank) {
-    return context.Error(StrCat("axis ", context.Int("axis", 1), " is out of range for ", ToString(context.type(0))));
+    return context.Error(
+        StrCat("axis ", context.Int("axis", 1), " is out of range for ", ToString(context.type(input))));
   }
   SBP_ASSIGN_OR_RETURN(const int64_t rows, CountElements(context, Shape(in.begin(), in.begin() + axis)));
   SBP_ASSIGN_OR_RETURN(const int64_t columns, CountElements(context, Shape(in.begin() + axis, in.end())));
-  return CopyAs(context, {rows, columns});
+  return CopyAs(context, input, {rows, columns});
 }
 
 Status FactorizeSqueeze(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
+  const size_t data = context.operand("data");
+  const Shape& in = context.shape(data);
   std::vector<bool> dropped(in.size(), false);
-  if (context.num_operands() > 1 && context.has(1)) {
-    SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.ints(1));
-    SBP_ASSIGN_OR_RETURN(dropped, AxisSet(context, axes, context.rank(0)));
+  if (const size_t given = context.operand("axes"); context.has(given)) {
+    SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.ints(given));
+    SBP_ASSIGN_OR_RETURN(dropped, AxisSet(context, axes, context.rank(data)));
   } else {
     for (size_t d = 0; d < in.size(); ++d) dropped[d] = in[d] == 1;
   }
@@ -173,21 +178,22 @@ Status FactorizeSqueeze(FactorizerContext& context) {
     if (!dropped[d]) {
       shape.push_back(in[d]);
     } else if (in[d] != 1) {
-      return context.Error(StrCat("dimension ", d, " of ", ToString(context.type(0)), " is not 1"));
+      return context.Error(StrCat("dimension ", d, " of ", ToString(context.type(data)), " is not 1"));
     }
   }
-  return CopyAs(context, std::move(shape));
+  return CopyAs(context, data, std::move(shape));
 }
 
 Status FactorizeUnsqueeze(FactorizerContext& context) {
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.ints(1));
-  const size_t rank = context.shape(0).size() + axes.size();
+  const size_t data = context.operand("data");
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, context.ints(context.operand("axes")));
+  const size_t rank = context.shape(data).size() + axes.size();
   if (rank > static_cast<size_t>(kMaxRank)) return context.Error(StrCat("a result of ", rank, " dimensions"));
   SBP_ASSIGN_OR_RETURN(const std::vector<bool> added, AxisSet(context, axes, static_cast<int>(rank)));
   Shape shape;
   size_t next = 0;
-  for (size_t d = 0; d < rank; ++d) shape.push_back(added[d] ? 1 : context.shape(0)[next++]);
-  return CopyAs(context, std::move(shape));
+  for (size_t d = 0; d < rank; ++d) shape.push_back(added[d] ? 1 : context.shape(data)[next++]);
+  return CopyAs(context, data, std::move(shape));
 }
 
 }  // namespace sbp

@@ -16,7 +16,13 @@
 namespace sbp {
 namespace {
 
-constexpr int kData = 0, kIndices = 1, kUpdates = 2;
+// Where the operands are.
+struct Scattered {
+  size_t data, indices, updates;
+
+  explicit Scattered(const FactorizerContext& context)
+      : data(context.operand("data")), indices(context.operand("indices")), updates(context.operand("updates")) {}
+};
 
 struct Reduction {
   std::optional<ReduceKind> kind;  // none: the update replaces the value
@@ -33,23 +39,23 @@ Result<Reduction> ReadReduction(const FactorizerContext& context) {
 }
 
 // A factor of data and result that indices point into: each rank writes what is its own.
-void CarryWritten(FactorizerContext& context, int dim) {
-  const FactorId f = ShareDim(context, kData, dim, 0, dim);
+void CarryWritten(FactorizerContext& context, size_t data, int dim) {
+  const FactorId f = ShareDim(context, data, dim, 0, dim);
   if (f != kNoFactor) context.map().factors[f].masked = true;
 }
 
 // A factor over the updates themselves: ranks write different updates into full copies that are then combined. The
 // data must enter that combination once: as P of the same kind (for a sum: `addend`), or whole where repeating it is
 // harmless (max, min).
-void CarryUpdates(FactorizerContext& context, const Reduction& reduction, int index_dim) {
-  const FactorId f = NewFactor(context, context.shape(kIndices)[index_dim]);
+void CarryUpdates(FactorizerContext& context, const Scattered& at, const Reduction& reduction, int index_dim) {
+  const FactorId f = NewFactor(context, context.shape(at.indices)[index_dim]);
   if (f == kNoFactor) return;
   FactorMap& map = context.map();
-  Carry(map.operands[kIndices][index_dim], {f});
-  Carry(map.operands[kUpdates][index_dim], {f});
+  Carry(map.operands[at.indices][index_dim], {f});
+  Carry(map.operands[at.updates][index_dim], {f});
   if (!reduction.kind) return;  // the later of two writes to one place wins: no order between ranks
   const ReduceKind kind = *reduction.kind;
-  const bool summable = IsSummable(context.type(kData).dtype);
+  const bool summable = IsSummable(context.type(at.data).dtype);
   if (kind == ReduceKind::kSum && summable) {
     ReduceFactor(context, kind, f);
   } else if (kind == ReduceKind::kMax || kind == ReduceKind::kMin) {
@@ -58,129 +64,135 @@ void CarryUpdates(FactorizerContext& context, const Reduction& reduction, int in
   if (kind != ReduceKind::kSum) {
     ExplicitSignature signature;
     signature.operands.assign(context.num_operands(), Sbp::Broadcast());
-    signature.operands[kData] = Sbp::Partial(kind);
-    signature.operands[kIndices] = signature.operands[kUpdates] = Sbp::Split(index_dim);
+    signature.operands[at.data] = Sbp::Partial(kind);
+    signature.operands[at.indices] = signature.operands[at.updates] = Sbp::Split(index_dim);
     signature.results = {Sbp::Partial(kind)};
     map.signatures.push_back(std::move(signature));
   }
 }
 
-void AddScatterPartials(FactorizerContext& context, const Reduction& reduction) {
+// Some elements of the data are replaced by updates.
+void AddReplacedPartials(FactorizerContext& context, size_t data, size_t updates) {
+  AddLinear(context, {data, updates});
+  AddMonotone(context, {data, updates});
+  AddMonotone(context, {data});
+  AddMonotone(context, {updates});
+}
+
+void AddScatterPartials(FactorizerContext& context, const Scattered& at, const Reduction& reduction) {
+  const size_t data = at.data, updates = at.updates;
   if (!reduction.kind) {
-    AddLinear(context, {kData, kUpdates});
-    AddMonotone(context, {kData, kUpdates});
-    AddMonotone(context, {kData});
-    AddMonotone(context, {kUpdates});
+    AddReplacedPartials(context, data, updates);
     return;
   }
   switch (*reduction.kind) {
     case ReduceKind::kSum:
-      context.map().addends.push_back(kData);
-      AddLinear(context, {kData, kUpdates});
-      AddMonotone(context, {kData});
+      context.map().addends.push_back(static_cast<int>(data));
+      AddLinear(context, {data, updates});
+      AddMonotone(context, {data});
       break;
     case ReduceKind::kProd:
-      AddLinear(context, {kData});
-      AddPartialSignature(context, ReduceKind::kProd, {kData, kUpdates});
+      AddLinear(context, {data});
+      AddPartialSignature(context, ReduceKind::kProd, {data, updates});
       break;
     default:
-      AddMonotone(context, {kData});
-      AddPartialSignature(context, *reduction.kind, {kData, kUpdates});
-      AddPartialSignature(context, *reduction.kind, {kUpdates});
+      AddMonotone(context, {data});
+      AddPartialSignature(context, *reduction.kind, {data, updates});
+      AddPartialSignature(context, *reduction.kind, {updates});
   }
 }
 
 }  // namespace
 
 Status FactorizeScatterElements(FactorizerContext& context) {
-  const Shape &data = context.shape(kData), &indices = context.shape(kIndices);
-  SBP_RETURN_IF_ERROR(ExpectRank(context, kIndices, "indices", context.rank(kData)));
-  if (context.shape(kUpdates) != indices) {
-    return context.Error(StrCat("updates ", ToString(context.type(kUpdates)), " must have the shape of indices ",
-                                ToString(context.type(kIndices))));
+  const Scattered at(context);
+  const Shape &data = context.shape(at.data), &indices = context.shape(at.indices);
+  SBP_RETURN_IF_ERROR(ExpectRank(context, at.indices, "indices", context.rank(at.data)));
+  if (context.shape(at.updates) != indices) {
+    return context.Error(StrCat("updates ", ToString(context.type(at.updates)), " must have the shape of indices ",
+                                ToString(context.type(at.indices))));
   }
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), context.rank(kData)));
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), context.rank(at.data)));
   SBP_ASSIGN_OR_RETURN(const Reduction reduction, ReadReduction(context));
   context.SetResult(0, data);
   FactorMap& map = context.map();
-  for (int d = 0; d < context.rank(kData); ++d) {
+  for (int d = 0; d < context.rank(at.data); ++d) {
     if (d == axis) {
-      CarryWritten(context, d);
-      CarryUpdates(context, reduction, d);
+      CarryWritten(context, at.data, d);
+      CarryUpdates(context, at, reduction, d);
     } else if (indices[d] == data[d]) {
-      ShareDim(context, kData, d, 0, d);
-      CopyDim(map.operands[kData][d], map.operands[kIndices][d]);
-      CopyDim(map.operands[kData][d], map.operands[kUpdates][d]);
+      ShareDim(context, at.data, d, 0, d);
+      CopyDim(map.operands[at.data][d], map.operands[at.indices][d]);
+      CopyDim(map.operands[at.data][d], map.operands[at.updates][d]);
     } else if (indices[d] > data[d]) {
-      return context.Error(StrCat("dimension ", d, " of indices ", ToString(context.type(kIndices)),
-                                  " is larger than that of data ", ToString(context.type(kData))));
+      return context.Error(StrCat("dimension ", d, " of indices ", ToString(context.type(at.indices)),
+                                  " is larger than that of data ", ToString(context.type(at.data))));
     } else {
       AddNote(context, StrCat("dimension ", d, " of indices is shorter than that of data: parts would not line up"));
     }
   }
-  AddScatterPartials(context, reduction);
+  AddScatterPartials(context, at, reduction);
   return OkStatus();
 }
 
 Status FactorizeScatterND(FactorizerContext& context) {
-  const Shape &data = context.shape(kData), &indices = context.shape(kIndices), &updates = context.shape(kUpdates);
-  if (indices.empty() || indices.back() < 1 || indices.back() > context.rank(kData)) {
-    return context.Error(StrCat("the last dimension of indices ", ToString(context.type(kIndices)), " must be 1 to ",
-                                context.rank(kData), ": the dimensions of data that are indexed"));
+  const Scattered at(context);
+  const Shape &data = context.shape(at.data), &indices = context.shape(at.indices);
+  if (indices.empty() || indices.back() < 1 || indices.back() > context.rank(at.data)) {
+    return context.Error(StrCat("the last dimension of indices ", ToString(context.type(at.indices)), " must be 1 to ",
+                                context.rank(at.data), ": the dimensions of data that are indexed"));
   }
   const int depth = static_cast<int>(indices.back());
-  const int positions = context.rank(kIndices) - 1;
+  const int positions = context.rank(at.indices) - 1;
   Shape expected(indices.begin(), indices.end() - 1);
   expected.insert(expected.end(), data.begin() + depth, data.end());
-  if (updates != expected) {
-    return context.Error(StrCat("updates ", ToString(context.type(kUpdates)), " must be [", Join(expected, ","),
+  if (context.shape(at.updates) != expected) {
+    return context.Error(StrCat("updates ", ToString(context.type(at.updates)), " must be [", Join(expected, ","),
                                 "] for these data and indices"));
   }
   SBP_ASSIGN_OR_RETURN(const Reduction reduction, ReadReduction(context));
   context.SetResult(0, data);
-  for (int d = 0; d < context.rank(kData); ++d) {
+  for (int d = 0; d < context.rank(at.data); ++d) {
     if (d < depth) {
-      CarryWritten(context, d);
+      CarryWritten(context, at.data, d);
     } else {
-      ShareDim(context, kData, d, 0, d);
-      CopyDim(context.map().operands[kData][d], context.map().operands[kUpdates][positions + d - depth]);
+      ShareDim(context, at.data, d, 0, d);
+      CopyDim(context.map().operands[at.data][d], context.map().operands[at.updates][positions + d - depth]);
     }
   }
-  for (int d = 0; d < positions; ++d) CarryUpdates(context, reduction, d);
-  AddScatterPartials(context, reduction);
+  for (int d = 0; d < positions; ++d) CarryUpdates(context, at, reduction, d);
+  AddScatterPartials(context, at, reduction);
   return OkStatus();
 }
 
 Status FactorizeTensorScatter(FactorizerContext& context) {
-  constexpr int kCache = 0, kUpdate = 1, kWriteIndices = 2;
-  const Shape &cache = context.shape(kCache), &update = context.shape(kUpdate);
-  SBP_RETURN_IF_ERROR(ExpectRank(context, kUpdate, "update", context.rank(kCache)));
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -2), context.rank(kCache)));
+  const size_t past_cache = context.operand("past_cache"), update = context.operand("update");
+  const size_t write_indices = context.operand("write_indices");
+  const Shape& cache = context.shape(past_cache);
+  SBP_RETURN_IF_ERROR(ExpectRank(context, update, "update", context.rank(past_cache)));
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -2), context.rank(past_cache)));
   if (axis == 0) return context.Error("axis must not be the batch dimension");
   context.SetResult(0, cache);
   FactorMap& map = context.map();
-  for (int d = 0; d < context.rank(kCache); ++d) {
+  for (int d = 0; d < context.rank(past_cache); ++d) {
     if (d == axis) {
-      CarryWritten(context, d);
+      CarryWritten(context, past_cache, d);
       continue;
     }
-    if (cache[d] != update[d]) {
-      return context.Error(StrCat("past_cache ", ToString(context.type(kCache)), " and update ",
-                                  ToString(context.type(kUpdate)), " differ in another dimension than ", axis));
+    if (cache[d] != context.shape(update)[d]) {
+      return context.Error(StrCat("past_cache ", ToString(context.type(past_cache)), " and update ",
+                                  ToString(context.type(update)), " differ in another dimension than ", axis));
     }
-    ShareDim(context, kCache, d, 0, d);
-    CopyDim(map.operands[kCache][d], map.operands[kUpdate][d]);
+    ShareDim(context, past_cache, d, 0, d);
+    CopyDim(map.operands[past_cache][d], map.operands[update][d]);
   }
-  if (context.num_operands() > kWriteIndices && context.has(kWriteIndices)) {
-    if (context.shape(kWriteIndices) != Shape{cache[0]}) {
+  if (context.has(write_indices)) {
+    if (context.shape(write_indices) != Shape{cache[0]}) {
       return context.Error(StrCat("write_indices must be [", cache[0], "], one for each batch entry"));
     }
-    CopyDim(map.operands[kCache][0], map.operands[kWriteIndices][0]);
+    CopyDim(map.operands[past_cache][0], map.operands[write_indices][0]);
   }
-  AddLinear(context, {kCache, kUpdate});
-  AddMonotone(context, {kCache, kUpdate});
-  AddMonotone(context, {kCache});
-  AddMonotone(context, {kUpdate});
+  AddReplacedPartials(context, past_cache, update);
   return OkStatus();
 }
 

@@ -15,11 +15,12 @@
 namespace sbp {
 
 Status FactorizeOneHot(FactorizerContext& context) {
-  const Shape& indices = context.shape(0);
-  SBP_ASSIGN_OR_RETURN(const double depth, KnownNumber(context, 1));
+  const size_t indices = context.operand("indices");
+  const Shape& in = context.shape(indices);
+  SBP_ASSIGN_OR_RETURN(const double depth, KnownNumber(context, context.operand("depth")));
   if (depth < 1 || depth > 1e18) return context.Error(StrCat("depth must be at least 1, but is ", depth));
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -1), context.rank(0) + 1));
-  Shape shape = indices;
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -1), context.rank(indices) + 1));
+  Shape shape = in;
   shape.insert(shape.begin() + axis, static_cast<int64_t>(depth));
   SBP_RETURN_IF_ERROR(CountElements(context, shape).status());
   context.SetResult(0, shape);
@@ -27,61 +28,64 @@ Status FactorizeOneHot(FactorizerContext& context) {
     if (d == axis) {
       Carry(context.map().results[0][d], {NewAwareFactor(context, shape[d])});
     } else {
-      ShareDim(context, 0, d < axis ? d : d - 1, 0, d);
+      ShareDim(context, indices, d < axis ? d : d - 1, 0, d);
     }
   }
   return OkStatus();
 }
 
 Status FactorizeCompress(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 1, "condition", 1));
+  const size_t input = context.operand("input"), condition = context.operand("condition");
+  const Shape& in = context.shape(input);
+  SBP_RETURN_IF_ERROR(ExpectRank(context, condition, "condition", 1));
   int axis = 0;
   int64_t size = 0;
   const bool flat = !context.HasAttribute("axis");
   if (flat) {
     SBP_ASSIGN_OR_RETURN(size, CountElements(context, in));
   } else {
-    SBP_ASSIGN_OR_RETURN(axis, NormalizeAxis(context, context.Int("axis"), context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(axis, NormalizeAxis(context, context.Int("axis"), context.rank(input)));
     size = in[axis];
   }
-  int64_t kept = std::min(size, context.shape(1)[0]);
-  if (const Literal* condition = context.value(1);
-      condition != nullptr && condition->ints.size() >= static_cast<size_t>(kept)) {
-    kept = kept - std::count(condition->ints.begin(), condition->ints.begin() + kept, 0);
+  int64_t kept = std::min(size, context.shape(condition)[0]);
+  if (const Literal* known = context.value(condition);
+      known != nullptr && known->ints.size() >= static_cast<size_t>(kept)) {
+    kept = kept - std::count(known->ints.begin(), known->ints.begin() + kept, 0);
   } else {
-    const BoundedDim where{0, flat ? 1 : context.rank(0), flat ? 0 : axis};
+    const BoundedDim where{0, flat ? 1 : context.rank(input), flat ? 0 : axis};
     kept = SizeWithin(context, {where}, kept, "how many elements the condition keeps");
   }
   Shape shape = flat ? Shape{kept} : in;
   if (!flat) shape[axis] = kept;
   context.SetResult(0, std::move(shape));
-  for (int d = 0; !flat && d < context.rank(0); ++d) {
-    if (d != axis) ShareDim(context, 0, d, 0, d);
+  for (int d = 0; !flat && d < context.rank(input); ++d) {
+    if (d != axis) ShareDim(context, input, d, 0, d);
   }
   return OkStatus();
 }
 
 Status FactorizeNonZero(FactorizerContext& context) {
+  const size_t x = context.operand("X");
   int64_t found = 0;
-  SBP_ASSIGN_OR_RETURN(found, CountElements(context, context.shape(0)));
-  const Literal* literal = context.value(0);
+  SBP_ASSIGN_OR_RETURN(found, CountElements(context, context.shape(x)));
+  const Literal* literal = context.value(x);
   if (literal != nullptr && !literal->ints.empty()) {
     found -= std::count(literal->ints.begin(), literal->ints.end(), 0);
   } else {
     found = SizeWithin(context, {{0, 2, 1}}, found, "how many elements are not zero");
   }
-  context.SetResult(0, {context.rank(0), found});
+  context.SetResult(0, {context.rank(x), found});
   return OkStatus();
 }
 
 Status FactorizeUnique(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
+  const size_t x = context.operand("X");
+  const Shape& in = context.shape(x);
   SBP_ASSIGN_OR_RETURN(int64_t count, CountElements(context, in));
   Shape values = {count};
   int axis = 0;
   if (context.HasAttribute("axis")) {
-    SBP_ASSIGN_OR_RETURN(axis, NormalizeAxis(context, context.Int("axis"), context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(axis, NormalizeAxis(context, context.Int("axis"), context.rank(x)));
     values = in;
     count = in[axis];
   }
@@ -95,22 +99,23 @@ Status FactorizeUnique(FactorizerContext& context) {
 }
 
 Status FactorizeTopK(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -1), context.rank(0)));
+  const size_t x = context.operand("X");
+  const Shape& in = context.shape(x);
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -1), context.rank(x)));
   int64_t k = in[axis];
-  if (const auto known = KnownInts(context, 1); known && known->size() == 1) {
+  if (const auto known = KnownInts(context, context.operand("K")); known && known->size() == 1) {
     k = known->front();
   } else {
-    k = SizeWithin(context, {{0, context.rank(0), axis}, {1, context.rank(0), axis}}, k, "k", "the whole dimension");
+    k = SizeWithin(context, {{0, context.rank(x), axis}, {1, context.rank(x), axis}}, k, "k", "the whole dimension");
   }
   if (k < 0 || k > in[axis])
     return context.Error(StrCat("k is ", k, ", but dimension ", axis, " has ", in[axis], " elements"));
   Shape shape = in;
   shape[axis] = k;
   for (size_t r = 0; r < context.num_results(); ++r) context.SetResult(r, shape);
-  for (int d = 0; d < context.rank(0); ++d) {
+  for (int d = 0; d < context.rank(x); ++d) {
     if (d == axis) continue;
-    ShareDim(context, 0, d, 0, d);
+    ShareDim(context, x, d, 0, d);
     for (size_t r = 1; r < context.num_results(); ++r)
       CopyDim(context.map().results[0][d], context.map().results[r][d]);
   }
@@ -119,52 +124,56 @@ Status FactorizeTopK(FactorizerContext& context) {
 }
 
 Status FactorizeNonMaxSuppression(FactorizerContext& context) {
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 0, "boxes", 3));
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 1, "scores", 3));
-  const Shape& scores = context.shape(1);
-  int64_t per_class = scores[2];
-  if (context.num_operands() <= 2 || !context.has(2)) {
+  const size_t boxes = context.operand("boxes"), scores = context.operand("scores");
+  const size_t max_output_boxes_per_class = context.operand("max_output_boxes_per_class");
+  SBP_RETURN_IF_ERROR(ExpectRank(context, boxes, "boxes", 3));
+  SBP_RETURN_IF_ERROR(ExpectRank(context, scores, "scores", 3));
+  const Shape& shape = context.shape(scores);
+  int64_t per_class = shape[2];
+  if (!context.has(max_output_boxes_per_class)) {
     per_class = 0;  // the operator's default: no box at all
-  } else if (const auto known = KnownInts(context, 2); known && known->size() == 1) {
-    per_class = std::clamp<int64_t>(known->front(), 0, scores[2]);
+  } else if (const auto known = KnownInts(context, max_output_boxes_per_class); known && known->size() == 1) {
+    per_class = std::clamp<int64_t>(known->front(), 0, shape[2]);
   }
-  int64_t selected = SaturatingMul(SaturatingMul(scores[0], scores[1]), per_class);
+  int64_t selected = SaturatingMul(SaturatingMul(shape[0], shape[1]), per_class);
   SBP_RETURN_IF_ERROR(CountElements(context, {selected, 3}).status());
   selected = SizeWithin(context, {{0, 2, 0}}, selected, "how many boxes are kept", "the most that each class may keep");
   context.SetResult(0, {selected, 3});
   return OkStatus();
 }
 
-// CumSum, CumProd: the axis is the value of operand 1.
+// CumSum, CumProd: the axis is the value of an operand.
 Status FactorizeKeepWholeOperandAxis(FactorizerContext& context) {
-  context.SetResult(0, context.shape(0));
-  if (!KnownInts(context, 1)) {
+  const size_t x = context.operand("x"), axis_operand = context.operand("axis");
+  context.SetResult(0, context.shape(x));
+  if (!KnownInts(context, axis_operand)) {
     AddNote(context, "the axis is computed: no dimension can be split");
     return OkStatus();
   }
-  SBP_ASSIGN_OR_RETURN(const int64_t value, KnownInt(context, 1));
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, value, context.rank(0)));
-  for (int d = 0; d < context.rank(0); ++d) {
-    if (d != axis) ShareDim(context, 0, d, 0, d);
+  SBP_ASSIGN_OR_RETURN(const int64_t value, KnownInt(context, axis_operand));
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, value, context.rank(x)));
+  for (int d = 0; d < context.rank(x); ++d) {
+    if (d != axis) ShareDim(context, x, d, 0, d);
   }
   AddNote(context, StrCat("dimension ", axis, " is accumulated in order: a part needs the sum of all parts before it"));
   return OkStatus();
 }
 
 Status FactorizeReverseSequence(FactorizerContext& context) {
+  const size_t input = context.operand("input"), sequence_lens = context.operand("sequence_lens");
   SBP_ASSIGN_OR_RETURN(const int batch,
-                       NormalizeAxis(context, context.Int("batch_axis", 1), context.rank(0), "batch_axis"));
+                       NormalizeAxis(context, context.Int("batch_axis", 1), context.rank(input), "batch_axis"));
   SBP_ASSIGN_OR_RETURN(const int time,
-                       NormalizeAxis(context, context.Int("time_axis", 0), context.rank(0), "time_axis"));
-  if (context.shape(1) != Shape{context.shape(0)[batch]} || batch == time) {
+                       NormalizeAxis(context, context.Int("time_axis", 0), context.rank(input), "time_axis"));
+  if (context.shape(sequence_lens) != Shape{context.shape(input)[batch]} || batch == time) {
     return context.Error(
         "sequence_lens must hold one length for each entry of the batch axis, which is not the time axis");
   }
-  context.SetResult(0, context.shape(0));
-  for (int d = 0; d < context.rank(0); ++d) {
-    if (d != time) ShareDim(context, 0, d, 0, d);
+  context.SetResult(0, context.shape(input));
+  for (int d = 0; d < context.rank(input); ++d) {
+    if (d != time) ShareDim(context, input, d, 0, d);
   }
-  CopyDim(context.map().operands[0][batch], context.map().operands[1][0]);
+  CopyDim(context.map().operands[input][batch], context.map().operands[sequence_lens][0]);
   AddNote(context, StrCat("dimension ", time, " is reversed"));
   return OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -38,17 +39,17 @@ int64_t CutSize(const Cut& cut, int64_t size) {
   return start <= end ? 0 : 1 + (start - end - 1) / stride;
 }
 
-Result<std::vector<Cut>> ReadCuts(const FactorizerContext& context) {
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> starts, context.ints(1));
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> ends, context.ints(2));
+Result<std::vector<Cut>> ReadCuts(const FactorizerContext& context, int rank) {
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> starts, context.ints(context.operand("starts")));
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> ends, context.ints(context.operand("ends")));
   std::vector<int64_t> axes, steps(starts.size(), 1);
-  if (context.num_operands() > 3 && context.has(3)) {
-    SBP_ASSIGN_OR_RETURN(axes, context.ints(3));
+  if (const size_t given = context.operand("axes"); context.has(given)) {
+    SBP_ASSIGN_OR_RETURN(axes, context.ints(given));
   } else {
     for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   }
-  if (context.num_operands() > 4 && context.has(4)) {
-    SBP_ASSIGN_OR_RETURN(steps, context.ints(4));
+  if (const size_t given = context.operand("steps"); context.has(given)) {
+    SBP_ASSIGN_OR_RETURN(steps, context.ints(given));
   }
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
     return context.Error(StrCat("starts, ends, axes and steps must have equally many entries, but have ", starts.size(),
@@ -56,7 +57,7 @@ Result<std::vector<Cut>> ReadCuts(const FactorizerContext& context) {
   }
   std::vector<Cut> cuts;
   for (size_t i = 0; i < starts.size(); ++i) {
-    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axes[i], context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axes[i], rank));
     if (steps[i] == 0) return context.Error("a step is 0");
     cuts.push_back({d, starts[i], ends[i], steps[i]});
   }
@@ -64,26 +65,27 @@ Result<std::vector<Cut>> ReadCuts(const FactorizerContext& context) {
 }
 
 // Bounds that are computed: no more than the whole of each dimension that is cut (all of them, if that is not known).
-Status SliceAtBound(FactorizerContext& context) {
-  std::vector<bool> cut(context.rank(0), true);
-  const bool has_axes = context.num_operands() > 3 && context.has(3);
-  const auto axes = KnownInts(context, 3);
+Status SliceAtBound(FactorizerContext& context, size_t data) {
+  const size_t starts = context.operand("starts");
+  std::vector<bool> cut(context.rank(data), true);
+  const bool has_axes = context.has(context.operand("axes"));
+  const auto axes = KnownInts(context, context.operand("axes"));
   if (axes || !has_axes) {
     // Without axes, the first dimensions are cut: as many as `starts` has elements.
     std::vector<int64_t> dims = axes.value_or(std::vector<int64_t>{});
-    if (!has_axes && context.has(1) && context.rank(1) == 1) {
-      for (int64_t i = 0; i < std::min<int64_t>(context.shape(1)[0], context.rank(0)); ++i) dims.push_back(i);
+    if (!has_axes && context.has(starts) && context.rank(starts) == 1) {
+      for (int64_t i = 0; i < std::min<int64_t>(context.shape(starts)[0], context.rank(data)); ++i) dims.push_back(i);
     }
     cut.assign(cut.size(), false);
     for (int64_t axis : dims) {
-      SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axis, context.rank(0)));
+      SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axis, context.rank(data)));
       cut[d] = true;
     }
   }
   // What the model states of the dimensions that are cut, where that is no more than the whole.
-  Shape shape = context.shape(0);
+  Shape shape = context.shape(data);
   const std::vector<TensorType>& stated = context.query().stated;
-  const bool says = !stated.empty() && stated[0].has_rank && stated[0].rank() == context.rank(0);
+  const bool says = !stated.empty() && stated[0].has_rank && stated[0].rank() == context.rank(data);
   bool bounded = false;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (!cut[d]) continue;
@@ -95,8 +97,8 @@ Status SliceAtBound(FactorizerContext& context) {
   }
   context.SetResult(0, std::move(shape));
   if (bounded) SetBounded(context, "where the slice starts or ends is computed: taken as the whole dimension");
-  for (int d = 0; d < context.rank(0); ++d) {
-    if (!cut[d] && context.out().results[0].shape[d] == context.shape(0)[d]) ShareDim(context, 0, d, 0, d);
+  for (int d = 0; d < context.rank(data); ++d) {
+    if (!cut[d] && context.out().results[0].shape[d] == context.shape(data)[d]) ShareDim(context, data, d, 0, d);
   }
   return OkStatus();
 }
@@ -104,11 +106,13 @@ Status SliceAtBound(FactorizerContext& context) {
 }  // namespace
 
 Status FactorizeSlice(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
-  for (size_t i = 1; i < context.num_operands(); ++i) {
-    if (context.has(i) && context.value(i) == nullptr) return SliceAtBound(context);
+  const size_t data = context.operand("data");
+  const Shape& in = context.shape(data);
+  for (std::string_view name : {"starts", "ends", "axes", "steps"}) {
+    const size_t i = context.operand(name);
+    if (context.has(i) && context.value(i) == nullptr) return SliceAtBound(context, data);
   }
-  SBP_ASSIGN_OR_RETURN(const std::vector<Cut> cuts, ReadCuts(context));
+  SBP_ASSIGN_OR_RETURN(const std::vector<Cut> cuts, ReadCuts(context, context.rank(data)));
   Shape shape = in;
   std::vector<bool> touched(in.size(), false);
   for (const Cut& cut : cuts) {
@@ -118,7 +122,7 @@ Status FactorizeSlice(FactorizerContext& context) {
   context.SetResult(0, std::move(shape));
   for (size_t d = 0; d < in.size(); ++d) {
     if (!touched[d]) {
-      ShareDim(context, 0, d, 0, d);
+      ShareDim(context, data, d, 0, d);
     } else {
       AddNote(context, StrCat("dimension ", d, " is sliced: its parts would not line up"));
     }
@@ -127,11 +131,12 @@ Status FactorizeSlice(FactorizerContext& context) {
 }
 
 Status FactorizePad(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> pads, context.ints(1));
+  const size_t data = context.operand("data"), constant_value = context.operand("constant_value");
+  const Shape& in = context.shape(data);
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> pads, context.ints(context.operand("pads")));
   std::vector<int64_t> axes;
-  if (context.num_operands() > 3 && context.has(3)) {
-    SBP_ASSIGN_OR_RETURN(axes, context.ints(3));
+  if (const size_t given = context.operand("axes"); context.has(given)) {
+    SBP_ASSIGN_OR_RETURN(axes, context.ints(given));
   } else {
     for (size_t d = 0; d < in.size(); ++d) axes.push_back(static_cast<int64_t>(d));
   }
@@ -142,7 +147,7 @@ Status FactorizePad(FactorizerContext& context) {
   Shape shape = in;
   std::vector<bool> touched(in.size(), false);
   for (size_t i = 0; i < axes.size(); ++i) {
-    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axes[i], context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axes[i], context.rank(data)));
     const int64_t before = pads[i], after = pads[i + axes.size()];
     const auto padded = CheckedAdd(before, after);
     const auto size = padded ? CheckedAdd(shape[d], *padded) : std::nullopt;
@@ -154,21 +159,21 @@ Status FactorizePad(FactorizerContext& context) {
   context.SetResult(0, std::move(shape));
   for (size_t d = 0; d < in.size(); ++d) {
     if (!touched[d]) {
-      ShareDim(context, 0, d, 0, d);
+      ShareDim(context, data, d, 0, d);
     } else {
       AddNote(context, StrCat("dimension ", d, " is padded: its parts would not line up"));
     }
   }
   // Reflected, repeated and zero borders are linear in the data; any other constant only jointly with the data.
-  const bool has_constant = context.num_operands() > 2 && context.has(2);
+  const bool has_constant = context.has(constant_value);
   const bool reads_constant = context.String("mode", "constant") == "constant" && has_constant;
-  const Literal* constant = has_constant ? context.value(2) : nullptr;
+  const Literal* constant = has_constant ? context.value(constant_value) : nullptr;
   const bool zero = constant != nullptr &&
                     std::all_of(constant->ints.begin(), constant->ints.end(), [](int64_t v) { return v == 0; }) &&
                     std::all_of(constant->floats.begin(), constant->floats.end(), [](double v) { return v == 0; });
-  if (!reads_constant || zero) AddLinear(context, {0});
-  if (reads_constant) AddLinear(context, {0, 2});
-  AddMonotone(context, {0});
+  if (!reads_constant || zero) AddLinear(context, {data});
+  if (reads_constant) AddLinear(context, {data, constant_value});
+  AddMonotone(context, {data});
   return OkStatus();
 }
 

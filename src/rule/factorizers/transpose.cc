@@ -13,7 +13,8 @@
 namespace sbp {
 
 Status FactorizeTranspose(FactorizerContext& context) {
-  const Shape& in = context.shape(0);
+  const size_t data = context.operand("data");
+  const Shape& in = context.shape(data);
   std::vector<int64_t> perm = context.Ints("perm");
   if (perm.empty()) {
     for (size_t d = in.size(); d > 0; --d) perm.push_back(static_cast<int64_t>(d) - 1);
@@ -23,13 +24,13 @@ Status FactorizeTranspose(FactorizerContext& context) {
   for (int64_t axis : perm) {
     if (axis < 0 || axis >= static_cast<int64_t>(in.size()) || seen[axis] || perm.size() != in.size()) {
       return context.Error(
-          StrCat("perm [", Join(perm, ","), "] is no permutation of the dimensions of ", ToString(context.type(0))));
+          StrCat("perm [", Join(perm, ","), "] is no permutation of the dimensions of ", ToString(context.type(data))));
     }
     seen[axis] = true;
     shape.push_back(in[axis]);
   }
   context.SetResult(0, std::move(shape));
-  for (size_t d = 0; d < perm.size(); ++d) ShareDim(context, 0, perm[d], 0, d);
+  for (size_t d = 0; d < perm.size(); ++d) ShareDim(context, data, perm[d], 0, d);
   return OkStatus();
 }
 
