@@ -74,10 +74,11 @@ struct FactorizerRow {
   // lacks one cannot use it, but may take the rule of an op that has them (`rule as`). "": none, or those that its
   // arguments name.
   std::string_view operands;
-  std::string_view values;      // names of the operands whose values it reads; schemas may lack them
-  std::string_view doc;         // one line for `rules show`
-  bool for_layouts = false;     // what it reads says where sums and orders of values pass; no size follows from it
-  bool takes_operands = false;  // all its arguments are names of operands
+  std::string_view values;       // names of the operands whose values it reads; schemas may lack them
+  std::string_view doc;          // one line for `rules show`
+  size_t arguments = 0;          // that it takes at least
+  size_t operand_arguments = 0;  // of them: so many first ones are names of operands
+  bool for_layouts = false;      // what it reads says where sums and orders of values pass; no size follows from it
 };
 
 // The table: all_factorizers.cc.

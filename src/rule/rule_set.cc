@@ -102,6 +102,26 @@ uint64_t ReadsOf(const OpOverload& overload) {
   return reads | ReadsOfExpansions(overload);
 }
 
+Status CheckArguments(const RuleLine& line, const OpOverload& overload, const FactorizerRow& row) {
+  if (line.arguments.size() < row.arguments) {
+    return BadInput(StrCat(ToString(line.at), ": @", row.name, " takes ", row.arguments, " argument",
+                           row.arguments == 1 ? "" : "s", ", not ", line.arguments.size(), ": ", row.doc));
+  }
+  std::vector<std::string> operands;
+  for (const Parameter& p : overload.parameters) {
+    if (!p.keyword && !p.variadic) operands.push_back(p.name);
+  }
+  for (size_t i = 0; i < row.operand_arguments; ++i) {
+    const Expression& argument = line.arguments[i];
+    const bool is_operand =
+        argument.kind == Expression::Kind::kName && std::ranges::find(operands, argument.text) != operands.end();
+    if (is_operand) continue;
+    return BadInput(StrCat(ToString(argument.at), ": argument ", i + 1, " of @", row.name, " is the name of an operand",
+                           DidYouMean(argument.text, operands)));
+  }
+  return OkStatus();
+}
+
 // A factorizer looks operands up by name: the schema must have them.
 Status CheckOperands(const RuleLine& line, const OpOverload& overload, const FactorizerRow& row) {
   for (const std::string_view written : Split(row.operands, ' ')) {
@@ -122,6 +142,7 @@ Status CheckFactorizers(const OpOverload& overload) {
   for (const RuleLine& line : overload.rules) {
     if (line.factorizer.empty()) continue;
     if (const FactorizerRow* row = FindFactorizer(line.factorizer)) {
+      SBP_RETURN_IF_ERROR(CheckArguments(line, overload, *row));
       SBP_RETURN_IF_ERROR(CheckOperands(line, overload, *row));
       continue;
     }

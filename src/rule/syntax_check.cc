@@ -87,13 +87,7 @@ class OverloadChecker {
     if (line.inherited) SBP_RETURN_IF_ERROR(InheritedCall(*line.inherited));
     const bool is_notation = line.factorizer.empty() && !line.whole && !line.inherited;
     if (is_notation) SBP_RETURN_IF_ERROR(Notation(line, letters));
-    const FactorizerRow* factorizer = FindFactorizer(line.factorizer);
-    const bool takes_operands = factorizer != nullptr && factorizer->takes_operands;
     for (const Expression& argument : line.arguments) {
-      if (takes_operands) {
-        SBP_RETURN_IF_ERROR(OperandArgument(line, argument));
-        continue;
-      }
       // A lone name may be an operand, or a word for the factorizer.
       if (argument.kind != Expression::Kind::kName) SBP_RETURN_IF_ERROR(CheckExpression(argument, nullptr));
     }
@@ -101,15 +95,6 @@ class OverloadChecker {
       SBP_RETURN_IF_ERROR(Clause(clause, is_notation ? &letters : nullptr));
     }
     return is_notation ? SizesOfResultLetters(line) : OkStatus();
-  }
-
-  // Of a factorizer that takes operands: by name, since positions tell a reader nothing.
-  Status OperandArgument(const RuleLine& line, const Expression& argument) const {
-    if (argument.kind != Expression::Kind::kName) {
-      return ErrorAt(argument.at, StrCat("@", line.factorizer, " takes names of operands"));
-    }
-    return Contains(operands_, argument.text) ? OkStatus()
-                                              : UnknownName(argument.at, "operand", argument.text, operands_);
   }
 
   // Of `rule as Op(...)`: operands by name, then attributes. Whether Op takes them, RuleSet says.

@@ -12,7 +12,15 @@
 namespace sbp {
 namespace {
 
-enum AttentionOperand : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
+struct AttentionOperands {
+  explicit AttentionOperands(const FactorizerContext& context)
+      : q(context.operand("Q")),
+        k(context.operand("K")),
+        v(context.operand("V")),
+        past_key(context.operand("past_key")),
+        past_value(context.operand("past_value")) {}
+  size_t q, k, v, past_key, past_value;
+};
 
 // One of q, k, v, whichever form it has.
 struct Packed {
@@ -27,31 +35,31 @@ Result<Packed> Unpack(FactorizerContext& context, size_t operand, int64_t heads)
   return Packed{heads, shape[1], size};
 }
 
-Result<AttentionSizes> ReadSizes(FactorizerContext& context) {
-  const int rank = context.rank(kQ);
+Result<AttentionSizes> ReadSizes(FactorizerContext& context, const AttentionOperands& at) {
+  const int rank = context.rank(at.q);
   if (rank != 3 && rank != 4) {
-    return context.Error(StrCat("Q must have 3 or 4 dimensions, but is ", ToString(context.type(kQ))));
+    return context.Error(StrCat("Q must have 3 or 4 dimensions, but is ", ToString(context.type(at.q))));
   }
-  for (size_t i : {kK, kV}) {
+  for (size_t i : {at.k, at.v}) {
     SBP_RETURN_IF_ERROR(ExpectRank(context, i, rank));
-    SBP_RETURN_IF_ERROR(ExpectDim(context, i, 0, context.shape(kQ)[0], "batch"));
+    SBP_RETURN_IF_ERROR(ExpectDim(context, i, 0, context.shape(at.q)[0], "batch"));
   }
-  for (size_t i : {kPastKey, kPastValue}) {
-    if (i < context.num_operands()) SBP_RETURN_IF_ERROR(ExpectRank(context, i, 4));
+  for (size_t i : {at.past_key, at.past_value}) {
+    SBP_RETURN_IF_ERROR(ExpectRank(context, i, 4));
   }
-  SBP_ASSIGN_OR_RETURN(const Packed q, Unpack(context, kQ, context.Int("q_num_heads")));
-  SBP_ASSIGN_OR_RETURN(const Packed k, Unpack(context, kK, context.Int("kv_num_heads")));
-  SBP_ASSIGN_OR_RETURN(const Packed v, Unpack(context, kV, context.Int("kv_num_heads")));
+  SBP_ASSIGN_OR_RETURN(const Packed q, Unpack(context, at.q, context.Int("q_num_heads")));
+  SBP_ASSIGN_OR_RETURN(const Packed k, Unpack(context, at.k, context.Int("kv_num_heads")));
+  SBP_ASSIGN_OR_RETURN(const Packed v, Unpack(context, at.v, context.Int("kv_num_heads")));
   if (q.size != k.size) return context.Error(StrCat("heads of Q have ", q.size, " elements, those of K ", k.size));
   if (k.heads != v.heads || k.positions != v.positions)
     return context.Error("K and V must have equal heads and positions");
   AttentionSizes sizes;
-  sizes.batch = context.shape(kQ)[0];
+  sizes.batch = context.shape(at.q)[0];
   sizes.kv_heads = k.heads;
   SBP_ASSIGN_OR_RETURN(sizes.groups, HeadGroups(context, q.heads, k.heads));
   sizes.queries = q.positions;
   sizes.keys = k.positions;
-  sizes.past = kPastKey < context.num_operands() && context.has(kPastKey) ? context.shape(kPastKey)[2] : 0;
+  sizes.past = context.has(at.past_key) ? context.shape(at.past_key)[2] : 0;
   sizes.total = sizes.past + sizes.keys;
   sizes.head = q.size;
   sizes.value_head = v.size;
@@ -61,35 +69,36 @@ Result<AttentionSizes> ReadSizes(FactorizerContext& context) {
 }  // namespace
 
 Status FactorizeAttention(FactorizerContext& context) {
-  SBP_ASSIGN_OR_RETURN(const AttentionSizes sizes, ReadSizes(context));
+  const AttentionOperands at(context);
+  SBP_ASSIGN_OR_RETURN(const AttentionSizes sizes, ReadSizes(context, at));
   const bool windowed = context.Int("left_window_size", -1) >= 0 || context.Int("right_window_size", -1) >= 0;
   const AttentionFactors f = AddAttentionFactors(context, sizes, context.Int("is_causal") != 0 || windowed);
-  const bool packed = context.rank(kQ) == 3;
-  for (size_t i : {kQ, kK, kV}) SetOperandDim(context, i, 0, {f.b});
-  SetOperandDim(context, kQ, packed ? 1 : 2, {f.s});
+  const bool packed = context.rank(at.q) == 3;
+  for (size_t i : {at.q, at.k, at.v}) SetOperandDim(context, i, 0, {f.b});
+  SetOperandDim(context, at.q, packed ? 1 : 2, {f.s});
   if (packed) {
-    SetOperandDim(context, kQ, 2, {f.h, f.g, f.d});
-    SetOperandDim(context, kK, 2, {f.h, f.d});
-    SetOperandDim(context, kV, 2, {f.h, f.e});
+    SetOperandDim(context, at.q, 2, {f.h, f.g, f.d});
+    SetOperandDim(context, at.k, 2, {f.h, f.d});
+    SetOperandDim(context, at.v, 2, {f.h, f.e});
     context.SetResult(0, {sizes.batch, sizes.queries, sizes.query_heads() * sizes.value_head});
     SetResultDim(context, 0, 2, {f.h, f.g, f.e});
   } else {
-    SetOperandDim(context, kQ, 1, {f.h, f.g});
-    SetOperandDim(context, kQ, 3, {f.d});
-    SetOperandDim(context, kK, 1, {f.h});
-    SetOperandDim(context, kK, 3, {f.d});
-    SetOperandDim(context, kV, 1, {f.h});
-    SetOperandDim(context, kV, 3, {f.e});
+    SetOperandDim(context, at.q, 1, {f.h, f.g});
+    SetOperandDim(context, at.q, 3, {f.d});
+    SetOperandDim(context, at.k, 1, {f.h});
+    SetOperandDim(context, at.k, 3, {f.d});
+    SetOperandDim(context, at.v, 1, {f.h});
+    SetOperandDim(context, at.v, 3, {f.e});
     context.SetResult(0, {sizes.batch, sizes.query_heads(), sizes.queries, sizes.value_head});
     SetResultDim(context, 0, 1, {f.h, f.g});
     SetResultDim(context, 0, 3, {f.e});
   }
   SetResultDim(context, 0, 0, {f.b});
   SetResultDim(context, 0, packed ? 1 : 2, {f.s});
-  PutScores(context, kMask, f);
-  PutCache(context, kPastKey, f, f.d);
-  PutCache(context, kPastValue, f, f.e);
-  if (kLengths < context.num_operands() && context.has(kLengths)) SetOperandDim(context, kLengths, 0, {f.b});
+  PutScores(context, context.operand("attn_mask"), f);
+  PutCache(context, at.past_key, f, f.d);
+  PutCache(context, at.past_value, f, f.e);
+  SetOperandDim(context, context.operand("nonpad_kv_seqlen"), 0, {f.b});
   PutCacheResult(context, 1, sizes, f, false);
   PutCacheResult(context, 2, sizes, f, true);
   PutScoresResult(context, 3, sizes, f);

@@ -28,7 +28,7 @@ AttentionFactors AddAttentionFactors(FactorizerContext& context, const Attention
 }
 
 void PutScores(FactorizerContext& context, size_t operand, const AttentionFactors& f) {
-  if (operand >= context.num_operands() || !context.has(operand)) return;
+  if (!context.has(operand)) return;
   const int rank = context.rank(operand);
   if (rank >= 2) SetOperandDim(context, operand, rank - 2, {f.s});
   if (rank >= 3) SetOperandDim(context, operand, rank - 3, {f.h, f.g});
@@ -45,7 +45,7 @@ void PutScoresResult(FactorizerContext& context, size_t result, const AttentionS
 }
 
 void PutCache(FactorizerContext& context, size_t operand, const AttentionFactors& f, FactorId last) {
-  if (operand >= context.num_operands() || !context.has(operand)) return;
+  if (!context.has(operand)) return;
   SetOperandDim(context, operand, 0, {f.b});
   SetOperandDim(context, operand, 1, {f.h});
   SetOperandDim(context, operand, 3, {last});
@@ -56,7 +56,7 @@ void PutCacheResult(FactorizerContext& context, size_t result, const AttentionSi
   if (result >= context.num_results()) return;
   // A cache is declared to be of its past's type; without a past it is of the query's.
   DType& dtype = context.out().results[result].dtype;
-  if (dtype == DType::kUndefined) dtype = context.type(0).dtype;
+  if (dtype == DType::kUndefined) dtype = context.type(kFirstOperand).dtype;
   context.SetResult(result, {sizes.batch, sizes.kv_heads, sizes.total, values ? sizes.value_head : sizes.head});
   SetResultDim(context, result, 0, {f.b});
   SetResultDim(context, result, 1, {f.h});

@@ -1,11 +1,9 @@
 #include "rule/factorizers/broadcast.h"
 
-#include <cstdint>
 #include <vector>
 
 #include "base/status.h"
 #include "rule/factor_map.h"
-#include "rule/factorizers/composite.h"
 #include "rule/factorizers/layout.h"
 #include "sbp/shard_math.h"
 
@@ -34,13 +32,6 @@ Status BroadcastInto(FactorizerContext& context, std::span<const size_t> operand
 Status BroadcastAll(FactorizerContext& context) {
   std::vector<size_t> operands(context.num_operands());
   for (size_t i = 0; i < operands.size(); ++i) operands[i] = i;
-  return BroadcastInto(context, operands);
-}
-
-// @broadcast(operands): these broadcast, the others (scales, zero points) stay whole.
-Status FactorizeBroadcast(FactorizerContext& context) {
-  std::vector<size_t> operands;
-  for (int64_t i : context.int_arguments) operands.push_back(static_cast<size_t>(i));
   return BroadcastInto(context, operands);
 }
 

@@ -12,53 +12,68 @@
 namespace sbp {
 namespace {
 
-Status CheckOperands(FactorizerContext& context) {
-  const int rank = context.rank(0);
+// The first three arguments: scores, class indices, and perhaps a weight of each class.
+struct LossOperands {
+  explicit LossOperands(const FactorizerContext& context)
+      : scores(context.int_arguments.at(0)),
+        labels(context.int_arguments.at(1)),
+        weights(context.int_arguments.at(2)) {}
+  size_t scores, labels, weights;
+};
+
+Status CheckOperands(FactorizerContext& context, const LossOperands& at) {
+  const int rank = context.rank(at.scores);
   if (rank < 1) return context.Error("operand 0 must have a dimension of classes");
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 1, rank - 1));
+  SBP_RETURN_IF_ERROR(ExpectRank(context, at.labels, rank - 1));
   for (int dim = 0; dim + 1 < rank; ++dim) {
-    SBP_RETURN_IF_ERROR(ExpectDim(context, 1, dim, context.shape(0)[dim == 0 ? 0 : dim + 1], "as in the scores"));
+    SBP_RETURN_IF_ERROR(
+        ExpectDim(context, at.labels, dim, context.shape(at.scores)[dim == 0 ? 0 : dim + 1], "as in the scores"));
   }
-  if (context.num_operands() < 3 || !context.has(2)) return OkStatus();
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 2, 1));
-  return ExpectDim(context, 2, 0, context.shape(0)[rank == 1 ? 0 : 1], "classes");
+  if (!context.has(at.weights)) return OkStatus();
+  SBP_RETURN_IF_ERROR(ExpectRank(context, at.weights, 1));
+  return ExpectDim(context, at.weights, 0, context.shape(at.scores)[rank == 1 ? 0 : 1], "classes");
 }
 
 }  // namespace
 
-// @class_loss: picks the target's entry, so classes may be split with targets of other ranks masked.
-// @class_loss(softmax): normalises over the classes first, so they stay whole; a second result is shaped like the
+// @class_loss(scores, labels, weights): picks the target's entry, so classes may be split with targets of other ranks
+// masked.
+// @class_loss(..., softmax): normalises over the classes first, so they stay whole; a second result is shaped like the
 // scores.
 Status FactorizeClassLoss(FactorizerContext& context) {
-  SBP_RETURN_IF_ERROR(CheckOperands(context));
-  const bool softmax = !context.name_arguments.empty();
-  const bool weighted = context.num_operands() > 2 && context.has(2);
+  const LossOperands at(context);
+  SBP_RETURN_IF_ERROR(CheckOperands(context, at));
+  const bool softmax = context.name_arguments.size() > 3;
+  const bool weighted = context.has(at.weights);
   const std::string reduction = context.String("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean") {
     return context.Error(StrCat("reduction must be \"none\", \"sum\" or \"mean\", not ", Quote(reduction)));
   }
-  const int rank = context.rank(0);
+  const int rank = context.rank(at.scores);
   const int class_dim = rank == 1 ? 0 : 1;
   // A mean over an unknown number of targets cannot be put together from parts.
   const bool open_mean = reduction == "mean" && (weighted || context.HasAttribute("ignore_index"));
-  context.SetResult(0, reduction == "none" ? context.shape(1) : Shape{});
-  if (context.num_results() > 1) context.SetResult(1, context.shape(0));
+  context.SetResult(0, reduction == "none" ? context.shape(at.labels) : Shape{});
+  if (context.num_results() > 1) context.SetResult(1, context.shape(at.scores));
 
   FactorMap& map = context.map();
   for (int dim = 0; dim < rank; ++dim) {
     const bool classes = dim == class_dim;
-    const FactorId f = map.AddFactor(classes ? "c" : dim == 0 ? "n" : LetterName(dim + 1), context.shape(0)[dim]);
-    SetOperandDim(context, 0, dim, {f});
+    const FactorId f = map.AddFactor(classes    ? "c"
+                                     : dim == 0 ? "n"
+                                                : LetterName(dim + 1),
+                                     context.shape(at.scores)[dim]);
+    SetOperandDim(context, at.scores, dim, {f});
     if (context.num_results() > 1) SetResultDim(context, 1, dim, {f});
     if (classes) {
       map.factors[f].whole = softmax || reduction == "mean";
       map.factors[f].masked = !map.factors[f].whole;
-      if (weighted) SetOperandDim(context, 2, 0, {f});
+      if (weighted) SetOperandDim(context, at.weights, 0, {f});
       if (map.factors[f].masked) ReduceBySum(context, f);
       continue;
     }
     const int own = dim == 0 ? 0 : dim - 1;
-    SetOperandDim(context, 1, own, {f});
+    SetOperandDim(context, at.labels, own, {f});
     if (reduction == "none") {
       SetResultDim(context, 0, own, {f});
       continue;

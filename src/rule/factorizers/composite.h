@@ -1,6 +1,6 @@
 // Factorizers of elementwise ops, normalisations, losses, attention, recurrent cells, quantised and fused ops,
 // sequences. Each is a row of all_factorizers.cc, which says what it does; each reads its op's attributes by their
-// names and its operands at their positions.
+// names and its operands by theirs.
 #pragma once
 
 #include "base/status.h"
@@ -9,7 +9,6 @@
 namespace sbp {
 
 // broadcast.cc, fold.cc, product.cc
-Status FactorizeBroadcast(FactorizerContext& context);
 Status FactorizeFold(FactorizerContext& context);
 Status FactorizeClip(FactorizerContext& context);
 Status FactorizeWhere(FactorizerContext& context);

@@ -1,6 +1,7 @@
 // A mixture of experts as one op: rows [tokens, width] through weights [experts, inner, width] and back.
 #include <cstdint>
 #include <vector>
+#include <string>
 
 #include "base/checked_math.h"
 #include "base/status.h"
@@ -14,16 +15,23 @@
 namespace sbp {
 namespace {
 
-// Where the weights, scales and biases of the three projections stand.
+// Where the rows and the weights, scales and biases of the three projections stand; plain ops have no scales.
 struct ExpertOperands {
-  size_t weights[3], scales[3], biases[3];
+  explicit ExpertOperands(const FactorizerContext& context)
+      : input(context.operand("input")), router(context.operand("router_probs")) {
+    for (size_t i = 0; i < 3; ++i) {
+      const std::string name = StrCat("fc", i + 1);
+      weights[i] = context.operand(name + "_experts_weights");
+      scales[i] = context.operand(name + "_scales");
+      biases[i] = context.operand(name + "_experts_bias");
+      zero_points[i] = context.operand(name + "_zero_points");
+    }
+  }
+  size_t input, router, weights[3], scales[3], biases[3], zero_points[3];
 };
-constexpr size_t kNone = ~size_t{0};
-constexpr ExpertOperands kPlain = {{2, 4, 6}, {kNone, kNone, kNone}, {3, 5, 7}};
-constexpr ExpertOperands kQuantized = {{2, 5, 8}, {3, 6, 9}, {4, 7, 10}};
 
 // Scales are [experts, rows], or [experts, rows, blocks of a row]; biases [experts, rows].
-Status CheckProjections(FactorizerContext& context, const ExpertOperands& at, int64_t per_byte) {
+Status CheckProjections(FactorizerContext& context, const ExpertOperands& at, bool quantized, int64_t per_byte) {
   const int64_t experts = context.shape(at.weights[0])[0], block = context.Int("block_size");
   for (size_t i = 0; i < 3; ++i) {
     if (!context.has(at.weights[i])) continue;
@@ -34,7 +42,7 @@ Status CheckProjections(FactorizerContext& context, const ExpertOperands& at, in
       SBP_RETURN_IF_ERROR(ExpectDim(context, at.biases[i], 0, experts, "experts"));
       SBP_RETURN_IF_ERROR(ExpectDim(context, at.biases[i], 1, weights[1], "rows of the weights"));
     }
-    if (at.scales[i] == kNone) continue;
+    if (!quantized) continue;
     if (!context.has(at.scales[i])) return context.Error("weights of few bits need scales");
     SBP_RETURN_IF_ERROR(ExpectRank(context, at.scales[i], block > 0 ? 3 : 2));
     SBP_RETURN_IF_ERROR(ExpectDim(context, at.scales[i], 0, experts, "experts"));
@@ -47,20 +55,20 @@ Status CheckProjections(FactorizerContext& context, const ExpertOperands& at, in
 }
 
 // Rows of the input, and of the routing probabilities, which are [rows, experts].
-Status PutRows(FactorizerContext& context) {
-  const int rank = context.rank(0);
+Status PutRows(FactorizerContext& context, const ExpertOperands& at) {
+  const int rank = context.rank(at.input);
   if (rank < 2) return context.Error("input must have rows and a width");
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 1, 2));
-  const Shape shape = context.shape(0);
+  SBP_RETURN_IF_ERROR(ExpectRank(context, at.router, 2));
+  const Shape shape = context.shape(at.input);
   context.SetResult(0, shape);
   std::vector<FactorId> rows;
   for (int dim = 0; dim + 1 < rank; ++dim) {
     rows.push_back(context.map().AddFactor(LetterName(dim), shape[dim]));
-    SetOperandDim(context, 0, dim, {rows[dim]});
+    SetOperandDim(context, at.input, dim, {rows[dim]});
     SetResultDim(context, 0, dim, {rows[dim]});
   }
-  if (rows.size() == 1) SetOperandDim(context, 1, 0, {rows[0]});
-  if (rows.size() == 2) SetOperandDim(context, 1, 0, {rows[0], rows[1]});
+  if (rows.size() == 1) SetOperandDim(context, at.router, 0, {rows[0]});
+  if (rows.size() == 2) SetOperandDim(context, at.router, 0, {rows[0], rows[1]});
   return OkStatus();
 }
 
@@ -71,7 +79,7 @@ Status PutRows(FactorizerContext& context) {
 // few bits are packed along it.
 Status FactorizeExperts(FactorizerContext& context) {
   const bool quantized = !context.name_arguments.empty();
-  const ExpertOperands& at = quantized ? kQuantized : kPlain;
+  const ExpertOperands at(context);
   for (const size_t weights : at.weights) {
     if (context.has(weights)) SBP_RETURN_IF_ERROR(ExpectRank(context, weights, 3));
   }
@@ -79,11 +87,11 @@ Status FactorizeExperts(FactorizerContext& context) {
   if (bits < 1 || bits > 8 || 8 % bits != 0)
     return context.Error(StrCat("expert_weight_bits ", bits, " is not 1, 2, 4 or 8"));
   if (context.Int("block_size") < 0) return context.Error("block_size must not be negative");
-  SBP_RETURN_IF_ERROR(PutRows(context));
-  const int64_t experts = context.shape(1)[1], k = context.Int("k", 1);
+  SBP_RETURN_IF_ERROR(PutRows(context, at));
+  const int64_t experts = context.shape(at.router)[1], k = context.Int("k", 1);
   if (k < 1 || k > experts) return context.Error(StrCat("k is ", k, ", but there are ", experts, " experts"));
   SBP_RETURN_IF_ERROR(ExpectDim(context, at.weights[0], 0, experts, "experts"));
-  SBP_RETURN_IF_ERROR(CheckProjections(context, at, 8 / bits));
+  SBP_RETURN_IF_ERROR(CheckProjections(context, at, quantized, 8 / bits));
   FactorMap& map = context.map();
   const FactorId x = map.AddFactor("x", context.shape(at.weights[0])[0]);
   map.factors[x].masked = true;
@@ -93,7 +101,7 @@ Status FactorizeExperts(FactorizerContext& context) {
     }
   }
   if (quantized) {
-    for (const size_t zero_points : {11, 12, 13}) SetOperandDim(context, zero_points, 0, {x});
+    for (const size_t zero_points : at.zero_points) SetOperandDim(context, zero_points, 0, {x});
   }
   ReduceBySum(context, x);
   if (!quantized) {
@@ -108,8 +116,8 @@ Status FactorizeExperts(FactorizerContext& context) {
   if (context.has(at.biases[1])) map.addends.push_back(static_cast<int>(at.biases[1]));
   const double inner = static_cast<double>(context.shape(at.weights[0])[1]) +
                        static_cast<double>(context.shape(at.weights[1])[2]) * 8 / static_cast<double>(bits);
-  context.out().flops = 2.0 * static_cast<double>(k) * static_cast<double>(context.shape(1)[0]) *
-                        static_cast<double>(context.shape(0).back()) * inner;
+  context.out().flops = 2.0 * static_cast<double>(k) * static_cast<double>(context.shape(at.router)[0]) *
+                        static_cast<double>(context.shape(at.input).back()) * inner;
   return OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <string_view>
 
 #include "base/status.h"
 #include "rule/factor_map.h"
@@ -53,11 +54,12 @@ Status FactorizeClip(FactorizerContext& context) {
   for (int i : PresentOperands(context)) {
     context.map().partials.push_back({PartialClause::Kind::kMonotone, {i}, {}});
   }
-  const bool low = context.num_operands() > 1 && context.has(1);
-  const bool high = context.num_operands() > 2 && context.has(2);
-  if (low) AddJointly(context, ReduceKind::kMax, std::array{0, 1});
-  if (high) AddJointly(context, ReduceKind::kMin, std::array{0, 2});
-  if (low && high) AddJointly(context, ReduceKind::kMin, std::array{1, 2});
+  const auto place = [&](std::string_view name) { return static_cast<int>(context.operand(name)); };
+  const int x = place("input"), low = place("min"), high = place("max");
+  const bool has_low = context.has(low), has_high = context.has(high);
+  if (has_low) AddJointly(context, ReduceKind::kMax, std::array{x, low});
+  if (has_high) AddJointly(context, ReduceKind::kMin, std::array{x, high});
+  if (has_low && has_high) AddJointly(context, ReduceKind::kMin, std::array{low, high});
   return OkStatus();
 }
 

@@ -13,9 +13,9 @@ namespace sbp {
 namespace {
 
 Status KeepWhole(FactorizerContext& context, const std::vector<int>& dims) {
-  context.SetResult(0, context.shape(0));
-  const std::vector<FactorId> factors = FactorPerDim(context, 0);
-  for (int dim = 0; dim < context.rank(0); ++dim) {
+  context.SetResult(0, context.shape(kFirstOperand));
+  const std::vector<FactorId> factors = FactorPerDim(context, kFirstOperand);
+  for (int dim = 0; dim < context.rank(kFirstOperand); ++dim) {
     if (factors[dim] >= 0) PutResult(context, 0, dim, factors[dim]);
   }
   for (const int dim : dims) {
@@ -39,7 +39,7 @@ Status FactorizeKeepWhole(FactorizerContext& context) {
   }
   std::vector<int> dims;
   for (const int64_t axis : axes) {
-    SBP_ASSIGN_OR_RETURN(dims.emplace_back(), NormalizeAxis(context, axis, context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(dims.emplace_back(), NormalizeAxis(context, axis, context.rank(kFirstOperand)));
   }
   return KeepWhole(context, dims);
 }
@@ -47,8 +47,8 @@ Status FactorizeKeepWhole(FactorizerContext& context) {
 // @keep_whole_from(axis): that dimension and all behind it.
 Status FactorizeKeepWholeFrom(FactorizerContext& context) {
   if (context.int_arguments.size() != 1) return context.Error("expected one axis");
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.int_arguments[0], context.rank(0)));
-  std::vector<int> dims(context.rank(0) - axis);
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.int_arguments[0], context.rank(kFirstOperand)));
+  std::vector<int> dims(context.rank(kFirstOperand) - axis);
   std::iota(dims.begin(), dims.end(), axis);
   return KeepWhole(context, dims);
 }

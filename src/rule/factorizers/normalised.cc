@@ -43,11 +43,14 @@ void NoteNormalised(FactorizerContext& context) {
 
 }  // namespace
 
-// @normalised: operand 0 x, then scale and shift; results y, then statistics.
+// @normalised(x, scale[, shift]); results y, then statistics.
 Status FactorizeNormalised(FactorizerContext& context) {
-  const Shape shape = context.shape(0);
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -1), context.rank(0)));
-  for (size_t i = 1; i < context.num_operands(); ++i) SBP_RETURN_IF_ERROR(CheckScale(context, i, shape, axis));
+  const size_t x = context.int_arguments.at(0);
+  const Shape shape = context.shape(x);
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -1), context.rank(x)));
+  for (size_t i = 1; i < context.int_arguments.size(); ++i) {
+    SBP_RETURN_IF_ERROR(CheckScale(context, static_cast<size_t>(context.int_arguments[i]), shape, axis));
+  }
   const int64_t stash = context.Int("stash_type", 1);
   const DType statistics = stash == static_cast<int64_t>(DType::kBF16) ? DType::kBF16 : DType::kF32;
   std::vector<size_t> results;
@@ -59,7 +62,7 @@ Status FactorizeNormalised(FactorizerContext& context) {
     }
     results.push_back(r);
   }
-  LeadingFactors(context, 0, axis, results);
+  LeadingFactors(context, x, axis, results);
   NoteNormalised(context);
   return OkStatus();
 }
@@ -67,44 +70,53 @@ Status FactorizeNormalised(FactorizerContext& context) {
 // @skip_normalised: x, skip (which may lack leading dimensions or have 1 there), scale and shifts; results y, mean,
 // deviation, and the sum that was normalised.
 Status FactorizeSkipNormalised(FactorizerContext& context) {
-  const Shape shape = context.shape(0);
-  const int rank = context.rank(0);
+  const size_t x = context.operand("input"), skip = context.operand("skip");
+  const Shape shape = context.shape(x);
+  const int rank = context.rank(x);
   if (rank < 1) return context.Error("operand 0 must have at least one dimension");
   const int axis = rank - 1;
-  for (size_t i = 2; i < context.num_operands(); ++i) SBP_RETURN_IF_ERROR(CheckScale(context, i, shape, axis));
+  for (const char* name : {"gamma", "beta", "bias"}) {
+    SBP_RETURN_IF_ERROR(CheckScale(context, context.operand(name), shape, axis));
+  }
   std::vector<size_t> results;
   for (size_t r = 0; r < context.num_results(); ++r) {
     context.SetResult(r, r == 1 || r == 2 ? StatisticShape(shape, axis) : shape);
     results.push_back(r);
   }
-  const std::vector<FactorId> factors = LeadingFactors(context, 0, axis, results);
-  const std::vector<size_t> both = {0, 1};
+  const std::vector<FactorId> factors = LeadingFactors(context, x, axis, results);
+  const std::vector<size_t> both = {x, skip};
   SBP_ASSIGN_OR_RETURN(const Shape sum, BroadcastShapes(context, both));
   if (sum != shape) return context.Error("the second operand must fit into the first");
   for (int dim = 0; dim < axis; ++dim) {
-    const int own = dim - (rank - context.rank(1));
-    if (own >= 0) PutOperand(context, 1, own, factors[dim]);
+    const int own = dim - (rank - context.rank(skip));
+    if (own >= 0) PutOperand(context, skip, own, factors[dim]);
   }
   NoteNormalised(context);
   return OkStatus();
 }
 
-// @embed_normalised, @embed_normalised("quantized") without position ids: ids [b, s] and tables of rows; results [b, s,
-// width], mask index [b], and the sum before.
+// @embed_normalised: ids [b, s] and tables of rows; results [b, s, width], mask index [b], and the sum before.
 Status FactorizeEmbedNormalised(FactorizerContext& context) {
-  SBP_RETURN_IF_ERROR(ExpectRank(context, 0, 2));
-  for (size_t table : {2, 3, 4, 7}) SBP_RETURN_IF_ERROR(ExpectRank(context, table, 2));  // and the mask
-  const int64_t batch = context.shape(0)[0], positions = context.shape(0)[1], width = context.shape(2)[1];
-  for (size_t table : {3, 4}) SBP_RETURN_IF_ERROR(ExpectDim(context, table, 1, width, "the embedding's width"));
+  const size_t input_ids = context.operand("input_ids"), segment_ids = context.operand("segment_ids");
+  const size_t position_ids = context.operand("position_ids"), mask = context.operand("mask");
+  const size_t words = context.operand("word_embedding"), positions_table = context.operand("position_embedding");
+  const size_t segments = context.operand("segment_embedding");
+  for (size_t matrix : {input_ids, words, positions_table, segments, mask}) {
+    SBP_RETURN_IF_ERROR(ExpectRank(context, matrix, 2));
+  }
+  const int64_t batch = context.shape(input_ids)[0], positions = context.shape(input_ids)[1];
+  const int64_t width = context.shape(words)[1];
+  for (size_t table : {positions_table, segments}) {
+    SBP_RETURN_IF_ERROR(ExpectDim(context, table, 1, width, "the embedding's width"));
+  }
   const FactorId b = context.map().AddFactor("b", batch);
   const FactorId s = context.map().AddFactor("s", positions);
   // Without position ids, position = index: the kernel must know where its part begins.
-  const size_t position_ids = context.name_arguments.empty() ? 8 : context.num_operands();
   context.map().factors[s].aware = !context.has(position_ids);
   // The mask is counted over all positions, whole on every rank.
   if (context.num_results() > 1) ComputedWhole(context, s);
-  if (context.has(7)) SetOperandDim(context, 7, 0, {b});
-  for (size_t ids : {size_t{0}, size_t{1}, position_ids}) {
+  if (context.has(mask)) SetOperandDim(context, mask, 0, {b});
+  for (size_t ids : {input_ids, segment_ids, position_ids}) {
     if (!context.has(ids) || context.rank(ids) != 2) continue;
     SetOperandDim(context, ids, 0, {b});
     SetOperandDim(context, ids, 1, {s});

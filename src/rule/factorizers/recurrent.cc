@@ -19,25 +19,26 @@ struct Cell {
 };
 
 Result<Cell> ReadCell(FactorizerContext& context) {
-  for (size_t i : {0, 1, 2}) SBP_RETURN_IF_ERROR(ExpectRank(context, i, 3));
+  const size_t x = context.operand("X"), w = context.operand("W"), r = context.operand("R");
+  for (size_t i : {x, w, r}) SBP_RETURN_IF_ERROR(ExpectRank(context, i, 3));
   Cell cell;
   cell.gates = context.int_arguments[0];
   cell.batch_first = context.Int("layout") != 0;
-  cell.time = context.shape(0)[cell.batch_first ? 1 : 0];
-  cell.batch = context.shape(0)[cell.batch_first ? 0 : 1];
-  cell.width = context.shape(0)[2];
+  cell.time = context.shape(x)[cell.batch_first ? 1 : 0];
+  cell.batch = context.shape(x)[cell.batch_first ? 0 : 1];
+  cell.width = context.shape(x)[2];
   cell.directions = context.String("direction", "forward") == "bidirectional" ? 2 : 1;
-  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 0, cell.directions, "directions"));
-  SBP_RETURN_IF_ERROR(ExpectDim(context, 2, 0, cell.directions, "directions"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, w, 0, cell.directions, "directions"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, r, 0, cell.directions, "directions"));
   return cell;
 }
 
-// The states (after W, R, B and lengths): hidden, then the cell's, then peepholes [directions, ...].
+// The states, [directions, batch, hidden], and peepholes, [directions, ...].
 void PutStates(FactorizerContext& context, const Cell& cell) {
-  for (size_t i = 5; i < context.num_operands() && i < 8; ++i) {
-    if (!context.has(i)) continue;
-    if (context.rank(i) == 2) SetOperandDim(context, i, 0, {cell.r});
-    if (context.rank(i) != 3) continue;
+  SetOperandDim(context, context.operand("P"), 0, {cell.r});
+  for (const char* name : {"initial_h", "initial_c"}) {
+    const size_t i = context.operand(name);
+    if (!context.has(i) || context.rank(i) != 3) continue;
     SetOperandDim(context, i, cell.batch_first ? 1 : 0, {cell.r});
     SetOperandDim(context, i, cell.batch_first ? 0 : 1, {cell.b});
   }
@@ -70,19 +71,18 @@ void SetFlops(FactorizerContext& context, const Cell& cell) {
 
 // @recurrent(gates): weights [directions, gates * hidden, width] and [directions, gates * hidden, hidden].
 Status FactorizeRecurrent(FactorizerContext& context) {
+  const size_t x = context.operand("X"), w = context.operand("W"), r = context.operand("R");
   SBP_ASSIGN_OR_RETURN(Cell cell, ReadCell(context));
-  cell.hidden = context.shape(2)[2];
-  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 2, cell.width, "the width of X"));
-  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 1, cell.gates * cell.hidden, "gates times hidden size"));
-  SBP_RETURN_IF_ERROR(ExpectDim(context, 2, 1, cell.gates * cell.hidden, "gates times hidden size"));
+  cell.hidden = context.shape(r)[2];
+  SBP_RETURN_IF_ERROR(ExpectDim(context, w, 2, cell.width, "the width of X"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, w, 1, cell.gates * cell.hidden, "gates times hidden size"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, r, 1, cell.gates * cell.hidden, "gates times hidden size"));
   cell.b = context.map().AddFactor("b", cell.batch);
   cell.r = context.map().AddFactor("r", cell.directions);
   context.map().factors[cell.r].aware = true;  // the second direction runs backwards
-  SetOperandDim(context, 0, cell.batch_first ? 0 : 1, {cell.b});
-  for (size_t i : {1, 2, 3}) {
-    if (i < context.num_operands() && context.has(i)) SetOperandDim(context, i, 0, {cell.r});
-  }
-  if (context.num_operands() > 4 && context.has(4)) SetOperandDim(context, 4, 0, {cell.b});
+  SetOperandDim(context, x, cell.batch_first ? 0 : 1, {cell.b});
+  for (size_t i : {w, r, context.operand("B")}) SetOperandDim(context, i, 0, {cell.r});
+  SetOperandDim(context, context.operand("sequence_lens"), 0, {cell.b});
   PutStates(context, cell);
   PutResults(context, cell);
   SetFlops(context, cell);
@@ -91,17 +91,19 @@ Status FactorizeRecurrent(FactorizerContext& context) {
 
 // @dynamic_recurrent(gates): 8-bit weights [directions, width, gates * hidden]; the batch stays whole.
 Status FactorizeDynamicRecurrent(FactorizerContext& context) {
+  const size_t w = context.operand("W"), r = context.operand("R");
   SBP_ASSIGN_OR_RETURN(Cell cell, ReadCell(context));
-  cell.hidden = context.shape(2)[1];
-  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 1, cell.width, "the width of X"));
-  SBP_RETURN_IF_ERROR(ExpectDim(context, 1, 2, cell.gates * cell.hidden, "gates times hidden size"));
-  SBP_RETURN_IF_ERROR(ExpectDim(context, 2, 2, cell.gates * cell.hidden, "gates times hidden size"));
+  cell.hidden = context.shape(r)[1];
+  SBP_RETURN_IF_ERROR(ExpectDim(context, w, 1, cell.width, "the width of X"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, w, 2, cell.gates * cell.hidden, "gates times hidden size"));
+  SBP_RETURN_IF_ERROR(ExpectDim(context, r, 2, cell.gates * cell.hidden, "gates times hidden size"));
   cell.b = context.map().AddFactor("b", cell.batch);
   cell.r = context.map().AddFactor("r", cell.directions);
   context.map().factors[cell.b].whole = true;
   context.map().factors[cell.r].aware = true;
-  for (size_t i : {1, 2, 3, 8, 9, 10, 11}) {
-    if (i < context.num_operands() && context.has(i) && context.rank(i) > 0) SetOperandDim(context, i, 0, {cell.r});
+  for (const char* name : {"W", "R", "B", "W_scale", "W_zero_point", "R_scale", "R_zero_point"}) {
+    const size_t i = context.operand(name);
+    if (context.has(i) && context.rank(i) > 0) SetOperandDim(context, i, 0, {cell.r});
   }
   PutStates(context, cell);
   PutResults(context, cell);

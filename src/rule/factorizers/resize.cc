@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,7 +37,7 @@ Result<int64_t> ScaledSize(const FactorizerContext& context, int64_t size, doubl
 }
 
 bool GivenAndFilled(const FactorizerContext& context, size_t operand) {
-  return context.num_operands() > operand && context.has(operand) && context.type(operand).num_elements() > 0;
+  return context.has(operand) && context.type(operand).num_elements() > 0;
 }
 
 Result<std::vector<double>> KnownNumbers(const FactorizerContext& context, size_t operand, size_t count) {
@@ -52,23 +53,24 @@ Result<std::vector<double>> KnownNumbers(const FactorizerContext& context, size_
 
 // The axes that scales, sizes and roi speak of.
 Result<std::vector<int>> ResizedAxes(const FactorizerContext& context) {
+  const int rank = context.rank(context.operand("X"));
   std::vector<int> axes;
   for (int64_t axis : context.Ints("axes")) {
-    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axis, context.rank(0)));
+    SBP_ASSIGN_OR_RETURN(const int d, NormalizeAxis(context, axis, rank));
     axes.push_back(d);
   }
-  for (int d = 0; axes.empty() && !context.HasAttribute("axes") && d < context.rank(0);) {
-    for (; d < context.rank(0); ++d) axes.push_back(d);
-  }
+  if (context.HasAttribute("axes")) return axes;
+  axes.resize(rank);
+  std::iota(axes.begin(), axes.end(), 0);
   return axes;
 }
 
 Status SizesFromScales(const FactorizerContext& context, const std::vector<int>& axes, std::vector<ScaledDim>& dims) {
-  SBP_ASSIGN_OR_RETURN(const std::vector<double> scales, KnownNumbers(context, 2, axes.size()));
+  SBP_ASSIGN_OR_RETURN(const std::vector<double> scales, KnownNumbers(context, context.operand("scales"), axes.size()));
   const bool crops = context.String("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
   std::vector<double> roi;
   if (crops) {
-    SBP_ASSIGN_OR_RETURN(roi, KnownNumbers(context, 1, 2 * axes.size()));
+    SBP_ASSIGN_OR_RETURN(roi, KnownNumbers(context, context.operand("roi"), 2 * axes.size()));
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     ScaledDim& dim = dims[axes[i]];
@@ -82,12 +84,13 @@ Status SizesFromScales(const FactorizerContext& context, const std::vector<int>&
 
 Status SizesFromSizes(const FactorizerContext& context, const std::vector<int>& axes, std::vector<ScaledDim>& dims) {
   std::vector<int64_t> sizes;
-  if (const auto known = KnownInts(context, 3)) {
+  const size_t given = context.operand("sizes");
+  if (const auto known = KnownInts(context, given)) {
     sizes = *known;
   } else if (const auto stated = StatedShape(context, 0); stated && stated->size() == dims.size()) {
     for (int axis : axes) sizes.push_back((*stated)[axis]);
   } else {
-    return context.ints(3).status();
+    return context.ints(given).status();
   }
   if (sizes.size() != axes.size())
     return context.Error(StrCat("sizes must have ", axes.size(), " entries, but has ", sizes.size()));
@@ -140,9 +143,10 @@ std::optional<Neighbours> FindNeighbours(const FactorizerContext& context, const
 }
 
 void CarryScaled(FactorizerContext& context, const Sampling& sampling, const ScaledDim& dim, int d) {
+  const size_t x = context.operand("X");
   FactorMap& map = context.map();
   if (!dim.resized) {
-    ShareDim(context, 0, d, 0, d);
+    ShareDim(context, x, d, 0, d);
     return;
   }
   const int64_t scale = dim.in > 0 ? dim.out / dim.in : 0;
@@ -154,7 +158,7 @@ void CarryScaled(FactorizerContext& context, const Sampling& sampling, const Sca
             StrCat("dimension ", d, " is resized from ", dim.in, " to ", dim.out, ": its parts would not line up"));
     return;
   }
-  const FactorId f = ShareDim(context, 0, d, 0, d);
+  const FactorId f = ShareDim(context, x, d, 0, d);
   const FactorId copies = NewFactor(context, scale);
   Carry(map.results[0][d], {copies});
   if (copies != kNoFactor) map.factors[copies].whole = true;
@@ -170,14 +174,15 @@ Status Finish(FactorizerContext& context, const Sampling& sampling, const std::v
   for (size_t d = 0; d < dims.size(); ++d) CarryScaled(context, sampling, dims[d], static_cast<int>(d));
   const bool nearest = context.String("mode", "nearest") == "nearest";
   const bool extrapolates = sampling.where == "tf_crop_and_resize" && context.Float("extrapolation_value") != 0;
-  if (!extrapolates && (IsFloat(context.type(0).dtype) || nearest)) AddLinear(context, {0});
-  if (nearest) AddMonotone(context, {0});
+  const size_t x = context.operand("X");
+  if (!extrapolates && (IsFloat(context.type(x).dtype) || nearest)) AddLinear(context, {x});
+  if (nearest) AddMonotone(context, {x});
   return OkStatus();
 }
 
 std::vector<ScaledDim> CopiedDims(const FactorizerContext& context) {
   std::vector<ScaledDim> dims;
-  for (int64_t size : context.shape(0)) dims.push_back({size, size, 1, false});
+  for (int64_t size : context.shape(context.operand("X"))) dims.push_back({size, size, 1, false});
   return dims;
 }
 
@@ -186,9 +191,9 @@ std::vector<ScaledDim> CopiedDims(const FactorizerContext& context) {
 Status FactorizeResize(FactorizerContext& context) {
   std::vector<ScaledDim> dims = CopiedDims(context);
   SBP_ASSIGN_OR_RETURN(const std::vector<int> axes, ResizedAxes(context));
-  if (GivenAndFilled(context, 2)) {
+  if (GivenAndFilled(context, context.operand("scales"))) {
     SBP_RETURN_IF_ERROR(SizesFromScales(context, axes, dims));
-  } else if (GivenAndFilled(context, 3)) {
+  } else if (GivenAndFilled(context, context.operand("sizes"))) {
     SBP_RETURN_IF_ERROR(SizesFromSizes(context, axes, dims));
   } else {
     return context.Error("needs scales or sizes");
@@ -200,7 +205,7 @@ Status FactorizeResize(FactorizerContext& context) {
 
 Status FactorizeUpsample(FactorizerContext& context) {
   std::vector<ScaledDim> dims = CopiedDims(context);
-  SBP_ASSIGN_OR_RETURN(const std::vector<double> scales, KnownNumbers(context, 1, dims.size()));
+  SBP_ASSIGN_OR_RETURN(const std::vector<double> scales, KnownNumbers(context, context.operand("scales"), dims.size()));
   for (size_t d = 0; d < dims.size(); ++d) {
     dims[d].scale = scales[d];
     SBP_ASSIGN_OR_RETURN(dims[d].out, ScaledSize(context, dims[d].in, scales[d]));

@@ -59,52 +59,54 @@ void Bound(FactorizerContext& context, bool bounded) {
 Status Construct(FactorizerContext& context) {
   if (context.num_operands() == 0) return context.Error("needs at least one tensor");
   bool bounded = false;
-  Shape element = context.shape(0);
+  Shape element = context.shape(kFirstOperand);
   for (size_t i = 1; i < context.num_operands(); ++i) element = Enclose(element, context.shape(i), bounded);
-  SetContainer(context, ValueKind::kSequence, context.type(0).dtype,
+  SetContainer(context, ValueKind::kSequence, context.type(kFirstOperand).dtype,
                Stacked(static_cast<int64_t>(context.num_operands()), element));
   Bound(context, bounded);
   return OkStatus();
 }
 
 Status Insert(FactorizerContext& context) {
-  const TensorType& sequence = context.type(0);
+  const TensorType& sequence = context.type(context.operand("input_sequence"));
+  const TensorType& tensor = context.type(context.operand("tensor"));
   bool bounded = false;
   const bool empty = CountOf(sequence) == 0;
-  const Shape element = empty ? context.shape(1) : Enclose(ElementOf(sequence), context.shape(1), bounded);
-  SetContainer(context, ValueKind::kSequence, context.type(1).dtype,
-               Stacked(SaturatingAdd(CountOf(sequence), 1), element));
+  const Shape element = empty ? tensor.shape : Enclose(ElementOf(sequence), tensor.shape, bounded);
+  SetContainer(context, ValueKind::kSequence, tensor.dtype, Stacked(SaturatingAdd(CountOf(sequence), 1), element));
   Bound(context, bounded);
   return OkStatus();
 }
 
 Status CutSequence(FactorizerContext& context) {
-  const Shape& shape = context.shape(0);
-  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), context.rank(0)));
+  const size_t input = context.operand("input"), split = context.operand("split");
+  const Shape& shape = context.shape(input);
+  SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), context.rank(input)));
   bool bounded = false;
   Shape element = shape;
   int64_t count = shape[axis], largest = 1;
-  const bool single = context.num_operands() < 2 || !context.has(1);
+  const bool single = !context.has(split);
   if (!single) {
-    SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, context.ints(1));
+    SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, context.ints(split));
     if (parts.empty() || *std::min_element(parts.begin(), parts.end()) <= 0) {
       return context.Error("split must be positive sizes");
     }
-    const bool equal = context.rank(1) == 0;
+    const bool equal = context.rank(split) == 0;
     largest = std::min(*std::max_element(parts.begin(), parts.end()), shape[axis]);
     count = equal ? CeilDiv(shape[axis], parts[0]) : static_cast<int64_t>(parts.size());
     bounded = equal ? shape[axis] % parts[0] != 0 : *std::min_element(parts.begin(), parts.end()) != largest;
   }
   element[axis] = largest;
   if (single && context.Int("keepdims", 1) == 0) element.erase(element.begin() + axis);
-  SetContainer(context, ValueKind::kSequence, context.type(0).dtype, Stacked(count, element));
+  SetContainer(context, ValueKind::kSequence, context.type(input).dtype, Stacked(count, element));
   Bound(context, bounded);
   return OkStatus();
 }
 
 Status Join(FactorizerContext& context) {
-  Shape shape = ElementOf(context.type(0));
-  const int64_t count = CountOf(context.type(0));
+  const TensorType& sequence = context.type(context.operand("input_sequence"));
+  Shape shape = ElementOf(sequence);
+  const int64_t count = CountOf(sequence);
   const bool stack = context.Int("new_axis") != 0;
   SBP_ASSIGN_OR_RETURN(const int axis,
                        NormalizeAxis(context, context.Int("axis"), static_cast<int>(shape.size()) + (stack ? 1 : 0)));
@@ -113,7 +115,7 @@ Status Join(FactorizerContext& context) {
   } else {
     shape[axis] = SaturatingMul(shape[axis], count);
   }
-  context.SetResult(0, context.type(0).dtype, std::move(shape));
+  context.SetResult(0, sequence.dtype, std::move(shape));
   return OkStatus();
 }
 
@@ -129,7 +131,7 @@ Status FactorizeSequence(FactorizerContext& context) {
     SetContainer(context, ValueKind::kSequence, static_cast<DType>(context.Int("dtype", 1)), {0});
     return OkStatus();
   }
-  const TensorType& sequence = context.type(0);
+  const TensorType& sequence = context.type(context.operand("input_sequence"));
   if (what == "length") {
     context.SetResult(0, {});
     return OkStatus();
@@ -151,16 +153,17 @@ Status FactorizeSequence(FactorizerContext& context) {
 // @optional(wrap | unwrap | has).
 Status FactorizeOptional(FactorizerContext& context) {
   const std::string& what = context.name_arguments[0];
-  const bool present = context.num_operands() > 0 && context.has(0);
+  const size_t input = context.operand("input");
+  const bool present = context.has(input);
   if (what == "has") {
     context.SetResult(0, {});
   } else if (what == "wrap") {
-    SetContainer(context, ValueKind::kOptional, present ? context.type(0).dtype : DType::kUndefined,
-                 present ? context.shape(0) : Shape{});
+    SetContainer(context, ValueKind::kOptional, present ? context.type(input).dtype : DType::kUndefined,
+                 present ? context.shape(input) : Shape{});
   } else {
-    context.SetResult(0, context.type(0).dtype, context.shape(0));
+    context.SetResult(0, context.type(input).dtype, context.shape(input));
     const auto& stated = context.query().stated;  // what was wrapped may be a sequence
-    if (context.type(0).kind == ValueKind::kSequence) {
+    if (context.type(input).kind == ValueKind::kSequence) {
       context.out().results[0].kind = ValueKind::kSequence;
     } else if (!stated.empty()) {
       context.out().results[0].kind = stated[0].kind;

@@ -47,7 +47,7 @@ Status FactorizeAtMost(FactorizerContext& context) {
 // bound is kMaxParts.
 Status FactorizeStringSplit(FactorizerContext& context) {
   constexpr int64_t kMaxParts = 64;
-  const Shape& strings = context.shape(0);
+  const Shape& strings = context.shape(context.operand("X"));
   const TensorType* stated = Stated(context, 0);
   Shape parts = strings;
   parts.push_back(context.HasAttribute("maxsplit") ? context.Int("maxsplit") + 1 : kMaxParts);
@@ -61,13 +61,14 @@ Status FactorizeStringSplit(FactorizerContext& context) {
 Status FactorizeNgrams(FactorizerContext& context) {
   int64_t width = 0;
   for (int64_t index : context.Ints("ngram_indexes")) width = std::max(width, index + 1);
-  Shape shape = context.shape(0);
+  const size_t x = context.operand("X");
+  Shape shape = context.shape(x);
   if (shape.empty() || shape.size() > 2) return context.Error("X must have 1 or 2 dimensions");
   shape.back() = width;
   context.SetResult(0, shape);
   if (shape.size() == 2) {
     const FactorId n = context.map().AddFactor("n", shape[0]);
-    SetOperandDim(context, 0, 0, {n});
+    SetOperandDim(context, x, 0, {n});
     SetResultDim(context, 0, 0, {n});
   }
   return OkStatus();

@@ -1,5 +1,5 @@
 // Factorizers of the structural families of the ONNX standard. Each is a row of all_factorizers.cc, which says what it
-// does; each reads its op's attributes by their ONNX names and its operands at their ONNX positions.
+// does; each reads its op's attributes and its operands by their ONNX names.
 #pragma once
 
 #include "base/status.h"

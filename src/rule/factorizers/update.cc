@@ -12,10 +12,10 @@ namespace sbp {
 // @update(states): operands step size, step count, then n values, n gradients, n of each state; results n new values, n
 // of each new state. Tensor i of every list has one shape, and factors of its own.
 Status FactorizeUpdate(FactorizerContext& context) {
-  constexpr size_t kFirst = 2;
+  const size_t first = context.operand("inputs[0]");
   const size_t states = static_cast<size_t>(context.int_arguments[0]);
   const size_t lists = 2 + states;
-  const size_t tensors = context.num_operands() < kFirst ? 0 : context.num_operands() - kFirst;
+  const size_t tensors = context.num_operands() - first;
   if (tensors == 0 || tensors % lists != 0) {
     return context.Error(StrCat(tensors, " tensors are not ", lists, " lists of equal length"));
   }
@@ -24,12 +24,12 @@ Status FactorizeUpdate(FactorizerContext& context) {
     return context.Error(StrCat("must have ", count * (1 + states), " results, not ", context.num_results()));
   }
   for (size_t i = 0; i < count; ++i) {
-    const Shape& shape = context.shape(kFirst + i);
+    const Shape& shape = context.shape(first + i);
     for (size_t list = 0; list < 1 + states; ++list) {
-      context.SetResult(list * count + i, context.type(kFirst + i).dtype, shape);
+      context.SetResult(list * count + i, context.type(first + i).dtype, shape);
     }
     for (size_t list = 1; list < lists; ++list) {
-      const size_t operand = kFirst + list * count + i;
+      const size_t operand = first + list * count + i;
       SBP_RETURN_IF_ERROR(ExpectRank(context, operand, static_cast<int>(shape.size())));
       for (size_t d = 0; d < shape.size(); ++d) {
         SBP_RETURN_IF_ERROR(ExpectDim(context, operand, static_cast<int>(d), shape[d], "as in the value"));
@@ -37,7 +37,7 @@ Status FactorizeUpdate(FactorizerContext& context) {
     }
     for (int dim = 0; dim < static_cast<int>(shape.size()); ++dim) {
       const FactorId f = context.map().AddFactor(StrCat(LetterName(dim), count > 1 ? StrCat("_", i) : ""), shape[dim]);
-      for (size_t list = 0; list < lists; ++list) SetOperandDim(context, kFirst + list * count + i, dim, {f});
+      for (size_t list = 0; list < lists; ++list) SetOperandDim(context, first + list * count + i, dim, {f});
       for (size_t list = 0; list < 1 + states; ++list) SetResultDim(context, list * count + i, dim, {f});
       // The other tensors are updated whole meanwhile.
       if (count > 1) ComputedWhole(context, f);
