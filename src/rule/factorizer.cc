@@ -36,6 +36,12 @@ size_t FactorizerContext::operand(std::string_view name) const {
   return found == out_.operand_names.end() ? num_operands() : static_cast<size_t>(found - out_.operand_names.begin());
 }
 
+Result<size_t> FactorizerContext::Require(std::string_view name) const {
+  const size_t place = operand(name);
+  if (has(place)) return place;
+  return Error(StrCat("needs the operand ", Quote(name)));
+}
+
 bool FactorizerContext::has(size_t operand) const {
   return operand < query_.operands.size() && query_.operands[operand].present;
 }

@@ -30,6 +30,8 @@ class FactorizerContext {
   // The place of the operand that the op's schema calls `name`; num_operands(), which has() denies, where the schema
   // has no such operand or the op does not give it.
   size_t operand(std::string_view name) const;
+  // The same of an operand that the factorizer cannot do without: an error that names it where it is absent.
+  Result<size_t> Require(std::string_view name) const;
   bool has(size_t operand) const;                // present
   const TensorType& type(size_t operand) const;  // requires has()
   const Shape& shape(size_t operand) const { return type(operand).shape; }
@@ -71,8 +73,8 @@ struct FactorizerRow {
   std::string_view name;
   Factorizer run;
   // Names, parted by spaces, of the operands that it cannot do without ("inputs[]": a variadic one): an op whose schema
-  // lacks one cannot use it, but may take the rule of an op that has them (`rule as`). "": none, or those that its
-  // arguments name.
+  // lacks one cannot use it, but may take the rule of an op that has them (`rule as`). "*": one, whatever it is called;
+  // "": none, or those that its arguments name, of which the first two must not be optional.
   std::string_view operands;
   std::string_view values;       // names of the operands whose values it reads; schemas may lack them
   std::string_view doc;          // one line for `rules show`

@@ -138,6 +138,9 @@ Status RunFactorizer(const RuleLine& line, InstanceBuilder& builder) {
   const FactorizerRow* row = FindFactorizer(line.factorizer);
   if (row == nullptr) return Defect(StrCat("no factorizer @", line.factorizer));  // RuleSet::Add refuses such a file
   if (builder.out.results.empty()) return BadInput(StrCat("@", line.factorizer, " needs a result"));
+  if (row->operands == "*" && (builder.query.operands.empty() || !builder.query.operands[0].present)) {
+    return BadInput(StrCat("@", line.factorizer, " needs an operand"));
+  }
   FactorizerContext context(builder.query, builder.overload(), builder.out);
   InstanceScope scope(builder);
   for (const Expression& argument : line.arguments) {

@@ -107,24 +107,29 @@ Status CheckArguments(const RuleLine& line, const OpOverload& overload, const Fa
     return BadInput(StrCat(ToString(line.at), ": @", row.name, " takes ", row.arguments, " argument",
                            row.arguments == 1 ? "" : "s", ", not ", line.arguments.size(), ": ", row.doc));
   }
-  std::vector<std::string> operands;
-  for (const Parameter& p : overload.parameters) {
-    if (!p.keyword && !p.variadic) operands.push_back(p.name);
-  }
   for (size_t i = 0; i < row.operand_arguments; ++i) {
     const Expression& argument = line.arguments[i];
-    const bool is_operand =
-        argument.kind == Expression::Kind::kName && std::ranges::find(operands, argument.text) != operands.end();
-    if (is_operand) continue;
+    const bool may_be_absent = i >= 2;  // weights, zero points, shifts
+    std::vector<std::string> operands;
+    for (const Parameter& p : overload.parameters) {
+      if (!p.keyword && !p.variadic && (may_be_absent || !p.optional)) operands.push_back(p.name);
+    }
+    const bool is_name = argument.kind == Expression::Kind::kName;
+    if (is_name && std::ranges::find(operands, argument.text) != operands.end()) continue;
     return BadInput(StrCat(ToString(argument.at), ": argument ", i + 1, " of @", row.name, " is the name of an operand",
-                           DidYouMean(argument.text, operands)));
+                           may_be_absent ? "" : " that is not optional", DidYouMean(argument.text, operands)));
   }
   return OkStatus();
 }
 
 // A factorizer looks operands up by name: the schema must have them.
 Status CheckOperands(const RuleLine& line, const OpOverload& overload, const FactorizerRow& row) {
+  const auto is_operand = [](const Parameter& p) { return !p.keyword && !p.optional; };
+  if (row.operands == "*" && std::ranges::none_of(overload.parameters, is_operand)) {
+    return BadInput(StrCat(ToString(line.at), ": @", row.name, " needs an operand; op ", overload.op, " has none"));
+  }
   for (const std::string_view written : Split(row.operands, ' ')) {
+    if (written == "*") continue;
     const bool variadic = written.ends_with("[]");
     const std::string_view name = written.substr(0, written.size() - (variadic ? 2 : 0));
     const auto fits = [&](const Parameter& p) {

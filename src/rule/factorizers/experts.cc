@@ -1,7 +1,7 @@
 // A mixture of experts as one op: rows [tokens, width] through weights [experts, inner, width] and back.
 #include <cstdint>
-#include <vector>
 #include <string>
+#include <vector>
 
 #include "base/checked_math.h"
 #include "base/status.h"

@@ -2,9 +2,9 @@
 #include <array>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
-#include <string_view>
 
 #include "base/status.h"
 #include "rule/factor_map.h"

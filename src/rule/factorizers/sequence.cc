@@ -68,8 +68,9 @@ Status Construct(FactorizerContext& context) {
 }
 
 Status Insert(FactorizerContext& context) {
-  const TensorType& sequence = context.type(context.operand("input_sequence"));
-  const TensorType& tensor = context.type(context.operand("tensor"));
+  SBP_ASSIGN_OR_RETURN(const size_t input, context.Require("input_sequence"));
+  SBP_ASSIGN_OR_RETURN(const size_t inserted, context.Require("tensor"));
+  const TensorType &sequence = context.type(input), &tensor = context.type(inserted);
   bool bounded = false;
   const bool empty = CountOf(sequence) == 0;
   const Shape element = empty ? tensor.shape : Enclose(ElementOf(sequence), tensor.shape, bounded);
@@ -79,7 +80,8 @@ Status Insert(FactorizerContext& context) {
 }
 
 Status CutSequence(FactorizerContext& context) {
-  const size_t input = context.operand("input"), split = context.operand("split");
+  SBP_ASSIGN_OR_RETURN(const size_t input, context.Require("input"));
+  const size_t split = context.operand("split");
   const Shape& shape = context.shape(input);
   SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis"), context.rank(input)));
   bool bounded = false;
@@ -104,7 +106,8 @@ Status CutSequence(FactorizerContext& context) {
 }
 
 Status Join(FactorizerContext& context) {
-  const TensorType& sequence = context.type(context.operand("input_sequence"));
+  SBP_ASSIGN_OR_RETURN(const size_t input, context.Require("input_sequence"));
+  const TensorType& sequence = context.type(input);
   Shape shape = ElementOf(sequence);
   const int64_t count = CountOf(sequence);
   const bool stack = context.Int("new_axis") != 0;
@@ -131,7 +134,8 @@ Status FactorizeSequence(FactorizerContext& context) {
     SetContainer(context, ValueKind::kSequence, static_cast<DType>(context.Int("dtype", 1)), {0});
     return OkStatus();
   }
-  const TensorType& sequence = context.type(context.operand("input_sequence"));
+  SBP_ASSIGN_OR_RETURN(const size_t input, context.Require("input_sequence"));
+  const TensorType& sequence = context.type(input);
   if (what == "length") {
     context.SetResult(0, {});
     return OkStatus();
@@ -160,6 +164,8 @@ Status FactorizeOptional(FactorizerContext& context) {
   } else if (what == "wrap") {
     SetContainer(context, ValueKind::kOptional, present ? context.type(input).dtype : DType::kUndefined,
                  present ? context.shape(input) : Shape{});
+  } else if (!present) {
+    return context.Error("needs the operand \"input\"");
   } else {
     context.SetResult(0, context.type(input).dtype, context.shape(input));
     const auto& stated = context.query().stated;  // what was wrapped may be a sequence
