@@ -105,11 +105,11 @@ TEST(Expand, TakesTheFirstBlockThatHolds) {
 
 TEST(Expand, NumbersVariadicOperandsAndResults) {
   const char* text =
-      "op T(Tensor<float>[] x) -> Tensor[] y\n  rule @update(1)\n"
-      "  expand\n    for i in 0..len(y)\n      y[i] = x[i] - x[len(x) - 1]\n";
+      "op T(Tensor r, Tensor t, Tensor<float>[] inputs) -> Tensor[] y\n  rule @update(1)\n"
+      "  expand\n    for i in 0..len(y)\n      y[i] = inputs[i] - inputs[len(inputs) - 1]\n";
   // The rule is that of an optimizer: two operands first, then values, gradients and states.
   EXPECT_EQ(Expanded(text, {"f32[]", "f32[]", "f32[]", "f32[]", "f32[]"}, {}, 2),
-            "Sub = Sub(x[0], x[4])\nSub_2 = Sub(x[1], x[4])\n-> Sub, Sub_2");
+            "Sub = Sub(inputs[0], inputs[2])\nSub_2 = Sub(inputs[1], inputs[2])\n-> Sub, Sub_2");
 }
 
 TEST(Expand, SaysWhatIsWrong) {
