@@ -17,7 +17,7 @@ Result<Expression> ParseExpression(TokenCursor& cursor);
 // A value in an expansion: also calls of ops, lists, and names with an index.
 Result<Expression> ParseTerm(TokenCursor& cursor);
 
-// What follows the word `expand` up to the end of the item.
+// What follows the word `expand` or `vjp` up to the end of the item.
 Result<Expansion> ParseExpansion(TokenCursor& cursor);
 
 // What follows the word `rule` up to the end of the item.
@@ -30,5 +30,6 @@ Result<std::string> ParseStringLiteral(TokenCursor& cursor, std::string_view wha
 Status CheckOverload(const OpOverload& overload);
 // The part of it that looks at one expansion.
 Status CheckExpansion(const OpOverload& overload, const Expansion& expansion);
+Status CheckVjp(const OpOverload& overload, const Expansion& vjp);
 
 }  // namespace sbp

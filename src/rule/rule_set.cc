@@ -75,9 +75,9 @@ void CollectBodyReads(const std::vector<ExpansionStatement>& body, const OpOverl
   }
 }
 
-uint64_t ReadsOfExpansions(const OpOverload& overload) {
+uint64_t ReadsOfExpansions(const OpOverload& overload, const std::vector<Expansion>& expansions) {
   uint64_t reads = 0;
-  for (const Expansion& expansion : overload.expansions) {
+  for (const Expansion& expansion : expansions) {
     if (expansion.when) CollectTermReads(*expansion.when, overload, reads);
     CollectBodyReads(expansion.body, overload, reads);
   }
@@ -85,7 +85,7 @@ uint64_t ReadsOfExpansions(const OpOverload& overload) {
 }
 
 uint64_t ReadsForForm(const OpOverload& overload) {
-  uint64_t reads = ReadsOfExpansions(overload);
+  uint64_t reads = ReadsOfExpansions(overload, overload.expansions);
   for (const RuleLine& line : overload.rules) CollectFactorizerReads(line, overload, true, reads);
   return reads;
 }
@@ -99,7 +99,7 @@ uint64_t ReadsOf(const OpOverload& overload) {
       for (const Expression& e : clause.expressions) CollectReads(e, overload, reads);
     }
   }
-  return reads | ReadsOfExpansions(overload);
+  return reads | ReadsOfExpansions(overload, overload.expansions);
 }
 
 Status CheckArguments(const RuleLine& line, const OpOverload& overload, const FactorizerRow& row) {
@@ -234,6 +234,7 @@ Status RuleSet::AddFile(std::string_view text, std::string_view file, bool built
     definition.builtin = builtin;
     definition.reads_values |= ReadsOf(overload);
     definition.reads_for_form |= ReadsForForm(overload);
+    definition.reads_for_vjp |= ReadsOfExpansions(overload, overload.vjps);
     definition.overloads.push_back(std::move(overload));
   }
   for (const auto& [name, overrides] : overridden) {

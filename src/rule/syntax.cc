@@ -240,9 +240,12 @@ class FileParser {
     } else if (cursor_.Accept("expand")) {
       SBP_ASSIGN_OR_RETURN(Expansion expansion, ParseExpansion(cursor_));
       overload.expansions.push_back(std::move(expansion));
+    } else if (cursor_.Accept("vjp")) {
+      SBP_ASSIGN_OR_RETURN(Expansion vjp, ParseExpansion(cursor_));
+      overload.vjps.push_back(std::move(vjp));
     } else {
-      const std::string words[] = {"doc", "flops", "rule", "expand"};
-      return cursor_.Unexpected("doc, flops, rule or expand", words);
+      const std::string words[] = {"doc", "flops", "rule", "expand", "vjp"};
+      return cursor_.Unexpected("doc, flops, rule, expand or vjp", words);
     }
     return cursor_.AtEnd() ? OkStatus() : cursor_.Unexpected("the end of the line");
   }

@@ -124,14 +124,15 @@ struct ExpansionStatement {
   };
   Kind kind = Kind::kAssign;
   SourcePosition at;
-  std::vector<Target> targets;      // kFor: the variable
-  Expression value;                 // kFor: the first number
-  std::optional<Expression> limit;  // kFor: one more than the last number
-  std::optional<Expression> when;   // kAssign, kWhen
+  std::vector<Target> targets;         // kFor: the variable
+  Expression value;                    // kFor: the first number
+  std::optional<Expression> limit;     // kFor: one more than the last number
+  std::optional<Expression> when;      // kAssign, kWhen
+  std::optional<std::string> because;  // of `d.x = none because "..."`
   std::vector<ExpansionStatement> body;
 };
 
-// One `expand` block: the op in terms of others.
+// One `expand` block: the op in terms of others; or one `vjp` block: the cotangents of its operands.
 struct Expansion {
   SourcePosition at;
   std::optional<Expression> when;
@@ -149,6 +150,7 @@ struct OpOverload {
   std::vector<RuleLine> rules;  // the first whose `when` holds is taken
   std::optional<Expression> flops;
   std::vector<Expansion> expansions;  // the first whose `when` holds is taken
+  std::vector<Expansion> vjps;        // the first whose `when` holds is taken
   std::string text;                   // the paragraph as written, without comments
 };
 
@@ -157,9 +159,13 @@ struct OpDefinition {
   std::vector<OpOverload> overloads;
   std::string family;  // the file it stands in, without ".rules"
   bool builtin = true;
-  uint64_t reads_values = 0;  // operands whose values inference reads, as bits of positions (bit 63: it and all later)
+  uint64_t reads_values = 0;   // operands whose values inference reads, as bits of positions (bit 63: it and all later)
+  uint64_t reads_for_vjp = 0;  // operands whose values its `vjp` blocks read
   uint64_t reads_for_form = 0;  // those of them from which sizes or the expansion follow
 };
+
+// The name of the cotangent of an operand or result in `vjp` blocks: "d.x".
+inline constexpr std::string_view kCotangent = "d.";
 
 // Parses a whole file. The error says file:line:col, what was expected and what was found.
 Result<std::vector<OpOverload>> ParseRules(std::string_view text, std::string_view file);

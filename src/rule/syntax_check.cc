@@ -34,6 +34,7 @@ class OverloadChecker {
     for (const RuleLine& line : overload_.rules) SBP_RETURN_IF_ERROR(Line(line));
     if (overload_.flops) SBP_RETURN_IF_ERROR(CheckExpression(*overload_.flops, nullptr));
     for (const Expansion& expansion : overload_.expansions) SBP_RETURN_IF_ERROR(CheckExpansion(overload_, expansion));
+    for (const Expansion& vjp : overload_.vjps) SBP_RETURN_IF_ERROR(CheckVjp(overload_, vjp));
     return OkStatus();
   }
 

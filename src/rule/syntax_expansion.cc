@@ -1,4 +1,4 @@
-// `expand` blocks: parsing, and the check that every name in them is known.
+// `expand` and `vjp` blocks: parsing, and the check that every name in them is known.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -60,6 +60,9 @@ class ExpansionParser {
     } while (cursor_.Accept(","));
     SBP_RETURN_IF_ERROR(cursor_.Expect("=", "and the value"));
     SBP_ASSIGN_OR_RETURN(statement.value, ParseTerm(cursor_));
+    if (cursor_.Accept("because")) {
+      SBP_ASSIGN_OR_RETURN(statement.because, ParseStringLiteral(cursor_, "the reason as a string"));
+    }
     if (cursor_.Accept("when")) {
       SBP_ASSIGN_OR_RETURN(statement.when, ParseTerm(cursor_));
     }
@@ -73,17 +76,32 @@ Status TermError(const SourcePosition& at, std::string_view message) {
   return BadInput(StrCat(ToString(at), ": ", message));
 }
 
+bool IsWord(const Expression& node, std::string_view word) {
+  return node.kind == Expression::Kind::kName && node.text == word;
+}
+
+// Of an expansion, or of a vjp: that one also knows the results and their cotangents, and sets the operands'.
 class ExpansionChecker {
  public:
-  explicit ExpansionChecker(const OpOverload& overload) {
-    for (const Parameter& p : overload.parameters) known_.insert(p.name);
-    for (const Parameter& r : overload.results) results_.insert(r.name);
+  ExpansionChecker(const OpOverload& overload, bool is_vjp) : is_vjp_(is_vjp) {
+    for (const Parameter& p : overload.parameters) {
+      known_.insert(p.name);
+      if (!p.keyword) operands_.push_back(p.name);
+    }
+    for (const Parameter& r : overload.results) {
+      results_.insert(r.name);
+      if (!is_vjp) continue;
+      known_.insert(r.name);
+      known_.insert(StrCat(kCotangent, r.name));
+    }
   }
 
   Status Body(const std::vector<ExpansionStatement>& body) {
     for (const ExpansionStatement& s : body) {
       if (s.when) SBP_RETURN_IF_ERROR(Term(*s.when));
-      if (s.kind != ExpansionStatement::Kind::kWhen) SBP_RETURN_IF_ERROR(Term(s.value));
+      SBP_RETURN_IF_ERROR(Cotangent(s));
+      const bool is_word = is_vjp_ && (IsWord(s.value, "zero") || s.because);
+      if (s.kind != ExpansionStatement::Kind::kWhen && !is_word) SBP_RETURN_IF_ERROR(Term(s.value));
       if (s.limit) SBP_RETURN_IF_ERROR(Term(*s.limit));
       for (const ExpansionStatement::Target& target : s.targets) {
         if (target.index) SBP_RETURN_IF_ERROR(Term(*target.index));
@@ -122,6 +140,26 @@ class ExpansionChecker {
   }
 
  private:
+  // What a vjp says of an operand: "d.x = VALUE", "d.x = zero", "d.x = none because ...".
+  Status Cotangent(const ExpansionStatement& s) const {
+    if (s.because && (!is_vjp_ || !IsWord(s.value, "none"))) {
+      return TermError(s.at, "only \"d.x = none\" in a vjp has a reason");
+    }
+    if (!is_vjp_ || s.kind != ExpansionStatement::Kind::kAssign) return OkStatus();
+    if (IsWord(s.value, "none") && !s.because) return TermError(s.at, "\"none\" needs a reason: none because \"...\"");
+    for (const ExpansionStatement::Target& target : s.targets) {
+      if (!target.name.starts_with(kCotangent)) {
+        if (s.because || IsWord(s.value, "zero")) return TermError(s.at, "only a cotangent is zero or none");
+        continue;
+      }
+      const std::string name = target.name.substr(kCotangent.size());
+      if (std::find(operands_.begin(), operands_.end(), name) != operands_.end()) continue;
+      return TermError(s.at, StrCat("a vjp sets the cotangents of operands; there is no operand ", Quote(name),
+                                    DidYouMean(name, operands_)));
+    }
+    return OkStatus();
+  }
+
   static bool IsListFunction(std::string_view name) { return name == "dims" || name == "values"; }
 
   static bool TakesName(const Expression& node) {
@@ -152,6 +190,8 @@ class ExpansionChecker {
     return OkStatus();
   }
 
+  bool is_vjp_;
+  std::vector<std::string> operands_;
   std::set<std::string> known_, results_;
 };
 
@@ -169,10 +209,16 @@ Result<Expansion> ParseExpansion(TokenCursor& cursor) {
 }
 
 Status CheckExpansion(const OpOverload& overload, const Expansion& expansion) {
-  ExpansionChecker checker(overload);
+  ExpansionChecker checker(overload, false);
   if (expansion.when) SBP_RETURN_IF_ERROR(checker.Term(*expansion.when));
   SBP_RETURN_IF_ERROR(checker.Body(expansion.body));
   return checker.ResultsAreSet(expansion.at);
+}
+
+Status CheckVjp(const OpOverload& overload, const Expansion& vjp) {
+  ExpansionChecker checker(overload, true);
+  if (vjp.when) SBP_RETURN_IF_ERROR(checker.Term(*vjp.when));
+  return checker.Body(vjp.body);
 }
 
 }  // namespace sbp
