@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "base/text.h"
+#include "rule/equation.h"
 
 namespace sbp {
 namespace {
 
-constexpr std::array<FunctionRow, 25> kFunctions = {{
+constexpr std::array<FunctionRow, 27> kFunctions = {{
     {"size", ArgumentKind::kFactor, 1, 1, "elements of a factor"},
     {"count", ArgumentKind::kTensor, 1, 1, "elements of an operand or result; 0 when absent"},
     {"rank", ArgumentKind::kOperand, 1, 1, "dimensions of an operand"},
@@ -39,6 +40,10 @@ constexpr std::array<FunctionRow, 25> kFunctions = {{
     {"abs", ArgumentKind::kExpression, 1, 1, "the absolute value"},
     {"ceil", ArgumentKind::kExpression, 2, 2, "ceil(a, b): a / b rounded up"},
     {"if", ArgumentKind::kExpression, 3, 3, "if(c, a, b): a where c is not 0, else b"},
+    {"adjoint", ArgumentKind::kExpression, 2, 3,
+     "adjoint(e, i): Einsum's equation for the cotangent of operand i; adjoint(e, i, 1): with a tensor of ones behind"},
+    {"lone", ArgumentKind::kExpression, 2, 2,
+     "lone(e, i): 1 if a letter of operand i of equation e stands nowhere else"},
 }};
 
 Status ErrorAt(const Expression& node, std::string_view message) {
@@ -121,6 +126,21 @@ Result<ExpressionValue> Unary(const Expression& node, const ExpressionScope& sco
 }
 
 // The functions of numbers only.
+Result<ExpressionValue> OfEquation(const Expression& node, const ExpressionValue& equation,
+                                   const ExpressionValue& operand) {
+  const auto* text = std::get_if<std::string>(&equation);
+  const auto* index = std::get_if<int64_t>(&operand);
+  if (text == nullptr || index == nullptr) {
+    return ErrorAt(node, StrCat(node.text, "(e, i) needs an equation and the number of an operand"));
+  }
+  if (node.text == "lone") {
+    const Result<bool> lone = HasLoneLetter(*text, *index);
+    return lone.ok() ? Result<ExpressionValue>(int64_t{*lone}) : ErrorAt(node, lone.status().message());
+  }
+  Result<std::string> adjoint = AdjointEquation(*text, *index, node.arguments.size() > 2);
+  return adjoint.ok() ? Result<ExpressionValue>(std::move(*adjoint)) : ErrorAt(node, adjoint.status().message());
+}
+
 Result<ExpressionValue> CallPlain(const Expression& node, const ExpressionScope& scope) {
   if (node.text == "inf") return ExpressionValue(std::numeric_limits<double>::infinity());
   SBP_ASSIGN_OR_RETURN(ExpressionValue a, Evaluate(node.arguments[0], scope));
@@ -129,6 +149,7 @@ Result<ExpressionValue> CallPlain(const Expression& node, const ExpressionScope&
   if (node.arguments.size() > 1) {
     SBP_ASSIGN_OR_RETURN(b, Evaluate(node.arguments[1], scope));
   }
+  if (node.text == "adjoint" || node.text == "lone") return OfEquation(node, a, b);
   if (IsString(a) || IsString(b)) return ErrorAt(node, StrCat(node.text, " needs numbers"));
   if (node.text == "min") return AsDouble(b) < AsDouble(a) ? b : a;
   if (node.text == "max") return AsDouble(b) > AsDouble(a) ? b : a;
