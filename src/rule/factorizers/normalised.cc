@@ -51,8 +51,8 @@ Status FactorizeNormalised(FactorizerContext& context) {
   for (size_t i = 1; i < context.int_arguments.size(); ++i) {
     SBP_RETURN_IF_ERROR(CheckScale(context, static_cast<size_t>(context.int_arguments[i]), shape, axis));
   }
-  const int64_t stash = context.Int("stash_type", 1);
-  const DType statistics = stash == static_cast<int64_t>(DType::kBF16) ? DType::kBF16 : DType::kF32;
+  const auto stash = static_cast<DType>(context.Int("stash_type", 1));
+  const DType statistics = stash == DType::kBF16 || stash == DType::kF64 ? stash : DType::kF32;
   std::vector<size_t> results;
   for (size_t r = 0; r < context.num_results(); ++r) {
     if (r == 0) {
