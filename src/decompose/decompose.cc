@@ -43,8 +43,9 @@ class Decomposer {
   }
 
  private:
-  bool Chosen(const std::string& type) const {
+  bool Chosen(const std::string& type, const Op& op, int depth) const {
     if (!HasExpansion(type, rules_)) return false;
+    if (options_.chosen) return options_.chosen(out_, op, depth);
     if (options_.only.empty()) return FindPrimitive(type) == nullptr;
     return std::find(options_.only.begin(), options_.only.end(), type) != options_.only.end();
   }
@@ -74,7 +75,7 @@ class Decomposer {
       outer_ = type;
       outer_name_ = op.name;
     }
-    if (Chosen(type)) {
+    if (Chosen(type, op, depth)) {
       if (depth > kMaxDepth) {
         return ExpansionTooLarge(type, rules_, StrCat("does not end: more than ", kMaxDepth, " within each other"))
             .WithContext(StrCat("op ", Quote(outer_name_)));

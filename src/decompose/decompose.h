@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,8 @@ Status ExpansionTooLarge(std::string_view op_type, const RuleSet& rules, std::st
 
 struct DecomposeOptions {
   std::vector<std::string> only;  // op types; empty: every op that is no primitive and has an expansion
+  // Where given, in place of `only`: which of the ops that have an expansion; depth 0 is the graph's own.
+  std::function<bool(const Graph& graph, const Op& op, int depth)> chosen = nullptr;
 };
 // `graph` (resolved) with each chosen op expanded, again and again until nothing chosen is left; so are the bodies of
 // If, Loop and Scan. An op whose axes or sizes only running decides stays. Names of inner ops and tensors start with

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -16,8 +18,10 @@
 #include "decompose/expansion_scope.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "rule/expression.h"
 #include "rule/overload.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {
@@ -110,7 +114,90 @@ class Evaluator {
     return builder_.status();
   }
 
+  // Results and their cotangents are further inputs of what is built: those of results that exist.
+  void BindResults(const std::vector<bool>& reached) {
+    const OpOverload& overload = *builder_.binding().overload;
+    for (size_t i = 0; i < overload.results.size(); ++i) {
+      const ParameterSlot& slot = builder_.binding().results[i];
+      std::vector<TensorId> results, cotangents;
+      for (int k = 0; k < slot.count; ++k) {
+        const int r = slot.first + k;
+        const TensorType& type = builder_.instance().results[r];
+        const bool exists = builder_.query().wanted[r] && type.dtype != DType::kUndefined;
+        const std::string& name = overload.results[i].name;
+        const std::string full = overload.results[i].variadic ? ExpansionScope::Indexed(name, k) : name;
+        const std::string cotangent = StrCat(kCotangent, full);
+        results.push_back(exists ? builder_.AddInput(full, type) : TensorId());
+        if (exists && reached[r]) {
+          cotangents.push_back(builder_.AddInput(cotangent, type));
+          scope_.Set(cotangent, cotangents.back());
+        } else {
+          cotangents.push_back(exists ? Zeros(type) : TensorId());
+          scope_.SetAbsent(cotangent, cotangents.back());
+        }
+        scope_.Set(full, results.back());
+      }
+      if (!overload.results[i].variadic) continue;
+      scope_.Set(overload.results[i].name, std::move(results));
+      scope_.Set(StrCat(kCotangent, overload.results[i].name), std::move(cotangents));
+    }
+  }
+
+  // What the block says of operand `index`, shaped and typed like it; invalid: zero.
+  Result<TensorId> CotangentOf(const Expansion& vjp, size_t index) {
+    const std::string& operand = builder_.instance().operand_names[index];
+    const std::string name = StrCat(kCotangent, operand);
+    if (const auto reason = none_.find(name); reason != none_.end()) {
+      return ErrorOf(vjp.at,
+                     StrCat(builder_.query().type, " has no derivative by ", Quote(operand), ": ", reason->second));
+    }
+    SBP_ASSIGN_OR_RETURN(const std::optional<ExpansionValue> value, scope_.Local(name));
+    if (!value) {
+      return ErrorOf(vjp.at, StrCat("the vjp of ", builder_.query().type, " does not set ", Quote(name)));
+    }
+    const TensorType& type = builder_.instance().operands[index];
+    SBP_ASSIGN_OR_RETURN(const TensorId id, TensorOf(*value, type.dtype));
+    if (!id.valid()) return id;
+    return SumTo(vjp, name, id, type);
+  }
+
  private:
+  TensorId Zeros(const TensorType& type) {
+    const TensorId zero = builder_.Number(0, type.dtype);
+    return type.rank() == 0 ? zero : builder_.Call("Expand", {zero, builder_.Ints(type.shape)});
+  }
+
+  // The sum over what was broadcast, in the wider type.
+  Result<TensorId> SumTo(const Expansion& vjp, const std::string& name, TensorId id, const TensorType& type) {
+    const Shape from = builder_.shape(id);
+    const int skipped = static_cast<int>(from.size()) - type.rank();
+    std::vector<int64_t> leading, inner;  // inner ones, counted behind the leading
+    bool fits = skipped >= 0;
+    for (int d = 0; fits && d < static_cast<int>(from.size()); ++d) {
+      const int64_t size = d < skipped ? 1 : type.shape[d - skipped];
+      fits = size == from[d] || size == 1;
+      if (d < skipped) leading.push_back(d);
+      if (d >= skipped && size != from[d]) inner.push_back(d - skipped);
+    }
+    if (!fits) {
+      return ErrorOf(vjp.at,
+                     StrCat("the vjp of ", builder_.query().type, " gives ", Quote(name), " as ",
+                            sbp::ToString(builder_.type(id)), ", which does not broadcast from ", sbp::ToString(type)));
+    }
+    const auto cast = [&](DType to) {
+      if (builder_.type(id).dtype != to) id = builder_.Call("Cast", {id}, {{"to", static_cast<int64_t>(to)}});
+    };
+    const auto sum = [&](std::vector<int64_t>& axes, int64_t keep) {
+      if (axes.empty()) return;
+      if (IsFloat(type.dtype) && DTypeBits(type.dtype) < 32) cast(DType::kF32);
+      id = builder_.Call("ReduceSum", {id, builder_.Ints(std::move(axes))}, {{"keepdims", keep}});
+    };
+    sum(leading, 0);
+    sum(inner, 1);
+    cast(type.dtype);
+    return id;
+  }
+
   Status Step(const ExpansionStatement& statement) {
     if (++steps_ <= budget_) return OkStatus();
     return ErrorOf(statement.at, StrCat("the expansion of ", Quote(builder_.query().type), " takes more than ", budget_,
@@ -146,6 +233,15 @@ class Evaluator {
       if (!target.index) continue;
       SBP_ASSIGN_OR_RETURN(const int64_t index, EvaluateInt(*target.index, scope_));
       names.back() = ExpansionScope::Indexed(target.name, index);
+    }
+    const bool is_cotangent = names[0].starts_with(kCotangent);
+    if (is_cotangent && statement.because) {
+      none_[names[0]] = *statement.because;
+      return OkStatus();
+    }
+    if (is_cotangent && statement.value.kind == Expression::Kind::kName && statement.value.text == "zero") {
+      scope_.Set(names[0], std::monostate());
+      return OkStatus();
     }
     std::vector<ExpansionValue> values;
     if (statement.value.kind == Expression::Kind::kOpCall) {
@@ -377,6 +473,7 @@ class Evaluator {
   ExpansionScope scope_;
   const int64_t budget_;
   int64_t steps_ = 0, numbers_ = 0;
+  std::map<std::string, std::string> none_;  // cotangents that a vjp refuses -> why
 };
 
 // What the expansions ask for, as the rule writes it.
@@ -404,6 +501,30 @@ Status EvaluateExpansion(const OpOverload& overload, ExpansionBuilder& builder) 
   }
   return BadInput(StrCat("no expansion of ", overload.op, " applies to these arguments; there is one for ",
                          ConditionsOf(overload)));
+}
+
+Result<const Expansion*> ApplicableVjp(const OpOverload& overload, const ExpansionBuilder& builder) {
+  const ExpansionScope scope(builder);
+  for (const Expansion& vjp : overload.vjps) {
+    if (!vjp.when) return &vjp;
+    SBP_ASSIGN_OR_RETURN(const ExpressionValue value, Evaluate(*vjp.when, scope));
+    if (IsTrue(value)) return &vjp;
+  }
+  return nullptr;
+}
+
+Result<std::vector<TensorId>> EvaluateVjp(const Expansion& vjp, const std::vector<bool>& reached,
+                                          const std::vector<bool>& wanted, ExpansionBuilder& builder) {
+  Evaluator evaluator(builder);
+  evaluator.BindResults(reached);
+  SBP_RETURN_IF_ERROR(evaluator.Body(vjp.body));
+  std::vector<TensorId> cotangents(wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i]) continue;
+    SBP_ASSIGN_OR_RETURN(cotangents[i], evaluator.CotangentOf(vjp, i));
+  }
+  SBP_RETURN_IF_ERROR(builder.status());
+  return cotangents;
 }
 
 }  // namespace sbp

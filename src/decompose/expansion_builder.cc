@@ -242,6 +242,11 @@ std::vector<TensorId> ExpansionBuilder::CallMany(std::string_view op, std::vecto
   return results;
 }
 
+TensorId ExpansionBuilder::AddInput(std::string_view name, TensorType type) {
+  inputs_.push_back(AddTensor(name, std::move(type), TensorRole::kInput));
+  return inputs_.back();
+}
+
 void ExpansionBuilder::SetResult(size_t index, TensorId id) {
   if (index < results_.size()) results_[index] = id;
 }
@@ -262,14 +267,12 @@ Status ExpansionBuilder::CheckResults() const {
   return OkStatus();
 }
 
-std::vector<bool> ExpansionBuilder::LiveNodes() const {
+std::vector<bool> ExpansionBuilder::LiveNodes(const std::vector<TensorId>& outputs) const {
   std::vector<bool> live(nodes_.size(), false);
   auto mark = [&](TensorId id) {
     if (id.valid() && tensors_[id.index()].producer.valid()) live[tensors_[id.index()].producer.index()] = true;
   };
-  for (size_t r = 0; r < results_.size(); ++r) {
-    if (query_.wanted[r]) mark(results_[r]);
-  }
+  std::for_each(outputs.begin(), outputs.end(), mark);
   for (size_t n = nodes_.size(); n-- > 0;) {
     if (live[n]) std::for_each(nodes_[n].inputs.begin(), nodes_[n].inputs.end(), mark);
   }
@@ -279,14 +282,23 @@ std::vector<bool> ExpansionBuilder::LiveNodes() const {
 Result<Graph> ExpansionBuilder::Finish() {
   SBP_RETURN_IF_ERROR(status_);
   SBP_RETURN_IF_ERROR(CheckResults());
-  const std::vector<bool> live = LiveNodes();
+  std::vector<TensorId> wanted;
+  for (size_t r = 0; r < results_.size(); ++r) {
+    if (query_.wanted[r]) wanted.push_back(results_[r]);
+  }
+  return FinishWith(wanted);
+}
+
+Result<Graph> ExpansionBuilder::FinishWith(const std::vector<TensorId>& outputs) {
+  SBP_RETURN_IF_ERROR(status_);
+  const std::vector<bool> live = LiveNodes(outputs);
   std::vector<bool> read(tensors_.size(), false);
   for (size_t n = 0; n < nodes_.size(); ++n) {
     for (const TensorId id : nodes_[n].inputs) {
       if (live[n] && id.valid()) read[id.index()] = true;
     }
   }
-  for (const TensorId id : results_) {
+  for (const TensorId id : outputs) {
     if (id.valid()) read[id.index()] = true;
   }
   GraphBuilder builder{std::string(query_.type)};
@@ -295,6 +307,7 @@ Result<Graph> ExpansionBuilder::Finish() {
     const TensorId input = builder.AddInput(tensors_[id.index()].name, type(id));
     builder.graph().tensor(input).literal = tensors_[id.index()].literal;
   }
+  for (const TensorId id : inputs_) builder.AddInput(tensors_[id.index()].name, type(id));
   for (const TensorId id : constants_) {
     if (read[id.index()]) builder.AddParameter(tensors_[id.index()].name, type(id), tensors_[id.index()].literal);
   }
@@ -312,8 +325,8 @@ Result<Graph> ExpansionBuilder::Finish() {
     const Node& node = nodes_[n];
     builder.AddOp(node.type, node.name, names(node.inputs, false), names(node.outputs, true), *node.attributes);
   }
-  for (size_t r = 0; r < results_.size(); ++r) {
-    if (query_.wanted[r]) builder.AddOutput(tensors_[results_[r].index()].name);
+  for (const TensorId id : outputs) {
+    if (id.valid()) builder.AddOutput(tensors_[id.index()].name);
   }
   return builder.Build(query_.type);
 }

@@ -63,12 +63,18 @@ class ExpansionBuilder {
   std::vector<TensorId> CallMany(std::string_view op, std::vector<TensorId> inputs, Attributes attributes,
                                  const std::vector<bool>& wanted, std::string_view name = "");
 
+  // A further input of the graph that is built, behind the operands: of a vjp, a result or its cotangent.
+  TensorId AddInput(std::string_view name, TensorType type);
+
   void SetResult(size_t index, TensorId id);
   void Fail(Status status);
   const Status& status() const { return status_; }
   // The graph without ops that no result needs. Errors: a result that was not set, or has another type than the rule
   // says.
   Result<Graph> Finish();
+  // The same with any tensors as outputs, each named once; invalid ones are left out.
+  Result<Graph> FinishWith(const std::vector<TensorId>& outputs);
+  const std::string& name(TensorId id) const { return tensors_[id.index()].name; }
 
  private:
   struct Node {
@@ -83,7 +89,7 @@ class ExpansionBuilder {
   std::string Unique(std::string_view name);
   void TypeAttributes(std::string_view op, Attributes& attributes) const;
   Status CheckResults() const;
-  std::vector<bool> LiveNodes() const;
+  std::vector<bool> LiveNodes(const std::vector<TensorId>& outputs) const;
 
   const OpQuery& query_;
   const Binding& binding_;
@@ -91,7 +97,7 @@ class ExpansionBuilder {
   const RuleSet& rules_;
   std::vector<Tensor> tensors_;  // producer: index into nodes_
   std::vector<Node> nodes_;
-  std::vector<TensorId> operands_, constants_, results_;
+  std::vector<TensorId> operands_, inputs_, constants_, results_;
   std::set<std::string, std::less<>> names_;
   std::unordered_map<std::string, int> numbers_;  // names that were asked for again
   std::unordered_multimap<size_t, TensorId> constants_by_hash_;

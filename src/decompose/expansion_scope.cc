@@ -115,8 +115,12 @@ Result<ExpansionValue> ExpansionScope::FindIndexed(const Expression& node) const
     if (local != locals_.end()) {
       if (!is_range) return local->second;
       const auto* id = std::get_if<TensorId>(&local->second);
-      if (id == nullptr) return ErrorIn(node, StrCat(Indexed(node.text, i), " is no tensor"));
-      taken.push_back(*id);
+      const auto* number = std::get_if<ExpressionValue>(&local->second);
+      if (id == nullptr && number == nullptr) {
+        return ErrorIn(node, StrCat(Indexed(node.text, i), " is neither a tensor nor a number"));
+      }
+      if (id != nullptr) taken.push_back(*id);
+      if (number != nullptr) numbers.push_back(*number);
     } else if (tensors != nullptr && i >= 0 && i < static_cast<int64_t>(tensors->size())) {
       taken.push_back((*tensors)[i]);
     } else if (list != nullptr && i >= 0 && i < static_cast<int64_t>(list->size())) {
@@ -125,8 +129,16 @@ Result<ExpansionValue> ExpansionScope::FindIndexed(const Expression& node) const
       return ErrorIn(node, StrCat("there is no ", Indexed(node.text, i)));
     }
   }
-  if (list != nullptr) return is_range ? ExpansionValue(std::move(numbers)) : ExpansionValue(numbers.at(0));
+  if (!numbers.empty() && !taken.empty()) return ErrorIn(node, "numbers and tensors in one range");
+  if (list != nullptr || !numbers.empty())
+    return is_range ? ExpansionValue(std::move(numbers)) : ExpansionValue(numbers.at(0));
   return is_range ? ExpansionValue(std::move(taken)) : ExpansionValue(taken.at(0));
+}
+
+Result<std::string> ExpansionScope::FullName(const Expression& node) const {
+  if (node.kind != Expression::Kind::kIndex || node.arguments.size() != 1) return node.text;
+  SBP_ASSIGN_OR_RETURN(const int64_t index, EvaluateInt(node.arguments[0], *this));
+  return Indexed(node.text, index);
 }
 
 bool ExpansionScope::IsTensor(const Expression& node) const {
@@ -191,6 +203,8 @@ Result<ExpressionValue> ExpansionScope::Call(const Expression& node, std::span<c
   if (node.text == "len" || node.text == "at") return OfList(node, arguments);
   const TensorType* type = TypeOf(first);
   if (node.text == "has") {
+    SBP_ASSIGN_OR_RETURN(const std::string name, FullName(first));
+    if (absent_.contains(name)) return ExpressionValue(int64_t{0});
     SBP_ASSIGN_OR_RETURN(const ExpansionValue value, Find(first));
     const auto* id = std::get_if<TensorId>(&value);
     if (id != nullptr || std::holds_alternative<std::monostate>(value)) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,13 +43,25 @@ class ExpansionScope : public ExpressionScope {
   // Does the value of the term depend on more than numbers: is it a tensor?
   bool IsTensor(const Expression& node) const;
 
+  // What a line has set; nullopt: none has.
+  Result<std::optional<ExpansionValue>> Local(const std::string& name) const {
+    const auto it = locals_.find(name);
+    if (it == locals_.end()) return std::optional<ExpansionValue>();
+    return std::optional<ExpansionValue>(it->second);
+  }
   void Set(std::string name, ExpansionValue value) { locals_[std::move(name)] = std::move(value); }
+  // `has(name)` is 0; what it stands for where it is used all the same.
+  void SetAbsent(std::string name, TensorId id) {
+    absent_.insert(name);
+    Set(std::move(name), id);
+  }
   static std::string Indexed(std::string_view name, int64_t index);
 
  private:
   // Operand `index` of a variadic parameter; invalid: there is none, or it is absent.
   TensorId VariadicOperand(std::string_view name, int64_t index) const;
   ExpansionValue Parameter(std::string_view name) const;
+  Result<std::string> FullName(const Expression& node) const;  // "h[2]" of h[i]
   Result<ExpansionValue> FindIndexed(const Expression& node) const;
   // The type of an operand, result or tensor that a line set; nullptr: there is none.
   const TensorType* TypeOf(const Expression& node) const;
@@ -58,6 +72,7 @@ class ExpansionScope : public ExpressionScope {
 
   const ExpansionBuilder& builder_;
   std::map<std::string, ExpansionValue, std::less<>> locals_;
+  std::set<std::string, std::less<>> absent_;
 };
 
 }  // namespace sbp
