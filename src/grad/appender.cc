@@ -1,0 +1,188 @@
+#include "grad/appender.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/hash.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+namespace {
+
+bool HasOurPrefix(std::string_view name) { return name.starts_with(kBackward) || name.starts_with(kCotangentOf); }
+
+}  // namespace
+
+Appender::Appender(Graph& graph, const RuleSet& rules) : graph_(graph), rules_(rules) {
+  const auto take = [&](std::unordered_set<std::string>& names, const std::string& name) {
+    owns_prefixes_ = owns_prefixes_ && !HasOurPrefix(name);
+    names.insert(name);
+  };
+  for (const Tensor& tensor : graph.tensors) take(tensor_names_, tensor.name);
+  for (const Op& op : graph.ops) take(op_names_, op.name);
+  for (uint32_t i = 0; i < graph.op_types.size(); ++i) types_.emplace(graph.op_types[i], i);
+  for (uint32_t i = 0; i < graph.scopes.size(); ++i) scopes_.emplace(graph.scopes[i], i);
+}
+
+std::string Appender::Unique(std::unordered_set<std::string>& taken, const std::string& name) {
+  if (owns_prefixes_ && HasOurPrefix(name)) return name;
+  if (taken.insert(name).second) return name;
+  int& number = numbers_.try_emplace(name, 1).first->second;
+  std::string unique;
+  do unique = StrCat(name, "_", ++number);
+  while (!taken.insert(unique).second);
+  return unique;
+}
+
+TensorId Appender::AddTensor(const std::string& name, TensorType type, TensorRole role) {
+  const TensorId id(graph_.tensors.size());
+  Tensor& tensor = graph_.tensors.emplace_back();
+  tensor.name = Unique(tensor_names_, name);
+  tensor.type = std::move(type);
+  tensor.role = role;
+  return id;
+}
+
+Result<TensorId> Appender::AddInput(const std::string& name, TensorType type) {
+  if (tensor_names_.contains(name)) return BadInput(StrCat("the model already has a tensor ", Quote(name)));
+  const TensorId id = AddTensor(name, std::move(type), TensorRole::kInput);
+  graph_.inputs.push_back(id);
+  return id;
+}
+
+TensorId Appender::Constant(Literal literal) {
+  const size_t hash = HashRange(HashRange(HashOf(literal.type), literal.ints), literal.floats);
+  const auto [begin, end] = constants_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (*graph_.tensor(it->second).literal == literal) return it->second;
+  }
+  const TensorId id =
+      AddTensor(StrCat(kBackward, "constant_", ++constants_made_), literal.type, TensorRole::kParameter);
+  graph_.tensor(id).literal = std::make_shared<const Literal>(std::move(literal));
+  constants_.emplace(hash, id);
+  return id;
+}
+
+TensorId Appender::Number(double value, DType type) { return Constant(Literal::Float(value, type)); }
+
+TensorId Appender::Ints(std::vector<int64_t> values) { return Constant(Literal::Ints(std::move(values))); }
+
+uint32_t Appender::TypeIndex(std::string_view type) {
+  const auto [it, is_new] = types_.try_emplace(std::string(type), static_cast<uint32_t>(graph_.op_types.size()));
+  if (is_new) graph_.op_types.emplace_back(type);
+  return it->second;
+}
+
+uint32_t Appender::ScopeIndex(const std::string& scope) {
+  const auto [it, is_new] = scopes_.try_emplace(scope, static_cast<uint32_t>(graph_.scopes.size()));
+  if (is_new) graph_.scopes.push_back(scope);
+  return it->second;
+}
+
+AttributesRef Appender::Shared(Attributes attributes) {
+  const size_t hash = HashAttributes(attributes);
+  const auto [begin, end] = attributes_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (Equal(*it->second, attributes)) return it->second;
+  }
+  return attributes_.emplace(hash, std::make_shared<const Attributes>(std::move(attributes)))->second;
+}
+
+void Appender::AddOp(Op op, std::string_view type, const std::string& name) {
+  const OpId id(graph_.ops.size());
+  op.name = Unique(op_names_, name);
+  op.type = TypeIndex(type);
+  for (size_t r = 0; r < op.outputs.size(); ++r) {
+    if (!op.outputs[r].valid()) continue;
+    graph_.tensor(op.outputs[r]).producer = id;
+    graph_.tensor(op.outputs[r]).producer_index = static_cast<uint32_t>(r);
+  }
+  graph_.ops.push_back(std::move(op));
+}
+
+TensorId Appender::CallTyped(std::string_view op, std::vector<TensorId> inputs, AttributesRef attributes,
+                             TensorType type, const std::string& name, uint32_t scope) {
+  const TensorId out = AddTensor(name, std::move(type), TensorRole::kActivation);
+  Op added;
+  added.inputs = std::move(inputs);
+  added.outputs = {out};
+  added.attributes = std::move(attributes);
+  added.scope = scope;
+  AddOp(std::move(added), op, name);
+  return out;
+}
+
+Result<TensorId> Appender::Call(std::string_view op, std::vector<TensorId> inputs, AttributeList attributes,
+                                const std::string& name, uint32_t scope) {
+  Attributes set;
+  for (auto& [key, value] : attributes) set.Set(key, std::move(value));
+  OpQuery query{.type = op, .attributes = &set, .wanted = {true}, .strict_attributes = true};
+  for (const TensorId id : inputs) {
+    query.operands.push_back(id.valid() ? OperandInfo{true, type(id), graph_.tensor(id).literal.get()} : OperandInfo{});
+  }
+  SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules_.Instantiate(query));
+  return CallTyped(op, std::move(inputs), Shared(std::move(set)), instance->results[0], name, scope);
+}
+
+std::vector<TensorId> Appender::Splice(const Graph& part, std::span<const TensorId> given, const std::string& prefix,
+                                       uint32_t scope) {
+  std::vector<TensorId> map(part.tensors.size());
+  for (size_t i = 0; i < given.size(); ++i) map[part.inputs[i].index()] = given[i];
+  for (const Op& inner : part.ops) {
+    Op op = inner;
+    op.scope = scope;
+    for (TensorId& id : op.inputs) {
+      if (!id.valid()) continue;
+      const Tensor& tensor = part.tensor(id);
+      TensorId& here = map[id.index()];
+      if (!here.valid()) here = Constant(*tensor.literal);  // all others are inputs, or written before
+      id = here;
+    }
+    for (TensorId& id : op.outputs) {
+      if (!id.valid()) continue;
+      const Tensor& tensor = part.tensor(id);
+      id = map[id.index()] = AddTensor(StrCat(prefix, "/", tensor.name), tensor.type, TensorRole::kActivation);
+    }
+    op.attributes = Shared(*op.attributes);
+    AddOp(std::move(op), part.type_of(inner), StrCat(prefix, "/", inner.name));
+  }
+  for (const TensorId id : part.outputs) {
+    TensorId& here = map[id.index()];
+    if (!here.valid()) here = Constant(*part.tensor(id).literal);
+  }
+  return map;
+}
+
+TensorId Appender::AddResult(OpId op, size_t result, TensorType type) {
+  const TensorId id =
+      AddTensor(StrCat(graph_.op(op).name, "/result", result), std::move(type), TensorRole::kActivation);
+  graph_.tensor(id).producer = op;
+  graph_.tensor(id).producer_index = static_cast<uint32_t>(result);
+  std::vector<TensorId>& outputs = graph_.op(op).outputs;
+  if (outputs.size() <= result) outputs.resize(result + 1);
+  outputs[result] = id;
+  return id;
+}
+
+void Appender::Rename(TensorId id, const std::string& name) {
+  std::string& old = graph_.tensor(id).name;
+  if (old == name) return;
+  if (!owns_prefixes_ || !HasOurPrefix(old)) tensor_names_.erase(old);
+  old = Unique(tensor_names_, name);
+}
+
+}  // namespace sbp

@@ -1,0 +1,83 @@
+// Adds ops, inputs and constants behind those of a resolved graph.
+//
+// Names: those that begin with kBackward or kCotangentOf are the caller's to keep apart, as long as the graph came with
+// none of the kind (a million of them would be looked up for nothing); all others are made unique here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+inline constexpr std::string_view kBackward = "backward/";
+inline constexpr std::string_view kCotangentOf = "d/";
+
+class Appender {
+ public:
+  using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
+
+  // Both must outlive it. The graph's tensors have concrete types.
+  Appender(Graph& graph, const RuleSet& rules);
+
+  Graph& graph() { return graph_; }
+  const RuleSet& rules() const { return rules_; }
+  const TensorType& type(TensorId id) const { return graph_.tensor(id).type; }
+
+  // Error (kBadInput): the graph has a tensor of that name.
+  Result<TensorId> AddInput(const std::string& name, TensorType type);
+  TensorId Constant(Literal literal);  // one of equal value that was asked for before is returned again
+  TensorId Number(double value, DType type);
+  TensorId Ints(std::vector<int64_t> values);
+
+  // The first result of an op, of the type that its rule infers. `name`, made unique, is that of op and result.
+  Result<TensorId> Call(std::string_view type, std::vector<TensorId> inputs, AttributeList attributes,
+                        const std::string& name, uint32_t scope = 0);
+  // The same where the type is known.
+  TensorId CallTyped(std::string_view op, std::vector<TensorId> inputs, AttributesRef attributes, TensorType type,
+                     const std::string& name, uint32_t scope);
+  // All of `part` (an expansion) but its inputs, which are `given`, in their order. Names of its ops and tensors begin
+  // with `prefix`. Returns what each of its tensors is here; constants of equal value are shared, ops that nothing
+  // needs are left out.
+  std::vector<TensorId> Splice(const Graph& part, std::span<const TensorId> given, const std::string& prefix,
+                               uint32_t scope);
+
+  // Asks an op for a result that it did not give so far.
+  TensorId AddResult(OpId op, size_t result, TensorType type);
+
+  uint32_t ScopeIndex(const std::string& scope);
+  AttributesRef Shared(Attributes attributes);
+  // Gives a tensor that an op of ours writes another name.
+  void Rename(TensorId id, const std::string& name);
+
+ private:
+  TensorId AddTensor(const std::string& name, TensorType type, TensorRole role);
+  void AddOp(Op op, std::string_view type, const std::string& name);
+  uint32_t TypeIndex(std::string_view type);
+  std::string Unique(std::unordered_set<std::string>& taken, const std::string& name);
+
+  Graph& graph_;
+  const RuleSet& rules_;
+  std::unordered_set<std::string> tensor_names_, op_names_;
+  bool owns_prefixes_ = true;  // no name that came with the graph begins as ours do
+  int constants_made_ = 0;
+  std::unordered_map<std::string, int> numbers_;
+  std::unordered_map<std::string, uint32_t> types_, scopes_;
+  std::unordered_multimap<size_t, TensorId> constants_;
+  std::unordered_multimap<size_t, AttributesRef> attributes_;
+};
+
+}  // namespace sbp

@@ -1,0 +1,325 @@
+#include "grad/differentiate.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "decompose/decompose.h"
+#include "decompose/vjp.h"
+#include "grad/appender.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "rule/factor_map.h"
+#include "rule/rule_set.h"
+#include "rule/syntax.h"
+
+namespace sbp {
+namespace {
+
+OpQuery QueryOf(const Graph& graph, const Op& op) {
+  OpQuery query{.type = graph.type_of(op), .attributes = op.attributes.get()};
+  for (const TensorId id : op.inputs) {
+    query.operands.push_back(id.valid() ? OperandInfo{true, graph.tensor(id).type, graph.tensor(id).literal.get()}
+                                        : OperandInfo{});
+  }
+  for (const TensorId id : op.outputs) {
+    query.wanted.push_back(id.valid());
+    query.stated.push_back(id.valid() ? graph.tensor(id).type : TensorType());
+  }
+  query.has_subgraphs = HasSubgraph(*op.attributes);
+  return query;
+}
+
+// One pointer for attributes of equal value.
+class AttributesTable {
+ public:
+  const Attributes* Find(const AttributesRef& attributes) {
+    const auto [known, is_new] = canonical_.try_emplace(attributes.get(), nullptr);
+    if (!is_new) return known->second;
+    const size_t hash = HashAttributes(*attributes);
+    const auto [begin, end] = by_hash_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      if (Equal(*it->second, *attributes)) return known->second = it->second.get();
+    }
+    by_hash_.emplace(hash, attributes);
+    return known->second = attributes.get();
+  }
+
+ private:
+  std::unordered_map<const Attributes*, const Attributes*> canonical_;
+  std::unordered_multimap<size_t, AttributesRef> by_hash_;
+};
+
+// What the vjp of an op depends on, as bytes: the op, its operands' types and, where they matter, known values.
+std::string FormOf(const Graph& graph, const Op& op, const RuleSet& rules, AttributesTable& attributes) {
+  std::string key;
+  const auto put = [&](const auto& value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
+  put(op.type);
+  put(attributes.Find(op.attributes));
+  const OpDefinition* definition = rules.Find(graph.type_of(op));
+  const uint64_t reads = definition == nullptr ? 0 : definition->reads_values | definition->reads_for_vjp;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const bool present = op.inputs[i].valid();
+    put(present);
+    if (!present) continue;
+    const Tensor& tensor = graph.tensor(op.inputs[i]);
+    put(tensor.type.dtype);
+    put(tensor.type.shape.size());
+    for (int64_t size : tensor.type.shape) put(size);
+    const bool read = (reads >> std::min<size_t>(i, 63) & 1) != 0 || (reads >> 63 & 1) != 0;
+    if (!read || tensor.literal == nullptr) continue;
+    put(tensor.literal->ints.size());
+    for (int64_t v : tensor.literal->ints) put(v);
+    put(tensor.literal->floats.size());
+    for (double v : tensor.literal->floats) put(v);
+  }
+  for (const TensorId id : op.outputs) put(id.valid());
+  return key;
+}
+
+bool HasFloats(const Tensor& tensor) { return IsFloat(tensor.type.dtype); }
+
+// Which tensors depend on the targets by numbers that may vary a little.
+std::vector<bool> DependsOn(const Graph& graph, std::span<const TensorId> targets) {
+  std::vector<bool> depends(graph.tensors.size(), false);
+  for (const TensorId id : targets) depends[id.index()] = true;
+  for (const Op& op : graph.ops) {
+    const auto is_dependent = [&](TensorId id) { return id.valid() && depends[id.index()]; };
+    if (std::ranges::none_of(op.inputs, is_dependent) && std::ranges::none_of(op.captures, is_dependent)) continue;
+    for (const TensorId id : op.outputs) {
+      if (id.valid() && HasFloats(graph.tensor(id))) depends[id.index()] = true;
+    }
+  }
+  return depends;
+}
+
+// Ops through which the seeds depend on the targets.
+std::vector<bool> OpsBetween(const Graph& graph, std::span<const TensorId> targets, std::span<const TensorId> seeds) {
+  const std::vector<bool> depends = DependsOn(graph, targets);
+  std::vector<bool> reached(graph.tensors.size(), false), between(graph.ops.size(), false);
+  for (const TensorId id : seeds) reached[id.index()] = true;
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[i];
+    const auto is_between = [&](TensorId id) { return id.valid() && reached[id.index()] && depends[id.index()]; };
+    if (std::ranges::none_of(op.outputs, is_between)) continue;
+    between[i] = true;
+    for (const auto* list : {&op.inputs, &op.captures}) {
+      for (const TensorId id : *list) {
+        if (id.valid()) reached[id.index()] = true;
+      }
+    }
+  }
+  return between;
+}
+
+class Differentiator {
+ public:
+  explicit Differentiator(Appender& appender)
+      : appender_(appender), graph_(appender.graph()), no_attributes_(appender.Shared({})) {}
+
+  Result<std::vector<TensorId>> Run(std::span<const Seed> seeds, std::span<const TensorId> targets) {
+    depends_ = DependsOn(graph_, targets);
+    sums_.resize(graph_.tensors.size());
+    for (const Seed& seed : seeds) Add(seed.tensor, seed.cotangent, 0);
+    for (size_t i = graph_.ops.size(); i-- > 0;) {
+      const Status visited = Visit(OpId(i));
+      if (!visited.ok()) return visited.WithContext(StrCat("op ", Quote(graph_.ops[i].name)));
+    }
+    std::vector<TensorId> gradients;
+    for (const TensorId id : targets) gradients.push_back(Total(id));
+    return gradients;
+  }
+
+ private:
+  // The sum of the cotangents that have reached a tensor, so far.
+  struct Sum {
+    TensorId tensor;
+    int terms = 0;
+    uint32_t scope = 0;  // of the last term
+  };
+
+  void Add(TensorId to, TensorId term, uint32_t scope) {
+    Sum& sum = sums_[to.index()];
+    sum.scope = scope;
+    if (++sum.terms == 1) {
+      sum.tensor = term;
+      return;
+    }
+    // Several terms are added in at least 32 bits.
+    const std::string name = StrCat(kBackward, graph_.tensor(to).name, "/+", sum.terms);
+    const DType type = Wide(graph_.tensor(to).type.dtype);
+    const TensorId terms[] = {Cast(sum.tensor, type, StrCat(name, "/wide"), scope),
+                              Cast(term, type, StrCat(name, "/wide_2"), scope)};
+    sum.tensor =
+        appender_.CallTyped("Add", {terms[0], terms[1]}, no_attributes_, graph_.tensor(terms[0]).type, name, scope);
+  }
+
+  static DType Wide(DType type) { return IsFloat(type) && DTypeBits(type) < 32 ? DType::kF32 : type; }
+
+  TensorId Cast(TensorId id, DType to, const std::string& name, uint32_t scope) {
+    TensorType type = graph_.tensor(id).type;
+    if (type.dtype == to) return id;
+    type.dtype = to;
+    Attributes attributes;
+    attributes.Set("to", static_cast<int64_t>(to));
+    return appender_.CallTyped("Cast", {id}, appender_.Shared(std::move(attributes)), type, name, scope);
+  }
+
+  // The cotangent of a tensor, when all terms have been added; invalid: none has reached it.
+  TensorId Total(TensorId of) {
+    Sum& sum = sums_[of.index()];
+    if (sum.terms == 0) return {};
+    const std::string name = StrCat(kCotangentOf, graph_.tensor(of).name);
+    sum.tensor = Cast(sum.tensor, graph_.tensor(of).type.dtype, StrCat(kBackward, graph_.tensor(of).name, "/+narrow"),
+                      sum.scope);
+    Tensor& tensor = graph_.tensor(sum.tensor);
+    const bool is_ours = tensor.producer.valid() && tensor.name.starts_with(kBackward);
+    if (is_ours || sum.terms > 1) appender_.Rename(sum.tensor, name);
+    return sum.tensor;
+  }
+
+  Status Visit(OpId id) {
+    // A copy: ops and tensors are added meanwhile.
+    const Op op = graph_.op(id);
+    std::vector<TensorId> cotangents;
+    std::vector<bool> wanted;
+    bool any = false;
+    for (const TensorId out : op.outputs) any = any || (out.valid() && sums_[out.index()].terms > 0);
+    if (!any) return OkStatus();
+    any = false;
+    for (const TensorId in : op.inputs) {
+      wanted.push_back(in.valid() && depends_[in.index()] && HasFloats(graph_.tensor(in)));
+      any = any || wanted.back();
+    }
+    const auto is_dependent = [&](TensorId in) { return depends_[in.index()]; };
+    any = any || std::ranges::any_of(op.captures, is_dependent);
+    if (!any) return OkStatus();
+    if (HasSubgraph(*op.attributes)) {
+      return BadInput(StrCat(graph_.type_of(op), " with a body is not differentiated; --freeze what reaches it"));
+    }
+    std::vector<bool> reached;
+    for (const TensorId out : op.outputs) {
+      cotangents.push_back(out.valid() && HasFloats(graph_.tensor(out)) ? Total(out) : TensorId());
+      reached.push_back(cotangents.back().valid());
+    }
+    SBP_ASSIGN_OR_RETURN(const Vjp* vjp, VjpOf(op, reached, wanted));
+    return Apply(id, op, *vjp, cotangents);
+  }
+
+  Result<const Vjp*> VjpOf(const Op& op, const std::vector<bool>& reached, const std::vector<bool>& wanted) {
+    std::string key = FormOf(graph_, op, appender_.rules(), attributes_);
+    for (const auto* bits : {&reached, &wanted}) {
+      for (const bool bit : *bits) key.push_back(bit ? '1' : '0');
+    }
+    if (const auto it = vjps_.find(key); it != vjps_.end()) return it->second.get();
+    VjpQuery query{.query = QueryOf(graph_, op), .reached = reached, .wanted = wanted};
+    // A vjp may read results that nobody has asked for yet: statistics, choices.
+    const OpDefinition* definition = appender_.rules().Find(graph_.type_of(op));
+    VjpQuery all = query;
+    if (definition != nullptr) {
+      const std::vector<Parameter>& results = definition->overloads.front().results;
+      const bool variadic = std::ranges::any_of(results, &Parameter::variadic);
+      if (!variadic) all.query.wanted.assign(std::max(results.size(), query.query.wanted.size()), true);
+      all.query.stated.clear();
+      all.reached.resize(all.query.wanted.size(), false);
+    }
+    Result<Vjp> vjp = ExpandVjp(all, appender_.rules());
+    if (!vjp.ok()) vjp = ExpandVjp(query, appender_.rules());
+    if (!vjp.ok()) return vjp.status();
+    return vjps_.emplace(key, std::make_unique<const Vjp>(std::move(*vjp))).first->second.get();
+  }
+
+  Status Apply(OpId id, const Op& op, const Vjp& vjp, const std::vector<TensorId>& cotangents) {
+    std::vector<TensorId> given;
+    for (const TensorId in : op.inputs) {
+      if (in.valid()) given.push_back(in);
+    }
+    for (size_t r = 0; r < vjp.results.size(); ++r) {
+      if (vjp.results[r].valid()) given.push_back(ResultOf(id, vjp, r));
+      if (vjp.cotangents[r].valid()) given.push_back(cotangents[r]);
+    }
+    const uint32_t backward = BackwardScope(op.scope);
+    const std::vector<TensorId> map = appender_.Splice(vjp.graph, given, StrCat(kBackward, op.name), backward);
+    sums_.resize(graph_.tensors.size());
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      if (vjp.gradients[i].valid()) Add(op.inputs[i], map[vjp.gradients[i].index()], backward);
+    }
+    sums_.resize(graph_.tensors.size());
+    return OkStatus();
+  }
+
+  uint32_t BackwardScope(uint32_t forward) {
+    const auto [it, is_new] = scopes_.try_emplace(forward, 0);
+    if (is_new) {
+      const std::string& scope = graph_.scopes[forward];
+      it->second = appender_.ScopeIndex(scope.empty() ? "backward" : StrCat(kBackward, scope));
+    }
+    return it->second;
+  }
+
+  // Result `r` of a forward op, which gets it if it had it not and the vjp reads it.
+  TensorId ResultOf(OpId id, const Vjp& vjp, size_t r) {
+    std::vector<TensorId>& outputs = graph_.op(id).outputs;
+    if (r < outputs.size() && outputs[r].valid()) return outputs[r];
+    if (!vjp.reads_result[r]) return outputs[0];  // any: nothing reads it
+    const TensorId made = appender_.AddResult(id, r, vjp.graph.tensor(vjp.results[r]).type);
+    sums_.resize(graph_.tensors.size());
+    depends_.resize(graph_.tensors.size(), false);
+    return made;
+  }
+
+  Appender& appender_;
+  Graph& graph_;
+  const AttributesRef no_attributes_;
+  AttributesTable attributes_;
+  std::unordered_map<uint32_t, uint32_t> scopes_;  // forward -> backward
+  std::vector<bool> depends_;                      // per forward tensor
+  std::vector<Sum> sums_;                          // per tensor
+  std::unordered_map<std::string, std::unique_ptr<const Vjp>> vjps_;
+};
+
+}  // namespace
+
+Result<Graph> ExpandForVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
+                           std::span<const std::string> expanded, const RuleSet& rules) {
+  std::unordered_map<std::string, bool> known;  // by form
+  AttributesTable attributes;
+  const auto is_chosen = [&](const Graph& now, const Op& op) {
+    const auto is_type = [&](const std::string& type) { return type == "*" || type == now.type_of(op); };
+    if (std::ranges::any_of(expanded, is_type)) return HasExpansion(now.type_of(op), rules);
+    const auto [it, is_new] = known.try_emplace(FormOf(now, op, rules, attributes), false);
+    if (is_new) it->second = !HasVjp(QueryOf(now, op), rules) && HasExpansion(now.type_of(op), rules);
+    return it->second;
+  };
+  const std::vector<bool> between = OpsBetween(graph, targets, seeds);
+  std::unordered_set<std::string_view> names;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (between[i] && is_chosen(graph, graph.ops[i])) names.insert(graph.ops[i].name);
+  }
+  if (names.empty()) return graph;
+  DecomposeOptions options;
+  options.chosen = [&](const Graph& now, const Op& op, int depth) {
+    return depth == 0 ? names.contains(op.name) : is_chosen(now, op);
+  };
+  return Decompose(graph, rules, options);
+}
+
+Result<std::vector<TensorId>> Differentiate(Appender& appender, std::span<const Seed> seeds,
+                                            std::span<const TensorId> targets) {
+  return Differentiator(appender).Run(seeds, targets);
+}
+
+}  // namespace sbp

@@ -1,0 +1,159 @@
+#include "grad/loss.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "grad/appender.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
+
+namespace sbp {
+namespace {
+
+constexpr uint32_t kNoScope = 0;
+
+Result<TensorId> FindFloat(const Graph& graph, std::string_view name) {
+  std::vector<std::string> near;
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const Tensor& tensor = graph.tensors[t];
+    if (tensor.name != name) continue;
+    if (IsFloat(tensor.type.dtype)) return TensorId(t);
+    return BadInput(StrCat("--loss: ", Quote(name), " is ", ToString(tensor.type), "; only floats have derivatives"));
+  }
+  for (const TensorId id : graph.outputs) near.push_back(graph.tensor(id).name);
+  std::string hint = DidYouMean(name, near);
+  if (hint.empty()) hint = StrCat("; outputs: ", Join(near, ", "));
+  return BadInput(StrCat("--loss: there is no tensor ", Quote(name), hint));
+}
+
+// A narrow float is summed in f32.
+Result<TensorId> Widened(TensorId id, Appender& appender) {
+  if (DTypeBits(appender.type(id).dtype) >= 32) return id;
+  return appender.Call("Cast", {id}, {{"to", static_cast<int64_t>(DType::kF32)}}, "loss/cast", kNoScope);
+}
+
+Result<TensorId> Reduced(std::string_view op, TensorId id, Appender& appender) {
+  SBP_ASSIGN_OR_RETURN(const TensorId wide, Widened(id, appender));
+  return appender.Call(op, {wide}, {{"keepdims", int64_t{0}}}, "loss", kNoScope);
+}
+
+Result<TensorId> Itself(TensorId id, std::string_view /*options*/, Appender& appender) {
+  const TensorType& type = appender.type(id);
+  if (type.rank() == 0) return id;
+  return BadInput(StrCat("--loss: ", Quote(appender.graph().tensor(id).name), " is ", ToString(type),
+                         "; a loss is one number: sum:NAME or mean:NAME make one of it"));
+}
+
+Result<TensorId> SumOf(TensorId id, std::string_view /*options*/, Appender& appender) {
+  return Reduced("ReduceSum", id, appender);
+}
+
+Result<TensorId> MeanOf(TensorId id, std::string_view /*options*/, Appender& appender) {
+  return Reduced("ReduceMean", id, appender);
+}
+
+Result<TensorId> SquaredError(TensorId id, std::string_view /*options*/, Appender& appender) {
+  const std::string name = appender.graph().tensor(id).name;
+  SBP_ASSIGN_OR_RETURN(const TensorId target, appender.AddInput(StrCat("target/", name), appender.type(id)));
+  SBP_ASSIGN_OR_RETURN(const TensorId difference, appender.Call("Sub", {id, target}, {}, "loss/difference", kNoScope));
+  SBP_ASSIGN_OR_RETURN(const TensorId square,
+                       appender.Call("Mul", {difference, difference}, {}, "loss/square", kNoScope));
+  return MeanOf(square, "", appender);
+}
+
+Result<TensorId> CrossEntropy(TensorId id, std::string_view options, Appender& appender) {
+  const TensorType type = appender.type(id);
+  if (type.rank() < 1) return BadInput("--loss: logits need a last dimension of classes");
+  Appender::AttributeList attributes = {{"reduction", std::string("mean")}};
+  if (options.starts_with("ignore=")) {
+    const std::optional<int64_t> ignored = ParseInt(options.substr(7));
+    if (!ignored) return BadInput(StrCat("--loss: ignore=N takes a label, not ", Quote(options.substr(7))));
+    attributes.emplace_back("ignore_index", *ignored);
+  } else if (!options.empty()) {
+    return BadInput(StrCat("--loss: cross-entropy takes ignore=N, not ", Quote(options)));
+  }
+  const Shape rows(type.shape.begin(), type.shape.end() - 1);
+  SBP_ASSIGN_OR_RETURN(TensorId labels, appender.AddInput("labels", {DType::kI64, rows}));
+  SBP_ASSIGN_OR_RETURN(TensorId logits, Widened(id, appender));
+  if (type.rank() != 2) {
+    const int64_t classes = type.shape.back();
+    const int64_t count = classes == 0 ? 0 : type.num_elements() / classes;
+    SBP_ASSIGN_OR_RETURN(logits,
+                         appender.Call("Reshape", {logits, appender.Ints({count, classes})}, {}, "loss/logits"));
+    SBP_ASSIGN_OR_RETURN(labels, appender.Call("Reshape", {labels, appender.Ints({count})}, {}, "loss/labels"));
+  }
+  return appender.Call("SoftmaxCrossEntropyLoss", {logits, labels}, std::move(attributes), "loss", kNoScope);
+}
+
+struct FormRow {
+  std::string_view name;
+  Result<TensorId> (*make)(TensorId id, std::string_view options, Appender& appender);
+};
+constexpr std::array<FormRow, 4> kForms = {
+    {{"sum", SumOf}, {"mean", MeanOf}, {"mse", SquaredError}, {"cross-entropy", CrossEntropy}}};
+
+Result<Loss> Cotangents(std::string_view names, const Graph& graph) {
+  Loss loss{.given = true};
+  if (names.empty()) {
+    for (const TensorId id : graph.outputs) {
+      if (IsFloat(graph.tensor(id).type.dtype)) loss.seeds.push_back({id, TensorId()});
+    }
+    if (loss.seeds.empty()) return BadInput("--loss cotangents: no output is a float");
+    return loss;
+  }
+  for (const std::string_view name : Split(names, ',')) {
+    SBP_ASSIGN_OR_RETURN(const TensorId id, FindFloat(graph, name));
+    loss.seeds.push_back({id, TensorId()});
+  }
+  return loss;
+}
+
+}  // namespace
+
+Result<Loss> AddLoss(const std::string& form, Appender& appender) {
+  const Graph& graph = appender.graph();
+  const std::string_view text = form;
+  if (text == "cotangents") return Cotangents("", graph);
+  if (text.starts_with("cotangents:")) return Cotangents(text.substr(11), graph);
+  // Names may hold colons: "output:0".
+  for (const FormRow& row : kForms) {
+    if (!text.starts_with(row.name) || text.substr(row.name.size(), 1) != ":") continue;
+    std::string_view name = text.substr(row.name.size() + 1), options;
+    if (const size_t comma = name.find(','); comma != std::string_view::npos) {
+      options = name.substr(comma + 1);
+      name = name.substr(0, comma);
+    }
+    SBP_ASSIGN_OR_RETURN(const TensorId of, FindFloat(graph, name));
+    SBP_ASSIGN_OR_RETURN(const TensorId loss, row.make(of, options, appender));
+    return Loss{.loss = loss, .seeds = {{loss, TensorId()}}};
+  }
+  SBP_ASSIGN_OR_RETURN(const TensorId of, FindFloat(graph, text));
+  SBP_ASSIGN_OR_RETURN(const TensorId loss, Itself(of, "", appender));
+  return Loss{.loss = loss, .seeds = {{loss, TensorId()}}};
+}
+
+Status AddSeeds(Loss& loss, Appender& appender) {
+  for (Seed& seed : loss.seeds) {
+    const TensorType type = appender.type(seed.tensor);
+    if (!loss.given) {
+      seed.cotangent = appender.Number(1, type.dtype);
+      continue;
+    }
+    const std::string name = StrCat("cotangent/", appender.graph().tensor(seed.tensor).name);
+    SBP_ASSIGN_OR_RETURN(seed.cotangent, appender.AddInput(name, type));
+  }
+  return OkStatus();
+}
+
+}  // namespace sbp

@@ -1,0 +1,131 @@
+#include "grad/grad.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "graph/builder.h"
+
+namespace sbp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const RuleSet& Rules() {
+  static const RuleSet* rules = new RuleSet(RuleSet::Builtin().value());
+  return *rules;
+}
+
+TensorType TypeOf(const std::string& text) { return ParseTensorType(text).value(); }
+
+// y = x w, z = Relu(y) + y: y is read twice.
+Graph Small(const std::string& dtype) {
+  GraphBuilder builder("small");
+  builder.AddInput("x", TypeOf(dtype + "[4,8]"));
+  builder.AddParameter("w", TypeOf(dtype + "[8,3]"));
+  for (const char* name : {"y", "r", "z"}) builder.DescribeTensor(name, TypeOf(dtype + "[4,3]"));
+  builder.AddOp("MatMul", "product", {"x", "w"}, {"y"}, {}, "net/first");
+  builder.AddOp("Relu", "act", {"y"}, {"r"}, {}, "net/second");
+  builder.AddOp("Add", "sum", {"r", "y"}, {"z"}, {}, "net/second");
+  builder.AddOutput("z");
+  return builder.Build("small").value();
+}
+
+// "NAME = TYPE" of each op whose type is one of those asked for.
+std::vector<std::string> Ops(const Graph& graph, const std::vector<std::string>& types) {
+  std::vector<std::string> ops;
+  for (const Op& op : graph.ops) {
+    if (std::find(types.begin(), types.end(), graph.type_of(op)) == types.end()) continue;
+    ops.push_back(StrCat(graph.tensor(op.outputs[0]).name, " = ", graph.type_of(op)));
+  }
+  return ops;
+}
+
+std::vector<std::string> Outputs(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const TensorId id : graph.outputs) names.push_back(graph.tensor(id).name);
+  return names;
+}
+
+TEST(Grad, NamesAndScopes) {
+  const GradGraph made = MakeGradGraph(Small("f32"), Rules(), {.loss = "sum:z", .wrt_inputs = {"x"}}).value();
+  EXPECT_THAT(Outputs(made.graph), ElementsAre("loss", "grad/x", "grad/w"));
+  EXPECT_THAT(Ops(made.graph, {"MatMul", "Where"}),
+              ElementsAre("y = MatMul", "backward/act/d.x = Where", "grad/x = MatMul", "grad/w = MatMul"));
+  for (const Op& op : made.graph.ops) {
+    if (made.graph.type_of(op) == "Where") EXPECT_EQ(made.graph.scope_of(op), "backward/net/second");
+  }
+  ASSERT_EQ(made.kept.size(), 1u);  // of Relu the result, not what goes in
+  EXPECT_EQ(made.kept[0].tensor, "r");
+  EXPECT_EQ(made.kept[0].bytes, 4 * 3 * 4);
+}
+
+TEST(Grad, TermsAreAddedIn32Bits) {
+  const GradGraph wide = MakeGradGraph(Small("f32"), Rules(), {.loss = "cotangents"}).value();
+  EXPECT_THAT(Ops(wide.graph, {"Cast"}), ElementsAre());
+  const GradGraph narrow = MakeGradGraph(Small("bf16"), Rules(), {.loss = "cotangents"}).value();
+  EXPECT_THAT(Ops(narrow.graph, {"Cast"}),
+              ElementsAre("backward/y/+2/wide = Cast", "backward/y/+2/wide_2 = Cast", "d/y = Cast"));
+  EXPECT_EQ(narrow.graph.tensor(NameIndex(narrow.graph).tensor("grad/w")).type, TypeOf("bf16[8,3]"));
+}
+
+TEST(Grad, TheSameBytesTwice) {
+  const GradRequest request{.loss = "mean:z"};
+  EXPECT_EQ(Dump(MakeGradGraph(Small("f32"), Rules(), request)->graph),
+            Dump(MakeGradGraph(Small("f32"), Rules(), request)->graph));
+}
+
+// A gradient is an ordinary graph: it is differentiated again, and names stay apart.
+TEST(Grad, OfAGradient) {
+  const GradGraph once = MakeGradGraph(Small("f32"), Rules(), {.loss = "mse:z"}).value();
+  const Result<GradGraph> twice = MakeGradGraph(once.graph, Rules(), {.loss = "cotangents:grad/w", .wrt = {"w"}});
+  ASSERT_TRUE(twice.ok()) << twice.status().message();
+  EXPECT_THAT(Outputs(twice->graph), ElementsAre("loss", "grad/w", "grad/w_2"));
+}
+
+TEST(Grad, EqualOpsShareOneDerivation) {
+  GraphBuilder builder("deep");
+  builder.AddInput("t0", TypeOf("f32[4,8]"));
+  builder.AddParameter("w", TypeOf("f32[8,8]"));
+  constexpr int kLayers = 2000;
+  for (int i = 0; i < kLayers; ++i) {
+    const std::string in = StrCat("t", 2 * i), mid = StrCat("t", 2 * i + 1), out = StrCat("t", 2 * i + 2);
+    builder.DescribeTensor(mid, TypeOf("f32[4,8]"));
+    builder.DescribeTensor(out, TypeOf("f32[4,8]"));
+    builder.AddOp("MatMul", StrCat("product", i), {in, "w"}, {mid});
+    builder.AddOp("Tanh", StrCat("act", i), {mid}, {out});
+  }
+  builder.AddOutput(StrCat("t", 2 * kLayers));
+  const Result<GradGraph> made =
+      MakeGradGraph(builder.Build("deep").value(), Rules(), {.loss = StrCat("sum:t", 2 * kLayers)});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  // One gradient of the shared weight, the sum of one term a layer.
+  EXPECT_THAT(Outputs(made->graph), ElementsAre("loss", "grad/w"));
+  EXPECT_EQ(Ops(made->graph, {"Add"}).size(), size_t{kLayers - 1});
+}
+
+TEST(Grad, SaysWhatIsWrong) {
+  struct Row {
+    GradRequest request;
+    std::string message;
+  };
+  const Row rows[] = {
+      {{.loss = "z"}, "--loss: \"z\" is f32[4,3]; a loss is one number: sum:NAME or mean:NAME make one of it"},
+      {{.loss = "sum:zz"}, "--loss: there is no tensor \"zz\" (did you mean \"z\"?)"},
+      {{.loss = "sum:z", .wrt = {"v"}}, "--wrt: no parameter matches \"v\" (did you mean \"w\"?)"},
+      {{.loss = "sum:z", .freeze = {"*"}}, "no parameter is left to differentiate by"},
+      {{.loss = "cross-entropy:z,ignore=x"}, "--loss: ignore=N takes a label, not \"x\""},
+  };
+  for (const Row& row : rows) {
+    const Result<GradGraph> made = MakeGradGraph(Small("f32"), Rules(), row.request);
+    ASSERT_FALSE(made.ok()) << row.message;
+    EXPECT_EQ(made.status().message(), row.message);
+  }
+}
+
+}  // namespace
+}  // namespace sbp
