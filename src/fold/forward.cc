@@ -1,10 +1,12 @@
 #include "fold/forward.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "fold/assume_forms.h"
 #include "fold/context.h"
@@ -12,6 +14,7 @@
 #include "fold/fold_op.h"
 #include "fold/infer_op.h"
 #include "fold/open_graph.h"
+#include "fold/resolve_options.h"
 #include "fold/rewrite.h"
 #include "fold/subgraphs.h"
 #include "graph/graph.h"
@@ -35,6 +38,7 @@ class ForwardPass {
   Status Process(Op op);
   Status InferAssumed(Op op, Folded folded);
   Status KeepWhole(Op op);
+  bool Keeps(const Op& op) const;
   void HandOnContainers(Op& op);
 
   PassState& pass_;
@@ -52,8 +56,7 @@ Status ForwardPass::Process(Op op) {
   assumed_forms_.Take(op);
   if (Folded folded = FoldOp(pass_, op); !folded.values.empty()) {
     SBP_RETURN_IF_ERROR(pass_.guesses().Fix(op.inputs));
-    if (folded.flags || folded.sources || context.options.keep_ops)
-      return InferAssumed(std::move(op), std::move(folded));
+    if (folded.flags || folded.sources || Keeps(op)) return InferAssumed(std::move(op), std::move(folded));
     for (size_t r = 0; r < folded.values.size(); ++r) {
       if (op.outputs[r].valid()) SetFolded(pass_, op.outputs[r], std::move(folded.values[r]));
     }
@@ -61,6 +64,14 @@ Status ForwardPass::Process(Op op) {
   }
   HandOnContainers(op);
   return HasSubgraphs(op) ? KeepWhole(std::move(op)) : InferOp(pass_, std::move(op));
+}
+
+// Does the op stay where its results are known?
+bool ForwardPass::Keeps(const Op& op) const {
+  const ResolveOptions& options = pass_.context().options;
+  if (options.keep_ops || !options.keep_floats) return options.keep_ops;
+  return std::ranges::any_of(op.inputs,
+                             [&](TensorId id) { return id.valid() && IsFloat(pass_.graph().tensor(id).type.dtype); });
 }
 
 // An op with subgraphs, but for an If that is known to take one branch.
@@ -93,6 +104,7 @@ void ForwardPass::HandOnContainers(Op& op) {
 // The op stays, and what follows is planned with its assumed values.
 Status ForwardPass::InferAssumed(Op op, Folded folded) {
   const std::vector<TensorId> results = op.outputs;
+  const bool keeps = Keeps(op);
   SBP_RETURN_IF_ERROR(InferOp(pass_, std::move(op)));
   FoldContext& context = pass_.context();
   for (size_t r = 0; r < results.size(); ++r) {
@@ -102,7 +114,7 @@ Status ForwardPass::InferAssumed(Op op, Folded folded) {
     if (tensor.type != value.type) continue;
     context.literal_budget -= value.type.num_elements();
     pass_.values().SetDerived(results[r], std::make_shared<const Literal>(std::move(value)));
-    if (folded.flags || context.options.keep_ops) tensor.literal = pass_.value(results[r]);
+    if (folded.flags || keeps) tensor.literal = pass_.value(results[r]);
     if (folded.flags) pass_.values().assumptions().SetElements(results[r], std::move((*folded.flags)[r]));
     if (folded.sources) pass_.values().SetSources(results[r], std::move((*folded.sources)[r]));
   }
