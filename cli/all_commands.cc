@@ -51,6 +51,10 @@ constexpr CommandRow kCommands[] = {
      "  sbp-plan convert model.onnx - --to json --decompose=Softmax,LayerNormalization\n"
      "  sbp-plan convert plan.pb - --to prototxt\n",
      SetupConvert},
+    {"grad", "write the graph of a training step: gradients of a forward model",
+     "  sbp-plan grad model.onnx --dim batch=8 --loss cross-entropy:logits -o train.json\n"
+     "  sbp-plan grad model.onnx --loss mean:hidden --freeze 'embedding*' -o train.json\n",
+     SetupGrad},
     {"cluster", "list and show clusters, with the source of each constant",
      "  sbp-plan cluster list\n"
      "  sbp-plan cluster show 8xH100 --format json > mine.json\n",

@@ -36,6 +36,7 @@ Command SetupDiff(CLI::App& app);
 Command SetupConvert(CLI::App& app);
 Command SetupExport(CLI::App& app);
 Command SetupCluster(CLI::App& app);
+Command SetupGrad(CLI::App& app);
 Command SetupRun(CLI::App& app);
 Command SetupRules(CLI::App& app);
 Command SetupGenerate(CLI::App& app);

@@ -280,6 +280,7 @@ Result<ResolveOptions> ReadModelFlags(const ModelFlags& flags) {
   options.strict = flags.strict;
   options.allow_empty = flags.allow_empty;
   options.simplify = flags.simplify;
+  options.keep_floats = flags.keep_floats;
   SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(flags.dims));
   return options;
 }

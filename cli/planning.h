@@ -34,6 +34,7 @@ struct ModelFlags {
   bool strict = false;
   bool allow_empty = false;  // as in ResolveOptions; no flag
   bool simplify = false;     // likewise
+  bool keep_floats = false;  // likewise
 };
 void AddModelFlags(CLI::App& app, ModelFlags& flags);
 
