@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "verify/op_instance.h"
 #include "verify/verify.h"
+#include "verify/verify_vjp.h"
 
 namespace sbp {
 namespace {
@@ -80,6 +81,44 @@ std::string ReportText(const VerifyReport& report) {
                 " failed; ", report.missing.size(), " missing");
 }
 
+Json VjpJson(const VjpReport& report) {
+  Json ops = Json::array();
+  for (const VerifiedVjp& op : report.ops) {
+    ops.push_back({{"op", op.op},
+                   {"instances", op.instances},
+                   {"entries", op.entries},
+                   {"at_kinks", op.at_kinks},
+                   {"worst_error", op.worst_error},
+                   {"by_expansion", op.by_expansion}});
+  }
+  return {{"vjps", report.ops.size()},
+          {"entries", report.entries},
+          {"failed", FindingsJson(report.failed)},
+          {"skipped", FindingsJson(report.skipped)},
+          {"ops", ops}};
+}
+
+std::string VjpText(const VjpReport& report) {
+  std::string text = "op                                        instances  entries  kinks  worst error  by\n";
+  for (const VerifiedVjp& op : report.ops) {
+    char error[32];
+    std::snprintf(error, sizeof error, "%.1e", op.worst_error);
+    text += StrCat(Padded(op.op, 42), Padded(StrCat(op.instances), 11), Padded(StrCat(op.entries), 9),
+                   Padded(StrCat(op.at_kinks), 7), Padded(op.worst_error > 0 ? error : "0", 13),
+                   op.by_expansion ? "expansion" : "vjp", "\n");
+  }
+  text += FindingsText("without a derivative", report.skipped);
+  text += FindingsText("failed", report.failed);
+  return StrCat(text, report.entries, " entries of ", report.ops.size(), " ops: ", report.failed.size(), " failed");
+}
+
+Status VerifyDerivatives(const RuleSet& rules, const VerifyOptions& options, const OutputFlags& output) {
+  SBP_ASSIGN_OR_RETURN(const VjpReport report, VerifyVjps(rules, options));
+  SBP_RETURN_IF_ERROR(Print(output.json() ? VjpJson(report).dump(2) : VjpText(report)));
+  if (report.failed.empty()) return OkStatus();
+  return Status(Code::kMismatch, StrCat(report.failed.size(), " derivatives are wrong"));
+}
+
 }  // namespace
 
 Status VerifyAndReport(const RuleSet& rules, const VerifyFlags& flags, const OutputFlags& output) {
@@ -99,6 +138,7 @@ Status VerifyAndReport(const RuleSet& rules, const VerifyFlags& flags, const Out
     }
     options.instances.push_back(*std::move(instance));
   }
+  if (flags.vjp) return VerifyDerivatives(rules, options, output);
   SBP_ASSIGN_OR_RETURN(const VerifyReport report, VerifyRules(rules, options));
   SBP_RETURN_IF_ERROR(Print(output.json() ? ReportJson(report).dump(2) : ReportText(report)));
   if (report.failed.empty()) return OkStatus();

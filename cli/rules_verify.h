@@ -12,6 +12,7 @@
 namespace sbp {
 
 struct VerifyFlags {
+  bool vjp = false;                    // derivatives in place of layouts
   std::vector<std::string> ops;        // empty: all
   std::vector<std::string> instances;  // further ones: rows as in rules/instances.txt
   uint64_t seed = 0;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <iterator>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -149,21 +149,28 @@ void RunAll(std::vector<OpVerifier>& jobs, const VerifyOptions& options) {
 
 }  // namespace
 
-Result<VerifyReport> VerifyRules(const RuleSet& rules, const VerifyOptions& options) {
+Result<std::map<std::string, std::vector<OpInstance>>> InstancesByOp(const RuleSet& rules,
+                                                                     const VerifyOptions& options) {
   SBP_ASSIGN_OR_RETURN(std::vector<OpInstance> instances, ParseInstances(BuiltinInstanceText(), "instances.txt"));
   instances.insert(instances.end(), options.instances.begin(), options.instances.end());
-  std::vector<std::string> names = options.ops.empty() ? rules.Names() : options.ops;
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  std::vector<OpVerifier> jobs;
-  for (const std::string& name : names) {
-    const OpDefinition* op = rules.Find(name);
-    if (op == nullptr) return BadInput(StrCat("no rule for op ", Quote(name), DidYouMean(name, rules.Names())));
-    std::vector<OpInstance> given;
-    std::copy_if(instances.begin(), instances.end(), std::back_inserter(given),
-                 [&](const OpInstance& instance) { return instance.op == name; });
-    jobs.emplace_back(rules, *op, std::move(given), options.seed);
+  std::map<std::string, std::vector<OpInstance>> by_op;
+  for (const std::string& name : options.ops.empty() ? rules.Names() : options.ops) {
+    if (rules.Find(name) == nullptr) {
+      return BadInput(StrCat("no rule for op ", Quote(name), DidYouMean(name, rules.Names())));
+    }
+    by_op.try_emplace(name);
   }
+  for (OpInstance& instance : instances) {
+    const auto op = by_op.find(instance.op);
+    if (op != by_op.end()) op->second.push_back(std::move(instance));
+  }
+  return by_op;
+}
+
+Result<VerifyReport> VerifyRules(const RuleSet& rules, const VerifyOptions& options) {
+  SBP_ASSIGN_OR_RETURN(const auto by_op, InstancesByOp(rules, options));
+  std::vector<OpVerifier> jobs;
+  for (const auto& [name, instances] : by_op) jobs.emplace_back(rules, *rules.Find(name), instances, options.seed);
   RunAll(jobs, options);
   VerifyReport report;
   const auto append = [](std::vector<VerifyFinding>& to, const std::vector<VerifyFinding>& from) {

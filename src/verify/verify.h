@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,12 @@ struct VerifyReport {
   std::vector<VerifyFinding> failed, missing, skipped;
 };
 
-// Error (kBadInput): an op that the rules do not know, with the nearest.
+// The ops asked for and their instances, ours and the further ones. Error (kBadInput): an op that the rules do not
+// know, with the nearest.
+Result<std::map<std::string, std::vector<OpInstance>>> InstancesByOp(const RuleSet& rules,
+                                                                     const VerifyOptions& options);
+
+// Error (kBadInput): as InstancesByOp.
 Result<VerifyReport> VerifyRules(const RuleSet& rules, const VerifyOptions& options);
 
 }  // namespace sbp
