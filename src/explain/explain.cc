@@ -230,7 +230,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
     if (c == chosen || !many_terms) {
       for (const CriterionRow& row : AllCriteria()) candidate.prices.push_back(PriceOf(row, query, c));
     }
-    candidate.compute_seconds = problem.ComputeSeconds(op, c);
+    candidate.compute_seconds = problem.ComputeSeconds(op, c);  // in a step
     candidate.boxing_seconds = neighbours.BoxingSeconds(candidate.signature);
   }
   const ExplainedCandidate& winner = explained.candidates[chosen];

@@ -24,6 +24,7 @@
 #include "grad/trainable.h"
 #include "grad/update.h"
 #include "graph/graph.h"
+#include "graph/phases.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -138,12 +139,12 @@ void DropUnneeded(Graph& graph) {
 std::vector<Kept> FindKept(const Graph& graph) {
   std::map<std::string, Kept> kept;
   for (const Op& op : graph.ops) {
-    if (!graph.scope_of(op).starts_with("backward")) continue;
+    if (PhaseOf(graph, op) != Phase::kBackward) continue;
     std::set<TensorId> read(op.inputs.begin(), op.inputs.end());
     for (const TensorId id : read) {
       if (!id.valid()) continue;
       const Tensor& tensor = graph.tensor(id);
-      if (!tensor.producer.valid() || graph.scope_of(graph.op(tensor.producer)).starts_with("backward")) continue;
+      if (!tensor.producer.valid() || PhaseOf(graph, graph.op(tensor.producer)) == Phase::kBackward) continue;
       Kept& entry = kept[tensor.name];
       entry.tensor = tensor.name;
       entry.scope = graph.scope_of(graph.op(tensor.producer));

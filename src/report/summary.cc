@@ -66,6 +66,17 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
   std::string parts = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
   if (local.count > 0) parts += StrCat(", ", share("local slices and copies", local.seconds));
   rows.push_back({"step time", FormatSeconds(seconds), parts});
+  for (const TimeShare& phase : TimeByPhase(plan)) {
+    rows.push_back({"  " + phase.name, FormatSeconds(phase.seconds()),
+                    StrCat("compute ", FormatSeconds(phase.compute_seconds), ", collectives ",
+                           FormatSeconds(phase.collective_seconds), "; ", Percent(phase.seconds(), seconds))});
+  }
+  if (const int64_t count = plan.graph.micro_batches; count > 1) {
+    const double micro = SecondsOfMicroBatches(plan);
+    rows.push_back({"  sections", "",
+                    StrCat("micro ", count, " x ", FormatSeconds(micro / static_cast<double>(count)), ", step ",
+                           FormatSeconds(seconds - micro))});
+  }
   if (plan.has_bound) {
     rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
                     StrCat("no plan is faster; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
