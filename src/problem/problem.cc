@@ -182,6 +182,7 @@ std::vector<int> BatchAxes(const Problem& problem) {
   for (TensorId input : graph.inputs) {
     if (graph.tensor(input).type.rank() > 0) batch[input.index()] = 0;
   }
+  for (const Tie& tie : graph.ties) batch[tie.input.index()] = -1;  // a state, as parameters are
   std::unordered_map<std::vector<int>, std::vector<int>, IntsHash> known;
   std::vector<int> key;
   for (size_t o = 0; o < graph.ops.size(); ++o) {

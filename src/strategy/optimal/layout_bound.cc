@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <numeric>
 
 #include "base/hash.h"
 #include "base/ids.h"
@@ -210,6 +211,10 @@ class LayoutBound::Ascent {
     std::unordered_map<TensorId, TensorId> tied;
     std::set<TensorId> sources;
     for (const Tie& tie : graph.ties) {
+      if (tie.restarts) {
+        accumulators_.insert(tie.input);  // that they end as they start is left out of the bound
+        continue;
+      }
       tied.emplace(tie.output, tie.input);
       sources.insert(tie.input);
     }
@@ -262,6 +267,10 @@ class LayoutBound::Ascent {
       const std::optional<uint32_t> pinned =
           pin == problem_.pins.tensors.end() ? std::nullopt : graph->number(pin->second.layout);
       factors_.back().start = pinned ? std::vector<uint32_t>{*pinned} : graph->whole();
+      if (!pinned && accumulators_.contains(tensor)) {
+        factors_.back().start.resize(graph->size());
+        std::iota(factors_.back().start.begin(), factors_.back().start.end(), 0);
+      }
     }
     links_of_factor_.emplace_back();
     ties_of_factor_.emplace_back();
@@ -396,8 +405,11 @@ class LayoutBound::Ascent {
     const std::vector<uint32_t>& links = links_of_factor_[f];
     // To the readers in the sweep forward, to the producer in the one backward. The source of a tie comes before it.
     std::vector<uint32_t> pushed;
-    std::vector<int32_t> key = {-3, static_cast<int32_t>(type_of_[part.tensor.index()]), forward ? -1 : -2,
+    std::vector<int32_t> key = {-3,
+                                static_cast<int32_t>(type_of_[part.tensor.index()]),
+                                forward ? -1 : -2,
                                 part.start.size() == 1 ? static_cast<int32_t>(part.start[0]) : -1,
+                                accumulators_.contains(part.tensor) ? 1 : 0,
                                 problem_.runs.of(part.tensor) > 1 ? 1 : 0};
     for (const uint32_t l : links) {
       // `numbers` is one object per class, slot and type.
@@ -482,6 +494,7 @@ class LayoutBound::Ascent {
   std::map<std::array<uint32_t, 3>, std::unique_ptr<std::vector<uint32_t>>> numbers_;
   std::unordered_map<const std::vector<uint32_t>*, int32_t> numbers_known_;
   std::vector<TensorPart> factors_;
+  std::set<TensorId> accumulators_;
   std::vector<int32_t> factor_of_;  // per tensor; -1
   std::vector<Link> links_;
   std::vector<std::vector<uint32_t>> links_of_op_, links_of_factor_, ties_of_factor_;

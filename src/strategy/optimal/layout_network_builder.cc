@@ -29,21 +29,23 @@ constexpr double kForbidden = 1e18;        // CostNetworkBuilder's infinity
 
 double Finite(double seconds) { return std::isinf(seconds) ? kForbidden : seconds; }
 
-// Everything valid without partial sums: what an input or a parameter can start as.
-void EnumerateLayouts(const TensorType& type, const Problem& problem, NdSbp& layout, int axis,
+// Everything valid without partial sums: what an input or a parameter can start as. An accumulator starts as zeros,
+// which are also parts of a sum.
+void EnumerateLayouts(const TensorType& type, const Problem& problem, bool accumulates, NdSbp& layout, int axis,
                       std::vector<NdSbp>& out) {
   if (out.size() > kMaxSourceLayouts) return;
   if (axis == layout.size()) {
     if (ValidateLayout(type.shape, layout, problem.mesh, problem.even_only).ok()) out.push_back(layout);
     return;
   }
-  layout[axis] = Sbp::Broadcast();
-  EnumerateLayouts(type, problem, layout, axis + 1, out);
+  const auto go_on = [&](Sbp sbp) {
+    layout[axis] = sbp;
+    EnumerateLayouts(type, problem, accumulates, layout, axis + 1, out);
+  };
+  go_on(Sbp::Broadcast());
   if (problem.mesh.size(axis) == 1) return;
-  for (int d = 0; d < type.rank(); ++d) {
-    layout[axis] = Sbp::Split(d);
-    EnumerateLayouts(type, problem, layout, axis + 1, out);
-  }
+  for (int d = 0; d < type.rank(); ++d) go_on(Sbp::Split(d));
+  if (accumulates) go_on(Sbp::Partial(ReduceKind::kSum));
   layout[axis] = Sbp::Broadcast();
 }
 
@@ -60,6 +62,7 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
   for (const Tie& tie : graph.ties) {
     tied_input_.emplace(tie.output, tie.input);
     tied_sources_.insert(tie.input);
+    if (tie.restarts) accumulators_.insert(tie.input);
   }
   SBP_RETURN_IF_ERROR(AddOps());
   for (size_t t = 0; t < graph.tensors.size(); ++t) PrepareTensor(TensorId(t));
@@ -107,7 +110,7 @@ std::vector<NdSbp> LayoutNetworkBuilder::LayoutsOfSource(TensorId tensor) const 
   NdSbp layout(problem_.mesh.num_axes());
   if (type.kind != ValueKind::kTensor) return {layout};
   std::vector<NdSbp> all;
-  if (lists_ == nullptr) EnumerateLayouts(type, problem_, layout, 0, all);
+  if (lists_ == nullptr) EnumerateLayouts(type, problem_, accumulators_.contains(tensor), layout, 0, all);
   if (!all.empty() && all.size() <= kMaxSourceLayouts) return all;
   // B, what its readers want, and one dimension over all axes.
   std::set<NdSbp> some = {NdSbp(problem_.mesh.num_axes())};
@@ -117,7 +120,7 @@ std::vector<NdSbp> LayoutNetworkBuilder::LayoutsOfSource(TensorId tensor) const 
     const SlotLayouts& slot = problem_.class_at(use->op).operands[use->operand];
     for (const uint32_t c : result_.lists_.of(use->op)) {
       const NdSbp& wanted = slot.layouts[slot.of_candidate[c]];
-      if (!wanted.has_partial()) some.insert(wanted);
+      if (!wanted.has_partial() || accumulators_.contains(tensor)) some.insert(wanted);
     }
   }
   for (int d = 0; d < type.rank(); ++d) {

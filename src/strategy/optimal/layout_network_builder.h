@@ -153,7 +153,7 @@ class LayoutNetworkBuilder {
   std::unordered_map<uint64_t, double> end_seconds_;   // by type and layout: FindCheapestEnd
   std::unordered_map<uint64_t, int64_t> bytes_;        // by type and layout
   std::unordered_map<TensorId, TensorId> tied_input_;  // by output
-  std::unordered_set<TensorId> tied_sources_;
+  std::unordered_set<TensorId> tied_sources_, accumulators_;
 };
 
 }  // namespace sbp
