@@ -6,11 +6,11 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
-#include <numeric>
 
 #include "base/hash.h"
 #include "base/ids.h"
