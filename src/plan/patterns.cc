@@ -66,11 +66,9 @@ PatternReader::PatternReader(const Plan& plan) : plan_(plan), uses_(BuildUses(pl
   for (const Tie& tie : graph.ties) {
     const Tensor& input = graph.tensor(tie.input);
     if (input.role != TensorRole::kParameter) continue;
-    updated_.push_back(tie.input);
     parameters.emplace(input.name, tie.input);
     of_[tie.input].next = tie.output;
   }
-  std::ranges::sort(updated_);
   // "m/w" is a state of "w"; names of parameters may hold slashes themselves.
   const auto parameter_of = [&](std::string_view name) {
     const size_t slash = name.find('/');
@@ -95,6 +93,8 @@ PatternReader::PatternReader(const Plan& plan) : plan_(plan), uses_(BuildUses(pl
       of_[parameter].gradient = TensorId(t);
     }
   }
+  std::erase_if(of_, [](const auto& entry) { return !entry.second.gradient.valid(); });  // not written by `grad`
+  for (const auto& [parameter, family] : of_) updated_.push_back(parameter);
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) transitions_[plan.transitions[i].tensor].push_back(i);
 }
 

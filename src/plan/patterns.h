@@ -39,7 +39,7 @@ class PatternReader {
  public:
   explicit PatternReader(const Plan& plan);
 
-  // Parameters that the step updates, in the graph's order.
+  // Parameters that the step updates and whose gradients have names, in the graph's order.
   const std::vector<TensorId>& updated() const { return updated_; }
   bool IsUpdated(TensorId parameter) const { return of_.contains(parameter); }
   // One entry per mesh axis of more than one rank; empty for what is not updated.
