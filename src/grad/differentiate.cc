@@ -106,25 +106,6 @@ std::vector<bool> DependsOn(const Graph& graph, std::span<const TensorId> target
   return depends;
 }
 
-// Ops through which the seeds depend on the targets.
-std::vector<bool> OpsBetween(const Graph& graph, std::span<const TensorId> targets, std::span<const TensorId> seeds) {
-  const std::vector<bool> depends = DependsOn(graph, targets);
-  std::vector<bool> reached(graph.tensors.size(), false), between(graph.ops.size(), false);
-  for (const TensorId id : seeds) reached[id.index()] = true;
-  for (size_t i = graph.ops.size(); i-- > 0;) {
-    const Op& op = graph.ops[i];
-    const auto is_between = [&](TensorId id) { return id.valid() && reached[id.index()] && depends[id.index()]; };
-    if (std::ranges::none_of(op.outputs, is_between)) continue;
-    between[i] = true;
-    for (const auto* list : {&op.inputs, &op.captures}) {
-      for (const TensorId id : *list) {
-        if (id.valid()) reached[id.index()] = true;
-      }
-    }
-  }
-  return between;
-}
-
 class Differentiator {
  public:
   explicit Differentiator(Appender& appender)
@@ -141,6 +122,28 @@ class Differentiator {
     std::vector<TensorId> gradients;
     for (const TensorId id : targets) gradients.push_back(Total(id));
     return gradients;
+  }
+
+  // As FindWithoutVjp. Equal ops are asked once.
+  std::vector<WithoutVjp> Without(const std::vector<bool>& between, std::span<const TensorId> targets) {
+    depends_ = DependsOn(graph_, targets);
+    std::unordered_map<std::string, std::string> known;  // form -> why not; "": it has one
+    std::vector<WithoutVjp> without;
+    for (size_t i = 0; i < between.size(); ++i) {
+      if (!between[i]) continue;
+      const Op op = graph_.ops[i];
+      std::vector<bool> reached, wanted;
+      for (const TensorId out : op.outputs) reached.push_back(out.valid() && HasFloats(graph_.tensor(out)));
+      for (const TensorId in : op.inputs) {
+        wanted.push_back(in.valid() && depends_[in.index()] && HasFloats(graph_.tensor(in)));
+      }
+      std::string key = FormOf(graph_, op, appender_.rules(), attributes_);
+      for (const bool bit : wanted) key.push_back(bit ? '1' : '0');
+      const auto [it, is_new] = known.try_emplace(std::move(key));
+      if (is_new) it->second = WhyNot(op, reached, wanted);
+      if (!it->second.empty()) without.push_back({OpId(i), it->second});
+    }
+    return without;
   }
 
  private:
@@ -219,6 +222,12 @@ class Differentiator {
     return Apply(id, op, *vjp, cotangents);
   }
 
+  std::string WhyNot(const Op& op, const std::vector<bool>& reached, const std::vector<bool>& wanted) {
+    if (HasSubgraph(*op.attributes)) return StrCat(graph_.type_of(op), " with a body is not differentiated");
+    const Result<const Vjp*> vjp = VjpOf(op, reached, wanted);
+    return vjp.ok() ? "" : vjp.status().message();
+  }
+
   Result<const Vjp*> VjpOf(const Op& op, const std::vector<bool>& reached, const std::vector<bool>& wanted) {
     std::string key = FormOf(graph_, op, appender_.rules(), attributes_);
     for (const auto* bits : {&reached, &wanted}) {
@@ -292,6 +301,34 @@ class Differentiator {
 };
 
 }  // namespace
+
+std::vector<bool> OpsBetween(const Graph& graph, std::span<const TensorId> targets, std::span<const TensorId> seeds) {
+  const std::vector<bool> depends = DependsOn(graph, targets);
+  std::vector<bool> reached(graph.tensors.size(), false), between(graph.ops.size(), false);
+  for (const TensorId id : seeds) reached[id.index()] = true;
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[i];
+    const auto is_between = [&](TensorId id) { return id.valid() && reached[id.index()] && depends[id.index()]; };
+    if (std::ranges::none_of(op.outputs, is_between)) continue;
+    between[i] = true;
+    for (const auto* list : {&op.inputs, &op.captures}) {
+      for (const TensorId id : *list) {
+        if (id.valid()) reached[id.index()] = true;
+      }
+    }
+  }
+  return between;
+}
+
+bool HasBuiltinVjp(std::string_view /*type*/) { return false; }
+
+std::vector<WithoutVjp> FindWithoutVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
+                                       const RuleSet& rules) {
+  const std::vector<bool> between = OpsBetween(graph, targets, seeds);
+  Appender appender(graph, rules);
+  Differentiator differentiator(appender);
+  return differentiator.Without(between, targets);
+}
 
 Result<Graph> ExpandForVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
                            std::span<const std::string> expanded, const RuleSet& rules) {

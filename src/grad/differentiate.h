@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -23,6 +24,20 @@ struct Seed {
 // names of those that are outputs or parameters stay.
 Result<Graph> ExpandForVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
                            std::span<const std::string> expanded, const RuleSet& rules);
+
+// Per op of the graph: do the seeds depend on the targets through it, by numbers that may vary a little?
+std::vector<bool> OpsBetween(const Graph& graph, std::span<const TensorId> targets, std::span<const TensorId> seeds);
+
+// Is an op of this type, with a body or of sequences, differentiated in code?
+bool HasBuiltinVjp(std::string_view type);
+
+struct WithoutVjp {
+  OpId op;
+  std::string why;
+};
+// The ops between targets and seeds that have no vjp in the form in which they stand there.
+std::vector<WithoutVjp> FindWithoutVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
+                                       const RuleSet& rules);
 
 // The cotangent of each target: invalid where none reaches it. Float tensors only. Every op between them must have a
 // vjp. Scopes of new ops are "backward/" and the forward op's; names are "d/T" for the cotangent of T,
