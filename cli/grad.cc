@@ -19,6 +19,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "cli/train_flags.h"
 #include "fold/resolve.h"
 #include "graph/graph.h"
 #include "io/documents.h"
@@ -55,12 +56,21 @@ bool LocateWeights(const std::string& model, const std::string& out, Graph& grap
   return !missing;
 }
 
+std::string FirstOf(const std::vector<std::string>& names) {
+  const auto end = names.begin() + static_cast<ptrdiff_t>(std::min(kListed, names.size()));
+  const std::string rest = names.size() > kListed ? StrCat(" and ", names.size() - kListed, " more") : "";
+  return Join(std::vector<std::string>(names.begin(), end), ", ") + rest;
+}
+
 void Summarise(const GradGraph& made) {
   int64_t bytes = 0;
   for (const Kept& kept : made.kept) bytes += kept.bytes;
   int64_t gradients = 0;
   for (const TensorId id : made.graph.outputs) gradients += made.graph.tensor(id).name.starts_with("grad/") ? 1 : 0;
-  Note(StrCat(gradients, " gradients, ", made.graph.ops.size(), " ops; kept for the backward pass: ", made.kept.size(),
+  const auto updates = std::ranges::count_if(
+      made.graph.ties, [&](const Tie& tie) { return made.graph.tensor(tie.input).role == TensorRole::kParameter; });
+  const std::string what = updates > 0 ? StrCat(updates, " parameters are updated") : StrCat(gradients, " gradients");
+  Note(StrCat(what, ", ", made.graph.ops.size(), " ops; kept for the backward pass: ", made.kept.size(),
               made.kept.size() == 1 ? " tensor, " : " tensors, ", FormatBytes(static_cast<double>(bytes))));
   std::vector<Kept> largest = made.kept;
   std::ranges::stable_sort(largest, std::ranges::greater(), &Kept::bytes);
@@ -70,6 +80,9 @@ void Summarise(const GradGraph& made) {
                 " op", kept.readers == 1 ? "" : "s"));
   }
   if (largest.size() > kListed) Note(StrCat("  and ", largest.size() - kListed, " smaller ones"));
+  if (!made.constants.empty()) {
+    Note(StrCat("left as they are, being constants: ", FirstOf(made.constants), " (--wrt NAME trains one)"));
+  }
   for (const std::string& name : made.unreachable) {
     Note(StrCat("warning: the loss does not depend on ", Quote(name), "; it gets no gradient"));
   }
@@ -91,24 +104,12 @@ Status Grad(const GradFlags& flags) {
   return OkStatus();
 }
 
-void AddList(CLI::App& app, const std::string& flag, std::vector<std::string>& to, const std::string& what) {
-  app.add_option(flag, to, what)->type_name("PATTERN")->allow_extra_args(false);
-}
-
 }  // namespace
 
 Command SetupGrad(CLI::App& app) {
   auto flags = std::make_shared<GradFlags>();
   AddModelFlags(app, flags->model);
-  app.add_option(
-         "--loss", flags->request.loss,
-         "what is differentiated: NAME (one number), sum:NAME, mean:NAME, mse:NAME (with an input target/NAME), "
-         "cross-entropy:LOGITS[,ignore=N] (with an input labels), cotangents[:NAME,...] (with inputs cotangent/NAME)")
-      ->required()
-      ->type_name("FORM");
-  AddList(app, "--wrt", flags->request.wrt, "parameters to differentiate by (default: all floats)");
-  AddList(app, "--freeze", flags->request.freeze, "parameters that get no gradient");
-  AddList(app, "--wrt-inputs", flags->request.wrt_inputs, "inputs to differentiate by");
+  AddTrainFlags(app, flags->request);
   app.add_option("-o,--out", flags->out, "the training graph: .json, .prototxt or .pb; - is stdout")
       ->required()
       ->type_name("OUT");

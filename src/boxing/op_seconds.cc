@@ -36,6 +36,7 @@ DType WorkType(const RuleInstance& instance) {
 template <typename OperandBytes, typename ResultBytes>
 Work WorkWith(const RuleInstance& instance, double share, const OperandBytes& operand, const ResultBytes& result) {
   Work work;
+  if (instance.map.view) return work;
   work.flops = instance.flops * share;
   work.bytes = instance.extra_bytes * share;
   work.dtype = WorkType(instance);

@@ -33,7 +33,10 @@ void Renumber(Graph& graph, const std::vector<bool>& kept) {
   }
   renumber(graph.inputs);
   renumber(graph.outputs);
-  for (Tie& tie : graph.ties) tie = {renumbered[tie.output.index()], renumbered[tie.input.index()]};
+  for (Tie& tie : graph.ties) {
+    tie.output = renumbered[tie.output.index()];
+    tie.input = renumbered[tie.input.index()];
+  }
 }
 
 }  // namespace

@@ -130,12 +130,34 @@ Result<TensorId> Appender::Call(std::string_view op, std::vector<TensorId> input
                                 const std::string& name, uint32_t scope) {
   Attributes set;
   for (auto& [key, value] : attributes) set.Set(key, std::move(value));
-  OpQuery query{.type = op, .attributes = &set, .wanted = {true}, .strict_attributes = true};
+  SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, Ask(op, inputs, set));
+  return CallTyped(op, std::move(inputs), Shared(std::move(set)), instance->results[0], name, scope);
+}
+
+Result<RuleInstanceRef> Appender::Ask(std::string_view op, std::span<const TensorId> inputs,
+                                      const Attributes& attributes, size_t results) {
+  OpQuery query{.type = op, .attributes = &attributes, .strict_attributes = true};
+  query.wanted.assign(results, true);
   for (const TensorId id : inputs) {
     query.operands.push_back(id.valid() ? OperandInfo{true, type(id), graph_.tensor(id).literal.get()} : OperandInfo{});
   }
-  SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules_.Instantiate(query));
-  return CallTyped(op, std::move(inputs), Shared(std::move(set)), instance->results[0], name, scope);
+  return rules_.Instantiate(query);
+}
+
+std::vector<TensorId> Appender::CallAll(const RuleInstance& asked, std::vector<TensorId> inputs,
+                                        AttributesRef attributes, const std::string& name,
+                                        std::span<const std::string> results, uint32_t scope) {
+  Op added;
+  added.inputs = std::move(inputs);
+  added.attributes = std::move(attributes);
+  added.scope = scope;
+  for (size_t r = 0; r < results.size(); ++r) {
+    const bool wanted = !results[r].empty();
+    added.outputs.push_back(wanted ? AddTensor(results[r], asked.results[r], TensorRole::kActivation) : TensorId());
+  }
+  std::vector<TensorId> outputs = added.outputs;
+  AddOp(std::move(added), asked.op, name);
+  return outputs;
 }
 
 std::vector<TensorId> Appender::Splice(const Graph& part, std::span<const TensorId> given, const std::string& prefix,

@@ -4,6 +4,7 @@
 // none of the kind (a million of them would be looked up for nothing); all others are made unique here.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
+#include "rule/factor_map.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -46,6 +48,12 @@ class Appender {
   // The first result of an op, of the type that its rule infers. `name`, made unique, is that of op and result.
   Result<TensorId> Call(std::string_view type, std::vector<TensorId> inputs, AttributeList attributes,
                         const std::string& name, uint32_t scope = 0);
+  // What the rules say of such an op.
+  Result<RuleInstanceRef> Ask(std::string_view type, std::span<const TensorId> inputs, const Attributes& attributes,
+                              size_t results = 1);
+  // All results of an op, named `results` ("": not wanted), of the types that the rules said of it.
+  std::vector<TensorId> CallAll(const RuleInstance& asked, std::vector<TensorId> inputs, AttributesRef attributes,
+                                const std::string& name, std::span<const std::string> results, uint32_t scope);
   // The same where the type is known.
   TensorId CallTyped(std::string_view op, std::vector<TensorId> inputs, AttributesRef attributes, TensorType type,
                      const std::string& name, uint32_t scope);

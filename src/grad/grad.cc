@@ -1,11 +1,13 @@
 #include "grad/grad.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,11 @@
 #include "grad/appender.h"
 #include "grad/differentiate.h"
 #include "grad/loss.h"
+#include "grad/optimizer.h"
+#include "grad/order.h"
+#include "grad/precision.h"
+#include "grad/trainable.h"
+#include "grad/update.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
 
@@ -51,19 +58,24 @@ Status CheckPatterns(const Graph& graph, std::string_view flag, const std::vecto
   return OkStatus();
 }
 
-// Small constants that came with the graph, not weights: of one element, or those that ops made.
-Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest& request) {
+Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest& request,
+                                          std::vector<std::string>& constants) {
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--wrt", request.wrt, TensorRole::kParameter));
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--freeze", request.freeze, TensorRole::kParameter));
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--wrt-inputs", request.wrt_inputs, TensorRole::kInput));
+  const std::vector<bool> trainable = request.trains() ? FindTrainable(graph) : std::vector<bool>();
   std::vector<TensorId> targets;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
     if (!IsFloat(tensor.type.dtype) || tensor.role == TensorRole::kActivation) continue;
     const bool is_parameter = tensor.role == TensorRole::kParameter;
-    const bool wanted = is_parameter ? (request.wrt.empty() || MatchesAny(request.wrt, tensor.name)) &&
-                                           !MatchesAny(request.freeze, tensor.name)
-                                     : MatchesAny(request.wrt_inputs, tensor.name);
+    bool wanted = is_parameter ? (request.wrt.empty() || MatchesAny(request.wrt, tensor.name)) &&
+                                     !MatchesAny(request.freeze, tensor.name)
+                               : MatchesAny(request.wrt_inputs, tensor.name);
+    if (wanted && request.trains() && request.wrt.empty() && !trainable[t]) {
+      constants.push_back(tensor.name);
+      wanted = false;
+    }
     if (wanted) targets.push_back(TensorId(t));
   }
   if (targets.empty()) return BadInput("no parameter is left to differentiate by");
@@ -157,59 +169,133 @@ Result<TensorId> NameGradient(TensorId gradient, const std::string& name, std::s
   return appender.Call("Identity", {gradient}, {}, name, appender.ScopeIndex("backward"));
 }
 
+// Of each name, the tensor; invalid where there is none.
+std::vector<TensorId> FindNamed(const Graph& graph, const std::vector<std::string>& names) {
+  const NameIndex index(graph);
+  std::vector<TensorId> ids;
+  for (const std::string& name : names) ids.push_back(index.tensor(name));
+  return ids;
+}
+
+// Do the flags go together?
+Status CheckRequest(const GradRequest& request) {
+  const UpdateRequest& update = request.update;
+  if (update.accumulate < 1) {
+    return BadInput(StrCat("--accumulate: expected at least 1 micro-batch, not ", update.accumulate));
+  }
+  if (!(update.clip_norm >= 0)) return BadInput("--clip-norm: expected a norm above 0");
+  if (!(update.loss_scale > 0) || std::isinf(update.loss_scale)) {
+    return BadInput("--loss-scale: expected a finite number above 0");
+  }
+  if (request.trains()) {
+    if (request.wrt_inputs.empty()) return OkStatus();
+    return BadInput("--wrt-inputs: an optimizer updates parameters; inputs have gradients without --optimizer");
+  }
+  const std::pair<bool, std::string_view> needs[] = {{update.accumulate > 1, "--accumulate"},
+                                                     {update.clip_norm > 0, "--clip-norm"},
+                                                     {update.loss_scale != 1, "--loss-scale"},
+                                                     {update.optimizer.weight_decay.has_value(), "--weight-decay"},
+                                                     {!update.optimizer.no_decay.empty(), "--no-decay"},
+                                                     {!update.optimizer.state_type.empty(), "--state-dtype"}};
+  for (const auto& [given, flag] : needs) {
+    if (given) return BadInput(StrCat(flag, " needs --optimizer"));
+  }
+  return OkStatus();
+}
+
+// The forward graph as it is differentiated, with the loss, and what by. Names stand for tensors: ids change on the
+// way.
+struct Forward {
+  Graph graph;
+  Loss loss;
+  std::vector<std::string> targets;
+};
+
+Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest& request, GradGraph& out) {
+  Forward forward{.graph = std::move(graph)};
+  SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> wanted, FindTargets(forward.graph, request, out.constants));
+  for (const TensorId id : wanted) forward.targets.push_back(forward.graph.tensor(id).name);
+  if (!request.compute.empty()) {
+    SBP_ASSIGN_OR_RETURN(const DType type, ParseComputeType(request.compute));
+    SBP_ASSIGN_OR_RETURN(forward.graph, LowerPrecision(std::move(forward.graph), forward.targets, type, rules));
+  }
+  Appender appender(forward.graph, rules);
+  SBP_ASSIGN_OR_RETURN(forward.loss, AddLoss(request.loss, appender));
+  // Seeds are outputs, so that expansion keeps their names.
+  std::vector<TensorId>& outputs = forward.graph.outputs;
+  if (!forward.loss.given) outputs.clear();
+  std::vector<TensorId> seeds;
+  std::vector<std::string> seed_names;
+  for (const Seed& seed : forward.loss.seeds) {
+    if (std::ranges::find(outputs, seed.tensor) == outputs.end()) outputs.push_back(seed.tensor);
+    seeds.push_back(seed.tensor);
+    seed_names.push_back(forward.graph.tensor(seed.tensor).name);
+  }
+  const std::vector<TensorId> targets = FindNamed(forward.graph, forward.targets);
+  SBP_ASSIGN_OR_RETURN(forward.graph, ExpandForVjp(std::move(forward.graph), targets, seeds, request.expanded, rules));
+  const std::vector<TensorId> expanded = FindNamed(forward.graph, seed_names);
+  for (size_t i = 0; i < expanded.size(); ++i) forward.loss.seeds[i].tensor = expanded[i];
+  if (!forward.loss.given) forward.loss.loss = expanded[0];
+  // Operands of which an expansion reads the value, or nothing, are gone.
+  const std::vector<TensorId> left = FindNamed(forward.graph, forward.targets);
+  for (size_t i = left.size(); i-- > 0;) {
+    if (left[i].valid()) continue;
+    out.unreachable.push_back(forward.targets[i]);
+    forward.targets.erase(forward.targets.begin() + static_cast<ptrdiff_t>(i));
+  }
+  return forward;
+}
+
+// What the backward pass may read anew: matrices that are trained, or what is computed with in their place.
+std::vector<TensorId> RefetchedTensors(const Graph& graph, const std::vector<Trained>& trained) {
+  std::unordered_set<TensorId> parameters;
+  std::vector<TensorId> tensors;
+  for (const Trained& entry : trained) {
+    if (graph.tensor(entry.parameter).type.rank() < 2) continue;
+    parameters.insert(entry.parameter);
+    tensors.push_back(entry.parameter);
+  }
+  for (const Op& op : graph.ops) {
+    const bool casts = graph.type_of(op) == "Cast" && parameters.contains(op.inputs[0]);
+    if (casts) tensors.push_back(op.outputs[0]);
+  }
+  return tensors;
+}
+
 }  // namespace
 
 Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradRequest& request) {
   GradGraph out;
-  out.graph = std::move(forward);
-  Loss loss;
-  std::vector<std::string> targets;
-  {
-    Appender appender(out.graph, rules);
-    SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> ids, FindTargets(out.graph, request));
-    SBP_ASSIGN_OR_RETURN(loss, AddLoss(request.loss, appender));
-    // Seeds are outputs, so that expansion keeps their names.
-    if (!loss.given) out.graph.outputs.clear();
-    for (const Seed& seed : loss.seeds) {
-      if (std::ranges::find(out.graph.outputs, seed.tensor) == out.graph.outputs.end()) {
-        out.graph.outputs.push_back(seed.tensor);
-      }
-    }
-    std::vector<TensorId> seeds;
-    for (const Seed& seed : loss.seeds) seeds.push_back(seed.tensor);
-    std::vector<std::string> seed_names;
-    for (const TensorId id : seeds) seed_names.push_back(out.graph.tensor(id).name);
-    for (const TensorId id : ids) targets.push_back(out.graph.tensor(id).name);
-    SBP_ASSIGN_OR_RETURN(out.graph, ExpandForVjp(std::move(out.graph), ids, seeds, request.expanded, rules));
-    const NameIndex index(out.graph);
-    for (size_t i = 0; i < loss.seeds.size(); ++i) loss.seeds[i].tensor = index.tensor(seed_names[i]);
+  SBP_RETURN_IF_ERROR(CheckRequest(request));
+  Optimizer optimizer;
+  if (request.trains()) {
+    SBP_ASSIGN_OR_RETURN(optimizer, ParseOptimizer(request.update.optimizer, rules));
   }
-  std::vector<TensorId> ids;
-  {
-    const NameIndex index(out.graph);
-    for (const std::string& name : targets) ids.push_back(index.tensor(name));
-  }
-  // Operands of which an expansion reads the value, or nothing, are gone.
-  for (size_t i = ids.size(); i-- > 0;) {
-    if (ids[i].valid()) continue;
-    out.unreachable.push_back(targets[i]);
-    ids.erase(ids.begin() + static_cast<ptrdiff_t>(i));
-    targets.erase(targets.begin() + static_cast<ptrdiff_t>(i));
-  }
+  SBP_ASSIGN_OR_RETURN(Forward made, MakeForward(std::move(forward), rules, request, out));
+  out.graph = std::move(made.graph);
   Appender appender(out.graph, rules);
-  SBP_RETURN_IF_ERROR(AddSeeds(loss, appender));
-  SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, Differentiate(appender, loss.seeds, ids));
+  if (request.update.accumulate > 1) SBP_RETURN_IF_ERROR(AddShare(made.loss, appender));
+  SBP_RETURN_IF_ERROR(AddSeeds(made.loss, request.update.loss_scale, appender));
+  const std::vector<TensorId> targets = FindNamed(out.graph, made.targets);
+  SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, Differentiate(appender, made.loss.seeds, targets));
   std::set<TensorId> named;
-  for (size_t i = 0; i < ids.size(); ++i) {
+  std::vector<Trained> trained;
+  for (size_t i = 0; i < targets.size(); ++i) {
     if (!gradients[i].valid()) {
-      out.unreachable.push_back(targets[i]);
+      out.unreachable.push_back(made.targets[i]);
       continue;
     }
-    SBP_ASSIGN_OR_RETURN(const TensorId id, NameGradient(gradients[i], StrCat("grad/", targets[i]), named, appender));
-    out.graph.outputs.push_back(id);
+    SBP_ASSIGN_OR_RETURN(const TensorId id,
+                         NameGradient(gradients[i], StrCat("grad/", made.targets[i]), named, appender));
+    trained.push_back({targets[i], id});
   }
-  const bool any = std::ranges::any_of(gradients, &TensorId::valid);
-  if (!any && !request.may_be_zero) return BadInput("the loss depends on no parameter that is asked for");
+  if (trained.empty() && !request.may_be_zero) return BadInput("the loss depends on no parameter that is asked for");
+  if (request.trains()) {
+    SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph, trained), appender));
+    SBP_RETURN_IF_ERROR(AddUpdates(optimizer, request.update, trained, made.loss, appender));
+  } else {
+    for (const Trained& entry : trained) out.graph.outputs.push_back(entry.gradient);
+  }
   DropUnneeded(out.graph);
   SBP_RETURN_IF_ERROR(Verify(out.graph, "the training graph"));
   out.kept = FindKept(out.graph);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "grad/update.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
 
@@ -18,6 +19,10 @@ struct GradRequest {
   std::vector<std::string> wrt_inputs;  // patterns over inputs
   bool may_be_zero = false;             // no error where the loss depends on nothing that is asked for
   std::vector<std::string> expanded;    // types of ops that are differentiated through their expansions; "*": all
+  std::string compute;                  // bf16 or f16: what f32 parameters are computed with in (grad/precision.h)
+  UpdateRequest update;                 // with an optimizer the graph is a whole training step
+
+  bool trains() const { return !update.optimizer.optimizer.empty() && update.optimizer.optimizer != "none"; }
 };
 
 // A forward tensor that the backward pass reads.
@@ -31,11 +36,14 @@ struct GradGraph {
   Graph graph;
   std::vector<Kept> kept;                // by name; without parameters and inputs
   std::vector<std::string> unreachable;  // asked for by name, and the loss does not depend on them
+  std::vector<std::string> constants;    // of a training step: float parameters that it leaves as they are
 };
 
 // The graph (resolved) with outputs "loss" (where --loss makes one) and "grad/P" for each parameter P asked for, those
-// of the model where cotangents are given, and nothing that these do not need. A patterns that matches nothing, an
-// integer parameter asked for by name, and what AddLoss and Differentiate say are errors (kBadInput).
+// of the model where cotangents are given, and nothing that these do not need. With an optimizer the gradients are no
+// outputs, but what AddUpdates makes of them; then only weights are differentiated by (FindTrainable), unless
+// parameters are asked for. A pattern that matches nothing, an integer parameter asked for by name, a request whose
+// parts do not fit, and what AddLoss, Differentiate, ParseOptimizer and AddUpdates say are errors (kBadInput).
 Result<GradGraph> MakeGradGraph(Graph graph, const RuleSet& rules, const GradRequest& request);
 
 }  // namespace sbp

@@ -72,12 +72,16 @@ Result<TensorId> SquaredError(TensorId id, std::string_view /*options*/, Appende
   return MeanOf(square, "", appender);
 }
 
+std::optional<int64_t> IgnoredLabel(std::string_view options) {
+  return options.starts_with("ignore=") ? ParseInt(options.substr(7)) : std::nullopt;
+}
+
 Result<TensorId> CrossEntropy(TensorId id, std::string_view options, Appender& appender) {
   const TensorType type = appender.type(id);
   if (type.rank() < 1) return BadInput("--loss: logits need a last dimension of classes");
   Appender::AttributeList attributes = {{"reduction", std::string("mean")}};
   if (options.starts_with("ignore=")) {
-    const std::optional<int64_t> ignored = ParseInt(options.substr(7));
+    const std::optional<int64_t> ignored = IgnoredLabel(options);
     if (!ignored) return BadInput(StrCat("--loss: ignore=N takes a label, not ", Quote(options.substr(7))));
     attributes.emplace_back("ignore_index", *ignored);
   } else if (!options.empty()) {
@@ -136,18 +140,37 @@ Result<Loss> AddLoss(const std::string& form, Appender& appender) {
     }
     SBP_ASSIGN_OR_RETURN(const TensorId of, FindFloat(graph, name));
     SBP_ASSIGN_OR_RETURN(const TensorId loss, row.make(of, options, appender));
-    return Loss{.loss = loss, .seeds = {{loss, TensorId()}}};
+    return Loss{.loss = loss, .seeds = {{loss, TensorId()}}, .ignored = IgnoredLabel(options)};
   }
   SBP_ASSIGN_OR_RETURN(const TensorId of, FindFloat(graph, text));
   SBP_ASSIGN_OR_RETURN(const TensorId loss, Itself(of, "", appender));
   return Loss{.loss = loss, .seeds = {{loss, TensorId()}}};
 }
 
-Status AddSeeds(Loss& loss, Appender& appender) {
+Status AddShare(Loss& loss, Appender& appender) {
+  if (!loss.ignored) return OkStatus();
+  const TensorId labels = NameIndex(appender.graph()).tensor("labels");
+  const TensorId ignored = appender.Constant(Literal::Scalar(*loss.ignored));
+  SBP_ASSIGN_OR_RETURN(const TensorId equal, appender.Call("Equal", {labels, ignored}, {}, "loss/ignored", kNoScope));
+  SBP_ASSIGN_OR_RETURN(const TensorId counts, appender.Call("Not", {equal}, {}, "loss/counts", kNoScope));
+  SBP_ASSIGN_OR_RETURN(
+      const TensorId numbers,
+      appender.Call("Cast", {counts}, {{"to", static_cast<int64_t>(DType::kF32)}}, "loss/ones", kNoScope));
+  SBP_ASSIGN_OR_RETURN(loss.share,
+                       appender.Call("ReduceMean", {numbers}, {{"keepdims", int64_t{0}}}, "loss/share", kNoScope));
+  return OkStatus();
+}
+
+Status AddSeeds(Loss& loss, double scale, Appender& appender) {
   for (Seed& seed : loss.seeds) {
     const TensorType type = appender.type(seed.tensor);
     if (!loss.given) {
-      seed.cotangent = appender.Number(1, type.dtype);
+      seed.cotangent = appender.Number(scale, type.dtype);
+      if (loss.share.valid()) {
+        const Appender::AttributeList to = {{"to", static_cast<int64_t>(type.dtype)}};
+        SBP_ASSIGN_OR_RETURN(const TensorId share, appender.Call("Cast", {loss.share}, to, "loss/share_cast"));
+        SBP_ASSIGN_OR_RETURN(seed.cotangent, appender.Call("Mul", {share, seed.cotangent}, {}, "loss/seed"));
+      }
       continue;
     }
     const std::string name = StrCat("cotangent/", appender.graph().tensor(seed.tensor).name);

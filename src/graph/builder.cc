@@ -177,9 +177,9 @@ OpId GraphBuilder::AddOp(std::string_view type, std::string_view name, const std
 
 void GraphBuilder::AddOutput(std::string_view name) { graph_.outputs.push_back(Tensor(name)); }
 
-void GraphBuilder::AddTie(std::string_view output, std::string_view input) {
+void GraphBuilder::AddTie(std::string_view output, std::string_view input, bool restarts) {
   const TensorId written = Tensor(output);
-  graph_.ties.push_back({written, Tensor(input)});
+  graph_.ties.push_back({written, Tensor(input), restarts});
 }
 
 void GraphBuilder::DescribeTensor(std::string_view name, TensorType type, std::vector<std::string> symbols) {

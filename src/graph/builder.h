@@ -29,7 +29,7 @@ class GraphBuilder {
   OpId AddOp(std::string_view type, std::string_view name, const std::vector<std::string>& inputs,
              const std::vector<std::string>& outputs, Attributes attributes = {}, std::string_view scope = "");
   void AddOutput(std::string_view name);
-  void AddTie(std::string_view output, std::string_view input);
+  void AddTie(std::string_view output, std::string_view input, bool restarts = false);
   // What is known of a tensor that an op writes (from value_info); may come before or after the op.
   void DescribeTensor(std::string_view name, TensorType type, std::vector<std::string> symbols = {});
 

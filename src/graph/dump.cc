@@ -80,7 +80,11 @@ std::string Dump(const Graph& graph) {
   for (const Op& op : graph.ops) DumpOp(graph, op, out);
   out += "inputs (" + Names(graph, graph.inputs) + ")\n";
   out += "outputs (" + Names(graph, graph.outputs) + ")\n";
-  for (const Tie& tie : graph.ties) out += "tie " + NameOf(graph, tie.output) + " " + NameOf(graph, tie.input) + "\n";
+  for (const Tie& tie : graph.ties) {
+    out +=
+        StrCat("tie ", NameOf(graph, tie.output), " ", NameOf(graph, tie.input), tie.restarts ? " restarts" : "", "\n");
+  }
+  if (graph.micro_batches != 1) out += StrCat("micro-batches ", graph.micro_batches, "\n");
   return out;
 }
 

@@ -122,10 +122,12 @@ std::string ToString(const Assumption& assumption);
 // Is a given value, of whatever type holds it, equal in the elements that count?
 bool Agrees(const Assumption& assumption, const Literal& value);
 
-// Tied layouts: at the end of a step `output` must lie as `input` lay at its start (an updated parameter).
+// State: `output` is what `input` is at the next step, or at the next micro-batch where section micro makes it (an
+// updated parameter), so it must end as `input` lay at the start.
 struct Tie {
   TensorId output;
   TensorId input;
+  bool restarts = false;  // an accumulator: `input` is zeros where a step begins
   friend bool operator==(const Tie&, const Tie&) = default;
 };
 
@@ -136,6 +138,7 @@ struct Graph {
   std::vector<TensorId> inputs;  // role kInput, in the file's order (initializers are not listed)
   std::vector<TensorId> outputs;
   std::vector<Tie> ties;
+  int64_t micro_batches = 1;                // how often section micro runs in a step (graph/sections.h)
   std::vector<std::string> op_types;        // "MatMul"; other domains are qualified: "com.microsoft::Attention"
   std::vector<std::string> scopes;          // scopes[0] == ""; '/' separates levels: "model/layers.0/attn"
   std::map<std::string, int64_t> opsets;    // domain ("" for ONNX's own) -> version

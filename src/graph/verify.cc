@@ -166,8 +166,14 @@ class Verifier {
       const Status status = CheckAssumption(assumption);
       if (!status.ok()) return status.WithContext("assumption " + Quote(assumption.input));
     }
+    if (graph_.micro_batches < 1) {
+      return BadInput(StrCat("\"micro_batches\" is ", graph_.micro_batches, ", expected 1 or more"));
+    }
     for (const Tie& tie : graph_.ties) {
       if (!InRange(tie.output) || !InRange(tie.input)) return BadInput("a tie of a tensor that does not exist");
+      if (tie.restarts && graph_.tensor(tie.input).role != TensorRole::kInput) {
+        return BadInput(StrCat("the tie to ", Quote(graph_.tensor(tie.input).name), " restarts, but that is no input"));
+      }
     }
     return OkStatus();
   }

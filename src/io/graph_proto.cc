@@ -72,7 +72,9 @@ class GraphWriter {
       v1::Tie& message = *message_.add_ties();
       message.set_output(Name(tie.output));
       message.set_input(Name(tie.input));
+      message.set_restarts(tie.restarts);
     }
+    if (graph_.micro_batches != 1) message_.set_micro_batches(graph_.micro_batches);
   }
 
  private:
@@ -194,8 +196,9 @@ class GraphReader {
     }
     for (const v1::Tie& tie : message_.ties()) {
       if (tie.output().empty() || tie.input().empty()) return BadInput("a tie needs \"output\" and \"input\"");
-      builder_.AddTie(tie.output(), tie.input());
+      builder_.AddTie(tie.output(), tie.input(), tie.restarts());
     }
+    if (message_.has_micro_batches()) graph.micro_batches = message_.micro_batches();
     return OkStatus();
   }
 

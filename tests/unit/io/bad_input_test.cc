@@ -31,7 +31,7 @@ constexpr Case kGraphs[] = {
      "doc:2:11: unknown field \"nmae\" of Op (did you mean \"name\"?)"},
     {"{\"kind\": \"sbp_plan.graph.v1\", \"zzzzz\": 1}",
      "doc:1:31: unknown field \"zzzzz\" of Graph; its fields: kind, name, opsets, bindings, metadata, inputs, "
-     "parameters, tensors, ops, outputs, ties, assumptions"},
+     "parameters, tensors, ops, outputs, ties, assumptions, micro_batches"},
     {"kind: \"sbp_plan.graph.v1\"\nopz { }", "doc:2:5: unknown field \"opz\" of Graph (did you mean \"ops\"?)"},
     {"{\"kind\": \"sbp_plan.graph.v1\", \"name\": 3}", "doc:1:39: expected text for \"name\", found 3"},
     {"{\"kind\": \"sbp_plan.graph.v1\", \"name\": null}", "doc:1:39: expected text for \"name\", found null"},

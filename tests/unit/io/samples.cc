@@ -83,6 +83,8 @@ Graph FullGraph() {
   builder.AddOutput("y");
   builder.AddOutput("z");
   builder.AddTie("z", "w2");
+  builder.AddTie("y", "x", true);
+  graph.micro_batches = 4;
   return builder.Build("full").value();
 }
 

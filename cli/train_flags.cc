@@ -1,0 +1,47 @@
+#include "cli/train_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "grad/grad.h"
+#include "grad/optimizer.h"
+
+namespace sbp {
+
+void AddTrainFlags(CLI::App& app, GradRequest& request, CLI::Option* needs) {
+  std::vector<CLI::Option*> options;
+  const auto add = [&](const std::string& flag, auto& to, const std::string& what, const std::string& type) {
+    options.push_back(app.add_option(flag, to, what)->type_name(type)->group("Training"));
+    return options.back();
+  };
+  const auto list = [&](const std::string& flag, std::vector<std::string>& to, const std::string& what) {
+    add(flag, to, what, "PATTERN")->allow_extra_args(false);
+  };
+  CLI::Option* loss =
+      add("--loss", request.loss,
+          "what is differentiated: NAME (one number), sum:NAME, mean:NAME, mse:NAME (with an input target/NAME), "
+          "cross-entropy:LOGITS[,ignore=N] (with an input labels), cotangents[:NAME,...] (with inputs cotangent/NAME)",
+          "FORM");
+  if (needs == nullptr) loss->required();
+  if (needs != nullptr) needs->needs(loss);
+  list("--wrt", request.wrt, "parameters to differentiate by (default: all floats; with --optimizer: all weights)");
+  list("--freeze", request.freeze, "parameters that get no gradient");
+  list("--wrt-inputs", request.wrt_inputs, "inputs to differentiate by");
+  add("--optimizer", request.update.optimizer.optimizer,
+      StrCat("what updates each weight: ", OptimizerNames(), ", or DOMAIN::OP of --rules"), "NAME[:KEY=VALUE,...]");
+  add("--weight-decay", request.update.optimizer.weight_decay, "in place of the optimizer's own", "X");
+  list("--no-decay", request.update.optimizer.no_decay,
+       "weights without decay (default: those of fewer than two dimensions)");
+  add("--clip-norm", request.update.clip_norm, "the greatest norm of all gradients together", "X");
+  add("--compute", request.compute, "compute in bf16 or f16 with casts of f32 weights", "TYPE");
+  add("--state-dtype", request.update.optimizer.state_type, "the type of optimizer states (default: f32)", "TYPE");
+  add("--loss-scale", request.update.loss_scale, "multiply cotangents by X, and divide gradients by it", "X");
+  add("--accumulate", request.update.accumulate, "micro-batches in a step; --dim gives the size of one", "K");
+  for (CLI::Option* option : options) {
+    if (needs != nullptr) option->needs(needs);
+  }
+}
+
+}  // namespace sbp

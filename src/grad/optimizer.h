@@ -1,0 +1,48 @@
+// What --optimizer names: a row of the table in optimizer.cc, or an op of a user's rules. What an optimizer computes is
+// text in rules/optimizer.rules, which also says what `grad` expects of such an op.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "rule/rule_set.h"
+#include "rule/syntax.h"
+
+namespace sbp {
+
+// The flags, as given.
+struct OptimizerRequest {
+  std::string optimizer;               // NAME[:KEY=VALUE,...]; "" and "none": no update
+  std::optional<double> weight_decay;  // in place of the op's own
+  std::vector<std::string> no_decay;   // patterns over parameters; empty: those of fewer than two dimensions
+  std::string state_type;              // "" is f32
+};
+
+// An op that updates one parameter, and its schema.
+struct UpdateOp {
+  std::string type;
+  const OpOverload* schema = nullptr;  // of the rules, which outlive it
+  Attributes attributes;
+  bool decays = false;  // has an attribute weight_decay
+};
+
+struct Optimizer {
+  UpdateOp matrices;  // of parameters of two and more dimensions
+  UpdateOp others;    // of all others, and of tables if `tables_apart`
+  bool tables_apart = false;
+};
+
+// Errors (kBadInput): an unknown optimizer or key, with the nearest known one; a value of the wrong kind; an op that
+// lacks what every optimizer has; --weight-decay where none is an attribute; a type of states that is no float.
+Result<Optimizer> ParseOptimizer(const OptimizerRequest& request, const RuleSet& rules);
+
+// The names, for help: "none, sgd, ...".
+std::string OptimizerNames();
+
+// The op's states: operand S for each result next_S, in the schema's order.
+std::vector<std::string> StatesOf(const OpOverload& schema);
+
+}  // namespace sbp

@@ -1,0 +1,91 @@
+#include "grad/order.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "grad/appender.h"
+#include "graph/graph.h"
+
+namespace sbp {
+namespace {
+
+constexpr std::string_view kBackwardScope = "backward";
+
+bool IsBackward(std::string_view scope) {
+  return scope.starts_with(kBackwardScope) &&
+         (scope.size() == kBackwardScope.size() || scope[kBackwardScope.size()] == '/');
+}
+
+}  // namespace
+
+void MoveBehindProducers(Graph& graph, const std::vector<OpId>& moved) {
+  constexpr size_t kStays = ~size_t{0};
+  std::vector<size_t> anchor(graph.ops.size(), kStays);  // the op behind which it goes, itself unmoved
+  std::vector<std::vector<size_t>> behind(graph.ops.size());
+  std::vector<size_t> in_front;  // of all
+  for (const OpId id : moved) {
+    bool has_producer = false;
+    size_t last = 0;
+    for (const TensorId input : graph.op(id).inputs) {
+      const OpId producer = input.valid() ? graph.tensor(input).producer : OpId();
+      if (!producer.valid()) continue;
+      const size_t at = anchor[producer.index()] == kStays ? producer.index() : anchor[producer.index()];
+      last = std::max(last, at);
+      has_producer = true;
+    }
+    anchor[id.index()] = last;
+    (has_producer ? behind[last] : in_front).push_back(id.index());
+  }
+  std::vector<Op> ops;
+  ops.reserve(graph.ops.size());
+  const auto take = [&](size_t i) { ops.push_back(std::move(graph.ops[i])); };
+  for (const size_t i : in_front) take(i);
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (anchor[i] == kStays) take(i);
+    for (const size_t next : behind[i]) take(next);
+  }
+  graph.ops = std::move(ops);
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    for (const TensorId output : graph.ops[i].outputs) {
+      if (output.valid()) graph.tensor(output).producer = OpId(i);
+    }
+  }
+}
+
+Status RefetchForBackward(const std::vector<TensorId>& tensors, Appender& appender) {
+  struct Reads {
+    bool forward = false;
+    TensorId anew;
+  };
+  Graph& graph = appender.graph();
+  std::unordered_map<TensorId, Reads> reads;
+  for (const TensorId id : tensors) reads.emplace(id, Reads());
+  const AttributesRef none = appender.Shared({});
+  const size_t count = graph.ops.size();
+  for (size_t i = 0; i < count; ++i) {
+    const bool backward = IsBackward(graph.scope_of(graph.ops[i]));
+    for (size_t k = 0; k < graph.ops[i].inputs.size(); ++k) {
+      const TensorId input = graph.ops[i].inputs[k];
+      const auto found = input.valid() ? reads.find(input) : reads.end();
+      if (found == reads.end()) continue;
+      Reads& read = found->second;
+      read.forward = read.forward || !backward;
+      if (!backward || !read.forward) continue;
+      if (!read.anew.valid()) {
+        read.anew = appender.CallTyped("sbp::Refetch", {input}, none, appender.type(input),
+                                       StrCat("refetch/", graph.tensor(input).name), graph.ops[i].scope);
+      }
+      graph.ops[i].inputs[k] = read.anew;
+    }
+  }
+  return SortTopologically(graph);
+}
+
+}  // namespace sbp

@@ -1,0 +1,22 @@
+// Where ops that were added behind all others belong.
+#pragma once
+
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "grad/appender.h"
+#include "graph/graph.h"
+
+namespace sbp {
+
+// Puts each of `moved` (ascending) directly behind the last of those that write its operands, so that what only it
+// reads need not be kept. Ids of ops change.
+void MoveBehindProducers(Graph& graph, const std::vector<OpId>& moved);
+
+// Lets the ops of the backward pass that read one of `tensors` (parameters, or casts of them) read it anew, through an
+// op sbp::Refetch in front of the first of them, where the forward pass reads it too: it may then be gathered before
+// each use, as ZeRO-3 does, in place of being kept from one pass to the other. Ids of ops change.
+Status RefetchForBackward(const std::vector<TensorId>& tensors, Appender& appender);
+
+}  // namespace sbp

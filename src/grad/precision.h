@@ -1,0 +1,25 @@
+// Mixed precision: parameters stay in f32, what is computed with them is of a narrower type.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "graph/graph.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+// `forward` (resolved) with casts of the named f32 parameters to `type`, "compute/P", and every op behind them that
+// reads f32 computed in that type: its other f32 operands are cast too. What depends on no such parameter stays f32;
+// so do powers, roots, exponents and sums (what a normalisation is made of), losses, and ops with bodies, as under
+// torch.autocast. Numbers beyond the type's range become its greatest. Names stay; ids of tensors and ops change.
+// Errors (kBadInput): no f32 among the parameters; an op that has no form in that type.
+Result<Graph> LowerPrecision(Graph forward, const std::vector<std::string>& parameters, DType type,
+                             const RuleSet& rules);
+
+// "bf16" or "f16", of --compute. Error: any other.
+Result<DType> ParseComputeType(const std::string& name);
+
+}  // namespace sbp

@@ -1,0 +1,94 @@
+#include "grad/trainable.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "graph/graph.h"
+
+namespace sbp {
+namespace {
+
+constexpr double kMaskedOut = 1e9;
+
+// Ops that hand angles on: a table that is only scaled and arranged before a sine is no weight. A product of matrices
+// is one only of positions, not of data.
+constexpr std::array<std::string_view, 10> kArranges = {"Cast",    "Concat", "Expand",  "Identity",  "Mul",
+                                                        "Reshape", "Slice",  "Squeeze", "Transpose", "Unsqueeze"};
+constexpr std::array<std::string_view, 2> kProducts = {"Einsum", "MatMul"};
+
+bool IsMask(const Tensor& tensor) {
+  return tensor.literal != nullptr &&
+         std::ranges::any_of(tensor.literal->floats, [](double value) { return std::abs(value) >= kMaskedOut; });
+}
+
+template <size_t N>
+bool IsOneOf(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Tensors that are computed from inputs of float type.
+std::vector<bool> FindData(const Graph& graph) {
+  std::vector<bool> data(graph.tensors.size(), false);
+  for (const TensorId id : graph.inputs) data[id.index()] = IsFloat(graph.tensor(id).type.dtype);
+  for (const Op& op : graph.ops) {
+    const bool reads = std::ranges::any_of(op.inputs, [&](TensorId id) { return id.valid() && data[id.index()]; });
+    for (const TensorId id : op.outputs) {
+      if (id.valid()) data[id.index()] = reads;
+    }
+  }
+  return data;
+}
+
+// Tensors all of whose readers, however far behind, are sines and cosines.
+std::vector<bool> FindAngles(const Graph& graph) {
+  const std::vector<bool> data = FindData(graph);
+  std::vector<bool> read(graph.tensors.size(), false), otherwise(graph.tensors.size(), false);
+  for (const TensorId id : graph.outputs) otherwise[id.index()] = true;
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[i];
+    const std::string& type = graph.type_of(op);
+    const bool of_data = std::ranges::any_of(op.inputs, [&](TensorId id) { return id.valid() && data[id.index()]; });
+    const bool arranges = IsOneOf(kArranges, type) || (IsOneOf(kProducts, type) && !of_data);
+    const bool leads_on = arranges && std::ranges::all_of(op.outputs, [&](TensorId id) {
+                            return id.valid() && read[id.index()] && !otherwise[id.index()];
+                          });
+    const bool angle = type == "Sin" || type == "Cos" || leads_on;
+    for (const auto* list : {&op.inputs, &op.captures}) {
+      for (const TensorId id : *list) {
+        if (!id.valid()) continue;
+        read[id.index()] = true;
+        if (!angle) otherwise[id.index()] = true;
+      }
+    }
+  }
+  for (size_t t = 0; t < read.size(); ++t) read[t] = read[t] && !otherwise[t];
+  return read;
+}
+
+}  // namespace
+
+std::vector<bool> FindTrainable(const Graph& graph) {
+  const std::vector<bool> angles = FindAngles(graph);
+  std::vector<bool> trainable(graph.tensors.size(), false);
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const Tensor& tensor = graph.tensors[t];
+    trainable[t] = tensor.role == TensorRole::kParameter && IsFloat(tensor.type.dtype) && tensor.type.rank() > 0 &&
+                   !angles[t] && !IsMask(tensor);
+  }
+  for (const Op& op : graph.ops) {
+    if (graph.type_of(op) != "BatchNormalization") continue;
+    for (size_t i = 3; i < op.inputs.size() && i < 5; ++i) {  // mean, variance
+      if (op.inputs[i].valid()) trainable[op.inputs[i].index()] = false;
+    }
+  }
+  return trainable;
+}
+
+}  // namespace sbp

@@ -1,0 +1,16 @@
+// Which float parameters of a model are weights, and which only constants that an exporter wrote down.
+#pragma once
+
+#include <vector>
+
+#include "base/ids.h"
+#include "graph/graph.h"
+
+namespace sbp {
+
+// Per tensor: a float parameter that training would change. Not: numbers of rank 0 (exponents, epsilons, scales);
+// running statistics of BatchNormalization; tables of angles, from which sines and cosines are made; masks, which hold
+// an infinity or a number of 1e9 and more. A model file does not say which of its initializers are weights.
+std::vector<bool> FindTrainable(const Graph& graph);
+
+}  // namespace sbp

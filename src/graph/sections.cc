@@ -1,0 +1,74 @@
+#include "graph/sections.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "graph/graph.h"
+
+namespace sbp {
+namespace {
+
+template <typename Visit>
+void EachOperand(const Op& op, Visit visit) {
+  for (const auto* list : {&op.inputs, &op.captures}) {
+    for (const TensorId id : *list) {
+      if (id.valid()) visit(id);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Section> SectionsOf(const Graph& graph) {
+  std::vector<Section> sections(graph.ops.size(), Section::kMicro);
+  std::vector<bool> late(graph.tensors.size(), false);     // is complete only after the last micro-batch
+  std::vector<bool> wanted(graph.tensors.size(), false);   // by an op of section micro, or as its state or result
+  std::vector<bool> by_step(graph.tensors.size(), false);  // read by section step
+  for (const Tie& tie : graph.ties) {
+    if (tie.restarts) late[tie.output.index()] = wanted[tie.output.index()] = true;
+  }
+  if (std::ranges::none_of(graph.ties, &Tie::restarts)) return sections;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    bool reads_late = false;
+    EachOperand(graph.ops[i], [&](TensorId id) { reads_late = reads_late || late[id.index()]; });
+    if (!reads_late) continue;
+    sections[i] = Section::kStep;
+    for (const TensorId id : graph.ops[i].outputs) {
+      if (id.valid()) late[id.index()] = true;
+    }
+  }
+  for (const TensorId id : graph.outputs) wanted[id.index()] = true;
+  for (const Tie& tie : graph.ties) wanted[tie.output.index()] = true;
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[i];
+    const auto marked = [&](const std::vector<bool>& mark) {
+      return std::ranges::any_of(op.outputs, [&](TensorId id) { return id.valid() && mark[id.index()]; });
+    };
+    if (sections[i] == Section::kMicro && !marked(wanted) && marked(by_step)) sections[i] = Section::kStep;
+    std::vector<bool>& mark = sections[i] == Section::kStep ? by_step : wanted;
+    EachOperand(op, [&](TensorId id) { mark[id.index()] = true; });
+  }
+  return sections;
+}
+
+std::vector<int64_t> RunsOfTransitions(const Graph& graph, const std::vector<Section>& sections) {
+  std::vector<int64_t> runs(graph.tensors.size(), 0);
+  const auto runs_of = [&](size_t op) { return sections[op] == Section::kMicro ? graph.micro_batches : 1; };
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    EachOperand(graph.ops[i], [&](TensorId id) { runs[id.index()] = std::max(runs[id.index()], runs_of(i)); });
+  }
+  for (const Tie& tie : graph.ties) {
+    // An accumulator lies for the next micro-batch as for the first one.
+    if (tie.restarts) runs[tie.output.index()] = graph.micro_batches;
+  }
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const OpId producer = graph.tensors[t].producer;
+    if (runs[t] == 0) runs[t] = producer.valid() ? runs_of(producer.index()) : 1;
+  }
+  return runs;
+}
+
+}  // namespace sbp

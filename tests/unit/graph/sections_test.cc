@@ -1,0 +1,63 @@
+#include "graph/sections.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/builder.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+
+namespace sbp {
+namespace {
+
+// loss and gradient of a micro-batch; the gradients' sum scaled by a number that only the update reads.
+Graph Accumulating(bool restarts) {
+  const TensorType type = *ParseTensorType("f32[4]");
+  GraphBuilder builder("accumulating");
+  builder.AddInput("x", type);
+  builder.AddInput("sum", type);
+  builder.AddInput("lr", type);
+  builder.AddParameter("w", type);
+  builder.AddOp("Mul", "forward", {"x", "w"}, {"loss"});
+  builder.AddOp("Neg", "rate", {"lr"}, {"r"});
+  builder.AddOp("Add", "accumulate", {"sum", "loss"}, {"next/sum"});
+  builder.AddOp("Mul", "scaled", {"next/sum", "r"}, {"g"});
+  builder.AddOp("Add", "update", {"w", "g"}, {"next/w"});
+  builder.AddOutput("loss");
+  builder.AddOutput("next/sum");
+  builder.AddOutput("next/w");
+  builder.AddTie("next/sum", "sum", restarts);
+  builder.AddTie("next/w", "w");
+  Result<Graph> graph = builder.Build("accumulating.json");
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  graph->micro_batches = 4;
+  return *graph;
+}
+
+TEST(Sections, WhatReadsAnAccumulatorRunsOnce) {
+  const Graph graph = Accumulating(true);
+  std::vector<std::string> step;
+  const std::vector<Section> sections = SectionsOf(graph);
+  for (size_t i = 0; i < sections.size(); ++i) {
+    if (sections[i] == Section::kStep) step.push_back(graph.ops[i].name);
+  }
+  EXPECT_EQ(step, (std::vector<std::string>{"rate", "scaled", "update"}));
+  const NameIndex index(graph);
+  const std::vector<int64_t> runs = RunsOfTransitions(graph, sections);
+  const auto runs_of = [&](const char* name) { return runs[index.tensor(name).index()]; };
+  EXPECT_EQ(runs_of("w"), 4);   // both sections read it
+  EXPECT_EQ(runs_of("lr"), 1);  // only the update does
+  EXPECT_EQ(runs_of("loss"), 4);
+  EXPECT_EQ(runs_of("next/sum"), 4);  // it is read by the next micro-batch
+  EXPECT_EQ(runs_of("g"), 1);
+  EXPECT_EQ(runs_of("next/w"), 1);
+}
+
+TEST(Sections, AllIsMicroWithoutAccumulators) {
+  for (const Section section : SectionsOf(Accumulating(false))) EXPECT_EQ(section, Section::kMicro);
+}
+
+}  // namespace
+}  // namespace sbp
