@@ -21,6 +21,7 @@
 #include "grad/optimizer.h"
 #include "grad/order.h"
 #include "grad/precision.h"
+#include "grad/second.h"
 #include "grad/trainable.h"
 #include "grad/update.h"
 #include "graph/graph.h"
@@ -187,6 +188,7 @@ Status CheckRequest(const GradRequest& request) {
   if (!(update.loss_scale > 0) || std::isinf(update.loss_scale)) {
     return BadInput("--loss-scale: expected a finite number above 0");
   }
+  if (request.hvp && request.trains()) return BadInput("--hvp: an optimizer takes gradients; leave one of the two out");
   if (request.trains()) {
     if (request.wrt_inputs.empty()) return OkStatus();
     return BadInput("--wrt-inputs: an optimizer updates parameters; inputs have gradients without --optimizer");
@@ -280,6 +282,7 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, Differentiate(appender, made.loss.seeds, targets));
   std::set<TensorId> named;
   std::vector<Trained> trained;
+  std::vector<std::string> names;  // of what is trained
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!gradients[i].valid()) {
       out.unreachable.push_back(made.targets[i]);
@@ -288,6 +291,7 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
     SBP_ASSIGN_OR_RETURN(const TensorId id,
                          NameGradient(gradients[i], StrCat("grad/", made.targets[i]), named, appender));
     trained.push_back({targets[i], id});
+    names.push_back(made.targets[i]);
   }
   if (trained.empty() && !request.may_be_zero) return BadInput("the loss depends on no parameter that is asked for");
   if (request.trains()) {
@@ -297,6 +301,10 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
     for (const Trained& entry : trained) out.graph.outputs.push_back(entry.gradient);
   }
   DropUnneeded(out.graph);
+  if (request.hvp) {
+    SBP_ASSIGN_OR_RETURN(out.graph, AddHessianProducts(std::move(out.graph), names, request.expanded, rules));
+    DropUnneeded(out.graph);
+  }
   SBP_RETURN_IF_ERROR(Verify(out.graph, "the training graph"));
   out.kept = FindKept(out.graph);
   return out;
