@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "decompose/decompose.h"
 #include "grad/differentiate.h"
+#include "grad/unroll.h"
 #include "graph/graph.h"
 #include "rule/overload.h"
 #include "rule/rule_set.h"
@@ -112,7 +113,8 @@ DerivativeCoverage DerivativesOf(const Graph& graph, const RuleSet& rules) {
   for (size_t i = 0; i < graph.ops.size(); ++i) names.emplace(graph.ops[i].name, i);
   std::unordered_map<std::string_view, std::string> wrong;  // op of the graph -> why it has no derivative
   std::unordered_map<std::string_view, bool> whole;         // ops that stay
-  Result<Graph> expanded = ExpandForVjp(graph, targets, seeds, {}, rules);
+  Result<Graph> expanded = Unroll(graph, targets, seeds);
+  if (expanded.ok()) expanded = ExpandForVjp(std::move(*expanded), targets, seeds, {}, rules);
   if (expanded.ok()) {
     const auto [inner_targets, inner_seeds] = FloatEnds(*expanded);
     for (auto& [op, why] : FindWithoutVjp(*expanded, inner_targets, inner_seeds, rules)) {
@@ -160,7 +162,7 @@ DerivativeCoverage DerivativesByType(const Graph& given, const RuleSet& rules) {
     if (!between[i]) continue;
     const std::string& type = graph.type_of(graph.ops[i]);
     const OpDefinition* definition = rules.Find(type);
-    const bool has_vjp = HasBuiltinVjp(type) ||
+    const bool has_vjp = HasBuiltinVjp(type) || IsUnrolled(type) ||
                          (definition != nullptr && std::ranges::any_of(definition->overloads, [](const OpOverload& o) {
                             return !o.vjps.empty();
                           }));

@@ -19,6 +19,7 @@
 #include "decompose/decompose.h"
 #include "decompose/vjp.h"
 #include "grad/appender.h"
+#include "grad/branch.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
@@ -210,20 +211,43 @@ class Differentiator {
     const auto is_dependent = [&](TensorId in) { return depends_[in.index()]; };
     any = any || std::ranges::any_of(op.captures, is_dependent);
     if (!any) return OkStatus();
-    if (HasSubgraph(*op.attributes)) {
-      return BadInput(StrCat(graph_.type_of(op), " with a body is not differentiated; --freeze what reaches it"));
-    }
     std::vector<bool> reached;
     for (const TensorId out : op.outputs) {
       cotangents.push_back(out.valid() && HasFloats(graph_.tensor(out)) ? Total(out) : TensorId());
       reached.push_back(cotangents.back().valid());
     }
+    if (HasSubgraph(*op.attributes)) return VisitBody(op, cotangents);
     SBP_ASSIGN_OR_RETURN(const Vjp* vjp, VjpOf(op, reached, wanted));
     return Apply(id, op, *vjp, cotangents);
   }
 
+  // Loops have been unrolled (grad/unroll.h).
+  Status VisitBody(const Op& op, const std::vector<TensorId>& cotangents) {
+    if (!HasBuiltinVjp(graph_.type_of(op))) return NoBody(op);
+    const auto wanted = [&](TensorId id) { return depends_[id.index()] && HasFloats(graph_.tensor(id)); };
+    const uint32_t backward = BackwardScope(op.scope);
+    SBP_ASSIGN_OR_RETURN(const std::vector<Reached> found,
+                         DifferentiateIf(appender_, op, cotangents, wanted, backward));
+    sums_.resize(graph_.tensors.size());
+    for (const auto& [capture, cotangent] : found) Add(capture, cotangent, backward);
+    sums_.resize(graph_.tensors.size());
+    return OkStatus();
+  }
+
+  Status NoBody(const Op& op) const {
+    return BadInput(StrCat(graph_.type_of(op), " with a body is not differentiated; --freeze what reaches it"));
+  }
+
   std::string WhyNot(const Op& op, const std::vector<bool>& reached, const std::vector<bool>& wanted) {
-    if (HasSubgraph(*op.attributes)) return StrCat(graph_.type_of(op), " with a body is not differentiated");
+    if (HasSubgraph(*op.attributes)) {
+      if (!HasBuiltinVjp(graph_.type_of(op))) return NoBody(op).message();
+      std::vector<TensorId> cotangents;  // any tensors of the right types
+      for (size_t r = 0; r < op.outputs.size(); ++r) cotangents.push_back(reached[r] ? op.outputs[r] : TensorId());
+      const auto wanted_here = [&](TensorId id) { return depends_[id.index()] && HasFloats(graph_.tensor(id)); };
+      const auto found = DifferentiateIf(appender_, op, cotangents, wanted_here, 0);
+      depends_.resize(graph_.tensors.size(), false);
+      return found.ok() ? "" : found.status().message();
+    }
     const Result<const Vjp*> vjp = VjpOf(op, reached, wanted);
     return vjp.ok() ? "" : vjp.status().message();
   }
@@ -320,7 +344,7 @@ std::vector<bool> OpsBetween(const Graph& graph, std::span<const TensorId> targe
   return between;
 }
 
-bool HasBuiltinVjp(std::string_view /*type*/) { return false; }
+bool HasBuiltinVjp(std::string_view type) { return type == "If"; }
 
 std::vector<WithoutVjp> FindWithoutVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
                                        const RuleSet& rules) {

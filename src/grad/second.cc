@@ -1,10 +1,10 @@
 #include "grad/second.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
-#include <cstdint>
 
 #include "base/ids.h"
 #include "base/status.h"

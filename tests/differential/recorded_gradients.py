@@ -19,9 +19,6 @@ import npz
 
 # Cases that grad refuses, with the words of its error: what is not differentiated yet, or never.
 REFUSED = {
-    "loop_recurrence": "Loop with a body is not differentiated",
-    "scan_affine": "Scan with a body is not differentiated",
-    "loop-rnn-tiny": "ConcatFromSequence(): it has no vjp",
 }
 
 SECOND_TOLERANCE = 1e-6  # of the largest magnitude of an array; the files state 2e-5 for float32
