@@ -15,9 +15,8 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "grad/appender.h"
-#include "grad/differentiate.h"
+#include "grad/between.h"
 #include "grad/drop.h"
-#include "grad/unroll.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "rule/rule_set.h"
@@ -60,7 +59,7 @@ std::vector<bool> TakeConstants(Graph& body, const Graph& outer, std::span<const
 // A branch with further inputs, the cotangents of the results that are `reached`; its results are the cotangents of
 // `targets`: zeros where a branch does not depend on one.
 Result<Graph> BackwardBranch(Graph body, const std::vector<bool>& reached, const std::vector<Positions>& targets,
-                             const std::vector<TensorType>& types, const RuleSet& rules) {
+                             const std::vector<TensorType>& types, const BodyDerivative& how, const RuleSet& rules) {
   std::vector<TensorId> seeds, wanted;
   for (size_t r = 0; r < reached.size(); ++r) {
     if (reached[r]) seeds.push_back(body.outputs[r]);
@@ -69,8 +68,7 @@ Result<Graph> BackwardBranch(Graph body, const std::vector<bool>& reached, const
   for (const Positions& positions : targets) {
     for (const size_t p : positions) wanted.push_back(body.inputs[p]);
   }
-  SBP_ASSIGN_OR_RETURN(body, Unroll(std::move(body), wanted, seeds));
-  SBP_ASSIGN_OR_RETURN(body, ExpandForVjp(std::move(body), wanted, seeds, {}, rules));
+  SBP_ASSIGN_OR_RETURN(body, how.prepare(std::move(body), wanted, seeds, rules));
   std::vector<TensorId> by;
   for (const Positions& positions : targets) {
     for (const size_t p : positions) by.push_back(body.inputs[p]);
@@ -86,7 +84,7 @@ Result<Graph> BackwardBranch(Graph body, const std::vector<bool>& reached, const
       SBP_ASSIGN_OR_RETURN(const TensorId cotangent, appender.AddInput(names[i], appender.type(outputs[i])));
       given.push_back({outputs[i], cotangent});
     }
-    SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, Differentiate(appender, given, by));
+    SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, how.differentiate(appender, given, by));
     size_t next = 0;
     for (size_t t = 0; t < targets.size(); ++t) {
       TensorId sum;
@@ -116,7 +114,8 @@ Result<Graph> BackwardBranch(Graph body, const std::vector<bool>& reached, const
 }  // namespace
 
 Result<std::vector<Reached>> DifferentiateIf(Appender& appender, const Op& op, std::span<const TensorId> cotangents,
-                                             const std::function<bool(TensorId)>& wanted, uint32_t scope) {
+                                             const std::function<bool(TensorId)>& wanted, const BodyDerivative& how,
+                                             uint32_t scope) {
   std::vector<TensorId> targets;
   for (const TensorId id : op.captures) {
     if (wanted(id) && std::ranges::find(targets, id) == targets.end()) targets.push_back(id);
@@ -155,7 +154,7 @@ Result<std::vector<Reached>> DifferentiateIf(Appender& appender, const Op& op, s
       reached[r] = cotangents[r].valid();
       if (reached[r]) backward.captures.push_back(cotangents[r]);
     }
-    Result<Graph> body = BackwardBranch(std::move(inner), reached, positions, types, appender.rules());
+    Result<Graph> body = BackwardBranch(std::move(inner), reached, positions, types, how, appender.rules());
     if (!body.ok()) return body.status().WithContext(name);
     attributes.Set(name, std::make_shared<const Graph>(std::move(*body)));
   }

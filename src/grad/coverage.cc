@@ -22,6 +22,7 @@
 #include "rule/overload.h"
 #include "rule/rule_set.h"
 #include "rule/syntax.h"
+#include "grad/between.h"
 
 namespace sbp {
 namespace {

@@ -19,7 +19,9 @@
 #include "decompose/decompose.h"
 #include "decompose/vjp.h"
 #include "grad/appender.h"
+#include "grad/between.h"
 #include "grad/branch.h"
+#include "grad/unroll.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
@@ -93,18 +95,11 @@ std::string FormOf(const Graph& graph, const Op& op, const RuleSet& rules, Attri
 
 bool HasFloats(const Tensor& tensor) { return IsFloat(tensor.type.dtype); }
 
-// Which tensors depend on the targets by numbers that may vary a little.
-std::vector<bool> DependsOn(const Graph& graph, std::span<const TensorId> targets) {
-  std::vector<bool> depends(graph.tensors.size(), false);
-  for (const TensorId id : targets) depends[id.index()] = true;
-  for (const Op& op : graph.ops) {
-    const auto is_dependent = [&](TensorId id) { return id.valid() && depends[id.index()]; };
-    if (std::ranges::none_of(op.inputs, is_dependent) && std::ranges::none_of(op.captures, is_dependent)) continue;
-    for (const TensorId id : op.outputs) {
-      if (id.valid() && HasFloats(graph.tensor(id))) depends[id.index()] = true;
-    }
-  }
-  return depends;
+// A body as it is differentiated.
+Result<Graph> PrepareBody(Graph body, std::span<const TensorId> targets, std::span<const TensorId> seeds,
+                          const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(body, Unroll(std::move(body), targets, seeds));
+  return ExpandForVjp(std::move(body), targets, seeds, {}, rules);
 }
 
 class Differentiator {
@@ -227,7 +222,7 @@ class Differentiator {
     const auto wanted = [&](TensorId id) { return depends_[id.index()] && HasFloats(graph_.tensor(id)); };
     const uint32_t backward = BackwardScope(op.scope);
     SBP_ASSIGN_OR_RETURN(const std::vector<Reached> found,
-                         DifferentiateIf(appender_, op, cotangents, wanted, backward));
+                         DifferentiateIf(appender_, op, cotangents, wanted, {PrepareBody, Differentiate}, backward));
     sums_.resize(graph_.tensors.size());
     for (const auto& [capture, cotangent] : found) Add(capture, cotangent, backward);
     sums_.resize(graph_.tensors.size());
@@ -244,7 +239,7 @@ class Differentiator {
       std::vector<TensorId> cotangents;  // any tensors of the right types
       for (size_t r = 0; r < op.outputs.size(); ++r) cotangents.push_back(reached[r] ? op.outputs[r] : TensorId());
       const auto wanted_here = [&](TensorId id) { return depends_[id.index()] && HasFloats(graph_.tensor(id)); };
-      const auto found = DifferentiateIf(appender_, op, cotangents, wanted_here, 0);
+      const auto found = DifferentiateIf(appender_, op, cotangents, wanted_here, {PrepareBody, Differentiate}, 0);
       depends_.resize(graph_.tensors.size(), false);
       return found.ok() ? "" : found.status().message();
     }
@@ -325,24 +320,6 @@ class Differentiator {
 };
 
 }  // namespace
-
-std::vector<bool> OpsBetween(const Graph& graph, std::span<const TensorId> targets, std::span<const TensorId> seeds) {
-  const std::vector<bool> depends = DependsOn(graph, targets);
-  std::vector<bool> reached(graph.tensors.size(), false), between(graph.ops.size(), false);
-  for (const TensorId id : seeds) reached[id.index()] = true;
-  for (size_t i = graph.ops.size(); i-- > 0;) {
-    const Op& op = graph.ops[i];
-    const auto is_between = [&](TensorId id) { return id.valid() && reached[id.index()] && depends[id.index()]; };
-    if (std::ranges::none_of(op.outputs, is_between)) continue;
-    between[i] = true;
-    for (const auto* list : {&op.inputs, &op.captures}) {
-      for (const TensorId id : *list) {
-        if (id.valid()) reached[id.index()] = true;
-      }
-    }
-  }
-  return between;
-}
 
 bool HasBuiltinVjp(std::string_view type) { return type == "If"; }
 

@@ -9,24 +9,17 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "grad/appender.h"
+#include "grad/between.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
-
-// A result of the graph and its cotangent, a tensor of the same type.
-struct Seed {
-  TensorId tensor, cotangent;
-};
 
 // The ops between `targets` and `seeds` that have no vjp of their own in the form in which they stand there, expanded
 // until all have one; so are those of the types `expanded` ("*": all) that have an expansion. Ids of tensors change;
 // names of those that are outputs or parameters stay.
 Result<Graph> ExpandForVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
                            std::span<const std::string> expanded, const RuleSet& rules);
-
-// Per op of the graph: do the seeds depend on the targets through it, by numbers that may vary a little?
-std::vector<bool> OpsBetween(const Graph& graph, std::span<const TensorId> targets, std::span<const TensorId> seeds);
 
 // Is an op of this type, with a body or of sequences, differentiated in code?
 bool HasBuiltinVjp(std::string_view type);

@@ -28,6 +28,7 @@
 #include "grad/update.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
+#include "grad/between.h"
 
 namespace sbp {
 namespace {

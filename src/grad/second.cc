@@ -14,6 +14,7 @@
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "rule/rule_set.h"
+#include "grad/between.h"
 
 namespace sbp {
 namespace {

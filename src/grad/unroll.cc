@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,7 +18,8 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "grad/differentiate.h"
+#include "grad/between.h"
+#include "grad/known_numbers.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
@@ -41,9 +41,6 @@ constexpr std::array<std::string_view, 14> kUnrolled = {"ConcatFromSequence",
                                                         "SequenceMap",
                                                         "SplitToSequence",
                                                         "OptionalHasElement"};
-
-// Ops that a condition may be computed by in one trip, one after the other.
-constexpr int kDeepest = 64;
 
 using Tensors = std::vector<TensorId>;
 
@@ -271,51 +268,6 @@ class Unroller {
     return OkStatus();
   }
 
-  // The number that a tensor of one element holds, where it follows from constants by arithmetic.
-  std::optional<double> NumberOf(TensorId id, int depth = 0) {
-    if (const auto it = values_.find(id); it != values_.end()) return it->second;
-    const Tensor& tensor = out_.tensor(id);
-    std::optional<double> value;
-    if (tensor.literal != nullptr && tensor.literal->type.num_elements() == 1) {
-      const Literal& literal = *tensor.literal;
-      if (!literal.ints.empty()) value = static_cast<double>(literal.ints[0]);
-      if (!literal.floats.empty()) value = literal.floats[0];
-    } else if (tensor.producer.valid() && depth < kDeepest && tensor.type.num_elements() == 1) {
-      value = Compute(out_.op(tensor.producer), tensor.type.dtype, depth);
-    }
-    return values_[id] = value;
-  }
-
-  std::optional<double> Compute(const Op& op, DType type, int depth) {
-    std::vector<double> x;
-    const std::string name = out_.type_of(op);
-    const bool moves = name == "Reshape" || name == "Squeeze" || name == "Unsqueeze" || name == "Expand";
-    for (size_t i = 0; i < (moves ? 1 : op.inputs.size()); ++i) {
-      const std::optional<double> operand = op.inputs[i].valid() ? NumberOf(op.inputs[i], depth + 1) : std::nullopt;
-      if (!operand) return std::nullopt;
-      x.push_back(*operand);
-    }
-    if (x.size() == 1) {
-      if (moves || name == "Identity") return x[0];
-      if (name == "Cast")
-        return type == DType::kBool ? static_cast<double>(x[0] != 0) : IsFloat(type) ? x[0] : std::trunc(x[0]);
-      if (name == "Not") return static_cast<double>(x[0] == 0);
-      if (name == "Neg") return -x[0];
-    }
-    if (x.size() != 2) return std::nullopt;
-    if (name == "Add") return x[0] + x[1];
-    if (name == "Sub") return x[0] - x[1];
-    if (name == "Mul") return x[0] * x[1];
-    if (name == "And") return static_cast<double>(x[0] != 0 && x[1] != 0);
-    if (name == "Or") return static_cast<double>(x[0] != 0 || x[1] != 0);
-    if (name == "Less") return static_cast<double>(x[0] < x[1]);
-    if (name == "LessOrEqual") return static_cast<double>(x[0] <= x[1]);
-    if (name == "Greater") return static_cast<double>(x[0] > x[1]);
-    if (name == "GreaterOrEqual") return static_cast<double>(x[0] >= x[1]);
-    if (name == "Equal") return static_cast<double>(x[0] == x[1]);
-    return std::nullopt;
-  }
-
   // What is said where a number that decides how often a Loop runs is not known.
   Status NotKnown(std::string_view what, TensorId id) const {
     return BadInput(StrCat("its number of trips is not known: ", what, " ", Quote(out_.tensor(id).name),
@@ -326,7 +278,7 @@ class Unroller {
   Status EmitLoop(const Op& op) {
     const Graph* body = BodyGraph(op);
     if (body == nullptr || op.inputs.size() < 2 || body->outputs.empty()) return BadInput("it has no body");
-    std::optional<double> most = op.inputs[0].valid() ? NumberOf(op.inputs[0]) : HUGE_VAL;
+    std::optional<double> most = op.inputs[0].valid() ? numbers_of_.Find(op.inputs[0]) : HUGE_VAL;
     if (!most) return NotKnown("its trip count", op.inputs[0]);
     TensorId go_on = op.inputs[1];
     Tensors state(op.inputs.begin() + 2, op.inputs.end()), constants;
@@ -334,7 +286,7 @@ class Unroller {
     std::vector<Tensors> rows(body->outputs.size() - 1 - carried);
     const TensorId yes = Constant(Literal::Scalar(1, DType::kBool));
     for (int64_t t = 0; static_cast<double>(t) < *most; ++t) {
-      const std::optional<double> goes_on = go_on.valid() ? NumberOf(go_on) : 1;
+      const std::optional<double> goes_on = go_on.valid() ? numbers_of_.Find(go_on) : 1;
       if (!goes_on) return NotKnown("its condition", go_on);
       if (*goes_on == 0) break;
       SBP_RETURN_IF_ERROR(CheckCarried(op, *body, 2, state));
@@ -527,7 +479,7 @@ class Unroller {
   std::unordered_map<TensorId, Tensors> sequences_;  // their tensors, where they are known
   std::unordered_map<int64_t, TensorId> numbers_, lists_;
   std::unordered_map<std::string, uint32_t> scopes_;
-  std::unordered_map<TensorId, std::optional<double>> values_;
+  KnownNumbers numbers_of_{out_};
   int64_t added_ = 0;
 };
 
