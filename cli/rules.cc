@@ -1,6 +1,5 @@
 // rules: list, show, and ask the rules about one op or one model.
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/rules_ask.h"
+#include "cli/rules_coverage.h"
 #include "cli/rules_test.h"
 #include "cli/rules_verify.h"
 #include "graph/graph.h"
@@ -43,7 +43,7 @@ struct RulesFlags {
   std::string mesh;
   bool even_only = false;
   bool backward = false;
-  std::string model;
+  CoverageFlags coverage;
   VerifyFlags verify;
   RulesTestFlags test;
 };
@@ -188,22 +188,7 @@ Status Infer(const RulesFlags& flags) {
 
 Status Coverage(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
-  SBP_ASSIGN_OR_RETURN(const LoadedModel model, LoadModelFile(flags.model));
-  std::map<std::string, int64_t> counts;
-  for (const Op& op : model.graph.ops) ++counts[model.graph.type_of(op)];
-  std::string text;
-  Json ops = Json::array();
-  int64_t covered = 0, total = 0;
-  for (const auto& [type, count] : counts) {
-    const OpDefinition* op = rules.Find(type);
-    total += count;
-    if (op != nullptr) covered += count;
-    ops.push_back({{"op", type}, {"count", count}, {"rule", op == nullptr ? Json(nullptr) : Json(op->family)}});
-    text += StrCat(type, std::string(type.size() < 40 ? 40 - type.size() : 1, ' '), count, "  ",
-                   op == nullptr ? "no rule" + DidYouMean(type, rules.Names()) : op->family, "\n");
-  }
-  if (flags.output.json()) return Print(Json({{"ops", ops}, {"covered", covered}, {"total", total}}).dump(2));
-  return Print(text + StrCat(covered, " of ", total, " ops have a rule"));
+  return ReportCoverage(rules, flags.coverage, flags.output);
 }
 
 Status AskMany(const RulesFlags& flags) {
@@ -274,7 +259,14 @@ Command SetupRules(CLI::App& app) {
   AddNotationFlag(*infer, flags->output);
   add("ask", "many questions from stdin, one JSON document a line (cli/rules_ask.h)", AskMany);
   CLI::App* coverage = add("coverage", "which ops of a model have a rule", Coverage);
-  coverage->add_option("model", flags->model, "ONNX or a graph")->required()->type_name("MODEL");
+  coverage->add_option("model", flags->coverage.model, "ONNX or a graph")->required()->type_name("MODEL");
+  coverage->add_flag("--vjp", flags->coverage.vjp,
+                     "which ops on float paths have a derivative, and why others have not");
+  coverage
+      ->add_option("--dim", flags->coverage.dims, "with --vjp: a symbolic dimension's size; none given: ops by type")
+      ->type_name("NAME=N")
+      ->needs("--vjp")
+      ->allow_extra_args(false);
   AddFormatFlag(*coverage, flags->output);
   CLI::App* verify =
       add("verify", "every candidate, executed on small operands and compared with the unsharded op", Verify);

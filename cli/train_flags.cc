@@ -39,6 +39,9 @@ void AddTrainFlags(CLI::App& app, GradRequest& request, CLI::Option* needs) {
   add("--state-dtype", request.update.optimizer.state_type, "the type of optimizer states (default: f32)", "TYPE");
   add("--loss-scale", request.update.loss_scale, "multiply cotangents by X, and divide gradients by it", "X");
   add("--accumulate", request.update.accumulate, "micro-batches in a step; --dim gives the size of one", "K");
+  options.push_back(
+      app.add_flag("--hvp", request.hvp, "inputs v/P and outputs hvp/P: the Hessian's product with a direction")
+          ->group("Training"));
   for (CLI::Option* option : options) {
     if (needs != nullptr) option->needs(needs);
   }

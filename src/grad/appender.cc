@@ -126,6 +126,18 @@ TensorId Appender::CallTyped(std::string_view op, std::vector<TensorId> inputs, 
   return out;
 }
 
+std::vector<TensorId> Appender::CallMany(Op op, std::string_view type, const std::vector<TensorType>& results,
+                                         const std::string& name) {
+  op.outputs.clear();
+  for (const TensorType& result : results) {
+    const std::string own = results.size() == 1 ? name : StrCat(name, "/", op.outputs.size());
+    op.outputs.push_back(AddTensor(own, result, TensorRole::kActivation));
+  }
+  const std::vector<TensorId> made = op.outputs;
+  AddOp(std::move(op), type, name);
+  return made;
+}
+
 Result<TensorId> Appender::Call(std::string_view op, std::vector<TensorId> inputs, AttributeList attributes,
                                 const std::string& name, uint32_t scope) {
   Attributes set;

@@ -57,6 +57,10 @@ class Appender {
   // The same where the type is known.
   TensorId CallTyped(std::string_view op, std::vector<TensorId> inputs, AttributesRef attributes, TensorType type,
                      const std::string& name, uint32_t scope);
+  // The results of an op of these types, which may have captures. Its operands, attributes and scope are set; its
+  // results and name are given here.
+  std::vector<TensorId> CallMany(Op op, std::string_view type, const std::vector<TensorType>& results,
+                                 const std::string& name);
   // All of `part` (an expansion) but its inputs, which are `given`, in their order. Names of its ops and tensors begin
   // with `prefix`. Returns what each of its tensors is here; constants of equal value are shared, ops that nothing
   // needs are left out.

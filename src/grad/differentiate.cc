@@ -19,6 +19,9 @@
 #include "decompose/decompose.h"
 #include "decompose/vjp.h"
 #include "grad/appender.h"
+#include "grad/between.h"
+#include "grad/branch.h"
+#include "grad/unroll.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
@@ -92,37 +95,11 @@ std::string FormOf(const Graph& graph, const Op& op, const RuleSet& rules, Attri
 
 bool HasFloats(const Tensor& tensor) { return IsFloat(tensor.type.dtype); }
 
-// Which tensors depend on the targets by numbers that may vary a little.
-std::vector<bool> DependsOn(const Graph& graph, std::span<const TensorId> targets) {
-  std::vector<bool> depends(graph.tensors.size(), false);
-  for (const TensorId id : targets) depends[id.index()] = true;
-  for (const Op& op : graph.ops) {
-    const auto is_dependent = [&](TensorId id) { return id.valid() && depends[id.index()]; };
-    if (std::ranges::none_of(op.inputs, is_dependent) && std::ranges::none_of(op.captures, is_dependent)) continue;
-    for (const TensorId id : op.outputs) {
-      if (id.valid() && HasFloats(graph.tensor(id))) depends[id.index()] = true;
-    }
-  }
-  return depends;
-}
-
-// Ops through which the seeds depend on the targets.
-std::vector<bool> OpsBetween(const Graph& graph, std::span<const TensorId> targets, std::span<const TensorId> seeds) {
-  const std::vector<bool> depends = DependsOn(graph, targets);
-  std::vector<bool> reached(graph.tensors.size(), false), between(graph.ops.size(), false);
-  for (const TensorId id : seeds) reached[id.index()] = true;
-  for (size_t i = graph.ops.size(); i-- > 0;) {
-    const Op& op = graph.ops[i];
-    const auto is_between = [&](TensorId id) { return id.valid() && reached[id.index()] && depends[id.index()]; };
-    if (std::ranges::none_of(op.outputs, is_between)) continue;
-    between[i] = true;
-    for (const auto* list : {&op.inputs, &op.captures}) {
-      for (const TensorId id : *list) {
-        if (id.valid()) reached[id.index()] = true;
-      }
-    }
-  }
-  return between;
+// A body as it is differentiated.
+Result<Graph> PrepareBody(Graph body, std::span<const TensorId> targets, std::span<const TensorId> seeds,
+                          const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(body, Unroll(std::move(body), targets, seeds));
+  return ExpandForVjp(std::move(body), targets, seeds, {}, rules);
 }
 
 class Differentiator {
@@ -141,6 +118,28 @@ class Differentiator {
     std::vector<TensorId> gradients;
     for (const TensorId id : targets) gradients.push_back(Total(id));
     return gradients;
+  }
+
+  // As FindWithoutVjp. Equal ops are asked once.
+  std::vector<WithoutVjp> Without(const std::vector<bool>& between, std::span<const TensorId> targets) {
+    depends_ = DependsOn(graph_, targets);
+    std::unordered_map<std::string, std::string> known;  // form -> why not; "": it has one
+    std::vector<WithoutVjp> without;
+    for (size_t i = 0; i < between.size(); ++i) {
+      if (!between[i]) continue;
+      const Op op = graph_.ops[i];
+      std::vector<bool> reached, wanted;
+      for (const TensorId out : op.outputs) reached.push_back(out.valid() && HasFloats(graph_.tensor(out)));
+      for (const TensorId in : op.inputs) {
+        wanted.push_back(in.valid() && depends_[in.index()] && HasFloats(graph_.tensor(in)));
+      }
+      std::string key = FormOf(graph_, op, appender_.rules(), attributes_);
+      for (const bool bit : wanted) key.push_back(bit ? '1' : '0');
+      const auto [it, is_new] = known.try_emplace(std::move(key));
+      if (is_new) it->second = WhyNot(op, reached, wanted);
+      if (!it->second.empty()) without.push_back({OpId(i), it->second});
+    }
+    return without;
   }
 
  private:
@@ -207,16 +206,45 @@ class Differentiator {
     const auto is_dependent = [&](TensorId in) { return depends_[in.index()]; };
     any = any || std::ranges::any_of(op.captures, is_dependent);
     if (!any) return OkStatus();
-    if (HasSubgraph(*op.attributes)) {
-      return BadInput(StrCat(graph_.type_of(op), " with a body is not differentiated; --freeze what reaches it"));
-    }
     std::vector<bool> reached;
     for (const TensorId out : op.outputs) {
       cotangents.push_back(out.valid() && HasFloats(graph_.tensor(out)) ? Total(out) : TensorId());
       reached.push_back(cotangents.back().valid());
     }
+    if (HasSubgraph(*op.attributes)) return VisitBody(op, cotangents);
     SBP_ASSIGN_OR_RETURN(const Vjp* vjp, VjpOf(op, reached, wanted));
     return Apply(id, op, *vjp, cotangents);
+  }
+
+  // Loops have been unrolled (grad/unroll.h).
+  Status VisitBody(const Op& op, const std::vector<TensorId>& cotangents) {
+    if (!HasBuiltinVjp(graph_.type_of(op))) return NoBody(op);
+    const auto wanted = [&](TensorId id) { return depends_[id.index()] && HasFloats(graph_.tensor(id)); };
+    const uint32_t backward = BackwardScope(op.scope);
+    SBP_ASSIGN_OR_RETURN(const std::vector<Reached> found,
+                         DifferentiateIf(appender_, op, cotangents, wanted, {PrepareBody, Differentiate}, backward));
+    sums_.resize(graph_.tensors.size());
+    for (const auto& [capture, cotangent] : found) Add(capture, cotangent, backward);
+    sums_.resize(graph_.tensors.size());
+    return OkStatus();
+  }
+
+  Status NoBody(const Op& op) const {
+    return BadInput(StrCat(graph_.type_of(op), " with a body is not differentiated; --freeze what reaches it"));
+  }
+
+  std::string WhyNot(const Op& op, const std::vector<bool>& reached, const std::vector<bool>& wanted) {
+    if (HasSubgraph(*op.attributes)) {
+      if (!HasBuiltinVjp(graph_.type_of(op))) return NoBody(op).message();
+      std::vector<TensorId> cotangents;  // any tensors of the right types
+      for (size_t r = 0; r < op.outputs.size(); ++r) cotangents.push_back(reached[r] ? op.outputs[r] : TensorId());
+      const auto wanted_here = [&](TensorId id) { return depends_[id.index()] && HasFloats(graph_.tensor(id)); };
+      const auto found = DifferentiateIf(appender_, op, cotangents, wanted_here, {PrepareBody, Differentiate}, 0);
+      depends_.resize(graph_.tensors.size(), false);
+      return found.ok() ? "" : found.status().message();
+    }
+    const Result<const Vjp*> vjp = VjpOf(op, reached, wanted);
+    return vjp.ok() ? "" : vjp.status().message();
   }
 
   Result<const Vjp*> VjpOf(const Op& op, const std::vector<bool>& reached, const std::vector<bool>& wanted) {
@@ -292,6 +320,16 @@ class Differentiator {
 };
 
 }  // namespace
+
+bool HasBuiltinVjp(std::string_view type) { return type == "If"; }
+
+std::vector<WithoutVjp> FindWithoutVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
+                                       const RuleSet& rules) {
+  const std::vector<bool> between = OpsBetween(graph, targets, seeds);
+  Appender appender(graph, rules);
+  Differentiator differentiator(appender);
+  return differentiator.Without(between, targets);
+}
 
 Result<Graph> ExpandForVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
                            std::span<const std::string> expanded, const RuleSet& rules) {

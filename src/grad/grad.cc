@@ -17,15 +17,19 @@
 #include "base/text.h"
 #include "grad/appender.h"
 #include "grad/differentiate.h"
+#include "grad/drop.h"
 #include "grad/loss.h"
 #include "grad/optimizer.h"
 #include "grad/order.h"
 #include "grad/precision.h"
+#include "grad/second.h"
 #include "grad/trainable.h"
+#include "grad/unroll.h"
 #include "grad/update.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
 #include "rule/rule_set.h"
+#include "grad/between.h"
 
 namespace sbp {
 namespace {
@@ -83,59 +87,6 @@ Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest&
   return targets;
 }
 
-// Drops ops that no output needs, and parameters that nothing reads any more.
-void DropUnneeded(Graph& graph) {
-  std::vector<bool> needed(graph.tensors.size(), false);
-  const auto mark = [&](TensorId id) {
-    if (id.valid()) needed[id.index()] = true;
-  };
-  for (const TensorId id : graph.outputs) mark(id);
-  std::vector<bool> kept(graph.ops.size(), false);
-  for (size_t i = graph.ops.size(); i-- > 0;) {
-    const Op& op = graph.ops[i];
-    const auto is_needed = [&](TensorId id) { return id.valid() && needed[id.index()]; };
-    if (std::ranges::none_of(op.outputs, is_needed)) continue;
-    kept[i] = true;
-    std::ranges::for_each(op.inputs, mark);
-    std::ranges::for_each(op.captures, mark);
-  }
-  for (const TensorId id : graph.inputs) mark(id);
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    if (!kept[i]) continue;
-    for (TensorId& id : graph.ops[i].outputs) {
-      if (id.valid() && !needed[id.index()]) id = TensorId();
-    }
-    while (!graph.ops[i].outputs.back().valid()) graph.ops[i].outputs.pop_back();
-  }
-  std::vector<TensorId> places(graph.tensors.size());
-  std::vector<Tensor> tensors;
-  for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    if (!needed[t]) continue;
-    places[t] = TensorId(tensors.size());
-    tensors.push_back(std::move(graph.tensors[t]));
-  }
-  graph.tensors = std::move(tensors);
-  const auto move = [&](TensorId& id) { id = id.valid() ? places[id.index()] : id; };
-  std::vector<Op> ops;
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    if (!kept[i]) continue;
-    for (auto* list : {&graph.ops[i].inputs, &graph.ops[i].outputs, &graph.ops[i].captures})
-      std::ranges::for_each(*list, move);
-    for (size_t r = 0; r < graph.ops[i].outputs.size(); ++r) {
-      const TensorId id = graph.ops[i].outputs[r];
-      if (id.valid()) graph.tensor(id).producer = OpId(ops.size());
-    }
-    ops.push_back(std::move(graph.ops[i]));
-  }
-  graph.ops = std::move(ops);
-  for (auto* list : {&graph.inputs, &graph.outputs}) std::ranges::for_each(*list, move);
-  std::erase_if(graph.ties, [&](const Tie& tie) { return !places[tie.output.index()].valid(); });
-  for (Tie& tie : graph.ties) {
-    move(tie.output);
-    move(tie.input);
-  }
-}
-
 std::vector<Kept> FindKept(const Graph& graph) {
   std::map<std::string, Kept> kept;
   for (const Op& op : graph.ops) {
@@ -188,6 +139,7 @@ Status CheckRequest(const GradRequest& request) {
   if (!(update.loss_scale > 0) || std::isinf(update.loss_scale)) {
     return BadInput("--loss-scale: expected a finite number above 0");
   }
+  if (request.hvp && request.trains()) return BadInput("--hvp: an optimizer takes gradients; leave one of the two out");
   if (request.trains()) {
     if (request.wrt_inputs.empty()) return OkStatus();
     return BadInput("--wrt-inputs: an optimizer updates parameters; inputs have gradients without --optimizer");
@@ -233,6 +185,7 @@ Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest
     seed_names.push_back(forward.graph.tensor(seed.tensor).name);
   }
   const std::vector<TensorId> targets = FindNamed(forward.graph, forward.targets);
+  SBP_ASSIGN_OR_RETURN(forward.graph, Unroll(std::move(forward.graph), targets, seeds));
   SBP_ASSIGN_OR_RETURN(forward.graph, ExpandForVjp(std::move(forward.graph), targets, seeds, request.expanded, rules));
   const std::vector<TensorId> expanded = FindNamed(forward.graph, seed_names);
   for (size_t i = 0; i < expanded.size(); ++i) forward.loss.seeds[i].tensor = expanded[i];
@@ -281,6 +234,7 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, Differentiate(appender, made.loss.seeds, targets));
   std::set<TensorId> named;
   std::vector<Trained> trained;
+  std::vector<std::string> names;  // of what is trained
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!gradients[i].valid()) {
       out.unreachable.push_back(made.targets[i]);
@@ -289,6 +243,7 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
     SBP_ASSIGN_OR_RETURN(const TensorId id,
                          NameGradient(gradients[i], StrCat("grad/", made.targets[i]), named, appender));
     trained.push_back({targets[i], id});
+    names.push_back(made.targets[i]);
   }
   if (trained.empty() && !request.may_be_zero) return BadInput("the loss depends on no parameter that is asked for");
   if (request.trains()) {
@@ -298,6 +253,10 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
     for (const Trained& entry : trained) out.graph.outputs.push_back(entry.gradient);
   }
   DropUnneeded(out.graph);
+  if (request.hvp) {
+    SBP_ASSIGN_OR_RETURN(out.graph, AddHessianProducts(std::move(out.graph), names, request.expanded, rules));
+    DropUnneeded(out.graph);
+  }
   SBP_RETURN_IF_ERROR(Verify(out.graph, "the training graph"));
   out.kept = FindKept(out.graph);
   return out;

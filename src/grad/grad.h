@@ -20,6 +20,7 @@ struct GradRequest {
   bool may_be_zero = false;             // no error where the loss depends on nothing that is asked for
   std::vector<std::string> expanded;    // types of ops that are differentiated through their expansions; "*": all
   std::string compute;                  // bf16 or f16: what f32 parameters are computed with in (grad/precision.h)
+  bool hvp = false;                     // also products with the Hessian (grad/second.h)
   UpdateRequest update;                 // with an optimizer the graph is a whole training step
 
   bool trains() const { return !update.optimizer.optimizer.empty() && update.optimizer.optimizer != "none"; }

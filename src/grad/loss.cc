@@ -17,6 +17,7 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
+#include "grad/between.h"
 
 namespace sbp {
 namespace {

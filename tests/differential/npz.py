@@ -45,3 +45,7 @@ def numbers(one):
     values = array.array(_FORMATS[one.descr])
     values.frombytes(one.data[:values.itemsize * math.prod(one.shape)])
     return values
+
+
+def zeros(shape, descr):
+    return Array(tuple(shape), descr, bytes(math.prod(shape) * array.array(_FORMATS[descr]).itemsize))

@@ -19,10 +19,9 @@ import npz
 
 # Cases that grad refuses, with the words of its error: what is not differentiated yet, or never.
 REFUSED = {
-    "loop_recurrence": "Loop with a body is not differentiated",
-    "scan_affine": "Scan with a body is not differentiated",
-    "loop-rnn-tiny": "ConcatFromSequence(): it has no vjp",
 }
+
+SECOND_TOLERANCE = 1e-6  # of the largest magnitude of an array; the files state 2e-5 for float32
 
 
 def run(command):
@@ -34,7 +33,8 @@ class Case:
     def __init__(self, data, group, entry):
         self.name = entry["name"] if "name" in entry else pathlib.Path(entry["model"]).stem
         self.group = group
-        self.facts = entry["grads"] if group == "ops" else {tensor["name"]: tensor for tensor in entry["tensors"]}
+        self.parameter = entry.get("parameter")  # second/: the one that has a direction
+        self.facts = entry["grads"] if group == "ops" else {tensor["name"]: tensor for tensor in entry.get("tensors", ())}
         if group == "models":
             self.model = data.parent / "models" / "tiny" / f"{self.name}.onnx"
             self.inputs = npz.load(data.parent / "models" / "tiny" / f"{self.name}.inputs.npz")
@@ -104,12 +104,66 @@ def check(program, case, folder):
     return "; ".join(case.differences(gradients)) or None
 
 
+def largest_difference(found, recorded):
+    """Relative to the largest magnitude that is recorded; None: right."""
+    if found.shape != recorded.shape:
+        return f"shaped {found.shape}, not {recorded.shape}"
+    expected, given = npz.numbers(recorded), npz.numbers(found)
+    error = max((abs(a - b) for a, b in zip(expected, given)), default=0)
+    scale = max((abs(a) for a in expected), default=0)
+    return None if error <= SECOND_TOLERANCE * scale else f"differs by {error} of {scale}"
+
+
+def check_second(program, case, folder):
+    """Gradient, Hessian-vector product, and the gradient of that once more."""
+    train, third, feeds, inputs, out = (folder / name for name in ("hvp.pb", "third.pb", "feeds.npz", "in.npz", "out.npz"))
+    shutil.copy(case.model, folder / "model.onnx")
+    direction = case.recorded[f"direction/{case.parameter}"]
+    given = case.feeds()
+    npz.save(inputs, {name: one for name, one in given.items() if not name.startswith("cotangent/")})
+    loss = ",".join(case.cotangents())
+    names = sorted(key.partition("/")[2] for key in case.recorded if key.startswith("grad/"))
+    wrt = [part for name in names for part in ("--wrt-inputs" if name in given else "--wrt", name)]
+    command = [program, "grad", folder / "model.onnx", "--loss", f"cotangents:{loss}", "--inputs", inputs, "--hvp"]
+    code, text = run([*command, *wrt, "-o", train, "-q"])
+    if code != 0:
+        return f"grad --hvp: {text}"
+    feeds_of = dict(given)
+    for name in names:
+        like = case.recorded[f"grad/{name}"]
+        feeds_of[f"v/{name}"] = direction if name == case.parameter else npz.zeros(like.shape, direction.descr)
+    npz.save(inputs, feeds_of)
+    command = [program, "grad", train, "--loss", f"cotangents:hvp/{case.parameter}", *wrt, "-o", third, "-q"]
+    code, text = run(command)
+    if code != 0:
+        return f"grad of a gradient: {text}"
+    problems = []
+    for graph, kind in ((train, "grad"), (train, "hvp"), (third, "third")):
+        if kind == "third":
+            feeds_of[f"cotangent/hvp/{case.parameter}"] = direction
+        npz.save(feeds, feeds_of)
+        out.unlink(missing_ok=True)
+        code, text = run([program, "run", graph, "--unsharded", "--inputs", feeds, "--outputs", out, "--dtype", "f64", "-q"])
+        if code != 0:
+            return f"run: {text.splitlines()[-1] if text else code}"
+        outputs = npz.load(out)
+        for name in names:
+            recorded = case.recorded[f"{kind}/{name}"] if f"{kind}/{name}" in case.recorded else None
+            ours = outputs.get(f"grad/{name}_2" if kind == "third" else f"{kind}/{name}")  # grad/NAME is there already
+            if recorded is None:
+                continue
+            wrong = largest_difference(ours, recorded) if ours is not None else "missing" if any(npz.numbers(recorded)) else None
+            if wrong:
+                problems.append(f"{kind}/{name}: {wrong}")
+    return "; ".join(problems) or None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--only", default="*")
-    parser.add_argument("--groups", default="ops,models")
+    parser.add_argument("--groups", default="ops,models,second")
     arguments = parser.parse_args()
     if not arguments.data.is_dir():
         print("the recorded gradients are not here")
@@ -121,7 +175,8 @@ def main():
 
     def problem_of(case):
         with tempfile.TemporaryDirectory() as folder:
-            return check(arguments.program, case, pathlib.Path(folder))
+            judge = check_second if case.group == "second" else check
+            return judge(arguments.program, case, pathlib.Path(folder))
 
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         for case, problem in zip(cases, pool.map(problem_of, cases)):
