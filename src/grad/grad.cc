@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -16,6 +17,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "grad/appender.h"
+#include "grad/between.h"
 #include "grad/differentiate.h"
 #include "grad/drop.h"
 #include "grad/loss.h"
@@ -29,7 +31,6 @@
 #include "graph/graph.h"
 #include "graph/phases.h"
 #include "rule/rule_set.h"
-#include "grad/between.h"
 
 namespace sbp {
 namespace {
@@ -260,6 +261,20 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
   SBP_RETURN_IF_ERROR(Verify(out.graph, "the training graph"));
   out.kept = FindKept(out.graph);
   return out;
+}
+
+std::vector<std::string> NotesOn(const GradGraph& made) {
+  constexpr size_t kNamed = 5;
+  std::vector<std::string> notes;
+  if (const size_t count = made.constants.size(); count > 0) {
+    const std::span<const std::string> first = std::span(made.constants).first(std::min(count, kNamed));
+    notes.push_back(StrCat("not trained, being constants: ", Join(first, ", "),
+                           count > kNamed ? StrCat(" and ", count - kNamed, " more") : "", " (--wrt NAME trains one)"));
+  }
+  for (const std::string& name : made.unreachable) {
+    notes.push_back(StrCat("the loss does not depend on ", Quote(name), "; it gets no gradient"));
+  }
+  return notes;
 }
 
 }  // namespace sbp

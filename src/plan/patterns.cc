@@ -1,6 +1,5 @@
 #include "plan/patterns.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -8,19 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "base/checked_math.h"
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
 #include "graph/sections.h"
-#include "sbp/sbp.h"
-#include "sbp/shard_math.h"
-#include "base/checked_math.h"
-#include "base/dtype.h"
-#include "boxing/boxing.h"
 #include "graph/tensor_type.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {

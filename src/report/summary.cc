@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "cluster/collective_kind.h"
 #include "cost/cost.h"
@@ -21,7 +22,6 @@
 #include "report/report.h"
 #include "sbp/shard_math.h"
 #include "strategy/strategy.h"
-#include "base/ids.h"
 
 namespace sbp {
 namespace {
