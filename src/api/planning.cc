@@ -1,9 +1,9 @@
 #include "api/planning.h"
 
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <iterator>
 
 #include "api/assignment.h"
 #include "api/model.h"

@@ -67,13 +67,16 @@ class PinMaker {
     const TensorType& type = graph_.tensor(id).type;
     NdSbp layout(mesh_.num_axes());
     bool named = false;
-    for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
-      const RecipeLine* line = LineOf(recipes_[axis], role);
-      named = named || line != nullptr;
-      // What hands layers on is split as the batch is, over axes whose recipe says nothing of it.
-      if (line == nullptr && role == RecipeRole::kResidual) line = LineOf(recipes_[axis], RecipeRole::kBatch);
-      if (line == nullptr || mesh_.size(axis) == 1) continue;
-      layout[axis] = On(axis, *line, type, parameter, own, layout);
+    // Any dimension is one that no other axis wants: two splits of one are undone together, at twice the price.
+    for (const bool any : {false, true}) {
+      for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
+        const RecipeLine* line = LineOf(recipes_[axis], role);
+        named = named || line != nullptr;
+        // What hands layers on is split as the batch is, over axes whose recipe says nothing of it.
+        if (line == nullptr && role == RecipeRole::kResidual) line = LineOf(recipes_[axis], RecipeRole::kBatch);
+        if (line == nullptr || mesh_.size(axis) == 1 || (line->layout == RecipeLayout::kAnyDim) != any) continue;
+        layout[axis] = On(axis, *line, type, parameter, own, layout);
+      }
     }
     return named ? std::optional(layout) : std::nullopt;
   }
@@ -111,15 +114,14 @@ class PinMaker {
 
   Sbp LargestSplit(int axis, const TensorType& type, const NdSbp& so_far) const {
     const Shape local = LocalShape(type.shape, so_far, mesh_);
+    const auto is_free = [&](int d) {
+      return std::ranges::none_of(so_far, [&](Sbp sbp) { return sbp.is_split() && sbp.dim() == d; });
+    };
+    const auto rank_of = [&](int d) { return std::tuple(is_free(d), local[d] % mesh_.size(axis) == 0, local[d]); };
     int best = -1;
-    bool best_even = false;
     for (int d = 0; d < type.rank(); ++d) {
       if (!SplitIfFits(axis, d, type, so_far).is_split()) continue;
-      const bool even = local[d] % mesh_.size(axis) == 0;
-      if (best >= 0 && (best_even && !even)) continue;
-      if (best >= 0 && best_even == even && local[d] <= local[best]) continue;
-      best = d;
-      best_even = even;
+      if (best < 0 || rank_of(d) > rank_of(best)) best = d;
     }
     return best < 0 ? Sbp::Broadcast() : Sbp::Split(best);
   }

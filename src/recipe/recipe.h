@@ -10,9 +10,9 @@
 //   gradients     as the update reads them
 //   accumulators  sums of gradients over micro-batches
 //   residual      sums that one layer hands to the next: an Add of two activations of equal type, rank 3 or more
-// Layouts: B; S(N); P(sum), of accumulators; S(any), the largest dimension that the axis divides, else the largest that
-// is large enough; S(tensor), as roles.h finds it; S(expert), dimension 0 of stacked matrices; same, as the parameter
-// lies. What a tensor's shape does not allow is B.
+// Layouts: B; S(N); P(sum), of accumulators; S(any), the largest dimension that the axis divides and no other axis
+// splits, else the largest that is large enough; S(tensor), as roles.h finds it; S(expert), dimension 0 of stacked
+// matrices; same, as the parameter lies. What a tensor's shape does not allow is B.
 #pragma once
 
 #include <cstdint>

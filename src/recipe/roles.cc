@@ -16,6 +16,7 @@
 #include "grad/trainable.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
+#include "graph/tensor_type.h"
 #include "problem/classes.h"
 #include "rule/factor_map.h"
 #include "rule/infer.h"
@@ -23,7 +24,6 @@
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
-#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

@@ -1,8 +1,8 @@
 // What each tensor of a training graph is to a recipe.
 #pragma once
 
-#include <vector>
 #include <cstdint>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/status.h"
