@@ -16,13 +16,13 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
+#include "grad/between.h"
 #include "grad/differentiate.h"
 #include "grad/unroll.h"
 #include "graph/graph.h"
 #include "rule/overload.h"
 #include "rule/rule_set.h"
 #include "rule/syntax.h"
-#include "grad/between.h"
 
 namespace sbp {
 namespace {

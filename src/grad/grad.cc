@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "grad/appender.h"
+#include "grad/between.h"
 #include "grad/differentiate.h"
 #include "grad/drop.h"
 #include "grad/loss.h"
@@ -28,7 +29,6 @@
 #include "grad/update.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
-#include "grad/between.h"
 
 namespace sbp {
 namespace {

@@ -13,11 +13,11 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "grad/appender.h"
+#include "grad/between.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
-#include "grad/between.h"
 
 namespace sbp {
 namespace {

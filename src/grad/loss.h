@@ -9,8 +9,8 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "grad/appender.h"
-#include "graph/graph.h"
 #include "grad/between.h"
+#include "graph/graph.h"
 
 namespace sbp {
 

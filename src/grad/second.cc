@@ -10,11 +10,11 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "grad/appender.h"
+#include "grad/between.h"
 #include "grad/differentiate.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "rule/rule_set.h"
-#include "grad/between.h"
 
 namespace sbp {
 namespace {
