@@ -21,6 +21,7 @@
 #include "cli/planning.h"
 #include "cli/train_flags.h"
 #include "fold/resolve.h"
+#include "grad/request.h"
 #include "graph/graph.h"
 #include "io/documents.h"
 #include "io/file.h"
@@ -56,12 +57,6 @@ bool LocateWeights(const std::string& model, const std::string& out, Graph& grap
   return !missing;
 }
 
-std::string FirstOf(const std::vector<std::string>& names) {
-  const auto end = names.begin() + static_cast<ptrdiff_t>(std::min(kListed, names.size()));
-  const std::string rest = names.size() > kListed ? StrCat(" and ", names.size() - kListed, " more") : "";
-  return Join(std::vector<std::string>(names.begin(), end), ", ") + rest;
-}
-
 void Summarise(const GradGraph& made) {
   int64_t bytes = 0;
   for (const Kept& kept : made.kept) bytes += kept.bytes;
@@ -80,12 +75,7 @@ void Summarise(const GradGraph& made) {
                 " op", kept.readers == 1 ? "" : "s"));
   }
   if (largest.size() > kListed) Note(StrCat("  and ", largest.size() - kListed, " smaller ones"));
-  if (!made.constants.empty()) {
-    Note(StrCat("left as they are, being constants: ", FirstOf(made.constants), " (--wrt NAME trains one)"));
-  }
-  for (const std::string& name : made.unreachable) {
-    Note(StrCat("warning: the loss does not depend on ", Quote(name), "; it gets no gradient"));
-  }
+  for (const std::string& note : NotesOn(made)) Note("warning: " + note);
 }
 
 Status Grad(const GradFlags& flags) {

@@ -96,6 +96,7 @@ Command SetupInfer(CLI::App& app) {
   auto flags = std::make_shared<InferFlags>();
   AddPlanningFlags(app, flags->planning);
   AddStrategyFlags(app, flags->planning);
+  AddTrainingFlags(app, flags->planning);
   AddFormatFlag(app, flags->output);
   AddNotationFlag(app, flags->output);
   auto* physical = app.add_flag("--physical", flags->physical, "also tasks, registers and offsets in one arena");

@@ -24,6 +24,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/train_flags.h"
 #include "cluster/cluster.h"
 #include "fold/resolve.h"
 #include "fold/resolve_options.h"
@@ -216,6 +217,12 @@ CLI::Option* AddOwnFlag(CLI::App& app, PlanningFlags& flags, const StrategyRow& 
 
 }  // namespace
 
+void AddTrainingFlags(CLI::App& app, PlanningFlags& flags) {
+  CLI::Option* train =
+      app.add_flag("--train", flags.train, "plan a training step of the model, as `grad` makes it")->group("Training");
+  AddTrainFlags(app, flags.request, train);
+}
+
 void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
   CLI::Option* strategy =
       app.add_option("--strategy", flags.strategy, StrCat("who chooses: ", Join(NamesOf(AllStrategies()), ", ")))
@@ -331,6 +338,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   SBP_ASSIGN_OR_RETURN(input.resolve, ReadModelFlags(flags.model));
   input.inputs = flags.model.inputs;
   input.cluster = flags.cluster;
+  if (flags.train) input.train = flags.request;
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
   input.pin_files = flags.pin_files;
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(std::move(input), rules, NoteChoice));

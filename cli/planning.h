@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "fold/resolve.h"
 #include "fold/resolve_options.h"
+#include "grad/request.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
@@ -52,10 +53,15 @@ struct PlanningFlags {
   // The strategies' own options that were given, by name; shares and files as text.
   std::map<std::string, OptionValue, std::less<>> strategy_options;
   std::string dump_dir;
+  bool train = false;  // plan a training graph of the model, as `request` says
+  GradRequest request;
 };
 void AddPlanningFlags(CLI::App& app, PlanningFlags& flags);
 // --strategy and what the rows of strategies say that they take: for commands that run one strategy.
 void AddStrategyFlags(CLI::App& app, PlanningFlags& flags);
+
+// --train and the flags of training graphs (cli/train_flags.h).
+void AddTrainingFlags(CLI::App& app, PlanningFlags& flags);
 
 // For completions.
 std::vector<std::string> NamesOfPresets();

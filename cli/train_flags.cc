@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "grad/grad.h"
 #include "grad/optimizer.h"
+#include "grad/request.h"
 
 namespace sbp {
 

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "grad/grad.h"
+#include "grad/request.h"
 
 namespace sbp {
 

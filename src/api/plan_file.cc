@@ -75,7 +75,17 @@ Result<std::vector<Violation>> CompareWithModel(const Plan& plan, const RuleSet&
     violations.push_back({StrCat("model ", Quote(path)), "is not the file that was planned (its contents differ)",
                           plan.model_fingerprint, model.fingerprint});
   }
-  const Result<Resolved> resolved = Resolve(model.graph, rules, ResolveOptionsOf(plan, model.graph));
+  ResolveOptions options = ResolveOptionsOf(plan, model.graph);
+  const bool trains = !plan.options.train.empty();
+  if (trains) {
+    options.keep_floats = true;
+    options.simplify = false;
+  }
+  Result<Resolved> resolved = Resolve(model.graph, rules, options);
+  if (resolved.ok() && trains) {
+    const ResolveOptions again = {.strict = plan.options.strict, .simplify = plan.options.simplify};
+    resolved = MakeTrainingGraph(std::move(resolved->graph), rules, plan.options.train, again);
+  }
   if (!resolved.ok()) {
     violations.push_back({StrCat("model ", Quote(path)), "does not resolve with the dimensions of the plan",
                           "the graph of the plan", resolved.status().message()});

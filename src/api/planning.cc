@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "fold/resolve.h"
+#include "grad/request.h"
 #include "graph/graph.h"
 #include "graph/tensor_data.h"
 #include "io/file.h"
@@ -49,9 +50,20 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
   }
   input.resolve.strict = request.options.strict;
   input.resolve.simplify = request.options.simplify;
+  const ResolveOptions whole = input.resolve;
+  if (input.train) {  // a parameter that is folded away has no gradient, and one that is cut no name
+    input.resolve.keep_floats = true;
+    input.resolve.simplify = false;
+  }
   SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveWithInputs(std::move(model.graph), rules, input.resolve, inputs));
+  if (input.train) {
+    request.warnings = std::move(resolved.warnings);
+    request.options.train = FlagsOf(*input.train);
+    const ResolveOptions again = {.strict = whole.strict, .simplify = whole.simplify};
+    SBP_ASSIGN_OR_RETURN(resolved, MakeTrainingGraph(std::move(resolved.graph), rules, request.options.train, again));
+  }
   request.graph = std::move(resolved.graph);
-  request.warnings = std::move(resolved.warnings);
+  request.warnings.insert(request.warnings.end(), resolved.warnings.begin(), resolved.warnings.end());
   for (const Assumption& assumption : request.graph.assumptions) {
     request.warnings.push_back(StrCat("the plan holds only where input ", Quote(assumption.input), " is ",
                                       ToString(assumption), ": its value decided sizes or branches"));

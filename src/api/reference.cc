@@ -81,13 +81,18 @@ Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet
                                                  const ReferenceRequest& request, TensorStore& plan_store) {
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(request.model_path));
   ResolveOptions options = ResolveOptionsOf(*request.whole, model.graph);
-  options.keep_ops = true;  // a mistake in folding would be made here, too
+  const std::vector<std::pair<std::string, std::string>>& train = request.whole->options.train;
+  options.keep_ops = train.empty();  // a mistake in folding would be made here, too
+  options.keep_floats = !train.empty();
   options.simplify = false;
   TakeValues(*request.inputs, options);
   Result<Resolved> resolved = Resolve(std::move(model.graph), rules, options);
   if (!resolved.ok()) {
     return resolved.status().WithContext(
         StrCat("the reference, ", request.model_path, " with the dimensions and assumptions of the plan"));
+  }
+  if (!train.empty()) {
+    SBP_ASSIGN_OR_RETURN(resolved, MakeTrainingGraph(std::move(resolved->graph), rules, train, {.keep_ops = true}));
   }
   auto reference = std::make_unique<Reference>();
   reference->stored = std::move(resolved->graph);

@@ -17,6 +17,7 @@
 #include "cost/cost.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
+#include "graph/sections.h"
 #include "graph/tensor_type.h"
 #include "plan/plan.h"
 #include "rule/factor_map.h"
@@ -43,7 +44,7 @@ struct OpKind {
 class OpChecker {
  public:
   OpChecker(const Plan& plan, const RuleSet& rules, Findings& findings)
-      : plan_(plan), graph_(plan.graph), rules_(rules), findings_(findings), pins_(plan, findings) {}
+      : plan_(plan), graph_(plan.graph), rules_(rules), findings_(findings), pins_(plan, findings), runs_(plan.graph) {}
 
   OpTotals Run() {
     OpTotals totals;
@@ -78,7 +79,7 @@ class OpChecker {
     }
     CheckWritten(op, decision.signature);
     pins_.Check(op, decision.signature, kind.instance->operand_names, findings_);
-    totals.seconds += v.fault.empty() ? v.seconds : decision.compute_seconds;
+    totals.seconds += static_cast<double>(runs_.of(op)) * (v.fault.empty() ? v.seconds : decision.compute_seconds);
     totals.workspace_bytes = std::max(totals.workspace_bytes, v.workspace_bytes);
   }
 
@@ -166,6 +167,7 @@ class OpChecker {
   const RuleSet& rules_;
   Findings& findings_;
   PinChecker pins_;
+  StepRuns runs_;
   std::vector<OpKind> kinds_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> by_hash_;
 };

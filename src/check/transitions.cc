@@ -14,6 +14,7 @@
 #include "cost/collective.h"
 #include "cost/cost.h"
 #include "graph/graph.h"
+#include "graph/sections.h"
 #include "graph/tensor_type.h"
 #include "plan/ends.h"
 #include "plan/pins.h"
@@ -27,7 +28,8 @@ namespace {
 
 class TransitionChecker {
  public:
-  TransitionChecker(const Plan& plan, Findings& findings) : plan_(plan), graph_(plan.graph), findings_(findings) {
+  TransitionChecker(const Plan& plan, Findings& findings)
+      : plan_(plan), graph_(plan.graph), findings_(findings), runs_(plan.graph) {
     for (int axis = 0; axis < plan.mesh.num_axes(); ++axis) {
       groups_.push_back(AxisGroupShape(plan.cluster, plan.mesh, axis));
     }
@@ -110,8 +112,9 @@ class TransitionChecker {
       findings_.Add(Place(transition), "steps end elsewhere", ToString(transition.to), ToString(*at));
     Figure(transition, "seconds", seconds, transition.seconds);
     Figure(transition, "bytes moved", bytes, transition.wire_bytes);
-    totals_.seconds += seconds;
-    totals_.bytes_moved += bytes;
+    const auto runs = static_cast<double>(runs_.of(transition.tensor));
+    totals_.seconds += runs * seconds;
+    totals_.bytes_moved += runs * bytes;
   }
 
   void Figure(const Transition& transition, std::string_view what, double expected, double found) {
@@ -205,6 +208,7 @@ class TransitionChecker {
   std::unordered_map<uint64_t, uint32_t> fed_;                // use -> transition
   std::vector<bool> needed_;                                  // by a later transition, a tie or an output
   BoxingTotals totals_;
+  StepRuns runs_;
 };
 
 }  // namespace

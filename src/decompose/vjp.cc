@@ -1,7 +1,6 @@
 #include "decompose/vjp.h"
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
@@ -19,7 +18,7 @@
 namespace sbp {
 namespace {
 
-Status NoVjp(std::string_view type) {
+Status NoVjp() {
   return BadInput(
       StrCat("it has no vjp and no expansion; its paragraph in a rules file needs three lines:\n  vjp\n    d.x = "
              "...   # the cotangent of operand x, from that of result y, d.y\n    d.w = zero  # or this, where "
@@ -32,7 +31,7 @@ Result<Vjp> Expand(const VjpQuery& asked, const OpDefinition& definition, const 
   SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules.Instantiate(query));
   ExpansionBuilder builder(query, binding, *instance, rules);
   SBP_ASSIGN_OR_RETURN(const Expansion* vjp, ApplicableVjp(*binding.overload, builder));
-  if (vjp == nullptr) return NoVjp(query.type);
+  if (vjp == nullptr) return NoVjp();
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, EvaluateVjp(*vjp, asked.reached, asked.wanted, builder));
   std::vector<TensorId> outputs;
   for (const TensorId id : gradients) {

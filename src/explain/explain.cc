@@ -13,6 +13,7 @@
 #include "graph/tensor_type.h"
 #include "naming/module_index.h"
 #include "naming/module_names.h"
+#include "plan/patterns.h"
 #include "plan/pins.h"
 #include "rule/candidates.h"
 #include "rule/describe.h"
@@ -230,7 +231,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
     if (c == chosen || !many_terms) {
       for (const CriterionRow& row : AllCriteria()) candidate.prices.push_back(PriceOf(row, query, c));
     }
-    candidate.compute_seconds = problem.ComputeSeconds(op, c);
+    candidate.compute_seconds = problem.ComputeSeconds(op, c);  // in a step
     candidate.boxing_seconds = neighbours.BoxingSeconds(candidate.signature);
   }
   const ExplainedCandidate& winner = explained.candidates[chosen];
@@ -256,6 +257,11 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
   std::set<std::string> pins;
   AddTensorPins(problem.pins, tensor, pins);
   explained.pins.assign(pins.begin(), pins.end());
+  if (facts.role == TensorRole::kParameter) {
+    for (const AxisPattern& pattern : PatternReader(plan).Of(tensor)) {
+      explained.patterns.push_back(StrCat(plan.mesh.axes[pattern.axis].name, ": ", pattern.text));
+    }
+  }
   AddReaders(problem, plan, tensor, "tensor", explained.neighbours);
   explained.layouts.push_back(LayoutOf(
       problem, tensor, plan.source_layouts[tensor.index()],

@@ -95,6 +95,7 @@ struct ExplainedTensor {
   std::string name, type, role;
   std::string module;  // "layers.0/mlp/fc1:weight"; "" where it has no such name
   std::vector<std::string> pins;
+  std::vector<std::string> patterns;  // of a parameter that the step updates, per mesh axis: "data: ZeRO-3: ..."
   std::vector<ExplainedNeighbour> neighbours;
   std::vector<ExplainedLayout> layouts;  // as written first, then each boxed one
   std::vector<ExplainedCollective> collectives;

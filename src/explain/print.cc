@@ -318,6 +318,9 @@ std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, con
     text += StrCat(&layout == &tensor.layouts.front() ? "lies       " : "           ",
                    Layout(layout.layout, format, layout.rank), ", ", layout.how, "\n");
   }
+  for (const std::string& pattern : tensor.patterns) {
+    text += StrCat(&pattern == &tensor.patterns.front() ? "spread     " : "           ", pattern, "\n");
+  }
   for (const std::string& pin : tensor.pins) text += StrCat("pinned     ", pin, "\n");
   const size_t collectives = format.all ? tensor.collectives.size() : kCollectives;
   std::string causes = FormatCollectives(tensor.collectives, std::string(11, ' '), collectives, format);
@@ -363,6 +366,7 @@ std::string ExplainedJson(const ExplainedTensor& tensor, const ExplainFormat& fo
                 {"role", tensor.role},
                 {"module", tensor.module.empty() ? Json(nullptr) : Json(tensor.module)},
                 {"pins", tensor.pins},
+                {"patterns", tensor.patterns},
                 {"readers", NeighboursJson(tensor.neighbours, format)},
                 {"layouts", std::move(layouts)},
                 {"collectives", CollectivesJson(tensor.collectives, format)}});

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -28,6 +29,7 @@
 #include "grad/unroll.h"
 #include "grad/update.h"
 #include "graph/graph.h"
+#include "graph/phases.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -89,12 +91,12 @@ Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest&
 std::vector<Kept> FindKept(const Graph& graph) {
   std::map<std::string, Kept> kept;
   for (const Op& op : graph.ops) {
-    if (!graph.scope_of(op).starts_with("backward")) continue;
+    if (PhaseOf(graph, op) != Phase::kBackward) continue;
     std::set<TensorId> read(op.inputs.begin(), op.inputs.end());
     for (const TensorId id : read) {
       if (!id.valid()) continue;
       const Tensor& tensor = graph.tensor(id);
-      if (!tensor.producer.valid() || graph.scope_of(graph.op(tensor.producer)).starts_with("backward")) continue;
+      if (!tensor.producer.valid() || PhaseOf(graph, graph.op(tensor.producer)) == Phase::kBackward) continue;
       Kept& entry = kept[tensor.name];
       entry.tensor = tensor.name;
       entry.scope = graph.scope_of(graph.op(tensor.producer));
@@ -259,6 +261,20 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
   SBP_RETURN_IF_ERROR(Verify(out.graph, "the training graph"));
   out.kept = FindKept(out.graph);
   return out;
+}
+
+std::vector<std::string> NotesOn(const GradGraph& made) {
+  constexpr size_t kNamed = 5;
+  std::vector<std::string> notes;
+  if (const size_t count = made.constants.size(); count > 0) {
+    const std::span<const std::string> first = std::span(made.constants).first(std::min(count, kNamed));
+    notes.push_back(StrCat("not trained, being constants: ", Join(first, ", "),
+                           count > kNamed ? StrCat(" and ", count - kNamed, " more") : "", " (--wrt NAME trains one)"));
+  }
+  for (const std::string& name : made.unreachable) {
+    notes.push_back(StrCat("the loss does not depend on ", Quote(name), "; it gets no gradient"));
+  }
+  return notes;
 }
 
 }  // namespace sbp

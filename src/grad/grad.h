@@ -6,25 +6,11 @@
 #include <vector>
 
 #include "base/status.h"
-#include "grad/update.h"
+#include "grad/request.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
-
-struct GradRequest {
-  std::string loss;                     // see AddLoss
-  std::vector<std::string> wrt;         // patterns over parameters (* and ?); empty: all floats that the loss reaches
-  std::vector<std::string> freeze;      // patterns over parameters that get no gradient
-  std::vector<std::string> wrt_inputs;  // patterns over inputs
-  bool may_be_zero = false;             // no error where the loss depends on nothing that is asked for
-  std::vector<std::string> expanded;    // types of ops that are differentiated through their expansions; "*": all
-  std::string compute;                  // bf16 or f16: what f32 parameters are computed with in (grad/precision.h)
-  bool hvp = false;                     // also products with the Hessian (grad/second.h)
-  UpdateRequest update;                 // with an optimizer the graph is a whole training step
-
-  bool trains() const { return !update.optimizer.optimizer.empty() && update.optimizer.optimizer != "none"; }
-};
 
 // A forward tensor that the backward pass reads.
 struct Kept {
@@ -46,5 +32,8 @@ struct GradGraph {
 // parameters are asked for. A pattern that matches nothing, an integer parameter asked for by name, a request whose
 // parts do not fit, and what AddLoss, Differentiate, ParseOptimizer and AddUpdates say are errors (kBadInput).
 Result<GradGraph> MakeGradGraph(Graph graph, const RuleSet& rules, const GradRequest& request);
+
+// What a user should know of it, a line each: which parameters are not trained, what the loss does not depend on.
+std::vector<std::string> NotesOn(const GradGraph& made);
 
 }  // namespace sbp

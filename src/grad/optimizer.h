@@ -2,24 +2,16 @@
 // text in rules/optimizer.rules, which also says what `grad` expects of such an op.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "grad/request.h"
 #include "graph/graph.h"
 #include "rule/rule_set.h"
 #include "rule/syntax.h"
 
 namespace sbp {
-
-// The flags, as given.
-struct OptimizerRequest {
-  std::string optimizer;               // NAME[:KEY=VALUE,...]; "" and "none": no update
-  std::optional<double> weight_decay;  // in place of the op's own
-  std::vector<std::string> no_decay;   // patterns over parameters; empty: those of fewer than two dimensions
-  std::string state_type;              // "" is f32
-};
 
 // An op that updates one parameter, and its schema.
 struct UpdateOp {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -12,19 +11,9 @@
 #include "base/text.h"
 #include "grad/appender.h"
 #include "graph/graph.h"
+#include "graph/phases.h"
 
 namespace sbp {
-namespace {
-
-constexpr std::string_view kBackwardScope = "backward";
-
-bool IsBackward(std::string_view scope) {
-  return scope.starts_with(kBackwardScope) &&
-         (scope.size() == kBackwardScope.size() || scope[kBackwardScope.size()] == '/');
-}
-
-}  // namespace
-
 void MoveBehindProducers(Graph& graph, const std::vector<OpId>& moved) {
   constexpr size_t kStays = ~size_t{0};
   std::vector<size_t> anchor(graph.ops.size(), kStays);  // the op behind which it goes, itself unmoved
@@ -70,7 +59,7 @@ Status RefetchForBackward(const std::vector<TensorId>& tensors, Appender& append
   const AttributesRef none = appender.Shared({});
   const size_t count = graph.ops.size();
   for (size_t i = 0; i < count; ++i) {
-    const bool backward = IsBackward(graph.scope_of(graph.ops[i]));
+    const bool backward = PhaseOf(graph, graph.ops[i]) == Phase::kBackward;
     for (size_t k = 0; k < graph.ops[i].inputs.size(); ++k) {
       const TensorId input = graph.ops[i].inputs[k];
       const auto found = input.valid() ? reads.find(input) : reads.end();

@@ -21,6 +21,7 @@
 #include "grad/optimizer.h"
 #include "grad/order.h"
 #include "graph/graph.h"
+#include "graph/phases.h"
 #include "graph/tensor_type.h"
 #include "rule/factor_map.h"
 #include "rule/rule_set.h"
@@ -29,7 +30,7 @@
 namespace sbp {
 namespace {
 
-constexpr std::string_view kOptimizer = "optimizer";
+constexpr std::string_view kOptimizer = kOptimizerScope;
 constexpr double kNormFloor = 1e-6;  // added to the norm, as torch.nn.utils.clip_grad_norm_ does
 
 DType WideOf(DType type) { return DTypeBits(type) < 32 ? DType::kF32 : type; }

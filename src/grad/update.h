@@ -2,7 +2,6 @@
 // updated by one op.
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 #include "base/ids.h"
@@ -10,15 +9,9 @@
 #include "grad/appender.h"
 #include "grad/loss.h"
 #include "grad/optimizer.h"
+#include "grad/request.h"
 
 namespace sbp {
-
-struct UpdateRequest {
-  OptimizerRequest optimizer;
-  double clip_norm = 0;    // of all gradients together; 0: not clipped
-  double loss_scale = 1;   // of which the cotangents are multiples
-  int64_t accumulate = 1;  // micro-batches in a step
-};
 
 // A parameter that is updated, and its gradient (of one micro-batch, times the loss scale).
 struct Trained {

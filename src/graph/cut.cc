@@ -48,6 +48,7 @@ CutResult CutGraph(const Graph& graph, TensorId until) {
   cut.graph.tensors.clear();
   cut.graph.ops.clear();
   cut.graph.ties.clear();
+  cut.graph.micro_batches = 1;
   cut.tensors.resize(graph.tensors.size());
   cut.ops.resize(graph.ops.size());
   for (size_t t = 0; t < graph.tensors.size(); ++t) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "base/ids.h"
@@ -22,8 +21,8 @@ void EachOperand(const Op& op, Visit visit) {
 
 }  // namespace
 
-std::vector<Section> SectionsOf(const Graph& graph) {
-  std::vector<Section> sections(graph.ops.size(), Section::kMicro);
+std::vector<StepSection> SectionsOf(const Graph& graph) {
+  std::vector<StepSection> sections(graph.ops.size(), StepSection::kMicro);
   std::vector<bool> late(graph.tensors.size(), false);     // is complete only after the last micro-batch
   std::vector<bool> wanted(graph.tensors.size(), false);   // by an op of section micro, or as its state or result
   std::vector<bool> by_step(graph.tensors.size(), false);  // read by section step
@@ -35,7 +34,7 @@ std::vector<Section> SectionsOf(const Graph& graph) {
     bool reads_late = false;
     EachOperand(graph.ops[i], [&](TensorId id) { reads_late = reads_late || late[id.index()]; });
     if (!reads_late) continue;
-    sections[i] = Section::kStep;
+    sections[i] = StepSection::kStep;
     for (const TensorId id : graph.ops[i].outputs) {
       if (id.valid()) late[id.index()] = true;
     }
@@ -47,28 +46,29 @@ std::vector<Section> SectionsOf(const Graph& graph) {
     const auto marked = [&](const std::vector<bool>& mark) {
       return std::ranges::any_of(op.outputs, [&](TensorId id) { return id.valid() && mark[id.index()]; });
     };
-    if (sections[i] == Section::kMicro && !marked(wanted) && marked(by_step)) sections[i] = Section::kStep;
-    std::vector<bool>& mark = sections[i] == Section::kStep ? by_step : wanted;
+    if (sections[i] == StepSection::kMicro && !marked(wanted) && marked(by_step)) sections[i] = StepSection::kStep;
+    std::vector<bool>& mark = sections[i] == StepSection::kStep ? by_step : wanted;
     EachOperand(op, [&](TensorId id) { mark[id.index()] = true; });
   }
   return sections;
 }
 
-std::vector<int64_t> RunsOfTransitions(const Graph& graph, const std::vector<Section>& sections) {
-  std::vector<int64_t> runs(graph.tensors.size(), 0);
-  const auto runs_of = [&](size_t op) { return sections[op] == Section::kMicro ? graph.micro_batches : 1; };
+StepRuns::StepRuns(const Graph& graph) {
+  if (graph.micro_batches == 1) return;
+  const std::vector<StepSection> sections = SectionsOf(graph);
+  for (const StepSection section : sections) ops_.push_back(section == StepSection::kMicro ? graph.micro_batches : 1);
+  tensors_.assign(graph.tensors.size(), 0);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
-    EachOperand(graph.ops[i], [&](TensorId id) { runs[id.index()] = std::max(runs[id.index()], runs_of(i)); });
+    EachOperand(graph.ops[i], [&](TensorId id) { tensors_[id.index()] = std::max(tensors_[id.index()], ops_[i]); });
   }
   for (const Tie& tie : graph.ties) {
     // An accumulator lies for the next micro-batch as for the first one.
-    if (tie.restarts) runs[tie.output.index()] = graph.micro_batches;
+    if (tie.restarts) tensors_[tie.output.index()] = graph.micro_batches;
   }
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const OpId producer = graph.tensors[t].producer;
-    if (runs[t] == 0) runs[t] = producer.valid() ? runs_of(producer.index()) : 1;
+    if (tensors_[t] == 0) tensors_[t] = producer.valid() ? ops_[producer.index()] : 1;
   }
-  return runs;
 }
 
 }  // namespace sbp

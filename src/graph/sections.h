@@ -4,21 +4,32 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
 
 namespace sbp {
 
-enum class Section : uint8_t {
+enum class StepSection : uint8_t {
   kMicro,  // Graph::micro_batches times a step: forward, backward, adding to accumulators
   kStep,   // once, after the last micro-batch: clipping, optimizer
 };
 
 // Per op. kStep: what reads the output of a tie that restarts, however far behind, and what only such ops read.
 // Everything is kMicro where no tie restarts. Linear.
-std::vector<Section> SectionsOf(const Graph& graph);
+std::vector<StepSection> SectionsOf(const Graph& graph);
 
-// How often a step makes the transitions of each tensor, given the sections: as often as its most frequent reader runs;
-// as its producer where only the step's end asks.
-std::vector<int64_t> RunsOfTransitions(const Graph& graph, const std::vector<Section>& sections);
+// How often a step runs each op, and makes the transitions of each tensor: those as often as its most frequent reader
+// runs; as its producer where only the step's end asks.
+class StepRuns {
+ public:
+  StepRuns() = default;  // everything once
+  explicit StepRuns(const Graph& graph);
+  // 1 for what is not in the graph.
+  int64_t of(OpId op) const { return op.index() < ops_.size() ? ops_[op.index()] : 1; }
+  int64_t of(TensorId tensor) const { return tensor.index() < tensors_.size() ? tensors_[tensor.index()] : 1; }
+
+ private:
+  std::vector<int64_t> ops_, tensors_;  // empty: all once
+};
 
 }  // namespace sbp

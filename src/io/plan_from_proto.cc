@@ -118,6 +118,7 @@ class PlanReader {
     options.even_only = message.even_only();
     options.simplify = !message.no_simplify();
     options.strict = message.strict();
+    for (const v1::Property& flag : message.train()) options.train.emplace_back(flag.name(), flag.value());
     if (message.has_memory_limit()) options.memory_limit = message.memory_limit();
     for (const v1::RuleFile& file : message.rules()) options.rule_files.emplace_back(file.name(), file.text());
     // Plans from before there was a choice took outputs as they were written.

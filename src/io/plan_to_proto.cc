@@ -63,6 +63,11 @@ class PlanWriter {
     message.set_even_only(options.even_only);
     message.set_no_simplify(!options.simplify);
     message.set_strict(options.strict);
+    for (const auto& [name, value] : options.train) {
+      v1::Property& flag = *message.add_train();
+      flag.set_name(ToUtf8(name));
+      flag.set_value(ToUtf8(value));
+    }
     message.set_outputs(std::string(OutputPolicyName(options.outputs)));
     if (options.memory_limit) message.set_memory_limit(*options.memory_limit);
     for (const auto& [name, text] : options.rule_files) {

@@ -151,6 +151,9 @@ std::vector<Tie> KeepEqualKinds(const Graph& graph, const std::vector<Tie>& ties
   return kept;
 }
 
+// "grad/w" is the gradient of "w", whatever it is computed from.
+bool IsGradient(const Form& form) { return form.output.find("grad") != std::string_view::npos; }
+
 // One pair proves an affix only where the other name stands there whole.
 bool IsConvincing(const Form& form, const std::vector<Tie>& ties) {
   return ties.size() > 1 || form.output.empty() || form.source.empty();
@@ -177,7 +180,7 @@ std::vector<Tie> FindTiesByName(const Graph& graph) {
   const std::vector<Tie>* best = nullptr;
   bool unique = false;
   for (const auto& [form, ties] : pairs) {
-    if (!IsConvincing(form, ties) || (best != nullptr && ties.size() < best->size())) continue;
+    if (IsGradient(form) || !IsConvincing(form, ties) || (best != nullptr && ties.size() < best->size())) continue;
     unique = best == nullptr || ties.size() > best->size() || ties == *best;
     best = &ties;
   }

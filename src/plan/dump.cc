@@ -24,6 +24,7 @@ void DumpOptions(const PlanOptions& options, std::string& out) {
   if (options.strict) out += " strict";
   if (options.memory_limit) out += StrCat(" memory-limit=", *options.memory_limit);
   out += "\n";
+  for (const auto& [flag, value] : options.train) out += StrCat("train ", flag, " ", Quote(value), "\n");
   for (const std::string& pin : options.pins) out += StrCat("pin ", Quote(pin), "\n");
   for (const auto& [output, input] : options.ties) out += StrCat("tie ", Quote(output), " ", Quote(input), "\n");
   for (const auto& [name, text] : options.rule_files)

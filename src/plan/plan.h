@@ -86,6 +86,8 @@ struct PlanOptions {
   OutputPolicy outputs = OutputPolicy::kSharded;  // --outputs
   bool even_only = false;
   bool simplify = true;  // of the model's graph, while reading it (simplify/simplify.h)
+  // Flags of `infer --train`, name and value, as grad/request.h writes them; empty: the model's own graph is planned.
+  std::vector<std::pair<std::string, std::string>> train;
   bool strict = false;
   std::optional<int64_t> memory_limit;                          // bytes per device
   std::vector<std::pair<std::string, std::string>> rule_files;  // name, text

@@ -182,6 +182,7 @@ std::vector<int> BatchAxes(const Problem& problem) {
   for (TensorId input : graph.inputs) {
     if (graph.tensor(input).type.rank() > 0) batch[input.index()] = 0;
   }
+  for (const Tie& tie : graph.ties) batch[tie.input.index()] = -1;  // a state, as parameters are
   std::unordered_map<std::vector<int>, std::vector<int>, IntsHash> known;
   std::vector<int> key;
   for (size_t o = 0; o < graph.ops.size(); ++o) {
@@ -236,7 +237,7 @@ std::span<const TensorId> Problem::operands(OpId op) const {
   return operands_with_captures.at(op);
 }
 
-double Problem::ComputeSeconds(OpId op, size_t candidate) const {
+double Problem::OnceSeconds(OpId op, size_t candidate) const {
   const OpClass& op_class = class_at(op);
   double& seconds = op_class.seconds[candidate];
   if (std::isnan(seconds)) {
@@ -266,6 +267,7 @@ Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mes
   problem.mesh = mesh;
   problem.even_only = options.candidates.even_only;
   problem.uses = BuildUses(graph);
+  problem.runs = StepRuns(graph);
   problem.is_output.assign(graph.tensors.size(), false);
   for (const TensorId output : graph.outputs) problem.is_output[output.index()] = true;
   problem.names = ModuleNames(graph);

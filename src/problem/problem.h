@@ -17,6 +17,7 @@
 #include "boxing/boxing.h"
 #include "cluster/cluster.h"
 #include "graph/graph.h"
+#include "graph/sections.h"
 #include "graph/tensor_type.h"
 #include "naming/module_names.h"
 #include "plan/pins.h"
@@ -59,7 +60,7 @@ struct OpClass {
   OpId first;  // the first op of the class
   CandidateListRef list;
   SlotList operands, results;
-  mutable std::vector<double> seconds;  // cache of Problem::ComputeSeconds; NaN: not yet priced
+  mutable std::vector<double> seconds;  // cache of Problem::OnceSeconds; NaN: not yet priced
 };
 
 // Not thread-safe: prices are cached as they are asked for.
@@ -68,6 +69,7 @@ struct Problem {
   Mesh mesh;
   bool even_only = false;  // splits into parts of different sizes are forbidden
   UseTable uses;
+  StepRuns runs;      // how often a step runs ops and makes transitions
   ModuleNames names;  // how reports call parameters
   Pins pins;
   Demands demands;                 // of tensors, besides what their readers want
@@ -84,8 +86,11 @@ struct Problem {
   // The operands for planning (Graph::OperandsOf), without copying.
   std::span<const TensorId> operands(OpId op) const;
   const TensorType& type(TensorId tensor) const { return graph->tensor(tensor).type; }
-  // Seconds of a candidate on the busiest device (roofline).
-  double ComputeSeconds(OpId op, size_t candidate) const;
+  // Seconds of a candidate on the busiest device (roofline): each time the op runs, and in a step.
+  double OnceSeconds(OpId op, size_t candidate) const;
+  double ComputeSeconds(OpId op, size_t candidate) const {
+    return OnceSeconds(op, candidate) * static_cast<double>(runs.of(op));
+  }
 
   std::unordered_map<OpId, std::vector<TensorId>> operands_with_captures;  // of ops that have captures
 };

@@ -10,6 +10,8 @@
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
 #include "cost/collective.h"
+#include "graph/phases.h"
+#include "graph/sections.h"
 
 namespace sbp {
 namespace {
@@ -29,13 +31,15 @@ size_t Width(std::string_view text) {
 
 std::map<CollectiveKind, CollectiveSum> SumCollectives(const Plan& plan) {
   std::map<CollectiveKind, CollectiveSum> sums;
+  const StepRuns runs(plan.graph);
   for (const Transition& transition : plan.transitions) {
+    const int64_t times = runs.of(transition.tensor);
     for (const BoxingStep& step : transition.steps) {
       if (RowOf(step.kind).local) continue;
       CollectiveSum& sum = sums[step.kind];
-      ++sum.count;
-      sum.bytes += step.wire_bytes;
-      sum.seconds += step.seconds;
+      sum.count += times;
+      sum.bytes += static_cast<double>(times) * step.wire_bytes;
+      sum.seconds += static_cast<double>(times) * step.seconds;
     }
   }
   return sums;
@@ -43,17 +47,20 @@ std::map<CollectiveKind, CollectiveSum> SumCollectives(const Plan& plan) {
 
 CollectiveSum SumLocalCopies(const Plan& plan) {
   CollectiveSum sum;
+  const StepRuns runs(plan.graph);
   for (const Transition& transition : plan.transitions) {
+    const int64_t times = runs.of(transition.tensor);
     for (const BoxingStep& step : transition.steps) {
       if (!RowOf(step.kind).local) continue;
-      ++sum.count;
-      sum.seconds += step.seconds;
+      sum.count += times;
+      sum.seconds += static_cast<double>(times) * step.seconds;
     }
   }
   return sum;
 }
 
 std::vector<CollectiveGroup> GroupCollectives(const Plan& plan) {
+  const StepRuns runs(plan.graph);
   std::vector<CollectiveGroup> groups;
   std::unordered_map<uint64_t, std::vector<size_t>> by_hash;
   const auto equal = [&](const Transition& a, const Transition& b) {
@@ -73,9 +80,10 @@ std::vector<CollectiveGroup> GroupCollectives(const Plan& plan) {
       found = alike.end() - 1;
     }
     CollectiveGroup& group = groups[*found];
-    ++group.count;
-    group.seconds += transition.seconds;
-    group.bytes += transition.wire_bytes;
+    const int64_t times = runs.of(transition.tensor);
+    group.count += times;
+    group.seconds += static_cast<double>(times) * transition.seconds;
+    group.bytes += static_cast<double>(times) * transition.wire_bytes;
   }
   std::stable_sort(groups.begin(), groups.end(),
                    [](const CollectiveGroup& a, const CollectiveGroup& b) { return a.seconds > b.seconds; });
@@ -112,6 +120,11 @@ std::string RepeatedScope(std::string_view scope) {
 
 namespace {
 
+// The conversion of an output is its producer's.
+OpId ForWhom(const Plan& plan, const Transition& transition) {
+  return transition.consumers.empty() ? plan.graph.tensor(transition.tensor).producer : transition.consumers.front().op;
+}
+
 std::vector<TimeShare> Sorted(const std::map<std::string, TimeShare>& by_name) {
   std::vector<TimeShare> shares;
   for (const auto& [name, share] : by_name) shares.push_back(share);
@@ -124,11 +137,12 @@ std::vector<TimeShare> Sorted(const std::map<std::string, TimeShare>& by_name) {
 
 std::vector<TimeShare> TimeByType(const Plan& plan) {
   std::map<std::string, TimeShare> shares;
+  const StepRuns runs(plan.graph);
   for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
     TimeShare& share = shares[plan.graph.type_of(plan.graph.ops[o])];
     share.name = plan.graph.type_of(plan.graph.ops[o]);
     ++share.ops;
-    share.compute_seconds += plan.decision(OpId(o)).compute_seconds;
+    share.compute_seconds += static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds;
   }
   return Sorted(shares);
 }
@@ -136,6 +150,7 @@ std::vector<TimeShare> TimeByType(const Plan& plan) {
 std::vector<TimeShare> TimeByScope(const Plan& plan) {
   std::vector<TimeShare*> of_scope(plan.graph.scopes.size(), nullptr);
   std::map<std::string, TimeShare> shares;
+  const StepRuns runs(plan.graph);
   const auto share_of = [&](OpId op) -> TimeShare& {
     TimeShare*& share = of_scope[plan.graph.op(op).scope];
     if (share == nullptr) {
@@ -148,15 +163,51 @@ std::vector<TimeShare> TimeByScope(const Plan& plan) {
   for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
     TimeShare& share = share_of(OpId(o));
     ++share.ops;
-    share.compute_seconds += plan.decision(OpId(o)).compute_seconds;
+    share.compute_seconds += static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds;
   }
   for (const Transition& transition : plan.transitions) {
-    // For whom it is done; the conversion of an output is its producer's.
-    const OpId op =
-        transition.consumers.empty() ? plan.graph.tensor(transition.tensor).producer : transition.consumers.front().op;
-    if (op.valid()) share_of(op).collective_seconds += transition.seconds;
+    const OpId op = ForWhom(plan, transition);
+    if (op.valid()) {
+      share_of(op).collective_seconds += static_cast<double>(runs.of(transition.tensor)) * transition.seconds;
+    }
   }
   return Sorted(shares);
+}
+
+std::vector<TimeShare> TimeByPhase(const Plan& plan) {
+  std::vector<TimeShare> shares(3);
+  const StepRuns runs(plan.graph);
+  const auto share_of = [&](OpId op) -> TimeShare& {
+    return shares[static_cast<size_t>(PhaseOf(plan.graph, plan.graph.op(op)))];
+  };
+  for (size_t p = 0; p < shares.size(); ++p) shares[p].name = PhaseName(static_cast<Phase>(p));
+  for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
+    TimeShare& share = share_of(OpId(o));
+    ++share.ops;
+    share.compute_seconds += static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds;
+  }
+  for (const Transition& transition : plan.transitions) {
+    const OpId op = ForWhom(plan, transition);
+    if (!op.valid()) continue;
+    share_of(op).collective_seconds += static_cast<double>(runs.of(transition.tensor)) * transition.seconds;
+  }
+  std::erase_if(shares, [](const TimeShare& share) { return share.ops == 0; });
+  return shares.size() < 2 ? std::vector<TimeShare>() : shares;
+}
+
+double SecondsOfMicroBatches(const Plan& plan) {
+  const StepRuns runs(plan.graph);
+  double seconds = 0;
+  for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
+    if (runs.of(OpId(o)) > 1) {
+      seconds += static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds;
+    }
+  }
+  for (const Transition& transition : plan.transitions) {
+    const int64_t times = runs.of(transition.tensor);
+    if (times > 1) seconds += static_cast<double>(times) * transition.seconds;
+  }
+  return seconds;
 }
 
 std::string TensorName(const Plan& plan, TensorId tensor) {

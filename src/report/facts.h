@@ -52,6 +52,10 @@ struct TimeShare {
 };
 std::vector<TimeShare> TimeByType(const Plan& plan);
 std::vector<TimeShare> TimeByScope(const Plan& plan);
+// Of a training step: forward, backward, optimizer, in this order (graph/phases.h). Empty where all ops are of one.
+std::vector<TimeShare> TimeByPhase(const Plan& plan);
+// What of the step's seconds its section of micro-batches takes, all of them together (graph/sections.h).
+double SecondsOfMicroBatches(const Plan& plan);
 
 // Rows of cells as aligned lines, each starting with `indent` blanks; right[i] sets column i to the right.
 std::string AlignColumns(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right,

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "cluster/collective_kind.h"
 #include "cost/cost.h"
@@ -13,6 +15,7 @@
 #include "graph/tensor_type.h"
 #include "naming/buffer_label.h"
 #include "naming/module_names.h"
+#include "plan/patterns.h"
 #include "plan/physical_plan.h"
 #include "plan/plan.h"
 #include "report/facts.h"
@@ -66,6 +69,17 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
   std::string parts = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
   if (local.count > 0) parts += StrCat(", ", share("local slices and copies", local.seconds));
   rows.push_back({"step time", FormatSeconds(seconds), parts});
+  for (const TimeShare& phase : TimeByPhase(plan)) {
+    rows.push_back({"  " + phase.name, FormatSeconds(phase.seconds()),
+                    StrCat("compute ", FormatSeconds(phase.compute_seconds), ", collectives ",
+                           FormatSeconds(phase.collective_seconds), "; ", Percent(phase.seconds(), seconds))});
+  }
+  if (const int64_t count = plan.graph.micro_batches; count > 1) {
+    const double micro = SecondsOfMicroBatches(plan);
+    rows.push_back({"  sections", "",
+                    StrCat("micro ", count, " x ", FormatSeconds(micro / static_cast<double>(count)), ", step ",
+                           FormatSeconds(seconds - micro))});
+  }
   if (plan.has_bound) {
     rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
                     StrCat("no plan is faster; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
@@ -174,6 +188,29 @@ std::string Holders(const Plan& plan) {
   return "\nlargest at the peak\n" + AlignColumns(rows, {true, false, false}, 2);
 }
 
+// How many of the parameters that the step updates are spread how, and their bytes, per mesh axis.
+std::string Patterns(const Plan& plan) {
+  const PatternReader reader(plan);
+  if (reader.updated().empty() || plan.mesh.num_devices() == 1) return "";
+  struct Sum {
+    int64_t count = 0, bytes = 0;
+  };
+  std::map<std::pair<int, SpreadPattern>, Sum> sums;
+  for (const TensorId parameter : reader.updated()) {
+    for (const AxisPattern& found : reader.Of(parameter)) {
+      Sum& sum = sums[{found.axis, found.pattern}];
+      ++sum.count;
+      sum.bytes += plan.graph.tensor(parameter).type.num_bytes();
+    }
+  }
+  std::vector<std::vector<std::string>> rows = {{"updated parameters", "over", "count", "bytes, unsharded"}};
+  for (const auto& [key, sum] : sums) {
+    rows.push_back({StrCat("  ", PatternName(key.second)), plan.mesh.axes[key.first].name, FormatCount(sum.count),
+                    Bytes(sum.bytes)});
+  }
+  return "\n" + AlignColumns(rows, {false, false, true, true}, 0);
+}
+
 // A titled list of which only the first entries are printed.
 template <typename List, typename Print>
 std::string Limited(std::string_view title, const List& list, size_t shown, Print print) {
@@ -192,8 +229,8 @@ double GapOf(const Plan& plan) {
 }
 
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options) {
-  std::string out = Headline(plan) + Totals(plan, options) + Times(plan, options) + CollectiveLines(plan) +
-                    Dearest(plan, options) + Holders(plan);
+  std::string out = Headline(plan) + Totals(plan, options) + Times(plan, options) + Patterns(plan) +
+                    CollectiveLines(plan) + Dearest(plan, options) + Holders(plan);
   const ModuleNames names = plan.replicated.empty() ? ModuleNames() : ModuleNames(plan.graph);
   out += Limited("replicated for lack of a legal split", plan.replicated, 5, [&](const ReplicatedTensor& r) {
     return StrCat(names.QuotedLabel(plan.graph, r.tensor), ": ", r.reason);

@@ -69,7 +69,7 @@ class RecordTable {
     const CandidateList& list = problem_.candidates(op);
     DecisionRecord record;
     record.signature = list.candidates[choice.candidate].signature;
-    record.compute_seconds = problem_.ComputeSeconds(op, choice.candidate);
+    record.compute_seconds = problem_.OnceSeconds(op, choice.candidate);
     record.choice = DescribeCandidate(list, choice.candidate, problem_.mesh);
     record.reason = assignment_.reasons[choice.reason];
     record.price = choice.price;
@@ -96,7 +96,8 @@ void RecordDecisions(const Problem& problem, const Assignment& assignment, Plan&
   for (size_t o = 0; o < problem.num_ops(); ++o) {
     const OpId op(o);
     plan.op_records.push_back(records.Add(op));
-    plan.total.compute_seconds += plan.records[plan.op_records.back()].compute_seconds;
+    const auto runs = static_cast<double>(problem.runs.of(op));
+    plan.total.compute_seconds += runs * plan.records[plan.op_records.back()].compute_seconds;
     const CandidateSignature& signature = ChosenCandidate(problem, assignment, op).signature;
     const std::vector<TensorId>& outputs = problem.graph->op(op).outputs;
     for (size_t r = 0; r < outputs.size(); ++r) {
@@ -189,8 +190,9 @@ Status InsertBoxing(const Problem& problem, const Assignment& assignment, bool r
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return timed[a].time < timed[b].time; });
   plan.transitions.reserve(timed.size());
   for (uint32_t i : order) {
-    plan.total.collective_seconds += timed[i].transition.seconds;
-    plan.total.bytes_moved += timed[i].transition.wire_bytes;
+    const auto runs = static_cast<double>(problem.runs.of(timed[i].transition.tensor));
+    plan.total.collective_seconds += runs * timed[i].transition.seconds;
+    plan.total.bytes_moved += runs * timed[i].transition.wire_bytes;
     plan.transitions.push_back(std::move(timed[i].transition));
   }
   return OkStatus();

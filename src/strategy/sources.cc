@@ -30,6 +30,8 @@ std::vector<NdSbp> InitialSourceLayouts(const Problem& problem) {
   const Graph& graph = *problem.graph;
   const bool one_device = problem.mesh.num_devices() == 1;
   std::vector<NdSbp> layouts(graph.tensors.size(), NdSbp(problem.mesh.num_axes()));
+  std::vector<bool> tied(graph.tensors.size(), false);
+  for (const Tie& tie : graph.ties) tied[tie.input.index()] = true;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
     if (tensor.role == TensorRole::kActivation) continue;
@@ -38,7 +40,7 @@ std::vector<NdSbp> InitialSourceLayouts(const Problem& problem) {
       layouts[t] = pin->second.layout;
     } else if (one_device) {
       layouts[t] = OneDeviceLayout(tensor.type, problem.mesh);
-    } else if (tensor.role == TensorRole::kInput && tensor.type.kind == ValueKind::kTensor) {
+    } else if (tensor.role == TensorRole::kInput && !tied[t] && tensor.type.kind == ValueKind::kTensor) {
       const NdSbp split = BatchSplit(tensor.type, problem.mesh);
       if (ValidateLayout(tensor.type.shape, split, problem.mesh, problem.even_only).ok()) layouts[t] = split;
     }

@@ -148,9 +148,9 @@ struct CriterionRow {
 std::span<const CriterionRow> AllCriteria();  // all_criteria.cc
 Result<const CriterionRow*> FindCriterion(std::string_view name);
 
-// Where greedy walks start: pinned layouts; else parameters B, data inputs S(0) on the outermost mesh axis of size
-// above 1 and B on the others (B everywhere when the rank is 0 or dimension 0 too small). One device in all: S(0), rank
-// 0: B. Entries of tensors that an op writes are B.
+// Where greedy walks start: pinned layouts; else parameters and states (tied inputs) B, data inputs S(0) on the
+// outermost mesh axis of size above 1 and B on the others (B everywhere when the rank is 0 or dimension 0 too small).
+// One device in all: S(0), rank 0: B. Entries of tensors that an op writes are B.
 std::vector<NdSbp> InitialSourceLayouts(const Problem& problem);
 
 }  // namespace sbp

@@ -24,6 +24,7 @@
 #include "decompose/decompose.h"
 #include "decompose/vjp.h"
 #include "grad/grad.h"
+#include "grad/request.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
 #include "graph/literal.h"

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -210,6 +211,10 @@ class LayoutBound::Ascent {
     std::unordered_map<TensorId, TensorId> tied;
     std::set<TensorId> sources;
     for (const Tie& tie : graph.ties) {
+      if (tie.restarts) {
+        accumulators_.insert(tie.input);  // that they end as they start is left out of the bound
+        continue;
+      }
       tied.emplace(tie.output, tie.input);
       sources.insert(tie.input);
     }
@@ -262,6 +267,10 @@ class LayoutBound::Ascent {
       const std::optional<uint32_t> pinned =
           pin == problem_.pins.tensors.end() ? std::nullopt : graph->number(pin->second.layout);
       factors_.back().start = pinned ? std::vector<uint32_t>{*pinned} : graph->whole();
+      if (!pinned && accumulators_.contains(tensor)) {
+        factors_.back().start.resize(graph->size());
+        std::iota(factors_.back().start.begin(), factors_.back().start.end(), 0);
+      }
     }
     links_of_factor_.emplace_back();
     ties_of_factor_.emplace_back();
@@ -307,11 +316,12 @@ class LayoutBound::Ascent {
   }
 
   double LeastCompute(OpId op) {
-    const auto [entry, is_new] = least_compute_.try_emplace(lists_.number(op), most_);
+    const auto [entry, is_new] = least_compute_.try_emplace({lists_.number(op), problem_.runs.of(op)}, most_);
     if (!is_new) return entry->second;
     if (!Whole(op)) {
-      entry->second = std::min(entry->second, LeastOpSeconds(*problem_.class_at(op).list->instance, problem_.mesh,
-                                                             problem_.boxing->cluster()));
+      const double once =
+          LeastOpSeconds(*problem_.class_at(op).list->instance, problem_.mesh, problem_.boxing->cluster());
+      entry->second = std::min(entry->second, once * static_cast<double>(problem_.runs.of(op)));
       return entry->second;
     }
     for (const uint32_t c : lists_.of(op)) entry->second = std::min(entry->second, problem_.ComputeSeconds(op, c));
@@ -342,7 +352,8 @@ class LayoutBound::Ascent {
 
   double VisitOp(uint32_t o, bool forward) {
     const OpId op(o);
-    std::vector<int32_t> key = {static_cast<int32_t>(lists_.number(op)), forward ? -1 : -2};
+    std::vector<int32_t> key = {static_cast<int32_t>(lists_.number(op)), forward ? -1 : -2,
+                                problem_.runs.of(op) > 1 ? 1 : 0};
     std::vector<uint32_t> pushed;
     for (const uint32_t l : links_of_op_[o]) {
       if (links_[l].written == forward) pushed.push_back(l);
@@ -394,8 +405,12 @@ class LayoutBound::Ascent {
     const std::vector<uint32_t>& links = links_of_factor_[f];
     // To the readers in the sweep forward, to the producer in the one backward. The source of a tie comes before it.
     std::vector<uint32_t> pushed;
-    std::vector<int32_t> key = {-3, static_cast<int32_t>(type_of_[part.tensor.index()]), forward ? -1 : -2,
-                                part.start.size() == 1 ? static_cast<int32_t>(part.start[0]) : -1};
+    std::vector<int32_t> key = {-3,
+                                static_cast<int32_t>(type_of_[part.tensor.index()]),
+                                forward ? -1 : -2,
+                                part.start.size() == 1 ? static_cast<int32_t>(part.start[0]) : -1,
+                                accumulators_.contains(part.tensor) ? 1 : 0,
+                                problem_.runs.of(part.tensor) > 1 ? 1 : 0};
     for (const uint32_t l : links) {
       // `numbers` is one object per class, slot and type.
       key.push_back(number_of_numbers(links_[l].numbers));
@@ -418,6 +433,8 @@ class LayoutBound::Ascent {
   }
 
   void Ask(const TensorPart& part, uint32_t f, const std::vector<uint32_t>& pushed, bool forward, Answer& answer) {
+    // Everything is measured in what a step pays for one of the tensor's boxings.
+    const auto runs = static_cast<double>(problem_.runs.of(part.tensor));
     const size_t size = part.factor.size();
     std::vector<double> written(size, kForbids);
     for (const uint32_t number : part.start) written[number] = 0;
@@ -426,33 +443,33 @@ class LayoutBound::Ascent {
       if (!links_[l].written) readers.emplace_back(size, kForbids);
       std::vector<double>& costs = links_[l].written ? written : readers.back();
       const std::span<const double> message = messages_[links_[l].message];
-      for (size_t i = 0; i < message.size(); ++i) costs[(*links_[l].numbers)[i]] = message[i];
+      for (size_t i = 0; i < message.size(); ++i) costs[(*links_[l].numbers)[i]] = message[i] / runs;
     }
     for (const uint32_t l : ties_of_factor_[f]) {
       const std::span<const double> message = messages_[links_[l].message];
-      for (size_t i = 0; i < message.size(); ++i) written[(*links_[l].numbers)[i]] -= message[i];
+      for (size_t i = 0; i < message.size(); ++i) written[(*links_[l].numbers)[i]] -= message[i] / runs;
     }
     const bool ties = forward && !ties_of_factor_[f].empty();
     const bool tied = !forward && !pushed.empty() && links_[pushed.back()].tie;
     const TensorFactor::Marginals least = part.factor.Solve(written, readers, forward || tied, !forward || ties);
     work_ += least.work;
-    answer.least = std::min(least.least, most_);
+    answer.least = std::min(least.least * runs, most_);
     const size_t parts = pushed.size() + (ties ? ties_of_factor_[f].size() : 0);
     size_t reader = 0;
     for (const uint32_t l : pushed) {
       if (links_[l].tie) reader = least.readers.size() - 1;  // the last one
       const std::vector<double>& of = links_[l].written ? least.written : least.readers[reader++];
-      answer.messages.push_back(Moved(links_[l].message, At(of, *links_[l].numbers), answer.least, -1, parts));
+      answer.messages.push_back(Moved(links_[l].message, At(of, *links_[l].numbers, runs), answer.least, -1, parts));
     }
     if (!ties) return;
     for (const uint32_t l : ties_of_factor_[f])
       answer.messages.push_back(
-          Moved(links_[l].message, At(least.written, *links_[l].numbers), answer.least, 1, parts));
+          Moved(links_[l].message, At(least.written, *links_[l].numbers, runs), answer.least, 1, parts));
   }
 
-  static std::vector<double> At(const std::vector<double>& costs, const std::vector<uint32_t>& numbers) {
+  static std::vector<double> At(const std::vector<double>& costs, const std::vector<uint32_t>& numbers, double runs) {
     std::vector<double> result;
-    for (const uint32_t number : numbers) result.push_back(costs[number]);
+    for (const uint32_t number : numbers) result.push_back(costs[number] * runs);
     return result;
   }
 
@@ -477,13 +494,14 @@ class LayoutBound::Ascent {
   std::map<std::array<uint32_t, 3>, std::unique_ptr<std::vector<uint32_t>>> numbers_;
   std::unordered_map<const std::vector<uint32_t>*, int32_t> numbers_known_;
   std::vector<TensorPart> factors_;
+  std::set<TensorId> accumulators_;
   std::vector<int32_t> factor_of_;  // per tensor; -1
   std::vector<Link> links_;
   std::vector<std::vector<uint32_t>> links_of_op_, links_of_factor_, ties_of_factor_;
   std::vector<Node> order_;
   NumberRows<double> messages_;
   std::unordered_map<std::vector<int32_t>, Answer, IntsHash> answers_;
-  std::unordered_map<uint32_t, double> least_compute_;  // by number of the list
+  std::map<std::pair<uint32_t, int64_t>, double> least_compute_;  // by number of the list, and runs
   NumberRows<double> excess_;       // seconds above the least value of an op's factor, per candidate
   std::vector<int32_t> excess_of_;  // per op; -1: none
   double bound_ = 0;

@@ -29,21 +29,23 @@ constexpr double kForbidden = 1e18;        // CostNetworkBuilder's infinity
 
 double Finite(double seconds) { return std::isinf(seconds) ? kForbidden : seconds; }
 
-// Everything valid without partial sums: what an input or a parameter can start as.
-void EnumerateLayouts(const TensorType& type, const Problem& problem, NdSbp& layout, int axis,
+// Everything valid without partial sums: what an input or a parameter can start as. An accumulator starts as zeros,
+// which are also parts of a sum.
+void EnumerateLayouts(const TensorType& type, const Problem& problem, bool accumulates, NdSbp& layout, int axis,
                       std::vector<NdSbp>& out) {
   if (out.size() > kMaxSourceLayouts) return;
   if (axis == layout.size()) {
     if (ValidateLayout(type.shape, layout, problem.mesh, problem.even_only).ok()) out.push_back(layout);
     return;
   }
-  layout[axis] = Sbp::Broadcast();
-  EnumerateLayouts(type, problem, layout, axis + 1, out);
+  const auto go_on = [&](Sbp sbp) {
+    layout[axis] = sbp;
+    EnumerateLayouts(type, problem, accumulates, layout, axis + 1, out);
+  };
+  go_on(Sbp::Broadcast());
   if (problem.mesh.size(axis) == 1) return;
-  for (int d = 0; d < type.rank(); ++d) {
-    layout[axis] = Sbp::Split(d);
-    EnumerateLayouts(type, problem, layout, axis + 1, out);
-  }
+  for (int d = 0; d < type.rank(); ++d) go_on(Sbp::Split(d));
+  if (accumulates) go_on(Sbp::Partial(ReduceKind::kSum));
   layout[axis] = Sbp::Broadcast();
 }
 
@@ -60,6 +62,7 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
   for (const Tie& tie : graph.ties) {
     tied_input_.emplace(tie.output, tie.input);
     tied_sources_.insert(tie.input);
+    if (tie.restarts) accumulators_.insert(tie.input);
   }
   SBP_RETURN_IF_ERROR(AddOps());
   for (size_t t = 0; t < graph.tensors.size(); ++t) PrepareTensor(TensorId(t));
@@ -78,12 +81,13 @@ Status LayoutNetworkBuilder::AddOps() {
   } else {
     SBP_ASSIGN_OR_RETURN(result_.lists_, CandidateLists::All(problem_));
   }
-  std::unordered_map<uint32_t, int32_t> row_of_list;
+  std::unordered_map<uint64_t, int32_t> row_of_list;  // by number of the list and how often the op runs
   std::vector<double> costs;
   for (size_t o = 0; o < problem_.num_ops(); ++o) {
     const OpId op(o);
     const bool ends = HasUnreadEnd(op);  // what that takes is not shared
-    const auto row = row_of_list.find(result_.lists_.number(op));
+    const uint64_t key = uint64_t{result_.lists_.number(op)} << 1 | (problem_.runs.of(op) > 1 ? 1 : 0);
+    const auto row = row_of_list.find(key);
     if (row != row_of_list.end() && !ends) {
       AddNode(row->second, o);
       continue;
@@ -93,7 +97,7 @@ Status LayoutNetworkBuilder::AddOps() {
     if (ends) AddEndsOfUnread(op, costs);
     for (double& cost : costs) cost = Finite(cost);
     const int32_t added = network_.AddCosts(costs);
-    if (!ends) row_of_list.emplace(result_.lists_.number(op), added);
+    if (!ends) row_of_list.emplace(key, added);
     AddNode(added, o);
   }
   return OkStatus();
@@ -106,7 +110,7 @@ std::vector<NdSbp> LayoutNetworkBuilder::LayoutsOfSource(TensorId tensor) const 
   NdSbp layout(problem_.mesh.num_axes());
   if (type.kind != ValueKind::kTensor) return {layout};
   std::vector<NdSbp> all;
-  if (lists_ == nullptr) EnumerateLayouts(type, problem_, layout, 0, all);
+  if (lists_ == nullptr) EnumerateLayouts(type, problem_, accumulators_.contains(tensor), layout, 0, all);
   if (!all.empty() && all.size() <= kMaxSourceLayouts) return all;
   // B, what its readers want, and one dimension over all axes.
   std::set<NdSbp> some = {NdSbp(problem_.mesh.num_axes())};
@@ -116,7 +120,7 @@ std::vector<NdSbp> LayoutNetworkBuilder::LayoutsOfSource(TensorId tensor) const 
     const SlotLayouts& slot = problem_.class_at(use->op).operands[use->operand];
     for (const uint32_t c : result_.lists_.of(use->op)) {
       const NdSbp& wanted = slot.layouts[slot.of_candidate[c]];
-      if (!wanted.has_partial()) some.insert(wanted);
+      if (!wanted.has_partial() || accumulators_.contains(tensor)) some.insert(wanted);
     }
   }
   for (int d = 0; d < type.rank(); ++d) {
@@ -242,7 +246,8 @@ void LayoutNetworkBuilder::AddTensorNode(const Prepared& prepared) {
   const OpId producer = problem_.graph->tensor(prepared.tensor).producer;
   const auto [begin, end] = problem_.uses.of(prepared.tensor);
   const EndRule::Kind end_kind = problem_.demands.end(prepared.tensor).kind;
-  const TensorStates& states = StatesFor(prepared.written, prepared.wanted, prepared.num_wants, end_kind);
+  const auto runs = static_cast<uint32_t>(problem_.runs.of(prepared.tensor));
+  const TensorStates& states = StatesFor(prepared.written, prepared.wanted, prepared.num_wants, end_kind, runs);
   const size_t place = producer.valid() ? producer.index() : begin != end ? begin->op.index() : 0;
   const int32_t node = AddNode(states.costs, place);
   shared_.emplace(prepared.tensor, Shared{node, states.written, states.hubs, prepared.num_wants, prepared.wanted});
@@ -250,10 +255,10 @@ void LayoutNetworkBuilder::AddTensorNode(const Prepared& prepared) {
 }
 
 const LayoutNetworkBuilder::TensorStates& LayoutNetworkBuilder::StatesFor(Row written, Row wanted, uint32_t num_wants,
-                                                                          EndRule::Kind end) {
+                                                                          EndRule::Kind end, uint32_t runs) {
   const bool shares = relaxed_ && num_wants > 2;
   const auto [known, is_new] = states_by_key_.try_emplace(
-      {written, wanted, shares ? num_wants : 0, num_wants < 2 ? 1u : 0u, static_cast<uint32_t>(end)});
+      {written, wanted, shares ? num_wants : 0, num_wants < 2 ? 1u : 0u, static_cast<uint32_t>(end), runs});
   TensorStates& states = known->second;
   if (!is_new) return states;
   const uint32_t type = rows_[written].type;
@@ -269,9 +274,9 @@ const LayoutNetworkBuilder::TensorStates& LayoutNetworkBuilder::StatesFor(Row wr
     state_hub.push_back(hub);
     layouts->written.push_back(prices.layout(from));
     layouts->hubs.push_back(prices.layout(hub));
-    costs.push_back(
-        (shares ? prices.SharedSeconds(from, hub, num_wants) : seconds + (hub == from ? 0 : CopySeconds(type, hub))) +
-        EndSeconds(end, type, from, hub, num_wants));
+    costs.push_back(runs * ((shares ? prices.SharedSeconds(from, hub, num_wants)
+                                    : seconds + (hub == from ? 0 : CopySeconds(type, hub))) +
+                            EndSeconds(end, type, from, hub, num_wants)));
   };
   for (const uint32_t from : rows_[written].layouts) {
     add(from, from);
@@ -294,20 +299,21 @@ void LayoutNetworkBuilder::Connect(TensorId tensor) {
   const std::vector<Reader> readers = ReadersOf(tensor);
   const auto found = shared_.find(tensor);
   if (readers.empty() && found == shared_.end()) return;
+  const auto runs = static_cast<uint32_t>(problem_.runs.of(tensor));
   const int32_t producer = facts.producer.valid() ? LayoutNetwork::node_of(facts.producer) : -1;
   const Row produced = producer < 0 ? kNoRow : SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor);
   if (found == shared_.end()) {
-    AddEdge(producer, readers[0].node, ReaderTable(produced, produced, readers[0], 1));
+    AddEdge(producer, readers[0].node, ReaderTable(produced, produced, readers[0], 1, runs));
     return;
   }
   const Shared& shared = found->second;
   if (producer >= 0) {
     const bool stands = problem_.demands.standing(tensor) != nullptr;
     AddEdge(producer, shared.node,
-            stands ? StandingTable(produced, shared.written) : MatchTable(produced, shared.written));
+            stands ? StandingTable(produced, shared.written, runs) : MatchTable(produced, shared.written));
   }
   for (const Reader& reader : readers) {
-    AddEdge(shared.node, reader.node, ReaderTable(shared.written, shared.hubs, reader, shared.num_wants));
+    AddEdge(shared.node, reader.node, ReaderTable(shared.written, shared.hubs, reader, shared.num_wants, runs));
   }
 }
 
@@ -348,12 +354,12 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::MatchTable(Row produced, Row s
 }
 
 // From what the producer writes to where all readers start.
-LayoutNetworkBuilder::Table LayoutNetworkBuilder::StandingTable(Row produced, Row states) {
-  const std::vector<uint32_t> key = {kStanding, produced, states};
+LayoutNetworkBuilder::Table LayoutNetworkBuilder::StandingTable(Row produced, Row states, uint32_t runs) {
+  const std::vector<uint32_t> key = {kStanding, produced, states, runs};
   if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
   const uint32_t type = rows_[produced].type;
   return MakeTable(key, LayoutsOf(rows_[produced]), LayoutsOf(rows_[states]), [&](uint32_t a, uint32_t b) {
-    return types_[type].Seconds(a, b) + (a == b ? 0 : CopySeconds(type, b));
+    return runs * (types_[type].Seconds(a, b) + (a == b ? 0 : CopySeconds(type, b)));
   });
 }
 
@@ -391,10 +397,10 @@ double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint
 }
 
 LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row hubs, const Reader& reader,
-                                                              uint32_t num_wants) {
+                                                              uint32_t num_wants, uint32_t runs) {
   const uint32_t type = rows_[written].type;
   const bool shares = relaxed_ && num_wants > 2;
-  std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1};
+  std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1, runs};
   key.insert(key.end(), reader.rows.begin(), reader.rows.end());
   if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
   // A line per set of layouts that a candidate wants.
@@ -419,15 +425,15 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   if (one_each) {  // the lesser of what either place asks
     return MakeTable(key, StatesOf(written, hubs, shares), columns, [&](uint32_t line, uint32_t set) {
       const uint32_t from = shares ? line / 2 : line;
-      const double seconds = ReaderSeconds(type, from, from, sets[set], own_hubs, num_wants);
+      const double seconds = runs * ReaderSeconds(type, from, from, sets[set], own_hubs, num_wants);
       return shares && line % 2 == 1 ? seconds / (num_wants - 1) : seconds;
     });
   }
   Side states;
   for (uint32_t s = 0; s < rows_[written].layouts.size(); ++s) states.of_line.push_back(s);
   return MakeTable(key, states, columns, [&](uint32_t state, uint32_t set) {
-    return ReaderSeconds(type, rows_[written].layouts[state], rows_[hubs].layouts[state], sets[set], own_hubs,
-                         num_wants);
+    return runs * ReaderSeconds(type, rows_[written].layouts[state], rows_[hubs].layouts[state], sets[set], own_hubs,
+                                num_wants);
   });
 }
 

@@ -55,6 +55,7 @@ class LayoutNetworkBuilder {
   struct IntsHash {
     size_t operator()(const std::vector<uint32_t>& key) const { return HashRange(key.size(), key); }
     size_t operator()(const std::array<uint32_t, 5>& key) const { return HashRange(key.size(), key); }
+    size_t operator()(const std::array<uint32_t, 6>& key) const { return HashRange(key.size(), key); }
   };
 
   // A tensor that is to have a node: rows of the layouts it may be written in, and of those that may be its hub.
@@ -87,7 +88,7 @@ class LayoutNetworkBuilder {
   Status AddOps();
   void PrepareTensor(TensorId tensor);
   void AddTensorNode(const Prepared& prepared);
-  const TensorStates& StatesFor(Row written, Row wanted, uint32_t num_wants, EndRule::Kind end);
+  const TensorStates& StatesFor(Row written, Row wanted, uint32_t num_wants, EndRule::Kind end, uint32_t runs);
   double EndSeconds(EndRule::Kind end, uint32_t type, uint32_t written, uint32_t hub, uint32_t num_wants);
   bool IsUnreadEnd(TensorId output) const;
   bool HasUnreadEnd(OpId op) const;
@@ -117,8 +118,8 @@ class LayoutNetworkBuilder {
   template <typename Entry>
   Table MakeTable(const std::vector<uint32_t>& key, const Side& rows, const Side& columns, Entry entry);
   Table MatchTable(Row produced, Row states);
-  Table StandingTable(Row produced, Row states);
-  Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);
+  Table StandingTable(Row produced, Row states, uint32_t runs);
+  Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants, uint32_t runs);
   double ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub, std::span<const uint32_t> wanted,
                        std::span<const uint32_t> own_hubs, uint32_t num_wants);
   static Side LayoutsOf(const LayoutRow& row);
@@ -144,7 +145,7 @@ class LayoutNetworkBuilder {
   std::unordered_map<std::vector<uint32_t>, Row, IntsHash> row_by_key_;
   // By class, allowed candidates, side, slot and type.
   std::unordered_map<std::array<uint32_t, 5>, Row, IntsHash> row_of_slot_;
-  std::unordered_map<std::array<uint32_t, 5>, TensorStates, IntsHash> states_by_key_;
+  std::unordered_map<std::array<uint32_t, 6>, TensorStates, IntsHash> states_by_key_;
   std::unordered_map<std::vector<uint32_t>, Table, IntsHash> table_by_key_;
   std::vector<Prepared> prepared_;
   std::unordered_set<uint64_t> stops_known_;  // pairs of rows
@@ -152,7 +153,7 @@ class LayoutNetworkBuilder {
   std::unordered_map<uint64_t, double> end_seconds_;   // by type and layout: FindCheapestEnd
   std::unordered_map<uint64_t, int64_t> bytes_;        // by type and layout
   std::unordered_map<TensorId, TensorId> tied_input_;  // by output
-  std::unordered_set<TensorId> tied_sources_;
+  std::unordered_set<TensorId> tied_sources_, accumulators_;
 };
 
 }  // namespace sbp

@@ -39,14 +39,16 @@ Graph Accumulating(bool restarts) {
 TEST(Sections, WhatReadsAnAccumulatorRunsOnce) {
   const Graph graph = Accumulating(true);
   std::vector<std::string> step;
-  const std::vector<Section> sections = SectionsOf(graph);
+  const std::vector<StepSection> sections = SectionsOf(graph);
   for (size_t i = 0; i < sections.size(); ++i) {
-    if (sections[i] == Section::kStep) step.push_back(graph.ops[i].name);
+    if (sections[i] == StepSection::kStep) step.push_back(graph.ops[i].name);
   }
   EXPECT_EQ(step, (std::vector<std::string>{"rate", "scaled", "update"}));
   const NameIndex index(graph);
-  const std::vector<int64_t> runs = RunsOfTransitions(graph, sections);
-  const auto runs_of = [&](const char* name) { return runs[index.tensor(name).index()]; };
+  const StepRuns runs(graph);
+  const auto runs_of = [&](const char* name) { return runs.of(index.tensor(name)); };
+  EXPECT_EQ(runs.of(index.op("forward")), 4);
+  EXPECT_EQ(runs.of(index.op("update")), 1);
   EXPECT_EQ(runs_of("w"), 4);   // both sections read it
   EXPECT_EQ(runs_of("lr"), 1);  // only the update does
   EXPECT_EQ(runs_of("loss"), 4);
@@ -56,7 +58,7 @@ TEST(Sections, WhatReadsAnAccumulatorRunsOnce) {
 }
 
 TEST(Sections, AllIsMicroWithoutAccumulators) {
-  for (const Section section : SectionsOf(Accumulating(false))) EXPECT_EQ(section, Section::kMicro);
+  for (const StepSection section : SectionsOf(Accumulating(false))) EXPECT_EQ(section, StepSection::kMicro);
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+// What is asked of `grad`: the flags, as given.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sbp {
+
+struct OptimizerRequest {
+  std::string optimizer;               // NAME[:KEY=VALUE,...]; "" and "none": no update
+  std::optional<double> weight_decay;  // in place of the op's own
+  std::vector<std::string> no_decay;   // patterns over parameters; empty: those of fewer than two dimensions
+  std::string state_type;              // "" is f32
+};
+
+struct UpdateRequest {
+  OptimizerRequest optimizer;
+  double clip_norm = 0;    // of all gradients together; 0: not clipped
+  double loss_scale = 1;   // of which the cotangents are multiples
+  int64_t accumulate = 1;  // micro-batches in a step
+};
+
+struct GradRequest {
+  std::string loss;                     // see AddLoss
+  std::vector<std::string> wrt;         // patterns over parameters (* and ?); empty: all floats that the loss reaches
+  std::vector<std::string> freeze;      // patterns over parameters that get no gradient
+  std::vector<std::string> wrt_inputs;  // patterns over inputs
+  bool may_be_zero = false;             // no error where the loss depends on nothing that is asked for
+  std::vector<std::string> expanded;    // types of ops that are differentiated through their expansions; "*": all
+  std::string compute;                  // bf16 or f16: what f32 parameters are computed with in (grad/precision.h)
+  bool hvp = false;                     // also products with the Hessian (grad/second.h)
+  UpdateRequest update;                 // with an optimizer the graph is a whole training step
+
+  bool trains() const { return !update.optimizer.optimizer.empty() && update.optimizer.optimizer != "none"; }
+};
+
+// The request as flags, each without its dashes, with its value; those at their defaults are left out, those that may
+// be given again are listed again. Plans record it so.
+std::vector<std::pair<std::string, std::string>> FlagsOf(const GradRequest& request);
+// Error (kBadInput): an unknown flag or a value of another kind.
+Result<GradRequest> ReadFlags(const std::vector<std::pair<std::string, std::string>>& flags);
+
+}  // namespace sbp

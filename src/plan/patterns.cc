@@ -1,0 +1,221 @@
+#include "plan/patterns.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
+#include "graph/graph.h"
+#include "graph/phases.h"
+#include "graph/sections.h"
+#include "graph/tensor_type.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+
+namespace sbp {
+namespace {
+
+// "2 all-gathers and 1 all-to-all".
+std::string Counted(const std::map<std::string_view, int64_t>& kinds) {
+  std::vector<std::string> parts;
+  for (const auto& [kind, count] : kinds) parts.push_back(StrCat(count, " ", kind, count == 1 ? "" : "s"));
+  return Join(parts, " and ");
+}
+
+int64_t BytesOnDevice(const TensorType& type, const NdSbp& layout, const Mesh& mesh) {
+  int64_t elements = 1;
+  for (const int64_t size : LocalShape(type.shape, layout, mesh)) elements = SaturatingMul(elements, size);
+  return BytesOf(type.dtype, elements);
+}
+
+}  // namespace
+
+std::string_view PatternName(SpreadPattern pattern) {
+  switch (pattern) {
+    case SpreadPattern::kReplicated:
+      return "replicated";
+    case SpreadPattern::kDataParallel:
+      return "DP";
+    case SpreadPattern::kZero1:
+      return "ZeRO-1";
+    case SpreadPattern::kZero2:
+      return "ZeRO-2";
+    case SpreadPattern::kZero3:
+      return "ZeRO-3";
+    case SpreadPattern::kTensorParallel:
+      return "TP";
+    case SpreadPattern::kExpertParallel:
+      return "EP";
+  }
+  return "";
+}
+
+PatternReader::PatternReader(const Plan& plan) : plan_(plan), uses_(BuildUses(plan.graph)), runs_(plan.graph) {
+  const Graph& graph = plan.graph;
+  std::map<std::string_view, TensorId> parameters;
+  for (const Tie& tie : graph.ties) {
+    const Tensor& input = graph.tensor(tie.input);
+    if (input.role != TensorRole::kParameter) continue;
+    parameters.emplace(input.name, tie.input);
+    of_[tie.input].next = tie.output;
+  }
+  // "m/w" is a state of "w"; names of parameters may hold slashes themselves.
+  const auto parameter_of = [&](std::string_view name) {
+    const size_t slash = name.find('/');
+    const auto found = slash == std::string_view::npos ? parameters.end() : parameters.find(name.substr(slash + 1));
+    return found == parameters.end() ? TensorId() : found->second;
+  };
+  for (const Tie& tie : graph.ties) {
+    const Tensor& input = graph.tensor(tie.input);
+    const TensorId parameter = input.role == TensorRole::kInput ? parameter_of(input.name) : TensorId();
+    if (!parameter.valid()) continue;
+    Family& family = of_[parameter];
+    if (tie.restarts) {
+      family.accumulator = tie.input;
+      family.summed = tie.output;
+    } else {
+      family.states.push_back(tie.input);
+    }
+  }
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    if (!graph.tensors[t].name.starts_with("grad/")) continue;
+    if (const TensorId parameter = parameter_of(graph.tensors[t].name); parameter.valid()) {
+      of_[parameter].gradient = TensorId(t);
+    }
+  }
+  std::erase_if(of_, [](const auto& entry) { return !entry.second.gradient.valid(); });  // not written by `grad`
+  for (const auto& [parameter, family] : of_) updated_.push_back(parameter);
+  for (uint32_t i = 0; i < plan.transitions.size(); ++i) transitions_[plan.transitions[i].tensor].push_back(i);
+}
+
+std::vector<AxisPattern> PatternReader::Of(TensorId parameter) const {
+  std::vector<AxisPattern> patterns;
+  const auto family = of_.find(parameter);
+  if (family == of_.end()) return patterns;
+  for (int axis = 0; axis < plan_.mesh.num_axes(); ++axis) {
+    if (plan_.mesh.size(axis) > 1) patterns.push_back(Classify(parameter, family->second, axis));
+  }
+  return patterns;
+}
+
+// Seconds of a step that the tensor's boxing takes over the axis; `kinds`: which collectives, how often.
+double PatternReader::SecondsOver(TensorId tensor, int axis, std::map<std::string_view, int64_t>* kinds) const {
+  const auto found = tensor.valid() ? transitions_.find(tensor) : transitions_.end();
+  if (found == transitions_.end()) return 0;
+  double seconds = 0;
+  for (const uint32_t i : found->second) {
+    for (const BoxingStep& step : plan_.transitions[i].steps) {
+      if (step.axis != axis) continue;
+      seconds += static_cast<double>(runs_.of(tensor)) * step.seconds;
+      if (kinds != nullptr) (*kinds)[CollectiveKindName(step.kind)] += runs_.of(tensor);
+    }
+  }
+  return seconds;
+}
+
+// Behind casts and Refetch, which hand a parameter on.
+void PatternReader::Collect(TensorId tensor, int axis, Uses& uses) const {
+  const Graph& graph = plan_.graph;
+  uses.seconds += SecondsOver(tensor, axis, nullptr);
+  const auto [begin, end] = uses_.of(tensor);
+  for (const Use* use = begin; use != end; ++use) {
+    const Op& op = graph.op(use->op);
+    const std::string& type = graph.type_of(op);
+    const Phase phase = PhaseOf(graph, op);
+    if (phase == Phase::kOptimizer) continue;
+    if (type == "sbp::Refetch" || (type == "Cast" && IsFloat(graph.tensor(op.outputs[0]).type.dtype))) {
+      Collect(op.outputs[0], axis, uses);
+      continue;
+    }
+    const Sbp wanted = plan_.decision(use->op).signature.inputs[use->operand][axis];
+    (wanted.is_split() ? uses.split : uses.whole) = true;
+    const bool gathers = !wanted.is_split() && plan_.source_layouts[tensor.index()][axis].is_split();
+    (phase == Phase::kBackward ? uses.backward_gathers : uses.forward_gathers) |= gathers;
+  }
+}
+
+// How the gradient is summed: along the casts that lead to it, to the accumulator.
+std::string PatternReader::GradientText(const Family& family, int axis) const {
+  std::map<std::string_view, int64_t> kinds;
+  double seconds = SecondsOver(family.summed, axis, &kinds);
+  for (TensorId at = family.gradient; at.valid();) {
+    seconds += SecondsOver(at, axis, &kinds);
+    const OpId producer = plan_.graph.tensor(at).producer;
+    const bool goes_on = producer.valid() && plan_.graph.type_of(plan_.graph.op(producer)) == "Cast";
+    at = goes_on ? plan_.graph.op(producer).inputs[0] : TensorId();
+  }
+  if (kinds.empty()) return "";
+  return StrCat(", gradient summed by ", Counted(kinds), " (", FormatSeconds(seconds), ")");
+}
+
+// Bytes per device that the split over this axis saves, of the parameter and its states.
+int64_t PatternReader::BytesSaved(TensorId parameter, const Family& family, int axis) const {
+  int64_t saved = 0;
+  const auto add = [&](TensorId tensor) {
+    const NdSbp& layout = plan_.source_layouts[tensor.index()];
+    if (!layout[axis].is_split()) return;
+    NdSbp whole = layout;
+    whole[axis] = Sbp::Broadcast();
+    const TensorType& type = plan_.graph.tensor(tensor).type;
+    saved += BytesOnDevice(type, whole, plan_.mesh) - BytesOnDevice(type, layout, plan_.mesh);
+  };
+  add(parameter);
+  for (const TensorId state : family.states) add(state);
+  return saved;
+}
+
+AxisPattern PatternReader::Classify(TensorId parameter, const Family& family, int axis) const {
+  const Sbp stored = plan_.source_layouts[parameter.index()][axis];
+  Uses uses;
+  Collect(parameter, axis, uses);
+  Sbp state = Sbp::Broadcast();
+  for (const TensorId id : family.states) {
+    const Sbp lies = plan_.source_layouts[id.index()][axis];
+    if (lies.is_split()) state = lies;
+  }
+  const std::string gradient = GradientText(family, axis);
+  const int64_t saved = BytesSaved(parameter, family, axis);
+  AxisPattern found{.axis = axis};
+  std::string how;
+  if (stored.is_split() && !uses.whole) {
+    const bool experts = plan_.graph.tensor(parameter).type.rank() >= 3 && stored.dim() == 0;
+    found.pattern = experts ? SpreadPattern::kExpertParallel : SpreadPattern::kTensorParallel;
+    found.dim = stored.dim();
+    how = StrCat("split along dimension ", found.dim, " and used so");
+  } else if (stored.is_split()) {
+    found.pattern = SpreadPattern::kZero3;
+    found.dim = stored.dim();
+    const std::string_view passes = uses.forward_gathers && uses.backward_gathers ? "both passes"
+                                    : uses.backward_gathers                       ? "the backward pass"
+                                                                                  : "the forward pass";
+    how = StrCat("split along dimension ", found.dim, ", gathered before use in ", passes, " (",
+                 FormatSeconds(uses.seconds), ")");
+  } else if (state.is_split()) {
+    const TensorId sum = family.accumulator.valid() ? family.accumulator : TensorId();
+    std::map<std::string_view, int64_t> kinds;
+    SecondsOver(family.gradient, axis, &kinds);
+    const bool whole_sum = sum.valid() ? !plan_.source_layouts[sum.index()][axis].is_split()
+                                       : kinds.contains(CollectiveKindName(CollectiveKind::kAllReduce));
+    found.pattern = whole_sum ? SpreadPattern::kZero1 : SpreadPattern::kZero2;
+    found.dim = state.dim();
+    how = StrCat("lies whole, states split along dimension ", found.dim, ", gathered once a step after the update (",
+                 FormatSeconds(SecondsOver(family.next, axis, nullptr)), ")");
+  } else {
+    found.pattern = gradient.empty() ? SpreadPattern::kReplicated : SpreadPattern::kDataParallel;
+    how = uses.split && !uses.whole ? "lies whole, used in parts" : "lies whole with its states";
+  }
+  found.text = StrCat(PatternName(found.pattern), ": ", how, gradient);
+  if (saved > 0) found.text += StrCat("; saves ", FormatBytes(static_cast<double>(saved)), " per device");
+  return found;
+}
+
+}  // namespace sbp

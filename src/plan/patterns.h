@@ -1,0 +1,74 @@
+// How a training step spreads its parameters, in the words of the field: data parallelism, ZeRO, tensor parallelism.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/sections.h"
+#include "plan/plan.h"
+
+namespace sbp {
+
+// Of one parameter, over one mesh axis. ZeRO's stages as Rajbhandari et al. 2020 number them.
+enum class SpreadPattern : uint8_t {
+  kReplicated,      // lies whole, and so does its gradient from the start: the axis splits nothing that it meets
+  kDataParallel,    // lies whole with its states; the gradient is summed over the axis
+  kZero1,           // states are split; the gradient is summed whole
+  kZero2,           // states are split, and the gradient as it is summed (reduce-scatter)
+  kZero3,           // lies split, and is gathered for its readers
+  kTensorParallel,  // lies split, and is used so
+  kExpertParallel,  // the same by whole matrices: dimension 0 of three or more
+};
+std::string_view PatternName(SpreadPattern pattern);  // "ZeRO-3"
+
+struct AxisPattern {
+  int axis = 0;
+  SpreadPattern pattern = SpreadPattern::kReplicated;
+  int dim = -1;  // of the parameter, or of its states, that is split; -1: none
+  std::string
+      text;  // "ZeRO-3: split along dimension 0, gathered before use in both passes (2 all-gathers, 1.2 ms), ..."
+};
+
+// Reads patterns off a plan, which outlives it. Finds states and gradients by the names that `grad` gives them.
+class PatternReader {
+ public:
+  explicit PatternReader(const Plan& plan);
+
+  // Parameters that the step updates and whose gradients have names, in the graph's order.
+  const std::vector<TensorId>& updated() const { return updated_; }
+  bool IsUpdated(TensorId parameter) const { return of_.contains(parameter); }
+  // One entry per mesh axis of more than one rank; empty for what is not updated.
+  std::vector<AxisPattern> Of(TensorId parameter) const;
+
+ private:
+  struct Family {  // of one parameter
+    TensorId next, gradient, accumulator, summed;
+    std::vector<TensorId> states;
+  };
+  // How the forward and the backward pass read a parameter over an axis.
+  struct Uses {
+    bool split = false, whole = false;
+    bool forward_gathers = false, backward_gathers = false;
+    double seconds = 0;
+    int64_t gathers = 0;
+  };
+  void Collect(TensorId tensor, int axis, Uses& uses) const;
+  double SecondsOver(TensorId tensor, int axis, std::map<std::string_view, int64_t>* kinds) const;
+  std::string GradientText(const Family& family, int axis) const;
+  AxisPattern Classify(TensorId parameter, const Family& family, int axis) const;
+  int64_t BytesSaved(TensorId parameter, const Family& family, int axis) const;
+
+  const Plan& plan_;
+  UseTable uses_;
+  StepRuns runs_;
+  std::vector<TensorId> updated_;
+  std::map<TensorId, Family> of_;
+  std::map<TensorId, std::vector<uint32_t>> transitions_;  // by tensor
+};
+
+}  // namespace sbp
