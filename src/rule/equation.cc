@@ -92,14 +92,23 @@ Result<bool> HasLoneLetter(std::string_view text, int64_t operand) {
   });
 }
 
-Result<std::string> AdjointEquation(std::string_view text, int64_t operand, bool with_own) {
+Result<std::vector<int64_t>> RepeatedDims(std::string_view text, int64_t operand) {
   SBP_ASSIGN_OR_RETURN(const Equation equation, ParseEquation(text, operand));
   const Letters& own = equation.operands[operand];
-  for (const std::string& letter : own) {
-    if (std::ranges::count(own, letter) < 2) continue;
-    return BadInput(StrCat("operand ", operand, " of ", Quote(text), " repeats ", Quote(letter),
-                           ": the derivative of a diagonal is not written as an equation"));
+  const auto ellipsis = std::ranges::find(own, std::string(kEllipsis)) - own.begin();
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto before = own.begin() + static_cast<ptrdiff_t>(i);
+    if (std::find(own.begin(), before, own[i]) == before) continue;
+    const auto at = static_cast<int64_t>(i);
+    dims.push_back(at < ellipsis ? at : at - static_cast<int64_t>(own.size()));
   }
+  return dims;
+}
+
+Result<std::string> AdjointEquation(std::string_view text, int64_t operand, bool with_own) {
+  SBP_ASSIGN_OR_RETURN(const Equation equation, ParseEquation(text, operand));
+  Letters own = equation.operands[operand];
   std::vector<std::string> parts = {Join(equation.result, "")};
   for (size_t i = 0; i < equation.operands.size(); ++i) {
     if (static_cast<int64_t>(i) != operand) parts.push_back(Join(equation.operands[i], ""));
@@ -110,6 +119,19 @@ Result<std::string> AdjointEquation(std::string_view text, int64_t operand, bool
   const bool others =
       std::ranges::any_of(parts, [](const std::string& part) { return part.find(kEllipsis) != std::string::npos; });
   const bool keeps = others && !Holds(own, std::string(kEllipsis));
+  // A diagonal: what is repeated gets a letter of its own, and a matrix that is 1 where both are equal.
+  std::string used(text);
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto before = own.begin() + static_cast<ptrdiff_t>(i);
+    if (std::find(own.begin(), before, own[i]) == before) continue;
+    const std::string_view alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const size_t free = alphabet.find_first_not_of(used);
+    if (free == std::string_view::npos) return BadInput(StrCat("equation ", Quote(text), " leaves no letter free"));
+    const std::string letter(1, alphabet[free]);
+    used += letter;
+    parts.push_back(own[i] + letter);
+    own[i] = letter;
+  }
   return StrCat(Join(parts, ","), "->", keeps ? kEllipsis : "", Join(own, ""));
 }
 

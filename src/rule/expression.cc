@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <vector>
+#include <optional>
 
 #include "base/text.h"
 #include "rule/equation.h"
@@ -13,7 +14,7 @@
 namespace sbp {
 namespace {
 
-constexpr std::array<FunctionRow, 27> kFunctions = {{
+constexpr std::array<FunctionRow, 28> kFunctions = {{
     {"size", ArgumentKind::kFactor, 1, 1, "elements of a factor"},
     {"count", ArgumentKind::kTensor, 1, 1, "elements of an operand or result; 0 when absent"},
     {"rank", ArgumentKind::kOperand, 1, 1, "dimensions of an operand"},
@@ -42,6 +43,8 @@ constexpr std::array<FunctionRow, 27> kFunctions = {{
     {"if", ArgumentKind::kExpression, 3, 3, "if(c, a, b): a where c is not 0, else b"},
     {"adjoint", ArgumentKind::kExpression, 2, 3,
      "adjoint(e, i): Einsum's equation for the cotangent of operand i; adjoint(e, i, 1): with a tensor of ones behind"},
+    {"repeats", ArgumentKind::kExpression, 2, 3,
+     "repeats(e, i): how many letters operand i of equation e repeats; repeats(e, i, k): the dimension of one"},
     {"lone", ArgumentKind::kExpression, 2, 2,
      "lone(e, i): 1 if a letter of operand i of equation e stands nowhere else"},
 }};
@@ -127,7 +130,7 @@ Result<ExpressionValue> Unary(const Expression& node, const ExpressionScope& sco
 
 // The functions of numbers only.
 Result<ExpressionValue> OfEquation(const Expression& node, const ExpressionValue& equation,
-                                   const ExpressionValue& operand) {
+                                   const ExpressionValue& operand, const std::optional<ExpressionValue>& third) {
   const auto* text = std::get_if<std::string>(&equation);
   const auto* index = std::get_if<int64_t>(&operand);
   if (text == nullptr || index == nullptr) {
@@ -137,7 +140,15 @@ Result<ExpressionValue> OfEquation(const Expression& node, const ExpressionValue
     const Result<bool> lone = HasLoneLetter(*text, *index);
     return lone.ok() ? Result<ExpressionValue>(int64_t{*lone}) : ErrorAt(node, lone.status().message());
   }
-  Result<std::string> adjoint = AdjointEquation(*text, *index, node.arguments.size() > 2);
+  if (node.text == "repeats") {
+    const Result<std::vector<int64_t>> dims = RepeatedDims(*text, *index);
+    if (!dims.ok()) return ErrorAt(node, dims.status().message());
+    const auto* k = third ? std::get_if<int64_t>(&*third) : nullptr;
+    if (!third) return ExpressionValue(static_cast<int64_t>(dims->size()));
+    if (k != nullptr && *k >= 0 && *k < static_cast<int64_t>(dims->size())) return ExpressionValue((*dims)[*k]);
+    return ErrorAt(node, "no such repeated letter");
+  }
+  Result<std::string> adjoint = AdjointEquation(*text, *index, third.has_value());
   return adjoint.ok() ? Result<ExpressionValue>(std::move(*adjoint)) : ErrorAt(node, adjoint.status().message());
 }
 
@@ -149,7 +160,12 @@ Result<ExpressionValue> CallPlain(const Expression& node, const ExpressionScope&
   if (node.arguments.size() > 1) {
     SBP_ASSIGN_OR_RETURN(b, Evaluate(node.arguments[1], scope));
   }
-  if (node.text == "adjoint" || node.text == "lone") return OfEquation(node, a, b);
+  const bool is_equation = node.text == "adjoint" || node.text == "lone" || node.text == "repeats";
+  if (is_equation && node.arguments.size() < 3) return OfEquation(node, a, b, std::nullopt);
+  if (is_equation) {
+    SBP_ASSIGN_OR_RETURN(const ExpressionValue c, Evaluate(node.arguments[2], scope));
+    return OfEquation(node, a, b, c);
+  }
   if (IsString(a) || IsString(b)) return ErrorAt(node, StrCat(node.text, " needs numbers"));
   if (node.text == "min") return AsDouble(b) < AsDouble(a) ? b : a;
   if (node.text == "max") return AsDouble(b) > AsDouble(a) ? b : a;

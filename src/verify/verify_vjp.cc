@@ -178,7 +178,8 @@ class Trial {
     std::map<std::string, Numbers> cotangents;
     for (size_t i = 0; i < outputs.size(); ++i) {
       const std::string& name = made.graph.tensor(made.graph.outputs[i]).name;
-      if (name.starts_with("grad/")) cotangents[name.substr(5)] = NumbersOf(outputs[i]);
+      const bool is_input = name.starts_with("grad/") && values_.contains(name.substr(5));  // a known value stays
+      if (is_input) cotangents[name.substr(5)] = NumbersOf(outputs[i]);
     }
     for (const std::string& name : floats_) {
       cotangents.try_emplace(name, Numbers(static_cast<size_t>(values_.at(name).view.elements()), 0.0));

@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "base/text.h"
+#include "decompose/decompose.h"
+#include "grad/differentiate.h"
+#include "grad/unroll.h"
 #include "graph/builder.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 namespace {
@@ -125,6 +130,29 @@ TEST(Grad, SaysWhatIsWrong) {
     ASSERT_FALSE(made.ok()) << row.message;
     EXPECT_EQ(made.status().message(), row.message);
   }
+}
+
+// Every op that takes floats and gives floats says what its derivative is, or is differentiated in code.
+TEST(Grad, EveryOpHasADerivative) {
+  std::vector<std::string> without;
+  for (const auto& [name, op] : Rules().ops()) {
+    for (const OpOverload& overload : op.overloads) {
+      const auto may_be_float = [&](const Parameter& p) {
+        if (p.keyword || p.kind == ParameterKind::kGraph) return false;
+        const bool open = !ParseDType(p.type) && p.type != "int";
+        return p.type == "float" || open || IsFloat(ParseDType(p.type).value_or(DType::kI64));
+      };
+      if (std::ranges::none_of(overload.parameters, may_be_float)) continue;
+      // A result takes its type from an operand unless a type is stated.
+      const auto is_exact = [](const Parameter& r) { return ParseDType(r.type) && !IsFloat(*ParseDType(r.type)); };
+      if (std::ranges::all_of(overload.results, is_exact)) continue;
+      const bool takes_ints = overload.parameters.front().type == "int" || overload.parameters.front().type == "string";
+      if (takes_ints && overload.results.front().type.empty()) continue;
+      const bool has = !overload.vjps.empty() || HasExpansion(name, Rules()) || HasBuiltinVjp(name) || IsUnrolled(name);
+      if (!has) without.push_back(name);
+    }
+  }
+  EXPECT_THAT(without, ElementsAre());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "rule/equation.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace sbp {
@@ -40,8 +41,14 @@ TEST(Equation, SaysWhatIsWrong) {
   EXPECT_EQ(AdjointEquation("i1->i", 0, false).status().message(),
             "an equation has letters, \"...\", \",\" and \"->\", not \"1\"");
   EXPECT_EQ(AdjointEquation("ij->i", 1, false).status().message(), "equation \"ij->i\" has 1 operands, no number 1");
-  EXPECT_EQ(AdjointEquation("ii->i", 0, false).status().message(),
-            "operand 0 of \"ii->i\" repeats \"i\": the derivative of a diagonal is not written as an equation");
+}
+
+TEST(Equation, DiagonalsTakeUnitMatrices) {
+  EXPECT_EQ(AdjointEquation("ii->i", 0, false).value(), "i,ia->ia");
+  EXPECT_EQ(AdjointEquation("...aab,b->...a", 0, true).value(), "...a,b,...aab,ac->...acb");
+  EXPECT_THAT(RepeatedDims("ii->i", 0).value(), ::testing::ElementsAre(1));
+  EXPECT_THAT(RepeatedDims("b,ii...jj->b", 1).value(), ::testing::ElementsAre(1, -1));
+  EXPECT_THAT(RepeatedDims("ij,jk->ik", 0).value(), ::testing::ElementsAre());
 }
 
 }  // namespace
