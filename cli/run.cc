@@ -14,7 +14,9 @@
 
 #include "api/model.h"
 #include "api/plan_file.h"
+#include "api/plan_inputs.h"
 #include "api/tensors.h"
+#include "api/train.h"
 #include "base/dtype.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -56,6 +58,8 @@ struct RunFlags {
   bool one_process = false;
   std::optional<uint32_t> repeats;  // of --compare: kRepeats
   uint64_t seed = 0;
+  std::optional<int64_t> steps;
+  StepsRequest training;
   OutputFlags output;
 
   bool ToStdout() const { return outputs == "-" || trace == "-"; }  // of a file
@@ -152,13 +156,44 @@ Status RunPlanFile(const RunFlags& flags, Backend& backend) {
   }
   SBP_ASSIGN_OR_RETURN(RunData data, ReadGiven(flags, plan.graph));
   SBP_ASSIGN_OR_RETURN(const RunOptions options, OptionsOf(flags));
+  if (flags.steps) {
+    SBP_ASSIGN_OR_RETURN(const PlanRun run, TrainPlan(std::move(plan), rules, model_path, std::move(data), backend,
+                                                      options, flags.training));
+    return backend.leads() ? Deliver(flags, run) : OkStatus();
+  }
   SBP_ASSIGN_OR_RETURN(const PlanRun run,
                        RunPlan(std::move(plan), rules, model_path, std::move(data), backend, options));
   return backend.leads() ? Deliver(flags, run) : OkStatus();
 }
 
+Status CheckStepFlags(const RunFlags& flags) {
+  const std::pair<bool, std::string_view> of_steps[] = {{!flags.training.save.empty(), "--save"},
+                                                        {flags.training.save_every != 0, "--save-every"},
+                                                        {!flags.training.load.empty(), "--load"},
+                                                        {flags.training.lr.has_value(), "--lr"}};
+  for (const auto& [given, name] : of_steps) {
+    if (given && !flags.steps) return UsageError(StrCat(name, " goes with --steps"));
+  }
+  if (!flags.steps) return OkStatus();
+  if (*flags.steps < 1) return UsageError(StrCat("--steps ", *flags.steps, ": expected at least 1"));
+  if (flags.training.save_every < 0) {
+    return UsageError(StrCat("--save-every ", flags.training.save_every, ": expected at least 1"));
+  }
+  if (flags.training.save_every > 0 && flags.training.save.empty()) return UsageError("--save-every goes with --save");
+  const std::pair<bool, std::string_view> of_one[] = {
+      {flags.unsharded, "--unsharded"},  {flags.tensors, "--tensors"},
+      {!flags.until.empty(), "--until"}, {flags.micro_batches != 0, "--micro-batches"},
+      {flags.compare, "--compare"},      {!flags.expect.empty(), "--expect"},
+      {!flags.trace.empty(), "--trace"}, {flags.backend == "fake", "--backend fake"}};
+  for (const auto& [given, name] : of_one) {
+    if (given) return UsageError(StrCat(name, " is of a single run, and goes without --steps"));
+  }
+  return OkStatus();
+}
+
 // Flags that would not be looked at, or contradict each other, are no matter of taste: the user means something.
 Status CheckFlags(const RunFlags& flags) {
+  SBP_RETURN_IF_ERROR(CheckStepFlags(flags));
   const std::pair<bool, std::string_view> of_plans[] = {
       {!flags.plan_model.empty(), "a second file"},  {flags.tensors, "--tensors"},
       {flags.no_reference, "--no-reference"},        {!flags.trace.empty(), "--trace"},
@@ -274,6 +309,27 @@ void AddGpuFlags(CLI::App& app, const std::shared_ptr<RunFlags>& flags) {
 
 }  // namespace
 
+void AddStepFlags(CLI::App& app, const std::shared_ptr<RunFlags>& flags) {
+  app.add_option(
+         "--steps", flags->steps,
+         "train: so many steps, each with what the one before left; --inputs with one dimension more are batches "
+         "that take turns")
+      ->type_name("N")
+      ->group("Training");
+  app.add_option("--lr", flags->training.lr, StrCat("the learning rate, input \"lr\" [", kDefaultRate, "]"))
+      ->type_name("X")
+      ->group("Training");
+  app.add_option("--save", flags->training.save, "write a checkpoint after the last step")
+      ->type_name("CKPT.npz")
+      ->group("Training");
+  app.add_option("--save-every", flags->training.save_every, "and after every K-th step")
+      ->type_name("K")
+      ->group("Training");
+  app.add_option("--load", flags->training.load, "begin with a checkpoint, of any plan of the model")
+      ->type_name("CKPT.npz")
+      ->group("Training");
+}
+
 Command SetupRun(CLI::App& app) {
   auto flags = std::make_shared<RunFlags>();
   flags->model.allow_empty = true;
@@ -319,8 +375,12 @@ Command SetupRun(CLI::App& app) {
                  StrCat("with --compare: so often [", kRepeats, "]; with --unsharded: so often again, timed"))
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--trace", flags->trace, "write a timeline for Perfetto or chrome://tracing")->type_name("T.json");
+  AddStepFlags(app, flags);
   AddFormatFlag(app, flags->output);
-  return [flags] { return Run(*flags); };
+  return [flags] {
+    flags->training.steps = flags->steps.value_or(1);
+    return Run(*flags);
+  };
 }
 
 }  // namespace sbp

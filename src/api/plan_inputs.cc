@@ -1,9 +1,14 @@
 #include "api/plan_inputs.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <string>
+#include <utility>
 
 #include "api/tensors.h"
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
@@ -42,6 +47,55 @@ Result<std::vector<TensorData>> AssumedInputs(const Graph& graph, const std::vec
     assumed.push_back(DataFromValue(assumption.input, value));
   }
   return assumed;
+}
+
+namespace {
+
+template <typename T>
+std::string BytesOfNumber(T value) {
+  std::string bytes(sizeof(T), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  return bytes;
+}
+
+TensorData Zeros(const Tensor& tensor) {
+  return {tensor.name, tensor.type, std::string(static_cast<size_t>(tensor.type.num_bytes()), '\0')};
+}
+
+bool IsGiven(const std::vector<TensorData>& given, const std::string& name) {
+  return std::ranges::any_of(given, [&](const TensorData& data) { return data.name == name; });
+}
+
+}  // namespace
+
+TensorData NumberFor(const Tensor& tensor, double value) {
+  const TensorType i64 = {DType::kI64, {}}, i32 = {DType::kI32, {}}, f64 = {DType::kF64, {}};
+  if (tensor.type.dtype == DType::kI64) return {tensor.name, i64, BytesOfNumber(static_cast<int64_t>(value))};
+  if (tensor.type.dtype == DType::kI32) return {tensor.name, i32, BytesOfNumber(static_cast<int32_t>(value))};
+  return {tensor.name, f64, BytesOfNumber(value)};
+}
+
+const Tensor* FindNumber(const Graph& graph, std::string_view name) {
+  for (const TensorId id : graph.inputs) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.name == name && tensor.type.rank() == 0) return &tensor;
+  }
+  return nullptr;
+}
+
+std::vector<TensorData> FirstStates(const Graph& graph, const std::vector<TensorData>& given) {
+  std::vector<TensorData> states;
+  for (const Tie& tie : graph.ties) {
+    const Tensor& input = graph.tensor(tie.input);
+    if (input.role != TensorRole::kInput || input.type.kind != ValueKind::kTensor) continue;
+    if (!IsGiven(given, input.name)) states.push_back(Zeros(input));
+  }
+  if (states.empty() && graph.ties.empty()) return states;
+  for (const auto& [name, value] : {std::pair("step", 1.0), std::pair("lr", kDefaultRate)}) {
+    const Tensor* input = FindNumber(graph, name);
+    if (input != nullptr && !IsGiven(given, input->name)) states.push_back(NumberFor(*input, value));
+  }
+  return states;
 }
 
 }  // namespace sbp

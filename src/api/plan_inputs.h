@@ -1,6 +1,7 @@
 // Input values that shaped a plan: what is given must agree with them.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -15,5 +16,15 @@ Status CheckAgainstAssumptions(const Graph& graph, const std::vector<TensorData>
 Status CheckTypes(const Graph& graph, const std::vector<TensorData>& given);
 // The values that the graph assumes of inputs that are not among `given`.
 Result<std::vector<TensorData>> AssumedInputs(const Graph& graph, const std::vector<TensorData>& given);
+
+inline constexpr double kDefaultRate = 1e-3;
+
+// What a training step begins with where nobody says: states are zeros, `step` is 1, `lr` the default rate. Only inputs
+// of the graph that are not among `given`.
+std::vector<TensorData> FirstStates(const Graph& graph, const std::vector<TensorData>& given);
+// The input of this name, if it is a number (of rank 0); null: there is none.
+const Tensor* FindNumber(const Graph& graph, std::string_view name);
+// A value for it.
+TensorData NumberFor(const Tensor& tensor, double value);
 
 }  // namespace sbp

@@ -168,6 +168,7 @@ Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, const ResolveO
   }
   const Graph graph = options.dtype ? Retyped(stored, *options.dtype) : stored;
   TensorStore store(graph, stored, options.seed, ReadDataOf(model.path));
+  for (TensorData& state : FirstStates(graph, data.inputs)) data.inputs.push_back(std::move(state));
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
   SBP_ASSIGN_OR_RETURN(UnshardedRun unsharded,
                        RunUnsharded(graph, rules, store, {.seed = options.seed, .repeats = options.repeats}));
@@ -183,6 +184,7 @@ Result<PlanRun> RunPlan(Plan given_plan, const RuleSet& rules, const std::string
   SBP_RETURN_IF_ERROR(CheckAgainstAssumptions(given_plan.graph, data.inputs));
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorData> assumed, AssumedInputs(given_plan.graph, data.inputs));
   data.inputs.insert(data.inputs.end(), assumed.begin(), assumed.end());
+  for (TensorData& state : FirstStates(given_plan.graph, data.inputs)) data.inputs.push_back(std::move(state));
   SBP_ASSIGN_OR_RETURN(PlanPart part, CutUntil(std::move(given_plan), options.until, data.inputs));
   Plan& plan = part.plan;
   const Graph stored = plan.graph;

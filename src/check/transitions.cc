@@ -19,6 +19,7 @@
 #include "plan/ends.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
+#include "plan/transition_runs.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
@@ -29,7 +30,7 @@ namespace {
 class TransitionChecker {
  public:
   TransitionChecker(const Plan& plan, Findings& findings)
-      : plan_(plan), graph_(plan.graph), findings_(findings), runs_(plan.graph) {
+      : plan_(plan), graph_(plan.graph), findings_(findings), runs_(RunsOfTransitions(plan, StepRuns(plan.graph))) {
     for (int axis = 0; axis < plan.mesh.num_axes(); ++axis) {
       groups_.push_back(AxisGroupShape(plan.cluster, plan.mesh, axis));
     }
@@ -112,7 +113,7 @@ class TransitionChecker {
       findings_.Add(Place(transition), "steps end elsewhere", ToString(transition.to), ToString(*at));
     Figure(transition, "seconds", seconds, transition.seconds);
     Figure(transition, "bytes moved", bytes, transition.wire_bytes);
-    const auto runs = static_cast<double>(runs_.of(transition.tensor));
+    const auto runs = static_cast<double>(runs_[&transition - plan_.transitions.data()]);
     totals_.seconds += runs * seconds;
     totals_.bytes_moved += runs * bytes;
   }
@@ -208,7 +209,7 @@ class TransitionChecker {
   std::unordered_map<uint64_t, uint32_t> fed_;                // use -> transition
   std::vector<bool> needed_;                                  // by a later transition, a tie or an output
   BoxingTotals totals_;
-  StepRuns runs_;
+  std::vector<int64_t> runs_;  // per transition, in a step
 };
 
 }  // namespace

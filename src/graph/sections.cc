@@ -57,17 +57,14 @@ StepRuns::StepRuns(const Graph& graph) {
   if (graph.micro_batches == 1) return;
   const std::vector<StepSection> sections = SectionsOf(graph);
   for (const StepSection section : sections) ops_.push_back(section == StepSection::kMicro ? graph.micro_batches : 1);
-  tensors_.assign(graph.tensors.size(), 0);
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    EachOperand(graph.ops[i], [&](TensorId id) { tensors_[id.index()] = std::max(tensors_[id.index()], ops_[i]); });
-  }
-  for (const Tie& tie : graph.ties) {
-    // An accumulator lies for the next micro-batch as for the first one.
-    if (tie.restarts) tensors_[tie.output.index()] = graph.micro_batches;
-  }
+  ends_.assign(graph.tensors.size(), 1);
+  sums_.assign(graph.tensors.size(), false);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const OpId producer = graph.tensors[t].producer;
-    if (tensors_[t] == 0) tensors_[t] = producer.valid() ? ops_[producer.index()] : 1;
+    if (producer.valid()) ends_[t] = ops_[producer.index()];
+  }
+  for (const Tie& tie : graph.ties) {
+    if (tie.restarts) sums_[tie.output.index()] = true;
   }
 }
 

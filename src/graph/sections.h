@@ -18,18 +18,20 @@ enum class StepSection : uint8_t {
 // Everything is kMicro where no tie restarts. Linear.
 std::vector<StepSection> SectionsOf(const Graph& graph);
 
-// How often a step runs each op, and makes the transitions of each tensor: those as often as its most frequent reader
-// runs; as its producer where only the step's end asks.
+// How often a step runs each op. What it does to a tensor for the sake of its end, which its producer leaves: as often
+// as that runs; an accumulator must lie for each micro-batch as for the first one.
 class StepRuns {
  public:
   StepRuns() = default;  // everything once
   explicit StepRuns(const Graph& graph);
   // 1 for what is not in the graph.
   int64_t of(OpId op) const { return op.index() < ops_.size() ? ops_[op.index()] : 1; }
-  int64_t of(TensorId tensor) const { return tensor.index() < tensors_.size() ? tensors_[tensor.index()] : 1; }
+  int64_t end(TensorId tensor) const { return tensor.index() < ends_.size() ? ends_[tensor.index()] : 1; }
+  bool accumulates(TensorId tensor) const { return tensor.index() < sums_.size() && sums_[tensor.index()]; }
 
  private:
-  std::vector<int64_t> ops_, tensors_;  // empty: all once
+  std::vector<int64_t> ops_, ends_;  // empty: all once
+  std::vector<bool> sums_;           // outputs of ties that restart
 };
 
 }  // namespace sbp

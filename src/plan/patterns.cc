@@ -17,6 +17,7 @@
 #include "graph/phases.h"
 #include "graph/sections.h"
 #include "graph/tensor_type.h"
+#include "plan/transition_runs.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
@@ -59,7 +60,8 @@ std::string_view PatternName(SpreadPattern pattern) {
   return "";
 }
 
-PatternReader::PatternReader(const Plan& plan) : plan_(plan), uses_(BuildUses(plan.graph)), runs_(plan.graph) {
+PatternReader::PatternReader(const Plan& plan)
+    : plan_(plan), uses_(BuildUses(plan.graph)), runs_(RunsOfTransitions(plan, StepRuns(plan.graph))) {
   const Graph& graph = plan.graph;
   std::map<std::string_view, TensorId> parameters;
   for (const Tie& tie : graph.ties) {
@@ -115,8 +117,8 @@ double PatternReader::SecondsOver(TensorId tensor, int axis, std::map<std::strin
   for (const uint32_t i : found->second) {
     for (const BoxingStep& step : plan_.transitions[i].steps) {
       if (step.axis != axis) continue;
-      seconds += static_cast<double>(runs_.of(tensor)) * step.seconds;
-      if (kinds != nullptr) (*kinds)[CollectiveKindName(step.kind)] += runs_.of(tensor);
+      seconds += static_cast<double>(runs_[i]) * step.seconds;
+      if (kinds != nullptr) (*kinds)[CollectiveKindName(step.kind)] += runs_[i];
     }
   }
   return seconds;

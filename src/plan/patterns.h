@@ -9,7 +9,6 @@
 
 #include "base/ids.h"
 #include "graph/graph.h"
-#include "graph/sections.h"
 #include "plan/plan.h"
 
 namespace sbp {
@@ -65,7 +64,7 @@ class PatternReader {
 
   const Plan& plan_;
   UseTable uses_;
-  StepRuns runs_;
+  std::vector<int64_t> runs_;  // per transition, in a step
   std::vector<TensorId> updated_;
   std::map<TensorId, Family> of_;
   std::map<TensorId, std::vector<uint32_t>> transitions_;  // by tensor

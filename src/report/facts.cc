@@ -12,6 +12,7 @@
 #include "cost/collective.h"
 #include "graph/phases.h"
 #include "graph/sections.h"
+#include "plan/transition_runs.h"
 
 namespace sbp {
 namespace {
@@ -31,9 +32,10 @@ size_t Width(std::string_view text) {
 
 std::map<CollectiveKind, CollectiveSum> SumCollectives(const Plan& plan) {
   std::map<CollectiveKind, CollectiveSum> sums;
-  const StepRuns runs(plan.graph);
-  for (const Transition& transition : plan.transitions) {
-    const int64_t times = runs.of(transition.tensor);
+  const std::vector<int64_t> runs = RunsOfTransitions(plan, StepRuns(plan.graph));
+  for (size_t i = 0; i < plan.transitions.size(); ++i) {
+    const Transition& transition = plan.transitions[i];
+    const int64_t times = runs[i];
     for (const BoxingStep& step : transition.steps) {
       if (RowOf(step.kind).local) continue;
       CollectiveSum& sum = sums[step.kind];
@@ -47,9 +49,10 @@ std::map<CollectiveKind, CollectiveSum> SumCollectives(const Plan& plan) {
 
 CollectiveSum SumLocalCopies(const Plan& plan) {
   CollectiveSum sum;
-  const StepRuns runs(plan.graph);
-  for (const Transition& transition : plan.transitions) {
-    const int64_t times = runs.of(transition.tensor);
+  const std::vector<int64_t> runs = RunsOfTransitions(plan, StepRuns(plan.graph));
+  for (size_t i = 0; i < plan.transitions.size(); ++i) {
+    const Transition& transition = plan.transitions[i];
+    const int64_t times = runs[i];
     for (const BoxingStep& step : transition.steps) {
       if (!RowOf(step.kind).local) continue;
       sum.count += times;
@@ -60,14 +63,15 @@ CollectiveSum SumLocalCopies(const Plan& plan) {
 }
 
 std::vector<CollectiveGroup> GroupCollectives(const Plan& plan) {
-  const StepRuns runs(plan.graph);
+  const std::vector<int64_t> runs = RunsOfTransitions(plan, StepRuns(plan.graph));
   std::vector<CollectiveGroup> groups;
   std::unordered_map<uint64_t, std::vector<size_t>> by_hash;
   const auto equal = [&](const Transition& a, const Transition& b) {
     return a.from == b.from && a.to == b.to && a.steps == b.steps && a.seconds == b.seconds &&
            plan.graph.tensor(a.tensor).type == plan.graph.tensor(b.tensor).type;
   };
-  for (const Transition& transition : plan.transitions) {
+  for (size_t t = 0; t < plan.transitions.size(); ++t) {
+    const Transition& transition = plan.transitions[t];
     if (AllLocal(transition) || transition.tensor.index() >= plan.graph.tensors.size()) continue;
     const uint64_t hash = HashCombine(HashCombine(HashOf(transition.from), HashOf(transition.to)),
                                       HashOf(plan.graph.tensor(transition.tensor).type));
@@ -80,7 +84,7 @@ std::vector<CollectiveGroup> GroupCollectives(const Plan& plan) {
       found = alike.end() - 1;
     }
     CollectiveGroup& group = groups[*found];
-    const int64_t times = runs.of(transition.tensor);
+    const int64_t times = runs[t];
     group.count += times;
     group.seconds += static_cast<double>(times) * transition.seconds;
     group.bytes += static_cast<double>(times) * transition.wire_bytes;
@@ -165,10 +169,12 @@ std::vector<TimeShare> TimeByScope(const Plan& plan) {
     ++share.ops;
     share.compute_seconds += static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds;
   }
-  for (const Transition& transition : plan.transitions) {
+  const std::vector<int64_t> times = RunsOfTransitions(plan, runs);
+  for (size_t i = 0; i < plan.transitions.size(); ++i) {
+    const Transition& transition = plan.transitions[i];
     const OpId op = ForWhom(plan, transition);
     if (op.valid()) {
-      share_of(op).collective_seconds += static_cast<double>(runs.of(transition.tensor)) * transition.seconds;
+      share_of(op).collective_seconds += static_cast<double>(times[i]) * transition.seconds;
     }
   }
   return Sorted(shares);
@@ -186,10 +192,12 @@ std::vector<TimeShare> TimeByPhase(const Plan& plan) {
     ++share.ops;
     share.compute_seconds += static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds;
   }
-  for (const Transition& transition : plan.transitions) {
+  const std::vector<int64_t> times = RunsOfTransitions(plan, runs);
+  for (size_t i = 0; i < plan.transitions.size(); ++i) {
+    const Transition& transition = plan.transitions[i];
     const OpId op = ForWhom(plan, transition);
     if (!op.valid()) continue;
-    share_of(op).collective_seconds += static_cast<double>(runs.of(transition.tensor)) * transition.seconds;
+    share_of(op).collective_seconds += static_cast<double>(times[i]) * transition.seconds;
   }
   std::erase_if(shares, [](const TimeShare& share) { return share.ops == 0; });
   return shares.size() < 2 ? std::vector<TimeShare>() : shares;
@@ -203,8 +211,10 @@ double SecondsOfMicroBatches(const Plan& plan) {
       seconds += static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds;
     }
   }
-  for (const Transition& transition : plan.transitions) {
-    const int64_t times = runs.of(transition.tensor);
+  const std::vector<int64_t> made = RunsOfTransitions(plan, runs);
+  for (size_t i = 0; i < plan.transitions.size(); ++i) {
+    const Transition& transition = plan.transitions[i];
+    const int64_t times = made[i];
     if (times > 1) seconds += static_cast<double>(times) * transition.seconds;
   }
   return seconds;

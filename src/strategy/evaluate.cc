@@ -20,6 +20,7 @@
 #include "memory/memory.h"
 #include "naming/buffer_label.h"
 #include "plan/pins.h"
+#include "plan/transition_runs.h"
 #include "problem/demands.h"
 #include "problem/problem.h"
 #include "rule/candidates.h"
@@ -190,10 +191,12 @@ Status InsertBoxing(const Problem& problem, const Assignment& assignment, bool r
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return timed[a].time < timed[b].time; });
   plan.transitions.reserve(timed.size());
   for (uint32_t i : order) {
-    const auto runs = static_cast<double>(problem.runs.of(timed[i].transition.tensor));
-    plan.total.collective_seconds += runs * timed[i].transition.seconds;
-    plan.total.bytes_moved += runs * timed[i].transition.wire_bytes;
     plan.transitions.push_back(std::move(timed[i].transition));
+  }
+  const std::vector<int64_t> runs = RunsOfTransitions(plan, problem.runs);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    plan.total.collective_seconds += static_cast<double>(runs[i]) * plan.transitions[i].seconds;
+    plan.total.bytes_moved += static_cast<double>(runs[i]) * plan.transitions[i].wire_bytes;
   }
   return OkStatus();
 }

@@ -28,6 +28,9 @@ void AddLine(const RunReport& report, const TensorReport& tensor, std::string& t
   } else if (tensor.compared) {
     const Difference& d = tensor.difference;
     text += StrCat("  error ", Scientific(d.relative_error), ", largest ", Scientific(d.max_abs_error));
+    if (tensor.allowed > report.tolerance && d.relative_error > report.tolerance && !report.Fails(tensor)) {
+      text += StrCat(" (rounding: up to ", Scientific(tensor.allowed), ")");
+    }
     if (d.nan > 0) text += StrCat(", ", d.nan, " NaN");
     if (report.elementwise && d.outside > 0) text += StrCat(", ", d.outside, " of ", d.elements, " outside");
   }
@@ -71,6 +74,39 @@ void AddTasks(const RunReport& report, std::string& text) {
         StrCat("  ", worst[i]->name, " (", worst[i]->kind, "): predicted ", FormatSeconds(worst[i]->predicted_seconds),
                ", measured ", FormatSeconds(worst[i]->measured_seconds), "\n");
   }
+}
+
+// All of a few steps; of many the first ones, the last ones, some between, and all that fail.
+void AddSteps(const RunReport& report, std::string& text) {
+  constexpr size_t kAll = 24, kEnds = 3;
+  const size_t count = report.steps.size(), stride = std::max<size_t>(1, count / 10);
+  for (size_t i = 0; i < count; ++i) {
+    const StepReport& step = report.steps[i];
+    const bool shown = count <= kAll || i < kEnds || i + kEnds >= count || i % stride == 0 || step.failed > 0;
+    if (!shown) continue;
+    text += StrCat("step ", step.step, ": loss ", FormatDouble(step.loss));
+    if (!report.against.empty()) {
+      text += StrCat(", unsharded ", FormatDouble(step.reference_loss), "; largest error ", Scientific(step.error));
+      if (!step.worst.empty()) text += StrCat(", of ", step.worst);
+    }
+    if (step.failed > 0) text += StrCat("  <- ", step.failed, " above the tolerance");
+    text += "\n";
+  }
+}
+
+nlohmann::ordered_json StepsJson(const RunReport& report) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const StepReport& step : report.steps) {
+    nlohmann::ordered_json entry = {{"step", step.step}, {"loss", step.loss}};
+    if (!report.against.empty()) {
+      entry["reference_loss"] = step.reference_loss;
+      entry["max_relative_error"] = step.error;
+      entry["worst"] = step.worst;
+      entry["failed"] = step.failed;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
 }
 
 // Tasks of one kind together.
@@ -188,16 +224,20 @@ double RunReport::max_relative_error() const {
 bool RunReport::Fails(const TensorReport& tensor) const {
   if (!tensor.problem.empty()) return true;
   if (!tensor.compared) return false;
-  return elementwise ? tensor.difference.outside > 0 : !(tensor.difference.relative_error <= tolerance);
+  return elementwise ? tensor.difference.outside > 0
+                     : !(tensor.difference.relative_error <= std::max(tolerance, tensor.allowed));
 }
 
 bool RunReport::good() const {
   const auto fails = [&](const TensorReport& t) { return Fails(t); };
+  const auto failed = [](const StepReport& step) { return step.failed > 0; };
+  if (std::any_of(steps.begin(), steps.end(), failed)) return false;
   return std::none_of(outputs.begin(), outputs.end(), fails) && std::none_of(tensors.begin(), tensors.end(), fails);
 }
 
 std::string FormatRunReport(const RunReport& report) {
   std::string text = StrCat("ran ", report.what, "\n");
+  AddSteps(report, text);
   text += report.against.empty() ? "outputs:\n" : StrCat("outputs against ", report.against, ":\n");
   AddTensors(report, report.outputs, text);
   if (!report.tensors.empty()) {
@@ -232,6 +272,7 @@ std::string FormatRunReport(const RunReport& report) {
 std::string RunReportJson(const RunReport& report) {
   nlohmann::ordered_json json;
   json["ran"] = report.what;
+  if (!report.steps.empty()) json["steps"] = StepsJson(report);
   json["outputs"] = ListOf(report, report.outputs);
   if (!report.tensors.empty()) json["tensors"] = ListOf(report, report.tensors);
   json["max_relative_error"] = NumberOf(report.max_relative_error());

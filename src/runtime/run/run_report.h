@@ -21,6 +21,16 @@ struct TensorReport {
   bool compared = false;
   Difference difference;
   std::string problem;  // why it could not be compared: another shape, ...
+  double allowed = 0;   // relative error that is rounding, where that is more than the tolerance
+};
+
+// One step of several.
+struct StepReport {
+  int64_t step = 0;  // from 1 on
+  double loss = 0, reference_loss = 0;
+  double error = 0;    // the largest relative error of an output
+  std::string worst;   // whose
+  int64_t failed = 0;  // outputs above what is tolerated
 };
 
 struct TaskReport {
@@ -60,6 +70,7 @@ struct RunReport {
   int64_t peak_bytes = 0;      // on each device: what the run itself asked for
   DeviceMemory device_memory;  // what the first device says itself
   std::optional<StepComparison> comparison;
+  std::vector<StepReport> steps;  // of a run of several; `outputs` are those of the last
   std::vector<TaskReport> tasks;
   std::vector<std::string> random_inputs;
   int64_t random_parameters = 0;

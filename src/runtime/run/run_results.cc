@@ -138,4 +138,15 @@ Result<RunResults> GatherResults(const Plan& plan, const PhysicalPlan& physical,
   return results;
 }
 
+Result<RunResults> GatherOutput(const Plan& plan, const ShardedRun& sharded, const EngineResult& engine, int output,
+                                Backend& backend) {
+  RunResults results;
+  SBP_RETURN_IF_ERROR(GatherFacts(sharded, engine, backend, results));
+  results.outputs.resize(plan.graph.outputs.size());
+  if (output < 0) return results;
+  SBP_ASSIGN_OR_RETURN(std::vector<Value> parts, GatherParts(sharded.OutputParts(output, 0), backend));
+  results.outputs[output].push_back(std::move(parts));
+  return results;
+}
+
 }  // namespace sbp

@@ -29,6 +29,10 @@ struct RunResults {
 // The spans of all devices, at the process that leads. Called by all processes.
 Result<std::vector<Span>> GatherSpans(const EngineResult& engine, Backend& backend);
 
+// One output alone (none: -1), and the facts of the run. Called by all processes.
+Result<RunResults> GatherOutput(const Plan& plan, const ShardedRun& sharded, const EngineResult& engine, int output,
+                                Backend& backend);
+
 // Called by all processes; empty where the backend does not lead.
 Result<RunResults> GatherResults(const Plan& plan, const PhysicalPlan& physical, const ShardedRun& sharded,
                                  const EngineResult& engine, Backend& backend);

@@ -1,6 +1,7 @@
 // ShardedRun's memory: what a device needs, what is taken before the run, and what its tasks took.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "plan/physical_plan.h"
 #include "runtime/data/parts.h"
 #include "runtime/data/space.h"
+#include "runtime/data/value.h"
 #include "runtime/execute/device_runtime.h"
 #include "runtime/execute/interpreter.h"
 #include "runtime/execute/local_program.h"
@@ -101,6 +103,41 @@ void ShardedRun::Warm() {
     static_cast<void>(device->spaces.compute->Await().ok());
     static_cast<void>(runtime.TakeErrors().ok());  // of data that were none
   }
+}
+
+Status ShardedRun::FeedStates(const std::vector<StateFeed>& feeds) {
+  fed_.resize(physical_.registers.size(), false);
+  for (const StateFeed& feed : feeds) {
+    if (feed.reg == kNoRegister) continue;  // nobody reads it
+    fed_[feed.reg] = true;
+    for (const std::unique_ptr<Device>& device : devices_) {
+      SBP_RETURN_IF_ERROR(RuntimeOf(*device).Use());
+      const Value& part = outputs_[feed.output][0][IndexOf(device->position)];
+      TensorView& view = View(*device, feed.reg, 0);
+      if (part.view.bytes() != view.bytes()) {
+        return Defect(StrCat("output ", Quote(plan_.graph.tensor(plan_.graph.outputs[feed.output]).name),
+                             " does not end as the input lies that it is tied to"));
+      }
+      SBP_RETURN_IF_ERROR(device->spaces.compute->Write(view, [&](const TensorView& to) {
+        if (to.bytes() > 0) std::memcpy(to.data, part.view.data, static_cast<size_t>(to.bytes()));
+      }));
+    }
+  }
+  return OkStatus();
+}
+
+Status ShardedRun::ZeroStates(const std::vector<uint32_t>& registers) {
+  fed_.resize(physical_.registers.size(), false);
+  for (const uint32_t reg : registers) {
+    fed_[reg] = true;
+    for (const std::unique_ptr<Device>& device : devices_) {
+      SBP_RETURN_IF_ERROR(RuntimeOf(*device).Use());
+      SBP_RETURN_IF_ERROR(device->spaces.compute->Write(View(*device, reg, 0), [](const TensorView& to) {
+        if (to.bytes() > 0) std::memset(to.data, 0, static_cast<size_t>(to.bytes()));
+      }));
+    }
+  }
+  return OkStatus();
 }
 
 Status ShardedRun::MakeOutputRooms(Device& device) {

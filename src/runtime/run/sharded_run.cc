@@ -127,7 +127,7 @@ TensorView& ShardedRun::View(Device& device, uint32_t reg, uint32_t micro_batch)
 }
 
 Status ShardedRun::FillRegister(Device& device, uint32_t reg, uint32_t micro_batch) {
-  SBP_ASSIGN_OR_RETURN(const Value whole, store_.Get(physical_.registers[reg].tensor, micro_batch));
+  SBP_ASSIGN_OR_RETURN(const Value whole, store_.Get(physical_.registers[reg].tensor, batch_ ? *batch_ : micro_batch));
   if (!HoldsTensor(TensorOf(reg))) {
     device.objects[reg][micro_batch % physical_.registers[reg].copies] = whole;
     return OkStatus();
@@ -142,6 +142,7 @@ Status ShardedRun::Begin(int64_t position, uint32_t micro_batch) {
   Device& device = DeviceAt(position);
   for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
     if (!physical_.registers[r].resident || TensorOf(r).role != TensorRole::kInput) continue;
+    if (!fed_.empty() && fed_[r]) continue;
     SBP_RETURN_IF_ERROR(FillRegister(device, r, micro_batch));
   }
   return OkStatus();
@@ -150,7 +151,9 @@ Status ShardedRun::Begin(int64_t position, uint32_t micro_batch) {
 Status ShardedRun::Run(int64_t position, uint32_t task, uint32_t micro_batch) {
   Device& device = DeviceAt(position);
   constexpr size_t kBetween = 2;  // the actors of inputs and outputs
-  if (task >= tasks_.size()) return RunHalo(device, halo_tasks_[task - tasks_.size() - kBetween], micro_batch);
+  const uint32_t asked = task < tasks_.size() ? task : halo_tasks_[task - tasks_.size() - kBetween];
+  if (!active_.empty() && !active_[asked]) return OkStatus();
+  if (task >= tasks_.size()) return RunHalo(device, asked, micro_batch);
   if (!physical_.tasks[task].op.valid()) {
     SBP_RETURN_IF_ERROR(RunBoxing(device, task, micro_batch));
   } else if (tasks_[task].special) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -69,6 +70,20 @@ class ShardedRun : public TaskRunner {
   Status End(int64_t device, uint32_t micro_batch) override;
   void Abort(const Status& failure) override;
   Status Poll(int64_t device) override;
+
+  // For runs of several steps. From now on only these tasks do anything (empty: all do): a section of the step. What
+  // they read of the others lies where the run before left it.
+  void OnlyTasks(std::vector<bool> active) { active_ = std::move(active); }
+  // Which draw of random inputs the next runs take, in place of the micro-batch of the engine.
+  void SetBatch(uint32_t batch) { batch_ = batch; }
+  // After a run: the parts of an output become those of an input or parameter, of the same layout, for the runs that
+  // follow; from then on that input is not filled from the store any more.
+  struct StateFeed {
+    uint32_t output = 0;          // index into graph.outputs
+    uint32_t reg = ~uint32_t{0};  // of the input
+  };
+  Status FeedStates(const std::vector<StateFeed>& feeds);
+  Status ZeroStates(const std::vector<uint32_t>& registers);
 
   // From now on steps run for their time alone: values are neither looked at for NaN nor kept.
   void OnlyTime() { only_time_ = true; }
@@ -147,6 +162,10 @@ class ShardedRun : public TaskRunner {
   std::vector<uint32_t> output_registers_;
   int64_t workspace_bytes_ = 0, halo_bytes_ = 0;
   std::vector<std::unique_ptr<Device>> devices_;
+
+  std::vector<bool> active_;  // tasks; empty: all
+  std::vector<bool> fed_;     // registers that hold a state of the step before
+  std::optional<uint32_t> batch_;
 
   bool careful_ = false;
   Status noted_;

@@ -96,6 +96,7 @@ class LayoutBound::Ascent {
     TensorId tensor;
     TensorFactor factor;
     std::vector<uint32_t> start = {};  // sources: how they may lie
+    int64_t runs = 1;                  // how often each of the readers that are left runs
   };
   struct Node {  // of the order: an op or a tensor's factor
     bool op;
@@ -229,6 +230,14 @@ class LayoutBound::Ascent {
     }
   }
 
+  // Readers that run less often than others are left out: a tree to some of the readers is no dearer than one to all.
+  int64_t RunsOfFactor(TensorId tensor) const {
+    int64_t most = 0;
+    const auto [begin, end] = problem_.uses.of(tensor);
+    for (const Use* use = begin; use != end; ++use) most = std::max(most, problem_.runs.of(use->op));
+    return begin == end ? problem_.runs.end(tensor) : most;
+  }
+
   void AddFactor(TensorId tensor, TensorId tied_to, bool is_tied_source) {
     const OpId producer = problem_.graph->tensor(tensor).producer;
     const LayoutGraph* graph = graphs_[type_of_[tensor.index()]].get();
@@ -241,15 +250,17 @@ class LayoutBound::Ascent {
       links.push_back({.tensor = factor, .other = producer.value, .slot = slot, .written = true});
     }
     const auto [begin, end] = problem_.uses.of(tensor);
+    const int64_t runs = RunsOfFactor(tensor);
     for (const Use* use = begin; use != end; ++use) {
-      if (Whole(use->op))
+      if (Whole(use->op) && problem_.runs.of(use->op) == runs)
         links.push_back({.tensor = factor, .other = use->op.value, .slot = static_cast<uint32_t>(use->operand)});
     }
     for (Link& link : links) {
       link.numbers = NumbersOf(OpId(link.other), link.slot, tensor);
       if (link.numbers == nullptr) return;
     }
-    if (tied_to.valid() && factor_of_[tied_to.index()] >= 0 && graphs_[type_of_[tied_to.index()]].get() == graph) {
+    if (tied_to.valid() && problem_.runs.end(tensor) == runs && factor_of_[tied_to.index()] >= 0 &&
+        graphs_[type_of_[tied_to.index()]].get() == graph) {
       links.push_back({.tensor = factor,
                        .other = static_cast<uint32_t>(factor_of_[tied_to.index()]),
                        .tie = true,
@@ -261,7 +272,7 @@ class LayoutBound::Ascent {
     const size_t num_readers = links.size() - (producer.valid() ? 1 : 0);
     if (num_readers == 0 && !is_tied_source) return;
     factor_of_[tensor.index()] = static_cast<int32_t>(factor);
-    factors_.push_back({tensor, TensorFactor(*graph, num_readers)});
+    factors_.push_back({.tensor = tensor, .factor = TensorFactor(*graph, num_readers), .runs = runs});
     if (!producer.valid()) {
       const auto pin = problem_.pins.tensors.find(tensor);
       const std::optional<uint32_t> pinned =
@@ -410,7 +421,7 @@ class LayoutBound::Ascent {
                                 forward ? -1 : -2,
                                 part.start.size() == 1 ? static_cast<int32_t>(part.start[0]) : -1,
                                 accumulators_.contains(part.tensor) ? 1 : 0,
-                                problem_.runs.of(part.tensor) > 1 ? 1 : 0};
+                                part.runs > 1 ? 1 : 0};
     for (const uint32_t l : links) {
       // `numbers` is one object per class, slot and type.
       key.push_back(number_of_numbers(links_[l].numbers));
@@ -434,7 +445,7 @@ class LayoutBound::Ascent {
 
   void Ask(const TensorPart& part, uint32_t f, const std::vector<uint32_t>& pushed, bool forward, Answer& answer) {
     // Everything is measured in what a step pays for one of the tensor's boxings.
-    const auto runs = static_cast<double>(problem_.runs.of(part.tensor));
+    const auto runs = static_cast<double>(part.runs);
     const size_t size = part.factor.size();
     std::vector<double> written(size, kForbids);
     for (const uint32_t number : part.start) written[number] = 0;

@@ -177,14 +177,37 @@ std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(Tensor
   const auto [begin, end] = problem_.uses.of(tensor);
   for (const Use* use = begin; use != end; ++use) {
     const int32_t node = LayoutNetwork::node_of(use->op);
-    if (readers.empty() || readers.back().node != node) readers.push_back({node, {}});
+    if (readers.empty() || readers.back().node != node) {
+      readers.push_back({node, {}, static_cast<uint32_t>(problem_.runs.of(use->op))});
+    }
     readers.back().rows.push_back(SlotRow(use->op, Slot::kOperand, use->operand, tensor));
   }
   if (const auto tie = tied_input_.find(tensor); tie != tied_input_.end()) {
     const Shared& source = shared_.at(tie->second);
-    readers.push_back({source.node, {source.written}});
+    readers.push_back({source.node, {source.written}, RunsOfTie(tensor)});
   }
   return readers;
+}
+
+uint32_t LayoutNetworkBuilder::RunsOfTie(TensorId output) const {
+  const int64_t runs = problem_.runs.accumulates(output) ? problem_.graph->micro_batches : problem_.runs.end(output);
+  return static_cast<uint32_t>(runs);
+}
+
+// How often a hub is made: as its most frequent reader runs, where it is not known which of them read it; a bound takes
+// the least. The update alone boxes what an accumulator holds, which the next micro-batch adds to as it was written.
+uint32_t LayoutNetworkBuilder::HubRuns(TensorId tensor) {
+  if (problem_.graph->micro_batches == 1 || problem_.runs.accumulates(tensor)) return 1;
+  uint32_t most = 0, least = static_cast<uint32_t>(problem_.graph->micro_batches);
+  const auto count = [&](uint32_t runs) {
+    most = std::max(most, runs);
+    least = std::min(least, runs);
+  };
+  const auto [begin, end] = problem_.uses.of(tensor);
+  for (const Use* use = begin; use != end; ++use) count(static_cast<uint32_t>(problem_.runs.of(use->op)));
+  if (tied_input_.contains(tensor)) count(RunsOfTie(tensor));
+  if (most == 0) return static_cast<uint32_t>(problem_.runs.end(tensor));
+  return relaxed_ ? least : most;
 }
 
 // Sources, and whatever several read, are to have a node: which layouts play a part.
@@ -246,8 +269,8 @@ void LayoutNetworkBuilder::AddTensorNode(const Prepared& prepared) {
   const OpId producer = problem_.graph->tensor(prepared.tensor).producer;
   const auto [begin, end] = problem_.uses.of(prepared.tensor);
   const EndRule::Kind end_kind = problem_.demands.end(prepared.tensor).kind;
-  const auto runs = static_cast<uint32_t>(problem_.runs.of(prepared.tensor));
-  const TensorStates& states = StatesFor(prepared.written, prepared.wanted, prepared.num_wants, end_kind, runs);
+  const TensorStates& states =
+      StatesFor(prepared.written, prepared.wanted, prepared.num_wants, end_kind, HubRuns(prepared.tensor));
   const size_t place = producer.valid() ? producer.index() : begin != end ? begin->op.index() : 0;
   const int32_t node = AddNode(states.costs, place);
   shared_.emplace(prepared.tensor, Shared{node, states.written, states.hubs, prepared.num_wants, prepared.wanted});
@@ -299,21 +322,20 @@ void LayoutNetworkBuilder::Connect(TensorId tensor) {
   const std::vector<Reader> readers = ReadersOf(tensor);
   const auto found = shared_.find(tensor);
   if (readers.empty() && found == shared_.end()) return;
-  const auto runs = static_cast<uint32_t>(problem_.runs.of(tensor));
   const int32_t producer = facts.producer.valid() ? LayoutNetwork::node_of(facts.producer) : -1;
   const Row produced = producer < 0 ? kNoRow : SlotRow(facts.producer, Slot::kResult, facts.producer_index, tensor);
   if (found == shared_.end()) {
-    AddEdge(producer, readers[0].node, ReaderTable(produced, produced, readers[0], 1, runs));
+    AddEdge(producer, readers[0].node, ReaderTable(produced, produced, readers[0], 1));
     return;
   }
   const Shared& shared = found->second;
   if (producer >= 0) {
     const bool stands = problem_.demands.standing(tensor) != nullptr;
     AddEdge(producer, shared.node,
-            stands ? StandingTable(produced, shared.written, runs) : MatchTable(produced, shared.written));
+            stands ? StandingTable(produced, shared.written, HubRuns(tensor)) : MatchTable(produced, shared.written));
   }
   for (const Reader& reader : readers) {
-    AddEdge(shared.node, reader.node, ReaderTable(shared.written, shared.hubs, reader, shared.num_wants, runs));
+    AddEdge(shared.node, reader.node, ReaderTable(shared.written, shared.hubs, reader, shared.num_wants));
   }
 }
 
@@ -397,8 +419,9 @@ double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint
 }
 
 LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row hubs, const Reader& reader,
-                                                              uint32_t num_wants, uint32_t runs) {
+                                                              uint32_t num_wants) {
   const uint32_t type = rows_[written].type;
+  const uint32_t runs = reader.runs;
   const bool shares = relaxed_ && num_wants > 2;
   std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1, runs};
   key.insert(key.end(), reader.rows.begin(), reader.rows.end());

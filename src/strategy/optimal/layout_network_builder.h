@@ -51,6 +51,7 @@ class LayoutNetworkBuilder {
   struct Reader {
     int32_t node = 0;
     std::vector<Row> rows;  // one per operand, of the node's candidates
+    uint32_t runs = 1;      // how often a step reads
   };
   struct IntsHash {
     size_t operator()(const std::vector<uint32_t>& key) const { return HashRange(key.size(), key); }
@@ -103,6 +104,8 @@ class LayoutNetworkBuilder {
   int64_t LeastBytesOf(TensorId tensor);
 
   std::vector<Reader> ReadersOf(TensorId tensor);
+  uint32_t HubRuns(TensorId tensor);
+  uint32_t RunsOfTie(TensorId output) const;
   std::vector<NdSbp> LayoutsOfSource(TensorId tensor) const;
   uint32_t TypeOf(TensorId tensor);
   Row RowOf(uint32_t type, std::vector<uint32_t> layouts);
@@ -119,7 +122,7 @@ class LayoutNetworkBuilder {
   Table MakeTable(const std::vector<uint32_t>& key, const Side& rows, const Side& columns, Entry entry);
   Table MatchTable(Row produced, Row states);
   Table StandingTable(Row produced, Row states, uint32_t runs);
-  Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants, uint32_t runs);
+  Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);
   double ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub, std::span<const uint32_t> wanted,
                        std::span<const uint32_t> own_hubs, uint32_t num_wants);
   static Side LayoutsOf(const LayoutRow& row);

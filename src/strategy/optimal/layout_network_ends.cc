@@ -29,7 +29,7 @@ void LayoutNetworkBuilder::AddEndsOfUnread(OpId op, std::vector<double>& costs) 
     const EndRule::Kind end = problem_.demands.end(output).kind;
     const Row row = SlotRow(op, Slot::kResult, problem_.graph->tensor(output).producer_index, output);
     const std::vector<uint32_t>& written = rows_[row].layouts;
-    const auto runs = static_cast<double>(problem_.runs.of(output));
+    const auto runs = static_cast<double>(problem_.runs.end(output));
     for (size_t c = 0; c < costs.size(); ++c) {
       costs[c] += runs * EndSeconds(end, TypeOf(output), written[c], written[c], 1);
     }
