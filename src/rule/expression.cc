@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 #include <optional>
+#include <vector>
 
 #include "base/text.h"
 #include "rule/equation.h"
