@@ -32,6 +32,7 @@
 #include "io/file.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
+#include "recipe/recipe.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
 #include "sbp/shard_math.h"
@@ -157,6 +158,11 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
          "pins from a file, one a line; tensors by name or by scope and role: layers.*/mlp/fc1:weight=(B, S(1))")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  app.add_option(
+         "--recipe", flags.recipe,
+         StrCat("pins of a known way to spread a training step, for all axes or per axis, data=zero3,model=tp: ",
+                Join(RecipeNames(), ", "), ", or a file"))
+      ->type_name("[AXIS=]NAME[,...]");
   app.add_option("--tie", flags.ties, "an output that must end in its input's layout")
       ->type_name("OUT=IN")
       ->allow_extra_args(false);
@@ -339,6 +345,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   input.inputs = flags.model.inputs;
   input.cluster = flags.cluster;
   if (flags.train) input.train = flags.request;
+  input.recipe = flags.recipe;
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
   input.pin_files = flags.pin_files;
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(std::move(input), rules, NoteChoice));

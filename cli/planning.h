@@ -45,6 +45,7 @@ struct PlanningFlags {
   std::string cluster;
   std::string strategy, criterion;  // "": as ChooseStrategy has it (api/planning.h)
   std::vector<std::string> pins, pin_files, ties;
+  std::string recipe;
   bool no_ties = false;
   std::string outputs = "sharded";
   bool even_only = false;

@@ -1,4 +1,5 @@
-# Writes the rule files into one C++ source: cmake -DOUT=builtin_rules.cc "-DFILES=a.rules;b.rules" -P embed_rules.cmake
+# Writes text files into one C++ source: cmake -DOUT=builtin_rules.cc -DHEADER=rule/builtin_rules.h -DTYPE=BuiltinRuleFile
+# "-DFILES=a.rules;b.rules" -P embed_rules.cmake. HEADER declares TYPE, {name, text}, and std::span<const TYPE> TYPEs().
 include(${CMAKE_CURRENT_LIST_DIR}/embed_literal.cmake)
 set(rows "")
 foreach(path IN LISTS FILES)
@@ -7,16 +8,16 @@ foreach(path IN LISTS FILES)
   embed_literal(literal "${text}")
   string(APPEND rows "    {\"${name}\", ${literal}},\n")
 endforeach()
-file(WRITE ${OUT}.new "// Generated from rules/*.rules.
-#include \"rule/builtin_rules.h\"
+file(WRITE ${OUT}.new "// Generated from rules/.
+#include \"${HEADER}\"
 
 namespace sbp {
 namespace {
-constexpr BuiltinRuleFile kFiles[] = {
+constexpr ${TYPE} kFiles[] = {
 ${rows}};
 }  // namespace
 
-std::span<const BuiltinRuleFile> BuiltinRuleFiles() { return kFiles; }
+std::span<const ${TYPE}> ${TYPE}s() { return kFiles; }
 
 }  // namespace sbp
 ")

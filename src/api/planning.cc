@@ -1,5 +1,6 @@
 #include "api/planning.h"
 
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "graph/graph.h"
 #include "graph/tensor_data.h"
 #include "io/file.h"
+#include "recipe/recipe.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
 
@@ -145,7 +147,16 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
   if (!input.criterion.empty()) request.options.criterion = input.criterion;
   request.options.rule_files = rules.user_files();
   SBP_ASSIGN_OR_RETURN(request.pins, CollectPins(input));
+  std::vector<Recipe> recipes;  // before any work
+  if (!input.recipe.empty()) {
+    SBP_ASSIGN_OR_RETURN(recipes, ReadRecipes(input.recipe, request.mesh));
+  }
   SBP_RETURN_IF_ERROR(LoadInto(input, rules, request));
+  if (!recipes.empty()) {
+    SBP_ASSIGN_OR_RETURN(auto pins, RecipePins(recipes, request.graph, request.mesh, rules));
+    request.pins.insert(request.pins.begin(), std::make_move_iterator(pins.begin()),
+                        std::make_move_iterator(pins.end()));
+  }
   request.strategy.criterion = request.options.criterion;
   request.strategy.memory_limit = request.options.memory_limit;
   const std::string assignment = FileOf(input, *row, OptionKind::kAssignment);

@@ -1,0 +1,236 @@
+#include "recipe/roles.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "grad/trainable.h"
+#include "graph/graph.h"
+#include "graph/phases.h"
+#include "graph/tensor_type.h"
+#include "problem/classes.h"
+#include "rule/factor_map.h"
+#include "rule/infer.h"
+#include "rule/op_query.h"
+#include "rule/rule_set.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+
+namespace sbp {
+namespace {
+
+bool Carries(const DimFactors& dim, FactorId f) { return std::ranges::find(dim, f) != dim.end(); }
+
+// The dimension that carries the factor; -1: none.
+int DimOf(const TensorFactors& tensor, FactorId f) {
+  for (size_t d = 0; d < tensor.size(); ++d) {
+    if (Carries(tensor[d], f)) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+// Tensors that hand a parameter on: casts of it, and Refetch.
+std::unordered_map<TensorId, size_t> FindCopies(const Graph& graph, const std::vector<Roles::Parameter>& parameters) {
+  std::unordered_map<TensorId, size_t> of;
+  for (size_t p = 0; p < parameters.size(); ++p) of.emplace(parameters[p].id, p);
+  for (const Op& op : graph.ops) {
+    const std::string& type = graph.type_of(op);
+    const bool casts = type == "Cast" && IsFloat(graph.tensor(op.outputs[0]).type.dtype);
+    if (!casts && type != "sbp::Refetch") continue;
+    const auto found = of.find(op.inputs[0]);
+    if (found != of.end() && PhaseOf(graph, op) != Phase::kOptimizer) of.emplace(op.outputs[0], found->second);
+  }
+  return of;
+}
+
+void FindFamilies(const Graph& graph, Roles& roles) {
+  std::map<std::string_view, size_t> by_name;
+  for (size_t p = 0; p < roles.parameters.size(); ++p) by_name.emplace(graph.tensor(roles.parameters[p].id).name, p);
+  // "m/w" belongs to "w"; names of parameters may hold slashes themselves.
+  const auto parameter_of = [&](const std::string& name) -> Roles::Parameter* {
+    const size_t slash = name.find('/');
+    const auto found =
+        slash == std::string::npos ? by_name.end() : by_name.find(std::string_view(name).substr(slash + 1));
+    return found == by_name.end() ? nullptr : &roles.parameters[found->second];
+  };
+  for (const Tie& tie : graph.ties) {
+    const Tensor& input = graph.tensor(tie.input);
+    Roles::Parameter* parameter = input.role == TensorRole::kInput ? parameter_of(input.name) : nullptr;
+    if (parameter == nullptr) continue;
+    if (tie.restarts) {
+      parameter->accumulator = tie.input;
+    } else {
+      parameter->states.push_back(tie.input);
+    }
+  }
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const std::string& name = graph.tensors[t].name;
+    if (!name.starts_with("grad/") || !graph.tensors[t].producer.valid()) continue;
+    if (Roles::Parameter* parameter = parameter_of(name); parameter != nullptr) parameter->gradient = TensorId(t);
+  }
+}
+
+// Walks the forward pass with the layouts that tensor parallelism gives tensors over one axis.
+class TensorWalk {
+ public:
+  TensorWalk(const Graph& graph, const RuleSet& rules, int64_t ranks, Roles& roles,
+             const std::unordered_map<TensorId, size_t>& copies)
+      : graph_(graph), rules_(rules), roles_(roles), copies_(copies), layouts_(graph.tensors.size(), NdSbp(1)) {
+    mesh_.axes.push_back({"x", ranks});
+  }
+
+  Status Run() {
+    const OpClasses classes = ClassifyOps(graph_, rules_);
+    std::vector<RuleInstanceRef> instances(classes.first.size());
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op& op = graph_.ops[i];
+      if (PhaseOf(graph_, op) != Phase::kForward) continue;
+      RuleInstanceRef& instance = instances[classes.class_of[i]];
+      if (instance == nullptr) {
+        SBP_ASSIGN_OR_RETURN(instance, rules_.Instantiate(QueryFor(graph_, rules_, op)));
+      }
+      Visit(op, instance);
+    }
+    return OkStatus();
+  }
+
+ private:
+  void Visit(const Op& op, const RuleInstanceRef& instance) {
+    const std::vector<TensorId> operands = graph_.OperandsOf(op);
+    for (size_t i = 0; i < operands.size() && i < 2 && instance->contraction; ++i) {
+      const auto weight = operands[i].valid() ? copies_.find(operands[i]) : copies_.end();
+      if (weight == copies_.end() || graph_.tensor(operands[i]).type.rank() < 2) continue;
+      Multiply(op, *instance, operands, i, roles_.parameters[weight->second]);
+      return;
+    }
+    const auto table = !operands.empty() && operands[0].valid() ? copies_.find(operands[0]) : copies_.end();
+    if (table != copies_.end() && graph_.type_of(op) == "Gather") {
+      SetDim(roles_.parameters[table->second], 0);
+      return;  // what is looked up is whole
+    }
+    Follow(op, instance, operands);
+  }
+
+  void SetDim(Roles::Parameter& parameter, int dim) const {
+    if (parameter.tensor_dim >= 0 || graph_.tensor(parameter.id).type.shape[dim] < mesh_.size(0)) return;
+    parameter.tensor_dim = dim;
+  }
+
+  // By columns where the other operand is whole, by rows where it is split along what is summed.
+  void Multiply(const Op& op, const RuleInstance& instance, const std::vector<TensorId>& operands, size_t weight,
+                Roles::Parameter& parameter) {
+    const TensorFactors& dims = instance.map.operands[weight];
+    const size_t other = weight == 0 ? 1 : 0;
+    const TensorFactors none;
+    const bool has_other = other < operands.size() && operands[other].valid();
+    const TensorFactors& data = has_other ? instance.map.operands[other] : none;
+    const TensorFactors& result = instance.map.results[0];
+    if (dims.size() >= 3 && !dims[0].empty() && DimOf(data, dims[0][0]) >= 0 && DimOf(result, dims[0][0]) >= 0) {
+      parameter.expert_dim = 0;
+    }
+    const Sbp given = has_other ? layouts_[operands[other].index()][0] : Sbp::Broadcast();
+    if (given.is_split() && static_cast<size_t>(given.dim()) < data.size() && !data[given.dim()].empty()) {
+      const FactorId f = data[given.dim()][0];
+      if (const int dim = DimOf(dims, f); dim >= 0 && DimOf(result, f) < 0) SetDim(parameter, dim);
+      return;
+    }
+    for (size_t d = dims.size(); d-- > 0;) {
+      if (dims[d].empty() || instance.map.factors[dims[d][0]].whole) continue;
+      const int to = DimOf(result, dims[d][0]);
+      if (to < 0 || DimOf(data, dims[d][0]) >= 0) continue;
+      SetDim(parameter, static_cast<int>(d));
+      if (parameter.tensor_dim == static_cast<int>(d) && op.outputs[0].valid()) {
+        layouts_[op.outputs[0].index()][0] = Sbp::Split(to);
+      }
+      return;
+    }
+  }
+
+  // Everything else hands layouts on, as its factors say.
+  void Follow(const Op& op, const RuleInstanceRef& instance, const std::vector<TensorId>& operands) {
+    InferRequest request{.instance = instance, .mesh = mesh_, .inputs = {}, .outputs = {}};
+    bool any = false;
+    for (const TensorId id : operands) {
+      request.inputs.push_back(id.valid() ? layouts_[id.index()] : NdSbp(1));
+      any = any || request.inputs.back()[0].is_split();
+    }
+    if (!any) return;
+    const InferAnswer answer = InferLayouts(request);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const auto parameter = operands[i].valid() ? copies_.find(operands[i]) : copies_.end();
+      if (parameter != copies_.end() && answer.inputs[i][0].is_split()) {
+        SetDim(roles_.parameters[parameter->second], answer.inputs[i][0].dim());
+      }
+    }
+    for (size_t r = 0; r < op.outputs.size() && r < answer.outputs.size(); ++r) {
+      if (op.outputs[r].valid() && answer.outputs[r][0].is_split()) layouts_[op.outputs[r].index()] = answer.outputs[r];
+    }
+  }
+
+  const Graph& graph_;
+  const RuleSet& rules_;
+  Roles& roles_;
+  const std::unordered_map<TensorId, size_t>& copies_;
+  std::vector<NdSbp> layouts_;  // per tensor, over the one axis
+  Mesh mesh_;
+};
+
+void FindParameters(const Graph& graph, Roles& roles) {
+  std::vector<bool> updated(graph.tensors.size(), false);
+  bool any = false;
+  for (const Tie& tie : graph.ties) {
+    if (graph.tensor(tie.input).role == TensorRole::kParameter) any = updated[tie.input.index()] = true;
+  }
+  if (!any) updated = FindTrainable(graph);
+  for (size_t t = 0; t < updated.size(); ++t) {
+    if (updated[t]) roles.parameters.push_back({.id = TensorId(t)});
+  }
+}
+
+void FindData(const Graph& graph, Roles& roles) {
+  std::vector<bool> state(graph.tensors.size(), false);
+  for (const Tie& tie : graph.ties) state[tie.input.index()] = true;
+  for (const TensorId id : graph.inputs) {
+    const TensorType& type = graph.tensor(id).type;
+    if (!state[id.index()] && type.kind == ValueKind::kTensor && type.rank() > 0) roles.batch.push_back(id);
+  }
+  for (const Op& op : graph.ops) {
+    if (graph.type_of(op) != "Add" || PhaseOf(graph, op) != Phase::kForward || op.inputs.size() != 2) continue;
+    const Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
+    const bool sums = a.role == TensorRole::kActivation && b.role == TensorRole::kActivation && a.type == b.type;
+    if (sums && a.type.rank() >= 3 && IsFloat(a.type.dtype)) roles.residual.push_back(op.outputs[0]);
+  }
+}
+
+}  // namespace
+
+Result<Roles> FindRoles(const Graph& graph, const RuleSet& rules, int64_t ranks) {
+  Roles roles;
+  FindParameters(graph, roles);
+  FindData(graph, roles);
+  FindFamilies(graph, roles);
+  const std::unordered_map<TensorId, size_t> copies = FindCopies(graph, roles.parameters);
+  SBP_RETURN_IF_ERROR(TensorWalk(graph, rules, ranks, roles, copies).Run());
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    if (PhaseOf(graph, op) == Phase::kOptimizer) continue;
+    for (size_t k = 0; k < op.inputs.size(); ++k) {
+      const auto found = op.inputs[k].valid() ? copies.find(op.inputs[k]) : copies.end();
+      const bool hands_on = !op.outputs.empty() && op.outputs[0].valid() && copies.contains(op.outputs[0]);
+      if (found == copies.end() || hands_on) continue;
+      roles.parameters[found->second].uses.push_back({OpId(i), static_cast<uint32_t>(k)});
+    }
+  }
+  return roles;
+}
+
+}  // namespace sbp

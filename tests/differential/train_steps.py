@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Training steps that another system's autograd exported, against ours of the same models.
+
+Numbers: each updated parameter of the tiny steps. Plans: ours of our graph is not dearer than ours of theirs.
+usage: train_steps.py PROGRAM MODELS    (shared/data/models)
+"""
+import array
+import json
+import math
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import npz
+
+TOLERANCE = 1e-4  # of the norm of a parameter's change; the recorded ones are f32
+TINY = ["gpt2-train-step-tiny", "cnn-train-step-tiny"]
+# Their step, the forward pass that ours is made of, and how its dimensions are bound.
+PLANNED = [("gpt2-124m-train-step", "gpt2-124m-dynamo", "cross-entropy:logits", ["--dim", "batch=8", "--dim", "seq=1024"]),
+           ("llama3-8b-2layer-train-step", "llama3-8b-2layer-train-step", "loss", [])]
+# Of weights that the files also hold folded, transposed or sliced, only a part of the gradient reaches the parameter.
+FOLDED = {"new.transformer.wte.weight"}
+MESHES = ["data=8", "data=2,model=4"]
+
+
+def call(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(str(part) for part in command[1:4])}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def updated(program, folder, inputs, lr):
+    """next/P of a step of gradient descent."""
+    feeds = dict(inputs)
+    feeds["lr"] = npz.Array((), "<f4", array.array("f", [lr]).tobytes())
+    feeds["step"] = npz.Array((), "<i8", array.array("q", [1]).tobytes())
+    npz.save(folder / "in.npz", feeds)
+    call(program, "run", folder / "own.json", "--unsharded", "--dtype", "f64", "--inputs", folder / "in.npz", "--outputs",
+         folder / "out.npz", "-q")
+    return {name: npz.numbers(one) for name, one in npz.load(folder / "out.npz").items() if name.startswith("next/")}
+
+
+def norm(values):
+    return math.sqrt(sum(v * v for v in values))
+
+
+def check_numbers(program, models, name, folder):
+    shutil.copy(models / "tiny" / f"{name}.onnx", folder)
+    inputs = npz.load(models / "tiny" / f"{name}.inputs.npz")
+    recorded = npz.load(models / "tiny" / f"{name}.outputs.npz")
+    call(program, "grad", folder / f"{name}.onnx", "--loss", "loss", "--optimizer", "sgd", "-o", folder / "own.json", "-q")
+    before, after = (updated(program, folder, inputs, lr) for lr in (0, 1))
+    rate, seen = None, 0
+    for key, one in recorded.items():
+        if not key.startswith("new.") or key in FOLDED:
+            continue
+        words = key[4:].split(".")
+        ours = [name for name in before if name.replace("/", ".").endswith("." + ".".join(words))]
+        if len(ours) > 1:
+            return f"{key}: {len(ours)} parameters of that name"
+        if not ours:  # folded altogether
+            continue
+        gradient = [a - b for a, b in zip(before[ours[0]], after[ours[0]])]
+        change = [a - b for a, b in zip(before[ours[0]], npz.numbers(one))]
+        if rate is None:  # the step's own, a constant of the file
+            rate = sum(a * b for a, b in zip(change, gradient)) / sum(g * g for g in gradient)
+        error = norm([a - rate * b for a, b in zip(change, gradient)])
+        if not error <= TOLERANCE * norm(change):
+            return f"{key}: differs by {error} of {norm(change)}, at rate {rate}"
+        seen += 1
+    return None if seen >= 5 else f"only {seen} parameters were compared"
+
+
+def step_seconds(program, graph, mesh):
+    return json.loads(call(program, "infer", graph, "--mesh", mesh, "--format", "json", "-q"))["seconds_per_step"]
+
+
+def check_plans(program, models, theirs, forward, loss, dims, folder):
+    call(program, "grad", models / f"{forward}.onnx", "--loss", loss, *dims, "--optimizer", "sgd", "-o", folder / "own.json",
+         "-q")
+    for mesh in MESHES:
+        ours, others = (step_seconds(program, graph, mesh) for graph in (folder / "own.json", models / f"{theirs}.onnx"))
+        if ours > others:
+            return f"{mesh}: our step takes {ours}, theirs {others}"
+    return None
+
+
+def main():
+    program, models = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+    if not models.is_dir():
+        print(f"skipped: no folder {models}")
+        return 77
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        checks = [(tiny, check_numbers, (program, models, tiny, folder)) for tiny in TINY]
+        checks += [(row[0], check_plans, (program, models, *row, folder)) for row in PLANNED]
+        for title, check, arguments in checks:
+            try:
+                problem = check(*arguments)
+            except RuntimeError as error:
+                problem = str(error)
+            if problem:
+                failed += 1
+                print(f"FAILED {title}: {problem}")
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
