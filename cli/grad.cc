@@ -64,7 +64,8 @@ void Summarise(const GradGraph& made) {
   for (const TensorId id : made.graph.outputs) gradients += made.graph.tensor(id).name.starts_with("grad/") ? 1 : 0;
   const auto updates = std::ranges::count_if(
       made.graph.ties, [&](const Tie& tie) { return made.graph.tensor(tie.input).role == TensorRole::kParameter; });
-  const std::string what = updates > 0 ? StrCat(updates, " parameters are updated") : StrCat(gradients, " gradients");
+  const std::string what =
+      updates > 0 && gradients == 0 ? StrCat(updates, " parameters are updated") : StrCat(gradients, " gradients");
   Note(StrCat(what, ", ", made.graph.ops.size(), " ops; kept for the backward pass: ", made.kept.size(),
               made.kept.size() == 1 ? " tensor, " : " tensors, ", FormatBytes(static_cast<double>(bytes))));
   std::vector<Kept> largest = made.kept;

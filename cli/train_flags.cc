@@ -39,6 +39,15 @@ void AddTrainFlags(CLI::App& app, GradRequest& request, CLI::Option* needs) {
   add("--state-dtype", request.update.optimizer.state_type, "the type of optimizer states (default: f32)", "TYPE");
   add("--loss-scale", request.update.loss_scale, "multiply cotangents by X, and divide gradients by it", "X");
   add("--accumulate", request.update.accumulate, "micro-batches in a step; --dim gives the size of one", "K");
+  add("--custom-vjp", request.custom_vjp,
+      "ops that keep a vjp of their own: all (default), none, or OP,...; the others' "
+      "expansions are differentiated",
+      "OPS");
+  const auto flag = [&](const std::string& name, bool& to, const std::string& what) {
+    options.push_back(app.add_flag(name, to, what)->group("Training"));
+  };
+  flag("--train-mode", request.train_mode, "Dropout and BatchNormalization as in training, running statistics updated");
+  flag("--decompose", request.decompose, "expand what is left of composite ops after differentiation");
   options.push_back(
       app.add_flag("--hvp", request.hvp, "inputs v/P and outputs hvp/P: the Hessian's product with a direction")
           ->group("Training"));

@@ -336,8 +336,11 @@ Result<Graph> ExpandForVjp(Graph graph, std::span<const TensorId> targets, std::
   std::unordered_map<std::string, bool> known;  // by form
   AttributesTable attributes;
   const auto is_chosen = [&](const Graph& now, const Op& op) {
-    const auto is_type = [&](const std::string& type) { return type == "*" || type == now.type_of(op); };
-    if (std::ranges::any_of(expanded, is_type)) return HasExpansion(now.type_of(op), rules);
+    const std::string& own = now.type_of(op);
+    const auto is_type = [&](const std::string& type) { return type == "*" || type == own; };
+    const auto stays = [&](const std::string& type) { return type.starts_with('!') && type.substr(1) == own; };
+    const bool is_named = std::ranges::any_of(expanded, is_type) && std::ranges::none_of(expanded, stays);
+    if (is_named) return HasExpansion(own, rules);
     const auto [it, is_new] = known.try_emplace(FormOf(now, op, rules, attributes), false);
     if (is_new) it->second = !HasVjp(QueryOf(now, op), rules) && HasExpansion(now.type_of(op), rules);
     return it->second;

@@ -16,8 +16,8 @@
 namespace sbp {
 
 // The ops between `targets` and `seeds` that have no vjp of their own in the form in which they stand there, expanded
-// until all have one; so are those of the types `expanded` ("*": all) that have an expansion. Ids of tensors change;
-// names of those that are outputs or parameters stay.
+// until all have one; so are those of the types `expanded` ("*": all; "!OP": not that one) that have an expansion. Ids
+// of tensors change; names of those that are outputs or parameters stay.
 Result<Graph> ExpandForVjp(Graph graph, std::span<const TensorId> targets, std::span<const TensorId> seeds,
                            std::span<const std::string> expanded, const RuleSet& rules);
 

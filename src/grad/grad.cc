@@ -18,13 +18,17 @@
 #include "base/text.h"
 #include "grad/appender.h"
 #include "grad/between.h"
+#include "grad/custom.h"
 #include "grad/differentiate.h"
 #include "grad/drop.h"
 #include "grad/loss.h"
+#include "grad/lower.h"
 #include "grad/optimizer.h"
 #include "grad/order.h"
 #include "grad/precision.h"
 #include "grad/second.h"
+#include "grad/share.h"
+#include "grad/train_mode.h"
 #include "grad/trainable.h"
 #include "grad/unroll.h"
 #include "grad/update.h"
@@ -185,6 +189,7 @@ Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest
     seeds.push_back(seed.tensor);
     seed_names.push_back(forward.graph.tensor(seed.tensor).name);
   }
+  if (request.train_mode) SBP_RETURN_IF_ERROR(ToTrainMode(appender));
   const std::vector<TensorId> targets = FindNamed(forward.graph, forward.targets);
   SBP_ASSIGN_OR_RETURN(forward.graph, Unroll(std::move(forward.graph), targets, seeds));
   SBP_ASSIGN_OR_RETURN(forward.graph, ExpandForVjp(std::move(forward.graph), targets, seeds, request.expanded, rules));
@@ -219,9 +224,13 @@ std::vector<TensorId> RefetchedTensors(const Graph& graph, const std::vector<Tra
 
 }  // namespace
 
-Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradRequest& request) {
+Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradRequest& asked) {
   GradGraph out;
-  SBP_RETURN_IF_ERROR(CheckRequest(request));
+  SBP_RETURN_IF_ERROR(CheckRequest(asked));
+  GradRequest request = asked;
+  if (!request.custom_vjp.empty()) {
+    SBP_ASSIGN_OR_RETURN(request.expanded, ExpandedOps(request.custom_vjp, rules));
+  }
   Optimizer optimizer;
   if (request.trains()) {
     SBP_ASSIGN_OR_RETURN(optimizer, ParseOptimizer(request.update.optimizer, rules));
@@ -246,6 +255,7 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
     trained.push_back({targets[i], id});
     names.push_back(made.targets[i]);
   }
+  ShareEqualOps(out.graph);
   if (trained.empty() && !request.may_be_zero) return BadInput("the loss depends on no parameter that is asked for");
   if (request.trains()) {
     SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph, trained), appender));
@@ -257,6 +267,9 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
   if (request.hvp) {
     SBP_ASSIGN_OR_RETURN(out.graph, AddHessianProducts(std::move(out.graph), names, request.expanded, rules));
     DropUnneeded(out.graph);
+  }
+  if (request.decompose) {
+    SBP_ASSIGN_OR_RETURN(out.graph, LowerGraph(out.graph, rules));
   }
   SBP_RETURN_IF_ERROR(Verify(out.graph, "the training graph"));
   out.kept = FindKept(out.graph);

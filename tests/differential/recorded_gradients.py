@@ -30,6 +30,8 @@ def run(command):
 
 
 class Case:
+    flags = ()  # further ones of grad
+
     def __init__(self, data, group, entry):
         self.name = entry["name"] if "name" in entry else pathlib.Path(entry["model"]).stem
         self.group = group
@@ -90,7 +92,7 @@ def check(program, case, folder):
     npz.save(feeds, everything)
     npz.save(inputs, {name: one for name, one in everything.items() if not name.startswith("cotangent/")})
     loss = "cotangents:" + ",".join(case.cotangents())
-    command = [program, "grad", folder / "model.onnx", "--loss", loss, "--inputs", inputs, "-o", train, "-q"]
+    command = [program, "grad", folder / "model.onnx", "--loss", loss, "--inputs", inputs, "-o", train, "-q", *case.flags]
     for tensor in case.facts:
         command += ["--wrt-inputs" if tensor in everything else "--wrt", re.sub(r"[*?]", "?", tensor)]
     code, text = run(command)
@@ -164,7 +166,9 @@ def main():
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--only", default="*")
     parser.add_argument("--groups", default="ops,models,second")
+    parser.add_argument("--grad-flag", action="append", default=[], help="handed on to grad: --grad-flag=--decompose")
     arguments = parser.parse_args()
+    Case.flags = arguments.grad_flag
     if not arguments.data.is_dir():
         print("the recorded gradients are not here")
         return 77

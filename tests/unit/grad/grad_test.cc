@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "decompose/decompose.h"
 #include "grad/differentiate.h"
+#include "grad/drop.h"
+#include "grad/share.h"
 #include "grad/unroll.h"
 #include "graph/builder.h"
 #include "rule/syntax.h"
@@ -153,6 +155,27 @@ TEST(Grad, EveryOpHasADerivative) {
     }
   }
   EXPECT_THAT(without, ElementsAre());
+}
+
+// exp(x w) twice, and a random number twice: only the first two are one.
+TEST(Grad, EqualOpsAreComputedOnce) {
+  GraphBuilder builder("twice");
+  builder.AddInput("x", TypeOf("f32[4]"));
+  for (const char* name : {"a", "b", "r", "s", "t", "u", "y"}) builder.DescribeTensor(name, TypeOf("f32[4]"));
+  builder.AddOp("Exp", "one", {"x"}, {"a"}, {});
+  builder.AddOp("Exp", "two", {"x"}, {"b"}, {});
+  builder.AddOp("RandomNormalLike", "draw", {"x"}, {"r"}, {});
+  builder.AddOp("RandomNormalLike", "again", {"x"}, {"s"}, {});
+  builder.AddOp("Add", "t", {"a", "b"}, {"t"}, {});
+  builder.AddOp("Add", "u", {"r", "s"}, {"u"}, {});
+  builder.AddOp("Add", "y", {"t", "u"}, {"y"}, {});
+  builder.AddOutput("y");
+  Graph graph = builder.Build("twice").value();
+  ShareEqualOps(graph);
+  DropUnneeded(graph);
+  EXPECT_THAT(Ops(graph, {"Exp", "RandomNormalLike"}),
+              ElementsAre("a = Exp", "r = RandomNormalLike", "s = RandomNormalLike"));
+  ASSERT_TRUE(Verify(graph, "twice").ok());
 }
 
 }  // namespace

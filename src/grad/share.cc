@@ -1,0 +1,93 @@
+#include "grad/share.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+
+namespace sbp {
+namespace {
+
+constexpr std::array<std::string_view, 9> kOwn = {"Bernoulli",         "Dropout",          "Multinomial",
+                                                  "RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                                  "RandomUniformLike", "sbp::Refetch",     "SequenceEmpty"};
+
+template <typename T>
+void Put(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// One pointer for attributes of equal value.
+class SharedAttributes {
+ public:
+  const Attributes* Find(const AttributesRef& attributes) {
+    const auto [known, is_new] = canonical_.try_emplace(attributes.get(), attributes.get());
+    if (!is_new) return known->second;
+    const auto [begin, end] = by_hash_.equal_range(HashAttributes(*attributes));
+    for (auto it = begin; it != end; ++it) {
+      if (Equal(*it->second, *attributes)) return known->second = it->second;
+    }
+    by_hash_.emplace(HashAttributes(*attributes), attributes.get());
+    return attributes.get();
+  }
+
+ private:
+  std::unordered_map<const Attributes*, const Attributes*> canonical_;
+  std::unordered_multimap<size_t, const Attributes*> by_hash_;
+};
+
+}  // namespace
+
+void ShareEqualOps(Graph& graph) {
+  std::vector<TensorId> same(graph.tensors.size());  // the tensor that is read in its place
+  for (size_t t = 0; t < same.size(); ++t) same[t] = TensorId(t);
+  std::unordered_map<size_t, std::vector<TensorId>> constants;
+  for (size_t t = 0; t < same.size(); ++t) {
+    const Tensor& tensor = graph.tensors[t];
+    if (tensor.role != TensorRole::kParameter || tensor.literal == nullptr || !tensor.symbols.empty()) continue;
+    std::vector<TensorId>& alike = constants[HashLiteral(*tensor.literal)];
+    // A float may be a weight: only constants of ours, and integers, are one.
+    const bool is_ours = tensor.literal->is_integral() || tensor.name.starts_with("backward/");
+    const auto first =
+        std::ranges::find_if(alike, [&](TensorId id) { return *graph.tensor(id).literal == *tensor.literal; });
+    if (is_ours && first != alike.end()) same[t] = *first;
+    if (is_ours && first == alike.end()) alike.push_back(TensorId(t));
+  }
+  std::vector<bool> own(graph.op_types.size());
+  for (size_t i = 0; i < own.size(); ++i) own[i] = std::ranges::find(kOwn, graph.op_types[i]) != kOwn.end();
+  SharedAttributes attributes;
+  std::unordered_map<std::string, OpId> seen;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    Op& op = graph.ops[i];
+    for (auto* list : {&op.inputs, &op.captures}) {
+      for (TensorId& id : *list) id = id.valid() ? same[id.index()] : id;
+    }
+    if (own[op.type] || !op.captures.empty() || HasSubgraph(*op.attributes) || !op.signature_pin.empty()) continue;
+    std::string key;
+    Put(key, op.type);
+    Put(key, attributes.Find(op.attributes));
+    for (const TensorId id : op.inputs) Put(key, id.valid() ? id.index() : static_cast<size_t>(-1));
+    const auto [it, is_new] = seen.try_emplace(std::move(key), OpId(i));
+    if (is_new) continue;
+    const Op& first = graph.op(it->second);
+    const auto has_all = [&](size_t r) { return r < first.outputs.size() && first.outputs[r].valid(); };
+    bool all = true;
+    for (size_t r = 0; r < op.outputs.size(); ++r) {
+      if (!op.outputs[r].valid()) continue;
+      all = all && has_all(r) && graph.tensor(first.outputs[r]).type == graph.tensor(op.outputs[r]).type &&
+            graph.tensor(op.outputs[r]).layout_pin.size() == 0;
+    }
+    for (size_t r = 0; all && r < op.outputs.size(); ++r) {
+      if (op.outputs[r].valid()) same[op.outputs[r].index()] = first.outputs[r];
+    }
+  }
+}
+
+}  // namespace sbp
