@@ -36,8 +36,9 @@ struct TrainingOptions {
   // parameters that they will be. Null: nothing is kept.
   std::function<Status(int64_t steps_done, const std::vector<std::pair<std::string, Value>>& states)> save;
   Twin reference;  // compared with after every step, with states of its own
-  // The same in f64: how far the reference is from it is the rounding that may be expected. A tensor may differ by
-  // kRoundings times that, where it is more than the tolerance: gradients that vanish by an identity hold nothing else.
+  // The same in f64: how far the reference has been from it so far is the rounding that may be expected. A tensor may
+  // differ by kRoundings times that, where it is more than the tolerance: gradients that vanish by an identity hold
+  // nothing else, and what two runs differ by grows from step to step.
   Twin exact;
 };
 inline constexpr double kRoundings = 10;
