@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/dtype.h"
 #include "base/text.h"
 #include "graph/tensor_type.h"
 #include "kernel/view.h"
 #include "runtime/data/parts.h"
+#include "runtime/data/space.h"
 #include "runtime/exchange/halo.h"
 #include "runtime/execute/local_program.h"
 #include "runtime/run/compare.h"
@@ -176,6 +178,38 @@ Execution InstanceRunner::Run(const Candidate& candidate, const Mesh& mesh, Loca
     all.what = StrCat(rule_->result_names[r], ": ", one.what);
   }
   return all;
+}
+
+Execution InstanceRunner::RunInPlace(const InPlacePair& pair, LocalCompiler& whole_compiler) const {
+  const auto wrong = [](std::string what) { return Execution{Execution::Outcome::kWrong, 0, std::move(what)}; };
+  const PreparedOp op = Prepared(Form({}), *instance_);
+  const auto program = whole_compiler.Compile(op.form, op.operands, op.values);
+  if (!program.ok()) return wrong(program.status().message());
+  std::vector<Value> operands = sample_.operands, results(instance_->results);
+  HostSpace space;
+  const auto operand = static_cast<size_t>(pair.operand), over = static_cast<size_t>(pair.result);
+  auto copy = space.CopyOf(operands[operand].view);
+  if (!copy.ok()) return wrong(copy.status().message());
+  operands[operand] = *std::move(copy);
+  std::vector<TensorView> views;
+  for (size_t r = 0; r < results.size(); ++r) {
+    const TensorView& expected = sample_.results[r].view;
+    auto room = MakeTensor(expected.dtype, expected.shape);
+    if (!room.ok()) return wrong(room.status().message());
+    results[r] = *std::move(room);
+    views.push_back(
+        WholeView(expected.dtype, expected.shape, r == over ? operands[operand].view.data : results[r].view.data));
+  }
+  OpRunner runner(whole_compiler, DevicePlace{});
+  const Status status = runner.Run(op, **program, ViewsOf(operands), views);
+  if (!status.ok()) return wrong(status.message());
+  for (size_t r = 0; r < results.size(); ++r) {
+    const TensorView& expected = sample_.results[r].view;
+    const auto size = static_cast<size_t>(expected.bytes());
+    if (size > 0 && std::memcmp(views[r].data, expected.data, size) != 0)
+      return wrong(StrCat("result ", r, " is another one than with memory of its own"));
+  }
+  return {};
 }
 
 Execution InstanceRunner::Judge(const SampleSet& sample, size_t r, const std::vector<Value>& parts, const NdSbp& layout,

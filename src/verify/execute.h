@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "rule/candidates.h"
 #include "rule/factor_map.h"
+#include "rule/in_place.h"
 #include "rule/rule_set.h"
 #include "runtime/data/value.h"
 #include "runtime/execute/local_program.h"
@@ -47,6 +48,8 @@ class InstanceRunner {
   // Shards the operands, runs the local program of every device, puts the results together in every
   // way that their layouts promise and compares.
   Execution Run(const Candidate& candidate, const Mesh& mesh, LocalCompiler& compiler, std::mt19937_64& random) const;
+  // The unsharded op with a result where an operand lies (rule/in_place.h): every result must have the same bytes.
+  Execution RunInPlace(const InPlacePair& pair, LocalCompiler& whole_compiler) const;
   // Parts of the sample in these layouts, without halos.
   Result<std::vector<std::vector<Value>>> Parts(const SampleSet& sample, const std::vector<NdSbp>& layouts,
                                                 const Mesh& mesh, std::mt19937_64& random) const;

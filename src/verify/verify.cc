@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "rule/candidates.h"
 #include "rule/factor_map.h"
+#include "rule/in_place.h"
 #include "rule/syntax.h"
 #include "runtime/execute/interpreter.h"
 #include "runtime/execute/local_program.h"
@@ -86,6 +87,7 @@ class OpVerifier {
     ++report_.instances;
     std::mt19937_64 random(seed);
     for (const char* text : kMeshes) RunMesh(*runner, ParseMesh(text).value(), random);
+    RunInPlace(*runner);
     if (instance.line > 0 || !op_.builtin) LookForMissing(*runner, random);
   }
 
@@ -104,6 +106,17 @@ class OpVerifier {
         failed.push_back(
             {op_.name, runner.instance().text, ToString(mesh), ToString(candidate.signature), execution.what});
       }
+    }
+  }
+
+  // The runtime may write results over operands where the rule says so.
+  void RunInPlace(const InstanceRunner& runner) {
+    LocalCompiler compiler(rules_, Mesh());
+    for (const InPlacePair& pair : InPlacePairs(*runner.rule())) {
+      const Execution execution = runner.RunInPlace(pair, compiler);
+      if (execution.outcome == Execution::Outcome::kRight) continue;
+      failed.push_back({op_.name, runner.instance().text, "",
+                        StrCat("result ", pair.result, " over operand ", pair.operand), execution.what});
     }
   }
 

@@ -1,5 +1,6 @@
 // Verification of rules by execution: every candidate signature of every rule, on small op instances and meshes of 2,
-// 3, 4 and 2x2 devices, is run part by part and compared with the unsharded op.
+// 3, 4 and 2x2 devices, is run part by part and compared with the unsharded op; and every result that the rule lets lie
+// where an operand does is computed there.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,8 @@
 #include "kernel/scalar/binary.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "base/dtype.h"
 #include "base/status.h"
 #include "kernel/convert.h"
@@ -19,13 +22,15 @@ Status Run(KernelCall& call, F f = {}) {
                         BinaryLineFor<F>(compute), &f);
 }
 
-// Over any number of operands, from the left.
+// Over any number of operands, in any order: the one that the result lies over comes first, or it would be gone.
 template <typename F>
 Status Fold(KernelCall& call) {
   F f;
   TensorView& out = call.outputs[0];
   const DType compute = ComputeType(out.dtype);
   const InnerLoop line = BinaryLineFor<F>(compute);
+  const auto below = std::ranges::find(call.inputs, out.data, &TensorView::data);
+  if (below != call.inputs.end()) std::iter_swap(call.inputs.begin(), below);
   const TensorView* left = &call.inputs[0];
   // One operand: folded with itself, which changes nothing.
   const size_t n = call.inputs.size();

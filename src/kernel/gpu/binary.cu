@@ -1,6 +1,7 @@
 // Arithmetic of two operands.
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "base/dtype.h"
 #include "base/host_device.h"
@@ -58,10 +59,14 @@ Status Run(KernelCall& call, const F& f = {}) {
   return RunBinary(call, f, call.inputs[0], call.inputs[1]);
 }
 
-// Over any number of operands, from the left. One operand: folded with itself, which changes nothing.
+// Over any number of operands, in any order: the one that the result lies over comes first, or it would be gone. One
+// operand: folded with itself, which changes nothing.
 template <typename F>
 Status Fold(KernelCall& call) {
   const size_t n = call.inputs.size();
+  for (size_t i = 1; i < n; ++i) {
+    if (call.inputs[i].data == call.outputs[0].data) std::swap(call.inputs[0], call.inputs[i]);
+  }
   const TensorView* left = &call.inputs[0];
   for (size_t i = n > 1 ? 1 : 0; i < n; ++i, left = &call.outputs[0])
     SBP_RETURN_IF_ERROR(RunBinary(call, F{}, *left, call.inputs[i]));

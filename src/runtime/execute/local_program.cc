@@ -14,8 +14,10 @@
 #include "physical/physical.h"
 #include "plan/physical_plan.h"
 #include "rule/factor_map.h"
+#include "rule/in_place.h"
 #include "rule/op_query.h"
 #include "runtime/execute/blame_rule.h"
+#include "runtime/execute/local_in_place.h"
 #include "runtime/execute/local_layouts.h"
 #include "sbp/sbp.h"
 
@@ -52,6 +54,7 @@ class ProgramBuilder {
     program_.data_dependent = instance->bounded || !instance->computed_sizes.empty();
     if (!program_.data_dependent) TakeTransposesIntoProducts();
     PlaceWorkspace();
+    program_.in_place = InPlaceResults(program_);
     for (LocalSlot& slot : program_.slots) {
       if (slot.constant == nullptr) continue;
       SBP_ASSIGN_OR_RETURN(slot.value, MakeTensor(*slot.constant));
@@ -104,7 +107,18 @@ class ProgramBuilder {
     step.inputs = inputs;
     step.outputs = outputs;
     for (size_t i = 0; i < inputs.size(); ++i) step.reads_value.push_back(rules_.ReadsValue(query.type, i));
+    if (MakesResultOfOperand(step)) {
+      const Result<RuleInstanceRef> instance = rules_.Instantiate(query);
+      if (instance.ok()) step.pairs = InPlacePairs(**instance);
+    }
     program_.steps.push_back(std::move(step));
+  }
+
+  bool MakesResultOfOperand(const LocalStep& step) const {
+    const auto operands = static_cast<int32_t>(program_.num_operands);
+    const int32_t results = operands + static_cast<int32_t>(program_.num_results);
+    return std::ranges::any_of(step.inputs, [&](int32_t slot) { return slot >= 0 && slot < operands; }) &&
+           std::ranges::any_of(step.outputs, [&](int32_t slot) { return slot >= operands && slot < results; });
   }
 
   Status EmitForGpu(const OpQuery& query, const AttributesRef& attributes, const std::vector<int32_t>& inputs,

@@ -16,6 +16,7 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "kernel/kernel.h"
+#include "rule/in_place.h"
 #include "rule/rule_set.h"
 #include "runtime/data/value.h"
 #include "runtime/exchange/halo.h"
@@ -42,6 +43,7 @@ struct LocalStep {
   AttributesRef attributes;
   std::vector<int32_t> inputs, outputs;  // slots; -1: absent
   std::vector<bool> reads_value;         // per input: does the rule read it? (Its sizes may follow from it.)
+  std::vector<InPlacePair> pairs;        // of a step that makes a result of the program from an operand
   NdSbp from, to;                        // of a change
 };
 
@@ -51,6 +53,9 @@ struct LocalProgram {
   std::vector<HaloWidths> halos;  // per operand: what its parts hold of neighbours' elements; kernels read them so
   std::vector<LocalStep> steps;
   int64_t workspace_bytes = 0;
+  // Results that the steps may write where an operand lies (result, operand): no step reads the operand afterwards, and
+  // the one that writes does so element by element.
+  std::vector<std::pair<uint32_t, uint32_t>> in_place;
   // The signatures of the inner ops of each expansion, in the order in which they were expanded; none where that could
   // not be laid out, and the CPU's kernel runs instead.
   std::vector<std::vector<Signature>> inner_layouts;

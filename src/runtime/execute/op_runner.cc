@@ -19,6 +19,7 @@
 #include "runtime/execute/blame_rule.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
+#include "runtime/data/box.h"
 
 namespace sbp {
 namespace {
@@ -167,6 +168,7 @@ Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& preferred,
   const bool declined = has_declined(preferred);
   const LocalProgram& program = declined ? *preferred.if_declined : preferred;
   SBP_RETURN_IF_ERROR(Reserve(program.workspace_bytes).WithContext("its workspace"));
+  SBP_RETURN_IF_ERROR(SetAside(program, operands, results).WithContext("results apart from operands"));
   const auto run = [&] { return RunSteps(op, program, operands, results); };
   call_.declined = false;
   Status status = options_.replay != nullptr ? options_.replay->Run(&op, program, operands, results, run) : run();
@@ -210,9 +212,50 @@ Status OpRunner::Ask(const PreparedOp& op, std::span<const TensorView> operands,
   return OkStatus();
 }
 
+// A result that lies where an operand does, and that the steps must not write before they have read that, is made
+// elsewhere first.
+Status OpRunner::SetAside(const LocalProgram& program, std::span<const TensorView> operands,
+                          std::span<const TensorView> results) {
+  is_aside_.assign(results.size(), false);
+  for (uint32_t r = 0; r < results.size(); ++r) {
+    if (!results[r].present() || results[r].bytes() == 0) continue;
+    for (uint32_t i = 0; i < operands.size() && !is_aside_[r]; ++i) {
+      is_aside_[r] = operands[i].present() && operands[i].data == results[r].data && operands[i].bytes() > 0 &&
+                     std::ranges::find(program.in_place, std::pair(r, i)) == program.in_place.end();
+    }
+    if (!is_aside_[r]) continue;
+    aside_.resize(std::max<size_t>(aside_.size(), r + 1));
+    if (aside_[r].bytes >= results[r].bytes()) continue;
+    if (aside_[r].data != nullptr) SBP_RETURN_IF_ERROR(space().Await());  // what is under way still uses it
+    if (options_.replay != nullptr) options_.replay->Clear();
+    aside_[r] = {};
+    SBP_ASSIGN_OR_RETURN(aside_[r].data, space().Allocate(results[r].bytes()));
+    aside_[r].bytes = results[r].bytes();
+  }
+  return OkStatus();
+}
+
+// Where it was made aside, a result goes where it belongs.
+Status OpRunner::PutBack(TensorView& made, std::byte* data) {
+  Box all(made.shape.size());
+  for (size_t d = 0; d < all.size(); ++d) all[d] = {0, made.shape[d]};
+  SBP_RETURN_IF_ERROR(space().CopyBox(made.dtype, all, made.data, all, data, all));
+  made.data = data;
+  return OkStatus();
+}
+
+int64_t OpRunner::workspace_bytes() const {
+  int64_t bytes = workspace_bytes_;
+  for (const Aside& aside : aside_) bytes += aside.bytes;
+  return bytes;
+}
+
 Status OpRunner::RunSteps(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
                           std::span<TensorView> results) {
   SBP_RETURN_IF_ERROR(SetViews(program, operands, results));
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (is_aside_[r]) views_[program.num_operands + r].data = aside_[r].data.get();
+  }
   for (const LocalStep& step : program.steps) {
     if (step.kernel == nullptr) {
       SBP_RETURN_IF_ERROR(RunChange(program, step));
@@ -222,7 +265,10 @@ Status OpRunner::RunSteps(const PreparedOp& op, const LocalProgram& program, std
     if (call_.declined) return RunFailed("a kernel declined");
   }
   for (size_t r = 0; r < results.size(); ++r) {
-    if (results[r].present()) results[r] = views_[program.num_operands + r];
+    if (!results[r].present()) continue;
+    TensorView& made = views_[program.num_operands + r];
+    if (is_aside_[r]) SBP_RETURN_IF_ERROR(PutBack(made, results[r].data));
+    results[r] = made;
   }
   return OkStatus();
 }
@@ -350,6 +396,7 @@ Status OpRunner::RunOnHost(const LocalProgram& program, const LocalStep& step) {
 
 Status OpRunner::RunChange(const LocalProgram& program, const LocalStep& step) {
   TensorView& target = views_[step.outputs[0]];
+  if (target.data == views_[step.inputs[0]].data && step.from == step.to) return OkStatus();  // it lies there already
   target = ViewOf(program.slots[step.outputs[0]], views_[step.inputs[0]].whole, target.data);
   return ChangeLocally(views_[step.inputs[0]], step.from, step.to, place_.coordinates, target, space());
 }

@@ -74,7 +74,8 @@ class OpRunner {
 
   // Bytes of workspace to have ready before the first run. Error: out of memory.
   Status Reserve(int64_t workspace_bytes);
-  int64_t workspace_bytes() const { return workspace_bytes_; }
+  // Taken so far, with what results that may not lie over their operands were made in.
+  int64_t workspace_bytes() const;
   // Asks the kernels of the op's program that may decline whether they will, for operands and results of these sizes
   // (whose data need not be there), so that it is known before the first run what room there has to be.
   Status Ask(const PreparedOp& op, std::span<const TensorView> operands, std::span<const TensorView> results);
@@ -86,6 +87,9 @@ class OpRunner {
  private:
   Status RunProgram(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
                     std::span<TensorView> results);
+  Status SetAside(const LocalProgram& program, std::span<const TensorView> operands,
+                  std::span<const TensorView> results);
+  Status PutBack(TensorView& made, std::byte* data);
   Status RunSteps(const PreparedOp& op, const LocalProgram& program, std::span<const TensorView> operands,
                   std::span<TensorView> results);
   std::vector<LiteralRef> CurrentValues(const PreparedOp& op, std::span<const TensorView> operands);
@@ -112,6 +116,12 @@ class OpRunner {
   HostSpace host_;
   std::shared_ptr<std::byte> workspace_;
   int64_t workspace_bytes_ = 0;
+  struct Aside {
+    std::shared_ptr<std::byte> data;
+    int64_t bytes = 0;
+  };
+  std::vector<Aside> aside_;    // per result: where it is made, if not where it belongs; grows as programs need
+  std::vector<bool> is_aside_;  // per result of the running program
   Scratch scratch_;
   std::vector<TensorView> views_;  // per slot of the running program
   std::unordered_map<const LocalProgram*, std::vector<TensorView>> planned_views_;
