@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "check/findings.h"
+#include "check/in_place.h"
 #include "check/ops.h"
 #include "check/peak.h"
 #include "check/physical.h"
@@ -38,6 +39,7 @@ std::vector<Violation> CheckPlan(const Plan& plan, const RuleSet& rules) {
   CheckTotal("collective seconds", boxing.seconds, plan.total.collective_seconds, findings);
   CheckTotal("bytes moved", boxing.bytes_moved, plan.total.bytes_moved, findings);
   CheckBound(plan, findings);
+  CheckInPlace(plan, rules, findings);
   CheckMemory(plan, static_cast<int64_t>(ops.workspace_bytes), findings);
   if (plan.physical && findings.empty()) CheckPhysical(plan, findings);
   return findings.Take();

@@ -1,7 +1,8 @@
-// A parameter or input is held throughout; an activation from its producer to the last op or boxing step that reads it,
-// outputs to the end; what a boxing step writes, from that step to its last reader: the next step, or all readers of
-// the transition. Every op and every boxing step has a moment of its own. A transition runs right before the first op
-// that reads it; one that no op reads, before the first transition that starts from it, or at the end of the step.
+// A parameter or input is held throughout, with what is written in its place; an activation from its producer to the
+// last op or boxing step that reads it, outputs to the end; what a boxing step writes, from that step to its last
+// reader: the next step, or all readers of the transition. Every op and every boxing step has a moment of its own. A
+// transition runs right before the first op that reads it; one that no op reads, before the first transition that
+// starts from it, or at the end of the step.
 #include "check/peak.h"
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "base/checked_math.h"
 #include "base/ids.h"
 #include "base/text.h"
+#include "check/transition_order.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "plan/ends.h"
@@ -47,7 +49,9 @@ enum Kind { kParameters, kActivations, kBoxing, kKinds };
 class MemorySweep {
  public:
   explicit MemorySweep(const Plan& plan) : plan_(plan), graph_(plan.graph) {
-    LinkTransitions();
+    TransitionOrder order = OrderOfTransitions(plan);
+    source_ = std::move(order.source);
+    runs_before_ = std::move(order.runs_before);
     SetMoments();
     for (auto& change : changes_) change.assign(static_cast<size_t>(end_) + 2, 0);
   }
@@ -56,16 +60,20 @@ class MemorySweep {
     std::vector<Span> tensors(graph_.tensors.size()), copies(plan_.transitions.size());
     ReadByOps(tensors, copies);
     ReadBySteps(tensors, copies);
+    std::vector<bool> takes_none(tensors.size(), false);
+    std::vector<uint32_t> handed_on(tensors.size(), kNone), copy_handed_on(copies.size(), kNone);
+    FindHandedOn(takes_none, handed_on, copy_handed_on);
     for (size_t t = 0; t < tensors.size(); ++t) {
       const Tensor& tensor = graph_.tensors[t];
       Span span = tensors[t];
       if (tensor.producer.valid()) span.Cover(op_moment_[tensor.producer.index()]);
+      if (handed_on[t] != kNone) span.last = handed_on[t];
       if (tensor.role != TensorRole::kActivation) span = {0, end_};
-      if (!span.empty())
+      if (!span.empty() && !takes_none[t])
         Hold(tensor.role == TensorRole::kParameter ? kParameters : kActivations, span,
              Bytes(TensorId(t), plan_.source_layouts[t]));
     }
-    for (size_t i = 0; i < copies.size(); ++i) HoldSteps(static_cast<uint32_t>(i), copies[i]);
+    for (size_t i = 0; i < copies.size(); ++i) HoldSteps(static_cast<uint32_t>(i), copies[i], copy_handed_on[i]);
     MemorySummary peak = Peak();
     FindHolders(peak);
     return peak;
@@ -80,25 +88,6 @@ class MemorySweep {
     int64_t elements = 1;
     for (int64_t size : LocalShape(type.shape, layout, plan_.mesh)) elements = SaturatingMul(elements, size);
     return BytesOf(type.dtype, elements);
-  }
-
-  // From which transition each one starts (kNone: from the tensor), and before which op it runs (kNone: the end).
-  void LinkTransitions() {
-    const size_t count = plan_.transitions.size();
-    source_.assign(count, kNone);
-    runs_before_.assign(count, kNone);
-    std::unordered_map<TensorId, std::vector<uint32_t>> of_tensor;
-    for (uint32_t i = 0; i < count; ++i) {
-      const Transition& transition = plan_.transitions[i];
-      for (uint32_t e : of_tensor[transition.tensor]) {
-        if (source_[i] == kNone && plan_.transitions[e].to == transition.from) source_[i] = e;
-      }
-      of_tensor[transition.tensor].push_back(i);
-      for (const Use& use : transition.consumers) runs_before_[i] = std::min(runs_before_[i], use.op.value);
-    }
-    for (uint32_t i = static_cast<uint32_t>(count); i-- > 0;) {
-      if (source_[i] != kNone) runs_before_[source_[i]] = std::min(runs_before_[source_[i]], runs_before_[i]);
-    }
   }
 
   void SetMoments() {
@@ -122,17 +111,16 @@ class MemorySweep {
     end_ = now == 0 ? 0 : now - 1;
   }
 
-  void ReadByOps(std::vector<Span>& tensors, std::vector<Span>& copies) const {
-    std::unordered_map<uint64_t, uint32_t> boxed;
+  void ReadByOps(std::vector<Span>& tensors, std::vector<Span>& copies) {
     for (uint32_t i = 0; i < plan_.transitions.size(); ++i) {
-      for (const Use& use : plan_.transitions[i].consumers) boxed.emplace(UseKey(use.op, use.operand), i);
+      for (const Use& use : plan_.transitions[i].consumers) boxed_.emplace(UseKey(use.op, use.operand), i);
     }
     for (uint32_t o = 0; o < graph_.ops.size(); ++o) {
       const std::vector<TensorId> operands = graph_.OperandsOf(graph_.ops[o]);
       for (size_t i = 0; i < operands.size(); ++i) {
         if (!operands[i].valid()) continue;
-        const auto copy = boxed.find(UseKey(OpId(o), i));
-        (copy == boxed.end() ? tensors[operands[i].index()] : copies[copy->second]).Cover(op_moment_[o]);
+        const auto copy = boxed_.find(UseKey(OpId(o), i));
+        (copy == boxed_.end() ? tensors[operands[i].index()] : copies[copy->second]).Cover(op_moment_[o]);
       }
     }
   }
@@ -148,7 +136,26 @@ class MemorySweep {
     }
   }
 
-  void HoldSteps(uint32_t number, Span copy) {
+  // Written in place: the buffer is its own until the moment before (that of the last one, per tensor and per copy);
+  // that of an input or parameter stays what it is, and the result takes none.
+  void FindHandedOn(std::vector<bool>& takes_none, std::vector<uint32_t>& tensors,
+                    std::vector<uint32_t>& copies) const {
+    for (const InPlaceWrite& write : plan_.in_place) {
+      const Op& op = graph_.op(write.op);
+      const TensorId read = graph_.OperandsOf(op)[write.operand];
+      const auto copy = boxed_.find(UseKey(write.op, write.operand));
+      const uint32_t moment = op_moment_[write.op.index()], before = moment == 0 ? 0 : moment - 1;
+      if (copy != boxed_.end()) {
+        copies[copy->second] = before;
+      } else if (graph_.tensor(read).role == TensorRole::kActivation) {
+        tensors[read.index()] = before;
+      } else {
+        takes_none[op.outputs[write.result].index()] = true;
+      }
+    }
+  }
+
+  void HoldSteps(uint32_t number, Span copy, uint32_t handed_on) {
     const Transition& transition = plan_.transitions[number];
     const auto count = static_cast<uint32_t>(transition.steps.size());
     if (count == 0) return;
@@ -157,6 +164,7 @@ class MemorySweep {
       Hold(kBoxing, {first + s, first + s + 1}, Bytes(transition.tensor, transition.steps[s].to));
     }
     copy.Cover(first + count - 1);
+    if (handed_on != kNone) copy.last = handed_on;
     Hold(kBoxing, copy, Bytes(transition.tensor, transition.to));
   }
 
@@ -200,6 +208,7 @@ class MemorySweep {
   uint32_t end_ = 0;                                          // the last moment
   std::vector<uint32_t> source_, runs_before_, step_moment_;  // per transition; step_moment_: of its first step
   std::vector<uint32_t> op_moment_;                           // per op
+  std::unordered_map<uint64_t, uint32_t> boxed_;              // UseKey -> the transition that is read
   std::vector<OpId> op_at_;                                   // per moment: the op that runs or is prepared
   std::vector<Wide> changes_[kKinds];
   std::vector<std::pair<Span, int64_t>> held_;

@@ -37,6 +37,7 @@ class PhysicalChecker {
     for (uint32_t t = 0; t < physical_.tasks.size(); ++t) CheckTask(t);
     if (!findings_.empty()) return;
     CheckLifetimes();
+    CheckOver();
     CheckMemory();
     CheckReuse();
   }
@@ -186,21 +187,54 @@ class PhysicalChecker {
     }
   }
 
-  // No two registers share a byte at one time.
+  // A register lies over another one only where the plan writes the result over the operand; the parts of states that
+  // other micro-batches read are no place for it.
+  void CheckOver() {
+    std::set<std::pair<uint32_t, uint32_t>> stated;  // registers of result and operand
+    std::vector<const Task*> task_of(graph_.ops.size(), nullptr);
+    for (const Task& task : physical_.tasks) {
+      if (task.op.valid()) task_of[task.op.index()] = &task;
+    }
+    for (const InPlaceWrite& write : plan_.in_place) {
+      const Task& task = *task_of[write.op.index()];
+      stated.emplace(task.writes[write.result], task.reads[write.operand]);
+    }
+    for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
+      const Register& reg = physical_.registers[r];
+      if (reg.over == kNoRegister) continue;
+      const Register& below = physical_.registers[reg.over];
+      if (!stated.contains({r, reg.over}))
+        findings_.Add(RegisterPlace(r), "lies over another register", "one that the plan writes it over",
+                      RegisterPlace(reg.over));
+      if (physical_.micro_batches > 1 && (below.resident || below.copies != reg.copies))
+        findings_.Add(RegisterPlace(r), "lies over a register that other micro-batches read", "memory of its own",
+                      RegisterPlace(reg.over));
+      if (reg.offset != below.offset)
+        findings_.Add(RegisterPlace(r), "offset", StrCat(below.offset), StrCat(reg.offset));
+    }
+  }
+
+  // No two buffers share a byte at one time; registers that lie over each other are one.
   void CheckMemory() {
     const size_t tasks = physical_.tasks.size();
     if (const int64_t bound = LivePeak(physical_.registers, tasks); bound != physical_.lower_bound_bytes) {
       findings_.Add("arena", "lower bound", StrCat(bound), StrCat(physical_.lower_bound_bytes));
     }
     std::vector<std::vector<uint32_t>> begin(tasks + 1), end(tasks + 1);
+    std::vector<uint32_t> last(physical_.registers.size());
+    for (uint32_t r = static_cast<uint32_t>(last.size()); r-- > 0;) {
+      const Register& reg = physical_.registers[r];
+      last[r] = std::max(last[r], reg.last);
+      if (reg.over != kNoRegister) last[reg.over] = std::max(last[reg.over], last[r]);
+    }
     int64_t top = 0;
     for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
       const Register& reg = physical_.registers[r];
-      if (reg.bytes == 0) continue;
+      if (reg.bytes == 0 || reg.over != kNoRegister) continue;
       top = std::max(top, SaturatingAdd(reg.offset, reg.footprint()));
       const bool throughout = reg.copies > 1;  // other micro-batches use it outside of its lifetime
       begin[throughout ? 0 : reg.first].push_back(r);
-      end[throughout ? tasks : std::min<size_t>(reg.last + 1, tasks)].push_back(r);
+      end[throughout ? tasks : std::min<size_t>(last[r] + 1, tasks)].push_back(r);
     }
     if (top != physical_.arena_bytes) findings_.Add("arena", "bytes", StrCat(top), StrCat(physical_.arena_bytes));
     std::map<int64_t, uint32_t> live;  // by offset

@@ -78,6 +78,9 @@ class PhysicalReader {
     r.first = message.first();
     r.last = message.last();
     r.offset = message.offset();
+    if (message.has_over()) r.over = message.over();
+    if (message.has_over() && r.over >= physical_.registers.size())
+      return BadInput(StrCat("over register ", r.over, ", which does not stand before it"));
     if (r.bytes < 0 || r.offset < 0) return BadInput("\"bytes\" and \"offset\": expected numbers >= 0");
     if (r.copies < 1) return BadInput("\"copies\": expected at least 1");
     const auto tasks = static_cast<uint32_t>(message_.tasks_size());
@@ -157,6 +160,7 @@ void PhysicalToMessage(const Plan& plan, v1::Physical& message) {
     out.set_first(r.first);
     out.set_last(r.last);
     out.set_offset(r.offset);
+    if (r.over != kNoRegister) out.set_over(r.over);
   }
 }
 

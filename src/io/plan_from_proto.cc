@@ -80,6 +80,11 @@ class PlanReader {
       if (!status.ok()) return status.WithContext(StrCat("transitions[", i, "]"));
     }
     SBP_RETURN_IF_ERROR(ReadOutputs());
+    for (int i = 0; i < message_.in_place_size(); ++i) {
+      const Status status = ReadInPlace(message_.in_place(i));
+      if (!status.ok()) return status.WithContext(StrCat("in_place[", i, "]"));
+    }
+    std::ranges::sort(plan_.in_place, {}, [](const InPlaceWrite& write) { return std::pair(write.op, write.result); });
     if (message_.has_physical()) {
       SBP_RETURN_IF_ERROR(PhysicalFromMessage(message_.physical(), *index_, plan_).WithContext("physical"));
     }
@@ -332,6 +337,20 @@ class PlanReader {
                                consumer.operand()));
       }
       transition.consumers.push_back({id, consumer.operand()});
+    }
+    return OkStatus();
+  }
+
+  Status ReadInPlace(const v1::InPlace& message) {
+    for (const std::string& name : message.ops()) {
+      SBP_ASSIGN_OR_RETURN(const OpId id, FindOp(name));
+      const Op& op = plan_.graph.op(id);
+      const std::vector<TensorId> operands = plan_.graph.OperandsOf(op);
+      if (message.result() >= op.outputs.size() || !op.outputs[message.result()].valid())
+        return BadInput(StrCat("op ", Quote(name), " has no result ", message.result()));
+      if (message.operand() >= operands.size() || !operands[message.operand()].valid())
+        return BadInput(StrCat("op ", Quote(name), " has no operand ", message.operand()));
+      plan_.in_place.push_back({id, message.result(), message.operand()});
     }
     return OkStatus();
   }

@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 #include <vector>
+#include <cstdint>
 
 #include "base/ids.h"
 #include "boxing/boxing.h"
@@ -39,6 +40,7 @@ class PlanWriter {
     WriteLayouts();
     WriteOutputs();
     for (const Transition& transition : plan_.transitions) WriteTransition(transition, *message_.add_transitions());
+    WriteInPlace();
     ClusterToMessage(plan_.cluster, *message_.mutable_cluster());
     GraphToMessage(plan_.graph, *message_.mutable_graph());
     if (plan_.physical) PhysicalToMessage(plan_, *message_.mutable_physical());
@@ -157,6 +159,19 @@ class PlanWriter {
       for (const TensorId id : op.outputs) {
         if (id.valid() && !LiesAsDecided(id)) PlaceTensor(id);
       }
+    }
+  }
+
+  void WriteInPlace() {
+    std::map<std::pair<uint32_t, uint32_t>, int> known;  // result, operand -> index in the message
+    for (const InPlaceWrite& write : plan_.in_place) {
+      const auto [it, is_new] = known.try_emplace({write.result, write.operand}, message_.in_place_size());
+      if (is_new) {
+        v1::InPlace& message = *message_.add_in_place();
+        message.set_result(write.result);
+        message.set_operand(write.operand);
+      }
+      message_.mutable_in_place(it->second)->add_ops(Name(write.op));
     }
   }
 

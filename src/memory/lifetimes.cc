@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
+#include "memory/lifetime_builder.h"
 #include "memory/memory.h"
 #include "plan/ends.h"
 #include "plan/pins.h"
@@ -39,116 +40,112 @@ std::vector<uint32_t> FirstReaders(const Plan& plan) {
   return readers;
 }
 
-class LifetimeBuilder {
- public:
-  LifetimeBuilder(const Plan& plan, const StepOrder& order) : plan_(plan), graph_(plan.graph), order_(order) {
-    last_position_ = order.op_at.empty() ? 0 : static_cast<uint32_t>(order.op_at.size() - 1);
-  }
-
-  std::vector<Lifetime> Run() {
-    AddTensors();
-    copy_of_transition_.assign(plan_.transitions.size(), 0);
-    for (const uint32_t number : order_.in_order) AddTransition(number);
-    ReadByOps();
-    KeepEnds();
-    result_.insert(result_.end(), intermediates_.begin(), intermediates_.end());
-    return std::move(result_);
-  }
-
- private:
-  // One lifetime a tensor, so that tensor t's own one is result_[t].
-  void AddTensors() {
-    for (size_t i = 0; i < graph_.tensors.size(); ++i) {
-      const Tensor& tensor = graph_.tensors[i];
-      Lifetime lifetime;
-      lifetime.tensor = TensorId(i);
-      lifetime.bytes = LocalBytes(tensor.type, plan_.source_layouts[i], plan_.mesh);
-      if (tensor.role == TensorRole::kActivation) {
-        lifetime.first = lifetime.last = tensor.producer.valid() ? order_.ops[tensor.producer.index()] : 0;
-      } else {
-        lifetime.last = last_position_;
-        lifetime.kind = tensor.role == TensorRole::kParameter ? "parameter" : "input";
-      }
-      result_.push_back(lifetime);
-    }
-  }
-
-  void AddTransition(uint32_t number) {
-    const Transition& transition = plan_.transitions[number];
-    if (transition.steps.empty()) return;
-    Lifetime written;
-    written.tensor = transition.tensor;
-    written.transition = static_cast<int32_t>(number);
-    written.kind = "boxing";
-    std::vector<uint32_t>& copies = copies_[transition.tensor];
-    const uint32_t first = order_.transitions[number];
-    Extend(SourceOf(transition, copies), first);
-    const auto count = static_cast<uint32_t>(transition.steps.size());
-    for (uint32_t s = 0; s < count; ++s) {
-      written.bytes = BytesIn(transition, transition.steps[s].to);
-      written.first = first + s;
-      written.last = s + 1 < count ? first + s + 1 : first + s;
-      if (s + 1 < count) intermediates_.push_back(written);
-    }
-    written.bytes = BytesIn(transition, transition.to);
-    for (const Use& use : transition.consumers) boxed_uses_[UseKey(use.op, use.operand)] = result_.size();
-    copies.push_back(static_cast<uint32_t>(result_.size()));
-    copy_of_transition_[number] = result_.size();
-    result_.push_back(written);
-  }
-
-  // What the step leaves behind: a tensor as it was written, or a copy in its place.
-  void KeepEnds() {
-    for (const TensorEnd& end : EndsOf(plan_)) {
-      const bool copied = end.transition >= 0 && copy_of_transition_[end.transition] > 0;
-      result_[copied ? copy_of_transition_[end.transition] : end.tensor.index()].last = last_position_;
-    }
-  }
-
-  // The lifetime that a transition reads: an earlier copy in that layout, else the tensor as it was written.
-  uint32_t SourceOf(const Transition& transition, const std::vector<uint32_t>& copies) const {
-    for (uint32_t index : copies) {
-      if (plan_.transitions[result_[index].transition].to == transition.from) return index;
-    }
-    return transition.tensor.value;
-  }
-
-  void Extend(size_t index, uint32_t position) {
-    Lifetime& lifetime = result_[index];
-    lifetime.last = std::max(lifetime.last, position);
-  }
-
-  void ReadByOps() {
-    for (size_t i = 0; i < graph_.ops.size(); ++i) {
-      uint32_t operand = 0;
-      for (const std::vector<TensorId>* list : {&graph_.ops[i].inputs, &graph_.ops[i].captures}) {
-        for (TensorId id : *list) {
-          if (id.valid()) {
-            const auto boxed = boxed_uses_.empty() ? boxed_uses_.end() : boxed_uses_.find(UseKey(OpId(i), operand));
-            Extend(boxed == boxed_uses_.end() ? id.index() : boxed->second, order_.ops[i]);
-          }
-          ++operand;
-        }
-      }
-    }
-  }
-
-  int64_t BytesIn(const Transition& transition, const NdSbp& layout) const {
-    return LocalBytes(graph_.tensor(transition.tensor).type, layout, plan_.mesh);
-  }
-
-  const Plan& plan_;
-  const Graph& graph_;
-  const StepOrder& order_;
-  uint32_t last_position_ = 0;
-  std::vector<Lifetime> result_;
-  std::vector<Lifetime> intermediates_;
-  std::unordered_map<TensorId, std::vector<uint32_t>> copies_;  // per tensor: its boxed copies
-  std::vector<size_t> copy_of_transition_;                      // its place in result_; 0: none
-  std::unordered_map<uint64_t, size_t> boxed_uses_;             // UseKey -> the copy that it reads
-};
-
 }  // namespace
+
+LifetimeBuilder::LifetimeBuilder(const Plan& plan, const StepOrder& order)
+    : plan_(plan), graph_(plan.graph), order_(order) {
+  last_position_ = order.op_at.empty() ? 0 : static_cast<uint32_t>(order.op_at.size() - 1);
+  AddTensors();
+  copy_of_transition_.assign(plan_.transitions.size(), 0);
+  for (const uint32_t number : order_.in_order) AddTransition(number);
+  ReadByOps();
+  KeepEnds();
+  buffers_.insert(buffers_.end(), intermediates_.begin(), intermediates_.end());
+}
+
+// One lifetime a tensor, so that tensor t's own one is buffers_[t].
+void LifetimeBuilder::AddTensors() {
+  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+    const Tensor& tensor = graph_.tensors[i];
+    Lifetime lifetime;
+    lifetime.tensor = TensorId(i);
+    lifetime.bytes = LocalBytes(tensor.type, plan_.source_layouts[i], plan_.mesh);
+    if (tensor.role == TensorRole::kActivation) {
+      lifetime.first = lifetime.last = tensor.producer.valid() ? order_.ops[tensor.producer.index()] : 0;
+    } else {
+      lifetime.last = last_position_;
+      lifetime.kind = tensor.role == TensorRole::kParameter ? "parameter" : "input";
+    }
+    buffers_.push_back(lifetime);
+  }
+  last_read_.assign(buffers_.size(), kUnread);
+}
+
+void LifetimeBuilder::AddTransition(uint32_t number) {
+  const Transition& transition = plan_.transitions[number];
+  if (transition.steps.empty()) return;
+  Lifetime written;
+  written.tensor = transition.tensor;
+  written.transition = static_cast<int32_t>(number);
+  written.kind = "boxing";
+  std::vector<uint32_t>& copies = copies_[transition.tensor];
+  const uint32_t first = order_.transitions[number];
+  Read(SourceOf(transition, copies), first);
+  const auto count = static_cast<uint32_t>(transition.steps.size());
+  for (uint32_t s = 0; s < count; ++s) {
+    written.bytes = BytesIn(transition, transition.steps[s].to);
+    written.first = first + s;
+    written.last = s + 1 < count ? first + s + 1 : first + s;
+    if (s + 1 < count) intermediates_.push_back(written);
+  }
+  written.bytes = BytesIn(transition, transition.to);
+  for (const Use& use : transition.consumers) boxed_uses_[UseKey(use.op, use.operand)] = buffers_.size();
+  copies.push_back(static_cast<uint32_t>(buffers_.size()));
+  copy_of_transition_[number] = buffers_.size();
+  buffers_.push_back(written);
+  last_read_.push_back(kUnread);
+}
+
+// What the step leaves behind: a tensor as it was written, or a copy in its place.
+void LifetimeBuilder::KeepEnds() {
+  kept_.assign(buffers_.size(), false);
+  for (const TensorEnd& end : EndsOf(plan_)) {
+    const bool copied = end.transition >= 0 && copy_of_transition_[end.transition] > 0;
+    const size_t buffer = copied ? copy_of_transition_[end.transition] : end.tensor.index();
+    buffers_[buffer].last = last_position_;
+    kept_[buffer] = true;
+  }
+}
+
+// The lifetime that a transition reads: an earlier copy in that layout, else the tensor as it was written.
+uint32_t LifetimeBuilder::SourceOf(const Transition& transition, const std::vector<uint32_t>& copies) const {
+  for (uint32_t index : copies) {
+    if (plan_.transitions[buffers_[index].transition].to == transition.from) return index;
+  }
+  return transition.tensor.value;
+}
+
+void LifetimeBuilder::Read(size_t buffer, uint32_t position) {
+  buffers_[buffer].last = std::max(buffers_[buffer].last, position);
+  last_read_[buffer] = last_read_[buffer] == kUnread ? position : std::max(last_read_[buffer], position);
+}
+
+size_t LifetimeBuilder::BufferOf(OpId op, uint32_t operand, TensorId tensor) const {
+  const auto boxed = boxed_uses_.empty() ? boxed_uses_.end() : boxed_uses_.find(UseKey(op, operand));
+  return boxed == boxed_uses_.end() ? tensor.index() : boxed->second;
+}
+
+const NdSbp& LifetimeBuilder::LayoutOf(size_t buffer) const {
+  const Lifetime& lifetime = buffers_[buffer];
+  return lifetime.transition < 0 ? plan_.source_layouts[lifetime.tensor.index()]
+                                 : plan_.transitions[lifetime.transition].to;
+}
+
+void LifetimeBuilder::ReadByOps() {
+  for (size_t i = 0; i < graph_.ops.size(); ++i) {
+    uint32_t operand = 0;
+    for (const std::vector<TensorId>* list : {&graph_.ops[i].inputs, &graph_.ops[i].captures}) {
+      for (TensorId id : *list) {
+        if (id.valid()) Read(BufferOf(OpId(i), operand, id), order_.ops[i]);
+        ++operand;
+      }
+    }
+  }
+}
+
+int64_t LifetimeBuilder::BytesIn(const Transition& transition, const NdSbp& layout) const {
+  return LocalBytes(graph_.tensor(transition.tensor).type, layout, plan_.mesh);
+}
 
 int64_t LocalBytes(const TensorType& type, const NdSbp& sbp, const Mesh& mesh) {
   if (!type.is_static()) return 0;
@@ -182,6 +179,20 @@ StepOrder OrderOfStep(const Plan& plan) {
   return order;
 }
 
-std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order) { return LifetimeBuilder(plan, order).Run(); }
+std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order) {
+  LifetimeBuilder builder(plan, order);
+  std::vector<Lifetime>& buffers = builder.buffers();
+  for (const InPlaceWrite& write : plan.in_place) {
+    const Op& op = plan.graph.op(write.op);
+    const TensorId read = plan.graph.OperandsOf(op)[write.operand], written = op.outputs[write.result];
+    Lifetime& source = buffers[builder.BufferOf(write.op, write.operand, read)];
+    if (source.transition < 0 && plan.graph.tensor(read).role != TensorRole::kActivation) {
+      buffers[written.index()].bytes = 0;
+    } else {
+      source.last = std::max(order.ops[write.op.index()], 1U) - 1;
+    }
+  }
+  return std::move(buffers);
+}
 
 }  // namespace sbp

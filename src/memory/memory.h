@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
 #include "graph/tensor_type.h"
 #include "plan/plan.h"
+#include "rule/in_place.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
 
@@ -37,9 +40,17 @@ struct Lifetime {
 
 // Every buffer of a step: parameters live throughout (also inputs and outputs: their owner keeps them); an activation
 // from its producer to its last reader, op or boxing step; a boxed copy from the last step of its transition to its
-// last reader; what a step before the last one writes, until the next step has read it. Reads graph, layouts and
-// transitions of the plan only.
+// last reader; what a step before the last one writes, until the next step has read it. Where an op writes in place
+// (Plan::in_place), the buffer that it overwrites ends before the op; an input or parameter goes on, and the result
+// takes nothing. Reads graph, layouts, transitions and in-place writes of the plan only.
 std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order);
+
+// What the step can write in place: per result the first operand of `pairs` (of an op) whose buffer the op is the last
+// to use, of as many bytes and split alike; each buffer once. An input or parameter, and what the caller of the step
+// sees in the end, are overwritten only by the result that a tie makes their next value, where that lies as they do.
+// Elsewhere the pair must be element-wise. Reads what Lifetimes reads, without Plan::in_place.
+using PairsOfOp = std::function<std::span<const InPlacePair>(OpId)>;
+std::vector<InPlaceWrite> FindInPlace(const Plan& plan, const StepOrder& order, const PairsOfOp& pairs);
 
 // The peak of these buffers and its largest holders, workspace not among them. Linear in buffers.
 MemorySummary PeakMemory(const Plan& plan, const StepOrder& order, const std::vector<Lifetime>& lifetimes);

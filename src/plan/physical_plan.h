@@ -30,6 +30,7 @@ struct Register {
   uint32_t first = 0,
            last = 0;   // positions in the task order: holds data from the start of `first` to the end of `last`
   int64_t offset = 0;  // bytes from the start of the arena; copies follow each other
+  uint32_t over = kNoRegister;  // the register in whose place it is written, by the last task that uses that one
 
   int64_t footprint() const;  // bytes of all copies, each rounded up to kArenaAlignment
   friend bool operator==(const Register&, const Register&) = default;

@@ -65,6 +65,14 @@ struct MemorySummary {
   int64_t workspace_bytes = 0;
 };
 
+// Result `result` of `op` is written where its operand `operand` lies: in the buffer that the op reads there, which
+// nobody reads afterwards, or, where a tie makes the result the next value of that input or parameter, in the latter's.
+struct InPlaceWrite {
+  OpId op;
+  uint32_t result = 0, operand = 0;
+  friend bool operator==(const InPlaceWrite&, const InPlaceWrite&) = default;
+};
+
 struct ReplicatedTensor {
   TensorId tensor;
   std::string reason;
@@ -107,6 +115,7 @@ struct Plan {
   std::vector<NdSbp> source_layouts;    // per tensor: inputs and parameters as they start; others: what was written
   std::vector<Transition> transitions;  // in the order in which a step performs them
   std::vector<NdSbp> output_layouts;    // per output of the graph: how it ends, for the caller
+  std::vector<InPlaceWrite> in_place;   // by op, then result; others have memory of their own
   Cost total;
   MemorySummary memory;
   double lower_bound_seconds = 0;  // only when has_bound

@@ -82,6 +82,7 @@ OpClass ClassOf(OpId first, CandidateList list) {
   OpClass op_class;
   op_class.first = first;
   op_class.list = std::make_shared<const CandidateList>(std::move(list));
+  op_class.in_place = InPlacePairs(*op_class.list->instance);
   IndexLayouts(op_class);
   return op_class;
 }

@@ -24,6 +24,7 @@
 #include "plan/plan.h"
 #include "problem/demands.h"
 #include "rule/candidates.h"
+#include "rule/in_place.h"
 #include "rule/rule_set.h"
 #include "sbp/layout_rows.h"
 #include "sbp/mesh.h"
@@ -60,6 +61,7 @@ struct OpClass {
   OpId first;  // the first op of the class
   CandidateListRef list;
   SlotList operands, results;
+  std::vector<InPlacePair> in_place;
   mutable std::vector<double> seconds;  // cache of Problem::OnceSeconds; NaN: not yet priced
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "problem/problem.h"
 #include "rule/candidates.h"
 #include "rule/factor_map.h"
+#include "rule/in_place.h"
 #include "sbp/layout_rows.h"
 #include "sbp/sbp.h"
 #include "strategy/transition_reason.h"
@@ -276,6 +278,9 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   plan.cut_short = assignment.cut_short;
   if (!options.memory) return OkStatus();
   const StepOrder order = OrderOfStep(plan);
+  plan.in_place.clear();
+  plan.in_place =
+      FindInPlace(plan, order, [&](OpId op) { return std::span<const InPlacePair>(problem.class_at(op).in_place); });
   plan.memory = PeakMemory(plan, order, Lifetimes(plan, order));
   plan.memory.workspace_bytes = Workspace(problem, assignment, plan);
   plan.memory.peak_bytes = SaturatingAdd(plan.memory.peak_bytes, plan.memory.workspace_bytes);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -9,6 +10,7 @@
 #include "graph/graph.h"
 #include "memory/memory.h"
 #include "problem/demands.h"
+#include "rule/in_place.h"
 #include "sbp/sbp.h"
 #include "search/cost_network.h"
 #include "strategy/optimal/layout_network.h"
@@ -30,6 +32,7 @@ void LayoutNetworkBuilder::AddMemory() {
     kept[output.index()] = !relaxed_ || problem_.demands.end(output).kind == EndRule::Kind::kNone;
   }
   for (const Tie& tie : graph.ties) kept[tie.output.index()] = !relaxed_;
+  const PassedOn passed_on = FindPassedOn(kept);
   const std::vector<NdSbp> initial = InitialSourceLayouts(problem_);
   std::vector<int64_t> usages;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
@@ -37,9 +40,8 @@ void LayoutNetworkBuilder::AddMemory() {
     const Tensor& facts = graph.tensors[t];
     const auto [begin, end] = problem_.uses.of(tensor);
     const int64_t first = facts.producer.valid() ? static_cast<int64_t>(facts.producer.index()) : 0;
-    const int64_t last = !facts.producer.valid() || kept[t] ? steps
-                         : begin == end                     ? first + 1
-                                                            : static_cast<int64_t>(end[-1].op.index()) + 1;
+    const int64_t read = begin == end ? first + 1 : static_cast<int64_t>(end[-1].op.index()) + 1;
+    const int64_t last = !facts.producer.valid() || kept[t] ? steps : read - (passed_on.ends_before_reader[t] ? 1 : 0);
     const auto found = shared_.find(tensor);
     Row written, hubs;
     int32_t node;
@@ -76,11 +78,48 @@ void LayoutNetworkBuilder::AddMemory() {
       if (stands) bytes = std::min(bytes, least);
       if (shares) bytes = std::min(bytes, least);
       if (h[s] != w[s]) bytes = std::min(bytes, several ? least : BytesOf(rows_[written].type, h[s]));
-      usages.push_back(bytes);
+      usages.push_back(passed_on.takes_none[t] ? 0 : bytes);
     }
     Hold(node, usages, first, last);
   }
   network_.SetUsageLimit(*memory_limit_);
+}
+
+// What FindInPlace (memory/memory.h) finds where every operand is read as it was written: a bound stays one, as less is
+// held where an operand is boxed first, the search only finds plans a little larger than it thought.
+LayoutNetworkBuilder::PassedOn LayoutNetworkBuilder::FindPassedOn(const std::vector<bool>& kept) const {
+  const Graph& graph = *problem_.graph;
+  PassedOn found{std::vector<bool>(graph.tensors.size(), false), std::vector<bool>(graph.tensors.size(), false)};
+  std::unordered_map<TensorId, TensorId> state_of;
+  for (const Tie& tie : graph.ties) state_of.emplace(tie.output, tie.input);
+  const auto is_last = [&](TensorId tensor, OpId op) {
+    const auto [begin, end] = problem_.uses.of(tensor);
+    return begin != end && end[-1].op == op;
+  };
+  for (uint32_t o = 0; o < graph.ops.size(); ++o) {
+    const std::vector<InPlacePair>& pairs = problem_.class_at(OpId(o)).in_place;
+    if (pairs.empty()) continue;
+    const std::vector<TensorId> operands = graph.OperandsOf(graph.ops[o]);
+    for (uint32_t r = 0; r < graph.ops[o].outputs.size(); ++r) {
+      const TensorId written = graph.ops[o].outputs[r];
+      if (!written.valid()) continue;
+      const auto state = state_of.find(written);
+      const auto may_take = [&](const InPlacePair& pair, bool as_state) {
+        const TensorId read = operands[static_cast<size_t>(pair.operand)];
+        if (pair.result != static_cast<int>(r) || !read.valid() || !is_last(read, OpId(o))) return false;
+        if (as_state) return state != state_of.end() && read == state->second;
+        return pair.elementwise && graph.tensor(read).producer.valid() && !kept[read.index()] &&
+               !found.ends_before_reader[read.index()];
+      };
+      if (std::ranges::any_of(pairs, [&](const InPlacePair& pair) { return may_take(pair, true); })) {
+        found.takes_none[written.index()] = true;
+        continue;
+      }
+      const auto taken = std::ranges::find_if(pairs, [&](const InPlacePair& pair) { return may_take(pair, false); });
+      if (taken != pairs.end()) found.ends_before_reader[operands[static_cast<size_t>(taken->operand)].index()] = true;
+    }
+  }
+  return found;
 }
 
 // Of a tensor that a pin lets lie otherwise than it is written: until it is boxed, and as any reader may want it.
