@@ -38,6 +38,7 @@ class PhysicalBuilder {
     for (; next < order.in_order.size(); ++next) AddTransition(order.in_order[next]);
     SetLifetimes();
     SetCopies();
+    WriteInPlace();
     Renumber();
     PlaceBest(physical_);
     OrderReuse(plan_, physical_);
@@ -174,6 +175,18 @@ class PhysicalBuilder {
     }
   }
 
+  // A state that many micro-batches read, and buffers of different copies, stay apart.
+  void WriteInPlace() {
+    for (const InPlaceWrite& write : plan_.in_place) {
+      const Op& op = graph_.op(write.op);
+      const uint32_t result = op.outputs[write.result].value;
+      const uint32_t source = RegisterOf(graph_.OperandsOf(op)[write.operand], write.op, write.operand);
+      const Register &from = physical_.registers[source], &to = physical_.registers[result];
+      if (physical_.micro_batches > 1 && (from.resident || from.copies != to.copies)) continue;
+      physical_.registers[result].over = source;
+    }
+  }
+
   // Inputs, parameters, then what the tasks write, in their order: numbers that do not depend on those of tensors.
   void Renumber() {
     std::vector<uint32_t> order;
@@ -193,6 +206,7 @@ class PhysicalBuilder {
       number[r] = static_cast<uint32_t>(registers.size());
       registers.push_back(std::move(physical_.registers[r]));
     }
+    for (Register& r : registers) r.over = r.over == kNoRegister ? r.over : number[r.over];
     physical_.registers = std::move(registers);
     for (Task& task : physical_.tasks) {
       for (std::vector<uint32_t>* list : {&task.reads, &task.writes}) {

@@ -80,6 +80,14 @@ Plan CutPlan(const Plan& plan, TensorId until) {
     part.total.collective_seconds += transition.seconds;
     part.total.bytes_moved += transition.wire_bytes;
   }
+  part.in_place.clear();
+  for (const InPlaceWrite& write : plan.in_place) {
+    const OpId op = cut.ops[write.op.index()];
+    if (!op.valid()) continue;
+    const TensorId read = plan.graph.OperandsOf(plan.graph.op(write.op))[write.operand];
+    if (plan.graph.tensor(read).role != TensorRole::kActivation) continue;  // without its tie a state must stay
+    part.in_place.push_back({op, write.result, write.operand});
+  }
   part.replicated.clear();
   for (const ReplicatedTensor& tensor : plan.replicated) {
     const TensorId id = cut.tensors[tensor.tensor.index()];

@@ -43,7 +43,7 @@ std::string Dump(const Plan& plan, const PhysicalPlan& physical) {
     const Register& reg = physical.registers[r];
     text += StrCat("r", r, " ", Quote(plan.graph.tensor(reg.tensor).name), " ", ToString(reg.layout), ": ", reg.bytes,
                    " bytes x", reg.copies, " at ", reg.offset, ", t", reg.first, "-t", reg.last,
-                   reg.resident ? ", resident" : "", "\n");
+                   reg.resident ? ", resident" : "", reg.over != kNoRegister ? StrCat(", over r", reg.over) : "", "\n");
   }
   return text;
 }

@@ -36,6 +36,10 @@ struct PlacementRow {
 };
 std::span<const PlacementRow> AllPlacements();
 
+// Per register the one whose buffer it lies in: itself, or where Register::over leads in the end. That stands before
+// it.
+std::vector<uint32_t> BufferOwners(std::span<const Register> registers);
+
 // Bytes of the most registers alive at one position: what no placement can undercut.
 int64_t LivePeak(std::span<const Register> registers, size_t num_tasks);
 

@@ -131,10 +131,72 @@ int64_t PlaceAtTheBottom(size_t num_tasks, std::vector<Register>& registers) {
   return floor;
 }
 
+// Registers as the arena sees them: what is written in the place of another one takes nothing, and the other one lasts
+// as long.
+std::vector<Register> Buffers(std::span<const Register> registers) {
+  std::vector<Register> buffers(registers.begin(), registers.end());
+  const std::vector<uint32_t> owners = BufferOwners(registers);
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
+    if (owners[i] == i) continue;
+    Register& owner = buffers[owners[i]];
+    owner.last = std::max(owner.last, registers[i].last);
+    buffers[i].bytes = 0;
+  }
+  return buffers;
+}
+
+// Offsets of the best arena that was found, and what found it.
+struct Arena {
+  int64_t bytes = 0;
+  std::string_view placement;
+  std::vector<Register> registers;
+};
+
+Arena FindArena(std::vector<Register> placed, size_t tasks, int64_t bound) {
+  constexpr int kRounds = 64;                  // of improvement
+  constexpr size_t kLargestIndex = 1'000'000;  // beyond, orders other than that of time take too long
+  Arena arena{0, "first-fit", placed};
+  arena.bytes = PlaceFirstFit(tasks, arena.registers);
+  const size_t work = IndexSize(placed, tasks);
+  if (arena.bytes == bound || work > kLargestIndex) return arena;
+  std::vector<uint32_t> best;
+  const auto try_order = [&](const std::vector<uint32_t>& order, std::string_view name) {
+    const int64_t bytes = PlaceRegisters(order, tasks, placed);
+    if (!best.empty() && bytes >= arena.bytes) return;
+    if (best.empty() || bytes < arena.bytes) best = order;
+    if (bytes < arena.bytes) arena = {bytes, name, placed};
+  };
+  for (const PlacementRow& row : AllPlacements()) {
+    try_order(PlacementOrder(row, placed), row.name);
+    if (arena.bytes == bound) return arena;
+  }
+  // Whatever reaches to the top of the arena is placed first in the next round.
+  std::vector<uint32_t> order = best;
+  if (order.empty() || work > kLargestIndex / kRounds) return arena;
+  PlaceRegisters(order, tasks, placed);
+  for (int round = 0; round < kRounds && arena.bytes > bound; ++round) {
+    const auto top = std::ranges::max_element(order, {}, [&](uint32_t i) {
+      return LivesThroughout(placed[i], tasks) ? -1 : SaturatingAdd(placed[i].offset, placed[i].footprint());
+    });
+    std::rotate(order.begin(), top, top + 1);
+    try_order(order, "improved");
+  }
+  return arena;
+}
+
 }  // namespace
 
-int64_t LivePeak(std::span<const Register> registers, size_t num_tasks) {
+std::vector<uint32_t> BufferOwners(std::span<const Register> registers) {
+  std::vector<uint32_t> owners(registers.size());
+  for (uint32_t i = 0; i < owners.size(); ++i) {
+    owners[i] = registers[i].over == kNoRegister ? i : owners[registers[i].over];
+  }
+  return owners;
+}
+
+int64_t LivePeak(std::span<const Register> given, size_t num_tasks) {
   __extension__ using Wide = __int128;  // sums of many 63-bit sizes
+  const std::vector<Register> registers = Buffers(given);
   std::vector<Wide> change(num_tasks + 1, 0);
   for (const Register& r : registers) {
     const bool throughout = LivesThroughout(r, num_tasks);
@@ -190,40 +252,14 @@ int64_t PlaceFirstFit(size_t num_tasks, std::vector<Register>& registers) {
 }
 
 void PlaceBest(PhysicalPlan& physical) {
-  constexpr int kRounds = 64;                  // of improvement
-  constexpr size_t kLargestIndex = 1'000'000;  // beyond, orders other than that of time take too long
   const size_t tasks = physical.tasks.size();
-  const int64_t bound = LivePeak(physical.registers, tasks);
-  physical.lower_bound_bytes = bound;
-  std::vector<Register> placed = physical.registers;
-  physical.arena_bytes = PlaceFirstFit(tasks, physical.registers);
-  physical.placement = "first-fit";
-  const size_t work = IndexSize(placed, tasks);
-  if (physical.arena_bytes == bound || work > kLargestIndex) return;
-  std::vector<uint32_t> best;
-  const auto try_order = [&](const std::vector<uint32_t>& order, std::string_view name) {
-    const int64_t arena = PlaceRegisters(order, tasks, placed);
-    if (!best.empty() && arena >= physical.arena_bytes) return;
-    if (best.empty() || arena < physical.arena_bytes) best = order;
-    if (arena >= physical.arena_bytes) return;
-    physical.arena_bytes = arena;
-    physical.placement = name;
-    physical.registers = placed;
-  };
-  for (const PlacementRow& row : AllPlacements()) {
-    try_order(PlacementOrder(row, placed), row.name);
-    if (physical.arena_bytes == bound) return;
-  }
-  // Whatever reaches to the top of the arena is placed first in the next round.
-  std::vector<uint32_t> order = best;
-  if (order.empty() || work > kLargestIndex / kRounds) return;
-  PlaceRegisters(order, tasks, placed);
-  for (int round = 0; round < kRounds && physical.arena_bytes > bound; ++round) {
-    const auto top = std::ranges::max_element(order, {}, [&](uint32_t i) {
-      return LivesThroughout(placed[i], tasks) ? -1 : SaturatingAdd(placed[i].offset, placed[i].footprint());
-    });
-    std::rotate(order.begin(), top, top + 1);
-    try_order(order, "improved");
+  physical.lower_bound_bytes = LivePeak(physical.registers, tasks);
+  const Arena arena = FindArena(Buffers(physical.registers), tasks, physical.lower_bound_bytes);
+  physical.arena_bytes = arena.bytes;
+  physical.placement = arena.placement;
+  const std::vector<uint32_t> owners = BufferOwners(physical.registers);
+  for (uint32_t i = 0; i < owners.size(); ++i) {
+    physical.registers[i].offset = arena.registers[owners[i]].offset;
   }
 }
 

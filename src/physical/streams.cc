@@ -35,6 +35,11 @@ void OrderReuse(const Plan& plan, PhysicalPlan& physical) {
     }
   }
   ByteMap<LastUsers> memory;
+  for (uint32_t r = 0; r < users.size(); ++r) {
+    const Register& reg = physical.registers[r];
+    if (!reg.resident || reg.bytes == 0) continue;
+    memory.Replace(reg.offset, SaturatingAdd(reg.offset, reg.footprint()), users[r], [](const LastUsers&) {});
+  }
   for (uint32_t t = 0; t < physical.tasks.size(); ++t) {
     Task& task = physical.tasks[t];
     uint32_t latest = kNoTask;

@@ -95,7 +95,7 @@ class ArenaMap {
       AddBox(place, kind.paint, label,
              StrCat("r", r, " ", plan_.graph.tensor(reg.tensor).name, " ", ToString(reg.layout), "\n", kind.name, ", ",
                     bytes, reg.copies > 1 ? StrCat(" x ", reg.copies) : "", " at ", reg.offset, "\ntasks ", reg.first,
-                    " to ", reg.last));
+                    " to ", reg.last, reg.over != kNoRegister ? StrCat("\nwritten over r", reg.over) : ""));
     }
   }
 

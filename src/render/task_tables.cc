@@ -52,10 +52,11 @@ Table RegisterTable(const Plan& plan, const PhysicalPlan& physical, Notation not
   for (size_t r = 0; r < shown; ++r) {
     const Register& reg = physical.registers[r];
     const Tensor& tensor = plan.graph.tensor(reg.tensor);
-    table.rows.push_back({StrCat("r", r), Shorten(tensor.name, 60),
-                          FormatLayout(reg.layout, tensor.type.rank(), notation), KindOfRegister(plan, reg).name,
-                          FormatCount(reg.bytes), StrCat(reg.copies), StrCat("t", reg.first), StrCat("t", reg.last),
-                          FormatCount(reg.offset)});
+    table.rows.push_back(
+        {StrCat("r", r), Shorten(tensor.name, 60), FormatLayout(reg.layout, tensor.type.rank(), notation),
+         StrCat(KindOfRegister(plan, reg).name, reg.over != kNoRegister ? StrCat(", over r", reg.over) : ""),
+         FormatCount(reg.bytes), StrCat(reg.copies), StrCat("t", reg.first), StrCat("t", reg.last),
+         FormatCount(reg.offset)});
   }
   table.note = Left(shown, physical.registers.size(), "registers");
   return table;

@@ -101,6 +101,11 @@ class EdgeBuilder {
   // micro-batch before.
   void AddArenaEdges() {
     ByteMap<Owner> memory;
+    for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
+      const Register& reg = physical_.registers[r];
+      if (!reg.resident || reg.bytes == 0 || reg.copies > 1) continue;
+      memory.Replace(reg.offset, SaturatingAdd(reg.offset, reg.footprint()), {r, 0}, [](const Owner&) {});
+    }
     const uint32_t laps = physical_.micro_batches > 1 ? 2 : 1;
     for (uint32_t lap = 0; lap < laps; ++lap) {
       for (uint32_t t = 0; t < tasks_; ++t) {
@@ -117,11 +122,11 @@ class EdgeBuilder {
 
   void Overwrite(const Owner& owner, uint32_t lap, uint32_t task) {
     const uint32_t tokens = lap - owner.lap;
-    if (readers_[owner.reg].empty()) {
+    if (readers_[owner.reg].empty() && writer_[owner.reg] != kNoActor) {
       edges_.push_back({writer_[owner.reg], task, tokens, EdgeKind::kArena});
     }
     for (const uint32_t reader : readers_[owner.reg]) {
-      if (reader != task || tokens == 0) edges_.push_back({reader, task, tokens, EdgeKind::kArena});
+      if (reader != task) edges_.push_back({reader, task, tokens, EdgeKind::kArena});
     }
   }
 

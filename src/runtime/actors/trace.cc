@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "graph/graph.h"
+#include "physical/physical.h"
 #include "plan/physical_plan.h"
 #include "plan/plan.h"
 
@@ -17,7 +18,7 @@ namespace {
 // Per actor the registers whose copies it begins to use, and per register those who end its use.
 struct RegisterUses {
   std::vector<std::vector<uint32_t>> written;  // per actor
-  std::vector<std::vector<uint32_t>> users;    // per register: readers, else the writer
+  std::vector<std::vector<uint32_t>> users;    // per register: readers, else the writer; of what lies over it too
   int64_t parameter_bytes = 0;
 };
 
@@ -25,6 +26,7 @@ RegisterUses FindUses(const Plan& plan, const PhysicalPlan& physical, const Acto
   RegisterUses uses;
   uses.written.resize(graph.actors.size());
   uses.users.resize(physical.registers.size());
+  const std::vector<uint32_t> owners = BufferOwners(physical.registers);
   for (uint32_t r = 0; r < physical.registers.size(); ++r) {
     const Register& reg = physical.registers[r];
     if (!reg.resident) continue;
@@ -36,14 +38,14 @@ RegisterUses FindUses(const Plan& plan, const PhysicalPlan& physical, const Acto
   }
   for (uint32_t t = 0; t < physical.tasks.size(); ++t) {
     for (const uint32_t r : physical.tasks[t].writes) {
-      if (r != kNoRegister) uses.written[t].push_back(r);
+      if (r != kNoRegister && owners[r] == r) uses.written[t].push_back(r);
     }
     for (const uint32_t r : physical.tasks[t].reads) {
-      if (r != kNoRegister) uses.users[r].push_back(t);
+      if (r != kNoRegister) uses.users[owners[r]].push_back(t);
     }
   }
   for (const uint32_t r : OutputRegisters(plan, physical)) {
-    if (r != kNoRegister) uses.users[r].push_back(graph.outputs_actor());
+    if (r != kNoRegister) uses.users[owners[r]].push_back(graph.outputs_actor());
   }
   for (uint32_t a = 0; a < graph.actors.size(); ++a) {
     for (const uint32_t r : uses.written[a]) {

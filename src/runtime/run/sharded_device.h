@@ -25,7 +25,8 @@ struct ShardedRun::Device {
   std::vector<std::vector<TensorView>> views;                         // register, copy
   std::vector<std::vector<Value>> objects;                            // of registers that hold no tensor
   std::vector<std::vector<std::shared_ptr<std::byte>>> output_rooms;  // output, micro-batch; as AllocateOnHost gives
-  std::vector<TensorView> operands, results;                          // of the compute task that runs
+  std::vector<bool> overwritten;  // registers that were filled before the run and that a task has written over
+  std::vector<TensorView> operands, results;  // of the compute task that runs
   const TensorView absent{};
   DeviceCommunicators communicators;
   std::unique_ptr<OpRunner> runner;

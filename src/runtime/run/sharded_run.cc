@@ -50,6 +50,7 @@ Status ShardedRun::Prepare(const RuleSet& rules, MeshCommunicators communicators
   compiler_ = std::make_unique<LocalCompiler>(rules, plan_.mesh, options_.runtimes[0]->kernels());
   whole_compiler_ = std::make_unique<LocalCompiler>(rules, Mesh());
   tasks_.resize(physical_.tasks.size());
+  owners_ = BufferOwners(physical_.registers);
   for (uint32_t t = 0; t < physical_.tasks.size(); ++t) {
     if (physical_.tasks[t].op.valid()) SBP_RETURN_IF_ERROR(PrepareTask(t));
     if (!tasks_[t].halos.empty()) halo_tasks_.push_back(t);
@@ -65,6 +66,7 @@ Status ShardedRun::Prepare(const RuleSet& rules, MeshCommunicators communicators
     device->position = options_.devices[i];
     device->coordinates = plan_.mesh.Coordinates(device->position);
     device->communicators = std::move(communicators[i]);
+    device->overwritten.assign(physical_.registers.size(), false);
     SBP_RETURN_IF_ERROR(AllocateDevice(*device));
     devices_.push_back(std::move(device));
   }
@@ -75,6 +77,10 @@ Status ShardedRun::PrepareTask(uint32_t task) {
   const OpId id = physical_.tasks[task].op;
   const Op& op = plan_.graph.op(id);
   ComputeTask& compute = tasks_[task];
+  for (const uint32_t r : physical_.tasks[task].writes) {
+    if (r != kNoRegister && physical_.registers[r].over != kNoRegister)
+      compute.overwrites.push_back(physical_.registers[r].over);
+  }
   compute.special = FindSpecialOp(plan_.graph.type_of(op)) != nullptr;
   if (compute.special) return OkStatus();
   SBP_ASSIGN_OR_RETURN(compute.op, PrepareOp(plan_.graph, op, plan_.decision(id).signature,
@@ -141,9 +147,12 @@ Status ShardedRun::FillRegister(Device& device, uint32_t reg, uint32_t micro_bat
 Status ShardedRun::Begin(int64_t position, uint32_t micro_batch) {
   Device& device = DeviceAt(position);
   for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
-    if (!physical_.registers[r].resident || TensorOf(r).role != TensorRole::kInput) continue;
+    if (!physical_.registers[r].resident) continue;
+    const bool is_parameter = TensorOf(r).role == TensorRole::kParameter;
+    if (is_parameter && !device.overwritten[r]) continue;  // it still is what it was
     if (!fed_.empty() && fed_[r]) continue;
     SBP_RETURN_IF_ERROR(FillRegister(device, r, micro_batch));
+    device.overwritten[r] = false;
   }
   return OkStatus();
 }
@@ -158,9 +167,13 @@ Status ShardedRun::Run(int64_t position, uint32_t task, uint32_t micro_batch) {
     SBP_RETURN_IF_ERROR(RunBoxing(device, task, micro_batch));
   } else if (tasks_[task].special) {
     SBP_RETURN_IF_ERROR(RunSpecial(device, task, micro_batch));
+  } else if (!only_time_ && (careful_ || !is_asynchronous())) {
+    // What the task writes in place cannot be looked at afterwards.
+    SBP_ASSIGN_OR_RETURN(const bool had_nan, HoldsNaN(device, tasks_[task].overwrites, micro_batch));
+    SBP_RETURN_IF_ERROR(RunCompute(device, task, micro_batch));
+    SBP_RETURN_IF_ERROR(LookAt(device, task, had_nan, micro_batch));
   } else {
     SBP_RETURN_IF_ERROR(RunCompute(device, task, micro_batch));
-    if (!only_time_ && (careful_ || !is_asynchronous())) SBP_RETURN_IF_ERROR(LookAt(device, task, micro_batch));
   }
   if (!options_.keep_tensors || only_time_ || micro_batch > 0) return OkStatus();
   for (const uint32_t r : physical_.tasks[task].writes) {
@@ -171,10 +184,10 @@ Status ShardedRun::Run(int64_t position, uint32_t task, uint32_t micro_batch) {
   return OkStatus();
 }
 
-Status ShardedRun::LookAt(Device& device, uint32_t task, uint32_t micro_batch) {
+Status ShardedRun::LookAt(Device& device, uint32_t task, bool had_nan, uint32_t micro_batch) {
   SBP_RETURN_IF_ERROR(device.spaces.compute->Await());
   SBP_RETURN_IF_ERROR(RuntimeOf(device).TakeErrors());
-  return NoteNaN(device, task, micro_batch);
+  return had_nan ? OkStatus() : NoteNaN(device, task, micro_batch);
 }
 
 Status ShardedRun::RunBoxing(Device& device, uint32_t task, uint32_t micro_batch) {
@@ -253,6 +266,7 @@ Status ShardedRun::RunCompute(Device& device, uint32_t task, uint32_t micro_batc
   for (size_t r = 0; r < results.size(); ++r) {
     if (what.writes[r] != kNoRegister) View(device, what.writes[r], micro_batch) = results[r];
   }
+  for (const uint32_t r : compute.overwrites) device.overwritten[owners_[r]] = true;
   return OkStatus();
 }
 
@@ -289,19 +303,25 @@ Status ShardedRun::RunSpecial(Device& device, uint32_t task, uint32_t micro_batc
   return OkStatus();
 }
 
+Result<bool> ShardedRun::HoldsNaN(Device& device, const std::vector<uint32_t>& registers, uint32_t micro_batch) const {
+  for (const uint32_t r : registers) {
+    if (r == kNoRegister || !HoldsTensor(TensorOf(r))) continue;
+    SBP_ASSIGN_OR_RETURN(const Value values, device.spaces.compute->Read(View(device, r, micro_batch)));
+    if (HasNaN(values.view)) return true;
+  }
+  return false;
+}
+
+// Of a task that overwrote no NaN.
 Status ShardedRun::NoteNaN(Device& device, uint32_t task, uint32_t micro_batch) {
-  const auto holds = [&](const std::vector<uint32_t>& registers) -> Result<bool> {
-    for (const uint32_t r : registers) {
-      if (r == kNoRegister || !HoldsTensor(TensorOf(r))) continue;
-      SBP_ASSIGN_OR_RETURN(const Value values, device.spaces.compute->Read(View(device, r, micro_batch)));
-      if (HasNaN(values.view)) return true;
-    }
-    return false;
-  };
   const Task& what = physical_.tasks[task];
-  SBP_ASSIGN_OR_RETURN(const bool wrote, holds(what.writes));
+  SBP_ASSIGN_OR_RETURN(const bool wrote, HoldsNaN(device, what.writes, micro_batch));
   if (!wrote) return OkStatus();
-  SBP_ASSIGN_OR_RETURN(const bool read, holds(what.reads));
+  std::vector<uint32_t> reads = what.reads;
+  std::erase_if(reads, [&](uint32_t r) {
+    return std::ranges::find(tasks_[task].overwrites, r) != tasks_[task].overwrites.end();
+  });
+  SBP_ASSIGN_OR_RETURN(const bool read, HoldsNaN(device, reads, micro_batch));
   if (read) return OkStatus();
   const std::lock_guard<std::mutex> lock(mutex_);
   const NaNOrigin origin{micro_batch, task, device.position};

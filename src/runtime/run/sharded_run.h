@@ -121,6 +121,7 @@ class ShardedRun : public TaskRunner {
     bool special = false;  // control flow or sequences: run by the interpreter
     std::vector<HaloOperand> halos;
     int64_t halo_bytes = 0;
+    std::vector<uint32_t> overwrites;  // registers that it reads and writes in place
   };
 
   ShardedRun(const Plan& plan, const PhysicalPlan& physical, TensorStore& store, ShardedOptions options);
@@ -138,7 +139,8 @@ class ShardedRun : public TaskRunner {
   Status RunCompute(Device& device, uint32_t task, uint32_t micro_batch);
   Status RunSpecial(Device& device, uint32_t task, uint32_t micro_batch);
   Status RunBoxing(Device& device, uint32_t task, uint32_t micro_batch);
-  Status LookAt(Device& device, uint32_t task, uint32_t micro_batch);
+  Status LookAt(Device& device, uint32_t task, bool had_nan, uint32_t micro_batch);
+  Result<bool> HoldsNaN(Device& device, const std::vector<uint32_t>& registers, uint32_t micro_batch) const;
   Status RunHalo(Device& device, uint32_t task, uint32_t micro_batch);
   // The part of an operand with its neighbours' elements, in the halo buffer; and that of every device.
   TensorView WithHalo(Device& device, const HaloOperand& halo, const TensorView& part, std::vector<Box>& wanted) const;
@@ -160,6 +162,7 @@ class ShardedRun : public TaskRunner {
   std::vector<ComputeTask> tasks_;
   std::vector<uint32_t> halo_tasks_;  // those with halos, ascending
   std::vector<uint32_t> output_registers_;
+  std::vector<uint32_t> owners_;  // per register: BufferOwners
   int64_t workspace_bytes_ = 0, halo_bytes_ = 0;
   std::vector<std::unique_ptr<Device>> devices_;
 

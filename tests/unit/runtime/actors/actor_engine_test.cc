@@ -48,10 +48,16 @@ class TaggingRunner : public TaskRunner {
       const int axis = plan_.transitions[t.transition].steps[t.step].axis;
       SBP_RETURN_IF_ERROR(communicators_[device].axes[axis]->Barrier());
     }
+    std::vector<uint32_t> reads = t.reads;
+    for (const uint32_t r : t.writes) {
+      if (r == kNoRegister || physical_.registers[r].over == kNoRegister) continue;
+      SBP_RETURN_IF_ERROR(Expect(device, physical_.registers[r].over, micro_batch));
+      std::erase(reads, physical_.registers[r].over);
+    }
     for (const uint32_t r : t.writes) {
       if (r != kNoRegister) Write(device, r, micro_batch);
     }
-    for (const uint32_t r : t.reads) SBP_RETURN_IF_ERROR(Expect(device, r, micro_batch));
+    for (const uint32_t r : reads) SBP_RETURN_IF_ERROR(Expect(device, r, micro_batch));
     return OkStatus();
   }
   Status End(int64_t device, uint32_t micro_batch) override {

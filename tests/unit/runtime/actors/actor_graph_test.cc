@@ -136,7 +136,7 @@ class MemoryChecker {
   }
 
   void Check(const std::vector<Span>& spans) {
-    for (Region& region : regions_) region.holds = -1;
+    for (Region& region : regions_) region.holds = region.parameter ? 0 : -1;
     // Ends before starts at equal times.
     std::vector<std::tuple<double, int, size_t>> events;
     for (size_t i = 0; i < spans.size(); ++i) {
@@ -154,7 +154,11 @@ class MemoryChecker {
         Expect(Reads(firing.actor), firing);
         Write(firing);
       } else {
-        Expect(Reads(firing.actor), firing);
+        std::vector<uint32_t> reads = Reads(firing.actor);
+        for (const uint32_t r : Writes(firing.actor)) {
+          if (r != kNoRegister) std::erase(reads, physical_.registers[r].over);
+        }
+        Expect(reads, firing);
         Expect(Writes(firing.actor), firing);
       }
     }
@@ -183,9 +187,9 @@ class MemoryChecker {
   void Expect(const std::vector<uint32_t>& registers, Firing firing) {
     for (Region& region : regions_) {
       const uint32_t copies = physical_.registers[region.reg].copies;
-      if (region.begin == region.end || region.copy != firing.micro_batch % copies || region.parameter) continue;
+      if (region.begin == region.end || region.copy != firing.micro_batch % copies) continue;
       if (std::find(registers.begin(), registers.end(), region.reg) == registers.end()) continue;
-      ASSERT_EQ(region.holds, firing.micro_batch)
+      ASSERT_EQ(region.holds, region.parameter ? 0 : firing.micro_batch)
           << graph_.actors[firing.actor].name << ", register " << region.reg << ", micro-batch " << firing.micro_batch;
     }
   }
