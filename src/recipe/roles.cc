@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/dtype.h"
@@ -17,6 +18,7 @@
 #include "graph/graph.h"
 #include "graph/phases.h"
 #include "graph/tensor_type.h"
+#include "plan/pins.h"
 #include "problem/classes.h"
 #include "rule/factor_map.h"
 #include "rule/infer.h"
@@ -98,18 +100,22 @@ class TensorWalk {
       if (instance == nullptr) {
         SBP_ASSIGN_OR_RETURN(instance, rules_.Instantiate(QueryFor(graph_, rules_, op)));
       }
-      Visit(op, instance);
+      Visit(OpId(i), instance);
     }
     return OkStatus();
   }
 
+  // What is added to a sum in parts may be whole, or on one device alone: no recipe says.
+  bool is_free(OpId op, uint32_t operand) const { return free_uses_.contains(UseKey(op, operand)); }
+
  private:
-  void Visit(const Op& op, const RuleInstanceRef& instance) {
+  void Visit(OpId id, const RuleInstanceRef& instance) {
+    const Op& op = graph_.op(id);
     const std::vector<TensorId> operands = graph_.OperandsOf(op);
     for (size_t i = 0; i < operands.size() && i < 2 && instance->contraction; ++i) {
       const auto weight = operands[i].valid() ? copies_.find(operands[i]) : copies_.end();
       if (weight == copies_.end() || graph_.tensor(operands[i]).type.rank() < 2) continue;
-      Multiply(op, *instance, operands, i, roles_.parameters[weight->second]);
+      Multiply(id, *instance, operands, i, roles_.parameters[weight->second]);
       return;
     }
     const auto table = !operands.empty() && operands[0].valid() ? copies_.find(operands[0]) : copies_.end();
@@ -126,8 +132,9 @@ class TensorWalk {
   }
 
   // By columns where the other operand is whole, by rows where it is split along what is summed.
-  void Multiply(const Op& op, const RuleInstance& instance, const std::vector<TensorId>& operands, size_t weight,
+  void Multiply(OpId id, const RuleInstance& instance, const std::vector<TensorId>& operands, size_t weight,
                 Roles::Parameter& parameter) {
+    const Op& op = graph_.op(id);
     const TensorFactors& dims = instance.map.operands[weight];
     const size_t other = weight == 0 ? 1 : 0;
     const TensorFactors none;
@@ -140,7 +147,10 @@ class TensorWalk {
     const Sbp given = has_other ? layouts_[operands[other].index()][0] : Sbp::Broadcast();
     if (given.is_split() && static_cast<size_t>(given.dim()) < data.size() && !data[given.dim()].empty()) {
       const FactorId f = data[given.dim()][0];
-      if (const int dim = DimOf(dims, f); dim >= 0 && DimOf(result, f) < 0) SetDim(parameter, dim);
+      if (const int dim = DimOf(dims, f); dim >= 0 && DimOf(result, f) < 0) {
+        SetDim(parameter, dim);
+        for (const int addend : instance.map.addends) free_uses_.insert(UseKey(id, static_cast<uint32_t>(addend)));
+      }
       return;
     }
     for (size_t d = dims.size(); d-- > 0;) {
@@ -150,8 +160,18 @@ class TensorWalk {
       SetDim(parameter, static_cast<int>(d));
       if (parameter.tensor_dim == static_cast<int>(d) && op.outputs[0].valid()) {
         layouts_[op.outputs[0].index()][0] = Sbp::Split(to);
+        SplitAlong(dims[d][0], instance.map, operands);
       }
       return;
+    }
+  }
+
+  // What the same op adds: a bias goes with the columns.
+  void SplitAlong(FactorId f, const FactorMap& map, const std::vector<TensorId>& operands) const {
+    for (size_t i = 2; i < operands.size() && i < map.operands.size(); ++i) {
+      const auto bias = operands[i].valid() ? copies_.find(operands[i]) : copies_.end();
+      const int dim = bias == copies_.end() ? -1 : DimOf(map.operands[i], f);
+      if (dim >= 0) SetDim(roles_.parameters[bias->second], dim);
     }
   }
 
@@ -182,6 +202,7 @@ class TensorWalk {
   const std::unordered_map<TensorId, size_t>& copies_;
   std::vector<NdSbp> layouts_;  // per tensor, over the one axis
   Mesh mesh_;
+  std::unordered_set<uint64_t> free_uses_;  // UseKey
 };
 
 void FindParameters(const Graph& graph, Roles& roles) {
@@ -219,14 +240,15 @@ Result<Roles> FindRoles(const Graph& graph, const RuleSet& rules, int64_t ranks)
   FindData(graph, roles);
   FindFamilies(graph, roles);
   const std::unordered_map<TensorId, size_t> copies = FindCopies(graph, roles.parameters);
-  SBP_RETURN_IF_ERROR(TensorWalk(graph, rules, ranks, roles, copies).Run());
+  TensorWalk walk(graph, rules, ranks, roles, copies);
+  SBP_RETURN_IF_ERROR(walk.Run());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (PhaseOf(graph, op) == Phase::kOptimizer) continue;
     for (size_t k = 0; k < op.inputs.size(); ++k) {
       const auto found = op.inputs[k].valid() ? copies.find(op.inputs[k]) : copies.end();
       const bool hands_on = !op.outputs.empty() && op.outputs[0].valid() && copies.contains(op.outputs[0]);
-      if (found == copies.end() || hands_on) continue;
+      if (found == copies.end() || hands_on || walk.is_free(OpId(i), static_cast<uint32_t>(k))) continue;
       roles.parameters[found->second].uses.push_back({OpId(i), static_cast<uint32_t>(k)});
     }
   }
