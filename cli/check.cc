@@ -1,5 +1,4 @@
 // check: is a plan right? Derived again from the files alone.
-#include "check/check.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "api/tensors.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "check/violation.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "graph/tensor_data.h"

@@ -9,6 +9,7 @@
 #include "api/reference.h"
 #include "base/ids.h"
 #include "base/text.h"
+#include "check/check.h"
 #include "fold/resolve.h"
 #include "fold/resolve_options.h"
 #include "graph/graph.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "check/check.h"
+#include "check/violation.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 

@@ -1,6 +1,7 @@
 #include "check/check.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/text.h"

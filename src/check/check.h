@@ -2,21 +2,15 @@
 // strategy.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "check/violation.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
 
-struct Violation {
-  std::string where;  // "op \"fc1\"", "tensor \"x\"", "total"
-  std::string what;   // "signature is not legal", ...
-  std::string expected;
-  std::string found;
-};
 // Every violation, in the plan's order. `rules` must hold the plan's own rule files already. Does not use problem/,
 // strategy/ or the evaluator: each fact is derived in its own way.
 std::vector<Violation> CheckPlan(const Plan& plan, const RuleSet& rules);

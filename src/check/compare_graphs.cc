@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "check/check.h"
 #include "check/findings.h"
+#include "check/violation.h"
 #include "graph/graph.h"
 
 namespace sbp {

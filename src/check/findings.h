@@ -8,7 +8,8 @@
 
 #include "base/ids.h"
 #include "base/text.h"
-#include "check/check.h"
+#include "check/violation.h"
+#include "graph/graph.h"
 
 namespace sbp {
 

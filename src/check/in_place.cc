@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "check/transition_order.h"
 #include "graph/graph.h"
@@ -18,13 +19,12 @@
 #include "plan/ends.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
+#include "rule/factor_map.h"
 #include "rule/in_place.h"
 #include "rule/op_query.h"
 #include "rule/rule_set.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
-#include "base/status.h"
-#include "rule/factor_map.h"
 
 namespace sbp {
 namespace {

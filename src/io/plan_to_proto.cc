@@ -1,9 +1,9 @@
 // Plan -> message. Nothing here depends on the numbers of tensors: equal plans give equal documents.
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
-#include <cstdint>
 
 #include "base/ids.h"
 #include "boxing/boxing.h"

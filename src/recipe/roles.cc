@@ -141,7 +141,8 @@ class TensorWalk {
     const bool has_other = other < operands.size() && operands[other].valid();
     const TensorFactors& data = has_other ? instance.map.operands[other] : none;
     const TensorFactors& result = instance.map.results[0];
-    if (dims.size() >= 3 && !dims[0].empty() && DimOf(data, dims[0][0]) >= 0 && DimOf(result, dims[0][0]) >= 0) {
+    // Not a grouped convolution, whose first dimension holds the groups and their channels.
+    if (dims.size() >= 3 && dims[0].size() == 1 && DimOf(data, dims[0][0]) >= 0 && DimOf(result, dims[0][0]) >= 0) {
       parameter.expert_dim = 0;
     }
     const Sbp given = has_other ? layouts_[operands[other].index()][0] : Sbp::Broadcast();

@@ -117,6 +117,7 @@ class TransitionMaker {
     SBP_ASSIGN_OR_RETURN(TimedTransition made, Make(demands_.written, demands_.standing));
     made.transition.consumers = demands_.as_it_stands.consumers;
     made.time = demands_.as_it_stands.first;
+    for (const Demand& demand : demands_.boxed) made.time = std::min(made.time, demand.first);  // they start from it
     made.by = demands_.as_it_stands.by;
     made_.push_back(std::move(made));
     return OkStatus();

@@ -1,5 +1,4 @@
-#include "runtime/execute/local_in_place.h"
-
+// Which results of a local program its steps may write where an operand lies.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

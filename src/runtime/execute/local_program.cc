@@ -17,7 +17,6 @@
 #include "rule/in_place.h"
 #include "rule/op_query.h"
 #include "runtime/execute/blame_rule.h"
-#include "runtime/execute/local_in_place.h"
 #include "runtime/execute/local_layouts.h"
 #include "sbp/sbp.h"
 

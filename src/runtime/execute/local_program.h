@@ -106,6 +106,11 @@ class LocalCompiler {
   std::vector<AttributesRef> kept_;                  // attributes whose addresses are parts of keys
 };
 
+// What LocalProgram::in_place is, ascending. Every step that reads the operand comes before the result's first write,
+// or is that step, alone in what it writes, and element-wise in both. A program of several steps one of which may
+// decline starts again from its operands, and so leaves them as they are.
+std::vector<std::pair<uint32_t, uint32_t>> InPlaceResults(const LocalProgram& program);
+
 // The canonical text: a line a slot and a step. For tests.
 std::string Dump(const LocalProgram& program);
 

@@ -15,11 +15,11 @@
 #include "kernel/view.h"
 #include "rule/factor_map.h"
 #include "rule/rule_set.h"
+#include "runtime/data/box.h"
 #include "runtime/data/parts.h"
 #include "runtime/execute/blame_rule.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
-#include "runtime/data/box.h"
 
 namespace sbp {
 namespace {

@@ -3,9 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "graph/builder.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "rule/in_place.h"
 #include "unit/plan/small_plan.h"
 
 namespace sbp {
@@ -79,6 +87,59 @@ TEST(Memory, CopiesOfCopies) {
             "y activation 256 [2,3]\n"
             "h' boxing 256 [1,3]\n"
             "h' boxing 64 [3,3]\n");
+}
+
+std::string InPlace(const Plan& plan, const std::vector<std::vector<InPlacePair>>& pairs) {
+  std::string text;
+  for (const InPlaceWrite& write :
+       FindInPlace(plan, OrderOfStep(plan), [&](OpId op) { return std::span<const InPlacePair>(pairs[op.index()]); })) {
+    text += StrCat(plan.graph.op(write.op).name, " ", write.result, "<", write.operand, " ");
+  }
+  return text;
+}
+
+TEST(Memory, WhatIsReadLastIsWrittenOver) {
+  Plan plan = SmallPlan();
+  EXPECT_EQ(InPlace(plan, {{}, {{0, 0}}}), "act 0<0 ");  // over the copy that the all-reduce makes
+  EXPECT_EQ(InPlace(plan, {{}, {{0, 0, false}}}), "");   // no kernel does it
+  plan.in_place = {{OpId(1), 0, 0}};
+  const std::vector<Lifetime> lifetimes = Lifetimes(plan, OrderOfStep(plan));
+  EXPECT_EQ(Text(plan, lifetimes),
+            "x input 32 [0,2]\n"
+            "w parameter 128 [0,2]\n"
+            "h activation 256 [0,1]\n"
+            "y activation 256 [2,2]\n"
+            "h' boxing 256 [1,1]\n");
+  plan.graph.outputs.push_back(plan.transitions[0].tensor);
+  plan.output_layouts = {*ParseNdSbp("B"), *ParseNdSbp("B")};
+  EXPECT_EQ(InPlace(plan, {{}, {{0, 0}}}), "");  // the copy is left in the end
+}
+
+TEST(Memory, OnlyItsNextValueIsWrittenOverAState) {
+  GraphBuilder builder("step");
+  builder.AddParameter("w", *ParseTensorType("f32[8]"));
+  for (const char* name : {"a", "b"}) builder.DescribeTensor(name, *ParseTensorType("f32[8]"));
+  builder.AddOp("Relu", "first", {"w"}, {"a"});
+  builder.AddOp("Add", "second", {"w", "a"}, {"b"});
+  builder.AddOutput("b");
+  Plan plan;
+  plan.graph = *builder.Build("");
+  plan.mesh = *ParseMesh("2");
+  plan.records.resize(2);
+  plan.op_records = {0, 1};
+  plan.source_layouts.assign(3, *ParseNdSbp("B"));
+  const std::vector<std::vector<InPlacePair>> pairs = {{{0, 0}}, {{0, 0}, {0, 1}}};
+  EXPECT_EQ(InPlace(plan, pairs), "second 0<1 ");
+  const auto id = [&](std::string_view name) { return NameIndex(plan.graph).tensor(name); };
+  plan.graph.ties = {{id("b"), id("w")}};
+  EXPECT_EQ(InPlace(plan, pairs), "second 0<0 ");
+  plan.in_place = {{OpId(1), 0, 0}};
+  EXPECT_EQ(PeakMemory(plan, OrderOfStep(plan), Lifetimes(plan, OrderOfStep(plan))).peak_bytes, 64);
+  plan.graph.ties = {{id("a"), id("w")}};  // read afterwards
+  EXPECT_EQ(InPlace(plan, pairs), "");     // and "a" is left in the end
+  plan.graph.ties = {{id("b"), id("w")}};
+  plan.source_layouts[id("w").index()] = *ParseNdSbp("S(0)");  // boxed at the end
+  EXPECT_EQ(InPlace(plan, pairs), "second 0<1 ");
 }
 
 TEST(Memory, EmptyGraph) {

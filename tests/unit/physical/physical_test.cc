@@ -26,6 +26,17 @@ TEST(Physical, SmallPlan) {
             "r4 \"y\" B: 256 bytes x1 at 192, t2-t2\n");
 }
 
+TEST(Physical, WrittenInPlace) {
+  Plan plan = SmallPlan();
+  plan.in_place = {{OpId(1), 0, 0}};
+  const PhysicalPlan physical = MakePhysicalPlan(plan);
+  EXPECT_EQ(physical.registers[4].over, 3u);
+  EXPECT_EQ(physical.registers[4].offset, physical.registers[3].offset);
+  EXPECT_EQ(physical.arena_bytes, 64 + 128 + 256 + 256);
+  EXPECT_EQ(physical.lower_bound_bytes, physical.arena_bytes);
+  EXPECT_THAT(BufferOwners(physical.registers), ::testing::ElementsAre(0, 1, 2, 3, 3));
+}
+
 TEST(Physical, MicroBatchesDoubleWhatBothStreamsTouch) {
   const Plan plan = SmallPlan();
   const PhysicalPlan physical = MakePhysicalPlan(plan, {.micro_batches = 4});
