@@ -175,13 +175,15 @@ class PhysicalBuilder {
     }
   }
 
-  // A state that many micro-batches read, and buffers of different copies, stay apart.
+  // A state that many micro-batches read, and buffers of different copies, stay apart; as do types of which a run makes
+  // one wider than the plan has it.
   void WriteInPlace() {
     for (const InPlaceWrite& write : plan_.in_place) {
       const Op& op = graph_.op(write.op);
       const uint32_t result = op.outputs[write.result].value;
       const uint32_t source = RegisterOf(graph_.OperandsOf(op)[write.operand], write.op, write.operand);
       const Register &from = physical_.registers[source], &to = physical_.registers[result];
+      if (from.bytes != to.bytes) continue;
       if (physical_.micro_batches > 1 && (from.resident || from.copies != to.copies)) continue;
       physical_.registers[result].over = source;
     }

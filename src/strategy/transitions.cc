@@ -93,7 +93,7 @@ class TransitionMaker {
       to_hub.transition.consumers = std::move(to_hub_.transition.consumers);
       to_hub.time = to_hub_.time;
       to_hub.by = std::move(to_hub_.by);
-      made_.insert(made_.begin(), std::move(to_hub));
+      made_.insert(made_.begin() + (demands_.standing != demands_.written ? 1 : 0), std::move(to_hub));
     }
     std::stable_sort(made_.begin(), made_.end(),
                      [](const TimedTransition& a, const TimedTransition& b) { return a.time < b.time; });

@@ -40,17 +40,36 @@ struct Sample {
   std::vector<int64_t> at;
   std::vector<double> weight;
 };
-Sample SampleAt(const Attributes& attributes, double x) {
+// The filters as functions of the distance: a triangle, and Keys' cubic.
+double FilterAt(const Attributes& attributes, double distance) {
+  const double d = std::abs(distance);
+  if (attributes.String("mode", "nearest") == "linear") return std::max(0.0, 1 - d);
+  const double a = attributes.Float("cubic_coeff_a", -0.75);
+  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+// Of what lies within the filter's reach, wider by as much as an antialiased image shrinks. Antialiased weights, and
+// those that leave out what lies outside, sum to 1.
+Sample SampleAt(const Attributes& attributes, const Resized& dim, double x) {
   const std::string mode = attributes.String("mode", "nearest");
   if (mode == "nearest")
     return {{static_cast<int64_t>(RoundAs(attributes.String("nearest_mode", "round_prefer_floor"), x))}, {1}};
-  const int64_t low = static_cast<int64_t>(std::floor(x));
-  const double t = x - static_cast<double>(low);
-  if (mode == "linear") return {{low, low + 1}, {1 - t, t}};
-  const double a = attributes.Float("cubic_coeff_a", -0.75);
-  const auto near = [a](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-  const auto far = [a](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-  return {{low - 1, low, low + 1, low + 2}, {far(1 + t), near(t), near(1 - t), far(2 - t)}};
+  const bool antialias = attributes.Int("antialias", 0) != 0 && dim.scale < 1;
+  const bool inside = attributes.Int("exclude_outside", 0) != 0;
+  const double stretch = antialias ? dim.scale : 1, reach = (mode == "linear" ? 1 : 2) / stretch;
+  Sample sample;
+  double sum = 0;
+  for (auto at = static_cast<int64_t>(std::ceil(x - reach)); static_cast<double>(at) <= x + reach; ++at) {
+    if (inside && (at < 0 || static_cast<double>(at) >= dim.in)) continue;
+    sample.at.push_back(at);
+    sample.weight.push_back(FilterAt(attributes, (static_cast<double>(at) - x) * stretch));
+    sum += sample.weight.back();
+  }
+  if (antialias || inside) {
+    for (double& weight : sample.weight) weight /= sum;
+  }
+  return sample;
 }
 
 // One dimension after another: the result's element is the sum over all combinations of samples.
@@ -75,7 +94,7 @@ std::vector<Array> ResizeBy(const Call& call, const std::vector<Resized>& dims, 
       const bool kept = dims[d].in == dims[d].out && dims[d].scale == 1 && where != "tf_crop_and_resize";
       const double x = SourceOf(where, dims[d], static_cast<double>(out[d]));
       outside = outside || (where == "tf_crop_and_resize" && (x < 0 || x > dims[d].in - 1));
-      samples.push_back(kept ? Sample{{out[d]}, {1}} : SampleAt(*call.attributes, x));
+      samples.push_back(kept ? Sample{{out[d]}, {1}} : SampleAt(*call.attributes, dims[d], x));
     }
     Index at(dims.size());
     y.at(local) = outside ? call.attributes->Float("extrapolation_value", 0) : Combined(call, samples, at, 0);

@@ -104,27 +104,40 @@ std::vector<Array> Gemm(const Call& call) {
   return {y};
 }
 
-// Equations without '...' (the table of test ops spells them out).
+// '...' of a term stands for the dimensions that it does not spell, named "0", "1", ... so that the last ones agree.
+std::string SpellOut(const std::string& term, int rank, int most) {
+  const size_t dots = term.find("...");
+  if (dots == std::string::npos) return term;
+  const int unnamed = rank - (static_cast<int>(term.size()) - 3);
+  std::string names;
+  for (int i = most - unnamed; i < most; ++i) names += static_cast<char>('0' + i);
+  return term.substr(0, dots) + names + term.substr(dots + 3);
+}
+
 std::vector<Array> Einsum(const Call& call) {
   std::string equation;
   for (const char c : call.attributes->String("equation", "")) {
     if (c != ' ') equation += c;
   }
   const size_t arrow = equation.find("->");
+  const std::string left = equation.substr(0, arrow);
   std::vector<std::string> terms;
-  std::string left = equation.substr(0, arrow), term;
-  for (const char c : left + ",") {
-    if (c == ',') {
-      terms.push_back(term);
-      term.clear();
-    } else {
-      term += c;
-    }
+  for (size_t from = 0, comma = 0; comma != std::string::npos; from = comma + 1) {
+    comma = left.find(',', from);
+    terms.push_back(left.substr(from, comma - from));
   }
+  int most = 0;  // dimensions that a term leaves to '...'
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].find("...") != std::string::npos)
+      most = std::max(most, call.in(i).rank() - (static_cast<int>(terms[i].size()) - 3));
+  }
+  for (size_t i = 0; i < terms.size(); ++i) terms[i] = SpellOut(terms[i], call.in(i).rank(), most);
   std::string out;
   if (arrow != std::string::npos) {
     out = equation.substr(arrow + 2);
+    out = SpellOut(out, static_cast<int>(out.size()) - 3 + most, most);
   } else {
+    out = SpellOut("...", most, most);
     for (char c = 'A'; c <= 'z'; ++c) {
       if (std::count(left.begin(), left.end(), c) == 1) out += c;
     }
@@ -134,7 +147,7 @@ std::vector<Array> Einsum(const Call& call) {
 
 // Geometry of a window along each spatial dimension.
 struct Window {
-  std::vector<int64_t> kernel, stride, dilation, pad_low;
+  std::vector<int64_t> kernel, stride, dilation, pad_low, pad_high;
 };
 Window WindowOf(const Call& call, Shape kernel) {
   const size_t n = kernel.size();
@@ -143,6 +156,8 @@ Window WindowOf(const Call& call, Shape kernel) {
     return given ? *given : std::vector<int64_t>(n, fallback);
   };
   Window w{kernel, list("strides", 1), list("dilations", 1), list("pads", 0)};
+  w.pad_low.resize(2 * n);
+  w.pad_high.assign(w.pad_low.begin() + static_cast<std::ptrdiff_t>(n), w.pad_low.end());
   w.pad_low.resize(n);
   const std::string mode = call.attributes->String("auto_pad", "NOTSET");
   if (mode != "SAME_UPPER" && mode != "SAME_LOWER") return w;
@@ -150,8 +165,18 @@ Window WindowOf(const Call& call, Shape kernel) {
     const int64_t in = call.input_pieces[0].global[d + 2], out = (in + w.stride[d] - 1) / w.stride[d];
     const int64_t total = std::max<int64_t>(0, (out - 1) * w.stride[d] + (kernel[d] - 1) * w.dilation[d] + 1 - in);
     w.pad_low[d] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    w.pad_high[d] = total - w.pad_low[d];
   }
   return w;
+}
+
+// Does the kernel's element lie on the input or its padding? Where sizes are rounded up it may lie beyond.
+bool OnPadded(const Window& w, const Call& call, const Index& out, const Index& kernel) {
+  for (size_t d = 2; d < out.size(); ++d) {
+    const int64_t place = (out[d] + call.result_pieces[0].ranges[d].begin) * w.stride[d - 2] - w.pad_low[d - 2];
+    if (place + kernel[d - 2] * w.dilation[d - 2] >= call.input_pieces[0].global[d] + w.pad_high[d - 2]) return false;
+  }
+  return true;
 }
 
 // The input's element under (output index, kernel index), all local; false when it lies in the padding. Windows are
@@ -204,7 +229,7 @@ Window TransposedWindow(const Call& call, Shape kernel) {
   for (size_t d = 0; d < kernel.size(); ++d) {
     const int64_t spread = w.stride[d] * (call.input_pieces[0].global[d + 2] - 1) + (padding ? (*padding)[d] : 0) +
                            (kernel[d] - 1) * w.dilation[d] + 1;
-    const int64_t total = spread - call.result_pieces[0].global[d + 2];
+    const int64_t total = std::max<int64_t>(0, spread - call.result_pieces[0].global[d + 2]);
     w.pad_low[d] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
   }
   return w;
@@ -250,8 +275,9 @@ std::vector<Array> PoolOver(const Call& call) {
   ForEach(y.shape, [&](const Index& out) {
     Index best = out;
     double value = kind == Pool::kMax ? -std::numeric_limits<double>::infinity() : 0;
-    int64_t count = 0;
+    int64_t count = 0, padded = 0;
     ForEach(w.kernel, [&](const Index& k) {
+      padded += !global && OnPadded(w, call, out, k) ? 1 : 0;
       Index at = out;
       double v = 0;
       if (global) {  // all that a part holds
@@ -266,17 +292,21 @@ std::vector<Array> PoolOver(const Call& call) {
       value = kind == Pool::kMax ? std::max(value, v) : value + (kind == Pool::kLp ? std::pow(std::abs(v), p) : v);
     });
     if (kind == Pool::kAverage) {
-      int64_t divisor = call.attributes->Int("count_include_pad", 0) != 0 ? Elements(w.kernel) : count;
+      int64_t divisor = call.attributes->Int("count_include_pad", 0) != 0 ? padded : count;
       if (global) divisor = Elements(Shape(call.input_pieces[0].global.begin() + 2, call.input_pieces[0].global.end()));
       value /= static_cast<double>(divisor);
     }
     y.at(out) = kind == Pool::kLp ? std::pow(value, 1 / p) : value;
     if (positions.values.empty()) return;  // positions count in the whole input
-    double position = 0;
+    const Shape& sizes = call.input_pieces[0].global;
     best = call.input_pieces[0].ToGlobal(best);
-    for (size_t d = 0; d < best.size(); ++d)
-      position = position * static_cast<double>(call.input_pieces[0].global[d]) + static_cast<double>(best[d]);
-    positions.at(out) = position;
+    const bool first_fastest = call.attributes->Int("storage_order", 0) != 0;  // of a plane's dimensions
+    int64_t position = best[0] * sizes[1] + best[1];
+    for (size_t d = 2; d < best.size(); ++d) {
+      const size_t e = first_fastest ? best.size() + 1 - d : d;
+      position = position * sizes[e] + best[e];
+    }
+    positions.at(out) = static_cast<double>(position);
   });
   if (!positions.values.empty()) return {y, positions};
   return {y};

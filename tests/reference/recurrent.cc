@@ -1,5 +1,6 @@
 // Recurrent cells, step by step. X (time, batch, width) or batch first; a part runs the directions that its weights
 // hold.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -22,20 +23,31 @@ using Cell = std::function<void(const CellStep& step, CellState& state)>;
 
 double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-void RnnStep(const CellStep& step, CellState& state) {
-  for (size_t j = 0; j < state.h.size(); ++j) state.h[j] = std::tanh(step.input[j] + step.recurrent[j]);
+// What an activation is given, kept within the attribute `clip`.
+std::function<double(double)> ClipOf(const Call& call) {
+  const double most = call.attributes->Float("clip", 0);
+  return [most](double x) { return most > 0 ? std::clamp(x, -most, most) : x; };
 }
 
-void LstmStep(const CellStep& step, CellState& state) {
-  const size_t n = state.h.size();
-  const auto gate = [&](size_t g, size_t j) { return step.input[g * n + j] + step.recurrent[g * n + j]; };
-  const auto peep = [&](size_t p, size_t j) { return step.peephole ? step.peephole[p * n + j] : 0; };
-  for (size_t j = 0; j < n; ++j) {
-    const double in = Logistic(gate(0, j) + peep(0, j) * state.c[j]);
-    const double forget = Logistic(gate(2, j) + peep(2, j) * state.c[j]);
-    state.c[j] = forget * state.c[j] + in * std::tanh(gate(3, j));
-    state.h[j] = Logistic(gate(1, j) + peep(1, j) * state.c[j]) * std::tanh(state.c[j]);
-  }
+Cell RnnCell(const Call& call) {
+  return [clip = ClipOf(call)](const CellStep& step, CellState& state) {
+    for (size_t j = 0; j < state.h.size(); ++j) state.h[j] = std::tanh(clip(step.input[j] + step.recurrent[j]));
+  };
+}
+
+Cell LstmCell(const Call& call) {
+  const bool coupled = call.attributes->Int("input_forget", 0) != 0;
+  return [coupled, clip = ClipOf(call)](const CellStep& step, CellState& state) {
+    const size_t n = state.h.size();
+    const auto gate = [&](size_t g, size_t j) { return step.input[g * n + j] + step.recurrent[g * n + j]; };
+    const auto peep = [&](size_t p, size_t j) { return step.peephole ? step.peephole[p * n + j] : 0; };
+    for (size_t j = 0; j < n; ++j) {
+      const double in = Logistic(clip(gate(0, j) + peep(0, j) * state.c[j]));
+      const double forget = coupled ? 1 - in : Logistic(clip(gate(2, j) + peep(2, j) * state.c[j]));
+      state.c[j] = forget * state.c[j] + in * std::tanh(clip(gate(3, j)));
+      state.h[j] = Logistic(clip(gate(1, j) + peep(1, j) * state.c[j])) * std::tanh(state.c[j]);
+    }
+  };
 }
 
 // The products of one position with the local direction's weights.
@@ -136,7 +148,7 @@ std::vector<Array> RunRecurrent(const Call& call) {
   const int64_t batch = call.in(0).shape[run.layout.batch_first ? 0 : 1];
   for (int64_t r = 0; r < call.in(1).shape[0]; ++r) {
     const CellWeights weights(call, r, kGates * run.hidden);
-    const Cell cell = kGates == 1 ? Cell(RnnStep) : kGates == 4 ? Cell(LstmStep) : GruCell(call, weights);
+    const Cell cell = kGates == 1 ? RnnCell(call) : kGates == 4 ? LstmCell(call) : GruCell(call, weights);
     for (int64_t b = 0; b < batch; ++b) run.Run(r, b, weights, cell);
   }
   return run.results;
