@@ -41,7 +41,7 @@ struct TrainingOptions {
   // nothing else, and what two runs differ by grows from step to step.
   Twin exact;
 };
-inline constexpr double kRoundings = 10;
+inline constexpr double kRoundings = 30;
 
 // The states: inputs and parameters that a tie replaces from step to step. Those that restart are none.
 std::vector<TensorId> StatesOf(const Graph& graph);
