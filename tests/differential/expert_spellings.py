@@ -7,6 +7,7 @@ file says. By default each case has one mesh for all memory and another one for 
 """
 import json
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -14,6 +15,7 @@ from simplify_rewrites import Builder, run
 
 TOKENS, BATCH, WIDTH, INNER, EXPERTS, BEST = 24, 4, 8, 16, 8, 2
 MESHES = ("8", "a=2,b=4", "a=2,b=2,c=2")
+MOST_OF_PEAK = 0.7  # with all memory: what little memory may come to where a case needs more than was asked
 
 
 class Moe(Builder):
@@ -321,6 +323,19 @@ def plans(turn):
     return [(MESHES[turn % 3], None), (MESHES[(turn + 1) % 3], 0.6)]
 
 
+def infer_within(program, model, mesh, peak, part, plan):
+    """Within that part of the peak; where nothing is found that fits, within what the message says does."""
+    infer = ("infer", model, "--mesh", mesh, "-o", plan, "--memory-limit")
+    try:
+        run(program, *infer, f"{int(part * peak)}B")
+    except RuntimeError as failure:
+        found = re.search(r"exit 4: .*the smallest peak found is ([0-9.]+) kB", str(failure))
+        smallest = 1000 * float(found[1]) if found else peak
+        if smallest > MOST_OF_PEAK * peak:
+            raise
+        run(program, *infer, f"{int(smallest * 1.005) + 1}B")  # it is printed with three digits
+
+
 def check(program, case, folder, turn):
     b, output, expected = case()
     model, plan, wanted = folder / "model.json", folder / "plan.json", folder / "wanted.npz"
@@ -328,8 +343,10 @@ def check(program, case, folder, turn):
     run(program, "run", model, "--unsharded", "--outputs", wanted)
     peak = None
     for mesh, part in plans(turn):
-        limit = [] if part is None else ["--memory-limit", f"{int(part * peak)}B"]
-        run(program, "infer", model, "--mesh", mesh, *limit, "-o", plan)
+        if part is None:
+            run(program, "infer", model, "--mesh", mesh, "-o", plan)
+        else:
+            infer_within(program, model, mesh, peak, part, plan)
         run(program, "check", plan, model)
         run(program, "run", plan, "--expect", wanted)
         found = json.loads(plan.read_text())
