@@ -244,22 +244,12 @@ class PlanRunner {
                    size_t output) const {
     if (!HasNaN(value.view) || options_.nan_expected.contains(tensor.name)) return OkStatus();
     const auto origin = results.first_nan;
-    if (!origin && GivenNaN()) return OkStatus();
+    if (!origin && store_.FirstWithNaN().valid()) return OkStatus();
     const std::string task =
         origin ? StrCat("; the first task to make one: ", TaskName(origin->task), " on device ", origin->device) : "";
     const bool also_unsharded = options_.reference && HasNaN(reference.outputs[output].second.view);
     return RunFailed(StrCat("output ", Quote(tensor.name), " holds NaN", task,
                             also_unsharded ? "; the unsharded run makes it too" : ""));
-  }
-
-  // Does an input or a parameter hold NaN already?
-  bool GivenNaN() const {
-    for (uint32_t t = 0; t < plan_.graph.tensors.size(); ++t) {
-      if (plan_.graph.tensors[t].role == TensorRole::kActivation) continue;
-      const Result<Value> value = store_.Get(TensorId(t));
-      if (value.ok() && value->view.present() && HasNaN(value->view)) return true;
-    }
-    return false;
   }
 
   std::string TaskName(uint32_t task) const {

@@ -317,6 +317,8 @@ class Trainer {
     if (results.first_nan) {
       text += StrCat("; the first task to make a NaN: ", TaskName(results.first_nan->task), " on device ",
                      results.first_nan->device);
+    } else if (const TensorId given = store_.FirstWithNaN(); std::isnan(report.loss) && given.valid()) {
+      text += StrCat("; the first tensor to hold a NaN, as given: ", Quote(plan_.graph.tensor(given).name));
     }
     return RunFailed(text);
   }
