@@ -84,12 +84,15 @@ FlagRow AccumulateRow() {
           }};
 }
 
-FlagRow HvpRow() {
-  return {"hvp", [](const GradRequest& request) { return request.hvp ? Texts{"true"} : Texts(); },
-          [](GradRequest& request, const std::string& text) {
-            request.hvp = text == "true";
-            return text == "true" || text == "false";
-          }};
+template <typename Find>
+FlagRow SwitchRow(std::string_view name, Find find) {
+  return {
+      name,
+      [find](const GradRequest& request) { return find(const_cast<GradRequest&>(request)) ? Texts{"true"} : Texts(); },
+      [find](GradRequest& request, const std::string& text) {
+        find(request) = text == "true";
+        return text == "true" || text == "false";
+      }};
 }
 
 const std::vector<FlagRow>& Rows() {
@@ -107,7 +110,10 @@ const std::vector<FlagRow>& Rows() {
       TextRow("state-dtype", [](R& r) -> std::string& { return r.update.optimizer.state_type; }),
       NumberRow("loss-scale", 1, [](R& r) -> double& { return r.update.loss_scale; }),
       AccumulateRow(),
-      HvpRow(),
+      TextRow("custom-vjp", [](R& r) -> std::string& { return r.custom_vjp; }),
+      SwitchRow("train-mode", [](R& r) -> bool& { return r.train_mode; }),
+      SwitchRow("decompose", [](R& r) -> bool& { return r.decompose; }),
+      SwitchRow("hvp", [](R& r) -> bool& { return r.hvp; }),
       ListRow("expanded", [](R& r) -> Texts& { return r.expanded; }),
   };
   return rows;
