@@ -5,10 +5,12 @@
 namespace sbp::fuzz {
 namespace {
 
-constexpr std::array<Target, 11> kTargets = {{
+constexpr std::array<Target, 13> kTargets = {{
+    {"checkpoint", RunCheckpoint},
     {"cluster", RunCluster},
     {"dims", RunDims},
     {"expansions", RunExpansions},
+    {"grad", RunGrad},
     {"graph", RunGraph},
     {"iopddl", RunIopddl},
     {"npz", RunNpz},

@@ -1,5 +1,7 @@
-// The text of expansions: every op of a rules file is expanded on a few small operands.
+// The text of expansions and derivatives: every op of a rules file is expanded, and differentiated, on a few small
+// operands.
 #include "decompose/decompose.h"
+#include "decompose/vjp.h"
 #include "fuzz/target.h"
 
 namespace sbp::fuzz {
@@ -21,21 +23,44 @@ OperandInfo Operand(const Parameter& parameter, int rank, bool optional) {
   return operand;
 }
 
-void Expand(const RuleSet& rules, const OpOverload& overload, int rank, bool optional) {
+OpQuery QueryOf(const OpOverload& overload, int rank, bool optional) {
+  static const Attributes none;
   OpQuery query;
   query.type = overload.op;
   for (const Parameter& parameter : overload.parameters) {
     if (parameter.kind != ParameterKind::kTensor || parameter.keyword) continue;
     query.operands.push_back(Operand(parameter, rank, optional));
   }
-  const Attributes none;
   query.attributes = &none;
   query.wanted.assign(overload.results.size(), true);
+  return query;
+}
+
+void RequireGraph(const Graph& graph, std::string_view what) {
+  const Status verified = Verify(graph, what);
+  Require(verified.ok(), verified.message());
+  for (const Tensor& tensor : graph.tensors) Require(tensor.type.is_static(), "a tensor without sizes");
+}
+
+void Expand(const OpQuery& query, const RuleSet& rules) {
   const Result<Graph> graph = ExpandOp(query, rules);
   if (!graph.ok()) return RequireRefusal(graph.status());
-  const Status verified = Verify(*graph, "expansion");
-  Require(verified.ok(), verified.message());
-  for (const Tensor& tensor : graph->tensors) Require(tensor.type.is_static(), "a tensor without sizes");
+  RequireGraph(*graph, "expansion");
+}
+
+void Differentiate(const OpQuery& query, const RuleSet& rules) {
+  VjpQuery asked{.query = query};
+  asked.reached.assign(query.wanted.size(), true);
+  for (const OperandInfo& operand : query.operands) {
+    asked.wanted.push_back(operand.present && IsFloat(operand.type.dtype));
+  }
+  const Result<Vjp> vjp = ExpandVjp(asked, rules);
+  if (!vjp.ok()) return RequireRefusal(vjp.status());
+  RequireGraph(vjp->graph, "vjp");
+  for (size_t i = 0; i < vjp->gradients.size(); ++i) {
+    if (!vjp->gradients[i].valid()) continue;
+    Require(vjp->graph.tensor(vjp->gradients[i]).type == query.operands[i].type, "a cotangent of another type");
+  }
 }
 
 }  // namespace
@@ -49,9 +74,12 @@ void RunExpansions(std::string_view bytes) {
     if (definition.builtin) continue;
     if (++asked > kMaxOps) break;
     for (const OpOverload& overload : definition.overloads) {
-      if (overload.expansions.empty()) continue;
       for (int rank = 0; rank <= 3; ++rank) {
-        for (const bool optional : {false, true}) Expand(rules, overload, rank, optional);
+        for (const bool optional : {false, true}) {
+          const OpQuery query = QueryOf(overload, rank, optional);
+          if (!overload.expansions.empty()) Expand(query, rules);
+          if (!overload.vjps.empty()) Differentiate(query, rules);
+        }
       }
     }
   }

@@ -19,9 +19,11 @@ struct Target {
 std::span<const Target> AllTargets();
 
 // One file each.
+void RunCheckpoint(std::string_view bytes);
 void RunCluster(std::string_view bytes);
 void RunDims(std::string_view bytes);
 void RunExpansions(std::string_view bytes);
+void RunGrad(std::string_view bytes);
 void RunGraph(std::string_view bytes);
 void RunIopddl(std::string_view bytes);
 void RunNpz(std::string_view bytes);
