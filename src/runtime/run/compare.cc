@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "graph/tensor_type.h"
 #include "kernel/view.h"
@@ -114,6 +115,15 @@ bool HasNaN(const TensorView& view) {
   value.view = view;
   const auto numbers = NumbersOf(value);
   return numbers.ok() && std::any_of(numbers->begin(), numbers->end(), [](double v) { return std::isnan(v); });
+}
+
+TensorId FirstWithNaN(const Graph& graph, TensorStore& store) {
+  for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
+    if (graph.tensors[t].role == TensorRole::kActivation) continue;
+    const Result<Value> value = store.Get(TensorId(t));
+    if (value.ok() && value->view.present() && HasNaN(value->view)) return TensorId(t);
+  }
+  return {};
 }
 
 double DefaultTolerance(const Graph& graph) {

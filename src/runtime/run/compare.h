@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "graph/graph.h"
 #include "kernel/view.h"
 #include "runtime/data/value.h"
+#include "runtime/run/tensor_store.h"
 
 namespace sbp {
 
@@ -33,6 +35,9 @@ Result<std::vector<double>> NumbersOf(const Value& value);
 
 // Is some element NaN?
 bool HasNaN(const TensorView& view);
+
+// The first input or parameter of a graph whose value in its store holds NaN; invalid: none.
+TensorId FirstWithNaN(const Graph& graph, TensorStore& store);
 
 // The tolerance for a graph's results by the coarsest float type in it: 1e-10 (f64), 1e-4 (f32), 2e-2 (f16, bf16).
 double DefaultTolerance(const Graph& graph);

@@ -244,7 +244,7 @@ class PlanRunner {
                    size_t output) const {
     if (!HasNaN(value.view) || options_.nan_expected.contains(tensor.name)) return OkStatus();
     const auto origin = results.first_nan;
-    if (!origin && store_.FirstWithNaN().valid()) return OkStatus();
+    if (!origin && FirstWithNaN(plan_.graph, store_).valid()) return OkStatus();
     const std::string task =
         origin ? StrCat("; the first task to make one: ", TaskName(origin->task), " on device ", origin->device) : "";
     const bool also_unsharded = options_.reference && HasNaN(reference.outputs[output].second.view);

@@ -13,7 +13,6 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "kernel/kernel.h"
-#include "runtime/run/compare.h"
 
 namespace sbp {
 namespace {
@@ -216,15 +215,6 @@ Result<Value> TensorStore::MakeWhole(TensorId id, const std::string& name, const
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(type.dtype, type.shape));
   SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, name, micro_batch), value.view));
   return value;
-}
-
-TensorId TensorStore::FirstWithNaN() {
-  for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
-    if (graph_.tensors[t].role == TensorRole::kActivation) continue;
-    const Result<Value> value = Get(TensorId(t));
-    if (value.ok() && value->view.present() && HasNaN(value->view)) return TensorId(t);
-  }
-  return {};
 }
 
 std::vector<std::string> TensorStore::random_inputs() const {

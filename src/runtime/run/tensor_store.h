@@ -54,9 +54,6 @@ class TensorStore {
   // The same for the interpreter: of a subgraph, only what stands in it as a literal is known. Error: names the tensor.
   Result<Value> GetIn(const Graph& of, TensorId id, uint32_t micro_batch = 0);
 
-  // The first input or parameter whose value, as Get has it, holds NaN; invalid: none.
-  TensorId FirstWithNaN();
-
   // Inputs and parameters that were filled at random, by name.
   std::vector<std::string> random_inputs() const;
   int64_t random_parameters() const;

@@ -317,7 +317,7 @@ class Trainer {
     if (results.first_nan) {
       text += StrCat("; the first task to make a NaN: ", TaskName(results.first_nan->task), " on device ",
                      results.first_nan->device);
-    } else if (const TensorId given = store_.FirstWithNaN(); std::isnan(report.loss) && given.valid()) {
+    } else if (const TensorId given = FirstWithNaN(plan_.graph, store_); std::isnan(report.loss) && given.valid()) {
       text += StrCat("; the first tensor to hold a NaN, as given: ", Quote(plan_.graph.tensor(given).name));
     }
     return RunFailed(text);

@@ -14,11 +14,12 @@ namespace {
 using Flags = std::vector<std::pair<std::string, std::string>>;
 
 // Every flag that `grad` and `infer --train` take, away from its default.
-const Flags kAll = {{"loss", "mse:y"},      {"wrt", "w*"},           {"wrt", "b"},       {"freeze", "w2"},
-                    {"wrt-inputs", "x"},    {"optimizer", "adamw"},  {"weight-decay", "0.25"}, {"no-decay", "b*"},
-                    {"clip-norm", "1.5"},   {"compute", "bf16"},     {"state-dtype", "bf16"},  {"loss-scale", "1024"},
-                    {"accumulate", "4"},    {"custom-vjp", "none"},  {"train-mode", "true"},   {"decompose", "true"},
-                    {"hvp", "true"},        {"expanded", "Softmax"}};
+const Flags kAll = {{"loss", "mse:y"},        {"wrt", "w*"},           {"wrt", "b"},
+                    {"freeze", "w2"},         {"wrt-inputs", "x"},     {"optimizer", "adamw"},
+                    {"weight-decay", "0.25"}, {"no-decay", "b*"},      {"clip-norm", "1.5"},
+                    {"compute", "bf16"},      {"state-dtype", "bf16"}, {"loss-scale", "1024"},
+                    {"accumulate", "4"},      {"custom-vjp", "none"},  {"train-mode", "true"},
+                    {"decompose", "true"},    {"hvp", "true"},         {"expanded", "Softmax"}};
 
 TEST(GradRequest, PlansRecordEveryFlag) {
   const Result<GradRequest> request = ReadFlags(kAll);
