@@ -2,7 +2,7 @@
 """Training steps run sharded, against the same steps unsharded: models, strategies, recipes, meshes, processes; and
 checkpoints: a run that is killed resumes to the bytes of one that is not.
 
-usage: training_runs.py PROGRAM MODELS [--all] [--mpirun PATH]    (shared/data/models/tiny)
+usage: training_runs.py PROGRAM MODELS [--all] [--mpirun PATH] [--gpus PROGRAM]    (shared/data/models/tiny)
 """
 import argparse
 import json
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 import npz
 
@@ -58,11 +59,16 @@ class Trained:
         return self.folder / name
 
 
-def check_run(program, models, case, folder):
+def check_run(program, models, case, mpirun, folder):
+    """`mpirun`: by that many processes, too; None: by threads alone."""
     name, optimizer, choice, mesh, flags = case
     plan = Trained(program, models, name, optimizer, flags, folder).plan(choice, mesh)
     call(program, "check", plan, "-q")
     call(program, "run", plan, "--steps", "3", "--lr", "0.01", "-q")
+    if mpirun:
+        ranks = 4 if "," in mesh else int(mesh)
+        call(mpirun, "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), program, "run", plan, "--backend", "mpi",
+             "--steps", "3", "--lr", "0.01", "-q")
 
 
 def check_checkpoints(program, models, folder):
@@ -109,6 +115,15 @@ def check_processes(program, models, mpirun, folder):
         raise RuntimeError("ranks end with other bytes than threads")
 
 
+def check_gpus(program, models, gpus, folder):
+    """`gpus`: the program with threads of the process in the place of GPUs."""
+    made = Trained(program, models, "gpt2-tiny", "adamw", ["--accumulate", "2"], folder)
+    plan = made.plan(("--recipe", "data=zero3,model=tp"), "data=2,model=2")
+    call(gpus, "run", plan, "--backend", "cuda", "--one-process", "--steps", "3", "--lr", "0.01", "--save",
+         folder / "gpus.npz", "-q")
+    call(program, "run", plan, "--steps", "1", "--lr", "0.01", "--load", folder / "gpus.npz", "-q")
+
+
 def check_learns(program, models, folder):
     made = Trained(program, models, "gpt2-tiny", "adamw", [], folder)
     plan = made.plan(("--recipe", "data=dp,model=tp"), "data=2,model=2")
@@ -118,13 +133,16 @@ def check_learns(program, models, folder):
 
 
 def all_cases(models):
-    for path in sorted(models.glob("*.onnx")):
-        if path.stem in LEFT_OUT:
-            continue
-        for index, mesh in enumerate(MESHES):
-            for number, choice in enumerate(STRATEGIES + RECIPES):
-                # Both optimizers on every model; each choice and mesh with one of them.
-                yield (path.stem, ("adamw", "sgd")[(index + number) % 2], choice, mesh, [])
+    """In an order that mixes all of it, so that those that fit into a time are of every kind; every fourth by processes
+    too."""
+    names = [path.stem for path in sorted(models.glob("*.onnx")) if path.stem not in LEFT_OUT]
+    cases = [(name, optimizer, choice, mesh, []) for name in names for optimizer in ("adamw", "sgd")
+             for choice in STRATEGIES + RECIPES for mesh in MESHES]
+    return sorted(cases, key=lambda case: zlib.crc32(repr(case).encode()))
+
+
+def title_of(case):
+    return " ".join([case[0], case[1], *case[2], case[3]])
 
 
 def main():
@@ -134,6 +152,7 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--minutes", type=float, default=1e9, help="of --all: as many cases as fit")
     parser.add_argument("--mpirun")
+    parser.add_argument("--gpus", type=pathlib.Path)
     given = parser.parse_args()
     if not given.models.is_dir():
         print(f"skipped: no folder {given.models}")
@@ -142,10 +161,14 @@ def main():
     checks = [("checkpoints", check_checkpoints, (program, given.models))]
     if given.mpirun:
         checks.append(("processes", check_processes, (program, given.models, given.mpirun)))
-    cases = list(all_cases(given.models)) if given.all else QUICK
+    if given.gpus:
+        checks.append(("GPUs", check_gpus, (program, given.models, given.gpus.resolve())))
+    cases = all_cases(given.models) if given.all else QUICK
     if given.all:
         checks.append(("200 steps", check_learns, (program, given.models)))
-    checks += [(" ".join([case[0], case[1], *case[2], case[3]]), check_run, (program, given.models, case)) for case in cases]
+    for number, case in enumerate(cases):
+        mpirun = given.mpirun if given.all and number % 4 == 0 else None
+        checks.append((title_of(case), check_run, (program, given.models, case, mpirun)))
     passed = failed = skipped = 0
     end = time.monotonic() + 60 * given.minutes
     for title, check, arguments in checks:
