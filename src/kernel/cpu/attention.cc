@@ -66,7 +66,8 @@ class FlashForward {
     TransposeTile(k, form_.keys, form_.size, form_.size, keys_, form_.keys);
     for (int64_t row = 0; row < form_.rows(); row += kTileRows) {
       const int64_t rows = std::min(kTileRows, form_.rows() - row);
-      Block(pair, row, rows, q + row * form_.size, v, y + row * form_.value_size, logs == nullptr ? nullptr : logs + row);
+      Block(pair, row, rows, q + row * form_.size, v, y + row * form_.value_size,
+            logs == nullptr ? nullptr : logs + row);
     }
   }
 

@@ -15,7 +15,17 @@
 namespace sbp::cpu {
 namespace {
 
-enum FlashGradOperand : size_t { kGradQ, kGradK, kGradV, kGradMask, kGradLengths, kGradY, kGradLogs, kGradDy, kGradDlogs };
+enum FlashGradOperand : size_t {
+  kGradQ,
+  kGradK,
+  kGradV,
+  kGradMask,
+  kGradLengths,
+  kGradY,
+  kGradLogs,
+  kGradDy,
+  kGradDlogs
+};
 
 // The operands and results of one key/value head.
 template <typename T>

@@ -18,9 +18,9 @@ inline constexpr int64_t kTileRows = 64, kTileKeys = 128;
 
 // Of sbp::FlashAttention and its backward pass. A row is a query of one of the heads that share their keys.
 struct AttentionForm {
-  DType type = DType::kF32;                                                              // of the arithmetic
+  DType type = DType::kF32;                                                                   // of the arithmetic
   int64_t batch = 0, heads = 0, groups = 0, queries = 0, keys = 0, size = 0, value_size = 0;  // of the part
-  int64_t first_query = 0, all_queries = 0;                                              // in the whole
+  int64_t first_query = 0, all_queries = 0;                                                   // in the whole
   double scale = 1, softcap = 0;
   bool causal = false;
   int64_t left = -1, right = -1, past = 0;

@@ -73,9 +73,9 @@ class FlashTest : public testing::TestWithParam<const char*> {
 
   static std::vector<Value> RunGraph(const Graph& graph, std::vector<Value> inputs) {
     LocalCompiler compiler(TestRules(), Mesh());
-    Interpreter interpreter(compiler,
-                            {.parameter = [](const Graph& of, TensorId id) { return MakeTensor(*of.tensor(id).literal); },
-                             .seen = nullptr});
+    Interpreter interpreter(
+        compiler, {.parameter = [](const Graph& of, TensorId id) { return MakeTensor(*of.tensor(id).literal); },
+                   .seen = nullptr});
     Result<std::vector<Value>> results = interpreter.Run(graph, std::move(inputs));
     EXPECT_TRUE(results.ok()) << results.status().message();
     return results.ok() ? *std::move(results) : std::vector<Value>();
