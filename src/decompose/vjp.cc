@@ -25,14 +25,27 @@ Status NoVjp() {
              "nothing depends on it"));
 }
 
+// The block that applies; nullptr: none.
+Result<const Expansion*> VjpFor(const OpQuery& query, const Binding& binding, const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules.Instantiate(query));
+  return ApplicableVjp(*binding.overload, ExpansionBuilder(query, binding, *instance, rules));
+}
+
 Result<Vjp> Expand(const VjpQuery& asked, const OpDefinition& definition, const RuleSet& rules) {
-  const OpQuery& query = asked.query;
+  SBP_ASSIGN_OR_RETURN(const Binding given, ResolveOverload(definition, asked.query));
+  SBP_ASSIGN_OR_RETURN(const Expansion* vjp, VjpFor(asked.query, given, rules));
+  if (vjp == nullptr) return NoVjp();
+  OpQuery query = asked.query;
+  std::vector<bool> reached = asked.reached;
+  if (asked.results > 0) {
+    query.wanted.assign(std::max(asked.results, query.wanted.size()), true);
+    query.stated.clear();
+    reached.resize(query.wanted.size(), false);
+  }
   SBP_ASSIGN_OR_RETURN(const Binding binding, ResolveOverload(definition, query));
   SBP_ASSIGN_OR_RETURN(const RuleInstanceRef instance, rules.Instantiate(query));
   ExpansionBuilder builder(query, binding, *instance, rules);
-  SBP_ASSIGN_OR_RETURN(const Expansion* vjp, ApplicableVjp(*binding.overload, builder));
-  if (vjp == nullptr) return NoVjp();
-  SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, EvaluateVjp(*vjp, asked.reached, asked.wanted, builder));
+  SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, EvaluateVjp(*vjp, reached, asked.wanted, builder));
   std::vector<TensorId> outputs;
   for (const TensorId id : gradients) {
     if (id.valid() && std::ranges::find(outputs, id) == outputs.end()) outputs.push_back(id);
@@ -46,7 +59,7 @@ Result<Vjp> Expand(const VjpQuery& asked, const OpDefinition& definition, const 
   for (size_t r = 0; r < query.wanted.size(); ++r) {
     const bool exists = query.wanted[r] && instance->results[r].dtype != DType::kUndefined;
     out.results.push_back(exists ? out.graph.inputs[input++] : TensorId());
-    out.cotangents.push_back(exists && asked.reached[r] ? out.graph.inputs[input++] : TensorId());
+    out.cotangents.push_back(exists && reached[r] ? out.graph.inputs[input++] : TensorId());
   }
   for (const TensorId id : gradients) {
     const auto at = std::ranges::find(outputs, id);
@@ -73,10 +86,7 @@ bool HasVjp(const OpQuery& query, const RuleSet& rules) {
   const Result<Binding> binding = ResolveOverload(*definition, query);
   if (!binding.ok() || binding->overload->vjps.empty()) return false;
   if (!binding->overload->vjps.front().when) return true;
-  const Result<RuleInstanceRef> instance = rules.Instantiate(query);
-  if (!instance.ok()) return false;
-  const ExpansionBuilder builder(query, *binding, **instance, rules);
-  const Result<const Expansion*> vjp = ApplicableVjp(*binding->overload, builder);
+  const Result<const Expansion*> vjp = VjpFor(query, *binding, rules);
   return vjp.ok() && *vjp != nullptr;
 }
 

@@ -11,14 +11,15 @@
 
 namespace sbp {
 
-// An op and what is asked of it. `query.wanted` says which results there can be; a vjp may read any of them.
+// An op and what is asked of it. `query.wanted` says which results there are: a `when` of a vjp is judged by them.
 struct VjpQuery {
   OpQuery query;
   std::vector<bool> reached;  // per result: has it a cotangent?
   std::vector<bool> wanted;   // per operand: is its cotangent asked for?
+  size_t results = 0;         // a vjp may read any of so many results, also of those that there are not; 0: only these
 };
 
-// A graph with one input for each present operand, then for each result that there can be, followed by its cotangent
+// A graph with one input for each present operand, then for each result that may be read, followed by its cotangent
 // where that is reached, in their order.
 struct Vjp {
   Graph graph;

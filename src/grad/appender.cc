@@ -18,6 +18,7 @@
 #include "graph/tensor_type.h"
 #include "rule/factor_map.h"
 #include "rule/rule_set.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 
@@ -202,8 +203,11 @@ std::vector<TensorId> Appender::Splice(const Graph& part, std::span<const Tensor
 }
 
 TensorId Appender::AddResult(OpId op, size_t result, TensorType type) {
-  const TensorId id =
-      AddTensor(StrCat(graph_.op(op).name, "/result", result), std::move(type), TensorRole::kActivation);
+  // As the schema calls it.
+  const OpDefinition* definition = rules_.Find(graph_.type_of(graph_.op(op)));
+  const bool is_known = definition != nullptr && result < definition->overloads.front().results.size();
+  const std::string own = is_known ? definition->overloads.front().results[result].name : StrCat("result", result);
+  const TensorId id = AddTensor(StrCat(graph_.op(op).name, "/", own), std::move(type), TensorRole::kActivation);
   graph_.tensor(id).producer = op;
   graph_.tensor(id).producer_index = static_cast<uint32_t>(result);
   std::vector<TensorId>& outputs = graph_.op(op).outputs;

@@ -259,10 +259,7 @@ class Differentiator {
     VjpQuery all = query;
     if (definition != nullptr) {
       const std::vector<Parameter>& results = definition->overloads.front().results;
-      const bool variadic = std::ranges::any_of(results, &Parameter::variadic);
-      if (!variadic) all.query.wanted.assign(std::max(results.size(), query.query.wanted.size()), true);
-      all.query.stated.clear();
-      all.reached.resize(all.query.wanted.size(), false);
+      if (std::ranges::none_of(results, &Parameter::variadic)) all.results = results.size();
     }
     Result<Vjp> vjp = ExpandVjp(all, appender_.rules());
     if (!vjp.ok()) vjp = ExpandVjp(query, appender_.rules());

@@ -117,5 +117,7 @@ inline constexpr TypeSet kAll = kNumbers | kComplex | kLogical | kStorage;  // b
   X("Where", kLogical, Where)                                                                                          \
   X("Xor", kLogical, Xor)                                                                                              \
   X("com.microsoft::MatMulNBits", kFloats, MatMulNBits)                                                                \
+  HOST("sbp::FlashAttention", kFloats, FlashAttention)                                                                 \
+  HOST("sbp::FlashAttentionGrad", kFloats, FlashAttentionGrad)                                                         \
   HOST("sbp::GroupedMatMul", kFloats, GroupedMatMul)
 // clang-format on

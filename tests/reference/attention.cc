@@ -114,6 +114,14 @@ double StandardMask(const Call& call, int64_t past, const Index& at, double scor
   return given == 0 ? kMasked : score;
 }
 
+// Of the row of scores at these leading indices.
+double LogSumExp(const Array& scores, Index at) {
+  double sum = 0;
+  at.push_back(0);
+  for (; at.back() < scores.shape.back(); ++at.back()) sum += std::exp(scores.at(at));
+  return std::log(sum);
+}
+
 std::vector<Array> StandardAttention(const Call& call) {
   const bool packed = call.in(0).rank() == 3;
   AttentionHeads heads{call.in(0), call.in(1), call.in(2), {}, {}};
@@ -135,8 +143,96 @@ std::vector<Array> StandardAttention(const Call& call) {
   const int64_t mode = call.attributes->Int("qk_matmul_output_mode", 0);
   out.push_back(mode == 3 ? scores.weights : mode == 2 ? scores.masked : scores.raw);
   if (mode == 1) std::transform(out[3].values.begin(), out[3].values.end(), out[3].values.begin(), capped);
+  if (call.result_pieces.size() > 4) {
+    out.push_back(call.MakeResult(4));
+    ForEach(out[4].shape, [&](const Index& at) { out[4].at(at) = LogSumExp(scores.masked, at); });
+  }
   out.resize(call.result_pieces.size());
   return out;
+}
+
+// sbp::FlashAttention and its kin, on (batch, key/value heads, query heads of each, positions, size): scores before and
+// after masks.
+struct FlashScores {
+  Array capped, masked;
+};
+
+double FlashMask(const Call& call, const Index& at, double score) {
+  int64_t query = at[3] + call.input_pieces[0].ranges[3].begin + call.attributes->Int("past", 0);
+  if (call.has(4)) {
+    const auto length = static_cast<int64_t>(call.in(4).values[at[0]]);
+    if (at[4] >= length) return kMasked;
+    query += length - call.input_pieces[0].global[3];
+  }
+  const int64_t left = call.attributes->Int("left_window_size", -1),
+                right = call.attributes->Int("right_window_size", -1);
+  if (call.attributes->Int("is_causal", 0) != 0 && at[4] > query) return kMasked;
+  if (left >= 0 && at[4] < query - left) return kMasked;
+  if (right >= 0 && at[4] > query + right) return kMasked;
+  if (!call.has(3)) return score;
+  const double given = BroadcastAt(call.in(3), at);
+  if (call.in(3).dtype != DType::kBool) return score + given;
+  return given == 0 ? kMasked : score;
+}
+
+FlashScores ScoresOf(const Call& call) {
+  const Array &q = call.in(0), &k = call.in(1);
+  const double scale = call.attributes->Float("scale", 1), cap = call.attributes->Float("softcap", 0);
+  const Shape shape{q.shape[0], q.shape[1], q.shape[2], q.shape[3], k.shape[2]};
+  FlashScores scores{Array(q.dtype, shape), Array(q.dtype, shape)};
+  ForEach(shape, [&](const Index& at) {
+    double sum = 0;
+    for (int64_t d = 0; d < q.shape[4]; ++d)
+      sum += q.at({at[0], at[1], at[2], at[3], d}) * k.at({at[0], at[1], at[4], d});
+    sum *= scale;
+    scores.capped.at(at) = cap > 0 ? cap * std::tanh(sum / cap) : sum;
+    scores.masked.at(at) = FlashMask(call, at, scores.capped.at(at));
+  });
+  return scores;
+}
+
+std::vector<Array> FlashAttention(const Call& call) {
+  const Array& v = call.in(2);
+  const Array scores = ScoresOf(call).masked;
+  Array y = call.MakeResult(0), logs(DType::kF64, Shape(scores.shape.begin(), scores.shape.end() - 1));
+  ForEach(logs.shape, [&](const Index& at) { logs.at(at) = LogSumExp(scores, at); });
+  ForEach(y.shape, [&](const Index& at) {
+    const double log = logs.at({at[0], at[1], at[2], at[3]});
+    for (int64_t t = 0; t < v.shape[2] && std::isfinite(log); ++t)
+      y.at(at) += std::exp(scores.at({at[0], at[1], at[2], at[3], t}) - log) * v.at({at[0], at[1], t, at[4]});
+  });
+  std::vector<Array> out{y};
+  if (call.result_pieces.size() > 1) {
+    out.push_back(call.MakeResult(1));
+    out[1].values = logs.values;
+  }
+  return out;
+}
+
+// Operands: q, k, v, mask, lengths, y, the logarithms, and the cotangents of the last two.
+std::vector<Array> FlashAttentionGrad(const Call& call) {
+  const Array &q = call.in(0), &k = call.in(1), &v = call.in(2), &y = call.in(5), &logs = call.in(6), &dy = call.in(7);
+  const double scale = call.attributes->Float("scale", 1), cap = call.attributes->Float("softcap", 0);
+  const FlashScores scores = ScoresOf(call);
+  Array dq(q.dtype, q.shape), dk(k.dtype, k.shape), dv(v.dtype, v.shape);
+  ForEach(scores.masked.shape, [&](const Index& at) {
+    const Index row{at[0], at[1], at[2], at[3]};
+    const double weight = std::exp(scores.masked.at(at) - (std::isinf(logs.at(row)) ? 0 : logs.at(row)));
+    double slope = call.has(8) ? call.in(8).at(row) : 0;  // of the score
+    for (int64_t e = 0; e < v.shape[3]; ++e) {
+      const Index place{at[0], at[1], at[2], at[3], e}, value{at[0], at[1], at[4], e};
+      slope += dy.at(place) * (v.at(value) - y.at(place));
+      dv.at(value) += weight * dy.at(place);
+    }
+    slope *= weight * scale;
+    if (cap > 0) slope *= 1 - std::pow(scores.capped.at(at) / cap, 2);
+    for (int64_t d = 0; d < q.shape[4]; ++d) {
+      const Index query{at[0], at[1], at[2], at[3], d}, key{at[0], at[1], at[4], d};
+      dq.at(query) += slope * k.at(key);
+      dk.at(key) += slope * q.at(query);
+    }
+  });
+  return {dq, dk, dv};
 }
 
 std::vector<Array> StandardRotary(const Call& call) {
@@ -160,6 +256,8 @@ std::vector<Array> StandardRotary(const Call& call) {
 
 void AddAttention(KernelTable& t) {
   t["Attention"] = StandardAttention;
+  t["sbp::FlashAttention"] = FlashAttention;
+  t["sbp::FlashAttentionGrad"] = FlashAttentionGrad;
   t["RotaryEmbedding"] = StandardRotary;
 }
 

@@ -97,6 +97,10 @@ Status MatMul(KernelCall& call);
 Status MatMulNBits(KernelCall& call);
 Status GroupedMatMul(KernelCall& call);
 
+// attention.cc, attention_grad.cc
+Status FlashAttention(KernelCall& call);
+Status FlashAttentionGrad(KernelCall& call);
+
 // conv.cc, conv_transpose.cc, pool.cc
 Status AveragePool(KernelCall& call);
 Status LpPool(KernelCall& call);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "rule/factorizers/composite.h"
@@ -66,6 +67,18 @@ Result<AttentionSizes> ReadSizes(FactorizerContext& context, const AttentionOper
   return sizes;
 }
 
+// One number per row of scores, of at least 32 bits.
+void PutLogSumExp(FactorizerContext& context, const AttentionSizes& sizes, const AttentionFactors& f) {
+  constexpr size_t kResult = 4;
+  if (kResult >= context.num_results()) return;
+  const DType type = context.type(kFirstOperand).dtype;
+  context.out().results[kResult].dtype = type == DType::kF64 ? type : DType::kF32;
+  context.SetResult(kResult, {sizes.batch, sizes.query_heads(), sizes.queries});
+  SetResultDim(context, kResult, 0, {f.b});
+  SetResultDim(context, kResult, 1, {f.h, f.g});
+  SetResultDim(context, kResult, 2, {f.s});
+}
+
 }  // namespace
 
 Status FactorizeAttention(FactorizerContext& context) {
@@ -102,6 +115,7 @@ Status FactorizeAttention(FactorizerContext& context) {
   PutCacheResult(context, 1, sizes, f, false);
   PutCacheResult(context, 2, sizes, f, true);
   PutScoresResult(context, 3, sizes, f);
+  PutLogSumExp(context, sizes, f);
   return OkStatus();
 }
 

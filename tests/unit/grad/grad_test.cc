@@ -19,8 +19,14 @@
 namespace sbp {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Field;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Lt;
 
 const RuleSet& Rules() {
   static const RuleSet* rules = new RuleSet(RuleSet::Builtin().value());
@@ -47,7 +53,8 @@ std::vector<std::string> Ops(const Graph& graph, const std::vector<std::string>&
   std::vector<std::string> ops;
   for (const Op& op : graph.ops) {
     if (std::find(types.begin(), types.end(), graph.type_of(op)) == types.end()) continue;
-    ops.push_back(StrCat(graph.tensor(op.outputs[0]).name, " = ", graph.type_of(op)));
+    const auto made = std::ranges::find_if(op.outputs, [](TensorId id) { return id.valid(); });
+    ops.push_back(StrCat(graph.tensor(*made).name, " = ", graph.type_of(op)));
   }
   return ops;
 }
@@ -176,6 +183,77 @@ TEST(Grad, EqualOpsAreComputedOnce) {
   EXPECT_THAT(Ops(graph, {"Exp", "RandomNormalLike"}),
               ElementsAre("a = Exp", "r = RandomNormalLike", "s = RandomNormalLike"));
   ASSERT_TRUE(Verify(graph, "twice").ok());
+}
+
+// Attention keeps one number per row of scores, and no scores.
+TEST(Grad, AttentionKeepsNoScores) {
+  struct Row {
+    std::string op;
+    std::vector<std::string> inputs;
+    Attributes attributes;
+  };
+  Attributes grouped, heads;
+  for (const auto& [name, value] : {std::pair{"q_num_heads", 4}, {"kv_num_heads", 2}, {"is_causal", 1}}) {
+    grouped.Set(name, int64_t{value});
+  }
+  heads.Set("num_heads", int64_t{2});
+  heads.Set("unidirectional", int64_t{1});
+  constexpr int64_t kRows = 48, kKeys = 56;
+  const Row rows[] = {
+      {"Attention", {"f32[1,48,32]", "f32[1,56,16]", "f32[1,56,16]"}, grouped},
+      {"com.microsoft::MultiHeadAttention", {"f32[1,48,8]", "f32[1,56,8]", "f32[1,56,8]"}, heads},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.op);
+    GraphBuilder builder("attention");
+    for (size_t i = 0; i < 3; ++i) builder.AddInput(StrCat("x", i), TypeOf(row.inputs[i]));
+    builder.DescribeTensor("y", TypeOf(row.inputs[0]));
+    builder.AddOp(row.op, "attention", {"x0", "x1", "x2"}, {"y"}, row.attributes);
+    builder.AddOutput("y");
+    const Graph forward = builder.Build("attention").value();
+    GradRequest request{.loss = "sum:y", .wrt_inputs = {"*"}};
+    const GradGraph made = MakeGradGraph(forward, Rules(), request).value();
+    EXPECT_EQ(Ops(made.graph, {"Attention"}).size(), 1u);
+    EXPECT_EQ(Ops(made.graph, {"sbp::FlashAttentionGrad"}).size(), 1u);
+    EXPECT_THAT(made.kept, Contains(Field(&Kept::tensor, EndsWith("/log_sum_exp"))));
+    EXPECT_THAT(Ops(made.graph, {"MatMul", "sbp::MaskedSoftmax", "sbp::AttentionScoresGrad"}), ElementsAre());
+    const auto sizes = [](const GradGraph& of) {
+      std::vector<int64_t> elements;
+      for (const Kept& kept : of.kept) {
+        const TensorType& type = of.graph.tensor(NameIndex(of.graph).tensor(kept.tensor)).type;
+        elements.push_back(type.num_elements());
+      }
+      return elements;
+    };
+    EXPECT_THAT(sizes(made), Each(Lt(kRows * kKeys)));
+    EXPECT_THAT(sizes(made), Contains((row.op == "Attention" ? 4 : 2) * kRows));
+    // Which the expansion does keep.
+    request.custom_vjp = "none";
+    EXPECT_THAT(sizes(MakeGradGraph(forward, Rules(), request).value()), Contains(Ge(2 * kRows * kKeys)));
+  }
+}
+
+// Scores that are a result are kept anyway; a mask that is asked for has its own op.
+TEST(Grad, AttentionWithScoresOrMaskDifferentiated) {
+  const auto graph_of = [](const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+    GraphBuilder builder("attention");
+    for (const char* name : {"q", "k", "v"}) builder.AddInput(name, TypeOf("f32[1,2,4,8]"));
+    builder.AddInput("mask", TypeOf("f32[4,4]"));
+    builder.DescribeTensor("y", TypeOf("f32[1,2,4,8]"));
+    if (outputs.size() > 1) builder.DescribeTensor("scores", TypeOf("f32[1,2,4,4]"));
+    builder.AddOp("Attention", "attention", inputs, outputs);
+    builder.AddOutput(outputs.back());
+    return builder.Build("attention").value();
+  };
+  const GradGraph of_scores = MakeGradGraph(graph_of({"q", "k", "v"}, {"y", "", "", "scores"}), Rules(),
+                                            {.loss = "sum:scores", .wrt_inputs = {"q"}})
+                                  .value();
+  EXPECT_THAT(Ops(of_scores.graph, {"sbp::FlashAttentionGrad"}), ElementsAre());
+  const GradGraph of_mask =
+      MakeGradGraph(graph_of({"q", "k", "v", "mask"}, {"y"}), Rules(), {.loss = "sum:y", .wrt_inputs = {"mask"}})
+          .value();
+  EXPECT_EQ(Ops(of_mask.graph, {"sbp::AttentionScoresGrad"}).size(), 1u);
+  EXPECT_THAT(Ops(of_mask.graph, {"sbp::FlashAttentionGrad"}), ElementsAre());
 }
 
 }  // namespace

@@ -38,6 +38,15 @@ TEST(AttentionRules, Standard) {
        1,
        "f32[4,8,6,16] | S(0), S(0), S(0), B -> S(0); S(1), S(1), S(1), B -> S(1); S(2), B, B, S(0) -> S(2); B, B, "
        "S(3), B -> S(3); B, B, P(sum), B -> P(sum)"},
+      // What the backward pass keeps, of 32 bits; caches and scores are made with it here.
+      {"Attention",
+       {"bf16[4,6,128]", "bf16[4,10,32]", "bf16[4,10,32]"},
+       "q_num_heads=8 kv_num_heads=2",
+       5,
+       "bf16[4,6,128], bf16[4,2,10,16], bf16[4,2,10,16], bf16[4,8,6,10], f32[4,8,6] | S(0), S(0), S(0) -> S(0), S(0), "
+       "S(0), S(0), S(0); S(1), B, B -> S(1), B, B, S(2), S(2); S(2), S(2), S(2) -> S(2), S(1), S(1), S(1), S(1); B, "
+       "B, "
+       "P(sum) -> P(sum), B, P(sum), B, B"},
       {"Attention",
        {"f32[4,6,128]", "f32[4,10,32]", "f32[4,10,32]"},
        "",
@@ -48,6 +57,27 @@ TEST(AttentionRules, Standard) {
        "",
        1,
        "Attention(): 7 query heads do not divide among 2 key/value heads"},
+  });
+}
+
+TEST(AttentionRules, Flash) {
+  ExpectAll({
+      {"sbp::FlashAttention",
+       {"bf16[4,2,4,6,16]", "bf16[4,2,10,16]", "bf16[4,2,10,12]"},
+       "",
+       2,
+       "bf16[4,2,4,6,12], f32[4,2,4,6] | S(0), S(0), S(0) -> S(0), S(0); S(1), S(1), S(1) -> S(1), S(1); S(2), B, B -> "
+       "S(2), S(2); S(3), B, B -> S(3), S(3); B, B, S(3) -> S(4), B; B, B, P(sum) -> P(sum), B"},
+      {"sbp::FlashAttentionGrad",
+       {"f32[4,2,4,6,16]", "f32[4,2,10,16]", "f32[4,2,10,12]", "f32[1,1,1,6,10]", "-", "f32[4,2,4,6,12]",
+        "f32[4,2,4,6]", "f32[4,2,4,6,12]"},
+       "is_causal=1",
+       3,
+       "f32[4,2,4,6,16], f32[4,2,10,16], f32[4,2,10,12] | S(0), S(0), S(0), B, B, S(0), S(0), S(0) -> S(0), S(0), "
+       "S(0); "
+       "S(1), S(1), S(1), B, B, S(1), S(1), S(1) -> S(1), S(1), S(1); S(2), B, B, B, B, S(2), S(2), S(2) -> S(2), "
+       "P(sum), P(sum); S(3), B, B, S(3), B, S(3), S(3), S(3) -> S(3), P(sum), P(sum); B, B, B, B, B, B, B, P(sum) -> "
+       "P(sum), P(sum), P(sum)"},
   });
 }
 
