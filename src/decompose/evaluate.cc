@@ -149,7 +149,7 @@ class Evaluator {
     const std::string name = StrCat(kCotangent, operand);
     if (const auto reason = none_.find(name); reason != none_.end()) {
       return ErrorOf(vjp.at,
-                     StrCat(builder_.query().type, " has no derivative by ", Quote(operand), ": ", reason->second));
+                     StrCat(builder_.query().type, " ", kNoDerivative, " ", Quote(operand), ": ", reason->second));
     }
     SBP_ASSIGN_OR_RETURN(const std::optional<ExpansionValue> value, scope_.Local(name));
     if (!value) {

@@ -1,6 +1,7 @@
 // Runs the text of an expansion: rules/README.md, "Expansions".
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -9,6 +10,9 @@
 #include "rule/syntax.h"
 
 namespace sbp {
+
+// Errors of a vjp that refuses an operand contain this.
+inline constexpr std::string_view kNoDerivative = "has no derivative by";
 
 // The first expansion of the overload whose `when` holds, written into `builder`. Errors say file:line:col.
 Status EvaluateExpansion(const OpOverload& overload, ExpansionBuilder& builder);

@@ -64,7 +64,8 @@ ExpansionBuilder::ExpansionBuilder(const OpQuery& query, const Binding& binding,
     operands_.emplace_back();
     if (!operand.present) continue;
     operands_.back() = AddTensor(instance.operand_names[i], operand.type, TensorRole::kInput);
-    if (operand.value != nullptr) tensors_.back().literal = std::make_shared<const Literal>(*operand.value);
+    const Literal* known = operand.known();
+    if (known != nullptr) tensors_.back().literal = std::make_shared<const Literal>(*known);
   }
   results_.resize(query.wanted.size());
 }

@@ -262,8 +262,11 @@ class Differentiator {
       if (std::ranges::none_of(results, &Parameter::variadic)) all.results = results.size();
     }
     Result<Vjp> vjp = ExpandVjp(all, appender_.rules());
-    if (!vjp.ok()) vjp = ExpandVjp(query, appender_.rules());
-    if (!vjp.ok()) return vjp.status();
+    if (!vjp.ok()) {  // such results may be none of this op's; else the first error tells more
+      Result<Vjp> with_own = ExpandVjp(query, appender_.rules());
+      if (!with_own.ok()) return vjp.status();
+      vjp = std::move(with_own);
+    }
     return vjps_.emplace(key, std::make_unique<const Vjp>(std::move(*vjp))).first->second.get();
   }
 

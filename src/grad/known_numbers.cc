@@ -1,5 +1,6 @@
 #include "grad/known_numbers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -17,14 +18,20 @@ std::optional<double> KnownNumbers::Find(TensorId id, int depth) {
   if (const auto it = values_.find(id); it != values_.end()) return it->second;
   const Tensor& tensor = graph_.tensor(id);
   std::optional<double> value;
-  if (tensor.literal != nullptr && tensor.literal->type.num_elements() == 1) {
-    const Literal& literal = *tensor.literal;
-    if (!literal.ints.empty()) value = static_cast<double>(literal.ints[0]);
-    if (!literal.floats.empty()) value = literal.floats[0];
+  const Literal* literal = tensor.role == TensorRole::kInput ? Assumed(tensor) : tensor.literal.get();
+  if (literal != nullptr && literal->type.num_elements() == 1) {
+    if (!literal->ints.empty()) value = static_cast<double>(literal->ints[0]);
+    if (!literal->floats.empty()) value = literal->floats[0];
   } else if (tensor.producer.valid() && depth < kDeepest && tensor.type.num_elements() == 1) {
     value = Compute(graph_.op(tensor.producer), tensor.type.dtype, depth);
   }
   return values_[id] = value;
+}
+
+const Literal* KnownNumbers::Assumed(const Tensor& input) const {
+  const auto is_its = [&](const Assumption& assumption) { return assumption.input == input.name; };
+  const auto found = std::ranges::find_if(graph_.assumptions, is_its);
+  return found == graph_.assumptions.end() ? nullptr : found->value.get();
 }
 
 std::optional<double> KnownNumbers::Compute(const Op& op, DType type, int depth) {

@@ -49,7 +49,7 @@ bool FactorizerContext::has(size_t operand) const {
 const TensorType& FactorizerContext::type(size_t operand) const { return query_.operands[operand].type; }
 
 const Literal* FactorizerContext::value(size_t operand) const {
-  return has(operand) ? query_.operands[operand].value : nullptr;
+  return has(operand) ? query_.operands[operand].known() : nullptr;
 }
 
 Result<std::vector<int64_t>> FactorizerContext::ints(size_t operand) const {

@@ -129,9 +129,10 @@ class Inheritor {
     DType& type = operand.type.dtype;
     const bool shares = named != DType::kUndefined;
     const bool takes_it = shares ? named == type : TypeMatches(p.type, type);
-    const bool takes_real = shares ? named == DType::kF32 : TypeMatches(p.type, DType::kF32);
+    const DType real = named == DType::kF64 ? DType::kF64 : DType::kF32;
+    const bool takes_real = shares ? named == real : TypeMatches(p.type, DType::kF32);
     if (takes_real && IsInteger(type) && (IsQuantized(type) || !takes_it)) {
-      type = DType::kF32;
+      type = real;
       operand.value = nullptr;
     }
   }

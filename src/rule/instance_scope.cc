@@ -77,7 +77,7 @@ Result<ExpressionValue> InstanceScope::Name(const Expression& node) const {
   // A Scalar parameter given as an operand.
   const ParameterSlot* slot = builder_.binding.FindOperand(node.text);
   if (slot != nullptr && slot->count == 1) {
-    const Literal* literal = builder_.query.operands[slot->first].value;
+    const Literal* literal = builder_.query.operands[slot->first].known();
     if (literal != nullptr && literal->ints.size() == 1) return ExpressionValue(literal->ints[0]);
     if (literal != nullptr && literal->floats.size() == 1) return ExpressionValue(literal->floats[0]);
     return ErrorAt(node, StrCat("the value of ", Quote(node.text), " ", kMustBeKnown, ", and is not"));
@@ -124,7 +124,7 @@ Result<ExpressionValue> InstanceScope::Call(const Expression& node, std::span<co
         arguments);
   }
   if (node.text == "known") {
-    return ExpressionValue(int64_t{present && builder_.query.operands[slot->first].value != nullptr});
+    return ExpressionValue(int64_t{present && builder_.query.operands[slot->first].known() != nullptr});
   }
   if (!present) return ErrorAt(node, StrCat("operand ", Quote(name), " is absent"));
   return OfOperand(node, slot, arguments);
@@ -145,7 +145,7 @@ Result<ExpressionValue> InstanceScope::OfOperand(const Expression& node, const P
     }
     return ExpressionValue(operand.type.shape[index]);
   }
-  const Literal* literal = operand.value;
+  const Literal* literal = operand.known();
   if (literal == nullptr) return ErrorAt(node, StrCat("the value of ", Quote(name), " ", kMustBeKnown, ", and is not"));
   const int64_t entries = static_cast<int64_t>(literal->ints.size() + literal->floats.size());
   if (index < 0 || index >= entries) return ErrorAt(node, StrCat(Quote(name), " has ", entries, " entries"));

@@ -298,7 +298,7 @@ Status RequireShapes(const RuleInstance& instance) {
 // The first operand whose value the op reads and nobody knows before it runs.
 std::optional<size_t> UnknownValue(const RuleSet& rules, const OpQuery& query) {
   for (size_t i = 0; i < query.operands.size(); ++i) {
-    if (query.operands[i].present && query.operands[i].value == nullptr && rules.ReadsValue(query.type, i)) return i;
+    if (query.operands[i].present && query.operands[i].known() == nullptr && rules.ReadsValue(query.type, i)) return i;
   }
   return std::nullopt;
 }

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/dtype.h"
 #include "base/text.h"
+#include "graph/literal.h"
 #include "rule/builtin_rules.h"
 #include "rule/expression.h"
 #include "rule/factorizer.h"
@@ -200,6 +202,12 @@ std::string FamilyOf(std::string_view file) {
 }
 
 }  // namespace
+
+const Literal* OperandInfo::known() const {
+  static const Literal kI32 = Literal::Ints({}, DType::kI32), kI64 = Literal::Ints({});
+  if (value != nullptr || !present) return value;
+  return type == kI64.type ? &kI64 : type == kI32.type ? &kI32 : nullptr;
+}
 
 Result<RuleSet> RuleSet::Builtin() {
   RuleSet rules;

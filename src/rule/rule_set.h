@@ -21,6 +21,8 @@ struct OperandInfo {
   bool present = false;
   TensorType type;
   const Literal* value = nullptr;  // when it is known
+  // That, or the empty list that an operand without elements is; nullptr: not known.
+  const Literal* known() const;
 };
 
 // A question: what does this op compute on these operands?
