@@ -42,7 +42,8 @@ Graph Step() {
 TEST(Families, OfParametersByTiesAndNames) {
   const Graph graph = Step();
   const NameIndex names(graph);
-  const std::vector<ParameterFamily> families = FindFamilies(graph, std::vector{names.tensor("m/w"), names.tensor("w")});
+  const std::vector<ParameterFamily> families =
+      FindFamilies(graph, std::vector{names.tensor("m/w"), names.tensor("w")});
   ASSERT_EQ(families.size(), 2U);
   EXPECT_EQ(families[0].parameter, names.tensor("m/w"));
   EXPECT_FALSE(families[0].next.valid());
