@@ -1,14 +1,13 @@
 // grad: a training graph from a forward one.
-#include "grad/grad.h"
+#include "api/grad.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
-#include <system_error>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "cli/planning.h"
 #include "cli/train_flags.h"
 #include "fold/resolve.h"
+#include "grad/grad.h"
 #include "grad/request.h"
 #include "graph/graph.h"
 #include "io/documents.h"
@@ -37,25 +37,6 @@ struct GradFlags {
 };
 
 constexpr size_t kListed = 10;  // tensors named in the summary
-
-// Weights stay where they are: in the model, which the new document finds beside it or below.
-bool LocateWeights(const std::string& model, const std::string& out, Graph& graph) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::path folder = fs::canonical(fs::path(out).has_parent_path() ? fs::path(out).parent_path() : ".", failed);
-  const fs::path file = failed ? fs::path() : fs::canonical(model, failed);
-  const fs::path relative = failed ? fs::path() : file.lexically_relative(folder);
-  const bool found = !relative.empty() && *relative.begin() != "..";
-  bool missing = false;
-  for (Tensor& tensor : graph.tensors) {
-    if (!tensor.data) continue;
-    missing = missing || !found;
-    if (!found) continue;
-    std::string& location = tensor.data->location;
-    location = location.empty() ? relative.string() : (relative.parent_path() / location).string();
-  }
-  return !missing;
-}
 
 void Summarise(const GradGraph& made) {
   int64_t bytes = 0;
@@ -82,10 +63,10 @@ void Summarise(const GradGraph& made) {
 Status Grad(const GradFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Encoding encoding, EncodingForPath(flags.out));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
-  SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(flags.model.model));
-  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(model.graph), rules, flags.model));
-  for (const std::string& warning : resolved.warnings) Note("warning: " + warning);
-  SBP_ASSIGN_OR_RETURN(GradGraph made, MakeGradGraph(std::move(resolved.graph), rules, flags.request));
+  GradInput input{.model = flags.model.model, .inputs = flags.model.inputs, .request = flags.request};
+  SBP_ASSIGN_OR_RETURN(input.resolve, ReadModelFlags(flags.model));
+  const auto warn = [](std::string_view warning) { Note(StrCat("warning: ", warning)); };
+  SBP_ASSIGN_OR_RETURN(GradGraph made, MakeGradOfModel(std::move(input), rules, warn));
   if (!LocateWeights(flags.model.model, flags.out, made.graph)) {
     Note(StrCat("warning: the weights stay in ", flags.model.model, ", which is not beside or below ", flags.out,
                 "; `run` finds them only there"));
@@ -104,7 +85,6 @@ Command SetupGrad(CLI::App& app) {
   app.add_option("-o,--out", flags->out, "the training graph: .json, .prototxt or .pb; - is stdout")
       ->required()
       ->type_name("OUT");
-  flags->model.keep_floats = true;  // a parameter that is folded away has no gradient
   return [flags] { return Grad(*flags); };
 }
 

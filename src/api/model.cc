@@ -5,8 +5,6 @@
 #include "api/tensors.h"
 #include "base/hash.h"
 #include "fold/resolve_options.h"
-#include "grad/grad.h"
-#include "grad/request.h"
 #include "graph/literal.h"
 #include "io/file.h"
 #include "pipeline/pipeline.h"
@@ -38,17 +36,6 @@ Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, ResolveOpt
     if (LiteralRef value = SmallValue(data)) options.input_values.emplace_back(data.name, std::move(value));
   }
   return Resolve(std::move(graph), rules, options);
-}
-
-Result<Resolved> MakeTrainingGraph(Graph graph, const RuleSet& rules,
-                                   const std::vector<std::pair<std::string, std::string>>& flags,
-                                   const ResolveOptions& options) {
-  SBP_ASSIGN_OR_RETURN(const GradRequest request, ReadFlags(flags));
-  SBP_ASSIGN_OR_RETURN(GradGraph made, MakeGradGraph(std::move(graph), rules, request));
-  const std::vector<std::string> notes = NotesOn(made);
-  SBP_ASSIGN_OR_RETURN(Resolved resolved, Resolve(std::move(made.graph), rules, options));
-  resolved.warnings.insert(resolved.warnings.begin(), notes.begin(), notes.end());
-  return resolved;
 }
 
 }  // namespace sbp

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -29,11 +28,5 @@ Result<LoadedModel> LoadModelFile(const std::string& path);
 // shape the graph.
 Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, ResolveOptions options,
                                    const std::vector<TensorData>& inputs);
-
-// The training graph of a resolved one (grad/grad.h), resolved anew: simplified where `options` say so. `flags` are
-// those that a plan records (PlanOptions::train).
-Result<Resolved> MakeTrainingGraph(Graph graph, const RuleSet& rules,
-                                   const std::vector<std::pair<std::string, std::string>>& flags,
-                                   const ResolveOptions& options);
 
 }  // namespace sbp

@@ -5,6 +5,7 @@
 #include <set>
 #include <variant>
 
+#include "api/grad.h"
 #include "api/model.h"
 #include "api/reference.h"
 #include "base/ids.h"
@@ -76,13 +77,9 @@ Result<std::vector<Violation>> CompareWithModel(const Plan& plan, const RuleSet&
     violations.push_back({StrCat("model ", Quote(path)), "is not the file that was planned (its contents differ)",
                           plan.model_fingerprint, model.fingerprint});
   }
-  ResolveOptions options = ResolveOptionsOf(plan, model.graph);
   const bool trains = !plan.options.train.empty();
-  if (trains) {
-    options.keep_floats = true;
-    options.simplify = false;
-  }
-  Result<Resolved> resolved = Resolve(model.graph, rules, options);
+  const auto resolve = trains ? ResolveToDifferentiate : ResolveWithInputs;
+  Result<Resolved> resolved = resolve(model.graph, rules, ResolveOptionsOf(plan, model.graph), {});
   if (resolved.ok() && trains) {
     const ResolveOptions again = {.strict = plan.options.strict, .simplify = plan.options.simplify};
     resolved = MakeTrainingGraph(std::move(resolved->graph), rules, plan.options.train, again);

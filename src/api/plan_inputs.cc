@@ -62,11 +62,11 @@ TensorData Zeros(const Tensor& tensor) {
   return {tensor.name, tensor.type, std::string(static_cast<size_t>(tensor.type.num_bytes()), '\0')};
 }
 
-bool IsGiven(const std::vector<TensorData>& given, const std::string& name) {
+}  // namespace
+
+bool IsGiven(const std::vector<TensorData>& given, std::string_view name) {
   return std::ranges::any_of(given, [&](const TensorData& data) { return data.name == name; });
 }
-
-}  // namespace
 
 TensorData NumberFor(const Tensor& tensor, double value) {
   const TensorType i64 = {DType::kI64, {}}, i32 = {DType::kI32, {}}, f64 = {DType::kF64, {}};

@@ -10,6 +10,9 @@
 
 namespace sbp {
 
+// Is there a tensor of this name?
+bool IsGiven(const std::vector<TensorData>& given, std::string_view name);
+
 // Error (kBadInput): an input whose value shaped the graph is given as another one; names it and both values.
 Status CheckAgainstAssumptions(const Graph& graph, const std::vector<TensorData>& given);
 // Error (kBadInput): a tensor that is no input or parameter of the graph, or has another type; as `run` says it.

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "api/assignment.h"
+#include "api/grad.h"
 #include "api/model.h"
 #include "api/tensors.h"
 #include "base/text.h"
@@ -52,16 +53,12 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
   }
   input.resolve.strict = request.options.strict;
   input.resolve.simplify = request.options.simplify;
-  const ResolveOptions whole = input.resolve;
-  if (input.train) {  // a parameter that is folded away has no gradient, and one that is cut no name
-    input.resolve.keep_floats = true;
-    input.resolve.simplify = false;
-  }
-  SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveWithInputs(std::move(model.graph), rules, input.resolve, inputs));
+  const auto resolve = input.train ? ResolveToDifferentiate : ResolveWithInputs;
+  SBP_ASSIGN_OR_RETURN(Resolved resolved, resolve(std::move(model.graph), rules, input.resolve, inputs));
   if (input.train) {
     request.warnings = std::move(resolved.warnings);
     request.options.train = FlagsOf(*input.train);
-    const ResolveOptions again = {.strict = whole.strict, .simplify = whole.simplify};
+    const ResolveOptions again = {.strict = input.resolve.strict, .simplify = input.resolve.simplify};
     SBP_ASSIGN_OR_RETURN(resolved, MakeTrainingGraph(std::move(resolved.graph), rules, request.options.train, again));
   }
   request.graph = std::move(resolved.graph);

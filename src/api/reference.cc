@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/grad.h"
 #include "api/model.h"
 #include "api/tensors.h"
 #include "base/ids.h"

@@ -1,4 +1,4 @@
-// sbp-plan as a library: load, resolve, plan, explain, run. examples/library shows it whole.
+// sbp-plan as a library: load, resolve, differentiate, plan, explain, run, train. examples/library shows it whole.
 //
 //   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules());
 //   PlanningInput input{.model = "model.onnx", .resolve = {.bindings = {{"batch", 8}}}};
@@ -15,12 +15,14 @@
 #include "api/assignment.h"
 #include "api/cluster.h"
 #include "api/explain.h"
+#include "api/grad.h"
 #include "api/model.h"
 #include "api/plan_file.h"
 #include "api/plan_inputs.h"
 #include "api/planning.h"
 #include "api/run.h"
 #include "api/tensors.h"
+#include "api/train.h"
 #include "check/check.h"
 #include "io/documents.h"
 #include "io/file.h"

@@ -36,10 +36,6 @@ namespace {
 constexpr std::string_view kStepEntry = "checkpoint/step", kSeedEntry = "checkpoint/seed";
 constexpr std::string_view kRate = "lr", kStep = "step";
 
-bool IsGiven(const std::vector<TensorData>& given, const std::string& name) {
-  return std::ranges::any_of(given, [&](const TensorData& data) { return data.name == name; });
-}
-
 Result<int64_t> TakeNumber(std::vector<TensorData>& arrays, std::string_view name, std::string_view where) {
   const auto found = std::ranges::find_if(arrays, [&](const TensorData& data) { return data.name == name; });
   const TensorType wanted = {DType::kI64, {}};

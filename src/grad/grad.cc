@@ -255,7 +255,7 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
     trained.push_back({targets[i], id});
     names.push_back(made.targets[i]);
   }
-  ShareEqualOps(out.graph);
+  ShareEqualOps(out.graph, rules);
   if (trained.empty() && !request.may_be_zero) return BadInput("the loss depends on no parameter that is asked for");
   if (request.trains()) {
     SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph, trained), appender));

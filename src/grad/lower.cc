@@ -1,7 +1,6 @@
 #include "grad/lower.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -13,12 +12,18 @@
 #include "grad/drop.h"
 #include "grad/share.h"
 #include "graph/graph.h"
+#include "rule/factor_map.h"
+#include "rule/op_query.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
 namespace {
 
-constexpr std::array<std::string_view, 4> kOpen = {"Compress", "NonMaxSuppression", "NonZero", "Unique"};
+// Does only running decide a size of its results?
+bool OpensSizes(const Graph& graph, const RuleSet& rules, const Op& op) {
+  const Result<RuleInstanceRef> instance = rules.Instantiate(QueryFor(graph, rules, op));
+  return instance.ok() && (*instance)->bounded;
+}
 
 }  // namespace
 
@@ -27,7 +32,7 @@ Result<Graph> LowerGraph(const Graph& graph, const RuleSet& rules) {
   std::unordered_set<std::string_view> stays;
   for (const Op& op : graph.ops) {
     const auto is_open = [&](TensorId id) { return id.valid() && open[id.index()]; };
-    const bool opens = std::ranges::find(kOpen, graph.type_of(op)) != kOpen.end();
+    const bool opens = OpensSizes(graph, rules, op);
     const bool behind = std::ranges::any_of(op.inputs, is_open) || std::ranges::any_of(op.captures, is_open);
     if (behind || opens) stays.insert(op.name);
     if (!behind && !opens) continue;
@@ -40,7 +45,7 @@ Result<Graph> LowerGraph(const Graph& graph, const RuleSet& rules) {
     return FindPrimitive(now.type_of(op)) == nullptr && (depth > 0 || !stays.contains(op.name));
   };
   SBP_ASSIGN_OR_RETURN(Graph lowered, Decompose(graph, rules, options));
-  ShareEqualOps(lowered);
+  ShareEqualOps(lowered, rules);
   DropUnneeded(lowered);
   return lowered;
 }

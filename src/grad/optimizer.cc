@@ -1,7 +1,6 @@
 #include "grad/optimizer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,21 +17,6 @@
 
 namespace sbp {
 namespace {
-
-struct OptimizerRow {
-  std::string_view name, matrices, others;
-  bool tables_apart = false;
-};
-constexpr std::array<OptimizerRow, 7> kOptimizers = {{
-    {"sgd", "sbp::SGD", "sbp::SGD"},
-    {"momentum", "sbp::Momentum", "sbp::Momentum"},
-    {"adam", "sbp::Adam", "sbp::Adam"},
-    {"adamw", "sbp::AdamW", "sbp::AdamW"},
-    {"lion", "sbp::Lion", "sbp::Lion"},
-    {"adafactor", "sbp::Adafactor", "sbp::AdafactorVector"},
-    // Its authors leave vectors and embeddings, whose rows are no directions, to AdamW.
-    {"muon", "sbp::Muon", "sbp::AdamW", true},
-}};
 
 constexpr std::string_view kNext = "next_", kWeightDecay = "weight_decay", kStateType = "state";
 
@@ -130,7 +114,7 @@ Status SetValue(std::string_view given, std::vector<UpdateOp*> updates) {
 Result<OptimizerRow> FindRow(std::string_view name) {
   if (name.find("::") != std::string_view::npos) return OptimizerRow{name, name, name};
   std::vector<std::string> names = {"none"};
-  for (const OptimizerRow& row : kOptimizers) {
+  for (const OptimizerRow& row : AllOptimizers()) {
     if (row.name == name) return row;
     names.emplace_back(row.name);
   }
@@ -143,7 +127,7 @@ Result<OptimizerRow> FindRow(std::string_view name) {
 
 std::string OptimizerNames() {
   std::string names = "none";
-  for (const OptimizerRow& row : kOptimizers) names += StrCat(", ", row.name);
+  for (const OptimizerRow& row : AllOptimizers()) names += StrCat(", ", row.name);
   return names;
 }
 

@@ -1,8 +1,10 @@
-// What --optimizer names: a row of the table in optimizer.cc, or an op of a user's rules. What an optimizer computes is
+// What --optimizer names: a row of all_optimizers.cc, or an op of a user's rules. What an optimizer computes is
 // text in rules/optimizer.rules, which also says what `grad` expects of such an op.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -12,6 +14,14 @@
 #include "rule/syntax.h"
 
 namespace sbp {
+
+struct OptimizerRow {
+  std::string_view name;      // as in --optimizer
+  std::string_view matrices;  // the op that updates parameters of two and more dimensions
+  std::string_view others;    // that of all others
+  bool tables_apart = false;  // tables that are looked up in count as others
+};
+std::span<const OptimizerRow> AllOptimizers();  // all_optimizers.cc
 
 // An op that updates one parameter, and its schema.
 struct UpdateOp {

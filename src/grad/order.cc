@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "grad/appender.h"
+#include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
 
@@ -68,7 +69,7 @@ Status RefetchForBackward(const std::vector<TensorId>& tensors, Appender& append
       read.forward = read.forward || !backward;
       if (!backward || !read.forward) continue;
       if (!read.anew.valid()) {
-        read.anew = appender.CallTyped("sbp::Refetch", {input}, none, appender.type(input),
+        read.anew = appender.CallTyped(kRefetchOp, {input}, none, appender.type(input),
                                        StrCat("refetch/", graph.tensor(input).name), graph.ops[i].scope);
       }
       graph.ops[i].inputs[k] = read.anew;

@@ -1,7 +1,6 @@
 #include "grad/share.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -9,15 +8,18 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "decompose/draws.h"
+#include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 
 namespace sbp {
 namespace {
 
-constexpr std::array<std::string_view, 9> kOwn = {"Bernoulli",         "Dropout",          "Multinomial",
-                                                  "RandomNormal",      "RandomNormalLike", "RandomUniform",
-                                                  "RandomUniformLike", "sbp::Refetch",     "SequenceEmpty"};
+// Is each op of the type one of its own, whatever it reads?
+bool IsOwn(std::string_view type, const RuleSet& rules) {
+  return type == kRefetchOp || type == "SequenceEmpty" || DrawsRandom(type, rules);
+}
 
 template <typename T>
 void Put(std::string& key, const T& value) {
@@ -45,7 +47,7 @@ class SharedAttributes {
 
 }  // namespace
 
-void ShareEqualOps(Graph& graph) {
+void ShareEqualOps(Graph& graph, const RuleSet& rules) {
   std::vector<TensorId> same(graph.tensors.size());  // the tensor that is read in its place
   for (size_t t = 0; t < same.size(); ++t) same[t] = TensorId(t);
   std::unordered_map<size_t, std::vector<TensorId>> constants;
@@ -61,7 +63,7 @@ void ShareEqualOps(Graph& graph) {
     if (is_ours && first == alike.end()) alike.push_back(TensorId(t));
   }
   std::vector<bool> own(graph.op_types.size());
-  for (size_t i = 0; i < own.size(); ++i) own[i] = std::ranges::find(kOwn, graph.op_types[i]) != kOwn.end();
+  for (size_t i = 0; i < own.size(); ++i) own[i] = IsOwn(graph.op_types[i], rules);
   SharedAttributes attributes;
   std::unordered_map<std::string, OpId> seen;
   for (size_t i = 0; i < graph.ops.size(); ++i) {

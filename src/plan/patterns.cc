@@ -1,14 +1,15 @@
 #include "plan/patterns.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/checked_math.h"
-#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
 #include "boxing/boxing.h"
@@ -63,38 +64,13 @@ std::string_view PatternName(SpreadPattern pattern) {
 PatternReader::PatternReader(const Plan& plan)
     : plan_(plan), uses_(BuildUses(plan.graph)), runs_(RunsOfTransitions(plan, StepRuns(plan.graph))) {
   const Graph& graph = plan.graph;
-  std::map<std::string_view, TensorId> parameters;
+  std::vector<TensorId> tied;
   for (const Tie& tie : graph.ties) {
-    const Tensor& input = graph.tensor(tie.input);
-    if (input.role != TensorRole::kParameter) continue;
-    parameters.emplace(input.name, tie.input);
-    of_[tie.input].next = tie.output;
+    if (graph.tensor(tie.input).role == TensorRole::kParameter) tied.push_back(tie.input);
   }
-  // "m/w" is a state of "w"; names of parameters may hold slashes themselves.
-  const auto parameter_of = [&](std::string_view name) {
-    const size_t slash = name.find('/');
-    const auto found = slash == std::string_view::npos ? parameters.end() : parameters.find(name.substr(slash + 1));
-    return found == parameters.end() ? TensorId() : found->second;
-  };
-  for (const Tie& tie : graph.ties) {
-    const Tensor& input = graph.tensor(tie.input);
-    const TensorId parameter = input.role == TensorRole::kInput ? parameter_of(input.name) : TensorId();
-    if (!parameter.valid()) continue;
-    Family& family = of_[parameter];
-    if (tie.restarts) {
-      family.accumulator = tie.input;
-      family.summed = tie.output;
-    } else {
-      family.states.push_back(tie.input);
-    }
+  for (ParameterFamily& family : FindFamilies(graph, tied)) {
+    if (family.gradient.valid()) of_.emplace(family.parameter, std::move(family));  // else not written by `grad`
   }
-  for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    if (!graph.tensors[t].name.starts_with("grad/")) continue;
-    if (const TensorId parameter = parameter_of(graph.tensors[t].name); parameter.valid()) {
-      of_[parameter].gradient = TensorId(t);
-    }
-  }
-  std::erase_if(of_, [](const auto& entry) { return !entry.second.gradient.valid(); });  // not written by `grad`
   for (const auto& [parameter, family] : of_) updated_.push_back(parameter);
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) transitions_[plan.transitions[i].tensor].push_back(i);
 }
@@ -124,17 +100,16 @@ double PatternReader::SecondsOver(TensorId tensor, int axis, std::map<std::strin
   return seconds;
 }
 
-// Behind casts and Refetch, which hand a parameter on.
+// Also behind what hands the parameter on.
 void PatternReader::Collect(TensorId tensor, int axis, Uses& uses) const {
   const Graph& graph = plan_.graph;
   uses.seconds += SecondsOver(tensor, axis, nullptr);
   const auto [begin, end] = uses_.of(tensor);
   for (const Use* use = begin; use != end; ++use) {
     const Op& op = graph.op(use->op);
-    const std::string& type = graph.type_of(op);
     const Phase phase = PhaseOf(graph, op);
     if (phase == Phase::kOptimizer) continue;
-    if (type == "sbp::Refetch" || (type == "Cast" && IsFloat(graph.tensor(op.outputs[0]).type.dtype))) {
+    if (HandsOn(graph, op)) {
       Collect(op.outputs[0], axis, uses);
       continue;
     }
@@ -145,14 +120,25 @@ void PatternReader::Collect(TensorId tensor, int axis, Uses& uses) const {
   }
 }
 
+// Is the tensor boxed from a sum in parts to the whole sum over the axis?
+bool PatternReader::IsSummedWhole(TensorId tensor, int axis) const {
+  const auto found = tensor.valid() ? transitions_.find(tensor) : transitions_.end();
+  if (found == transitions_.end()) return false;
+  return std::ranges::any_of(found->second, [&](uint32_t i) {
+    return std::ranges::any_of(plan_.transitions[i].steps, [&](const BoxingStep& step) {
+      return step.axis == axis && step.from[axis].is_partial() && step.to[axis].is_broadcast();
+    });
+  });
+}
+
 // How the gradient is summed: along the casts that lead to it, to the accumulator.
-std::string PatternReader::GradientText(const Family& family, int axis) const {
+std::string PatternReader::GradientText(const ParameterFamily& family, int axis) const {
   std::map<std::string_view, int64_t> kinds;
   double seconds = SecondsOver(family.summed, axis, &kinds);
   for (TensorId at = family.gradient; at.valid();) {
     seconds += SecondsOver(at, axis, &kinds);
     const OpId producer = plan_.graph.tensor(at).producer;
-    const bool goes_on = producer.valid() && plan_.graph.type_of(plan_.graph.op(producer)) == "Cast";
+    const bool goes_on = producer.valid() && HandsOn(plan_.graph, plan_.graph.op(producer));
     at = goes_on ? plan_.graph.op(producer).inputs[0] : TensorId();
   }
   if (kinds.empty()) return "";
@@ -160,7 +146,7 @@ std::string PatternReader::GradientText(const Family& family, int axis) const {
 }
 
 // Bytes per device that the split over this axis saves, of the parameter and its states.
-int64_t PatternReader::BytesSaved(TensorId parameter, const Family& family, int axis) const {
+int64_t PatternReader::BytesSaved(TensorId parameter, const ParameterFamily& family, int axis) const {
   int64_t saved = 0;
   const auto add = [&](TensorId tensor) {
     const NdSbp& layout = plan_.source_layouts[tensor.index()];
@@ -175,7 +161,7 @@ int64_t PatternReader::BytesSaved(TensorId parameter, const Family& family, int 
   return saved;
 }
 
-AxisPattern PatternReader::Classify(TensorId parameter, const Family& family, int axis) const {
+AxisPattern PatternReader::Classify(TensorId parameter, const ParameterFamily& family, int axis) const {
   const Sbp stored = plan_.source_layouts[parameter.index()][axis];
   Uses uses;
   Collect(parameter, axis, uses);
@@ -202,11 +188,9 @@ AxisPattern PatternReader::Classify(TensorId parameter, const Family& family, in
     how = StrCat("split along dimension ", found.dim, ", gathered before use in ", passes, " (",
                  FormatSeconds(uses.seconds), ")");
   } else if (state.is_split()) {
-    const TensorId sum = family.accumulator.valid() ? family.accumulator : TensorId();
-    std::map<std::string_view, int64_t> kinds;
-    SecondsOver(family.gradient, axis, &kinds);
-    const bool whole_sum = sum.valid() ? !plan_.source_layouts[sum.index()][axis].is_split()
-                                       : kinds.contains(CollectiveKindName(CollectiveKind::kAllReduce));
+    const TensorId sum = family.accumulator;
+    const bool whole_sum =
+        sum.valid() ? !plan_.source_layouts[sum.index()][axis].is_split() : IsSummedWhole(family.gradient, axis);
     found.pattern = whole_sum ? SpreadPattern::kZero1 : SpreadPattern::kZero2;
     found.dim = state.dim();
     how = StrCat("lies whole, states split along dimension ", found.dim, ", gathered once a step after the update (",

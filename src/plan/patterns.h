@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "graph/families.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
 
@@ -33,7 +34,7 @@ struct AxisPattern {
       text;  // "ZeRO-3: split along dimension 0, gathered before use in both passes (2 all-gathers, 1.2 ms), ..."
 };
 
-// Reads patterns off a plan, which outlives it. Finds states and gradients by the names that `grad` gives them.
+// Reads patterns off a plan, which outlives it.
 class PatternReader {
  public:
   explicit PatternReader(const Plan& plan);
@@ -45,10 +46,6 @@ class PatternReader {
   std::vector<AxisPattern> Of(TensorId parameter) const;
 
  private:
-  struct Family {  // of one parameter
-    TensorId next, gradient, accumulator, summed;
-    std::vector<TensorId> states;
-  };
   // How the forward and the backward pass read a parameter over an axis.
   struct Uses {
     bool split = false, whole = false;
@@ -58,15 +55,16 @@ class PatternReader {
   };
   void Collect(TensorId tensor, int axis, Uses& uses) const;
   double SecondsOver(TensorId tensor, int axis, std::map<std::string_view, int64_t>* kinds) const;
-  std::string GradientText(const Family& family, int axis) const;
-  AxisPattern Classify(TensorId parameter, const Family& family, int axis) const;
-  int64_t BytesSaved(TensorId parameter, const Family& family, int axis) const;
+  bool IsSummedWhole(TensorId tensor, int axis) const;
+  std::string GradientText(const ParameterFamily& family, int axis) const;
+  AxisPattern Classify(TensorId parameter, const ParameterFamily& family, int axis) const;
+  int64_t BytesSaved(TensorId parameter, const ParameterFamily& family, int axis) const;
 
   const Plan& plan_;
   UseTable uses_;
   std::vector<int64_t> runs_;  // per transition, in a step
   std::vector<TensorId> updated_;
-  std::map<TensorId, Family> of_;
+  std::map<TensorId, ParameterFamily> of_;
   std::map<TensorId, std::vector<uint32_t>> transitions_;  // by tensor
 };
 

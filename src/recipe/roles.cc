@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -15,6 +12,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "grad/trainable.h"
+#include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
 #include "graph/tensor_type.h"
@@ -40,44 +38,26 @@ int DimOf(const TensorFactors& tensor, FactorId f) {
   return -1;
 }
 
-// Tensors that hand a parameter on: casts of it, and Refetch.
+// What hands a parameter on.
 std::unordered_map<TensorId, size_t> FindCopies(const Graph& graph, const std::vector<Roles::Parameter>& parameters) {
   std::unordered_map<TensorId, size_t> of;
   for (size_t p = 0; p < parameters.size(); ++p) of.emplace(parameters[p].id, p);
   for (const Op& op : graph.ops) {
-    const std::string& type = graph.type_of(op);
-    const bool casts = type == "Cast" && IsFloat(graph.tensor(op.outputs[0]).type.dtype);
-    if (!casts && type != "sbp::Refetch") continue;
+    if (!HandsOn(graph, op)) continue;
     const auto found = of.find(op.inputs[0]);
     if (found != of.end() && PhaseOf(graph, op) != Phase::kOptimizer) of.emplace(op.outputs[0], found->second);
   }
   return of;
 }
 
-void FindFamilies(const Graph& graph, Roles& roles) {
-  std::map<std::string_view, size_t> by_name;
-  for (size_t p = 0; p < roles.parameters.size(); ++p) by_name.emplace(graph.tensor(roles.parameters[p].id).name, p);
-  // "m/w" belongs to "w"; names of parameters may hold slashes themselves.
-  const auto parameter_of = [&](const std::string& name) -> Roles::Parameter* {
-    const size_t slash = name.find('/');
-    const auto found =
-        slash == std::string::npos ? by_name.end() : by_name.find(std::string_view(name).substr(slash + 1));
-    return found == by_name.end() ? nullptr : &roles.parameters[found->second];
-  };
-  for (const Tie& tie : graph.ties) {
-    const Tensor& input = graph.tensor(tie.input);
-    Roles::Parameter* parameter = input.role == TensorRole::kInput ? parameter_of(input.name) : nullptr;
-    if (parameter == nullptr) continue;
-    if (tie.restarts) {
-      parameter->accumulator = tie.input;
-    } else {
-      parameter->states.push_back(tie.input);
-    }
-  }
-  for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    const std::string& name = graph.tensors[t].name;
-    if (!name.starts_with("grad/") || !graph.tensors[t].producer.valid()) continue;
-    if (Roles::Parameter* parameter = parameter_of(name); parameter != nullptr) parameter->gradient = TensorId(t);
+void AddFamilies(const Graph& graph, Roles& roles) {
+  std::vector<TensorId> parameters;
+  for (const Roles::Parameter& parameter : roles.parameters) parameters.push_back(parameter.id);
+  const std::vector<ParameterFamily> families = FindFamilies(graph, parameters);
+  for (size_t p = 0; p < families.size(); ++p) {
+    roles.parameters[p].gradient = families[p].gradient;
+    roles.parameters[p].accumulator = families[p].accumulator;
+    roles.parameters[p].states = families[p].states;
   }
 }
 
@@ -239,7 +219,7 @@ Result<Roles> FindRoles(const Graph& graph, const RuleSet& rules, int64_t ranks)
   Roles roles;
   FindParameters(graph, roles);
   FindData(graph, roles);
-  FindFamilies(graph, roles);
+  AddFamilies(graph, roles);
   const std::unordered_map<TensorId, size_t> copies = FindCopies(graph, roles.parameters);
   TensorWalk walk(graph, rules, ranks, roles, copies);
   SBP_RETURN_IF_ERROR(walk.Run());

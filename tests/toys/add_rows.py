@@ -17,6 +17,7 @@ ROWS = [
     ("export/all_exports.cc", "IopddlExporter(),", " ToyExporter(),", "ExporterRow ToyExporter();"),
     ("render/all_formats.cc", "Tables<WriteText>},", '\n    {"toy", "a line", WriteToy},',
      "Result<std::string> WriteToy(const Plan& plan, const RenderOptions& options);"),
+    ("grad/all_optimizers.cc", '"sbp::AdamW", true},', '\n      {"toy", "sbp.toys::Step", "sbp.toys::Step"},', ""),
     ("cluster/collective_kind.h", 'X(SendRecv, "send-recv")', ' X(Toy, "toy-mix")', ""),
 ]
 

@@ -1,6 +1,6 @@
 """Is what CONTRIBUTING.md says of one file and one row true? toys_test.py PROGRAM-WITH-TOYS PROGRAM
 
-The first program has a toy op, strategy, criterion, collective, exporter and picture format, each added by one file and
+The first program has a toy op, strategy, criterion, collective, exporter, picture format and optimizer, each added by one file and
 one row (add_rows.py) to the objects of the second, which is sbp-plan itself and knows none of them."""
 import json
 import pathlib
@@ -94,18 +94,29 @@ def test_format(folder):
     expect(run(folder, "help", "render"), "toy", of="help")
 
 
+def test_optimizer(folder):
+    expect(run(folder, "help", "grad"), "muon, toy", of="help")
+    training = ("--train", "--loss", "mean:y", "--optimizer", "toy")
+    run(folder, "infer", "g.json", "--mesh", "2", *training, "-o", "train.json")
+    run(folder, "check", "train.json", "g.json")
+    expect(run(folder, "run", "train.json", "--steps", "2"), "next/w", "good: largest error", of="run --steps")
+    expect(run(folder, "grad", "g.json", "--loss", "mean:y", "--optimizer", "toi", "-o", "-", code=3),
+           'did you mean "toy"', of="a slip")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "g.json").write_text(json.dumps(GRAPH))
-        for test in (test_op, test_strategy, test_criterion, test_collective, test_exporter, test_format):
+        for test in (test_op, test_strategy, test_criterion, test_collective, test_exporter, test_format,
+                     test_optimizer):
             try:
                 test(folder)
             except (OSError, KeyError, ValueError) as error:  # of what an earlier command did not write
                 failures.append(f"{test.__name__}: {error!r}")
         if "toy" in run(folder, "help", "infer", program=PLAIN):
             failures.append("the plain program knows toys")
-    print("\n".join(failures) or "toys: op, strategy, criterion, collective, exporter, format")
+    print("\n".join(failures) or "toys: op, strategy, criterion, collective, exporter, format, optimizer")
     sys.exit(1 if failures else 0)
 
 

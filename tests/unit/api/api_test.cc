@@ -16,6 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const std::string kModel = SBP_SOURCE_DIR "/examples/megatron/graph.json";
 
@@ -122,6 +123,49 @@ TEST(Planning, SameBytesFromSeveralThreads) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_FALSE(plans[0].empty());
   for (const std::string& text : plans) EXPECT_EQ(text, plans[0]);
+}
+
+TEST(Differentiating, AModelIntoADocumentThatIsPlannedAndTrained) {
+  const RuleSet rules = BuiltinRules();
+  GradInput input{.model = SBP_SOURCE_DIR "/examples/library/linear.json", .resolve = {.bindings = {{"batch", 4}}}};
+  input.request.loss = "mean:no such tensor";
+  EXPECT_EQ(MakeGradOfModel(input, rules).status().code(), Code::kBadInput);
+  input.request.loss = "mean:y";
+  input.request.update.optimizer.optimizer = "sgd";
+  const auto made = MakeGradOfModel(input, rules);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_THAT(made->graph.ties, SizeIs(2));  // of w and b
+  const TemporaryFile file("train.json", WriteGraph(made->graph, Encoding::kJson));
+
+  PlanningInput planning{.model = file.path(), .mesh = ParseMesh("data=2").value()};
+  auto request = PreparePlan(std::move(planning), rules);
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  const auto plan = MakePlan(*std::move(request));
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto backend = StartBackend("cpu");
+  ASSERT_TRUE(backend.ok());
+  const auto run = TrainPlan(*plan, rules, file.path(), {}, **backend, {}, {.steps = 2});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_TRUE(run->report.good());
+  EXPECT_THAT(run->report.steps, SizeIs(2));
+}
+
+TEST(Differentiating, WeightsStayWhereTheModelHasThem) {
+  const TemporaryFile model("weights.onnx", "");
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  Graph graph;
+  graph.tensors.resize(3);
+  graph.tensors[0].data = DataReference{"", 8, 16};
+  graph.tensors[1].data = DataReference{"parts/w.bin", 0, 16};
+  EXPECT_TRUE(LocateWeights(model.path(), (folder / "train.json").string(), graph));
+  EXPECT_EQ(graph.tensors[0].data->location, std::filesystem::path(model.path()).filename());
+  EXPECT_EQ(graph.tensors[0].data->offset, 8);
+  EXPECT_EQ(graph.tensors[1].data->location, "parts/w.bin");
+  EXPECT_FALSE(graph.tensors[2].data.has_value());
+  // From a folder that the model is not below.
+  const Graph before = graph;
+  EXPECT_FALSE(LocateWeights(model.path(), SBP_SOURCE_DIR "/train.json", graph));
+  EXPECT_EQ(graph.tensors[0].data, before.tensors[0].data);
 }
 
 TEST(Explaining, AnOpByName) {

@@ -164,24 +164,37 @@ TEST(Grad, EveryOpHasADerivative) {
   EXPECT_THAT(without, ElementsAre());
 }
 
-// exp(x w) twice, and a random number twice: only the first two are one.
+// exp(x w) twice, and a random number twice, by an op of the standard and by a user's: only the first two are one.
 TEST(Grad, EqualOpsAreComputedOnce) {
+  RuleSet rules = Rules();
+  const Status added = rules.Add(R"(op acme::Noise(Tensor<float> x) -> Tensor y
+  rule ... -> ...
+  expand
+    y = x + RandomNormalLike(x)
+)",
+                                 "acme.rules");
+  ASSERT_TRUE(added.ok()) << added.message();
   GraphBuilder builder("twice");
   builder.AddInput("x", TypeOf("f32[4]"));
-  for (const char* name : {"a", "b", "r", "s", "t", "u", "y"}) builder.DescribeTensor(name, TypeOf("f32[4]"));
+  for (const char* name : {"a", "b", "r", "s", "t", "u", "v", "n", "m", "y"})
+    builder.DescribeTensor(name, TypeOf("f32[4]"));
   builder.AddOp("Exp", "one", {"x"}, {"a"}, {});
   builder.AddOp("Exp", "two", {"x"}, {"b"}, {});
   builder.AddOp("RandomNormalLike", "draw", {"x"}, {"r"}, {});
   builder.AddOp("RandomNormalLike", "again", {"x"}, {"s"}, {});
   builder.AddOp("Add", "t", {"a", "b"}, {"t"}, {});
   builder.AddOp("Add", "u", {"r", "s"}, {"u"}, {});
-  builder.AddOp("Add", "y", {"t", "u"}, {"y"}, {});
+  builder.AddOp("acme::Noise", "noise", {"x"}, {"n"}, {});
+  builder.AddOp("acme::Noise", "other", {"x"}, {"m"}, {});
+  builder.AddOp("Add", "v", {"n", "m"}, {"v"}, {});
+  builder.AddOp("Sum", "y", {"t", "u", "v"}, {"y"}, {});
   builder.AddOutput("y");
   Graph graph = builder.Build("twice").value();
-  ShareEqualOps(graph);
+  ShareEqualOps(graph, rules);
   DropUnneeded(graph);
-  EXPECT_THAT(Ops(graph, {"Exp", "RandomNormalLike"}),
-              ElementsAre("a = Exp", "r = RandomNormalLike", "s = RandomNormalLike"));
+  EXPECT_THAT(
+      Ops(graph, {"Exp", "RandomNormalLike", "acme::Noise"}),
+      ElementsAre("a = Exp", "r = RandomNormalLike", "s = RandomNormalLike", "n = acme::Noise", "m = acme::Noise"));
   ASSERT_TRUE(Verify(graph, "twice").ok());
 }
 

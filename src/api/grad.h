@@ -1,0 +1,47 @@
+// Training graphs: those of a model, as documents of their own, and those of a plan. PlanningInput::train plans one.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/cluster.h"
+#include "base/status.h"
+#include "fold/resolve.h"
+#include "fold/resolve_options.h"
+#include "grad/grad.h"
+#include "grad/request.h"
+#include "graph/graph.h"
+#include "graph/tensor_data.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+// Members are the flags of `grad`, and errors name them so.
+struct GradInput {
+  std::string model;       // a file, as LoadModelFile takes it
+  ResolveOptions resolve;  // bindings of dimensions, strict; the rest is as ResolveToDifferentiate has it
+  std::string inputs;      // a file of real inputs (api/tensors.h); "": none
+  GradRequest request;
+};
+
+// The model's training graph (grad/grad.h), its weights where the model has them: LocateWeights, before it is written.
+// `warn` is told what resolving warns of; what NotesOn says is left to the caller.
+Result<GradGraph> MakeGradOfModel(GradInput input, const RuleSet& rules, const NoteSink& warn = nullptr);
+
+// Makes the weights of a graph that will be written to `path` ("-": as if to the current folder) refer to the file
+// `model`, in which they stay: as files beside or below. False: it is neither, and they are referred to as before.
+bool LocateWeights(const std::string& model, const std::string& path, Graph& graph);
+
+// ResolveWithInputs (api/model.h) such that what is computed of weights stays and the graph is as the file has it: a
+// parameter that is folded away has no gradient, and one that is cut no name.
+Result<Resolved> ResolveToDifferentiate(Graph graph, const RuleSet& rules, ResolveOptions options,
+                                        const std::vector<TensorData>& inputs);
+
+// The training graph of a resolved one, resolved anew: simplified where `options` say so. `flags` are those that a plan
+// records (PlanOptions::train).
+Result<Resolved> MakeTrainingGraph(Graph graph, const RuleSet& rules,
+                                   const std::vector<std::pair<std::string, std::string>>& flags,
+                                   const ResolveOptions& options);
+
+}  // namespace sbp
