@@ -30,6 +30,7 @@ constexpr Row kRows[] = {
     {"com.microsoft::FusedConv", kOrder},
     {"com.microsoft::MatMulIntegerToFloat", kZeroPoint},
     {"com.microsoft::QLinearSigmoid", "right by chance: nearly every result is the greatest number of its type"},
+    {"sbp::AttentionScores", "right without a cap; the softmax that reads scores does not take them in parts"},
     {"sbp::CellActivation", "right for activations that grow: others may be asked for"},
 };
 

@@ -195,7 +195,10 @@ std::vector<Array> FlashAttention(const Call& call) {
   const Array& v = call.in(2);
   const Array scores = ScoresOf(call).masked;
   Array y = call.MakeResult(0), logs(DType::kF64, Shape(scores.shape.begin(), scores.shape.end() - 1));
-  ForEach(logs.shape, [&](const Index& at) { logs.at(at) = LogSumExp(scores, at); });
+  ForEach(logs.shape, [&](const Index& at) {
+    const double sink = call.has(5) ? std::exp(BroadcastAt(call.in(5), {at[1], at[2]})) : 0;
+    logs.at(at) = std::log(std::exp(LogSumExp(scores, at)) + sink);
+  });
   ForEach(y.shape, [&](const Index& at) {
     const double log = logs.at({at[0], at[1], at[2], at[3]});
     for (int64_t t = 0; t < v.shape[2] && std::isfinite(log); ++t)

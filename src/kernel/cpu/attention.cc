@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kFar = int64_t{1} << 40;  // beyond any position; sums of a few stay numbers
 
-enum FlashOperand : size_t { kFlashQ, kFlashK, kFlashV, kFlashMask, kFlashLengths };
+enum FlashOperand : size_t { kFlashQ, kFlashK, kFlashV, kFlashMask, kFlashLengths, kFlashSink };
 
 // Several at once, so that the loops become vector code.
 constexpr int64_t kLanes = 16;
@@ -61,22 +61,30 @@ class FlashForward {
         keys_(scratch.Allocate<T>(form.size * form.keys)),
         scores_(scratch.Allocate<T>(kTileRows * kTileKeys)) {}
 
-  // The rows of one key/value head, whose operands and results begin where they are given. `logs` may be null.
-  void Run(int64_t pair, const T* q, const T* k, const T* v, T* y, T* logs) {
+  // The rows of one key/value head, whose operands and results begin where they are given. `sinks`: of each group, or
+  // null, as `logs` may be.
+  void Run(int64_t pair, const T* q, const T* k, const T* v, const T* sinks, T* y, T* logs) {
     TransposeTile(k, form_.keys, form_.size, form_.size, keys_, form_.keys);
     for (int64_t row = 0; row < form_.rows(); row += kTileRows) {
       const int64_t rows = std::min(kTileRows, form_.rows() - row);
+      Start(row, rows, sinks);
       Block(pair, row, rows, q + row * form_.size, v, y + row * form_.value_size,
             logs == nullptr ? nullptr : logs + row);
     }
   }
 
  private:
+  // A sink is a score that is there before any key.
+  void Start(int64_t row, int64_t rows, const T* sinks) {
+    for (int64_t i = 0; i < rows; ++i) {
+      largest_[i] = sinks == nullptr ? -std::numeric_limits<T>::infinity() : sinks[(row + i) / form_.queries];
+      sum_[i] = largest_[i] == -std::numeric_limits<T>::infinity() ? T{0} : T{1};
+    }
+  }
+
   void Block(int64_t pair, int64_t row, int64_t rows, const T* q, const T* v, T* y, T* logs) {
     const SeenKeys seen = SeenKeysOf(form_, pair / form_.heads, row, rows);
     const int64_t width = form_.value_size;
-    std::fill(largest_, largest_ + rows, -std::numeric_limits<T>::infinity());
-    std::fill(sum_, sum_ + rows, T{0});
     std::fill(y, y + rows * width, T{0});
     for (int64_t key = seen.begin; key < seen.end; key += kTileKeys) {
       const int64_t keys = std::min(kTileKeys, form_.keys - key);
@@ -113,6 +121,19 @@ class FlashForward {
   T largest_[kTileRows], sum_[kTileRows];
 };
 
+// One for each (key/value head, group).
+template <typename T>
+const T* Sinks(const AttentionForm& form, const TensorView& view, const T* given, Scratch& scratch) {
+  T* all = scratch.Allocate<T>(form.heads * form.groups);
+  for (int64_t h = 0; h < form.heads; ++h) {
+    for (int64_t g = 0; g < form.groups; ++g) {
+      const int64_t row = view.shape[0] == 1 ? 0 : h, column = view.shape[1] == 1 ? 0 : g;
+      all[h * form.groups + g] = given[row * view.shape[1] + column];
+    }
+  }
+  return all;
+}
+
 template <typename T>
 void RunFlash(const AttentionForm& form, KernelCall& call) {
   Scratch& scratch = *call.scratch;
@@ -121,13 +142,15 @@ void RunFlash(const AttentionForm& form, KernelCall& call) {
   };
   const T *q = elements(kFlashQ), *k = elements(kFlashK), *v = elements(kFlashV);
   const int64_t rows = form.rows();
+  const T* sinks = call.has(kFlashSink) ? Sinks(form, call.inputs[kFlashSink], elements(kFlashSink), scratch) : nullptr;
   T* y = call.wants(0) ? reinterpret_cast<T*>(ResultAs(call.outputs[0], form.type, scratch))
                        : scratch.Allocate<T>(form.pairs() * rows * form.value_size);
   T* logs = call.wants(1) ? reinterpret_cast<T*>(ResultAs(call.outputs[1], form.type, scratch)) : nullptr;
   FlashForward<T> forward(form, scratch);
   for (int64_t pair = 0; pair < form.pairs(); ++pair) {
     forward.Run(pair, q + pair * rows * form.size, k + pair * form.keys * form.size,
-                v + pair * form.keys * form.value_size, y + pair * rows * form.value_size,
+                v + pair * form.keys * form.value_size,
+                sinks == nullptr ? nullptr : sinks + pair % form.heads * form.groups, y + pair * rows * form.value_size,
                 logs == nullptr ? nullptr : logs + pair * rows);
   }
   if (call.wants(0)) FinishResult(reinterpret_cast<const std::byte*>(y), form.type, call.outputs[0]);

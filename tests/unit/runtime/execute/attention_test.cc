@@ -20,6 +20,7 @@ struct Case {
   std::vector<std::pair<std::string, AttributeValue>> attributes;
   std::vector<double> length_values = {};
   bool hides_rows = false;  // the mask hides every third row of queries
+  std::string sink = "";
 };
 
 const Case kCases[] = {
@@ -38,6 +39,8 @@ const Case kCases[] = {
      {{"left_window_size", int64_t{3}}, {"right_window_size", int64_t{40}}}},
     // The first queries of a sequence that is shorter than they are see nothing.
     {"T[3,1,2,70,4]", "T[3,1,150,4]", "T[3,1,150,4]", "", "i64[3]", {{"is_causal", int64_t{1}}}, {150, 20, 0}},
+    {"T[1,2,3,70,4]", "T[1,2,150,4]", "T[1,2,150,4]", "", "", {{"is_causal", int64_t{1}}}, {}, false, "T[2,3]"},
+    {"T[1,2,3,70,4]", "T[1,2,150,4]", "T[1,2,150,4]", "T[1,1,1,70,150]", "", {}, {}, true, "T[1,1]"},
 };
 
 std::string Replaced(std::string text, std::string_view type) {
@@ -137,7 +140,9 @@ TEST_P(FlashTest, KernelsComputeWhatExpansionsDo) {
     for (const auto& [name, value] : c.attributes) attributes.Set(name, value);
     Attributes forward = attributes;
     if (type == "f64") forward.Set("stash_type", int64_t{11});
-    std::vector<Value> results = Check("sbp::FlashAttention", operands, forward, 2, tolerance);
+    std::vector<Value> with_sink = operands;
+    if (!c.sink.empty()) with_sink.push_back(Numbers(type_of(c.sink)));
+    std::vector<Value> results = Check("sbp::FlashAttention", with_sink, forward, 2, tolerance);
     ASSERT_EQ(results.size(), 2u);
     const TensorType of_y{results[0].view.dtype, results[0].view.shape};
     operands.insert(operands.end(), {results[0], results[1], Numbers(of_y)});
