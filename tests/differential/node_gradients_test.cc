@@ -308,11 +308,11 @@ class Subject {
   std::string path_, data_;
   Flags flags_;
   std::mt19937_64 random_;
-  Graph graph_;                                         // that is differentiated
-  std::unique_ptr<Program> program_;                    // the same in f64
-  std::map<std::string, Value> values_, unmoved_;       // by input
-  std::map<std::string, Value> weights_;                // by output
-  std::vector<std::string> moved_;                      // inputs that are differentiated by
+  Graph graph_;                                    // that is differentiated
+  std::unique_ptr<Program> program_;               // the same in f64
+  std::map<std::string, Value> values_, unmoved_;  // by input
+  std::map<std::string, Value> weights_;           // by output
+  std::vector<std::string> moved_;                 // inputs that are differentiated by
 };
 
 std::vector<fs::path> FindTests(const Flags& flags) {
@@ -348,8 +348,8 @@ int RunAll(const Flags& flags) {
   for (const fs::path& test : tests) {
     const std::string name = test.filename().string();
     const std::string_view why_not = WhyNot(name, flags.second);
-    const Result<Outcome> outcome =
-        why_not.empty() ? Subject(*rules, test, flags).Judge() : Result<Outcome>(Outcome{.refused = std::string(why_not)});
+    const Result<Outcome> outcome = why_not.empty() ? Subject(*rules, test, flags).Judge()
+                                                    : Result<Outcome>(Outcome{.refused = std::string(why_not)});
     std::string said = outcome.ok() ? outcome->wrong : "";
     if (!said.empty()) {
       ++wrong;
