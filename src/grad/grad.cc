@@ -34,8 +34,8 @@
 #include "grad/update.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
-#include "rule/rule_set.h"
 #include "graph/tensor_type.h"
+#include "rule/rule_set.h"
 
 namespace sbp {
 namespace {
