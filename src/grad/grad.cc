@@ -34,6 +34,7 @@
 #include "grad/update.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
+#include "graph/tensor_type.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -42,6 +43,9 @@ namespace {
 bool MatchesAny(const std::vector<std::string>& patterns, std::string_view name) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) { return GlobMatch(pattern, name); });
 }
+
+// Sequences and optionals have none, whatever they hold.
+bool HasDerivative(const TensorType& type) { return type.kind == ValueKind::kTensor && IsFloat(type.dtype); }
 
 // What a flag's patterns say of the tensors of one role; each must match one.
 Status CheckPatterns(const Graph& graph, std::string_view flag, const std::vector<std::string>& patterns,
@@ -54,10 +58,11 @@ Status CheckPatterns(const Graph& graph, std::string_view flag, const std::vecto
       names.push_back(tensor.name);
       if (!GlobMatch(pattern, tensor.name)) continue;
       matches = true;
-      floats = floats || IsFloat(tensor.type.dtype);
-      if (tensor.name != pattern || IsFloat(tensor.type.dtype)) continue;
+      floats = floats || HasDerivative(tensor.type);
+      if (tensor.name != pattern || HasDerivative(tensor.type)) continue;
+      const char* what = tensor.type.kind == ValueKind::kTensor ? "floats" : "tensors of floats";
       return BadInput(
-          StrCat(flag, ": ", Quote(pattern), " is ", ToString(tensor.type), "; only floats have derivatives"));
+          StrCat(flag, ": ", Quote(pattern), " is ", ToString(tensor.type), "; only ", what, " have derivatives"));
     }
     const char* what = role == TensorRole::kParameter ? "parameter" : "input";
     if (!matches) {
@@ -77,7 +82,7 @@ Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest&
   std::vector<TensorId> targets;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
-    if (!IsFloat(tensor.type.dtype) || tensor.role == TensorRole::kActivation) continue;
+    if (!HasDerivative(tensor.type) || tensor.role == TensorRole::kActivation) continue;
     const bool is_parameter = tensor.role == TensorRole::kParameter;
     bool wanted = is_parameter ? (request.wrt.empty() || MatchesAny(request.wrt, tensor.name)) &&
                                      !MatchesAny(request.freeze, tensor.name)

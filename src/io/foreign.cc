@@ -1,5 +1,7 @@
 #include "io/foreign.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 
 #include "base/text.h"
@@ -45,6 +47,12 @@ bool IsPickle(std::string_view bytes) {
          kOpcodes.find(bytes[2]) != std::string_view::npos;
 }
 
+// Not so a model that quotes code in its metadata, as torch's exporter writes it.
+bool IsText(std::string_view bytes) {
+  return std::ranges::none_of(bytes,
+                              [](char c) { return static_cast<unsigned char>(c) < 0x20 && std::isspace(c) == 0; });
+}
+
 std::string_view InZip(std::string_view bytes) {
   if (Has(bytes, "data.pkl") || Has(bytes, "constants.pkl") || Has(bytes, "/code/"))
     return "a PyTorch checkpoint or TorchScript";
@@ -78,13 +86,15 @@ std::string ForeignFormat(std::string_view bytes, std::string_view path) {
   if (EndsWith(path, "saved_model.pb") || EndsWith(path, "frozen_graph.pb")) {
     return StrCat("a TensorFlow model: ", kTensorflowWay);
   }
-  if (Has(bytes.substr(0, 4096), "<net ") && Has(bytes, "<layers")) {
+  if (EndsWith(path, ".py")) return StrCat("Python code: ", kTorchWay);
+  const std::string_view start = bytes.substr(0, 4096);
+  if (!IsText(start)) return "";
+  if (start.find("<net ") != std::string_view::npos && Has(bytes, "<layers")) {
     return "an OpenVINO model: give the ONNX file that it was made from";
   }
-  if (bytes.substr(0, 4096).find("def forward(") != std::string_view::npos || EndsWith(path, ".py")) {
-    return StrCat("Python code: ", kTorchWay);
-  }
-  return "";
+  const bool is_code =
+      start.find("def forward(") != std::string_view::npos && start.find("sbp_plan.") == std::string_view::npos;
+  return is_code ? StrCat("Python code: ", kTorchWay) : "";
 }
 
 }  // namespace sbp

@@ -34,6 +34,11 @@ TEST(Recognise, ByContent) {
       {"# comment\n\n kind : 'sbp_plan.cluster.v1'", DocumentKind::kCluster, Encoding::kPrototxt},
       {"name: \"a\"\nkind: \"sbp_plan.graph.v1\"", DocumentKind::kGraph, Encoding::kPrototxt},
       {std::string("\x08\x07\x12\x07pytorch:\x02\x0a\x00", 16), DocumentKind::kOnnx, Encoding::kBinary},
+      // torch.onnx.export writes the program into the metadata.
+      {std::string("\x08\x0a\x12\x07pytorch:\x02\x0a\x00 def forward(self, x): <net <layers", 48), DocumentKind::kOnnx,
+       Encoding::kBinary},
+      {"{\"kind\": \"sbp_plan.graph.v1\", \"metadata\": \"def forward(self, x)\"}", DocumentKind::kGraph,
+       Encoding::kJson},
   };
   for (const RecogniseRow& row : rows) {
     const Result<DocumentInfo> info = Recognise(row.bytes, "doc");
