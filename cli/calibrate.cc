@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "calibrate/cases.h"
 #include "calibrate/fit.h"
+#include "cli/backend_flags.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
@@ -39,7 +40,7 @@ namespace {
 
 struct CalibrateFlags {
   ModelFlags model;
-  std::string backend = "cpu", out, name;
+  std::string backend{AllBackends().front().name}, out, name;
   int64_t devices = 0;
   bool only_model = false, quick = false;
   uint32_t rounds = 3, repeats = 10;
@@ -55,14 +56,6 @@ std::string Today() {
   char text[16];
   std::strftime(text, sizeof(text), "%Y-%m-%d", &utc);
   return text;
-}
-
-// What one op of the built-in set may compute and touch, and the largest tensor that is boxed: sizes that take some
-// tens of milliseconds, quickly some hundreds of microseconds.
-void SetLimits(const CalibrateFlags& flags, CalibrationRequest& request) {
-  const bool gpu = flags.backend == "cuda" && !flags.quick;
-  request.limits = gpu ? CaseLimits{2e12, 2e9} : flags.quick ? CaseLimits{4e7, 3e6} : CaseLimits{2.5e9, 64e6};
-  request.most_bytes = gpu ? 1.1e9 : flags.quick ? 1.1e6 : 68e6;
 }
 
 std::string PercentText(double value) {
@@ -141,9 +134,12 @@ Status WriteFit(const CalibrateFlags& flags, Encoding encoding, const Fit& fit) 
 Status Measure(const CalibrateFlags& flags, Backend& backend) {
   SBP_ASSIGN_OR_RETURN(const Encoding encoding, EncodingForPath(flags.out));
   if (backend.leads()) SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
-  if (backend.is_virtual()) return UsageError("--backend fake computes nothing that could be measured");
+  if (backend.is_virtual())
+    return UsageError(StrCat("--backend ", flags.backend, " computes nothing that could be measured"));
   const bool gpu_flags = flags.backend_options.allow_tf32 || flags.backend_options.ranks_per_gpu > 1;
-  if (gpu_flags && flags.backend != "cuda") return UsageError("--tf32 and --ranks-per-gpu go with --backend cuda");
+  if (gpu_flags && !FindBackend(flags.backend)->has_gpus) {
+    return UsageError(StrCat("--tf32 and --ranks-per-gpu go with --backend ", GpuBackends()));
+  }
   if (flags.only_model && flags.model.model.empty()) return UsageError("--only-model goes with a MODEL");
   CalibrationRequest request;
   SBP_ASSIGN_OR_RETURN(request.devices, DevicesOf(flags, backend));
@@ -166,7 +162,7 @@ Status Measure(const CalibrateFlags& flags, Backend& backend) {
   request.rounds = flags.rounds;
   request.repeats = flags.repeats;
   request.seed = flags.seed;
-  SetLimits(flags, request);
+  SetSizes(FindBackend(flags.backend)->has_gpus, flags.quick, request);
   if (!flags.model.model.empty()) {
     SBP_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModelFile(flags.model.model));
     SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(loaded.graph), rules, flags.model));
@@ -203,10 +199,11 @@ Command SetupCalibrate(CLI::App& app) {
   app.add_option("--devices", flags->devices, "so many of them [cpu: the cores; mpi: the ranks; cuda: the GPUs]")
       ->check(CLI::Range(1, 256));
   app.add_option("--ranks-per-gpu", flags->backend_options.ranks_per_gpu,
-                 "with --backend cuda: so many processes share a GPU")
+                 StrCat("with --backend ", GpuBackends(), ": so many processes share a GPU"))
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_flag("--tf32", flags->backend_options.allow_tf32, "with --backend cuda: f32 products may round to tf32");
+  app.add_flag("--tf32", flags->backend_options.allow_tf32,
+               StrCat("with --backend ", GpuBackends(), ": f32 products may round to tf32"));
   app.add_option("--rounds", flags->rounds, "so often all is measured, one after the other")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

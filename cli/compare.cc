@@ -1,5 +1,6 @@
 // compare: several strategies on one model, side by side.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -23,10 +24,23 @@
 namespace sbp {
 namespace {
 
+bool NeedsMore(const StrategyRow& row) {
+  return std::ranges::any_of(row.options, [](const StrategyOption& option) { return option.required; });
+}
+
+// All that can run as they are.
+std::string AllComparable() {
+  std::vector<std::string_view> names;
+  for (const StrategyRow& row : AllStrategies()) {
+    if (!NeedsMore(row)) names.push_back(row.name);
+  }
+  return Join(names, ",");
+}
+
 struct CompareFlags {
   PlanningFlags planning;
   OutputFlags output;
-  std::string strategies = "optimal,greedy,einsum,replicate";
+  std::string strategies = AllComparable();
 };
 
 // A row of the comparison: "einsum", "greedy:time".

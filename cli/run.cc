@@ -21,6 +21,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/backend_flags.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/planning.h"
@@ -51,7 +52,7 @@ struct RunFlags {
   std::vector<std::string> inputs;
   std::optional<double> tolerance, rtol, atol;
   bool tensors = false, no_reference = false;
-  std::string backend = "cpu", trace;
+  std::string backend{AllBackends().front().name}, trace;
   BackendOptions gpus;
   uint32_t micro_batches = 0;  // 0: as the plan file says
   bool compare = false;
@@ -64,6 +65,8 @@ struct RunFlags {
 
   bool ToStdout() const { return outputs == "-" || trace == "-"; }  // of a file
 };
+
+const BackendRow& BackendOf(const RunFlags& flags) { return *FindBackend(flags.backend); }  // the flag is checked
 
 // Everything that the user gave as data.
 Result<RunData> ReadGiven(const RunFlags& flags, const Graph& graph) {
@@ -180,11 +183,12 @@ Status CheckStepFlags(const RunFlags& flags) {
     return UsageError(StrCat("--save-every ", flags.training.save_every, ": expected at least 1"));
   }
   if (flags.training.save_every > 0 && flags.training.save.empty()) return UsageError("--save-every goes with --save");
+  const std::string backend = StrCat("--backend ", flags.backend);
   const std::pair<bool, std::string_view> of_one[] = {
       {flags.unsharded, "--unsharded"},  {flags.tensors, "--tensors"},
       {!flags.until.empty(), "--until"}, {flags.micro_batches != 0, "--micro-batches"},
       {flags.compare, "--compare"},      {!flags.expect.empty(), "--expect"},
-      {!flags.trace.empty(), "--trace"}, {flags.backend == "fake", "--backend fake"}};
+      {!flags.trace.empty(), "--trace"}, {BackendOf(flags).is_virtual, backend}};
   for (const auto& [given, name] : of_one) {
     if (given) return UsageError(StrCat(name, " is of a single run, and goes without --steps"));
   }
@@ -194,11 +198,13 @@ Status CheckStepFlags(const RunFlags& flags) {
 // Flags that would not be looked at, or contradict each other, are no matter of taste: the user means something.
 Status CheckFlags(const RunFlags& flags) {
   SBP_RETURN_IF_ERROR(CheckStepFlags(flags));
-  const std::pair<bool, std::string_view> of_plans[] = {
-      {!flags.plan_model.empty(), "a second file"},  {flags.tensors, "--tensors"},
-      {flags.no_reference, "--no-reference"},        {!flags.trace.empty(), "--trace"},
-      {flags.micro_batches != 0, "--micro-batches"}, {flags.compare, "--compare"},
-      {flags.backend != "cpu", "--backend"}};
+  const std::pair<bool, std::string_view> of_plans[] = {{!flags.plan_model.empty(), "a second file"},
+                                                        {flags.tensors, "--tensors"},
+                                                        {flags.no_reference, "--no-reference"},
+                                                        {!flags.trace.empty(), "--trace"},
+                                                        {flags.micro_batches != 0, "--micro-batches"},
+                                                        {flags.compare, "--compare"},
+                                                        {flags.backend != RunFlags().backend, "--backend"}};
   for (const auto& [given, name] : of_plans) {
     if (flags.unsharded && given) return UsageError(StrCat(name, " goes with a plan, not with --unsharded"));
   }
@@ -212,14 +218,14 @@ Status CheckFlags(const RunFlags& flags) {
                                                        {flags.one_process, "--one-process"},
                                                        {flags.gpus.patience != kPatience, "--patience"}};
   for (const auto& [given, name] : of_gpus) {
-    if (given && flags.backend != "cuda") return UsageError(StrCat(name, " goes with --backend cuda"));
+    if (given && !BackendOf(flags).has_gpus) return UsageError(StrCat(name, " goes with --backend ", GpuBackends()));
   }
   const std::pair<const std::optional<double>&, std::string_view> numbers[] = {
       {flags.tolerance, "--tolerance"}, {flags.rtol, "--rtol"}, {flags.atol, "--atol"}};
   for (const auto& [number, name] : numbers) {
     if (number && !(*number >= 0)) return UsageError(StrCat(name, " ", *number, ": expected a number of at least 0"));
   }
-  if (flags.compare && flags.backend == "fake") {
+  if (flags.compare && BackendOf(flags).is_virtual) {
     return UsageError("--compare measures: it goes with a backend that computes");
   }
   if (flags.repeats && !flags.compare && !flags.unsharded) {
@@ -243,10 +249,7 @@ Status CheckFilesWritable(const RunFlags& flags) {
 
 // One process a device, where the backend wants it so and nobody has started several.
 Result<bool> WantsOwnRanks(const RunFlags& flags) {
-  const auto rows = AllBackends();
-  const bool own = std::any_of(rows.begin(), rows.end(),
-                               [&](const BackendRow& row) { return row.name == flags.backend && row.own_ranks; });
-  if (!own || flags.one_process || HasLauncher()) return false;
+  if (!BackendOf(flags).own_ranks || flags.one_process || HasLauncher()) return false;
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.model.model));
   if (plan.mesh.num_devices() > 1 && flags.model.model == "-") {
     return UsageError("a plan that comes on stdin cannot be read by a process a device; give a file, or --one-process");
@@ -276,7 +279,7 @@ Status Run(const RunFlags& flags) {
   if (own_ranks) return RunOnOwnRanks(flags);
   BackendOptions options = flags.gpus;
   options.identity.version = SBP_VERSION;
-  if (flags.backend == "cuda" && HasLauncher() && flags.model.model != "-") {
+  if (BackendOf(flags).own_ranks && HasLauncher() && flags.model.model != "-") {
     SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.model.model));
     options.identity.plan =
         StrCat(std::filesystem::path(flags.model.model).filename().string(), ", ", Fingerprint(bytes));
@@ -290,21 +293,20 @@ Status Run(const RunFlags& flags) {
 }
 
 void AddGpuFlags(CLI::App& app, const std::shared_ptr<RunFlags>& flags) {
-  app.add_option(
-         "--ranks-per-gpu", flags->gpus.ranks_per_gpu,
-         "with --backend cuda: so many processes share a GPU, for tests of small sizes (NCCL does not support it)")
+  const std::string with = StrCat("with --backend ", GpuBackends(), ": ");
+  app.add_option("--ranks-per-gpu", flags->gpus.ranks_per_gpu,
+                 with + "so many processes share a GPU, for tests of small sizes (NCCL does not support it)")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_flag("--one-process", flags->one_process,
-               "with --backend cuda: all GPUs in this process, instead of a process for each");
+  app.add_flag("--one-process", flags->one_process, with + "all GPUs in this process, instead of a process for each");
   app.add_option("--patience", flags->gpus.patience,
-                 "with --backend cuda: so many seconds a GPU may be silent before the run is ended")
+                 with + "so many seconds a GPU may be silent before the run is ended")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_flag("--tf32", flags->gpus.allow_tf32, "with --backend cuda: products of f32 may round operands to tf32");
+  app.add_flag("--tf32", flags->gpus.allow_tf32, with + "products of f32 may round operands to tf32");
   app.add_flag_callback(
       "--no-graphs", [flags] { flags->gpus.use_graphs = false; },
-      "with --backend cuda: every kernel is started by itself, none by a CUDA graph");
+      with + "every kernel is started by itself, none by a CUDA graph");
 }
 
 }  // namespace

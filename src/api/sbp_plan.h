@@ -1,4 +1,5 @@
-// sbp-plan as a library: load, resolve, differentiate, plan, explain, run, train. examples/library shows it whole.
+// sbp-plan as a library: load, resolve, differentiate, plan, explain, export, run, train.
+// examples/library shows it whole.
 //
 //   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules());
 //   PlanningInput input{.model = "model.onnx", .resolve = {.bindings = {{"batch", 8}}}};
@@ -24,6 +25,7 @@
 #include "api/tensors.h"
 #include "api/train.h"
 #include "check/check.h"
+#include "export/exporter.h"
 #include "io/documents.h"
 #include "io/file.h"
 #include "physical/physical.h"

@@ -294,6 +294,12 @@ Result<int64_t> CountNodes(const std::vector<std::string>& hosts) {
   return static_cast<int64_t>(names.size());
 }
 
+void SetSizes(bool gpus, bool quickly, CalibrationRequest& request) {
+  const bool large = gpus && !quickly;
+  request.limits = large ? CaseLimits{2e12, 2e9} : quickly ? CaseLimits{4e7, 3e6} : CaseLimits{2.5e9, 64e6};
+  request.most_bytes = large ? 1.1e9 : quickly ? 1.1e6 : 68e6;
+}
+
 Result<Fit> Calibrate(Backend& backend, const CalibrationRequest& request) {
   return Calibration(backend, request).Run();
 }

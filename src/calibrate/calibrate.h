@@ -45,6 +45,9 @@ struct CalibrationRequest {
   std::function<void(std::string_view what, size_t done, size_t total)> progress;  // may be null
 };
 
+// Limits and most_bytes: sizes that take some tens of milliseconds, quickly some hundreds of microseconds.
+void SetSizes(bool gpus, bool quickly, CalibrationRequest& request);
+
 // Called by all processes of the backend; one that does not lead gets an empty fit. What is run: each built-in case
 // replicated on all devices (so that they share memory and caches as in a step); each model by every strategy, with
 // placeholders and again with the constants found so far, and with parameters split at random, so that its ops and

@@ -104,7 +104,7 @@ Status SetValue(std::string_view given, std::vector<UpdateOp*> updates) {
   }
   if (known) return OkStatus();
   std::ranges::sort(keys);
-  keys.erase(std::ranges::unique(keys).begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   std::string hint = DidYouMean(key, keys);
   if (key == "lr") hint = "; the learning rate is an input: `run --lr X`";
   if (hint.empty()) hint = StrCat("; its keys: ", Join(keys, ", "));

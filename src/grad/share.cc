@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -74,7 +75,7 @@ void ShareEqualOps(Graph& graph, const RuleSet& rules) {
     if (own[op.type] || !op.captures.empty() || HasSubgraph(*op.attributes) || !op.signature_pin.empty()) continue;
     std::string key;
     Put(key, op.type);
-    Put(key, attributes.Find(op.attributes));
+    Put(key, reinterpret_cast<uintptr_t>(attributes.Find(op.attributes)));
     for (const TensorId id : op.inputs) Put(key, id.valid() ? id.index() : static_cast<size_t>(-1));
     const auto [it, is_new] = seen.try_emplace(std::move(key), OpId(i));
     if (is_new) continue;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -278,7 +279,8 @@ class Unroller {
   Status EmitLoop(const Op& op) {
     const Graph* body = BodyGraph(op);
     if (body == nullptr || op.inputs.size() < 2 || body->outputs.empty()) return BadInput("it has no body");
-    std::optional<double> most = op.inputs[0].valid() ? numbers_of_.Find(op.inputs[0]) : HUGE_VAL;
+    std::optional<double> most =
+        op.inputs[0].valid() ? numbers_of_.Find(op.inputs[0]) : std::numeric_limits<double>::infinity();
     if (!most) return NotKnown("its trip count", op.inputs[0]);
     TensorId go_on = op.inputs[1];
     Tensors state(op.inputs.begin() + 2, op.inputs.end()), constants;

@@ -38,6 +38,18 @@ int DimOf(const TensorFactors& tensor, FactorId f) {
   return -1;
 }
 
+// The dimension of the first operand that the op looks up in, whose factor its rule masks; -1: none.
+int LookedUpDim(const RuleInstance& instance) {
+  if (instance.map.operands.empty()) return -1;
+  const TensorFactors& dims = instance.map.operands[0];
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (std::ranges::any_of(dims[d], [&](FactorId f) { return instance.map.factors[f].masked; })) {
+      return static_cast<int>(d);
+    }
+  }
+  return -1;
+}
+
 // What hands a parameter on.
 std::unordered_map<TensorId, size_t> FindCopies(const Graph& graph, const std::vector<Roles::Parameter>& parameters) {
   std::unordered_map<TensorId, size_t> of;
@@ -99,8 +111,8 @@ class TensorWalk {
       return;
     }
     const auto table = !operands.empty() && operands[0].valid() ? copies_.find(operands[0]) : copies_.end();
-    if (table != copies_.end() && graph_.type_of(op) == "Gather") {
-      SetDim(roles_.parameters[table->second], 0);
+    if (const int dim = LookedUpDim(*instance); table != copies_.end() && dim >= 0) {
+      SetDim(roles_.parameters[table->second], dim);
       return;  // what is looked up is whole
     }
     Follow(op, instance, operands);

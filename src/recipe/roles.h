@@ -26,7 +26,7 @@ struct Roles {
 // States, gradients and accumulators are found by ties and the names that `grad` gives. Dimensions of tensor
 // parallelism by a walk through the forward pass, as Megatron-LM splits (Shoeybi et al. 2019): a matrix that reads what
 // is not split is split by columns, the next one, which reads the split columns, by rows, whereupon nothing is split
-// any more; tables that are looked up in by rows; vectors as what they are added to.
+// any more; tables along what is looked up in; vectors as what they are added to.
 Result<Roles> FindRoles(const Graph& graph, const RuleSet& rules, int64_t ranks);
 
 }  // namespace sbp

@@ -14,10 +14,14 @@ Result<std::unique_ptr<Backend>> StartHostBackend(const BackendOptions& options)
 }
 
 constexpr std::array<BackendRow, 4> kBackends = {{
-    {"cpu", "threads are the devices", false, StartThreadBackend},
-    {"cuda", "GPUs of the host are the devices", true, StartHostBackend},
-    {"fake", "virtual time, no data", false, StartFakeBackend},
-    {"mpi", "the ranks of mpirun are the devices", false, StartMpiBackend},
+    {.name = "cpu", .doc = "threads are the devices", .start = StartThreadBackend},
+    {.name = "cuda",
+     .doc = "GPUs of the host are the devices",
+     .own_ranks = true,
+     .has_gpus = true,
+     .start = StartHostBackend},
+    {.name = "fake", .doc = "virtual time, no data", .is_virtual = true, .start = StartFakeBackend},
+    {.name = "mpi", .doc = "the ranks of mpirun are the devices", .start = StartMpiBackend},
 }};
 
 }  // namespace
@@ -25,9 +29,7 @@ constexpr std::array<BackendRow, 4> kBackends = {{
 std::span<const BackendRow> AllBackends() { return kBackends; }
 
 Result<std::unique_ptr<Backend>> StartBackend(std::string_view name, const BackendOptions& options) {
-  for (const BackendRow& row : kBackends) {
-    if (row.name == name) return row.start(options);
-  }
+  if (const BackendRow* row = FindBackend(name)) return row->start(options);
   return UsageError(StrCat("no backend ", Quote(name)));
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/dtype.h"
-#include "base/text.h"
 #include "kernel/convert.h"
+#include "kernel/stretch.h"
 #include "sbp/shard_math.h"
 
 namespace sbp::cpu {
@@ -15,19 +15,9 @@ constexpr int64_t kBlock = 512;  // elements converted at a time: the buffers st
 }  // namespace
 
 Status StridedLoop::Add(const TensorView& view, DType seen) {
-  const size_t rank = shape_.size(), own = view.shape.size();
-  Operand operand{view.data, std::vector<int64_t>(rank, 0), view.dtype, seen, ElementBytes(seen)};
-  bool fits = own <= rank;
-  int64_t stride = ElementBytes(view.dtype);
-  for (size_t d = own; fits && d-- > 0;) {
-    const size_t at = d + rank - own;
-    if (view.shape[d] != 1) operand.strides[at] = stride;
-    fits = view.shape[d] == 1 || view.shape[d] == shape_[at];
-    stride *= view.shape[d];
-  }
-  if (!fits)
-    return Defect(StrCat("shape [", Join(view.shape, ","), "] cannot be stretched to [", Join(shape_, ","), "]"));
-  operands_.push_back(std::move(operand));
+  SBP_ASSIGN_OR_RETURN(std::vector<int64_t> strides, StretchSteps(view, shape_));
+  for (int64_t& stride : strides) stride *= ElementBytes(view.dtype);
+  operands_.push_back({view.data, std::move(strides), view.dtype, seen, ElementBytes(seen)});
   return OkStatus();
 }
 

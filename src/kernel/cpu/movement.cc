@@ -14,6 +14,7 @@
 #include "kernel/cpu/loop.h"
 #include "kernel/kernel.h"
 #include "kernel/operands.h"
+#include "kernel/stretch.h"
 #include "kernel/view.h"
 
 namespace sbp::cpu {
@@ -30,16 +31,7 @@ Status TransposeBytes(KernelCall& call) {
 Status ExpandBytes(KernelCall& call) {
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  const size_t skip = out.shape.size() - in.shape.size();
-  if (in.shape.size() > out.shape.size()) return Defect("the operand has more dimensions than the result");
-  const std::vector<int64_t> from = ByteStrides(in);
-  std::vector<int64_t> strides(out.shape.size(), 0);
-  for (size_t d = 0; d < in.shape.size(); ++d) {
-    if (in.shape[d] != 1) strides[d + skip] = from[d];
-    if (in.shape[d] != 1 && in.shape[d] != out.shape[d + skip])
-      return RunFailed(
-          StrCat("dimension ", d, " of size ", in.shape[d], " cannot be stretched to ", out.shape[d + skip]));
-  }
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, ExpandedStrides(call));
   CopyStrided(out.shape, ElementBytes(in.dtype), in.data, strides, out.data, ByteStrides(out));
   return OkStatus();
 }

@@ -15,6 +15,7 @@
 #include "kernel/gpu/words.h"
 #include "kernel/kernel.h"
 #include "kernel/operands.h"
+#include "kernel/stretch.h"
 #include "kernel/view.h"
 
 namespace sbp::SBP_GPU_BUILD {
@@ -30,8 +31,7 @@ Status TransposeBytes(KernelCall& call) {
 Status ExpandBytes(KernelCall& call) {
   const TensorView& in = call.inputs[0];
   TensorView& out = call.outputs[0];
-  SBP_ASSIGN_OR_RETURN(std::vector<int64_t> strides, StretchedStrides(in, out.shape));
-  for (int64_t& stride : strides) stride *= ElementBytes(in.dtype);
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, ExpandedStrides(call));
   return CopyStrided(*call.stream, out.shape, ElementBytes(in.dtype), in.data, strides, out.data, ByteStrides(out));
 }
 

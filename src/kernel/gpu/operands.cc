@@ -2,9 +2,9 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "kernel/convert.h"
 #include "kernel/gpu/walk.h"
+#include "kernel/stretch.h"
 #include "kernel/view.h"
 #include "sbp/shard_math.h"
 
@@ -47,19 +47,7 @@ Result<std::vector<double>> NumbersOf(const KernelCall& call, size_t i) {
 }
 
 Result<std::vector<int64_t>> StretchedStrides(const TensorView& view, const Shape& shape) {
-  const size_t rank = shape.size(), own = view.shape.size();
-  std::vector<int64_t> strides(rank, 0);
-  bool fits = own <= rank;
-  int64_t stride = 1;
-  for (size_t d = own; fits && d-- > 0;) {
-    const size_t at = d + rank - own;
-    if (view.shape[d] != 1) strides[at] = stride;
-    fits = view.shape[d] == 1 || view.shape[d] == shape[at];
-    stride *= view.shape[d];
-  }
-  if (!fits)
-    return Defect(StrCat("shape [", Join(view.shape, ","), "] cannot be stretched to [", Join(shape, ","), "]"));
-  return strides;
+  return StretchSteps(view, shape);
 }
 
 Result<const std::byte*> ElementsAs(const KernelCall& call, const TensorView& view, DType type) {

@@ -1,5 +1,4 @@
 // The table of backends.
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -15,10 +14,14 @@ namespace sbp {
 namespace {
 
 constexpr std::array<BackendRow, 4> kBackends = {{
-    {"cpu", "threads are the devices", false, StartThreadBackend},
-    {"cuda", "NVIDIA GPUs are the devices", true, StartCudaBackend},
-    {"fake", "virtual time, no data", false, StartFakeBackend},
-    {"mpi", "the ranks of mpirun are the devices", false, StartMpiBackend},
+    {.name = "cpu", .doc = "threads are the devices", .start = StartThreadBackend},
+    {.name = "cuda",
+     .doc = "NVIDIA GPUs are the devices",
+     .own_ranks = true,
+     .has_gpus = true,
+     .start = StartCudaBackend},
+    {.name = "fake", .doc = "virtual time, no data", .is_virtual = true, .start = StartFakeBackend},
+    {.name = "mpi", .doc = "the ranks of mpirun are the devices", .start = StartMpiBackend},
 }};
 
 }  // namespace
@@ -26,9 +29,7 @@ constexpr std::array<BackendRow, 4> kBackends = {{
 std::span<const BackendRow> AllBackends() { return kBackends; }
 
 Result<std::unique_ptr<Backend>> StartBackend(std::string_view name, const BackendOptions& options) {
-  const auto row =
-      std::find_if(kBackends.begin(), kBackends.end(), [&](const BackendRow& r) { return r.name == name; });
-  if (row != kBackends.end()) return row->start(options);
+  if (const BackendRow* row = FindBackend(name)) return row->start(options);
   std::vector<std::string> names;
   for (const BackendRow& known : kBackends) names.emplace_back(known.name);
   return UsageError(StrCat("no backend ", Quote(name), DidYouMean(name, names), "; there are ", Join(names, ", ")));

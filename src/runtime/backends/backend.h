@@ -94,13 +94,22 @@ class Backend {
 };
 
 struct BackendRow {
-  std::string_view name;  // as in --backend
-  std::string_view doc;   // "threads are the devices"
-  bool own_ranks;         // without a launcher, a run of several devices starts a process for each (own_ranks.h)
+  std::string_view name;    // as in --backend
+  std::string_view doc;     // "threads are the devices"
+  bool own_ranks = false;   // without a launcher, a run of several devices starts a process for each (own_ranks.h)
+  bool has_gpus = false;    // the options of GPUs concern it
+  bool is_virtual = false;  // as its backends say
   // Once a process. Error (kUsage): not in this build, with what to install.
-  Result<std::unique_ptr<Backend>> (*start)(const BackendOptions& options);
+  Result<std::unique_ptr<Backend>> (*start)(const BackendOptions& options) = nullptr;
 };
-std::span<const BackendRow> AllBackends();
+std::span<const BackendRow> AllBackends();  // the first one is the default
+// Null: no row has this name.
+inline const BackendRow* FindBackend(std::string_view name) {
+  for (const BackendRow& row : AllBackends()) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
 
 // Error (kUsage): no row has this name; the row's own.
 Result<std::unique_ptr<Backend>> StartBackend(std::string_view name, const BackendOptions& options = {});

@@ -168,6 +168,20 @@ TEST(Differentiating, WeightsStayWhereTheModelHasThem) {
   EXPECT_EQ(graph.tensors[0].data, before.tensors[0].data);
 }
 
+TEST(Exporting, TheProblemOfAModel) {
+  const RuleSet rules = BuiltinRules();
+  auto request = PreparePlan(SmallModel("data=2"), rules);
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  const auto posed = PoseProblem(*std::move(request));
+  ASSERT_TRUE(posed.ok()) << posed.status().message();
+  const auto exporter = FindExporter(AllExports().front().name);
+  ASSERT_TRUE(exporter.ok());
+  const auto content = (*exporter)->write((*posed)->problem, {});
+  ASSERT_TRUE(content.ok()) << content.status().message();
+  EXPECT_THAT(*content, HasSubstr("\"nodes\""));
+  EXPECT_EQ(FindExporter("no such form").status().code(), Code::kUsage);
+}
+
 TEST(Explaining, AnOpByName) {
   const RuleSet rules = BuiltinRules();
   const auto plan = MakeSmallPlan(rules);

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "base/text.h"
 #include "unit/kernel/run_kernel.h"
 
 namespace sbp {
@@ -105,6 +106,16 @@ TEST(Movement, ExpandWhereAndConstant) {
   KernelRun zero("ConstantOfShape");
   List(zero, {2}).Out(DType::kF32, {2});
   EXPECT_THAT(zero.Doubles(), ElementsAre(0, 0));
+}
+
+TEST(Movement, ExpandSaysWhatCannotBeStretched) {
+  for (const Shape& larger : {Shape{2, 4}, Shape{3}}) {
+    KernelRun run("Expand");
+    List(run.In(DType::kF32, {2, 3}, Count(6)), {2, 4}).Out(DType::kF32, larger);
+    const Status status = run.Run();
+    EXPECT_EQ(status.code(), Code::kRunFailed);
+    EXPECT_THAT(status.message(), HasSubstr("shape [2,3] cannot be stretched to [" + Join(larger, ",") + "]"));
+  }
 }
 
 TEST(Movement, GatherFromTheEndAndOutOfRange) {
