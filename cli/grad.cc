@@ -4,13 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "api/explain.h"
 #include "api/model.h"
 #include "base/ids.h"
 #include "base/status.h"
@@ -36,27 +35,19 @@ struct GradFlags {
   std::string out;
 };
 
-constexpr size_t kListed = 10;  // tensors named in the summary
+constexpr size_t kListed = 4;  // of each kind in the summary
 
-void Summarise(const GradGraph& made) {
-  int64_t bytes = 0;
-  for (const Kept& kept : made.kept) bytes += kept.bytes;
+void Summarise(const GradGraph& made, const RuleSet& rules) {
   int64_t gradients = 0;
   for (const TensorId id : made.graph.outputs) gradients += made.graph.tensor(id).name.starts_with("grad/") ? 1 : 0;
   const auto updates = std::ranges::count_if(
       made.graph.ties, [&](const Tie& tie) { return made.graph.tensor(tie.input).role == TensorRole::kParameter; });
   const std::string what =
       updates > 0 && gradients == 0 ? StrCat(updates, " parameters are updated") : StrCat(gradients, " gradients");
-  Note(StrCat(what, ", ", made.graph.ops.size(), " ops; kept for the backward pass: ", made.kept.size(),
-              made.kept.size() == 1 ? " tensor, " : " tensors, ", FormatBytes(static_cast<double>(bytes))));
-  std::vector<Kept> largest = made.kept;
-  std::ranges::stable_sort(largest, std::ranges::greater(), &Kept::bytes);
-  for (size_t i = 0; i < std::min(kListed, largest.size()); ++i) {
-    const Kept& kept = largest[i];
-    Note(StrCat("  ", kept.tensor, "  ", FormatBytes(static_cast<double>(kept.bytes)), "  read by ", kept.readers,
-                " op", kept.readers == 1 ? "" : "s"));
-  }
-  if (largest.size() > kListed) Note(StrCat("  and ", largest.size() - kListed, " smaller ones"));
+  Note(StrCat(what, ", ", made.graph.ops.size(), " ops"));
+  std::string kept = ExplainKept(made.graph, rules, false, kListed);
+  kept.pop_back();  // a line's end
+  Note(kept);
   for (const std::string& note : NotesOn(made)) Note("warning: " + note);
 }
 
@@ -72,7 +63,7 @@ Status Grad(const GradFlags& flags) {
                 "; `run` finds them only there"));
   }
   SBP_RETURN_IF_ERROR(WriteFile(flags.out, WriteGraph(made.graph, encoding)));
-  Summarise(made);
+  Summarise(made, rules);
   return OkStatus();
 }
 

@@ -262,11 +262,15 @@ Result<double> ParseShare(std::string_view flag, std::string_view text) {
   return share;
 }
 
+// What recipes stand for is said when their pins are made, by role.
 void NotePins(const Plan& plan) {
   constexpr size_t kShown = 20;
-  const std::vector<PinMatch>& matches = plan.pin_matches;
+  std::vector<const PinMatch*> matches;
+  for (const PinMatch& match : plan.pin_matches) {
+    if (match.where != kFromRecipe) matches.push_back(&match);
+  }
   for (size_t i = 0; i < std::min(matches.size(), kShown); ++i) {
-    const PinMatch& match = matches[i];
+    const PinMatch& match = *matches[i];
     const auto more = match.count - static_cast<int64_t>(match.first.size());
     const std::string_view kind = match.of_ops ? "op" : "tensor";
     Note(StrCat("note: ", match.where, " ", Quote(match.text), ": ", FormatCount(match.count), " ", kind,

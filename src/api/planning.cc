@@ -1,5 +1,6 @@
 #include "api/planning.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -150,9 +151,10 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
   }
   SBP_RETURN_IF_ERROR(LoadInto(input, rules, request));
   if (!recipes.empty()) {
-    SBP_ASSIGN_OR_RETURN(auto pins, RecipePins(recipes, request.graph, request.mesh, rules));
-    request.pins.insert(request.pins.begin(), std::make_move_iterator(pins.begin()),
-                        std::make_move_iterator(pins.end()));
+    SBP_ASSIGN_OR_RETURN(RecipePinning made, RecipePins(recipes, request.graph, request.mesh, rules));
+    if (note) std::ranges::for_each(made.notes, note);
+    request.pins.insert(request.pins.begin(), std::make_move_iterator(made.pins.begin()),
+                        std::make_move_iterator(made.pins.end()));
   }
   request.strategy.criterion = request.options.criterion;
   request.strategy.memory_limit = request.options.memory_limit;

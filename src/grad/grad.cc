@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -95,27 +94,6 @@ Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest&
   }
   if (targets.empty()) return BadInput("no parameter is left to differentiate by");
   return targets;
-}
-
-std::vector<Kept> FindKept(const Graph& graph) {
-  std::map<std::string, Kept> kept;
-  for (const Op& op : graph.ops) {
-    if (PhaseOf(graph, op) != Phase::kBackward) continue;
-    std::set<TensorId> read(op.inputs.begin(), op.inputs.end());
-    for (const TensorId id : read) {
-      if (!id.valid()) continue;
-      const Tensor& tensor = graph.tensor(id);
-      if (!tensor.producer.valid() || PhaseOf(graph, graph.op(tensor.producer)) == Phase::kBackward) continue;
-      Kept& entry = kept[tensor.name];
-      entry.tensor = tensor.name;
-      entry.scope = graph.scope_of(graph.op(tensor.producer));
-      entry.bytes = tensor.type.num_bytes();
-      ++entry.readers;
-    }
-  }
-  std::vector<Kept> list;
-  for (auto& [name, entry] : kept) list.push_back(std::move(entry));
-  return list;
 }
 
 // The gradient as an output of its own name: a tensor of ours takes it, of others a copy is made.
@@ -277,7 +255,6 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
     SBP_ASSIGN_OR_RETURN(out.graph, LowerGraph(out.graph, rules));
   }
   SBP_RETURN_IF_ERROR(Verify(out.graph, "the training graph"));
-  out.kept = FindKept(out.graph);
   return out;
 }
 

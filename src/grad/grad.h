@@ -1,7 +1,6 @@
 // A training graph from a forward one: loss, cotangents, gradients of parameters.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,16 +11,8 @@
 
 namespace sbp {
 
-// A forward tensor that the backward pass reads.
-struct Kept {
-  std::string tensor, scope;
-  int64_t bytes = 0;
-  int readers = 0;  // ops of the backward pass
-};
-
 struct GradGraph {
   Graph graph;
-  std::vector<Kept> kept;                // by name; without parameters and inputs
   std::vector<std::string> unreachable;  // asked for by name, and the loss does not depend on them
   std::vector<std::string> constants;    // of a training step: float parameters that it leaves as they are
 };

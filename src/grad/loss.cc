@@ -22,7 +22,8 @@
 namespace sbp {
 namespace {
 
-constexpr uint32_t kNoScope = 0;
+// The ops that make a loss of what the model gives: a scope of their own, so that its layers stay alike.
+uint32_t LossScope(Appender& appender) { return appender.ScopeIndex("loss"); }
 
 Result<TensorId> FindFloat(const Graph& graph, std::string_view name) {
   std::vector<std::string> near;
@@ -41,12 +42,12 @@ Result<TensorId> FindFloat(const Graph& graph, std::string_view name) {
 // A narrow float is summed in f32.
 Result<TensorId> Widened(TensorId id, Appender& appender) {
   if (DTypeBits(appender.type(id).dtype) >= 32) return id;
-  return appender.Call("Cast", {id}, {{"to", static_cast<int64_t>(DType::kF32)}}, "loss/cast", kNoScope);
+  return appender.Call("Cast", {id}, {{"to", static_cast<int64_t>(DType::kF32)}}, "loss/cast", LossScope(appender));
 }
 
 Result<TensorId> Reduced(std::string_view op, TensorId id, Appender& appender) {
   SBP_ASSIGN_OR_RETURN(const TensorId wide, Widened(id, appender));
-  return appender.Call(op, {wide}, {{"keepdims", int64_t{0}}}, "loss", kNoScope);
+  return appender.Call(op, {wide}, {{"keepdims", int64_t{0}}}, "loss", LossScope(appender));
 }
 
 Result<TensorId> Itself(TensorId id, std::string_view /*options*/, Appender& appender) {
@@ -67,9 +68,10 @@ Result<TensorId> MeanOf(TensorId id, std::string_view /*options*/, Appender& app
 Result<TensorId> SquaredError(TensorId id, std::string_view /*options*/, Appender& appender) {
   const std::string name = appender.graph().tensor(id).name;
   SBP_ASSIGN_OR_RETURN(const TensorId target, appender.AddInput(StrCat("target/", name), appender.type(id)));
-  SBP_ASSIGN_OR_RETURN(const TensorId difference, appender.Call("Sub", {id, target}, {}, "loss/difference", kNoScope));
+  SBP_ASSIGN_OR_RETURN(const TensorId difference,
+                       appender.Call("Sub", {id, target}, {}, "loss/difference", LossScope(appender)));
   SBP_ASSIGN_OR_RETURN(const TensorId square,
-                       appender.Call("Mul", {difference, difference}, {}, "loss/square", kNoScope));
+                       appender.Call("Mul", {difference, difference}, {}, "loss/square", LossScope(appender)));
   return MeanOf(square, "", appender);
 }
 
@@ -94,11 +96,12 @@ Result<TensorId> CrossEntropy(TensorId id, std::string_view options, Appender& a
   if (type.rank() != 2) {
     const int64_t classes = type.shape.back();
     const int64_t count = classes == 0 ? 0 : type.num_elements() / classes;
-    SBP_ASSIGN_OR_RETURN(logits,
-                         appender.Call("Reshape", {logits, appender.Ints({count, classes})}, {}, "loss/logits"));
-    SBP_ASSIGN_OR_RETURN(labels, appender.Call("Reshape", {labels, appender.Ints({count})}, {}, "loss/labels"));
+    SBP_ASSIGN_OR_RETURN(logits, appender.Call("Reshape", {logits, appender.Ints({count, classes})}, {}, "loss/logits",
+                                               LossScope(appender)));
+    SBP_ASSIGN_OR_RETURN(
+        labels, appender.Call("Reshape", {labels, appender.Ints({count})}, {}, "loss/labels", LossScope(appender)));
   }
-  return appender.Call("SoftmaxCrossEntropyLoss", {logits, labels}, std::move(attributes), "loss", kNoScope);
+  return appender.Call("SoftmaxCrossEntropyLoss", {logits, labels}, std::move(attributes), "loss", LossScope(appender));
 }
 
 struct FormRow {
@@ -152,13 +155,14 @@ Status AddShare(Loss& loss, Appender& appender) {
   if (!loss.ignored) return OkStatus();
   const TensorId labels = NameIndex(appender.graph()).tensor("labels");
   const TensorId ignored = appender.Constant(Literal::Scalar(*loss.ignored));
-  SBP_ASSIGN_OR_RETURN(const TensorId equal, appender.Call("Equal", {labels, ignored}, {}, "loss/ignored", kNoScope));
-  SBP_ASSIGN_OR_RETURN(const TensorId counts, appender.Call("Not", {equal}, {}, "loss/counts", kNoScope));
+  SBP_ASSIGN_OR_RETURN(const TensorId equal,
+                       appender.Call("Equal", {labels, ignored}, {}, "loss/ignored", LossScope(appender)));
+  SBP_ASSIGN_OR_RETURN(const TensorId counts, appender.Call("Not", {equal}, {}, "loss/counts", LossScope(appender)));
   SBP_ASSIGN_OR_RETURN(
       const TensorId numbers,
-      appender.Call("Cast", {counts}, {{"to", static_cast<int64_t>(DType::kF32)}}, "loss/ones", kNoScope));
-  SBP_ASSIGN_OR_RETURN(loss.share,
-                       appender.Call("ReduceMean", {numbers}, {{"keepdims", int64_t{0}}}, "loss/share", kNoScope));
+      appender.Call("Cast", {counts}, {{"to", static_cast<int64_t>(DType::kF32)}}, "loss/ones", LossScope(appender)));
+  SBP_ASSIGN_OR_RETURN(loss.share, appender.Call("ReduceMean", {numbers}, {{"keepdims", int64_t{0}}}, "loss/share",
+                                                 LossScope(appender)));
   return OkStatus();
 }
 
@@ -169,8 +173,10 @@ Status AddSeeds(Loss& loss, double scale, Appender& appender) {
       seed.cotangent = appender.Number(scale, type.dtype);
       if (loss.share.valid()) {
         const Appender::AttributeList to = {{"to", static_cast<int64_t>(type.dtype)}};
-        SBP_ASSIGN_OR_RETURN(const TensorId share, appender.Call("Cast", {loss.share}, to, "loss/share_cast"));
-        SBP_ASSIGN_OR_RETURN(seed.cotangent, appender.Call("Mul", {share, seed.cotangent}, {}, "loss/seed"));
+        SBP_ASSIGN_OR_RETURN(const TensorId share,
+                             appender.Call("Cast", {loss.share}, to, "loss/share_cast", LossScope(appender)));
+        SBP_ASSIGN_OR_RETURN(seed.cotangent,
+                             appender.Call("Mul", {share, seed.cotangent}, {}, "loss/seed", LossScope(appender)));
       }
       continue;
     }

@@ -47,11 +47,12 @@ class Updates {
         request_(request),
         appender_(appender),
         graph_(appender.graph()),
-        scope_(appender.ScopeIndex(std::string(kOptimizer))) {}
+        scope_(appender.ScopeIndex(std::string(kOptimizer))),
+        loss_scope_(appender.ScopeIndex("loss")) {}
 
   Status Run(std::span<const Trained> trained, const Loss& loss) {
     FindReaders(trained);
-    SBP_ASSIGN_OR_RETURN(const TensorId share, Accumulated(loss.share, "share", 0));
+    SBP_ASSIGN_OR_RETURN(const TensorId share, Accumulated(loss.share, "share", loss_scope_));
     SBP_ASSIGN_OR_RETURN(const TensorId total, LossOfStep(loss, share));
     std::vector<Trained> summed(trained.begin(), trained.end());
     for (Trained& entry : summed) {
@@ -113,10 +114,10 @@ class Updates {
     if (request_.accumulate == 1 || loss.given) return loss.loss;
     TensorId weighted = loss.loss;
     if (loss.share.valid()) {
-      SBP_ASSIGN_OR_RETURN(weighted, appender_.Call("Mul", {loss.loss, loss.share}, {}, "loss/weighted"));
+      SBP_ASSIGN_OR_RETURN(weighted, appender_.Call("Mul", {loss.loss, loss.share}, {}, "loss/weighted", loss_scope_));
     }
     const DType type = WideOf(appender_.type(weighted).dtype);
-    SBP_ASSIGN_OR_RETURN(const TensorId sum, Accumulated(weighted, "loss", 0));
+    SBP_ASSIGN_OR_RETURN(const TensorId sum, Accumulated(weighted, "loss", loss_scope_));
     const TensorId count = share.valid() ? share : appender_.Number(static_cast<double>(request_.accumulate), type);
     // A model may have named its own loss so; it is that of one micro-batch.
     if (NameOf(loss.loss) == "loss") appender_.Rename(loss.loss, "micro/loss");
@@ -271,7 +272,7 @@ class Updates {
   const UpdateRequest& request_;
   Appender& appender_;
   Graph& graph_;
-  uint32_t scope_;
+  uint32_t scope_, loss_scope_;
   std::unordered_map<TensorId, Readers> readers_;
   TensorId lr_, step_, scale_, norm_;
   std::vector<TensorId> nexts_;

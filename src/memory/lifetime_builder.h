@@ -25,6 +25,10 @@ class LifetimeBuilder {
   // The buffer that the op reads as its operand (captures last).
   size_t BufferOf(OpId op, uint32_t operand, TensorId tensor) const;
   const NdSbp& LayoutOf(size_t buffer) const;
+  // The buffer that a transition starts from.
+  size_t source(size_t transition) const { return source_of_transition_[transition]; }
+  // Tensors and the copies that transitions leave.
+  size_t num_final() const { return last_read_.size(); }
   // The position of the last op or boxing step that reads the buffer; kUnread: none does.
   static constexpr uint32_t kUnread = ~uint32_t{0};
   uint32_t last_read(size_t buffer) const { return last_read_[buffer]; }
@@ -50,7 +54,8 @@ class LifetimeBuilder {
   std::vector<Lifetime> intermediates_;
   std::unordered_map<TensorId, std::vector<uint32_t>> copies_;  // per tensor: its boxed copies
   std::vector<size_t> copy_of_transition_;                      // its place in buffers_; 0: none
-  std::unordered_map<uint64_t, size_t> boxed_uses_;             // UseKey -> the copy that it reads
+  std::vector<size_t> source_of_transition_;
+  std::unordered_map<uint64_t, size_t> boxed_uses_;  // UseKey -> the copy that it reads
 };
 
 }  // namespace sbp

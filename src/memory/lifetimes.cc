@@ -47,6 +47,7 @@ LifetimeBuilder::LifetimeBuilder(const Plan& plan, const StepOrder& order)
   last_position_ = order.op_at.empty() ? 0 : static_cast<uint32_t>(order.op_at.size() - 1);
   AddTensors();
   copy_of_transition_.assign(plan_.transitions.size(), 0);
+  source_of_transition_.assign(plan_.transitions.size(), 0);
   for (const uint32_t number : order_.in_order) AddTransition(number);
   ReadByOps();
   KeepEnds();
@@ -80,7 +81,8 @@ void LifetimeBuilder::AddTransition(uint32_t number) {
   written.kind = "boxing";
   std::vector<uint32_t>& copies = copies_[transition.tensor];
   const uint32_t first = order_.transitions[number];
-  Read(SourceOf(transition, copies), first);
+  source_of_transition_[number] = SourceOf(transition, copies);
+  Read(source_of_transition_[number], first);
   const auto count = static_cast<uint32_t>(transition.steps.size());
   for (uint32_t s = 0; s < count; ++s) {
     written.bytes = BytesIn(transition, transition.steps[s].to);

@@ -52,6 +52,9 @@ std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order);
 using PairsOfOp = std::function<std::span<const InPlacePair>(OpId)>;
 std::vector<InPlaceWrite> FindInPlace(const Plan& plan, const StepOrder& order, const PairsOfOp& pairs);
 
+// The first position at which these buffers take most together.
+uint32_t PeakPosition(const StepOrder& order, const std::vector<Lifetime>& lifetimes);
+
 // The peak of these buffers and its largest holders, workspace not among them. Linear in buffers.
 MemorySummary PeakMemory(const Plan& plan, const StepOrder& order, const std::vector<Lifetime>& lifetimes);
 

@@ -14,7 +14,18 @@ namespace {
 
 __extension__ using Wide = __int128;  // a sum of many sizes that each fit 63 bits
 
-uint32_t PeakPosition(const std::vector<Lifetime>& lifetimes, size_t positions) {
+std::string HolderName(const Plan& plan, const Lifetime& lifetime) {
+  const std::string& name = plan.graph.tensor(lifetime.tensor).name;
+  if (lifetime.transition < 0) return name;
+  const std::vector<Use>& consumers = plan.transitions[lifetime.transition].consumers;
+  if (consumers.empty()) return "boxing of " + name + " for the end of the step";
+  return "boxing of " + name + " for " + plan.graph.op(consumers.front().op).name;
+}
+
+}  // namespace
+
+uint32_t PeakPosition(const StepOrder& order, const std::vector<Lifetime>& lifetimes) {
+  const size_t positions = std::max<size_t>(1, order.op_at.size());
   std::vector<Wide> change(positions + 1, 0);
   for (const Lifetime& lifetime : lifetimes) {
     change[lifetime.first] += lifetime.bytes;
@@ -32,20 +43,10 @@ uint32_t PeakPosition(const std::vector<Lifetime>& lifetimes, size_t positions) 
   return at;
 }
 
-std::string HolderName(const Plan& plan, const Lifetime& lifetime) {
-  const std::string& name = plan.graph.tensor(lifetime.tensor).name;
-  if (lifetime.transition < 0) return name;
-  const std::vector<Use>& consumers = plan.transitions[lifetime.transition].consumers;
-  if (consumers.empty()) return "boxing of " + name + " for the end of the step";
-  return "boxing of " + name + " for " + plan.graph.op(consumers.front().op).name;
-}
-
-}  // namespace
-
 MemorySummary PeakMemory(const Plan& plan, const StepOrder& order, const std::vector<Lifetime>& lifetimes) {
   constexpr size_t kMaxHolders = 10;
   MemorySummary summary;
-  const uint32_t peak = PeakPosition(lifetimes, std::max<size_t>(1, order.op_at.size()));
+  const uint32_t peak = PeakPosition(order, lifetimes);
   if (!order.op_at.empty()) summary.peak_op = order.op_at[peak];
   std::vector<const Lifetime*> alive;
   for (const Lifetime& lifetime : lifetimes) {

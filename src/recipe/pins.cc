@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -31,36 +33,94 @@ const RecipeLine* LineOf(const Recipe& recipe, RecipeRole role) {
 class PinMaker {
  public:
   PinMaker(const std::vector<Recipe>& recipes, const Graph& graph, const Mesh& mesh)
-      : recipes_(recipes), graph_(graph), mesh_(mesh) {}
+      : recipes_(recipes), graph_(graph), mesh_(mesh), placed_(recipes.size()) {}
 
   void Add(const Roles& roles) {
-    for (const TensorId id : roles.batch) Pin(id, Layout(id, RecipeRole::kBatch, nullptr, nullptr));
-    for (const TensorId id : roles.residual) Pin(id, Layout(id, RecipeRole::kResidual, nullptr, nullptr));
+    for (const auto& [ids, role] :
+         {std::pair(&roles.batch, RecipeRole::kBatch), {&roles.residual, RecipeRole::kResidual}}) {
+      for (const TensorId id : *ids) Pin(id, role, Layout(id, role, nullptr, nullptr), nullptr);
+    }
     for (const Roles::Parameter& parameter : roles.parameters) AddParameter(parameter);
   }
 
-  std::vector<std::pair<std::string, std::string>> Take() { return std::move(pins_); }
+  RecipePinning Take() {
+    RecipePinning made{.pins = std::move(pins_)};
+    for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
+      if (mesh_.size(axis) > 1 && !recipes_[axis].lines.empty()) made.notes.push_back(NoteOn(axis));
+    }
+    return made;
+  }
 
  private:
-  void AddParameter(const Roles::Parameter& parameter) {
-    const std::optional<NdSbp> lies = Layout(parameter.id, RecipeRole::kParameters, &parameter, nullptr);
-    Pin(parameter.id, lies);
-    const NdSbp* own = lies ? &*lies : nullptr;
-    for (const TensorId state : parameter.states) Pin(state, Layout(state, RecipeRole::kStates, &parameter, own));
-    if (parameter.accumulator.valid()) {
-      Pin(parameter.accumulator, Layout(parameter.accumulator, RecipeRole::kAccumulators, &parameter, own));
-    } else if (parameter.gradient.valid()) {
-      Pin(parameter.gradient, Layout(parameter.gradient, RecipeRole::kGradients, &parameter, own));
+  // What one line of a recipe came to.
+  struct Placed {
+    int64_t tensors = 0, whole = 0;  // whole: of those that the line splits
+    std::string first_whole;
+  };
+
+  std::string NoteOn(int axis) const {
+    std::vector<std::string> parts, without;
+    for (const RecipeLine& line : recipes_[axis].lines) {
+      const auto found = placed_[axis].find(line.role);
+      const std::string_view role = RoleNameOf(line.role);
+      if (found == placed_[axis].end()) {
+        // A step has gradients or, where it accumulates, their sums.
+        const RecipeRole other = graph_.micro_batches > 1 ? RecipeRole::kGradients : RecipeRole::kAccumulators;
+        if (line.role != other) without.emplace_back(role);
+        continue;
+      }
+      const Placed& placed = found->second;
+      std::string part = StrCat(role, " ", LayoutTextOf(line), " of ", FormatCount(placed.tensors));
+      if (parts.empty()) part += placed.tensors == 1 ? " tensor" : " tensors";
+      if (placed.whole > 0) {
+        part += StrCat(" (whole: ", FormatCount(placed.whole), placed.whole == 1 ? ", " : ", first ",
+                       Quote(placed.first_whole), ")");
+      }
+      parts.push_back(std::move(part));
     }
-    const std::optional<NdSbp> used = Layout(parameter.id, RecipeRole::kUsed, &parameter, own);
-    if (!used) return;
-    for (const Use& use : parameter.uses) {
-      pins_.emplace_back(StrCat(graph_.op(use.op).name, ".", use.operand, "=", ToString(*used)), "--recipe");
+    std::string note =
+        StrCat("--recipe ", recipes_[axis].name, " over ", mesh_.axes[axis].name, ": ", Join(parts, ", "));
+    if (!without.empty()) note += StrCat(parts.empty() ? "" : "; ", "the graph has no ", Join(without, ", "));
+    return note;
+  }
+
+  // `own`: how the parameter lies.
+  void Count(TensorId id, RecipeRole role, const NdSbp& layout, const NdSbp* own) {
+    for (int axis = 0; axis < mesh_.num_axes(); ++axis) {
+      const RecipeLine* line = LineOf(recipes_[axis], role);
+      if (line == nullptr || mesh_.size(axis) == 1) continue;
+      Placed& placed = placed_[axis][role];
+      ++placed.tensors;
+      const bool is_to_split = line->layout == RecipeLayout::kSame ? own != nullptr && (*own)[axis].is_split()
+                                                                   : line->layout != RecipeLayout::kWhole;
+      if (!is_to_split || !layout[axis].is_broadcast()) continue;
+      if (++placed.whole == 1) placed.first_whole = graph_.tensor(id).name;
     }
   }
 
-  void Pin(TensorId id, const std::optional<NdSbp>& layout) {
-    if (layout) pins_.emplace_back(StrCat(graph_.tensor(id).name, "=", ToString(*layout)), "--recipe");
+  void AddParameter(const Roles::Parameter& parameter) {
+    const std::optional<NdSbp> lies = Layout(parameter.id, RecipeRole::kParameters, &parameter, nullptr);
+    const NdSbp* own = lies ? &*lies : nullptr;
+    Pin(parameter.id, RecipeRole::kParameters, lies, own);
+    const auto pin = [&](TensorId id, RecipeRole role) { Pin(id, role, Layout(id, role, &parameter, own), own); };
+    for (const TensorId state : parameter.states) pin(state, RecipeRole::kStates);
+    if (parameter.accumulator.valid()) {
+      pin(parameter.accumulator, RecipeRole::kAccumulators);
+    } else if (parameter.gradient.valid()) {
+      pin(parameter.gradient, RecipeRole::kGradients);
+    }
+    const std::optional<NdSbp> used = Layout(parameter.id, RecipeRole::kUsed, &parameter, own);
+    if (!used || parameter.uses.empty()) return;
+    Count(parameter.id, RecipeRole::kUsed, *used, own);
+    for (const Use& use : parameter.uses) {
+      pins_.emplace_back(StrCat(graph_.op(use.op).name, ".", use.operand, "=", ToString(*used)), kFromRecipe);
+    }
+  }
+
+  void Pin(TensorId id, RecipeRole role, const std::optional<NdSbp>& layout, const NdSbp* own) {
+    if (!layout) return;
+    pins_.emplace_back(StrCat(graph_.tensor(id).name, "=", ToString(*layout)), kFromRecipe);
+    Count(id, role, *layout, own);
   }
 
   // Nothing where no axis' recipe names the role.
@@ -131,13 +191,13 @@ class PinMaker {
   const Graph& graph_;
   const Mesh& mesh_;
   std::vector<std::pair<std::string, std::string>> pins_;
+  std::vector<std::map<RecipeRole, Placed>> placed_;  // per mesh axis
 };
 
 }  // namespace
 
-Result<std::vector<std::pair<std::string, std::string>>> RecipePins(const std::vector<Recipe>& recipes,
-                                                                    const Graph& graph, const Mesh& mesh,
-                                                                    const RuleSet& rules) {
+Result<RecipePinning> RecipePins(const std::vector<Recipe>& recipes, const Graph& graph, const Mesh& mesh,
+                                 const RuleSet& rules) {
   // Over which axis matrices are split decides what is large enough.
   int64_t ranks = 1;
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {

@@ -1,5 +1,6 @@
 #include "recipe/recipe.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -152,6 +153,13 @@ Result<Recipe> FindRecipe(std::string_view name) {
 }
 
 }  // namespace
+
+std::string_view RoleNameOf(RecipeRole role) { return std::ranges::find(kRoles, role, &RoleName::role)->name; }
+
+std::string LayoutTextOf(const RecipeLine& line) {
+  if (line.layout == RecipeLayout::kDim) return StrCat("S(", line.dim, ")");
+  return std::string(std::ranges::find(kLayouts, line.layout, &LayoutName::layout)->name);
+}
 
 Result<Recipe> ParseRecipe(std::string_view text, std::string_view file) {
   Recipe recipe{.name = NameOfFile(file)};

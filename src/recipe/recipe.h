@@ -52,14 +52,23 @@ struct BuiltinRecipeFile {
 std::span<const BuiltinRecipeFile> BuiltinRecipeFiles();  // sorted by name
 std::vector<std::string> RecipeNames();                   // of the built-in ones
 
+std::string_view RoleNameOf(RecipeRole role);      // "batch"
+std::string LayoutTextOf(const RecipeLine& line);  // "S(any)"
+
 // The value of --recipe: "zero3", for every axis, or "data=zero3,model=tp", each a built-in recipe or a file; axes that
 // are not named split nothing. One entry per mesh axis. Errors: an unknown axis, recipe or file, with the nearest.
 Result<std::vector<Recipe>> ReadRecipes(std::string_view flag, const Mesh& mesh);
 
-// The pins that the recipes (one per mesh axis) stand for in this graph (resolved): text, and where it is from,
-// "--recipe".
-Result<std::vector<std::pair<std::string, std::string>>> RecipePins(const std::vector<Recipe>& recipes,
-                                                                    const Graph& graph, const Mesh& mesh,
-                                                                    const RuleSet& rules);
+inline constexpr std::string_view kFromRecipe = "--recipe";
+
+struct RecipePinning {
+  std::vector<std::pair<std::string, std::string>> pins;  // text, and where it is from: kFromRecipe
+  // For people, a line per mesh axis: "zero1 over data: batch S(0) of 2 tensors, parameters B of 145, ..."; what could
+  // not be split, and roles that the graph has not.
+  std::vector<std::string> notes;
+};
+// What the recipes (one per mesh axis) stand for in this graph (resolved).
+Result<RecipePinning> RecipePins(const std::vector<Recipe>& recipes, const Graph& graph, const Mesh& mesh,
+                                 const RuleSet& rules);
 
 }  // namespace sbp

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/ids.h"
+#include "graph/phases.h"
 
 namespace sbp {
 namespace {
@@ -23,7 +24,10 @@ class Adopter {
   explicit Adopter(const Graph& graph) : graph_(graph), uses_(BuildUses(graph)), scopes_(graph.ops.size()) {
     for (size_t o = 0; o < graph.ops.size(); ++o) scopes_[o] = graph.scope_of(graph.ops[o]);
     known_.resize(graph.ops.size());
-    for (size_t o = 0; o < graph.ops.size(); ++o) known_[o] = !scopes_[o].empty();
+    for (size_t o = 0; o < graph.ops.size(); ++o) {
+      phases_.push_back(PhaseOfScope(scopes_[o]));
+      known_[o] = !scopes_[o].empty() && scopes_[o] != kBackwardScope;
+    }
   }
 
   // Forward, so that chains follow their producers; then backward for those that begin with inputs and constants.
@@ -38,7 +42,7 @@ class Adopter {
     if (known_[o]) return;
     std::optional<std::string_view> common;
     const auto join = [&](OpId neighbour) {
-      if (!known_[neighbour.index()]) return;
+      if (!known_[neighbour.index()] || phases_[neighbour.index()] != phases_[o]) return;
       const std::string_view scope = scopes_[neighbour.index()];
       common = common ? CommonScope(*common, scope) : scope;
     };
@@ -59,6 +63,7 @@ class Adopter {
   const UseTable uses_;
   std::vector<std::string_view> scopes_;
   std::vector<bool> known_;
+  std::vector<Phase> phases_;  // of a training graph: ops adopt within theirs
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 Result<std::string> DrawGraph(const Plan& plan, const RenderOptions& options) {
   SBP_ASSIGN_OR_RETURN(View view, MakeView(plan, options));
-  SplitIntoColumns(view);
+  if (!view.training) SplitIntoColumns(view);
   return WriteDot(view);
 }
 

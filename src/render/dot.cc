@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cost/collective.h"
+#include "graph/phases.h"
 #include "render/facts.h"
 #include "render/palette.h"
 
@@ -95,6 +96,7 @@ class DotWriter {
     std::vector<std::vector<uint32_t>> members(view_.groups.size());
     for (uint32_t n = 0; n < view_.nodes.size(); ++n) members[view_.nodes[n].group].push_back(n);
     WriteGroups(children, members);
+    if (view_.training) WriteOrderOfPasses();
     for (const ViewEdge& edge : view_.edges) WriteEdge(edge);
     out_ << "}\n";
     return std::move(out_).str();
@@ -104,7 +106,8 @@ class DotWriter {
   void WriteDefaults() {
     const bool large = view_.nodes.size() > 150;
     // The network simplex loops are bounded so that a large drawing costs seconds, not minutes.
-    out_ << "  graph [rankdir=TB, fontname=\"Helvetica,Arial,sans-serif\", fontsize=14, labelloc=t, labeljust=l, "
+    out_ << "  graph [" << (view_.training ? "newrank=true, " : "")
+         << "rankdir=TB, fontname=\"Helvetica,Arial,sans-serif\", fontsize=14, labelloc=t, labeljust=l, "
             "nodesep=0.3, ranksep=0.32, pad=0.3, bgcolor=\"#FFFFFF\", splines="
          << (large ? "polyline" : "spline") << ", nslimit=" << (large ? 2 : 8) << ", nslimit1=" << (large ? 2 : 8)
          << ", mclimit=" << (large ? "0.4" : "1") << ", label=" << TitleLabel() << "];\n"
@@ -125,10 +128,19 @@ class DotWriter {
       label << "<TR><TD ALIGN=\"LEFT\"><FONT POINT-SIZE=\"11\" COLOR=\"#8A6D1D\">" << EscapeHtml(note)
             << "</FONT></TD></TR>";
     }
+    LegendRow(label, LegendEntry::Kind::kPhase, "Passes:", "");
     LegendRow(label, LegendEntry::Kind::kSharing, "Ops:", "");
     LegendRow(label, LegendEntry::Kind::kCollective, "Collectives:", "edge width: bytes of the tensor, log scale");
     label << "</TABLE>>";
     return std::move(label).str();
+  }
+
+  static std::string_view ColourOf(const LegendEntry& entry) {
+    if (entry.is_kept) return kKeptColour;
+    if (entry.kind == LegendEntry::Kind::kPhase) return PaintOf(entry.phase).strong;
+    if (entry.kind == LegendEntry::Kind::kSharing) return PaintOf(entry.sharing).line;
+    const Paint paint = PaintOf(entry.collective);
+    return RowOf(entry.collective).local ? paint.line : paint.fill;
   }
 
   // Squares of colour and words in one line of text: cells of a nested table would be stretched to the title's width.
@@ -139,11 +151,8 @@ class DotWriter {
       if (entry.kind != kind) continue;
       if (!any) label << "<TR><TD ALIGN=\"LEFT\"><FONT POINT-SIZE=\"12\">" << title << "</FONT>";
       any = true;
-      const Paint paint = kind == LegendEntry::Kind::kSharing ? PaintOf(entry.sharing) : PaintOf(entry.collective);
-      const std::string_view color =
-          kind == LegendEntry::Kind::kCollective && !RowOf(entry.collective).local ? paint.fill : paint.line;
-      label << "<FONT POINT-SIZE=\"18\" COLOR=\"" << color << "\">  ■</FONT><FONT POINT-SIZE=\"12\"> "
-            << EscapeHtml(entry.text) << "</FONT>";
+      label << "<FONT POINT-SIZE=\"18\" COLOR=\"" << ColourOf(entry) << "\">  " << (entry.is_kept ? "╌" : "■")
+            << "</FONT><FONT POINT-SIZE=\"12\"> " << EscapeHtml(entry.text) << "</FONT>";
     }
     if (!any) return;
     if (!end.empty()) label << "<FONT POINT-SIZE=\"12\" COLOR=\"#6A768C\">    " << end << "</FONT>";
@@ -168,19 +177,39 @@ class DotWriter {
       }
       const int32_t group = children[top.group][top.next++];
       OpenGroup(group, stack.size());
+      if (view_.training && stack.size() == 1)
+        out_ << "    " << AnchorOf(group) << " [style=invis, shape=point, width=0];\n";
       for (uint32_t n : members[group]) WriteNode(n, 2 * stack.size() + 2);
       stack.push_back({group});
     }
   }
 
+  static std::string AnchorOf(int32_t group) { return StrCat("a", group); }
+
+  // Frames stand from left to right as the passes follow each other: a point at the top of each, and edges between
+  // these. Ranks are of the whole picture (newrank), so that both passes of a layer stand at one height.
+  void WriteOrderOfPasses() {
+    std::vector<int32_t> frames;
+    for (size_t g = 1; g < view_.groups.size(); ++g) {
+      if (view_.groups[g].parent == 0) frames.push_back(static_cast<int32_t>(g));
+    }
+    std::ranges::stable_sort(frames, {}, [&](int32_t group) { return view_.groups[group].phase; });
+    std::vector<std::string> anchors;
+    for (const int32_t group : frames) anchors.push_back(AnchorOf(group));
+    out_ << "  {rank=min; " << Join(anchors, "; ") << "}\n";
+    if (anchors.size() > 1) out_ << "  " << Join(anchors, " -> ") << " [style=invis];\n";
+  }
+
   void OpenGroup(int32_t index, size_t depth) {
     const ViewGroup& group = view_.groups[index];
     const bool repeated = group.copies > 1;
-    const std::string_view fills[] = {"#F8FAFD", "#F1F5FA", "#EAF0F7"};
+    const FramePaint paint = PaintOf(group.phase);
+    const bool is_pass = view_.training && group.parent == 0;
     out_ << std::string(2 * depth, ' ') << "subgraph cluster_" << index << " {\n"
-         << std::string(2 * depth + 2, ' ') << "graph [style=\"filled,rounded\", fillcolor=\"" << fills[(depth - 1) % 3]
-         << "\", color=\"" << (repeated ? "#4B5BD6" : "#B9C3D3") << "\", penwidth=" << (repeated ? "2.6" : "1")
-         << ", margin=10, label=<<FONT POINT-SIZE=\"12\" COLOR=\"#33415C\"><B>" << EscapeHtml(Shorten(group.label, 60))
+         << std::string(2 * depth + 2, ' ') << "graph [style=\"filled,rounded\", fillcolor=\""
+         << paint.fills[(depth - 1) % 3] << "\", color=\"" << (repeated ? "#4B5BD6" : paint.line)
+         << "\", penwidth=" << (repeated ? "2.6" : "1") << ", margin=10, label=<<FONT POINT-SIZE=\""
+         << (is_pass ? 16 : 12) << "\" COLOR=\"" << paint.text << "\"><B>" << EscapeHtml(Shorten(group.label, 60))
          << "</B></FONT>";
     if (repeated) out_ << "<FONT POINT-SIZE=\"18\" COLOR=\"#4B5BD6\"><B>  × " << group.copies << "</B></FONT>";
     if (!group.note.empty()) {
@@ -202,7 +231,17 @@ class DotWriter {
   void WriteEdge(const ViewEdge& edge) {
     // 1 KB is a hair line; every factor of 10 adds 0.7 points.
     const double width = std::clamp(0.8 + 0.7 * (std::log10(std::max(edge.bytes, 1.0)) - 3), 0.8, 6.0);
-    out_ << "  n" << edge.from << " -> n" << edge.to << " [penwidth=" << std::round(width * 10) / 10;
+    // The backward pass runs upwards: its edges are set the other way round.
+    const bool up = edge.kind == ViewEdge::Kind::kBackward, thin = edge.kind == ViewEdge::Kind::kGradient;
+    out_ << "  n" << (up ? edge.to : edge.from) << " -> n" << (up ? edge.from : edge.to)
+         << " [penwidth=" << (thin ? 1.2 : std::round(width * 10) / 10);
+    if (up) out_ << ", dir=back";
+    if (thin) {
+      out_ << ", constraint=false, color=\"" << PaintOf(Phase::kOptimizer).strong << "\"";
+    }
+    if (edge.kind == ViewEdge::Kind::kKept) {
+      out_ << ", style=dashed, color=\"" << kKeptColour << "\", fontcolor=\"" << kKeptColour << "\"";
+    }
     if (!edge.label.empty()) out_ << ", label=" << QuoteDot(" " + edge.label);
     out_ << ", tooltip=" << QuoteDot(FormatBytes(edge.bytes)) << "];\n";
   }

@@ -104,6 +104,15 @@ std::vector<uint64_t> HashOps(const Plan& plan) {
   return hashes;
 }
 
+std::vector<uint32_t> OpWeights(const Plan& plan) {
+  std::vector<uint32_t> weights(plan.graph.ops.size(), 1);
+  for (const Transition& transition : plan.transitions) {
+    if (transition.consumers.empty() || transition.consumers[0].op.index() >= weights.size()) continue;
+    weights[transition.consumers[0].op.index()] += static_cast<uint32_t>(std::min<size_t>(transition.steps.size(), 8));
+  }
+  return weights;
+}
+
 std::string FormatShape(const Shape& shape) {
   constexpr size_t kShown = 8;
   if (shape.size() <= kShown) return StrCat("[", Join(shape, ","), "]");

@@ -48,6 +48,9 @@ Sharing SharingOf(const Plan& plan, uint32_t op);
 // Equal for ops of equal type, attributes, operand and result types, decision, and transitions on the operands.
 std::vector<uint64_t> HashOps(const Plan& plan);
 
+// Nodes that a drawing has for each op: its collectives come with it.
+std::vector<uint32_t> OpWeights(const Plan& plan);
+
 // Text. ---------------------------------------------------------------------------------------------------------------
 std::string FormatShape(const Shape& shape);               // "[8,1024]"
 std::string NameTail(std::string_view name);               // after the last '/'

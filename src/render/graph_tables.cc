@@ -20,6 +20,7 @@
 #include "render/opening.h"
 #include "render/outline.h"
 #include "render/render.h"
+#include "render/training.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
@@ -207,10 +208,12 @@ Result<Document> TabulateGraph(const Plan& plan, const RenderOptions& options) {
   document.head.push_back(
       StrCat(FormatCount(static_cast<int64_t>(plan.graph.ops.size())), " ops · ", PlanHeadline(plan)));
   if (!IsBareGraph(plan)) document.head.push_back(PlanCosts(plan));
+  if (std::string peak = PeakParts(plan); !peak.empty()) document.head.push_back(std::move(peak));
   const size_t rows = std::clamp<size_t>(options.max_nodes, 10, 100000);
   const Outline outline = BuildOutline(plan, {.max_items = std::max<size_t>(rows / 2, 64)});
-  SBP_ASSIGN_OR_RETURN(const Opening opening, ChooseOpening(outline, std::vector<uint32_t>(plan.graph.ops.size(), 1),
-                                                            {options.expand, rows, std::max<size_t>(rows, 100000)}));
+  SBP_ASSIGN_OR_RETURN(const Opening opening,
+                       ChooseOpening(outline, std::vector<uint32_t>(plan.graph.ops.size(), 1),
+                                     {options.expand, rows, std::max<size_t>(rows, 100000), true}));
   document.tables.push_back(OpTable(plan, outline, opening, options.notation).Build());
   if (!plan.transitions.empty()) document.tables.push_back(CollectiveTable(plan));
   if (!plan.memory.holders.empty()) document.tables.push_back(MemoryTable(plan));

@@ -1,15 +1,21 @@
 #include "render/opening.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <deque>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/text.h"
+#include "graph/phases.h"
 #include "naming/module_index.h"
 
 namespace sbp {
 namespace {
 
+// Updates say little beside the layer whose they are: they are opened by their own names.
 bool Matches(const std::string& pattern, const std::string& path) {
+  if (PhaseOfScope(path) == Phase::kOptimizer && pattern != "*" && !pattern.starts_with(kOptimizerScope)) return false;
   const auto scoped = ReadScopedName(pattern);  // a role does not matter here
   return GlobMatch(pattern, path) || GlobMatch("*/" + pattern, path) ||
          NamesScope(scoped ? scoped->scope : pattern, path);
@@ -48,6 +54,7 @@ class Opener {
          const OpeningOptions& options)
       : outline_(outline), weights_(weights), wanted_(std::move(wanted)), options_(options) {
     opening_.open.assign(outline.nodes.size(), false);
+    FindCounterparts();
   }
 
   Opening Run() {
@@ -63,7 +70,9 @@ class Opener {
         OpenRepeat(n, queue);
         continue;
       }
-      if (!Fits(n, ItemsWeight(node) - 1)) {
+      const bool is_left = node.stays_closed || PhaseOfScope(node.path) == Phase::kOptimizer;
+      if (is_left && !wanted_[n] && !options_.open_parts) continue;
+      if (!MayOpen(n)) {
         ++opening_.closed_for_size;
         continue;
       }
@@ -74,6 +83,42 @@ class Opener {
   }
 
  private:
+  // The scopes of the backward pass by what they are called in the forward pass.
+  void FindCounterparts() {
+    const std::string_view forward = PhaseName(Phase::kForward);
+    std::unordered_map<std::string_view, uint32_t> backward;
+    for (uint32_t n = 0; n < outline_.nodes.size(); ++n) {
+      const OutlineNode& node = outline_.nodes[n];
+      const bool is_frame = node.kind != OutlineNode::Kind::kRepeat && PhaseOfScope(node.path) == Phase::kBackward;
+      if (is_frame) backward.emplace(std::string_view(node.path).substr(kBackwardScope.size()), n);
+    }
+    decided_.assign(outline_.nodes.size(), Decision::kUndecided);
+    counterpart_.assign(outline_.nodes.size(), -1);
+    has_forward_.assign(outline_.nodes.size(), false);
+    is_training_ = !backward.empty();
+    if (!is_training_) return;
+    for (uint32_t n = 0; n < outline_.nodes.size(); ++n) {
+      const std::string_view path = outline_.nodes[n].path;
+      if (outline_.nodes[n].kind == OutlineNode::Kind::kRepeat || !path.starts_with(forward)) continue;
+      const auto found = backward.find(path.substr(forward.size()));
+      if (found == backward.end()) continue;
+      counterpart_[n] = static_cast<int32_t>(found->second);
+      has_forward_[found->second] = true;
+    }
+  }
+
+  // A scope of the forward pass is opened with the same one of the backward pass, or neither is: nor is one whose
+  // counterpart is folded into another layer.
+  bool MayOpen(uint32_t n) {
+    if (decided_[n] != Decision::kUndecided) return decided_[n] == Decision::kYes;
+    if (has_forward_[n] && !wanted_[n]) return false;
+    size_t more = ItemsWeight(outline_.nodes[n]) - 1;
+    if (counterpart_[n] >= 0) more += ItemsWeight(outline_.nodes[counterpart_[n]]) - 1;
+    const bool fits = Fits(n, more);
+    if (counterpart_[n] >= 0) decided_[counterpart_[n]] = fits ? Decision::kYes : Decision::kNo;
+    return fits;
+  }
+
   bool Fits(uint32_t node, size_t more) {
     const size_t limit = wanted_[node] ? std::max(options_.max_nodes, options_.max_expanded) : options_.max_nodes;
     if (total_ + more > limit) return false;
@@ -93,7 +138,12 @@ class Opener {
       opening_.open[n] = true;
       Enqueue(node, queue);
     } else if (!node.items.front().is_op) {
-      queue.push_back(node.items.front().index);
+      // A repeat is no level: in a training step the forward pass goes first on each.
+      if (is_training_) {
+        queue.push_front(node.items.front().index);
+      } else {
+        queue.push_back(node.items.front().index);
+      }
     }
   }
 
@@ -109,6 +159,11 @@ class Opener {
   const OpeningOptions& options_;
   Opening opening_;
   size_t total_ = 0;
+  enum class Decision : uint8_t { kUndecided, kYes, kNo };
+  std::vector<Decision> decided_;
+  std::vector<int32_t> counterpart_;  // of scopes of the forward pass; -1: none
+  std::vector<bool> has_forward_;     // of scopes of the backward pass
+  bool is_training_ = false;
 };
 
 // Links every op of a copy to its counterpart in the first copy; nested folds are followed to the end.

@@ -20,6 +20,7 @@ struct OpeningOptions {
   std::vector<std::string> expand;  // patterns over scope paths; also matched against the end of a path
   size_t max_nodes = 240;           // without expansion
   size_t max_expanded = 1000;       // with it
+  bool open_parts = false;          // of training steps: also what one op became, and updates
 };
 
 // Level by level from the root, in order, while the drawing has room. Error: a pattern that matches nothing.

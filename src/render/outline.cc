@@ -11,9 +11,12 @@
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/text.h"
+#include "graph/kept.h"
+#include "graph/phases.h"
 #include "render/adopt.h"
 #include "render/facts.h"
 #include "render/repeats.h"
+#include "render/training.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {
@@ -72,16 +75,21 @@ class OutlineBuilder {
 
   void PlaceOps() {
     const Graph& graph = plan_.graph;
-    const std::vector<std::string_view> scopes = AdoptScopes(graph);
+    std::vector<std::string_view> scopes = AdoptScopes(graph);
+    const bool training = HasBackward(graph);
+    const std::vector<FramedScope> framed = training ? FrameScopes(graph, scopes) : std::vector<FramedScope>();
+    for (size_t o = 0; o < framed.size(); ++o) scopes[o] = framed[o].path;
     place_.assign(1, 0);
     out_.op_node.resize(graph.ops.size());
     op_place_.resize(graph.ops.size());
     for (uint32_t o = 0; o < graph.ops.size(); ++o) {
       const uint32_t node = ScopeNode(scopes[o], o);
+      if (training) out_.nodes[node].stays_closed |= framed[o].is_vjp;
       out_.op_node[o] = static_cast<int32_t>(node);
       op_place_[o] = static_cast<uint32_t>(out_.nodes[node].items.size());
       out_.nodes[node].items.push_back({true, o});
     }
+    scope_node_.clear();  // its keys end here
   }
 
   // Every edge counts at the lowest node that holds both ends, by the places of the two items: a hash that is equal for
@@ -125,7 +133,10 @@ class OutlineBuilder {
   // Single ops and pairs repeat by chance (Add, Add): only windows that save a reader something are folded.
   bool WorthFolding(const OutlineNode& node, const Repeat& repeat) const {
     size_t scopes = 0;
-    for (size_t i = 0; i < repeat.period; ++i) scopes += node.items[repeat.begin + i].is_op ? 0 : 1;
+    for (size_t i = 0; i < repeat.period; ++i) {
+      const OutlineItem& item = node.items[repeat.begin + i];
+      scopes += item.is_op || out_.nodes[item.index].stays_closed ? 0 : 1;
+    }
     if (scopes > 0) return true;
     return repeat.period >= 8 || (repeat.period >= 3 && repeat.copies >= 3);
   }
@@ -159,11 +170,15 @@ class OutlineBuilder {
     const std::vector<OutlineItem> items(
         out_.nodes[parent].items.begin() + repeat.begin,
         out_.nodes[parent].items.begin() + repeat.begin + repeat.period * repeat.copies);
-    const uint32_t node = AddNode(OutlineNode::Kind::kRepeat, parent,
-                                  StrCat(ItemLabel(items.front()), " .. ", ItemLabel(items.back())), FirstOp(items[0]));
+    // Layers are differentiated last to first: the first one stands for all there, too, as in the forward pass.
+    const bool reversed = PhaseOfScope(out_.nodes[parent].path) == Phase::kBackward;
+    const OutlineItem first = reversed ? items.back() : items.front(), last = reversed ? items.front() : items.back();
+    const uint32_t node = AddNode(OutlineNode::Kind::kRepeat, parent, StrCat(ItemLabel(first), " .. ", ItemLabel(last)),
+                                  FirstOp(items[0]));
     std::vector<OutlineItem> copies;
     for (size_t c = 0; c < repeat.copies; ++c) {
-      const std::span<const OutlineItem> window(items.data() + c * repeat.period, repeat.period);
+      const size_t place = reversed ? repeat.copies - 1 - c : c;
+      const std::span<const OutlineItem> window(items.data() + place * repeat.period, repeat.period);
       copies.push_back(repeat.period == 1 ? window[0] : OutlineItem{false, MakeRange(node, window)});
       if (repeat.period == 1) SetParent(window[0], node);
     }
@@ -210,6 +225,7 @@ class OutlineBuilder {
         OutlineNode& node = out_.nodes[n];
         node.label = node.label.empty() ? child.label : StrCat(node.label, "/", child.label);
         node.path = child.path;
+        node.stays_closed |= child.stays_closed;
         const std::vector<OutlineItem> items = std::move(child.items);
         for (const OutlineItem& item : items) SetParent(item, static_cast<uint32_t>(n));
         child.items.clear();

@@ -28,7 +28,8 @@ struct OutlineNode {
   uint32_t depth = 0;
   std::vector<OutlineItem> items;  // by first op
   uint32_t first_op = 0;
-  uint32_t num_ops = 0;  // in the whole subtree
+  uint32_t num_ops = 0;       // in the whole subtree
+  bool stays_closed = false;  // unless it is asked for: the vjp of one op
 };
 
 // nodes[0] is the whole graph; a node's parent may stand after it.

@@ -13,11 +13,14 @@
 #include "cluster/collective_kind.h"
 #include "cost/collective.h"
 #include "graph/graph.h"
+#include "graph/kept.h"
+#include "graph/phases.h"
 #include "graph/tensor_type.h"
 #include "plan/ends.h"
 #include "render/node_text.h"
 #include "render/opening.h"
 #include "render/outline.h"
+#include "render/training.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
@@ -35,6 +38,8 @@ class ViewBuilder {
   ViewBuilder(const Plan& plan, const Outline& outline, const Opening& opening, const RenderOptions& options)
       : plan_(plan), outline_(outline), opening_(opening), options_(options), transitions_(plan) {
     limit_ = 2 * std::max(options.max_nodes, options.expand.empty() ? 0 : kMaxDrawn);
+    view_.training = HasBackward(plan.graph);
+    if (view_.training) kept_bytes_ = KeptBytesPerTensor(plan);
   }
 
   View Build() {
@@ -64,12 +69,13 @@ class ViewBuilder {
     std::string label;  // of the repeat around it
   };
 
-  int32_t AddGroup(std::string label, int32_t parent, int64_t copies) {
-    view_.groups.push_back({std::move(label), "", parent, copies});
+  int32_t AddGroup(std::string label, int32_t parent, int64_t copies, Phase phase = Phase::kForward) {
+    view_.groups.push_back({std::move(label), "", parent, copies, phase});
     return static_cast<int32_t>(view_.groups.size()) - 1;
   }
-  uint32_t AddNode(ViewNode node, int32_t group) {
+  uint32_t AddNode(ViewNode node, int32_t group, Phase phase = Phase::kForward) {
     node.group = group;
+    node.phase = phase;
     view_.nodes.push_back(std::move(node));
     return static_cast<uint32_t>(view_.nodes.size()) - 1;
   }
@@ -84,7 +90,8 @@ class ViewBuilder {
       stack.pop_back();
       if (step.item.is_op) {
         node_of_op_[step.item.index] =
-            static_cast<int32_t>(AddNode(OpNode(plan_, step.item.index, options_.notation), step.group));
+            static_cast<int32_t>(AddNode(OpNode(plan_, step.item.index, options_.notation), step.group,
+                                         PhaseOf(plan_.graph, plan_.graph.ops[step.item.index])));
         continue;
       }
       const OutlineNode& node = outline_.nodes[step.item.index];
@@ -99,7 +106,7 @@ class ViewBuilder {
       }
       int32_t group = step.group;
       if (step.item.index != 0 && node.kind != OutlineNode::Kind::kRepeat) {
-        group = AddGroup(step.copies > 1 ? step.label : node.label, step.group, step.copies);
+        group = AddGroup(step.copies > 1 ? step.label : node.label, step.group, step.copies, PhaseOfScope(node.path));
       }
       for (auto it = node.items.rbegin(); it != node.items.rend(); ++it) stack.push_back({*it, group, 1, ""});
     }
@@ -111,7 +118,11 @@ class ViewBuilder {
     closed.copies = step.copies;
     closed.label = step.copies > 1 ? step.label : outline_.nodes[closed.outline].label;
     closed.ops = outline_.OpsOf(step.item.index);
-    closed.node = AddNode(ViewNode{}, step.group);
+    const bool is_empty = closed.ops.empty();
+    const Phase phase = is_empty ? Phase::kForward : PhaseOf(plan_.graph, plan_.graph.ops[closed.ops.front()]);
+    const bool is_pass = view_.training && step.group == 0;
+    closed.node =
+        AddNode(ViewNode{}, is_pass ? AddGroup(std::string(PhaseName(phase)), 0, 1, phase) : step.group, phase);
     for (uint32_t o : closed.ops) node_of_op_[o] = static_cast<int32_t>(closed.node);
     closed_of_node_[closed.node] = closed_.size();
     closed_.push_back(std::move(closed));
@@ -162,19 +173,49 @@ class ViewBuilder {
 
   void MakeSummaries() {
     for (const Closed& closed : closed_) {
-      const int32_t group = view_.nodes[closed.node].group;
-      view_.nodes[closed.node] =
-          SummaryNode(plan_, outline_.nodes[closed.outline], closed.label, closed.copies, closed.ops, closed.inner);
-      view_.nodes[closed.node].group = group;
+      ViewNode& node = view_.nodes[closed.node];
+      const int32_t group = node.group;
+      const Phase phase = node.phase;
+      node = SummaryNode(plan_, outline_.nodes[closed.outline], closed.label, closed.copies, closed.ops, closed.inner);
+      node.group = group;
+      node.phase = phase;
+      if (phase == Phase::kOptimizer) node.lines.push_back(StatesLine(plan_, closed.ops));
     }
   }
 
+  bool InBackward(OpId op) const { return op.valid() && PhaseOf(plan_.graph, plan_.graph.op(op)) == Phase::kBackward; }
+  int32_t RepeatAround(uint32_t node) const {
+    int32_t group = view_.nodes[node].group;
+    while (group >= 0 && view_.groups[group].copies <= 1) group = view_.groups[group].parent;
+    return group;
+  }
+
+  // Is the operand's edge drawn? Those of shown ops are. Where the first layer stands for all in the backward pass, it
+  // is entered by way of the last one, which is folded; and what comes from the layer behind is no edge within the
+  // layer.
+  // So is what a layer keeps that is folded into an open one, where its backward pass stands apart.
+  bool IsDrawn(uint32_t o, TensorId operand) {
+    const OpId producer = plan_.graph.tensor(operand).producer;
+    if (view_.training && Shown(o) && InBackward(OpId(o)) && producer.valid() && !Shown(producer.value) &&
+        !InBackward(producer) && NodeOfOp(producer.value) >= 0) {
+      const bool drawn = RepeatAround(static_cast<uint32_t>(NodeOfOp(producer.value))) < 0 ||
+                         RepeatAround(static_cast<uint32_t>(NodeOfOp(o))) >= 0;
+      folded_kept_ = folded_kept_ || !drawn;
+      return drawn;
+    }
+    const bool within = view_.training && InBackward(OpId(o)) && InBackward(producer);
+    if (!Shown(o)) return within && Shown(producer.value);
+    if (!within || Shown(producer.value) || NodeOfOp(producer.value) < 0) return true;
+    const int32_t repeat = RepeatAround(static_cast<uint32_t>(NodeOfOp(o)));
+    return repeat < 0 || repeat != RepeatAround(static_cast<uint32_t>(NodeOfOp(producer.value)));
+  }
+
   void ConnectOp(uint32_t o) {
-    if (!Shown(o)) return;
-    const uint32_t to = static_cast<uint32_t>(node_of_op_[o]);
+    if ((!view_.training && !Shown(o)) || NodeOfOp(o) < 0) return;
+    const uint32_t to = static_cast<uint32_t>(NodeOfOp(o));
     const std::vector<TensorId> operands = plan_.graph.OperandsOf(plan_.graph.ops[o]);
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (!operands[i].valid()) continue;
+      if (!operands[i].valid() || !IsDrawn(o, operands[i])) continue;
       const int32_t feeding = transitions_.Feeding(o, i);
       const bool boxed = feeding >= 0 && ValidTransition(plan_.transitions[feeding]);
       if (plan_.graph.tensor(operands[i]).role == TensorRole::kParameter && (!boxed || closed_of_node_.contains(to))) {
@@ -194,6 +235,12 @@ class ViewBuilder {
     const Tensor& tensor = plan_.graph.tensor(t);
     if (tensor.role == TensorRole::kActivation) return ProducerNode(t);
     const auto found = source_nodes_.find(t);
+    const Phase phase = view_.nodes[reader].phase;
+    if (view_.training && tensor.role == TensorRole::kInput) {
+      // States and rates are many and say little; an input is drawn for the pass that reads it first.
+      if (phase == Phase::kOptimizer || tensor.name.starts_with("acc/")) return -1;
+      if (found != source_nodes_.end() && view_.nodes[found->second].phase != phase) return -1;
+    }
     if (found != source_nodes_.end()) return static_cast<int32_t>(found->second);
     constexpr size_t kMaxSources = 60;
     if (source_nodes_.size() >= std::max<size_t>(kMaxSources, limit_ / 8)) {
@@ -205,7 +252,7 @@ class ViewBuilder {
     node.order = view_.nodes[reader].order;
     const int32_t group = view_.nodes[reader].group;
     const bool input = tensor.role == TensorRole::kInput;
-    const uint32_t index = AddNode(std::move(node), input ? GroupOfOne(group) : group);
+    const uint32_t index = AddNode(std::move(node), input ? GroupOfOne(group) : group, phase);
     source_nodes_[t] = index;
     return static_cast<int32_t>(index);
   }
@@ -236,13 +283,18 @@ class ViewBuilder {
         ++undrawn_steps_;
         continue;
       }
-      auto key = std::make_tuple(
-          at, to, StrCat(CollectiveKindName(step.kind), step.axis, ToString(step.from), ToString(step.to)));
+      // Gradients are many, and all alike: what brings them to a folded optimizer is drawn once.
+      const bool of_gradients =
+          view_.training && view_.nodes[to].phase == Phase::kOptimizer && closed_of_node_.contains(to);
+      const std::string layouts = of_gradients ? "" : StrCat(ToString(step.from), ToString(step.to));
+      auto key = std::make_tuple(of_gradients && s == 0 ? to : at, to,
+                                 StrCat(CollectiveKindName(step.kind), step.axis, layouts));
       const auto [drawn, fresh] = steps_.try_emplace(std::move(key), static_cast<uint32_t>(view_.nodes.size()));
       if (fresh) {
         ViewNode node = StepNode(plan_, transition, s, options_.notation);
+        if (of_gradients) node.lines.erase(node.lines.begin());  // layouts
         node.order = view_.nodes[to].order;
-        AddNode(std::move(node), view_.nodes[to].group);
+        AddNode(std::move(node), view_.nodes[to].group, view_.nodes[to].phase);
       }
       Merged& merged = merged_[drawn->second];
       ++merged.steps;
@@ -261,12 +313,13 @@ class ViewBuilder {
     EdgeSum& edge = edges_[{from, to}];
     if (!edge.tensors.insert(t).second) return;
     edge.bytes += static_cast<double>(type.num_bytes());
+    if (view_.training) edge.kept += static_cast<double>(kept_bytes_[t.index()]);
     if (layout == nullptr || IsBareGraph(plan_)) return;
     edge.layouts.insert(FormatLayout(*layout, type.rank(), options_.notation));
   }
 
   void ConnectOutputs() {
-    const std::set<TensorId> tied = TiedOutputs();
+    const std::set<TensorId> tied = MergedOutputs(plan_, view_.training);
     const std::vector<TensorEnd> ends = IsBareGraph(plan_) ? std::vector<TensorEnd>() : EndsOf(plan_);
     size_t drawn = 0, rest = 0;
     int32_t rest_node = -1;
@@ -281,17 +334,21 @@ class ViewBuilder {
       constexpr size_t kMaxOutputs = 40;
       if (drawn++ >= kMaxOutputs || tied.contains(t)) {
         ++rest;
-        if (rest_node < 0) rest_node = static_cast<int32_t>(AddNode(RestNode(ViewNode::Kind::kOutput), 0));
+        if (rest_node < 0) {
+          const int32_t group = view_.training ? GroupOfOne(view_.nodes[from].group) : 0;
+          rest_node = static_cast<int32_t>(AddNode(RestNode(ViewNode::Kind::kOutput), group, view_.nodes[from].phase));
+        }
         ConnectEnd(from, static_cast<uint32_t>(rest_node), t, boxed, layout);
         continue;
       }
       ViewNode node = OutputNode(plan_, t, layout, options_.notation);
       node.order = view_.nodes[from].order;
-      ConnectEnd(from, AddNode(std::move(node), GroupOfOne(view_.nodes[from].group)), t, boxed, layout);
+      const Phase phase = view_.nodes[from].phase;
+      ConnectEnd(from, AddNode(std::move(node), GroupOfOne(view_.nodes[from].group), phase), t, boxed, layout);
     }
     if (rest_node < 0) return;
     view_.nodes[rest_node].order = plan_.graph.ops.size();
-    view_.nodes[rest_node].title = tied.empty() ? StrCat(rest, " more outputs") : StrCat(rest, " updated parameters");
+    view_.nodes[rest_node].title = StrCat(rest, tied.empty() ? " more outputs" : MergedTitle(plan_, view_.training));
   }
 
   // Through the boxing that the output's end asks for, if any.
@@ -299,13 +356,6 @@ class ViewBuilder {
     const bool drawable = boxed >= 0 && ValidTransition(plan_.transitions[boxed]);
     const uint32_t last = drawable ? static_cast<uint32_t>(Boxed(static_cast<uint32_t>(boxed), from, output)) : from;
     Connect(last, output, t, layout);
-  }
-
-  // The updated parameters of a training step: hundreds of outputs that say nothing singly.
-  std::set<TensorId> TiedOutputs() const {
-    std::set<TensorId> tied;
-    for (const Tie& tie : plan_.graph.ties) tied.insert(tie.output);
-    return tied.size() > 8 ? tied : std::set<TensorId>();
   }
 
   void DescribeGroups() {
@@ -338,12 +388,23 @@ class ViewBuilder {
     for (const auto& [ends, sum] : edges_) {
       std::string label = sum.layouts.size() == 1 ? *sum.layouts.begin() : "";
       if (sum.tensors.size() > 1) label += StrCat(label.empty() ? "" : "  ", "× ", sum.tensors.size());
+      const Phase from = view_.nodes[ends.first].phase, to = view_.nodes[ends.second].phase;
+      ViewEdge::Kind kind = ViewEdge::Kind::kData;
+      if (from == Phase::kBackward && to == Phase::kBackward) kind = ViewEdge::Kind::kBackward;
+      if (from == Phase::kForward && to == Phase::kBackward) {
+        kind = ViewEdge::Kind::kKept;
+        if (sum.kept > 0) label = FormatBytes(sum.kept);
+      }
+      if (from == Phase::kBackward && to == Phase::kOptimizer) {
+        kind = ViewEdge::Kind::kGradient;
+        label.clear();
+      }
       view_.edges.push_back(
-          {ends.first, ends.second, std::move(label), sum.bytes, static_cast<int64_t>(sum.tensors.size())});
+          {ends.first, ends.second, std::move(label), sum.bytes, static_cast<int64_t>(sum.tensors.size()), kind});
     }
     CapEdges();
     MakeTitle();
-    MakeLegend();
+    view_.legend = LegendOf(view_, IsBareGraph(plan_));
   }
 
   // Graphviz's time grows with edges, not only nodes: the lightest go first.
@@ -366,37 +427,19 @@ class ViewBuilder {
     view_.title.push_back(
         StrCat(FormatCount(static_cast<int64_t>(plan_.graph.ops.size())), " ops · ", PlanHeadline(plan_)));
     if (!IsBareGraph(plan_)) view_.title.push_back(PlanCosts(plan_));
+    if (const std::string peak = PeakParts(plan_); !peak.empty()) view_.title.push_back(peak);
     if (opening_.closed_for_size > 0) {
       view_.notes.push_back(StrCat(opening_.closed_for_size,
                                    " scopes stay folded to keep the drawing readable; --expand SCOPE opens one"));
     }
+    if (folded_kept_) view_.notes.push_back("what folded layers keep for the backward pass has no edges of its own");
     if (undrawn_steps_ > 0) view_.notes.push_back(StrCat(undrawn_steps_, " collectives are not drawn"));
-  }
-
-  void MakeLegend() {
-    std::set<Sharing> sharings;
-    std::set<CollectiveKind> kinds;
-    for (const ViewNode& node : view_.nodes) {
-      const bool op = node.kind == ViewNode::Kind::kOp || node.kind == ViewNode::Kind::kSummary;
-      if (op && node.sharing != Sharing::kUnknown) sharings.insert(node.sharing);
-      if (node.kind == ViewNode::Kind::kCollective) kinds.insert(node.collective);
-    }
-    const std::map<Sharing, std::string> words = {{Sharing::kAllAxes, "work divided over every mesh axis"},
-                                                  {Sharing::kSomeAxes, "over some axes only"},
-                                                  {Sharing::kReplicated, "every device does it all"}};
-    for (Sharing s : sharings) {
-      view_.legend.push_back({LegendEntry::Kind::kSharing, s, CollectiveKind::kAllGather, words.at(s)});
-    }
-    for (CollectiveKind k : kinds) {
-      view_.legend.push_back(
-          {LegendEntry::Kind::kCollective, Sharing::kUnknown, k, std::string(CollectiveKindName(k))});
-    }
   }
 
   struct EdgeSum {
     std::set<TensorId> tensors;
     std::set<std::string> layouts;
-    double bytes = 0;
+    double bytes = 0, kept = 0;
   };
   struct Merged {
     size_t steps = 0;
@@ -421,18 +464,10 @@ class ViewBuilder {
   std::map<std::tuple<uint32_t, uint32_t, std::string>, uint32_t> steps_;  // from, to, what
   std::map<uint32_t, Merged> merged_;
   std::map<std::pair<uint32_t, uint32_t>, EdgeSum> edges_;
+  std::vector<int64_t> kept_bytes_;  // of a training step, per tensor
+  bool folded_kept_ = false;         // some edges of kept tensors are not drawn
   size_t undrawn_steps_ = 0;
 };
-
-// An op brings its collectives into the drawing with it.
-std::vector<uint32_t> OpWeights(const Plan& plan) {
-  std::vector<uint32_t> weights(plan.graph.ops.size(), 1);
-  for (const Transition& transition : plan.transitions) {
-    if (transition.consumers.empty() || transition.consumers[0].op.index() >= weights.size()) continue;
-    weights[transition.consumers[0].op.index()] += static_cast<uint32_t>(std::min<size_t>(transition.steps.size(), 8));
-  }
-  return weights;
-}
 
 }  // namespace
 
@@ -447,7 +482,9 @@ Result<View> MakeView(const Plan& plan, const RenderOptions& given) {
     return UsageError(
         StrCat("--view ", Quote(given.view), ": expected ", Join(names, " or "), DidYouMean(given.view, names)));
   }
-  if (known->max_nodes > 0) options.max_nodes = std::min(options.max_nodes, known->max_nodes);
+  // A training step has two passes to show.
+  const size_t most = HasBackward(plan.graph) ? known->max_nodes * 3 / 2 : known->max_nodes;
+  if (most > 0) options.max_nodes = std::min(options.max_nodes, most);
   const Outline outline = BuildOutline(plan, {.max_items = options.max_nodes / 2});
   SBP_ASSIGN_OR_RETURN(const Opening opening,
                        ChooseOpening(outline, OpWeights(plan), {options.expand, options.max_nodes, kMaxDrawn}));

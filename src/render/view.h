@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "cluster/collective_kind.h"
+#include "graph/phases.h"
 #include "plan/plan.h"
 #include "render/facts.h"
 #include "render/render.h"
@@ -31,6 +32,7 @@ struct ViewNode {
   Sharing sharing = Sharing::kUnknown;                     // kOp, kSummary
   CollectiveKind collective = CollectiveKind::kAllGather;  // kCollective
   uint64_t order = 0;                                      // position in the plan: nodes of a view are sorted by it
+  Phase phase = Phase::kForward;                           // of a training step
 };
 
 // groups[0] is the whole drawing (no frame).
@@ -39,24 +41,35 @@ struct ViewGroup {
   std::string note;  // "each 1.2 ms"
   int32_t parent = -1;
   int64_t copies = 1;
+  Phase phase = Phase::kForward;
 };
 
 struct ViewEdge {
+  enum class Kind : uint8_t {
+    kData,
+    kBackward,  // within the backward pass, which is drawn upwards, beside the forward pass
+    kKept,      // from the forward pass to the backward pass
+    kGradient,  // to the optimizer
+  };
   uint32_t from = 0, to = 0;
   std::string label;    // the layout
   double bytes = 0;     // of the whole tensors
   int64_t tensors = 1;  // drawn as this one edge
+  Kind kind = Kind::kData;
 };
 
 struct LegendEntry {
-  enum class Kind : uint8_t { kSharing, kCollective };
+  enum class Kind : uint8_t { kSharing, kCollective, kPhase };
   Kind kind = Kind::kSharing;
   Sharing sharing = Sharing::kUnknown;
   CollectiveKind collective = CollectiveKind::kAllGather;
   std::string text;
+  Phase phase = Phase::kForward;  // kPhase
+  bool is_kept = false;           // kPhase: the edge of kept tensors
 };
 
 struct View {
+  bool training = false;           // forward and backward pass, side by side
   std::vector<std::string> title;  // first line: the model's name
   std::vector<ViewNode> nodes;
   std::vector<ViewGroup> groups;
@@ -69,6 +82,9 @@ struct View {
 // matches no scope (with the nearest names), an unknown view.
 inline constexpr size_t kMaxDrawn = 1000;
 Result<View> MakeView(const Plan& plan, const RenderOptions& options);
+
+// What the colours in it mean; `bare`: the view is of a graph without a plan.
+std::vector<LegendEntry> LegendOf(const View& view, bool bare);
 
 // Splits a view that would be a long ribbon into columns of about equal height, joined by numbered connectors.
 void SplitIntoColumns(View& view);

@@ -1,8 +1,11 @@
 // The figures of two plans, one beside the other.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -45,6 +48,21 @@ class TotalsTable {
   std::vector<std::vector<std::string>> rows_ = {{"", "before", "after", ""}};
 };
 
+// By name; where one of the two is no training step it has none of the other's parts.
+std::vector<std::pair<std::string_view, std::pair<int64_t, int64_t>>> PartsOfBothPeaks(const Plan& a, const Plan& b) {
+  std::vector<std::pair<std::string_view, std::pair<int64_t, int64_t>>> both;
+  for (const auto& [name, bytes] : PartsOfPeak(a)) both.push_back({name, {bytes, 0}});
+  for (const auto& [name, bytes] : PartsOfPeak(b)) {
+    const auto known = std::ranges::find(both, name, [](const auto& part) { return part.first; });
+    if (known == both.end()) {
+      both.push_back({name, {0, bytes}});
+    } else {
+      known->second.second = bytes;
+    }
+  }
+  return both;
+}
+
 }  // namespace
 
 std::string FormatTotals(const Plan& a, const Plan& b) {
@@ -62,9 +80,7 @@ std::string FormatTotals(const Plan& a, const Plan& b) {
     table.Add(what, static_cast<double>(x), static_cast<double>(y), FormatBytes);
   };
   memory("peak memory", a.memory.peak_bytes, b.memory.peak_bytes);
-  memory("  parameters", a.memory.parameter_bytes, b.memory.parameter_bytes);
-  memory("  activations", a.memory.activation_bytes, b.memory.activation_bytes);
-  memory("  boxing buffers", a.memory.boxing_bytes, b.memory.boxing_bytes);
+  for (const auto& [name, bytes] : PartsOfBothPeaks(a, b)) memory(StrCat("  ", name), bytes.first, bytes.second);
   if (a.memory.workspace_bytes + b.memory.workspace_bytes > 0) {
     memory("  workspace", a.memory.workspace_bytes, b.memory.workspace_bytes);
   }

@@ -12,6 +12,7 @@
 #include "cost/collective.h"
 #include "graph/phases.h"
 #include "graph/sections.h"
+#include "memory/training.h"
 #include "plan/transition_runs.h"
 
 namespace sbp {
@@ -197,10 +198,24 @@ std::vector<TimeShare> TimeByPhase(const Plan& plan) {
     const Transition& transition = plan.transitions[i];
     const OpId op = ForWhom(plan, transition);
     if (!op.valid()) continue;
-    share_of(op).collective_seconds += static_cast<double>(times[i]) * transition.seconds;
+    TimeShare& share = share_of(op);
+    share.collective_seconds += static_cast<double>(times[i]) * transition.seconds;
+    for (const BoxingStep& step : transition.steps) {
+      if (RowOf(step.kind).local) share.local_seconds += static_cast<double>(times[i]) * step.seconds;
+    }
   }
   std::erase_if(shares, [](const TimeShare& share) { return share.ops == 0; });
   return shares.size() < 2 ? std::vector<TimeShare>() : shares;
+}
+
+std::vector<std::pair<std::string_view, int64_t>> PartsOfPeak(const Plan& plan) {
+  if (const auto split = SplitPeak(plan)) {
+    const auto parts = PartsOf(*split);
+    return {parts.begin(), parts.end()};
+  }
+  return {{"parameters", plan.memory.parameter_bytes},
+          {"activations", plan.memory.activation_bytes},
+          {"boxing buffers", plan.memory.boxing_bytes}};
 }
 
 double SecondsOfMicroBatches(const Plan& plan) {

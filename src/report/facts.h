@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -47,13 +48,21 @@ std::string RepeatedScope(std::string_view scope);
 struct TimeShare {
   std::string name;
   int64_t ops = 0;
-  double compute_seconds = 0, collective_seconds = 0;
+  double compute_seconds = 0, collective_seconds = 0;  // collectives with local slices and copies
+  double local_seconds = 0;                            // of these alone, by phase
   double seconds() const { return compute_seconds + collective_seconds; }
+  double wire_seconds() const {  // what is left is rounding where all copies are local
+    const double wire = collective_seconds - local_seconds;
+    return wire > 1e-9 * collective_seconds ? wire : 0;
+  }
 };
 std::vector<TimeShare> TimeByType(const Plan& plan);
 std::vector<TimeShare> TimeByScope(const Plan& plan);
 // Of a training step: forward, backward, optimizer, in this order (graph/phases.h). Empty where all ops are of one.
 std::vector<TimeShare> TimeByPhase(const Plan& plan);
+// What the peak is made of, by name, in the order of printing: of a training step as memory/training.h says, else as
+// MemorySummary. The workspace of kernels comes besides.
+std::vector<std::pair<std::string_view, int64_t>> PartsOfPeak(const Plan& plan);
 // What of the step's seconds its section of micro-batches takes, all of them together (graph/sections.h).
 double SecondsOfMicroBatches(const Plan& plan);
 

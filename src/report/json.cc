@@ -9,6 +9,7 @@
 
 #include "cluster/collective_kind.h"
 #include "graph/graph.h"
+#include "memory/training.h"
 #include "naming/buffer_label.h"
 #include "naming/module_names.h"
 #include "plan/pins.h"
@@ -62,10 +63,31 @@ Json Memory(const Plan& plan, const ModuleNames& names) {
                        {"kind", holder.kind},
                        {"bytes", holder.bytes}});
   }
-  return {{"parameter_bytes", memory.parameter_bytes},
-          {"activation_bytes", memory.activation_bytes},
-          {"boxing_bytes", memory.boxing_bytes},
-          {"holders", std::move(holders)}};
+  Json json = {{"parameter_bytes", memory.parameter_bytes},
+               {"activation_bytes", memory.activation_bytes},
+               {"boxing_bytes", memory.boxing_bytes},
+               {"holders", std::move(holders)}};
+  if (const auto split = SplitPeak(plan)) {  // with the workspace they are the peak
+    json["training"] = {{"parameter_bytes", split->parameters},         {"gradient_bytes", split->gradients},
+                        {"optimizer_state_bytes", split->states},       {"kept_activation_bytes", split->kept},
+                        {"other_activation_bytes", split->activations}, {"boxing_bytes", split->buffers},
+                        {"workspace_bytes", memory.workspace_bytes}};
+  }
+  return json;
+}
+
+// Of a training step. Nothing overlaps: collectives and local copies are exposed in full.
+Json Phases(const Plan& plan) {
+  Json list = Json::array();
+  for (const TimeShare& phase : TimeByPhase(plan)) {
+    list.push_back({{"phase", phase.name},
+                    {"ops", phase.ops},
+                    {"seconds", phase.seconds()},
+                    {"compute_seconds", phase.compute_seconds},
+                    {"collective_seconds", phase.wire_seconds()},
+                    {"local_copy_seconds", phase.local_seconds}});
+  }
+  return list;
 }
 
 // The fields that infer and compare share.
@@ -99,6 +121,7 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
   json["ops"] = plan.graph.ops.size();
   json["dearest"] = Dearest(plan, names);
   json["memory"] = Memory(plan, names);
+  if (Json phases = Phases(plan); !phases.empty()) json["phases"] = std::move(phases);
   json["replicated"] = Json::array();
   for (const ReplicatedTensor& r : plan.replicated) {
     json["replicated"].push_back(

@@ -66,13 +66,15 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
   };
   const CollectiveSum local = SumLocalCopies(plan);
   const double wire = std::max(0.0, total.collective_seconds - local.seconds);
-  std::string parts = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
-  if (local.count > 0) parts += StrCat(", ", share("local slices and copies", local.seconds));
-  rows.push_back({"step time", FormatSeconds(seconds), parts});
+  std::string shares = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
+  if (local.count > 0) shares += StrCat(", ", share("local slices and copies", local.seconds));
+  rows.push_back({"step time", FormatSeconds(seconds), shares});
   for (const TimeShare& phase : TimeByPhase(plan)) {
-    rows.push_back({"  " + phase.name, FormatSeconds(phase.seconds()),
-                    StrCat("compute ", FormatSeconds(phase.compute_seconds), ", collectives ",
-                           FormatSeconds(phase.collective_seconds), "; ", Percent(phase.seconds(), seconds))});
+    rows.push_back(
+        {"  " + phase.name, FormatSeconds(phase.seconds()),
+         StrCat("compute ", FormatSeconds(phase.compute_seconds), ", collectives ", FormatSeconds(phase.wire_seconds()),
+                phase.local_seconds > 0 ? StrCat(", local slices and copies ", FormatSeconds(phase.local_seconds)) : "",
+                "; ", Percent(phase.seconds(), seconds))});
   }
   if (const int64_t count = plan.graph.micro_batches; count > 1) {
     const double micro = SecondsOfMicroBatches(plan);
@@ -86,8 +88,9 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
   }
   rows.push_back({"bytes moved", FormatBytes(total.bytes_moved), "sent by all ranks in one step"});
   const MemorySummary& memory = plan.memory;
-  std::string split = StrCat("per device: parameters ", Bytes(memory.parameter_bytes), ", activations ",
-                             Bytes(memory.activation_bytes), ", boxing buffers ", Bytes(memory.boxing_bytes));
+  std::vector<std::string> parts;
+  for (const auto& [name, bytes] : PartsOfPeak(plan)) parts.push_back(StrCat(name, " ", Bytes(bytes)));
+  std::string split = StrCat("per device: ", Join(parts, ", "));
   if (memory.workspace_bytes > 0) split += StrCat(", workspace of kernels ", Bytes(memory.workspace_bytes));
   if (memory.peak_op.valid() && memory.peak_op.index() < plan.graph.ops.size()) {
     split += StrCat("; during ", Quote(plan.graph.op(memory.peak_op).name), ScopeBeside(plan.graph, memory.peak_op));

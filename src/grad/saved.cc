@@ -1,0 +1,332 @@
+#include "grad/saved.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "decompose/decompose.h"
+#include "grad/appender.h"
+#include "grad/between.h"
+#include "grad/differentiate.h"
+#include "grad/drop.h"
+#include "grad/share.h"
+#include "graph/graph.h"
+#include "graph/kept.h"
+#include "graph/literal.h"
+#include "graph/phases.h"
+#include "graph/tensor_type.h"
+#include "rule/rule_set.h"
+#include "rule/syntax.h"
+
+namespace sbp {
+namespace {
+
+constexpr std::string_view kGradient = "grad/";
+
+// What an op's backward pass reads of its forward pass.
+struct Needs {
+  std::vector<bool> operands, results;
+  int64_t inner_bytes = 0;
+};
+struct VjpForm {
+  Needs custom, expanded;
+  std::string why_not;
+};
+// What is asked of an op: cotangents of which operands, from those of which results.
+struct Asked {
+  std::vector<bool> wanted, reached;
+};
+
+std::string OperandName(size_t i) { return StrCat("operand/", i); }
+std::string ResultName(size_t r) { return StrCat("result/", r); }
+
+// The op alone. Operands are inputs, but for constants.
+Graph AloneGraph(const Graph& graph, const Op& op, const Asked& asked) {
+  Graph alone;
+  alone.scopes = {""};
+  alone.op_types = {graph.type_of(op)};
+  alone.opsets = graph.opsets;
+  Op only;
+  only.name = "op";
+  only.attributes = op.attributes;
+  std::unordered_map<TensorId, TensorId> places;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!op.inputs[i].valid()) {
+      only.inputs.emplace_back();
+      continue;
+    }
+    const auto [place, is_new] = places.try_emplace(op.inputs[i], alone.tensors.size());
+    only.inputs.push_back(place->second);
+    if (!is_new) continue;
+    Tensor tensor = graph.tensor(op.inputs[i]);
+    tensor.name = OperandName(i);
+    tensor.producer = OpId();
+    tensor.role = tensor.literal != nullptr && !asked.wanted[i] ? TensorRole::kParameter : TensorRole::kInput;
+    if (tensor.role == TensorRole::kInput) alone.inputs.push_back(place->second);
+    alone.tensors.push_back(std::move(tensor));
+  }
+  for (size_t r = 0; r < op.outputs.size(); ++r) {
+    only.outputs.push_back(op.outputs[r].valid() ? TensorId(alone.tensors.size()) : TensorId());
+    if (!op.outputs[r].valid()) continue;
+    Tensor tensor{.name = ResultName(r), .type = graph.tensor(op.outputs[r]).type};
+    tensor.producer = OpId(0);
+    tensor.producer_index = static_cast<uint32_t>(r);
+    if (asked.reached[r]) alone.outputs.emplace_back(alone.tensors.size());
+    alone.tensors.push_back(std::move(tensor));
+  }
+  alone.ops.push_back(std::move(only));
+  return alone;
+}
+
+// `expanded`: as ExpandForVjp takes it.
+Result<Needs> NeedsOf(Graph alone, const Asked& asked, std::span<const std::string> expanded, const RuleSet& rules) {
+  std::vector<std::string> names;  // of what is asked for, each once
+  for (const TensorId id : std::set<TensorId>(alone.ops[0].inputs.begin(), alone.ops[0].inputs.end())) {
+    if (!id.valid()) continue;
+    for (size_t i = 0; i < asked.wanted.size(); ++i) {
+      if (asked.wanted[i] && alone.tensor(id).name == OperandName(i)) names.push_back(OperandName(i));
+    }
+  }
+  const auto find = [&](const Graph& graph, std::span<const std::string> wanted) {
+    const NameIndex index(graph);
+    std::vector<TensorId> ids;
+    for (const std::string& name : wanted) {
+      if (index.tensor(name).valid()) ids.push_back(index.tensor(name));
+    }
+    return ids;
+  };
+  std::vector<std::string> results;
+  for (const TensorId id : alone.outputs) results.push_back(alone.tensor(id).name);
+  SBP_ASSIGN_OR_RETURN(
+      alone, ExpandForVjp(std::move(alone), find(alone, names), std::vector<TensorId>(alone.outputs), expanded, rules));
+  Appender appender(alone, rules);
+  std::vector<Seed> seeds;
+  for (const TensorId id : find(alone, results)) {
+    SBP_ASSIGN_OR_RETURN(const TensorId given,
+                         appender.AddInput(StrCat("cotangent/", alone.tensor(id).name), TensorType(appender.type(id))));
+    seeds.push_back({id, given});
+  }
+  SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, Differentiate(appender, seeds, find(alone, names)));
+  alone.outputs.clear();
+  for (const TensorId id : gradients) {
+    if (id.valid()) alone.outputs.push_back(id);
+  }
+  ShareEqualOps(alone, rules);
+  DropUnneeded(alone);
+  Needs needs;
+  needs.operands.assign(asked.wanted.size(), false);
+  needs.results.assign(asked.reached.size(), false);
+  const auto mark = [](std::string_view name, const auto& name_of, std::vector<bool>& marks) {
+    for (size_t i = 0; i < marks.size(); ++i) {
+      if (name != name_of(i)) continue;
+      marks[i] = true;
+      return true;
+    }
+    return false;
+  };
+  for (const KeptTensor& kept : FindKept(alone)) {
+    const Tensor& tensor = alone.tensor(kept.tensor);
+    if (mark(tensor.name, ResultName, needs.results)) continue;
+    needs.inner_bytes = SaturatingAdd(needs.inner_bytes, tensor.type.num_bytes());
+  }
+  for (const Op& op : alone.ops) {
+    if (PhaseOf(alone, op) != Phase::kBackward) continue;
+    for (const TensorId id : op.inputs) {
+      if (id.valid() && alone.tensor(id).role == TensorRole::kInput) {
+        mark(alone.tensor(id).name, OperandName, needs.operands);
+      }
+    }
+  }
+  return needs;
+}
+
+class SavingsFinder {
+ public:
+  SavingsFinder(const Graph& graph, const RuleSet& rules) : graph_(graph), rules_(rules) {}
+
+  VjpSavings Run() {
+    FindTypes();
+    if (std::ranges::none_of(is_custom_, [](bool custom) { return custom; })) return {};
+    for (const KeptTensor& kept : FindKept(graph_)) readers_.emplace(kept.tensor, kept.readers);
+    read_.assign(graph_.tensors.size(), false);
+    for (const Op& op : graph_.ops) {
+      if (PhaseOf(graph_, op) != Phase::kForward) continue;
+      for (const TensorId id : op.inputs) {
+        if (id.valid()) read_[id.index()] = true;
+      }
+    }
+    for (const TensorId id : graph_.outputs) read_[id.index()] = true;
+    depends_ = DependsOn(graph_, Targets());
+    for (const Op& op : graph_.ops) {
+      if (is_custom_[op.type] && PhaseOf(graph_, op) == Phase::kForward) Add(op);
+    }
+    for (auto& [type, sums] : sums_) Finish(type, sums);
+    std::ranges::stable_sort(out_.rows, std::ranges::greater(), &SavedByVjp::saved_bytes);
+    return std::move(out_);
+  }
+
+ private:
+  struct Sums {
+    SavedByVjp row;
+    std::set<TensorId> custom, expanded;
+    std::unordered_set<std::string_view> names;  // of its ops
+  };
+
+  void FindTypes() {
+    for (const std::string& type : graph_.op_types) {
+      const OpDefinition* definition = rules_.Find(type);
+      const bool has_vjp = definition != nullptr && std::ranges::any_of(definition->overloads, [](const OpOverload& o) {
+                             return !o.vjps.empty();
+                           });
+      is_custom_.push_back(has_vjp && HasExpansion(type, rules_));
+    }
+  }
+
+  // What the graph has gradients of.
+  std::vector<TensorId> Targets() const {
+    std::set<TensorId> targets;
+    const NameIndex index(graph_);
+    for (const Tensor& tensor : graph_.tensors) {
+      if (!tensor.name.starts_with(kGradient)) continue;
+      const TensorId id = index.tensor(std::string_view(tensor.name).substr(kGradient.size()));
+      if (id.valid()) targets.insert(id);
+    }
+    return {targets.begin(), targets.end()};
+  }
+
+  static bool IsActivation(const Graph& graph, TensorId id) { return id.valid() && graph.tensor(id).producer.valid(); }
+
+  void Add(const Op& op) {
+    Asked asked;
+    bool wanted = false, reached = false;
+    for (const TensorId id : op.inputs) {
+      asked.wanted.push_back(id.valid() && depends_[id.index()] && IsFloat(graph_.tensor(id).type.dtype));
+      wanted = wanted || asked.wanted.back();
+    }
+    for (const TensorId id : op.outputs) {
+      asked.reached.push_back(id.valid() && read_[id.index()] && IsFloat(graph_.tensor(id).type.dtype));
+      reached = reached || asked.reached.back();
+    }
+    if (!wanted || !reached) return;
+    const VjpForm* form = FormOf(op, asked);
+    if (form == nullptr) {
+      ++out_.left_out;
+      return;
+    }
+    Sums& sums = sums_[graph_.type_of(op)];
+    ++sums.row.ops;
+    sums.names.insert(op.name);
+    if (!form->why_not.empty()) {
+      sums.row.why_not = form->why_not;
+      return;
+    }
+    Collect(op, form->custom, sums.custom, sums.row.kept_bytes);
+    Collect(op, form->expanded, sums.expanded, sums.row.expanded_bytes);
+  }
+
+  void Collect(const Op& op, const Needs& needs, std::set<TensorId>& tensors, int64_t& bytes) const {
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      if (needs.operands[i] && IsActivation(graph_, op.inputs[i])) tensors.insert(op.inputs[i]);
+    }
+    for (size_t r = 0; r < op.outputs.size(); ++r) {
+      if (needs.results[r]) tensors.insert(op.outputs[r]);
+    }
+    bytes = SaturatingAdd(bytes, needs.inner_bytes);
+  }
+
+  const VjpForm* FormOf(const Op& op, const Asked& asked) {
+    std::string key = StrCat(op.type, ";", HashAttributes(*op.attributes), ";");
+    std::map<TensorId, size_t> first;  // an op may read one tensor twice
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorId id = op.inputs[i];
+      key += id.valid() ? StrCat(ToString(graph_.tensor(id).type), asked.wanted[i] ? "!" : "",
+                                 first.try_emplace(id, i).first->second)
+                        : "-";
+      if (id.valid() && graph_.tensor(id).literal != nullptr) {
+        const Literal& literal = *graph_.tensor(id).literal;
+        key += StrCat("=", Join(literal.ints, ","), Join(literal.floats, ","));
+      }
+      key += ";";
+    }
+    for (size_t r = 0; r < asked.reached.size(); ++r) {
+      key += !op.outputs[r].valid() ? "-" : asked.reached[r] ? "!" : ".";
+    }
+    const auto known = forms_.find(key);
+    if (known != forms_.end()) return &known->second;
+    if (forms_.size() >= kMaxVjpForms) return nullptr;
+    VjpForm& form = forms_[key];
+    const Graph alone = AloneGraph(graph_, op, asked);
+    const std::string expanded[] = {graph_.type_of(op)};
+    Result<Needs> custom = NeedsOf(alone, asked, {}, rules_);
+    Result<Needs> other = NeedsOf(alone, asked, expanded, rules_);
+    if (custom.ok() && other.ok()) {
+      form.custom = std::move(*custom);
+      form.expanded = std::move(*other);
+    } else {
+      form.why_not = (custom.ok() ? other : custom).status().message();
+    }
+    return &form;
+  }
+
+  // Is the tensor kept for ops of other types, too? Ops of the backward pass are named "backward/OP/...".
+  bool IsKeptByOthers(TensorId id, const Sums& sums) const {
+    const auto readers = readers_.find(id);
+    if (readers == readers_.end()) return false;
+    return std::ranges::any_of(readers->second, [&](OpId reader) {
+      std::string_view name = graph_.op(reader).name;
+      if (!name.starts_with(kBackward)) return true;
+      name.remove_prefix(kBackward.size());
+      for (size_t slash = name.rfind('/'); slash != std::string_view::npos; slash = name.rfind('/')) {
+        name = name.substr(0, slash);
+        if (sums.names.contains(name)) return false;
+      }
+      return true;
+    });
+  }
+
+  void Finish(const std::string& type, Sums& sums) {
+    std::set<TensorId> all = sums.custom;
+    all.insert(sums.expanded.begin(), sums.expanded.end());
+    for (const TensorId id : all) {
+      const int64_t bytes = graph_.tensor(id).type.num_bytes();
+      const bool others = IsKeptByOthers(id, sums);
+      SavedByVjp& row = sums.row;
+      if (others || sums.custom.contains(id)) row.kept_bytes = SaturatingAdd(row.kept_bytes, bytes);
+      if (others || sums.expanded.contains(id)) row.expanded_bytes = SaturatingAdd(row.expanded_bytes, bytes);
+    }
+    const bool keeps = sums.row.kept_bytes > 0 || sums.row.expanded_bytes > 0 || !sums.row.why_not.empty();
+    sums.row.op_type = type;
+    if (keeps) out_.rows.push_back(std::move(sums.row));
+  }
+
+  const Graph& graph_;
+  const RuleSet& rules_;
+  std::vector<bool> is_custom_;  // per type
+  std::vector<bool> read_;       // per tensor: by the forward pass, or an output
+  std::vector<bool> depends_;
+  std::unordered_map<TensorId, std::vector<OpId>> readers_;
+  std::unordered_map<std::string, VjpForm> forms_;  // addresses stay
+  std::map<std::string, Sums> sums_;
+  VjpSavings out_;
+};
+
+}  // namespace
+
+VjpSavings FindSavedByVjps(const Graph& training, const RuleSet& rules) { return SavingsFinder(training, rules).Run(); }
+
+}  // namespace sbp
