@@ -25,11 +25,11 @@ sbp::Status Bind(const std::string& text, sbp::ResolveOptions& resolve) {
   return sbp::OkStatus();
 }
 
-// The graph of one step: what it keeps from the forward pass for the backward pass.
+// The graph of one step alone: what it hands to the next one are its ties.
 sbp::Status ShowStep(const sbp::GradInput& input, const sbp::RuleSet& rules) {
   SBP_ASSIGN_OR_RETURN(const sbp::GradGraph made, sbp::MakeGradOfModel(input, rules, Say));
   for (const std::string& note : sbp::NotesOn(made)) Say(note);
-  std::cout << made.graph.ops.size() << " ops; " << made.kept.size() << " tensors are kept for the backward pass\n";
+  std::cout << made.graph.ops.size() << " ops; " << made.graph.ties.size() << " tensors go on to the next step\n";
   return sbp::OkStatus();
 }
 
