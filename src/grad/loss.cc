@@ -16,9 +16,9 @@
 #include "grad/between.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
+#include "graph/phases.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
-#include "graph/phases.h"
 
 namespace sbp {
 namespace {
