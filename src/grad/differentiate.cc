@@ -22,6 +22,7 @@
 #include "grad/between.h"
 #include "grad/branch.h"
 #include "grad/unroll.h"
+#include "graph/adopt.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
@@ -109,6 +110,7 @@ class Differentiator {
 
   Result<std::vector<TensorId>> Run(std::span<const Seed> seeds, std::span<const TensorId> targets) {
     depends_ = DependsOn(graph_, targets);
+    FindScopes();
     sums_.resize(graph_.tensors.size());
     for (const Seed& seed : seeds) Add(seed.tensor, seed.cotangent, 0);
     for (size_t i = graph_.ops.size(); i-- > 0;) {
@@ -211,16 +213,16 @@ class Differentiator {
       cotangents.push_back(out.valid() && HasFloats(graph_.tensor(out)) ? Total(out) : TensorId());
       reached.push_back(cotangents.back().valid());
     }
-    if (HasSubgraph(*op.attributes)) return VisitBody(op, cotangents);
+    if (HasSubgraph(*op.attributes)) return VisitBody(id, op, cotangents);
     SBP_ASSIGN_OR_RETURN(const Vjp* vjp, VjpOf(op, reached, wanted));
     return Apply(id, op, *vjp, cotangents);
   }
 
   // Loops have been unrolled (grad/unroll.h).
-  Status VisitBody(const Op& op, const std::vector<TensorId>& cotangents) {
+  Status VisitBody(OpId id, const Op& op, const std::vector<TensorId>& cotangents) {
     if (!HasBuiltinVjp(graph_.type_of(op))) return NoBody(op);
     const auto wanted = [&](TensorId id) { return depends_[id.index()] && HasFloats(graph_.tensor(id)); };
-    const uint32_t backward = BackwardScope(op.scope);
+    const uint32_t backward = BackwardScope(id);
     SBP_ASSIGN_OR_RETURN(const std::vector<Reached> found,
                          DifferentiateIf(appender_, op, cotangents, wanted, {PrepareBody, Differentiate}, backward));
     sums_.resize(graph_.tensors.size());
@@ -279,7 +281,7 @@ class Differentiator {
       if (vjp.results[r].valid()) given.push_back(ResultOf(id, vjp, r));
       if (vjp.cotangents[r].valid()) given.push_back(cotangents[r]);
     }
-    const uint32_t backward = BackwardScope(op.scope);
+    const uint32_t backward = BackwardScope(id);
     const std::vector<TensorId> map = appender_.Splice(vjp.graph, given, StrCat(kBackward, op.name), backward);
     sums_.resize(graph_.tensors.size());
     for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -289,10 +291,20 @@ class Differentiator {
     return OkStatus();
   }
 
-  uint32_t BackwardScope(uint32_t forward) {
-    const auto [it, is_new] = scopes_.try_emplace(forward, 0);
+  // Of forward ops without a scope, that of their neighbours: their layers' backward passes shall be alike.
+  void FindScopes() {
+    std::unordered_map<std::string_view, uint32_t> known;
+    for (const std::string_view scope : AdoptScopes(graph_)) {
+      const auto [it, is_new] = known.try_emplace(scope, static_cast<uint32_t>(scope_names_.size()));
+      if (is_new) scope_names_.emplace_back(scope);
+      scope_of_.push_back(it->second);
+    }
+  }
+
+  uint32_t BackwardScope(OpId forward) {
+    const auto [it, is_new] = scopes_.try_emplace(scope_of_[forward.index()], 0);
     if (is_new) {
-      const std::string& scope = graph_.scopes[forward];
+      const std::string& scope = scope_names_[it->first];
       it->second = appender_.ScopeIndex(scope.empty() ? "backward" : StrCat(kBackward, scope));
     }
     return it->second;
@@ -313,7 +325,9 @@ class Differentiator {
   Graph& graph_;
   const AttributesRef no_attributes_;
   AttributesTable attributes_;
-  std::unordered_map<uint32_t, uint32_t> scopes_;  // forward -> backward
+  std::vector<std::string> scope_names_;           // of the forward ops, each once
+  std::vector<uint32_t> scope_of_;                 // per forward op, of these
+  std::unordered_map<uint32_t, uint32_t> scopes_;  // of these -> backward
   std::vector<bool> depends_;                      // per forward tensor
   std::vector<Sum> sums_;                          // per tensor
   std::unordered_map<std::string, std::unique_ptr<const Vjp>> vjps_;

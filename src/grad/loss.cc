@@ -16,6 +16,7 @@
 #include "grad/between.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
+#include "graph/phases.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
 
@@ -23,7 +24,7 @@ namespace sbp {
 namespace {
 
 // The ops that make a loss of what the model gives: a scope of their own, so that its layers stay alike.
-uint32_t LossScope(Appender& appender) { return appender.ScopeIndex("loss"); }
+uint32_t LossScope(Appender& appender) { return appender.ScopeIndex(std::string(kLossScope)); }
 
 Result<TensorId> FindFloat(const Graph& graph, std::string_view name) {
   std::vector<std::string> near;

@@ -48,7 +48,7 @@ class Updates {
         appender_(appender),
         graph_(appender.graph()),
         scope_(appender.ScopeIndex(std::string(kOptimizer))),
-        loss_scope_(appender.ScopeIndex("loss")) {}
+        loss_scope_(appender.ScopeIndex(std::string(kLossScope))) {}
 
   Status Run(std::span<const Trained> trained, const Loss& loss) {
     FindReaders(trained);

@@ -44,7 +44,7 @@ std::string Row(std::string_view text, int size, std::string_view color, bool bo
   return std::move(out).str();
 }
 
-std::string Table(const ViewNode& node, std::string_view text_color, int title_size) {
+std::string NodeTable(const ViewNode& node, std::string_view text_color, int title_size) {
   std::ostringstream out;
   out << "<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">"
       << Row(node.title, title_size, text_color, true);
@@ -223,7 +223,7 @@ class DotWriter {
     const Look look = LookOf(node);
     out_ << std::string(indent, ' ') << "n" << index << " [shape=" << look.shape << ", style=\"" << look.style
          << "\", fillcolor=\"" << look.paint.fill << "\", color=\"" << look.paint.line << "\", penwidth=" << look.pen
-         << ", label=" << Table(node, look.paint.text, look.title_size);
+         << ", label=" << NodeTable(node, look.paint.text, look.title_size);
     if (!node.tooltip.empty()) out_ << ", tooltip=" << QuoteDot(node.tooltip);
     out_ << "];\n";
   }

@@ -62,8 +62,8 @@ TEST(Training, EveryByteOfThePeakIsOneOfTheSix) {
   EXPECT_EQ(split.parameters, 64);
   EXPECT_EQ(split.gradients, 512 + 64);  // grad/w and acc/w
   EXPECT_EQ(split.states, 64);
-  EXPECT_EQ(split.kept, 2 * 64);         // y and t, both read by "g"
-  EXPECT_EQ(split.activations, 64);      // x
+  EXPECT_EQ(split.kept, 2 * 64);     // y and t, both read by "g"
+  EXPECT_EQ(split.activations, 64);  // x
   EXPECT_EQ(split.buffers, 0);
   int64_t sum = 0;
   for (const auto& [name, bytes] : PartsOf(split)) sum += bytes;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/text.h"
+#include "graph/adopt.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
-#include "render/adopt.h"
 #include "render/dot.h"
 #include "render/view.h"
 

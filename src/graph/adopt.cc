@@ -1,4 +1,4 @@
-#include "render/adopt.h"
+#include "graph/adopt.h"
 
 #include <algorithm>
 #include <optional>
@@ -44,6 +44,7 @@ class Adopter {
     const auto join = [&](OpId neighbour) {
       if (!known_[neighbour.index()] || phases_[neighbour.index()] != phases_[o]) return;
       const std::string_view scope = scopes_[neighbour.index()];
+      if (scope == kLossScope) return;  // what the model gives is no part of its loss
       common = common ? CommonScope(*common, scope) : scope;
     };
     for (const TensorId id : graph_.ops[o].inputs) {

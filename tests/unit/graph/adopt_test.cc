@@ -1,4 +1,4 @@
-#include "render/adopt.h"
+#include "graph/adopt.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,6 +48,17 @@ TEST(AdoptScopes, NothingInCommonIsTheRoot) {
 TEST(AdoptScopes, ChainsOfConstantsFollowTheirReader) {
   EXPECT_THAT(AdoptScopes(Chain({{"a", "in", ""}, {"b", "a", ""}, {"c", "b", "x"}}, {"c"})),
               ElementsAre("x", "x", "x"));
+}
+
+TEST(AdoptScopes, NothingIsPartOfTheLoss) {
+  EXPECT_THAT(AdoptScopes(Chain({{"a", "in", ""}, {"b", "a", ""}, {"c", "b", "loss"}}, {"c"})),
+              ElementsAre("", "", "loss"));
+}
+
+TEST(AdoptScopes, PassesOfATrainingStepStayApart) {
+  EXPECT_THAT(AdoptScopes(Chain(
+                  {{"a", "in", "h.0"}, {"b", "a", ""}, {"c", "b", "backward"}, {"d", "c", "backward/h.0"}}, {"d"})),
+              ElementsAre("h.0", "h.0", "backward/h.0", "backward/h.0"));
 }
 
 TEST(AdoptScopes, WithoutScopesNothingChanges) {
