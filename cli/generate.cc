@@ -12,10 +12,10 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "generate/options.h"
 #include "io/documents.h"
 #include "io/file.h"
 #include "sbp/shard_math.h"
-#include "generate/options.h"
 
 namespace sbp {
 namespace {

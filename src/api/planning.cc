@@ -1,6 +1,8 @@
 #include "api/planning.h"
 
+#include <algorithm>
 #include <iterator>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -106,6 +108,17 @@ Result<StrategyOptions> OwnOptions(const PlanningInput& input, const StrategyRow
   return options;
 }
 
+// Of a training step, whoever searches may begin with the recipes.
+void OfferKnownWays(const RuleSet& rules, PlanRequest& request) {
+  const auto updates = [&](const Tie& tie) { return request.graph.tensor(tie.input).role == TensorRole::kParameter; };
+  if (std::ranges::none_of(request.graph.ties, updates)) return;
+  auto ways = std::make_shared<const std::vector<std::vector<Recipe>>>(KnownRecipes(request.mesh));
+  request.num_ways = ways->size();
+  request.way = [ways, mesh = request.mesh, &rules](size_t way, const Graph& graph) {
+    return RecipePins((*ways)[way], graph, mesh, rules);
+  };
+}
+
 }  // namespace
 
 Result<const StrategyRow*> ChooseStrategy(std::string_view strategy, std::string_view criterion) {
@@ -157,6 +170,7 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
     request.pins.insert(request.pins.begin(), std::make_move_iterator(pins.begin()),
                         std::make_move_iterator(pins.end()));
   }
+  if (request.pins.empty() && OptionOfKind(*row, OptionKind::kStart) != nullptr) OfferKnownWays(rules, request);
   request.strategy.criterion = request.options.criterion;
   request.strategy.memory_limit = request.options.memory_limit;
   const std::string assignment = FileOf(input, *row, OptionKind::kAssignment);

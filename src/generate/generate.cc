@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
-#include <cstdint>
 
 #include "base/dtype.h"
 #include "base/text.h"

@@ -10,10 +10,10 @@
 
 #include "base/dtype.h"
 #include "graph/builder.h"
+#include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
-#include "graph/graph.h"
 
 namespace sbp {
 

@@ -10,8 +10,8 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "generate/options.h"
 #include "generate/layer_writer.h"
+#include "generate/options.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
@@ -34,7 +34,10 @@ Attributes With(std::string name, Value value) {
 class LlamaWriter {
  public:
   LlamaWriter(GraphBuilder& builder, const DecoderSizes& sizes)
-      : builder_(builder), sizes_(sizes), w_(builder, sizes.dtype), hidden_{sizes.batch, sizes.sequence, sizes.hidden} {}
+      : builder_(builder),
+        sizes_(sizes),
+        w_(builder, sizes.dtype),
+        hidden_{sizes.batch, sizes.sequence, sizes.hidden} {}
 
   void Write(int64_t ops) {
     const TensorType places{DType::kI64, {sizes_.batch, sizes_.sequence}};
@@ -97,7 +100,8 @@ class LlamaWriter {
     const Attributes to_f32 = With("to", static_cast<int64_t>(DType::kF32));
     const std::string column =
         w_.Op("Unsqueeze", "column", {"position_ids", w_.Ints("last", {-1})}, {DType::kI64, place.shape});
-    const std::string angles = w_.Op("Mul", "angles", {w_.Op("Cast", "positions", {column}, place, to_f32), inverse}, angle);
+    const std::string angles =
+        w_.Op("Mul", "angles", {w_.Op("Cast", "positions", {column}, place, to_f32), inverse}, angle);
     cosine_ = w_.Op("Cos", "cos", {angles}, angle);
     sine_ = w_.Op("Sin", "sin", {angles}, angle);
     if (sizes_.dtype == DType::kF32) return;
