@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "recipe/recipe.h"
 #include "sbp/mesh.h"
-#include "base/status.h"
 
 namespace sbp {
 namespace {
