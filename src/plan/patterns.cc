@@ -98,6 +98,7 @@ PatternReader::PatternReader(const Plan& plan)
   std::erase_if(of_, [](const auto& entry) { return !entry.second.gradient.valid(); });  // not written by `grad`
   for (const auto& [parameter, family] : of_) updated_.push_back(parameter);
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) transitions_[plan.transitions[i].tensor].push_back(i);
+  for (const std::string& pin : plan.options.pins) pinned_.insert(pin.substr(0, pin.find('=')));
   saved_.assign(plan.mesh.num_axes(), 0);
   for (int axis = 0; axis < plan.mesh.num_axes(); ++axis) {
     for (const auto& [parameter, family] : of_) {
@@ -190,6 +191,7 @@ std::string PatternReader::Because(SpreadPattern pattern, int64_t saved, TensorI
   const std::optional<int64_t>& limit = plan_.options.memory_limit;
   const std::string& over = plan_.mesh.axes[axis].name;
   const int64_t peak = plan_.memory.peak_bytes;
+  if (pinned_.contains(plan_.graph.tensor(parameter).name)) return ", because it is pinned so";
   if (saved > 0) {
     const int64_t whole = SaturatingAdd(peak, saved_[axis]);
     if (limit && whole > *limit) {

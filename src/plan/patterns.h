@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,8 +65,9 @@ class PatternReader {
 
   const Plan& plan_;
   UseTable uses_;
-  std::vector<int64_t> runs_;   // per transition, in a step
-  std::vector<int64_t> saved_;  // per mesh axis, of all parameters: as BytesSaved
+  std::vector<int64_t> runs_;     // per transition, in a step
+  std::set<std::string> pinned_;  // names of tensors
+  std::vector<int64_t> saved_;    // per mesh axis, of all parameters: as BytesSaved
   std::vector<TensorId> updated_;
   std::map<TensorId, Family> of_;
   std::map<TensorId, std::vector<uint32_t>> transitions_;  // by tensor
