@@ -71,6 +71,7 @@ constexpr CommandRow kCommands[] = {
      SetupSolve},
     {"generate", "write a graph of any size, for tests and benchmarks",
      "  sbp-plan generate transformer --ops 3000 -o graph.json\n"
+     "  sbp-plan generate llama --layers 8 --batch 16 --seq 4096 --dtype f32 -o llama.json\n"
      "  sbp-plan generate random --ops 500 --seed 7 -o -\n",
      SetupGenerate},
     {"help", "what a command does and takes",

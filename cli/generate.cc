@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "generate/options.h"
 #include "io/documents.h"
 #include "io/file.h"
 #include "sbp/shard_math.h"
@@ -18,16 +20,61 @@
 namespace sbp {
 namespace {
 
+constexpr int64_t kMostOfSize = 100'000'000, kMostLayers = 500'000;
+
 struct GenerateFlags {
   std::string family;
   GenerateOptions options;
+  std::string dtype = "bf16";
   std::string out;
+  std::vector<const CLI::Option*> sizes;
 };
 
+void AddSizes(CLI::App& app, GenerateFlags& flags) {
+  const auto add = [&](const std::string& flag, int64_t& to, const std::string& what, int64_t most = kMostOfSize) {
+    CLI::Option* option = app.add_option(flag, to, what)->check(CLI::Range(int64_t{1}, most));
+    flags.sizes.push_back(option->capture_default_str()->group("Sizes of llama"));
+    return option;
+  };
+  DecoderSizes& sizes = flags.options.sizes;
+  add("--layers", sizes.layers, "in place of --ops", kMostLayers)->excludes("--ops");
+  add("--hidden", sizes.hidden, "width of what layers hand on");
+  add("--ffn", sizes.feed_forward, "width inside the MLP");
+  add("--heads", sizes.heads, "of queries");
+  add("--kv-heads", sizes.kv_heads, "of keys and values");
+  add("--vocab", sizes.vocabulary, "tokens");
+  add("--batch", sizes.batch, "sequences");
+  add("--seq", sizes.sequence, "positions of each");
+  CLI::Option* dtype = app.add_option("--dtype", flags.dtype, "f32 | bf16 | f16, of weights and activations");
+  dtype->check(CLI::IsMember({"f32", "bf16", "f16"}))->type_name("TYPE")->capture_default_str();
+  flags.sizes.push_back(dtype->group("Sizes of llama"));
+}
+
+// Some families are of so many ops, others of sizes.
+Status CheckFamily(const GenerateFlags& flags) {
+  std::vector<std::string> sized;
+  bool has_sizes = false;
+  for (const GeneratorRow& row : AllGenerators()) {
+    if (row.has_sizes) sized.emplace_back(row.name);
+    has_sizes = has_sizes || (row.has_sizes && row.name == flags.family);
+  }
+  if (has_sizes) return OkStatus();
+  for (const CLI::Option* option : flags.sizes) {
+    if (option->count() == 0) continue;
+    return UsageError(
+        StrCat(option->get_name(), ": ", flags.family, " is of --ops ops; sizes are given to ", Join(sized, ", ")));
+  }
+  if (flags.options.ops == 0) return UsageError(StrCat(flags.family, ": expected --ops, how large it is"));
+  return OkStatus();
+}
+
 Status Generate(const GenerateFlags& flags) {
+  SBP_RETURN_IF_ERROR(CheckFamily(flags));
   SBP_ASSIGN_OR_RETURN(const Encoding encoding, EncodingForPath(flags.out));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
-  SBP_ASSIGN_OR_RETURN(const Graph graph, GenerateGraph(flags.family, flags.options));
+  GenerateOptions options = flags.options;
+  options.sizes.dtype = ParseDType(flags.dtype).value_or(options.sizes.dtype);
+  SBP_ASSIGN_OR_RETURN(const Graph graph, GenerateGraph(flags.family, options));
   return WriteFile(flags.out, WriteGraph(graph, encoding));
 }
 
@@ -41,10 +88,10 @@ Command SetupGenerate(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember(families))
       ->type_name("FAMILY");
-  app.add_option("--ops", flags->options.ops, "at least this many ops")
-      ->required()
+  app.add_option("--ops", flags->options.ops, "at least this many ops, whole layers")
       ->check(CLI::Range(int64_t{1}, int64_t{10'000'000}));
   app.add_option("--seed", flags->options.seed, "of the random choices")->check(RefuseNegative)->capture_default_str();
+  AddSizes(app, *flags);
   app.add_option("-o,--output", flags->out, ".json, .prototxt or .pb; - is stdout")->required()->type_name("FILE");
   return [flags] { return Generate(*flags); };
 }

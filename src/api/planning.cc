@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -104,6 +105,19 @@ Result<StrategyOptions> OwnOptions(const PlanningInput& input, const StrategyRow
   return options;
 }
 
+// Of a training step, whoever searches may begin with the recipes.
+void OfferKnownWays(const RuleSet& rules, PlanRequest& request) {
+  const auto updates = [&](const Tie& tie) { return request.graph.tensor(tie.input).role == TensorRole::kParameter; };
+  if (std::ranges::none_of(request.graph.ties, updates)) return;
+  auto ways = std::make_shared<const std::vector<std::vector<Recipe>>>(KnownRecipes(request.mesh));
+  request.num_ways = ways->size();
+  using Pins = std::vector<std::pair<std::string, std::string>>;
+  request.way = [ways, mesh = request.mesh, &rules](size_t way, const Graph& graph) -> Result<Pins> {
+    SBP_ASSIGN_OR_RETURN(RecipePinning made, RecipePins((*ways)[way], graph, mesh, rules));
+    return std::move(made.pins);
+  };
+}
+
 }  // namespace
 
 Result<const StrategyRow*> ChooseStrategy(std::string_view strategy, std::string_view criterion) {
@@ -156,6 +170,7 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
     request.pins.insert(request.pins.begin(), std::make_move_iterator(made.pins.begin()),
                         std::make_move_iterator(made.pins.end()));
   }
+  if (request.pins.empty() && OptionOfKind(*row, OptionKind::kStart) != nullptr) OfferKnownWays(rules, request);
   request.strategy.criterion = request.options.criterion;
   request.strategy.memory_limit = request.options.memory_limit;
   const std::string assignment = FileOf(input, *row, OptionKind::kAssignment);

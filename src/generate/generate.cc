@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
@@ -10,8 +10,9 @@
 
 #include "base/dtype.h"
 #include "base/text.h"
+#include "generate/layer_writer.h"
+#include "generate/llama.h"
 #include "graph/builder.h"
-#include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
 
@@ -19,41 +20,6 @@ namespace sbp {
 namespace {
 
 constexpr int64_t kBatch = 8, kSequence = 1024, kHidden = 1024, kHeads = 16;
-
-// Adds ops in a scope, naming each and its result; counts them.
-class LayerWriter {
- public:
-  explicit LayerWriter(GraphBuilder& builder) : builder_(builder) {}
-
-  void EnterScope(std::string scope) { scope_ = std::move(scope); }
-  int64_t count() const { return count_; }
-
-  std::string Weight(const std::string& name, Shape shape) {
-    const std::string full = scope_ + "." + name;
-    builder_.AddParameter(full, {DType::kBF16, std::move(shape)});
-    return full;
-  }
-  std::string Ints(const std::string& name, std::vector<int64_t> values) {
-    const std::string full = scope_ + "." + name;
-    Literal literal = Literal::Ints(std::move(values));
-    const TensorType type = literal.type;
-    builder_.AddParameter(full, type, std::make_shared<const Literal>(std::move(literal)));
-    return full;
-  }
-  std::string Op(std::string_view type, const std::string& name, const std::vector<std::string>& inputs,
-                 const Shape& result, Attributes attributes = {}) {
-    const std::string full = scope_ + "/" + name;
-    builder_.AddOp(type, full, inputs, {full + "_out"}, std::move(attributes), scope_);
-    builder_.DescribeTensor(full + "_out", {DType::kBF16, result});
-    ++count_;
-    return full + "_out";
-  }
-
- private:
-  GraphBuilder& builder_;
-  std::string scope_;
-  int64_t count_ = 0;
-};
 
 Attributes Permutation(std::vector<int64_t> perm) {
   Attributes attributes;
@@ -110,7 +76,7 @@ Result<Graph> Transformer(const GenerateOptions& options) {
   GraphBuilder builder("transformer");
   const Shape hidden{kBatch, kSequence, kHidden};
   builder.AddInput("x", {DType::kBF16, hidden});
-  LayerWriter w(builder);
+  LayerWriter w(builder, DType::kBF16);
   std::string x = "x";
   for (int64_t layer = 0; w.count() < options.ops; ++layer) {
     const std::string scope = StrCat("model/layers.", layer);
@@ -128,7 +94,7 @@ Result<Graph> Transformer(const GenerateOptions& options) {
 Result<Graph> MlpChain(const GenerateOptions& options) {
   GraphBuilder builder("mlp");
   builder.AddInput("x", {DType::kBF16, {kBatch, kSequence, kHidden}});
-  LayerWriter w(builder);
+  LayerWriter w(builder, DType::kBF16);
   std::string x = "x";
   for (int64_t layer = 0; w.count() < options.ops; ++layer) {
     w.EnterScope(StrCat("layers.", layer));
@@ -189,6 +155,7 @@ Result<Graph> RandomDag(const GenerateOptions& options) {
 constexpr GeneratorRow kGenerators[] = {
     {"transformer", "decoder layers: attention and MLP, bf16, hidden 1024", Transformer},
     {"mlp", "a chain of two-layer perceptrons", MlpChain},
+    {"llama", "a Llama decoder: embedding, layers of grouped-query attention and gated MLP, head", GenerateLlama, true},
     {"random", "a random DAG over square matrices", RandomDag},
 };
 

@@ -186,6 +186,12 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
   request.strategy.criterion = plan.options.criterion;
   request.strategy.memory_limit = plan.options.memory_limit;
   if (!request.strategy.cancelled) request.strategy.cancelled = observer.cancelled;
+  request.strategy.num_ways = request.num_ways;
+  request.strategy.way = [&](size_t way) -> Result<Problem> {
+    SBP_ASSIGN_OR_RETURN(const auto texts, request.way(way, plan.graph));
+    SBP_ASSIGN_OR_RETURN(Pins pins, CollectPins(texts, plan.graph, plan.mesh, *request.rules));
+    return WithPins(problem, std::move(pins), plan.options.outputs);
+  };
   Assignment assignment;
   SBP_RETURN_IF_ERROR(stages.Run(
       "strategy",

@@ -43,6 +43,10 @@ struct PlanRequest {
   PlanOptions options;
   std::vector<std::pair<std::string, std::string>> pins;  // text, where
   StrategyOptions strategy;                               // `fixed`: the assignment given
+  // Pins of the ways in which the field spreads such a graph, as `pins`, made where a strategy asks for them: where it
+  // may begin.
+  size_t num_ways = 0;
+  std::function<Result<std::vector<std::pair<std::string, std::string>>>(size_t way, const Graph& graph)> way;
   const RuleSet* rules = nullptr;
 };
 // What a request asks, before anybody has chosen. Stays where it is: the problem points into the plan.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,6 +74,13 @@ PatternReader::PatternReader(const Plan& plan)
   }
   for (const auto& [parameter, family] : of_) updated_.push_back(parameter);
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) transitions_[plan.transitions[i].tensor].push_back(i);
+  for (const std::string& pin : plan.options.pins) pinned_.insert(pin.substr(0, pin.find('=')));
+  saved_.assign(plan.mesh.num_axes(), 0);
+  for (int axis = 0; axis < plan.mesh.num_axes(); ++axis) {
+    for (const auto& [parameter, family] : of_) {
+      saved_[axis] = SaturatingAdd(saved_[axis], BytesSaved(parameter, family, axis));
+    }
+  }
 }
 
 std::vector<AxisPattern> PatternReader::Of(TensorId parameter) const {
@@ -161,6 +169,37 @@ int64_t PatternReader::BytesSaved(TensorId parameter, const ParameterFamily& fam
   return saved;
 }
 
+// Why not otherwise: what a memory limit forbids, else that the step is the fastest found. Parameters and states are
+// held all the time, so what lies whole adds to the peak.
+std::string PatternReader::Because(SpreadPattern pattern, int64_t saved, TensorId parameter,
+                                   const ParameterFamily& family, int axis) const {
+  const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
+  const std::optional<int64_t>& limit = plan_.options.memory_limit;
+  const std::string& over = plan_.mesh.axes[axis].name;
+  const int64_t peak = plan_.memory.peak_bytes;
+  if (pinned_.contains(plan_.graph.tensor(parameter).name)) return ", because it is pinned so";
+  if (saved > 0) {
+    const int64_t whole = SaturatingAdd(peak, saved_[axis]);
+    if (limit && whole > *limit) {
+      return StrCat(", because with parameters and states whole over ", over, " the peak would be ", bytes(whole),
+                    ", above --memory-limit ", bytes(*limit));
+    }
+    const bool used_so = pattern == SpreadPattern::kTensorParallel || pattern == SpreadPattern::kExpertParallel;
+    return used_so ? ", because no faster step was found that gathers it or has it whole"
+                   : ", because each device then updates a part of it, and no faster step was found with it whole";
+  }
+  if (!limit) return ", because no --memory-limit asks for less memory, and no faster step was found";
+  int64_t could =
+      BytesOnDevice(plan_.graph.tensor(parameter).type, plan_.source_layouts[parameter.index()], plan_.mesh);
+  for (const TensorId state : family.states) {
+    could = SaturatingAdd(
+        could, BytesOnDevice(plan_.graph.tensor(state).type, plan_.source_layouts[state.index()], plan_.mesh));
+  }
+  could -= could / plan_.mesh.size(axis);
+  return StrCat(", because the peak of ", bytes(peak), " keeps --memory-limit ", bytes(*limit), " without the ",
+                bytes(could), " that a split would free");
+}
+
 AxisPattern PatternReader::Classify(TensorId parameter, const ParameterFamily& family, int axis) const {
   const Sbp stored = plan_.source_layouts[parameter.index()][axis];
   Uses uses;
@@ -200,6 +239,7 @@ AxisPattern PatternReader::Classify(TensorId parameter, const ParameterFamily& f
     how = uses.split && !uses.whole ? "lies whole, used in parts" : "lies whole with its states";
   }
   found.text = StrCat(PatternName(found.pattern), ": ", how, gradient);
+  found.text += Because(found.pattern, saved, parameter, family, axis);
   if (saved > 0) found.text += StrCat("; saves ", FormatBytes(static_cast<double>(saved)), " per device");
   return found;
 }

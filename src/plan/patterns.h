@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +30,8 @@ std::string_view PatternName(SpreadPattern pattern);  // "ZeRO-3"
 struct AxisPattern {
   int axis = 0;
   SpreadPattern pattern = SpreadPattern::kReplicated;
-  int dim = -1;  // of the parameter, or of its states, that is split; -1: none
-  std::string
-      text;  // "ZeRO-3: split along dimension 0, gathered before use in both passes (2 all-gathers, 1.2 ms), ..."
+  int dim = -1;      // of the parameter, or of its states, that is split; -1: none
+  std::string text;  // "ZeRO-3: split along dimension 0, gathered before use in both passes (1.2 ms), ..., because ..."
 };
 
 // Reads patterns off a plan, which outlives it.
@@ -59,10 +59,14 @@ class PatternReader {
   std::string GradientText(const ParameterFamily& family, int axis) const;
   AxisPattern Classify(TensorId parameter, const ParameterFamily& family, int axis) const;
   int64_t BytesSaved(TensorId parameter, const ParameterFamily& family, int axis) const;
+  std::string Because(SpreadPattern pattern, int64_t saved, TensorId parameter, const ParameterFamily& family,
+                      int axis) const;
 
   const Plan& plan_;
   UseTable uses_;
-  std::vector<int64_t> runs_;  // per transition, in a step
+  std::vector<int64_t> runs_;     // per transition, in a step
+  std::set<std::string> pinned_;  // names of tensors
+  std::vector<int64_t> saved_;    // per mesh axis, of all parameters: as BytesSaved
   std::vector<TensorId> updated_;
   std::map<TensorId, ParameterFamily> of_;
   std::map<TensorId, std::vector<uint32_t>> transitions_;  // by tensor

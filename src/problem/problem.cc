@@ -294,6 +294,15 @@ Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mes
   return problem;
 }
 
+Result<Problem> WithPins(const Problem& problem, Pins pins, OutputPolicy outputs) {
+  SBP_RETURN_IF_ERROR(CheckLayoutsOfPins(*problem.graph, problem.mesh, pins, problem.even_only));
+  SBP_ASSIGN_OR_RETURN(Demands demands, Demands::Of(*problem.graph, problem.mesh, pins, outputs));
+  Problem pinned = problem;
+  pinned.demands = std::move(demands);
+  pinned.pins = std::move(pins);
+  return pinned;
+}
+
 std::string Dump(const Problem& problem) {
   std::ostringstream out;
   const Graph& graph = *problem.graph;

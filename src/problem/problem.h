@@ -117,6 +117,10 @@ Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mes
 // S(0) on every axis, B for tensors that have no dimension 0 to split: how tensors lie on a mesh of one device.
 NdSbp OneDeviceLayout(const TensorType& type, const Mesh& mesh);
 
+// The same problem with other pins in the place of its own; candidates keep their numbers, prices are shared. Errors as
+// BuildProblem has of pins.
+Result<Problem> WithPins(const Problem& problem, Pins pins, OutputPolicy outputs);
+
 // Fills the class's slots and cache from its list.
 void IndexLayouts(OpClass& op_class);
 

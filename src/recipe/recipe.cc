@@ -139,15 +139,8 @@ std::string NameOfFile(std::string_view file) { return std::filesystem::path(fil
 
 // A built-in recipe by name, else a file.
 Result<Recipe> FindRecipe(std::string_view name) {
-  for (const BuiltinRecipeFile& file : BuiltinRecipeFiles()) {
-    if (NameOfFile(file.name) == name) return ParseRecipe(file.text, file.name);
-  }
   const std::string path(name);
-  if (name.find('/') == std::string_view::npos && name.find('.') == std::string_view::npos) {
-    const std::vector<std::string> names = RecipeNames();
-    return BadInput(StrCat("--recipe: there is no recipe ", Quote(name), DidYouMean(name, names),
-                           "; known: ", Join(names, ", "), "; a file has a dot or a slash in its name"));
-  }
+  if (name.find('/') == std::string_view::npos && name.find('.') == std::string_view::npos) return BuiltinRecipe(name);
   SBP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   return ParseRecipe(text, path);
 }
@@ -174,6 +167,15 @@ std::vector<std::string> RecipeNames() {
   std::vector<std::string> names;
   for (const BuiltinRecipeFile& file : BuiltinRecipeFiles()) names.push_back(NameOfFile(file.name));
   return names;
+}
+
+Result<Recipe> BuiltinRecipe(std::string_view name) {
+  for (const BuiltinRecipeFile& file : BuiltinRecipeFiles()) {
+    if (NameOfFile(file.name) == name) return ParseRecipe(file.text, file.name);
+  }
+  const std::vector<std::string> names = RecipeNames();
+  return BadInput(StrCat("--recipe: there is no recipe ", Quote(name), DidYouMean(name, names),
+                         "; known: ", Join(names, ", "), "; a file has a dot or a slash in its name"));
 }
 
 Result<std::vector<Recipe>> ReadRecipes(std::string_view flag, const Mesh& mesh) {

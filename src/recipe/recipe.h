@@ -51,6 +51,7 @@ struct BuiltinRecipeFile {
 };
 std::span<const BuiltinRecipeFile> BuiltinRecipeFiles();  // sorted by name
 std::vector<std::string> RecipeNames();                   // of the built-in ones
+Result<Recipe> BuiltinRecipe(std::string_view name);      // error: there is none of that name
 
 std::string_view RoleNameOf(RecipeRole role);      // "batch"
 std::string LayoutTextOf(const RecipeLine& line);  // "S(any)"
@@ -58,6 +59,11 @@ std::string LayoutTextOf(const RecipeLine& line);  // "S(any)"
 // The value of --recipe: "zero3", for every axis, or "data=zero3,model=tp", each a built-in recipe or a file; axes that
 // are not named split nothing. One entry per mesh axis. Errors: an unknown axis, recipe or file, with the nearest.
 Result<std::vector<Recipe>> ReadRecipes(std::string_view flag, const Mesh& mesh);
+
+// What the field combines over meshes of one and two axes of more than one rank: the built-in recipes, each over all
+// axes, and data parallelism of some form over the outer one with tensor, sequence, expert or context parallelism over
+// the inner one. Each has one entry per mesh axis, as ReadRecipes. None for other meshes.
+std::vector<std::vector<Recipe>> KnownRecipes(const Mesh& mesh);
 
 inline constexpr std::string_view kFromRecipe = "--recipe";
 

@@ -61,6 +61,10 @@ struct StrategyOptions {
   // Of kStart: an earlier plan, by this graph's ops and tensors; absent: not in that plan. Empty: no plan.
   std::vector<std::optional<Signature>> start_signatures;
   std::vector<std::optional<NdSbp>> start_sources;
+  // Ways known in the field to solve such a problem, each the problem with pins: where a search may begin, and which it
+  // must not fall behind. Candidates have the problem's numbers. Error: the pins do not fit.
+  size_t num_ways = 0;
+  std::function<Result<Problem>(size_t way)> way;
   std::function<void(const SearchState&)> found;  // now and then
   // Asked now and then in long searches; true: stop and return the best so far.
   std::function<bool()> cancelled;

@@ -12,6 +12,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -49,7 +51,9 @@ constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which 
 constexpr size_t kMostCandidates = 24, kFirstOfMerged = 16, kFirstCandidates = 6;
 constexpr double kEffortOfFirstChosen = 0.3;  // share of the effort
 constexpr double kWorkOfBound = 6e8;          // of LayoutBound, by unit of effort
-constexpr double kShareOfGap = 0.6;           // of the gap that is good enough, for the relaxed problem
+// Known ways that are searched, at least, and as many as have so many ops together.
+constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
+constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
 constexpr std::string_view kOptimalUnit = "seconds";
 
@@ -76,14 +80,17 @@ class Optimal {
     if (!FitsNetwork(problem_, all, false)) SBP_RETURN_IF_ERROR(SearchChosen(all));
     const bool hopeless = NothingCanFit();
     if (!hopeless && !chosen_) SBP_RETURN_IF_ERROR(Bound());
+    if (is_way_ && (hopeless || bound_ >= most_seconds_)) return NoPlan("this way leads nowhere");
     if (!best_ || (!hopeless && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve(0));
     if (!hopeless && best_->excess > 0) {  // copies do not fit: they get a price, of which the step time is the measure
       const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
-      for (double price = unit / 100; price < unit * 1000 && best_->excess > 0 && !Cancelled(); price *= 10) {
+      const double step = is_way_ ? 100 : 10;
+      for (double price = unit / 100; price < unit * 1000 && best_->excess > 0 && !Cancelled(); price *= step) {
         SBP_RETURN_IF_ERROR(Improve(price));
       }
     }
-    if (best_->excess > 0) SBP_RETURN_IF_ERROR(Shrink());
+    if (!GoodEnough()) SBP_RETURN_IF_ERROR(TryWays());
+    if (best_->excess > 0 && !is_way_) SBP_RETURN_IF_ERROR(Shrink());
     if (best_->excess > 0) return NothingFits();
     return Finish();
   }
@@ -114,6 +121,62 @@ class Optimal {
     const int64_t excess = std::max<int64_t>(0, Excess());
     if (best_ && (excess > best_->excess || (excess == best_->excess && seconds >= best_->seconds))) return OkStatus();
     best_ = Best{assignment, seconds, excess};
+    return OkStatus();
+  }
+
+  struct Way {
+    size_t number = 0;
+    Best best;
+  };
+
+  // The known ways, each as other strategies complete it, the best first.
+  Result<std::vector<Way>> CompleteWays(const StrategyOptions& options) {
+    std::vector<Way> ways;
+    for (size_t number = 0; number < options_.num_ways && !Cancelled(); ++number) {
+      const Result<Problem> pinned = options_.way(number);
+      if (!pinned.ok()) continue;
+      Optimal completed(*pinned, options);
+      SBP_RETURN_IF_ERROR(completed.TryOthers());
+      if (!completed.best_) continue;
+      SBP_RETURN_IF_ERROR(Offer(completed.best_->assignment));
+      ways.push_back({number, *std::move(completed.best_)});
+    }
+    std::ranges::stable_sort(ways, [](const Way& a, const Way& b) {
+      return std::tie(a.best.excess, a.best.seconds) < std::tie(b.best.excess, b.best.seconds);
+    });
+    return ways;
+  }
+
+  // Searches the known ways as if they were pinned; of large graphs, the best few. Those that their own bounds show to
+  // be dearer are soon done with.
+  Status TryWays() {
+    StrategyOptions options = options_;
+    options.num_ways = 0;
+    options.found = nullptr;
+    options.start_signatures.clear();
+    const Best before = *best_;
+    SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, CompleteWays(options));
+    const size_t most = std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
+    if (ways.size() > most) ways.resize(most);
+    for (const Way& way : ways) {
+      if (Cancelled()) break;
+      SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(way.number));
+      Optimal search(pinned, options);
+      search.is_way_ = true;
+      search.most_seconds_ = best_->excess > 0 ? kNoLimit : best_->seconds;
+      const Result<Assignment> found = search.Run();
+      if (found.ok()) SBP_RETURN_IF_ERROR(Offer(*found));
+    }
+    const bool is_new = best_->excess < before.excess || (best_->excess == 0 && best_->seconds < before.seconds);
+    return is_new && !chosen_ && options_.memory_limit ? GoOnFromWay() : OkStatus();
+  }
+
+  // What is beyond the known ways: the search goes on from the best of them, at several prices of copies.
+  Status GoOnFromWay() {
+    const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
+    for (const double price : {0.0, unit / 10, unit}) {
+      if (!GoodEnough()) SBP_RETURN_IF_ERROR(Improve(price));
+    }
     return OkStatus();
   }
 
@@ -331,7 +394,9 @@ class Optimal {
   std::optional<CandidateLists> chosen_;  // where not all candidates can be looked at together
   Plan priced_;                           // the last one: price and, with a limit, memory
   double bound_ = 0;
-  double effort_;           // of the next search
+  double effort_;        // of the next search
+  bool is_way_ = false;  // of another search, which has a plan of most_seconds_
+  double most_seconds_ = kNoLimit;
   bool cut_short_ = false;  // some search
   Clock::time_point start_ = Clock::now();
 };
