@@ -6,6 +6,7 @@
 #include "fold/resolve.h"
 #include "fuzz/target.h"
 #include "graph/builder.h"
+#include "graph/kept.h"
 
 namespace sbp::fuzz {
 namespace {
@@ -55,7 +56,7 @@ void RunGrad(std::string_view bytes) {
   const Status verified = Verify(made->graph, "training graph");
   Require(verified.ok(), verified.message());
   Require(made->graph.ops.size() <= kMaxOps, "a training graph much larger than its model");
-  for (const Kept& kept : made->kept) Require(kept.bytes >= 0 && kept.readers > 0, "a kept tensor that nobody reads");
+  for (const KeptTensor& kept : FindKept(made->graph)) Require(!kept.readers.empty(), "kept, and nobody reads it");
   ResolveAndPlan(made->graph);
 }
 

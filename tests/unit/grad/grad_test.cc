@@ -229,13 +229,14 @@ TEST(Grad, AttentionKeepsNoScores) {
     const GradGraph made = MakeGradGraph(forward, Rules(), request).value();
     EXPECT_EQ(Ops(made.graph, {"Attention"}).size(), 1u);
     EXPECT_EQ(Ops(made.graph, {"sbp::FlashAttentionGrad"}).size(), 1u);
-    EXPECT_THAT(made.kept, Contains(Field(&Kept::tensor, EndsWith("/log_sum_exp"))));
+    std::vector<std::string> names;
+    for (const KeptTensor& kept : FindKept(made.graph)) names.push_back(made.graph.tensor(kept.tensor).name);
+    EXPECT_THAT(names, Contains(EndsWith("/log_sum_exp")));
     EXPECT_THAT(Ops(made.graph, {"MatMul", "sbp::MaskedSoftmax", "sbp::AttentionScoresGrad"}), ElementsAre());
     const auto sizes = [](const GradGraph& of) {
       std::vector<int64_t> elements;
-      for (const Kept& kept : of.kept) {
-        const TensorType& type = of.graph.tensor(NameIndex(of.graph).tensor(kept.tensor)).type;
-        elements.push_back(type.num_elements());
+      for (const KeptTensor& kept : FindKept(of.graph)) {
+        elements.push_back(of.graph.tensor(kept.tensor).type.num_elements());
       }
       return elements;
     };
