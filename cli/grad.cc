@@ -90,7 +90,12 @@ Status Grad(const GradFlags& flags) {
     Note(StrCat("warning: the weights stay in ", flags.model.model, ", which is not beside or below ", flags.out,
                 "; `run` finds them only there"));
   }
-  SBP_RETURN_IF_ERROR(WriteFile(flags.out, WriteGraph(made.graph, encoding)));
+  const std::string document = WriteGraph(made.graph, encoding);
+  if (document.empty()) {
+    return BadInput(StrCat(flags.out, ": a binary document may have at most 2147483647 bytes, and the graph of ",
+                           made.graph.ops.size(), " ops takes more; write .json"));
+  }
+  SBP_RETURN_IF_ERROR(WriteFile(flags.out, document));
   Summarise(made);
   return OkStatus();
 }
