@@ -96,9 +96,9 @@ std::vector<Kept> FindKept(const Graph& graph) {
   std::map<std::string, Kept> kept;
   for (const Op& op : graph.ops) {
     if (PhaseOf(graph, op) != Phase::kBackward) continue;
-    std::set<TensorId> read(op.inputs.begin(), op.inputs.end());
-    for (const TensorId id : read) {
-      if (!id.valid()) continue;
+    for (auto at = op.inputs.begin(); at != op.inputs.end(); ++at) {
+      const TensorId id = *at;
+      if (!id.valid() || std::find(op.inputs.begin(), at, id) != at) continue;
       const Tensor& tensor = graph.tensor(id);
       if (!tensor.producer.valid() || PhaseOf(graph, graph.op(tensor.producer)) == Phase::kBackward) continue;
       Kept& entry = kept[tensor.name];

@@ -64,6 +64,7 @@ void ShareEqualOps(Graph& graph) {
   for (size_t i = 0; i < own.size(); ++i) own[i] = std::ranges::find(kOwn, graph.op_types[i]) != kOwn.end();
   SharedAttributes attributes;
   std::unordered_map<std::string, OpId> seen;
+  seen.reserve(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     Op& op = graph.ops[i];
     for (auto* list : {&op.inputs, &op.captures}) {
