@@ -42,8 +42,9 @@ void Summarise(const GradGraph& made, const RuleSet& rules) {
   for (const TensorId id : made.graph.outputs) gradients += made.graph.tensor(id).name.starts_with("grad/") ? 1 : 0;
   const auto updates = std::ranges::count_if(
       made.graph.ties, [&](const Tie& tie) { return made.graph.tensor(tie.input).role == TensorRole::kParameter; });
-  const std::string what =
-      updates > 0 && gradients == 0 ? StrCat(updates, " parameters are updated") : StrCat(gradients, " gradients");
+  const std::string what = updates > 0 && gradients == 0
+                               ? StrCat(updates, updates == 1 ? " parameter is updated" : " parameters are updated")
+                               : StrCat(gradients, gradients == 1 ? " gradient" : " gradients");
   Note(StrCat(what, ", ", made.graph.ops.size(), " ops"));
   std::string kept = ExplainKept(made.graph, rules, false, kListed);
   kept.pop_back();  // a line's end
@@ -62,7 +63,12 @@ Status Grad(const GradFlags& flags) {
     Note(StrCat("warning: the weights stay in ", flags.model.model, ", which is not beside or below ", flags.out,
                 "; `run` finds them only there"));
   }
-  SBP_RETURN_IF_ERROR(WriteFile(flags.out, WriteGraph(made.graph, encoding)));
+  const std::string document = WriteGraph(made.graph, encoding);
+  if (document.empty()) {
+    return BadInput(StrCat(flags.out, ": a binary document may have at most 2147483647 bytes, and the graph of ",
+                           made.graph.ops.size(), " ops takes more; write .json"));
+  }
+  SBP_RETURN_IF_ERROR(WriteFile(flags.out, document));
   Summarise(made, rules);
   return OkStatus();
 }

@@ -33,6 +33,8 @@
 namespace sbp {
 namespace {
 
+constexpr size_t kOpsForOne = 6;  // in a training graph, as a rule: room for them is asked for at once
+
 OpQuery QueryOf(const Graph& graph, const Op& op) {
   OpQuery query{.type = graph.type_of(op), .attributes = op.attributes.get()};
   for (const TensorId id : op.inputs) {
@@ -111,6 +113,9 @@ class Differentiator {
   Result<std::vector<TensorId>> Run(std::span<const Seed> seeds, std::span<const TensorId> targets) {
     depends_ = DependsOn(graph_, targets);
     FindScopes();
+    graph_.ops.reserve(kOpsForOne * graph_.ops.size());
+    graph_.tensors.reserve(kOpsForOne * graph_.tensors.size());
+    sums_.reserve(graph_.tensors.capacity());
     sums_.resize(graph_.tensors.size());
     for (const Seed& seed : seeds) Add(seed.tensor, seed.cotangent, 0);
     for (size_t i = graph_.ops.size(); i-- > 0;) {

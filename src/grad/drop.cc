@@ -35,6 +35,7 @@ void DropUnneeded(Graph& graph) {
   }
   std::vector<TensorId> places(graph.tensors.size());
   std::vector<Tensor> tensors;
+  tensors.reserve(static_cast<size_t>(std::ranges::count(needed, true)));
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     if (!needed[t]) continue;
     places[t] = TensorId(tensors.size());
@@ -43,6 +44,7 @@ void DropUnneeded(Graph& graph) {
   graph.tensors = std::move(tensors);
   const auto move = [&](TensorId& id) { id = id.valid() ? places[id.index()] : id; };
   std::vector<Op> ops;
+  ops.reserve(static_cast<size_t>(std::ranges::count(kept, true)));
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     if (!kept[i]) continue;
     for (auto* list : {&graph.ops[i].inputs, &graph.ops[i].outputs, &graph.ops[i].captures})

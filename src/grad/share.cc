@@ -67,6 +67,7 @@ void ShareEqualOps(Graph& graph, const RuleSet& rules) {
   for (size_t i = 0; i < own.size(); ++i) own[i] = IsOwn(graph.op_types[i], rules);
   SharedAttributes attributes;
   std::unordered_map<std::string, OpId> seen;
+  seen.reserve(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     Op& op = graph.ops[i];
     for (auto* list : {&op.inputs, &op.captures}) {

@@ -5,6 +5,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -75,6 +76,7 @@ Status DecodeBinary(std::string_view bytes, std::string_view where, pb::Message&
 
 std::string EncodeBinary(const pb::Message& message) {
   std::string bytes;
+  if (message.ByteSizeLong() > std::numeric_limits<int32_t>::max()) return bytes;
   bytes.reserve(message.ByteSizeLong());
   {
     pb::io::StringOutputStream array(&bytes);

@@ -26,6 +26,7 @@ Status DecodePrototxt(std::string_view text, std::string_view where, google::pro
 Status DecodeBinary(std::string_view bytes, std::string_view where, google::protobuf::Message& message);
 std::string EncodeJson(const google::protobuf::Message& message);
 std::string EncodePrototxt(const google::protobuf::Message& message);
+// Empty where it would take more than 2147483647 bytes, which no reader takes.
 std::string EncodeBinary(const google::protobuf::Message& message);
 
 // "file:line:col" of a byte offset, both from 1; columns count bytes.

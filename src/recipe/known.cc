@@ -14,7 +14,7 @@ namespace {
 // Cheapest first, as a rule: what is tried later has less left to find.
 constexpr std::array<std::string_view, 8> kOneAxis = {"dp", "zero1", "zero2", "zero3", "tp", "sp", "ep", "cp"};
 constexpr std::array<std::string_view, 4> kOuter = {"dp", "zero1", "zero2", "zero3"};
-constexpr std::array<std::string_view, 4> kInner = {"tp", "sp", "ep", "cp"};
+constexpr std::array<std::string_view, 5> kInner = {"tp", "sp", "ep", "cp", "zero3"};
 
 }  // namespace
 

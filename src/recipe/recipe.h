@@ -61,7 +61,7 @@ std::string LayoutTextOf(const RecipeLine& line);  // "S(any)"
 Result<std::vector<Recipe>> ReadRecipes(std::string_view flag, const Mesh& mesh);
 
 // What the field combines over meshes of one and two axes of more than one rank: the built-in recipes, each over all
-// axes, and data parallelism of some form over the outer one with tensor, sequence, expert or context parallelism over
+// axes, and data parallelism of some form over the outer one with tensor, sequence, expert, context or ZeRO-3 over
 // the inner one. Each has one entry per mesh axis, as ReadRecipes. None for other meshes.
 std::vector<std::vector<Recipe>> KnownRecipes(const Mesh& mesh);
 
