@@ -10,6 +10,7 @@
 #include "physical/byte_map.h"
 #include "plan/physical_plan.h"
 #include "plan/plan.h"
+#include "physical/physical.h"
 
 namespace sbp {
 namespace {
@@ -58,6 +59,11 @@ class EdgeBuilder {
       const bool input = plan_.graph.tensor(registers[r].tensor).role == TensorRole::kInput;
       if (registers[r].resident && input) writer_[r] = inputs_actor();
     }
+    // A parameter that the step writes over is filled again before the next.
+    const std::vector<uint32_t> owners = BufferOwners(registers);
+    for (uint32_t r = 0; r < registers.size(); ++r) {
+      if (owners[r] != r && registers[owners[r]].resident) writer_[owners[r]] = inputs_actor();
+    }
     for (uint32_t t = 0; t < tasks_; ++t) {
       for (const uint32_t r : physical_.tasks[t].writes) {
         if (r != kNoRegister) writer_[r] = t;
@@ -71,7 +77,7 @@ class EdgeBuilder {
     }
   }
 
-  // Parameters have no writer: they are there from the start.
+  // Parameters that nobody writes over have no writer: they are there from the start.
   void AddRegisterEdges() {
     for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
       if (writer_[r] == kNoActor) continue;
