@@ -8,9 +8,9 @@
 #include "base/checked_math.h"
 #include "graph/graph.h"
 #include "physical/byte_map.h"
+#include "physical/physical.h"
 #include "plan/physical_plan.h"
 #include "plan/plan.h"
-#include "physical/physical.h"
 
 namespace sbp {
 namespace {

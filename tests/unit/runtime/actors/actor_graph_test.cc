@@ -41,6 +41,19 @@ TEST(ActorGraph, MemoryIsTakenOverWithinAMicroBatchAndAroundToTheNext) {
   EXPECT_THAT(graph.edges, ::testing::Contains(ActorEdge{4, 0, 1, EdgeKind::kArena}));
 }
 
+// Each step begins by filling it again: on another stream, too, its readers wait for that.
+TEST(ActorGraph, AParameterThatIsWrittenOverHasReadersThatWait) {
+  Plan plan = SmallPlan();
+  for (Tensor& tensor : plan.graph.tensors) {
+    if (tensor.role == TensorRole::kInput) tensor.role = TensorRole::kParameter;
+  }
+  PhysicalPlan physical = MakePhysicalPlan(plan);
+  const ActorEdge filled_first{3, 0, 0, EdgeKind::kData};
+  EXPECT_THAT(MakeActorGraph(plan, physical).value().edges, ::testing::Not(::testing::Contains(filled_first)));
+  physical.registers.back().over = physical.tasks[0].reads[0];
+  EXPECT_THAT(MakeActorGraph(plan, physical).value().edges, ::testing::Contains(filled_first));
+}
+
 TEST(ActorGraph, ACycleWithoutTokensIsNamed) {
   ActorGraph graph;
   for (const char* name : {"load", "first", "second", "third", "inputs", "outputs"}) graph.actors.push_back({name});
