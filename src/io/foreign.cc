@@ -48,7 +48,7 @@ bool IsPickle(std::string_view bytes) {
 }
 
 // Not so a model that quotes code in its metadata, as torch's exporter writes it.
-bool IsText(std::string_view bytes) {
+bool LooksLikeText(std::string_view bytes) {
   return std::ranges::none_of(bytes,
                               [](char c) { return static_cast<unsigned char>(c) < 0x20 && std::isspace(c) == 0; });
 }
@@ -88,7 +88,7 @@ std::string ForeignFormat(std::string_view bytes, std::string_view path) {
   }
   if (EndsWith(path, ".py")) return StrCat("Python code: ", kTorchWay);
   const std::string_view start = bytes.substr(0, 4096);
-  if (!IsText(start)) return "";
+  if (!LooksLikeText(start)) return "";
   if (start.find("<net ") != std::string_view::npos && Has(bytes, "<layers")) {
     return "an OpenVINO model: give the ONNX file that it was made from";
   }
