@@ -59,10 +59,7 @@ Status Grad(const GradFlags& flags) {
   SBP_ASSIGN_OR_RETURN(input.resolve, ReadModelFlags(flags.model));
   const auto warn = [](std::string_view warning) { Note(StrCat("warning: ", warning)); };
   SBP_ASSIGN_OR_RETURN(GradGraph made, MakeGradOfModel(std::move(input), rules, warn));
-  if (!LocateWeights(flags.model.model, flags.out, made.graph)) {
-    Note(StrCat("warning: the weights stay in ", flags.model.model, ", which is not beside or below ", flags.out,
-                "; `run` finds them only there"));
-  }
+  LocateWeightsFor(flags.model.model, flags.out, made.graph);
   const std::string document = WriteGraph(made.graph, encoding);
   if (document.empty()) {
     return BadInput(StrCat(flags.out, ": a binary document may have at most 2147483647 bytes, and the graph of ",

@@ -292,6 +292,12 @@ Result<Resolved> ResolveModel(Graph graph, const RuleSet& rules, const ModelFlag
   return ResolveWithInputs(std::move(graph), rules, std::move(options), inputs);
 }
 
+void LocateWeightsFor(const std::string& model, const std::string& out, Graph& graph) {
+  if (LocateWeights(model, out, graph)) return;
+  Note(StrCat("warning: the weights stay in ", model, ", which is not beside or below ", out,
+              "; `run` will draw them at random"));
+}
+
 Result<ResolveOptions> ReadModelFlags(const ModelFlags& flags) {
   ResolveOptions options;
   options.strict = flags.strict;

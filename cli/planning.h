@@ -82,6 +82,9 @@ Result<Resolved> ResolveModel(Graph graph, const RuleSet& rules, const ModelFlag
 // What the flags say of resolving, without --inputs.
 Result<ResolveOptions> ReadModelFlags(const ModelFlags& flags);
 
+// LocateWeights (api/model.h) of a graph of `model` that will be written to `out`, and a warning where it cannot.
+void LocateWeightsFor(const std::string& model, const std::string& out, Graph& graph);
+
 // What was chosen for the user, as a note on stderr.
 void NoteChoice(std::string_view choice);
 

@@ -1,7 +1,5 @@
 #include "api/grad.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "api/model.h"
@@ -28,24 +26,6 @@ Result<GradGraph> MakeGradOfModel(GradInput input, const RuleSet& rules, const N
     if (warn) warn(warning);
   }
   return MakeGradGraph(std::move(resolved.graph), rules, input.request);
-}
-
-bool LocateWeights(const std::string& model, const std::string& path, Graph& graph) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::path folder = fs::canonical(fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".", failed);
-  const fs::path file = failed ? fs::path() : fs::canonical(model, failed);
-  const fs::path relative = failed ? fs::path() : file.lexically_relative(folder);
-  const bool found = !relative.empty() && *relative.begin() != "..";
-  bool missing = false;
-  for (Tensor& tensor : graph.tensors) {
-    if (!tensor.data) continue;
-    missing = missing || !found;
-    if (!found) continue;
-    std::string& location = tensor.data->location;
-    location = location.empty() ? relative.string() : (relative.parent_path() / location).string();
-  }
-  return !missing;
 }
 
 Result<Resolved> MakeTrainingGraph(Graph graph, const RuleSet& rules,

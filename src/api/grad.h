@@ -29,10 +29,6 @@ struct GradInput {
 // `warn` is told what resolving warns of; what NotesOn says is left to the caller.
 Result<GradGraph> MakeGradOfModel(GradInput input, const RuleSet& rules, const NoteSink& warn = nullptr);
 
-// Makes the weights of a graph that will be written to `path` ("-": as if to the current folder) refer to the file
-// `model`, in which they stay: as files beside or below. False: it is neither, and they are referred to as before.
-bool LocateWeights(const std::string& model, const std::string& path, Graph& graph);
-
 // ResolveWithInputs (api/model.h) such that what is computed of weights stays and the graph is as the file has it: a
 // parameter that is folded away has no gradient, and one that is cut no name.
 Result<Resolved> ResolveToDifferentiate(Graph graph, const RuleSet& rules, ResolveOptions options,

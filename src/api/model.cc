@@ -1,5 +1,7 @@
 #include "api/model.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "api/tensors.h"
@@ -27,6 +29,27 @@ Result<LoadedModel> LoadModelFile(const std::string& path) {
   model.fingerprint = Fingerprint(bytes);
   SBP_ASSIGN_OR_RETURN(model.graph, LoadModel(bytes, path, path));
   return model;
+}
+
+bool LocateWeights(const std::string& model, const std::string& path, Graph& graph) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path folder = fs::canonical(fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".", failed);
+  const fs::path file = failed ? fs::path() : fs::canonical(model, failed);
+  const fs::path relative = failed ? fs::path() : file.lexically_relative(folder);
+  const bool found = !relative.empty() && *relative.begin() != "..";
+  bool missing = false;
+  for (Tensor& tensor : graph.tensors) {
+    if (!tensor.data) continue;
+    missing = missing || !found;
+    if (!found) {
+      tensor.data.reset();
+      continue;
+    }
+    std::string& location = tensor.data->location;
+    location = location.empty() ? relative.string() : (relative.parent_path() / location).string();
+  }
+  return !missing;
 }
 
 Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, ResolveOptions options,

@@ -24,6 +24,11 @@ struct LoadedModel {
 // ONNX, or a graph as JSON, prototxt or binary; "-" is stdin. Error (kBadInput): no such file, or not a model.
 Result<LoadedModel> LoadModelFile(const std::string& path);
 
+// Makes the weights of a graph that will be written to `path` ("-": as if to the current folder) refer to the file
+// `model`, in which they stay: as files beside or below. False: it is neither, and the graph says no longer where they
+// are.
+bool LocateWeights(const std::string& model, const std::string& path, Graph& graph);
+
 // Resolve (fold/resolve.h) with real inputs: their shapes bind dimensions, and the small ones give values that may
 // shape the graph.
 Result<Resolved> ResolveWithInputs(Graph graph, const RuleSet& rules, ResolveOptions options,
