@@ -47,12 +47,6 @@ bool IsPickle(std::string_view bytes) {
          kOpcodes.find(bytes[2]) != std::string_view::npos;
 }
 
-// Not so a model that quotes code in its metadata, as torch's exporter writes it.
-bool LooksLikeText(std::string_view bytes) {
-  return std::ranges::none_of(bytes,
-                              [](char c) { return static_cast<unsigned char>(c) < 0x20 && std::isspace(c) == 0; });
-}
-
 std::string_view InZip(std::string_view bytes) {
   if (Has(bytes, "data.pkl") || Has(bytes, "constants.pkl") || Has(bytes, "/code/"))
     return "a PyTorch checkpoint or TorchScript";
@@ -71,6 +65,11 @@ std::string FromZip(std::string_view bytes) {
 
 }  // namespace
 
+bool LooksLikeText(std::string_view bytes) {
+  return std::ranges::none_of(bytes,
+                              [](char c) { return static_cast<unsigned char>(c) < 0x20 && std::isspace(c) == 0; });
+}
+
 std::string ForeignFormat(std::string_view bytes, std::string_view path) {
   if (bytes.starts_with("PK\x03\x04")) return FromZip(bytes);
   if (bytes.starts_with("\x1f\x8b")) return StrCat("gzip data: ", kPackedWay);
@@ -88,6 +87,7 @@ std::string ForeignFormat(std::string_view bytes, std::string_view path) {
   }
   if (EndsWith(path, ".py")) return StrCat("Python code: ", kTorchWay);
   const std::string_view start = bytes.substr(0, 4096);
+  // A model may quote code in its metadata, as torch's exporter writes it.
   if (!LooksLikeText(start)) return "";
   if (start.find("<net ") != std::string_view::npos && Has(bytes, "<layers")) {
     return "an OpenVINO model: give the ONNX file that it was made from";

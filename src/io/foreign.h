@@ -11,4 +11,7 @@ namespace sbp {
 // the model: ...".
 std::string ForeignFormat(std::string_view bytes, std::string_view path);
 
+// Are there no control characters but white space?
+bool LooksLikeText(std::string_view bytes);
+
 }  // namespace sbp

@@ -147,13 +147,6 @@ Result<DocumentInfo> RecognisePrototxt(std::string_view text, std::string_view w
   return NoKind(where, "prototxt", "kind: \"sbp_plan.graph.v1\"");
 }
 
-bool IsText(std::string_view bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 || std::isspace(byte) != 0;
-  });
-}
-
 }  // namespace
 
 std::span<const KindRow> AllKinds() { return kKinds; }
@@ -174,7 +167,7 @@ Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where) {
   }
   std::string_view text = SkipComments(bytes.starts_with(kByteOrderMark) ? bytes.substr(3) : bytes);
   if (text.starts_with('{')) return RecogniseJson(bytes, where);
-  if (IsText(bytes.substr(0, 256))) {
+  if (LooksLikeText(bytes.substr(0, 256))) {
     if (StartsWithField(text)) return RecognisePrototxt(text, where);
     return BadInput(StrCat(where, ": not recognised; expected ONNX, or one of our documents in JSON (\"{...\"), ",
                            "prototxt (\"kind: ...\") or binary; found text that starts with ",
