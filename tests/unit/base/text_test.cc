@@ -2,13 +2,27 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/status.h"
 
 namespace sbp {
 namespace {
+
+TEST(Text, Concatenates) {
+  const std::string_view view = "view";
+  EXPECT_EQ(StrCat("a", std::string("b"), 'c', view, int64_t{-5}, uint64_t{18446744073709551615U}, 0, true, 0.5, 1e30),
+            "abcview-518446744073709551615010.51e+30");
+  EXPECT_EQ(StrCat(std::numeric_limits<int64_t>::min()), "-9223372036854775808");
+  EXPECT_EQ(StrCat(), "");
+  EXPECT_EQ(Join(std::vector<int>{1, -2, 3}, ", "), "1, -2, 3");
+  EXPECT_EQ(Join(std::vector<bool>{true, false}, "/"), "1/0");
+}
 
 TEST(Text, Splits) {
   EXPECT_EQ(Split("a,b,,c", ','), (std::vector<std::string_view>{"a", "b", "", "c"}));
