@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +12,8 @@
 #include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
+#include "base/hash.h"
+#include "base/name_table.h"
 
 namespace sbp {
 namespace {
@@ -20,11 +21,6 @@ namespace {
 // Is each op of the type one of its own, whatever it reads?
 bool IsOwn(std::string_view type, const RuleSet& rules) {
   return type == kRefetchOp || type == "SequenceEmpty" || DrawsRandom(type, rules);
-}
-
-template <typename T>
-void Put(std::string& key, const T& value) {
-  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
 // One pointer for attributes of equal value.
@@ -66,21 +62,23 @@ void ShareEqualOps(Graph& graph, const RuleSet& rules) {
   std::vector<bool> own(graph.op_types.size());
   for (size_t i = 0; i < own.size(); ++i) own[i] = IsOwn(graph.op_types[i], rules);
   SharedAttributes attributes;
-  std::unordered_map<std::string, OpId> seen;
-  seen.reserve(graph.ops.size());
+  IndexTable seen;
+  seen.Reserve(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     Op& op = graph.ops[i];
     for (auto* list : {&op.inputs, &op.captures}) {
       for (TensorId& id : *list) id = id.valid() ? same[id.index()] : id;
     }
     if (own[op.type] || !op.captures.empty() || HasSubgraph(*op.attributes) || !op.signature_pin.empty()) continue;
-    std::string key;
-    Put(key, op.type);
-    Put(key, reinterpret_cast<uintptr_t>(attributes.Find(op.attributes)));
-    for (const TensorId id : op.inputs) Put(key, id.valid() ? id.index() : static_cast<size_t>(-1));
-    const auto [it, is_new] = seen.try_emplace(std::move(key), OpId(i));
-    if (is_new) continue;
-    const Op& first = graph.op(it->second);
+    const Attributes* own_attributes = attributes.Find(op.attributes);
+    const auto is_equal = [&](uint32_t other) {
+      const Op& known = graph.ops[other];
+      return known.type == op.type && known.inputs == op.inputs && attributes.Find(known.attributes) == own_attributes;
+    };
+    const size_t hash = HashRange(HashCombine(op.type, HashOf(own_attributes)), op.inputs);
+    const uint32_t found = seen.Insert(hash, static_cast<uint32_t>(i), is_equal);
+    if (found == i) continue;
+    const Op& first = graph.ops[found];
     const auto has_all = [&](size_t r) { return r < first.outputs.size() && first.outputs[r].valid(); };
     bool all = true;
     for (size_t r = 0; r < op.outputs.size(); ++r) {
