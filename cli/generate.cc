@@ -75,7 +75,7 @@ Status Generate(const GenerateFlags& flags) {
   GenerateOptions options = flags.options;
   options.sizes.dtype = ParseDType(flags.dtype).value_or(options.sizes.dtype);
   SBP_ASSIGN_OR_RETURN(const Graph graph, GenerateGraph(flags.family, options));
-  return WriteFile(flags.out, WriteGraph(graph, encoding));
+  return WriteFileInPieces(flags.out, [&](const ByteSink& sink) { WriteGraph(graph, encoding, sink); });
 }
 
 }  // namespace

@@ -38,10 +38,8 @@ google::protobuf::ArenaOptions LargeBlocks() {
   return options;
 }
 
-// Recognises, decodes and converts a document of the kind that is wanted.
-template <typename Message, typename Value>
-Result<Value> ReadDocument(std::string_view bytes, std::string_view where, DocumentKind wanted,
-                           Result<Value> (*convert)(const Message&, std::string_view)) {
+// Recognises a document of the kind that is wanted.
+Result<DocumentInfo> RecogniseAs(std::string_view bytes, std::string_view where, DocumentKind wanted) {
   SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, where));
   const KindRow& row = RowOf(wanted);
   if (info.kind == DocumentKind::kOnnx) {
@@ -52,10 +50,40 @@ Result<Value> ReadDocument(std::string_view bytes, std::string_view where, Docum
     return BadInput(StrCat(where, ": this is ", RowOf(info.kind).article, " (", RowOf(info.kind).name, "); expected ",
                            row.article, " (", row.name, ")"));
   }
+  return info;
+}
+
+// Decodes and converts it.
+template <typename Message, typename Value>
+Result<Value> ReadDocument(std::string_view bytes, std::string_view where, DocumentKind wanted,
+                           Result<Value> (*convert)(const Message&, std::string_view)) {
+  SBP_ASSIGN_OR_RETURN(const DocumentInfo info, RecogniseAs(bytes, where, wanted));
   google::protobuf::Arena arena(LargeBlocks());
   auto& message = *google::protobuf::Arena::CreateMessage<Message>(&arena);
   SBP_RETURN_IF_ERROR(Decode(bytes, info.encoding, where, message));
   return convert(message, where);
+}
+
+// One op, one tensor at a time.
+Result<Graph> ReadBinaryGraph(std::string_view bytes, std::string_view where) {
+  constexpr int kFields[] = {v1::Graph::kOpsFieldNumber, v1::Graph::kTensorsFieldNumber};
+  google::protobuf::Arena arena(LargeBlocks());
+  auto& message = *google::protobuf::Arena::CreateMessage<v1::Graph>(&arena);
+  const Result<BinaryEntries> document = BinaryEntries::Decode(bytes, kFields, message);
+  if (!document.ok()) return document.status().WithContext(where);
+  v1::Op op;
+  v1::Tensor tensor;
+  const GraphEntries entries = {.num_ops = document->count(v1::Graph::kOpsFieldNumber),
+                                .num_tensors = document->count(v1::Graph::kTensorsFieldNumber),
+                                .op = [&](size_t i) -> Result<const v1::Op*> {
+                                  SBP_RETURN_IF_ERROR(document->Read(v1::Graph::kOpsFieldNumber, i, op));
+                                  return &op;
+                                },
+                                .tensor = [&](size_t i) -> Result<const v1::Tensor*> {
+                                  SBP_RETURN_IF_ERROR(document->Read(v1::Graph::kTensorsFieldNumber, i, tensor));
+                                  return &tensor;
+                                }};
+  return GraphFromMessages(message, entries, where);
 }
 
 template <typename Message, typename Value>
@@ -82,6 +110,8 @@ Result<Encoding> EncodingForPath(std::string_view path) {
 }
 
 Result<Graph> ReadGraph(std::string_view bytes, std::string_view where) {
+  SBP_ASSIGN_OR_RETURN(const DocumentInfo info, RecogniseAs(bytes, where, DocumentKind::kGraph));
+  if (info.encoding == Encoding::kBinary) return ReadBinaryGraph(bytes, where);
   return ReadDocument<v1::Graph>(bytes, where, DocumentKind::kGraph, GraphFromMessage);
 }
 
@@ -93,8 +123,41 @@ Result<Plan> ReadPlan(std::string_view bytes, std::string_view where) {
   return ReadDocument<v1::Plan>(bytes, where, DocumentKind::kPlan, PlanFromMessage);
 }
 
+void WriteGraph(const Graph& graph, Encoding encoding, const ByteSink& sink) {
+  if (encoding != Encoding::kBinary) {
+    sink(WriteDocument<v1::Graph>(graph, encoding, DocumentKind::kGraph, GraphToMessage));
+    return;
+  }
+  constexpr size_t kPiece = size_t{4} << 20;
+  std::string piece;
+  piece.reserve(kPiece + kPiece / 4);
+  bool wanted = true;
+  const auto hand_over = [&](size_t most) {
+    if (piece.size() <= most) return;
+    wanted = wanted && sink(piece);
+    piece.clear();
+  };
+  const auto append = [&](const google::protobuf::Message& entry, int field) {
+    if (!wanted) return;
+    AppendEntry(entry, field, piece);
+    hand_over(kPiece);
+  };
+  const auto whole = [&](const v1::Graph& part) { piece += EncodeBinary(part); };
+  GraphToMessages(graph, RowOf(DocumentKind::kGraph).name,
+                  {.first = whole,
+                   .tensor = [&](const v1::Tensor& tensor) { append(tensor, v1::Graph::kTensorsFieldNumber); },
+                   .op = [&](const v1::Op& op) { append(op, v1::Graph::kOpsFieldNumber); },
+                   .last = whole});
+  hand_over(0);
+}
+
 std::string WriteGraph(const Graph& graph, Encoding encoding) {
-  return WriteDocument<v1::Graph>(graph, encoding, DocumentKind::kGraph, GraphToMessage);
+  std::string bytes;
+  WriteGraph(graph, encoding, [&](std::string_view piece) {
+    bytes += piece;
+    return true;
+  });
+  return bytes;
 }
 
 std::string WriteCluster(const Cluster& cluster, Encoding encoding) {

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "cluster/cluster.h"
 #include "graph/graph.h"
+#include "io/file.h"
 #include "plan/plan.h"
 
 namespace sbp {
@@ -35,6 +36,8 @@ Result<Plan> ReadPlan(std::string_view bytes, std::string_view where);
 // Loss-free: Read(Write(x)) == x, and equal documents give equal bytes. Two normalisations: tensors are numbered inputs
 // first, then parameters, then in the order in which ops write them; bytes of names that are not UTF-8 are escaped.
 std::string WriteGraph(const Graph& graph, Encoding encoding);
+// The same in pieces; a binary one is never whole in memory, and may be of any size.
+void WriteGraph(const Graph& graph, Encoding encoding, const ByteSink& sink);
 std::string WriteCluster(const Cluster& cluster, Encoding encoding);
 std::string WritePlan(const Plan& plan, Encoding encoding);
 

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "base/text.h"
+#include "io/signals.h"
 
 namespace sbp {
 namespace {
@@ -67,27 +67,23 @@ bool WriteAll(int fd, std::string_view content) {
   return true;
 }
 
+using Produce = std::function<void(const ByteSink&)>;
+
+// False, with errno: a piece could not be written.
+bool WriteAll(int fd, const Produce& produce) {
+  int error = 0;
+  produce([&](std::string_view piece) {
+    if (error == 0 && !WriteAll(fd, piece)) error = errno;
+    return error == 0;
+  });
+  errno = error;
+  return error == 0;
+}
+
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
 }
-
-// Holds back Ctrl-C and a request to end, so that neither leaves a temporary file behind.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t held;
-    sigemptyset(&held);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&held, signal);
-    pthread_sigmask(SIG_BLOCK, &held, &before_);
-  }
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 // The file that a link leads to, so that the link stays; the path itself where it is none.
 std::string FollowLinks(const std::string& path) {
@@ -101,9 +97,9 @@ std::string FollowLinks(const std::string& path) {
 
 // Writes a file that has no name until it is whole, so that not even SIGKILL leaves a part of it. False: the file
 // system does not know that, or the file could not be written (the other way says why).
-bool WriteNameless(const std::string& folder, const std::string& name, std::string_view content, mode_t rights) {
+bool WriteNameless(const std::string& folder, const std::string& name, const Produce& produce, mode_t rights) {
   FileDescriptor file(open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666));
-  if (file.get() < 0 || !WriteAll(file.get(), content)) return false;
+  if (file.get() < 0 || !WriteAll(file.get(), produce)) return false;
   if (rights != 0) (void)fchmod(file.get(), rights);
   const std::string nameless = StrCat("/proc/self/fd/", file.get());
   (void)unlink(name.c_str());  // of a process of this number that was killed at this very place
@@ -142,32 +138,36 @@ Status CheckWritable(const std::string& path) {
   return BadInput(StrCat("cannot write ", Quote(path), ": folder ", Quote(folder), ": ", std::strerror(reason)));
 }
 
-Status WriteFile(const std::string& path, std::string_view content) {
+Status WriteFileInPieces(const std::string& path, const Produce& produce) {
   if (path == "-") {
-    return WriteAll(STDOUT_FILENO, content) ? OkStatus() : Failure("write to", "stdout");
+    return WriteAll(STDOUT_FILENO, produce) ? OkStatus() : Failure("write to", "stdout");
   }
   struct stat info;
   const bool exists = stat(path.c_str(), &info) == 0;
   // A pipe or a device (/dev/stdout, /dev/null) is written to; renaming would replace it.
   if (exists && !S_ISREG(info.st_mode)) {
     FileDescriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.get() < 0 || !WriteAll(file.get(), content) || !file.Close()) return Failure("write", path);
+    if (file.get() < 0 || !WriteAll(file.get(), produce) || !file.Close()) return Failure("write", path);
     return OkStatus();
   }
   const SignalsHeld held;
   const std::string target = FollowLinks(path), temporary = StrCat(target, ".tmp.", getpid());
   const mode_t rights = exists ? info.st_mode & 0777 : 0;  // of the file that is replaced: they stay
-  bool written = WriteNameless(FolderOf(target), temporary, content, rights);
+  bool written = WriteNameless(FolderOf(target), temporary, produce, rights);
   if (!written) {
     FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (file.get() < 0) return Failure("write", path);
     if (exists) (void)fchmod(file.get(), rights);
-    written = WriteAll(file.get(), content) && file.Close();
+    written = WriteAll(file.get(), produce) && file.Close();
   }
   if (written && rename(temporary.c_str(), target.c_str()) == 0) return OkStatus();
   const Status failure = Failure("write", path);
   unlink(temporary.c_str());
   return failure;
+}
+
+Status WriteFile(const std::string& path, std::string_view content) {
+  return WriteFileInPieces(path, [content](const ByteSink& sink) { sink(content); });
 }
 
 }  // namespace sbp

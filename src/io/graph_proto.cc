@@ -1,5 +1,7 @@
 #include "io/graph_proto.h"
 
+#include <google/protobuf/arena.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -48,36 +50,80 @@ bool IsKnown(const TensorType& type) {
   return type.dtype != DType::kUndefined || type.has_rank || type.kind != ValueKind::kTensor;
 }
 
+// `text` into a field that may hold text already: messages are used again.
+void Set(std::string* field, std::string_view text) {
+  if (IsUtf8(text)) {
+    field->assign(text);
+  } else {
+    *field = ToUtf8(text);
+  }
+}
+
 class GraphWriter {
  public:
-  GraphWriter(const Graph& graph, v1::Graph& message) : graph_(graph), message_(message) {}
+  explicit GraphWriter(const Graph& graph) : graph_(graph) {}
 
-  void Write() {
-    message_.set_name(ToUtf8(graph_.name));
-    WriteEntries(graph_.opsets, *message_.mutable_opsets());
-    WriteEntries(graph_.bindings, *message_.mutable_bindings());
-    PropertiesToMessages(graph_.metadata, *message_.mutable_metadata());
-    for (const Assumption& assumption : graph_.assumptions) WriteAssumption(assumption, *message_.add_assumptions());
-    for (const TensorId id : graph_.inputs) WriteTensor(graph_.tensor(id), *message_.add_inputs());
-    for (const Tensor& tensor : graph_.tensors) {
-      if (tensor.role == TensorRole::kParameter) WriteTensor(tensor, *message_.add_parameters());
-    }
-    message_.mutable_ops()->Reserve(static_cast<int>(graph_.ops.size()));
+  void Write(v1::Graph& message) {
+    WriteFirst(message);
+    message.mutable_ops()->Reserve(static_cast<int>(graph_.ops.size()));
     for (const Op& op : graph_.ops) {
-      WriteOp(op, *message_.add_ops());
-      WriteResults(op);
+      WriteOp(op, *message.add_ops());
+      EachResult(op, [&](const Tensor& tensor) { WriteTensor(tensor, *message.add_tensors()); });
     }
-    for (const TensorId id : graph_.outputs) message_.add_outputs(Name(id));
-    for (const Tie& tie : graph_.ties) {
-      v1::Tie& message = *message_.add_ties();
-      message.set_output(Name(tie.output));
-      message.set_input(Name(tie.input));
-      message.set_restarts(tie.restarts);
+    WriteLast(message);
+  }
+
+  void Write(std::string_view kind, const GraphParts& parts) {
+    google::protobuf::Arena arena;
+    auto& first = *google::protobuf::Arena::CreateMessage<v1::Graph>(&arena);
+    first.set_kind(std::string(kind));
+    WriteFirst(first);
+    parts.first(first);
+    v1::Tensor tensor_message;
+    for (const Op& op : graph_.ops) {
+      EachResult(op, [&](const Tensor& tensor) {
+        tensor_message.Clear();
+        WriteTensor(tensor, tensor_message);
+        parts.tensor(tensor_message);
+      });
     }
-    if (graph_.micro_batches != 1) message_.set_micro_batches(graph_.micro_batches);
+    v1::Op op_message;
+    for (const Op& op : graph_.ops) {
+      op_message.Clear();
+      WriteOp(op, op_message);
+      parts.op(op_message);
+    }
+    auto& last = *google::protobuf::Arena::CreateMessage<v1::Graph>(&arena);
+    WriteLast(last);
+    parts.last(last);
   }
 
  private:
+  // In a document these fields stand before ops and the tensors that they write.
+  void WriteFirst(v1::Graph& message) {
+    message.set_name(ToUtf8(graph_.name));
+    WriteEntries(graph_.opsets, *message.mutable_opsets());
+    WriteEntries(graph_.bindings, *message.mutable_bindings());
+    PropertiesToMessages(graph_.metadata, *message.mutable_metadata());
+    for (const TensorId id : graph_.inputs) WriteTensor(graph_.tensor(id), *message.add_inputs());
+    for (const Tensor& tensor : graph_.tensors) {
+      if (tensor.role == TensorRole::kParameter) WriteTensor(tensor, *message.add_parameters());
+    }
+  }
+
+  // And these behind.
+  void WriteLast(v1::Graph& message) {
+    for (const TensorId id : graph_.outputs) message.add_outputs(Name(id));
+    for (const Tie& tie : graph_.ties) {
+      v1::Tie& tied = *message.add_ties();
+      tied.set_output(Name(tie.output));
+      tied.set_input(Name(tie.input));
+      tied.set_restarts(tie.restarts);
+    }
+    for (const Assumption& assumption : graph_.assumptions) WriteAssumption(assumption, *message.add_assumptions());
+    if (graph_.micro_batches != 1) message.set_micro_batches(graph_.micro_batches);
+  }
+
   template <typename Map, typename Repeated>
   static void WriteEntries(const Map& map, Repeated& messages) {
     for (const auto& [key, value] : map) {
@@ -94,10 +140,13 @@ class GraphWriter {
     message.mutable_elements()->Add(assumption.elements.begin(), assumption.elements.end());
   }
 
+  void SetName(std::string* field, TensorId id) const {
+    if (id.valid()) Set(field, graph_.tensor(id).name);
+  }
   std::string Name(TensorId id) const { return id.valid() ? ToUtf8(graph_.tensor(id).name) : ""; }
 
   void WriteTensor(const Tensor& tensor, v1::Tensor& message) {
-    message.set_name(ToUtf8(tensor.name));
+    Set(message.mutable_name(), tensor.name);
     const bool must_have_type = tensor.role != TensorRole::kActivation;
     if (must_have_type || IsKnown(tensor.type)) message.set_type(types_.Format(tensor.type, tensor.symbols));
     if (tensor.layout_pin.size() > 0) message.set_layout(ToString(tensor.layout_pin));
@@ -123,25 +172,26 @@ class GraphWriter {
     message.mutable_strides()->Assign(strided.strides.begin(), strided.strides.end());
   }
 
-  // What is known of the tensors that an op writes.
-  void WriteResults(const Op& op) {
+  // Of those tensors that an op writes of which something is known.
+  template <typename Visit>
+  void EachResult(const Op& op, const Visit& visit) const {
     for (const TensorId id : op.outputs) {
       if (!id.valid()) continue;
       const Tensor& tensor = graph_.tensor(id);
       const bool is_known = IsKnown(tensor.type) || !tensor.symbols.empty() || tensor.literal != nullptr ||
                             tensor.data || tensor.layout_pin.size() > 0;
-      if (is_known) WriteTensor(tensor, *message_.add_tensors());
+      if (is_known) visit(tensor);
     }
   }
 
   void WriteOp(const Op& op, v1::Op& message) {
-    message.set_name(ToUtf8(op.name));
-    message.set_type(ToUtf8(graph_.type_of(op)));
-    for (const TensorId id : op.inputs) message.add_inputs(Name(id));
-    for (const TensorId id : op.outputs) message.add_outputs(Name(id));
+    Set(message.mutable_name(), op.name);
+    Set(message.mutable_type(), graph_.type_of(op));
+    for (const TensorId id : op.inputs) SetName(message.add_inputs(), id);
+    for (const TensorId id : op.outputs) SetName(message.add_outputs(), id);
     AttributesToMessages(*op.attributes, *message.mutable_attributes());
-    message.set_scope(ToUtf8(graph_.scope_of(op)));
-    for (const TensorId id : op.captures) message.add_captures(Name(id));
+    Set(message.mutable_scope(), graph_.scope_of(op));
+    for (const TensorId id : op.captures) SetName(message.add_captures(), id);
     PropertiesToMessages(op.metadata, *message.mutable_metadata());
     if (op.signature_pin.empty()) return;
     const auto results = op.signature_pin.end() - static_cast<std::ptrdiff_t>(op.outputs.size());
@@ -149,14 +199,13 @@ class GraphWriter {
   }
 
   const Graph& graph_;
-  v1::Graph& message_;
   TypeWriter types_;
 };
 
 class GraphReader {
  public:
-  GraphReader(const v1::Graph& message, std::string_view where)
-      : message_(message), where_(where), builder_(message.name()) {}
+  GraphReader(const v1::Graph& message, const GraphEntries& entries, std::string_view where)
+      : message_(message), entries_(entries), where_(where), builder_(message.name()) {}
 
   Result<Graph> Read() {
     const Status status = ReadParts();
@@ -171,14 +220,11 @@ class GraphReader {
 
   Status ReadParts() {
     Graph& graph = builder_.graph();
-    const auto ops = static_cast<size_t>(message_.ops_size());
-    builder_.Reserve(ops + static_cast<size_t>(message_.parameters_size() + message_.inputs_size()), ops);
+    const auto given = static_cast<size_t>(message_.parameters_size() + message_.inputs_size());
+    builder_.Reserve(entries_.num_ops + given, entries_.num_ops);
     graph.metadata = PropertiesFromMessages(message_.metadata());
     SBP_RETURN_IF_ERROR(ReadEntries(message_.opsets(), "opset", graph.opsets));
     SBP_RETURN_IF_ERROR(ReadEntries(message_.bindings(), "binding", graph.bindings));
-    graph.ops.reserve(static_cast<size_t>(message_.ops_size()));
-    graph.tensors.reserve(static_cast<size_t>(message_.inputs_size()) +
-                          static_cast<size_t>(message_.parameters_size()) + static_cast<size_t>(message_.ops_size()));
     for (const v1::Tensor& tensor : message_.inputs()) {
       SBP_RETURN_IF_ERROR(ReadTensor(tensor, "input", TensorRole::kInput));
     }
@@ -187,8 +233,9 @@ class GraphReader {
     }
     SBP_RETURN_IF_ERROR(ReadAssumptions());
     SBP_RETURN_IF_ERROR(ReadOps());
-    for (const v1::Tensor& tensor : message_.tensors()) {
-      SBP_RETURN_IF_ERROR(ReadTensor(tensor, "tensor", TensorRole::kActivation));
+    for (size_t i = 0; i < entries_.num_tensors; ++i) {
+      SBP_ASSIGN_OR_RETURN(const v1::Tensor* tensor, entries_.tensor(i));
+      SBP_RETURN_IF_ERROR(ReadTensor(*tensor, "tensor", TensorRole::kActivation));
     }
     for (const std::string& name : message_.outputs()) {
       if (name.empty()) return BadInput("an output without a name");
@@ -329,8 +376,9 @@ class GraphReader {
   }
 
   Status ReadOps() {
-    for (int i = 0; i < message_.ops_size(); ++i) {
-      const v1::Op& op = message_.ops(i);
+    for (size_t i = 0; i < entries_.num_ops; ++i) {
+      SBP_ASSIGN_OR_RETURN(const v1::Op* next, entries_.op(i));
+      const v1::Op& op = *next;
       if (!op.name().empty() && builder_.HasOp(op.name())) {
         return BadInput(StrCat("two ops are called ", Quote(op.name())));
       }
@@ -376,6 +424,7 @@ class GraphReader {
   }
 
   const v1::Graph& message_;
+  const GraphEntries& entries_;
   std::string_view where_;
   GraphBuilder builder_;
   TypeReader types_;
@@ -385,10 +434,22 @@ class GraphReader {
 
 }  // namespace
 
-void GraphToMessage(const Graph& graph, v1::Graph& message) { GraphWriter(graph, message).Write(); }
+void GraphToMessage(const Graph& graph, v1::Graph& message) { GraphWriter(graph).Write(message); }
+
+void GraphToMessages(const Graph& graph, std::string_view kind, const GraphParts& parts) {
+  GraphWriter(graph).Write(kind, parts);
+}
+
+Result<Graph> GraphFromMessages(const v1::Graph& message, const GraphEntries& entries, std::string_view where) {
+  return GraphReader(message, entries, where).Read();
+}
 
 Result<Graph> GraphFromMessage(const v1::Graph& message, std::string_view where) {
-  return GraphReader(message, where).Read();
+  const GraphEntries entries = {
+      static_cast<size_t>(message.ops_size()), static_cast<size_t>(message.tensors_size()),
+      [&](size_t i) -> Result<const v1::Op*> { return &message.ops(static_cast<int>(i)); },
+      [&](size_t i) -> Result<const v1::Tensor*> { return &message.tensors(static_cast<int>(i)); }};
+  return GraphFromMessages(message, entries, where);
 }
 
 }  // namespace sbp

@@ -25,7 +25,9 @@ size_t SequenceLength(std::string_view bytes) {
 }  // namespace
 
 bool IsUtf8(std::string_view bytes) {
-  if (std::all_of(bytes.begin(), bytes.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; })) return true;
+  char any = 0;  // without a way out of the loop, so that it goes many bytes at a time
+  for (const char c : bytes) any = static_cast<char>(any | c);
+  if (static_cast<uint8_t>(any) < 0x80) return true;
   while (!bytes.empty()) {
     const size_t length = SequenceLength(bytes);
     if (length == 0) return false;

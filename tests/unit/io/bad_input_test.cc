@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "io/documents.h"
+#include "schemas/graph.pb.h"
 #include "unit/io/samples.h"
 
 namespace sbp {
@@ -246,6 +247,29 @@ TEST(BadInput, UnknownBinaryFields) {
   EXPECT_EQ(ReadGraph(graph, "doc").status().message(), "doc: unknown field number 127 of Graph");
   EXPECT_THAT(ReadGraph(graph.substr(0, graph.size() - 5), "doc").status().message(),
               testing::HasSubstr("truncated or corrupt: not a binary sbp_plan.v1.Graph"));
+}
+
+// Ops and tensors are read one by one.
+TEST(BadInput, BinaryEntriesOfGraphs) {
+  const std::string kind("\x0a\x11sbp_plan.graph.v1", 19);
+  const auto error = [&](std::string_view entries) {
+    return ReadGraph(StrCat(kind, entries), "doc").status().message();
+  };
+  // Field 9 (ops) of 3 bytes, of which field 127 is a varint.
+  EXPECT_EQ(error(std::string_view("\x4a\x03\xf8\x07\x01", 5)), "doc: ops[0] > unknown field number 127 of Op");
+  EXPECT_EQ(error(std::string_view("\x4a\x05\xf8\x07\x01", 5)),
+            "doc: truncated or corrupt: not a binary sbp_plan.v1.Graph (stopped at byte 21 of 24)");
+  EXPECT_EQ(error(std::string_view("\x4a\x03\x0a\x05Z", 5)),
+            "doc: truncated or corrupt: not a binary sbp_plan.v1.Graph (stopped at byte 24 of 24)");
+  EXPECT_EQ(error(std::string_view("\x42\x03\x0a\x01t", 5)), "doc: tensor \"t\": is written by no op");
+  // A subgraph within an op within an op ... is nested as deep as elsewhere.
+  sbp_plan::v1::Graph nested;
+  for (int i = 0; i < 300; ++i) {
+    sbp_plan::v1::Graph around;
+    around.add_ops()->add_attributes()->mutable_graph()->Swap(&nested);
+    nested.Swap(&around);
+  }
+  EXPECT_THAT(error(nested.SerializeAsString()), testing::HasSubstr("truncated or corrupt"));
 }
 
 }  // namespace

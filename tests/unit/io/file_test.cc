@@ -32,6 +32,18 @@ TEST_F(FileTest, WritesAndReadsBack) {
   EXPECT_EQ(CountFiles(), 1U);
 }
 
+TEST_F(FileTest, WritesPieces) {
+  const auto produce = [](const ByteSink& sink) {
+    for (const char* piece : {"ab", "", "c"}) EXPECT_TRUE(sink(piece));
+  };
+  ASSERT_TRUE(WriteFileInPieces(Path("f"), produce).ok());
+  EXPECT_EQ(ReadFile(Path("f")).value(), "abc");
+  bool wanted = true;
+  const Status full = WriteFileInPieces("/dev/full", [&](const ByteSink& sink) { wanted = sink("a") || sink("b"); });
+  EXPECT_THAT(full.message(), testing::HasSubstr("No space left on device"));
+  EXPECT_FALSE(wanted);
+}
+
 TEST_F(FileTest, KeepsTheRightsOfTheFileItReplaces) {
   ASSERT_TRUE(WriteFile(Path("f"), "a").ok());
   ASSERT_EQ(chmod(Path("f").c_str(), 0640), 0);
