@@ -33,29 +33,29 @@ void DropUnneeded(Graph& graph) {
     }
     while (!graph.ops[i].outputs.back().valid()) graph.ops[i].outputs.pop_back();
   }
+  // In place: of a million ops a second list would be what takes most memory of all.
   std::vector<TensorId> places(graph.tensors.size());
-  std::vector<Tensor> tensors;
-  tensors.reserve(static_cast<size_t>(std::ranges::count(needed, true)));
+  size_t tensors = 0;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     if (!needed[t]) continue;
-    places[t] = TensorId(tensors.size());
-    tensors.push_back(std::move(graph.tensors[t]));
+    places[t] = TensorId(tensors);
+    if (tensors != t) graph.tensors[tensors] = std::move(graph.tensors[t]);
+    ++tensors;
   }
-  graph.tensors = std::move(tensors);
+  graph.tensors.resize(tensors);
   const auto move = [&](TensorId& id) { id = id.valid() ? places[id.index()] : id; };
-  std::vector<Op> ops;
-  ops.reserve(static_cast<size_t>(std::ranges::count(kept, true)));
+  size_t ops = 0;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     if (!kept[i]) continue;
-    for (auto* list : {&graph.ops[i].inputs, &graph.ops[i].outputs, &graph.ops[i].captures})
-      std::ranges::for_each(*list, move);
-    for (size_t r = 0; r < graph.ops[i].outputs.size(); ++r) {
-      const TensorId id = graph.ops[i].outputs[r];
-      if (id.valid()) graph.tensor(id).producer = OpId(ops.size());
+    Op& op = graph.ops[i];
+    for (auto* list : {&op.inputs, &op.outputs, &op.captures}) std::ranges::for_each(*list, move);
+    for (const TensorId id : op.outputs) {
+      if (id.valid()) graph.tensor(id).producer = OpId(ops);
     }
-    ops.push_back(std::move(graph.ops[i]));
+    if (ops != i) graph.ops[ops] = std::move(op);
+    ++ops;
   }
-  graph.ops = std::move(ops);
+  graph.ops.resize(ops);
   for (auto* list : {&graph.inputs, &graph.outputs}) std::ranges::for_each(*list, move);
   std::erase_if(graph.ties, [&](const Tie& tie) { return !places[tie.output.index()].valid(); });
   for (Tie& tie : graph.ties) {

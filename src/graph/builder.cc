@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/ids.h"
+#include "base/large_pages.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "graph/literal.h"
@@ -78,6 +79,8 @@ void GraphBuilder::Reserve(size_t tensors, size_t ops) {
   graph_.tensors.reserve(graph_.tensors.size() + tensors);
   tensor_ids_.Reserve(graph_.tensors.size() + tensors);
   graph_.ops.reserve(graph_.ops.size() + ops);
+  UseLargePages(graph_.tensors);
+  UseLargePages(graph_.ops);
   op_ids_.Reserve(graph_.ops.size() + ops);
 }
 
