@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@
 #include "graph/graph.h"
 #include "io/documents.h"
 #include "io/file.h"
+#include "io/signals.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -37,7 +39,7 @@ struct GradFlags {
 
 constexpr size_t kListed = 4;  // of each kind in the summary
 
-void Summarise(const GradGraph& made, const RuleSet& rules) {
+std::string Summary(const GradGraph& made, const RuleSet& rules) {
   int64_t gradients = 0;
   for (const TensorId id : made.graph.outputs) gradients += made.graph.tensor(id).name.starts_with("grad/") ? 1 : 0;
   const auto updates = std::ranges::count_if(
@@ -45,11 +47,7 @@ void Summarise(const GradGraph& made, const RuleSet& rules) {
   const std::string what = updates > 0 && gradients == 0
                                ? StrCat(updates, updates == 1 ? " parameter is updated" : " parameters are updated")
                                : StrCat(gradients, gradients == 1 ? " gradient" : " gradients");
-  Note(StrCat(what, ", ", made.graph.ops.size(), " ops"));
-  std::string kept = ExplainKept(made.graph, rules, false, kListed);
-  kept.pop_back();  // a line's end
-  Note(kept);
-  for (const std::string& note : NotesOn(made)) Note("warning: " + note);
+  return StrCat(what, ", ", made.graph.ops.size(), " ops\n", ExplainKept(made.graph, rules, false, kListed));
 }
 
 Status Grad(const GradFlags& flags) {
@@ -60,13 +58,17 @@ Status Grad(const GradFlags& flags) {
   const auto warn = [](std::string_view warning) { Note(StrCat("warning: ", warning)); };
   SBP_ASSIGN_OR_RETURN(GradGraph made, MakeGradOfModel(std::move(input), rules, warn));
   LocateWeightsFor(flags.model.model, flags.out, made.graph);
-  const std::string document = WriteGraph(made.graph, encoding);
-  if (document.empty()) {
-    return BadInput(StrCat(flags.out, ": a binary document may have at most 2147483647 bytes, and the graph of ",
-                           made.graph.ops.size(), " ops takes more; write .json"));
+  {
+    // Of a million ops either takes seconds.
+    const SignalsHeld held;
+    std::future<std::string> summary = std::async(std::launch::async, [&] { return Summary(made, rules); });
+    SBP_RETURN_IF_ERROR(
+        WriteFileInPieces(flags.out, [&](const ByteSink& sink) { WriteGraph(made.graph, encoding, sink); }));
+    std::string text = summary.get();
+    text.pop_back();  // a line's end
+    Note(text);
   }
-  SBP_RETURN_IF_ERROR(WriteFile(flags.out, document));
-  Summarise(made, rules);
+  for (const std::string& note : NotesOn(made)) Note("warning: " + note);
   return OkStatus();
 }
 

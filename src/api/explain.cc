@@ -25,7 +25,8 @@ namespace {
 
 std::string PrintKept(const Graph& graph, const RuleSet& rules, std::vector<int64_t> device_bytes, bool json,
                       size_t rows) {
-  const KeptFacts facts = {FindKept(graph), std::move(device_bytes), FindSavedByVjps(graph, rules)};
+  KeptFacts facts = {.kept = FindKept(graph), .device_bytes = std::move(device_bytes)};
+  facts.savings = FindSavedByVjps(graph, facts.kept, rules);
   return json ? KeptJson(graph, facts) : FormatKept(graph, facts, rows);
 }
 

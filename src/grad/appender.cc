@@ -29,37 +29,44 @@ bool HasOurPrefix(std::string_view name) { return name.starts_with(kBackward) ||
 }  // namespace
 
 Appender::Appender(Graph& graph, const RuleSet& rules) : graph_(graph), rules_(rules) {
-  const auto take = [&](std::unordered_set<std::string>& names, const std::string& name) {
-    owns_prefixes_ = owns_prefixes_ && !HasOurPrefix(name);
-    names.insert(name);
+  const auto take = [&](NameTable& names, const auto& items) {
+    names.Reserve(items.size());
+    for (size_t i = 0; i < items.size(); ++i) {
+      owns_prefixes_ = owns_prefixes_ && !HasOurPrefix(items[i].name);
+      names.Insert(items[i].name, static_cast<uint32_t>(i), NameIn(items));
+    }
   };
-  for (const Tensor& tensor : graph.tensors) take(tensor_names_, tensor.name);
-  for (const Op& op : graph.ops) take(op_names_, op.name);
+  take(tensor_names_, graph.tensors);
+  take(op_names_, graph.ops);
   for (uint32_t i = 0; i < graph.op_types.size(); ++i) types_.emplace(graph.op_types[i], i);
   for (uint32_t i = 0; i < graph.scopes.size(); ++i) scopes_.emplace(graph.scopes[i], i);
 }
 
-std::string Appender::Unique(std::unordered_set<std::string>& taken, const std::string& name) {
+template <typename Item>
+std::string Appender::Unique(NameTable& taken, const std::vector<Item>& items, size_t number, std::string name) {
   if (owns_prefixes_ && HasOurPrefix(name)) return name;
-  if (taken.insert(name).second) return name;
-  int& number = numbers_.try_emplace(name, 1).first->second;
+  const auto id = static_cast<uint32_t>(number);
+  const auto claim = [&](const std::string& wanted) { return taken.Insert(wanted, id, NameIn(items)) == id; };
+  if (claim(name)) return name;
+  int& last = numbers_.try_emplace(name, 1).first->second;
   std::string unique;
-  do unique = StrCat(name, "_", ++number);
-  while (!taken.insert(unique).second);
+  do unique = StrCat(name, "_", ++last);
+  while (!claim(unique));
   return unique;
 }
 
-TensorId Appender::AddTensor(const std::string& name, TensorType type, TensorRole role) {
+TensorId Appender::AddTensor(std::string name, TensorType type, TensorRole role) {
   const TensorId id(graph_.tensors.size());
   Tensor& tensor = graph_.tensors.emplace_back();
-  tensor.name = Unique(tensor_names_, name);
+  tensor.name = Unique(tensor_names_, graph_.tensors, id.index(), std::move(name));
   tensor.type = std::move(type);
   tensor.role = role;
   return id;
 }
 
 Result<TensorId> Appender::AddInput(const std::string& name, TensorType type) {
-  if (tensor_names_.contains(name)) return BadInput(StrCat("the model already has a tensor ", Quote(name)));
+  const bool is_taken = tensor_names_.Find(name, NameIn(graph_.tensors)) != NameTable::kNone;
+  if (is_taken) return BadInput(StrCat("the model already has a tensor ", Quote(name)));
   const TensorId id = AddTensor(name, std::move(type), TensorRole::kInput);
   graph_.inputs.push_back(id);
   return id;
@@ -103,16 +110,16 @@ AttributesRef Appender::Shared(Attributes attributes) {
   return attributes_.emplace(hash, std::make_shared<const Attributes>(std::move(attributes)))->second;
 }
 
-void Appender::AddOp(Op op, std::string_view type, const std::string& name) {
+void Appender::AddOp(Op op, uint32_t type, std::string name) {
   const OpId id(graph_.ops.size());
-  op.name = Unique(op_names_, name);
-  op.type = TypeIndex(type);
   for (size_t r = 0; r < op.outputs.size(); ++r) {
     if (!op.outputs[r].valid()) continue;
     graph_.tensor(op.outputs[r]).producer = id;
     graph_.tensor(op.outputs[r]).producer_index = static_cast<uint32_t>(r);
   }
-  graph_.ops.push_back(std::move(op));
+  Op& added = graph_.ops.emplace_back(std::move(op));
+  added.type = type;
+  added.name = Unique(op_names_, graph_.ops, id.index(), std::move(name));
 }
 
 TensorId Appender::CallTyped(std::string_view op, std::vector<TensorId> inputs, AttributesRef attributes,
@@ -123,7 +130,7 @@ TensorId Appender::CallTyped(std::string_view op, std::vector<TensorId> inputs, 
   added.outputs = {out};
   added.attributes = std::move(attributes);
   added.scope = scope;
-  AddOp(std::move(added), op, name);
+  AddOp(std::move(added), TypeIndex(op), name);
   return out;
 }
 
@@ -135,7 +142,7 @@ std::vector<TensorId> Appender::CallMany(Op op, std::string_view type, const std
     op.outputs.push_back(AddTensor(own, result, TensorRole::kActivation));
   }
   const std::vector<TensorId> made = op.outputs;
-  AddOp(std::move(op), type, name);
+  AddOp(std::move(op), TypeIndex(type), name);
   return made;
 }
 
@@ -169,36 +176,46 @@ std::vector<TensorId> Appender::CallAll(const RuleInstance& asked, std::vector<T
     added.outputs.push_back(wanted ? AddTensor(results[r], asked.results[r], TensorRole::kActivation) : TensorId());
   }
   std::vector<TensorId> outputs = added.outputs;
-  AddOp(std::move(added), asked.op, name);
+  AddOp(std::move(added), TypeIndex(asked.op), name);
   return outputs;
 }
 
-std::vector<TensorId> Appender::Splice(const Graph& part, std::span<const TensorId> given, const std::string& prefix,
+std::vector<TensorId> Appender::Splice(Part& part, std::span<const TensorId> given, const std::string& prefix,
                                        uint32_t scope) {
-  std::vector<TensorId> map(part.tensors.size());
-  for (size_t i = 0; i < given.size(); ++i) map[part.inputs[i].index()] = given[i];
-  for (const Op& inner : part.ops) {
-    Op op = inner;
-    op.scope = scope;
-    for (TensorId& id : op.inputs) {
-      if (!id.valid()) continue;
-      const Tensor& tensor = part.tensor(id);
-      TensorId& here = map[id.index()];
-      if (!here.valid()) here = Constant(*tensor.literal);  // all others are inputs, or written before
-      id = here;
+  const Graph& graph = part.graph_;
+  if (part.types_.empty()) {
+    for (const Op& op : graph.ops) {
+      part.types_.push_back(TypeIndex(graph.type_of(op)));
+      part.attributes_.push_back(Shared(*op.attributes));
     }
-    for (TensorId& id : op.outputs) {
-      if (!id.valid()) continue;
-      const Tensor& tensor = part.tensor(id);
-      id = map[id.index()] = AddTensor(StrCat(prefix, "/", tensor.name), tensor.type, TensorRole::kActivation);
-    }
-    op.attributes = Shared(*op.attributes);
-    AddOp(std::move(op), part.type_of(inner), StrCat(prefix, "/", inner.name));
   }
-  for (const TensorId id : part.outputs) {
+  std::vector<TensorId> map(graph.tensors.size());
+  for (size_t i = 0; i < given.size(); ++i) map[graph.inputs[i].index()] = given[i];
+  const auto find = [&](TensorId id) {
     TensorId& here = map[id.index()];
-    if (!here.valid()) here = Constant(*part.tensor(id).literal);
+    if (here.valid()) return here;  // all others are constants
+    TensorId& constant = part.constants_[id.index()];
+    if (!constant.valid()) constant = Constant(*graph.tensor(id).literal);
+    return here = constant;
+  };
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    const Op& inner = graph.ops[o];
+    Op op;
+    op.scope = scope;
+    op.attributes = part.attributes_[o];
+    op.inputs.reserve(inner.inputs.size());
+    for (const TensorId id : inner.inputs) op.inputs.push_back(id.valid() ? find(id) : id);
+    op.outputs.reserve(inner.outputs.size());
+    for (const TensorId id : inner.outputs) {
+      op.outputs.emplace_back();
+      if (!id.valid()) continue;
+      const Tensor& tensor = graph.tensor(id);
+      op.outputs.back() = map[id.index()] =
+          AddTensor(StrCat(prefix, "/", tensor.name), tensor.type, TensorRole::kActivation);
+    }
+    AddOp(std::move(op), part.types_[o], StrCat(prefix, "/", inner.name));
   }
+  for (const TensorId id : graph.outputs) find(id);
   return map;
 }
 
@@ -217,10 +234,10 @@ TensorId Appender::AddResult(OpId op, size_t result, TensorType type) {
 }
 
 void Appender::Rename(TensorId id, const std::string& name) {
-  std::string& old = graph_.tensor(id).name;
-  if (old == name) return;
-  if (!owns_prefixes_ || !HasOurPrefix(old)) tensor_names_.erase(old);
-  old = Unique(tensor_names_, name);
+  Tensor& tensor = graph_.tensor(id);
+  if (tensor.name == name) return;
+  tensor.name.clear();  // what it was called is free
+  tensor.name = Unique(tensor_names_, graph_.tensors, id.index(), name);
 }
 
 }  // namespace sbp

@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/dtype.h"
 #include "base/ids.h"
+#include "base/name_table.h"
 #include "base/status.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
@@ -61,11 +61,22 @@ class Appender {
   // results and name are given here.
   std::vector<TensorId> CallMany(Op op, std::string_view type, const std::vector<TensorType>& results,
                                  const std::string& name);
-  // All of `part` (an expansion) but its inputs, which are `given`, in their order. Names of its ops and tensors begin
-  // with `prefix`. Returns what each of its tensors is here; constants of equal value are shared, ops that nothing
-  // needs are left out.
-  std::vector<TensorId> Splice(const Graph& part, std::span<const TensorId> given, const std::string& prefix,
-                               uint32_t scope);
+  // A graph (an expansion) that is spliced in once or often, with what is the same each time. The graph must outlive
+  // it.
+  class Part {
+   public:
+    explicit Part(const Graph& graph) : graph_(graph), constants_(graph.tensors.size()) {}
+
+   private:
+    friend class Appender;
+    const Graph& graph_;
+    std::vector<uint32_t> types_;            // per op, here; empty until it is spliced for the first time
+    std::vector<AttributesRef> attributes_;  // per op, shared here
+    std::vector<TensorId> constants_;        // per tensor, here; invalid for others
+  };
+  // All of `part` but its inputs, which are `given`, in their order. Names of its ops and tensors begin with `prefix`.
+  // Returns what each of its tensors is here; constants of equal value are shared, ops that nothing needs are left out.
+  std::vector<TensorId> Splice(Part& part, std::span<const TensorId> given, const std::string& prefix, uint32_t scope);
 
   // Asks an op for a result that it did not give so far.
   TensorId AddResult(OpId op, size_t result, TensorType type);
@@ -76,15 +87,17 @@ class Appender {
   void Rename(TensorId id, const std::string& name);
 
  private:
-  TensorId AddTensor(const std::string& name, TensorType type, TensorRole role);
-  void AddOp(Op op, std::string_view type, const std::string& name);
+  TensorId AddTensor(std::string name, TensorType type, TensorRole role);
+  void AddOp(Op op, uint32_t type, std::string name);
   uint32_t TypeIndex(std::string_view type);
-  std::string Unique(std::unordered_set<std::string>& taken, const std::string& name);
+  // The name that item `number`, which has none yet, gets.
+  template <typename Item>
+  std::string Unique(NameTable& taken, const std::vector<Item>& items, size_t number, std::string name);
 
   Graph& graph_;
   const RuleSet& rules_;
-  std::unordered_set<std::string> tensor_names_, op_names_;
-  bool owns_prefixes_ = true;  // no name that came with the graph begins as ours do
+  NameTable tensor_names_, op_names_;  // a tensor that has been renamed is found by either name, and has the new one
+  bool owns_prefixes_ = true;          // no name that came with the graph begins as ours do
   int constants_made_ = 0;
   std::unordered_map<std::string, int> numbers_;
   std::unordered_map<std::string, uint32_t> types_, scopes_;

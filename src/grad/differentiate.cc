@@ -14,6 +14,7 @@
 
 #include "base/dtype.h"
 #include "base/ids.h"
+#include "base/large_pages.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
@@ -115,6 +116,8 @@ class Differentiator {
     FindScopes();
     graph_.ops.reserve(kOpsForOne * graph_.ops.size());
     graph_.tensors.reserve(kOpsForOne * graph_.tensors.size());
+    UseLargePages(graph_.ops);
+    UseLargePages(graph_.tensors);
     sums_.reserve(graph_.tensors.capacity());
     sums_.resize(graph_.tensors.size());
     for (const Seed& seed : seeds) Add(seed.tensor, seed.cotangent, 0);
@@ -150,6 +153,12 @@ class Differentiator {
   }
 
  private:
+  struct KnownVjp {
+    explicit KnownVjp(Vjp made) : vjp(std::move(made)), part(vjp.graph) {}
+    const Vjp vjp;
+    Appender::Part part;
+  };
+
   // The sum of the cotangents that have reached a tensor, so far.
   struct Sum {
     TensorId tensor;
@@ -219,8 +228,8 @@ class Differentiator {
       reached.push_back(cotangents.back().valid());
     }
     if (HasSubgraph(*op.attributes)) return VisitBody(id, op, cotangents);
-    SBP_ASSIGN_OR_RETURN(const Vjp* vjp, VjpOf(op, reached, wanted));
-    return Apply(id, op, *vjp, cotangents);
+    SBP_ASSIGN_OR_RETURN(KnownVjp * known, VjpOf(op, reached, wanted));
+    return Apply(id, op, *known, cotangents);
   }
 
   // Loops have been unrolled (grad/unroll.h).
@@ -250,11 +259,11 @@ class Differentiator {
       depends_.resize(graph_.tensors.size(), false);
       return found.ok() ? "" : found.status().message();
     }
-    const Result<const Vjp*> vjp = VjpOf(op, reached, wanted);
-    return vjp.ok() ? "" : vjp.status().message();
+    const Result<KnownVjp*> known = VjpOf(op, reached, wanted);
+    return known.ok() ? "" : known.status().message();
   }
 
-  Result<const Vjp*> VjpOf(const Op& op, const std::vector<bool>& reached, const std::vector<bool>& wanted) {
+  Result<KnownVjp*> VjpOf(const Op& op, const std::vector<bool>& reached, const std::vector<bool>& wanted) {
     std::string key = FormOf(graph_, op, appender_.rules(), attributes_);
     for (const auto* bits : {&reached, &wanted}) {
       for (const bool bit : *bits) key.push_back(bit ? '1' : '0');
@@ -274,10 +283,11 @@ class Differentiator {
       if (!with_own.ok()) return vjp.status();
       vjp = std::move(with_own);
     }
-    return vjps_.emplace(key, std::make_unique<const Vjp>(std::move(*vjp))).first->second.get();
+    return vjps_.emplace(std::move(key), std::make_unique<KnownVjp>(*std::move(vjp))).first->second.get();
   }
 
-  Status Apply(OpId id, const Op& op, const Vjp& vjp, const std::vector<TensorId>& cotangents) {
+  Status Apply(OpId id, const Op& op, KnownVjp& known, const std::vector<TensorId>& cotangents) {
+    const Vjp& vjp = known.vjp;
     std::vector<TensorId> given;
     for (const TensorId in : op.inputs) {
       if (in.valid()) given.push_back(in);
@@ -287,7 +297,7 @@ class Differentiator {
       if (vjp.cotangents[r].valid()) given.push_back(cotangents[r]);
     }
     const uint32_t backward = BackwardScope(id);
-    const std::vector<TensorId> map = appender_.Splice(vjp.graph, given, StrCat(kBackward, op.name), backward);
+    const std::vector<TensorId> map = appender_.Splice(known.part, given, StrCat(kBackward, op.name), backward);
     sums_.resize(graph_.tensors.size());
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       if (vjp.gradients[i].valid()) Add(op.inputs[i], map[vjp.gradients[i].index()], backward);
@@ -335,7 +345,7 @@ class Differentiator {
   std::unordered_map<uint32_t, uint32_t> scopes_;  // of these -> backward
   std::vector<bool> depends_;                      // per forward tensor
   std::vector<Sum> sums_;                          // per tensor
-  std::unordered_map<std::string, std::unique_ptr<const Vjp>> vjps_;
+  std::unordered_map<std::string, std::unique_ptr<KnownVjp>> vjps_;
 };
 
 }  // namespace

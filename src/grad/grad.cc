@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -97,24 +97,30 @@ Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest&
 }
 
 // The gradient as an output of its own name: a tensor of ours takes it, of others a copy is made.
-Result<TensorId> NameGradient(TensorId gradient, const std::string& name, std::set<TensorId>& named,
+Result<TensorId> NameGradient(TensorId gradient, const std::string& name, std::vector<bool>& named,
                               Appender& appender) {
   const Tensor& tensor = appender.graph().tensor(gradient);
   const bool is_ours =
       tensor.producer.valid() && (tensor.name.starts_with(kCotangentOf) || tensor.name.starts_with(kBackward));
-  if (is_ours && named.insert(gradient).second) {
+  if (is_ours && !named[gradient.index()]) {
+    named[gradient.index()] = true;
     appender.Rename(gradient, name);
     return gradient;
   }
   return appender.Call("Identity", {gradient}, {}, name, appender.ScopeIndex("backward"));
 }
 
-// Of each name, the tensor; invalid where there is none.
-std::vector<TensorId> FindNamed(const Graph& graph, const std::vector<std::string>& names) {
-  const NameIndex index(graph);
-  std::vector<TensorId> ids;
-  for (const std::string& name : names) ids.push_back(index.tensor(name));
-  return ids;
+// Of each name, the tensor; invalid where there is none. `before`: where they were, and most still are.
+std::vector<TensorId> FindNamed(const Graph& graph, const std::vector<std::string>& names,
+                                std::vector<TensorId> before) {
+  std::optional<NameIndex> index;
+  for (size_t i = 0; i < names.size(); ++i) {
+    TensorId& id = before[i];
+    if (id.valid() && id.index() < graph.tensors.size() && graph.tensor(id).name == names[i]) continue;
+    if (!index) index.emplace(graph);
+    id = index->tensor(names[i]);
+  }
+  return before;
 }
 
 // Do the flags go together?
@@ -150,6 +156,7 @@ struct Forward {
   Graph graph;
   Loss loss;
   std::vector<std::string> targets;
+  std::vector<TensorId> targets_at;
 };
 
 Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest& request, GradGraph& out) {
@@ -173,18 +180,19 @@ Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest
     seed_names.push_back(forward.graph.tensor(seed.tensor).name);
   }
   if (request.train_mode) SBP_RETURN_IF_ERROR(ToTrainMode(appender));
-  const std::vector<TensorId> targets = FindNamed(forward.graph, forward.targets);
+  const std::vector<TensorId> targets = FindNamed(forward.graph, forward.targets, wanted);
   SBP_ASSIGN_OR_RETURN(forward.graph, Unroll(std::move(forward.graph), targets, seeds));
   SBP_ASSIGN_OR_RETURN(forward.graph, ExpandForVjp(std::move(forward.graph), targets, seeds, request.expanded, rules));
-  const std::vector<TensorId> expanded = FindNamed(forward.graph, seed_names);
+  const std::vector<TensorId> expanded = FindNamed(forward.graph, seed_names, seeds);
   for (size_t i = 0; i < expanded.size(); ++i) forward.loss.seeds[i].tensor = expanded[i];
   if (!forward.loss.given) forward.loss.loss = expanded[0];
   // Operands of which an expansion reads the value, or nothing, are gone.
-  const std::vector<TensorId> left = FindNamed(forward.graph, forward.targets);
-  for (size_t i = left.size(); i-- > 0;) {
-    if (left[i].valid()) continue;
+  forward.targets_at = FindNamed(forward.graph, forward.targets, targets);
+  for (size_t i = forward.targets.size(); i-- > 0;) {
+    if (forward.targets_at[i].valid()) continue;
     out.unreachable.push_back(forward.targets[i]);
     forward.targets.erase(forward.targets.begin() + static_cast<ptrdiff_t>(i));
+    forward.targets_at.erase(forward.targets_at.begin() + static_cast<ptrdiff_t>(i));
   }
   return forward;
 }
@@ -223,9 +231,9 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
   Appender appender(out.graph, rules);
   if (request.update.accumulate > 1) SBP_RETURN_IF_ERROR(AddShare(made.loss, appender));
   SBP_RETURN_IF_ERROR(AddSeeds(made.loss, request.update.loss_scale, appender));
-  const std::vector<TensorId> targets = FindNamed(out.graph, made.targets);
+  const std::vector<TensorId> targets = FindNamed(out.graph, made.targets, made.targets_at);
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorId> gradients, Differentiate(appender, made.loss.seeds, targets));
-  std::set<TensorId> named;
+  std::vector<bool> named(out.graph.tensors.size(), false);
   std::vector<Trained> trained;
   std::vector<std::string> names;  // of what is trained
   for (size_t i = 0; i < targets.size(); ++i) {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,10 +13,12 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+#include <set>
 
 #include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/ids.h"
+#include "base/name_table.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
@@ -157,15 +159,17 @@ Result<Needs> NeedsOf(Graph alone, const Asked& asked, std::span<const std::stri
 
 class SavingsFinder {
  public:
-  SavingsFinder(const Graph& graph, const RuleSet& rules) : graph_(graph), rules_(rules) {}
+  SavingsFinder(const Graph& graph, std::span<const KeptTensor> kept, const RuleSet& rules)
+      : graph_(graph), kept_(kept), rules_(rules) {
+    for (const std::string& scope : graph.scopes) is_forward_.push_back(PhaseOfScope(scope) == Phase::kForward);
+  }
 
   VjpSavings Run() {
     FindTypes();
     if (std::ranges::none_of(is_custom_, [](bool custom) { return custom; })) return {};
-    for (const KeptTensor& kept : FindKept(graph_)) readers_.emplace(kept.tensor, kept.readers);
     read_.assign(graph_.tensors.size(), false);
     for (const Op& op : graph_.ops) {
-      if (PhaseOf(graph_, op) != Phase::kForward) continue;
+      if (!is_forward_[op.scope]) continue;
       for (const TensorId id : op.inputs) {
         if (id.valid()) read_[id.index()] = true;
       }
@@ -173,7 +177,7 @@ class SavingsFinder {
     for (const TensorId id : graph_.outputs) read_[id.index()] = true;
     depends_ = DependsOn(graph_, Targets());
     for (const Op& op : graph_.ops) {
-      if (is_custom_[op.type] && PhaseOf(graph_, op) == Phase::kForward) Add(op);
+      if (is_custom_[op.type] && is_forward_[op.scope]) Add(op);
     }
     for (auto& [type, sums] : sums_) Finish(type, sums);
     std::ranges::stable_sort(out_.rows, std::ranges::greater(), &SavedByVjp::saved_bytes);
@@ -183,7 +187,7 @@ class SavingsFinder {
  private:
   struct Sums {
     SavedByVjp row;
-    std::set<TensorId> custom, expanded;
+    std::vector<TensorId> custom, expanded;      // in the end each once, ascending
     std::unordered_set<std::string_view> names;  // of its ops
   };
 
@@ -199,14 +203,20 @@ class SavingsFinder {
 
   // What the graph has gradients of.
   std::vector<TensorId> Targets() const {
-    std::set<TensorId> targets;
-    const NameIndex index(graph_);
+    NameTable given;
+    for (size_t t = 0; t < graph_.tensors.size(); ++t) {
+      const Tensor& tensor = graph_.tensors[t];
+      if (tensor.role == TensorRole::kActivation) continue;
+      given.Insert(tensor.name, static_cast<uint32_t>(t), NameIn(graph_.tensors));
+    }
+    std::vector<TensorId> targets;
     for (const Tensor& tensor : graph_.tensors) {
       if (!tensor.name.starts_with(kGradient)) continue;
-      const TensorId id = index.tensor(std::string_view(tensor.name).substr(kGradient.size()));
-      if (id.valid()) targets.insert(id);
+      const std::string_view of = std::string_view(tensor.name).substr(kGradient.size());
+      const uint32_t found = given.Find(of, NameIn(graph_.tensors));
+      if (found != NameTable::kNone) targets.emplace_back(found);
     }
-    return {targets.begin(), targets.end()};
+    return targets;
   }
 
   static bool IsActivation(const Graph& graph, TensorId id) { return id.valid() && graph.tensor(id).producer.valid(); }
@@ -239,32 +249,40 @@ class SavingsFinder {
     Collect(op, form->expanded, sums.expanded, sums.row.expanded_bytes);
   }
 
-  void Collect(const Op& op, const Needs& needs, std::set<TensorId>& tensors, int64_t& bytes) const {
+  void Collect(const Op& op, const Needs& needs, std::vector<TensorId>& tensors, int64_t& bytes) const {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      if (needs.operands[i] && IsActivation(graph_, op.inputs[i])) tensors.insert(op.inputs[i]);
+      if (needs.operands[i] && IsActivation(graph_, op.inputs[i])) tensors.push_back(op.inputs[i]);
     }
     for (size_t r = 0; r < op.outputs.size(); ++r) {
-      if (needs.results[r]) tensors.insert(op.outputs[r]);
+      if (needs.results[r]) tensors.push_back(op.outputs[r]);
     }
     bytes = SaturatingAdd(bytes, needs.inner_bytes);
   }
 
   const VjpForm* FormOf(const Op& op, const Asked& asked) {
-    std::string key = StrCat(op.type, ";", HashAttributes(*op.attributes), ";");
-    std::map<TensorId, size_t> first;  // an op may read one tensor twice
+    std::string key;
+    const auto put = [&](const auto& value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
+    const auto [hash, is_new] = attributes_.try_emplace(op.attributes.get(), 0);
+    if (is_new) hash->second = HashAttributes(*op.attributes);
+    put(op.type);
+    put(hash->second);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const TensorId id = op.inputs[i];
-      key += id.valid() ? StrCat(ToString(graph_.tensor(id).type), asked.wanted[i] ? "!" : "",
-                                 first.try_emplace(id, i).first->second)
-                        : "-";
-      if (id.valid() && graph_.tensor(id).literal != nullptr) {
-        const Literal& literal = *graph_.tensor(id).literal;
-        key += StrCat("=", Join(literal.ints, ","), Join(literal.floats, ","));
-      }
-      key += ";";
+      put(id.valid());
+      if (!id.valid()) continue;
+      const Tensor& tensor = graph_.tensor(id);
+      put(tensor.type.dtype);
+      put(tensor.type.shape.size());
+      for (const int64_t size : tensor.type.shape) put(size);
+      put(static_cast<bool>(asked.wanted[i]));
+      put(std::ranges::find(op.inputs, id) - op.inputs.begin());  // an op may read one tensor twice
+      put(tensor.literal != nullptr);
+      if (tensor.literal == nullptr) continue;
+      put(HashLiteral(*tensor.literal));
     }
     for (size_t r = 0; r < asked.reached.size(); ++r) {
-      key += !op.outputs[r].valid() ? "-" : asked.reached[r] ? "!" : ".";
+      put(op.outputs[r].valid());
+      put(static_cast<bool>(asked.reached[r]));
     }
     const auto known = forms_.find(key);
     if (known != forms_.end()) return &known->second;
@@ -285,9 +303,9 @@ class SavingsFinder {
 
   // Is the tensor kept for ops of other types, too? Ops of the backward pass are named "backward/OP/...".
   bool IsKeptByOthers(TensorId id, const Sums& sums) const {
-    const auto readers = readers_.find(id);
-    if (readers == readers_.end()) return false;
-    return std::ranges::any_of(readers->second, [&](OpId reader) {
+    const auto kept = std::ranges::lower_bound(kept_, id, {}, &KeptTensor::tensor);
+    if (kept == kept_.end() || kept->tensor != id) return false;
+    return std::ranges::any_of(kept->readers, [&](OpId reader) {
       std::string_view name = graph_.op(reader).name;
       if (!name.starts_with(kBackward)) return true;
       name.remove_prefix(kBackward.size());
@@ -300,14 +318,21 @@ class SavingsFinder {
   }
 
   void Finish(const std::string& type, Sums& sums) {
-    std::set<TensorId> all = sums.custom;
-    all.insert(sums.expanded.begin(), sums.expanded.end());
+    const auto sort = [](std::vector<TensorId>& ids) {
+      std::ranges::sort(ids);
+      ids.erase(std::ranges::unique(ids).begin(), ids.end());
+    };
+    sort(sums.custom);
+    sort(sums.expanded);
+    std::vector<TensorId> all;
+    std::ranges::set_union(sums.custom, sums.expanded, std::back_inserter(all));
     for (const TensorId id : all) {
       const int64_t bytes = graph_.tensor(id).type.num_bytes();
       const bool others = IsKeptByOthers(id, sums);
       SavedByVjp& row = sums.row;
-      if (others || sums.custom.contains(id)) row.kept_bytes = SaturatingAdd(row.kept_bytes, bytes);
-      if (others || sums.expanded.contains(id)) row.expanded_bytes = SaturatingAdd(row.expanded_bytes, bytes);
+      const auto holds = [&](const std::vector<TensorId>& ids) { return std::ranges::binary_search(ids, id); };
+      if (others || holds(sums.custom)) row.kept_bytes = SaturatingAdd(row.kept_bytes, bytes);
+      if (others || holds(sums.expanded)) row.expanded_bytes = SaturatingAdd(row.expanded_bytes, bytes);
     }
     const bool keeps = sums.row.kept_bytes > 0 || sums.row.expanded_bytes > 0 || !sums.row.why_not.empty();
     sums.row.op_type = type;
@@ -315,18 +340,22 @@ class SavingsFinder {
   }
 
   const Graph& graph_;
+  std::span<const KeptTensor> kept_;  // by tensor
   const RuleSet& rules_;
-  std::vector<bool> is_custom_;  // per type
-  std::vector<bool> read_;       // per tensor: by the forward pass, or an output
+  std::vector<bool> is_forward_;  // per scope
+  std::vector<bool> is_custom_;   // per type
+  std::vector<bool> read_;        // per tensor: by the forward pass, or an output
   std::vector<bool> depends_;
-  std::unordered_map<TensorId, std::vector<OpId>> readers_;
-  std::unordered_map<std::string, VjpForm> forms_;  // addresses stay
+  std::unordered_map<const Attributes*, size_t> attributes_;  // their hashes
+  std::unordered_map<std::string, VjpForm> forms_;            // addresses stay
   std::map<std::string, Sums> sums_;
   VjpSavings out_;
 };
 
 }  // namespace
 
-VjpSavings FindSavedByVjps(const Graph& training, const RuleSet& rules) { return SavingsFinder(training, rules).Run(); }
+VjpSavings FindSavedByVjps(const Graph& training, std::span<const KeptTensor> kept, const RuleSet& rules) {
+  return SavingsFinder(training, kept, rules).Run();
+}
 
 }  // namespace sbp

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/kept.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -29,6 +31,7 @@ struct VjpSavings {
   std::vector<SavedByVjp> rows;
   int64_t left_out = 0;  // ops
 };
-VjpSavings FindSavedByVjps(const Graph& training, const RuleSet& rules);
+// `kept`: FindKept of the graph.
+VjpSavings FindSavedByVjps(const Graph& training, std::span<const KeptTensor> kept, const RuleSet& rules);
 
 }  // namespace sbp

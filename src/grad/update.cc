@@ -248,12 +248,13 @@ class Updates {
       if (id.valid()) present.push_back(id);
     }
     query.wanted.assign(results.size(), true);
-    SBP_ASSIGN_OR_RETURN(const Graph part, ExpandOp(query, appender_.rules()));
+    SBP_ASSIGN_OR_RETURN(const Graph graph, ExpandOp(query, appender_.rules()));
+    Appender::Part part(graph);
     const std::vector<TensorId> map = appender_.Splice(part, present, name, scope);
     std::vector<TensorId> outputs;
     for (size_t r = 0; r < results.size(); ++r) {
-      TensorId output = map[part.outputs[r].index()];
-      const bool is_own = part.tensor(part.outputs[r]).producer.valid() && std::ranges::count(outputs, output) == 0;
+      TensorId output = map[graph.outputs[r].index()];
+      const bool is_own = graph.tensor(graph.outputs[r]).producer.valid() && std::ranges::count(outputs, output) == 0;
       if (is_own) {
         appender_.Rename(output, results[r]);
       } else {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,12 @@ class KeptReport {
  public:
   KeptReport(const Graph& graph, const KeptFacts& facts) : graph_(graph), facts_(facts) {
     for (const KeptTensor& kept : facts.kept) total_.Add(BytesOf(kept), OnDevice(kept));
-    for (const std::string& scope : graph.scopes) scopes_.push_back(RepeatedScope(scope));
+    std::unordered_map<std::string, uint32_t> numbers;
+    for (const std::string& scope : graph.scopes) {
+      const auto [it, is_new] = numbers.try_emplace(RepeatedScope(scope), static_cast<uint32_t>(scopes_.size()));
+      if (is_new) scopes_.push_back(it->first);
+      scope_of_.push_back(it->second);
+    }
   }
 
   std::string Text(size_t rows) const {
@@ -105,24 +111,28 @@ class KeptReport {
   int64_t OnDevice(const KeptTensor& kept) const { return planned() ? facts_.device_bytes[kept.tensor.index()] : 0; }
   const Op& ProducerOf(const KeptTensor& kept) const { return graph_.op(graph_.tensor(kept.tensor).producer); }
 
-  std::vector<KeptSum> Sums(const std::function<std::string(const Op&)>& name_of) const {
-    std::map<std::string, KeptSum> by_name;
+  // By a number of the op that writes each, for which `names` has a name.
+  template <typename NumberOf>
+  std::vector<KeptSum> Sums(const std::vector<std::string>& names, const NumberOf& number_of) const {
+    std::vector<KeptSum> by_number(names.size());
     for (const KeptTensor& kept : facts_.kept) {
-      by_name[name_of(ProducerOf(kept))].Add(BytesOf(kept), OnDevice(kept));
+      by_number[number_of(ProducerOf(kept))].Add(BytesOf(kept), OnDevice(kept));
     }
     std::vector<KeptSum> sums;
-    for (auto& [name, sum] : by_name) {
-      sums.push_back(sum);
-      sums.back().name = name;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (by_number[i].tensors == 0) continue;
+      sums.push_back(by_number[i]);
+      sums.back().name = names[i];
     }
+    std::ranges::sort(sums, {}, &KeptSum::name);
     std::ranges::stable_sort(sums, std::ranges::greater(), &KeptSum::bytes);
     return sums;
   }
   std::vector<KeptSum> ByType() const {
-    return Sums([&](const Op& op) { return graph_.type_of(op); });
+    return Sums(graph_.op_types, [&](const Op& op) { return op.type; });
   }
   std::vector<KeptSum> ByScope() const {
-    return Sums([&](const Op& op) { return scopes_[op.scope]; });
+    return Sums(scopes_, [&](const Op& op) { return scope_of_[op.scope]; });
   }
 
   std::vector<const KeptTensor*> BySize() const {
@@ -171,23 +181,28 @@ class KeptReport {
     struct Alike {
       const KeptTensor* first = nullptr;
       KeptSum sum;
+      int64_t each = 0;  // bytes
     };
     std::vector<Alike> groups;
-    std::map<std::tuple<std::string, uint32_t, std::string, std::string>, size_t> known;
-    for (const KeptTensor* kept : BySize()) {
-      std::string readers;
-      for (const OpId id : kept->readers) readers += StrCat(graph_.op(id).type, ",");
-      const Tensor& tensor = graph_.tensor(kept->tensor);
-      const Op& producer = ProducerOf(*kept);
+    std::unordered_map<TensorType, uint32_t> types;
+    std::map<std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>>, size_t> known;
+    for (const KeptTensor& kept : facts_.kept) {
+      std::vector<uint32_t> readers;
+      for (const OpId id : kept.readers) readers.push_back(graph_.op(id).type);
+      const auto number = static_cast<uint32_t>(types.size());
+      const uint32_t type = types.try_emplace(graph_.tensor(kept.tensor).type, number).first->second;
+      const Op& producer = ProducerOf(kept);
       const auto [place, is_new] =
-          known.try_emplace({scopes_[producer.scope], producer.type, ToString(tensor.type), readers}, groups.size());
-      if (is_new) groups.push_back({kept, {}});
-      groups[place->second].sum.Add(BytesOf(*kept), OnDevice(*kept));
+          known.try_emplace({scope_of_[producer.scope], producer.type, type, std::move(readers)}, groups.size());
+      if (is_new) groups.push_back({&kept, {}, BytesOf(kept)});
+      groups[place->second].sum.Add(BytesOf(kept), OnDevice(kept));
     }
-    std::ranges::stable_sort(groups, [](const Alike& a, const Alike& b) { return a.sum.bytes > b.sum.bytes; });
+    std::ranges::stable_sort(groups, [](const Alike& a, const Alike& b) {
+      return std::tie(a.sum.bytes, a.each) > std::tie(b.sum.bytes, b.each);
+    });
     std::string out = "\nlargest\n";
     for (size_t i = 0; i < std::min(rows, groups.size()); ++i) {
-      const auto& [first, sum] = groups[i];
+      const auto& [first, sum, each] = groups[i];
       const Tensor& tensor = graph_.tensor(first->tensor);
       const Op& producer = ProducerOf(*first);
       const std::string& scope = graph_.scope_of(producer);
@@ -227,7 +242,8 @@ class KeptReport {
   const Graph& graph_;
   const KeptFacts& facts_;
   KeptSum total_;
-  std::vector<std::string> scopes_;  // RepeatedScope of each
+  std::vector<std::string> scopes_;  // RepeatedScope of each, once
+  std::vector<uint32_t> scope_of_;   // per scope, of these
 };
 
 }  // namespace

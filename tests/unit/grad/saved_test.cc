@@ -46,7 +46,7 @@ TEST(Saved, IsTheDifferenceOfTheWholeGraphs) {
   GradRequest expanded = request;
   expanded.custom_vjp = "none";
   const Graph other = MakeGradGraph(Softmaxes(), BuiltinForSaved(), expanded).value().graph;
-  const VjpSavings savings = FindSavedByVjps(custom, BuiltinForSaved());
+  const VjpSavings savings = FindSavedByVjps(custom, FindKept(custom), BuiltinForSaved());
   ASSERT_EQ(savings.rows.size(), 1u);
   EXPECT_EQ(savings.left_out, 0);
   const SavedByVjp& row = savings.rows[0];
@@ -60,7 +60,8 @@ TEST(Saved, IsTheDifferenceOfTheWholeGraphs) {
 TEST(Saved, NothingWhereExpansionsAreDifferentiated) {
   const GradRequest request = {.loss = "sum:d", .custom_vjp = "none"};
   const Graph graph = MakeGradGraph(Softmaxes(), BuiltinForSaved(), request).value().graph;
-  for (const SavedByVjp& row : FindSavedByVjps(graph, BuiltinForSaved()).rows) EXPECT_NE(row.op_type, "Softmax");
+  for (const SavedByVjp& row : FindSavedByVjps(graph, FindKept(graph), BuiltinForSaved()).rows)
+    EXPECT_NE(row.op_type, "Softmax");
 }
 
 }  // namespace
