@@ -19,6 +19,8 @@ constexpr PresetRow kPresets[] = {
     {"8xA100-80G", "one node of 8 NVIDIA A100 80 GB, NVLink", Preset8xA100},
     {"8xH100", "one node of 8 NVIDIA H100 SXM 80 GB, NVLink and NVSwitch", Preset8xH100},
     {"8xH200", "one node of 8 NVIDIA H200 141 GB, NVLink and NVSwitch", Preset8xH200},
+    {"8xB200", "one node of 8 NVIDIA B200 180 GB, NVLink and NVSwitch", Preset8xB200},
+    {"72xGB200", "one node of 72 NVIDIA GB200 186 GB, an NVL72 rack", Preset72xGB200},
     {"16x8xH100", "16 nodes of 8 NVIDIA H100 SXM, 400 Gb/s InfiniBand per GPU", Preset16x8xH100},
     {"tpu-v5e-256", "a pod of 256 TPU v5e chips, 2-d torus", PresetTpuV5e256},
     {"cpu", "threads or ranks of CPUs: round numbers, replaced by calibration", PresetCpu},

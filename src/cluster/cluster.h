@@ -83,7 +83,8 @@ struct Cluster {
   int64_t num_devices() const { return num_nodes * devices_per_node; }
 };
 
-// Presets, one row each in all_presets.cc: 8xA100-80G, 8xH100, 8xH200, 16x8xH100, tpu-v5e-256, cpu.
+// Presets, one row each in all_presets.cc: 8xA100-80G, 8xH100, 8xH200, 8xB200, 72xGB200, 16x8xH100,
+// tpu-v5e-256, cpu.
 struct PresetRow {
   std::string_view name;
   std::string_view description;

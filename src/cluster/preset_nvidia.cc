@@ -1,6 +1,7 @@
 // NVIDIA nodes. Sources in brief: "AP" is PyTorch's AutoParallel (compute_estimation.py, nccl_cost_model.py),
 // "calculon" the system files of Calculon; NCCL's constants are those of its tuning model.
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 
@@ -104,6 +105,28 @@ Cluster HopperNode() {
   return cluster;
 }
 
+// HGX B200 and GB200: the same chip, at two clocks, and the same NVLink. No collective of theirs was measured for us:
+// they are priced by latency and bandwidth.
+Cluster BlackwellNode() {
+  Cluster cluster = Node();
+  cluster.intra_node.bandwidth = {900e9, "NVLink5, one direction (AP)"};
+  cluster.intra_node.efficiency = {640.0 / 900.0, "NCCL tuning model: 640 GB/s bus bandwidth inside a B200 node (AP)"};
+  cluster.inter_node.bandwidth = {50e9, "NDR 400 Gb/s per GPU"};
+  cluster.inter_node.efficiency = {0.96, "as H100 nodes (AP nccl_cost_model.py)"};
+  return cluster;
+}
+
+// Dense peaks: of 16-bit floats, twice that of 8 bits, and of the f32 and f64 units.
+std::map<DType, Constant> BlackwellFlops(double half, double f32, double f64, const std::string& source) {
+  return {{DType::kBF16, {half * kTera, source}},
+          {DType::kF16, {half * kTera, source}},
+          {DType::kF32, {f32 * kTera, source + ", vector units"}},
+          {DType::kF64, {f64 * kTera, source}},
+          {DType::kF8E4M3FN, {2 * half * kTera, source}},
+          {DType::kF8E5M2, {2 * half * kTera, source}},
+          {DType::kI8, {2 * half * kTera, source}}};
+}
+
 }  // namespace
 
 Cluster Preset8xA100() {
@@ -139,6 +162,25 @@ Cluster Preset8xH200() {
   cluster.device.memory_bytes = {141e9, "MLCommons inference v4.1, H200-SXM-141GBx8 system file"};
   cluster.device.memory_bandwidth = {4800e9, "vendor's data sheet"};
   AddCurves(kHopperCurves, "; same links as H100", cluster);
+  return cluster;
+}
+
+Cluster Preset8xB200() {
+  Cluster cluster = BlackwellNode();
+  cluster.device.name = "B200-SXM-180GB";
+  cluster.device.memory_bytes = {180e9, "vendor's data sheet, HGX B200"};
+  cluster.device.memory_bandwidth = {7700e9, "AP compute_estimation.py"};
+  cluster.device.flops = BlackwellFlops(2250, 75, 37, "vendor's data sheet, HGX B200, dense");
+  return cluster;
+}
+
+Cluster Preset72xGB200() {
+  Cluster cluster = BlackwellNode();
+  cluster.devices_per_node = 72;
+  cluster.device.name = "GB200-186GB";
+  cluster.device.memory_bytes = {186e9, "vendor's data sheet, GB200 NVL72: 13.4 TB of 72 GPUs"};
+  cluster.device.memory_bandwidth = {8000e9, "vendor's data sheet, GB200 NVL72: 576 TB/s of 72 GPUs"};
+  cluster.device.flops = BlackwellFlops(2500, 80, 40, "vendor's data sheet, GB200 NVL72, dense, a 72nd");
   return cluster;
 }
 
