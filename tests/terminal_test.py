@@ -44,21 +44,21 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         problem = os.path.join(folder, "p.json")
         graph = os.path.join(folder, "g.json")
-        subprocess.run([program, "generate", "random", "--ops", "6000", "-o", graph], check=True)
+        subprocess.run([program, "generate", "random", "--ops", "3000", "-o", graph], check=True)
         subprocess.run([program, "export", graph, "--mesh", "2,2", "-o", problem], check=True)
-        slow = ["solve", problem, "--gap", "0", "--time", "3"]
+        slow = ["solve", problem, "--gap", "0", "--time", "2"]
         many = ["rules", "verify"]
         checks = 0
         for what, words in (("solve", slow), ("verify", many)):
             if what == "verify":
-                text = shown_for(program, words, 4.0)
+                text = shown_for(program, words, 2.0)
             else:
                 text, _ = shown(program, words)
             expect(f"{what}: progress", PROGRESS in text and f"{what}" in text and " s" in text, text)
             checks += 1
-        text, _ = shown(program, ["solve", problem, "--time", "2", "--quiet"])
+        text, _ = shown(program, [*slow, "--quiet"])
         expect("--quiet: no progress", text == "", text)
-        text, _ = shown(program, ["solve", problem, "--time", "2"], TERM="dumb")
+        text, _ = shown(program, slow, TERM="dumb")
         expect("a dumb terminal: no progress", PROGRESS not in text, text)
         text, code = shown(program, ["explain", "nofile", "x"])
         expect("errors are red", RED + "error:" in text and code == 3, text)

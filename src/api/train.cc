@@ -229,9 +229,11 @@ Result<PlanRun> TrainPlan(Plan plan, const RuleSet& rules, const std::string& mo
   std::unique_ptr<TwinData> reference, exact;
   if (options.reference && backend.leads() && !backend.is_virtual()) {
     SBP_ASSIGN_OR_RETURN(reference, MakeTwin(plan, stored, rules, model_path, data.inputs, options.dtype, seed, store));
-    SBP_ASSIGN_OR_RETURN(exact, MakeTwin(plan, stored, rules, model_path, data.inputs, DType::kF64, seed, store));
     training.reference = reference->twin();
-    if (options.dtype != DType::kF64) training.exact = exact->twin();
+    if (options.dtype != DType::kF64) {
+      SBP_ASSIGN_OR_RETURN(exact, MakeTwin(plan, stored, rules, model_path, data.inputs, DType::kF64, seed, store));
+      training.exact = exact->twin();
+    }
   }
   PlanRunOptions run;
   run.reference = options.reference;

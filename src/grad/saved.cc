@@ -114,8 +114,9 @@ Result<Needs> NeedsOf(Graph alone, const Asked& asked, std::span<const std::stri
   };
   std::vector<std::string> results;
   for (const TensorId id : alone.outputs) results.push_back(alone.tensor(id).name);
-  SBP_ASSIGN_OR_RETURN(
-      alone, ExpandForVjp(std::move(alone), find(alone, names), std::vector<TensorId>(alone.outputs), expanded, rules));
+  // Before the graph is moved: arguments are evaluated in any order.
+  const std::vector<TensorId> targets = find(alone, names), ends = alone.outputs;
+  SBP_ASSIGN_OR_RETURN(alone, ExpandForVjp(std::move(alone), targets, ends, expanded, rules));
   Appender appender(alone, rules);
   std::vector<Seed> seeds;
   for (const TensorId id : find(alone, results)) {

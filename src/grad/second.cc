@@ -30,8 +30,9 @@ std::vector<TensorId> Named(const Graph& graph, std::span<const std::string> nam
 
 Result<Graph> AddHessianProducts(Graph graph, std::span<const std::string> targets,
                                  std::span<const std::string> expanded, const RuleSet& rules) {
-  SBP_ASSIGN_OR_RETURN(graph, ExpandForVjp(std::move(graph), Named(graph, targets, ""), Named(graph, targets, "grad/"),
-                                           expanded, rules));
+  // Before the graph is moved: arguments are evaluated in any order.
+  const std::vector<TensorId> wanted = Named(graph, targets, ""), ends = Named(graph, targets, "grad/");
+  SBP_ASSIGN_OR_RETURN(graph, ExpandForVjp(std::move(graph), wanted, ends, expanded, rules));
   const std::vector<TensorId> by = Named(graph, targets, ""), gradients = Named(graph, targets, "grad/");
   Appender appender(graph, rules);
   std::vector<Seed> seeds;

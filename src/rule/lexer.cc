@@ -23,6 +23,8 @@ class Lexer {
   Lexer(std::string_view text, std::string_view file) : text_(text), file_(file) {}
 
   Result<std::vector<Token>> Run() {
+    constexpr size_t kBytesPerToken = 4;  // or more, in the built-in rules
+    tokens_.reserve(text_.size() / kBytesPerToken);
     while (true) {
       SkipBlanks();
       if (at_ >= text_.size()) break;
@@ -64,7 +66,7 @@ class Lexer {
     if (IsDigit(c)) return ReadNumber();
     if (c == '"') return ReadString();
     for (std::string_view p : kPunctuation) {
-      if (text_.substr(at_, p.size()) == p) {
+      if (p[0] == c && text_.substr(at_, p.size()) == p) {
         Push(TokenKind::kPunctuation, at_, at_ + p.size(), at_ + p.size());
         return OkStatus();
       }

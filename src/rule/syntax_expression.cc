@@ -106,8 +106,8 @@ class ExpressionParser {
       SBP_ASSIGN_OR_RETURN(Expression argument, Binary(1, depth + 1));
       node.arguments.push_back(std::move(argument));
     } while (cursor_.Accept(","));
-    SBP_RETURN_IF_ERROR(cursor_.Expect(")", StrCat("or \",\" in the arguments of ", node.text)));
-    return node;
+    if (cursor_.Accept(")")) return node;
+    return cursor_.Expect(")", StrCat("or \",\" in the arguments of ", node.text));
   }
 
   // Ops begin with a capital letter or have a domain; functions do not.
@@ -139,8 +139,8 @@ class ExpressionParser {
       SBP_ASSIGN_OR_RETURN(Expression argument, Binary(1, depth + 1));
       node.arguments.push_back(std::move(argument));
     } while (cursor_.Accept(","));
-    SBP_RETURN_IF_ERROR(cursor_.Expect(")", StrCat("or \",\" in the arguments of ", node.text)));
-    return node;
+    if (cursor_.Accept(")")) return node;
+    return cursor_.Expect(")", StrCat("or \",\" in the arguments of ", node.text));
   }
 
   // "a" or "a..b".

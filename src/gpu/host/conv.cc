@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -27,6 +28,17 @@ struct Sizes {
   int64_t channels, out_channels;  // of one group
 };
 
+// The places of the result along a dimension at which the weight's element `at` meets the input.
+struct Range {
+  int64_t begin, end;
+};
+Range Meeting(const Sizes& s, size_t d, int64_t at) {
+  const int64_t first = at * s.dilation[d] - s.pad[d];  // where it stands for place 0
+  const int64_t begin = first >= 0 ? 0 : (-first + s.stride[d] - 1) / s.stride[d];
+  const int64_t end = first >= s.x[d] ? 0 : (s.x[d] - 1 - first) / s.stride[d] + 1;
+  return {begin, std::min(end, s.y[d])};
+}
+
 // One plane of the result: out channel's weights over all channels of its group.
 template <typename T>
 void ConvolvePlane(const Sizes& s, const T* x, const T* w, T* y) {
@@ -35,16 +47,16 @@ void ConvolvePlane(const Sizes& s, const T* x, const T* w, T* y) {
     for (int64_t k = 0; k < s.w[0] * s.w[1] * s.w[2]; ++k) {
       const T factor = *w++;
       const Three at{k / (s.w[1] * s.w[2]), k / s.w[2] % s.w[1], k % s.w[2]};
-      for (int64_t o = 0; o < s.y[0] * s.y[1] * s.y[2]; ++o) {
-        const Three place{o / (s.y[1] * s.y[2]), o / s.y[2] % s.y[1], o % s.y[2]};
-        int64_t offset = 0;
-        bool inside = true;
-        for (size_t d = 0; d < 3; ++d) {
-          const int64_t i = place[d] * s.stride[d] - s.pad[d] + at[d] * s.dilation[d];
-          inside &= i >= 0 && i < s.x[d];
-          offset = offset * s.x[d] + i;
+      const std::array<Range, 3> places{Meeting(s, 0, at[0]), Meeting(s, 1, at[1]), Meeting(s, 2, at[2])};
+      const auto source = [&](size_t d, int64_t place) {
+        return place * s.stride[d] - s.pad[d] + at[d] * s.dilation[d];
+      };
+      for (int64_t i = places[0].begin; i < places[0].end; ++i) {
+        for (int64_t j = places[1].begin; j < places[1].end; ++j) {
+          const T* from = x + (source(0, i) * s.x[1] + source(1, j)) * s.x[2];
+          T* to = y + (i * s.y[1] + j) * s.y[2];
+          for (int64_t o = places[2].begin; o < places[2].end; ++o) to[o] += factor * from[source(2, o)];
         }
-        if (inside) y[o] += factor * x[offset];
       }
     }
   }

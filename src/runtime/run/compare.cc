@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
 #include "graph/tensor_type.h"
+#include "kernel/convert.h"
 #include "kernel/view.h"
 #include "runtime/run/tensor_store.h"
 #include "sbp/shard_math.h"
@@ -34,18 +38,66 @@ double Distance(const Value& out, const Value& ref, size_t i, double a, double b
   return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::infinity() : std::abs(a - b);
 }
 
+// The numbers of a tensor as doubles, complex ones as pairs, a block at a time: no copy of the whole is made, which for
+// large tensors costs more than to look at them.
+class NumberBlocks {
+ public:
+  static constexpr int64_t kSize = 1024;
+
+  // Error: no tensor of numbers.
+  static Result<NumberBlocks> Of(const Value& value) {
+    Value plain = value;
+    if (IsComplex(value.view.dtype)) {
+      Shape shape = value.view.shape;
+      shape.push_back(2);
+      plain.view = WholeView(value.view.dtype == DType::kC64 ? DType::kF32 : DType::kF64, shape, value.view.data);
+    } else if (!value.view.present() || value.view.dtype == DType::kString || IsPacked(value.view.dtype)) {
+      SBP_ASSIGN_OR_RETURN(plain, CastTo(value, DType::kF64));
+    }
+    return NumberBlocks(std::move(plain));
+  }
+
+  int64_t count() const { return value_.view.elements(); }
+
+  // Numbers `first` to `first + n`, n <= kSize; until the next call.
+  const double* At(int64_t first, int64_t n) {
+    if (value_.view.dtype == DType::kF64) return value_.view.as<double>() + first;
+    const int64_t bytes = ElementBytes(value_.view.dtype);
+    Convert(value_.view.dtype, value_.view.data + first * bytes, bytes, DType::kF64,
+            reinterpret_cast<std::byte*>(block_.data()), sizeof(double), n);
+    return block_.data();
+  }
+
+ private:
+  explicit NumberBlocks(Value value)
+      : value_(std::move(value)), block_(static_cast<size_t>(std::min(kSize, value_.view.elements()))) {}
+
+  Value value_;
+  std::vector<double> block_;
+};
+
+// Calls `see(i, a, b)` for every pair of numbers.
+template <typename See>
+void ForPairs(NumberBlocks& a, NumberBlocks& b, See see) {
+  for (int64_t first = 0; first < a.count(); first += NumberBlocks::kSize) {
+    const int64_t n = std::min(NumberBlocks::kSize, a.count() - first);
+    const double *x = a.At(first, n), *y = b.At(first, n);
+    for (int64_t i = 0; i < n; ++i) see(static_cast<size_t>(first + i), x[i], y[i]);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<double>> NumbersOf(const Value& value) {
-  Value real = value;
-  if (IsComplex(value.view.dtype)) {
-    Shape shape = value.view.shape;
-    shape.push_back(2);
-    real.view = WholeView(value.view.dtype == DType::kC64 ? DType::kF32 : DType::kF64, shape, value.view.data);
+  SBP_ASSIGN_OR_RETURN(NumberBlocks blocks, NumberBlocks::Of(value));
+  std::vector<double> numbers;
+  numbers.reserve(static_cast<size_t>(blocks.count()));
+  for (int64_t first = 0; first < blocks.count(); first += NumberBlocks::kSize) {
+    const int64_t n = std::min(NumberBlocks::kSize, blocks.count() - first);
+    const double* block = blocks.At(first, n);
+    numbers.insert(numbers.end(), block, block + n);
   }
-  SBP_ASSIGN_OR_RETURN(const Value wide, CastTo(real, DType::kF64));
-  const auto* numbers = wide.view.as<double>();
-  return std::vector<double>(numbers, numbers + wide.view.elements());
+  return numbers;
 }
 
 namespace {
@@ -54,32 +106,35 @@ Result<Difference> CompareTensors(const Value& out, const Value& ref, const Elem
   if (out.view.shape != ref.view.shape || !out.view.present() || !ref.view.present()) {
     return Status(Code::kMismatch, StrCat("is ", TypeText(out), "; expected ", TypeText(ref)));
   }
-  SBP_ASSIGN_OR_RETURN(const std::vector<double> a, NumbersOf(out));
-  SBP_ASSIGN_OR_RETURN(const std::vector<double> b, NumbersOf(ref));
+  SBP_ASSIGN_OR_RETURN(NumberBlocks outs, NumberBlocks::Of(out));
+  SBP_ASSIGN_OR_RETURN(NumberBlocks refs, NumberBlocks::Of(ref));
+  if (outs.count() != refs.count()) {
+    return Status(Code::kMismatch, StrCat("is ", TypeText(out), "; expected ", TypeText(ref)));
+  }
   Difference difference;
-  difference.elements = static_cast<int64_t>(a.size());
+  difference.elements = outs.count();
   // Scaled by the largest magnitude, so that squares neither overflow nor vanish.
   double largest = 0, errors = 0, norms = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double distance = Distance(out, ref, i, a[i], b[i]);
+  ForPairs(outs, refs, [&](size_t i, double a, double b) {
+    const double distance = Distance(out, ref, i, a, b);
     difference.max_abs_error = std::max(difference.max_abs_error, distance);
-    if (std::isnan(a[i]) && !std::isnan(b[i])) ++difference.nan;
-    if (distance > 0 && (std::isinf(distance) || !(distance <= tolerance.atol + tolerance.rtol * std::abs(b[i])))) {
+    if (std::isnan(a) && !std::isnan(b)) ++difference.nan;
+    if (distance > 0 && (std::isinf(distance) || !(distance <= tolerance.atol + tolerance.rtol * std::abs(b)))) {
       ++difference.outside;  // a bound that is infinite, for an infinite reference, allows nothing else
     }
-    if (std::isfinite(b[i])) largest = std::max(largest, std::abs(b[i]));
-  }
+    if (std::isfinite(b)) largest = std::max(largest, std::abs(b));
+  });
   if (difference.max_abs_error == 0) return difference;
   if (!std::isfinite(difference.max_abs_error)) {
     difference.relative_error = std::numeric_limits<double>::infinity();
     return difference;
   }
   const double scale = std::max(largest, difference.max_abs_error);
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double distance = Distance(out, ref, i, a[i], b[i]) / scale;
+  ForPairs(outs, refs, [&](size_t i, double a, double b) {
+    const double distance = Distance(out, ref, i, a, b) / scale;
     errors += distance * distance;
-    if (std::isfinite(b[i])) norms += (b[i] / scale) * (b[i] / scale);
-  }
+    if (std::isfinite(b)) norms += (b / scale) * (b / scale);
+  });
   difference.relative_error = norms > 0 ? std::sqrt(errors / norms) : std::sqrt(errors) * scale;
   return difference;
 }
@@ -113,8 +168,13 @@ bool HasNaN(const TensorView& view) {
   }
   Value value;
   value.view = view;
-  const auto numbers = NumbersOf(value);
-  return numbers.ok() && std::any_of(numbers->begin(), numbers->end(), [](double v) { return std::isnan(v); });
+  Result<NumberBlocks> blocks = NumberBlocks::Of(value);
+  for (int64_t first = 0; blocks.ok() && first < blocks->count(); first += NumberBlocks::kSize) {
+    const int64_t n = std::min(NumberBlocks::kSize, blocks->count() - first);
+    const double* numbers = blocks->At(first, n);
+    if (std::any_of(numbers, numbers + n, [](double v) { return std::isnan(v); })) return true;
+  }
+  return false;
 }
 
 TensorId FirstWithNaN(const Graph& graph, TensorStore& store) {

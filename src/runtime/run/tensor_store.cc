@@ -132,6 +132,19 @@ Status TensorStore::Give(const std::vector<TensorData>& tensors) {
   return OkStatus();
 }
 
+Status TensorStore::Give(TensorId id, const Value& value) {
+  const Tensor& tensor = graph_.tensor(id);
+  if (!value.view.present() || value.view.shape != tensor.type.shape) {
+    const TensorType type{value.view.dtype, value.view.shape};
+    return Defect(StrCat(Quote(tensor.name), " is given ", ToString(type), "; it is ", ToString(tensor.type)));
+  }
+  SBP_ASSIGN_OR_RETURN(Value own, CastTo(value, tensor.type.dtype));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  values_[{id.value, 0}] = std::move(own);
+  given_[tensor.name] = {};
+  return OkStatus();
+}
+
 Status TensorStore::GiveTo(TensorId id, const TensorData& data) {
   const Tensor& tensor = graph_.tensor(id);
   TensorType type = tensor.type;

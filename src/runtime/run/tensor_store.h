@@ -43,6 +43,9 @@ class TensorStore {
   // nearest), a type or shape that does not fit.
   Status Give(const std::vector<TensorData>& tensors);
 
+  // What a run made, for an input or parameter of its shape; the memory is shared where the types are the same.
+  Status Give(TensorId id, const Value& value);
+
   // What is random, or read from the same place of the model's files, is what `other`, which outlives this, has under
   // the same name and type.
   void ShareRandom(TensorStore& other) { shared_ = &other; }

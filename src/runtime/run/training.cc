@@ -108,15 +108,16 @@ class TwinRunner {
 
  private:
   Status Feed(const std::vector<uint32_t>& ties) {
-    std::vector<TensorData> next;
+    std::vector<std::pair<TensorId, Value>> next;  // all are read before any is given
     for (const uint32_t i : ties) {
       const Tie& tie = twin_.graph->ties[i];
       const std::string& name = twin_.graph->tensor(tie.output).name;
       const Value* value = Output(name);
       if (value == nullptr) return BadInput(StrCat(Quote(name), " is tied to an input, and no output of the graph"));
-      next.push_back(DataFromValue(twin_.graph->tensor(tie.input).name, *value));
+      next.emplace_back(tie.input, *value);
     }
-    return twin_.store->Give(next);
+    for (const auto& [input, value] : next) SBP_RETURN_IF_ERROR(twin_.store->Give(input, value));
+    return OkStatus();
   }
 
   Twin twin_;

@@ -25,8 +25,8 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// A place to meet that other tests do not use at this time.
-int SomePort() { return 20000 + static_cast<int>(getpid() % 1500) * 20; }
+// A place to meet that other tests do not use at this time, nor those of processes started with this one.
+int SomePort() { return 20000 + static_cast<int>(getpid() % 80) * 360; }
 
 TcpPlace PlaceOf(int64_t rank, int size, int port) { return {static_cast<int>(rank), size, "localhost", port}; }
 

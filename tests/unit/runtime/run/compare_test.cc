@@ -103,6 +103,24 @@ TEST(Compare, FindsNaN) {
   EXPECT_FALSE(HasNaN(TestTensor(DType::kI32, {1}, {1}).view));
 }
 
+// Tensors are looked at block by block, and to their ends.
+TEST(Compare, LongTensors) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16}) {
+    std::vector<double> numbers(2500, 1);
+    const Value ref = TestTensor(dtype, {2500}, numbers);
+    for (const size_t place : {size_t{1023}, size_t{1024}, size_t{2499}}) {
+      numbers.assign(2500, 1);
+      numbers[place] = 3;
+      const Result<Difference> difference = Compare(TestTensor(dtype, {2500}, numbers), ref);
+      EXPECT_EQ(difference->outside, 1) << DTypeName(dtype) << " " << place;
+      EXPECT_DOUBLE_EQ(difference->relative_error, 2 / std::sqrt(2500.0));
+      numbers[place] = kNaN;
+      EXPECT_TRUE(HasNaN(TestTensor(dtype, {2500}, numbers).view)) << DTypeName(dtype) << " " << place;
+    }
+    EXPECT_EQ(Compare(ref, ref)->elements, 2500);
+  }
+}
+
 TEST(Compare, ToleranceFollowsTheCoarsestFloat) {
   const auto tolerance = [](const std::string& type) {
     return DefaultTolerance(MakeTestGraph(R"("inputs": [{"name": "x", "type": ")" + type + R"([2]"}],
