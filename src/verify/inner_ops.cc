@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <random>
 #include <utility>
 
 #include "base/hash.h"
@@ -18,7 +19,7 @@
 namespace sbp {
 namespace {
 
-constexpr const char* kMeshes[] = {"2", "3", "2,2"};
+constexpr const char* kInnerMeshes[] = {"2", "3", "2,2"};
 
 // The op of the graph as an instance; nothing where an operand has no numbers.
 bool MakeInstance(const Graph& graph, const RuleSet& rules, const Op& op, const std::vector<Value>& values,
@@ -53,7 +54,7 @@ bool MakeInstance(const Graph& graph, const RuleSet& rules, const Op& op, const 
 }
 
 struct Verified {
-  CandidateRuns runs[std::size(kMeshes)];
+  CandidateRuns runs[std::size(kInnerMeshes)];
   std::string why_not;  // the unsharded op does not run
 };
 
@@ -66,8 +67,8 @@ Verified Verify(const InnerOp& op, const RuleSet& rules, uint64_t seed) {
     return verified;
   }
   std::mt19937_64 random(own);
-  for (size_t m = 0; m < std::size(kMeshes); ++m) {
-    verified.runs[m] = RunCandidates(*runner, rules, ParseMesh(kMeshes[m]).value(), random);
+  for (size_t m = 0; m < std::size(kInnerMeshes); ++m) {
+    verified.runs[m] = RunCandidates(*runner, rules, ParseMesh(kInnerMeshes[m]).value(), random);
   }
   return verified;
 }
@@ -101,8 +102,8 @@ InnerReport VerifyInnerOps(const InnerOps& ops, const RuleSet& rules, const Veri
   for (size_t i = 0; i < verified.size(); ++i) {
     const InnerOp& op = ops.ops()[i];
     const auto finding = [&](std::string mesh, std::string signature, std::string reason) {
-      return VerifyFinding{
-          op.of, op.of_instance, std::move(mesh), std::move(signature), std::move(reason), 1, op.instance.text};
+      return VerifyFinding{op.of, op.of_instance,  std::move(mesh), std::move(signature), std::move(reason),
+                           1,     op.instance.text};
     };
     if (!verified[i].why_not.empty()) {
       ++report.wrong;
@@ -110,9 +111,9 @@ InnerReport VerifyInnerOps(const InnerOps& ops, const RuleSet& rules, const Veri
       continue;
     }
     ++report.ops;
-    for (size_t m = 0; m < std::size(kMeshes); ++m) {
+    for (size_t m = 0; m < std::size(kInnerMeshes); ++m) {
       const CandidateRuns& runs = verified[i].runs[m];
-      const std::string mesh = ToString(ParseMesh(kMeshes[m]).value());
+      const std::string mesh = ToString(ParseMesh(kInnerMeshes[m]).value());
       report.candidates += runs.executed;
       report.wrong += static_cast<int64_t>(runs.wrong.size());
       if (!runs.wrong.empty()) {

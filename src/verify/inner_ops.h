@@ -1,5 +1,5 @@
-// The ops that the graphs of derivatives consist of, each form of them once, and their execution under every layout that
-// their rules give.
+// The ops that the graphs of derivatives consist of, each form of them once, and their execution under every layout
+// that their rules give.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct InnerOp {
 // Ops of the same form are the same case: type, attributes, types of operands, known values, wanted results.
 class InnerOps {
  public:
-  // All ops of a graph but control flow and sequences. `values`: of each tensor, as a run of the graph saw them; those of
-  // ops that did not run are absent.
+  // All ops of a graph but control flow and sequences. `values`: of each tensor, as a run of the graph saw them; those
+  // of ops that did not run are absent.
   void Add(const std::string& of, const std::string& of_instance, const Graph& graph, const RuleSet& rules,
            const std::vector<Value>& values);
   // Those of another set that are new, after the own ones.

@@ -10,8 +10,8 @@
 
 namespace sbp {
 
-// Calls work(i) for each i below `count`, each once, from any thread. `threads` 0: one per core. `progress`, which may be
-// null, is called before each.
+// Calls work(i) for each i below `count`, each once, from any thread. `threads` 0: one per core. `progress`, which may
+// be null, is called before each.
 template <typename Work>
 void RunJobs(size_t count, int threads, const std::function<void(size_t done, size_t total)>& progress, Work work) {
   std::atomic<size_t> next = 0;
