@@ -107,4 +107,23 @@ Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet
   return reference;
 }
 
+Twin TwinData::twin() const {
+  if (reference != nullptr) return {&reference->graph, reference->store.get()};
+  return store == nullptr ? Twin() : Twin{&graph, store.get()};
+}
+
+Result<std::unique_ptr<TwinData>> MakeTwin(const Plan& plan, const Graph& stored, const RuleSet& rules,
+                                           const ReferenceRequest& request, TensorStore& plan_store) {
+  auto made = std::make_unique<TwinData>();
+  if (!request.model_path.empty()) {
+    SBP_ASSIGN_OR_RETURN(made->reference, LoadReference(plan, rules, request, plan_store));
+    return made;
+  }
+  made->graph = request.dtype ? Retyped(stored, *request.dtype) : stored;
+  made->store = std::make_unique<TensorStore>(made->graph, stored, request.seed, DataReader());
+  made->store->ShareRandom(plan_store);
+  SBP_RETURN_IF_ERROR(made->store->Give(*request.inputs));
+  return made;
+}
+
 }  // namespace sbp

@@ -346,18 +346,9 @@ class Trainer {
       TensorReport entry{.name = tensor.name, .type = tensor.type};
       const Value* expected = reference_.Output(tensor.name);
       if (expected == nullptr) return BadInput(StrCat("the model has no output ", Quote(tensor.name)));
-      for (const Value& copy : outputs[i]) {
-        SBP_ASSIGN_OR_RETURN(const Difference difference, sbp::Compare(copy, *expected));
-        if (!entry.compared || difference.relative_error > entry.difference.relative_error) {
-          entry.difference = difference;
-        }
-        entry.compared = true;
-      }
+      CompareCopies(outputs[i], *expected, entry);
       if (const Value* exact = exact_.Output(tensor.name); exact != nullptr) {
-        SBP_ASSIGN_OR_RETURN(const Difference rounding, sbp::Compare(*expected, *exact));
-        double& most = rounding_[tensor.name];
-        most = std::max(most, rounding.relative_error);
-        entry.allowed = kRoundings * most;
+        SBP_RETURN_IF_ERROR(rounding_.Allow(tensor.name, *expected, *exact, entry));
       }
       if (run.report.Fails(entry)) ++report.failed;
       if (!(entry.difference.relative_error <= report.error)) {
@@ -392,7 +383,7 @@ class Trainer {
   TieSchedule schedule_;
   int loss_;
   TwinRunner reference_, exact_;
-  std::map<std::string, double> rounding_;  // of the reference, by output: the most so far
+  Rounding rounding_;  // of the reference
   std::vector<int64_t> devices_;
   std::unique_ptr<ShardedRun> sharded_;
   ActorGraph actors_;
