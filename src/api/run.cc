@@ -167,7 +167,7 @@ Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, const ResolveO
     KeepInputsOf(part, stored, data.inputs);
     stored = std::move(part);
   }
-  const Graph graph = options.dtype ? Retyped(stored, *options.dtype) : stored;
+  const Graph graph = options.dtype ? Retyped(stored, rules, *options.dtype) : stored;
   TensorStore store(graph, stored, options.seed, ReadDataOf(model.path));
   for (TensorData& state : FirstStates(graph, data.inputs)) data.inputs.push_back(std::move(state));
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
@@ -189,7 +189,7 @@ Result<PlanRun> RunPlan(Plan given_plan, const RuleSet& rules, const std::string
   SBP_ASSIGN_OR_RETURN(PlanPart part, CutUntil(std::move(given_plan), options.until, data.inputs));
   Plan& plan = part.plan;
   const Graph stored = plan.graph;
-  if (options.dtype) plan.graph = Retyped(stored, *options.dtype);
+  if (options.dtype) plan.graph = Retyped(stored, rules, *options.dtype);
   TensorStore store(plan.graph, stored, options.seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
   PlanRunOptions run_options = RunOptionsOf(options, data.expected);

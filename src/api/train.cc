@@ -184,7 +184,7 @@ Result<PlanRun> TrainPlan(Plan plan, const RuleSet& rules, const std::string& mo
   for (TensorData& state : FirstStates(plan.graph, data.inputs)) data.inputs.push_back(std::move(state));
 
   const Graph stored = plan.graph;
-  if (options.dtype) plan.graph = Retyped(stored, *options.dtype);
+  if (options.dtype) plan.graph = Retyped(stored, rules, *options.dtype);
   TensorStore store(plan.graph, stored, seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
   const Tensor *rate = FindNumber(plan.graph, kRate), *counter = FindNumber(plan.graph, kStep);

@@ -22,9 +22,10 @@ struct Twin {
 // The worst of the copies that the devices hold. A difference in shape is the report's problem.
 void CompareCopies(const std::vector<Value>& copies, const Value& reference, TensorReport& report);
 
-// How far the reference has been from the same run in f64 so far is the rounding that may be expected. A tensor may differ
-// by kRoundings times that, where it is more than the tolerance: gradients that vanish by an identity hold nothing else,
-// and an optimizer that divides by their size makes whole numbers of it. What a plan does wrong is not in it.
+// How far the reference has been from the same run in f64 so far is the rounding that may be expected. A tensor may
+// differ by kRoundings times that, where it is more than the tolerance: gradients that vanish by an identity hold
+// nothing else, and an optimizer that divides by their size makes whole numbers of it. What a plan does wrong is not in
+// it.
 inline constexpr double kRoundings = 30;
 class Rounding {
  public:

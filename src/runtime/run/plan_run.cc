@@ -221,7 +221,7 @@ class PlanRunner {
     return RunTwin({options_.reference_graph, options_.reference_store}, mb);
   }
 
-  UnshardedOptions HowToRun(uint32_t mb) const { return {options_.keep_tensors && mb == 0, mb, options_.seed}; }
+  UnshardedOptions HowToRun(uint32_t mb) const { return {options_.keep_tensors && mb == 0, mb, mb, options_.seed}; }
 
   // The outputs in the order of the plan's.
   Result<UnshardedRun> RunTwin(const Twin& twin, uint32_t mb) {

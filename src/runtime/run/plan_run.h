@@ -32,6 +32,7 @@ struct UnshardedRun {
 struct UnshardedOptions {
   bool keep_tensors = false;
   uint32_t micro_batch = 0;
+  uint64_t draw = 0;  // of random ops (OpRunner::set_draw)
   uint64_t seed = 0;
   uint32_t repeats = 0;  // run it so often again
 };
