@@ -54,9 +54,9 @@ std::set<OpId> OpsOfStep(const Graph& graph) {
 }
 
 struct Prices {
-  double micro = 0, step = 0;   // of one micro-batch; of what is done once
-  int64_t gradients_once = 0;   // all-reduces and reduce-scatters of sums, done once
-  int64_t gradients_each = 0;   // ... of a gradient, for each micro-batch
+  double micro = 0, step = 0;  // of one micro-batch; of what is done once
+  int64_t gradients_once = 0;  // all-reduces and reduce-scatters of sums, done once
+  int64_t gradients_each = 0;  // ... of a gradient, for each micro-batch
 };
 
 // Nothing where a transition serves both.
@@ -124,9 +124,9 @@ Result<Plan> PriceAgain(const Plan& plan, const RuleSet& rules, int64_t micro_ba
 
 TEST(Accumulation, EveryStrategyPricesSectionsAlike) {
   const RuleSet rules = LoadRules().value();
-  constexpr Way kWays[] = {{"greedy", ""},       {"einsum", ""},        {"optimal", ""},       {"replicate", ""},
-                           {"optimal", "dp"},    {"optimal", "zero1"},  {"optimal", "zero2"},  {"optimal", "zero3"},
-                           {"optimal", "tp"},    {"greedy", "dp"},      {"greedy", "zero2"}};
+  constexpr Way kWays[] = {{"greedy", ""},    {"einsum", ""},       {"optimal", ""},      {"replicate", ""},
+                           {"optimal", "dp"}, {"optimal", "zero1"}, {"optimal", "zero2"}, {"optimal", "zero3"},
+                           {"optimal", "tp"}, {"greedy", "dp"},     {"greedy", "zero2"}};
   for (const Way& way : kWays) {
     SCOPED_TRACE(std::string(way.strategy) + " " + way.recipe);
     auto request = PreparePlan(TrainingStep(way, 4), rules);
