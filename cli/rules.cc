@@ -274,7 +274,8 @@ Command SetupRules(CLI::App& app) {
   verify->add_option("--instance", flags->verify.instances, "a further instance, as a row of rules/instances.txt")
       ->type_name("ROW")
       ->allow_extra_args(false);
-  verify->add_flag("--vjp", flags->verify.vjp, "derivatives, against central differences and those of expansions");
+  verify->add_flag("--vjp", flags->verify.vjp,
+                   "derivatives, against central differences and those of expansions; their ops, sharded");
   verify->add_option("--seed", flags->verify.seed, "of the random data")->check(RefuseNegative);
   verify->add_option("--threads", flags->verify.threads, "0: one per core")->check(RefuseNegative);
   AddFormatFlag(*verify, flags->output);

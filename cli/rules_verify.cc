@@ -23,6 +23,7 @@ Json FindingsJson(const std::vector<VerifyFinding>& findings) {
     if (!finding.mesh.empty()) json["mesh"] = finding.mesh;
     if (!finding.signature.empty()) json["signature"] = finding.signature;
     json["reason"] = finding.reason;
+    if (!finding.inner.empty()) json["inner"] = finding.inner;
     if (finding.count > 1) json["count"] = finding.count;
     list.push_back(std::move(json));
   }
@@ -53,6 +54,7 @@ std::string FindingsText(const char* title, const std::vector<VerifyFinding>& fi
   std::string text = StrCat(title, "\n");
   for (const VerifyFinding& finding : findings) {
     text += StrCat("  ", finding.instance.empty() ? finding.op : finding.instance);
+    if (!finding.inner.empty()) text += StrCat("  inner ", finding.inner);
     if (!finding.mesh.empty()) text += StrCat("  mesh ", finding.mesh);
     if (!finding.signature.empty()) text += StrCat("  ", finding.signature);
     if (!finding.reason.empty()) text += StrCat(": ", finding.reason);
@@ -95,6 +97,12 @@ Json VjpJson(const VjpReport& report) {
           {"entries", report.entries},
           {"failed", FindingsJson(report.failed)},
           {"skipped", FindingsJson(report.skipped)},
+          {"inner",
+           {{"ops", report.inner.ops},
+            {"candidates", report.inner.candidates},
+            {"wrong", report.inner.wrong},
+            {"failed", FindingsJson(report.inner.failed)},
+            {"skipped", FindingsJson(report.inner.skipped)}}},
           {"ops", ops}};
 }
 
@@ -109,14 +117,20 @@ std::string VjpText(const VjpReport& report) {
   }
   text += FindingsText("without a derivative", report.skipped);
   text += FindingsText("failed", report.failed);
-  return StrCat(text, report.entries, " entries of ", report.ops.size(), " ops: ", report.failed.size(), " failed");
+  text += FindingsText("inner ops that are not executed sharded", report.inner.skipped);
+  text += FindingsText("failed when sharded", report.inner.failed);
+  return StrCat(text, report.entries, " entries of ", report.ops.size(), " ops: ", report.failed.size(), " failed\n",
+                report.inner.candidates, " layouts of ", report.inner.ops,
+                " inner ops on 2, 3 and 2x2 devices: ", report.inner.wrong, " failed");
 }
 
 Status VerifyDerivatives(const RuleSet& rules, const VerifyOptions& options, const OutputFlags& output) {
   SBP_ASSIGN_OR_RETURN(const VjpReport report, VerifyVjps(rules, options));
   SBP_RETURN_IF_ERROR(Print(output.json() ? VjpJson(report).dump(2) : VjpText(report)));
-  if (report.failed.empty()) return OkStatus();
-  return Status(Code::kMismatch, StrCat(report.failed.size(), " derivatives are wrong"));
+  std::vector<std::string> wrong;
+  if (!report.failed.empty()) wrong.push_back(StrCat(report.failed.size(), " derivatives are wrong"));
+  if (report.inner.wrong > 0) wrong.push_back(StrCat(report.inner.wrong, " layouts of ops in derivatives are wrong"));
+  return wrong.empty() ? OkStatus() : Status(Code::kMismatch, Join(wrong, "; "));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace sbp {
 Result<Resolved> ResolveToDifferentiate(Graph graph, const RuleSet& rules, ResolveOptions options,
                                         const std::vector<TensorData>& inputs) {
   options.keep_floats = true;
-  options.simplify = false;
+  options.group_experts = std::exchange(options.simplify, false);
   return ResolveWithInputs(std::move(graph), rules, std::move(options), inputs);
 }
 
@@ -20,6 +20,7 @@ Result<GradGraph> MakeGradOfModel(GradInput input, const RuleSet& rules, const N
   if (!input.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(input.inputs, model.graph, model.graph.inputs, "input"));
   }
+  input.resolve.simplify = true;
   SBP_ASSIGN_OR_RETURN(Resolved resolved,
                        ResolveToDifferentiate(std::move(model.graph), rules, std::move(input.resolve), inputs));
   for (const std::string& warning : resolved.warnings) {

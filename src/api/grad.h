@@ -29,8 +29,9 @@ struct GradInput {
 // `warn` is told what resolving warns of; what NotesOn says is left to the caller.
 Result<GradGraph> MakeGradOfModel(GradInput input, const RuleSet& rules, const NoteSink& warn = nullptr);
 
-// ResolveWithInputs (api/model.h) such that what is computed of weights stays and the graph is as the file has it: a
-// parameter that is folded away has no gradient, and one that is cut no name.
+// ResolveWithInputs (api/model.h) such that what is computed of weights stays and parameters are as the file has them:
+// one that is folded away has no gradient, and one that is cut no name. Of `options.simplify` only the grouping of
+// experts.
 Result<Resolved> ResolveToDifferentiate(Graph graph, const RuleSet& rules, ResolveOptions options,
                                         const std::vector<TensorData>& inputs);
 

@@ -99,12 +99,31 @@ Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet
   reference->stored = std::move(resolved->graph);
   if (!request.until.empty()) SBP_RETURN_IF_ERROR(KeepUntil(request.until, reference->stored));
   SBP_RETURN_IF_ERROR(CheckOutputs(plan, reference->stored));
-  reference->graph = request.dtype ? Retyped(reference->stored, *request.dtype) : reference->stored;
+  reference->graph = request.dtype ? Retyped(reference->stored, rules, *request.dtype) : reference->stored;
   reference->store =
       std::make_unique<TensorStore>(reference->graph, reference->stored, request.seed, ReadDataOf(request.model_path));
   reference->store->ShareRandom(plan_store);
   SBP_RETURN_IF_ERROR(reference->store->Give(KnownOf(reference->graph, *request.inputs)).WithContext("--inputs"));
   return reference;
+}
+
+Twin TwinData::twin() const {
+  if (reference != nullptr) return {&reference->graph, reference->store.get()};
+  return store == nullptr ? Twin() : Twin{&graph, store.get()};
+}
+
+Result<std::unique_ptr<TwinData>> MakeTwin(const Plan& plan, const Graph& stored, const RuleSet& rules,
+                                           const ReferenceRequest& request, TensorStore& plan_store) {
+  auto made = std::make_unique<TwinData>();
+  if (!request.model_path.empty()) {
+    SBP_ASSIGN_OR_RETURN(made->reference, LoadReference(plan, rules, request, plan_store));
+    return made;
+  }
+  made->graph = request.dtype ? Retyped(stored, rules, *request.dtype) : stored;
+  made->store = std::make_unique<TensorStore>(made->graph, stored, request.seed, DataReader());
+  made->store->ShareRandom(plan_store);
+  SBP_RETURN_IF_ERROR(made->store->Give(*request.inputs));
+  return made;
 }
 
 }  // namespace sbp

@@ -16,6 +16,7 @@
 #include "graph/tensor_data.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
+#include "runtime/run/judge.h"
 #include "runtime/run/tensor_store.h"
 
 namespace sbp {
@@ -26,7 +27,7 @@ struct Reference {
 };
 
 struct ReferenceRequest {
-  std::string model_path;
+  std::string model_path;                           // "" (MakeTwin only): the plan's own graph is run
   const Plan* whole = nullptr;                      // the plan before --until
   const std::vector<TensorData>* inputs = nullptr;  // the run's own
   std::optional<DType> dtype;
@@ -37,6 +38,17 @@ struct ReferenceRequest {
 // not resolve for the plan's sizes, or lacks an output of the plan.
 Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet& rules,
                                                  const ReferenceRequest& request, TensorStore& plan_store);
+
+// The unsharded graph beside a run; all that it refers to stays where it is.
+struct TwinData {
+  std::unique_ptr<Reference> reference;  // of the model
+  Graph graph;                           // where the model is not at hand: of the plan
+  std::unique_ptr<TensorStore> store;
+  Twin twin() const;
+};
+// `stored`: the plan's graph with the types of the file; outlives the result. Errors: as LoadReference.
+Result<std::unique_ptr<TwinData>> MakeTwin(const Plan& plan, const Graph& stored, const RuleSet& rules,
+                                           const ReferenceRequest& request, TensorStore& plan_store);
 
 // How to resolve `model` as the plan's was: the bindings, the assumptions, and the shapes of inputs whose rank the
 // model leaves open.

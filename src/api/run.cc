@@ -25,6 +25,7 @@
 #include "runtime/actors/step_times.h"
 #include "runtime/data/value.h"
 #include "runtime/run/compare.h"
+#include "runtime/run/judge.h"
 #include "runtime/run/run_report.h"
 #include "runtime/run/tensor_store.h"
 
@@ -166,7 +167,7 @@ Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, const ResolveO
     KeepInputsOf(part, stored, data.inputs);
     stored = std::move(part);
   }
-  const Graph graph = options.dtype ? Retyped(stored, *options.dtype) : stored;
+  const Graph graph = options.dtype ? Retyped(stored, rules, *options.dtype) : stored;
   TensorStore store(graph, stored, options.seed, ReadDataOf(model.path));
   for (TensorData& state : FirstStates(graph, data.inputs)) data.inputs.push_back(std::move(state));
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
@@ -188,18 +189,26 @@ Result<PlanRun> RunPlan(Plan given_plan, const RuleSet& rules, const std::string
   SBP_ASSIGN_OR_RETURN(PlanPart part, CutUntil(std::move(given_plan), options.until, data.inputs));
   Plan& plan = part.plan;
   const Graph stored = plan.graph;
-  if (options.dtype) plan.graph = Retyped(stored, *options.dtype);
+  if (options.dtype) plan.graph = Retyped(stored, rules, *options.dtype);
   TensorStore store(plan.graph, stored, options.seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
   PlanRunOptions run_options = RunOptionsOf(options, data.expected);
   std::unique_ptr<Reference> reference;
+  std::unique_ptr<TwinData> exact;
+  ReferenceRequest beside{model_path,    options.until.empty() ? &plan : &part.whole,
+                          &data.inputs,  options.dtype,
+                          options.until, options.seed};
   if (run_options.reference && !backend.is_virtual() && !model_path.empty()) {
-    SBP_ASSIGN_OR_RETURN(reference, LoadReference(plan, rules,
-                                                  {model_path, options.until.empty() ? &plan : &part.whole,
-                                                   &data.inputs, options.dtype, options.until, options.seed},
-                                                  store));
+    SBP_ASSIGN_OR_RETURN(reference, LoadReference(plan, rules, beside, store));
     run_options.reference_graph = &reference->graph;
     run_options.reference_store = reference->store.get();
+  }
+  if (options.dtype != DType::kF64) {
+    run_options.exact = [&, beside]() mutable -> Result<Twin> {
+      beside.dtype = DType::kF64;
+      SBP_ASSIGN_OR_RETURN(exact, MakeTwin(plan, stored, rules, beside, store));
+      return exact->twin();
+    };
   }
   SBP_ASSIGN_OR_RETURN(PlanRun run, RunPlanOn(plan, rules, store, backend, run_options));
   if (!options.expected_from.empty() && backend.leads()) {

@@ -118,33 +118,6 @@ class Batches {
   int64_t count_ = 0;
 };
 
-// The unsharded graph beside a run; both stay where they are.
-struct TwinData {
-  std::unique_ptr<Reference> reference;  // of the model
-  Graph graph;                           // where the model is not at hand: of the plan
-  std::unique_ptr<TensorStore> store;
-  Twin twin() const {
-    if (reference != nullptr) return {&reference->graph, reference->store.get()};
-    return store == nullptr ? Twin() : Twin{&graph, store.get()};
-  }
-};
-
-Result<std::unique_ptr<TwinData>> MakeTwin(const Plan& plan, const Graph& stored, const RuleSet& rules,
-                                           const std::string& model_path, const std::vector<TensorData>& inputs,
-                                           std::optional<DType> dtype, uint64_t seed, TensorStore& plan_store) {
-  auto made = std::make_unique<TwinData>();
-  if (!model_path.empty()) {
-    SBP_ASSIGN_OR_RETURN(made->reference,
-                         LoadReference(plan, rules, {model_path, &plan, &inputs, dtype, "", seed}, plan_store));
-    return made;
-  }
-  made->graph = dtype ? Retyped(stored, *dtype) : stored;
-  made->store = std::make_unique<TensorStore>(made->graph, stored, seed, DataReader());
-  made->store->ShareRandom(plan_store);
-  SBP_RETURN_IF_ERROR(made->store->Give(inputs));
-  return made;
-}
-
 Status CheckRequest(const Graph& graph, const StepsRequest& request) {
   if (graph.ties.empty()) {
     return BadInput(
@@ -211,7 +184,7 @@ Result<PlanRun> TrainPlan(Plan plan, const RuleSet& rules, const std::string& mo
   for (TensorData& state : FirstStates(plan.graph, data.inputs)) data.inputs.push_back(std::move(state));
 
   const Graph stored = plan.graph;
-  if (options.dtype) plan.graph = Retyped(stored, *options.dtype);
+  if (options.dtype) plan.graph = Retyped(stored, rules, *options.dtype);
   TensorStore store(plan.graph, stored, seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
   const Tensor *rate = FindNumber(plan.graph, kRate), *counter = FindNumber(plan.graph, kStep);
@@ -228,10 +201,12 @@ Result<PlanRun> TrainPlan(Plan plan, const RuleSet& rules, const std::string& mo
   }
   std::unique_ptr<TwinData> reference, exact;
   if (options.reference && backend.leads() && !backend.is_virtual()) {
-    SBP_ASSIGN_OR_RETURN(reference, MakeTwin(plan, stored, rules, model_path, data.inputs, options.dtype, seed, store));
+    ReferenceRequest beside{model_path, &plan, &data.inputs, options.dtype, "", seed};
+    SBP_ASSIGN_OR_RETURN(reference, MakeTwin(plan, stored, rules, beside, store));
     training.reference = reference->twin();
     if (options.dtype != DType::kF64) {
-      SBP_ASSIGN_OR_RETURN(exact, MakeTwin(plan, stored, rules, model_path, data.inputs, DType::kF64, seed, store));
+      beside.dtype = DType::kF64;
+      SBP_ASSIGN_OR_RETURN(exact, MakeTwin(plan, stored, rules, beside, store));
       training.exact = exact->twin();
     }
   }

@@ -109,10 +109,10 @@ Status CheckNotEmpty(const Graph& graph) {
 }
 
 // Moves of tensors whose sizes only running decides stay as they are.
-void SimplifyResolved(Graph& graph, const Assumptions& assumptions) {
+void SimplifyResolved(Graph& graph, const Assumptions& assumptions, bool before_grad) {
   std::vector<bool> computed(graph.tensors.size());
   for (size_t t = 0; t < computed.size(); ++t) computed[t] = assumptions.Touches(TensorId(t));
-  Simplify(graph, computed);
+  Simplify(graph, computed, before_grad);
 }
 
 // The sizes of an input's type, as the file states it, in which the tensors of a sequence may differ.
@@ -192,7 +192,7 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   for (size_t i = 0; i < inputs.size(); ++i) pass.SetAssumed(inputs[i], ragged[i], {}, nullptr);
   SBP_ASSIGN_OR_RETURN(Graph resolved, ResolveGraph(pass));
   MergeAssumptions(context.provenance.Taken(), resolved);
-  if (options.simplify) SimplifyResolved(resolved, pass.assumptions());
+  if (options.simplify || options.group_experts) SimplifyResolved(resolved, pass.assumptions(), !options.simplify);
   pass.WarnOfBounds(resolved);
   Prune(resolved);
   ClearSymbols(resolved);

@@ -9,9 +9,12 @@ namespace sbp {
 
 const std::vector<SimplifyPass>& AllSimplifyPasses() {
   static const std::vector<SimplifyPass> kPasses = {
-      {"group experts", simplify::GroupExperts}, {"loop experts", simplify::LoopExperts},
-      {"join moves", simplify::JoinMoves},       {"unpack heads", simplify::UnpackHeads},
-      {"split weights", simplify::SplitWeights}, {"order rows", simplify::OrderRows},
+      {"group experts", simplify::GroupExperts, true},
+      {"loop experts", simplify::LoopExperts, true},
+      {"join moves", simplify::JoinMoves},
+      {"unpack heads", simplify::UnpackHeads},
+      {"split weights", simplify::SplitWeights},
+      {"order rows", simplify::OrderRows},
       {"join moves", simplify::JoinMoves},  // what the parts of weights and rows in order leave
   };
   return kPasses;
@@ -47,9 +50,10 @@ void DropDeadOps(Graph& graph) {
 
 }  // namespace
 
-void Simplify(Graph& graph, const std::vector<bool>& computed) {
+void Simplify(Graph& graph, const std::vector<bool>& computed, bool before_grad) {
   DropDeadOps(graph);
   for (const SimplifyPass& pass : AllSimplifyPasses()) {
+    if (before_grad && !pass.before_grad) continue;
     if (pass.run(graph, computed)) DropDeadOps(graph);
   }
 }

@@ -17,12 +17,16 @@ struct SimplifyPass {
   // `computed`: per tensor, whether only running decides a size of it; may be shorter than the tensors (the others are
   // known). True: something changed. What becomes dead stays, for Prune.
   bool (*run)(Graph& graph, const std::vector<bool>& computed);
+  // What is differentiated is written so before: gathered experts are weights once per token, and so would be what is
+  // kept of them and their gradients. Such a pass leaves every parameter as it is.
+  bool before_grad = false;
 };
 // In the order in which they run.
 const std::vector<SimplifyPass>& AllSimplifyPasses();
 
-// Runs all passes on a graph whose tensors all have static types. Linear in the graph's size; deterministic.
-void Simplify(Graph& graph, const std::vector<bool>& computed = {});
+// Runs all passes, or those before differentiation alone, on a graph whose tensors all have static types. Linear in the
+// graph's size; deterministic.
+void Simplify(Graph& graph, const std::vector<bool>& computed = {}, bool before_grad = false);
 
 namespace simplify {
 bool GroupExperts(Graph& graph, const std::vector<bool>& computed);  // group_experts.cc

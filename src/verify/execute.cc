@@ -46,6 +46,10 @@ Result<std::vector<Value>> RunOn(OpRunner& runner, const PreparedOp& op, const L
                                  const std::vector<Value>& operands, const Mesh& mesh) {
   std::vector<Value> results;
   for (size_t r = 0; r < op.form.wanted.size(); ++r) {
+    if (!op.form.wanted[r]) {
+      results.emplace_back();
+      continue;
+    }
     const LocalSlot& slot = program.slots[program.num_operands + r];
     SBP_ASSIGN_OR_RETURN(Value value, MakeGuarded(slot.type.dtype, LocalShape(slot.type.shape, slot.layout, mesh),
                                                   slot.type.num_bytes()));
@@ -54,16 +58,20 @@ Result<std::vector<Value>> RunOn(OpRunner& runner, const PreparedOp& op, const L
   std::vector<TensorView> views = ViewsOf(results);
   SBP_RETURN_IF_ERROR(runner.Run(op, program, ViewsOf(operands), views));
   for (size_t r = 0; r < results.size(); ++r) {
+    if (!op.form.wanted[r]) continue;
     if (!GuardsIntact(results[r])) return RunFailed(StrCat("result ", r, ": something is written outside its part"));
     results[r].view = views[r];
   }
   return results;
 }
 
-// "element 3 is 0.5, unsharded 0.25".
-std::string FirstDifference(const std::vector<double>& out, const std::vector<double>& ref, double allowed) {
+// "element 3 is 0.5, unsharded 0.25"; "": none differs. `is_sum`: parts add up to it; a sum of infinities of either
+// sign, as one by zero is in parts, is no number where the whole is infinite.
+std::string FirstDifference(const std::vector<double>& out, const std::vector<double>& ref, double allowed,
+                            bool is_sum) {
   for (size_t i = 0; i < out.size(); ++i) {
-    const bool same = out[i] == ref[i] || (std::isnan(out[i]) && std::isnan(ref[i]));
+    const bool same =
+        out[i] == ref[i] || (std::isnan(out[i]) && (std::isnan(ref[i]) || (is_sum && std::isinf(ref[i]))));
     if (!same && !(std::abs(out[i] - ref[i]) <= allowed)) {
       return StrCat("element ", i, " is ", FormatDouble(out[i]), ", unsharded ", FormatDouble(ref[i]));
     }
@@ -97,7 +105,7 @@ OpForm InstanceRunner::Form(Signature signature) const {
   form.type = instance_->op;
   form.attributes = instance_->attributes;
   form.signature = std::move(signature);
-  form.wanted.assign(instance_->results, true);
+  form.wanted = instance_->Wanted();
   return form;
 }
 
@@ -171,6 +179,7 @@ Execution InstanceRunner::Run(const Candidate& candidate, const Mesh& mesh, Loca
   }
   Execution all;
   for (size_t r = 0; r < results.size(); ++r) {
+    if (!op.form.wanted[r]) continue;
     const Execution one = Judge(sample_, r, results[r], candidate.signature.outputs[r], mesh);
     all.error = std::max(all.error, one.error);
     if (one.outcome == Execution::Outcome::kRight || all.outcome == Execution::Outcome::kWrong) continue;
@@ -193,6 +202,10 @@ Execution InstanceRunner::RunInPlace(const InPlacePair& pair, LocalCompiler& who
   operands[operand] = *std::move(copy);
   std::vector<TensorView> views;
   for (size_t r = 0; r < results.size(); ++r) {
+    if (!op.form.wanted[r]) {
+      views.emplace_back();
+      continue;
+    }
     const TensorView& expected = sample_.results[r].view;
     auto room = MakeTensor(expected.dtype, expected.shape);
     if (!room.ok()) return wrong(room.status().message());
@@ -204,6 +217,7 @@ Execution InstanceRunner::RunInPlace(const InPlacePair& pair, LocalCompiler& who
   const Status status = runner.Run(op, **program, ViewsOf(operands), views);
   if (!status.ok()) return wrong(status.message());
   for (size_t r = 0; r < results.size(); ++r) {
+    if (!op.form.wanted[r]) continue;
     const TensorView& expected = sample_.results[r].view;
     const auto size = static_cast<size_t>(expected.bytes());
     if (size > 0 && std::memcmp(views[r].data, expected.data, size) != 0)
@@ -227,12 +241,15 @@ Execution InstanceRunner::Judge(const SampleSet& sample, size_t r, const std::ve
     const auto difference = Compare(copy, reference);
     if (!difference.ok()) return wrong(difference.status().message());
     const double error = difference->max_abs_error / scale;
-    all.error = std::max(all.error, error);
     const double tolerance = ToleranceOf(reference.view.dtype) > 0 ? tolerance_ : 0;
-    if (error <= tolerance) continue;
+    if (error <= tolerance) {
+      all.error = std::max(all.error, error);
+      continue;
+    }
     const auto out = NumbersOf(copy);
-    return {Execution::Outcome::kWrong, all.error,
-            out.ok() ? FirstDifference(*out, *ref, tolerance * scale) : out.status().message()};
+    if (!out.ok()) return wrong(out.status().message());
+    std::string difference_text = FirstDifference(*out, *ref, tolerance * scale, layout.has_partial());
+    if (!difference_text.empty()) return {Execution::Outcome::kWrong, all.error, std::move(difference_text)};
   }
   return all;
 }

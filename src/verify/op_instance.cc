@@ -146,7 +146,7 @@ OpQuery OpInstance::Query() const {
   OpQuery query;
   query.type = op;
   query.attributes = attributes.get();
-  query.wanted.assign(results, true);
+  query.wanted = Wanted();
   query.strict_attributes = true;
   for (const InstanceOperand& o : operands) query.operands.push_back({o.present, o.type, o.value.get()});
   return query;

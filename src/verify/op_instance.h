@@ -32,7 +32,9 @@ struct OpInstance {
   std::vector<InstanceOperand> operands;
   AttributesRef attributes;  // never null
   size_t results = 1;
+  std::vector<bool> wanted;  // per result; empty: all are. No row says it: ops of graphs have results that nobody reads
 
+  std::vector<bool> Wanted() const { return wanted.empty() ? std::vector<bool>(results, true) : wanted; }
   // Points into the instance.
   OpQuery Query() const;
 };

@@ -39,8 +39,10 @@ bool IsUnsigned(DType dtype) { return IsInteger(dtype) && !IsSigned(dtype); }
 
 // The values that an operand may have.
 std::pair<double, double> DomainOf(const InstanceOperand& operand) {
-  if (!operand.data.empty()) {
-    const auto [low, high] = std::minmax_element(operand.data.begin(), operand.data.end());
+  const std::vector<double>& given =
+      operand.value != nullptr && IsFloat(operand.type.dtype) ? operand.value->floats : operand.data;
+  if (!given.empty()) {
+    const auto [low, high] = std::minmax_element(given.begin(), given.end());
     return {*low, *high};
   }
   if (operand.bound > 0) return {0, static_cast<double>(operand.bound - 1)};
@@ -72,7 +74,9 @@ class Divider {
       } else if (p != owner) {
         const bool max = kind == ReduceKind::kMax;
         const double worst = max ? std::min(v, domain_.first) : std::max(v, domain_.second);
-        parts[p] = v + (worst - v) * Uniform(random_);
+        const double share = Uniform(random_);
+        const bool between = std::isfinite(v) && std::isfinite(worst);
+        parts[p] = between ? v + (worst - v) * share : share < 0.5 ? worst : v;
         if (!real) parts[p] = max ? std::floor(parts[p]) : std::ceil(parts[p]);
       }
     }

@@ -1,10 +1,8 @@
 #include "verify/verify.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <random>
-#include <thread>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -16,8 +14,10 @@
 #include "runtime/execute/local_program.h"
 #include "sbp/mesh.h"
 #include "sbp/signature.h"
+#include "verify/candidate_runs.h"
 #include "verify/execute.h"
 #include "verify/generate_instances.h"
+#include "verify/jobs.h"
 #include "verify/missing.h"
 #include "verify/not_offered.h"
 
@@ -92,20 +92,12 @@ class OpVerifier {
   }
 
   void RunMesh(const InstanceRunner& runner, const Mesh& mesh, std::mt19937_64& random) {
-    LocalCompiler compiler(rules_, mesh);
-    for (const Candidate& candidate : MakeCandidates(runner.rule(), mesh).candidates) {
-      const Execution execution = runner.Run(candidate, mesh, compiler, random);
-      if (execution.outcome == Execution::Outcome::kNotRun) {
-        Skip(runner.instance().text, execution.what);
-        continue;
-      }
-      ++report_.candidates;
-      if (execution.outcome == Execution::Outcome::kRight) {
-        report_.worst_error = std::max(report_.worst_error, execution.error);
-      } else {
-        failed.push_back(
-            {op_.name, runner.instance().text, ToString(mesh), ToString(candidate.signature), execution.what});
-      }
+    const CandidateRuns runs = RunCandidates(runner, rules_, mesh, random);
+    report_.candidates += runs.executed;
+    report_.worst_error = std::max(report_.worst_error, runs.worst_error);
+    for (const std::string& why : runs.not_run) Skip(runner.instance().text, why);
+    for (const auto& [signature, what] : runs.wrong) {
+      failed.push_back({op_.name, runner.instance().text, ToString(mesh), signature, what});
     }
   }
 
@@ -144,22 +136,6 @@ class OpVerifier {
   std::string last_failure_;
 };
 
-void RunAll(std::vector<OpVerifier>& jobs, const VerifyOptions& options) {
-  int threads = options.threads;
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++) {
-      if (options.progress) options.progress(i, jobs.size());
-      jobs[i].Run();
-    }
-  };
-  if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::thread> workers;
-  for (int t = 1; t < threads; ++t) workers.emplace_back(work);
-  work();
-  for (std::thread& worker : workers) worker.join();
-}
-
 }  // namespace
 
 Result<std::map<std::string, std::vector<OpInstance>>> InstancesByOp(const RuleSet& rules,
@@ -184,7 +160,7 @@ Result<VerifyReport> VerifyRules(const RuleSet& rules, const VerifyOptions& opti
   SBP_ASSIGN_OR_RETURN(const auto by_op, InstancesByOp(rules, options));
   std::vector<OpVerifier> jobs;
   for (const auto& [name, instances] : by_op) jobs.emplace_back(rules, *rules.Find(name), instances, options.seed);
-  RunAll(jobs, options);
+  RunJobs(jobs.size(), options.threads, options.progress, [&](size_t i) { jobs[i].Run(); });
   VerifyReport report;
   const auto append = [](std::vector<VerifyFinding>& to, const std::vector<VerifyFinding>& from) {
     to.insert(to.end(), from.begin(), from.end());

@@ -30,6 +30,7 @@ struct VerifyFinding {
   std::string signature;  // ""
   std::string reason;     // what differs; why the rule does not offer it, where it says; why it is skipped
   int64_t count = 1;      // candidates that it stands for
+  std::string inner;      // "", or an op of the derivative's graph that it is about, as such a row
 };
 
 struct VerifiedOp {

@@ -1,17 +1,16 @@
 #include "verify/verify_vjp.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -39,6 +38,8 @@
 #include "runtime/run/tensor_store.h"
 #include "sbp/mesh.h"
 #include "verify/generate_instances.h"
+#include "verify/inner_ops.h"
+#include "verify/jobs.h"
 #include "verify/op_instance.h"
 #include "verify/sample_data.h"
 #include "verify/verify.h"
@@ -106,7 +107,7 @@ Result<Graph> GraphOf(const OpInstance& instance, const RuleSet& rules) {
 
 using Numbers = std::vector<double>;
 
-Numbers NumbersOf(const Value& value) {
+Numbers DoublesOf(const Value& value) {
   const double* data = value.view.as<double>();
   return Numbers(data, data + value.view.elements());
 }
@@ -114,12 +115,13 @@ Numbers NumbersOf(const Value& value) {
 // Runs a graph of literals and inputs.
 class Runner {
  public:
-  Runner(const RuleSet& rules, const Graph& graph)
+  // `seen`, unless null, gets the value of each tensor.
+  Runner(const RuleSet& rules, const Graph& graph, std::vector<Value>* seen = nullptr)
       : compiler_(rules, Mesh()),
         graph_(graph),
         interpreter_(compiler_,
                      {.parameter = [](const Graph& of, TensorId id) { return MakeTensor(*of.tensor(id).literal); },
-                      .seen = nullptr}) {}
+                      .seen = Keeper(seen)}) {}
 
   Result<std::vector<Value>> Run(const std::map<std::string, Value>& values) {
     std::vector<Value> inputs;
@@ -128,6 +130,14 @@ class Runner {
   }
 
  private:
+  static std::function<Status(TensorId, const Value&)> Keeper(std::vector<Value>* seen) {
+    if (seen == nullptr) return nullptr;
+    return [seen](TensorId id, const Value& value) {
+      (*seen)[id.index()] = value;
+      return OkStatus();
+    };
+  }
+
   LocalCompiler compiler_;
   const Graph& graph_;
   Interpreter interpreter_;
@@ -171,16 +181,20 @@ class Trial {
   const std::vector<std::string>& floats() const { return floats_; }
 
   // By operand; one that is absent is zero. `custom`: as GradRequest has it.
-  Result<std::map<std::string, Numbers>> Cotangents(const std::vector<std::string>& expanded) {
+  // `inner`, unless null, gets the ops that compute them.
+  Result<std::map<std::string, Numbers>> Cotangents(const std::vector<std::string>& expanded,
+                                                    InnerOps* inner = nullptr) {
     GradRequest request{.loss = "cotangents", .wrt_inputs = floats_, .may_be_zero = true, .expanded = expanded};
     SBP_ASSIGN_OR_RETURN(const GradGraph made, MakeGradGraph(forward_, rules_, request));
-    Runner runner(rules_, made.graph);
+    std::vector<Value> seen(inner != nullptr ? made.graph.tensors.size() : 0);
+    Runner runner(rules_, made.graph, inner != nullptr ? &seen : nullptr);
     SBP_ASSIGN_OR_RETURN(const std::vector<Value> outputs, runner.Run(values_));
+    if (inner != nullptr) inner->Add(instance_.op, instance_.text, made.graph, rules_, seen);
     std::map<std::string, Numbers> cotangents;
     for (size_t i = 0; i < outputs.size(); ++i) {
       const std::string& name = made.graph.tensor(made.graph.outputs[i]).name;
       const bool is_input = name.starts_with("grad/") && values_.contains(name.substr(5));  // a known value stays
-      if (is_input) cotangents[name.substr(5)] = NumbersOf(outputs[i]);
+      if (is_input) cotangents[name.substr(5)] = DoublesOf(outputs[i]);
     }
     for (const std::string& name : floats_) {
       cotangents.try_emplace(name, Numbers(static_cast<size_t>(values_.at(name).view.elements()), 0.0));
@@ -230,7 +244,7 @@ class Trial {
     for (size_t r = 0; r < results.size(); ++r) {
       const Tensor& tensor = forward_.tensor(forward_.outputs[r]);
       if (!IsFloat(tensor.type.dtype)) continue;
-      const Numbers weights = NumbersOf(values_.at("cotangent/" + tensor.name)), numbers = NumbersOf(results[r]);
+      const Numbers weights = DoublesOf(values_.at("cotangent/" + tensor.name)), numbers = DoublesOf(results[r]);
       for (size_t i = 0; i < numbers.size(); ++i) sum += numbers[i] * weights[i];
     }
     return sum;
@@ -276,6 +290,7 @@ class VjpVerifier {
   }
 
   const VerifiedVjp& report() const { return report_; }
+  const InnerOps& inner() const { return inner_; }
   std::vector<VerifyFinding> failed, skipped;
 
  private:
@@ -303,9 +318,9 @@ class VjpVerifier {
       return;
     }
     if (!*differentiable) return;
-    auto cotangents = trial.Cotangents({});
+    auto cotangents = trial.Cotangents({}, &inner_);
     if (!cotangents.ok() && MayRefuse(cotangents.status().message()) && trial.LeaveOutRefused()) {
-      cotangents = trial.Cotangents({});
+      cotangents = trial.Cotangents({}, &inner_);
     }
     if (!cotangents.ok()) {
       const std::string message = cotangents.status().message(), why = message.substr(0, message.find('\n'));
@@ -375,23 +390,8 @@ class VjpVerifier {
   std::vector<OpInstance> given_;
   uint64_t seed_;
   VerifiedVjp report_;
+  InnerOps inner_;
 };
-
-void RunAll(std::vector<VjpVerifier>& jobs, const VerifyOptions& options) {
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++) {
-      if (options.progress) options.progress(i, jobs.size());
-      jobs[i].Run();
-    }
-  };
-  int threads = options.threads;
-  if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::thread> workers;
-  for (int t = 1; t < threads; ++t) workers.emplace_back(work);
-  work();
-  for (std::thread& worker : workers) worker.join();
-}
 
 }  // namespace
 
@@ -399,7 +399,9 @@ Result<VjpReport> VerifyVjps(const RuleSet& rules, const VerifyOptions& options)
   SBP_ASSIGN_OR_RETURN(const auto by_op, InstancesByOp(rules, options));
   std::vector<VjpVerifier> jobs;
   for (const auto& [name, instances] : by_op) jobs.emplace_back(rules, *rules.Find(name), instances, options.seed);
-  RunAll(jobs, options);
+  RunJobs(jobs.size(), options.threads, options.progress, [&](size_t i) { jobs[i].Run(); });
+  InnerOps inner;
+  for (const VjpVerifier& job : jobs) inner.Merge(job.inner());
   VjpReport report;
   for (const VjpVerifier& job : jobs) {
     if (job.report().entries > 0) report.ops.push_back(job.report());
@@ -407,6 +409,7 @@ Result<VjpReport> VerifyVjps(const RuleSet& rules, const VerifyOptions& options)
     report.failed.insert(report.failed.end(), job.failed.begin(), job.failed.end());
     report.skipped.insert(report.skipped.end(), job.skipped.begin(), job.skipped.end());
   }
+  report.inner = VerifyInnerOps(inner, rules, options);
   return report;
 }
 

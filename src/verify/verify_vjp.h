@@ -1,5 +1,6 @@
 // Verification of derivatives by execution: gradients of small op instances, computed in f64, against central
-// differences; a vjp of an op that also has an expansion against the derivative of that.
+// differences; a vjp of an op that also has an expansion against the derivative of that; and all ops of the graphs that
+// compute them, sharded in every way that their rules allow.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "base/status.h"
 #include "rule/rule_set.h"
+#include "verify/inner_ops.h"
 #include "verify/verify.h"
 
 namespace sbp {
@@ -26,6 +28,7 @@ struct VjpReport {
   int64_t entries = 0;
   // failed: the entry that differs. skipped: ops whose floats reach floats and that have no derivative, and why.
   std::vector<VerifyFinding> failed, skipped;
+  InnerReport inner;  // the ops of the derivatives' graphs, executed sharded
 };
 
 // Error (kBadInput): an op that the rules do not know, with the nearest.

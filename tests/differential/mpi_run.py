@@ -28,6 +28,15 @@ IMAGE = {
         {"name": "mean", "type": "ReduceMean", "inputs": ["r"], "outputs": ["y"], "attributes": {"keepdims": 0}},
     ],
 }
+DROPOUT = {
+    "inputs": [{"name": "x", "type": "f32[6,16]"}],
+    "parameters": [{"name": "w", "type": "f32[16,12]"}],
+    "ops": [
+        {"name": "fc", "type": "MatMul", "inputs": ["x", "w"], "outputs": ["h"]},
+        {"name": "drop", "type": "Dropout", "inputs": ["h"], "outputs": ["y"]},
+    ],
+}
+TRAIN = ["--train", "--loss", "mse:y", "--optimizer", "adamw", "--train-mode", "--strategy", "greedy"]
 MEGATRON = ["--pin", "w1=(B, S(1))", "--pin", "w2=(B, S(0))"]
 
 # What is planned: name, graph; mesh, ranks; further arguments of infer and of run.
@@ -37,6 +46,7 @@ ROWS = [
     ("mlp", MLP, "model=3", 3, ["--pin", "w1=S(1)"], ["--micro-batches", "5"]),
     ("mlp", MLP, "data=2,model=2", 4, MEGATRON, ["--micro-batches", "3", "--dtype", "f64", "--until", "z"]),
     ("image", IMAGE, "data=2,rows=2", 4, ["--pin", "x=(S(0), S(2))", "--pin", "conv.x=(S(0), S(2))"], ["--tensors"]),
+    ("dropout", DROPOUT, "2", 2, [*TRAIN, "--accumulate", "2"], ["--steps", "3"]),
 ]
 
 

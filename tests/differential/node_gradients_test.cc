@@ -87,7 +87,7 @@ class Program {
  public:
   Program(Graph graph, const RuleSet& rules, const std::string& path)
       : stored_(std::move(graph)),
-        graph_(Retyped(stored_, DType::kF64)),
+        graph_(Retyped(stored_, rules, DType::kF64)),
         store_(graph_, stored_, 1, ReadDataOf(path)),
         compiler_(rules, Mesh()),
         interpreter_(compiler_, {.parameter = [this](const Graph& of, TensorId id) { return store_.GetIn(of, id); },

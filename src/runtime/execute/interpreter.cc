@@ -131,7 +131,7 @@ Result<std::vector<Value>> Interpreter::RunFrame(const Graph& graph, std::vector
 Result<std::vector<Value>> Interpreter::RunOp(const Graph& graph, OpId id, std::vector<Value> operands) {
   const Op& op = graph.op(id);
   if (const SpecialOpRow* special = FindSpecialOp(graph.type_of(op))) {
-    const uint64_t outside = std::exchange(place_, HashCombine(place_, uint64_t{id.value} + 1));
+    const uint64_t outside = std::exchange(place_, HashCombine(place_, HashOf(op.name)));
     Result<std::vector<Value>> results = special->run(*this, graph, op, std::move(operands));
     place_ = outside;
     if (results.ok() && results->size() < op.outputs.size())
@@ -144,7 +144,7 @@ Result<std::vector<Value>> Interpreter::RunOp(const Graph& graph, OpId id, std::
 Result<std::vector<Value>> Interpreter::RunPlainOp(const Graph& graph, OpId id, std::span<const Value> operands) {
   const Op& op = graph.op(id);
   std::optional<PreparedOp>& prepared = StateOf(graph).ops[id.index()];
-  const uint64_t seed = HashCombine(place_ == 0 ? seed_ : HashCombine(seed_, place_), id.value);
+  const uint64_t seed = SeedOf(place_ == 0 ? seed_ : HashCombine(seed_, place_), op);
   if (prepared) {
     prepared->seed = seed;
   } else {

@@ -33,6 +33,8 @@ class Interpreter {
   Interpreter(LocalCompiler& compiler, InterpreterHooks hooks, uint64_t seed = 0)
       : compiler_(compiler), hooks_(std::move(hooks)), seed_(seed), runner_(compiler, DevicePlace{}) {}
 
+  // As OpRunner's.
+  void set_draw(uint64_t draw) { runner_.set_draw(draw); }
   // `inputs`: one per graph.inputs. The values of graph.outputs. Tensors are freed after their last use. Errors
   // (kRunFailed) name the op. `round`: of a body that runs again and again; random ops draw other numbers in each.
   Result<std::vector<Value>> Run(const Graph& graph, std::vector<Value> inputs, int64_t round = 0);

@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
+#include "decompose/primitives.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "memory/memory.h"
@@ -110,6 +111,8 @@ class ProgramBuilder {
       const Result<RuleInstanceRef> instance = rules_.Instantiate(query);
       if (instance.ok()) step.pairs = InPlacePairs(**instance);
     }
+    const PrimitiveRow* primitive = FindPrimitive(query.type);
+    program_.draws_random |= primitive != nullptr && primitive->kind == PrimitiveClass::kRandom;
     program_.steps.push_back(std::move(step));
   }
 

@@ -61,6 +61,7 @@ struct LocalProgram {
   std::vector<std::vector<Signature>> inner_layouts;
   // Results whose sizes data decide: the steps set them.
   bool data_dependent = false;
+  bool draws_random = false;  // a step does
   // Where a kernel may decline (KernelRow::may_decline): the program to run if one does. It has the same operands and
   // results.
   std::shared_ptr<const LocalProgram> if_declined;

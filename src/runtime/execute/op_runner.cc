@@ -1,10 +1,12 @@
 #include "runtime/execute/op_runner.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <string>
 
 #include "base/dtype.h"
+#include "base/hash.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -70,6 +72,8 @@ bool OpRunner::IsAsPlanned(const PreparedOp& op, std::span<const TensorView> ope
   }
   return true;
 }
+
+uint64_t SeedOf(uint64_t seed, const Op& op) { return HashCombine(seed, HashOf(op.name)); }
 
 Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
                              LocalCompiler* compiler) {
@@ -171,7 +175,8 @@ Status OpRunner::RunProgram(const PreparedOp& op, const LocalProgram& preferred,
   SBP_RETURN_IF_ERROR(SetAside(program, operands, results).WithContext("results apart from operands"));
   const auto run = [&] { return RunSteps(op, program, operands, results); };
   call_.declined = false;
-  Status status = options_.replay != nullptr ? options_.replay->Run(&op, program, operands, results, run) : run();
+  const bool replay = options_.replay != nullptr && !program.draws_random;  // what is kept has its numbers in it
+  Status status = replay ? options_.replay->Run(&op, program, operands, results, run) : run();
   if (!call_.declined) return status;
   if (program.if_declined == nullptr) return Defect("a kernel declined that must not");
   declined_.insert(&program);
@@ -316,10 +321,20 @@ void OpRunner::FillCall(const PreparedOp& op, const LocalStep& step) {
   };
   take(step.inputs, call_.inputs);
   take(step.outputs, call_.outputs);
-  call_.seed = op.seed;
+  SeedCall(op, step);
   call_.declined = false;
   call_.scratch = &scratch_;
   scratch_.Reset();
+}
+
+// Kernels know seeds, not draws: a later draw is another seed, the run's as well as one of the op's own.
+void OpRunner::SeedCall(const PreparedOp& op, const LocalStep& step) {
+  call_.seed = draw_ == 0 ? op.seed : HashCombine(op.seed, draw_);
+  if (draw_ == 0 || step.attributes->Find("seed") == nullptr) return;
+  drawn_attributes_ = *step.attributes;
+  const auto own = std::bit_cast<uint64_t>(step.attributes->Float("seed", 0));
+  drawn_attributes_.Set("seed", std::bit_cast<double>(uint64_t{HashCombine(own, draw_)}));
+  call_.attributes = &drawn_attributes_;
 }
 
 Status OpRunner::RunKernel(const PreparedOp& op, const LocalProgram& program, const LocalStep& step) {

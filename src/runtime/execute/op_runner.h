@@ -42,6 +42,9 @@ struct PreparedOp {
   LocalProgramRef program;
   uint64_t seed = 0;
 };
+// The seed of a random op in a run of `seed`: by the op's name, which it keeps where a graph is simplified or resolved
+// anew, so that a plan and its reference draw the same.
+uint64_t SeedOf(uint64_t seed, const Op& op);
 // Without a compiler there is no planned program: sizes are known only when the op runs. Error names the op.
 Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
                              LocalCompiler* compiler);
@@ -61,6 +64,8 @@ class OpRunner {
   OpRunner(LocalCompiler& compiler, DevicePlace place, const OpRunnerOptions& options = {})
       : compiler_(compiler), place_(std::move(place)), options_(options) {}
 
+  // Which of their draws random ops make from now on, from 0: each takes other numbers.
+  void set_draw(uint64_t draw) { draw_ = draw; }
   // The planned program, or, where data decided other sizes, the one for these operands.
   Result<LocalProgramRef> ProgramFor(const PreparedOp& op, std::span<const TensorView> operands);
 
@@ -98,6 +103,7 @@ class OpRunner {
   Status SetViews(const LocalProgram& program, std::span<const TensorView> operands,
                   std::span<const TensorView> results);
   void FillCall(const PreparedOp& op, const LocalStep& step);
+  void SeedCall(const PreparedOp& op, const LocalStep& step);
   Status RunKernel(const PreparedOp& op, const LocalProgram& program, const LocalStep& step);
   Status RunOnHost(const LocalProgram& program, const LocalStep& step);
   Status RunChange(const LocalProgram& program, const LocalStep& step);
@@ -123,6 +129,8 @@ class OpRunner {
   std::vector<Aside> aside_;    // per result: where it is made, if not where it belongs; grows as programs need
   std::vector<bool> is_aside_;  // per result of the running program
   Scratch scratch_;
+  uint64_t draw_ = 0;
+  Attributes drawn_attributes_;    // of the running step, where its own seed is another one in this draw
   std::vector<TensorView> views_;  // per slot of the running program
   std::unordered_map<const LocalProgram*, std::vector<TensorView>> planned_views_;
   std::unordered_set<const LocalProgram*> declined_;

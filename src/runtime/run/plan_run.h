@@ -15,6 +15,7 @@
 #include "rule/rule_set.h"
 #include "runtime/backends/backend.h"
 #include "runtime/data/value.h"
+#include "runtime/run/judge.h"
 #include "runtime/run/run_report.h"
 #include "runtime/run/tensor_store.h"
 
@@ -31,6 +32,7 @@ struct UnshardedRun {
 struct UnshardedOptions {
   bool keep_tensors = false;
   uint32_t micro_batch = 0;
+  uint64_t draw = 0;  // of random ops (OpRunner::set_draw)
   uint64_t seed = 0;
   uint32_t repeats = 0;  // run it so often again
 };
@@ -47,6 +49,9 @@ struct PlanRunOptions {
   // What runs unsharded, with its values: outputs are matched by name. Null: the plan's own graph.
   const Graph* reference_graph = nullptr;
   TensorStore* reference_store = nullptr;
+  // The same in f64, asked for once and only where something is above the tolerance: what of it is rounding (Rounding).
+  // Null: nothing is. May only be called where the backend leads.
+  std::function<Result<Twin>()> exact;
   std::optional<double> tolerance;     // default: DefaultTolerance
   std::set<std::string> nan_expected;  // outputs that may hold NaN: what they are compared with holds some
   std::function<void(uint64_t done, uint64_t total)> progress;

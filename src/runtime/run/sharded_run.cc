@@ -83,8 +83,8 @@ Status ShardedRun::PrepareTask(uint32_t task) {
   }
   compute.special = FindSpecialOp(plan_.graph.type_of(op)) != nullptr;
   if (compute.special) return OkStatus();
-  SBP_ASSIGN_OR_RETURN(compute.op, PrepareOp(plan_.graph, op, plan_.decision(id).signature,
-                                             HashCombine(options_.seed, id.value), compiler_.get()));
+  SBP_ASSIGN_OR_RETURN(
+      compute.op, PrepareOp(plan_.graph, op, plan_.decision(id).signature, SeedOf(options_.seed, op), compiler_.get()));
   workspace_bytes_ = std::max(workspace_bytes_, compute.op.program->workspace_bytes);
   PlaceHalos(compute);
   return OkStatus();
@@ -260,6 +260,7 @@ Status ShardedRun::RunCompute(Device& device, uint32_t task, uint32_t micro_batc
   for (size_t r = 0; r < results.size(); ++r) {
     results[r] = what.writes[r] != kNoRegister ? View(device, what.writes[r], micro_batch) : device.absent;
   }
+  device.runner->set_draw(draw_ ? *draw_ : micro_batch);
   SBP_ASSIGN_OR_RETURN(const LocalProgramRef program, device.runner->ProgramFor(compute.op, operands));
   if (program != compute.op.program) SBP_RETURN_IF_ERROR(CheckRoom(compute.op, *program));
   SBP_RETURN_IF_ERROR(device.runner->Run(compute.op, *program, operands, results));
@@ -282,6 +283,7 @@ Status ShardedRun::RunSpecial(Device& device, uint32_t task, uint32_t micro_batc
       operands[i] = device.objects[r][micro_batch % physical_.registers[r].copies];
     }
   }
+  device.interpreter->set_draw(draw_ ? *draw_ : micro_batch);
   SBP_ASSIGN_OR_RETURN(std::vector<Value> results,
                        device.interpreter->RunOp(plan_.graph, what.op, std::move(operands)));
   for (size_t i = 0; i < what.writes.size(); ++i) {

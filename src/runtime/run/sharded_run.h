@@ -74,8 +74,11 @@ class ShardedRun : public TaskRunner {
   // For runs of several steps. From now on only these tasks do anything (empty: all do): a section of the step. What
   // they read of the others lies where the run before left it.
   void OnlyTasks(std::vector<bool> active) { active_ = std::move(active); }
-  // Which draw of random inputs the next runs take, in place of the micro-batch of the engine.
-  void SetBatch(uint32_t batch) { batch_ = batch; }
+  // Which random inputs the next runs take, and which draw of random ops, in place of the engine's micro-batch.
+  void SetBatch(uint32_t batch, uint64_t draw) {
+    batch_ = batch;
+    draw_ = draw;
+  }
   // After a run: the parts of an output become those of an input or parameter, of the same layout, for the runs that
   // follow; from then on that input is not filled from the store any more.
   struct StateFeed {
@@ -169,6 +172,7 @@ class ShardedRun : public TaskRunner {
   std::vector<bool> active_;  // tasks; empty: all
   std::vector<bool> fed_;     // registers that hold a state of the step before
   std::optional<uint32_t> batch_;
+  std::optional<uint64_t> draw_;
 
   bool careful_ = false;
   Status noted_;

@@ -13,6 +13,7 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "kernel/kernel.h"
+#include "rule/syntax.h"
 
 namespace sbp {
 namespace {
@@ -261,7 +262,19 @@ bool NamesType(std::string_view attribute) {
   return std::find(std::begin(kNames), std::end(kNames), attribute) != std::end(kNames);
 }
 
-AttributesRef RetypedAttributes(const AttributesRef& attributes, DType to) {
+// The types that an op's attributes name where they are not given, as its first overload has them.
+void RetypeDefaults(const OpDefinition& op, DType to, Attributes& attributes) {
+  for (const Parameter& parameter : op.overloads.front().parameters) {
+    if (!NamesType(parameter.name) || !parameter.default_value || attributes.Find(parameter.name) != nullptr) continue;
+    const auto* number = std::get_if<int64_t>(&*parameter.default_value);
+    if (number != nullptr && *number > 0 && *number < 32 && IsRetyped(static_cast<DType>(*number))) {
+      attributes.Set(parameter.name, static_cast<int64_t>(to));
+    }
+  }
+}
+
+AttributesRef RetypedAttributes(const AttributesRef& attributes, const OpDefinition* op, const RuleSet& rules,
+                                DType to) {
   auto changed = std::make_shared<Attributes>(*attributes);
   for (auto& [name, value] : changed->mutable_entries()) {
     if (auto* number = std::get_if<int64_t>(&value)) {
@@ -271,24 +284,25 @@ AttributesRef RetypedAttributes(const AttributesRef& attributes, DType to) {
     } else if (auto* literal = std::get_if<LiteralRef>(&value)) {
       *literal = RetypedLiteral(*literal, to);
     } else if (auto* body = std::get_if<std::shared_ptr<const Graph>>(&value)) {
-      *body = std::make_shared<const Graph>(Retyped(**body, to));
+      *body = std::make_shared<const Graph>(Retyped(**body, rules, to));
     }
   }
+  if (op != nullptr) RetypeDefaults(*op, to, *changed);
   return changed;
 }
 
 }  // namespace
 
-Graph Retyped(const Graph& graph, DType to) {
+Graph Retyped(const Graph& graph, const RuleSet& rules, DType to) {
   Graph result = graph;
   for (Tensor& tensor : result.tensors) {
     if (IsRetyped(tensor.type.dtype)) tensor.type.dtype = to;
     tensor.literal = RetypedLiteral(tensor.literal, to);
   }
-  std::map<const Attributes*, AttributesRef> changed;  // equal sets stay shared
+  std::map<std::pair<uint32_t, const Attributes*>, AttributesRef> changed;  // equal sets of one op stay shared
   for (Op& op : result.ops) {
-    AttributesRef& shared = changed[op.attributes.get()];
-    if (shared == nullptr) shared = RetypedAttributes(op.attributes, to);
+    AttributesRef& shared = changed[{op.type, op.attributes.get()}];
+    if (shared == nullptr) shared = RetypedAttributes(op.attributes, rules.Find(graph.type_of(op)), rules, to);
     op.attributes = shared;
   }
   return result;

@@ -16,6 +16,7 @@
 #include "graph/literal.h"
 #include "graph/tensor_data.h"
 #include "graph/tensor_type.h"
+#include "rule/rule_set.h"
 #include "runtime/data/value.h"
 #include "runtime/run/roles.h"
 
@@ -83,7 +84,8 @@ class TensorStore {
   std::map<std::string, bool> random_;                     // name -> is a parameter
 };
 
-// `graph` with every float tensor of 16 bits or more (and what attributes and subgraphs say of them) of type `to`.
-Graph Retyped(const Graph& graph, DType to);
+// `graph` with every float tensor of 16 bits or more of type `to`, and what attributes, their defaults in the ops'
+// schemas, and subgraphs say of them.
+Graph Retyped(const Graph& graph, const RuleSet& rules, DType to);
 
 }  // namespace sbp

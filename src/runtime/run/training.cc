@@ -56,6 +56,12 @@ double NumberOf(const Value& value) {
   return numbers.ok() && numbers->size() == 1 ? numbers->front() : std::numeric_limits<double>::quiet_NaN();
 }
 
+// Each micro-batch of each step draws numbers of its own, which follow from its place among all: a run that resumes
+// draws what one that was not stopped does.
+uint64_t DrawOf(const Graph& graph, int64_t step, int64_t micro_batch) {
+  return static_cast<uint64_t>(step) * static_cast<uint64_t>(graph.micro_batches) + static_cast<uint64_t>(micro_batch);
+}
+
 // Ties by when they are fed: those that section micro writes after each micro-batch, the others after the step.
 struct TieSchedule {
   std::vector<uint32_t> micro, step;
@@ -90,8 +96,10 @@ class TwinRunner {
     SBP_RETURN_IF_ERROR(twin_.store->Give(zeros));
     for (int64_t mb = 0; mb < graph.micro_batches; ++mb) {
       SBP_RETURN_IF_ERROR(twin_.store->Give(training.feed(step, mb)));
-      SBP_ASSIGN_OR_RETURN(UnshardedRun run, RunUnsharded(graph, rules_, *twin_.store,
-                                                          {.micro_batch = static_cast<uint32_t>(mb), .seed = seed_}));
+      SBP_ASSIGN_OR_RETURN(
+          UnshardedRun run,
+          RunUnsharded(graph, rules_, *twin_.store,
+                       {.micro_batch = static_cast<uint32_t>(mb), .draw = DrawOf(graph, step, mb), .seed = seed_}));
       outputs_ = std::move(run.outputs);
       seconds_ += run.seconds;
       SBP_RETURN_IF_ERROR(Feed(schedule_.micro));
@@ -238,9 +246,9 @@ class Trainer {
     return serves;
   }
 
-  Status Pass(std::vector<bool> active, const std::vector<uint32_t>& ties, uint32_t batch) {
+  Status Pass(std::vector<bool> active, const std::vector<uint32_t>& ties, int64_t step, int64_t micro_batch) {
     sharded_->OnlyTasks(std::move(active));
-    sharded_->SetBatch(batch);
+    sharded_->SetBatch(static_cast<uint32_t>(micro_batch), DrawOf(plan_.graph, step, micro_batch));
     SBP_RETURN_IF_ERROR(backend_.Any(false).status());
     EngineOptions engine;
     engine.devices = devices_;
@@ -262,11 +270,10 @@ class Trainer {
       SBP_RETURN_IF_ERROR(store_.Give(training_.feed(step, mb)));
       if (mb == 0) SBP_RETURN_IF_ERROR(sharded_->ZeroStates(restarting));
       const std::vector<uint32_t>& ties = count == 1 ? all_ties_ : last ? no_ties_ : schedule_.micro;
-      SBP_RETURN_IF_ERROR(
-          Pass(TasksOf(last ? PassKind::kLastMicro : PassKind::kMicro), ties, static_cast<uint32_t>(mb)));
+      SBP_RETURN_IF_ERROR(Pass(TasksOf(last ? PassKind::kLastMicro : PassKind::kMicro), ties, step, mb));
     }
     if (count > 1) {
-      SBP_RETURN_IF_ERROR(Pass(TasksOf(PassKind::kStep), all_ties_, static_cast<uint32_t>(count - 1)));
+      SBP_RETURN_IF_ERROR(Pass(TasksOf(PassKind::kStep), all_ties_, step, count - 1));
     }
     const bool saves =
         training_.save && (is_last || (training_.save_every > 0 && (step + 1) % training_.save_every == 0));
@@ -347,18 +354,9 @@ class Trainer {
       TensorReport entry{.name = tensor.name, .type = tensor.type};
       const Value* expected = reference_.Output(tensor.name);
       if (expected == nullptr) return BadInput(StrCat("the model has no output ", Quote(tensor.name)));
-      for (const Value& copy : outputs[i]) {
-        SBP_ASSIGN_OR_RETURN(const Difference difference, sbp::Compare(copy, *expected));
-        if (!entry.compared || difference.relative_error > entry.difference.relative_error) {
-          entry.difference = difference;
-        }
-        entry.compared = true;
-      }
+      CompareCopies(outputs[i], *expected, entry);
       if (const Value* exact = exact_.Output(tensor.name); exact != nullptr) {
-        SBP_ASSIGN_OR_RETURN(const Difference rounding, sbp::Compare(*expected, *exact));
-        double& most = rounding_[tensor.name];
-        most = std::max(most, rounding.relative_error);
-        entry.allowed = kRoundings * most;
+        SBP_RETURN_IF_ERROR(rounding_.Allow(tensor.name, *expected, *exact, entry));
       }
       if (run.report.Fails(entry)) ++report.failed;
       if (!(entry.difference.relative_error <= report.error)) {
@@ -393,7 +391,7 @@ class Trainer {
   TieSchedule schedule_;
   int loss_;
   TwinRunner reference_, exact_;
-  std::map<std::string, double> rounding_;  // of the reference, by output: the most so far
+  Rounding rounding_;  // of the reference
   std::vector<int64_t> devices_;
   std::unique_ptr<ShardedRun> sharded_;
   ActorGraph actors_;

@@ -15,16 +15,11 @@
 #include "rule/rule_set.h"
 #include "runtime/backends/backend.h"
 #include "runtime/data/value.h"
+#include "runtime/run/judge.h"
 #include "runtime/run/plan_run.h"
 #include "runtime/run/tensor_store.h"
 
 namespace sbp {
-
-// A graph that runs unsharded beside the plan, with its own values.
-struct Twin {
-  const Graph* graph = nullptr;  // null: there is none
-  TensorStore* store = nullptr;
-};
 
 struct TrainingOptions {
   int64_t first = 0, steps = 1;  // steps done before this run; how many it makes
@@ -36,12 +31,8 @@ struct TrainingOptions {
   // parameters that they will be. Null: nothing is kept.
   std::function<Status(int64_t steps_done, const std::vector<std::pair<std::string, Value>>& states)> save;
   Twin reference;  // compared with after every step, with states of its own
-  // The same in f64: how far the reference has been from it so far is the rounding that may be expected. A tensor may
-  // differ by kRoundings times that, where it is more than the tolerance: gradients that vanish by an identity hold
-  // nothing else, and what two runs differ by grows from step to step.
-  Twin exact;
+  Twin exact;      // the same in f64: what is rounding (Rounding)
 };
-inline constexpr double kRoundings = 30;
 
 // The states: inputs and parameters that a tie replaces from step to step. Those that restart are none.
 std::vector<TensorId> StatesOf(const Graph& graph);

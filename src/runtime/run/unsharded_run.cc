@@ -61,6 +61,7 @@ Status Repeat(const Graph& graph, LocalCompiler& compiler, TensorStore& store, c
   InterpreterHooks hooks;
   hooks.parameter = [&](const Graph& of, TensorId id) { return store.GetIn(of, id, options.micro_batch); };
   Interpreter interpreter(compiler, std::move(hooks), options.seed);
+  interpreter.set_draw(options.draw);
   for (uint32_t i = 0; i <= options.repeats; ++i) {
     SBP_ASSIGN_OR_RETURN(std::vector<Value> inputs, InputsOf(graph, store, options.micro_batch));
     const Clock::time_point start = Clock::now();
@@ -85,6 +86,7 @@ Result<UnshardedRun> RunUnsharded(const Graph& graph, const RuleSet& rules, Tens
     return OkStatus();
   };
   Interpreter interpreter(compiler, std::move(hooks), options.seed);
+  interpreter.set_draw(options.draw);
   SBP_ASSIGN_OR_RETURN(std::vector<Value> inputs, InputsOf(graph, store, options.micro_batch));
   for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
     if (graph.tensors[t].role == TensorRole::kParameter) SBP_RETURN_IF_ERROR(store.Get(TensorId(t)).status());

@@ -199,6 +199,8 @@ TEST(Retyped, ChangesFloatsEverywhere) {
               {"name": "narrow", "type": "Cast", "inputs": ["x"], "outputs": ["q"], "attributes": {"to": 17}},
               {"name": "norm", "type": "LayerNormalization", "inputs": ["h", "k"], "outputs": ["y"],
                "attributes": {"stash_type": 1, "axis": -1}},
+              {"name": "default norm", "type": "LayerNormalization", "inputs": ["h", "k"], "outputs": ["y2"],
+               "attributes": {"axis": -1}},
               {"name": "if", "type": "If", "inputs": ["c"], "outputs": ["z"], "captures": ["x", "x"], "attributes": {
                 "then_branch": {"graph": {"inputs": [{"name": "x", "type": "f32[2]"}],
                   "ops": [{"name": "r", "type": "Cast", "inputs": ["x"], "outputs": ["r"], "attributes": {"to": 1}}],
@@ -206,7 +208,7 @@ TEST(Retyped, ChangesFloatsEverywhere) {
                 "else_branch": {"graph": {"inputs": [{"name": "x", "type": "f32[2]"}],
                   "ops": [{"name": "r", "type": "Neg", "inputs": ["x"], "outputs": ["r"]}], "outputs": ["r"]}}}}],
       "outputs": ["y", "i", "q", "z"])"),
-                              DType::kF64);
+                              RuleSet::Builtin().value(), DType::kF64);
   const NameIndex names(graph);
   const auto type = [&](std::string_view name) { return ToString(graph.tensor(names.tensor(name)).type); };
   const auto attributes = [&](std::string_view name) { return graph.op(names.op(name)).attributes; };
@@ -219,6 +221,7 @@ TEST(Retyped, ChangesFloatsEverywhere) {
   EXPECT_EQ(attributes("narrow")->Int("to", 0), 17);  // a storage type
   EXPECT_EQ(attributes("norm")->Int("stash_type", 0), 11);
   EXPECT_EQ(attributes("norm")->Int("axis", 0), -1);
+  EXPECT_EQ(attributes("default norm")->Int("stash_type", 0), 11);  // its schema's default is f32
   const auto branch = std::get<std::shared_ptr<const Graph>>(*attributes("if")->Find("then_branch"));
   EXPECT_EQ(ToString(branch->tensor(branch->inputs[0]).type), "f64[2]");
   EXPECT_EQ(branch->ops[0].attributes->Int("to", 0), 11);
