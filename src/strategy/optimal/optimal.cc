@@ -19,6 +19,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "plan/pins.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
 #include "search/solve.h"
@@ -45,6 +46,12 @@ using Clock = std::chrono::steady_clock;
 // such copies, the search is asked again with that much less, and then with a price on copies.
 constexpr int kMaxTightenings = 8;
 constexpr int kMaxHalvings = 3;
+constexpr double kLittle = 0.003;            // of a plan's seconds: not worth another tightening
+constexpr double kLeastStep = 0.01;          // of a limit
+constexpr double kCopyPrices[] = {0.1, 10};  // by the step time per byte of the limit
+// Steps of the dual under a memory limit without a gain, by unit of effort and at least by one.
+constexpr double kPatience = 16;
+constexpr double kEffortOfTightening = 0.25;  // share of the effort: it starts from what was found before
 constexpr double kEffortOfFirstLook = 0.1;
 constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
 // Of each op, where not all can be looked at together; at first, where axes are merged and where there are none to.
@@ -54,6 +61,18 @@ constexpr double kWorkOfBound = 6e8;          // of LayoutBound, by unit of effo
 // Known ways that are searched, at least, and as many as have so many ops together.
 constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
+
+// The same layouts, whatever the texts are?
+bool AlikeTensors(const auto& a, const auto& b) {
+  return a.size() == b.size() && std::ranges::all_of(a, [&](const auto& pin) {
+           const auto found = b.find(pin.first);
+           return found != b.end() && found->second.layout == pin.second.layout;
+         });
+}
+bool Alike(const Pins& a, const Pins& b) {
+  return a.signatures.empty() && b.signatures.empty() && AlikeTensors(a.tensors, b.tensors) &&
+         AlikeTensors(a.lies, b.lies) && AlikeTensors(a.uses, b.uses);
+}
 
 constexpr std::string_view kOptimalUnit = "seconds";
 
@@ -84,12 +103,11 @@ class Optimal {
     if (!best_ || (!hopeless && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve(0));
     if (!hopeless && best_->excess > 0) {  // copies do not fit: they get a price, of which the step time is the measure
       const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
-      const double step = is_way_ ? 100 : 10;
-      for (double price = unit / 100; price < unit * 1000 && best_->excess > 0 && !Cancelled(); price *= step) {
-        SBP_RETURN_IF_ERROR(Improve(price));
+      for (const double price : kCopyPrices) {
+        if (best_->excess > 0 && !Cancelled()) SBP_RETURN_IF_ERROR(Improve(price * unit));
       }
     }
-    if (!GoodEnough()) SBP_RETURN_IF_ERROR(TryWays());
+    SBP_RETURN_IF_ERROR(TryWays());
     if (best_->excess > 0 && !is_way_) SBP_RETURN_IF_ERROR(Shrink());
     if (best_->excess > 0) return NothingFits();
     return Finish();
@@ -126,36 +144,53 @@ class Optimal {
 
   struct Way {
     size_t number = 0;
-    Best best;
+    int64_t excess = 0;
+    double seconds = 0;  // that its plans take at least; of large problems, that the first one takes
   };
 
-  // The known ways, each as other strategies complete it, the best first.
-  Result<std::vector<Way>> CompleteWays(const StrategyOptions& options) {
+  // A way that may lead to something better than what is known? What a proof excludes is not searched.
+  Result<std::optional<Way>> LookAt(size_t number, double most_seconds) {
+    SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
+    if (!FitsNetwork(problem_, all, false)) {
+      SBP_RETURN_IF_ERROR(TryOthers());
+      return best_ ? std::optional<Way>({number, best_->excess, best_->seconds}) : std::optional<Way>();
+    }
+    SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed, LayoutNetwork::Build(problem_, NetworkOptions(true, 0)));
+    SolveOptions options = FirstLook();
+    options.cutoff = most_seconds;
+    const SolveResult below = Solve(relaxed.network(), options);
+    if (below.proved_infeasible || below.lower_bound >= most_seconds) return std::optional<Way>();
+    return std::optional<Way>({number, 0, below.lower_bound});
+  }
+
+  // The known ways that differ and may be better, those with most promise first.
+  Result<std::vector<Way>> LookAtWays(const StrategyOptions& options, double most_seconds) {
     std::vector<Way> ways;
+    std::vector<Pins> seen;
     for (size_t number = 0; number < options_.num_ways && !Cancelled(); ++number) {
       const Result<Problem> pinned = options_.way(number);
-      if (!pinned.ok()) continue;
-      Optimal completed(*pinned, options);
-      SBP_RETURN_IF_ERROR(completed.TryOthers());
-      if (!completed.best_) continue;
-      SBP_RETURN_IF_ERROR(Offer(completed.best_->assignment));
-      ways.push_back({number, *std::move(completed.best_)});
+      if (!pinned.ok() || std::ranges::any_of(seen, [&](const Pins& pins) { return Alike(pins, pinned->pins); }))
+        continue;
+      seen.push_back(pinned->pins);
+      const Result<std::optional<Way>> way = Optimal(*pinned, options).LookAt(number, most_seconds);
+      if (way.ok() && *way) ways.push_back(**way);
     }
-    std::ranges::stable_sort(ways, [](const Way& a, const Way& b) {
-      return std::tie(a.best.excess, a.best.seconds) < std::tie(b.best.excess, b.best.seconds);
-    });
+    std::ranges::stable_sort(
+        ways, [](const Way& a, const Way& b) { return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds); });
     return ways;
   }
 
   // Searches the known ways as if they were pinned; of large graphs, the best few. Those that their own bounds show to
   // be dearer are soon done with.
   Status TryWays() {
+    if (options_.num_ways == 0 || Cancelled()) return OkStatus();
     StrategyOptions options = options_;
     options.num_ways = 0;
     options.found = nullptr;
     options.start_signatures.clear();
     const Best before = *best_;
-    SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, CompleteWays(options));
+    const auto most_seconds = [&] { return best_->excess > 0 ? kNoLimit : best_->seconds; };
+    SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, LookAtWays(options, most_seconds()));
     const size_t most = std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
     if (ways.size() > most) ways.resize(most);
     for (const Way& way : ways) {
@@ -163,7 +198,7 @@ class Optimal {
       SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(way.number));
       Optimal search(pinned, options);
       search.is_way_ = true;
-      search.most_seconds_ = best_->excess > 0 ? kNoLimit : best_->seconds;
+      search.most_seconds_ = most_seconds();
       const Result<Assignment> found = search.Run();
       if (found.ok()) SBP_RETURN_IF_ERROR(Offer(*found));
     }
@@ -171,14 +206,8 @@ class Optimal {
     return is_new && !chosen_ && options_.memory_limit ? GoOnFromWay() : OkStatus();
   }
 
-  // What is beyond the known ways: the search goes on from the best of them, at several prices of copies.
-  Status GoOnFromWay() {
-    const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
-    for (const double price : {0.0, unit / 10, unit}) {
-      if (!GoodEnough()) SBP_RETURN_IF_ERROR(Improve(price));
-    }
-    return OkStatus();
-  }
+  // What is beyond the known ways: the search goes on from the best of them.
+  Status GoOnFromWay() { return GoodEnough() ? OkStatus() : Improve(0); }
 
   Status TryOthers() {
     StrategyOptions options = options_;
@@ -245,9 +274,9 @@ class Optimal {
   }
 
   // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
-  SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds) {
+  SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds, double share_of_effort = 1) {
     SolveOptions options;
-    options.effort = effort_;
+    options.effort = share_of_effort * effort_;
     options.seconds = search_.seconds > 0 ? seconds : 0;
     options.threads = search_.threads;
     options.seed = search_.seed;
@@ -256,6 +285,10 @@ class Optimal {
     options.has_known_bound = !bounding;
     options.known_bound = bound_;
     options.stop = options_.cancelled;
+    if (options_.memory_limit && search_.seconds <= 0) {
+      options.patience = static_cast<int64_t>(kPatience * std::max(1.0, search_.effort));
+    }
+    if (bounding && is_way_) options.cutoff = most_seconds_;
     const double before = std::chrono::duration<double>(Clock::now() - start_).count();
     if (options_.found) {
       options.progress = [this, bounding, before](const SolveProgress& progress) {
@@ -283,9 +316,11 @@ class Optimal {
     SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, NetworkOptions(false, copy_price)));
     int64_t limit = options_.memory_limit.value_or(0);
     int64_t failed = 0, fitted = 0;  // limits of the network at which the plan was too large, and was not
+    double failed_seconds = 0;       // that the former took
     int halvings = 0;
     for (int round = 0; round <= kMaxTightenings; ++round) {
-      const SolveResult solved = Search(network, false, SecondsLeft());
+      const bool tightens = round > 0 || copy_price > 0;
+      const SolveResult solved = Search(network, false, SecondsLeft(), tightens ? kEffortOfTightening : 1);
       if (solved.evaluation.forbidden) {
         if (best_) return OkStatus();
         return NoPlan("no assignment was found that meets all pins and ties together");
@@ -297,12 +332,17 @@ class Optimal {
       if (!solved.evaluation.feasible || Cancelled()) break;
       if (excess > 0) {
         failed = limit;
+        failed_seconds = priced_.total.seconds();
+        if (failed_seconds > most_seconds_ * (1 + search_.gap)) break;  // to fit takes longer, not shorter
         limit = fitted > 0 ? fitted + (failed - fitted) / 2 : limit - std::min(excess, limit / 2);
       } else {  // as little was taken off as can be?
         fitted = limit;
         if (failed == 0 || ++halvings > kMaxHalvings) break;
         limit = fitted + (failed - fitted) / 2;
       }
+      // What fits at a higher limit of the network takes hardly less than what was too large there.
+      const bool little_to_gain = best_->excess == 0 && best_->seconds - failed_seconds <= kLittle * best_->seconds;
+      if (fitted > 0 && (little_to_gain || failed - fitted < kLeastStep * static_cast<double>(failed))) break;
       network.SetMemoryLimit(limit);
     }
     return OkStatus();
@@ -327,11 +367,15 @@ class Optimal {
     if (!options_.memory_limit || chosen_ || (best_ && best_->excess == 0)) return false;
     const Result<LayoutNetwork> relaxed = LayoutNetwork::Build(problem_, NetworkOptions(true, 0));
     if (!relaxed.ok()) return false;  // Improve says why
+    return Solve(relaxed->network(), FirstLook()).proved_infeasible;
+  }
+
+  SolveOptions FirstLook() const {
     SolveOptions options;
     options.effort = kEffortOfFirstLook;
     options.threads = search_.threads;
     options.stop = options_.cancelled;
-    return Solve(relaxed->network(), options).proved_infeasible;
+    return options;
   }
 
   // Nothing that fits was found: the plan of the smallest peak instead. (It may fit after all.)
