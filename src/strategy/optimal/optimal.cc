@@ -58,8 +58,11 @@ constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which 
 constexpr size_t kMostCandidates = 24, kFirstOfMerged = 16, kFirstCandidates = 6;
 constexpr double kEffortOfFirstChosen = 0.3;  // share of the effort
 constexpr double kWorkOfBound = 6e8;          // of LayoutBound, by unit of effort
-// Known ways that are searched, at least, and as many as have so many ops together.
+// Known ways that are searched, at least, and as many as have so many ops together; where a search looks at a few
+// candidates of each op only, one.
 constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
+// Likewise, that are looked at where what is known is good enough already, or where a look is a search of its own.
+constexpr size_t kOpsOfLooks = 16'000;
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
 // The same layouts, whatever the texts are?
@@ -167,12 +170,17 @@ class Optimal {
   Result<std::vector<Way>> LookAtWays(const StrategyOptions& options, double most_seconds) {
     std::vector<Way> ways;
     std::vector<Pins> seen;
-    for (size_t number = 0; number < options_.num_ways && !Cancelled(); ++number) {
+    const bool all = !chosen_ && !GoodEnough();
+    const size_t of_large = std::max(chosen_ ? 1 : kFewestWays, kOpsOfLooks / std::max<size_t>(1, problem_.num_ops()));
+    const size_t most = all ? options_.num_ways : of_large;
+    for (size_t number = 0; number < options_.num_ways && seen.size() < most && !Cancelled(); ++number) {
       const Result<Problem> pinned = options_.way(number);
       if (!pinned.ok() || std::ranges::any_of(seen, [&](const Pins& pins) { return Alike(pins, pinned->pins); }))
         continue;
       seen.push_back(pinned->pins);
-      const Result<std::optional<Way>> way = Optimal(*pinned, options).LookAt(number, most_seconds);
+      Optimal look(*pinned, options);
+      const Result<std::optional<Way>> way = look.LookAt(number, most_seconds);
+      if (look.best_) SBP_RETURN_IF_ERROR(Offer(look.best_->assignment));
       if (way.ok() && *way) ways.push_back(**way);
     }
     std::ranges::stable_sort(
@@ -191,7 +199,7 @@ class Optimal {
     const Best before = *best_;
     const auto most_seconds = [&] { return best_->excess > 0 ? kNoLimit : best_->seconds; };
     SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, LookAtWays(options, most_seconds()));
-    const size_t most = std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
+    const size_t most = chosen_ ? 1 : std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
     if (ways.size() > most) ways.resize(most);
     for (const Way& way : ways) {
       if (Cancelled()) break;
