@@ -44,14 +44,13 @@ using Clock = std::chrono::steady_clock;
 
 // Under a memory limit the network counts no copies beside the tensors themselves; where a plan exceeds the limit by
 // such copies, the search is asked again with that much less, and then with a price on copies.
-constexpr int kMaxTightenings = 8;
+constexpr int kMaxTightenings = 8, kMaxWithPrice = 4;
 constexpr int kMaxHalvings = 3;
 constexpr double kLittle = 0.003;            // of a plan's seconds: not worth another tightening
 constexpr double kLeastStep = 0.01;          // of a limit
 constexpr double kCopyPrices[] = {0.1, 10};  // by the step time per byte of the limit
 // Steps of the dual under a memory limit without a gain, by unit of effort and at least by one.
 constexpr double kPatience = 16;
-constexpr double kEffortOfTightening = 0.25;  // share of the effort: it starts from what was found before
 constexpr double kEffortOfFirstLook = 0.1;
 constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
 // Of each op, where not all can be looked at together; at first, where axes are merged and where there are none to.
@@ -61,6 +60,7 @@ constexpr double kWorkOfBound = 6e8;          // of LayoutBound, by unit of effo
 // Known ways that are searched, at least, and as many as have so many ops together; where a search looks at a few
 // candidates of each op only, one.
 constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
+constexpr size_t kWaysToShrink = 3;  // of those that do not fit
 // Likewise, that are looked at where what is known is good enough already, or where a look is a search of its own.
 constexpr size_t kOpsOfLooks = 16'000;
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
@@ -111,7 +111,8 @@ class Optimal {
       }
     }
     SBP_RETURN_IF_ERROR(TryWays());
-    if (best_->excess > 0 && !is_way_) SBP_RETURN_IF_ERROR(Shrink());
+    if (best_->excess > 0 && is_way_) return NoPlan("this way does not fit");
+    if (best_->excess > 0) SBP_RETURN_IF_ERROR(Shrink());
     if (best_->excess > 0) return NothingFits();
     return Finish();
   }
@@ -208,8 +209,14 @@ class Optimal {
       search.is_way_ = true;
       search.most_seconds_ = most_seconds();
       const Result<Assignment> found = search.Run();
-      if (found.ok()) SBP_RETURN_IF_ERROR(Offer(*found));
+      if (found.ok()) {
+        SBP_RETURN_IF_ERROR(Offer(*found));
+      } else if (search.best_ && search.best_->excess > 0) {
+        SBP_RETURN_IF_ERROR(Offer(search.best_->assignment));
+        too_large_.emplace_back(way.number, *std::move(search.best_));
+      }
     }
+    std::ranges::stable_sort(too_large_, {}, [](const auto& entry) { return entry.second.excess; });
     const bool is_new = best_->excess < before.excess || (best_->excess == 0 && best_->seconds < before.seconds);
     return is_new && !chosen_ && options_.memory_limit ? GoOnFromWay() : OkStatus();
   }
@@ -282,9 +289,9 @@ class Optimal {
   }
 
   // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
-  SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds, double share_of_effort = 1) {
+  SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds) {
     SolveOptions options;
-    options.effort = share_of_effort * effort_;
+    options.effort = effort_;
     options.seconds = search_.seconds > 0 ? seconds : 0;
     options.threads = search_.threads;
     options.seed = search_.seed;
@@ -326,9 +333,8 @@ class Optimal {
     int64_t failed = 0, fitted = 0;  // limits of the network at which the plan was too large, and was not
     double failed_seconds = 0;       // that the former took
     int halvings = 0;
-    for (int round = 0; round <= kMaxTightenings; ++round) {
-      const bool tightens = round > 0 || copy_price > 0;
-      const SolveResult solved = Search(network, false, SecondsLeft(), tightens ? kEffortOfTightening : 1);
+    for (int round = 0; round <= (copy_price > 0 ? kMaxWithPrice : kMaxTightenings); ++round) {
+      const SolveResult solved = Search(network, false, SecondsLeft());
       if (solved.evaluation.forbidden) {
         if (best_) return OkStatus();
         return NoPlan("no assignment was found that meets all pins and ties together");
@@ -386,11 +392,20 @@ class Optimal {
     return options;
   }
 
-  // Nothing that fits was found: the plan of the smallest peak instead. (It may fit after all.)
+  // Nothing that fits was found: the plan of the smallest peak instead, of any and of the ways that came nearest. (It
+  // may fit after all.)
   Status Shrink() {
+    const auto offer = [this](const Assignment& assignment) { return Offer(assignment); };
     const Assignment start = best_->assignment;
-    return OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr,
-                           [this](const Assignment& assignment) { return Offer(assignment); });
+    SBP_RETURN_IF_ERROR(OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr, offer));
+    for (size_t i = 0; i < std::min(kWaysToShrink, too_large_.size()); ++i) {
+      if (best_->excess == 0 || Cancelled()) break;
+      SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(too_large_[i].first));
+      SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(pinned));
+      if (!FitsNetwork(pinned, all, false)) continue;
+      SBP_RETURN_IF_ERROR(OfferSmallPlans(pinned, too_large_[i].second.assignment, options_, nullptr, offer));
+    }
+    return OkStatus();
   }
 
   // The error that says how small plans get, and what holds the memory of the smallest.
@@ -442,9 +457,10 @@ class Optimal {
   const StrategyOptions& options_;
   const SearchOptions search_;
   std::optional<Best> best_;
-  std::vector<Assignment> others_;        // of the other strategies
-  std::optional<CandidateLists> chosen_;  // where not all candidates can be looked at together
-  Plan priced_;                           // the last one: price and, with a limit, memory
+  std::vector<Assignment> others_;                  // of the other strategies
+  std::vector<std::pair<size_t, Best>> too_large_;  // ways by number, the nearest to the limit first
+  std::optional<CandidateLists> chosen_;            // where not all candidates can be looked at together
+  Plan priced_;                                     // the last one: price and, with a limit, memory
   double bound_ = 0;
   double effort_;        // of the next search
   bool is_way_ = false;  // of another search, which has a plan of most_seconds_
