@@ -60,9 +60,11 @@ std::string LayoutTextOf(const RecipeLine& line);  // "S(any)"
 // are not named split nothing. One entry per mesh axis. Errors: an unknown axis, recipe or file, with the nearest.
 Result<std::vector<Recipe>> ReadRecipes(std::string_view flag, const Mesh& mesh);
 
-// What the field combines over meshes of one and two axes of more than one rank: the built-in recipes, each over all
-// axes, and data parallelism of some form over the outer one with tensor, sequence, expert, context or ZeRO-3 over
-// the inner one. Each has one entry per mesh axis, as ReadRecipes. None for other meshes.
+// What the field combines over meshes of one to four axes of more than one rank. Of one and two: the built-in recipes,
+// each over all axes, and data parallelism of some form over the outer one with tensor, sequence, expert, context or
+// ZeRO-3 over the inner one. Of three and four, some twenty: data parallelism outermost, tensor or sequence innermost,
+// and between them more data parallelism, context, expert or tensor. Each has one entry per mesh axis, as ReadRecipes.
+// None for other meshes.
 std::vector<std::vector<Recipe>> KnownRecipes(const Mesh& mesh);
 
 inline constexpr std::string_view kFromRecipe = "--recipe";

@@ -22,6 +22,7 @@ constexpr int32_t kMostWidePause = 4;       // rounds
 constexpr int32_t kMostIdle = 6;            // steps
 constexpr double kShareOfWide = 0.5;        // of the work of a round of the neighbourhood search
 constexpr int64_t kRoundWork = kWorkPerSecond / 50;
+constexpr double kLeastGain = 5e-4;  // of cost or bound: what patience waits for
 
 }  // namespace
 
@@ -42,6 +43,7 @@ void LaneSearch::Run() {
   while (!Done()) {
     Round();
     ++rounds_;
+    NoteGain();
     // Of a large problem proofs take as long as a round: not where the gap is good enough already.
     if ((rounds_ & (rounds_ - 1)) == 0 && (core_.size() <= kSmall || !Done())) Prove();
     if (options_.report) options_.report();
@@ -116,12 +118,24 @@ void LaneSearch::EliminateAll() {
   proved_ = result.complete;
 }
 
+void LaneSearch::NoteGain() {
+  const double least = kLeastGain * std::fabs(best_.cost);
+  const bool better = best_.excess < gained_.excess || (best_.any() && best_.cost < gained_.cost - least);
+  const bool rises = gained_bound_ == -kForbidden || bound() > gained_bound_ + kLeastGain * std::fabs(gained_bound_);
+  if (!better && !rises) return;
+  gained_ = {{}, best_.excess, best_.cost};
+  gained_bound_ = bound();
+  steps_at_gain_ = dual_steps_;
+}
+
 bool LaneSearch::Done() const {
   if (proved_ || (options_.stop && options_.stop())) return true;
   if (options_.seconds > 0 ? OutOfTime()
                            : static_cast<double>(2 * rounds_ * kRoundWork) >= options_.effort * kWorkPerSecond) {
     return true;
   }
+  if (bound() >= options_.cutoff) return true;
+  if (options_.patience > 0 && dual_steps_ - steps_at_gain_ >= options_.patience) return true;
   if (best_.excess > 0) return false;
   // Costs are whole units: a bound above the cost less one unit proves it.
   if (std::ceil(bound() / core_.scale) * core_.scale >= best_.cost) return true;

@@ -24,6 +24,8 @@ struct LaneSearchOptions {
   uint64_t seed = 0;
   double gap = 0;
   double known_bound = -kForbidden;  // in the core's costs
+  double cutoff = kForbidden;        // likewise
+  int64_t patience = 0;
   std::function<bool()> stop;
   std::function<void()> report;  // called after each round
 };
@@ -65,6 +67,7 @@ class LaneSearch {
   double Upper() const { return best_.excess == 0 ? best_.cost : kForbidden; }
   bool Done() const;
   bool Late() const;
+  void NoteGain();
   void Prove();
   void EliminateAll();
   void DualLane();
@@ -89,6 +92,9 @@ class LaneSearch {
   FoundChoice suggested_;  // by the dual, in the last round
   int32_t idle_ = 0;       // steps since the other track got better
   int64_t dual_steps_ = 0;
+  int64_t steps_at_gain_ = 0;  // dual_steps_ when the last gain to speak of was seen
+  FoundChoice gained_;         // what was best then (without the choice)
+  double gained_bound_ = -kForbidden;
   bool proved_ = false;
   Clock::time_point start_ = Clock::now();
 };

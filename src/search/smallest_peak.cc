@@ -7,7 +7,8 @@ namespace sbp {
 namespace {
 
 constexpr int kTrials = 12;
-constexpr double kEffort = 0.2;  // of one trial
+constexpr double kEffort = 0.2;    // of one trial
+constexpr int64_t kPatience = 24;  // steps of the dual
 
 // The same choices at no cost, save those that are forbidden.
 CostNetwork WithoutCosts(const CostNetwork& network) {
@@ -28,6 +29,7 @@ CostNetwork WithoutCosts(const CostNetwork& network) {
 SolveOptions OfTrial(const SolveOptions& options) {
   SolveOptions trial;
   trial.effort = kEffort;
+  trial.patience = kPatience;
   trial.threads = options.threads;
   trial.seed = options.seed;
   trial.stop = options.stop;

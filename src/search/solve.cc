@@ -62,6 +62,7 @@ void SearchFolded(const LaneSearchOptions& options, const Core& core, LaneSearch
   less.effort *= kShareToFold;
   less.gap *= kGapOfFolded;
   less.known_bound = -kForbidden;
+  less.cutoff = kForbidden;
   less.report = nullptr;
   LaneSearch folded(fold->core, less);
   folded.Run();
@@ -108,7 +109,9 @@ SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
                           .threads = options.threads,
                           .seed = options.seed,
                           .gap = options.gap,
+                          .patience = options.patience,
                           .stop = options.stop};
+  if (std::isfinite(options.cutoff)) lanes.cutoff = std::ceil(options.cutoff / network.unit) * core.scale;
   if (options.seconds > 0) {
     lanes.seconds = std::max(1e-3, options.seconds - seconds());
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct SolveOptions {
   double gap = 0;          // stop once (cost - bound) / cost is at most this
   double known_bound = 0;  // known from elsewhere: counts like the search's own. In the problem's numbers
   bool has_known_bound = false;
+  double cutoff =
+      std::numeric_limits<double>::infinity();  // what costs this much is of no use: stop once that is proved
+  int64_t patience = 0;  // steps of the dual without a gain to speak of, after which it stops; 0: as many as there are
   std::vector<int32_t> start;  // a choice to begin with; may be empty
   bool forced = false;         // fill SolveResult::forced
   int32_t forced_node = -1;    // only of this node, whose candidates are all kept for that; -1: of all

@@ -19,6 +19,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "plan/pins.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
 #include "search/solve.h"
@@ -43,17 +44,38 @@ using Clock = std::chrono::steady_clock;
 
 // Under a memory limit the network counts no copies beside the tensors themselves; where a plan exceeds the limit by
 // such copies, the search is asked again with that much less, and then with a price on copies.
-constexpr int kMaxTightenings = 8;
+constexpr int kMaxTightenings = 8, kMaxWithPrice = 4;
 constexpr int kMaxHalvings = 3;
+constexpr double kLittle = 0.003;            // of a plan's seconds: not worth another tightening
+constexpr double kLeastStep = 0.01;          // of a limit
+constexpr double kCopyPrices[] = {0.1, 10};  // by the step time per byte of the limit
+// Steps of the dual under a memory limit without a gain, by unit of effort and at least by one.
+constexpr double kPatience = 16;
 constexpr double kEffortOfFirstLook = 0.1;
 constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
 // Of each op, where not all can be looked at together; at first, where axes are merged and where there are none to.
 constexpr size_t kMostCandidates = 24, kFirstOfMerged = 16, kFirstCandidates = 6;
 constexpr double kEffortOfFirstChosen = 0.3;  // share of the effort
 constexpr double kWorkOfBound = 6e8;          // of LayoutBound, by unit of effort
-// Known ways that are searched, at least, and as many as have so many ops together.
+// Known ways that are searched, at least, and as many as have so many ops together; where a search looks at a few
+// candidates of each op only, one.
 constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
+constexpr size_t kWaysToShrink = 3;  // of those that do not fit
+// Likewise, that are looked at where what is known is good enough already, or where a look is a search of its own.
+constexpr size_t kOpsOfLooks = 16'000;
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
+
+// The same layouts, whatever the texts are?
+bool AlikeTensors(const auto& a, const auto& b) {
+  return a.size() == b.size() && std::ranges::all_of(a, [&](const auto& pin) {
+           const auto found = b.find(pin.first);
+           return found != b.end() && found->second.layout == pin.second.layout;
+         });
+}
+bool Alike(const Pins& a, const Pins& b) {
+  return a.signatures.empty() && b.signatures.empty() && AlikeTensors(a.tensors, b.tensors) &&
+         AlikeTensors(a.lies, b.lies) && AlikeTensors(a.uses, b.uses);
+}
 
 constexpr std::string_view kOptimalUnit = "seconds";
 
@@ -84,13 +106,13 @@ class Optimal {
     if (!best_ || (!hopeless && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve(0));
     if (!hopeless && best_->excess > 0) {  // copies do not fit: they get a price, of which the step time is the measure
       const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
-      const double step = is_way_ ? 100 : 10;
-      for (double price = unit / 100; price < unit * 1000 && best_->excess > 0 && !Cancelled(); price *= step) {
-        SBP_RETURN_IF_ERROR(Improve(price));
+      for (const double price : kCopyPrices) {
+        if (best_->excess > 0 && !Cancelled()) SBP_RETURN_IF_ERROR(Improve(price * unit));
       }
     }
-    if (!GoodEnough()) SBP_RETURN_IF_ERROR(TryWays());
-    if (best_->excess > 0 && !is_way_) SBP_RETURN_IF_ERROR(Shrink());
+    SBP_RETURN_IF_ERROR(TryWays());
+    if (best_->excess > 0 && is_way_) return NoPlan("this way does not fit");
+    if (best_->excess > 0) SBP_RETURN_IF_ERROR(Shrink());
     if (best_->excess > 0) return NothingFits();
     return Finish();
   }
@@ -126,59 +148,81 @@ class Optimal {
 
   struct Way {
     size_t number = 0;
-    Best best;
+    int64_t excess = 0;
+    double seconds = 0;  // that its plans take at least; of large problems, that the first one takes
   };
 
-  // The known ways, each as other strategies complete it, the best first.
-  Result<std::vector<Way>> CompleteWays(const StrategyOptions& options) {
-    std::vector<Way> ways;
-    for (size_t number = 0; number < options_.num_ways && !Cancelled(); ++number) {
-      const Result<Problem> pinned = options_.way(number);
-      if (!pinned.ok()) continue;
-      Optimal completed(*pinned, options);
-      SBP_RETURN_IF_ERROR(completed.TryOthers());
-      if (!completed.best_) continue;
-      SBP_RETURN_IF_ERROR(Offer(completed.best_->assignment));
-      ways.push_back({number, *std::move(completed.best_)});
+  // A way that may lead to something better than what is known? What a proof excludes is not searched.
+  Result<std::optional<Way>> LookAt(size_t number, double most_seconds) {
+    SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
+    if (!FitsNetwork(problem_, all, false)) {
+      SBP_RETURN_IF_ERROR(TryOthers());
+      return best_ ? std::optional<Way>({number, best_->excess, best_->seconds}) : std::optional<Way>();
     }
-    std::ranges::stable_sort(ways, [](const Way& a, const Way& b) {
-      return std::tie(a.best.excess, a.best.seconds) < std::tie(b.best.excess, b.best.seconds);
-    });
+    SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed, LayoutNetwork::Build(problem_, NetworkOptions(true, 0)));
+    SolveOptions options = FirstLook();
+    options.cutoff = most_seconds;
+    const SolveResult below = Solve(relaxed.network(), options);
+    if (below.proved_infeasible || below.lower_bound >= most_seconds) return std::optional<Way>();
+    return std::optional<Way>({number, 0, below.lower_bound});
+  }
+
+  // The known ways that differ and may be better, those with most promise first.
+  Result<std::vector<Way>> LookAtWays(const StrategyOptions& options, double most_seconds) {
+    std::vector<Way> ways;
+    std::vector<Pins> seen;
+    const bool all = !chosen_ && !GoodEnough();
+    const size_t of_large = std::max(chosen_ ? 1 : kFewestWays, kOpsOfLooks / std::max<size_t>(1, problem_.num_ops()));
+    const size_t most = all ? options_.num_ways : of_large;
+    for (size_t number = 0; number < options_.num_ways && seen.size() < most && !Cancelled(); ++number) {
+      const Result<Problem> pinned = options_.way(number);
+      if (!pinned.ok() || std::ranges::any_of(seen, [&](const Pins& pins) { return Alike(pins, pinned->pins); }))
+        continue;
+      seen.push_back(pinned->pins);
+      Optimal look(*pinned, options);
+      const Result<std::optional<Way>> way = look.LookAt(number, most_seconds);
+      if (look.best_) SBP_RETURN_IF_ERROR(Offer(look.best_->assignment));
+      if (way.ok() && *way) ways.push_back(**way);
+    }
+    std::ranges::stable_sort(
+        ways, [](const Way& a, const Way& b) { return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds); });
     return ways;
   }
 
   // Searches the known ways as if they were pinned; of large graphs, the best few. Those that their own bounds show to
   // be dearer are soon done with.
   Status TryWays() {
+    if (options_.num_ways == 0 || Cancelled()) return OkStatus();
     StrategyOptions options = options_;
     options.num_ways = 0;
     options.found = nullptr;
     options.start_signatures.clear();
     const Best before = *best_;
-    SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, CompleteWays(options));
-    const size_t most = std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
+    const auto most_seconds = [&] { return best_->excess > 0 ? kNoLimit : best_->seconds; };
+    SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, LookAtWays(options, most_seconds()));
+    const size_t most = chosen_ ? 1 : std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
     if (ways.size() > most) ways.resize(most);
     for (const Way& way : ways) {
       if (Cancelled()) break;
       SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(way.number));
       Optimal search(pinned, options);
       search.is_way_ = true;
-      search.most_seconds_ = best_->excess > 0 ? kNoLimit : best_->seconds;
+      search.most_seconds_ = most_seconds();
       const Result<Assignment> found = search.Run();
-      if (found.ok()) SBP_RETURN_IF_ERROR(Offer(*found));
+      if (found.ok()) {
+        SBP_RETURN_IF_ERROR(Offer(*found));
+      } else if (search.best_ && search.best_->excess > 0) {
+        SBP_RETURN_IF_ERROR(Offer(search.best_->assignment));
+        too_large_.emplace_back(way.number, *std::move(search.best_));
+      }
     }
+    std::ranges::stable_sort(too_large_, {}, [](const auto& entry) { return entry.second.excess; });
     const bool is_new = best_->excess < before.excess || (best_->excess == 0 && best_->seconds < before.seconds);
     return is_new && !chosen_ && options_.memory_limit ? GoOnFromWay() : OkStatus();
   }
 
-  // What is beyond the known ways: the search goes on from the best of them, at several prices of copies.
-  Status GoOnFromWay() {
-    const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
-    for (const double price : {0.0, unit / 10, unit}) {
-      if (!GoodEnough()) SBP_RETURN_IF_ERROR(Improve(price));
-    }
-    return OkStatus();
-  }
+  // What is beyond the known ways: the search goes on from the best of them.
+  Status GoOnFromWay() { return GoodEnough() ? OkStatus() : Improve(0); }
 
   Status TryOthers() {
     StrategyOptions options = options_;
@@ -256,6 +300,10 @@ class Optimal {
     options.has_known_bound = !bounding;
     options.known_bound = bound_;
     options.stop = options_.cancelled;
+    if (options_.memory_limit && search_.seconds <= 0) {
+      options.patience = static_cast<int64_t>(kPatience * std::max(1.0, search_.effort));
+    }
+    if (bounding && is_way_) options.cutoff = most_seconds_;
     const double before = std::chrono::duration<double>(Clock::now() - start_).count();
     if (options_.found) {
       options.progress = [this, bounding, before](const SolveProgress& progress) {
@@ -283,8 +331,9 @@ class Optimal {
     SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, NetworkOptions(false, copy_price)));
     int64_t limit = options_.memory_limit.value_or(0);
     int64_t failed = 0, fitted = 0;  // limits of the network at which the plan was too large, and was not
+    double failed_seconds = 0;       // that the former took
     int halvings = 0;
-    for (int round = 0; round <= kMaxTightenings; ++round) {
+    for (int round = 0; round <= (copy_price > 0 ? kMaxWithPrice : kMaxTightenings); ++round) {
       const SolveResult solved = Search(network, false, SecondsLeft());
       if (solved.evaluation.forbidden) {
         if (best_) return OkStatus();
@@ -297,12 +346,17 @@ class Optimal {
       if (!solved.evaluation.feasible || Cancelled()) break;
       if (excess > 0) {
         failed = limit;
+        failed_seconds = priced_.total.seconds();
+        if (failed_seconds > most_seconds_ * (1 + search_.gap)) break;  // to fit takes longer, not shorter
         limit = fitted > 0 ? fitted + (failed - fitted) / 2 : limit - std::min(excess, limit / 2);
       } else {  // as little was taken off as can be?
         fitted = limit;
         if (failed == 0 || ++halvings > kMaxHalvings) break;
         limit = fitted + (failed - fitted) / 2;
       }
+      // What fits at a higher limit of the network takes hardly less than what was too large there.
+      const bool little_to_gain = best_->excess == 0 && best_->seconds - failed_seconds <= kLittle * best_->seconds;
+      if (fitted > 0 && (little_to_gain || failed - fitted < kLeastStep * static_cast<double>(failed))) break;
       network.SetMemoryLimit(limit);
     }
     return OkStatus();
@@ -327,18 +381,31 @@ class Optimal {
     if (!options_.memory_limit || chosen_ || (best_ && best_->excess == 0)) return false;
     const Result<LayoutNetwork> relaxed = LayoutNetwork::Build(problem_, NetworkOptions(true, 0));
     if (!relaxed.ok()) return false;  // Improve says why
+    return Solve(relaxed->network(), FirstLook()).proved_infeasible;
+  }
+
+  SolveOptions FirstLook() const {
     SolveOptions options;
     options.effort = kEffortOfFirstLook;
     options.threads = search_.threads;
     options.stop = options_.cancelled;
-    return Solve(relaxed->network(), options).proved_infeasible;
+    return options;
   }
 
-  // Nothing that fits was found: the plan of the smallest peak instead. (It may fit after all.)
+  // Nothing that fits was found: the plan of the smallest peak instead, of any and of the ways that came nearest. (It
+  // may fit after all.)
   Status Shrink() {
+    const auto offer = [this](const Assignment& assignment) { return Offer(assignment); };
     const Assignment start = best_->assignment;
-    return OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr,
-                           [this](const Assignment& assignment) { return Offer(assignment); });
+    SBP_RETURN_IF_ERROR(OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr, offer));
+    for (size_t i = 0; i < std::min(kWaysToShrink, too_large_.size()); ++i) {
+      if (best_->excess == 0 || Cancelled()) break;
+      SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(too_large_[i].first));
+      SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(pinned));
+      if (!FitsNetwork(pinned, all, false)) continue;
+      SBP_RETURN_IF_ERROR(OfferSmallPlans(pinned, too_large_[i].second.assignment, options_, nullptr, offer));
+    }
+    return OkStatus();
   }
 
   // The error that says how small plans get, and what holds the memory of the smallest.
@@ -390,9 +457,10 @@ class Optimal {
   const StrategyOptions& options_;
   const SearchOptions search_;
   std::optional<Best> best_;
-  std::vector<Assignment> others_;        // of the other strategies
-  std::optional<CandidateLists> chosen_;  // where not all candidates can be looked at together
-  Plan priced_;                           // the last one: price and, with a limit, memory
+  std::vector<Assignment> others_;                  // of the other strategies
+  std::vector<std::pair<size_t, Best>> too_large_;  // ways by number, the nearest to the limit first
+  std::optional<CandidateLists> chosen_;            // where not all candidates can be looked at together
+  Plan priced_;                                     // the last one: price and, with a limit, memory
   double bound_ = 0;
   double effort_;        // of the next search
   bool is_way_ = false;  // of another search, which has a plan of most_seconds_

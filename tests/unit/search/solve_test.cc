@@ -66,6 +66,39 @@ TEST(Solve, EqualsBruteForceUnderMemoryLimits) {
   EXPECT_GT(score.infeasible, 50);
 }
 
+// What costs too much is not looked for, what costs less is found as ever; no bound exceeds the optimum.
+TEST(Solve, ACutoffEndsOnlyWhatCannotBeBetter) {
+  int ended = 0;
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    const CostNetwork network = SmallNetwork(seed, {});
+    const std::optional<int64_t> optimum = BruteForce(network);
+    if (!optimum) continue;
+    SolveOptions options = Effort(0.1, seed);
+    options.cutoff = static_cast<double>(*optimum) + 1;
+    EXPECT_EQ(Solve(network, options).evaluation.cost, *optimum) << "seed " << seed;
+    options.cutoff = static_cast<double>(*optimum) / 2;
+    const SolveResult result = Solve(network, options);
+    EXPECT_FALSE(result.proved_infeasible) << "seed " << seed;
+    EXPECT_LE(result.lower_bound_units, *optimum) << "seed " << seed;
+    ended += result.lower_bound >= options.cutoff;
+  }
+  EXPECT_GT(ended, 100);
+}
+
+TEST(Solve, ImpatienceClaimsNothing) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    const CostNetwork network = SmallNetwork(seed, {});
+    const std::optional<int64_t> optimum = BruteForce(network);
+    SolveOptions options = Effort(0.1, seed);
+    options.patience = 1;
+    const SolveResult result = Solve(network, options);
+    EXPECT_FALSE(result.proved_infeasible && optimum) << "seed " << seed;
+    if (!optimum) continue;
+    EXPECT_LE(result.lower_bound_units, *optimum) << "seed " << seed;
+    EXPECT_TRUE(!result.evaluation.feasible || result.evaluation.cost >= *optimum) << "seed " << seed;
+  }
+}
+
 TEST(Solve, EqualsBruteForceWhereTablesAreSmallerThanNodes) {
   for (const bool memory : {false, true}) {
     SmallNetworkOptions kind;
