@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,6 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
-#include <set>
 
 #include "base/checked_math.h"
 #include "base/dtype.h"

@@ -7,13 +7,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/ids.h"
+#include "base/name_table.h"
 #include "decompose/draws.h"
 #include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
-#include "base/hash.h"
-#include "base/name_table.h"
 
 namespace sbp {
 namespace {
