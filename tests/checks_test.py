@@ -35,6 +35,8 @@ PLANTED = [
     ("dependencies", "tests/unit/base/dtype_test.cc", "", '#include "io/file.h"\n',
      "tests/unit/base may not include io/file.h"),
     ("dependencies", "tests/unit/planted/a_test.cc", "", "int a;\n", "there is no src/planted of which it could be the test"),
+    ("dependencies", "tests/CMakeLists.txt", "  name_table_test.cc\n", "",
+     "tests/unit/base/name_table_test.cc: tests/CMakeLists.txt does not name it"),
     ("dependencies", "src/cluster/dump.cc", "", '#include "cluster/planted_b.h"\n', None),  # its own folder
     ("dependencies", "CMakeLists.txt", "sbp_library(cluster LINKS sbp_sbp", "sbp_library(cluster LINKS sbp_sbp sbp_search",
      "sbp_library(cluster) links search, other than the dependency table"),

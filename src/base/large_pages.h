@@ -38,21 +38,26 @@ void UseLargePages(std::vector<Item>& items) {
 }
 
 // Has a thread get the pages behind a vector that is being filled, some way ahead of where it is, for as long as this
-// lives: clearing them takes about as long as filling them. The vector must not grow beyond what it has reserved.
+// lives: clearing them takes about as long as filling them. The vector must not grow beyond what it has reserved. No
+// thread for less than some hundred megabytes.
 class PagesAhead {
  public:
   template <typename Item>
-  explicit PagesAhead(const std::vector<Item>& items)
-      : pages_(PagesOf(items)), filled_(pages_.begin), thread_([this] { Run(); }) {}
+  explicit PagesAhead(const std::vector<Item>& items) : pages_(PagesOf(items)), filled_(pages_.begin) {
+    if (pages_.end > pages_.begin + kAhead) thread_ = std::thread([this] { Run(); });
+  }
   ~PagesAhead() {
     ended_ = true;
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
   PagesAhead(const PagesAhead&) = delete;
   PagesAhead& operator=(const PagesAhead&) = delete;
 
-  // Filled up to here.
-  void At(const void* end) { filled_.store(reinterpret_cast<uintptr_t>(end), std::memory_order_relaxed); }
+  // So far it is filled.
+  template <typename Item>
+  void At(const std::vector<Item>& items) {
+    filled_.store(reinterpret_cast<uintptr_t>(items.data() + items.size()), std::memory_order_relaxed);
+  }
 
  private:
   static constexpr uintptr_t kAhead = 64 * kLargePage;

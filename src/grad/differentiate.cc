@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -122,18 +121,10 @@ class Differentiator {
     sums_.reserve(graph_.tensors.capacity());
     sums_.resize(graph_.tensors.size());
     for (const Seed& seed : seeds) Add(seed.tensor, seed.cotangent, 0);
-    std::optional<PagesAhead> ops, tensors;
-    constexpr size_t kMany = 100'000;
-    const bool many = graph_.ops.size() > kMany;
-    if (many) {
-      ops.emplace(graph_.ops);
-      tensors.emplace(graph_.tensors);
-    }
+    PagesAhead ops_ahead(graph_.ops), tensors_ahead(graph_.tensors);
     for (size_t i = graph_.ops.size(); i-- > 0;) {
-      if (many) {
-        ops->At(graph_.ops.data() + graph_.ops.size());
-        tensors->At(graph_.tensors.data() + graph_.tensors.size());
-      }
+      ops_ahead.At(graph_.ops);
+      tensors_ahead.At(graph_.tensors);
       const Status visited = Visit(OpId(i));
       if (!visited.ok()) return visited.WithContext(StrCat("op ", Quote(graph_.ops[i].name)));
     }
