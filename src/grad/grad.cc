@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+#include <cstdint>
 
 #include "base/dtype.h"
 #include "base/ids.h"
@@ -123,11 +124,17 @@ std::vector<TensorId> FindNamed(const Graph& graph, const std::vector<std::strin
   return before;
 }
 
+constexpr int64_t kMostMicroBatches = 1'000'000;  // a run makes one after the other
+
 // Do the flags go together?
 Status CheckRequest(const GradRequest& request) {
   const UpdateRequest& update = request.update;
   if (update.accumulate < 1) {
     return BadInput(StrCat("--accumulate: expected at least 1 micro-batch, not ", update.accumulate));
+  }
+  if (update.accumulate > kMostMicroBatches) {
+    return BadInput(
+        StrCat("--accumulate: expected at most ", kMostMicroBatches, " micro-batches, not ", update.accumulate));
   }
   if (!(update.clip_norm >= 0)) return BadInput("--clip-norm: expected a norm above 0");
   if (!(update.loss_scale > 0) || std::isinf(update.loss_scale)) {

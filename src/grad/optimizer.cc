@@ -1,12 +1,14 @@
 #include "grad/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+#include <variant>
 
 #include "base/dtype.h"
 #include "base/status.h"
@@ -84,6 +86,16 @@ Result<AttributeValue> ParseValue(const Parameter& parameter, std::string_view t
 }
 
 // KEY=VALUE for each of the ops that have the key.
+// Shares that a moment keeps are below 1, and no number is NaN or infinite.
+Status CheckValue(std::string_view key, const AttributeValue& value) {
+  const double* number = std::get_if<double>(&value);
+  if (number == nullptr) return OkStatus();
+  if (!std::isfinite(*number)) return BadInput(StrCat("--optimizer: ", key, ": expected a finite number"));
+  const bool is_share = key.starts_with("beta") || key == "mu";
+  if (!is_share || (*number >= 0 && *number < 1)) return OkStatus();
+  return BadInput(StrCat("--optimizer: ", key, ": expected a number from 0 to below 1, not ", *number));
+}
+
 Status SetValue(std::string_view given, std::vector<UpdateOp*> updates) {
   const size_t equals = given.find('=');
   if (equals == std::string_view::npos) {
@@ -98,6 +110,7 @@ Status SetValue(std::string_view given, std::vector<UpdateOp*> updates) {
       keys.push_back(parameter.name);
       if (parameter.name != key) continue;
       SBP_ASSIGN_OR_RETURN(AttributeValue value, ParseValue(parameter, given.substr(equals + 1)));
+      SBP_RETURN_IF_ERROR(CheckValue(parameter.name, value));
       update->attributes.Set(parameter.name, std::move(value));
       known = true;
     }
@@ -157,6 +170,9 @@ Result<Optimizer> ParseOptimizer(const OptimizerRequest& request, const RuleSet&
   if (!type || !IsFloat(*type) || IsStorageOnly(*type)) {
     return BadInput(
         StrCat("--state-dtype: ", Quote(type_name), " is no type to compute with; expected f32, bf16, f16"));
+  }
+  if (request.weight_decay && !(*request.weight_decay >= 0 && std::isfinite(*request.weight_decay))) {
+    return BadInput(StrCat("--weight-decay: expected a finite number of at least 0, not ", *request.weight_decay));
   }
   for (UpdateOp* update : both) {
     if (FindParameter(*update->schema, kStateType, true) != nullptr) {

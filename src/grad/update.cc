@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "decompose/decompose.h"
 #include "grad/appender.h"
+#include "grad/between.h"
 #include "grad/loss.h"
 #include "grad/optimizer.h"
 #include "grad/order.h"
@@ -124,8 +125,12 @@ class Updates {
     return appender_.Call("Div", {sum, count}, {}, "loss", scope_);
   }
 
+  // The loss comes first, then what is given already: running statistics.
   void SetOutputs(const Loss& loss, TensorId total) {
-    if (!loss.given) graph_.outputs = {total};
+    if (!loss.given) {
+      for (const Seed& seed : loss.seeds) std::erase(graph_.outputs, seed.tensor);
+      graph_.outputs.insert(graph_.outputs.begin(), total);
+    }
     if (norm_.valid()) graph_.outputs.push_back(norm_);
   }
 
