@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -179,6 +180,11 @@ Status CheckStepFlags(const RunFlags& flags) {
   }
   if (!flags.steps) return OkStatus();
   if (*flags.steps < 1) return UsageError(StrCat("--steps ", *flags.steps, ": expected at least 1"));
+  constexpr int64_t kMostSteps = 1'000'000'000;
+  if (*flags.steps > kMostSteps) {
+    return UsageError(StrCat("--steps ", *flags.steps, ": expected at most ", kMostSteps));
+  }
+  if (flags.training.lr && !std::isfinite(*flags.training.lr)) return UsageError("--lr: expected a finite number");
   if (flags.training.save_every < 0) {
     return UsageError(StrCat("--save-every ", flags.training.save_every, ": expected at least 1"));
   }

@@ -160,11 +160,14 @@ Result<Difference> Compare(const Value& out, const Value& ref, const ElementTole
   return whole;
 }
 
-bool HasNaN(const TensorView& view) {
+namespace {
+
+template <typename IsBad>
+bool HasAny(const TensorView& view, const IsBad& is_bad) {
   if (!IsFloat(view.dtype) || view.elements() == 0) return false;
   if (view.dtype == DType::kF32) {
     const auto* begin = view.as<float>();
-    return std::any_of(begin, begin + view.elements(), [](float v) { return std::isnan(v); });
+    return std::any_of(begin, begin + view.elements(), is_bad);
   }
   Value value;
   value.view = view;
@@ -172,9 +175,19 @@ bool HasNaN(const TensorView& view) {
   for (int64_t first = 0; blocks.ok() && first < blocks->count(); first += NumberBlocks::kSize) {
     const int64_t n = std::min(NumberBlocks::kSize, blocks->count() - first);
     const double* numbers = blocks->At(first, n);
-    if (std::any_of(numbers, numbers + n, [](double v) { return std::isnan(v); })) return true;
+    if (std::any_of(numbers, numbers + n, is_bad)) return true;
   }
   return false;
+}
+
+}  // namespace
+
+bool HasNaN(const TensorView& view) {
+  return HasAny(view, [](auto v) { return std::isnan(v); });
+}
+
+bool AllFinite(const TensorView& view) {
+  return !HasAny(view, [](auto v) { return !std::isfinite(v); });
 }
 
 TensorId FirstWithNaN(const Graph& graph, TensorStore& store) {

@@ -33,8 +33,9 @@ Result<Difference> Compare(const Value& out, const Value& ref, const ElementTole
 // The numbers of a tensor as doubles: complex ones as pairs. Error: no tensor of numbers.
 Result<std::vector<double>> NumbersOf(const Value& value);
 
-// Is some element NaN?
+// Is some element NaN? Is every one a finite number?
 bool HasNaN(const TensorView& view);
+bool AllFinite(const TensorView& view);
 
 // The first input or parameter of a graph whose value in its store holds NaN; invalid: none.
 TensorId FirstWithNaN(const Graph& graph, TensorStore& store);

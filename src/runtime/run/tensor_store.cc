@@ -255,17 +255,22 @@ LiteralRef RetypedLiteral(const LiteralRef& literal, DType to) {
   return copy;
 }
 
-// Attributes that name an element type.
-bool NamesType(std::string_view attribute) {
+// Does an attribute name an element type? As its op's schema says, or, where that says a number, by its name.
+bool NamesType(std::string_view attribute, const OpDefinition* op) {
   static constexpr std::string_view kNames[] = {"to",           "dtype",          "stash_type", "softmax_precision",
                                                 "output_dtype", "output_datatype"};
-  return std::find(std::begin(kNames), std::end(kNames), attribute) != std::end(kNames);
+  if (std::find(std::begin(kNames), std::end(kNames), attribute) != std::end(kNames)) return true;
+  if (op == nullptr) return false;
+  const std::vector<Parameter>& parameters = op->overloads.front().parameters;
+  return std::ranges::any_of(parameters,
+                             [&](const Parameter& p) { return p.kind == ParameterKind::kType && p.name == attribute; });
 }
 
 // The types that an op's attributes name where they are not given, as its first overload has them.
 void RetypeDefaults(const OpDefinition& op, DType to, Attributes& attributes) {
   for (const Parameter& parameter : op.overloads.front().parameters) {
-    if (!NamesType(parameter.name) || !parameter.default_value || attributes.Find(parameter.name) != nullptr) continue;
+    if (!NamesType(parameter.name, &op) || !parameter.default_value || attributes.Find(parameter.name) != nullptr)
+      continue;
     const auto* number = std::get_if<int64_t>(&*parameter.default_value);
     if (number != nullptr && *number > 0 && *number < 32 && IsRetyped(static_cast<DType>(*number))) {
       attributes.Set(parameter.name, static_cast<int64_t>(to));
@@ -278,7 +283,7 @@ AttributesRef RetypedAttributes(const AttributesRef& attributes, const OpDefinit
   auto changed = std::make_shared<Attributes>(*attributes);
   for (auto& [name, value] : changed->mutable_entries()) {
     if (auto* number = std::get_if<int64_t>(&value)) {
-      if (NamesType(name) && *number > 0 && *number < 32 && IsRetyped(static_cast<DType>(*number))) {
+      if (NamesType(name, op) && *number > 0 && *number < 32 && IsRetyped(static_cast<DType>(*number))) {
         *number = static_cast<int64_t>(to);
       }
     } else if (auto* literal = std::get_if<LiteralRef>(&value)) {

@@ -298,7 +298,20 @@ class Trainer {
         run.outputs.emplace_back(plan_.graph.tensor(plan_.graph.outputs[i]).name, outputs[i].front());
       }
     }
-    return saves ? training_.save(step + 1, States(outputs)) : OkStatus();
+    if (!saves && !last) return OkStatus();
+    const Outputs states = States(outputs);
+    SBP_RETURN_IF_ERROR(RefuseBadStates(states));
+    return saves ? training_.save(step + 1, states) : OkStatus();
+  }
+
+  // They would replace those of a good checkpoint.
+  Status RefuseBadStates(const Outputs& states) const {
+    for (const auto& [name, value] : states) {
+      if (AllFinite(value.view)) continue;
+      return RunFailed(StrCat("the next ", Quote(name), " holds ", HasNaN(value.view) ? "a NaN" : "an infinite number",
+                              training_.save ? "; the checkpoint is left as it was" : ""));
+    }
+    return OkStatus();
   }
 
   // Copies of each output, whole.
