@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "api/tensors.h"
@@ -14,6 +17,7 @@
 #include "graph/tensor_type.h"
 #include "runtime/data/value.h"
 #include "runtime/run/tensor_store.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 
@@ -30,6 +34,57 @@ Status CheckAgainstAssumptions(const Graph& graph, const std::vector<TensorData>
     return BadInput(StrCat("--inputs: input ", Quote(assumption.input), " is ", found, "; the plan was made for ",
                            same_type ? "" : ToString(wanted) + " ", ToString(assumption),
                            ", which decided sizes or branches of its graph: plan again with these --inputs"));
+  }
+  return OkStatus();
+}
+
+namespace {
+
+// The input that a tensor is, but for its shape; invalid: it is computed.
+TensorId InputBehind(const Graph& graph, TensorId id) {
+  constexpr std::string_view kKeeps[] = {"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"};
+  while (id.valid() && graph.tensor(id).producer.valid()) {
+    const Op& op = graph.op(graph.tensor(id).producer);
+    if (std::ranges::find(kKeeps, graph.type_of(op)) == std::end(kKeeps)) return {};
+    id = op.inputs[0];
+  }
+  return id;
+}
+
+template <typename T>
+Status CheckLabelsAs(const TensorData& data, int64_t classes, std::optional<int64_t> ignored) {
+  const size_t count = data.bytes.size() / sizeof(T);
+  for (size_t i = 0; i < count; ++i) {
+    T label;
+    std::memcpy(&label, data.bytes.data() + i * sizeof(T), sizeof(T));
+    const auto value = static_cast<int64_t>(label);
+    if ((value >= 0 && value < classes) || value == ignored) continue;
+    return BadInput(
+        StrCat("--inputs: ", Quote(data.name), ": label ", value, " of element ", i, " is no class; there are 0 to ",
+               classes - 1,
+               ignored ? StrCat(", and ", *ignored, " is ignored")
+                       : StrCat(" (grad --loss cross-entropy:LOGITS,ignore=", value, " leaves such labels out)")));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckLabels(const Graph& graph, const std::vector<TensorData>& given) {
+  for (const Op& op : graph.ops) {
+    const std::string& type = graph.type_of(op);
+    if (type != "SoftmaxCrossEntropyLoss" && type != "NegativeLogLikelihoodLoss") continue;
+    const TensorId labels = InputBehind(graph, op.inputs[1]);
+    const Shape& scores = graph.tensor(op.inputs[0]).type.shape;
+    if (!labels.valid() || scores.size() < 2) continue;
+    const auto data = std::ranges::find(given, graph.tensor(labels).name, &TensorData::name);
+    if (data == given.end()) continue;
+    std::optional<int64_t> ignored;
+    if (op.attributes->Find("ignore_index") != nullptr) ignored = op.attributes->Int("ignore_index", 0);
+    Status status;
+    if (data->type.dtype == DType::kI64) status = CheckLabelsAs<int64_t>(*data, scores[1], ignored);
+    if (data->type.dtype == DType::kI32) status = CheckLabelsAs<int32_t>(*data, scores[1], ignored);
+    SBP_RETURN_IF_ERROR(status);
   }
   return OkStatus();
 }

@@ -17,6 +17,10 @@ bool IsGiven(const std::vector<TensorData>& given, std::string_view name);
 Status CheckAgainstAssumptions(const Graph& graph, const std::vector<TensorData>& given);
 // Error (kBadInput): a tensor that is no input or parameter of the graph, or has another type; as `run` says it.
 Status CheckTypes(const Graph& graph, const std::vector<TensorData>& given);
+// Error (kBadInput): a label of a loss over classes is none of them and is not ignored. Losses pick a score by it, from
+// the end where it is negative: with labels of -100, as many data sets mark what does not count, a model would learn
+// another class, and nobody would see it.
+Status CheckLabels(const Graph& graph, const std::vector<TensorData>& given);
 // The values that the graph assumes of inputs that are not among `given`.
 Result<std::vector<TensorData>> AssumedInputs(const Graph& graph, const std::vector<TensorData>& given);
 

@@ -183,6 +183,7 @@ Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, const ResolveO
 Result<PlanRun> RunPlan(Plan given_plan, const RuleSet& rules, const std::string& model_path, RunData data,
                         Backend& backend, const RunOptions& options) {
   SBP_RETURN_IF_ERROR(CheckAgainstAssumptions(given_plan.graph, data.inputs));
+  SBP_RETURN_IF_ERROR(CheckLabels(given_plan.graph, data.inputs));
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorData> assumed, AssumedInputs(given_plan.graph, data.inputs));
   data.inputs.insert(data.inputs.end(), assumed.begin(), assumed.end());
   for (TensorData& state : FirstStates(given_plan.graph, data.inputs)) data.inputs.push_back(std::move(state));

@@ -170,6 +170,7 @@ Result<PlanRun> TrainPlan(Plan plan, const RuleSet& rules, const std::string& mo
   Batches batches;
   SBP_RETURN_IF_ERROR(batches.Take(data.inputs, plan.graph));
   SBP_RETURN_IF_ERROR(CheckAgainstAssumptions(plan.graph, data.inputs));
+  SBP_RETURN_IF_ERROR(CheckLabels(plan.graph, data.inputs));
   SBP_ASSIGN_OR_RETURN(const std::vector<TensorData> assumed, AssumedInputs(plan.graph, data.inputs));
   data.inputs.insert(data.inputs.end(), assumed.begin(), assumed.end());
   TrainingOptions training{.steps = request.steps, .save_every = request.save_every};

@@ -2,13 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "api/sbp_plan.h"
+#include "graph/builder.h"
 
 namespace sbp {
 namespace {
@@ -223,6 +226,28 @@ TEST(Running, TheModelAloneAgainstWhatIsExpected) {
       RunModel(*model, rules, resolve, std::move(other), {.seed = 1, .expected_from = "the first run"});
   ASSERT_TRUE(differs.ok()) << differs.status().message();
   EXPECT_FALSE(differs->report.good());
+}
+
+TEST(Running, LabelsAreClassesOrIgnored) {
+  GraphBuilder builder;
+  builder.AddInput("labels", {DType::kI64, {2, 2}});
+  builder.AddInput("scores", {DType::kF32, {4, 3}});
+  builder.AddParameter("rows", {DType::kI64, {1}}, std::make_shared<const Literal>(Literal::Ints({4})));
+  builder.AddOp("Reshape", "flat", {"labels", "rows"}, {"flat"});
+  Attributes ignores;
+  ignores.Set("ignore_index", int64_t{-1});
+  builder.AddOp("SoftmaxCrossEntropyLoss", "loss", {"scores", "flat"}, {"loss"}, ignores);
+  const Graph graph = builder.Build("").value();
+  const auto labels = [](std::vector<int64_t> values) {
+    std::string bytes(values.size() * sizeof(int64_t), '\0');
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return std::vector<TensorData>{{"labels", {DType::kI64, {2, 2}}, bytes, {}}};
+  };
+  EXPECT_TRUE(CheckLabels(graph, labels({0, 2, -1, 1})).ok());
+  EXPECT_EQ(CheckLabels(graph, labels({0, 2, -100, 1})).message(),
+            "--inputs: \"labels\": label -100 of element 2 is no class; there are 0 to 2, and -1 is ignored");
+  EXPECT_FALSE(CheckLabels(graph, labels({3, 2, 0, 1})).ok());
+  EXPECT_TRUE(CheckLabels(graph, {}).ok());
 }
 
 TEST(Running, FindsTheModelOfAPlan) {
