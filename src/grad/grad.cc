@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,7 +11,6 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
-#include <cstdint>
 
 #include "base/dtype.h"
 #include "base/ids.h"

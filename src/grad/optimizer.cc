@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 #include <variant>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/status.h"
