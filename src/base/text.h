@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -23,7 +24,8 @@ void AppendTo(std::string& text, const Part& part) {
     text += std::string_view(part);
   } else if constexpr (std::is_same_v<Part, char>) {
     text += part;
-  } else if constexpr (std::is_integral_v<Part> && sizeof(Part) >= sizeof(int)) {
+  } else if constexpr (std::is_integral_v<Part> &&
+                       std::numeric_limits<Part>::digits >= std::numeric_limits<int>::digits) {
     std::array<char, 20> digits;  // of 64 bits with a sign
     text.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), part).ptr);
   } else {

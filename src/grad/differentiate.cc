@@ -75,7 +75,7 @@ std::string FormOf(const Graph& graph, const Op& op, const RuleSet& rules, Attri
   std::string key;
   const auto put = [&](const auto& value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
   put(op.type);
-  put(attributes.Find(op.attributes));
+  put(reinterpret_cast<uintptr_t>(attributes.Find(op.attributes)));
   const OpDefinition* definition = rules.Find(graph.type_of(op));
   const uint64_t reads = definition == nullptr ? 0 : definition->reads_values | definition->reads_for_vjp;
   for (size_t i = 0; i < op.inputs.size(); ++i) {

@@ -321,7 +321,7 @@ class SavingsFinder {
   void Finish(const std::string& type, Sums& sums) {
     const auto sort = [](std::vector<TensorId>& ids) {
       std::ranges::sort(ids);
-      ids.erase(std::ranges::unique(ids).begin(), ids.end());
+      ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     };
     sort(sums.custom);
     sort(sums.expanded);
