@@ -126,6 +126,10 @@ Result<BinaryEntries> BinaryEntries::Decode(std::string_view bytes, std::span<co
     if (!is_entry) {
       if (tag == 0 || !Wire::SkipField(&input, tag)) return corrupt(at + static_cast<size_t>(input.CurrentPosition()));
       at += static_cast<size_t>(input.CurrentPosition());
+      if (at - others > kMaxMessageBytes / 2) {  // of a document of any size, what one message may have
+        SBP_RETURN_IF_ERROR(merge_until(begin));
+        others = begin;
+      }
       continue;
     }
     uint32_t length = 0;

@@ -145,6 +145,7 @@ void WriteGraph(const Graph& graph, Encoding encoding, const ByteSink& sink) {
   const auto whole = [&](const v1::Graph& part) { piece += EncodeBinary(part); };
   GraphToMessages(graph, RowOf(DocumentKind::kGraph).name,
                   {.first = whole,
+                   .parameter = [&](const v1::Tensor& tensor) { append(tensor, v1::Graph::kParametersFieldNumber); },
                    .tensor = [&](const v1::Tensor& tensor) { append(tensor, v1::Graph::kTensorsFieldNumber); },
                    .op = [&](const v1::Op& op) { append(op, v1::Graph::kOpsFieldNumber); },
                    .last = whole});

@@ -65,6 +65,7 @@ class GraphWriter {
 
   void Write(v1::Graph& message) {
     WriteFirst(message);
+    EachParameter([&](const Tensor& tensor) { WriteTensor(tensor, *message.add_parameters()); });
     message.mutable_ops()->Reserve(static_cast<int>(graph_.ops.size()));
     for (const Op& op : graph_.ops) {
       WriteOp(op, *message.add_ops());
@@ -80,12 +81,14 @@ class GraphWriter {
     WriteFirst(first);
     parts.first(first);
     v1::Tensor tensor_message;
+    const auto hand = [&](const Tensor& tensor, const auto& to) {
+      tensor_message.Clear();
+      WriteTensor(tensor, tensor_message);
+      to(tensor_message);
+    };
+    EachParameter([&](const Tensor& tensor) { hand(tensor, parts.parameter); });
     for (const Op& op : graph_.ops) {
-      EachResult(op, [&](const Tensor& tensor) {
-        tensor_message.Clear();
-        WriteTensor(tensor, tensor_message);
-        parts.tensor(tensor_message);
-      });
+      EachResult(op, [&](const Tensor& tensor) { hand(tensor, parts.tensor); });
     }
     v1::Op op_message;
     for (const Op& op : graph_.ops) {
@@ -99,15 +102,19 @@ class GraphWriter {
   }
 
  private:
-  // In a document these fields stand before ops and the tensors that they write.
+  // In a document these fields stand before parameters, ops and the tensors that they write.
   void WriteFirst(v1::Graph& message) {
     message.set_name(ToUtf8(graph_.name));
     WriteEntries(graph_.opsets, *message.mutable_opsets());
     WriteEntries(graph_.bindings, *message.mutable_bindings());
     PropertiesToMessages(graph_.metadata, *message.mutable_metadata());
     for (const TensorId id : graph_.inputs) WriteTensor(graph_.tensor(id), *message.add_inputs());
+  }
+
+  template <typename Visit>
+  void EachParameter(const Visit& visit) const {
     for (const Tensor& tensor : graph_.tensors) {
-      if (tensor.role == TensorRole::kParameter) WriteTensor(tensor, *message.add_parameters());
+      if (tensor.role == TensorRole::kParameter) visit(tensor);
     }
   }
 

@@ -16,10 +16,11 @@ void GraphToMessage(const Graph& graph, sbp_plan::v1::Graph& message);
 Result<Graph> GraphFromMessage(const sbp_plan::v1::Graph& message, std::string_view where);
 
 // The same with ops and described tensors one at a time, as a graph of a million ops takes several times its memory as
-// messages. Where the parts stand in a binary document: all that `first` holds, `tensors`, `ops`, all that `last`
-// holds.
+// messages. They come as they stand in a binary document: all that `first` holds, parameters, tensors, ops, all that
+// `last` holds.
 struct GraphParts {
   std::function<void(const sbp_plan::v1::Graph& first)> first;
+  std::function<void(const sbp_plan::v1::Tensor&)> parameter;
   std::function<void(const sbp_plan::v1::Tensor&)> tensor;
   std::function<void(const sbp_plan::v1::Op&)> op;
   std::function<void(const sbp_plan::v1::Graph& last)> last;
