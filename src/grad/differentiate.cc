@@ -20,6 +20,7 @@
 #include "decompose/decompose.h"
 #include "decompose/vjp.h"
 #include "grad/appender.h"
+#include "grad/attributes_table.h"
 #include "grad/between.h"
 #include "grad/branch.h"
 #include "grad/unroll.h"
@@ -49,26 +50,6 @@ OpQuery QueryOf(const Graph& graph, const Op& op) {
   query.has_subgraphs = HasSubgraph(*op.attributes);
   return query;
 }
-
-// One pointer for attributes of equal value.
-class AttributesTable {
- public:
-  const Attributes* Find(const AttributesRef& attributes) {
-    const auto [known, is_new] = canonical_.try_emplace(attributes.get(), nullptr);
-    if (!is_new) return known->second;
-    const size_t hash = HashAttributes(*attributes);
-    const auto [begin, end] = by_hash_.equal_range(hash);
-    for (auto it = begin; it != end; ++it) {
-      if (Equal(*it->second, *attributes)) return known->second = it->second.get();
-    }
-    by_hash_.emplace(hash, attributes);
-    return known->second = attributes.get();
-  }
-
- private:
-  std::unordered_map<const Attributes*, const Attributes*> canonical_;
-  std::unordered_multimap<size_t, AttributesRef> by_hash_;
-};
 
 // What the vjp of an op depends on, as bytes: the op, its operands' types and, where they matter, known values.
 std::string FormOf(const Graph& graph, const Op& op, const RuleSet& rules, AttributesTable& attributes) {

@@ -163,7 +163,7 @@ struct Forward {
   Graph graph;
   Loss loss;
   std::vector<std::string> targets;
-  std::vector<TensorId> targets_at;
+  std::vector<TensorId> targets_at;  // where they are in `graph`
 };
 
 Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest& request, GradGraph& out) {

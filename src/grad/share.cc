@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/name_table.h"
 #include "decompose/draws.h"
+#include "grad/attributes_table.h"
 #include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
@@ -22,25 +23,6 @@ namespace {
 bool IsOwn(std::string_view type, const RuleSet& rules) {
   return type == kRefetchOp || type == "SequenceEmpty" || DrawsRandom(type, rules);
 }
-
-// One pointer for attributes of equal value.
-class SharedAttributes {
- public:
-  const Attributes* Find(const AttributesRef& attributes) {
-    const auto [known, is_new] = canonical_.try_emplace(attributes.get(), attributes.get());
-    if (!is_new) return known->second;
-    const auto [begin, end] = by_hash_.equal_range(HashAttributes(*attributes));
-    for (auto it = begin; it != end; ++it) {
-      if (Equal(*it->second, *attributes)) return known->second = it->second;
-    }
-    by_hash_.emplace(HashAttributes(*attributes), attributes.get());
-    return attributes.get();
-  }
-
- private:
-  std::unordered_map<const Attributes*, const Attributes*> canonical_;
-  std::unordered_multimap<size_t, const Attributes*> by_hash_;
-};
 
 }  // namespace
 
@@ -61,7 +43,7 @@ void ShareEqualOps(Graph& graph, const RuleSet& rules) {
   }
   std::vector<bool> own(graph.op_types.size());
   for (size_t i = 0; i < own.size(); ++i) own[i] = IsOwn(graph.op_types[i], rules);
-  SharedAttributes attributes;
+  AttributesTable attributes;
   IndexTable seen;
   seen.Reserve(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
