@@ -148,6 +148,11 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
                             kDefaultCluster, "]"))
           ->type_name("NAME|FILE"),
       NamesOfPresets);
+  OfferChoices(app.add_option("--execution", flags.execution,
+                              "what runs as one kernel: each op (eager), or what a compiler makes of the graph (fused) "
+                              "[as the cluster says]")
+                   ->type_name("HOW"),
+               NamesOfExecutions);
   app.add_option("--pin", flags.pins,
                  "fix how a tensor lies, TENSOR=(S(0), B), is written, TENSOR<-(P, B), both and for all readers, "
                  "TENSOR==(S(0), B); one use, OP.ARG=(B, B); a signature, OP: (S(0), B), ... -> (S(0), B)")
@@ -245,6 +250,8 @@ void AddStrategyFlags(CLI::App& app, PlanningFlags& flags) {
 }
 
 std::vector<std::string> NamesOfPresets() { return NamesOf(AllPresets()); }
+
+std::vector<std::string> NamesOfExecutions() { return {std::begin(kExecutionNames), std::end(kExecutionNames)}; }
 
 Result<Mesh> ParseMeshFlag(const std::string& text) {
   auto mesh = ParseMesh(text);
@@ -354,6 +361,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   SBP_ASSIGN_OR_RETURN(input.resolve, ReadModelFlags(flags.model));
   input.inputs = flags.model.inputs;
   input.cluster = flags.cluster;
+  input.execution = flags.execution;
   if (flags.train) input.train = flags.request;
   input.recipe = flags.recipe;
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});

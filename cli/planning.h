@@ -43,6 +43,7 @@ struct PlanningFlags {
   ModelFlags model;
   std::optional<std::string> mesh;
   std::string cluster;
+  std::string execution;
   std::string strategy, criterion;  // "": as ChooseStrategy has it (api/planning.h)
   std::vector<std::string> pins, pin_files, ties;
   std::string recipe;
@@ -66,6 +67,7 @@ void AddTrainingFlags(CLI::App& app, PlanningFlags& flags);
 
 // For completions.
 std::vector<std::string> NamesOfPresets();
+std::vector<std::string> NamesOfExecutions();
 
 // --mesh. Whatever is wrong with its text is wrong usage.
 Result<Mesh> ParseMeshFlag(const std::string& text);

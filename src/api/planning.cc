@@ -34,6 +34,12 @@ Result<Mesh> WholeCluster(const std::string& name, const NoteSink& note) {
   return mesh;
 }
 
+Result<Execution> ReadExecution(const std::string& text) {
+  if (const std::optional<Execution> execution = ParseExecution(text)) return *execution;
+  const std::vector<std::string> names(std::begin(kExecutionNames), std::end(kExecutionNames));
+  return UsageError(StrCat("--execution ", Quote(text), ": expected ", Join(names, " or "), DidYouMean(text, names)));
+}
+
 Result<std::vector<std::pair<std::string, std::string>>> CollectPins(const PlanningInput& input) {
   std::vector<std::pair<std::string, std::string>> pins;
   for (const PinText& pin : input.pins) pins.emplace_back(pin.text, pin.where);
@@ -154,6 +160,9 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
   }
   request.mesh = *input.mesh;
   SBP_ASSIGN_OR_RETURN(request.cluster, ChooseCluster(input.cluster, &request.mesh, note));
+  if (!input.execution.empty()) {
+    SBP_ASSIGN_OR_RETURN(request.cluster.execution, ReadExecution(input.execution));
+  }
   request.options = input.options;
   request.options.strategy = row->name;
   if (!input.criterion.empty()) request.options.criterion = input.criterion;

@@ -29,6 +29,7 @@ struct PlanningInput {
   std::string inputs;                  // a file of real inputs (api/tensors.h); "": none
   std::optional<Mesh> mesh;            // unset: one axis over all devices of the cluster
   std::string cluster;                 // as ChooseCluster takes it
+  std::string execution;               // "eager", "fused"; "": as the cluster says
   std::string strategy, criterion;     // rows of AllStrategies() and AllCriteria(); "": the default
   PlanOptions options;                 // as the plan records them; strategy, criterion, rule_files are filled in
   std::vector<PinText> pins;           // where: "--pin", or what errors shall say

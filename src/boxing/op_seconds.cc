@@ -1,13 +1,18 @@
 #include "boxing/op_seconds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "base/checked_math.h"
 #include "base/dtype.h"
 #include "cluster/collective_kind.h"
 #include "graph/tensor_type.h"
+#include "rule/candidates.h"
 #include "rule/factor_map.h"
+#include "rule/factor_use.h"
+#include "rule/infer.h"
 #include "sbp/layout_rows.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
@@ -32,6 +37,65 @@ DType WorkType(const RuleInstance& instance) {
   return first;
 }
 
+// Does an operand of another alternative than the first carry the factor?
+bool InSecond(const FactorMap& map, size_t f) {
+  return std::any_of(map.partials.begin() + 1, map.partials.end(), [&](const PartialClause& partial) {
+    return std::ranges::any_of(partial.operands, [&](int operand) {
+      return std::ranges::any_of(map.operands[static_cast<size_t>(operand)], [&](const DimFactors& dim) {
+        return std::ranges::find(dim, static_cast<FactorId>(f)) != dim.end();
+      });
+    });
+  });
+}
+
+// The factor that the axis splits, told by the first tensor that it splits; -1: none.
+FactorId SplitFactor(const FactorMap& map, const CandidateSignature& signature, int axis,
+                     const std::vector<int64_t>& sizes) {
+  const auto of = [&](const std::vector<TensorFactors>& tensors, const LayoutRows& layouts) {
+    for (size_t t = 0; t < tensors.size() && t < layouts.size(); ++t) {
+      const Sbp sbp = layouts[t][axis];
+      if (!sbp.is_split() || static_cast<size_t>(sbp.dim()) >= tensors[t].size()) continue;
+      return MajorFactor(tensors[t][static_cast<size_t>(sbp.dim())], sizes);
+    }
+    return FactorId{-1};
+  };
+  const FactorId read = of(map.operands, signature.inputs);
+  return read >= 0 ? read : of(map.results, signature.outputs);
+}
+
+// Sizes of the local product: letters of the first factor and the result, of the second, of both alone, of all.
+ContractionShape LocalContraction(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
+  const FactorMap& map = instance.map;
+  std::vector<int64_t> sizes;
+  for (const Factor& factor : map.factors) sizes.push_back(factor.size);
+  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
+    const FactorId split = SplitFactor(map, candidate.signature, axis, sizes);
+    if (split >= 0) sizes[split] = (sizes[split] + mesh.size(axis) - 1) / mesh.size(axis);
+  }
+  const std::vector<FactorClass> classes = ClassifyFactors(instance);
+  const int first = map.partials.front().operands.front();
+  const auto in_first = [&](size_t f) {
+    return std::ranges::any_of(map.operands[static_cast<size_t>(first)], [&](const DimFactors& dim) {
+      return std::ranges::find(dim, static_cast<FactorId>(f)) != dim.end();
+    });
+  };
+  ContractionShape shape;
+  for (size_t f = 0; f < sizes.size(); ++f) {
+    switch (classes[f]) {
+      case FactorClass::kReduced:
+        shape.k *= static_cast<double>(sizes[f]);
+        break;
+      case FactorClass::kBatch:  // of one operand only where it broadcasts: then rows
+        (InSecond(map, f) ? shape.batch : shape.m) *= static_cast<double>(sizes[f]);
+        break;
+      case FactorClass::kFree:
+        (in_first(f) ? shape.m : shape.n) *= static_cast<double>(sizes[f]);
+        break;
+    }
+  }
+  return shape;
+}
+
 // The work of a share of the op; the functions say how many bytes of an operand and of a result are touched.
 template <typename OperandBytes, typename ResultBytes>
 Work WorkWith(const RuleInstance& instance, double share, const OperandBytes& operand, const ResultBytes& result) {
@@ -52,23 +116,72 @@ Work WorkWith(const RuleInstance& instance, double share, const OperandBytes& op
   return work;
 }
 
+bool IsContraction(const RuleInstance& instance) {
+  return instance.contraction && instance.map.partials.size() > 1 && !instance.map.partials[0].operands.empty();
+}
+
+bool IsOutside(const OpFusion* fusion, bool is_result, size_t slot) {
+  if (fusion == nullptr) return true;
+  const std::vector<OpFusion::End>& ends = is_result ? fusion->results : fusion->operands;
+  return slot >= ends.size() || ends[slot] == OpFusion::End::kOutside;
+}
+
+// Of the ends that are not outside.
+double InsideBytes(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const OpFusion& fusion) {
+  const CandidateSignature& signature = candidate.signature;
+  const auto inside = [&](bool is_result, size_t slot, const TensorType& type, const NdSbp& layout) {
+    return IsOutside(&fusion, is_result, slot) ? 0 : LocalBytesOf(type, layout, mesh);
+  };
+  return WorkWith(
+             instance, 0, [&](size_t i) { return inside(false, i, instance.operands[i], signature.inputs[i]); },
+             [&](size_t r) { return inside(true, r, instance.results[r], signature.outputs[r]); })
+      .bytes;
+}
+
+double LaunchSeconds(const DeviceSpec& device) {
+  return device.queued_launch_seconds ? device.queued_launch_seconds->value : device.launch_seconds.value;
+}
+
+double FusedSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh,
+                    const DeviceSpec& device, Work work, const OpFusion& fusion) {
+  if (fusion.no_kernel || (work.flops <= 0 && work.bytes <= 0)) return 0;
+  const double correction = SampleCorrection(device, work);
+  work.flops *= fusion.flop_factor;
+  const double flops = FlopSeconds(device, work);
+  const double inside_bytes = InsideBytes(instance, candidate, mesh, fusion);
+  const double inside = ByteSeconds(device, inside_bytes), outside = ByteSeconds(device, work.bytes - inside_bytes);
+  const double kernel = std::max(fusion.anchor ? flops : flops - inside, outside);
+  return (kernel + (fusion.launches ? LaunchSeconds(device) : 0)) * correction;
+}
+
+constexpr double kAmple = 1e9;  // a product of such sizes runs at its ceiling
+
 }  // namespace
 
 Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
   const CandidateSignature& signature = candidate.signature;
-  return WorkWith(
+  Work work = WorkWith(
       instance, candidate.work_share,
       [&](size_t i) { return LocalBytesOf(instance.operands[i], signature.inputs[i], mesh); },
       [&](size_t r) { return LocalBytesOf(instance.results[r], signature.outputs[r], mesh); });
+  if (IsContraction(instance)) work.contraction = LocalContraction(instance, candidate, mesh);
+  return work;
 }
 
-double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Cluster& cluster) {
+double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Cluster& cluster, const OpFusion* fusion) {
   const double part = 1.0 / static_cast<double>(mesh.num_devices());
   const NdSbp whole(mesh.num_axes());
-  const Work least = WorkWith(
-      instance, part, [&](size_t i) { return part * LocalBytesOf(instance.operands[i], whole, mesh); },
-      [&](size_t r) { return part * LocalBytesOf(instance.results[r], whole, mesh); });
-  return LeastComputeSeconds(cluster.device, least);
+  const auto share = [&](const TensorType& type) { return part * LocalBytesOf(type, whole, mesh); };
+  Work least = WorkWith(
+      instance, part, [&](size_t i) { return IsOutside(fusion, false, i) ? share(instance.operands[i]) : 0; },
+      [&](size_t r) { return IsOutside(fusion, true, r) ? share(instance.results[r]) : 0; });
+  if (IsContraction(instance)) least.contraction = {kAmple, kAmple, kAmple, kAmple};
+  if (fusion == nullptr) return LeastComputeSeconds(cluster.device, least);
+  if (fusion->no_kernel) return 0;
+  if (!fusion->anchor) least.flops = 0;
+  DeviceSpec device = cluster.device;
+  device.launch_seconds.value = fusion->launches ? LaunchSeconds(device) : 0;
+  return LeastComputeSeconds(device, least);
 }
 
 GroupShape WidestGroup(const Cluster& cluster, const Mesh& mesh) {
@@ -80,14 +193,40 @@ GroupShape WidestGroup(const Cluster& cluster, const Mesh& mesh) {
   return widest;
 }
 
-double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster) {
-  double seconds = ComputeSeconds(cluster.device, WorkOf(instance, candidate, mesh));
+double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster,
+                 const OpFusion* fusion) {
+  const Work work = WorkOf(instance, candidate, mesh);
+  double seconds = fusion == nullptr ? ComputeSeconds(cluster.device, work)
+                                     : FusedSeconds(instance, candidate, mesh, cluster.device, work, *fusion);
   if (candidate.halo_bytes > 0) {
     seconds +=
         CollectiveSeconds(cluster, CollectiveKind::kSendRecv, 2, WidestGroup(cluster, mesh), candidate.halo_bytes)
             .seconds;
   }
   return seconds;
+}
+
+double CutSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster,
+                  const OpFusion& fusion, bool is_result, size_t slot) {
+  const std::vector<OpFusion::End>& ends = is_result ? fusion.results : fusion.operands;
+  if (slot >= ends.size() || ends[slot] != OpFusion::End::kInside || fusion.no_kernel) return 0;
+  const Work work = WorkOf(instance, candidate, mesh);
+  if (work.flops <= 0 && work.bytes <= 0) return 0;
+  const CandidateSignature& signature = candidate.signature;
+  const auto& unused = instance.map.unused;
+  const bool is_read = is_result || std::ranges::find(unused, static_cast<int>(slot)) == unused.end();
+  const double bytes = !is_read    ? 0
+                       : is_result ? LocalBytesOf(instance.results[slot], signature.outputs[slot], mesh)
+                                   : LocalBytesOf(instance.operands[slot], signature.inputs[slot], mesh);
+  const DeviceSpec& device = cluster.device;
+  double traffic = ByteSeconds(device, bytes);
+  if (fusion.anchor) {
+    const double flops = FlopSeconds(device, work);
+    const double outside = ByteSeconds(device, work.bytes - InsideBytes(instance, candidate, mesh, fusion));
+    traffic = std::max(flops, outside + traffic) - std::max(flops, outside);
+  }
+  const bool begins = !is_result && static_cast<int32_t>(slot) == fusion.joined_by;
+  return (traffic + (begins ? LaunchSeconds(device) : 0)) * SampleCorrection(device, work);
 }
 
 }  // namespace sbp

@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "cost/cost.h"
+#include "graph/kernel_groups.h"
 #include "rule/candidates.h"
 #include "rule/factor_map.h"
 #include "sbp/mesh.h"
@@ -16,12 +17,25 @@ namespace sbp {
 Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh);
 
 // No candidate of the op takes fewer seconds: a device has at least its even part of the flops and of every tensor.
-double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Cluster& cluster);
+// `fusion`: null in eager execution, else what its kernel group spares the op.
+double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Cluster& cluster,
+                      const OpFusion* fusion = nullptr);
 
 // Where a halo's neighbour may be: the group of the mesh that spans most nodes; one rank a node where all are on one.
 GroupShape WidestGroup(const Cluster& cluster, const Mesh& mesh);
 
 // Seconds of that work, and of sending the candidate's halo elements to a neighbour.
-double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster);
+//
+// In a kernel group (`fusion`), as long as no plan cuts it: of an anchor, max(flops, bytes that are outside); of a
+// light op, max(flops - inside, outside), in seconds each, so that what the group spares is what its ends are worth;
+// and a launch where the op is the group's first. No kernel: nothing.
+double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster,
+                 const OpFusion* fusion = nullptr);
+
+// What one end of a tensor inside a group adds where its two ends lie differently, so that the group is cut there: the
+// traffic that was spared, and the launch of the kernel that then begins (`operand` ends only). The sum over an op's
+// ends, and its OpSeconds, are never more than its seconds in eager execution. 0 for ends that are outside.
+double CutSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster,
+                  const OpFusion& fusion, bool is_result, size_t slot);
 
 }  // namespace sbp

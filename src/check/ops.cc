@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -14,12 +16,16 @@
 #include "boxing/op_seconds.h"
 #include "check/legality.h"
 #include "check/pins.h"
+#include "cluster/cluster.h"
 #include "cost/cost.h"
+#include "fusion/kernel_groups.h"
 #include "graph/graph.h"
+#include "graph/kernel_groups.h"
 #include "graph/literal.h"
 #include "graph/sections.h"
 #include "graph/tensor_type.h"
 #include "plan/plan.h"
+#include "plan/transition_runs.h"
 #include "rule/factor_map.h"
 #include "rule/op_query.h"
 #include "rule/rule_set.h"
@@ -37,18 +43,22 @@ struct OpKind {
   struct Verdict {
     std::string fault;  // "" when legal
     double seconds = 0, workspace_bytes = 0;
+    Candidate candidate;  // when legal
   };
-  std::map<uint32_t, Verdict> by_record;
+  std::map<std::pair<uint32_t, uint32_t>, Verdict> by_record;  // and by what a kernel group spares the op
 };
 
 class OpChecker {
  public:
   OpChecker(const Plan& plan, const RuleSet& rules, Findings& findings)
-      : plan_(plan), graph_(plan.graph), rules_(rules), findings_(findings), pins_(plan, findings), runs_(plan.graph) {}
+      : plan_(plan), graph_(plan.graph), rules_(rules), findings_(findings), pins_(plan, findings), runs_(plan.graph) {
+    if (plan.cluster.execution == Execution::kFused) fusion_ = FuseOps(plan.graph, rules, plan.cluster.device.epilogue);
+  }
 
   OpTotals Run() {
     OpTotals totals;
     for (size_t o = 0; o < graph_.ops.size(); ++o) CheckOp(OpId(o), totals);
+    CheckKernels(totals);
     pins_.CheckOutputs(findings_);
     pins_.ReportUnmatched(findings_);
     return totals;
@@ -70,8 +80,8 @@ class OpChecker {
     CheckResultTypes(op, *kind.instance);
     const uint32_t record = plan_.op_records[op.index()];
     const DecisionRecord& decision = plan_.records[record];
-    const auto [verdict, fresh] = kind.by_record.try_emplace(record);
-    if (fresh) verdict->second = Judge(*kind.instance, decision);
+    const auto [verdict, fresh] = kind.by_record.try_emplace({record, fusion_ ? fusion_->kind_of[op.index()] : 0});
+    if (fresh) verdict->second = Judge(*kind.instance, decision, fusion_ ? &fusion_->of(op) : nullptr);
     const OpKind::Verdict& v = verdict->second;
     if (!v.fault.empty()) findings_.Add(where(), "signature is not legal", v.fault, ToString(decision.signature));
     if (v.fault.empty() && !SameFigure(v.seconds, decision.compute_seconds)) {
@@ -83,11 +93,51 @@ class OpChecker {
     totals.workspace_bytes = std::max(totals.workspace_bytes, v.workspace_bytes);
   }
 
-  OpKind::Verdict Judge(const RuleInstance& instance, const DecisionRecord& decision) const {
+  // The plan's kernel groups are those of its graph, and transitions pay for those that they cut.
+  void CheckKernels(OpTotals& totals) {
+    if ((fusion_ ? fusion_->groups : KernelGroups()) != plan_.kernels) {
+      findings_.Add("kernel groups", "are not those of the graph", fusion_ ? Count(fusion_->groups) : "none",
+                    Count(plan_.kernels));
+    }
+    const std::vector<int64_t> runs = RunsOfTransitions(plan_, runs_);
+    std::vector<bool> written(graph_.tensors.size(), false);
+    for (size_t i = 0; i < plan_.transitions.size(); ++i) {
+      const Transition& transition = plan_.transitions[i];
+      double seconds = 0;
+      for (const Use& use : transition.consumers) seconds += EndSeconds(use.op, false, use.operand);
+      const Tensor& tensor = graph_.tensor(transition.tensor);
+      if (fusion_ && fusion_->groups.is_inside(transition.tensor) && !written[transition.tensor.index()]) {
+        written[transition.tensor.index()] = true;
+        seconds += EndSeconds(tensor.producer, true, tensor.producer_index);
+      }
+      if (!SameFigure(seconds, transition.cut_seconds)) {
+        findings_.Add(PlaceOf(graph_, transition.tensor), "seconds of a kernel group that is cut",
+                      FormatDouble(seconds), FormatDouble(transition.cut_seconds));
+      }
+      totals.seconds += static_cast<double>(runs[i]) * seconds;
+    }
+  }
+
+  static std::string Count(const KernelGroups& kernels) {
+    return StrCat(kernels.groups.size(), " groups, ", std::ranges::count(kernels.inside, true), " tensors inside, ",
+                  std::ranges::count(kernels.no_kernel, true), " ops without a kernel");
+  }
+
+  double EndSeconds(OpId op, bool is_result, size_t slot) {
+    if (!fusion_) return 0;
+    const OpKind& kind = KindOf(op);
+    const auto verdict = kind.by_record.find({plan_.op_records[op.index()], fusion_->kind_of[op.index()]});
+    if (kind.instance == nullptr || verdict == kind.by_record.end() || !verdict->second.fault.empty()) return 0;
+    return CutSeconds(*kind.instance, verdict->second.candidate, plan_.mesh, plan_.cluster, fusion_->of(op), is_result,
+                      slot);
+  }
+
+  OpKind::Verdict Judge(const RuleInstance& instance, const DecisionRecord& decision, const OpFusion* fusion) const {
     const LegalityAnswer answer = CheckSignature(instance, decision.signature, plan_.mesh, plan_.options.even_only);
     if (!answer.legal) return {answer.expected};
-    return {"", OpSeconds(instance, answer.as_candidate, plan_.mesh, plan_.cluster),
-            WorkspaceBytes(plan_.cluster.device, WorkOf(instance, answer.as_candidate, plan_.mesh))};
+    return {"", OpSeconds(instance, answer.as_candidate, plan_.mesh, plan_.cluster, fusion),
+            WorkspaceBytes(plan_.cluster.device, WorkOf(instance, answer.as_candidate, plan_.mesh)),
+            answer.as_candidate};
   }
 
   void CheckResultTypes(OpId op, const RuleInstance& instance) {
@@ -168,6 +218,7 @@ class OpChecker {
   Findings& findings_;
   PinChecker pins_;
   StepRuns runs_;
+  std::optional<Fusion> fusion_;  // of fused execution
   std::vector<OpKind> kinds_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> by_hash_;
 };

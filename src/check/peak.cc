@@ -65,15 +65,22 @@ class MemorySweep {
     FindHandedOn(takes_none, handed_on, copy_handed_on);
     for (size_t t = 0; t < tensors.size(); ++t) {
       const Tensor& tensor = graph_.tensors[t];
-      Span span = tensors[t];
-      if (tensor.producer.valid()) span.Cover(op_moment_[tensor.producer.index()]);
-      if (handed_on[t] != kNone) span.last = handed_on[t];
-      if (tensor.role != TensorRole::kActivation) span = {0, end_};
-      if (!span.empty() && !takes_none[t])
-        Hold(tensor.role == TensorRole::kParameter ? kParameters : kActivations, span,
+      if (tensor.producer.valid()) tensors[t].Cover(op_moment_[tensor.producer.index()]);
+      if (handed_on[t] != kNone) tensors[t].last = handed_on[t];
+      if (tensor.role != TensorRole::kActivation) tensors[t] = {0, end_};
+    }
+    for (size_t i = 0; i < copies.size(); ++i) {
+      const auto count = static_cast<uint32_t>(plan_.transitions[i].steps.size());
+      if (count > 0) copies[i].Cover(step_moment_[i] + count - 1);
+      if (copy_handed_on[i] != kNone) copies[i].last = copy_handed_on[i];
+    }
+    if (!plan_.kernels.empty()) LeaveOutOfMemory(tensors, copies, takes_none);
+    for (size_t t = 0; t < tensors.size(); ++t) {
+      if (!tensors[t].empty() && !takes_none[t])
+        Hold(graph_.tensors[t].role == TensorRole::kParameter ? kParameters : kActivations, tensors[t],
              Bytes(TensorId(t), plan_.source_layouts[t]));
     }
-    for (size_t i = 0; i < copies.size(); ++i) HoldSteps(static_cast<uint32_t>(i), copies[i], copy_handed_on[i]);
+    for (size_t i = 0; i < copies.size(); ++i) HoldSteps(static_cast<uint32_t>(i), copies[i]);
     MemorySummary peak = Peak();
     FindHolders(peak);
     return peak;
@@ -155,7 +162,27 @@ class MemorySweep {
     }
   }
 
-  void HoldSteps(uint32_t number, Span copy, uint32_t handed_on) {
+  // Results that lie in their operand's memory, which is kept for them; tensors that never leave their kernel.
+  void LeaveOutOfMemory(std::vector<Span>& tensors, std::vector<Span>& copies, std::vector<bool>& takes_none) const {
+    for (uint32_t o = static_cast<uint32_t>(graph_.ops.size()); o-- > 0;) {
+      const Op& op = graph_.ops[o];
+      if (!plan_.kernels.runs_no_kernel(OpId(o)) || op.inputs.empty() || !op.inputs[0].valid()) continue;
+      const auto copy = boxed_.find(UseKey(OpId(o), 0));
+      Span& source = copy == boxed_.end() ? tensors[op.inputs[0].index()] : copies[copy->second];
+      for (const TensorId result : op.outputs) {
+        if (!result.valid()) continue;
+        source.last = std::max(source.last, tensors[result.index()].last);
+        takes_none[result.index()] = true;
+      }
+    }
+    std::vector<bool> boxed(tensors.size(), false);
+    for (const Transition& transition : plan_.transitions) boxed[transition.tensor.index()] = true;
+    for (size_t t = 0; t < tensors.size(); ++t) {
+      if (plan_.kernels.is_inside(TensorId(t)) && !boxed[t]) takes_none[t] = true;
+    }
+  }
+
+  void HoldSteps(uint32_t number, Span copy) {
     const Transition& transition = plan_.transitions[number];
     const auto count = static_cast<uint32_t>(transition.steps.size());
     if (count == 0) return;
@@ -163,8 +190,6 @@ class MemorySweep {
     for (uint32_t s = 0; s + 1 < count; ++s) {
       Hold(kBoxing, {first + s, first + s + 1}, Bytes(transition.tensor, transition.steps[s].to));
     }
-    copy.Cover(first + count - 1);
-    if (handed_on != kNone) copy.last = handed_on;
     Hold(kBoxing, copy, Bytes(transition.tensor, transition.to));
   }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,23 @@ struct OpSample {
   double workspace_bytes = 0;  // that the device took besides operands and results
 };
 
+// How fast contractions (matrix products, convolutions) are, by shape: peak x ceiling x waves x k / (k + depth), where
+// k is the length of the sums and `waves` the part of the device's units that tiles of the output keep busy over whole
+// rounds (cost/compute.cc). Unset (no ceilings): compute_efficiency, whatever the shape.
+struct ContractionSpec {
+  std::map<DType, Constant> ceilings;  // 0..1 of peak, by element type of the operands; others: the nearest stated
+  Constant depth;                      // k at which half is lost
+  Constant units;                      // that work on a tile each
+  Constant tile;                       // rows and columns of a tile
+};
+
+// What runs as one kernel. Eager: each op. Fused: what a compiler as Inductor or XLA makes of the graph
+// (graph/kernel_groups.h).
+enum class Execution : uint8_t { kEager, kFused };
+std::string_view ExecutionName(Execution execution);
+std::optional<Execution> ParseExecution(std::string_view text);
+inline constexpr std::string_view kExecutionNames[] = {"eager", "fused"};
+
 struct DeviceSpec {
   std::string name;
   Constant memory_bytes;
@@ -42,6 +60,11 @@ struct DeviceSpec {
   // 0..1: the part of its speed that compute keeps while a collective runs beside it; how much the collective itself
   // suffers is counted in. 1: they overlap for nothing; 0: one after the other.
   Constant overlap{1, "assumed"};
+  // Between two kernels that wait in a queue or in a captured graph: what fused execution pays a kernel in place of
+  // launch_seconds. At most that.
+  std::optional<Constant> queued_launch_seconds;
+  bool epilogue = false;  // fused execution: contractions take light ops behind them into their kernel
+  ContractionSpec contraction;
   std::vector<OpSample> op_samples;  // sorted by (op, dtype, flops, bytes)
 };
 
@@ -79,6 +102,7 @@ struct Cluster {
   LinkSpec inter_node;                    // per device
   std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, alone, run_bytes, bytes)
   bool growable = true;                   // a preset of nodes: may grow by nodes to hold the mesh (Grow)
+  Execution execution = Execution::kEager;
 
   int64_t num_devices() const { return num_nodes * devices_per_node; }
 };

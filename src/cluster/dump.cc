@@ -25,7 +25,8 @@ void DumpLink(std::string_view name, const LinkSpec& link, std::string& out) {
 
 std::string Dump(const Cluster& cluster) {
   std::string out = StrCat("cluster ", Quote(cluster.name), " ", cluster.num_nodes, " x ", cluster.devices_per_node,
-                           cluster.growable ? " growable" : "", "\n");
+                           cluster.growable ? " growable" : "", cluster.execution == Execution::kFused ? " fused" : "",
+                           cluster.device.epilogue ? " epilogue" : "", "\n");
   if (!cluster.description.empty()) out += StrCat("  # ", cluster.description, "\n");
   out += StrCat("device ", Quote(cluster.device.name), "\n");
   Line("memory_bytes", cluster.device.memory_bytes, out);
@@ -34,7 +35,18 @@ std::string Dump(const Cluster& cluster) {
   Line("compute_efficiency", cluster.device.compute_efficiency, out);
   Line("memory_efficiency", cluster.device.memory_efficiency, out);
   Line("launch_seconds", cluster.device.launch_seconds, out);
+  if (cluster.device.queued_launch_seconds) {
+    Line("queued_launch_seconds", *cluster.device.queued_launch_seconds, out);
+  }
   if (cluster.device.overlap.value != 1) Line("overlap", cluster.device.overlap, out);
+  const ContractionSpec& contraction = cluster.device.contraction;
+  for (const auto& [dtype, ceiling] : contraction.ceilings)
+    Line(StrCat("contraction.", DTypeName(dtype)), ceiling, out);
+  if (!contraction.ceilings.empty()) {
+    Line("contraction.depth", contraction.depth, out);
+    Line("contraction.units", contraction.units, out);
+    Line("contraction.tile", contraction.tile, out);
+  }
   DumpLink("intra_node", cluster.intra_node, out);
   DumpLink("inter_node", cluster.inter_node, out);
   for (const CollectiveSample& sample : cluster.samples) {

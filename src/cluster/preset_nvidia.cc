@@ -73,6 +73,20 @@ void AddCurves(std::span<const Curve> curves, const char* suffix, Cluster& clust
   }
 }
 
+// Tensor cores: products of 128 x 128 tiles on each multiprocessor; the ceilings are by device and type.
+ContractionSpec TensorCores(double multiprocessors, double half, double f8, double f32, const std::string& source) {
+  ContractionSpec spec;
+  spec.ceilings = {{DType::kBF16, {half, source}},
+                   {DType::kF16, {half, source}},
+                   {DType::kF8E4M3FN, {f8, source}},
+                   {DType::kF8E5M2, {f8, source}},
+                   {DType::kF32, {f32, "vector units: " + source}}};
+  spec.depth = {128, source};
+  spec.units = {multiprocessors, "multiprocessors, vendor's data sheet"};
+  spec.tile = {128, "the common tile of cuBLAS"};
+  return spec;
+}
+
 // What all of NVIDIA's presets share.
 Cluster Node() {
   Cluster cluster;
@@ -80,6 +94,8 @@ Cluster Node() {
   cluster.device.compute_efficiency = {0.70, "AP compute_estimation.py"};
   cluster.device.memory_efficiency = {0.70, "AP compute_estimation.py"};
   cluster.device.launch_seconds = {7e-6, "AP compute_estimation.py"};
+  cluster.device.queued_launch_seconds = {1.5e-6, "assumed: gap between kernels of a captured CUDA graph"};
+  cluster.execution = Execution::kFused;
   cluster.intra_node.name = "NVLink";
   cluster.intra_node.latency_seconds = {3.4e-6, "NCCL tuning model, NVLink hop of the Simple protocol"};
   cluster.inter_node.name = "InfiniBand";
@@ -98,6 +114,7 @@ Cluster HopperNode() {
                           {DType::kF8E4M3FN, {1979 * kTera, sheet}},
                           {DType::kF8E5M2, {1979 * kTera, sheet}},
                           {DType::kI8, {1979 * kTera, sheet}}};
+  cluster.device.contraction = TensorCores(132, 0.78, 0.70, 0.90, "assumed");
   cluster.intra_node.bandwidth = {450e9, "AP; calculon: NVLink4, one direction"};
   cluster.intra_node.efficiency = {320.0 / 450.0, "NCCL tuning model: 320 GB/s bus bandwidth inside an H100 node (AP)"};
   cluster.inter_node.bandwidth = {50e9, "AP; calculon: NDR 400 Gb/s per GPU"};
@@ -109,6 +126,7 @@ Cluster HopperNode() {
 // they are priced by latency and bandwidth.
 Cluster BlackwellNode() {
   Cluster cluster = Node();
+  cluster.device.contraction = TensorCores(148, 0.78, 0.70, 0.90, "assumed as for H100");
   cluster.intra_node.bandwidth = {900e9, "NVLink5, one direction (AP)"};
   cluster.intra_node.efficiency = {640.0 / 900.0, "NCCL tuning model: 640 GB/s bus bandwidth inside a B200 node (AP)"};
   cluster.inter_node.bandwidth = {50e9, "NDR 400 Gb/s per GPU"};
@@ -140,6 +158,7 @@ Cluster Preset8xA100() {
                           {DType::kF32, {19.5 * kTera, sheet + ", vector units"}},
                           {DType::kF64, {19.5 * kTera, sheet + ", matrix units"}},
                           {DType::kI8, {624 * kTera, sheet}}};
+  cluster.device.contraction = TensorCores(108, 0.88, 0.88, 0.90, "assumed");
   cluster.intra_node.bandwidth = {300e9, "calculon a100_80g.json: NVLink3, one direction"};
   cluster.intra_node.efficiency = {0.65, "calculon: NVLink"};
   cluster.inter_node.bandwidth = {25e9, "calculon a100_80g.json: HDR 200 Gb/s per GPU"};

@@ -58,6 +58,17 @@ Status CheckOpSamples(const std::vector<OpSample>& samples) {
   return OkStatus();
 }
 
+Status CheckContraction(const ContractionSpec& spec) {
+  if (spec.ceilings.empty()) return OkStatus();
+  for (const auto& [dtype, ceiling] : spec.ceilings) {
+    if (dtype == DType::kUndefined) return BadInput("contraction: ceiling of an undefined element type");
+    SBP_RETURN_IF_ERROR(CheckEfficiency(StrCat("contraction: ceiling of ", DTypeName(dtype)), ceiling));
+  }
+  SBP_RETURN_IF_ERROR(CheckNotNegative("contraction: depth", spec.depth.value));
+  SBP_RETURN_IF_ERROR(CheckPositive("contraction: units", spec.units));
+  return CheckPositive("contraction: tile", spec.tile);
+}
+
 Status CheckDevice(const DeviceSpec& device) {
   SBP_RETURN_IF_ERROR(CheckPositive("memory_bytes", device.memory_bytes));
   SBP_RETURN_IF_ERROR(CheckPositive("memory_bandwidth", device.memory_bandwidth));
@@ -67,6 +78,14 @@ Status CheckDevice(const DeviceSpec& device) {
   if (!(device.overlap.value >= 0 && device.overlap.value <= 1)) {
     return BadInput(StrCat("overlap is ", FormatDouble(device.overlap.value), ", expected a number from 0 to 1"));
   }
+  if (device.queued_launch_seconds) {
+    SBP_RETURN_IF_ERROR(CheckNotNegative("queued_launch_seconds", device.queued_launch_seconds->value));
+    if (device.queued_launch_seconds->value > device.launch_seconds.value) {
+      return BadInput(StrCat("queued_launch_seconds is ", FormatDouble(device.queued_launch_seconds->value),
+                             ", expected at most launch_seconds, ", FormatDouble(device.launch_seconds.value)));
+    }
+  }
+  SBP_RETURN_IF_ERROR(CheckContraction(device.contraction));
   SBP_RETURN_IF_ERROR(CheckOpSamples(device.op_samples));
   if (device.flops.empty()) return BadInput("flops is empty, expected the peak of at least one element type");
   for (const auto& [dtype, flops] : device.flops) {

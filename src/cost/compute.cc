@@ -11,10 +11,26 @@
 namespace sbp {
 namespace {
 
+// The constant of the element type, or of the nearest that is stated.
+double CeilingOf(const ContractionSpec& spec, DType dtype) {
+  const auto exact = spec.ceilings.find(dtype);
+  if (exact != spec.ceilings.end()) return exact->second.value;
+  const auto distance = [&](DType stated) { return std::abs(DTypeBits(stated) - DTypeBits(dtype)); };
+  const auto* nearest = &*spec.ceilings.begin();
+  for (const auto& row : spec.ceilings) {
+    if (distance(row.first) < distance(nearest->first)) nearest = &row;
+  }
+  return nearest->second.value;
+}
+
+// Part of the units' time that tiles of this size fill, over whole rounds of them.
+double Waves(const ContractionShape& shape, double tile, double units) {
+  const double tiles = shape.batch * std::ceil(shape.m / tile) * std::ceil(shape.n / tile);
+  return shape.batch * shape.m * shape.n / (tile * tile * units * std::ceil(tiles / units));
+}
+
 double Roofline(const DeviceSpec& device, const Work& work) {
-  const double flops = FlopsFor(device, work.dtype).constant.value * device.compute_efficiency.value;
-  const double bandwidth = device.memory_bandwidth.value * device.memory_efficiency.value;
-  return std::max(work.flops / flops, work.bytes / bandwidth) + device.launch_seconds.value;
+  return std::max(FlopSeconds(device, work), ByteSeconds(device, work.bytes)) + device.launch_seconds.value;
 }
 
 std::span<const OpSample> SamplesOf(const DeviceSpec& device, const Work& work) {
@@ -49,6 +65,36 @@ double Correction(const DeviceSpec& device, const Work& work, std::span<const Op
 }
 
 }  // namespace
+
+double ContractionEfficiency(const DeviceSpec& device, DType dtype, const ContractionShape& shape) {
+  const ContractionSpec& spec = device.contraction;
+  const double tile = spec.tile.value, units = spec.units.value;
+  double waves = std::max(Waves(shape, tile, units), 0.5 * Waves(shape, tile / 2, units));
+  const double tiles = shape.batch * std::ceil(shape.m / tile) * std::ceil(shape.n / tile);
+  if (tiles < units) {  // too few tiles: each is summed in as many pieces as units are left, if they are deep enough
+    const double pieces = std::min(std::floor(units / tiles), std::max(1.0, std::floor(shape.k / (4 * tile))));
+    waves = std::max(waves, Waves(shape, tile, units) * pieces);
+  }
+  const double depth = shape.k / (shape.k + spec.depth.value);
+  return std::max(kLeastEfficiency, CeilingOf(spec, dtype) * depth * std::min(1.0, waves));
+}
+
+double FlopSeconds(const DeviceSpec& device, const Work& work) {
+  if (work.flops <= 0) return 0;
+  const bool by_shape = work.contraction && !device.contraction.ceilings.empty();
+  const double efficiency =
+      by_shape ? ContractionEfficiency(device, work.dtype, *work.contraction) : device.compute_efficiency.value;
+  return work.flops / (FlopsFor(device, work.dtype).constant.value * efficiency);
+}
+
+double ByteSeconds(const DeviceSpec& device, double bytes) {
+  return bytes / (device.memory_bandwidth.value * device.memory_efficiency.value);
+}
+
+double SampleCorrection(const DeviceSpec& device, const Work& work) {
+  const std::span<const OpSample> samples = SamplesOf(device, work);
+  return samples.empty() ? 1 : Correction(device, work, samples);
+}
 
 double ComputeSeconds(const DeviceSpec& device, const Work& work) {
   if (work.flops <= 0 && work.bytes <= 0) return 0;  // a view: no kernel runs

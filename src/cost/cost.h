@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,13 +27,32 @@ struct Cost {
   }
 };
 
+// The local shape of a contraction: `batch` products of m x k by k x n.
+struct ContractionShape {
+  double batch = 1, m = 1, n = 1, k = 1;
+};
+
 // Work of one op on one device.
 struct Work {
   double flops = 0;
   double bytes = 0;  // read and written
   DType dtype = DType::kF32;
   std::string_view op = {};  // type of the op: where the device has samples of it, they count
+  std::optional<ContractionShape> contraction = {};
 };
+
+// Part of its peak that the device reaches in a contraction of this shape, above 0: its ceiling x k / (k + depth) x
+// waves, the part of its units' tile rounds that the output fills: with t = batch x ceil(m / tile) x ceil(n / tile)
+// tiles on u units, batch x m x n / (tile^2 x u x ceil(t / u)), where what does not fill one round of tiles is cut into
+// smaller tiles (of a quarter, at half the speed) or along k. At least kLeastEfficiency.
+inline constexpr double kLeastEfficiency = 1e-3;
+double ContractionEfficiency(const DeviceSpec& device, DType dtype, const ContractionShape& shape);
+
+// Seconds of the flops alone, and of so many bytes alone; neither with launch or samples.
+double FlopSeconds(const DeviceSpec& device, const Work& work);
+double ByteSeconds(const DeviceSpec& device, double bytes);
+// What samples say that the roofline of the work is off by; 1 without samples.
+double SampleCorrection(const DeviceSpec& device, const Work& work);
 
 // Seconds of `work`: max(flops / (peak x efficiency), bytes / (bandwidth x efficiency)) + launch (roofline, Williams et
 // al. 2009). No work at all (a view) takes no time. Where the device has samples of the op in this element type, the

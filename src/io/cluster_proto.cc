@@ -29,20 +29,37 @@ void LinkToMessage(const LinkSpec& link, v1::Link& message) {
   ConstantToMessage(link.efficiency, *message.mutable_efficiency());
 }
 
+template <typename Rows>
+void FlopsToMessages(const std::map<DType, Constant>& by_type, Rows& rows) {
+  for (const auto& [dtype, constant] : by_type) {
+    v1::Flops& row = *rows.Add();
+    row.set_key(std::string(DTypeName(dtype)));
+    row.set_value(constant.value);
+    row.set_source(ToUtf8(constant.source));
+  }
+}
+
+void ContractionToMessage(const ContractionSpec& spec, v1::Contraction& message) {
+  FlopsToMessages(spec.ceilings, *message.mutable_ceilings());
+  ConstantToMessage(spec.depth, *message.mutable_depth());
+  ConstantToMessage(spec.units, *message.mutable_units());
+  ConstantToMessage(spec.tile, *message.mutable_tile());
+}
+
 void DeviceToMessage(const DeviceSpec& device, v1::Device& message) {
   message.set_name(ToUtf8(device.name));
   ConstantToMessage(device.memory_bytes, *message.mutable_memory_bytes());
   ConstantToMessage(device.memory_bandwidth, *message.mutable_memory_bandwidth());
   ConstantToMessage(device.memory_efficiency, *message.mutable_memory_efficiency());
-  for (const auto& [dtype, constant] : device.flops) {
-    v1::Flops& flops = *message.add_flops();
-    flops.set_key(std::string(DTypeName(dtype)));
-    flops.set_value(constant.value);
-    flops.set_source(ToUtf8(constant.source));
-  }
+  FlopsToMessages(device.flops, *message.mutable_flops());
   ConstantToMessage(device.compute_efficiency, *message.mutable_compute_efficiency());
   ConstantToMessage(device.launch_seconds, *message.mutable_launch_seconds());
   if (device.overlap.value != 1) ConstantToMessage(device.overlap, *message.mutable_overlap());
+  if (device.queued_launch_seconds) {
+    ConstantToMessage(*device.queued_launch_seconds, *message.mutable_queued_launch_seconds());
+  }
+  message.set_epilogue(device.epilogue);
+  if (!device.contraction.ceilings.empty()) ContractionToMessage(device.contraction, *message.mutable_contraction());
   for (const OpSample& sample : device.op_samples) {
     v1::OpSample& out = *message.add_op_samples();
     out.set_op(ToUtf8(sample.op));
@@ -106,6 +123,31 @@ Status ReadOpSamples(const v1::Device& message, DeviceSpec& device) {
   return OkStatus();
 }
 
+template <typename Rows>
+Status FlopsFromMessages(std::string_view name, const Rows& rows, std::map<DType, Constant>& by_type) {
+  for (const v1::Flops& row : rows) {
+    const std::optional<DType> dtype = ParseDType(row.key());
+    if (!dtype) {
+      return BadInput(StrCat(name, ": ", Quote(row.key()), " is no element type", DidYouMean(row.key(), DTypeNames())));
+    }
+    if (!by_type.emplace(*dtype, Constant{row.value(), row.source()}).second) {
+      return BadInput(StrCat(name, ": ", DTypeName(*dtype), " is given twice"));
+    }
+  }
+  return OkStatus();
+}
+
+Status ContractionFromMessage(const v1::Contraction& message, ContractionSpec& spec) {
+  const ConstantRow rows[] = {
+      {"depth", message.has_depth(), message.depth(), spec.depth},
+      {"units", message.has_units(), message.units(), spec.units},
+      {"tile", message.has_tile(), message.tile(), spec.tile},
+  };
+  SBP_RETURN_IF_ERROR(ReadConstants(rows));
+  if (message.ceilings().empty()) return BadInput("\"ceilings\" is missing (as in {\"bf16\": 0.8})");
+  return FlopsFromMessages("ceilings", message.ceilings(), spec.ceilings);
+}
+
 Status DeviceFromMessage(const v1::Device& message, DeviceSpec& device) {
   device.name = message.name();
   const ConstantRow rows[] = {
@@ -122,17 +164,16 @@ Status DeviceFromMessage(const v1::Device& message, DeviceSpec& device) {
   }
   SBP_RETURN_IF_ERROR(ReadOpSamples(message, device));
   if (message.flops().empty()) return BadInput("\"flops\" is missing (as in {\"bf16\": 989e12})");
-  for (const v1::Flops& flops : message.flops()) {
-    const std::optional<DType> dtype = ParseDType(flops.key());
-    if (!dtype) {
-      return BadInput(
-          StrCat("flops: ", Quote(flops.key()), " is no element type", DidYouMean(flops.key(), DTypeNames())));
-    }
-    if (!device.flops.emplace(*dtype, Constant{flops.value(), flops.source()}).second) {
-      return BadInput(StrCat("flops: ", DTypeName(*dtype), " is given twice"));
-    }
+  if (message.has_queued_launch_seconds()) {
+    const ConstantRow queued[] = {
+        {"queued_launch_seconds", true, message.queued_launch_seconds(), device.queued_launch_seconds.emplace()}};
+    SBP_RETURN_IF_ERROR(ReadConstants(queued));
   }
-  return OkStatus();
+  device.epilogue = message.epilogue();
+  if (message.has_contraction()) {
+    SBP_RETURN_IF_ERROR(ContractionFromMessage(message.contraction(), device.contraction).WithContext("contraction"));
+  }
+  return FlopsFromMessages("flops", message.flops(), device.flops);
 }
 
 Result<CollectiveSample> SampleFromMessage(const v1::CollectiveSample& message) {
@@ -170,6 +211,13 @@ Status ReadParts(const v1::Cluster& message, Cluster& cluster) {
   cluster.num_nodes = message.has_num_nodes() ? message.num_nodes() : 1;
   cluster.devices_per_node = message.has_devices_per_node() ? message.devices_per_node() : 1;
   cluster.growable = message.growable();
+  if (!message.execution().empty()) {
+    const std::optional<Execution> execution = ParseExecution(message.execution());
+    if (!execution) {
+      return BadInput(StrCat("execution is ", Quote(message.execution()), ", expected eager or fused"));
+    }
+    cluster.execution = *execution;
+  }
   SBP_RETURN_IF_ERROR(DeviceFromMessage(message.device(), cluster.device).WithContext("device"));
   SBP_RETURN_IF_ERROR(LinkFromMessage(message.intra_node(), cluster.intra_node).WithContext("intra_node"));
   if (message.has_inter_node() || cluster.num_nodes != 1) {
@@ -188,6 +236,7 @@ void ClusterToMessage(const Cluster& cluster, v1::Cluster& message) {
   message.set_num_nodes(cluster.num_nodes);
   message.set_devices_per_node(cluster.devices_per_node);
   message.set_growable(cluster.growable);
+  if (cluster.execution != Execution::kEager) message.set_execution(std::string(ExecutionName(cluster.execution)));
   DeviceToMessage(cluster.device, *message.mutable_device());
   LinkToMessage(cluster.intra_node, *message.mutable_intra_node());
   LinkToMessage(cluster.inter_node, *message.mutable_inter_node());

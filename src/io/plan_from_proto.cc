@@ -19,6 +19,7 @@
 #include "graph/tensor_type.h"
 #include "io/cluster_proto.h"
 #include "io/graph_proto.h"
+#include "io/kernels_proto.h"
 #include "io/layout_text.h"
 #include "io/physical_proto.h"
 #include "io/plan_proto.h"
@@ -73,6 +74,9 @@ class PlanReader {
     SBP_RETURN_IF_ERROR(ReadSummary());
     SBP_RETURN_IF_ERROR(ReadMemory().WithContext("memory"));
     SBP_RETURN_IF_ERROR(ReadDecisions());
+    if (message_.has_kernels()) {
+      SBP_RETURN_IF_ERROR(KernelsFromMessage(message_.kernels(), *index_, plan_).WithContext("kernels"));
+    }
     SBP_RETURN_IF_ERROR(ReadLayouts());
     plan_.transitions.reserve(static_cast<size_t>(message_.transitions_size()));
     for (int i = 0; i < message_.transitions_size(); ++i) {
@@ -324,7 +328,10 @@ class PlanReader {
     transition.seconds = message.seconds();
     transition.wire_bytes = message.wire_bytes();
     transition.reason = message.reason();
-    SBP_RETURN_IF_ERROR(CheckAmounts({{"seconds", transition.seconds}, {"wire_bytes", transition.wire_bytes}}));
+    transition.cut_seconds = message.cut_seconds();
+    SBP_RETURN_IF_ERROR(CheckAmounts({{"seconds", transition.seconds},
+                                      {"wire_bytes", transition.wire_bytes},
+                                      {"cut_seconds", transition.cut_seconds}}));
     transition.steps.reserve(static_cast<size_t>(message.steps_size()));
     for (const v1::Collective& step : message.steps()) SBP_RETURN_IF_ERROR(ReadStep(step, transition));
     transition.consumers.reserve(static_cast<size_t>(message.consumers_size()));

@@ -11,6 +11,7 @@
 #include "graph/graph.h"
 #include "io/cluster_proto.h"
 #include "io/graph_proto.h"
+#include "io/kernels_proto.h"
 #include "io/layout_text.h"
 #include "io/physical_proto.h"
 #include "io/plan_proto.h"
@@ -41,6 +42,7 @@ class PlanWriter {
     WriteOutputs();
     for (const Transition& transition : plan_.transitions) WriteTransition(transition, *message_.add_transitions());
     WriteInPlace();
+    if (!plan_.kernels.empty()) KernelsToMessage(plan_, *message_.mutable_kernels());
     ClusterToMessage(plan_.cluster, *message_.mutable_cluster());
     GraphToMessage(plan_.graph, *message_.mutable_graph());
     if (plan_.physical) PhysicalToMessage(plan_, *message_.mutable_physical());
@@ -201,6 +203,7 @@ class PlanWriter {
     message.set_to(layouts_.Format(transition.to));
     message.set_seconds(transition.seconds);
     message.set_wire_bytes(transition.wire_bytes);
+    message.set_cut_seconds(transition.cut_seconds);
     message.set_reason(ToUtf8(transition.reason));
     for (const BoxingStep& step : transition.steps) {
       v1::Collective& out = *message.add_steps();

@@ -181,6 +181,31 @@ StepOrder OrderOfStep(const Plan& plan) {
   return order;
 }
 
+namespace {
+
+// What is inside a kernel group that no transition cuts there takes nothing; nor does what an op without a kernel
+// gives, which lies where its operand does, so that this lives as long.
+void ShareMemoryInKernels(const Plan& plan, LifetimeBuilder& builder) {
+  std::vector<Lifetime>& buffers = builder.buffers();
+  for (size_t o = plan.graph.ops.size(); o-- > 0;) {
+    const Op& op = plan.graph.ops[o];
+    if (!plan.kernels.runs_no_kernel(OpId(o)) || op.inputs.empty() || !op.inputs[0].valid()) continue;
+    Lifetime& source = buffers[builder.BufferOf(OpId(o), 0, op.inputs[0])];
+    for (const TensorId result : op.outputs) {
+      if (!result.valid()) continue;
+      source.last = std::max(source.last, buffers[result.index()].last);
+      buffers[result.index()].bytes = 0;
+    }
+  }
+  std::vector<bool> moved(plan.graph.tensors.size(), false);
+  for (const Transition& transition : plan.transitions) moved[transition.tensor.index()] = true;
+  for (size_t t = 0; t < moved.size(); ++t) {
+    if (plan.kernels.is_inside(TensorId(t)) && !moved[t]) buffers[t].bytes = 0;
+  }
+}
+
+}  // namespace
+
 std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order) {
   LifetimeBuilder builder(plan, order);
   std::vector<Lifetime>& buffers = builder.buffers();
@@ -194,6 +219,7 @@ std::vector<Lifetime> Lifetimes(const Plan& plan, const StepOrder& order) {
       source.last = std::max(order.ops[write.op.index()], 1U) - 1;
     }
   }
+  if (!plan.kernels.empty()) ShareMemoryInKernels(plan, builder);
   return std::move(buffers);
 }
 

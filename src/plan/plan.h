@@ -14,6 +14,7 @@
 #include "cluster/cluster.h"
 #include "cost/cost.h"
 #include "graph/graph.h"
+#include "graph/kernel_groups.h"
 #include "plan/physical_plan.h"
 #include "plan/pins.h"
 #include "sbp/mesh.h"
@@ -45,6 +46,9 @@ struct Transition {
   std::vector<Use> consumers;  // op and operand that read `to`
   double seconds = 0;
   double wire_bytes = 0;
+  // Of kernels, each time it runs: where the tensor is inside a kernel group, the group is cut here, and what it spared
+  // (boxing/op_seconds.h, CutSeconds) is paid. Compute, not in `seconds`.
+  double cut_seconds = 0;
   std::string reason;  // "MatMul \"fc2\" reduces k over model: partial sum needed whole by Add ..."
 };
 
@@ -109,6 +113,8 @@ struct Plan {
   Mesh mesh;
   Cluster cluster;
   PlanOptions options;
+
+  KernelGroups kernels;  // found before layouts; empty: eager execution
 
   std::vector<DecisionRecord> records;
   std::vector<uint32_t> op_records;     // per op

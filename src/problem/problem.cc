@@ -101,6 +101,25 @@ Result<OpClass> MakeClass(const Graph& graph, const RuleSet& rules, OpId first, 
   return ClassOf(first, std::move(list));
 }
 
+// A class for each way in which groups spare its ops something; they share the list.
+void SplitByFusion(Problem& problem) {
+  std::unordered_map<uint64_t, uint32_t> numbers;  // by class and kind
+  std::vector<bool> taken(problem.classes.size(), false);
+  for (size_t o = 0; o < problem.num_ops(); ++o) {
+    const uint32_t before = problem.class_of[o], kind = problem.fusion->kind_of[o];
+    const auto [entry, is_new] = numbers.try_emplace(uint64_t{before} << 32 | kind, before);
+    if (is_new && taken[before]) {
+      entry->second = static_cast<uint32_t>(problem.classes.size());
+      OpClass copy = problem.classes[before];
+      copy.first = OpId(o);
+      problem.classes.push_back(std::move(copy));
+    }
+    if (is_new) problem.classes[entry->second].fusion = kind;
+    if (before < taken.size()) taken[before] = true;
+    problem.class_of[o] = entry->second;
+  }
+}
+
 // Gives ops of cut lists what they ask for beyond them: pins, and given signatures. Equal wishes share a class.
 class CutLists {
  public:
@@ -162,7 +181,9 @@ class CutLists {
 
   void Take(OpId op, CandidateList list, std::string key) {
     const auto number = static_cast<uint32_t>(problem_.classes.size());
+    const uint32_t fusion = problem_.class_at(op).fusion;
     problem_.classes.push_back(ClassOf(op, std::move(list)));
+    problem_.classes.back().fusion = fusion;
     problem_.class_of[op.index()] = number;
     known_.emplace(std::move(key), number);
   }
@@ -242,9 +263,24 @@ double Problem::OnceSeconds(OpId op, size_t candidate) const {
   const OpClass& op_class = class_at(op);
   double& seconds = op_class.seconds[candidate];
   if (std::isnan(seconds)) {
-    seconds = OpSeconds(*op_class.list->instance, op_class.list->candidates[candidate], mesh, boxing->cluster());
+    seconds = OpSeconds(*op_class.list->instance, op_class.list->candidates[candidate], mesh, boxing->cluster(),
+                        FusionOf(op_class));
   }
   return seconds;
+}
+
+double Problem::OnceCutSeconds(OpId op, size_t candidate, bool is_result, size_t slot) const {
+  if (!IsInside(op, is_result, slot)) return 0;
+  const OpClass& op_class = class_at(op);
+  return CutSeconds(*op_class.list->instance, op_class.list->candidates[candidate], mesh, boxing->cluster(),
+                    *FusionOf(op_class), is_result, slot);
+}
+
+bool Problem::IsInside(OpId op, bool is_result, size_t slot) const {
+  const OpFusion* spared = FusionOf(class_at(op));
+  if (spared == nullptr) return false;
+  const std::vector<OpFusion::End>& ends = is_result ? spared->results : spared->operands;
+  return slot < ends.size() && ends[slot] == OpFusion::End::kInside;
 }
 
 void IndexLayouts(OpClass& op_class) {
@@ -288,6 +324,10 @@ Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mes
                  op_class.list->candidates.size(), " (largest dimensions first); pins reach the others"));
     }
     problem.classes.push_back(std::move(op_class));
+  }
+  if (cluster.execution == Execution::kFused) {
+    problem.fusion = std::make_shared<const Fusion>(FuseOps(graph, rules, cluster.device.epilogue));
+    SplitByFusion(problem);
   }
   CutLists(problem, options).Run();
   problem.batch_axis = BatchAxes(problem);

@@ -16,7 +16,9 @@
 #include "base/status.h"
 #include "boxing/boxing.h"
 #include "cluster/cluster.h"
+#include "fusion/kernel_groups.h"
 #include "graph/graph.h"
+#include "graph/kernel_groups.h"
 #include "graph/sections.h"
 #include "graph/tensor_type.h"
 #include "naming/module_names.h"
@@ -56,12 +58,14 @@ class SlotList {
   LayoutRows::Table row_of_;  // none: a row per slot
 };
 
-// What ops of equal type, attributes, operand and result types, and values that their rule reads, have in common.
+// What ops of equal type, attributes, operand and result types, and values that their rule reads, have in common; where
+// execution is fused, also alike in what their kernel groups spare them.
 struct OpClass {
   OpId first;  // the first op of the class
   CandidateListRef list;
   SlotList operands, results;
   std::vector<InPlacePair> in_place;
+  uint32_t fusion = 0;                  // index into Fusion::kinds, where execution is fused
   mutable std::vector<double> seconds;  // cache of Problem::OnceSeconds; NaN: not yet priced
 };
 
@@ -74,11 +78,12 @@ struct Problem {
   StepRuns runs;      // how often a step runs ops and makes transitions
   ModuleNames names;  // how reports call parameters
   Pins pins;
-  Demands demands;                 // of tensors, besides what their readers want
-  std::vector<OpClass> classes;    // in order of first appearance
-  std::vector<uint32_t> class_of;  // per op
-  std::vector<int> batch_axis;     // per tensor: dimension, or -1 (absent)
-  std::vector<bool> is_output;     // per tensor: of the graph
+  Demands demands;                       // of tensors, besides what their readers want
+  std::vector<OpClass> classes;          // in order of first appearance
+  std::vector<uint32_t> class_of;        // per op
+  std::vector<int> batch_axis;           // per tensor: dimension, or -1 (absent)
+  std::vector<bool> is_output;           // per tensor: of the graph
+  std::shared_ptr<const Fusion> fusion;  // null: execution is eager
   std::shared_ptr<BoxingTable> boxing;
   std::vector<std::string> warnings;  // candidate lists that were cut
 
@@ -92,6 +97,14 @@ struct Problem {
   double OnceSeconds(OpId op, size_t candidate) const;
   double ComputeSeconds(OpId op, size_t candidate) const {
     return OnceSeconds(op, candidate) * static_cast<double>(runs.of(op));
+  }
+  // What an end of a tensor inside a kernel group adds, each time the op runs, where a plan cuts the group there
+  // (boxing/op_seconds.h, CutSeconds); 0 elsewhere.
+  double OnceCutSeconds(OpId op, size_t candidate, bool is_result, size_t slot) const;
+  // Is the end inside a group?
+  bool IsInside(OpId op, bool is_result, size_t slot) const;
+  const OpFusion* FusionOf(const OpClass& op_class) const {
+    return fusion == nullptr ? nullptr : &fusion->kinds[op_class.fusion];
   }
 
   std::unordered_map<OpId, std::vector<TensorId>> operands_with_captures;  // of ops that have captures

@@ -12,6 +12,7 @@
 #include "cluster/collective_kind.h"
 #include "cost/cost.h"
 #include "graph/graph.h"
+#include "graph/kernel_groups.h"
 #include "graph/tensor_type.h"
 #include "naming/buffer_label.h"
 #include "naming/module_names.h"
@@ -57,6 +58,43 @@ std::string MoreEffort(const Plan& plan, const SummaryOptions& options) {
   return may ? StrCat(": ", options.more_effort, " may help") : "";
 }
 
+// What runs as one kernel, and what cutting groups costs.
+std::vector<std::string> KernelsRow(const Plan& plan) {
+  const KernelGroups& kernels = plan.kernels;
+  size_t count = plan.graph.ops.size(), light = 0, epilogues = 0, attention = 0, backward = 0;
+  for (size_t o = 0; o < plan.graph.ops.size(); ++o) count -= kernels.runs_no_kernel(OpId(o)) ? 1 : 0;
+  for (const KernelGroup& group : kernels.groups) {
+    const auto run = [&](OpId op) { return !kernels.runs_no_kernel(op); };
+    count -= static_cast<size_t>(std::ranges::count_if(group.ops, run)) - 1;
+    switch (group.kind) {
+      case GroupKind::kLight:
+        ++light;
+        break;
+      case GroupKind::kEpilogue:
+        ++epilogues;
+        break;
+      case GroupKind::kAttention:
+        ++attention;
+        break;
+      case GroupKind::kAttentionBackward:
+        ++backward;
+        break;
+    }
+  }
+  double cut = 0;
+  size_t cuts = 0;
+  for (const Transition& transition : plan.transitions) {
+    cut += transition.cut_seconds;
+    cuts += transition.cut_seconds > 0 ? 1 : 0;
+  }
+  std::string text = StrCat("of ", FormatCount(plan.graph.ops.size()), " ops; fused: ", FormatCount(light), " light");
+  if (epilogues > 0) text += StrCat(", ", FormatCount(epilogues), " with a contraction");
+  if (attention > 0) text += StrCat(", ", FormatCount(attention), " attention");
+  if (backward > 0) text += StrCat(", ", FormatCount(backward), " attention backward");
+  if (cuts > 0) text += StrCat("; ", FormatCount(cuts), " cuts for layouts cost ", FormatSeconds(cut));
+  return {"kernels", FormatCount(count), text};
+}
+
 std::string Totals(const Plan& plan, const SummaryOptions& options) {
   const Cost& total = plan.total;
   const double seconds = total.seconds();
@@ -86,6 +124,7 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
     rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
                     StrCat("no plan is faster; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
   }
+  if (!plan.kernels.empty()) rows.push_back(KernelsRow(plan));
   rows.push_back({"bytes moved", FormatBytes(total.bytes_moved), "sent by all ranks in one step"});
   const MemorySummary& memory = plan.memory;
   std::vector<std::string> parts;

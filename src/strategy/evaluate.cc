@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "cluster/cluster.h"
 #include "cost/cost.h"
 #include "graph/graph.h"
+#include "graph/kernel_groups.h"
 #include "memory/memory.h"
 #include "naming/buffer_label.h"
 #include "plan/pins.h"
@@ -164,6 +166,21 @@ NdSbp EndOf(const Problem& problem, TensorId tensor, const NdSbp& made, const Pl
   return rule.kind == EndRule::Kind::kWhole ? NdSbp(problem.mesh.num_axes()) : made;
 }
 
+// What transitions inside kernel groups take from them: readers' ends with each, the writer's with the tensor's first.
+void PriceCuts(const Problem& problem, const Assignment& assignment, Plan& plan) {
+  std::unordered_set<TensorId> written;
+  for (Transition& transition : plan.transitions) {
+    for (const Use& use : transition.consumers) {
+      transition.cut_seconds +=
+          problem.OnceCutSeconds(use.op, assignment.ops[use.op.index()].candidate, false, use.operand);
+    }
+    const Tensor& tensor = plan.graph.tensor(transition.tensor);
+    if (!plan.kernels.is_inside(transition.tensor) || !written.insert(transition.tensor).second) continue;
+    transition.cut_seconds += problem.OnceCutSeconds(tensor.producer, assignment.ops[tensor.producer.index()].candidate,
+                                                     true, tensor.producer_index);
+  }
+}
+
 Status InsertBoxing(const Problem& problem, const Assignment& assignment, bool reasons, Plan& plan) {
   const Graph& graph = *problem.graph;
   std::vector<TimedTransition> timed;
@@ -195,8 +212,10 @@ Status InsertBoxing(const Problem& problem, const Assignment& assignment, bool r
   for (uint32_t i : order) {
     plan.transitions.push_back(std::move(timed[i].transition));
   }
+  if (problem.fusion) PriceCuts(problem, assignment, plan);
   const std::vector<int64_t> runs = RunsOfTransitions(plan, problem.runs);
   for (size_t i = 0; i < runs.size(); ++i) {
+    plan.total.compute_seconds += static_cast<double>(runs[i]) * plan.transitions[i].cut_seconds;
     plan.total.collective_seconds += static_cast<double>(runs[i]) * plan.transitions[i].seconds;
     plan.total.bytes_moved += static_cast<double>(runs[i]) * plan.transitions[i].wire_bytes;
   }
@@ -269,6 +288,7 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   plan.output_layouts.clear();
   plan.replicated.clear();
   plan.total = Cost();
+  plan.kernels = problem.fusion ? problem.fusion->groups : KernelGroups();
   RecordDecisions(problem, assignment, plan);
   SBP_RETURN_IF_ERROR(InsertBoxing(problem, assignment, options.reasons, plan));
   if (options.reasons) ListReplicated(problem, plan);

@@ -331,7 +331,8 @@ class LayoutBound::Ascent {
     if (!is_new) return entry->second;
     if (!Whole(op)) {
       const double once =
-          LeastOpSeconds(*problem_.class_at(op).list->instance, problem_.mesh, problem_.boxing->cluster());
+          LeastOpSeconds(*problem_.class_at(op).list->instance, problem_.mesh, problem_.boxing->cluster(),
+                         problem_.FusionOf(problem_.class_at(op)));
       entry->second = std::min(entry->second, once * static_cast<double>(problem_.runs.of(op)));
       return entry->second;
     }

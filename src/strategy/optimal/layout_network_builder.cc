@@ -68,6 +68,7 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
   for (size_t t = 0; t < graph.tensors.size(); ++t) PrepareTensor(TensorId(t));
   for (const Prepared& prepared : prepared_) AddTensorNode(prepared);
   for (size_t t = 0; t < graph.tensors.size(); ++t) Connect(TensorId(t));
+  for (size_t t = 0; problem_.fusion && t < graph.tensors.size(); ++t) AddCuts(TensorId(t));
   if (memory_limit_) AddMemory();
   network_.SetName(graph.name);
   network_.SetPlaces(std::move(places_));

@@ -47,6 +47,11 @@ class LayoutNetworkBuilder {
     uint32_t type = 0;
     std::vector<uint32_t> layouts;  // ids of types_[type]
   };
+  // One end of a tensor inside a kernel group: its layout and what it pays where the group is cut, per candidate.
+  struct CutEnd {
+    std::vector<uint32_t> layouts;
+    std::vector<double> seconds;
+  };
   // Whoever wants layouts of a tensor: an op by some of its operands, or a tied tensor by how it is written.
   struct Reader {
     int32_t node = 0;
@@ -79,7 +84,7 @@ class LayoutNetworkBuilder {
     std::shared_ptr<const LayoutNetwork::States> layouts;
   };
   enum class Slot : uint8_t { kOperand, kResult };
-  enum TableKind : uint32_t { kMatch, kReader, kStanding };  // first number of a table's key
+  enum TableKind : uint32_t { kMatch, kReader, kStanding, kCut };  // first number of a table's key
   // A table of prices and how the ends of an edge read it.
   struct Table {
     int32_t costs = -1;  // -1: all zeros, no edge
@@ -95,6 +100,10 @@ class LayoutNetworkBuilder {
   bool HasUnreadEnd(OpId op) const;
   void AddEndsOfUnread(OpId op, std::vector<double>& costs);
   void Connect(TensorId tensor);
+  // layout_network_cuts.cc
+  void AddCuts(TensorId tensor);
+  CutEnd CutEndOf(OpId op, Slot side, size_t slot, TensorId tensor);
+  Table CutTable(TensorId tensor, const CutEnd& writer, std::span<const Use> uses, const std::vector<uint32_t>& key);
 
   void AddMemory();
   void Hold(int32_t node, std::span<const int64_t> usages, int64_t begin, int64_t end);
@@ -107,6 +116,7 @@ class LayoutNetworkBuilder {
   };
   PassedOn FindPassedOn(const std::vector<bool>& kept) const;
   int64_t LeastBytesOf(TensorId tensor);
+  bool TakesNoneInKernel(TensorId tensor) const;
 
   std::vector<Reader> ReadersOf(TensorId tensor);
   uint32_t HubRuns(TensorId tensor);

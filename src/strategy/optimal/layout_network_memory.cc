@@ -8,6 +8,7 @@
 #include "base/checked_math.h"
 #include "base/ids.h"
 #include "graph/graph.h"
+#include "graph/kernel_groups.h"
 #include "memory/memory.h"
 #include "problem/demands.h"
 #include "rule/in_place.h"
@@ -64,6 +65,7 @@ void LayoutNetworkBuilder::AddMemory() {
     const std::vector<uint32_t>& h = rows_[hubs].layouts;
     int64_t least = kInt64Max;
     for (const uint32_t hub : h) least = std::min(least, BytesOf(rows_[written].type, hub));
+    const bool takes_none = passed_on.takes_none[t] || TakesNoneInKernel(tensor);
     const bool several = end - begin > 2;
     const bool shares =
         relaxed_ && found != shared_.end() && found->second.num_wants > 2 && facts.producer.valid() && !kept[t];
@@ -78,11 +80,20 @@ void LayoutNetworkBuilder::AddMemory() {
       if (stands) bytes = std::min(bytes, least);
       if (shares) bytes = std::min(bytes, least);
       if (h[s] != w[s]) bytes = std::min(bytes, several ? least : BytesOf(rows_[written].type, h[s]));
-      usages.push_back(passed_on.takes_none[t] ? 0 : bytes);
+      usages.push_back(takes_none ? 0 : bytes);
     }
     Hold(node, usages, first, last);
   }
   network_.SetUsageLimit(*memory_limit_);
+}
+
+// As memory/lifetimes.cc says of groups that are not cut; where a plan cuts one, it holds more than the network thinks.
+// What lies in its operand's memory is counted there, for less time than it is held.
+bool LayoutNetworkBuilder::TakesNoneInKernel(TensorId tensor) const {
+  if (!problem_.fusion) return false;
+  const KernelGroups& kernels = problem_.fusion->groups;
+  const OpId producer = problem_.graph->tensor(tensor).producer;
+  return kernels.is_inside(tensor) || (producer.valid() && kernels.runs_no_kernel(producer));
 }
 
 // What FindInPlace (memory/memory.h) finds where every operand is read as it was written: a bound stays one, as less is

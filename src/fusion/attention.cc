@@ -1,0 +1,199 @@
+#include "fusion/attention.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "graph/graph.h"
+
+namespace sbp {
+namespace {
+
+using Kind = OpTraits::Kind;
+
+// Who reads what a group makes, moves without a kernel passed through; ascending, each once.
+struct OuterReaders {
+  std::vector<uint32_t> contractions;
+  std::vector<int32_t> groups;  // light ones
+  bool others = false;
+};
+
+// The only contraction whose result enters a group of light ops, and the moves between.
+struct Source {
+  uint32_t op = 0;
+  std::vector<uint32_t> moves;
+};
+
+class AttentionJoiner {
+ public:
+  explicit AttentionJoiner(GroupDrafts& drafts) : drafts_(drafts), graph_(drafts.graph()) {}
+
+  void Run() {
+    const auto count = static_cast<int32_t>(drafts_.groups().size());
+    for (int32_t group = 0; group < count; ++group) {
+      const GroupDraft& draft = drafts_.at(group);
+      const bool softmax = draft.exponentiates && draft.sums && draft.rows > 0 && draft.rows < draft.space;
+      if (softmax && draft.kind == GroupKind::kLight) Try(group);
+    }
+  }
+
+ private:
+  void Try(int32_t group) {
+    const std::optional<Source> scores = SourceOf(group, -1);
+    const OuterReaders readers = ReadersOf(group);
+    if (!scores || readers.others || readers.contractions.empty()) return;
+    const uint32_t context = readers.contractions.front();
+    if (context < drafts_.at(group).last || drafts_.group(context) >= 0) return;
+    const std::vector<uint32_t> value_gradients(readers.contractions.begin() + 1, readers.contractions.end());
+    if (readers.groups.size() > 1 || readers.groups.empty() != value_gradients.empty()) return;
+    std::optional<Source> gradient;
+    OuterReaders ends;
+    const int32_t backward = readers.groups.empty() ? -1 : readers.groups.front();
+    if (backward >= 0) {
+      if (drafts_.at(backward).kind != GroupKind::kLight || drafts_.at(backward).space != drafts_.at(group).space)
+        return;
+      gradient = SourceOf(backward, group);
+      ends = ReadersOf(backward);
+      if (!gradient || ends.others || !ends.groups.empty() || ends.contractions.empty()) return;
+    }
+    if (!Join(group, *scores, {context})) return;
+    drafts_.at(group).kind = GroupKind::kAttention;
+    if (backward < 0) return;
+    std::vector<uint32_t> behind = value_gradients;
+    behind.insert(behind.end(), ends.contractions.begin(), ends.contractions.end());
+    std::ranges::sort(behind);
+    if (!Join(backward, *gradient, behind)) {
+      Leave(group, *scores, {context});
+      drafts_.at(group).kind = GroupKind::kLight;
+      return;
+    }
+    drafts_.at(backward).kind = GroupKind::kAttentionBackward;
+    drafts_.at(backward).forward = group;
+    drafts_.flop_factor(gradient->op) = 2;  // the scores once more, of which each costs as much as one of its gradient
+  }
+
+  // Of tensors of the group's size that enter it, all come from one contraction, from `also`, or from no op.
+  std::optional<Source> SourceOf(int32_t group, int32_t also) const {
+    const int64_t space = drafts_.at(group).space;
+    std::optional<Source> source;
+    for (const uint32_t op : drafts_.at(group).ops) {
+      for (const TensorId operand : graph_.ops[op].inputs) {
+        if (!operand.valid() || drafts_.count(operand) != space) continue;
+        Source found;
+        OpId producer = graph_.tensor(operand).producer;
+        while (producer.valid() && drafts_.is_free(producer.value) && drafts_.group(producer.value) < 0) {
+          found.moves.push_back(producer.value);
+          producer = graph_.tensor(graph_.op(producer).inputs[0]).producer;
+        }
+        if (!producer.valid()) continue;
+        found.op = producer.value;
+        const int32_t from = drafts_.group(found.op);
+        if (from == group || (also >= 0 && from == also)) continue;
+        if (from >= 0 || drafts_.traits(found.op).kind != Kind::kContraction || graph_.op(producer).outputs.size() != 1)
+          return std::nullopt;
+        if (source && source->op != found.op) return std::nullopt;
+        if (!source) source = found;
+        for (const uint32_t move : found.moves) {
+          if (std::ranges::find(source->moves, move) == source->moves.end()) source->moves.push_back(move);
+        }
+      }
+    }
+    if (source && !OnlyReadBy(graph_.ops[source->op].outputs[0], group, source->moves)) return std::nullopt;
+    return source;
+  }
+
+  bool OnlyReadBy(TensorId tensor, int32_t group, const std::vector<uint32_t>& moves) const {
+    if (drafts_.is_kept(tensor)) return false;
+    const auto [begin, end] = drafts_.uses().of(tensor);
+    return std::all_of(begin, end, [&](const Use& use) {
+      if (drafts_.group(use.op.value) == group) return true;
+      return std::ranges::find(moves, use.op.value) != moves.end() &&
+             std::ranges::all_of(graph_.op(use.op).outputs,
+                                 [&](TensorId next) { return !next.valid() || OnlyReadBy(next, group, moves); });
+    });
+  }
+
+  OuterReaders ReadersOf(int32_t group) const {
+    OuterReaders readers;
+    for (const uint32_t op : drafts_.at(group).ops) {
+      for (const TensorId result : graph_.ops[op].outputs) {
+        if (result.valid()) AddReaders(result, group, readers);
+      }
+    }
+    for (auto* list : {&readers.contractions}) {
+      std::ranges::sort(*list);
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    std::ranges::sort(readers.groups);
+    readers.groups.erase(std::unique(readers.groups.begin(), readers.groups.end()), readers.groups.end());
+    return readers;
+  }
+
+  void AddReaders(TensorId tensor, int32_t group, OuterReaders& readers) const {
+    if (drafts_.is_kept(tensor)) readers.others = true;
+    const auto [begin, end] = drafts_.uses().of(tensor);
+    for (const Use* use = begin; use != end; ++use) {
+      const uint32_t op = use->op.value;
+      const int32_t own = drafts_.group(op);
+      if (own == group) continue;
+      if (own >= 0 && drafts_.at(own).kind == GroupKind::kLight) {
+        readers.groups.push_back(own);
+      } else if (own >= 0) {
+        readers.others = true;
+      } else if (drafts_.is_free(op)) {
+        for (const TensorId next : graph_.ops[op].outputs) {
+          if (next.valid()) AddReaders(next, group, readers);
+        }
+      } else if (drafts_.traits(op).kind == Kind::kContraction) {
+        readers.contractions.push_back(op);
+      } else {
+        readers.others = true;
+      }
+    }
+  }
+
+  // The group with what stands before it and behind it; false, and nothing changed, where a path would re-enter it.
+  bool Join(int32_t group, const Source& source, const std::vector<uint32_t>& behind) {
+    const std::vector<uint32_t> inner = drafts_.at(group).ops;
+    const uint32_t root = drafts_.at(group).first;
+    drafts_.Put(source.op, group);
+    for (const uint32_t move : source.moves) drafts_.Put(move, group);
+    for (const uint32_t op : behind) drafts_.Put(op, group);
+    const std::vector<uint32_t> all = drafts_.at(group).ops;
+    if (std::ranges::any_of(all, [&](uint32_t op) { return drafts_.ReentersGroup(op, group); })) {
+      Leave(group, source, behind);
+      return false;
+    }
+    drafts_.joined_by(root) = OperandFrom(root, group);
+    for (const uint32_t op : behind) drafts_.joined_by(op) = OperandFrom(op, group);
+    return true;
+  }
+
+  void Leave(int32_t group, const Source& source, const std::vector<uint32_t>& behind) {
+    for (const uint32_t op : behind) drafts_.TakeOut(op);
+    for (const uint32_t move : source.moves) drafts_.TakeOut(move);
+    drafts_.TakeOut(source.op);
+    drafts_.joined_by(drafts_.at(group).first) = -1;
+    for (const uint32_t op : behind) drafts_.joined_by(op) = -1;
+  }
+
+  int32_t OperandFrom(uint32_t op, int32_t group) const {
+    const std::vector<TensorId>& operands = graph_.ops[op].inputs;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const OpId producer = operands[i].valid() ? graph_.tensor(operands[i]).producer : OpId();
+      if (producer.valid() && drafts_.group(producer.value) == group) return static_cast<int32_t>(i);
+    }
+    return -1;
+  }
+
+  GroupDrafts& drafts_;
+  const Graph& graph_;
+};
+
+}  // namespace
+
+void JoinAttention(GroupDrafts& drafts) { AttentionJoiner(drafts).Run(); }
+
+}  // namespace sbp

@@ -1,0 +1,143 @@
+#include "fusion/group_drafts.h"
+
+#include <algorithm>
+
+#include "graph/tensor_type.h"
+
+namespace sbp {
+namespace {
+
+using Kind = OpTraits::Kind;
+constexpr int kMostSeen = 512;  // ops that one look back sees
+
+}  // namespace
+
+GroupDrafts::GroupDrafts(const Graph& graph, const RuleSet& rules)
+    : graph_(graph),
+      uses_(BuildUses(graph)),
+      runs_(graph),
+      traits_(TraitsOfOps(graph, rules)),
+      kept_(graph.tensors.size(), false),
+      free_(graph.ops.size(), false),
+      group_of_(graph.ops.size(), -1),
+      joined_by_(graph.ops.size(), -1),
+      flop_factor_(graph.ops.size(), 1),
+      op_seen_(graph.ops.size(), 0) {
+  for (const TensorId output : graph.outputs) kept_[output.index()] = true;
+  for (const Tie& tie : graph.ties) kept_[tie.output.index()] = true;
+  FindFree();
+}
+
+// From the last op to the first: are all who read a result, moves passed through, such as absorb moves?
+void GroupDrafts::FindFree() {
+  std::vector<bool> absorbed(graph_.tensors.size(), false);
+  for (size_t o = graph_.ops.size(); o-- > 0;) {
+    const Op& op = graph_.ops[o];
+    bool all = true;
+    for (const TensorId result : op.outputs) {
+      if (!result.valid()) continue;
+      const auto [begin, end] = uses_.of(result);
+      const bool ok = !kept_[result.index()] && begin != end && std::all_of(begin, end, [&](const Use& use) {
+        const Kind kind = traits_[use.op.index()].kind;
+        if (kind == Kind::kLight || kind == Kind::kContraction) return true;
+        const bool passes = kind == Kind::kView || kind == Kind::kMove;
+        return passes && std::ranges::all_of(graph_.op(use.op).outputs,
+                                             [&](TensorId next) { return !next.valid() || absorbed[next.index()]; });
+      });
+      absorbed[result.index()] = ok;
+      all = all && ok;
+    }
+    if (traits_[o].kind == Kind::kView) free_[o] = true;
+    if (traits_[o].kind == Kind::kMove && all) free_[o] = true;
+  }
+  for (size_t o = 0; o < graph_.ops.size(); ++o) {  // behind a contraction, which writes as it is asked to
+    const Op& op = graph_.ops[o];
+    if (traits_[o].kind != Kind::kMove || free_[o] || op.inputs.empty() || !op.inputs[0].valid()) continue;
+    const TensorId operand = op.inputs[0];
+    OpId producer = graph_.tensor(operand).producer;
+    while (producer.valid() && free_[producer.index()] && !graph_.op(producer).inputs.empty())
+      producer = graph_.tensor(graph_.op(producer).inputs[0]).producer;
+    const auto [begin, end] = uses_.of(operand);
+    const bool alone = end - begin == 1 && op.outputs.size() == 1 && count(op.outputs[0]) == count(operand);
+    free_[o] = alone && producer.valid() && traits_[producer.index()].kind == Kind::kContraction;
+  }
+}
+
+int32_t GroupDrafts::New(uint32_t op, GroupKind kind) {
+  groups_.push_back({.kind = kind, .space = SpaceOf(op)});
+  group_seen_.push_back(0);
+  const auto group = static_cast<int32_t>(groups_.size()) - 1;
+  Put(op, group);
+  return group;
+}
+
+void GroupDrafts::Put(uint32_t op, int32_t group) {
+  GroupDraft& draft = groups_[group];
+  group_of_[op] = group;
+  draft.ops.push_back(op);
+  draft.first = std::min(draft.first, op);
+  draft.last = std::max(draft.last, op);
+  const OpTraits& traits = traits_[op];
+  if (traits.reduces) draft.rows = traits.rows;
+  draft.exponentiates = draft.exponentiates || traits.exponentiates;
+  draft.sums = draft.sums || traits.sums;
+}
+
+void GroupDrafts::TakeOut(uint32_t op) {
+  GroupDraft& draft = groups_[group_of_[op]];
+  std::erase(draft.ops, op);
+  group_of_[op] = -1;
+  draft.first = draft.ops.empty() ? ~0u : *std::ranges::min_element(draft.ops);
+  draft.last = draft.ops.empty() ? 0 : *std::ranges::max_element(draft.ops);
+}
+
+int64_t GroupDrafts::SpaceOf(uint32_t op) const {
+  int64_t space = 0;
+  for (const std::vector<TensorId>* list : {&graph_.ops[op].inputs, &graph_.ops[op].outputs}) {
+    for (const TensorId tensor : *list) space = tensor.valid() ? std::max(space, count(tensor)) : space;
+  }
+  return space;
+}
+
+bool GroupDrafts::ReentersGroup(uint32_t op, int32_t group) {
+  for (const TensorId operand : graph_.ops[op].inputs) {
+    const OpId producer = operand.valid() ? graph_.tensor(operand).producer : OpId();
+    if (!producer.valid() || group_of_[producer.index()] == group) continue;
+    if (DependsOnGroup(producer.value, group)) return true;
+  }
+  return false;
+}
+
+// Backwards over ops that are not before the group, every other group entered as a whole.
+bool GroupDrafts::DependsOnGroup(uint32_t op, int32_t group) {
+  const uint32_t first = groups_[group].first;
+  ++look_;
+  int left = kMostSeen;
+  std::vector<uint32_t> open;
+  const auto see = [&](uint32_t seen) {
+    if (op_seen_[seen] == look_) return;
+    op_seen_[seen] = look_;
+    open.push_back(seen);
+  };
+  see(op);
+  while (!open.empty()) {
+    const uint32_t next = open.back();
+    open.pop_back();
+    const int32_t own = group_of_[next];
+    if (own == group) return true;
+    if (own >= 0 && group_seen_[own] != look_ && groups_[own].last > first) {
+      group_seen_[own] = look_;
+      for (const uint32_t member : groups_[own].ops) see(member);
+    }
+    if (next < first) continue;
+    if (--left == 0) return true;
+    for (const std::vector<TensorId>* list : {&graph_.ops[next].inputs, &graph_.ops[next].captures}) {
+      for (const TensorId operand : *list) {
+        if (operand.valid() && graph_.tensor(operand).producer.valid()) see(graph_.tensor(operand).producer.value);
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace sbp

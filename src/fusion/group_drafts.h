@@ -1,0 +1,69 @@
+// Groups while they grow: who is in which, and whether a group may take one more.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "fusion/op_traits.h"
+#include "graph/graph.h"
+#include "graph/kernel_groups.h"
+#include "graph/sections.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+struct GroupDraft {
+  GroupKind kind = GroupKind::kLight;
+  int64_t space = 0;  // elements of the largest tensor
+  int64_t rows = 0;   // that its reductions keep; 0: none reduces
+  bool exponentiates = false, sums = false;
+  int32_t forward = -1;       // of kAttentionBackward: the group whose tensors it computes again
+  std::vector<uint32_t> ops;  // in the order in which they joined
+  uint32_t first = ~0u, last = 0;
+};
+
+class GroupDrafts {
+ public:
+  GroupDrafts(const Graph& graph, const RuleSet& rules);
+
+  const Graph& graph() const { return graph_; }
+  const UseTable& uses() const { return uses_; }
+  std::vector<GroupDraft>& groups() { return groups_; }
+  GroupDraft& at(int32_t group) { return groups_[group]; }
+  const OpTraits& traits(uint32_t op) const { return traits_[op]; }
+  int32_t group(uint32_t op) const { return group_of_[op]; }
+  // Runs no kernel: a view, or an absorbed move.
+  bool is_free(uint32_t op) const { return free_[op]; }
+  bool is_kept(TensorId tensor) const { return kept_[tensor.index()]; }  // an output, or a state's next value
+  int64_t count(TensorId tensor) const { return graph_.tensor(tensor).type.num_elements(); }
+  int32_t& joined_by(uint32_t op) { return joined_by_[op]; }
+  double& flop_factor(uint32_t op) { return flop_factor_[op]; }
+
+  int32_t New(uint32_t op, GroupKind kind);
+  void Put(uint32_t op, int32_t group);
+  void TakeOut(uint32_t op);
+  // Would the op, or one that it depends on, depend on the group through ops outside it? Also true where that would
+  // take too long to say.
+  bool ReentersGroup(uint32_t op, int32_t group);
+  // The largest of the op's tensors.
+  int64_t SpaceOf(uint32_t op) const;
+  int64_t runs(uint32_t op) const { return runs_.of(OpId(op)); }
+
+ private:
+  void FindFree();
+  bool DependsOnGroup(uint32_t op, int32_t group);
+
+  const Graph& graph_;
+  UseTable uses_;
+  StepRuns runs_;
+  std::vector<OpTraits> traits_;
+  std::vector<bool> kept_, free_;
+  std::vector<int32_t> group_of_, joined_by_;
+  std::vector<double> flop_factor_;
+  std::vector<GroupDraft> groups_;
+  std::vector<uint32_t> op_seen_, group_seen_;  // in which look back
+  uint32_t look_ = 0;
+};
+
+}  // namespace sbp

@@ -1,0 +1,199 @@
+#include "fusion/kernel_groups.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/ids.h"
+#include "fusion/attention.h"
+#include "fusion/group_drafts.h"
+#include "fusion/op_traits.h"
+
+namespace sbp {
+namespace {
+
+using Kind = OpTraits::Kind;
+using End = OpFusion::End;
+constexpr int64_t kLongestRow = int64_t{1} << 18;  // elements that one block of a device reduces and reads again
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const RuleSet& rules, bool epilogue)
+      : graph_(graph), drafts_(graph, rules), epilogue_(epilogue) {}
+
+  Fusion Run() {
+    for (uint32_t op = 0; op < graph_.ops.size(); ++op) Place(op);
+    JoinAttention(drafts_);
+    Number();
+    FindInside();
+    Describe();
+    return std::move(fusion_);
+  }
+
+ private:
+  void Place(uint32_t op) {
+    if (drafts_.is_free(op)) {
+      const int32_t group = GroupOfOperand(op, 0);
+      if (group >= 0) drafts_.Put(op, group);
+      return;
+    }
+    const Kind kind = drafts_.traits(op).kind;
+    if (kind == Kind::kContraction && epilogue_) drafts_.New(op, GroupKind::kEpilogue);
+    if (kind != Kind::kLight && kind != Kind::kMove) return;
+    const std::vector<TensorId>& operands = graph_.ops[op].inputs;
+    int64_t largest = 0;
+    for (const TensorId operand : operands)
+      largest = operand.valid() ? std::max(largest, drafts_.count(operand)) : largest;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].valid() || drafts_.count(operands[i]) != largest) continue;
+      const int32_t group = GroupOfOperand(op, i);
+      if (group < 0 || !MayJoin(op, group)) continue;
+      drafts_.Put(op, group);
+      drafts_.joined_by(op) = static_cast<int32_t>(i);
+      return;
+    }
+    drafts_.New(op, GroupKind::kLight);
+  }
+
+  int32_t GroupOfOperand(uint32_t op, size_t operand) const {
+    const std::vector<TensorId>& operands = graph_.ops[op].inputs;
+    if (operand >= operands.size() || !operands[operand].valid()) return -1;
+    const OpId producer = graph_.tensor(operands[operand]).producer;
+    return producer.valid() ? drafts_.group(producer.value) : -1;
+  }
+
+  bool MayJoin(uint32_t op, int32_t group) {
+    const GroupDraft& draft = drafts_.at(group);
+    const OpTraits& traits = drafts_.traits(op);
+    const int64_t space = drafts_.SpaceOf(op);
+    if (space == 0 || draft.space % space != 0) return false;
+    if (traits.reduces && (traits.rows < 0 || (draft.rows != 0 && draft.rows != traits.rows))) return false;
+    if (draft.rows < 0 || (draft.rows > 0 && draft.space / draft.rows > kLongestRow)) return false;
+    return drafts_.runs(op) == drafts_.runs(draft.first) && !drafts_.ReentersGroup(op, group);
+  }
+
+  // Those of two kernels and more, by their first ops.
+  void Number() {
+    std::vector<int32_t> order;
+    for (size_t g = 0; g < drafts_.groups().size(); ++g) {
+      const auto& ops = drafts_.groups()[g].ops;
+      if (std::ranges::count_if(ops, [&](uint32_t op) { return !drafts_.is_free(op); }) > 1)
+        order.push_back(static_cast<int32_t>(g));
+    }
+    std::ranges::sort(order, {}, [&](int32_t g) { return drafts_.groups()[g].first; });
+    KernelGroups& groups = fusion_.groups;
+    groups.of_op.assign(graph_.ops.size(), -1);
+    for (uint32_t op = 0; op < graph_.ops.size(); ++op) groups.no_kernel.push_back(drafts_.is_free(op));
+    forward_.assign(order.size(), -1);
+    std::unordered_map<int32_t, int32_t> number;
+    for (const int32_t g : order) {
+      const GroupDraft& draft = drafts_.groups()[g];
+      const auto next = static_cast<int32_t>(groups.groups.size());
+      number[g] = next;
+      KernelGroup& group = groups.groups.emplace_back(KernelGroup{.kind = draft.kind, .ops = {}});
+      for (const uint32_t op : draft.ops) {
+        group.ops.emplace_back(op);
+        groups.of_op[op] = next;
+      }
+      std::ranges::sort(group.ops);
+      if (draft.forward >= 0) forward_[next] = number.at(draft.forward);
+    }
+  }
+
+  // Do the two ends share a kernel, or does the reader's compute again what the producer's made?
+  bool Shares(OpId producer, OpId reader) const {
+    const int32_t from = fusion_.groups.of_op[producer.index()], to = fusion_.groups.of_op[reader.index()];
+    return from >= 0 && to >= 0 && (from == to || forward_[to] == from);
+  }
+
+  void FindInside() {
+    std::vector<bool>& inside = fusion_.groups.inside;
+    inside.assign(graph_.tensors.size(), false);
+    for (size_t o = graph_.ops.size(); o-- > 0;) {
+      for (const TensorId result : graph_.ops[o].outputs) {
+        if (!result.valid() || drafts_.is_kept(result)) continue;
+        const auto [begin, end] = drafts_.uses().of(result);
+        inside[result.index()] = begin != end && std::all_of(begin, end, [&](const Use& use) {
+                                   if (!Shares(OpId(o), use.op)) return false;
+                                   const std::vector<TensorId>& next = graph_.op(use.op).outputs;
+                                   return !drafts_.is_free(use.op.value) || std::ranges::all_of(next, [&](TensorId t) {
+                                     return !t.valid() || inside[t.index()];
+                                   });
+                                 });
+      }
+    }
+  }
+
+  void Describe() {
+    std::unordered_map<size_t, std::vector<uint32_t>> by_hash;
+    std::unordered_set<uint64_t> read;  // pairs of group and tensor
+    for (uint32_t op = 0; op < graph_.ops.size(); ++op) {
+      const OpFusion kind = KindOf(op, read);
+      size_t hash = HashCombine(kind.no_kernel, kind.launches);
+      for (const std::vector<End>* list : {&kind.operands, &kind.results}) {
+        for (const End end : *list) hash = HashCombine(hash, static_cast<size_t>(end));
+      }
+      std::vector<uint32_t>& alike = by_hash[hash];
+      const auto known = std::ranges::find_if(alike, [&](uint32_t k) { return fusion_.kinds[k] == kind; });
+      if (known == alike.end()) {
+        alike.push_back(static_cast<uint32_t>(fusion_.kinds.size()));
+        fusion_.kind_of.push_back(alike.back());
+        fusion_.kinds.push_back(kind);
+      } else {
+        fusion_.kind_of.push_back(*known);
+      }
+    }
+  }
+
+  OpFusion KindOf(uint32_t o, std::unordered_set<uint64_t>& read) {
+    const Kind kind = drafts_.traits(o).kind;
+    OpFusion fusion{.no_kernel = drafts_.is_free(o), .anchor = kind == Kind::kContraction || kind == Kind::kAnchor};
+    const int32_t group = fusion_.groups.of_op[o];
+    if (group < 0) return fusion;
+    fusion.launches = true;
+    for (const OpId other : fusion_.groups.groups[group].ops) {
+      if (drafts_.is_free(other.value)) continue;
+      fusion.launches = other.value == o;  // the first that runs a kernel
+      break;
+    }
+    if (!fusion.no_kernel && !fusion.launches) fusion.joined_by = drafts_.joined_by(o);
+    fusion.flop_factor = drafts_.flop_factor(o);
+    const Op& op = graph_.ops[o];
+    for (const std::vector<TensorId>* list : {&op.inputs, &op.captures}) {
+      for (const TensorId operand : *list) {
+        End& end = fusion.operands.emplace_back(End::kOutside);
+        if (!operand.valid() || fusion.no_kernel) {
+          if (operand.valid() && graph_.tensor(operand).producer.valid() &&
+              Shares(graph_.tensor(operand).producer, OpId(o)))
+            end = End::kInside;
+          continue;
+        }
+        const OpId producer = graph_.tensor(operand).producer;
+        if (producer.valid() && Shares(producer, OpId(o))) {
+          end = End::kInside;
+        } else if (!read.insert(uint64_t{operand.value} << 32 | static_cast<uint32_t>(group)).second) {
+          end = End::kRepeated;
+        }
+      }
+    }
+    for (const TensorId result : op.outputs) {
+      fusion.results.push_back(result.valid() && fusion_.groups.inside[result.index()] ? End::kInside : End::kOutside);
+    }
+    return fusion;
+  }
+
+  const Graph& graph_;
+  GroupDrafts drafts_;
+  bool epilogue_;
+  std::vector<int32_t> forward_;  // per group
+  Fusion fusion_;
+};
+
+}  // namespace
+
+Fusion FuseOps(const Graph& graph, const RuleSet& rules, bool epilogue) { return Fuser(graph, rules, epilogue).Run(); }
+
+}  // namespace sbp

@@ -1,0 +1,32 @@
+// Which ops run as one kernel where a compiler fuses (Execution::kFused), found once, before layouts are chosen.
+//
+// Ops are taken in the graph's order. A light op joins the group of the producer of its largest operand where
+// * the group's kernel is light, or a contraction and the device takes epilogues;
+// * no path leads from the group through other ops back into it, groups taken as wholes;
+// * its elements are those of the group, or an even part of them (broadcast, reduced, a slice), and its reductions keep
+//   the same rows, which are short enough for one block of a device;
+// * a step runs it as often.
+// Views run no kernel, and neither do moves (transposes, broadcasts, slices) that only light ops or contractions read,
+// or that follow a contraction: both address their operands as they lie.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/kernel_groups.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+struct Fusion {
+  KernelGroups groups;
+  std::vector<OpFusion> kinds;    // distinct
+  std::vector<uint32_t> kind_of;  // per op: index into kinds
+  const OpFusion& of(OpId op) const { return kinds[kind_of[op.index()]]; }
+};
+
+// `graph` is resolved. Deterministic; linear in ops but for a bounded look back per op.
+Fusion FuseOps(const Graph& graph, const RuleSet& rules, bool epilogue);
+
+}  // namespace sbp
