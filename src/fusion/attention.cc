@@ -45,7 +45,7 @@ class AttentionJoiner {
     const OuterReaders readers = ReadersOf(group);
     if (!scores || readers.others || readers.contractions.empty()) return;
     const uint32_t context = readers.contractions.front();
-    if (context < drafts_.at(group).last || drafts_.group(context) >= 0) return;
+    if (drafts_.group(context) >= 0) return;
     const std::vector<uint32_t> value_gradients(readers.contractions.begin() + 1, readers.contractions.end());
     if (readers.groups.size() > 1 || readers.groups.empty() != value_gradients.empty()) return;
     std::optional<Source> gradient;

@@ -1,6 +1,7 @@
 #include "fusion/kernel_groups.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
@@ -44,11 +45,12 @@ class Fuser {
     if (kind == Kind::kContraction && epilogue_) drafts_.New(op, GroupKind::kEpilogue);
     if (kind != Kind::kLight && kind != Kind::kMove) return;
     const std::vector<TensorId>& operands = graph_.ops[op].inputs;
-    int64_t largest = 0;
-    for (const TensorId operand : operands)
-      largest = operand.valid() ? std::max(largest, drafts_.count(operand)) : largest;
+    std::vector<size_t> order;  // the largest first
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (!operands[i].valid() || drafts_.count(operands[i]) != largest) continue;
+      if (operands[i].valid()) order.push_back(i);
+    }
+    std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return drafts_.count(operands[i]); });
+    for (const size_t i : order) {
       const int32_t group = GroupOfOperand(op, i);
       if (group < 0 || !MayJoin(op, group)) continue;
       drafts_.Put(op, group);
