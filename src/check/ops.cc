@@ -42,7 +42,7 @@ struct OpKind {
   std::string refusal;
   struct Verdict {
     std::string fault;  // "" when legal
-    double seconds = 0, workspace_bytes = 0;
+    double seconds = 0, alone_seconds = 0, workspace_bytes = 0;
     Candidate candidate;  // when legal
   };
   std::map<std::pair<uint32_t, uint32_t>, Verdict> by_record;  // and by what a kernel group spares the op
@@ -86,6 +86,10 @@ class OpChecker {
     if (!v.fault.empty()) findings_.Add(where(), "signature is not legal", v.fault, ToString(decision.signature));
     if (v.fault.empty() && !SameFigure(v.seconds, decision.compute_seconds)) {
       findings_.Add(where(), "compute seconds", FormatDouble(v.seconds), FormatDouble(decision.compute_seconds));
+    }
+    if (v.fault.empty() && fusion_ && !SameFigure(v.alone_seconds, decision.alone_seconds)) {
+      findings_.Add(where(), "seconds as a kernel of its own", FormatDouble(v.alone_seconds),
+                    FormatDouble(decision.alone_seconds));
     }
     CheckWritten(op, decision.signature);
     pins_.Check(op, decision.signature, kind.instance->operand_names, findings_);
@@ -136,6 +140,7 @@ class OpChecker {
     const LegalityAnswer answer = CheckSignature(instance, decision.signature, plan_.mesh, plan_.options.even_only);
     if (!answer.legal) return {answer.expected};
     return {"", OpSeconds(instance, answer.as_candidate, plan_.mesh, plan_.cluster, fusion),
+            OpSeconds(instance, answer.as_candidate, plan_.mesh, plan_.cluster),
             WorkspaceBytes(plan_.cluster.device, WorkOf(instance, answer.as_candidate, plan_.mesh)),
             answer.as_candidate};
   }

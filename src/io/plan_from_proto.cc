@@ -214,7 +214,9 @@ class PlanReader {
     record.choice = message.choice();
     record.reason = message.reason();
     record.compute_seconds = message.compute_seconds();
-    SBP_RETURN_IF_ERROR(CheckAmounts({{"compute_seconds", record.compute_seconds}}));
+    record.alone_seconds = message.alone_seconds();
+    SBP_RETURN_IF_ERROR(
+        CheckAmounts({{"compute_seconds", record.compute_seconds}, {"alone_seconds", record.alone_seconds}}));
     record.price = message.price();
     record.alternative_price = message.alternative_price();
     if (!std::isfinite(record.price) || !std::isfinite(record.alternative_price)) {

@@ -138,6 +138,7 @@ class PlanWriter {
       if (record.alternative) message.set_alternative(ToString(*record.alternative));
       message.set_alternative_price(record.alternative_price);
       message.set_num_candidates(record.num_candidates);
+      message.set_alone_seconds(record.alone_seconds);
     }
     for (size_t i = 0; i < plan_.op_records.size(); ++i) {
       message_.mutable_decisions(static_cast<int>(plan_.op_records[i]))->add_ops(Name(OpId(i)));

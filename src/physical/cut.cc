@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
+#include "cluster/cluster.h"
 #include "cost/cost.h"
 #include "graph/cut.h"
 #include "graph/graph.h"
@@ -28,6 +30,7 @@ std::vector<Transition> KeptTransitions(const Plan& plan, const CutResult& cut) 
     Transition transition = old;
     transition.tensor = cut.tensors[old.tensor.index()];
     transition.consumers.clear();
+    transition.cut_seconds = 0;
     for (const Use& use : old.consumers) {
       if (cut.ops[use.op.index()].valid()) transition.consumers.push_back({cut.ops[use.op.index()], use.operand});
     }
@@ -56,6 +59,9 @@ Plan CutPlan(const Plan& plan, TensorId until) {
   part.has_bound = false;
   part.lower_bound_seconds = 0;
 
+  const bool fused = plan.cluster.execution == Execution::kFused;
+  part.cluster.execution = Execution::kEager;
+  part.kernels = {};
   part.records.clear();
   part.op_records.clear();
   part.total = Cost();
@@ -65,7 +71,8 @@ Plan CutPlan(const Plan& plan, TensorId until) {
     int64_t& number = numbers[plan.op_records[o]];
     if (number < 0) {
       number = static_cast<int64_t>(part.records.size());
-      part.records.push_back(plan.records[plan.op_records[o]]);
+      DecisionRecord& record = part.records.emplace_back(plan.records[plan.op_records[o]]);
+      if (fused) record.compute_seconds = std::exchange(record.alone_seconds, 0);
     }
     part.op_records.push_back(static_cast<uint32_t>(number));
     part.total.compute_seconds += part.records[number].compute_seconds;

@@ -34,6 +34,7 @@ struct DecisionRecord {
   double alternative_price = 0;          // unit: "order value", "bytes", "seconds", "rank"
   std::string price_unit;
   uint32_t num_candidates = 0;
+  double alone_seconds = 0;  // fused execution: compute_seconds if the op were a kernel of its own, launched as such
   friend bool operator==(const DecisionRecord& a, const DecisionRecord& b) = default;
 };
 
@@ -46,10 +47,10 @@ struct Transition {
   std::vector<Use> consumers;  // op and operand that read `to`
   double seconds = 0;
   double wire_bytes = 0;
+  std::string reason;  // "MatMul \"fc2\" reduces k over model: partial sum needed whole by Add ..."
   // Of kernels, each time it runs: where the tensor is inside a kernel group, the group is cut here, and what it spared
   // (boxing/op_seconds.h, CutSeconds) is paid. Compute, not in `seconds`.
   double cut_seconds = 0;
-  std::string reason;  // "MatMul \"fc2\" reduces k over model: partial sum needed whole by Add ..."
 };
 
 struct MemoryHolder {

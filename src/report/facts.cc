@@ -149,6 +149,13 @@ std::vector<TimeShare> TimeByType(const Plan& plan) {
     ++share.ops;
     share.compute_seconds += static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds;
   }
+  const std::vector<int64_t> times = RunsOfTransitions(plan, runs);
+  for (size_t i = 0; i < plan.transitions.size(); ++i) {
+    const OpId op = ForWhom(plan, plan.transitions[i]);
+    if (!op.valid()) continue;
+    shares[plan.graph.type_of(plan.graph.op(op))].compute_seconds +=
+        static_cast<double>(times[i]) * plan.transitions[i].cut_seconds;
+  }
   return Sorted(shares);
 }
 
@@ -175,6 +182,7 @@ std::vector<TimeShare> TimeByScope(const Plan& plan) {
     const Transition& transition = plan.transitions[i];
     const OpId op = ForWhom(plan, transition);
     if (op.valid()) {
+      share_of(op).compute_seconds += static_cast<double>(times[i]) * transition.cut_seconds;
       share_of(op).collective_seconds += static_cast<double>(times[i]) * transition.seconds;
     }
   }
@@ -199,6 +207,7 @@ std::vector<TimeShare> TimeByPhase(const Plan& plan) {
     const OpId op = ForWhom(plan, transition);
     if (!op.valid()) continue;
     TimeShare& share = share_of(op);
+    share.compute_seconds += static_cast<double>(times[i]) * transition.cut_seconds;
     share.collective_seconds += static_cast<double>(times[i]) * transition.seconds;
     for (const BoxingStep& step : transition.steps) {
       if (RowOf(step.kind).local) share.local_seconds += static_cast<double>(times[i]) * step.seconds;
@@ -230,7 +239,7 @@ double SecondsOfMicroBatches(const Plan& plan) {
   for (size_t i = 0; i < plan.transitions.size(); ++i) {
     const Transition& transition = plan.transitions[i];
     const int64_t times = made[i];
-    if (times > 1) seconds += static_cast<double>(times) * transition.seconds;
+    if (times > 1) seconds += static_cast<double>(times) * (transition.seconds + transition.cut_seconds);
   }
   return seconds;
 }

@@ -75,6 +75,10 @@ class RecordTable {
     DecisionRecord record;
     record.signature = list.candidates[choice.candidate].signature;
     record.compute_seconds = problem_.OnceSeconds(op, choice.candidate);
+    if (problem_.fusion) {
+      record.alone_seconds = OpSeconds(*list.instance, list.candidates[choice.candidate], problem_.mesh,
+                                       problem_.boxing->cluster());
+    }
     record.choice = DescribeCandidate(list, choice.candidate, problem_.mesh);
     record.reason = assignment_.reasons[choice.reason];
     record.price = choice.price;

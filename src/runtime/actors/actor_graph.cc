@@ -77,9 +77,18 @@ std::vector<uint32_t> OutputRegisters(const Plan& plan, const PhysicalPlan& phys
 }
 
 std::vector<double> PredictedSeconds(const Plan& plan, const PhysicalPlan& physical) {
+  // Where a kernel group is cut, the kernel that reads then is the first one behind the cut.
+  std::vector<double> of_op(plan.graph.ops.size());
+  for (size_t o = 0; o < of_op.size(); ++o) of_op[o] = plan.decision(OpId(o)).compute_seconds;
+  for (const Transition& transition : plan.transitions) {
+    if (transition.cut_seconds == 0) continue;
+    const OpId op = transition.consumers.empty() ? plan.graph.tensor(transition.tensor).producer
+                                                 : transition.consumers.front().op;
+    if (op.valid()) of_op[op.index()] += transition.cut_seconds;
+  }
   std::vector<double> seconds;
   for (const Task& task : physical.tasks) {
-    seconds.push_back(task.op.valid() ? plan.decision(task.op).compute_seconds
+    seconds.push_back(task.op.valid() ? of_op[task.op.index()]
                                       : plan.transitions[task.transition].steps[task.step].seconds);
   }
   return seconds;

@@ -102,7 +102,7 @@ Prices PricesOf(const Plan& plan) {
     // Nobody reads it: so the tensor is handed out.
     if (t.consumers.empty() && !goes_on && producer.valid()) micro = micro || !once[producer.index()];
     each[i] = micro;
-    (micro ? prices.micro : prices.step) += t.seconds;
+    (micro ? prices.micro : prices.step) += t.seconds + t.cut_seconds;
     const bool reduces = t.from[0].is_partial();
     if (reduces && sums.contains(t.tensor) && !micro) ++prices.gradients_once;
     if (reduces && graph.tensor(t.tensor).name.starts_with("grad/") && micro) ++prices.gradients_each;

@@ -17,11 +17,12 @@ const RuleSet& Rules() {
   return *rules;
 }
 
-Plan MakePlanOf(const char* family, const char* mesh) {
+Plan MakePlanOf(const char* family, const char* mesh, Execution execution = Execution::kFused) {
   PlanRequest request;
   request.graph = *GenerateGraph(family, {.ops = 30, .seed = 3});
   request.mesh = *ParseMesh(mesh);
   request.cluster = *FindPreset("8xH100");
+  request.cluster.execution = execution;
   request.rules = &Rules();
   Plan plan = *MakePlan(std::move(request));
   plan.physical = MakePhysicalPlan(plan, {.micro_batches = 2});
@@ -54,7 +55,7 @@ TEST(CutPlan, EveryPartIsAPlan) {
 }
 
 TEST(CutPlan, KeepsWhatWasDecidedAndDropsTheRest) {
-  const Plan plan = MakePlanOf("transformer", "a=2,b=2");
+  const Plan plan = MakePlanOf("transformer", "a=2,b=2", Execution::kEager);  // as parts are
   const TensorId middle = plan.graph.ops[plan.graph.ops.size() / 2].outputs[0];
   const Plan part = CutPlan(plan, middle);
   ASSERT_LT(part.graph.ops.size(), plan.graph.ops.size());

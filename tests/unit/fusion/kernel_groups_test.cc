@@ -1,0 +1,312 @@
+#include "fusion/kernel_groups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "fold/resolve.h"
+#include "generate/generate.h"
+#include "grad/grad.h"
+#include "graph/builder.h"
+#include "graph/kernel_groups.h"
+
+namespace sbp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const RuleSet& Rules() {
+  static const RuleSet* const rules = new RuleSet(*RuleSet::Builtin());
+  return *rules;
+}
+
+TensorType F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
+
+// A graph from lines; ops are called as what they write.
+class Lines {
+ public:
+  Lines& Input(std::string_view name, Shape shape) {
+    builder_.AddInput(name, F32(std::move(shape)));
+    return *this;
+  }
+  Lines& Ints(std::string_view name, std::vector<int64_t> values) {
+    const auto count = static_cast<int64_t>(values.size());
+    builder_.AddParameter(name, {DType::kI64, {count}},
+                          std::make_shared<const Literal>(Literal::Ints(std::move(values))));
+    return *this;
+  }
+  Lines& Op(std::string_view type, const std::vector<std::string>& inputs, const std::string& output,
+            std::vector<std::pair<std::string, AttributeValue>> attributes = {}) {
+    Attributes all;
+    for (auto& [name, value] : attributes) all.Set(name, value);
+    builder_.AddOp(type, output, inputs, {output}, all);
+    return *this;
+  }
+  Graph Make(const std::vector<std::string>& outputs) {
+    for (const std::string& output : outputs) builder_.AddOutput(output);
+    Graph graph = *builder_.Build("test");
+    graph.opsets[""] = 21;
+    Result<Resolved> resolved = Resolve(std::move(graph), Rules(), {});
+    EXPECT_TRUE(resolved.ok()) << resolved.status().message();
+    return resolved.ok() ? std::move(resolved->graph) : Graph();
+  }
+
+ private:
+  GraphBuilder builder_{"lines"};
+};
+
+// "light: a b", in order.
+std::vector<std::string> GroupsOf(const Graph& graph, bool epilogue = false) {
+  std::vector<std::string> texts;
+  for (const KernelGroup& group : FuseOps(graph, Rules(), epilogue).groups.groups) {
+    std::string text = StrCat(GroupKindName(group.kind), ":");
+    for (const OpId op : group.ops) text += " " + graph.op(op).name;
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+std::vector<std::string> InsideOf(const Graph& graph) {
+  const Fusion fusion = FuseOps(graph, Rules(), false);
+  std::vector<std::string> names;
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    if (fusion.groups.is_inside(TensorId(t))) names.push_back(graph.tensors[t].name);
+  }
+  return names;
+}
+
+TEST(KernelGroups, ElementwiseChainsAreOneKernel) {
+  const Graph graph = Lines()
+                          .Input("x", {8, 16})
+                          .Input("y", {16})
+                          .Op("Relu", {"x"}, "a")
+                          .Op("Add", {"a", "y"}, "b")
+                          .Op("Exp", {"b"}, "c")
+                          .Make({"c"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b c"));
+  EXPECT_THAT(InsideOf(graph), ElementsAre("a", "b"));
+}
+
+TEST(KernelGroups, WhatIsReadElsewhereIsWritten) {
+  const Graph graph = Lines()
+                          .Input("x", {8, 16})
+                          .Input("w", {16, 16})
+                          .Op("Relu", {"x"}, "a")
+                          .Op("Exp", {"a"}, "b")
+                          .Op("MatMul", {"a", "w"}, "c")
+                          .Make({"b", "c"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b"));
+  EXPECT_THAT(InsideOf(graph), IsEmpty());
+  const Fusion fusion = FuseOps(graph, Rules(), false);
+  EXPECT_EQ(fusion.of(OpId(1)).operands[0], OpFusion::End::kInside);  // in registers nevertheless
+  EXPECT_EQ(fusion.of(OpId(1)).joined_by, 0);
+}
+
+TEST(KernelGroups, NormalisationIsOneKernelWithTheSumBefore) {
+  const Graph graph = Lines()
+                          .Input("x", {8, 16})
+                          .Input("r", {8, 16})
+                          .Ints("last", {-1})
+                          .Op("Add", {"x", "r"}, "s")
+                          .Op("Mul", {"s", "s"}, "squares")
+                          .Op("ReduceMean", {"squares", "last"}, "mean")
+                          .Op("Sqrt", {"mean"}, "root")
+                          .Op("Div", {"s", "root"}, "y")
+                          .Make({"y", "s"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: s squares mean root y"));
+  EXPECT_THAT(InsideOf(graph), ElementsAre("squares", "mean", "root"));
+}
+
+TEST(KernelGroups, ReductionsOfOtherRowsAreAKernelOfTheirOwn) {
+  const Graph graph = Lines()
+                          .Input("x", {8, 16})
+                          .Ints("first", {0})
+                          .Ints("last", {1})
+                          .Op("Exp", {"x"}, "a")
+                          .Op("ReduceSum", {"a", "last"}, "rows")
+                          .Op("ReduceSum", {"a", "first"}, "columns")
+                          .Make({"rows", "columns"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a rows"));
+}
+
+TEST(KernelGroups, NoPathLeavesAndComesBack) {
+  const Graph graph = Lines()
+                          .Input("x", {16, 16})
+                          .Op("Relu", {"x"}, "a")
+                          .Op("MatMul", {"a", "a"}, "b")
+                          .Op("Add", {"a", "b"}, "c")
+                          .Make({"c"});
+  EXPECT_THAT(GroupsOf(graph), IsEmpty());
+}
+
+// a and d would be one kernel, and so would b and c, but each would wait for the other.
+TEST(KernelGroups, GroupsDoNotWaitForEachOther) {
+  const Graph graph = Lines()
+                          .Input("x", {16, 16})
+                          .Input("y", {16, 16})
+                          .Op("Relu", {"x"}, "a")
+                          .Op("Relu", {"y"}, "b")
+                          .Op("MatMul", {"a", "a"}, "m")
+                          .Op("Add", {"b", "m"}, "c")
+                          .Op("MatMul", {"b", "b"}, "n")
+                          .Op("Add", {"a", "n"}, "d")
+                          .Make({"c", "d"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: b c"));
+}
+
+TEST(KernelGroups, EpiloguesWhereTheDeviceTakesThem) {
+  const Graph graph = Lines()
+                          .Input("x", {8, 16})
+                          .Input("w", {16, 32})
+                          .Input("b", {32})
+                          .Op("MatMul", {"x", "w"}, "m")
+                          .Op("Add", {"m", "b"}, "s")
+                          .Op("Gelu", {"s"}, "g")
+                          .Make({"g"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: s g"));
+  EXPECT_THAT(GroupsOf(graph, true), ElementsAre("epilogue: m s g"));
+}
+
+TEST(KernelGroups, MovesThatNeighboursAbsorbRunNoKernel) {
+  const Graph graph = Lines()
+                          .Input("x", {8, 16})
+                          .Input("y", {8, 16})
+                          .Op("Transpose", {"y"}, "t", {{"perm", std::vector<int64_t>{1, 0}}})
+                          .Op("MatMul", {"x", "t"}, "m")
+                          .Op("Transpose", {"x"}, "u", {{"perm", std::vector<int64_t>{1, 0}}})
+                          .Make({"m", "u"});
+  const KernelGroups groups = FuseOps(graph, Rules(), false).groups;
+  EXPECT_THAT(groups.no_kernel, ElementsAre(true, false, false));  // the last one is written out
+}
+
+// Scores of [2, 4, 8, 16] x [2, 4, 16, 8] and what may stand between them and the softmax.
+Graph Attention(const std::function<std::string(Lines&, std::string)>& between, bool show_weights = false) {
+  Lines lines;
+  lines.Input("q", {2, 4, 8, 16}).Input("k", {2, 4, 8, 16}).Input("v", {2, 4, 8, 16}).Input("mask", {1, 1, 8, 8});
+  lines.Input("scale", {1}).Ints("last", {-1});
+  lines.Op("Transpose", {"k"}, "kt", {{"perm", std::vector<int64_t>{0, 1, 3, 2}}}).Op("MatMul", {"q", "kt"}, "scores");
+  const std::string made = between(lines, "scores");
+  lines.Op("MatMul", {made, "v"}, "context");
+  return lines.Make(show_weights ? std::vector<std::string>{"context", made} : std::vector<std::string>{"context"});
+}
+
+std::string Softmax(Lines& lines, const std::string& x) {
+  lines.Op("Softmax", {x}, "weights");
+  return "weights";
+}
+
+TEST(Attention, PlainScaledAndMasked) {
+  EXPECT_THAT(GroupsOf(Attention(Softmax)), ElementsAre("attention: scores weights context"));
+  const Graph scaled = Attention([](Lines& lines, const std::string& x) {
+    lines.Op("Mul", {x, "scale"}, "scaled").Op("Add", {"scaled", "mask"}, "masked");
+    return Softmax(lines, "masked");
+  });
+  EXPECT_THAT(GroupsOf(scaled), ElementsAre("attention: scores scaled masked weights context"));
+  EXPECT_THAT(InsideOf(scaled), ElementsAre("scores", "scaled", "masked", "weights"));
+}
+
+TEST(Attention, SoftmaxSpelledOut) {
+  const Graph graph = Attention([](Lines& lines, const std::string& x) {
+    lines.Op("ReduceMax", {x, "last"}, "most").Op("Sub", {x, "most"}, "less").Op("Exp", {"less"}, "e");
+    lines.Op("ReduceSum", {"e", "last"}, "sum").Op("Div", {"e", "sum"}, "weights");
+    return std::string("weights");
+  });
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("attention: scores most less e sum weights context"));
+}
+
+TEST(Attention, CappedScores) {
+  const Graph graph = Attention([](Lines& lines, const std::string& x) {
+    lines.Op("Div", {x, "scale"}, "d").Op("Tanh", {"d"}, "t").Op("Mul", {"t", "scale"}, "c");
+    return Softmax(lines, "c");
+  });
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("attention: scores d t c weights context"));
+}
+
+TEST(Attention, FlattenedHeadsBetweenProductsAndSoftmax) {
+  const Graph graph = Attention([](Lines& lines, const std::string& x) {
+    lines.Ints("flat", {8, 8, 8}).Ints("four", {2, 4, 8, 8}).Op("Reshape", {x, "flat"}, "f");
+    lines.Op("Softmax", {"f"}, "weights").Op("Reshape", {"weights", "four"}, "w");
+    return std::string("w");
+  });
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("attention: scores f weights w context"));
+}
+
+TEST(Attention, WeightsThatAreShownAreWritten) { EXPECT_THAT(GroupsOf(Attention(Softmax, true)), IsEmpty()); }
+
+// Another kernel than softmax between two products is none.
+TEST(Attention, OnlyOfSoftmax) {
+  const Graph graph = Attention([](Lines& lines, const std::string& x) {
+    lines.Op("Relu", {x}, "r").Op("Mul", {"r", "scale"}, "s");
+    return std::string("s");
+  });
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: r s"));
+}
+
+TEST(Attention, BackwardIsOneKernelThatComputesScoresAgain) {
+  const Graph forward = Attention([](Lines& lines, const std::string& x) {
+    lines.Op("Mul", {x, "scale"}, "scaled").Op("Add", {"scaled", "mask"}, "masked");
+    return Softmax(lines, "masked");
+  });
+  GradRequest request;
+  request.loss = "cotangents";
+  request.wrt_inputs = {"q", "k", "v"};
+  const Result<GradGraph> made = MakeGradGraph(forward, Rules(), request);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const Fusion fusion = FuseOps(made->graph, Rules(), false);
+  std::vector<GroupKind> kinds;
+  double again = 0;
+  for (const KernelGroup& group : fusion.groups.groups) kinds.push_back(group.kind);
+  for (size_t o = 0; o < made->graph.ops.size(); ++o) again += fusion.of(OpId(o)).flop_factor - 1;
+  EXPECT_THAT(kinds, ElementsAre(GroupKind::kAttention, GroupKind::kAttentionBackward));
+  EXPECT_EQ(again, 1);
+  // Nothing of the size of the scores is in memory.
+  for (size_t t = 0; t < made->graph.tensors.size(); ++t) {
+    const Tensor& tensor = made->graph.tensors[t];
+    if (!tensor.producer.valid() || tensor.type.num_elements() != 2 * 4 * 8 * 8) continue;
+    EXPECT_TRUE(fusion.groups.is_inside(TensorId(t))) << tensor.name;
+  }
+}
+
+// Whatever the graph: groups wait for each other in one direction only, and what is inside is read inside.
+TEST(KernelGroups, FormAGraphWithoutCycles) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Result<Graph> generated = GenerateGraph(seed % 3 == 0 ? "transformer" : "random", {.ops = 80, .seed = seed});
+    ASSERT_TRUE(generated.ok());
+    Result<Resolved> resolved = Resolve(*generated, Rules(), {});
+    ASSERT_TRUE(resolved.ok());
+    const Graph& graph = resolved->graph;
+    const KernelGroups groups = FuseOps(graph, Rules(), seed % 2 == 0).groups;
+    // Ops of a group are one node; nodes without an unfinished operand are taken until none is left.
+    const size_t num_ops = graph.ops.size();
+    const auto node = [&](OpId op) {
+      return groups.of(op) == nullptr ? op.index() : num_ops + static_cast<size_t>(groups.of_op[op.index()]);
+    };
+    std::set<std::pair<size_t, size_t>> edges;
+    for (const Tensor& tensor : graph.tensors) {
+      if (!tensor.producer.valid()) continue;
+      const auto id = TensorId(static_cast<size_t>(&tensor - graph.tensors.data()));
+      const UseTable uses = BuildUses(graph);
+      const auto [begin, end] = uses.of(id);
+      for (const Use* use = begin; use != end; ++use) {
+        if (node(use->op) != node(tensor.producer)) edges.emplace(node(tensor.producer), node(use->op));
+        if (!groups.is_inside(id)) continue;
+        EXPECT_EQ(node(use->op), node(tensor.producer)) << seed;
+      }
+    }
+    for (bool gone = true; gone;) {
+      std::set<size_t> waits;
+      for (const auto& [from, to] : edges) waits.insert(to);
+      gone = std::erase_if(edges, [&](const auto& edge) { return !waits.contains(edge.first); }) > 0;
+    }
+    EXPECT_THAT(edges, IsEmpty()) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace sbp
