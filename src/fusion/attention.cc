@@ -20,7 +20,7 @@ struct OuterReaders {
   bool others = false;
 };
 
-// The only contraction whose result enters a group of light ops, and the moves between.
+// A contraction whose result enters a group of light ops, and the moves between.
 struct Source {
   uint32_t op = 0;
   std::vector<uint32_t> moves;
@@ -41,67 +41,93 @@ class AttentionJoiner {
 
  private:
   void Try(int32_t group) {
-    const std::optional<Source> scores = SourceOf(group, -1);
+    const std::vector<Source> sources = SourcesOf(group, -1);
     const OuterReaders readers = ReadersOf(group);
-    if (!scores || readers.others || readers.contractions.empty()) return;
-    const uint32_t context = readers.contractions.front();
-    if (drafts_.group(context) >= 0) return;
-    const std::vector<uint32_t> value_gradients(readers.contractions.begin() + 1, readers.contractions.end());
-    if (readers.groups.size() > 1 || readers.groups.empty() != value_gradients.empty()) return;
-    std::optional<Source> gradient;
+    if (sources.empty() || readers.others || readers.contractions.empty()) return;
+    if (sources.size() == 2) {  // the backward pass with its own softmax
+      if (readers.groups.empty() && Join(group, sources, readers.contractions))
+        drafts_.at(group).kind = GroupKind::kAttentionBackward;
+      return;
+    }
+    if (sources.size() > 2 || readers.groups.size() > 1) return;
+    std::vector<Source> gradient;
     OuterReaders ends;
     const int32_t backward = readers.groups.empty() ? -1 : readers.groups.front();
     if (backward >= 0) {
       if (drafts_.at(backward).kind != GroupKind::kLight || drafts_.at(backward).space != drafts_.at(group).space)
         return;
-      gradient = SourceOf(backward, group);
+      gradient = SourcesOf(backward, group);
       ends = ReadersOf(backward);
-      if (!gradient || ends.others || !ends.groups.empty() || ends.contractions.empty()) return;
+      if (gradient.size() != 1 || ends.others || !ends.groups.empty() || ends.contractions.empty()) return;
     }
-    if (!Join(group, *scores, {context})) return;
+    if (backward >= 0 && JoinAll(group, sources[0], backward, gradient[0], readers.contractions, ends.contractions))
+      return;
+    const uint32_t context = readers.contractions.front();
+    if (!Join(group, sources, {context})) return;
     drafts_.at(group).kind = GroupKind::kAttention;
     if (backward < 0) return;
-    std::vector<uint32_t> behind = value_gradients;
+    std::vector<uint32_t> behind(readers.contractions.begin() + 1, readers.contractions.end());
     behind.insert(behind.end(), ends.contractions.begin(), ends.contractions.end());
-    std::ranges::sort(behind);
-    if (!Join(backward, *gradient, behind)) {
-      Leave(group, *scores, {context});
+    if (!Join(backward, gradient, behind)) {
+      Leave(group, sources, {context});
       drafts_.at(group).kind = GroupKind::kLight;
       return;
     }
     drafts_.at(backward).kind = GroupKind::kAttentionBackward;
     drafts_.at(backward).forward = group;
-    drafts_.flop_factor(gradient->op) = 2;  // the scores once more, of which each costs as much as one of its gradient
+    drafts_.flop_factor(gradient[0].op) =
+        2;  // the scores once more, of which each costs as much as one of its gradient
   }
 
-  // Of tensors of the group's size that enter it, all come from one contraction, from `also`, or from no op.
-  std::optional<Source> SourceOf(int32_t group, int32_t also) const {
+  // A backward pass that makes the scores again itself is one kernel with all that follows.
+  bool JoinAll(int32_t group, const Source& scores, int32_t backward, const Source& gradient,
+               const std::vector<uint32_t>& value_gradients, const std::vector<uint32_t>& ends) {
+    const std::vector<uint32_t> moved = drafts_.at(backward).ops;
+    const uint32_t root = drafts_.at(backward).first;
+    for (const uint32_t op : moved) drafts_.TakeOut(op);
+    for (const uint32_t op : moved) drafts_.Put(op, group);
+    std::vector<uint32_t> behind = value_gradients;
+    behind.insert(behind.end(), ends.begin(), ends.end());
+    if (!Join(group, {scores, gradient}, behind)) {
+      for (const uint32_t op : moved) drafts_.TakeOut(op);
+      for (const uint32_t op : moved) drafts_.Put(op, backward);
+      return false;
+    }
+    if (drafts_.joined_by(root) < 0) drafts_.joined_by(root) = OperandFrom(root, group);
+    drafts_.at(group).kind = GroupKind::kAttentionBackward;
+    return true;
+  }
+
+  // The contractions that tensors of the group's size come from, but those that come from `also` or from no op; none
+  // where one comes from elsewhere, or where others read what a contraction makes.
+  std::vector<Source> SourcesOf(int32_t group, int32_t also) const {
     const int64_t space = drafts_.at(group).space;
-    std::optional<Source> source;
+    std::vector<Source> sources;
     for (const uint32_t op : drafts_.at(group).ops) {
       for (const TensorId operand : graph_.ops[op].inputs) {
         if (!operand.valid() || drafts_.count(operand) != space) continue;
-        Source found;
+        std::vector<uint32_t> moves;
         OpId producer = graph_.tensor(operand).producer;
         while (producer.valid() && drafts_.is_free(producer.value) && drafts_.group(producer.value) < 0) {
-          found.moves.push_back(producer.value);
+          moves.push_back(producer.value);
           producer = graph_.tensor(graph_.op(producer).inputs[0]).producer;
         }
         if (!producer.valid()) continue;
-        found.op = producer.value;
-        const int32_t from = drafts_.group(found.op);
+        const int32_t from = drafts_.group(producer.value);
         if (from == group || (also >= 0 && from == also)) continue;
-        if (from >= 0 || drafts_.traits(found.op).kind != Kind::kContraction || graph_.op(producer).outputs.size() != 1)
-          return std::nullopt;
-        if (source && source->op != found.op) return std::nullopt;
-        if (!source) source = found;
-        for (const uint32_t move : found.moves) {
-          if (std::ranges::find(source->moves, move) == source->moves.end()) source->moves.push_back(move);
+        const bool contracts = drafts_.traits(producer.value).kind == Kind::kContraction;
+        if (from >= 0 || !contracts || graph_.op(producer).outputs.size() != 1) return {};
+        auto known = std::ranges::find(sources, producer.value, &Source::op);
+        if (known == sources.end()) known = sources.insert(known, {producer.value, {}});
+        for (const uint32_t move : moves) {
+          if (std::ranges::find(known->moves, move) == known->moves.end()) known->moves.push_back(move);
         }
       }
     }
-    if (source && !OnlyReadBy(graph_.ops[source->op].outputs[0], group, source->moves)) return std::nullopt;
-    return source;
+    const bool alone = std::ranges::all_of(sources, [&](const Source& source) {
+      return OnlyReadBy(graph_.ops[source.op].outputs[0], group, source.moves);
+    });
+    return alone ? sources : std::vector<Source>();
   }
 
   bool OnlyReadBy(TensorId tensor, int32_t group, const std::vector<uint32_t>& moves) const {
@@ -155,15 +181,16 @@ class AttentionJoiner {
   }
 
   // The group with what stands before it and behind it; false, and nothing changed, where a path would re-enter it.
-  bool Join(int32_t group, const Source& source, const std::vector<uint32_t>& behind) {
-    const std::vector<uint32_t> inner = drafts_.at(group).ops;
+  bool Join(int32_t group, const std::vector<Source>& sources, const std::vector<uint32_t>& behind) {
     const uint32_t root = drafts_.at(group).first;
-    drafts_.Put(source.op, group);
-    for (const uint32_t move : source.moves) drafts_.Put(move, group);
+    for (const Source& source : sources) {
+      drafts_.Put(source.op, group);
+      for (const uint32_t move : source.moves) drafts_.Put(move, group);
+    }
     for (const uint32_t op : behind) drafts_.Put(op, group);
     const std::vector<uint32_t> all = drafts_.at(group).ops;
     if (std::ranges::any_of(all, [&](uint32_t op) { return drafts_.ReentersGroup(op, group); })) {
-      Leave(group, source, behind);
+      Leave(group, sources, behind);
       return false;
     }
     drafts_.joined_by(root) = OperandFrom(root, group);
@@ -171,10 +198,12 @@ class AttentionJoiner {
     return true;
   }
 
-  void Leave(int32_t group, const Source& source, const std::vector<uint32_t>& behind) {
+  void Leave(int32_t group, const std::vector<Source>& sources, const std::vector<uint32_t>& behind) {
     for (const uint32_t op : behind) drafts_.TakeOut(op);
-    for (const uint32_t move : source.moves) drafts_.TakeOut(move);
-    drafts_.TakeOut(source.op);
+    for (const Source& source : sources) {
+      for (const uint32_t move : source.moves) drafts_.TakeOut(move);
+      drafts_.TakeOut(source.op);
+    }
     drafts_.joined_by(drafts_.at(group).first) = -1;
     for (const uint32_t op : behind) drafts_.joined_by(op) = -1;
   }

@@ -248,29 +248,54 @@ TEST(Attention, OnlyOfSoftmax) {
   EXPECT_THAT(GroupsOf(graph), ElementsAre("light: r s"));
 }
 
-TEST(Attention, BackwardIsOneKernelThatComputesScoresAgain) {
-  const Graph forward = Attention([](Lines& lines, const std::string& x) {
-    lines.Op("Mul", {x, "scale"}, "scaled").Op("Add", {"scaled", "mask"}, "masked");
-    return Softmax(lines, "masked");
-  });
-  GradRequest request;
-  request.loss = "cotangents";
-  request.wrt_inputs = {"q", "k", "v"};
-  const Result<GradGraph> made = MakeGradGraph(forward, Rules(), request);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  const Fusion fusion = FuseOps(made->graph, Rules(), false);
-  std::vector<GroupKind> kinds;
-  double again = 0;
-  for (const KernelGroup& group : fusion.groups.groups) kinds.push_back(group.kind);
-  for (size_t o = 0; o < made->graph.ops.size(); ++o) again += fusion.of(OpId(o)).flop_factor - 1;
-  EXPECT_THAT(kinds, ElementsAre(GroupKind::kAttention, GroupKind::kAttentionBackward));
-  EXPECT_EQ(again, 1);
-  // Nothing of the size of the scores is in memory.
-  for (size_t t = 0; t < made->graph.tensors.size(); ++t) {
-    const Tensor& tensor = made->graph.tensors[t];
+// Of a masked attention, by what `loss` is.
+void ExpectNoScoresInMemory(const Graph& graph, const Fusion& fusion) {
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const Tensor& tensor = graph.tensors[t];
     if (!tensor.producer.valid() || tensor.type.num_elements() != 2 * 4 * 8 * 8) continue;
     EXPECT_TRUE(fusion.groups.is_inside(TensorId(t))) << tensor.name;
   }
+}
+
+std::vector<GroupKind> AttentionKinds(const Fusion& fusion) {
+  std::vector<GroupKind> kinds;
+  for (const KernelGroup& group : fusion.groups.groups) {
+    if (group.kind != GroupKind::kLight) kinds.push_back(group.kind);
+  }
+  return kinds;
+}
+
+Graph Trained(bool with_loss) {
+  Lines lines;
+  lines.Input("q", {2, 4, 8, 16}).Input("k", {2, 4, 8, 16}).Input("v", {2, 4, 8, 16}).Input("mask", {1, 1, 8, 8});
+  lines.Op("Transpose", {"k"}, "kt", {{"perm", std::vector<int64_t>{0, 1, 3, 2}}}).Op("MatMul", {"q", "kt"}, "scores");
+  lines.Op("Add", {"scores", "mask"}, "masked").Op("Softmax", {"masked"}, "weights");
+  lines.Op("MatMul", {"weights", "v"}, "context").Op("Mul", {"context", "context"}, "square");
+  lines.Op("ReduceMean", {"square"}, "loss", {{"keepdims", int64_t{0}}});
+  GradRequest request;
+  request.loss = with_loss ? "loss" : "cotangents";
+  request.wrt_inputs = {"q", "k", "v"};
+  const Result<GradGraph> made = MakeGradGraph(lines.Make({with_loss ? "loss" : "context"}), Rules(), request);
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  return made.ok() ? made->graph : Graph();
+}
+
+TEST(Attention, BackwardComputesScoresAgain) {
+  const Graph graph = Trained(true);
+  const Fusion fusion = FuseOps(graph, Rules(), false);
+  double again = 0;
+  for (size_t o = 0; o < graph.ops.size(); ++o) again += fusion.of(OpId(o)).flop_factor - 1;
+  EXPECT_THAT(AttentionKinds(fusion), ElementsAre(GroupKind::kAttention, GroupKind::kAttentionBackward));
+  EXPECT_EQ(again, 1);
+  ExpectNoScoresInMemory(graph, fusion);
+}
+
+// Cotangents are given: no path leads from the context to its gradient, one kernel does both.
+TEST(Attention, BackwardWithItsOwnSoftmax) {
+  const Graph graph = Trained(false);
+  const Fusion fusion = FuseOps(graph, Rules(), false);
+  EXPECT_THAT(AttentionKinds(fusion), ElementsAre(GroupKind::kAttentionBackward));
+  ExpectNoScoresInMemory(graph, fusion);
 }
 
 // Whatever the graph: groups wait for each other in one direction only, and what is inside is read inside.
