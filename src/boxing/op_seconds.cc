@@ -142,12 +142,22 @@ double LaunchSeconds(const DeviceSpec& device) {
   return device.queued_launch_seconds ? device.queued_launch_seconds->value : device.launch_seconds.value;
 }
 
+// Attention kernels reach less of the peak than the products they are made of, and compute scores again; but the op by
+// itself, with all its traffic, is what they take at most.
+double FusedFlopSeconds(const DeviceSpec& device, const Work& work, const OpFusion& fusion) {
+  const double flops = FlopSeconds(device, work);
+  if (!fusion.in_attention || !fusion.anchor) return flops;
+  Work of_kernel = work;
+  of_kernel.contraction.reset();
+  of_kernel.flops *= fusion.flop_factor;
+  return std::min(FlopSeconds(device, of_kernel), std::max(flops, ByteSeconds(device, work.bytes)));
+}
+
 double FusedSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh,
-                    const DeviceSpec& device, Work work, const OpFusion& fusion) {
+                    const DeviceSpec& device, const Work& work, const OpFusion& fusion) {
   if (fusion.no_kernel || (work.flops <= 0 && work.bytes <= 0)) return 0;
   const double correction = SampleCorrection(device, work);
-  work.flops *= fusion.flop_factor;
-  const double flops = FlopSeconds(device, work);
+  const double flops = FusedFlopSeconds(device, work, fusion);
   const double inside_bytes = InsideBytes(instance, candidate, mesh, fusion);
   const double inside = ByteSeconds(device, inside_bytes), outside = ByteSeconds(device, work.bytes - inside_bytes);
   const double kernel = std::max(fusion.anchor ? flops : flops - inside, outside);
@@ -221,7 +231,7 @@ double CutSeconds(const RuleInstance& instance, const Candidate& candidate, cons
   const DeviceSpec& device = cluster.device;
   double traffic = ByteSeconds(device, bytes);
   if (fusion.anchor) {
-    const double flops = FlopSeconds(device, work);
+    const double flops = FusedFlopSeconds(device, work, fusion);
     const double outside = ByteSeconds(device, work.bytes - InsideBytes(instance, candidate, mesh, fusion));
     traffic = std::max(flops, outside + traffic) - std::max(flops, outside);
   }

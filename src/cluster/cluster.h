@@ -54,9 +54,9 @@ struct DeviceSpec {
   Constant memory_bytes;
   Constant memory_bandwidth;        // bytes per second, peak
   std::map<DType, Constant> flops;  // per second, dense peak, by element type of the operands
-  Constant compute_efficiency;      // 0..1, of peak flops
-  Constant memory_efficiency;       // 0..1, of peak bandwidth
-  Constant launch_seconds;          // floor of one kernel
+  Constant compute_efficiency;  // 0..1, of peak flops: of what ContractionSpec does not tell (attention, experts, ...)
+  Constant memory_efficiency;   // 0..1, of peak bandwidth
+  Constant launch_seconds;      // floor of one kernel
   // 0..1: the part of its speed that compute keeps while a collective runs beside it; how much the collective itself
   // suffers is counted in. 1: they overlap for nothing; 0: one after the other.
   Constant overlap{1, "assumed"};

@@ -8,6 +8,7 @@
 #include "fusion/op_traits.h"
 #include "graph/graph.h"
 #include "graph/kernel_groups.h"
+#include "graph/phases.h"
 #include "graph/sections.h"
 #include "rule/rule_set.h"
 
@@ -49,6 +50,7 @@ class GroupDrafts {
   // The largest of the op's tensors.
   int64_t SpaceOf(uint32_t op) const;
   int64_t runs(uint32_t op) const { return runs_.of(OpId(op)); }
+  Phase phase(uint32_t op) const { return PhaseOf(graph_, graph_.ops[op]); }
 
  private:
   void FindFree();

@@ -74,7 +74,8 @@ class Fuser {
     if (space == 0 || draft.space % space != 0) return false;
     if (traits.reduces && (traits.rows < 0 || (draft.rows != 0 && draft.rows != traits.rows))) return false;
     if (draft.rows < 0 || (draft.rows > 0 && draft.space / draft.rows > kLongestRow)) return false;
-    return drafts_.runs(op) == drafts_.runs(draft.first) && !drafts_.ReentersGroup(op, group);
+    return drafts_.runs(op) == drafts_.runs(draft.first) && drafts_.phase(op) == drafts_.phase(draft.first) &&
+           !drafts_.ReentersGroup(op, group);
   }
 
   // Those of two kernels and more, by their first ops.
@@ -163,6 +164,8 @@ class Fuser {
     }
     if (!fusion.no_kernel && !fusion.launches) fusion.joined_by = drafts_.joined_by(o);
     fusion.flop_factor = drafts_.flop_factor(o);
+    const GroupKind group_kind = fusion_.groups.groups[group].kind;
+    fusion.in_attention = group_kind == GroupKind::kAttention || group_kind == GroupKind::kAttentionBackward;
     const Op& op = graph_.ops[o];
     for (const std::vector<TensorId>* list : {&op.inputs, &op.captures}) {
       for (const TensorId operand : *list) {

@@ -1,11 +1,12 @@
 // Which ops run as one kernel where a compiler fuses (Execution::kFused), found once, before layouts are chosen.
 //
-// Ops are taken in the graph's order. A light op joins the group of the producer of an operand, the largest first, where
+// Ops are taken in the graph's order. A light op joins the group of the producer of an operand, the largest first,
+// where
 // * the group's kernel is light, or a contraction and the device takes epilogues;
 // * no path leads from the group through other ops back into it, groups taken as wholes;
 // * its elements are those of the group, or an even part of them (broadcast, reduced, a slice), and its reductions keep
 //   the same rows, which are short enough for one block of a device;
-// * a step runs it as often.
+// * a step runs it as often, in the same phase.
 // Views run no kernel, and neither do moves (transposes, broadcasts, slices) that only light ops or contractions read,
 // or that follow a contraction: both address their operands as they lie.
 #pragma once

@@ -51,6 +51,7 @@ struct OpFusion {
   std::vector<End> operands, results;  // per operand (captures included) and result
   bool no_kernel = false;              // a view, or a move that its neighbours absorb
   bool anchor = false;                 // no light op
+  bool in_attention = false;           // its products run at the rate of attention kernels
   bool launches = true;                // false: its group's first kernel op does
   int32_t joined_by = -1;              // operand whose producer's kernel it joins: cut there, it launches
   double flop_factor = 1;              // what it computes again beside its own
