@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
+#include "explain/kernel.h"
 #include "explain/neighbour_boxing.h"
 #include "explain/scope.h"
 #include "graph/graph.h"
@@ -96,6 +97,8 @@ ExplainedCollective Describe(const Problem& problem, const Plan& plan, uint32_t 
   collective.seconds = transition.seconds;
   collective.wire_bytes = transition.wire_bytes;
   collective.reason = transition.reason;
+  if (transition.cut_seconds > 0)
+    collective.reason += StrCat("; a kernel group is cut here, ", FormatSeconds(transition.cut_seconds), " more");
   return collective;
 }
 
@@ -201,6 +204,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
                         decision.reason,
                         plan.options.strategy,
                         std::string(CriterionOf(plan.options.strategy, plan.options.criterion)),
+                        KernelText(plan, op),
                         PinTexts(problem, op),
                         NeighboursOf(problem, plan, op),
                         {},
@@ -231,7 +235,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
     if (c == chosen || !many_terms) {
       for (const CriterionRow& row : AllCriteria()) candidate.prices.push_back(PriceOf(row, query, c));
     }
-    candidate.compute_seconds = problem.ComputeSeconds(op, c);  // in a step
+    candidate.compute_seconds = problem.ComputeSeconds(op, c) + CutSecondsAround(problem, plan, op, c);  // in a step
     candidate.boxing_seconds = neighbours.BoxingSeconds(candidate.signature);
   }
   const ExplainedCandidate& winner = explained.candidates[chosen];

@@ -37,7 +37,7 @@ struct ExplainedCandidate {
   std::vector<ExplainedPrice> prices;
   // With every other op as the plan has it: seconds of the op, of all boxing of its operands and of its results
   // (what other consumers need of them included), and how much more than the chosen candidate that is.
-  double compute_seconds = 0;
+  double compute_seconds = 0;  // with what it takes to cut kernel groups around the op
   double boxing_seconds = 0;
   double extra_seconds = 0;
   // Plans of `optimal`: how much more the whole step takes with this candidate forced and everything else chosen anew
@@ -71,6 +71,7 @@ struct ExplainedOp {
   std::string name, type, rule;     // rule: the canonical text of its instance
   std::string reason;               // why the winner won, as the plan records it
   std::string strategy, criterion;  // criterion: greedy's
+  std::string kernel;               // which kernel it runs in (explain/kernel.h)
   std::vector<std::string> pins;    // that concern it, as written
   std::vector<ExplainedNeighbour> neighbours;
   std::vector<int> operand_ranks, result_ranks;  // of the tensors of each signature

@@ -211,7 +211,8 @@ std::string FormatAnswer(const ExplainedOp& op, const Mesh& mesh, const std::vec
       StrCat("op ", Quote(op.name), ": ", op.type, " on ", ToString(mesh), "\nchosen     ",
              SignatureText(chosen.signature, op, format), "\n", indent, chosen.choice, "\n", indent, "the op ",
              FormatSeconds(chosen.compute_seconds), ", boxing around it ", FormatSeconds(chosen.boxing_seconds),
-             "\nbecause    ", op.strategy, ": ", op.reason, "\n", FasterCandidate(op, format));
+             "\nbecause    ", op.strategy, ": ", op.reason, "\n",
+             op.kernel.empty() ? "" : StrCat("kernel     ", op.kernel, "\n"), FasterCandidate(op, format));
   for (size_t i = 0; i < std::min(op.pins.size(), kPins); ++i) {
     const size_t left = op.pins.size() - kPins;
     text += StrCat(i == 0 ? "pinned     " : indent, op.pins[i],
@@ -342,6 +343,7 @@ std::string ExplainedJson(const ExplainedOp& op, const ExplainFormat& format) {
                 {"type", op.type},
                 {"strategy", op.strategy},
                 {"reason", op.reason},
+                {"kernel", op.kernel},
                 {"pins", op.pins},
                 {"neighbours", NeighboursJson(op.neighbours, format)},
                 {"candidates", std::move(candidates)},

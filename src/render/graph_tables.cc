@@ -126,7 +126,10 @@ class OpTable {
     }
     if (!IsBareGraph(plan_)) {
       row.push_back(record == nullptr ? "" : Signature(o, *record));
-      row.push_back(record == nullptr ? "" : FormatSeconds(record->compute_seconds));
+      const KernelGroup* group = plan_.kernels.of(OpId(o));
+      const std::string kernel =
+          group == nullptr ? "" : StrCat(" in kernel ", static_cast<size_t>(group - plan_.kernels.groups.data()));
+      row.push_back(record == nullptr ? "" : FormatSeconds(record->compute_seconds) + kernel);
       std::vector<std::string> steps;
       for (uint32_t t : Feeding({o})) {
         for (const BoxingStep& step : plan_.transitions[t].steps) {

@@ -13,6 +13,7 @@
 #include "cluster/collective_kind.h"
 #include "cost/collective.h"
 #include "graph/graph.h"
+#include "graph/kernel_groups.h"
 #include "plan/plan.h"
 #include "render/facts.h"
 #include "sbp/sbp.h"
@@ -85,6 +86,10 @@ ViewNode OpNode(const Plan& plan, uint32_t o, Notation notation) {
   node.tooltip = op.name;
   if (record != nullptr) {
     node.tooltip += StrCat("\n", record->choice, "\n", record->reason, "\n", FormatSeconds(record->compute_seconds));
+  }
+  if (const KernelGroup* group = plan.kernels.of(OpId(o)); group != nullptr) {
+    const auto number = static_cast<size_t>(group - plan.kernels.groups.data());
+    node.lines.push_back(StrCat(GroupKindName(group->kind), " kernel ", number));
   }
   return node;
 }
