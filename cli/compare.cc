@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,6 +69,16 @@ Result<StrategyChoice> ParseChoice(const std::string& name) {
   return choice;
 }
 
+void ShareBound(std::span<const std::unique_ptr<Plan>> plans) {
+  const auto found = std::ranges::find_if(plans, [](const auto& plan) { return plan->has_bound; });
+  if (found == plans.end()) return;
+  for (const auto& plan : plans) {
+    if (plan->has_bound) continue;
+    plan->has_bound = true;
+    plan->lower_bound_seconds = (*found)->lower_bound_seconds;
+  }
+}
+
 Status Compare(const CompareFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   std::vector<std::string> names;
@@ -78,12 +89,15 @@ Status Compare(const CompareFlags& flags) {
   }
   Timings timings;
   SBP_ASSIGN_OR_RETURN(const PlanRequest request, PreparePlan(flags.planning, rules, timings));
+  // Of one problem all plans have the same bound: a search among the strategies finds it for all.
+  const bool bounded = std::ranges::any_of(choices, [](const StrategyChoice& choice) { return choice.row->has_bound; });
   std::vector<std::unique_ptr<Plan>> kept;  // ComparedPlan points to them
   std::vector<ComparedPlan> rows;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
     PlanRequest one = request;
     one.options.strategy = choices[i].row->name;
+    if (bounded) one.bound = false;
     if (!choices[i].criterion.empty()) one.options.criterion = one.strategy.criterion = choices[i].criterion;
     const auto start = std::chrono::steady_clock::now();
     auto plan = PlanObserved(std::move(one), flags.planning, timings);
@@ -100,6 +114,7 @@ Status Compare(const CompareFlags& flags) {
     }
     rows.push_back(std::move(row));
   }
+  if (!flags.planning.no_bound) ShareBound(kept);
   SBP_RETURN_IF_ERROR(Print(flags.output.json() ? ComparisonJson(rows) : FormatComparison(rows)));
   return kept.empty() ? NoPlan("no strategy found a plan") : OkStatus();
 }

@@ -176,6 +176,11 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
                  "how outputs end: sharded (any layout without P), whole (B), any (partial too)")
       ->type_name("HOW")
       ->default_str("sharded");
+  CLI::Option* bound =
+      app.add_flag("--bound", flags.bound,
+                   StrCat("state a lower bound beside plans of strategies that find none [graphs of up to ",
+                          kOpsWithBound, " ops]"));
+  app.add_flag("--no-bound", flags.no_bound, "do not")->excludes(bound);
   app.add_flag("--even-only", flags.even_only, "forbid parts of different sizes");
   app.add_flag(
       "--no-simplify", flags.no_simplify,
@@ -367,6 +372,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
   input.pin_files = flags.pin_files;
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(std::move(input), rules, NoteChoice));
+  if (flags.bound || flags.no_bound) request.bound = flags.bound;
   timings["load"] = SecondsSince(start);
   return request;
 }

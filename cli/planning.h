@@ -48,6 +48,7 @@ struct PlanningFlags {
   std::vector<std::string> pins, pin_files, ties;
   std::string recipe;
   bool no_ties = false;
+  bool bound = false, no_bound = false;
   std::string outputs = "sharded";
   bool even_only = false;
   bool no_simplify = false;

@@ -1,7 +1,6 @@
 #include "boxing/op_seconds.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 

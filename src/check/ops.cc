@@ -31,6 +31,7 @@
 #include "rule/rule_set.h"
 #include "sbp/sbp.h"
 #include "sbp/signature.h"
+#include "rule/candidates.h"
 
 namespace sbp {
 namespace {

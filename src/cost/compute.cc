@@ -7,6 +7,7 @@
 
 #include "cluster/cluster.h"
 #include "cost/cost.h"
+#include "base/dtype.h"
 
 namespace sbp {
 namespace {

@@ -10,6 +10,8 @@
 #include "graph/kernel_groups.h"
 #include "rule/candidates.h"
 #include "sbp/sbp.h"
+#include "sbp/signature.h"
+#include "strategy/transition_reason.h"
 
 namespace sbp {
 namespace {

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/ids.h"
 #include "graph/graph.h"
+#include "fusion/op_traits.h"
+#include "graph/kernel_groups.h"
 
 namespace sbp {
 namespace {

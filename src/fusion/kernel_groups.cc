@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>

@@ -17,6 +17,7 @@
 #include "graph/graph.h"
 #include "graph/kernel_groups.h"
 #include "rule/rule_set.h"
+#include "base/ids.h"
 
 namespace sbp {
 

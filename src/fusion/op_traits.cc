@@ -1,9 +1,7 @@
 #include "fusion/op_traits.h"
 
 #include <algorithm>
-#include <string>
 #include <unordered_map>
-#include <utility>
 
 #include "base/hash.h"
 #include "base/ids.h"

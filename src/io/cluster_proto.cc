@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <map>
 
 #include "base/dtype.h"
 #include "base/text.h"

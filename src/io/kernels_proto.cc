@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include <cstdint>
 
 #include "base/ids.h"
 #include "base/text.h"
@@ -16,12 +17,12 @@ namespace {
 
 namespace v1 = sbp_plan::v1;
 
-constexpr GroupKind kKinds[] = {GroupKind::kLight, GroupKind::kEpilogue, GroupKind::kAttention,
+constexpr GroupKind kAllKinds[] = {GroupKind::kLight, GroupKind::kEpilogue, GroupKind::kAttention,
                                 GroupKind::kAttentionBackward};
 
 std::optional<GroupKind> ParseKind(std::string_view text) {
-  const auto* found = std::ranges::find(kKinds, text, GroupKindName);
-  return found == std::end(kKinds) ? std::nullopt : std::optional(*found);
+  const auto* found = std::ranges::find(kAllKinds, text, GroupKindName);
+  return found == std::end(kAllKinds) ? std::nullopt : std::optional(*found);
 }
 
 Status ReadGroup(const v1::KernelGroup& message, const NameIndex& index, Plan& plan) {
@@ -31,7 +32,7 @@ Status ReadGroup(const v1::KernelGroup& message, const NameIndex& index, Plan& p
   const std::optional<GroupKind> kind = ParseKind(message.category());
   if (!kind) {
     std::vector<std::string> names;
-    for (const GroupKind known : kKinds) names.emplace_back(GroupKindName(known));
+    for (const GroupKind known : kAllKinds) names.emplace_back(GroupKindName(known));
     return BadInput(StrCat(Quote(message.category()), " is no kind of kernel group; expected ", Join(names, ", "),
                            DidYouMean(message.category(), names)));
   }

@@ -168,6 +168,20 @@ Result<std::unique_ptr<PosedProblem>> Pose(PlanRequest& request, StageRunner& st
   return posed;
 }
 
+bool WantsBound(const PlanRequest& request, const Problem& problem) {
+  return problem.mesh.num_devices() > 1 && request.bound.value_or(problem.num_ops() <= kOpsWithBound);
+}
+
+// The bound of the search over all plans, whose own plan is dropped. Where it finds none, there is none.
+Status AddBound(const Problem& problem, const StrategyOptions& options, Assignment& assignment) {
+  const auto searches = std::ranges::find_if(AllStrategies(), [](const StrategyRow& row) { return row.has_bound; });
+  const Result<Assignment> searched = searches->solve(problem, options);
+  if (!searched.ok()) return OkStatus();
+  assignment.has_bound = searched->has_bound;
+  assignment.lower_bound_seconds = searched->lower_bound_seconds;
+  return OkStatus();
+}
+
 }  // namespace
 
 std::string_view Version() { return SBP_VERSION; }
@@ -207,6 +221,11 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
   if (observer.cancelled && observer.cancelled()) {
     if (!assignment.has_bound) return NoPlan("planning was interrupted");
     plan.warnings.push_back("interrupted: the best plan found until then");
+  }
+  if (!assignment.has_bound && WantsBound(request, problem)) {
+    SBP_RETURN_IF_ERROR(stages.Run(
+        "bound", [&] { return AddBound(problem, request.strategy, assignment); },
+        [&] { return StrCat(FormatDouble(assignment.lower_bound_seconds), "\n"); }));
   }
   SBP_RETURN_IF_ERROR(stages.RunToTheEnd(
       "evaluate", [&] { return WithGatheredWeights(Evaluate(problem, assignment, plan), problem); },

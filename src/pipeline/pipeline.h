@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,8 +48,12 @@ struct PlanRequest {
   // may begin.
   size_t num_ways = 0;
   std::function<Result<std::vector<std::pair<std::string, std::string>>>(size_t way, const Graph& graph)> way;
+  // Is a lower bound stated by strategies that find none, as `optimal` finds it? Unset: where the graph has at most
+  // kOpsWithBound ops.
+  std::optional<bool> bound;
   const RuleSet* rules = nullptr;
 };
+inline constexpr size_t kOpsWithBound = 2000;
 // What a request asks, before anybody has chosen. Stays where it is: the problem points into the plan.
 struct PosedProblem {
   Plan plan;  // without decisions
@@ -57,7 +62,8 @@ struct PosedProblem {
 // Stages, in order: graph (ties, verified), problem. Cancelled: error kNoPlan.
 Result<std::unique_ptr<PosedProblem>> PoseProblem(PlanRequest request, const StageObserver& observer = {});
 
-// The same stages, then: strategy, evaluate. Cancelled: error kNoPlan.
+// The same stages, then: strategy, bound (where the strategy finds none and one is wanted), evaluate. Cancelled: error
+// kNoPlan.
 Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer = {});
 
 // The program's version, "0.1.0", as plans record it.

@@ -23,6 +23,7 @@
 #include "render/training.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
+#include "graph/kernel_groups.h"
 
 namespace sbp {
 namespace {
@@ -118,7 +119,11 @@ class OpTable {
   void AddOp(uint32_t o, size_t depth) {
     const Op& op = plan_.graph.ops[o];
     const DecisionRecord* record = DecisionOf(plan_, o);
-    std::vector<std::string> row = {StrCat(Indent(depth), Shorten(NameTail(op.name), 40)), plan_.graph.type_of(op), ""};
+    const KernelGroup* group = plan_.kernels.of(OpId(o));
+    const std::string kernel =
+        group == nullptr ? "" : StrCat(", kernel ", static_cast<size_t>(group - plan_.kernels.groups.data()));
+    std::vector<std::string> row = {StrCat(Indent(depth), Shorten(NameTail(op.name), 40)),
+                                    plan_.graph.type_of(op) + kernel, ""};
     for (size_t i = 0; i < op.outputs.size(); ++i) {
       if (!op.outputs[i].valid()) continue;
       row[2] = GlobalToLocal(plan_, op.outputs[i], LayoutIn(plan_, o, i, true));
@@ -126,10 +131,7 @@ class OpTable {
     }
     if (!IsBareGraph(plan_)) {
       row.push_back(record == nullptr ? "" : Signature(o, *record));
-      const KernelGroup* group = plan_.kernels.of(OpId(o));
-      const std::string kernel =
-          group == nullptr ? "" : StrCat(" in kernel ", static_cast<size_t>(group - plan_.kernels.groups.data()));
-      row.push_back(record == nullptr ? "" : FormatSeconds(record->compute_seconds) + kernel);
+      row.push_back(record == nullptr ? "" : FormatSeconds(record->compute_seconds));
       std::vector<std::string> steps;
       for (uint32_t t : Feeding({o})) {
         for (const BoxingStep& step : plan_.transitions[t].steps) {

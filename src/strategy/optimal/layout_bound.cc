@@ -330,9 +330,8 @@ class LayoutBound::Ascent {
     const auto [entry, is_new] = least_compute_.try_emplace({lists_.number(op), problem_.runs.of(op)}, most_);
     if (!is_new) return entry->second;
     if (!Whole(op)) {
-      const double once =
-          LeastOpSeconds(*problem_.class_at(op).list->instance, problem_.mesh, problem_.boxing->cluster(),
-                         problem_.FusionOf(problem_.class_at(op)));
+      const double once = LeastOpSeconds(*problem_.class_at(op).list->instance, problem_.mesh,
+                                         problem_.boxing->cluster(), problem_.FusionOf(problem_.class_at(op)));
       entry->second = std::min(entry->second, once * static_cast<double>(problem_.runs.of(op)));
       return entry->second;
     }

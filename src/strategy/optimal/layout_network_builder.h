@@ -24,6 +24,7 @@
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/prices_of_type.h"
 #include "strategy/strategy.h"
+#include "graph/graph.h"
 
 namespace sbp {
 

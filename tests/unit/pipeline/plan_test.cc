@@ -265,7 +265,7 @@ TEST_F(PlanTest, StagesAreAnnouncedInOrder) {
   };
   ASSERT_TRUE(MakePlan(Request(Mlp(), "2", "greedy"), observer).ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"graph", "1 graph", "problem", "2 problem", "strategy", "3 strategy",
-                                            "evaluate", "4 evaluate"}));
+                                            "bound", "4 bound", "evaluate", "5 evaluate"}));
 }
 
 TEST_F(PlanTest, ExplainPricesEveryCandidate) {
