@@ -5,6 +5,7 @@ running statistics among them, and the memory that was measured.
 Both run on two devices, in f64; each is also compared with its own unsharded run. Random ops must draw the same again.
 usage: remat_steps.py PROGRAM MODELS [--all]    (shared/data/models/tiny; without --all a few of its models)
 """
+import array
 import json
 import math
 import pathlib
@@ -91,7 +92,8 @@ MADE = {"dropout": dropout_layer, "batch-norm": norm_layer}
 def call(*command):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(str(part) for part in command[1:4])}: {(done.stderr + done.stdout).strip()[-500:]}")
+        said = (done.stderr + done.stdout).strip()[-500:]
+        raise RuntimeError(f"{' '.join(str(part) for part in command[1:4])}: {said}")
     return done.stdout
 
 
@@ -102,7 +104,11 @@ def run(program, folder, model, loss, dims, flags, policy):
     call(program, "infer", folder / model, *dims, "--train", "--loss", loss, *flags, "--remat", policy, "--mesh", "x=2",
          "--cluster", "cpu", "-o", plan, "-q")
     again = sum(op["name"].startswith("again/") for op in json.loads(plan.read_text())["graph"]["ops"])
-    report = json.loads(call(program, "run", plan, "--dtype", "f64", "--tolerance", TOLERANCE, "--outputs", folder / "out.npz", "--format", "json", "-q"))
+    # A rate at which a wrong gradient is seen beside the parameter.
+    npz.save(folder / "in.npz", {"lr": npz.Array((), "<f4", array.array("f", [1]).tobytes())})
+    report = json.loads(
+        call(program, "run", plan, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz", "--dtype", "f64",
+             "--tolerance", TOLERANCE, "--format", "json", "-q"))
     call(program, "check", plan, "-q")
     return {name: npz.numbers(one) for name, one in npz.load(folder / "out.npz").items()}, again, report["peak_bytes"]
 
