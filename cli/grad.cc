@@ -26,6 +26,7 @@
 #include "io/documents.h"
 #include "io/file.h"
 #include "io/signals.h"
+#include "remat/recompute.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -47,7 +48,13 @@ std::string Summary(const GradGraph& made, const RuleSet& rules) {
   const std::string what = updates > 0 && gradients == 0
                                ? StrCat(updates, updates == 1 ? " parameter is updated" : " parameters are updated")
                                : StrCat(gradients, gradients == 1 ? " gradient" : " gradients");
-  return StrCat(what, ", ", made.graph.ops.size(), " ops\n", ExplainKept(made.graph, rules, false, kListed));
+  const RematSummary& remat = made.remat;
+  const std::string again = remat.ops == 0 ? ""
+                                           : StrCat(", of them ", remat.ops, " again, in ", remat.segments,
+                                                    remat.segments == 1 ? " segment" : " segments", ": they keep ",
+                                                    FormatBytes(static_cast<double>(remat.kept_bytes)), " in place of ",
+                                                    FormatBytes(static_cast<double>(remat.kept_bytes_before)));
+  return StrCat(what, ", ", made.graph.ops.size(), " ops", again, "\n", ExplainKept(made.graph, rules, false, kListed));
 }
 
 Status Grad(const GradFlags& flags) {

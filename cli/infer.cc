@@ -69,7 +69,9 @@ Status Infer(const InferFlags& flags) {
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
   const SearchGoal goal = GoalOf(request);
   const auto planning = std::chrono::steady_clock::now();
-  SBP_ASSIGN_OR_RETURN(Plan plan, PlanObserved(std::move(request), flags.planning, stages));
+  SBP_ASSIGN_OR_RETURN(Plan plan, ChoosesRemat(flags.planning)
+                                      ? PlanChoosingRemat(flags.planning, rules, std::move(request), stages)
+                                      : PlanObserved(std::move(request), flags.planning, stages));
   NotePins(plan);
   if (flags.physical) plan.physical = MakePhysicalPlan(plan, {.micro_batches = flags.micro_batches});
   timings["plan"] = seconds(planning);

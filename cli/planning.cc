@@ -18,6 +18,7 @@
 
 #include "api/cluster.h"
 #include "api/planning.h"
+#include "api/remat.h"
 #include "api/tensors.h"
 #include "base/text.h"
 #include "cli/command_text.h"
@@ -33,6 +34,7 @@
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "recipe/recipe.h"
+#include "remat/segments.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
 #include "sbp/shard_math.h"
@@ -40,6 +42,8 @@
 
 namespace sbp {
 namespace {
+
+constexpr std::string_view kAuto = "auto";  // of --remat
 
 using Clock = std::chrono::steady_clock;
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -367,7 +371,13 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   input.inputs = flags.model.inputs;
   input.cluster = flags.cluster;
   input.execution = flags.execution;
-  if (flags.train) input.train = flags.request;
+  if (flags.train) {
+    input.train = flags.request;
+    if (flags.request.remat == kAuto) {
+      if (flags.memory_limit.empty()) NoteChoice("--remat auto without --memory-limit: nothing is computed again");
+      input.train->remat.clear();
+    }
+  }
   input.recipe = flags.recipe;
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
   input.pin_files = flags.pin_files;
@@ -398,6 +408,30 @@ Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timin
   auto plan = MakePlan(std::move(request), MakeObserver(flags, timings));
   if (!log_file.empty()) SBP_RETURN_IF_ERROR(WriteFile(log_file, log));
   return plan;
+}
+
+bool ChoosesRemat(const PlanningFlags& flags) {
+  return flags.train && flags.request.remat == kAuto && !flags.memory_limit.empty();
+}
+
+Result<Plan> PlanChoosingRemat(const PlanningFlags& flags, const RuleSet& rules, PlanRequest none, Timings& timings) {
+  const auto layers = static_cast<int64_t>(FindLayers(none.graph).all.size());
+  std::optional<PlanRequest> first = std::move(none);
+  const PlanWithRemat plan = [&](const std::string& remat) -> Result<Plan> {
+    if (first) {
+      PlanRequest request = *std::move(first);
+      first.reset();
+      return PlanObserved(std::move(request), flags, timings);
+    }
+    PlanningFlags own = flags;
+    own.request.remat = remat;
+    Timings load;
+    SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(own, rules, load));
+    return PlanObserved(std::move(request), own, timings);
+  };
+  SBP_ASSIGN_OR_RETURN(RematChoice choice, ChooseRemat(layers, plan));
+  Note(ToString(choice));
+  return std::move(choice.plan);
 }
 
 }  // namespace sbp

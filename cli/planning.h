@@ -96,6 +96,10 @@ void NoteChoice(std::string_view choice);
 Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings);
 // PoseProblem with progress, --dump-dir and Ctrl-C.
 Result<std::unique_ptr<PosedProblem>> PoseObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings);
+// --remat auto with a memory limit. Then PreparePlan's request is that of no remat.
+bool ChoosesRemat(const PlanningFlags& flags);
+// ChooseRemat (api/remat.h), each of its plans made as PlanObserved does; says on stderr what was tried.
+Result<Plan> PlanChoosingRemat(const PlanningFlags& flags, const RuleSet& rules, PlanRequest none, Timings& timings);
 // MakePlan with progress on a terminal, --dump-dir and Ctrl-C. `timings` receives the seconds of each stage.
 Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings);
 

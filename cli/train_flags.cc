@@ -43,6 +43,10 @@ void AddTrainFlags(CLI::App& app, GradRequest& request, CLI::Option* needs) {
       "ops that keep a vjp of their own: all (default), none, or OP,...; the others' "
       "expansions are differentiated",
       "OPS");
+  add("--remat", request.remat,
+      "what the backward pass computes again: none (default), light, selective, full; POLICY:N of the first N layers; "
+      "SCOPE=POLICY of a module; auto, of `infer`, as --memory-limit needs",
+      "POLICY,...");
   const auto flag = [&](const std::string& name, bool& to, const std::string& what) {
     options.push_back(app.add_flag(name, to, what)->group("Training"));
   };

@@ -10,6 +10,7 @@
 #include "explain/kernel.h"
 #include "explain/neighbour_boxing.h"
 #include "explain/scope.h"
+#include "graph/again.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "naming/module_index.h"
@@ -211,6 +212,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
                         {},
                         {},
                         CollectivesOf(problem, plan, op)};
+  if (IsAgain(*problem.graph, facts)) explained.again = WithoutAgain(facts.name);
   SBP_ASSIGN_OR_RETURN(const uint32_t chosen, FindCandidate(problem, op, decision.signature, "the plan"));
   SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, op));
   std::vector<NdSbp> produced;

@@ -77,6 +77,7 @@ struct ExplainedOp {
   std::vector<int> operand_ranks, result_ranks;  // of the tensors of each signature
   std::vector<ExplainedCandidate> candidates;    // in registration order
   std::vector<ExplainedCollective> collectives;
+  std::string again = {};  // the op that it runs again for the backward pass (graph/again.h); "": it does not
 };
 
 struct ExplainedSlice {

@@ -212,7 +212,9 @@ std::string FormatAnswer(const ExplainedOp& op, const Mesh& mesh, const std::vec
              SignatureText(chosen.signature, op, format), "\n", indent, chosen.choice, "\n", indent, "the op ",
              FormatSeconds(chosen.compute_seconds), ", boxing around it ", FormatSeconds(chosen.boxing_seconds),
              "\nbecause    ", op.strategy, ": ", op.reason, "\n",
-             op.kernel.empty() ? "" : StrCat("kernel     ", op.kernel, "\n"), FasterCandidate(op, format));
+             op.kernel.empty() ? "" : StrCat("kernel     ", op.kernel, "\n"),
+             op.again.empty() ? "" : StrCat("again      computes ", Quote(op.again), " again for the backward pass\n"),
+             FasterCandidate(op, format));
   for (size_t i = 0; i < std::min(op.pins.size(), kPins); ++i) {
     const size_t left = op.pins.size() - kPins;
     text += StrCat(i == 0 ? "pinned     " : indent, op.pins[i],
@@ -339,16 +341,18 @@ std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, con
 std::string ExplainedJson(const ExplainedOp& op, const ExplainFormat& format) {
   Json candidates = Json::array();
   for (const ExplainedCandidate& candidate : op.candidates) candidates.push_back(CandidateJson(candidate, op, format));
-  return Print({{"op", op.name},
-                {"type", op.type},
-                {"strategy", op.strategy},
-                {"reason", op.reason},
-                {"kernel", op.kernel},
-                {"pins", op.pins},
-                {"neighbours", NeighboursJson(op.neighbours, format)},
-                {"candidates", std::move(candidates)},
-                {"collectives", CollectivesJson(op.collectives, format)},
-                {"rule", op.rule}});
+  Json json = {{"op", op.name},
+               {"type", op.type},
+               {"strategy", op.strategy},
+               {"reason", op.reason},
+               {"kernel", op.kernel},
+               {"pins", op.pins},
+               {"neighbours", NeighboursJson(op.neighbours, format)},
+               {"candidates", std::move(candidates)},
+               {"collectives", CollectivesJson(op.collectives, format)},
+               {"rule", op.rule}};
+  if (!op.again.empty()) json["again"] = op.again;
+  return Print(json);
 }
 
 std::string ExplainedJson(const ExplainedTensor& tensor, const ExplainFormat& format) {

@@ -35,6 +35,8 @@
 #include "graph/graph.h"
 #include "graph/phases.h"
 #include "graph/tensor_type.h"
+#include "remat/policy.h"
+#include "remat/recompute.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -140,6 +142,8 @@ Status CheckRequest(const GradRequest& request) {
   if (!(update.loss_scale > 0) || std::isinf(update.loss_scale)) {
     return BadInput("--loss-scale: expected a finite number above 0");
   }
+  SBP_RETURN_IF_ERROR(ParseRemat(request.remat.empty() ? "none" : request.remat).status());
+  if (request.hvp && !request.remat.empty()) return BadInput("--hvp: goes without --remat");
   if (request.hvp && request.trains()) return BadInput("--hvp: an optimizer takes gradients; leave one of the two out");
   if (request.trains()) {
     if (request.wrt_inputs.empty()) return OkStatus();
@@ -220,6 +224,14 @@ std::vector<TensorId> RefetchedTensors(const Graph& graph, const std::vector<Tra
   return tensors;
 }
 
+Result<RematSummary> AddRemat(const GradRequest& request, const std::vector<Trained>& trained, Graph& graph,
+                              const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(const std::vector<RematEntry> entries, ParseRemat(request.remat));
+  std::vector<TensorId> gradients;
+  for (const Trained& entry : trained) gradients.push_back(entry.gradient);
+  return Recompute(graph, gradients, entries, rules);
+}
+
 }  // namespace
 
 Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradRequest& asked) {
@@ -255,9 +267,16 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
   }
   ShareEqualOps(out.graph, rules);
   if (trained.empty() && !request.may_be_zero) return BadInput("the loss depends on no parameter that is asked for");
+  std::optional<Appender> anew;  // ops have moved and names have come
+  if (!request.remat.empty()) {
+    SBP_ASSIGN_OR_RETURN(out.remat, AddRemat(request, trained, out.graph, rules));
+    if (out.remat.ops > 0) anew.emplace(out.graph, rules);
+  }
+  Appender& last = anew ? *anew : appender;
   if (request.trains()) {
-    SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph, trained), appender));
-    SBP_RETURN_IF_ERROR(AddUpdates(optimizer, request.update, trained, made.loss, appender));
+    const auto place = anew ? RefetchPlace::kBeforeReader : RefetchPlace::kLate;
+    SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph, trained), place, last));
+    SBP_RETURN_IF_ERROR(AddUpdates(optimizer, request.update, trained, made.loss, last));
   } else {
     for (const Trained& entry : trained) out.graph.outputs.push_back(entry.gradient);
   }

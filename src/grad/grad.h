@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "grad/request.h"
 #include "graph/graph.h"
+#include "remat/recompute.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -15,6 +16,7 @@ struct GradGraph {
   Graph graph;
   std::vector<std::string> unreachable;  // asked for by name, and the loss does not depend on them
   std::vector<std::string> constants;    // of a training step: float parameters that it leaves as they are
+  RematSummary remat;
 };
 
 // The graph (resolved) with outputs "loss" (where --loss makes one) and "grad/P" for each parameter P asked for, those

@@ -15,6 +15,31 @@
 #include "graph/phases.h"
 
 namespace sbp {
+namespace {
+
+void SetProducers(Graph& graph) {
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    for (const TensorId output : graph.ops[i].outputs) {
+      if (output.valid()) graph.tensor(output).producer = OpId(i);
+    }
+  }
+}
+
+// Puts the ops from `count` on, one for each of `readers` (ascending), in front of these.
+void MoveBefore(Graph& graph, size_t count, const std::vector<size_t>& readers) {
+  std::vector<Op> ops;
+  ops.reserve(graph.ops.size());
+  size_t next = 0;
+  for (size_t i = 0; i < count; ++i) {
+    for (; next < readers.size() && readers[next] == i; ++next) ops.push_back(std::move(graph.ops[count + next]));
+    ops.push_back(std::move(graph.ops[i]));
+  }
+  graph.ops = std::move(ops);
+  SetProducers(graph);
+}
+
+}  // namespace
+
 void MoveBehindProducers(Graph& graph, const std::vector<OpId>& moved) {
   constexpr size_t kStays = ~size_t{0};
   std::vector<size_t> anchor(graph.ops.size(), kStays);  // the op behind which it goes, itself unmoved
@@ -42,14 +67,10 @@ void MoveBehindProducers(Graph& graph, const std::vector<OpId>& moved) {
     for (const size_t next : behind[i]) take(next);
   }
   graph.ops = std::move(ops);
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    for (const TensorId output : graph.ops[i].outputs) {
-      if (output.valid()) graph.tensor(output).producer = OpId(i);
-    }
-  }
+  SetProducers(graph);
 }
 
-Status RefetchForBackward(const std::vector<TensorId>& tensors, Appender& appender) {
+Status RefetchForBackward(const std::vector<TensorId>& tensors, RefetchPlace place, Appender& appender) {
   struct Reads {
     bool forward = false;
     TensorId anew;
@@ -59,6 +80,7 @@ Status RefetchForBackward(const std::vector<TensorId>& tensors, Appender& append
   for (const TensorId id : tensors) reads.emplace(id, Reads());
   const AttributesRef none = appender.Shared({});
   const size_t count = graph.ops.size();
+  std::vector<size_t> readers;  // of those that are appended: the first one
   for (size_t i = 0; i < count; ++i) {
     const bool backward = PhaseOf(graph, graph.ops[i]) == Phase::kBackward;
     for (size_t k = 0; k < graph.ops[i].inputs.size(); ++k) {
@@ -71,11 +93,14 @@ Status RefetchForBackward(const std::vector<TensorId>& tensors, Appender& append
       if (!read.anew.valid()) {
         read.anew = appender.CallTyped(kRefetchOp, {input}, none, appender.type(input),
                                        StrCat("refetch/", graph.tensor(input).name), graph.ops[i].scope);
+        readers.push_back(i);
       }
       graph.ops[i].inputs[k] = read.anew;
     }
   }
-  return SortTopologically(graph);
+  if (place == RefetchPlace::kLate) return SortTopologically(graph);
+  MoveBefore(graph, count, readers);
+  return OkStatus();
 }
 
 }  // namespace sbp

@@ -17,6 +17,11 @@ void MoveBehindProducers(Graph& graph, const std::vector<OpId>& moved);
 // Lets the ops of the backward pass that read one of `tensors` (parameters, or casts of them) read it anew, through an
 // op sbp::Refetch in front of the first of them, where the forward pass reads it too: it may then be gathered before
 // each use, as ZeRO-3 does, in place of being kept from one pass to the other. Ids of ops change.
-Status RefetchForBackward(const std::vector<TensorId>& tensors, Appender& appender);
+//
+// Where such ops go: directly in front, or behind whatever waits for no weight. The latter runs the gradients of a
+// layer's weights before those of its input, but also what other layers can do without cotangents: copies of a forward
+// pass (remat/recompute.h) would be made, and live, all at once.
+enum class RefetchPlace { kBeforeReader, kLate };
+Status RefetchForBackward(const std::vector<TensorId>& tensors, RefetchPlace place, Appender& appender);
 
 }  // namespace sbp

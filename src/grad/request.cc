@@ -111,6 +111,7 @@ const std::vector<FlagRow>& Rows() {
       NumberRow("loss-scale", 1, [](R& r) -> double& { return r.update.loss_scale; }),
       AccumulateRow(),
       TextRow("custom-vjp", [](R& r) -> std::string& { return r.custom_vjp; }),
+      TextRow("remat", [](R& r) -> std::string& { return r.remat; }),
       SwitchRow("train-mode", [](R& r) -> bool& { return r.train_mode; }),
       SwitchRow("decompose", [](R& r) -> bool& { return r.decompose; }),
       SwitchRow("hvp", [](R& r) -> bool& { return r.hvp; }),

@@ -36,6 +36,7 @@ struct GradRequest {
   std::string custom_vjp;               // all, none, or ops (grad/custom.h); goes before `expanded`
   bool train_mode = false;              // Dropout and BatchNormalization as in training (grad/train_mode.h)
   bool decompose = false;               // what is left of composite ops is expanded afterwards
+  std::string remat;                    // as ParseRemat takes it (remat/policy.h); "": nothing is computed again
   bool hvp = false;                     // also products with the Hessian (grad/second.h)
   UpdateRequest update;                 // with an optimizer the graph is a whole training step
 

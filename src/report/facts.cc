@@ -10,6 +10,7 @@
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
 #include "cost/collective.h"
+#include "graph/again.h"
 #include "graph/phases.h"
 #include "graph/sections.h"
 #include "memory/training.h"
@@ -190,12 +191,15 @@ std::vector<TimeShare> TimeByScope(const Plan& plan) {
 }
 
 std::vector<TimeShare> TimeByPhase(const Plan& plan) {
-  std::vector<TimeShare> shares(3);
+  constexpr size_t kAgainPlace = 1, kPlaces[] = {0, 2, 3};
+  std::vector<TimeShare> shares(4);
   const StepRuns runs(plan.graph);
   const auto share_of = [&](OpId op) -> TimeShare& {
-    return shares[static_cast<size_t>(PhaseOf(plan.graph, plan.graph.op(op)))];
+    const bool again = IsAgain(plan.graph, plan.graph.op(op));
+    return shares[again ? kAgainPlace : kPlaces[static_cast<size_t>(PhaseOf(plan.graph, plan.graph.op(op)))]];
   };
-  for (size_t p = 0; p < shares.size(); ++p) shares[p].name = PhaseName(static_cast<Phase>(p));
+  for (size_t p = 0; p < std::size(kPlaces); ++p) shares[kPlaces[p]].name = PhaseName(static_cast<Phase>(p));
+  shares[kAgainPlace].name = "again";
   for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
     TimeShare& share = share_of(OpId(o));
     ++share.ops;

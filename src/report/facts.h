@@ -58,7 +58,8 @@ struct TimeShare {
 };
 std::vector<TimeShare> TimeByType(const Plan& plan);
 std::vector<TimeShare> TimeByScope(const Plan& plan);
-// Of a training step: forward, backward, optimizer, in this order (graph/phases.h). Empty where all ops are of one.
+// Of a training step: forward, again (what the backward pass computes again, graph/again.h), backward without that,
+// optimizer, in this order (graph/phases.h); those that have ops. Empty where all ops are of one.
 std::vector<TimeShare> TimeByPhase(const Plan& plan);
 // What the peak is made of, by name, in the order of printing: of a training step as memory/training.h says, else as
 // MemorySummary. The workspace of kernels comes besides.

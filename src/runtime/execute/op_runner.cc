@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "gpu/gpu.h"
+#include "graph/again.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
@@ -73,7 +74,7 @@ bool OpRunner::IsAsPlanned(const PreparedOp& op, std::span<const TensorView> ope
   return true;
 }
 
-uint64_t SeedOf(uint64_t seed, const Op& op) { return HashCombine(seed, HashOf(op.name)); }
+uint64_t SeedOf(uint64_t seed, const Op& op) { return HashCombine(seed, HashOf(WithoutAgain(op.name))); }
 
 Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,
                              LocalCompiler* compiler) {

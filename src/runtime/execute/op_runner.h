@@ -43,7 +43,7 @@ struct PreparedOp {
   uint64_t seed = 0;
 };
 // The seed of a random op in a run of `seed`: by the op's name, which it keeps where a graph is simplified or resolved
-// anew, so that a plan and its reference draw the same.
+// anew, so that a plan and its reference draw the same. What is computed again draws what it drew (graph/again.h).
 uint64_t SeedOf(uint64_t seed, const Op& op);
 // Without a compiler there is no planned program: sizes are known only when the op runs. Error names the op.
 Result<PreparedOp> PrepareOp(const Graph& graph, const Op& op, Signature signature, uint64_t seed,

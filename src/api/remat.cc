@@ -1,0 +1,90 @@
+#include "api/remat.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "remat/policy.h"
+
+namespace sbp {
+namespace {
+
+constexpr int64_t kParts = 8;  // of the layers: a plan under a tight limit takes long
+
+// Place `at` of the row of mixes: `at / layers` corners are behind it.
+std::string MixAt(int64_t at, int64_t layers) {
+  const auto policies = AllRematPolicies();
+  const std::string_view base = policies[static_cast<size_t>(at / layers)].name;
+  const int64_t first = at % layers;
+  if (first == 0) return std::string(base);
+  const std::string_view above = policies[static_cast<size_t>(at / layers + 1)].name;
+  return at < layers ? StrCat(above, ":", first) : StrCat(above, ":", first, ",", base);
+}
+
+class Chooser {
+ public:
+  Chooser(int64_t layers, const PlanWithRemat& plan) : layers_(layers), plan_(plan) {}
+
+  Result<RematChoice> Run() {
+    const auto corners = static_cast<int64_t>(AllRematPolicies().size());
+    int64_t corner = 0;
+    SBP_ASSIGN_OR_RETURN(bool fits, Try(0));
+    while (!fits && corner + 1 < corners) {
+      SBP_ASSIGN_OR_RETURN(fits, Try(++corner * layers_));
+    }
+    if (!fits) return failure_.WithContext("--remat auto: with every layer computed again");
+    if (corner > 0) {
+      int64_t below = (corner - 1) * layers_, above = corner * layers_;  // does not fit, fits
+      const int64_t close = std::max<int64_t>(1, layers_ / kParts);
+      while (above - below > close) {
+        const int64_t middle = below + (above - below) / 2;
+        SBP_ASSIGN_OR_RETURN(const bool middle_fits, Try(middle));
+        (middle_fits ? above : below) = middle;
+      }
+    }
+    if (corner + 1 < corners) SBP_RETURN_IF_ERROR(Try((corner + 1) * layers_).status());
+    return std::move(*best_);
+  }
+
+ private:
+  Result<bool> Try(int64_t at) {
+    RematTrial trial{.remat = MixAt(at, layers_)};
+    Result<Plan> made = plan_(trial.remat);
+    if (!made.ok() && made.status().code() != Code::kNoPlan) return made.status();
+    if (made.ok()) {
+      trial.fits = true;
+      trial.seconds = made->total.seconds();
+    } else {
+      failure_ = made.status();
+    }
+    tried_.push_back(trial);
+    const bool is_better = made.ok() && (!best_ || trial.seconds < best_->plan.total.seconds());
+    if (is_better) best_ = RematChoice{trial.remat, *std::move(made), {}};
+    if (best_) best_->tried = tried_;
+    return trial.fits;
+  }
+
+  const int64_t layers_;
+  const PlanWithRemat& plan_;
+  std::optional<RematChoice> best_;
+  std::vector<RematTrial> tried_;
+  Status failure_;
+};
+
+}  // namespace
+
+Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan) {
+  return Chooser(std::max<int64_t>(layers, 1), plan).Run();
+}
+
+std::string ToString(const RematChoice& choice) {
+  std::vector<std::string> trials;
+  for (const RematTrial& trial : choice.tried) {
+    trials.push_back(StrCat(trial.remat, " ", trial.fits ? FormatSeconds(trial.seconds) : "does not fit"));
+  }
+  return StrCat("--remat ", choice.remat, ", of ", choice.tried.size(), " plans: ", Join(trials, "; "));
+}
+
+}  // namespace sbp

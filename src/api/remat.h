@@ -1,0 +1,40 @@
+// --remat auto: how many layers compute again how much, so that a training step fits into memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "plan/plan.h"
+
+namespace sbp {
+
+// A mix that was planned.
+struct RematTrial {
+  std::string remat;  // as ParseRemat takes it (remat/policy.h)
+  bool fits = false;
+  double seconds = 0;  // of a step, where it fits
+};
+
+struct RematChoice {
+  std::string remat;
+  Plan plan;
+  std::vector<RematTrial> tried;  // in their order
+};
+
+// Plans the step with a mix, within its memory limit; where nothing fits, an error of kNoPlan.
+using PlanWithRemat = std::function<Result<Plan>(const std::string& remat)>;
+
+// The cheapest plan of those tried. Mixes form a row in which each needs less memory and computes more than the one
+// before: of the first N layers light, then selective with light for the rest, then full with selective. Tried are its
+// corners (none, light, selective, full), up to one behind the first that fits, as less memory may allow cheaper
+// layouts; and between that and the one before by halving, down to an eighth of the layers: at most 7 plans. Layouts
+// are chosen anew for each. Errors: of the planner; kNoPlan of the last mix, where none fits.
+Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan);
+
+// "full:12,selective: 9 plans tried; none 650 ms, ...".
+std::string ToString(const RematChoice& choice);
+
+}  // namespace sbp

@@ -1,0 +1,39 @@
+// What --remat asks: which parts of a model keep what for the backward pass, and compute the rest again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sbp {
+
+// Of a segment (remat/segments.h). Each computes again all that the one before does, and more.
+enum class RematPolicy : uint8_t {
+  kNone,       // keeps all that the backward pass reads
+  kLight,      // computes again what ops without products make: element-wise, casts, normalisations, softmax
+  kSelective,  // that, and the scores of attention: keeps queries, keys, values, the context, and other products
+  kFull,       // keeps what crosses the segment's borders
+};
+struct RematPolicyRow {
+  RematPolicy policy;
+  std::string_view name;
+};
+std::span<const RematPolicyRow> AllRematPolicies();  // in the order of the enum
+std::string_view NameOf(RematPolicy policy);
+
+struct RematEntry {
+  std::string scope;  // a pattern over module scopes (naming/module_index.h); "": the layers as they follow
+  RematPolicy policy = RematPolicy::kNone;
+  int64_t count = -1;  // without a scope: of how many layers, the first ones that no entry before took; -1: the rest
+};
+
+// "full"; "full:8,selective" (the first 8 layers, the others); "light,layers.0=full". What the last fitting entry says
+// of a scope goes before what layers are told. Error (kBadInput): an unknown policy, with the nearest; a count that is
+// none; an entry behind one that takes the rest.
+Result<std::vector<RematEntry>> ParseRemat(std::string_view text);
+
+}  // namespace sbp

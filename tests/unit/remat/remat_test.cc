@@ -1,0 +1,152 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "graph/again.h"
+#include "graph/builder.h"
+#include "graph/phases.h"
+#include "remat/policy.h"
+#include "remat/recompute.h"
+#include "remat/segments.h"
+#include "rule/syntax.h"
+
+namespace sbp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const RuleSet& Rules() {
+  static const RuleSet* rules = new RuleSet(RuleSet::Builtin().value());
+  return *rules;
+}
+
+// Layers "net/h.N" of x -> Relu(Tanh(x w)) + x, nine ops each, and backward ops that read Tanh's and Relu's results,
+// of the last layer first. `scoped`: the ops say where they are.
+Graph Training(int layers, bool scoped) {
+  GraphBuilder builder("training");
+  const TensorType type = ParseTensorType("f32[4,4]").value();
+  const auto name = [](int layer, const std::string& what) { return StrCat("l", layer, ".", what); };
+  builder.AddInput("x", type);
+  builder.AddParameter("w", type);
+  std::string at = "x";
+  for (int i = 0; i < layers; ++i) {
+    const std::string scope = scoped ? StrCat("net/h.", i) : "";
+    std::vector<std::string> chain = {name(i, "product"), name(i, "tanh"), name(i, "a"),    name(i, "b"),  name(i, "c"),
+                                      name(i, "d"),       name(i, "e"),    name(i, "relu"), name(i, "sum")};
+    for (const std::string& one : chain) builder.DescribeTensor(one, type);
+    builder.AddOp("MatMul", chain[0], {at, "w"}, {chain[0]}, {}, scope);
+    for (size_t k = 1; k + 2 < chain.size(); ++k) {
+      builder.AddOp(k == 1 ? "Tanh" : "Exp", chain[k], {chain[k - 1]}, {chain[k]}, {}, scope);
+    }
+    builder.AddOp("Relu", chain[7], {chain[6]}, {chain[7]}, {}, scope);
+    builder.AddOp("Add", chain[8], {chain[7], at}, {chain[8]}, {}, scope);
+    at = chain[8];
+  }
+  std::string cotangent = at;
+  for (int i = layers; i-- > 0;) {
+    const std::string scope = scoped ? StrCat("backward/net/h.", i) : "backward";
+    for (const std::string what : {"relu", "tanh"}) {
+      const std::string made = StrCat("d/", name(i, what));
+      builder.DescribeTensor(made, type);
+      builder.AddOp("Mul", made, {cotangent, name(i, what)}, {made}, {}, scope);
+      cotangent = made;
+    }
+  }
+  builder.AddOutput(cotangent);
+  return builder.Build("training").value();
+}
+
+// "NAME(OPERANDS)" of what reads or is a copy, in order.
+std::vector<std::string> Copies(const Graph& graph) {
+  std::vector<std::string> texts;
+  for (const Op& op : graph.ops) {
+    std::vector<std::string> operands;
+    for (const TensorId id : op.inputs) operands.push_back(graph.tensor(id).name);
+    if (PhaseOf(graph, op) == Phase::kBackward) texts.push_back(StrCat(op.name, "(", Join(operands, ","), ")"));
+  }
+  return texts;
+}
+
+Result<RematSummary> Apply(Graph& graph, const std::string& remat) {
+  SBP_ASSIGN_OR_RETURN(const std::vector<RematEntry> entries, ParseRemat(remat));
+  const std::vector<TensorId> needed(graph.outputs.begin(), graph.outputs.end());
+  SBP_ASSIGN_OR_RETURN(RematSummary summary, Recompute(graph, needed, entries, Rules()));
+  SBP_RETURN_IF_ERROR(Verify(graph, "test"));
+  return summary;
+}
+
+TEST(RematTest, LightKeepsProductsAndCopiesStandBeforeTheirReaders) {
+  Graph graph = Training(2, true);
+  const RematSummary summary = Apply(graph, "none:1,light").value();
+  EXPECT_EQ(summary.segments, 1);
+  // Tanh's result takes no more than the product that would be kept for it: it is kept.
+  EXPECT_EQ(summary.ops, 6);
+  EXPECT_EQ(summary.kept_bytes_before - summary.kept_bytes, 4 * 4 * 4);
+  EXPECT_THAT(
+      Copies(graph),
+      ElementsAre("again/l1.a(l1.tanh)", "again/l1.b(again/l1.a)", "again/l1.c(again/l1.b)", "again/l1.d(again/l1.c)",
+                  "again/l1.e(again/l1.d)", "again/l1.relu(again/l1.e)", "d/l1.relu(l1.sum,again/l1.relu)",
+                  "d/l1.tanh(d/l1.relu,l1.tanh)", "d/l0.relu(d/l1.tanh,l0.relu)", "d/l0.tanh(d/l0.relu,l0.tanh)"));
+}
+
+TEST(RematTest, FullBeginsAtTheBorderOfTheSegment) {
+  Graph graph = Training(3, true);
+  const RematSummary summary = Apply(graph, "full").value();
+  EXPECT_EQ(summary.segments, 3);
+  const std::vector<std::string> copies = Copies(graph);
+  ASSERT_EQ(copies.size(), static_cast<size_t>(summary.ops) + 6);
+  EXPECT_EQ(copies.back(), "d/l0.tanh(d/l0.relu,again/l0.tanh)");
+  for (const std::string& copy : copies) EXPECT_EQ(copy.find("again/l0.sum"), std::string::npos) << copy;
+  for (const Op& op : graph.ops) {
+    if (IsAgain(graph, op)) EXPECT_THAT(graph.scope_of(op), HasSubstr("backward/again/net/h."));
+  }
+}
+
+TEST(RematTest, ScopesGoBeforeLayers) {
+  Graph graph = Training(3, true);
+  EXPECT_EQ(Apply(graph, "full,h.1=none").value().segments, 2);
+  graph = Training(3, true);
+  EXPECT_EQ(Apply(graph, "net/h.2=full").value().segments, 1);
+  graph = Training(3, true);
+  const Result<RematSummary> unknown = Apply(graph, "hh.1=full");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.status().message(), HasSubstr("did you mean \"h.1\""));
+}
+
+TEST(RematTest, StretchesWithoutScopes) {
+  const Graph graph = Training(3, false);
+  const Segments layers = FindLayers(graph);
+  ASSERT_EQ(layers.all.size(), 3U);
+  EXPECT_EQ(layers.all[2].name, "stretch.2");
+  // The first ends before its sum: x depends on no parameter. The second one's sum alone leads to the third.
+  EXPECT_EQ(layers.of_op[7], 0U);
+  EXPECT_EQ(layers.of_op[8], 1U);
+  EXPECT_EQ(layers.of_op[17], 1U);
+  EXPECT_EQ(layers.of_op[18], 2U);
+  EXPECT_EQ(layers.of_op.back(), Segments::kNone);
+}
+
+TEST(RematTest, NoneLeavesTheGraph) {
+  Graph graph = Training(2, true);
+  const std::string before = Dump(graph);
+  EXPECT_EQ(Apply(graph, "none").value().ops, 0);
+  EXPECT_EQ(Dump(graph), before);
+}
+
+TEST(RematTest, Parses) {
+  const std::vector<RematEntry> entries = ParseRemat("full:8,a/b=light,selective").value();
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].count, 8);
+  EXPECT_EQ(entries[1].scope, "a/b");
+  EXPECT_EQ(entries[2].policy, RematPolicy::kSelective);
+  for (const char* bad : {"ful", "full,light", "full:-1", "full:x", "=full", "auto", ""}) {
+    EXPECT_FALSE(ParseRemat(bad).ok()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace sbp
