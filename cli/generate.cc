@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
@@ -26,6 +28,9 @@ struct GenerateFlags {
   std::string family;
   GenerateOptions options;
   std::string dtype = "bf16";
+  std::string positions;
+  bool tied = false;
+  const CLI::Option* tied_option = nullptr;
   std::string out;
   std::vector<const CLI::Option*> sizes;
 };
@@ -33,21 +38,37 @@ struct GenerateFlags {
 void AddSizes(CLI::App& app, GenerateFlags& flags) {
   const auto add = [&](const std::string& flag, int64_t& to, const std::string& what, int64_t most = kMostOfSize) {
     CLI::Option* option = app.add_option(flag, to, what)->check(CLI::Range(int64_t{1}, most));
-    flags.sizes.push_back(option->capture_default_str()->group("Sizes of llama"));
+    if (to != 0) option->capture_default_str();
+    flags.sizes.push_back(option->group("Sizes of llama, gpt, mpt"));
     return option;
   };
   DecoderSizes& sizes = flags.options.sizes;
   add("--layers", sizes.layers, "in place of --ops", kMostLayers)->excludes("--ops");
   add("--hidden", sizes.hidden, "width of what layers hand on");
-  add("--ffn", sizes.feed_forward, "width inside the MLP");
+  add("--ffn", sizes.feed_forward, "width inside the MLP [llama: 14336; gpt, mpt: 4 x hidden]");
   add("--heads", sizes.heads, "of queries");
-  add("--kv-heads", sizes.kv_heads, "of keys and values");
-  add("--vocab", sizes.vocabulary, "tokens");
+  add("--kv-heads", sizes.kv_heads, "of keys and values [llama: 8; gpt, mpt: as --heads]");
+  add("--vocab", sizes.vocabulary, "tokens [llama: 128256; gpt: 51200; mpt: 50368]");
   add("--batch", sizes.batch, "sequences");
   add("--seq", sizes.sequence, "positions of each");
   CLI::Option* dtype = app.add_option("--dtype", flags.dtype, "f32 | bf16 | f16, of weights and activations");
   dtype->check(CLI::IsMember({"f32", "bf16", "f16"}))->type_name("TYPE")->capture_default_str();
-  flags.sizes.push_back(dtype->group("Sizes of llama"));
+  flags.sizes.push_back(dtype->group("Sizes of llama, gpt, mpt"));
+  CLI::Option* positions =
+      app.add_option("--positions", flags.positions, "rope (llama) | learned | alibi [gpt: learned; mpt: alibi]");
+  positions->check(CLI::IsMember({"rope", "learned", "alibi"}))->type_name("KIND");
+  flags.sizes.push_back(positions->group("Sizes of llama, gpt, mpt"));
+  flags.tied_option = app.add_flag("--tied,!--untied", flags.tied,
+                                   "the head's weight is the embedding's, or its own [llama: untied; gpt, mpt: tied]")
+                          ->group("Sizes of llama, gpt, mpt");
+  flags.sizes.push_back(flags.tied_option);
+}
+
+std::optional<PositionKind> ParsePositions(std::string_view text) {
+  if (text == "rope") return PositionKind::kRotary;
+  if (text == "learned") return PositionKind::kLearned;
+  if (text == "alibi") return PositionKind::kAlibi;
+  return std::nullopt;
 }
 
 // Some families are of so many ops, others of sizes.
@@ -74,6 +95,8 @@ Status Generate(const GenerateFlags& flags) {
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   GenerateOptions options = flags.options;
   options.sizes.dtype = ParseDType(flags.dtype).value_or(options.sizes.dtype);
+  options.sizes.positions = ParsePositions(flags.positions);
+  if (flags.tied_option->count() > 0) options.sizes.tied = flags.tied;
   SBP_ASSIGN_OR_RETURN(const Graph graph, GenerateGraph(flags.family, options));
   return WriteFileInPieces(flags.out, [&](const ByteSink& sink) { WriteGraph(graph, encoding, sink); });
 }

@@ -10,6 +10,7 @@
 
 #include "base/dtype.h"
 #include "base/text.h"
+#include "generate/gpt.h"
 #include "generate/layer_writer.h"
 #include "generate/llama.h"
 #include "graph/builder.h"
@@ -156,6 +157,9 @@ constexpr GeneratorRow kGenerators[] = {
     {"transformer", "decoder layers: attention and MLP, bf16, hidden 1024", Transformer},
     {"mlp", "a chain of two-layer perceptrons", MlpChain},
     {"llama", "a Llama decoder: embedding, layers of grouped-query attention and gated MLP, head", GenerateLlama, true},
+    {"gpt", "a GPT decoder: layer norms and biases, learned positions, GELU, the head tied to the embedding",
+     GenerateGpt, true},
+    {"mpt", "an MPT decoder: gpt without biases, with ALiBi", GenerateMpt, true},
     {"random", "a random DAG over square matrices", RandomDag},
 };
 

@@ -17,6 +17,13 @@
 
 namespace sbp {
 
+template <typename Value>
+Attributes WithAttribute(std::string name, Value value) {
+  Attributes attributes;
+  attributes.Set(std::move(name), std::move(value));
+  return attributes;
+}
+
 class LayerWriter {
  public:
   LayerWriter(GraphBuilder& builder, DType dtype) : builder_(builder), dtype_(dtype) {}

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/status.h"
@@ -23,13 +24,6 @@ namespace {
 
 constexpr double kRotaryBase = 500'000;  // Llama 3's
 constexpr double kNormEpsilon = 1e-5;
-
-template <typename Value>
-Attributes With(std::string name, Value value) {
-  Attributes attributes;
-  attributes.Set(std::move(name), std::move(value));
-  return attributes;
-}
 
 class LlamaWriter {
  public:
@@ -61,7 +55,10 @@ class LlamaWriter {
     x = Norm("norm", x);
     w_.EnterScope("head");
     const Shape logits{sizes_.batch, sizes_.sequence, sizes_.vocabulary};
-    const std::string weight = w_.Parameter("lm_head.weight", {sizes_.hidden, sizes_.vocabulary});
+    const std::string weight = sizes_.tied.value_or(false)
+                                   ? w_.Op("Transpose", "tied", {table}, Shape{sizes_.hidden, sizes_.vocabulary},
+                                           WithAttribute("perm", std::vector<int64_t>{1, 0}))
+                                   : w_.Parameter("lm_head.weight", {sizes_.hidden, sizes_.vocabulary});
     builder_.AddOp("MatMul", "head/lm_head", {x, weight}, {"logits"}, {}, "head");
     builder_.DescribeTensor("logits", {sizes_.dtype, logits});
     builder_.AddOutput("logits");
@@ -78,7 +75,8 @@ class LlamaWriter {
   }
 
   std::string Norm(const std::string& name, const std::string& x) {
-    return w_.Op("RMSNormalization", name, {x, Weight(name, {sizes_.hidden})}, hidden_, With("epsilon", kNormEpsilon));
+    return w_.Op("RMSNormalization", name, {x, Weight(name, {sizes_.hidden})}, hidden_,
+                 WithAttribute("epsilon", kNormEpsilon));
   }
 
   std::string Linear(const std::string& name, const std::string& x, int64_t from, int64_t to) {
@@ -97,7 +95,7 @@ class LlamaWriter {
     const std::string inverse = w_.Constant("model.rotary_emb.inv_freq", std::move(frequencies));
     const TensorType place{DType::kF32, {sizes_.batch, sizes_.sequence, 1}};
     const TensorType angle{DType::kF32, {sizes_.batch, sizes_.sequence, pairs}};
-    const Attributes to_f32 = With("to", static_cast<int64_t>(DType::kF32));
+    const Attributes to_f32 = WithAttribute("to", static_cast<int64_t>(DType::kF32));
     const std::string column =
         w_.Op("Unsqueeze", "column", {"position_ids", w_.Ints("last", {-1})}, {DType::kI64, place.shape});
     const std::string angles =
@@ -105,14 +103,14 @@ class LlamaWriter {
     cosine_ = w_.Op("Cos", "cos", {angles}, angle);
     sine_ = w_.Op("Sin", "sin", {angles}, angle);
     if (sizes_.dtype == DType::kF32) return;
-    const Attributes to = With("to", static_cast<int64_t>(sizes_.dtype));
+    const Attributes to = WithAttribute("to", static_cast<int64_t>(sizes_.dtype));
     cosine_ = w_.Op("Cast", "cos_cast", {cosine_}, angle.shape, to);
     sine_ = w_.Op("Cast", "sin_cast", {sine_}, angle.shape, to);
   }
 
   std::string Rotated(const std::string& name, const std::string& x, int64_t heads) {
     return w_.Op("RotaryEmbedding", name, {x, cosine_, sine_}, Shape{sizes_.batch, sizes_.sequence, heads * HeadSize()},
-                 With("num_heads", heads));
+                 WithAttribute("num_heads", heads));
   }
 
   std::string Attention(const std::string& layer, const std::string& x) {
@@ -120,7 +118,7 @@ class LlamaWriter {
     const int64_t wide = sizes_.heads * HeadSize(), narrow = sizes_.kv_heads * HeadSize();
     const std::string q = Linear("q_proj", x, sizes_.hidden, wide), k = Linear("k_proj", x, sizes_.hidden, narrow),
                       v = Linear("v_proj", x, sizes_.hidden, narrow);
-    Attributes attributes = With("is_causal", int64_t{1});
+    Attributes attributes = WithAttribute("is_causal", int64_t{1});
     attributes.Set("q_num_heads", sizes_.heads);
     attributes.Set("kv_num_heads", sizes_.kv_heads);
     const std::string mixed =
@@ -149,7 +147,13 @@ class LlamaWriter {
 }  // namespace
 
 Result<Graph> GenerateLlama(const GenerateOptions& options) {
-  const DecoderSizes& sizes = options.sizes;
+  DecoderSizes sizes = options.sizes;
+  if (sizes.feed_forward == 0) sizes.feed_forward = 14336;
+  if (sizes.kv_heads == 0) sizes.kv_heads = 8;
+  if (sizes.vocabulary == 0) sizes.vocabulary = 128256;
+  if (sizes.positions.value_or(PositionKind::kRotary) != PositionKind::kRotary) {
+    return UsageError("llama has --positions rope; learned and alibi are given to gpt, mpt");
+  }
   if (sizes.heads % sizes.kv_heads != 0) {
     return UsageError(StrCat("--heads ", sizes.heads, " is no multiple of --kv-heads ", sizes.kv_heads));
   }

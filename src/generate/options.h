@@ -2,16 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/dtype.h"
 
 namespace sbp {
 
-// Of a decoder; the defaults are Llama-3-8B's.
+// How a decoder knows where a token stands.
+enum class PositionKind : uint8_t {
+  kRotary,   // queries and keys turned by their position (Su et al. 2021)
+  kLearned,  // a table of (sequence, hidden) added to the embedding
+  kAlibi,    // a bias of attention scores, linear in the distance (Press et al. 2021)
+};
+
+// Of a decoder; the defaults are Llama-3-8B's, and 0 or nothing stands for what the family has.
 struct DecoderSizes {
-  int64_t layers = 32, hidden = 4096, feed_forward = 14336, heads = 32, kv_heads = 8, vocabulary = 128256;
+  int64_t layers = 32, hidden = 4096, heads = 32;
+  int64_t feed_forward = 0, kv_heads = 0, vocabulary = 0;
   int64_t batch = 1, sequence = 8192;
   DType dtype = DType::kBF16;
+  std::optional<PositionKind> positions;
+  std::optional<bool> tied;  // the head's weight is the embedding's
 };
 
 struct GenerateOptions {
