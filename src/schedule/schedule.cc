@@ -15,6 +15,7 @@
 #include "memory/memory.h"
 #include "plan/pins.h"
 #include "plan/transition_runs.h"
+#include "schedule/memory_edges.h"
 
 namespace sbp {
 namespace {
@@ -34,6 +35,10 @@ class ScheduleBuilder {
     FindSources();
     for (const uint32_t number : order_.in_order) AddTransition(number);
     AddOps();
+    if (plan_.physical && plan_.physical->micro_batches == 1 && plan_.physical->tasks.size() == inputs_) {
+      const std::vector<TaskEdge> more = MemoryEdges(*plan_.physical);
+      edges_.insert(edges_.end(), more.begin(), more.end());
+    }
     times_ = PlayTasks(tasks_, edges_, plan_.cluster.device.overlap.value);
     Schedule schedule;
     for (const uint32_t position : order_.ops) schedule.ops.push_back(times_[position]);
@@ -139,8 +144,10 @@ class ScheduleBuilder {
       }
       sum.exposed += schedule.exposed[i];
     }
-    sum.slowed = std::max(0.0, busy - sum.compute);
-    sum.idle = std::max(0.0, sum.step - busy - sum.exposed);
+    // What remains of a difference of sums is nothing.
+    const auto rest = [&](double seconds) { return seconds > 1e-9 * sum.step ? seconds : 0; };
+    sum.slowed = rest(busy - sum.compute);
+    sum.idle = rest(sum.step - busy - sum.exposed);
   }
 
   // Seconds of `time` in which nothing is computed.

@@ -31,9 +31,10 @@ struct Schedule {
 // depends on nothing, so that it is fetched while earlier layers are computed, and a gradient is reduced when it is
 // there and nothing more urgent is to be sent. Compute beside collectives keeps Cluster::device.overlap of its speed.
 //
-// The fake backend (runtime/actors/simulate.h) plays the same, and waits besides where a task writes memory that
-// another one still uses, which the physical plan tells. What runs in each micro-batch counts as one task of so many
-// times the seconds. Linear in ops and transitions, but for logarithms. The plan must be complete.
+// Where the plan has its physical part, of one micro-batch, tasks wait besides for those that use the memory that they
+// overwrite, and the step is the one that the fake backend (runtime/actors/simulate.h) plays; without it, as if each
+// tensor had memory of its own. What the graph runs in each of its micro-batches counts as one task of so many times
+// the seconds. Linear in ops and transitions, but for logarithms. The plan must be complete.
 Schedule MakeSchedule(const Plan& plan);
 
 }  // namespace sbp

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -112,15 +115,18 @@ TEST(ScheduleOfPlans, FakeBackendPlaysTheSame) {
   }
 }
 
-// A plan's schedule is that of its actors where each has memory of its own.
-TEST(ScheduleOfPlans, ActorsWithTheirOwnMemory) {
+// A plan's schedule is that of its actors, where it has a physical part with memory, else where each has its own.
+TEST(ScheduleOfPlans, IsThatOfActors) {
   for (const PlanCase& c : PlanCases()) {
     SCOPED_TRACE(c.name());
     Plan plan = WithRandomSeconds(c);
-    for (const double overlap : kOverlaps) {
-      plan.cluster.device.overlap.value = overlap;
-      const PhysicalPlan physical = MakePhysicalPlan(plan);
-      const std::vector<TaskTime> played = Play(MakeActorGraph(plan, physical).value(), true);
+    const PhysicalPlan physical = MakePhysicalPlan(plan);
+    for (size_t i = 0; i < 2 * std::size(kOverlaps); ++i) {
+      plan.cluster.device.overlap.value = kOverlaps[i / 2];
+      const bool own_memory = i % 2 == 0;
+      plan.physical = own_memory ? std::nullopt : std::optional(physical);
+      const ActorGraph graph = MakeActorGraph(plan, physical).value();
+      const std::vector<TaskTime> played = Play(graph, own_memory);
       const Schedule schedule = MakeSchedule(plan);
       const double step = schedule.summary.step;
       for (size_t t = 0; t < physical.tasks.size(); ++t) {
@@ -129,6 +135,9 @@ TEST(ScheduleOfPlans, ActorsWithTheirOwnMemory) {
             task.op.valid() ? schedule.ops[task.op.index()] : schedule.transitions[task.transition][task.step];
         EXPECT_NEAR(time.start, played[t].start, 1e-9 * step) << TaskName(plan, task);
         EXPECT_NEAR(time.end, played[t].end, 1e-9 * step) << TaskName(plan, task);
+      }
+      if (!own_memory) {
+        EXPECT_NEAR(step, Simulate(graph, plan.mesh).value().seconds, 1e-9 * step);
       }
       const ScheduleSummary& sum = schedule.summary;
       EXPECT_NEAR(sum.step, sum.compute + sum.slowed + sum.exposed + sum.idle, 1e-9 * step);
