@@ -50,6 +50,21 @@ TEST(PlayTasks, WhatIsWantedFirstIsSentFirst) {
   EXPECT_THAT(Ends(PlayTasks(tasks, edges, 1)), ::testing::ElementsAre(1, 2, 1, 3));
 }
 
+// As of layers that wait for a collective each, which the next one's weights are sent beside.
+TEST(PlayTasks, LongSteps) {
+  constexpr uint32_t kLayers = 100'000;
+  std::vector<TimedTask> tasks;
+  std::vector<TaskEdge> edges;
+  for (uint32_t i = 0; i < kLayers; ++i) {
+    tasks.push_back(Sent(1));
+    tasks.push_back(Compute(2));
+    edges.emplace_back(2 * i, 2 * i + 1);
+    if (i > 0) edges.emplace_back(2 * i - 1, 2 * i + 1);
+  }
+  EXPECT_EQ(PlayTasks(tasks, edges, 1).back().end, 1 + 2.0 * kLayers);
+  EXPECT_EQ(PlayTasks(tasks, edges, 0).back().end, 3.0 * kLayers);
+}
+
 TEST(PlayTasks, NothingToDo) { EXPECT_TRUE(PlayTasks({}, {}, 1).empty()); }
 
 TEST(Schedule, SmallPlan) {
