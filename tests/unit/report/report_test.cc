@@ -82,6 +82,11 @@ TEST(Summary, Json) {
   EXPECT_EQ(json["collectives"][0]["count"], 8);
   EXPECT_EQ(json["collectives"][0]["bytes"].get<double>(), 1.6e9);
   EXPECT_EQ(json["seconds_per_step"].get<double>(), plan.total.seconds());
+  const nlohmann::json& schedule = json["schedule"];
+  EXPECT_DOUBLE_EQ(schedule["seconds"], 0.0332);
+  EXPECT_DOUBLE_EQ(schedule["exposed_seconds"], 0.004);
+  EXPECT_DOUBLE_EQ(schedule["collective_seconds"], 0.004);
+  EXPECT_EQ(schedule["idle_seconds"], 0);
   EXPECT_EQ(json["peak_bytes"], 12'300'000'000);
   EXPECT_TRUE(json["lower_bound_seconds"].is_null());
   EXPECT_TRUE(json["gap"].is_null());
