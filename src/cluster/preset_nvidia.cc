@@ -95,6 +95,7 @@ Cluster Node() {
   cluster.device.memory_efficiency = {0.70, "AP compute_estimation.py"};
   cluster.device.launch_seconds = {7e-6, "AP compute_estimation.py"};
   cluster.device.queued_launch_seconds = {1.5e-6, "assumed: gap between kernels of a captured CUDA graph"};
+  cluster.device.overlap = {1 / 1.1256, "Galvatron's overlap coefficient 1.1256, of its own cluster"};
   cluster.execution = Execution::kFused;
   cluster.intra_node.name = "NVLink";
   cluster.intra_node.latency_seconds = {3.4e-6, "NCCL tuning model, NVLink hop of the Simple protocol"};

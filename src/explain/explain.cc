@@ -21,6 +21,8 @@
 #include "rule/describe.h"
 #include "rule/factor_map.h"
 #include "sbp/signature.h"
+#include "schedule/play.h"
+#include "schedule/schedule.h"
 #include "strategy/transition_reason.h"
 
 namespace sbp {
@@ -83,7 +85,21 @@ std::vector<ExplainedNeighbour> NeighboursOf(const Problem& problem, const Plan&
   return neighbours;
 }
 
-ExplainedCollective Describe(const Problem& problem, const Plan& plan, uint32_t index) {
+// Where the step makes it several times, of one of them on average.
+std::optional<double> ExposedSeconds(const Plan& plan, const Schedule& schedule, uint32_t index) {
+  const Transition& transition = plan.transitions[index];
+  double sent = 0;
+  for (size_t s = 0; s < transition.steps.size(); ++s) {
+    const TaskTime& time = schedule.transitions[index][s];
+    if (!RowOf(transition.steps[s].kind).local) sent += time.end - time.start;
+  }
+  if (sent <= 0) return std::nullopt;
+  double once = 0;
+  for (const BoxingStep& step : transition.steps) once += RowOf(step.kind).local ? 0 : step.seconds;
+  return once * std::min(1.0, schedule.exposed[index] / sent);
+}
+
+ExplainedCollective Describe(const Problem& problem, const Plan& plan, const Schedule& schedule, uint32_t index) {
   const Transition& transition = plan.transitions[index];
   ExplainedCollective collective;
   collective.transition = index;
@@ -97,6 +113,7 @@ ExplainedCollective Describe(const Problem& problem, const Plan& plan, uint32_t 
   }
   collective.seconds = transition.seconds;
   collective.wire_bytes = transition.wire_bytes;
+  collective.exposed_seconds = ExposedSeconds(plan, schedule, index);
   collective.reason = transition.reason;
   if (transition.cut_seconds > 0)
     collective.reason += StrCat("; a kernel group is cut here, ", FormatSeconds(transition.cut_seconds), " more");
@@ -106,13 +123,14 @@ ExplainedCollective Describe(const Problem& problem, const Plan& plan, uint32_t 
 // Collectives that bring an operand to the op, or carry a result of it to anybody.
 std::vector<ExplainedCollective> CollectivesOf(const Problem& problem, const Plan& plan, OpId op) {
   const auto& outputs = problem.graph->op(op).outputs;
+  const Schedule schedule = MakeSchedule(plan);
   std::vector<ExplainedCollective> collectives;
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) {
     const Transition& transition = plan.transitions[i];
     const bool carries_result = std::find(outputs.begin(), outputs.end(), transition.tensor) != outputs.end();
     const bool brings_operand = std::any_of(transition.consumers.begin(), transition.consumers.end(),
                                             [&](const Use& use) { return use.op == op; });
-    if (carries_result || brings_operand) collectives.push_back(Describe(problem, plan, i));
+    if (carries_result || brings_operand) collectives.push_back(Describe(problem, plan, schedule, i));
   }
   return collectives;
 }
@@ -272,9 +290,10 @@ Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, 
   explained.layouts.push_back(LayoutOf(
       problem, tensor, plan.source_layouts[tensor.index()],
       facts.producer.valid() ? StrCat("as written by ", WriterOf(graph, tensor)) : std::string("as it starts")));
+  const Schedule schedule = MakeSchedule(plan);
   for (uint32_t i = 0; i < plan.transitions.size(); ++i) {
     if (plan.transitions[i].tensor != tensor) continue;
-    explained.collectives.push_back(Describe(problem, plan, i));
+    explained.collectives.push_back(Describe(problem, plan, schedule, i));
     const ExplainedCollective& collective = explained.collectives.back();
     explained.layouts.push_back(
         LayoutOf(problem, tensor, collective.to, StrCat("after ", Join(collective.steps, ", "))));

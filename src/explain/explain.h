@@ -64,6 +64,8 @@ struct ExplainedCollective {
   int rank = 0;                    // of the tensor
   std::vector<std::string> steps;  // "all-reduce over model"
   double seconds = 0, wire_bytes = 0;
+  // Of `seconds`, those in which nothing is computed (schedule/schedule.h). None where nothing moves between devices.
+  std::optional<double> exposed_seconds;
   std::string reason;
 };
 

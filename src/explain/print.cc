@@ -76,9 +76,12 @@ std::string FormatCollectives(std::vector<ExplainedCollective> collectives, cons
       rest += c.seconds;
       continue;
     }
-    text += StrCat(indent, FormatSeconds(c.seconds), ", ", FormatBytes(c.wire_bytes), ": ", Join(c.steps, ", then "),
-                   " of ", Labelled(c.tensor, c.label), ", ", Layout(c.from, format, c.rank), " -> ",
-                   Layout(c.to, format, c.rank), "\n", indent, "  because ", c.reason, "\n");
+    const bool hidden = c.exposed_seconds && *c.exposed_seconds < c.seconds * (1 - 1e-9);
+    text += StrCat(indent, FormatSeconds(c.seconds),
+                   hidden ? StrCat(" (exposed ", FormatSeconds(*c.exposed_seconds), ")") : "", ", ",
+                   FormatBytes(c.wire_bytes), ": ", Join(c.steps, ", then "), " of ", Labelled(c.tensor, c.label), ", ",
+                   Layout(c.from, format, c.rank), " -> ", Layout(c.to, format, c.rank), "\n", indent, "  because ",
+                   c.reason, "\n");
   }
   const size_t left = collectives.size() - shown;
   if (left > 0) text += StrCat(indent, "and ", left, " more, ", FormatSeconds(rest), "\n");
@@ -265,6 +268,7 @@ Json CollectivesJson(const std::vector<ExplainedCollective>& collectives, const 
                     {"to", Layout(c.to, format, c.rank)},
                     {"steps", c.steps},
                     {"seconds", Number(c.seconds)},
+                    {"exposed_seconds", c.exposed_seconds ? Number(*c.exposed_seconds) : Json()},
                     {"bytes", Number(c.wire_bytes)},
                     {"reason", c.reason}});
   }

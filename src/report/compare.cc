@@ -10,6 +10,7 @@
 #include "plan/plan.h"
 #include "report/facts.h"
 #include "report/report.h"
+#include "schedule/schedule.h"
 
 namespace sbp {
 
@@ -44,8 +45,8 @@ std::string FormatComparison(std::span<const ComparedPlan> plans) {
     if (compared.plan == nullptr) continue;
     if (fastest == nullptr || compared.plan->total.seconds() < fastest->total.seconds()) fastest = compared.plan;
   }
-  std::vector<std::vector<std::string>> rows = {
-      {"strategy", "step", "compute", "boxing", "moved", "peak", "bound", "gap", "to the best", "planned in"}};
+  std::vector<std::vector<std::string>> rows = {{"strategy", "step", "overlapped", "compute", "boxing", "moved", "peak",
+                                                 "bound", "gap", "to the best", "planned in"}};
   std::string failures;
   for (const ComparedPlan& compared : plans) {
     if (compared.plan == nullptr) {
@@ -59,15 +60,15 @@ std::string FormatComparison(std::span<const ComparedPlan> plans) {
         : fastest->total.seconds() > 0
             ? StrCat("x ", FormatDouble(std::round(100 * seconds / fastest->total.seconds()) / 100))
             : "-";
-    rows.push_back({compared.name, FormatSeconds(seconds), FormatSeconds(plan.total.compute_seconds),
-                    FormatSeconds(plan.total.collective_seconds), FormatBytes(plan.total.bytes_moved),
-                    FormatBytes(static_cast<double>(plan.memory.peak_bytes)),
+    rows.push_back({compared.name, FormatSeconds(seconds), FormatSeconds(MakeSchedule(plan).summary.step),
+                    FormatSeconds(plan.total.compute_seconds), FormatSeconds(plan.total.collective_seconds),
+                    FormatBytes(plan.total.bytes_moved), FormatBytes(static_cast<double>(plan.memory.peak_bytes)),
                     plan.has_bound ? FormatSeconds(plan.lower_bound_seconds) : "-",
                     plan.has_bound ? StrCat(std::lround(100 * GapOf(plan)), " %") : "-", ratio,
                     FormatSeconds(compared.planning_seconds)});
   }
-  return AlignColumns(rows, {false, true, true, true, true, true, true, true, true, true}, 0) + FormatPeaks(plans) +
-         failures;
+  return AlignColumns(rows, {false, true, true, true, true, true, true, true, true, true, true}, 0) +
+         FormatPeaks(plans) + failures;
 }
 
 }  // namespace sbp

@@ -16,6 +16,7 @@
 #include "plan/plan.h"
 #include "report/facts.h"
 #include "report/report.h"
+#include "schedule/schedule.h"
 
 namespace sbp {
 namespace {
@@ -76,7 +77,7 @@ Json Memory(const Plan& plan, const ModuleNames& names) {
   return json;
 }
 
-// Of a training step. Nothing overlaps: collectives and local copies are exposed in full.
+// Of a training step. As if nothing overlapped: collectives and local copies are exposed in full.
 Json Phases(const Plan& plan) {
   Json list = Json::array();
   for (const TimeShare& phase : TimeByPhase(plan)) {
@@ -90,6 +91,17 @@ Json Phases(const Plan& plan) {
   return list;
 }
 
+// The step as it is executed, compute beside collectives (schedule/schedule.h).
+Json ScheduleOf(const Plan& plan) {
+  const ScheduleSummary schedule = MakeSchedule(plan).summary;
+  return {{"seconds", schedule.step},
+          {"compute_seconds", schedule.compute},  // with local copies, at full speed
+          {"collective_seconds", schedule.collectives},
+          {"exposed_seconds", schedule.exposed},  // of collectives, while nothing is computed
+          {"slowed_seconds", schedule.slowed},    // that compute takes longer beside collectives
+          {"idle_seconds", schedule.idle}};
+}
+
 // The fields that infer and compare share.
 Json Figures(const Plan& plan) {
   Json json = {{"seconds_per_step", plan.total.seconds()},
@@ -98,6 +110,7 @@ Json Figures(const Plan& plan) {
                {"local_copy_seconds", SumLocalCopies(plan).seconds},   // slices and fills: no wire traffic
                {"bytes_moved", plan.total.bytes_moved},
                {"peak_bytes", plan.memory.peak_bytes},
+               {"schedule", ScheduleOf(plan)},
                {"lower_bound_seconds", nullptr},
                {"gap", nullptr},
                {"collectives", Collectives(plan)}};

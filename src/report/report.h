@@ -12,7 +12,8 @@
 
 namespace sbp {
 
-// The human summary that `infer` prints: step time split into compute and collectives, collectives by kind, the five
+// The human summary that `infer` prints: step time split into compute and collectives, the step as it is executed (with
+// the physical part of the plan, where it has one, as `run --backend fake` plays it), collectives by kind, the five
 // dearest with their reasons, time by op type and by scope, peak memory split and its largest holders, replicated
 // tensors, warnings.
 struct SummaryOptions {
@@ -26,7 +27,9 @@ struct SummaryOptions {
 std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 // One JSON document for `infer --format json`: ops, collectives, seconds_per_step, bytes_moved, peak_bytes,
 // lower_bound_seconds, gap, replicated, timings (stage -> seconds; names that end in _bytes: bytes, as integers),
-// warnings, and more. Local steps are no collectives.
+// warnings, and more. Local steps are no collectives. `schedule`: the step as it is executed on two streams, in
+// seconds: seconds = compute_seconds + slowed_seconds + exposed_seconds + idle_seconds, and collective_seconds
+// (schedule/schedule.h); seconds_per_step, the bound and the gap are of the sum of all prices.
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings);
 
 // diff: by meaning.
@@ -54,7 +57,8 @@ struct ComparedPlan {
   std::string failure;         // then why
   double planning_seconds = 0;
 };
-// One line a plan: step time, compute, collectives, bytes moved, peak, bound, gap; the fastest is marked.
+// One line a plan: step time, the step as it is executed, compute, collectives, bytes moved, peak, bound, gap; the
+// fastest is marked.
 std::string FormatComparison(std::span<const ComparedPlan> plans);
 // {"plans": [{"strategy", "seconds_per_step", ..., "error"}]}: the numeric fields of row `infer`.
 std::string ComparisonJson(std::span<const ComparedPlan> plans);

@@ -22,6 +22,7 @@
 #include "report/facts.h"
 #include "report/report.h"
 #include "sbp/shard_math.h"
+#include "schedule/schedule.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
@@ -95,6 +96,15 @@ std::vector<std::string> KernelsRow(const Plan& plan) {
   return {"kernels", FormatCount(count), text};
 }
 
+// Of the step as it is executed: step time, above, is what its parts add up to.
+std::vector<std::string> ScheduleRow(const ScheduleSummary& schedule) {
+  std::string text = StrCat("compute and collectives side by side: exposed ", FormatSeconds(schedule.exposed), " of ",
+                            FormatSeconds(schedule.collectives), " of collectives");
+  if (schedule.slowed > 0) text += StrCat(", compute ", FormatSeconds(schedule.slowed), " slower beside them");
+  if (schedule.idle > 0) text += StrCat(", idle ", FormatSeconds(schedule.idle));
+  return {"overlapped", FormatSeconds(schedule.step), text};
+}
+
 std::string Totals(const Plan& plan, const SummaryOptions& options) {
   const Cost& total = plan.total;
   const double seconds = total.seconds();
@@ -107,6 +117,9 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
   std::string shares = share("compute", total.compute_seconds) + ", " + share("collectives", wire);
   if (local.count > 0) shares += StrCat(", ", share("local slices and copies", local.seconds));
   rows.push_back({"step time", FormatSeconds(seconds), shares});
+  if (const ScheduleSummary schedule = MakeSchedule(plan).summary; schedule.collectives > 0) {
+    rows.push_back(ScheduleRow(schedule));
+  }
   for (const TimeShare& phase : TimeByPhase(plan)) {
     rows.push_back(
         {"  " + phase.name, FormatSeconds(phase.seconds()),

@@ -26,6 +26,7 @@ TEST(Summary, OneScreen) {
       "models/transformer.onnx: 67 ops on mesh data=2,model=4 (8 devices, 8xH100), strategy greedy by bytes\n"
       "\n"
       "step time    33.2 ms  compute 29.2 ms (88 %), collectives 4.00 ms (12 %)\n"
+      "overlapped   33.2 ms  compute and collectives side by side: exposed 4.00 ms of 4.00 ms of collectives\n"
       "bytes moved  1.60 GB  sent by all ranks in one step\n"
       "peak memory  12.3 GB  per device: parameters 10.0 GB, activations 2.20 GB, boxing buffers 100 MB; during "
       "\"/model/head/logits\"\n"
@@ -81,6 +82,11 @@ TEST(Summary, Json) {
   EXPECT_EQ(json["collectives"][0]["count"], 8);
   EXPECT_EQ(json["collectives"][0]["bytes"].get<double>(), 1.6e9);
   EXPECT_EQ(json["seconds_per_step"].get<double>(), plan.total.seconds());
+  const nlohmann::json& schedule = json["schedule"];
+  EXPECT_DOUBLE_EQ(schedule["seconds"], 0.0332);
+  EXPECT_DOUBLE_EQ(schedule["exposed_seconds"], 0.004);
+  EXPECT_DOUBLE_EQ(schedule["collective_seconds"], 0.004);
+  EXPECT_EQ(schedule["idle_seconds"], 0);
   EXPECT_EQ(json["peak_bytes"], 12'300'000'000);
   EXPECT_TRUE(json["lower_bound_seconds"].is_null());
   EXPECT_TRUE(json["gap"].is_null());
@@ -201,9 +207,9 @@ TEST(Compare, SideBySide) {
   const std::vector<ComparedPlan> plans = {
       {"einsum", &b, "", 0.002}, {"greedy", &a, "", 0.001}, {"optimal", nullptr, "no memory"}};
   EXPECT_EQ(FormatComparison(plans),
-            "strategy     step  compute   boxing    moved     peak  bound  gap  to the best  planned in\n"
-            "einsum    69.2 ms  29.2 ms  40.0 ms  1.60 GB  12.3 GB      -    -       x 2.08     2.00 ms\n"
-            "greedy    33.2 ms  29.2 ms  4.00 ms  1.60 GB  12.3 GB      -    -      fastest     1.00 ms\n"
+            "strategy     step  overlapped  compute   boxing    moved     peak  bound  gap  to the best  planned in\n"
+            "einsum    69.2 ms     33.2 ms  29.2 ms  40.0 ms  1.60 GB  12.3 GB      -    -       x 2.08     2.00 ms\n"
+            "greedy    33.2 ms     33.2 ms  29.2 ms  4.00 ms  1.60 GB  12.3 GB      -    -      fastest     1.00 ms\n"
             "optimal: no plan: no memory\n");
   const nlohmann::json json = nlohmann::json::parse(ComparisonJson(plans));
   EXPECT_EQ(json["plans"][1]["strategy"], "greedy");

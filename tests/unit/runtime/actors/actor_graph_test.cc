@@ -316,7 +316,8 @@ TEST(ActorGraph, HalosAndCollectivesFireInOneOrder) {
 }
 
 TEST(ActorGraph, TwoMicroBatchesOverlapComputeAndCollectives) {
-  const Plan plan = SmallPlan();
+  Plan plan = SmallPlan();
+  plan.cluster.device.overlap.value = 1;
   const auto seconds = [&](uint32_t micro_batches) {
     const PhysicalPlan physical = MakePhysicalPlan(plan, {.micro_batches = micro_batches});
     return Simulate(MakeActorGraph(plan, physical, {.seconds = {1, 2, 1}}).value(), plan.mesh)->seconds;

@@ -1,0 +1,40 @@
+// The schedule of a step: when one device computes and when it communicates. All devices run the same.
+#pragma once
+
+#include <vector>
+
+#include "plan/plan.h"
+#include "schedule/play.h"
+
+namespace sbp {
+
+// Seconds of a step. step = compute + slowed + exposed + idle.
+struct ScheduleSummary {
+  double step = 0;         // from the start of the first task to the end of the last
+  double compute = 0;      // of ops and of boxing that moves nothing between devices, at full speed
+  double collectives = 0;  // of boxing between devices
+  double exposed = 0;      // of those, while nothing is computed
+  double slowed = 0;       // that compute takes longer because collectives run beside it
+  double idle = 0;         // neither computes nor communicates
+};
+
+struct Schedule {
+  std::vector<TaskTime> ops;                       // per op
+  std::vector<std::vector<TaskTime>> transitions;  // per transition: its steps
+  std::vector<double> exposed;                     // per transition: seconds of its steps while nothing is computed
+  ScheduleSummary summary;
+};
+
+// The step of the plan in the order of OrderOfStep (memory/memory.h), played by PlayTasks: an op waits for the
+// producers of its operands or for the boxing that makes them, boxing for the producer or for the boxing that it starts
+// from, for inputs and for states that are written over until these are filled, which takes no time. A gathered weight
+// depends on nothing, so that it is fetched while earlier layers are computed, and a gradient is reduced when it is
+// there and nothing more urgent is to be sent. Compute beside collectives keeps Cluster::device.overlap of its speed.
+//
+// Where the plan has its physical part, of one micro-batch, tasks wait besides for those that use the memory that they
+// overwrite, and the step is the one that the fake backend (runtime/actors/simulate.h) plays; without it, as if each
+// tensor had memory of its own. What the graph runs in each of its micro-batches counts as one task of so many times
+// the seconds. Linear in ops and transitions, but for logarithms. The plan must be complete.
+Schedule MakeSchedule(const Plan& plan);
+
+}  // namespace sbp
