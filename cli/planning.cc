@@ -227,6 +227,7 @@ CLI::Option* AddOwnFlag(CLI::App& app, PlanningFlags& flags, const StrategyRow& 
     case OptionKind::kSeed:
       return app.add_option_function<uint64_t>(name, keep, doc)->check(RefuseNegative);
     case OptionKind::kShare:
+    case OptionKind::kShareOrOff:
     case OptionKind::kAssignment:
     case OptionKind::kStart:
     case OptionKind::kLog:
@@ -336,7 +337,12 @@ Result<std::map<std::string, OptionValue, std::less<>>> ReadOwnOptions(const Pla
     const StrategyOption* option = OptionNamed(row, name);
     if (option == nullptr) return RefuseOption(name, row);
     if (option->kind == OptionKind::kLog) SBP_RETURN_IF_ERROR(CheckWritable(std::get<std::string>(value)));
-    if (option->kind != OptionKind::kShare) continue;
+    const bool or_off = option->kind == OptionKind::kShareOrOff;
+    if (or_off && std::get<std::string>(value) == "off") {
+      value = -1.0;
+      continue;
+    }
+    if (option->kind != OptionKind::kShare && !or_off) continue;
     SBP_ASSIGN_OR_RETURN(value, ParseShare(name, std::get<std::string>(value)));
   }
   return values;

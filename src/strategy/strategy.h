@@ -53,7 +53,7 @@ using OptionValue = std::variant<double, int64_t, uint64_t, std::string>;
 struct StrategyOptions {
   std::string criterion = "bytes";      // of strategies that have criteria: a row of all_criteria.cc
   std::optional<int64_t> memory_limit;  // bytes per device
-  // The strategy's own options of kinds kNumber to kShare, by name; absent: the strategy's default.
+  // The strategy's own options of kinds kNumber to kShareOrOff, by name; absent: the strategy's default.
   std::map<std::string, OptionValue, std::less<>> values;
   // Of kAssignment: a signature per op and the layouts of sources.
   std::vector<Signature> given_signatures;
@@ -78,6 +78,7 @@ enum class OptionKind : uint8_t {
   kCount,       // int64_t, least to most
   kSeed,        // uint64_t
   kShare,       // double of at least 0 and below 1; as text also "1%"
+  kShareOrOff,  // likewise, or -1: as text "off"
   kCriterion,   // a name of all_criteria.cc: StrategyOptions::criterion
   kAssignment,  // a file, a plan or pins for every op: given_*
   kStart,       // a file, an earlier plan: start_*

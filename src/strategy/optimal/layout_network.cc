@@ -1,6 +1,7 @@
 #include "strategy/optimal/layout_network.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/checked_math.h"
 #include "base/ids.h"
@@ -29,6 +30,17 @@ void LayoutNetwork::Read(std::span<const int32_t> choice, Assignment& assignment
     if (problem_->graph->tensor(entry.tensor).producer.valid()) continue;
     assignment.sources[entry.tensor.index()] = entry.states->written[choice[entry.node]];
   }
+}
+
+std::vector<int32_t> LayoutNetwork::Kinds() const {
+  std::vector<int32_t> kinds(network_.nodes.size(), -1);  // of holders: what they follow says enough
+  std::unordered_map<const void*, int32_t> numbers;       // lists and states are shared by all that are alike
+  const auto number = [&](const void* of) {
+    return numbers.try_emplace(of, static_cast<int32_t>(numbers.size())).first->second;
+  };
+  for (size_t o = 0; o < lists_.num_ops(); ++o) kinds[o] = number(&lists_.of(OpId(o)));
+  for (const TensorNode& entry : tensor_nodes_) kinds[entry.node] = number(entry.states.get());
+  return kinds;
 }
 
 // Per tensor node the hub that costs least with the ops as they are.

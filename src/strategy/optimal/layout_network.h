@@ -57,6 +57,8 @@ class LayoutNetwork {
   // The choice that means this assignment, hubs and shared layouts as cheap as they come. Error (kDefect): the
   // assignment uses a candidate that the pins forbid.
   Result<std::vector<int32_t>> Write(const Assignment& assignment) const;
+  // Per node, what it chooses among: nodes of one number have the same candidates in the same order.
+  std::vector<int32_t> Kinds() const;
   // The node of an op; nodes of ops come first.
   static int32_t node_of(OpId op) { return static_cast<int32_t>(op.index()); }
   // Per candidate of that node: the index into the op's whole list.

@@ -7,6 +7,7 @@
 // the other strategies favour.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -33,6 +34,7 @@
 #include "strategy/optimal/search_options.h"
 #include "strategy/optimal/smallest_plan.h"
 #include "strategy/optimal/start.h"
+#include "strategy/optimal/uniform.h"
 #include "strategy/strategy.h"
 #include "strategy/transition_reason.h"
 #include "strategy/walk.h"
@@ -63,6 +65,7 @@ constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
 constexpr size_t kWaysToShrink = 3;  // of those that do not fit
 // Likewise, that are looked at where what is known is good enough already, or where a look is a search of its own.
 constexpr size_t kOpsOfLooks = 16'000;
+constexpr double kEffortOfUniform = 0.15, kGapOfUniform = 0.3;  // of what the free search may take, and of its gap
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
 // The same layouts, whatever the texts are?
@@ -101,6 +104,7 @@ class Optimal {
     SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
     if (!FitsNetwork(problem_, all, false)) SBP_RETURN_IF_ERROR(SearchChosen(all));
     const bool hopeless = NothingCanFit();
+    if (!hopeless && !chosen_ && search_.uniform >= 0) TryUniform();
     if (!hopeless && !chosen_) SBP_RETURN_IF_ERROR(Bound());
     if (is_way_ && (hopeless || bound_ >= most_seconds_)) return NoPlan("this way leads nowhere");
     if (!best_ || (!hopeless && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve(0));
@@ -114,6 +118,7 @@ class Optimal {
     if (best_->excess > 0 && is_way_) return NoPlan("this way does not fit");
     if (best_->excess > 0) SBP_RETURN_IF_ERROR(Shrink());
     if (best_->excess > 0) return NothingFits();
+    PreferUniform();
     return Finish();
   }
 
@@ -141,9 +146,12 @@ class Optimal {
     SBP_RETURN_IF_ERROR(Price(assignment));
     const double seconds = priced_.total.seconds();
     const int64_t excess = std::max<int64_t>(0, Excess());
-    if (best_ && (excess > best_->excess || (excess == best_->excess && seconds >= best_->seconds))) return OkStatus();
-    best_ = Best{assignment, seconds, excess};
+    Best offered{assignment, seconds, excess};
+    if (!best_ || Better(offered, *best_)) best_ = std::move(offered);
     return OkStatus();
+  }
+  static bool Better(const Best& a, const Best& b) {
+    return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds);
   }
 
   struct Way {
@@ -151,6 +159,25 @@ class Optimal {
     int64_t excess = 0;
     double seconds = 0;  // that its plans take at least; of large problems, that the first one takes
   };
+
+  // The best uniform plan: where the search begins, and what it ends with unless a mix is much better.
+  void TryUniform() {
+    std::optional<Best> before = std::exchange(best_, std::nullopt);
+    searches_uniform_ = true;
+    (void)Improve(0);  // an error: no uniform plan meets all pins
+    searches_uniform_ = false;
+    uniform_ = std::exchange(best_, std::move(before));
+    if (uniform_ && (!best_ || Better(*uniform_, *best_))) best_ = uniform_;
+  }
+
+  // Of the plans that fit, the uniform one unless it costs more than the share that it may.
+  void PreferUniform() {
+    if (!uniform_ || uniform_->excess > 0 || best_->excess > 0) return;
+    if (best_->seconds < uniform_->seconds * (1 - search_.uniform)) return;
+    saved_by_mix_ = 1 - best_->seconds / uniform_->seconds;
+    best_ = uniform_;
+    is_uniform_ = true;
+  }
 
   // A way that may lead to something better than what is known? What a proof excludes is not searched.
   Result<std::optional<Way>> LookAt(size_t number, double most_seconds) {
@@ -322,6 +349,11 @@ class Optimal {
       Result<std::vector<int32_t>> start = network.Write(best_->assignment);
       if (start.ok()) options.start = *std::move(start);
     }
+    if (searches_uniform_) {
+      options.effort *= kEffortOfUniform;
+      options.gap = kGapOfUniform * search_.gap;
+      return SolveUniform(network, options).value_or(SolveResult{.evaluation = {.forbidden = true}});
+    }
     SolveResult result = Solve(network.network(), options);
     cut_short_ = cut_short_ || result.gap > options.gap;  // it ends when that is reached or proved, or by its effort
     return result;
@@ -348,10 +380,12 @@ class Optimal {
         failed = limit;
         failed_seconds = priced_.total.seconds();
         if (failed_seconds > most_seconds_ * (1 + search_.gap)) break;  // to fit takes longer, not shorter
-        limit = fitted > 0 ? fitted + (failed - fitted) / 2 : limit - std::min(excess, limit / 2);
+        // Uniform plans are few and far apart: what is taken off the limit may be less than the next one needs.
+        const int64_t from = searches_uniform_ ? std::min(limit, solved.evaluation.peak) : limit;
+        limit = fitted > 0 ? fitted + (failed - fitted) / 2 : from - std::min(excess, from / 2);
       } else {  // as little was taken off as can be?
         fitted = limit;
-        if (failed == 0 || ++halvings > kMaxHalvings) break;
+        if (failed == 0 || searches_uniform_ || ++halvings > kMaxHalvings) break;
         limit = fitted + (failed - fitted) / 2;
       }
       // What fits at a higher limit of the network takes hardly less than what was too large there.
@@ -444,7 +478,10 @@ class Optimal {
     }
     Assignment assignment = std::move(best_->assignment);
     assignment.price_unit = kOptimalUnit;
-    assignment.reasons = {"part of the fastest plan found"};
+    assignment.reasons = {is_uniform_ && saved_by_mix_ > 0
+                              ? StrCat("part of the fastest uniform plan found; a mix is known that takes ",
+                                       FormatDouble(std::round(1000 * saved_by_mix_) / 10), " % less")
+                              : std::string("part of the fastest plan found")};
     for (OpChoice& choice : assignment.ops) choice = {.candidate = choice.candidate};
     assignment.conflicts.clear();
     assignment.has_bound = true;
@@ -457,7 +494,10 @@ class Optimal {
   const StrategyOptions& options_;
   const SearchOptions search_;
   std::optional<Best> best_;
-  std::vector<Assignment> others_;                  // of the other strategies
+  std::optional<Best> uniform_;  // the best uniform plan; absent: none is known
+  bool searches_uniform_ = false, is_uniform_ = false;
+  double saved_by_mix_ = 0;         // share of a uniform plan's seconds that the best plan known would save
+  std::vector<Assignment> others_;  // of the other strategies
   std::vector<std::pair<size_t, Best>> too_large_;  // ways by number, the nearest to the limit first
   std::optional<CandidateLists> chosen_;            // where not all candidates can be looked at together
   Plan priced_;                                     // the last one: price and, with a limit, memory

@@ -15,6 +15,8 @@ constexpr StrategyOption kSearchOptions[] = {
     {"effort", OptionKind::kNumber, "X", "amount of work, about seconds of one processor", 0, 1e9},
     {"time", OptionKind::kNumber, "S", "seconds of searching, in place of --effort", 0.001, 1e9},
     {"gap", OptionKind::kShare, "SHARE", "good enough, such as 1% [0.9%]"},
+    {"uniform", OptionKind::kShareOrOff, "SHARE|off",
+     "repeated layers are laid out alike, unless a mix is cheaper by more than SHARE [1%]"},
     {"threads", OptionKind::kCount, "N", "the plan does not depend on it, unless --time is given", 1, 1024},
     {"seed", OptionKind::kSeed, "N", "of its random choices"},
     {"start", OptionKind::kStart, "PLAN", "an earlier plan to begin with, ops matched by name; pins override"},
@@ -38,6 +40,7 @@ SearchOptions SearchOptionsOf(const StrategyOptions& options) {
   search.effort = ValueOr(options, "effort", search.effort);
   search.seconds = ValueOr(options, "time", search.seconds);
   search.gap = ValueOr(options, "gap", search.gap);
+  search.uniform = ValueOr(options, "uniform", search.uniform);
   search.threads = static_cast<int>(ValueOr<int64_t>(options, "threads", search.threads));
   search.seed = ValueOr(options, "seed", search.seed);
   return search;

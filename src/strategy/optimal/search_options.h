@@ -11,10 +11,11 @@ namespace sbp {
 
 // How long and how well it searches.
 struct SearchOptions {
-  double effort = 1;   // amount of work, about seconds of one processor; used when `seconds` is 0
-  double seconds = 0;  // stop then, whatever was found; 0: when the effort is spent
-  double gap = 0.009;  // stop once (cost - bound) / cost is at most this
-  int threads = 2;     // the answer does not depend on it unless `seconds` is given
+  double effort = 1;      // amount of work, about seconds of one processor; used when `seconds` is 0
+  double seconds = 0;     // stop then, whatever was found; 0: when the effort is spent
+  double gap = 0.009;     // stop once (cost - bound) / cost is at most this
+  double uniform = 0.01;  // a uniform plan is kept unless another is cheaper by more than this share; below 0: off
+  int threads = 2;        // the answer does not depend on it unless `seconds` is given
   uint64_t seed = 0;
 };
 std::span<const StrategyOption> AllSearchOptions();
