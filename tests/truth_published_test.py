@@ -56,7 +56,7 @@ class Commands(unittest.TestCase):
 class Judgement(unittest.TestCase):
     def result(self, predicted, tokens_s_gpu, lacks=False):
         row = {**ROW, "tokens_s_gpu": str(tokens_s_gpu)}
-        return truth.result_of(row, {"seconds_per_step": predicted, "compute_seconds": predicted,
+        return truth.result_of(row, {"step_seconds": predicted, "compute_seconds": predicted,
                                      "collective_seconds": 0, "local_copy_seconds": 0, "peak_bytes": 2.0**30,
                                      "lacks_remat": lacks, "tokens": 8000})
 

@@ -97,11 +97,12 @@ std::vector<std::string> KernelsRow(const Plan& plan) {
 }
 
 // Of the step as it is executed: step time, above, is what its parts add up to.
-std::vector<std::string> ScheduleRow(const ScheduleSummary& schedule) {
+std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& schedule) {
   std::string text = StrCat("compute and collectives side by side: exposed ", FormatSeconds(schedule.exposed), " of ",
                             FormatSeconds(schedule.collectives), " of collectives");
   if (schedule.slowed > 0) text += StrCat(", compute ", FormatSeconds(schedule.slowed), " slower beside them");
   if (schedule.idle > 0) text += StrCat(", idle ", FormatSeconds(schedule.idle));
+  if (!plan.physical) text += "; if memory lets collectives run ahead (--physical: as it does)";
   return {"overlapped", FormatSeconds(schedule.step), text};
 }
 
@@ -118,7 +119,7 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
   if (local.count > 0) shares += StrCat(", ", share("local slices and copies", local.seconds));
   rows.push_back({"step time", FormatSeconds(seconds), shares});
   if (const ScheduleSummary schedule = MakeSchedule(plan).summary; schedule.collectives > 0) {
-    rows.push_back(ScheduleRow(schedule));
+    rows.push_back(ScheduleRow(plan, schedule));
   }
   for (const TimeShare& phase : TimeByPhase(plan)) {
     rows.push_back(
@@ -134,8 +135,9 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
                            FormatSeconds(seconds - micro))});
   }
   if (plan.has_bound) {
-    rows.push_back({"lower bound", FormatSeconds(plan.lower_bound_seconds),
-                    StrCat("no plan is faster; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
+    rows.push_back(
+        {"lower bound", FormatSeconds(plan.lower_bound_seconds),
+         StrCat("of step time: no plan's sum is less; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
   }
   if (!plan.kernels.empty()) rows.push_back(KernelsRow(plan));
   rows.push_back({"bytes moved", FormatBytes(total.bytes_moved), "sent by all ranks in one step"});
