@@ -26,12 +26,12 @@
 #include "graph/tensor_type.h"
 #include "plan/plan.h"
 #include "plan/transition_runs.h"
+#include "rule/candidates.h"
 #include "rule/factor_map.h"
 #include "rule/op_query.h"
 #include "rule/rule_set.h"
 #include "sbp/sbp.h"
 #include "sbp/signature.h"
-#include "rule/candidates.h"
 
 namespace sbp {
 namespace {

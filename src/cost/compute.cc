@@ -5,9 +5,9 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/dtype.h"
 #include "cluster/cluster.h"
 #include "cost/cost.h"
-#include "base/dtype.h"
 
 namespace sbp {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "graph/graph.h"
 #include "fusion/op_traits.h"
+#include "graph/graph.h"
 #include "graph/kernel_groups.h"
 
 namespace sbp {

@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
 #include "graph/kernel_groups.h"
 #include "rule/rule_set.h"
-#include "base/ids.h"
 
 namespace sbp {
 

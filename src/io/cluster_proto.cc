@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <tuple>
-#include <map>
 
 #include "base/dtype.h"
 #include "base/text.h"

@@ -1,11 +1,11 @@
 #include "io/kernels_proto.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-#include <cstdint>
 
 #include "base/ids.h"
 #include "base/text.h"
@@ -18,7 +18,7 @@ namespace {
 namespace v1 = sbp_plan::v1;
 
 constexpr GroupKind kAllKinds[] = {GroupKind::kLight, GroupKind::kEpilogue, GroupKind::kAttention,
-                                GroupKind::kAttentionBackward};
+                                   GroupKind::kAttentionBackward};
 
 std::optional<GroupKind> ParseKind(std::string_view text) {
   const auto* found = std::ranges::find(kAllKinds, text, GroupKindName);

@@ -11,6 +11,7 @@
 #include "cluster/collective_kind.h"
 #include "cost/collective.h"
 #include "graph/graph.h"
+#include "graph/kernel_groups.h"
 #include "naming/buffer_label.h"
 #include "naming/module_names.h"
 #include "plan/plan.h"
@@ -23,7 +24,6 @@
 #include "render/training.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
-#include "graph/kernel_groups.h"
 
 namespace sbp {
 namespace {

@@ -5,14 +5,13 @@
 #include <map>
 #include <utility>
 
-#include "base/checked_math.h"
 #include "search/number_rows.h"
 
 namespace sbp {
 namespace {
 
-constexpr int kLeastDepth = 3;
-constexpr int32_t kLeastCopies = 3;  // nodes of a part, on average
+constexpr int kLeastPartDepth = 3;
+constexpr int32_t kLeastMembers = 3;  // nodes of a part, on average
 
 struct End {
   int64_t edge;  // its table, form and side as one number
@@ -84,8 +83,8 @@ std::optional<NodeParts> PartsOf(const CostNetwork& network, std::span<const int
   parts.count = rows.size();
   for (int depth = 0; depth < most_depth; ++depth) {
     NodeParts further = Refined(ends, parts);
-    if (further.count > size / kLeastCopies) {
-      if (depth < kLeastDepth) return std::nullopt;
+    if (further.count > size / kLeastMembers) {
+      if (depth < kLeastPartDepth) return std::nullopt;
       break;
     }
     const bool settled = further.count == parts.count;

@@ -76,8 +76,8 @@ class RecordTable {
     record.signature = list.candidates[choice.candidate].signature;
     record.compute_seconds = problem_.OnceSeconds(op, choice.candidate);
     if (problem_.fusion) {
-      record.alone_seconds = OpSeconds(*list.instance, list.candidates[choice.candidate], problem_.mesh,
-                                       problem_.boxing->cluster());
+      record.alone_seconds =
+          OpSeconds(*list.instance, list.candidates[choice.candidate], problem_.mesh, problem_.boxing->cluster());
     }
     record.choice = DescribeCandidate(list, choice.candidate, problem_.mesh);
     record.reason = assignment_.reasons[choice.reason];

@@ -83,7 +83,8 @@ def check_plans(program, models, theirs, forward, loss, dims, folder):
          "-q")
     for mesh in MESHES:
         ours, others = (step_seconds(program, graph, mesh) for graph in (folder / "own.json", models / f"{theirs}.onnx"))
-        if ours > others:
+        # Theirs does not tell forward from backward, so that kernels may span both.
+        if ours > 1.01 * others:
             return f"{mesh}: our step takes {ours}, theirs {others}"
     return None
 

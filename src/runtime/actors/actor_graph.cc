@@ -82,8 +82,8 @@ std::vector<double> PredictedSeconds(const Plan& plan, const PhysicalPlan& physi
   for (size_t o = 0; o < of_op.size(); ++o) of_op[o] = plan.decision(OpId(o)).compute_seconds;
   for (const Transition& transition : plan.transitions) {
     if (transition.cut_seconds == 0) continue;
-    const OpId op = transition.consumers.empty() ? plan.graph.tensor(transition.tensor).producer
-                                                 : transition.consumers.front().op;
+    const OpId op =
+        transition.consumers.empty() ? plan.graph.tensor(transition.tensor).producer : transition.consumers.front().op;
     if (op.valid()) of_op[op.index()] += transition.cut_seconds;
   }
   std::vector<double> seconds;

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "memory/memory.h"
 #include "problem/demands.h"
@@ -24,7 +25,6 @@
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/prices_of_type.h"
 #include "strategy/strategy.h"
-#include "graph/graph.h"
 
 namespace sbp {
 

@@ -1,7 +1,5 @@
 #include "strategy/optimal/uniform.h"
 
-#include <utility>
-
 #include "base/status.h"
 #include "search/quotient.h"
 
