@@ -424,11 +424,8 @@ Result<Plan> PlanChoosingRemat(const PlanningFlags& flags, const RuleSet& rules,
   const auto layers = static_cast<int64_t>(FindLayers(none.graph).all.size());
   std::optional<PlanRequest> first = std::move(none);
   const PlanWithRemat plan = [&](const std::string& remat) -> Result<Plan> {
-    if (first) {
-      PlanRequest request = *std::move(first);
-      first.reset();
-      return PlanObserved(std::move(request), flags, timings);
-    }
+    if (std::optional<PlanRequest> request = std::exchange(first, std::nullopt))
+      return PlanObserved(*std::move(request), flags, timings);
     PlanningFlags own = flags;
     own.request.remat = remat;
     Timings load;

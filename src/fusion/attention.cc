@@ -165,15 +165,14 @@ class AttentionJoiner {
       const uint32_t op = use->op.value;
       const int32_t own = drafts_.group(op);
       if (own == group) continue;
+      const bool contracts = own < 0 && drafts_.traits(op).kind == Kind::kContraction;
       if (own >= 0 && drafts_.at(own).kind == GroupKind::kLight) {
         readers.groups.push_back(own);
-      } else if (own >= 0) {
-        readers.others = true;
-      } else if (drafts_.is_free(op)) {
+      } else if (own < 0 && drafts_.is_free(op)) {
         for (const TensorId next : graph_.ops[op].outputs) {
           if (next.valid()) AddReaders(next, group, readers);
         }
-      } else if (drafts_.traits(op).kind == Kind::kContraction) {
+      } else if (contracts) {
         readers.contractions.push_back(op);
       } else {
         readers.others = true;

@@ -18,9 +18,9 @@
 namespace sbp {
 
 template <typename Value>
-Attributes WithAttribute(std::string name, Value value) {
+Attributes WithAttribute(const std::string& name, Value value) {
   Attributes attributes;
-  attributes.Set(std::move(name), std::move(value));
+  attributes.Set(name, std::move(value));
   return attributes;
 }
 

@@ -202,7 +202,7 @@ class LayoutBound::Ascent {
     } else {
       links_of_op_[link.other].push_back(index);
     }
-    links_.push_back(std::move(link));
+    links_.push_back(link);
   }
 
   void MakeFactors() {
@@ -285,7 +285,7 @@ class LayoutBound::Ascent {
     }
     links_of_factor_.emplace_back();
     ties_of_factor_.emplace_back();
-    for (Link& link : links) AddLink(std::move(link));
+    for (Link& link : links) AddLink(link);
   }
 
   // Tensors stand after their producers; sources before their first reader.

@@ -469,6 +469,11 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::MakeTable(const std::vector<ui
   for (const uint32_t row : rows.of_line) {
     for (const uint32_t column : columns.of_line) values.push_back(Finite(entry(row, column)));
   }
+  return AddTable(key, rows, columns, values);
+}
+
+LayoutNetworkBuilder::Table LayoutNetworkBuilder::AddTable(const std::vector<uint32_t>& key, const Side& rows,
+                                                           const Side& columns, std::span<const double> values) {
   Table& table = table_by_key_[key];
   if (std::all_of(values.begin(), values.end(), [](double value) { return value == 0; })) return table;
   table.costs = network_.AddCosts(values);

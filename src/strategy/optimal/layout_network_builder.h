@@ -136,6 +136,9 @@ class LayoutNetworkBuilder {
   // Makes the table of this key of entry(line of rows, line of columns).
   template <typename Entry>
   Table MakeTable(const std::vector<uint32_t>& key, const Side& rows, const Side& columns, Entry entry);
+  // The same of entries that are there, row by row, finite.
+  Table AddTable(const std::vector<uint32_t>& key, const Side& rows, const Side& columns,
+                 std::span<const double> values);
   Table MatchTable(Row produced, Row states);
   Table StandingTable(Row produced, Row states, uint32_t runs);
   Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);

@@ -93,17 +93,21 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::CutTable(TensorId tensor, cons
     for (const CutEnd& reader : readers) line.emplace_back(reader.layouts[c], reader.seconds[c]);
     columns.layouts.push_back(number(column_lines, known_columns, std::move(line)));
   }
-  return MakeTable(key, LayoutsOf(rows), LayoutsOf(columns), [&](uint32_t row, uint32_t column) {
-    const auto& [written, seconds] = row_lines[row].front();
-    double sum = 0;
-    bool cut = false;
-    for (const auto& [wanted, own] : column_lines[column]) {
-      if (wanted == written) continue;
-      sum += own;
-      cut = true;
+  std::vector<double> values;
+  for (const Line& row : row_lines) {
+    const auto& [written, seconds] = row.front();
+    for (const Line& column : column_lines) {
+      double sum = 0;
+      bool cut = false;
+      for (const auto& [wanted, own] : column) {
+        if (wanted == written) continue;
+        sum += own;
+        cut = true;
+      }
+      values.push_back(cut ? sum + seconds : 0);
     }
-    return cut ? sum + seconds : 0;
-  });
+  }
+  return AddTable(key, LayoutsOf(rows), LayoutsOf(columns), values);
 }
 
 }  // namespace sbp
