@@ -56,7 +56,11 @@ bool ReducesLastDims(const Graph& graph, const Op& op) {
     axes = literal->ints;
   }
   std::vector<bool> reduced(type.shape.size(), axes.empty());
-  for (const int64_t axis : axes) reduced[static_cast<size_t>(axis < 0 ? axis + type.rank() : axis)] = true;
+  for (const int64_t axis : axes) {  // of a file that nobody checked
+    const int64_t dim = axis < 0 ? axis + type.rank() : axis;
+    if (dim < 0 || dim >= type.rank()) return false;
+    reduced[static_cast<size_t>(dim)] = true;
+  }
   bool seen = false;
   for (size_t d = 0; d < reduced.size(); ++d) {
     if (type.shape[d] == 1) continue;
@@ -138,7 +142,8 @@ class TraitsFinder {
     if (primitive.kind != PrimitiveClass::kReduce) return traits;
     traits.sums = primitive.op == "ReduceSum";
     traits.reduces = true;
-    traits.rows = ReducesLastDims(graph, op) ? graph.tensor(op.outputs[0]).type.num_elements() : -1;
+    const bool complete = !op.inputs.empty() && op.inputs[0].valid() && !op.outputs.empty() && op.outputs[0].valid();
+    traits.rows = complete && ReducesLastDims(graph, op) ? graph.tensor(op.outputs[0]).type.num_elements() : -1;
     return traits;
   }
 

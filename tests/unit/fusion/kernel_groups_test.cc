@@ -135,6 +135,21 @@ TEST(KernelGroups, ReductionsOfOtherRowsAreAKernelOfTheirOwn) {
   EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a rows"));
 }
 
+// As a plan file that nobody checked may have it.
+TEST(KernelGroups, AxesOutOfRangeReduceNoRows) {
+  Graph graph = Lines()
+                    .Input("x", {8, 16})
+                    .Ints("last", {1})
+                    .Op("Exp", {"x"}, "a")
+                    .Op("ReduceSum", {"a", "last"}, "rows")
+                    .Make({"rows"});
+  ASSERT_THAT(GroupsOf(graph), ElementsAre("light: a rows"));
+  for (Tensor& tensor : graph.tensors) {
+    if (tensor.literal != nullptr) tensor.literal = std::make_shared<const Literal>(Literal::Ints({int64_t{1} << 62}));
+  }
+  EXPECT_THAT(GroupsOf(graph), IsEmpty());
+}
+
 TEST(KernelGroups, NoPathLeavesAndComesBack) {
   const Graph graph = Lines()
                           .Input("x", {16, 16})
