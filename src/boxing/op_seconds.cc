@@ -188,6 +188,11 @@ double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Clus
   if (fusion == nullptr) return LeastComputeSeconds(cluster.device, least);
   if (fusion->no_kernel) return 0;
   if (!fusion->anchor) least.flops = 0;
+  if (fusion->in_attention && FlopSeconds(cluster.device, least) > 0) {  // at whichever rate is higher
+    Work of_kernel = least;
+    of_kernel.contraction.reset();
+    if (FlopSeconds(cluster.device, of_kernel) < FlopSeconds(cluster.device, least)) least.contraction.reset();
+  }
   DeviceSpec device = cluster.device;
   device.launch_seconds.value = fusion->launches ? LaunchSeconds(device) : 0;
   return LeastComputeSeconds(device, least);

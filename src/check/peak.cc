@@ -175,8 +175,14 @@ class MemorySweep {
         takes_none[result.index()] = true;
       }
     }
-    std::vector<bool> boxed(tensors.size(), false);
+    std::vector<bool> boxed(tensors.size(), false);  // or the memory of what is
     for (const Transition& transition : plan_.transitions) boxed[transition.tensor.index()] = true;
+    for (uint32_t o = static_cast<uint32_t>(graph_.ops.size()); o-- > 0;) {
+      const Op& op = graph_.ops[o];
+      if (!plan_.kernels.runs_no_kernel(OpId(o)) || op.inputs.empty() || !op.inputs[0].valid()) continue;
+      const bool holds = std::ranges::any_of(op.outputs, [&](TensorId t) { return t.valid() && boxed[t.index()]; });
+      if (holds) boxed[op.inputs[0].index()] = true;
+    }
     for (size_t t = 0; t < tensors.size(); ++t) {
       if (plan_.kernels.is_inside(TensorId(t)) && !boxed[t]) takes_none[t] = true;
     }

@@ -197,8 +197,16 @@ void ShareMemoryInKernels(const Plan& plan, LifetimeBuilder& builder) {
       buffers[result.index()].bytes = 0;
     }
   }
+  // Boxed, or lying where something boxed does: in memory.
   std::vector<bool> moved(plan.graph.tensors.size(), false);
   for (const Transition& transition : plan.transitions) moved[transition.tensor.index()] = true;
+  for (size_t o = plan.graph.ops.size(); o-- > 0;) {
+    const Op& op = plan.graph.ops[o];
+    if (!plan.kernels.runs_no_kernel(OpId(o)) || op.inputs.empty() || !op.inputs[0].valid()) continue;
+    for (const TensorId result : op.outputs) {
+      if (result.valid() && moved[result.index()]) moved[op.inputs[0].index()] = true;
+    }
+  }
   for (size_t t = 0; t < moved.size(); ++t) {
     if (plan.kernels.is_inside(TensorId(t)) && !moved[t]) buffers[t].bytes = 0;
   }

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "generate/generate.h"
+#include "graph/builder.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp {
@@ -58,6 +59,37 @@ TEST(FusedPrices, BoundsHoldForEveryStrategy) {
       EXPECT_GT(plan.lower_bound_seconds, 0);
     }
   }
+}
+
+// Relu, then a transposition without a kernel, then Gelu, which lies otherwise: what is boxed lies where Relu wrote it.
+TEST(FusedPrices, WhatIsBoxedBehindAMoveIsInMemory) {
+  GraphBuilder builder("move");
+  const TensorType type{DType::kF32, {256, 256}};
+  builder.AddInput("x", type);
+  builder.AddOp("Relu", "relu", {"x"}, {"a"});
+  Attributes turned;
+  turned.Set("perm", std::vector<int64_t>{1, 0});
+  builder.AddOp("Transpose", "turn", {"a"}, {"v"}, turned);
+  builder.AddOp("Gelu", "gelu", {"v"}, {"y"});
+  for (const char* name : {"a", "v", "y"}) builder.DescribeTensor(name, type);
+  builder.AddOutput("y");
+  PlanRequest request;
+  request.graph = *builder.Build("test");
+  request.graph.opsets[""] = 21;
+  request.mesh = *ParseMesh("4");
+  request.cluster = *FindPreset("8xH100");
+  request.options.strategy = "greedy";
+  request.options.outputs = OutputPolicy::kAny;
+  request.pins = {{"x=S(1)", "test"},
+                  {"relu: (S(1)) -> (S(1))", "test"},
+                  {"turn: (S(1)) -> (S(0))", "test"},
+                  {"gelu: (S(1)) -> (S(1))", "test"}};
+  request.rules = &Rules();
+  const Result<Plan> plan = MakePlan(std::move(request));
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  ASSERT_EQ(plan->transitions.size(), 1u);
+  EXPECT_TRUE(plan->kernels.runs_no_kernel(OpId(1)));
+  EXPECT_EQ(plan->memory.activation_bytes, 2 * 256 * 256 * 4 / 4);  // x and what Relu wrote, while it is boxed
 }
 
 TEST(FusedPrices, EagerPlansHaveNoGroups) {

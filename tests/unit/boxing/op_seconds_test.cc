@@ -1,0 +1,74 @@
+#include "boxing/op_seconds.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+#include "graph/kernel_groups.h"
+#include "rule/candidates.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+namespace {
+
+// A product of 512 x 256 by 256 x 1024.
+RuleInstanceRef Product() {
+  static const RuleSet* const rules = new RuleSet(*RuleSet::Builtin());
+  static const Attributes* const none = new Attributes();
+  OpQuery query;
+  query.type = "MatMul";
+  query.operands = {{.present = true, .type = {DType::kBF16, {512, 256}}},
+                    {.present = true, .type = {DType::kBF16, {256, 1024}}}};
+  query.attributes = none;
+  query.wanted = {true};
+  return *rules->Instantiate(query);
+}
+
+OpFusion InAttention() {
+  return {.operands = {OpFusion::End::kInside, OpFusion::End::kOutside},
+          .results = {OpFusion::End::kInside},
+          .anchor = true,
+          .in_attention = true};
+}
+
+TEST(OpSeconds, OfAnOpInAGroupWithAllItsCutsAreAtMostThoseOfItAlone) {
+  const Mesh mesh = *ParseMesh("a=2,b=2");
+  const RuleInstanceRef product = Product();
+  for (const double rate : {0.1, 0.36, 0.95}) {
+    Cluster cluster = *FindPreset("8xH100");
+    cluster.device.compute_efficiency.value = rate;
+    for (const bool in_attention : {true, false}) {
+      OpFusion fusion = InAttention();
+      fusion.in_attention = in_attention;
+      for (const Candidate& candidate : MakeCandidates(product, mesh).candidates) {
+        double fused = OpSeconds(*product, candidate, mesh, cluster, &fusion);
+        fused += CutSeconds(*product, candidate, mesh, cluster, fusion, false, 0);
+        fused += CutSeconds(*product, candidate, mesh, cluster, fusion, true, 0);
+        EXPECT_LE(fused, OpSeconds(*product, candidate, mesh, cluster) * (1 + 1e-12));
+        EXPECT_EQ(CutSeconds(*product, candidate, mesh, cluster, fusion, false, 1), 0);  // outside anyhow
+      }
+    }
+  }
+}
+
+// Also where attention kernels are faster than products.
+TEST(OpSeconds, NoCandidateTakesLessThanTheLeast) {
+  const Mesh mesh = *ParseMesh("a=2,b=2");
+  const RuleInstanceRef product = Product();
+  const OpFusion fusion = InAttention();
+  for (const double rate : {0.1, 0.36, 0.95}) {
+    Cluster cluster = *FindPreset("8xH100");
+    cluster.device.compute_efficiency.value = rate;
+    for (const OpFusion* spared : {&fusion, static_cast<const OpFusion*>(nullptr)}) {
+      const double least = LeastOpSeconds(*product, mesh, cluster, spared);
+      EXPECT_GT(least, 0);
+      for (const Candidate& candidate : MakeCandidates(product, mesh).candidates)
+        EXPECT_LE(least, OpSeconds(*product, candidate, mesh, cluster, spared) * (1 + 1e-12)) << rate;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sbp
