@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/each_operand.h"
 #include "graph/tensor_type.h"
 
 namespace sbp {
@@ -131,11 +132,9 @@ bool GroupDrafts::DependsOnGroup(uint32_t op, int32_t group) {
     }
     if (next < first) continue;
     if (--left == 0) return true;
-    for (const std::vector<TensorId>* list : {&graph_.ops[next].inputs, &graph_.ops[next].captures}) {
-      for (const TensorId operand : *list) {
-        if (operand.valid() && graph_.tensor(operand).producer.valid()) see(graph_.tensor(operand).producer.value);
-      }
-    }
+    EachOperand(graph_.ops[next], [&](TensorId operand) {
+      if (graph_.tensor(operand).producer.valid()) see(graph_.tensor(operand).producer.value);
+    });
   }
   return false;
 }

@@ -8,20 +8,12 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "graph/each_operand.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
 
 namespace sbp {
 namespace {
-
-template <typename Visit>
-void EachReadTensor(const Op& op, Visit visit) {
-  for (const auto* list : {&op.inputs, &op.captures}) {
-    for (const TensorId id : *list) {
-      if (id.valid()) visit(id);
-    }
-  }
-}
 
 std::vector<Phase> PhasesOfScopes(const Graph& graph) {
   std::vector<Phase> phases;
@@ -36,7 +28,7 @@ std::vector<bool> OfParameters(const Graph& graph) {
   for (size_t t = 0; t < graph.tensors.size(); ++t) of[t] = graph.tensors[t].role == TensorRole::kParameter;
   for (const Op& op : graph.ops) {
     bool all = true, any = false;
-    EachReadTensor(op, [&](TensorId id) {
+    EachOperand(op, [&](TensorId id) {
       any = true;
       all = all && of[id.index()];
     });
@@ -56,7 +48,7 @@ std::vector<KeptTensor> FindKept(const Graph& graph) {
   std::vector<KeptTensor> kept;
   for (size_t o = 0; o < graph.ops.size(); ++o) {
     if (phases[graph.ops[o].scope] != Phase::kBackward) continue;
-    EachReadTensor(graph.ops[o], [&](TensorId id) {
+    EachOperand(graph.ops[o], [&](TensorId id) {
       const OpId producer = graph.tensor(id).producer;
       if (!producer.valid() || of_parameters[id.index()]) return;
       if (phases[graph.op(producer).scope] != Phase::kForward) return;

@@ -5,22 +5,10 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "graph/each_operand.h"
 #include "graph/graph.h"
 
 namespace sbp {
-namespace {
-
-template <typename Visit>
-void EachOperand(const Op& op, Visit visit) {
-  for (const auto* list : {&op.inputs, &op.captures}) {
-    for (const TensorId id : *list) {
-      if (id.valid()) visit(id);
-    }
-  }
-}
-
-}  // namespace
-
 std::vector<StepSection> SectionsOf(const Graph& graph) {
   std::vector<StepSection> sections(graph.ops.size(), StepSection::kMicro);
   std::vector<bool> late(graph.tensors.size(), false);     // is complete only after the last micro-batch

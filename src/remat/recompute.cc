@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "fusion/op_traits.h"
 #include "graph/again.h"
+#include "graph/each_operand.h"
 #include "graph/families.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
@@ -23,15 +24,6 @@
 
 namespace sbp {
 namespace {
-
-template <typename Visit>
-void EachOperand(const Op& op, Visit visit) {
-  for (const auto* list : {&op.inputs, &op.captures}) {
-    for (const TensorId id : *list) {
-      if (id.valid()) visit(id);
-    }
-  }
-}
 
 // Is all that the op makes tensors, and does it run no body?
 bool MayRunAgain(const Graph& graph, const Op& op) {

@@ -1,7 +1,9 @@
 // Builds a LayoutNetwork: rows of layouts and tables of prices are shared by all nodes and edges that are alike.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -41,6 +43,12 @@ class LayoutNetworkBuilder {
   Result<LayoutNetwork> Build() &&;
 
  private:
+  static constexpr double kForbidden = 1e18;  // CostNetworkBuilder's infinity
+  static double Finite(double seconds) { return std::isinf(seconds) ? kForbidden : seconds; }
+  static void AddOnce(std::vector<uint32_t>& list, uint32_t item) {
+    if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+  }
+
   using Row = uint32_t;  // index into rows_
   static constexpr Row kNoRow = ~0u;
   // A layout per candidate of a node.
