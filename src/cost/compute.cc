@@ -99,9 +99,7 @@ double SampleCorrection(const DeviceSpec& device, const Work& work) {
 
 double ComputeSeconds(const DeviceSpec& device, const Work& work) {
   if (work.flops <= 0 && work.bytes <= 0) return 0;  // a view: no kernel runs
-  const double roofline = Roofline(device, work);
-  const std::span<const OpSample> samples = SamplesOf(device, work);
-  return samples.empty() ? roofline : roofline * Correction(device, work, samples);
+  return Roofline(device, work) * SampleCorrection(device, work);
 }
 
 double LeastComputeSeconds(const DeviceSpec& device, const Work& work) {

@@ -92,7 +92,9 @@ std::vector<std::string> KernelsRow(const Plan& plan) {
   if (epilogues > 0) text += StrCat(", ", FormatCount(epilogues), " with a contraction");
   if (attention > 0) text += StrCat(", ", FormatCount(attention), " attention");
   if (backward > 0) text += StrCat(", ", FormatCount(backward), " attention backward");
-  if (cuts > 0) text += StrCat("; ", FormatCount(cuts), " cuts for layouts cost ", FormatSeconds(cut));
+  if (cuts > 0)
+    text += StrCat("; ", FormatCount(cuts), cuts == 1 ? " cut for layouts costs " : " cuts for layouts cost ",
+                   FormatSeconds(cut));
   return {"kernels", FormatCount(count), text};
 }
 
