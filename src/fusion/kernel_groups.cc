@@ -25,6 +25,7 @@ class Fuser {
       : graph_(graph), drafts_(graph, rules), epilogue_(epilogue) {}
 
   Fusion Run() {
+    if (graph_.ops.empty()) return {};  // all folded: nothing runs, and plan files hold no groups
     for (uint32_t op = 0; op < graph_.ops.size(); ++op) Place(op);
     JoinAttention(drafts_);
     Number();
