@@ -106,8 +106,8 @@ int Run(int argc, char** argv) {
     }
     return Report(ExplainUsage(app, e));
   }
-  Status status;
-  {
+  Status status = KeepArguments(*app.get_subcommands().front());
+  if (status.ok()) {
     const ProgressScope progress(app.get_subcommands().front()->get_name());
     status = selected();
   }

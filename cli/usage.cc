@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <regex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/text.h"
@@ -90,7 +92,31 @@ std::string WhatIsWrong(CLI::App& command, const std::string& path, const CLI::P
   return InOurWords(WithTypeNames(command, error.what()));
 }
 
+// Flags that name a file to write.
+constexpr std::string_view kWritten[] = {"--output", "--out", "--outputs", "--save", "--trace"};
+
+bool IsOneFile(const std::string& a, const std::string& b) {
+  std::error_code error;  // none of them need exist
+  return std::filesystem::equivalent(a, b, error) && !error && std::filesystem::is_regular_file(a, error);
+}
+
 }  // namespace
+
+Status KeepArguments(const CLI::App& command) {
+  for (const std::string_view name : kWritten) {
+    const CLI::Option* const written = command.get_option_no_throw(std::string(name));
+    if (written == nullptr || written->empty()) continue;
+    for (const CLI::Option* argument : command.get_options()) {
+      if (!argument->get_positional()) continue;
+      for (const std::string& read : argument->results()) {
+        if (!IsOneFile(read, written->results().front())) continue;
+        return UsageError(StrCat(name, " ", Quote(written->results().front()), " is the ", argument->get_type_name(),
+                                 " that is read and would be lost; expected another file"));
+      }
+    }
+  }
+  return OkStatus();
+}
 
 Status ExplainUsage(CLI::App& app, const CLI::ParseError& error) {
   CLI::App* command = &app;
