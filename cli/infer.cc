@@ -73,7 +73,12 @@ Status Infer(const InferFlags& flags) {
                                       ? PlanChoosingRemat(flags.planning, rules, std::move(request), stages)
                                       : PlanObserved(std::move(request), flags.planning, stages));
   NotePins(plan);
-  if (flags.physical) plan.physical = MakePhysicalPlan(plan, {.micro_batches = flags.micro_batches});
+  if (flags.physical) {
+    plan.physical = MakePhysicalPlan(plan, {.micro_batches = flags.micro_batches});
+    if (std::string warning = WarnOfArena(plan, *plan.physical); !warning.empty()) {
+      plan.warnings.push_back(std::move(warning));
+    }
+  }
   timings["plan"] = seconds(planning);
   const auto writing = std::chrono::steady_clock::now();
   if (!flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, WritePlan(plan, encoding)));
