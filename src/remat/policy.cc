@@ -21,8 +21,10 @@ Result<RematPolicy> ReadPolicy(std::string_view name) {
     names.emplace_back(row.name);
   }
   if (name == "auto") return BadInput("--remat: auto stands alone, and is for `infer`");
-  return BadInput(
-      StrCat("--remat: unknown policy ", Quote(name), "; expected ", Join(names, ", "), DidYouMean(name, names)));
+  const std::string expected = Join(names, ", ");
+  names.emplace_back("auto");
+  return BadInput(StrCat("--remat: unknown policy ", Quote(name), "; expected ", expected, " or, of `infer`, auto alone",
+                         DidYouMean(name, names)));
 }
 
 }  // namespace
