@@ -7,14 +7,11 @@ usage: remat_steps.py PROGRAM MODELS [--all]    (shared/data/models/tiny; withou
 """
 import array
 import json
-import math
-import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 
 import npz
+from steps import arguments, call, norm, run_cases
 
 TOLERANCE = 1e-6  # of an output's norm: some constants of f64 runs are f32
 POLICIES = ["light", "selective", "full"]
@@ -89,14 +86,6 @@ def norm_layer(graph, scope, p, at, out):
 MADE = {"dropout": dropout_layer, "batch-norm": norm_layer}
 
 
-def call(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600)
-    if done.returncode != 0:
-        said = (done.stderr + done.stdout).strip()[-500:]
-        raise RuntimeError(f"{' '.join(str(part) for part in command[1:4])}: {said}")
-    return done.stdout
-
-
 def run(program, folder, model, loss, dims, flags, policy):
     """The outputs of a step with the policy, and what was measured."""
     plan = folder / "plan.json"
@@ -111,10 +100,6 @@ def run(program, folder, model, loss, dims, flags, policy):
              "--tolerance", TOLERANCE, "--format", "json", "-q"))
     call(program, "check", plan, "-q")
     return {name: npz.numbers(one) for name, one in npz.load(folder / "out.npz").items()}, again, report["peak_bytes"]
-
-
-def norm(values):
-    return math.sqrt(sum(v * v for v in values))
 
 
 def difference(outputs, plain):
@@ -152,23 +137,9 @@ def check(program, models, row, folder):
 
 
 def main():
-    program, models = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
-    if not models.is_dir():
-        print(f"skipped: no folder {models}")
-        return 77
+    program, models = arguments()
     rows = [row for row in ROWS if row[-1] or "--all" in sys.argv]
-    failed = 0
-    with tempfile.TemporaryDirectory() as name:
-        for row in rows:
-            try:
-                problem = check(program, models, row, pathlib.Path(name))
-            except RuntimeError as error:
-                problem = str(error)
-            if problem:
-                failed += 1
-                print(f"FAILED {row[0]} {' '.join(row[3])}: {problem}")
-    print(f"{len(rows) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return run_cases([(f"{row[0]} {' '.join(row[3])}", check, (program, models, row)) for row in rows])
 
 
 if __name__ == "__main__":

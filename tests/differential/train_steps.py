@@ -6,14 +6,11 @@ usage: train_steps.py PROGRAM MODELS    (shared/data/models)
 """
 import array
 import json
-import math
-import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 
 import npz
+from steps import arguments, call, norm, run_cases
 
 TOLERANCE = 1e-4  # of the norm of a parameter's change; the recorded ones are f32
 TINY = ["gpt2-train-step-tiny", "cnn-train-step-tiny"]
@@ -25,13 +22,6 @@ FOLDED = {"new.transformer.wte.weight"}
 MESHES = ["data=8", "data=2,model=4"]
 
 
-def call(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(str(part) for part in command[1:4])}: {done.stderr.strip()[-500:]}")
-    return done.stdout
-
-
 def updated(program, folder, inputs, lr):
     """next/P of a step of gradient descent."""
     feeds = dict(inputs)
@@ -41,10 +31,6 @@ def updated(program, folder, inputs, lr):
     call(program, "run", folder / "own.json", "--unsharded", "--dtype", "f64", "--inputs", folder / "in.npz", "--outputs",
          folder / "out.npz", "-q")
     return {name: npz.numbers(one) for name, one in npz.load(folder / "out.npz").items() if name.startswith("next/")}
-
-
-def norm(values):
-    return math.sqrt(sum(v * v for v in values))
 
 
 def check_numbers(program, models, name, folder):
@@ -91,25 +77,9 @@ def check_plans(program, models, theirs, forward, loss, dims, folder):
 
 
 def main():
-    program, models = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
-    if not models.is_dir():
-        print(f"skipped: no folder {models}")
-        return 77
-    failed = 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        checks = [(tiny, check_numbers, (program, models, tiny, folder)) for tiny in TINY]
-        checks += [(row[0], check_plans, (program, models, *row, folder)) for row in PLANNED]
-        for title, check, arguments in checks:
-            try:
-                problem = check(*arguments)
-            except RuntimeError as error:
-                problem = str(error)
-            if problem:
-                failed += 1
-                print(f"FAILED {title}: {problem}")
-    print(f"{len(checks) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    program, models = arguments()
+    cases = [(tiny, check_numbers, (program, models, tiny)) for tiny in TINY]
+    return run_cases(cases + [(row[0], check_plans, (program, models, *row)) for row in PLANNED])
 
 
 if __name__ == "__main__":
