@@ -23,8 +23,8 @@ Result<RematPolicy> ReadPolicy(std::string_view name) {
   if (name == "auto") return BadInput("--remat: auto stands alone, and is for `infer`");
   const std::string expected = Join(names, ", ");
   names.emplace_back("auto");
-  return BadInput(StrCat("--remat: unknown policy ", Quote(name), "; expected ", expected, " or, of `infer`, auto alone",
-                         DidYouMean(name, names)));
+  return BadInput(StrCat("--remat: unknown policy ", Quote(name), "; expected ", expected,
+                         " or, of `infer`, auto alone", DidYouMean(name, names)));
 }
 
 }  // namespace
