@@ -16,8 +16,9 @@ std::string WarnOfArena(const Plan& plan, const PhysicalPlan& physical) {
   const std::string of = plan.options.memory_limit ? "--memory-limit" : plan.cluster.device.name;
   std::string text = StrCat("the arena of ", FormatBytes(arena), " is more than the ", FormatBytes(limit), " of ", of);
   if (plan.kernels.empty()) return text + ": registers do not fit side by side without gaps; a lower limit leaves room";
-  return text + ": this program's runtime runs op by op and keeps what a fused kernel would not; --execution eager plans "
-                "for it";
+  return text +
+         ": this program's runtime runs op by op and keeps what a fused kernel would not; --execution eager plans "
+         "for it";
 }
 
 }  // namespace sbp
