@@ -63,9 +63,9 @@ class Systems(unittest.TestCase):
 
     def test_recipes(self):
         megatron = {"recipes": {"data": "zero1", "tensor": "sp"}}
-        self.assertEqual(truth.recipes({}, megatron, False), ("zero1", "sp"))
-        self.assertEqual(truth.recipes({}, {}, True), ("fsdp", "tp"))
-        self.assertEqual(truth.recipes({"recompute": "selective attn + sequence parallel"}, {}, False), ("dp", "sp"))
+        self.assertEqual(truth.recipes({}, megatron, False), ("zero1", "cp", "sp"))
+        self.assertEqual(truth.recipes({}, {}, True), ("fsdp", "cp", "tp"))
+        self.assertEqual(truth.recipes({"recompute": "selective attn + sequence parallel"}, {}, False), ("dp", "cp", "sp"))
 
     def test_changes_of_several_types(self):
         base = json.dumps({"device": {"ceilings": {}}})
