@@ -35,7 +35,9 @@ void AddTrainFlags(CLI::App& app, GradRequest& request, CLI::Option* needs) {
   list("--no-decay", request.update.optimizer.no_decay,
        "weights without decay (default: those of fewer than two dimensions)");
   add("--clip-norm", request.update.clip_norm, "the greatest norm of all gradients together", "X");
-  add("--compute", request.compute, "compute in bf16 or f16 with casts of f32 weights", "TYPE");
+  add("--compute", request.compute,
+      "compute in bf16 or f16 with casts of f32 weights; fp8: in bf16, products of data and weights of e4m3 and e5m2",
+      "TYPE");
   add("--state-dtype", request.update.optimizer.state_type, "the type of optimizer states (default: f32)", "TYPE");
   add("--loss-scale", request.update.loss_scale, "multiply cotangents by X, and divide gradients by it", "X");
   add("--accumulate", request.update.accumulate, "micro-batches in a step; --dim gives the size of one", "K");

@@ -23,6 +23,7 @@
 #include "grad/drop.h"
 #include "grad/loss.h"
 #include "grad/lower.h"
+#include "grad/narrow.h"
 #include "grad/optimizer.h"
 #include "grad/order.h"
 #include "grad/precision.h"
@@ -143,6 +144,7 @@ Status CheckRequest(const GradRequest& request) {
     return BadInput("--loss-scale: expected a finite number above 0");
   }
   SBP_RETURN_IF_ERROR(ParseRemat(request.remat.empty() ? "none" : request.remat).status());
+  if (request.hvp && request.compute == kNarrowCompute) return BadInput("--hvp: goes without --compute fp8");
   if (request.hvp && !request.remat.empty()) return BadInput("--hvp: goes without --remat");
   if (request.hvp && request.trains()) return BadInput("--hvp: an optimizer takes gradients; leave one of the two out");
   if (request.trains()) {
@@ -218,8 +220,9 @@ std::vector<TensorId> RefetchedTensors(const Graph& graph, const std::vector<Tra
     tensors.push_back(entry.parameter);
   }
   for (const Op& op : graph.ops) {
-    const bool casts = graph.type_of(op) == "Cast" && parameters.contains(op.inputs[0]);
-    if (casts) tensors.push_back(op.outputs[0]);
+    if (graph.type_of(op) != "Cast" || !parameters.contains(op.inputs[0])) continue;
+    tensors.push_back(op.outputs[0]);
+    parameters.insert(op.outputs[0]);  // casts of casts, too
   }
   return tensors;
 }
@@ -268,13 +271,18 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
   ShareEqualOps(out.graph, rules);
   if (trained.empty() && !request.may_be_zero) return BadInput("the loss depends on no parameter that is asked for");
   std::optional<Appender> anew;  // ops have moved and names have come
+  if (request.compute == kNarrowCompute) {
+    SBP_ASSIGN_OR_RETURN(const int64_t products, NarrowProducts(out.graph, trained, rules));
+    if (products == 0) return BadInput("--compute fp8: no product of data and weights but the last");
+    anew.emplace(out.graph, rules);
+  }
   if (!request.remat.empty()) {
     SBP_ASSIGN_OR_RETURN(out.remat, AddRemat(request, trained, out.graph, rules));
     if (out.remat.ops > 0) anew.emplace(out.graph, rules);
   }
   Appender& last = anew ? *anew : appender;
   if (request.trains()) {
-    const auto place = anew ? RefetchPlace::kBeforeReader : RefetchPlace::kLate;
+    const auto place = out.remat.ops > 0 ? RefetchPlace::kBeforeReader : RefetchPlace::kLate;
     SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph, trained), place, last));
     SBP_RETURN_IF_ERROR(AddUpdates(optimizer, request.update, trained, made.loss, last));
   } else {

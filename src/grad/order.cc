@@ -25,7 +25,8 @@ void SetProducers(Graph& graph) {
   }
 }
 
-// Puts the ops from `count` on, one for each of `readers` (ascending), in front of these.
+}  // namespace
+
 void MoveBefore(Graph& graph, size_t count, const std::vector<size_t>& readers) {
   std::vector<Op> ops;
   ops.reserve(graph.ops.size());
@@ -37,8 +38,6 @@ void MoveBefore(Graph& graph, size_t count, const std::vector<size_t>& readers) 
   graph.ops = std::move(ops);
   SetProducers(graph);
 }
-
-}  // namespace
 
 void MoveBehindProducers(Graph& graph, const std::vector<OpId>& moved) {
   constexpr size_t kStays = ~size_t{0};

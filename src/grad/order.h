@@ -1,6 +1,7 @@
 // Where ops that were added behind all others belong.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "base/ids.h"
@@ -13,6 +14,9 @@ namespace sbp {
 // Puts each of `moved` (ascending) directly behind the last of those that write its operands, so that what only it
 // reads need not be kept. Ids of ops change.
 void MoveBehindProducers(Graph& graph, const std::vector<OpId>& moved);
+
+// Puts the ops from `count` on, one for each of `readers` (ascending), in front of these. Ids of ops change.
+void MoveBefore(Graph& graph, size_t count, const std::vector<size_t>& readers);
 
 // Lets the ops of the backward pass that read one of `tensors` (parameters, or casts of them) read it anew, through an
 // op sbp::Refetch in front of the first of them, where the forward pass reads it too: it may then be gathered before

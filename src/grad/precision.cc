@@ -161,9 +161,10 @@ Result<Graph> LowerPrecision(Graph forward, const std::vector<std::string>& para
 }
 
 Result<DType> ParseComputeType(const std::string& name) {
+  if (name == kNarrowCompute) return DType::kBF16;
   const std::optional<DType> type = ParseDType(name);
   if (type == DType::kBF16 || type == DType::kF16) return *type;
-  return BadInput(StrCat("--compute: expected bf16 or f16, not ", Quote(name)));
+  return BadInput(StrCat("--compute: expected bf16, f16 or fp8, not ", Quote(name)));
 }
 
 }  // namespace sbp

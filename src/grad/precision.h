@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
@@ -19,7 +20,9 @@ namespace sbp {
 Result<Graph> LowerPrecision(Graph forward, const std::vector<std::string>& parameters, DType type,
                              const RuleSet& rules);
 
-// "bf16" or "f16", of --compute. Error: any other.
+// Of --compute: bf16 whose products of data and weights read 8-bit floats (grad/narrow.h).
+inline constexpr std::string_view kNarrowCompute = "fp8";
+// "bf16", "f16" or "fp8", of --compute; the last is bf16. Error: any other.
 Result<DType> ParseComputeType(const std::string& name);
 
 }  // namespace sbp

@@ -32,7 +32,7 @@ struct GradRequest {
   std::vector<std::string> wrt_inputs;  // patterns over inputs
   bool may_be_zero = false;             // no error where the loss depends on nothing that is asked for
   std::vector<std::string> expanded;    // types of ops that are differentiated through their expansions; "*": all
-  std::string compute;                  // bf16 or f16: what f32 parameters are computed with in (grad/precision.h)
+  std::string compute;                  // bf16, f16, fp8: what f32 parameters are computed with in (grad/precision.h)
   std::string custom_vjp;               // all, none, or ops (grad/custom.h); goes before `expanded`
   bool train_mode = false;              // Dropout and BatchNormalization as in training (grad/train_mode.h)
   bool decompose = false;               // what is left of composite ops is expanded afterwards

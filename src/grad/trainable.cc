@@ -28,6 +28,57 @@ bool IsMask(const Tensor& tensor) {
          std::ranges::any_of(tensor.literal->floats, [](double value) { return std::abs(value) >= kMaskedOut; });
 }
 
+// Rows (of the last dimension) of three numbers at least, in equal steps that are not 0.
+bool IsPositions(const Tensor& tensor) {
+  if (tensor.literal == nullptr || tensor.type.rank() == 0) return false;
+  const std::vector<double>& values = tensor.literal->floats;
+  const auto length = static_cast<size_t>(tensor.type.shape.back());
+  if (length < 3 || values.empty() || values.size() % length != 0) return false;
+  constexpr double kRounding = 1e-5;  // of f32, over the row's largest
+  for (size_t row = 0; row < values.size(); row += length) {
+    const double step = values[row + 1] - values[row];
+    const double largest = std::max(std::abs(values[row]), std::abs(values[row + length - 1]));
+    if (std::abs(step) <= kRounding * largest) return false;
+    for (size_t i = row + 2; i < row + length; ++i) {
+      if (!(std::abs(values[i] - values[i - 1] - step) <= kRounding * largest)) return false;
+    }
+  }
+  return true;
+}
+
+// Positions, and numbers all of whose readers read them with what is made of positions and numbers alone.
+std::vector<bool> FindPositions(const Graph& graph) {
+  std::vector<bool> made(graph.tensors.size(), false);  // of positions and numbers alone
+  const auto is_number = [&](TensorId id) { return graph.tensor(id).literal != nullptr; };
+  std::vector<bool> positions(graph.tensors.size(), false);
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const bool is_float = graph.tensors[t].role == TensorRole::kParameter && IsFloat(graph.tensors[t].type.dtype);
+    made[t] = positions[t] = is_float && IsPositions(graph.tensors[t]);
+  }
+  std::vector<bool> read(graph.tensors.size(), false), otherwise(graph.tensors.size(), false);
+  for (const Op& op : graph.ops) {
+    bool any = false, all = op.captures.empty();
+    for (const TensorId id : op.inputs) {
+      if (!id.valid()) continue;
+      any = any || made[id.index()];
+      all = all && (made[id.index()] || is_number(id));
+    }
+    for (const TensorId id : op.outputs) {
+      if (id.valid()) made[id.index()] = any && all;
+    }
+    for (const auto* list : {&op.inputs, &op.captures}) {
+      for (const TensorId id : *list) {
+        if (id.valid()) (any && all ? read : otherwise)[id.index()] = true;
+      }
+    }
+  }
+  for (const TensorId id : graph.outputs) otherwise[id.index()] = true;
+  for (size_t t = 0; t < positions.size(); ++t) {
+    positions[t] = positions[t] || (graph.tensors[t].literal != nullptr && read[t] && !otherwise[t]);
+  }
+  return positions;
+}
+
 template <size_t N>
 bool IsOneOf(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -75,12 +126,12 @@ std::vector<bool> FindAngles(const Graph& graph) {
 }  // namespace
 
 std::vector<bool> FindTrainable(const Graph& graph) {
-  const std::vector<bool> angles = FindAngles(graph);
+  const std::vector<bool> angles = FindAngles(graph), positions = FindPositions(graph);
   std::vector<bool> trainable(graph.tensors.size(), false);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
     trainable[t] = tensor.role == TensorRole::kParameter && IsFloat(tensor.type.dtype) && tensor.type.rank() > 0 &&
-                   !angles[t] && !IsMask(tensor);
+                   !angles[t] && !positions[t] && !IsMask(tensor);
   }
   for (const Op& op : graph.ops) {
     if (graph.type_of(op) != "BatchNormalization") continue;

@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "recipe/recipe.h"
@@ -24,6 +25,8 @@
 
 namespace sbp {
 namespace {
+
+constexpr RecipeLine kAsParameter{.role = RecipeRole::kRefetched, .layout = RecipeLayout::kSame};
 
 const RecipeLine* LineOf(const Recipe& recipe, RecipeRole role) {
   const auto found = std::ranges::find(recipe.lines, role, &RecipeLine::role);
@@ -104,6 +107,8 @@ class PinMaker {
     Pin(parameter.id, RecipeRole::kParameters, lies, own);
     const auto pin = [&](TensorId id, RecipeRole role) { Pin(id, role, Layout(id, role, &parameter, own), own); };
     for (const TensorId state : parameter.states) pin(state, RecipeRole::kStates);
+    for (const TensorId id : parameter.refetched) PinWritten(id, RecipeRole::kRefetched, parameter, own);
+    if (parameter.gradient.valid()) PinWritten(parameter.gradient, RecipeRole::kReduced, parameter, own);
     if (parameter.accumulator.valid()) {
       pin(parameter.accumulator, RecipeRole::kAccumulators);
     } else if (parameter.gradient.valid()) {
@@ -115,6 +120,16 @@ class PinMaker {
     for (const Use& use : parameter.uses) {
       pins_.emplace_back(StrCat(graph_.op(use.op).name, ".", use.operand, "=", ToString(*used)), kFromRecipe);
     }
+  }
+
+  void PinWritten(TensorId id, RecipeRole role, const Roles::Parameter& parameter, const NdSbp* own) {
+    const std::optional<NdSbp> layout = Layout(id, role, &parameter, own);
+    if (!layout) return;
+    // What makes a gradient writes partial sums, unless it is the cast behind that.
+    const OpId producer = graph_.tensor(id).producer;
+    const bool hands_on = producer.valid() && HandsOn(graph_, graph_.op(producer));
+    pins_.emplace_back(StrCat(graph_.tensor(id).name, hands_on ? "<-" : "=", ToString(*layout)), kFromRecipe);
+    Count(id, role, *layout, own);
   }
 
   void Pin(TensorId id, RecipeRole role, const std::optional<NdSbp>& layout, const NdSbp* own) {
@@ -135,6 +150,9 @@ class PinMaker {
         named = named || line != nullptr;
         // What hands layers on is split as the batch is, over axes whose recipe says nothing of it.
         if (line == nullptr && role == RecipeRole::kResidual) line = LineOf(recipes_[axis], RecipeRole::kBatch);
+        // What is read anew of a parameter, and its gradient, as it is.
+        const bool follows = role == RecipeRole::kRefetched || role == RecipeRole::kReduced;
+        if (line == nullptr && follows) line = &kAsParameter;
         if (line == nullptr || mesh_.size(axis) == 1 || (line->layout == RecipeLayout::kAnyDim) != any) continue;
         layout[axis] = On(axis, *line, type, parameter, own, layout);
       }

@@ -22,10 +22,12 @@ struct RoleName {
   std::string_view name;
   RecipeRole role;
 };
-constexpr std::array<RoleName, 7> kRoles = {{{"batch", RecipeRole::kBatch},
+constexpr std::array<RoleName, 9> kRoles = {{{"batch", RecipeRole::kBatch},
                                              {"parameters", RecipeRole::kParameters},
                                              {"used", RecipeRole::kUsed},
+                                             {"refetched", RecipeRole::kRefetched},
                                              {"states", RecipeRole::kStates},
+                                             {"reduced", RecipeRole::kReduced},
                                              {"gradients", RecipeRole::kGradients},
                                              {"accumulators", RecipeRole::kAccumulators},
                                              {"residual", RecipeRole::kResidual}}};

@@ -6,7 +6,10 @@
 //   batch         inputs that are no state, a rate or a counter
 //   parameters    what the step updates; of a graph without updates, its weights (grad/trainable.h)
 //   used          how both passes read them, behind casts
+//   refetched     what the backward pass reads anew of them, before it is gathered for use; over axes whose recipe does
+//                 not name it, as the parameter lies
 //   states        of optimizers
+//   reduced       gradients of one pass as they are written; over axes whose recipe does not name it, as the parameter
 //   gradients     as the update reads them
 //   accumulators  sums of gradients over micro-batches
 //   residual      sums that one layer hands to the next: an Add of two activations of equal type, rank 3 or more
@@ -29,7 +32,17 @@
 
 namespace sbp {
 
-enum class RecipeRole : uint8_t { kBatch, kParameters, kUsed, kStates, kGradients, kAccumulators, kResidual };
+enum class RecipeRole : uint8_t {
+  kBatch,
+  kParameters,
+  kUsed,
+  kRefetched,
+  kStates,
+  kReduced,
+  kGradients,
+  kAccumulators,
+  kResidual
+};
 enum class RecipeLayout : uint8_t { kWhole, kDim, kPartial, kAnyDim, kTensorDim, kExpertDim, kSame };
 
 struct RecipeLine {

@@ -238,6 +238,10 @@ Result<Roles> FindRoles(const Graph& graph, const RuleSet& rules, int64_t ranks)
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (PhaseOf(graph, op) == Phase::kOptimizer) continue;
+    if (graph.type_of(op) == kRefetchOp) {
+      const auto parameter = copies.find(op.outputs[0]);
+      if (parameter != copies.end()) roles.parameters[parameter->second].refetched.push_back(op.outputs[0]);
+    }
     for (size_t k = 0; k < op.inputs.size(); ++k) {
       const auto found = op.inputs[k].valid() ? copies.find(op.inputs[k]) : copies.end();
       const bool hands_on = !op.outputs.empty() && op.outputs[0].valid() && copies.contains(op.outputs[0]);

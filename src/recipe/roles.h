@@ -16,9 +16,10 @@ struct Roles {
   struct Parameter {
     TensorId id, gradient, accumulator;  // invalid: none
     std::vector<TensorId> states;
-    std::vector<Use> uses;  // by both passes, behind casts and Refetch
-    int tensor_dim = -1;    // that tensor parallelism splits; -1: none
-    int expert_dim = -1;    // of stacked experts; -1: it holds none
+    std::vector<TensorId> refetched;  // results of Refetch, for the backward pass
+    std::vector<Use> uses;            // by both passes, behind casts and Refetch
+    int tensor_dim = -1;              // that tensor parallelism splits; -1: none
+    int expert_dim = -1;              // of stacked experts; -1: it holds none
   };
   std::vector<Parameter> parameters;
 };

@@ -85,7 +85,10 @@ Status FactorizeAttention(FactorizerContext& context) {
   const AttentionOperands at(context);
   SBP_ASSIGN_OR_RETURN(const AttentionSizes sizes, ReadSizes(context, at));
   const bool windowed = context.Int("left_window_size", -1) >= 0 || context.Int("right_window_size", -1) >= 0;
-  const AttentionFactors f = AddAttentionFactors(context, sizes, context.Int("is_causal") != 0 || windowed);
+  const AttentionSight sight = context.Int("is_causal") != 0 ? AttentionSight::kCausal
+                               : windowed                    ? AttentionSight::kWindow
+                                                             : AttentionSight::kAll;
+  const AttentionFactors f = AddAttentionFactors(context, sizes, sight);
   const bool packed = context.rank(at.q) == 3;
   for (size_t i : {at.q, at.k, at.v}) SetOperandDim(context, i, 0, {f.b});
   SetOperandDim(context, at.q, packed ? 1 : 2, {f.s});

@@ -26,9 +26,12 @@ struct AttentionFactors {
   FactorId b = -1, h = -1, g = -1, s = -1, d = -1, e = -1;
 };
 
-// Adds the factors b, h, g, s, d (whole) and e. The positions of queries need to be known to the kernel when `causal`.
-// Caches and scores that lack g, s or e are computed whole.
-AttentionFactors AddAttentionFactors(FactorizerContext& context, const AttentionSizes& sizes, bool causal);
+// What a query sees: all keys, those of a window, for which the kernel needs its position, or none behind itself.
+enum class AttentionSight : uint8_t { kAll, kWindow, kCausal };
+
+// Adds the factors b, h, g, s, d (whole) and e, and the flops. Caches and scores that lack g, s or e are computed
+// whole.
+AttentionFactors AddAttentionFactors(FactorizerContext& context, const AttentionSizes& sizes, AttentionSight sight);
 
 // A mask or bias that broadcasts to (batch, query heads, queries, keys) from the right.
 void PutScores(FactorizerContext& context, size_t operand, const AttentionFactors& f);
@@ -39,8 +42,9 @@ void PutCache(FactorizerContext& context, size_t operand, const AttentionFactors
 void PutCacheResult(FactorizerContext& context, size_t result, const AttentionSizes& sizes, const AttentionFactors& f,
                     bool values);
 
-// Scores and weighted sums, each a product of matrices.
-double AttentionFlops(const AttentionSizes& sizes);
+// Scores and weighted sums, each a product of matrices. Causal: of what is seen, as kernels leave out blocks of which
+// nothing is; query i sees the past and i + 1 keys.
+double AttentionFlops(const AttentionSizes& sizes, bool causal);
 
 // Splits a packed width into heads; an error when it does not divide.
 Result<int64_t> HeadSize(FactorizerContext& context, size_t operand, int64_t width, int64_t heads);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include "base/dtype.h"
@@ -10,7 +11,7 @@
 
 namespace sbp {
 
-AttentionFactors AddAttentionFactors(FactorizerContext& context, const AttentionSizes& sizes, bool causal) {
+AttentionFactors AddAttentionFactors(FactorizerContext& context, const AttentionSizes& sizes, AttentionSight sight) {
   FactorMap& map = context.map();
   AttentionFactors f;
   f.b = map.AddFactor("b", sizes.batch);
@@ -20,10 +21,10 @@ AttentionFactors AddAttentionFactors(FactorizerContext& context, const Attention
   f.d = map.AddFactor("d", sizes.head);
   f.e = map.AddFactor("e", sizes.value_head);
   map.factors[f.d].whole = true;
-  map.factors[f.s].aware = causal;
+  map.factors[f.s].aware = sight != AttentionSight::kAll;
   for (FactorId lacking : {f.g, f.s, f.e}) ComputedWhole(context, lacking);
   map.notes.push_back("the softmax runs over all keys of a finished score, so keys and d stay whole");
-  context.out().flops = AttentionFlops(sizes);
+  context.out().flops = AttentionFlops(sizes, sight == AttentionSight::kCausal);
   return f;
 }
 
@@ -63,10 +64,12 @@ void PutCacheResult(FactorizerContext& context, size_t result, const AttentionSi
   SetResultDim(context, result, 3, {values ? f.e : f.d});
 }
 
-double AttentionFlops(const AttentionSizes& sizes) {
-  return 2.0 * static_cast<double>(sizes.batch) * static_cast<double>(sizes.query_heads()) *
-         static_cast<double>(sizes.queries) * static_cast<double>(sizes.total) *
-         (static_cast<double>(sizes.head) + static_cast<double>(sizes.value_head));
+double AttentionFlops(const AttentionSizes& sizes, bool causal) {
+  const auto queries = static_cast<double>(sizes.queries), total = static_cast<double>(sizes.total);
+  const double seen =
+      causal ? static_cast<double>(sizes.total - sizes.keys) + (queries + 1) / 2 : total;  // on the mean
+  return 2.0 * static_cast<double>(sizes.batch) * static_cast<double>(sizes.query_heads()) * queries *
+         std::min(seen, total) * (static_cast<double>(sizes.head) + static_cast<double>(sizes.value_head));
 }
 
 Result<int64_t> HeadSize(FactorizerContext& context, size_t operand, int64_t width, int64_t heads) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -12,9 +14,11 @@
 #include "grad/differentiate.h"
 #include "grad/drop.h"
 #include "grad/share.h"
+#include "grad/trainable.h"
 #include "grad/unroll.h"
 #include "graph/builder.h"
 #include "graph/kept.h"
+#include "graph/literal.h"
 #include "rule/syntax.h"
 
 namespace sbp {
@@ -269,6 +273,37 @@ TEST(Grad, AttentionWithScoresOrMaskDifferentiated) {
           .value();
   EXPECT_EQ(Ops(of_mask.graph, {"sbp::AttentionScoresGrad"}).size(), 1u);
   EXPECT_THAT(Ops(of_mask.graph, {"sbp::FlashAttentionGrad"}), ElementsAre());
+}
+
+// y = x w + slopes * keys, as ALiBi adds; `last`: the last of the keys.
+std::vector<std::string> TrainedOf(double last) {
+  GraphBuilder builder("alibi");
+  builder.AddInput("x", TypeOf("f32[4,8]"));
+  builder.AddParameter("w", TypeOf("f32[8,3]"));
+  const auto numbers = [&](const std::string& name, const std::string& type, std::vector<double> values) {
+    Literal literal{.type = TypeOf(type)};
+    literal.floats = std::move(values);
+    builder.AddParameter(name, literal.type, std::make_shared<const Literal>(literal));
+  };
+  numbers("slopes", "f32[4,1]", {0.25, 0.0625, 0.015625, 0.00390625});
+  numbers("keys", "f32[3]", {-2, -1, last});
+  for (const char* name : {"p", "bias", "y"}) builder.DescribeTensor(name, TypeOf("f32[4,3]"));
+  builder.AddOp("MatMul", "product", {"x", "w"}, {"p"});
+  builder.AddOp("Mul", "bias", {"slopes", "keys"}, {"bias"});
+  builder.AddOp("Add", "sum", {"p", "bias"}, {"y"});
+  builder.AddOutput("y");
+  const Graph graph = builder.Build("alibi").value();
+  const std::vector<bool> trainable = FindTrainable(graph);
+  std::vector<std::string> names;
+  for (size_t t = 0; t < trainable.size(); ++t) {
+    if (trainable[t]) names.push_back(graph.tensors[t].name);
+  }
+  return names;
+}
+
+TEST(Trainable, PositionsAndWhatIsReadWithThemAreNotTrained) {
+  EXPECT_THAT(TrainedOf(0), ElementsAre("w"));
+  EXPECT_THAT(TrainedOf(0.5), ::testing::UnorderedElementsAre("w", "slopes", "keys"));  // unequal steps: a weight
 }
 
 }  // namespace

@@ -1,6 +1,12 @@
 // Attention, rotary positions and recurrent cells.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unit/rule/ask.h"
 #include "unit/rule/builtin_case.h"
 
 namespace sbp {
@@ -79,6 +85,29 @@ TEST(AttentionRules, Flash) {
        "P(sum), P(sum); S(3), B, B, S(3), B, S(3), S(3), S(3) -> S(3), P(sum), P(sum); B, B, B, B, B, B, B, P(sum) -> "
        "P(sum), P(sum), P(sum)"},
   });
+}
+
+double FlopsOf(const char* op, const std::vector<std::string>& operands,
+               const std::vector<std::pair<std::string, AttributeValue>>& attributes) {
+  const auto instance = testing::Ask(BuiltinRules(), {.op = op, .operands = operands, .attributes = attributes});
+  EXPECT_TRUE(instance.ok()) << instance.status().message();
+  return instance.ok() ? (*instance)->flops : -1;
+}
+
+// A row sees the keys before it and its own: of n positions, (n + 1) / 2 on the mean; with a cache of p, p more.
+TEST(AttentionRules, CausalFlopsAreOfWhatIsSeen) {
+  const std::vector<std::string> heads = {"f32[1,1,8,4]", "f32[1,1,8,4]", "f32[1,1,8,4]"};
+  EXPECT_EQ(FlopsOf("Attention", heads, {}), 2 * 8 * 8 * (4 + 4));
+  EXPECT_EQ(FlopsOf("Attention", heads, {{"is_causal", int64_t{1}}}), 2 * 36 * (4 + 4));
+  const std::vector<std::string> next = {"f32[1,1,1,4]", "f32[1,1,1,4]", "f32[1,1,1,4]", "",
+                                         "f32[1,1,7,4]", "f32[1,1,7,4]"};
+  EXPECT_EQ(FlopsOf("Attention", next, {{"is_causal", int64_t{1}}}), FlopsOf("Attention", next, {}));
+  const std::vector<std::string> flash = {"f32[1,1,1,8,4]", "f32[1,1,8,4]", "f32[1,1,8,4]"};
+  EXPECT_EQ(FlopsOf("sbp::FlashAttention", flash, {}), 2 * 8 * 8 * (4 + 4));
+  EXPECT_EQ(FlopsOf("sbp::FlashAttention", flash, {{"is_causal", int64_t{1}}}), 2 * 36 * (4 + 4));
+  const std::vector<std::string> backward = {"f32[1,1,1,8,4]", "f32[1,1,8,4]", "f32[1,1,8,4]",  "", "",
+                                             "f32[1,1,1,8,4]", "f32[1,1,1,8]", "f32[1,1,1,8,4]"};
+  EXPECT_EQ(FlopsOf("sbp::FlashAttentionGrad", backward, {{"is_causal", int64_t{1}}}), 2 * 36 * 5 * 4);
 }
 
 TEST(AttentionRules, Rotary) {
