@@ -28,12 +28,13 @@ bool IsMask(const Tensor& tensor) {
          std::ranges::any_of(tensor.literal->floats, [](double value) { return std::abs(value) >= kMaskedOut; });
 }
 
-// Rows (of the last dimension) of three numbers at least, in equal steps that are not 0.
+// Rows (of the last dimension) in equal steps that are not 0. Shorter ones may be weights that somebody wrote by hand.
+constexpr size_t kLeastPositions = 8;
 bool IsPositions(const Tensor& tensor) {
   if (tensor.literal == nullptr || tensor.type.rank() == 0) return false;
   const std::vector<double>& values = tensor.literal->floats;
   const auto length = static_cast<size_t>(tensor.type.shape.back());
-  if (length < 3 || values.empty() || values.size() % length != 0) return false;
+  if (length < kLeastPositions || values.empty() || values.size() % length != 0) return false;
   constexpr double kRounding = 1e-5;  // of f32, over the row's largest
   for (size_t row = 0; row < values.size(); row += length) {
     const double step = values[row + 1] - values[row];

@@ -76,7 +76,9 @@ TEST(Grad, NamesAndScopes) {
   EXPECT_THAT(Ops(made.graph, {"MatMul", "Where"}),
               ElementsAre("y = MatMul", "backward/act/d.x = Where", "grad/x = MatMul", "grad/w = MatMul"));
   for (const Op& op : made.graph.ops) {
-    if (made.graph.type_of(op) == "Where") EXPECT_EQ(made.graph.scope_of(op), "backward/net/second");
+    if (made.graph.type_of(op) == "Where") {
+      EXPECT_EQ(made.graph.scope_of(op), "backward/net/second");
+    }
   }
   const std::vector<KeptTensor> kept = FindKept(made.graph);
   ASSERT_EQ(kept.size(), 1u);  // of Relu the result, not what goes in
@@ -279,15 +281,15 @@ TEST(Grad, AttentionWithScoresOrMaskDifferentiated) {
 std::vector<std::string> TrainedOf(double last) {
   GraphBuilder builder("alibi");
   builder.AddInput("x", TypeOf("f32[4,8]"));
-  builder.AddParameter("w", TypeOf("f32[8,3]"));
+  builder.AddParameter("w", TypeOf("f32[8,8]"));
   const auto numbers = [&](const std::string& name, const std::string& type, std::vector<double> values) {
     Literal literal{.type = TypeOf(type)};
     literal.floats = std::move(values);
     builder.AddParameter(name, literal.type, std::make_shared<const Literal>(literal));
   };
   numbers("slopes", "f32[4,1]", {0.25, 0.0625, 0.015625, 0.00390625});
-  numbers("keys", "f32[3]", {-2, -1, last});
-  for (const char* name : {"p", "bias", "y"}) builder.DescribeTensor(name, TypeOf("f32[4,3]"));
+  numbers("keys", "f32[8]", {-7, -6, -5, -4, -3, -2, -1, last});
+  for (const char* name : {"p", "bias", "y"}) builder.DescribeTensor(name, TypeOf("f32[4,8]"));
   builder.AddOp("MatMul", "product", {"x", "w"}, {"p"});
   builder.AddOp("Mul", "bias", {"slopes", "keys"}, {"bias"});
   builder.AddOp("Add", "sum", {"p", "bias"}, {"y"});
