@@ -22,6 +22,7 @@
 namespace sbp {
 namespace {
 
+constexpr const char* kSizes = "Sizes of llama, gpt, mpt, moe";
 constexpr int64_t kMostOfSize = 100'000'000, kMostLayers = 500'000;
 
 struct GenerateFlags {
@@ -32,35 +33,40 @@ struct GenerateFlags {
   bool tied = false;
   const CLI::Option* tied_option = nullptr;
   std::string out;
-  std::vector<const CLI::Option*> sizes;
+  std::vector<const CLI::Option*> sizes, of_experts;
 };
 
 void AddSizes(CLI::App& app, GenerateFlags& flags) {
   const auto add = [&](const std::string& flag, int64_t& to, const std::string& what, int64_t most = kMostOfSize) {
     CLI::Option* option = app.add_option(flag, to, what)->check(CLI::Range(int64_t{1}, most));
     if (to != 0) option->capture_default_str();
-    flags.sizes.push_back(option->group("Sizes of llama, gpt, mpt"));
+    flags.sizes.push_back(option->group(kSizes));
     return option;
   };
   DecoderSizes& sizes = flags.options.sizes;
   add("--layers", sizes.layers, "in place of --ops", kMostLayers)->excludes("--ops");
   add("--hidden", sizes.hidden, "width of what layers hand on");
-  add("--ffn", sizes.feed_forward, "width inside the MLP [llama: 14336; gpt, mpt: 4 x hidden]");
+  add("--ffn", sizes.feed_forward, "width inside the MLP [llama, moe: 14336; gpt, mpt: 4 x hidden]");
   add("--heads", sizes.heads, "of queries");
-  add("--kv-heads", sizes.kv_heads, "of keys and values [llama: 8; gpt, mpt: as --heads]");
-  add("--vocab", sizes.vocabulary, "tokens [llama: 128256; gpt: 51200; mpt: 50368]");
+  add("--kv-heads", sizes.kv_heads, "of keys and values [llama, moe: 8; gpt, mpt: as --heads]");
+  add("--vocab", sizes.vocabulary, "tokens [llama: 128256; gpt: 51200; mpt: 50368; moe: 32000]");
+  flags.of_experts = {
+      add("--experts", sizes.experts, "of moe, in each layer [8]"),
+      add("--top-k", sizes.top_k, "of moe: experts of a token [2]"),
+      add("--shared-ffn", sizes.shared_feed_forward, "of moe: width of an expert that all tokens go through [none]")};
   add("--batch", sizes.batch, "sequences");
   add("--seq", sizes.sequence, "positions of each");
   CLI::Option* dtype = app.add_option("--dtype", flags.dtype, "f32 | bf16 | f16, of weights and activations");
   dtype->check(CLI::IsMember({"f32", "bf16", "f16"}))->type_name("TYPE")->capture_default_str();
-  flags.sizes.push_back(dtype->group("Sizes of llama, gpt, mpt"));
+  flags.sizes.push_back(dtype->group(kSizes));
   CLI::Option* positions =
-      app.add_option("--positions", flags.positions, "rope (llama) | learned | alibi [gpt: learned; mpt: alibi]");
+      app.add_option("--positions", flags.positions, "rope (llama, moe) | learned | alibi [gpt: learned; mpt: alibi]");
   positions->check(CLI::IsMember({"rope", "learned", "alibi"}))->type_name("KIND");
-  flags.sizes.push_back(positions->group("Sizes of llama, gpt, mpt"));
-  flags.tied_option = app.add_flag("--tied,!--untied", flags.tied,
-                                   "the head's weight is the embedding's, or its own [llama: untied; gpt, mpt: tied]")
-                          ->group("Sizes of llama, gpt, mpt");
+  flags.sizes.push_back(positions->group(kSizes));
+  flags.tied_option =
+      app.add_flag("--tied,!--untied", flags.tied,
+                   "the head's weight is the embedding's, or its own [llama, moe: untied; gpt, mpt: tied]")
+          ->group(kSizes);
   flags.sizes.push_back(flags.tied_option);
 }
 
@@ -78,6 +84,11 @@ Status CheckFamily(const GenerateFlags& flags) {
   for (const GeneratorRow& row : AllGenerators()) {
     if (row.has_sizes) sized.emplace_back(row.name);
     has_sizes = has_sizes || (row.has_sizes && row.name == flags.family);
+  }
+  for (const CLI::Option* option : flags.of_experts) {
+    if (option->count() > 0 && flags.family != "moe" && has_sizes) {
+      return UsageError(StrCat(option->get_name(), ": ", flags.family, " has no experts; moe has"));
+    }
   }
   if (has_sizes) return OkStatus();
   for (const CLI::Option* option : flags.sizes) {

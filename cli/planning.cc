@@ -157,6 +157,11 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
                               "[as the cluster says]")
                    ->type_name("HOW"),
                NamesOfExecutions);
+  app.add_option(
+         "--dtype", flags.dtype,
+         "plan a model of f32 as if it were bf16, f16 or fp8 (bf16 whose products with weights are of e4m3); with "
+         "--train as --compute")
+      ->type_name("TYPE");
   app.add_option("--pin", flags.pins,
                  "fix how a tensor lies, TENSOR=(S(0), B), is written, TENSOR<-(P, B), both and for all readers, "
                  "TENSOR==(S(0), B); one use, OP.ARG=(B, B); a signature, OP: (S(0), B), ... -> (S(0), B)")
@@ -384,6 +389,7 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
       input.train->remat.clear();
     }
   }
+  input.dtype = flags.dtype;
   input.recipe = flags.recipe;
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
   input.pin_files = flags.pin_files;

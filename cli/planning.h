@@ -57,6 +57,7 @@ struct PlanningFlags {
   std::map<std::string, OptionValue, std::less<>> strategy_options;
   std::string dump_dir;
   bool train = false;  // plan a training graph of the model, as `request` says
+  std::string dtype;
   GradRequest request;
 };
 void AddPlanningFlags(CLI::App& app, PlanningFlags& flags);

@@ -15,6 +15,7 @@
 #include "cluster/cluster.h"
 #include "fold/resolve.h"
 #include "grad/request.h"
+#include "grad/retype.h"
 #include "graph/graph.h"
 #include "graph/tensor_data.h"
 #include "io/file.h"
@@ -61,6 +62,12 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
   }
   input.resolve.strict = request.options.strict;
   input.resolve.simplify = request.options.simplify;
+  if (!input.dtype.empty() && input.train) {
+    if (!input.train->compute.empty() && input.train->compute != input.dtype) {
+      return UsageError(StrCat("--dtype ", input.dtype, " and --compute ", input.train->compute, " differ"));
+    }
+    input.train->compute = input.dtype;
+  }
   const auto resolve = input.train ? ResolveToDifferentiate : ResolveWithInputs;
   SBP_ASSIGN_OR_RETURN(Resolved resolved, resolve(std::move(model.graph), rules, input.resolve, inputs));
   if (input.train) {
@@ -68,6 +75,11 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
     request.options.train = FlagsOf(*input.train);
     const ResolveOptions again = {.strict = input.resolve.strict, .simplify = input.resolve.simplify};
     SBP_ASSIGN_OR_RETURN(resolved, MakeTrainingGraph(std::move(resolved.graph), rules, request.options.train, again));
+  } else if (!input.dtype.empty()) {
+    SBP_ASSIGN_OR_RETURN(resolved.graph, RetypeModel(std::move(resolved.graph), input.dtype, rules));
+    // The file has other types: the plan's own graph is what it is compared with.
+    request.model_path.clear();
+    request.model_fingerprint.clear();
   }
   request.graph = std::move(resolved.graph);
   request.warnings.insert(request.warnings.end(), resolved.warnings.begin(), resolved.warnings.end());

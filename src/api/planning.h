@@ -35,7 +35,8 @@ struct PlanningInput {
   std::vector<PinText> pins;           // where: "--pin", or what errors shall say
   std::vector<std::string> pin_files;  // read after `pins`
   std::string recipe;                  // as ReadRecipes takes it (recipe/recipe.h); its pins stand before all others
-  std::optional<GradRequest> train;    // plan the model's training graph (grad/grad.h), not the model
+  std::string dtype;                 // as RetypeModel takes it (grad/retype.h), --compute of a training step; "": as is
+  std::optional<GradRequest> train;  // plan the model's training graph (grad/grad.h), not the model
   // The strategy's own options by name (StrategyRow::options); files as std::string.
   std::map<std::string, OptionValue, std::less<>> strategy_options;
 };

@@ -223,7 +223,7 @@ double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const
 double CutSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster,
                   const OpFusion& fusion, bool is_result, size_t slot) {
   const std::vector<OpFusion::End>& ends = is_result ? fusion.results : fusion.operands;
-  if (slot >= ends.size() || ends[slot] != OpFusion::End::kInside || fusion.no_kernel) return 0;
+  if (slot >= ends.size() || ends[slot] != OpFusion::End::kInside) return 0;
   const Work work = WorkOf(instance, candidate, mesh);
   if (work.flops <= 0 && work.bytes <= 0) return 0;
   const CandidateSignature& signature = candidate.signature;
@@ -234,6 +234,12 @@ double CutSeconds(const RuleInstance& instance, const Candidate& candidate, cons
                                    : LocalBytesOf(instance.operands[slot], signature.inputs[slot], mesh);
   const DeviceSpec& device = cluster.device;
   double traffic = ByteSeconds(device, bytes);
+  if (fusion.no_kernel) {
+    // Whoever stands behind a move that is absorbed reads what was boxed in front of it, in a kernel that then begins;
+    // whoever stands before writes what is boxed behind it.
+    const bool passes = !fusion.results.empty() && fusion.results.front() == OpFusion::End::kInside;
+    return passes ? (traffic + (is_result ? 0 : LaunchSeconds(device))) * SampleCorrection(device, work) : 0;
+  }
   if (fusion.anchor) {
     const double flops = FusedFlopSeconds(device, work, fusion);
     const double outside = ByteSeconds(device, work.bytes - InsideBytes(instance, candidate, mesh, fusion));

@@ -33,8 +33,9 @@ double OpSeconds(const RuleInstance& instance, const Candidate& candidate, const
                  const OpFusion* fusion = nullptr);
 
 // What one end of a tensor inside a group adds where its two ends lie differently, so that the group is cut there: the
-// traffic that was spared, and the launch of the kernel that then begins (`operand` ends only). The sum over an op's
-// ends, and its OpSeconds, are never more than its seconds in eager execution. 0 for ends that are outside.
+// traffic that was spared, and the launch of the kernel that then begins (`operand` ends only). Beside a move that runs
+// no kernel it is what its neighbours in the group write and read. The sum over an op's ends, and its OpSeconds, are
+// never more than its seconds in eager execution. 0 for ends that are outside, and for ops that take nothing there.
 double CutSeconds(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const Cluster& cluster,
                   const OpFusion& fusion, bool is_result, size_t slot);
 

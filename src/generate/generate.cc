@@ -160,6 +160,7 @@ constexpr GeneratorRow kGenerators[] = {
     {"gpt", "a GPT decoder: layer norms and biases, learned positions, GELU, the head tied to the embedding",
      GenerateGpt, true},
     {"mpt", "an MPT decoder: gpt without biases, with ALiBi", GenerateMpt, true},
+    {"moe", "llama whose MLPs are experts, some of them for each token (Mixtral)", GenerateMoe, true},
     {"random", "a random DAG over square matrices", RandomDag},
 };
 

@@ -47,7 +47,9 @@ class LlamaWriter {
       const std::string attended = Attention(scope, Norm("input_layernorm", x));
       w_.EnterScope(scope);
       x = w_.Op("Add", "attention_residual", {x, attended}, hidden_);
-      const std::string mixed = Mlp(scope, Norm("post_attention_layernorm", x));
+      const std::string normed = Norm("post_attention_layernorm", x);
+      const std::string mixed =
+          sizes_.experts > 0 ? Experts(scope, normed) : Mlp(scope + "/mlp", normed, sizes_.feed_forward);
       w_.EnterScope(scope);
       x = w_.Op("Add", "mlp_residual", {x, mixed}, hidden_);
     }
@@ -127,14 +129,67 @@ class LlamaWriter {
     return Linear("o_proj", mixed, wide, sizes_.hidden);
   }
 
-  std::string Mlp(const std::string& layer, const std::string& x) {
-    w_.EnterScope(layer + "/mlp");
-    const Shape wide{sizes_.batch, sizes_.sequence, sizes_.feed_forward};
-    const std::string gate = Linear("gate_proj", x, sizes_.hidden, sizes_.feed_forward);
+  std::string Mlp(const std::string& scope, const std::string& x, int64_t width) {
+    w_.EnterScope(scope);
+    const Shape wide{sizes_.batch, sizes_.sequence, width};
+    const std::string gate = Linear("gate_proj", x, sizes_.hidden, width);
     const std::string active = w_.Op("Swish", "act_fn", {gate}, wide);
-    const std::string up = Linear("up_proj", x, sizes_.hidden, sizes_.feed_forward);
+    const std::string up = Linear("up_proj", x, sizes_.hidden, width);
     const std::string gated = w_.Op("Mul", "gated", {active, up}, wide);
-    return Linear("down_proj", gated, sizes_.feed_forward, sizes_.hidden);
+    return Linear("down_proj", gated, width, sizes_.hidden);
+  }
+
+  // Each token's row once for each of its experts.
+  std::string Experts(const std::string& layer, const std::string& x) {
+    const std::string scope = layer + "/block_sparse_moe";
+    const std::string shared =
+        sizes_.shared_feed_forward > 0 ? Mlp(scope + "/shared_expert", x, sizes_.shared_feed_forward) : "";
+    w_.EnterScope(scope);
+    const int64_t tokens = sizes_.batch * sizes_.sequence, rows = tokens * sizes_.top_k;
+    const std::string expert = Route(x, rows);
+    const Shape repeated{sizes_.batch, sizes_.sequence, sizes_.top_k, sizes_.hidden};
+    const std::string apart = w_.Op("Unsqueeze", "apart", {x, w_.Ints("apart.axes", {2})},
+                                    Shape{sizes_.batch, sizes_.sequence, 1, sizes_.hidden});
+    const std::string copies = w_.Op("Expand", "copies", {apart, w_.Ints("copies.shape", repeated)}, repeated);
+    const std::string given = Reshaped("given", copies, {rows, sizes_.hidden});
+    w_.EnterScope(scope + "/experts");
+    const Shape wide{rows, sizes_.feed_forward};
+    const std::string active = w_.Op("Swish", "act_fn", {Grouped("gate_proj", given, expert, wide)}, wide);
+    const std::string gated = w_.Op("Mul", "gated", {active, Grouped("up_proj", given, expert, wide)}, wide);
+    const std::string made = Grouped("down_proj", gated, expert, {rows, sizes_.hidden});
+    w_.EnterScope(scope);
+    const std::string weighted = w_.Op("Mul", "weighted", {Reshaped("made", made, repeated), weights_}, repeated);
+    Attributes attributes = WithAttribute("keepdims", int64_t{0});
+    const std::string sum =
+        w_.Op("ReduceSum", "sum", {weighted, w_.Ints("sum.axes", {2})}, hidden_, std::move(attributes));
+    return shared.empty() ? sum : w_.Op("Add", "with_shared", {sum, shared}, hidden_);
+  }
+
+  // The experts of each row; weights_ (batch, sequence, top_k, 1) sum up to 1.
+  std::string Route(const std::string& x, int64_t rows) {
+    const Shape scores{sizes_.batch, sizes_.sequence, sizes_.experts};
+    const Shape chosen{sizes_.batch, sizes_.sequence, sizes_.top_k};
+    const std::string logits = w_.Op("MatMul", "gate", {x, Weight("gate", {sizes_.hidden, sizes_.experts})}, scores);
+    const std::string shares = w_.Op("Softmax", "shares", {logits}, scores, WithAttribute("axis", int64_t{-1}));
+    const std::string top = w_.scope() + "/top_k", values = top + "_values", indices = top + "_indices";
+    builder_.AddOp("TopK", top, {shares, w_.Ints("top_k.k", {sizes_.top_k})}, {values, indices}, {}, w_.scope());
+    builder_.DescribeTensor(values, {sizes_.dtype, chosen});
+    builder_.DescribeTensor(indices, {DType::kI64, chosen});
+    const std::string total = w_.Op("ReduceSum", "total", {values, w_.Ints("total.axes", {-1})},
+                                    Shape{sizes_.batch, sizes_.sequence, 1}, WithAttribute("keepdims", int64_t{1}));
+    const std::string normalised = w_.Op("Div", "weights", {values, total}, chosen);
+    weights_ = w_.Op("Unsqueeze", "weights_apart", {normalised, w_.Ints("weights_apart.axes", {-1})},
+                     Shape{sizes_.batch, sizes_.sequence, sizes_.top_k, 1});
+    return w_.Op("Reshape", "expert", {indices, w_.Ints("expert.shape", {rows})}, TensorType{DType::kI64, {rows}});
+  }
+
+  std::string Reshaped(const std::string& name, const std::string& x, const Shape& to) {
+    return w_.Op("Reshape", name, {x, w_.Ints(name + ".shape", to)}, to);
+  }
+
+  std::string Grouped(const std::string& name, const std::string& x, const std::string& expert, const Shape& to) {
+    const int64_t from = name == "down_proj" ? sizes_.feed_forward : sizes_.hidden;
+    return w_.Op("sbp::GroupedMatMul", name, {x, Weight(name, {sizes_.experts, from, to.back()}), expert}, to);
   }
 
   GraphBuilder& builder_;
@@ -142,17 +197,12 @@ class LlamaWriter {
   LayerWriter w_;
   Shape hidden_;
   std::string cosine_, sine_;
+  std::string weights_;  // of the experts of the last layer
 };
 
-}  // namespace
-
-Result<Graph> GenerateLlama(const GenerateOptions& options) {
-  DecoderSizes sizes = options.sizes;
-  if (sizes.feed_forward == 0) sizes.feed_forward = 14336;
-  if (sizes.kv_heads == 0) sizes.kv_heads = 8;
-  if (sizes.vocabulary == 0) sizes.vocabulary = 128256;
+Result<Graph> Generate(const char* family, const DecoderSizes& sizes, int64_t ops) {
   if (sizes.positions.value_or(PositionKind::kRotary) != PositionKind::kRotary) {
-    return UsageError("llama has --positions rope; learned and alibi are given to gpt, mpt");
+    return UsageError(StrCat(family, " has --positions rope; learned and alibi are given to gpt, mpt"));
   }
   if (sizes.heads % sizes.kv_heads != 0) {
     return UsageError(StrCat("--heads ", sizes.heads, " is no multiple of --kv-heads ", sizes.kv_heads));
@@ -161,9 +211,32 @@ Result<Graph> GenerateLlama(const GenerateOptions& options) {
     return UsageError(
         StrCat("--hidden ", sizes.hidden, " does not divide into --heads ", sizes.heads, " of an even size each"));
   }
-  GraphBuilder builder("llama");
-  LlamaWriter(builder, sizes).Write(options.ops);
-  return builder.Build("generate llama");
+  GraphBuilder builder(family);
+  LlamaWriter(builder, sizes).Write(ops);
+  return builder.Build(StrCat("generate ", family));
+}
+
+}  // namespace
+
+Result<Graph> GenerateLlama(const GenerateOptions& options) {
+  DecoderSizes sizes = options.sizes;
+  if (sizes.feed_forward == 0) sizes.feed_forward = 14336;
+  if (sizes.kv_heads == 0) sizes.kv_heads = 8;
+  if (sizes.vocabulary == 0) sizes.vocabulary = 128256;
+  return Generate("llama", sizes, options.ops);
+}
+
+Result<Graph> GenerateMoe(const GenerateOptions& options) {
+  DecoderSizes sizes = options.sizes;
+  if (sizes.feed_forward == 0) sizes.feed_forward = 14336;
+  if (sizes.kv_heads == 0) sizes.kv_heads = 8;
+  if (sizes.vocabulary == 0) sizes.vocabulary = 32000;
+  if (sizes.experts == 0) sizes.experts = 8;
+  if (sizes.top_k == 0) sizes.top_k = 2;
+  if (sizes.top_k > sizes.experts) {
+    return UsageError(StrCat("--top-k ", sizes.top_k, " is more than --experts ", sizes.experts));
+  }
+  return Generate("moe", sizes, options.ops);
 }
 
 }  // namespace sbp

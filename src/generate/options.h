@@ -23,6 +23,9 @@ struct DecoderSizes {
   DType dtype = DType::kBF16;
   std::optional<PositionKind> positions;
   std::optional<bool> tied;  // the head's weight is the embedding's
+  // Of moe: each token is sent to top_k of the experts, each an MLP of feed_forward; shared_feed_forward: the width of
+  // one that all tokens go through, 0: none.
+  int64_t experts = 0, top_k = 0, shared_feed_forward = 0;
 };
 
 struct GenerateOptions {

@@ -17,6 +17,7 @@
 #include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {
@@ -35,22 +36,11 @@ class Narrower {
     FindHead();
     for (const Trained& entry : trained) MarkGradient(entry);
     const size_t count = graph_.ops.size();
-    const uint32_t type = TypeIndex(kProduct);
     int64_t products = 0;
     for (size_t o = 0; o < count; ++o) {
       if (!IsNarrowed(o)) continue;
       ++products;
-      const std::string equation = EquationOf(graph_.ops[o]);
-      const int64_t to = static_cast<int64_t>(graph_.tensor(graph_.ops[o].outputs[0]).type.dtype);
-      for (size_t i = 0; i < 2; ++i) {
-        SBP_ASSIGN_OR_RETURN(const TensorId narrow, Narrow(graph_.ops[o].inputs[i], o));
-        graph_.ops[o].inputs[i] = narrow;
-      }
-      Attributes attributes;
-      attributes.Set("equation", equation);
-      attributes.Set("to", to);
-      graph_.ops[o].attributes = appender_.Shared(std::move(attributes));
-      graph_.ops[o].type = type;
+      SBP_RETURN_IF_ERROR(Replace(o));
     }
     MoveBefore(graph_, count, before_);
     return products;
@@ -73,11 +63,13 @@ class Narrower {
     }
   }
 
-  // MatMul, or Einsum of two operands, of a half type.
+  // MatMul, Gemm that scales nothing, or Einsum of two operands, of a half type.
   bool IsProduct(const Op& op) const {
     const std::string& type = graph_.type_of(op);
-    if ((type != "MatMul" && type != "Einsum") || op.inputs.size() != 2 || op.outputs.size() != 1) return false;
-    return std::ranges::all_of(op.inputs, [&](TensorId id) {
+    const bool gemm = type == "Gemm" && op.attributes->Float("alpha", 1) == 1 && op.attributes->Float("beta", 1) == 1;
+    if ((type != "MatMul" && type != "Einsum" && !gemm) || op.outputs.size() != 1) return false;
+    if (op.inputs.size() < 2 || (op.inputs.size() > 2 && !gemm)) return false;
+    return std::all_of(op.inputs.begin(), op.inputs.begin() + 2, [&](TensorId id) {
       return IsHalf(graph_.tensor(id).type.dtype) && graph_.tensor(id).type.rank() >= 2;
     });
   }
@@ -126,7 +118,37 @@ class Narrower {
     return IsProduct(op) && gradients_.contains(op.outputs[0]);
   }
 
+  Status Replace(size_t o) {
+    const std::string equation = EquationOf(graph_.ops[o]);
+    const TensorType made = graph_.tensor(graph_.ops[o].outputs[0]).type;
+    std::vector<TensorId> operands;
+    for (size_t i = 0; i < 2; ++i) {
+      SBP_ASSIGN_OR_RETURN(const TensorId narrow, Narrow(graph_.ops[o].inputs[i], o));
+      operands.push_back(narrow);
+    }
+    Attributes attributes;
+    attributes.Set("equation", equation);
+    attributes.Set("to", static_cast<int64_t>(made.dtype));
+    const AttributesRef shared = appender_.Shared(std::move(attributes));
+    const bool adds = graph_.ops[o].inputs.size() > 2 && graph_.ops[o].inputs[2].valid();
+    if (adds) {  // what is added is of the wide type
+      const std::string name = StrCat(graph_.ops[o].name, "/product");
+      operands = {appender_.CallTyped(kProduct, operands, shared, made, name, graph_.ops[o].scope),
+                  graph_.ops[o].inputs[2]};
+      before_.push_back(o);
+    }
+    Op& op = graph_.ops[o];
+    op.inputs = std::move(operands);
+    op.attributes = adds ? appender_.Shared({}) : shared;
+    op.type = TypeIndex(adds ? "Add" : kProduct);
+    return OkStatus();
+  }
+
   std::string EquationOf(const Op& op) const {
+    if (graph_.type_of(op) == "Gemm") {
+      return StrCat(op.attributes->Int("transA", 0) != 0 ? "km," : "mk,",
+                    op.attributes->Int("transB", 0) != 0 ? "nk->mn" : "kn->mn");
+    }
     if (graph_.type_of(op) == "MatMul") return "...mk,...kn->...mn";
     return op.attributes->String("equation", "");
   }

@@ -16,6 +16,7 @@ namespace sbp {
 // (Micikevicius et al. 2022, arXiv 2209.05433); the product is an sbp::NarrowEinsum of the type that it was. Transposes
 // of operands move behind the casts. Of the backward pass, the cotangents of such operands: products that read a
 // weight, and those that make the gradient of a weight of `trained`.
+// What a Gemm adds is added behind the product.
 //
 // Left wide, as Transformer Engine and torchao leave them: products of activations alone (attention), and those with
 // the weights of the last product in front of the outputs (the head), tied ones too. Casts do not scale: values beyond

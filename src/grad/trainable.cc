@@ -47,36 +47,30 @@ bool IsPositions(const Tensor& tensor) {
   return true;
 }
 
-// Positions, and numbers all of whose readers read them with what is made of positions and numbers alone.
+// Positions and other numbers that are only ever read together, by ops of nothing else: a model would have folded
+// weights that meet no data.
 std::vector<bool> FindPositions(const Graph& graph) {
-  std::vector<bool> made(graph.tensors.size(), false);  // of positions and numbers alone
-  const auto is_number = [&](TensorId id) { return graph.tensor(id).literal != nullptr; };
-  std::vector<bool> positions(graph.tensors.size(), false);
+  std::vector<bool> number(graph.tensors.size(), false), positions(graph.tensors.size(), false);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    const bool is_float = graph.tensors[t].role == TensorRole::kParameter && IsFloat(graph.tensors[t].type.dtype);
-    made[t] = positions[t] = is_float && IsPositions(graph.tensors[t]);
+    const Tensor& tensor = graph.tensors[t];
+    number[t] = tensor.role == TensorRole::kParameter && tensor.literal != nullptr && IsFloat(tensor.type.dtype);
+    positions[t] = number[t] && IsPositions(tensor);
   }
-  std::vector<bool> read(graph.tensors.size(), false), otherwise(graph.tensors.size(), false);
+  std::vector<bool> together(graph.tensors.size(), false), otherwise(graph.tensors.size(), false);
   for (const Op& op : graph.ops) {
-    bool any = false, all = op.captures.empty();
-    for (const TensorId id : op.inputs) {
-      if (!id.valid()) continue;
-      any = any || made[id.index()];
-      all = all && (made[id.index()] || is_number(id));
-    }
-    for (const TensorId id : op.outputs) {
-      if (id.valid()) made[id.index()] = any && all;
-    }
+    const auto is = [](const std::vector<bool>& what) {
+      return [&what](TensorId id) { return id.valid() && what[id.index()]; };
+    };
+    const bool meets = op.captures.empty() && op.inputs.size() > 1 && std::ranges::all_of(op.inputs, is(number)) &&
+                       std::ranges::any_of(op.inputs, is(positions));
     for (const auto* list : {&op.inputs, &op.captures}) {
       for (const TensorId id : *list) {
-        if (id.valid()) (any && all ? read : otherwise)[id.index()] = true;
+        if (id.valid()) (meets ? together : otherwise)[id.index()] = true;
       }
     }
   }
   for (const TensorId id : graph.outputs) otherwise[id.index()] = true;
-  for (size_t t = 0; t < positions.size(); ++t) {
-    positions[t] = positions[t] || (graph.tensors[t].literal != nullptr && read[t] && !otherwise[t]);
-  }
+  for (size_t t = 0; t < positions.size(); ++t) positions[t] = number[t] && together[t] && !otherwise[t];
   return positions;
 }
 

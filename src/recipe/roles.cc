@@ -133,10 +133,11 @@ class TensorWalk {
     const bool has_other = other < operands.size() && operands[other].valid();
     const TensorFactors& data = has_other ? instance.map.operands[other] : none;
     const TensorFactors& result = instance.map.results[0];
-    // Not a grouped convolution, whose first dimension holds the groups and their channels.
-    if (dims.size() >= 3 && dims[0].size() == 1 && DimOf(data, dims[0][0]) >= 0 && DimOf(result, dims[0][0]) >= 0) {
-      parameter.expert_dim = 0;
-    }
+    // Of a batched product, or one that looks its rows' experts up. Not a grouped convolution, whose first dimension
+    // holds the groups and their channels.
+    const bool stacked = dims.size() >= 3 && dims[0].size() == 1;
+    const bool batched = stacked && DimOf(data, dims[0][0]) >= 0 && DimOf(result, dims[0][0]) >= 0;
+    if (batched || (stacked && instance.map.factors[dims[0][0]].masked)) parameter.expert_dim = 0;
     const Sbp given = has_other ? layouts_[operands[other].index()][0] : Sbp::Broadcast();
     if (given.is_split() && static_cast<size_t>(given.dim()) < data.size() && !data[given.dim()].empty()) {
       const FactorId f = data[given.dim()][0];

@@ -75,6 +75,22 @@ std::vector<Array> GroupedMatMul(const Call& call) {
   return {y};
 }
 
+// Each row's outer product is added to the matrix of its expert; that of one that another part holds is left out.
+std::vector<Array> GroupedOuter(const Call& call) {
+  const Array &a = call.in(0), &b = call.in(1), &expert = call.in(2);
+  const Range held = call.result_pieces[0].ranges[0];
+  Array y(call.result_types[0], call.result_pieces[0].local());
+  ForEach({a.shape[0], a.shape[1], b.shape[1]}, [&](const Index& at) {
+    const auto [row, k, n] = std::tuple(at[0], at[1], at[2]);
+    auto e = static_cast<int64_t>(expert.at({row}));
+    if (e < 0) e += call.result_pieces[0].global[0];
+    e -= held.begin;
+    if (e < 0 || e >= y.shape[0]) return;
+    y.at({e, k, n}) += a.at({row, k}) * b.at({row, n});
+  });
+  return {y};
+}
+
 // As GroupedMatMul, of matrices that are operands of their own.
 std::vector<Array> ExpertsMatMul(const Call& call) {
   const Array &x = call.in(0), &expert = call.in(1);
@@ -319,6 +335,7 @@ void AddLinear(KernelTable& t) {
   t["Gemm"] = Gemm;
   t["sbp::ExpertsMatMul"] = ExpertsMatMul;
   t["sbp::GroupedMatMul"] = GroupedMatMul;
+  t["sbp::GroupedOuter"] = GroupedOuter;
   t["Einsum"] = Einsum;
   t["Conv"] = Conv;
   t["ConvTranspose"] = ConvTranspose;

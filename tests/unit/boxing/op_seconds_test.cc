@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "cluster/cluster.h"
@@ -50,6 +52,52 @@ TEST(OpSeconds, OfAnOpInAGroupWithAllItsCutsAreAtMostThoseOfItAlone) {
         EXPECT_EQ(CutSeconds(*product, candidate, mesh, cluster, fusion, false, 1), 0);  // outside anyhow
       }
     }
+  }
+}
+
+RuleInstanceRef Move(const char* type, const Attributes& attributes, std::vector<OperandInfo> operands) {
+  static const RuleSet* const rules = new RuleSet(*RuleSet::Builtin());
+  OpQuery query;
+  query.type = type;
+  query.operands = std::move(operands);
+  query.attributes = &attributes;
+  query.wanted = {true};
+  return *rules->Instantiate(query);
+}
+
+// A transpose between two light ops runs no kernel; boxed in front of it or behind it, its neighbours write and read.
+TEST(OpSeconds, BesideAMoveWithoutKernelACutIsWrittenAndRead) {
+  const Mesh mesh = *ParseMesh("a=2");
+  const Cluster cluster = *FindPreset("8xH100");
+  Attributes turned;
+  turned.Set("perm", std::vector<int64_t>{1, 0});
+  const RuleInstanceRef move = Move("Transpose", turned, {{.present = true, .type = {DType::kBF16, {512, 1024}}}});
+  OpFusion fusion{
+      .operands = {OpFusion::End::kInside}, .results = {OpFusion::End::kInside}, .no_kernel = true, .launches = false};
+  for (const Candidate& candidate : MakeCandidates(move, mesh).candidates) {
+    EXPECT_EQ(OpSeconds(*move, candidate, mesh, cluster, &fusion), 0);
+    const double front = CutSeconds(*move, candidate, mesh, cluster, fusion, false, 0);
+    const double behind = CutSeconds(*move, candidate, mesh, cluster, fusion, true, 0);
+    EXPECT_DOUBLE_EQ(front, behind + cluster.device.queued_launch_seconds->value);
+    EXPECT_GE(behind, ByteSeconds(cluster.device, 512 * 1024));  // half of 2 bytes each
+    EXPECT_LE(front + behind, OpSeconds(*move, candidate, mesh, cluster));
+  }
+  // What nobody in the group reads is in memory anyhow, and lies as it does.
+  fusion.results = {OpFusion::End::kOutside};
+  const Candidate first = MakeCandidates(move, mesh).candidates.front();
+  EXPECT_EQ(CutSeconds(*move, first, mesh, cluster, fusion, false, 0), 0);
+}
+
+TEST(OpSeconds, WhatHandsOnTheSameMemoryTakesNothingCutOrNot) {
+  const Mesh mesh = *ParseMesh("a=2");
+  const Cluster cluster = *FindPreset("8xH100");
+  const Attributes none;
+  const RuleInstanceRef view = Move("sbp::Refetch", none, {{.present = true, .type = {DType::kBF16, {512, 1024}}}});
+  const OpFusion fusion{
+      .operands = {OpFusion::End::kInside}, .results = {OpFusion::End::kInside}, .no_kernel = true, .launches = false};
+  for (const Candidate& candidate : MakeCandidates(view, mesh).candidates) {
+    EXPECT_EQ(CutSeconds(*view, candidate, mesh, cluster, fusion, false, 0), 0);
+    EXPECT_EQ(CutSeconds(*view, candidate, mesh, cluster, fusion, true, 0), 0);
   }
 }
 

@@ -9,11 +9,13 @@
 
 #include "base/text.h"
 #include "grad/grad.h"
+#include "grad/retype.h"
 #include "graph/builder.h"
 
 namespace sbp {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -78,6 +80,31 @@ TEST(NarrowProducts, OneCastATensor) {
   std::ranges::sort(narrow);
   EXPECT_EQ(std::ranges::adjacent_find(narrow), narrow.end());
   EXPECT_EQ(std::ranges::count(narrow, "narrow/compute/w2"), 1);  // of w2, transposed behind it
+}
+
+TEST(NarrowProducts, WhatAGemmAddsStaysWide) {
+  GraphBuilder builder("gemm");
+  builder.AddInput("x", TypeNamed("f32[8,4]"));
+  builder.AddParameter("w", TypeNamed("f32[6,4]"));
+  builder.AddParameter("b", TypeNamed("f32[6]"));
+  builder.AddParameter("v", TypeNamed("f32[6,2]"));
+  builder.DescribeTensor("h", TypeNamed("f32[8,6]"));
+  builder.DescribeTensor("y", TypeNamed("f32[8,2]"));
+  Attributes turned;
+  turned.Set("transB", int64_t{1});
+  builder.AddOp("Gemm", "gemm", {"x", "w", "b"}, {"h"}, turned);
+  builder.AddOp("MatMul", "head", {"h", "v"}, {"y"});
+  builder.AddOutput("y");
+  const Graph graph = RetypeModel(builder.Build("gemm").value(), "fp8", NarrowRules()).value();
+  EXPECT_THAT(TypedOps(graph, "sbp::NarrowEinsum"), ElementsAre("gemm/product(f8e4m3fn, f8e4m3fn) -> bf16"));
+  EXPECT_THAT(TypedOps(graph, "Add"), ElementsAre("gemm(bf16, bf16) -> bf16"));
+  EXPECT_THAT(TypedOps(graph, "MatMul"), ElementsAre("head(bf16, bf16) -> bf16"));
+  EXPECT_EQ(graph.ops.front().attributes->Int("transB", 0), 0);
+  for (const Tensor& tensor : graph.tensors) {
+    EXPECT_TRUE(tensor.name != "w" || tensor.type.dtype == DType::kF8E4M3FN);  // stored so
+    EXPECT_TRUE(tensor.name != "b" || tensor.type.dtype == DType::kBF16);
+  }
+  EXPECT_FALSE(RetypeModel(graph, "bf16", NarrowRules()).ok());  // no weight is f32 any more
 }
 
 TEST(NarrowProducts, OfActivationsAloneStayWide) {
