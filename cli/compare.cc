@@ -76,6 +76,7 @@ void ShareBound(std::span<const std::unique_ptr<Plan>> plans) {
     if (plan->has_bound) continue;
     plan->has_bound = true;
     plan->lower_bound_seconds = (*found)->lower_bound_seconds;
+    plan->schedule_bound_seconds = (*found)->schedule_bound_seconds;
   }
 }
 

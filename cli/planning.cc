@@ -66,13 +66,14 @@ Result<std::map<std::string, int64_t>> ParseDims(const std::vector<std::string>&
 }
 
 // A bare number is more often meant as gigabytes than as bytes: it is asked back.
-Result<int64_t> ParseMemoryLimit(const std::string& text) {
+Result<int64_t> ParseBytesFlag(std::string_view flag, const std::string& text, bool may_be_none) {
   const std::optional<int64_t> bytes = ParseBytes(text);
+  if (may_be_none && bytes == 0) return 0;
   if (!bytes || *bytes <= 0) {
-    return UsageError(StrCat("--memory-limit ", Quote(text), ": expected bytes per device, such as 80GB or 64GiB"));
+    return UsageError(StrCat(flag, " ", Quote(text), ": expected bytes per device, such as 80GB or 64GiB"));
   }
   if (ParseDouble(Trim(text))) {
-    return UsageError(StrCat("--memory-limit ", Quote(text), ": a unit is missing (did you mean \"", Trim(text),
+    return UsageError(StrCat(flag, " ", Quote(text), ": a unit is missing (did you mean \"", Trim(text),
                              "GB\", or bytes, \"", Trim(text), "B\"?)"));
   }
   return *bytes;
@@ -95,7 +96,10 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags) {
   options.simplify = !flags.no_simplify;
   options.strict = flags.model.strict;
   if (!flags.memory_limit.empty()) {
-    SBP_ASSIGN_OR_RETURN(options.memory_limit, ParseMemoryLimit(flags.memory_limit));
+    SBP_ASSIGN_OR_RETURN(options.memory_limit, ParseBytesFlag("--memory-limit", flags.memory_limit, false));
+  }
+  if (!flags.prefetch.empty()) {
+    SBP_ASSIGN_OR_RETURN(options.prefetch, ParseBytesFlag("--prefetch", flags.prefetch, true));
   }
   return options;
 }
@@ -196,6 +200,11 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
       "plan the graph as the file spells it: no joined reshapes, no parts of fused weights, no grouped experts");
   app.add_option("--memory-limit", flags.memory_limit, "bytes per device, with their unit: 80GB, 64GiB")
       ->type_name("BYTES");
+  app.add_option(
+         "--prefetch", flags.prefetch,
+         "bytes per device that what is sent ahead of its use may add to the peak: 500MB; 0 [what the limit, or "
+         "the device, leaves]")
+      ->type_name("BYTES");
   app.add_option("--dump-dir", flags.dump_dir, "write each stage's canonical text there")->type_name("DIR");
 }
 
@@ -231,6 +240,15 @@ CLI::Option* AddOwnFlag(CLI::App& app, PlanningFlags& flags, const StrategyRow& 
           ->check(CLI::Range(static_cast<int>(option.least), static_cast<int>(option.most)));
     case OptionKind::kSeed:
       return app.add_option_function<uint64_t>(name, keep, doc)->check(RefuseNegative);
+    case OptionKind::kName: {
+      CLI::Option* flag = app.add_option_function<std::string>(name, keep, doc);
+      OfferChoices(flag, [value_name = option.value_name] {
+        std::vector<std::string> names;
+        for (const std::string_view choice : Split(value_name, '|')) names.emplace_back(choice);
+        return names;
+      });
+      return flag;
+    }
     case OptionKind::kShare:
     case OptionKind::kShareOrOff:
     case OptionKind::kAssignment:

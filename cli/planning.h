@@ -53,6 +53,7 @@ struct PlanningFlags {
   bool even_only = false;
   bool no_simplify = false;
   std::string memory_limit;
+  std::string prefetch;
   // The strategies' own options that were given, by name; shares and files as text.
   std::map<std::string, OptionValue, std::less<>> strategy_options;
   std::string dump_dir;

@@ -194,6 +194,7 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
   if (request.pins.empty() && OptionOfKind(*row, OptionKind::kStart) != nullptr) OfferKnownWays(rules, request);
   request.strategy.criterion = request.options.criterion;
   request.strategy.memory_limit = request.options.memory_limit;
+  request.strategy.prefetch = request.options.prefetch;
   const std::string assignment = FileOf(input, *row, OptionKind::kAssignment);
   if (!assignment.empty()) SBP_RETURN_IF_ERROR(ReadAssignment(assignment, request));
   const std::string start = FileOf(input, *row, OptionKind::kStart);

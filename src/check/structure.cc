@@ -108,6 +108,19 @@ void CheckTensors(const Plan& plan, Findings& findings) {
   }
 }
 
+// Behind the op that writes the tensor.
+void CheckAhead(const Graph& graph, const Transition& transition, const std::string& where, Findings& findings) {
+  if (!transition.ahead_of.valid()) return;
+  const OpId producer = graph.tensor(transition.tensor).producer;
+  const uint32_t least = producer.valid() ? producer.value + 1 : 0, found = transition.ahead_of.value;
+  if (graph.micro_batches > 1) {
+    findings.Add(where, "is sent ahead", "no such transition in a step of several micro-batches", StrCat("op ", found));
+  } else if (found < least || found >= graph.ops.size()) {
+    findings.Add(where, "is sent ahead of an op", StrCat("from ", least, " to below ", graph.ops.size()),
+                 StrCat(found));
+  }
+}
+
 void CheckTransitions(const Plan& plan, Findings& findings) {
   const Graph& graph = plan.graph;
   for (size_t i = 0; i < plan.transitions.size(); ++i) {
@@ -132,6 +145,7 @@ void CheckTransitions(const Plan& plan, Findings& findings) {
         findings.Add(where, "reader is out of range", StrCat("below ", graph.ops.size()), StrCat(use.op.value));
       }
     }
+    CheckAhead(graph, transition, where, findings);
   }
 }
 

@@ -23,6 +23,7 @@ TransitionOrder OrderOfTransitions(const Plan& plan) {
     }
     of_tensor[transition.tensor].push_back(i);
     for (const Use& use : transition.consumers) order.runs_before[i] = std::min(order.runs_before[i], use.op.value);
+    if (transition.ahead_of.valid()) order.runs_before[i] = std::min(order.runs_before[i], transition.ahead_of.value);
   }
   for (uint32_t i = static_cast<uint32_t>(count); i-- > 0;) {
     const uint32_t source = order.source[i];

@@ -129,6 +129,7 @@ class PlanReader {
     options.strict = message.strict();
     for (const v1::Property& flag : message.train()) options.train.emplace_back(flag.name(), flag.value());
     if (message.has_memory_limit()) options.memory_limit = message.memory_limit();
+    if (message.has_prefetch()) options.prefetch = message.prefetch();
     for (const v1::RuleFile& file : message.rules()) options.rule_files.emplace_back(file.name(), file.text());
     // Plans from before there was a choice took outputs as they were written.
     const std::optional<OutputPolicy> outputs =
@@ -144,6 +145,9 @@ class PlanReader {
     if (plan_.options.memory_limit.value_or(0) < 0) {
       return BadInput(StrCat("options: \"memory_limit\" ", *plan_.options.memory_limit, " is negative"));
     }
+    if (plan_.options.prefetch.value_or(0) < 0) {
+      return BadInput(StrCat("options: \"prefetch\" ", *plan_.options.prefetch, " is negative"));
+    }
     const v1::Cost& total = message_.total();
     plan_.total = {total.compute_seconds(), total.collective_seconds(), total.bytes_moved()};
     const Status amounts = CheckAmounts({{"compute_seconds", total.compute_seconds()},
@@ -152,7 +156,9 @@ class PlanReader {
     if (!amounts.ok()) return amounts.WithContext("total");
     plan_.has_bound = message_.has_lower_bound_seconds();
     plan_.lower_bound_seconds = message_.lower_bound_seconds();
-    SBP_RETURN_IF_ERROR(CheckAmounts({{"lower_bound_seconds", plan_.lower_bound_seconds}}));
+    if (message_.has_schedule_bound_seconds()) plan_.schedule_bound_seconds = message_.schedule_bound_seconds();
+    SBP_RETURN_IF_ERROR(CheckAmounts({{"lower_bound_seconds", plan_.lower_bound_seconds},
+                                      {"schedule_bound_seconds", plan_.schedule_bound_seconds.value_or(0)}}));
     plan_.warnings.assign(message_.warnings().begin(), message_.warnings().end());
     for (const v1::PinMatch& match : message_.pin_matches()) {
       plan_.pin_matches.push_back(
@@ -331,6 +337,9 @@ class PlanReader {
     transition.wire_bytes = message.wire_bytes();
     transition.reason = message.reason();
     transition.cut_seconds = message.cut_seconds();
+    if (!message.ahead_of().empty()) {
+      SBP_ASSIGN_OR_RETURN(transition.ahead_of, FindOp(message.ahead_of()));
+    }
     SBP_RETURN_IF_ERROR(CheckAmounts({{"seconds", transition.seconds},
                                       {"wire_bytes", transition.wire_bytes},
                                       {"cut_seconds", transition.cut_seconds}}));

@@ -74,6 +74,7 @@ class PlanWriter {
     }
     message.set_outputs(std::string(OutputPolicyName(options.outputs)));
     if (options.memory_limit) message.set_memory_limit(*options.memory_limit);
+    if (options.prefetch) message.set_prefetch(*options.prefetch);
     for (const auto& [name, text] : options.rule_files) {
       v1::RuleFile& file = *message.add_rules();
       file.set_name(ToUtf8(name));
@@ -87,6 +88,7 @@ class PlanWriter {
     total.set_collective_seconds(plan_.total.collective_seconds);
     total.set_bytes_moved(plan_.total.bytes_moved);
     if (plan_.has_bound) message_.set_lower_bound_seconds(plan_.lower_bound_seconds);
+    if (plan_.schedule_bound_seconds) message_.set_schedule_bound_seconds(*plan_.schedule_bound_seconds);
     WriteMemory(*message_.mutable_memory());
     for (const std::string& warning : plan_.warnings) message_.add_warnings(ToUtf8(warning));
     for (const PinMatch& match : plan_.pin_matches) {
@@ -205,6 +207,7 @@ class PlanWriter {
     message.set_seconds(transition.seconds);
     message.set_wire_bytes(transition.wire_bytes);
     message.set_cut_seconds(transition.cut_seconds);
+    if (transition.ahead_of.valid()) message.set_ahead_of(Name(transition.ahead_of));
     message.set_reason(ToUtf8(transition.reason));
     for (const BoxingStep& step : transition.steps) {
       v1::Collective& out = *message.add_steps();

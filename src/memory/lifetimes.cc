@@ -31,6 +31,7 @@ std::vector<uint32_t> FirstReaders(const Plan& plan) {
   for (size_t i = plan.transitions.size(); i-- > 0;) {
     const Transition& transition = plan.transitions[i];
     for (const Use& use : transition.consumers) readers[i] = std::min(readers[i], use.op.value);
+    if (transition.ahead_of.valid()) readers[i] = std::min(readers[i], transition.ahead_of.value);
     std::vector<size_t>& others = later[transition.tensor];
     for (const size_t other : others) {
       if (plan.transitions[other].from == transition.to) readers[i] = std::min(readers[i], readers[other]);

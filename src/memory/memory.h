@@ -19,8 +19,8 @@ namespace sbp {
 int64_t LocalBytes(const TensorType& type, const NdSbp& sbp, const Mesh& mesh);
 
 // When things happen in a step: each op has a position, and each boxing step one of its own, before the op that reads
-// its result first (at the end, where none does). A transition that no op reads runs with the first one that starts
-// from it.
+// its result first (at the end, where none does), or earlier: before Transition::ahead_of. A transition that no op
+// reads runs with the first one that starts from it.
 struct StepOrder {
   std::vector<uint32_t> ops;          // position of each op
   std::vector<uint32_t> transitions;  // position of each transition's first step; the others follow

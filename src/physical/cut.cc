@@ -31,6 +31,7 @@ std::vector<Transition> KeptTransitions(const Plan& plan, const CutResult& cut) 
     transition.tensor = cut.tensors[old.tensor.index()];
     transition.consumers.clear();
     transition.cut_seconds = 0;
+    transition.ahead_of = OpId();
     for (const Use& use : old.consumers) {
       if (cut.ops[use.op.index()].valid()) transition.consumers.push_back({cut.ops[use.op.index()], use.operand});
     }
@@ -58,6 +59,7 @@ Plan CutPlan(const Plan& plan, TensorId until) {
   part.conflicts.clear();
   part.has_bound = false;
   part.lower_bound_seconds = 0;
+  part.schedule_bound_seconds.reset();
 
   const bool fused = plan.cluster.execution == Execution::kFused;
   part.cluster.execution = Execution::kEager;

@@ -175,10 +175,13 @@ bool WantsBound(const PlanRequest& request, const Problem& problem) {
 // The bound of the search over all plans, whose own plan is dropped. Where it finds none, there is none.
 Status AddBound(const Problem& problem, const StrategyOptions& options, Assignment& assignment) {
   const auto searches = std::ranges::find_if(AllStrategies(), [](const StrategyRow& row) { return row.has_bound; });
-  const Result<Assignment> searched = searches->solve(problem, options);
+  StrategyOptions only_bound = options;
+  only_bound.only_bound = true;
+  const Result<Assignment> searched = searches->solve(problem, only_bound);
   if (!searched.ok()) return OkStatus();
   assignment.has_bound = searched->has_bound;
   assignment.lower_bound_seconds = searched->lower_bound_seconds;
+  assignment.schedule_bound_seconds = searched->schedule_bound_seconds;
   return OkStatus();
 }
 
@@ -199,6 +202,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
   const Problem& problem = posed->problem;
   request.strategy.criterion = plan.options.criterion;
   request.strategy.memory_limit = plan.options.memory_limit;
+  request.strategy.prefetch = plan.options.prefetch;
   if (!request.strategy.cancelled) request.strategy.cancelled = observer.cancelled;
   request.strategy.num_ways = request.num_ways;
   request.strategy.way = [&](size_t way) -> Result<Problem> {
@@ -228,7 +232,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
         [&] { return StrCat(FormatDouble(assignment.lower_bound_seconds), "\n"); }));
   }
   SBP_RETURN_IF_ERROR(stages.RunToTheEnd(
-      "evaluate", [&] { return WithGatheredWeights(Evaluate(problem, assignment, plan), problem); },
+      "evaluate", [&] { return WithGatheredWeights(Evaluate(problem, assignment, plan, {.ahead = true}), problem); },
       [&] { return sbp::Dump(plan); }));
   WarnOfMemory(plan);
   AddWarnings(WarnOfGatheredPins(problem, plan), plan.warnings);

@@ -23,6 +23,7 @@ void DumpOptions(const PlanOptions& options, std::string& out) {
   if (!options.simplify) out += " no-simplify";
   if (options.strict) out += " strict";
   if (options.memory_limit) out += StrCat(" memory-limit=", *options.memory_limit);
+  if (options.prefetch) out += StrCat(" prefetch=", *options.prefetch);
   out += "\n";
   for (const auto& [flag, value] : options.train) out += StrCat("train ", flag, " ", Quote(value), "\n");
   for (const std::string& pin : options.pins) out += StrCat("pin ", Quote(pin), "\n");
@@ -54,6 +55,7 @@ void DumpTransition(const Plan& plan, const Transition& transition, std::string&
   for (const Use& use : transition.consumers) {
     out += StrCat("  for ", Quote(plan.graph.op(use.op).name), " operand ", use.operand, "\n");
   }
+  if (transition.ahead_of.valid()) out += StrCat("  ahead of ", plan.graph.op(transition.ahead_of).name, "\n");
   if (!transition.reason.empty()) out += StrCat("  reason: ", transition.reason, "\n");
 }
 
@@ -62,6 +64,7 @@ void DumpTotals(const Plan& plan, std::string& out) {
                 " collectives=", FormatDouble(plan.total.collective_seconds),
                 " bytes=", FormatDouble(plan.total.bytes_moved), "\n");
   if (plan.has_bound) out += StrCat("lower-bound ", FormatDouble(plan.lower_bound_seconds), "\n");
+  if (plan.schedule_bound_seconds) out += StrCat("schedule-bound ", FormatDouble(*plan.schedule_bound_seconds), "\n");
   const MemorySummary& memory = plan.memory;
   out += StrCat("memory peak=", memory.peak_bytes, " parameters=", memory.parameter_bytes,
                 " activations=", memory.activation_bytes, " boxing=", memory.boxing_bytes);

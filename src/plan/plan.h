@@ -51,6 +51,9 @@ struct Transition {
   // Of kernels, each time it runs: where the tensor is inside a kernel group, the group is cut here, and what it spared
   // (boxing/op_seconds.h, CutSeconds) is paid. Compute, not in `seconds`.
   double cut_seconds = 0;
+  // The op in front of which it runs, where that is earlier than in front of the first that reads what it makes, so
+  // that it is sent while what lies between is computed (memory/prefetch.h). Invalid: there.
+  OpId ahead_of = {};
 };
 
 struct MemoryHolder {
@@ -102,7 +105,8 @@ struct PlanOptions {
   // Flags of `infer --train`, name and value, as grad/request.h writes them; empty: the model's own graph is planned.
   std::vector<std::pair<std::string, std::string>> train;
   bool strict = false;
-  std::optional<int64_t> memory_limit;                          // bytes per device
+  std::optional<int64_t> memory_limit;  // bytes per device
+  std::optional<int64_t> prefetch;  // bytes per device that boxing ahead may add to the peak; none: what memory leaves
   std::vector<std::pair<std::string, std::string>> rule_files;  // name, text
 };
 
@@ -127,6 +131,7 @@ struct Plan {
   MemorySummary memory;
   double lower_bound_seconds = 0;  // only when has_bound
   bool has_bound = false;
+  std::optional<double> schedule_bound_seconds;  // no plan's schedule (schedule/schedule.h) is shorter; none: not known
   bool cut_short = false;                    // effort or time ended the search: more may close the gap. Not in files
   std::vector<ReplicatedTensor> replicated;  // for lack of a legal split
   std::vector<LayoutConflict> conflicts;

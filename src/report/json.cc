@@ -94,12 +94,19 @@ Json Phases(const Plan& plan) {
 // The step as it is executed, compute beside collectives (schedule/schedule.h).
 Json ScheduleOf(const Plan& plan) {
   const ScheduleSummary schedule = MakeSchedule(plan).summary;
-  return {{"seconds", schedule.step},
-          {"compute_seconds", schedule.compute},  // with local copies, at full speed
-          {"collective_seconds", schedule.collectives},
-          {"exposed_seconds", schedule.exposed},  // of collectives, while nothing is computed
-          {"slowed_seconds", schedule.slowed},    // that compute takes longer beside collectives
-          {"idle_seconds", schedule.idle}};
+  Json json = {{"seconds", schedule.step},
+               {"compute_seconds", schedule.compute},  // with local copies, at full speed
+               {"collective_seconds", schedule.collectives},
+               {"exposed_seconds", schedule.exposed},  // of collectives, while nothing is computed
+               {"slowed_seconds", schedule.slowed},    // that compute takes longer beside collectives
+               {"idle_seconds", schedule.idle},
+               {"lower_bound_seconds", nullptr},  // no plan's schedule is shorter
+               {"gap", nullptr}};
+  if (plan.schedule_bound_seconds) {
+    json["lower_bound_seconds"] = *plan.schedule_bound_seconds;
+    json["gap"] = ScheduleGapOf(plan, schedule.step);
+  }
+  return json;
 }
 
 // The fields that infer and compare share.

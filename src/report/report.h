@@ -63,6 +63,10 @@ std::string FormatComparison(std::span<const ComparedPlan> plans);
 // {"plans": [{"strategy", "seconds_per_step", ..., "error"}]}: the numeric fields of row `infer`.
 std::string ComparisonJson(std::span<const ComparedPlan> plans);
 
+// How far the schedule of a plan, which takes `step` seconds, may be from the shortest one: as GapOf. Requires
+// schedule_bound_seconds.
+double ScheduleGapOf(const Plan& plan, double step);
+
 // How far a plan may be from the best one: (seconds - bound) / seconds; 0 for a plan without cost. Requires has_bound.
 double GapOf(const Plan& plan);
 

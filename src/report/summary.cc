@@ -104,7 +104,12 @@ std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& sc
                             FormatSeconds(schedule.collectives), " of collectives");
   if (schedule.slowed > 0) text += StrCat(", compute ", FormatSeconds(schedule.slowed), " slower beside them");
   if (schedule.idle > 0) text += StrCat(", idle ", FormatSeconds(schedule.idle));
-  if (!plan.physical) text += "; if memory lets collectives run ahead (--physical: as it does)";
+  const auto ahead = std::ranges::count_if(plan.transitions, [](const auto& t) { return t.ahead_of.valid(); });
+  if (ahead > 0) text += StrCat("; ", FormatCount(ahead), " sent ahead");
+  if (plan.schedule_bound_seconds) {
+    text += StrCat("; no plan takes less than ", FormatSeconds(*plan.schedule_bound_seconds), ", gap ",
+                   GapPercent(ScheduleGapOf(plan, schedule.step)));
+  }
   return {"overlapped", FormatSeconds(schedule.step), text};
 }
 
@@ -139,7 +144,7 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
   if (plan.has_bound) {
     rows.push_back(
         {"lower bound", FormatSeconds(plan.lower_bound_seconds),
-         StrCat("of step time: no plan's sum is less; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
+         StrCat("of step time, the sum of all prices; gap ", GapPercent(GapOf(plan)), MoreEffort(plan, options))});
   }
   if (!plan.kernels.empty()) rows.push_back(KernelsRow(plan));
   rows.push_back({"bytes moved", FormatBytes(total.bytes_moved), "sent by all ranks in one step"});
@@ -281,6 +286,10 @@ std::string Limited(std::string_view title, const List& list, size_t shown, Prin
 }
 
 }  // namespace
+
+double ScheduleGapOf(const Plan& plan, double step) {
+  return step > 0 ? std::max(0.0, (step - *plan.schedule_bound_seconds) / step) : 0.0;
+}
 
 double GapOf(const Plan& plan) {
   const double seconds = plan.total.seconds();

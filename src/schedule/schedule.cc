@@ -33,9 +33,10 @@ class ScheduleBuilder {
   Schedule Run() {
     SetSeconds();
     FindSources();
+    plays_physical_ = plan_.physical && plan_.physical->micro_batches == 1 && plan_.physical->tasks.size() == inputs_;
     for (const uint32_t number : order_.in_order) AddTransition(number);
     AddOps();
-    if (plan_.physical && plan_.physical->micro_batches == 1 && plan_.physical->tasks.size() == inputs_) {
+    if (plays_physical_) {
       const std::vector<TaskEdge> more = MemoryEdges(*plan_.physical);
       edges_.insert(edges_.end(), more.begin(), more.end());
     }
@@ -96,6 +97,7 @@ class ScheduleBuilder {
     for (const uint32_t other : copies) {
       if (plan_.transitions[other].to == transition.from) before = last_[other];
     }
+    if (before == kNoTask && !plays_physical_) before = OpBefore(order_.transitions[number]);
     for (size_t s = 0; s < transition.steps.size(); ++s) {
       const auto task = static_cast<uint32_t>(order_.transitions[number] + s);
       Follow(before, task);
@@ -104,6 +106,12 @@ class ScheduleBuilder {
     last_[number] = before;
     copies.push_back(number);
     for (const Use& use : transition.consumers) boxed_[UseKey(use.op, use.operand)] = before;
+  }
+
+  // The last op that stands before a position.
+  uint32_t OpBefore(uint32_t position) const {
+    const auto next = std::ranges::lower_bound(order_.ops, position);
+    return next == order_.ops.begin() ? kNoTask : *(next - 1);
   }
 
   void AddOps() {
@@ -164,6 +172,7 @@ class ScheduleBuilder {
   const Graph& graph_;
   const StepOrder order_;
   uint32_t inputs_ = 0;
+  bool plays_physical_ = false;  // memory is that of the arena
   std::vector<TimedTask> tasks_;
   std::vector<TaskEdge> edges_;
   std::vector<TaskTime> times_;

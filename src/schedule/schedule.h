@@ -28,13 +28,15 @@ struct Schedule {
 // The step of the plan in the order of OrderOfStep (memory/memory.h), played by PlayTasks: an op waits for the
 // producers of its operands or for the boxing that makes them, boxing for the producer or for the boxing that it starts
 // from, for inputs and for states that are written over until these are filled, which takes no time. A gathered weight
-// depends on nothing, so that it is fetched while earlier layers are computed, and a gradient is reduced when it is
-// there and nothing more urgent is to be sent. Compute beside collectives keeps Cluster::device.overlap of its speed.
+// depends on nothing: it is fetched while earlier layers are computed, but not before the op has ended behind which it
+// stands in the order (Transition::ahead_of), as its memory is counted from there on. A gradient is reduced when it is
+// there and nothing that stands before is to be sent. Compute beside collectives keeps Cluster::device.overlap of its
+// speed.
 //
-// Where the plan has its physical part, of one micro-batch, tasks wait besides for those that use the memory that they
-// overwrite, and the step is the one that the fake backend (runtime/actors/simulate.h) plays; without it, as if each
-// tensor had memory of its own. What the graph runs in each of its micro-batches counts as one task of so many times
-// the seconds. Linear in ops and transitions, but for logarithms. The plan must be complete.
+// Where the plan has its physical part, of one micro-batch, tasks wait instead for those that use the memory that they
+// overwrite, and the step is the one that the fake backend (runtime/actors/simulate.h) plays. What the graph runs in
+// each of its micro-batches counts as one task of so many times the seconds. Linear in ops and transitions, but for
+// logarithms. The plan must be complete.
 Schedule MakeSchedule(const Plan& plan);
 
 }  // namespace sbp

@@ -21,6 +21,7 @@
 #include "graph/graph.h"
 #include "graph/kernel_groups.h"
 #include "memory/memory.h"
+#include "memory/prefetch.h"
 #include "naming/buffer_label.h"
 #include "plan/pins.h"
 #include "plan/transition_runs.h"
@@ -266,6 +267,17 @@ int64_t Workspace(const Problem& problem, const Assignment& assignment, const Pl
   return static_cast<int64_t>(most);
 }
 
+// In-place writes and memory of the plan in its order.
+void SetMemory(const Problem& problem, int64_t workspace, Plan& plan) {
+  const StepOrder order = OrderOfStep(plan);
+  plan.in_place.clear();
+  plan.in_place =
+      FindInPlace(plan, order, [&](OpId op) { return std::span<const InPlacePair>(problem.class_at(op).in_place); });
+  plan.memory = PeakMemory(plan, order, Lifetimes(plan, order));
+  plan.memory.workspace_bytes = workspace;
+  plan.memory.peak_bytes = SaturatingAdd(plan.memory.peak_bytes, workspace);
+}
+
 Status CheckMemoryLimit(const Problem& problem, const Plan& plan) {
   if (!plan.options.memory_limit || plan.memory.peak_bytes <= *plan.options.memory_limit) return OkStatus();
   std::string holders;
@@ -299,15 +311,19 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   plan.conflicts = assignment.conflicts;
   plan.lower_bound_seconds = assignment.lower_bound_seconds;
   plan.has_bound = assignment.has_bound;
+  plan.schedule_bound_seconds = assignment.schedule_bound_seconds;
   plan.cut_short = assignment.cut_short;
   if (!options.memory) return OkStatus();
-  const StepOrder order = OrderOfStep(plan);
-  plan.in_place.clear();
-  plan.in_place =
-      FindInPlace(plan, order, [&](OpId op) { return std::span<const InPlacePair>(problem.class_at(op).in_place); });
-  plan.memory = PeakMemory(plan, order, Lifetimes(plan, order));
-  plan.memory.workspace_bytes = Workspace(problem, assignment, plan);
-  plan.memory.peak_bytes = SaturatingAdd(plan.memory.peak_bytes, plan.memory.workspace_bytes);
+  const int64_t workspace = Workspace(problem, assignment, plan);
+  SetMemory(problem, workspace, plan);
+  if (!options.ahead || plan.transitions.empty()) return CheckMemoryLimit(problem, plan);
+  const int64_t room = RoomAhead(plan, plan.memory.peak_bytes);
+  SendAhead(plan, room - workspace);
+  SetMemory(problem, workspace, plan);
+  if (plan.memory.peak_bytes > room) {  // other in-place writes than were counted with
+    for (Transition& transition : plan.transitions) transition.ahead_of = OpId();
+    SetMemory(problem, workspace, plan);
+  }
   return CheckMemoryLimit(problem, plan);
 }
 

@@ -14,8 +14,11 @@ namespace sbp {
 // transition at the end of the step. Error kNoPlan: memory above options.memory_limit (names peak and largest holders).
 // Without `reasons` transitions have none and replicated tensors are not listed, without `memory` there is none and no
 // limit: for those who only want the price.
+//
+// With `ahead`, boxing is sent ahead as far as memory lets it (memory/prefetch.h): that may raise the peak, but not
+// above the limit.
 struct EvaluateOptions {
-  bool reasons = true, memory = true;
+  bool reasons = true, memory = true, ahead = false;
 };
 Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan, const EvaluateOptions& options = {});
 

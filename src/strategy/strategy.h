@@ -37,7 +37,8 @@ struct Assignment {
   std::vector<LayoutConflict> conflicts;
   double lower_bound_seconds = 0;
   bool has_bound = false;
-  bool cut_short = false;  // as Plan::cut_short
+  std::optional<double> schedule_bound_seconds;  // as Plan has it
+  bool cut_short = false;                        // as Plan::cut_short
 };
 
 // How far a search has come.
@@ -53,7 +54,8 @@ using OptionValue = std::variant<double, int64_t, uint64_t, std::string>;
 struct StrategyOptions {
   std::string criterion = "bytes";      // of strategies that have criteria: a row of all_criteria.cc
   std::optional<int64_t> memory_limit;  // bytes per device
-  // The strategy's own options of kinds kNumber to kShareOrOff, by name; absent: the strategy's default.
+  std::optional<int64_t> prefetch;      // as PlanOptions has it
+  // The strategy's own options of kinds kNumber to kName, by name; absent: the strategy's default.
   std::map<std::string, OptionValue, std::less<>> values;
   // Of kAssignment: a signature per op and the layouts of sources.
   std::vector<Signature> given_signatures;
@@ -66,6 +68,7 @@ struct StrategyOptions {
   size_t num_ways = 0;
   std::function<Result<Problem>(size_t way)> way;
   std::function<void(const SearchState&)> found;  // now and then
+  bool only_bound = false;                        // the bounds are all that is wanted of the answer
   // Asked now and then in long searches; true: stop and return the best so far.
   std::function<bool()> cancelled;
   std::function<void(double done)> progress;  // 0..1
@@ -79,6 +82,7 @@ enum class OptionKind : uint8_t {
   kSeed,        // uint64_t
   kShare,       // double of at least 0 and below 1; as text also "1%"
   kShareOrOff,  // likewise, or -1: as text "off"
+  kName,        // std::string, one of those that value_name lists: "schedule|sum"
   kCriterion,   // a name of all_criteria.cc: StrategyOptions::criterion
   kAssignment,  // a file, a plan or pins for every op: given_*
   kStart,       // a file, an earlier plan: start_*

@@ -21,6 +21,7 @@
 #include "sbp/sbp.h"
 #include "search/number_rows.h"
 #include "strategy/optimal/layout_graph.h"
+#include "strategy/optimal/price_weights.h"
 #include "strategy/optimal/tensor_factor.h"
 
 namespace sbp {
@@ -39,8 +40,8 @@ constexpr double kRoundingOfSums = 1e-9;  // of the bound: what sums of doubles 
 
 class LayoutBound::Ascent {
  public:
-  Ascent(const Problem& problem, const CandidateLists& lists, double upper)
-      : problem_(problem), lists_(lists), most_(4 * upper + 1e-9), grain_(upper * kGrain) {
+  Ascent(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights)
+      : problem_(problem), lists_(lists), weights_(weights), most_(4 * upper + 1e-9), grain_(upper * kGrain) {
     MakeGraphs();
     MakeFactors();
     Order();
@@ -118,16 +119,19 @@ class LayoutBound::Ascent {
   // A graph per type of tensor that some op reads; the largest tensors first, until there are arcs enough.
   void MakeGraphs() {
     const Graph& graph = *problem_.graph;
-    std::unordered_map<TensorType, uint32_t> numbers;
+    std::unordered_map<TensorType, std::map<double, uint32_t>> numbers;  // by weight
     std::vector<const TensorType*> types;
+    std::vector<double> sent;
     std::vector<std::set<Sbp>> kinds;
     std::vector<double> bytes;
     type_of_.assign(graph.tensors.size(), 0);
     for (size_t t = 0; t < graph.tensors.size(); ++t) {
       const TensorType& type = graph.tensors[t].type;
-      const auto [entry, is_new] = numbers.try_emplace(type, static_cast<uint32_t>(types.size()));
+      const double weight = weights_.SentOf(TensorId(t));
+      const auto [entry, is_new] = numbers[type].try_emplace(weight, static_cast<uint32_t>(types.size()));
       if (is_new) {
         types.push_back(&type);
+        sent.push_back(weight);
         kinds.emplace_back();
         bytes.push_back(0);
       }
@@ -145,7 +149,7 @@ class LayoutBound::Ascent {
       if (!types[i]->is_static() || size > kMaxArcsOfOne || arcs + size > kMaxArcs) continue;
       arcs += size;
       const std::vector<Sbp> partial(kinds[i].begin(), kinds[i].end());
-      graphs_[i] = std::make_unique<LayoutGraph>(problem_, *types[i], partial);
+      graphs_[i] = std::make_unique<LayoutGraph>(problem_, *types[i], partial, sent[i], weights_.local);
     }
   }
 
@@ -327,6 +331,7 @@ class LayoutBound::Ascent {
   }
 
   double LeastCompute(OpId op) {
+    if (weights_.IsFree(op)) return 0;
     const auto [entry, is_new] = least_compute_.try_emplace({lists_.number(op), problem_.runs.of(op)}, most_);
     if (!is_new) return entry->second;
     if (!Whole(op)) {
@@ -345,7 +350,7 @@ class LayoutBound::Ascent {
     std::vector<double> total;
     total.reserve(list.size());
     for (const uint32_t c : list) {
-      total.push_back(std::min(problem_.ComputeSeconds(op, c), most_));
+      total.push_back(weights_.IsFree(op) ? 0 : std::min(problem_.ComputeSeconds(op, c), most_));
     }
     for (const uint32_t l : links_of_op_[op.index()]) {
       const std::span<const double> message = messages_[links_[l].message];
@@ -364,7 +369,7 @@ class LayoutBound::Ascent {
   double VisitOp(uint32_t o, bool forward) {
     const OpId op(o);
     std::vector<int32_t> key = {static_cast<int32_t>(lists_.number(op)), forward ? -1 : -2,
-                                problem_.runs.of(op) > 1 ? 1 : 0};
+                                problem_.runs.of(op) > 1 ? 1 : 0, weights_.IsFree(op) ? 1 : 0};
     std::vector<uint32_t> pushed;
     for (const uint32_t l : links_of_op_[o]) {
       if (links_[l].written == forward) pushed.push_back(l);
@@ -498,6 +503,7 @@ class LayoutBound::Ascent {
 
   const Problem& problem_;
   const CandidateLists& lists_;
+  const PriceWeights weights_;
   const double most_;  // a cost of this forbids
   const double grain_;
   std::vector<uint32_t> type_of_;  // per tensor
@@ -520,8 +526,8 @@ class LayoutBound::Ascent {
   int64_t work_ = 0;
 };
 
-LayoutBound::LayoutBound(const Problem& problem, const CandidateLists& lists, double upper)
-    : ascent_(std::make_unique<Ascent>(problem, lists, upper)) {}
+LayoutBound::LayoutBound(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights)
+    : ascent_(std::make_unique<Ascent>(problem, lists, upper, weights)) {}
 LayoutBound::~LayoutBound() = default;
 void LayoutBound::Ascend(int64_t most_work, const std::function<bool()>& stop) { ascent_->Ascend(most_work, stop); }
 double LayoutBound::bound() const { return ascent_->bound(); }

@@ -24,6 +24,7 @@
 #include "base/ids.h"
 #include "problem/problem.h"
 #include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/price_weights.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
@@ -31,8 +32,8 @@ namespace sbp {
 class LayoutBound {
  public:
   // `upper`: seconds of some plan (what the messages are measured by). `problem` and `lists` outlive this. Pins of
-  // `lists` are kept.
-  LayoutBound(const Problem& problem, const CandidateLists& lists, double upper);
+  // `lists` are kept. With weights it is one of the prices weighted so, `upper` and all figures too.
+  LayoutBound(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights = {});
   ~LayoutBound();
 
   // Sweeps until about that much work (steps of the innermost loops) is done, or little is gained.

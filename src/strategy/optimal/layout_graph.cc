@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "base/checked_math.h"
+#include "boxing/boxing.h"
 #include "cluster/cluster.h"
+#include "cost/collective.h"
 #include "graph/tensor_type.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
@@ -32,7 +34,8 @@ int64_t LayoutGraph::SizeOf(const TensorType& type, int num_axes, size_t num_kin
   return SaturatingMul(size, choices * num_axes);
 }
 
-LayoutGraph::LayoutGraph(const Problem& problem, const TensorType& type, const std::vector<Sbp>& kinds)
+LayoutGraph::LayoutGraph(const Problem& problem, const TensorType& type, const std::vector<Sbp>& kinds, double sent,
+                         double local)
     : space_(ChoicesOf(problem, type, kinds)), valid_(space_.size()) {
   std::vector<GroupShape> groups;
   for (int axis = 0; axis < problem.mesh.num_axes(); ++axis) groups.push_back(problem.boxing->axis_group(axis));
@@ -43,11 +46,16 @@ LayoutGraph::LayoutGraph(const Problem& problem, const TensorType& type, const s
     if (valid_[l] && !layout.has_partial()) whole_.push_back(l);
   }
   BoxingArcs arcs(space_);
+  const auto is_local = [&](uint32_t from, const BoxingArc& arc) {
+    if (sent == local) return true;
+    const std::optional<BoxingStep> step = FindStep(world, type, space_.layout(from), space_.layout(arc.to), arc.axis);
+    return step && RowOf(step->kind).local;
+  };
   for (int axis = 0; axis < space_.num_axes(); ++axis) {
     for (uint32_t l = 0; l < space_.size(); ++l) {
       if (!valid_[l]) continue;
       for (const BoxingArc& arc : arcs.From(world, type, l)) {
-        if (arc.axis == axis) arcs_.push_back({l, arc.to, arc.price});
+        if (arc.axis == axis) arcs_.push_back({l, arc.to, arc.price * (is_local(l, arc) ? local : sent)});
       }
     }
   }

@@ -20,8 +20,10 @@ class LayoutGraph {
   // How many layouts and arcs a graph may have at most: what making it takes.
   static int64_t SizeOf(const TensorType& type, int num_axes, size_t num_kinds);
 
-  // All layouts of `type` whose partial values are of `kinds`. No path is dearer than that of problem.boxing.
-  LayoutGraph(const Problem& problem, const TensorType& type, const std::vector<Sbp>& kinds);
+  // All layouts of `type` whose partial values are of `kinds`. No path is dearer than that of problem.boxing, weighted
+  // as PriceWeights has `sent` and `local`.
+  LayoutGraph(const Problem& problem, const TensorType& type, const std::vector<Sbp>& kinds, double sent = 1,
+              double local = 1);
 
   size_t size() const { return space_.size(); }
   // Nothing when it is no layout of this type.

@@ -26,6 +26,7 @@
 #include "sbp/sbp.h"
 #include "search/cost_network.h"
 #include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/price_weights.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
@@ -39,6 +40,9 @@ struct LayoutNetworkOptions {
   // of its prices only: a bound of it says nothing of other plans. Null: all that are worth a look.
   const CandidateLists* lists = nullptr;
   const Assignment* start = nullptr;  // with `lists`: sources may lie as they do here, too
+  // Null: prices as they are. Else costs are the evaluator's prices weighted so, and the relaxed network is never above
+  // those: plans still take the paths and hubs of fewest seconds.
+  const PriceWeights* weights = nullptr;
 };
 
 class LayoutNetwork {

@@ -60,7 +60,8 @@ Result<LayoutNetwork> LayoutNetworkBuilder::Build() && {
   for (size_t t = 0; t < graph.tensors.size(); ++t) PrepareTensor(TensorId(t));
   for (const Prepared& prepared : prepared_) AddTensorNode(prepared);
   for (size_t t = 0; t < graph.tensors.size(); ++t) Connect(TensorId(t));
-  for (size_t t = 0; problem_.fusion && t < graph.tensors.size(); ++t) AddCuts(TensorId(t));
+  const bool cuts = problem_.fusion && weights_.local > 0;
+  for (size_t t = 0; cuts && t < graph.tensors.size(); ++t) AddCuts(TensorId(t));
   if (memory_limit_) AddMemory();
   network_.SetName(graph.name);
   network_.SetPlaces(std::move(places_));
@@ -74,19 +75,22 @@ Status LayoutNetworkBuilder::AddOps() {
   } else {
     SBP_ASSIGN_OR_RETURN(result_.lists_, CandidateLists::All(problem_));
   }
-  std::unordered_map<uint64_t, int32_t> row_of_list;  // by number of the list and how often the op runs
+  // By number of the list, whether the op costs nothing, and how often it runs.
+  std::unordered_map<uint64_t, int32_t> row_of_list;
   std::vector<double> costs;
   for (size_t o = 0; o < problem_.num_ops(); ++o) {
     const OpId op(o);
     const bool ends = HasUnreadEnd(op);  // what that takes is not shared
-    const uint64_t key = uint64_t{result_.lists_.number(op)} << 1 | (problem_.runs.of(op) > 1 ? 1 : 0);
+    const bool is_free = weights_.IsFree(op);
+    const uint64_t key =
+        uint64_t{result_.lists_.number(op)} << 2 | (is_free ? 2 : 0) | (problem_.runs.of(op) > 1 ? 1 : 0);
     const auto row = row_of_list.find(key);
     if (row != row_of_list.end() && !ends) {
       AddNode(row->second, o);
       continue;
     }
     costs.clear();
-    for (const uint32_t c : result_.lists_.of(op)) costs.push_back(problem_.ComputeSeconds(op, c));
+    for (const uint32_t c : result_.lists_.of(op)) costs.push_back(is_free ? 0 : problem_.ComputeSeconds(op, c));
     if (ends) AddEndsOfUnread(op, costs);
     for (double& cost : costs) cost = Finite(cost);
     const int32_t added = network_.AddCosts(costs);
@@ -130,9 +134,13 @@ uint32_t LayoutNetworkBuilder::TypeOf(TensorId tensor) {
   uint32_t& known = type_of_tensor_[tensor.index()];
   if (known != kNoRow) return known;
   const TensorType& type = problem_.type(tensor);
-  const auto [entry, is_new] = type_numbers_.try_emplace(type, static_cast<uint32_t>(types_.size()));
-  if (is_new) types_.emplace_back(type, *problem_.boxing);
-  return known = entry->second;
+  const double sent = weights_.SentOf(tensor);
+  std::vector<std::pair<double, uint32_t>>& numbers = type_numbers_[type];
+  const auto found = std::ranges::find(numbers, sent, [](const auto& entry) { return entry.first; });
+  if (found != numbers.end()) return known = found->second;
+  numbers.emplace_back(sent, static_cast<uint32_t>(types_.size()));
+  types_.emplace_back(type, *problem_.boxing, sent, weights_.local);
+  return known = numbers.back().second;
 }
 
 LayoutNetworkBuilder::Row LayoutNetworkBuilder::RowOf(uint32_t type, std::vector<uint32_t> layouts) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -25,6 +26,7 @@
 #include "search/cost_network.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/price_weights.h"
 #include "strategy/optimal/prices_of_type.h"
 #include "strategy/strategy.h"
 
@@ -39,6 +41,7 @@ class LayoutNetworkBuilder {
         copy_price_(options.copy_price),
         lists_(options.lists),
         start_(options.start),
+        weights_(options.weights != nullptr ? *options.weights : PriceWeights()),
         result_(problem) {}
   Result<LayoutNetwork> Build() &&;
 
@@ -164,11 +167,12 @@ class LayoutNetworkBuilder {
   double copy_price_;
   const CandidateLists* lists_;  // null: all
   const Assignment* start_;
+  const PriceWeights weights_;
   LayoutNetwork result_;
   CostNetworkBuilder network_;
   std::vector<int32_t> places_;  // of nodes
   std::deque<TypePrices> types_;
-  std::unordered_map<TensorType, uint32_t> type_numbers_;
+  std::unordered_map<TensorType, std::vector<std::pair<double, uint32_t>>> type_numbers_;  // by weight
   std::vector<uint32_t> type_of_tensor_;
   std::deque<LayoutRow> rows_;
   std::vector<std::vector<uint32_t>> distinct_;  // per row; empty: not asked yet

@@ -17,7 +17,7 @@ namespace sbp {
 
 LayoutNetworkBuilder::CutEnd LayoutNetworkBuilder::CutEndOf(OpId op, Slot side, size_t slot, TensorId tensor) {
   CutEnd end{.layouts = rows_[SlotRow(op, side, slot, tensor)].layouts, .seconds = {}};
-  const auto runs = static_cast<double>(problem_.runs.of(op));
+  const double runs = weights_.local * static_cast<double>(problem_.runs.of(op));
   for (const uint32_t c : result_.lists_.of(op))
     end.seconds.push_back(runs * problem_.OnceCutSeconds(op, c, side == Slot::kResult, slot));
   return end;

@@ -1,5 +1,6 @@
 // What it takes in a layout network that outputs end as they must (problem/demands.h).
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -48,7 +49,12 @@ double LayoutNetworkBuilder::EndSeconds(EndRule::Kind end, uint32_t type, uint32
   if (end != EndRule::Kind::kNotPartial || (relaxed_ && num_wants > 2)) return 0;
   const auto seconds = [&](uint32_t from) {
     const auto [entry, is_new] = end_seconds_.try_emplace((static_cast<uint64_t>(type) << 32) | from, 0);
-    if (is_new) entry->second = FindCheapestEnd(prices.type(), prices.layout(from), *problem_.boxing).seconds;
+    if (!is_new) return entry->second;
+    const NdSbp from_layout = prices.layout(from);
+    const CheapestEnd end = FindCheapestEnd(prices.type(), from_layout, *problem_.boxing);
+    entry->second = std::isinf(end.seconds)
+                        ? end.seconds
+                        : prices.SecondsOf(problem_.boxing->Path(prices.type(), from_layout, end.layout));
     return entry->second;
   };
   return std::min(seconds(written), seconds(hub));

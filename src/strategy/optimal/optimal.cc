@@ -31,6 +31,7 @@
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/merged_axes.h"
 #include "strategy/optimal/network_size.h"
+#include "strategy/optimal/overlap_search.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/optimal/smallest_plan.h"
 #include "strategy/optimal/start.h"
@@ -54,7 +55,8 @@ constexpr double kCopyPrices[] = {0.1, 10};  // by the step time per byte of the
 // Steps of the dual under a memory limit without a gain, by unit of effort and at least by one.
 constexpr double kPatience = 16;
 constexpr double kEffortOfFirstLook = 0.1;
-constexpr double kShareOfSearch = 0.6;  // of the time; the first search, which also finds the bound, takes no more
+constexpr double kShareOfSchedule = 0.2;  // of the time: the search for a shorter schedule
+constexpr double kShareOfSearch = 0.6;    // of the time; the first search, which also finds the bound, takes no more
 // Of each op, where not all can be looked at together; at first, where axes are merged and where there are none to.
 constexpr size_t kMostCandidates = 24, kFirstOfMerged = 16, kFirstCandidates = 6;
 constexpr double kEffortOfFirstChosen = 0.3;  // share of the effort
@@ -513,7 +515,13 @@ Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& o
   if (problem.mesh.num_devices() == 1) {
     return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
   }
-  return Optimal(problem, options).Run();
+  const SearchOptions search = SearchOptionsOf(options);
+  StrategyOptions of_sum = options;
+  if (search.seconds > 0 && search.objective == Objective::kSchedule)
+    of_sum.values["time"] = (1 - kShareOfSchedule) * search.seconds;
+  SBP_ASSIGN_OR_RETURN(Assignment summed, Optimal(problem, of_sum).Run());
+  if (search.objective == Objective::kSum) return summed;
+  return ShortenSchedule(problem, options, search, kShareOfSchedule * search.seconds, std::move(summed));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Boxing between the layouts of one tensor type, each pair asked for once.
+// Boxing between the layouts of one tensor type, each pair asked for once; weighted where asked so.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,15 @@
 #include "boxing/boxing.h"
 #include "graph/tensor_type.h"
 #include "sbp/sbp.h"
+#include "strategy/optimal/price_weights.h"
 
 namespace sbp {
 
 class TypePrices {
  public:
-  TypePrices(const TensorType& type, BoxingTable& boxing) : type_(&type), boxing_(&boxing) {}
+  // `sent`, `local`: as PriceWeights has them. Paths stay the cheapest by seconds, as plans take them.
+  TypePrices(const TensorType& type, BoxingTable& boxing, double sent = 1, double local = 1)
+      : type_(&type), boxing_(&boxing), sent_(sent), local_(local) {}
 
   // A number for a layout, from 0 on.
   uint32_t Id(const NdSbp& layout) {
@@ -34,6 +37,10 @@ class TypePrices {
 
   // Infinity where no sequence of collectives leads from one to the other.
   double Seconds(uint32_t from, uint32_t to) { return from == to ? 0 : Of(from, to).seconds; }
+  // Of a path of this type's.
+  double SecondsOf(const BoxingPath& path) const {
+    return path.reachable ? WeightedSeconds(path, sent_, local_) : std::numeric_limits<double>::infinity();
+  }
   // Without communication.
   bool IsLocal(uint32_t from, uint32_t to) { return from == to || Of(from, to).local; }
   // The layouts on the way, `to` included; they have numbers then.
@@ -74,7 +81,7 @@ class TypePrices {
     Pair& pair = row[to];
     if (pair.seconds < 0) {
       const BoxingPath& path = boxing_->Path(*type_, layouts_[from], layouts_[to]);
-      pair.seconds = path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
+      pair.seconds = SecondsOf(path);
       pair.local = path.wire_bytes == 0;
     }
     return pair;
@@ -82,6 +89,7 @@ class TypePrices {
 
   const TensorType* type_;
   BoxingTable* boxing_;
+  double sent_, local_;
   std::unordered_map<NdSbp, uint32_t> ids_;
   std::vector<NdSbp> layouts_;
   std::vector<std::vector<Pair>> pairs_;  // by number of either

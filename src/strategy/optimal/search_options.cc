@@ -1,8 +1,12 @@
 #include "strategy/optimal/search_options.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/text.h"
 
@@ -10,6 +14,7 @@ namespace sbp {
 namespace {
 
 constexpr double kMoreEffort = 20;  // times
+constexpr std::string_view kObjectives[] = {"schedule", "sum"};
 
 constexpr StrategyOption kSearchOptions[] = {
     {"effort", OptionKind::kNumber, "X", "amount of work, about seconds of one processor", 0, 1e9},
@@ -18,6 +23,12 @@ constexpr StrategyOption kSearchOptions[] = {
     {"uniform", OptionKind::kShareOrOff, "SHARE|off",
      "repeated layers are laid out alike, unless a mix is cheaper by more than SHARE [1%]"},
     {"threads", OptionKind::kCount, "N", "the plan does not depend on it, unless --time is given", 1, 1024},
+    {
+        "objective",
+        OptionKind::kName,
+        "schedule|sum",
+        "what is least: the step with compute and collectives side by side, or the sum of their times [schedule]",
+    },
     {"seed", OptionKind::kSeed, "N", "of its random choices"},
     {"start", OptionKind::kStart, "PLAN", "an earlier plan to begin with, ops matched by name; pins override"},
     {"log", OptionKind::kLog, "FILE", "cost and bound over time, as CSV"},
@@ -43,12 +54,19 @@ SearchOptions SearchOptionsOf(const StrategyOptions& options) {
   search.uniform = ValueOr(options, "uniform", search.uniform);
   search.threads = static_cast<int>(ValueOr<int64_t>(options, "threads", search.threads));
   search.seed = ValueOr(options, "seed", search.seed);
+  search.objective = ValueOr(options, "objective", std::string(kObjectives[0])) == kObjectives[0] ? Objective::kSchedule
+                                                                                                  : Objective::kSum;
   return search;
 }
 
 Status CheckSearchOptions(const StrategyOptions& options) {
   const bool both = options.values.contains("effort") && options.values.contains("time");
-  return both ? UsageError("--effort and --time: one of them says when to stop") : OkStatus();
+  if (both) return UsageError("--effort and --time: one of them says when to stop");
+  const std::string objective = ValueOr(options, "objective", std::string(kObjectives[0]));
+  if (std::ranges::find(kObjectives, objective) != std::end(kObjectives)) return OkStatus();
+  const std::vector<std::string> known(std::begin(kObjectives), std::end(kObjectives));
+  return UsageError(
+      StrCat("--objective ", Quote(objective), ": expected ", Join(known, " or "), DidYouMean(objective, known)));
 }
 
 SearchGoal GoalOfSearch(const StrategyOptions& options) {

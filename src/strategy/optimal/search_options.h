@@ -9,6 +9,12 @@
 
 namespace sbp {
 
+// What the best plan is the least of.
+enum class Objective : uint8_t {
+  kSum,       // all prices added up
+  kSchedule,  // the step with compute and collectives side by side (schedule/schedule.h)
+};
+
 // How long and how well it searches.
 struct SearchOptions {
   double effort = 1;      // amount of work, about seconds of one processor; used when `seconds` is 0
@@ -17,6 +23,7 @@ struct SearchOptions {
   double uniform = 0.01;  // a uniform plan is kept unless another is cheaper by more than this share; below 0: off
   int threads = 2;        // the answer does not depend on it unless `seconds` is given
   uint64_t seed = 0;
+  Objective objective = Objective::kSchedule;
 };
 std::span<const StrategyOption> AllSearchOptions();
 

@@ -6,6 +6,7 @@
 #include "generate/generate.h"
 #include "graph/builder.h"
 #include "pipeline/pipeline.h"
+#include "schedule/schedule.h"
 
 namespace sbp {
 namespace {
@@ -57,6 +58,21 @@ TEST(FusedPrices, BoundsHoldForEveryStrategy) {
       ASSERT_TRUE(plan.has_bound);
       EXPECT_LE(plan.lower_bound_seconds, plan.total.seconds() * (1 + 1e-9)) << strategy << ", seed " << seed;
       EXPECT_GT(plan.lower_bound_seconds, 0);
+    }
+  }
+}
+
+// Whatever made a plan: its schedule is not below the bound of all.
+TEST(FusedPrices, BoundsOfSchedulesHoldForEveryStrategy) {
+  for (const char* family : {"transformer", "random"}) {
+    for (uint64_t seed = 0; seed < 6; ++seed) {
+      for (const char* strategy : {"greedy", "einsum", "replicate", "optimal"}) {
+        const Plan plan = MakePlanOf(family, "a=2,b=2", strategy, seed, seed % 2 == 1);
+        ASSERT_TRUE(plan.schedule_bound_seconds.has_value());
+        EXPECT_LE(*plan.schedule_bound_seconds, MakeSchedule(plan).summary.step * (1 + 1e-9))
+            << family << ", " << strategy << ", seed " << seed;
+        EXPECT_GT(*plan.schedule_bound_seconds, 0);
+      }
     }
   }
 }

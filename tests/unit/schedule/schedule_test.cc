@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -93,14 +94,33 @@ Plan WithRandomSeconds(const PlanCase& c) {
   return plan;
 }
 
+// Each gathered weight's first task behind the op that stands before it: from there on its memory is counted.
+std::vector<TaskEdge> NotAhead(const Plan& plan, const PhysicalPlan& physical) {
+  std::set<TensorId> overwritten;
+  for (const InPlaceWrite& write : plan.in_place)
+    overwritten.insert(plan.graph.OperandsOf(plan.graph.op(write.op))[write.operand]);
+  std::vector<TaskEdge> edges;
+  std::optional<uint32_t> op;
+  for (uint32_t t = 0; t < physical.tasks.size(); ++t) {
+    const Task& task = physical.tasks[t];
+    if (task.op.valid()) {
+      op = t;
+      continue;
+    }
+    const Register& from = physical.registers[task.reads[0]];
+    const bool is_weight = from.resident && plan.graph.tensor(from.tensor).role == TensorRole::kParameter;
+    if (op && is_weight && !overwritten.contains(from.tensor)) edges.emplace_back(*op, t);
+  }
+  return edges;
+}
+
 // The actors on one device that stands for all: the tasks, and what they wait for within a micro-batch.
-std::vector<TaskTime> Play(const ActorGraph& graph, bool only_data) {
+std::vector<TaskTime> Play(const ActorGraph& graph, bool only_data, std::vector<TaskEdge> edges = {}) {
   std::vector<TimedTask> tasks;
   for (const Actor& actor : graph.actors) {
     const bool sent = actor.stream == Stream::kCommunication;
     tasks.push_back({actor.seconds, sent, sent && actor.meets != kMeetsNobody});
   }
-  std::vector<TaskEdge> edges;
   for (const ActorEdge& edge : graph.edges) {
     if (edge.tokens == 0 && (!only_data || edge.kind == EdgeKind::kData)) edges.emplace_back(edge.from, edge.to);
   }
@@ -141,7 +161,8 @@ TEST(ScheduleOfPlans, IsThatOfActors) {
       const bool own_memory = i % 2 == 0;
       plan.physical = own_memory ? std::nullopt : std::optional(physical);
       const ActorGraph graph = MakeActorGraph(plan, physical).value();
-      const std::vector<TaskTime> played = Play(graph, own_memory);
+      const std::vector<TaskTime> played =
+          Play(graph, own_memory, own_memory ? NotAhead(plan, physical) : std::vector<TaskEdge>());
       const Schedule schedule = MakeSchedule(plan);
       const double step = schedule.summary.step;
       for (size_t t = 0; t < physical.tasks.size(); ++t) {

@@ -1,0 +1,282 @@
+#include "strategy/optimal/overlap_search.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "cost/collective.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "plan/plan.h"
+#include "plan/transition_runs.h"
+#include "problem/problem.h"
+#include "schedule/schedule.h"
+#include "search/solve.h"
+#include "strategy/evaluate.h"
+#include "strategy/optimal/bottlenecks.h"
+#include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/layout_bound.h"
+#include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/network_size.h"
+#include "strategy/optimal/price_weights.h"
+#include "strategy/optimal/schedule_bound.h"
+#include "strategy/optimal/search_options.h"
+#include "strategy/optimal/uniform.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRounds = 10, kRoundsWithoutGain = 4;
+constexpr double kEffortOfScheduleBound = 0.3, kEffortOfRound = 0.15;  // of the search's
+constexpr double kWorkOfRound = 6e8;                                   // of LayoutBound, by unit of effort
+constexpr size_t kMostOfRound = 12;   // of each op, where not all can be looked at together
+constexpr double kLeastGain = 0.005;  // of a schedule: what another plan must save
+
+class OverlapSearch {
+ public:
+  OverlapSearch(const Problem& problem, const StrategyOptions& options, const SearchOptions& search, double seconds)
+      : problem_(problem), asked_(options), options_(options), search_(search), seconds_(seconds) {
+    options_.cancelled = [this] { return IsLate(); };
+    best_.plan.graph = *problem.graph;
+    best_.plan.mesh = problem.mesh;
+    best_.plan.cluster = problem.boxing->cluster();
+    overlap_ = best_.plan.cluster.device.overlap.value;
+    limit_ = options.memory_limit.value_or(0);
+  }
+
+  Result<Assignment> Run(Assignment summed) {
+    best_.assignment = std::move(summed);
+    SBP_RETURN_IF_ERROR(Price(best_));
+    const Assignment first = best_.assignment;
+    ScheduleBound bound;
+    if (!IsLate()) bound = Bound();
+    bound_ = bound.seconds;
+    if (!options_.only_bound) {
+      // Those are free of what makes plans uniform.
+      for (const Assignment& plan : bound.plans) Offer(plan, std::max(kLeastGain, search_.uniform));
+      if (!IsNear() && best_.schedule.summary.collectives > 0) SearchInRounds();
+    }
+    Assignment result = std::move(best_.assignment);
+    if (is_new_) {
+      result.reasons = {"part of the plan of the shortest schedule found"};
+      for (OpChoice& choice : result.ops) choice = {.candidate = choice.candidate};
+    }
+    result.price_unit = first.price_unit;
+    result.has_bound = first.has_bound;
+    result.cut_short = first.cut_short;
+    result.lower_bound_seconds = first.lower_bound_seconds;
+    if (bound.seconds > 0) result.schedule_bound_seconds = std::min(bound.seconds, best_.schedule.summary.step);
+    return result;
+  }
+
+ private:
+  struct Scheduled {
+    Assignment assignment;
+    Plan plan;
+    Schedule schedule;
+  };
+
+  bool IsLate() const {
+    if (asked_.cancelled && asked_.cancelled()) return true;
+    return seconds_ > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > seconds_;
+  }
+  double step() const { return best_.schedule.summary.step; }
+  bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
+
+  Status Price(Scheduled& of) const {
+    of.plan.options.memory_limit = options_.memory_limit;
+    of.plan.options.prefetch = options_.prefetch;
+    SBP_RETURN_IF_ERROR(Evaluate(problem_, of.assignment, of.plan, {.reasons = false, .ahead = true}));
+    of.schedule = MakeSchedule(of.plan);
+    return OkStatus();
+  }
+
+  ScheduleBound Bound() const {
+    return BoundSchedules(problem_, best_.plan,
+                          {.effort = kEffortOfScheduleBound * search_.effort,
+                           .gap = search_.gap,
+                           .step = step(),
+                           .start = &best_.assignment},
+                          options_);
+  }
+
+  // Takes the plan if its schedule is shorter by that share. One that does not fit teaches nothing.
+  // Returns the bytes that it exceeds the limit by.
+  int64_t Offer(Assignment assignment, double gain) {
+    Scheduled offered = {.assignment = std::move(assignment)};
+    offered.plan.graph = *problem_.graph;
+    offered.plan.mesh = best_.plan.mesh;
+    offered.plan.cluster = best_.plan.cluster;
+    if (!Price(offered).ok()) {
+      const int64_t peak = offered.plan.memory.peak_bytes;
+      return options_.memory_limit ? std::max<int64_t>(1, peak - *options_.memory_limit) : 0;
+    }
+    Learn(offered);
+    if (offered.schedule.summary.step >= step() * (1 - gain)) return 0;
+    best_ = std::move(offered);
+    is_new_ = true;
+    return 0;
+  }
+
+  void SearchInRounds() {
+    FindKinds();
+    Learn(best_);
+    std::vector<uint32_t> before;
+    int last_gain = -1;
+    for (int round = 0; round < std::min(kRounds, last_gain + 1 + kRoundsWithoutGain); ++round) {
+      if (IsNear() || IsLate()) return;
+      std::optional<Assignment> found = Solve(Weights());
+      if (!found) return;
+      std::vector<uint32_t> candidates;
+      for (const OpChoice& choice : found->ops) candidates.push_back(choice.candidate);
+      if (candidates == before) {
+        if (std::exchange(hopes_, true)) return;
+        continue;
+      }
+      before = std::move(candidates);
+      const double least = step();
+      // The network counts no copies beside the tensors themselves: where they do not fit, it is asked for less.
+      if (const int64_t excess = Offer(*std::move(found), kLeastGain); excess > 0)
+        limit_ -= std::min(excess, limit_ / 2);
+      if (step() < least) last_gain = round;
+    }
+  }
+
+  std::optional<Assignment> Solve(const PriceWeights& weights) {
+    const Result<CandidateLists> all = CandidateLists::All(problem_);
+    if (!all.ok()) return std::nullopt;
+    std::optional<CandidateLists> chosen;
+    if (!FitsNetwork(problem_, *all, false)) {
+      const double upper = WeightedTotal(best_.plan, weights);
+      LayoutBound bound(problem_, *all, upper, weights);
+      bound.Ascend(static_cast<int64_t>(kWorkOfRound * std::min(1.0, kEffortOfRound * search_.effort)),
+                   options_.cancelled);
+      chosen = ChooseCandidates(problem_, *all, *all, bound, upper, {&best_.assignment, 1}, kMostOfRound);
+    }
+    const Result<LayoutNetwork> network =
+        LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit ? std::optional(limit_) : std::nullopt,
+                                        .lists = chosen ? &*chosen : nullptr,
+                                        .start = chosen ? &best_.assignment : nullptr,
+                                        .weights = &weights});
+    if (!network.ok()) return std::nullopt;
+    SolveOptions options;
+    options.effort = kEffortOfRound * search_.effort;
+    options.threads = search_.threads;
+    options.seed = search_.seed;
+    options.gap = search_.gap / 2;
+    options.stop = options_.cancelled;
+    if (Result<std::vector<int32_t>> start = network->Write(best_.assignment); start.ok())
+      options.start = *std::move(start);
+    std::optional<SolveResult> solved;
+    if (search_.uniform >= 0) solved = SolveUniform(*network, options);
+    if (!solved) solved = sbp::Solve(network->network(), options);
+    if (solved->evaluation.forbidden || !solved->evaluation.feasible) return std::nullopt;
+    Assignment assignment;
+    network->Read(solved->choice, assignment);
+    return assignment;
+  }
+
+  // Tensors of one type, and of producers and first readers that are alike; tied ones with each other.
+  void FindKinds() {
+    const Graph& graph = *problem_.graph;
+    std::unordered_map<TensorType, uint32_t> types;
+    std::map<std::array<uint32_t, 4>, uint32_t> kinds;
+    for (size_t t = 0; t < graph.tensors.size(); ++t) {
+      const Tensor& tensor = graph.tensors[t];
+      const uint32_t type = types.try_emplace(tensor.type, static_cast<uint32_t>(types.size())).first->second;
+      const auto [use, end] = problem_.uses.of(TensorId(t));
+      const std::array<uint32_t, 4> key = {
+          type, tensor.producer.valid() ? 1 + problem_.class_of[tensor.producer.index()] : 0,
+          tensor.producer.valid() ? tensor.producer_index : static_cast<uint32_t>(tensor.role),
+          use == end ? 0 : 1 + problem_.class_of[use->op.index()]};
+      kind_of_.push_back(kinds.try_emplace(key, static_cast<uint32_t>(kinds.size())).first->second);
+    }
+    // Ties join kinds: the lesser number stands for both.
+    std::vector<uint32_t> joined(kinds.size());
+    for (uint32_t k = 0; k < joined.size(); ++k) joined[k] = k;
+    const auto root = [&](uint32_t k) {
+      while (joined[k] != k) k = joined[k];
+      return k;
+    };
+    for (const Tie& tie : graph.ties) {
+      const uint32_t a = root(kind_of_[tie.input.index()]), b = root(kind_of_[tie.output.index()]);
+      joined[std::max(a, b)] = std::min(a, b);
+    }
+    for (uint32_t& kind : kind_of_) kind = root(kind);
+    added_.assign(kinds.size(), std::nullopt);
+    bottlenecks_ = BottlenecksFor(problem_, best_.plan);
+  }
+
+  // What a second of collectives of each kind added to the schedule; halfway from what was known before.
+  void Learn(const Scheduled& from) {
+    if (kind_of_.empty()) return;
+    std::vector<std::pair<double, double>> sums(added_.size());  // seconds added, and in all
+    mean_ = from.schedule.summary.collectives > 0
+                ? (from.schedule.summary.exposed + from.schedule.summary.slowed) / from.schedule.summary.collectives
+                : mean_;
+    for (size_t i = 0; i < from.plan.transitions.size(); ++i) {
+      double sent = 0;
+      for (size_t s = 0; s < from.plan.transitions[i].steps.size(); ++s) {
+        const TaskTime& time = from.schedule.transitions[i][s];
+        if (!RowOf(from.plan.transitions[i].steps[s].kind).local) sent += time.end - time.start;
+      }
+      const double exposed = std::min(sent, from.schedule.exposed[i]);
+      auto& [added, all] = sums[kind_of_[from.plan.transitions[i].tensor.index()]];
+      added += exposed + (1 - overlap_) * (sent - exposed);
+      all += sent;
+    }
+    for (size_t k = 0; k < sums.size(); ++k) {
+      if (sums[k].second <= 0) continue;
+      const double share = sums[k].first / sums[k].second;
+      added_[k] = added_[k] ? (*added_[k] + share) / 2 : share;
+    }
+  }
+
+  PriceWeights Weights() const {
+    PriceWeights weights;
+    for (size_t t = 0; t < kind_of_.size(); ++t) {
+      const double unknown = bottlenecks_.tensors[t] ? 1 : hopes_ ? 1 - overlap_ : mean_;
+      weights.sent_of.push_back(added_[kind_of_[t]].value_or(unknown));
+    }
+    return weights;
+  }
+
+  const Problem& problem_;
+  const StrategyOptions& asked_;
+  StrategyOptions options_;  // likewise, with IsLate
+  const SearchOptions& search_;
+  const double seconds_;
+  double overlap_ = 1;
+  double bound_ = 0;
+  int64_t limit_ = 0;  // of the network's memory, where there is one
+  Scheduled best_;
+  bool is_new_ = false;
+  std::vector<uint32_t> kind_of_;             // per tensor
+  std::vector<std::optional<double>> added_;  // per kind; none: no schedule has shown it
+  double mean_ = 1;                           // of all collectives of the last schedule
+  bool hopes_ = false;                        // that collectives which no schedule has shown are hidden
+  Bottlenecks bottlenecks_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+Result<Assignment> ShortenSchedule(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
+                                   double seconds, Assignment summed) {
+  return OverlapSearch(problem, options, search, seconds).Run(std::move(summed));
+}
+
+}  // namespace sbp

@@ -1,0 +1,24 @@
+// From the plan of the least sum of prices to one of a short schedule (schedule/schedule.h), in which compute hides
+// what it can of the collectives.
+#pragma once
+
+#include "base/status.h"
+#include "problem/problem.h"
+#include "strategy/optimal/search_options.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+
+// The assignment of the shortest schedule found, with Assignment::schedule_bound_seconds: never longer than that of
+// `summed`, a complete answer within the memory limit. With options.only_bound it is `summed`, with that bound.
+//
+// Prices stay sums of one op and of two, so the search goes in rounds: a second of a collective counts as what it added
+// to the last schedule, all of it where nothing was computed meanwhile, else what it slowed compute by. Collectives of
+// tensors of equal types, producers and readers count alike, so that repeated layers stay alike; those that no schedule
+// has shown yet count as the mean of the last one does, in full if they are of bottlenecks. It ends when a round finds
+// nothing new or the best schedule is within the gap of the bound, and after a few rounds of a part of the effort each.
+// Deterministic but for `cancelled` and `seconds`, above 0: the most that it takes.
+Result<Assignment> ShortenSchedule(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
+                                   double seconds, Assignment summed);
+
+}  // namespace sbp

@@ -1,0 +1,162 @@
+#include "strategy/optimal/schedule_bound.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "cost/collective.h"
+#include "graph/graph.h"
+#include "graph/sections.h"
+#include "plan/plan.h"
+#include "plan/transition_runs.h"
+#include "problem/problem.h"
+#include "search/solve.h"
+#include "strategy/optimal/bottlenecks.h"
+#include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/layout_bound.h"
+#include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/network_size.h"
+#include "strategy/optimal/price_weights.h"
+#include "strategy/optimal/search_options.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+namespace {
+
+constexpr double kWorkOfForm = 6e8;     // of LayoutBound, by unit of effort
+constexpr double kLeastShare = 0.0625;  // l of the last try
+constexpr double kSharesAside[] = {0.002, 0.02, 0.1};
+constexpr size_t kNearOps[] = {4, 24, 200};
+constexpr double kShareOfFormGap = 0.6;  // of the gap that is good enough, for the relaxed problem
+
+class Bounder {
+ public:
+  Bounder(const Problem& problem, const Plan& known, const ScheduleBoundOptions& options, const StrategyOptions& search)
+      : problem_(problem),
+        known_(known),
+        options_(options),
+        search_(search),
+        bottlenecks_(BottlenecksFor(problem, known)) {}
+
+  ScheduleBound Run() {
+    const double overlap = known_.cluster.device.overlap.value;
+    for (double l = 1; l >= kLeastShare; l /= 4) {
+      std::vector<std::pair<double, ScheduleForm>> forms;  // by what they say of the known plan: no bound is more
+      for (const bool waits : {true, false}) {
+        ScheduleForm form = FormOf(bottlenecks_, overlap, waits, l);
+        const double most = form.scale * WeightedTotal(known_, form.weights);
+        forms.emplace_back(most, std::move(form));
+      }
+      std::ranges::stable_sort(forms, [](const auto& a, const auto& b) { return a.first > b.first; });
+      for (const auto& [most, form] : forms) {
+        if (IsNear() || (search_.cancelled && search_.cancelled())) return std::move(found_);
+        if (most > found_.seconds) Solve(form);
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  bool IsNear() const { return options_.step - found_.seconds <= options_.gap * options_.step; }
+
+  void Solve(const ScheduleForm& form) {
+    const Result<CandidateLists> all = CandidateLists::All(problem_);
+    if (!all.ok()) return;
+    if (!FitsNetwork(problem_, *all, false)) {
+      LayoutBound bound(problem_, *all, WeightedTotal(known_, form.weights), form.weights);
+      bound.Ascend(static_cast<int64_t>(kWorkOfForm * std::min(1.0, options_.effort)), search_.cancelled);
+      found_.seconds = std::max(found_.seconds, form.scale * bound.bound());
+      return;
+    }
+    const Result<LayoutNetwork> relaxed = LayoutNetwork::Build(
+        problem_, {.memory_limit = search_.memory_limit, .relaxed = true, .weights = &form.weights});
+    if (!relaxed.ok()) return;
+    const SearchOptions given = SearchOptionsOf(search_);
+    SolveOptions options;
+    options.effort = options_.effort;
+    options.threads = given.threads;
+    options.seed = given.seed;
+    options.stop = search_.cancelled;
+    options.gap = kShareOfFormGap * options_.gap;
+    if (options_.start != nullptr) {
+      Result<std::vector<int32_t>> start = relaxed->Write(*options_.start);
+      if (start.ok()) options.start = *std::move(start);
+    }
+    const SolveResult below = sbp::Solve(relaxed->network(), options);
+    if (below.proved_infeasible) return;
+    found_.seconds = std::max(found_.seconds, form.scale * below.lower_bound);
+    if (below.evaluation.forbidden) return;
+    found_.plans.emplace_back();
+    relaxed->Read(below.choice, found_.plans.back());
+  }
+
+  const Problem& problem_;
+  const Plan& known_;
+  const ScheduleBoundOptions& options_;
+  const StrategyOptions& search_;
+  const Bottlenecks bottlenecks_;
+  ScheduleBound found_;
+};
+
+}  // namespace
+
+Bottlenecks BottlenecksFor(const Problem& problem, const Plan& plan) {
+  const std::vector<double> seconds = SecondsOfOps(plan);
+  const double overlap = plan.cluster.device.overlap.value;
+  Bottlenecks best;
+  double most = -1;
+  for (const double share : kSharesAside) {
+    for (const size_t near : kNearOps) {
+      Bottlenecks found = FindBottlenecks(problem, seconds, {.share = share, .near = near});
+      const double says = WeightedTotal(plan, FormOf(found, overlap, true, 1).weights);
+      if (says <= most) continue;
+      most = says;
+      best = std::move(found);
+    }
+  }
+  return best;
+}
+
+ScheduleForm FormOf(const Bottlenecks& bottlenecks, double overlap, bool waits, double l) {
+  ScheduleForm form{.weights = {.sent = (1 - l * overlap) / l}, .scale = l};
+  if (!waits) return form;
+  form.weights.local = 0;
+  form.weights.free_ops = bottlenecks.aside;
+  for (const bool is_one : bottlenecks.tensors) form.weights.sent_of.push_back(is_one ? 1 / l : form.weights.sent);
+  return form;
+}
+
+double WeightedTotal(const Plan& plan, const PriceWeights& weights) {
+  double seconds = 0;
+  const std::vector<double> ops = SecondsOfOps(plan);
+  for (size_t o = 0; o < ops.size(); ++o) seconds += weights.IsFree(OpId(o)) ? 0 : ops[o];
+  const std::vector<int64_t> runs = RunsOfTransitions(plan, StepRuns(plan.graph));
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const Transition& transition = plan.transitions[i];
+    double once = weights.local * transition.cut_seconds;
+    for (const BoxingStep& step : transition.steps)
+      once += step.seconds * (RowOf(step.kind).local ? weights.local : weights.SentOf(transition.tensor));
+    seconds += static_cast<double>(runs[i]) * once;
+  }
+  return seconds;
+}
+
+std::vector<double> SecondsOfOps(const Plan& plan) {
+  const StepRuns runs(plan.graph);
+  std::vector<double> seconds;
+  for (size_t o = 0; o < plan.graph.ops.size(); ++o)
+    seconds.push_back(static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds);
+  return seconds;
+}
+
+ScheduleBound BoundSchedules(const Problem& problem, const Plan& known, const ScheduleBoundOptions& options,
+                             const StrategyOptions& search) {
+  return Bounder(problem, known, options, search).Run();
+}
+
+}  // namespace sbp
