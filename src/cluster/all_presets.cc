@@ -23,6 +23,7 @@ constexpr PresetRow kPresets[] = {
     {"72xGB200", "one node of 72 NVIDIA GB200 186 GB, an NVL72 rack", Preset72xGB200},
     {"16x8xH100", "16 nodes of 8 NVIDIA H100 SXM, 400 Gb/s InfiniBand per GPU", Preset16x8xH100},
     {"tpu-v5e-256", "a pod of 256 TPU v5e chips, 2-d torus", PresetTpuV5e256},
+    {"tpu-v5p-8960", "a pod of 8960 TPU v5p chips, 3-d torus", PresetTpuV5p8960},
     {"cpu", "threads or ranks of CPUs: round numbers, replaced by calibration", PresetCpu},
 };
 

@@ -108,7 +108,7 @@ struct Cluster {
 };
 
 // Presets, one row each in all_presets.cc: 8xA100-80G, 8xH100, 8xH200, 8xB200, 72xGB200, 16x8xH100,
-// tpu-v5e-256, cpu.
+// tpu-v5e-256, tpu-v5p-8960, cpu.
 struct PresetRow {
   std::string_view name;
   std::string_view description;

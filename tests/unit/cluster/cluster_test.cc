@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Presets, AllHoldAndSayTheirSources) {
-  EXPECT_EQ(AllPresets().size(), 8u);
+  EXPECT_EQ(AllPresets().size(), 9u);
   for (const PresetRow& row : AllPresets()) {
     const Cluster cluster = *FindPreset(row.name);
     EXPECT_TRUE(Verify(cluster, "").ok()) << Verify(cluster, "").message();
@@ -22,6 +22,7 @@ TEST(Presets, AllHoldAndSayTheirSources) {
   }
   EXPECT_EQ(FindPreset("16x8xH100")->num_devices(), 128);
   EXPECT_EQ(FindPreset("tpu-v5e-256")->num_devices(), 256);
+  EXPECT_EQ(FindPreset("tpu-v5p-8960")->execution, Execution::kFused);
   EXPECT_EQ(FindPreset("2x72xGB200")->num_devices(), 144);
   EXPECT_EQ(FindPreset("3x8xH100")->num_devices(), 24);
   EXPECT_EQ(FindPreset("3x8xH100")->name, "3x8xH100");
