@@ -12,6 +12,7 @@
 #include "check/physical.h"
 #include "check/structure.h"
 #include "check/transitions.h"
+#include "schedule/schedule.h"
 
 namespace sbp {
 namespace {
@@ -26,6 +27,13 @@ void CheckBound(const Plan& plan, Findings& findings) {
   const double bound = plan.lower_bound_seconds, seconds = plan.total.seconds();
   if (bound >= 0 && (bound <= seconds || SameFigure(bound, seconds))) return;
   findings.Add("total", "lower bound", StrCat("0 to ", FormatDouble(seconds)), FormatDouble(bound));
+}
+
+void CheckScheduleBound(const Plan& plan, Findings& findings) {
+  if (!plan.schedule_bound_seconds) return;
+  const double bound = *plan.schedule_bound_seconds, step = MakeSchedule(plan).summary.step;
+  if (bound >= 0 && (bound <= step || SameFigure(bound, step))) return;
+  findings.Add("schedule", "lower bound", StrCat("0 to ", FormatDouble(step)), FormatDouble(bound));
 }
 
 }  // namespace
@@ -43,6 +51,7 @@ std::vector<Violation> CheckPlan(const Plan& plan, const RuleSet& rules) {
   CheckInPlace(plan, rules, findings);
   CheckMemory(plan, static_cast<int64_t>(ops.workspace_bytes), findings);
   if (plan.physical && findings.empty()) CheckPhysical(plan, findings);
+  if (findings.empty()) CheckScheduleBound(plan, findings);
   return findings.Take();
 }
 

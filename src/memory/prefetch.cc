@@ -146,7 +146,7 @@ class AheadSender {
   void Take(const Move& move, UsedBytes& used) {
     Transition& transition = plan_.transitions[move.transition];
     int64_t bytes = 0, before = 0;  // what a step reads and writes together
-    for (const BoxingStep& step : transition.steps) {
+    for (const auto& step : transition.steps) {
       const int64_t written = LocalBytes(graph_.tensor(transition.tensor).type, step.to, plan_.mesh);
       bytes = std::max(bytes, SaturatingAdd(before, written));
       before = written;

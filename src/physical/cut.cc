@@ -20,6 +20,14 @@
 namespace sbp {
 namespace {
 
+// The first op that stays of this one and those behind it.
+OpId FirstKept(const CutResult& cut, OpId op) {
+  for (size_t o = op.valid() ? op.index() : cut.ops.size(); o < cut.ops.size(); ++o) {
+    if (cut.ops[o].valid()) return cut.ops[o];
+  }
+  return OpId();
+}
+
 // Transitions with a reader that stays, and those that such ones start from. Later ones start from earlier ones.
 std::vector<Transition> KeptTransitions(const Plan& plan, const CutResult& cut) {
   std::vector<Transition> kept;                             // backwards
@@ -31,7 +39,7 @@ std::vector<Transition> KeptTransitions(const Plan& plan, const CutResult& cut) 
     transition.tensor = cut.tensors[old.tensor.index()];
     transition.consumers.clear();
     transition.cut_seconds = 0;
-    transition.ahead_of = OpId();
+    transition.ahead_of = FirstKept(cut, old.ahead_of);
     for (const Use& use : old.consumers) {
       if (cut.ops[use.op.index()].valid()) transition.consumers.push_back({cut.ops[use.op.index()], use.operand});
     }

@@ -29,7 +29,8 @@ std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 // lower_bound_seconds, gap, replicated, timings (stage -> seconds; names that end in _bytes: bytes, as integers),
 // warnings, and more. Local steps are no collectives. `schedule`: the step as it is executed on two streams, in
 // seconds: seconds = compute_seconds + slowed_seconds + exposed_seconds + idle_seconds, and collective_seconds
-// (schedule/schedule.h); seconds_per_step, the bound and the gap are of the sum of all prices.
+// (schedule/schedule.h), with the bound of all schedules and the gap to it; seconds_per_step, lower_bound_seconds and
+// gap are of the sum of all prices.
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings);
 
 // diff: by meaning.
@@ -58,7 +59,7 @@ struct ComparedPlan {
   double planning_seconds = 0;
 };
 // One line a plan: step time, the step as it is executed, compute, collectives, bytes moved, peak, bound, gap; the
-// fastest is marked.
+// fastest is marked. Bound, gap and the fastest are of steps as they are executed, where a bound of those is known.
 std::string FormatComparison(std::span<const ComparedPlan> plans);
 // {"plans": [{"strategy", "seconds_per_step", ..., "error"}]}: the numeric fields of row `infer`.
 std::string ComparisonJson(std::span<const ComparedPlan> plans);

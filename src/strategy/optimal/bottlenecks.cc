@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <unordered_set>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,8 +17,8 @@
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "plan/plan.h"
-#include "plan/transition_runs.h"
 #include "problem/problem.h"
+#include "schedule/play.h"
 #include "schedule/schedule.h"
 #include "search/solve.h"
 #include "strategy/evaluate.h"
@@ -42,8 +41,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 10, kRoundsWithoutGain = 4;
 constexpr double kEffortOfScheduleBound = 0.3, kEffortOfRound = 0.15;  // of the search's
 constexpr double kWorkOfRound = 6e8;                                   // of LayoutBound, by unit of effort
-constexpr size_t kMostOfRound = 12;   // of each op, where not all can be looked at together
-constexpr double kLeastGain = 0.005;  // of a schedule: what another plan must save
+constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
+constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan must save
 
 class OverlapSearch {
  public:
@@ -66,7 +65,7 @@ class OverlapSearch {
     bound_ = bound.seconds;
     if (!options_.only_bound) {
       // Those are free of what makes plans uniform.
-      for (const Assignment& plan : bound.plans) Offer(plan, std::max(kLeastGain, search_.uniform));
+      for (const Assignment& plan : bound.plans) Offer(plan, std::max(kLeastShortening, search_.uniform));
       if (!IsNear() && best_.schedule.summary.collectives > 0) SearchInRounds();
     }
     Assignment result = std::move(best_.assignment);
@@ -149,7 +148,7 @@ class OverlapSearch {
       before = std::move(candidates);
       const double least = step();
       // The network counts no copies beside the tensors themselves: where they do not fit, it is asked for less.
-      if (const int64_t excess = Offer(*std::move(found), kLeastGain); excess > 0)
+      if (const int64_t excess = Offer(*std::move(found), kLeastShortening); excess > 0)
         limit_ -= std::min(excess, limit_ / 2);
       if (step() < least) last_gain = round;
     }

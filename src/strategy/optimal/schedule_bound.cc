@@ -1,14 +1,16 @@
 #include "strategy/optimal/schedule_bound.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "boxing/boxing.h"
 #include "cost/collective.h"
 #include "graph/graph.h"
 #include "graph/sections.h"
@@ -16,6 +18,7 @@
 #include "plan/transition_runs.h"
 #include "problem/problem.h"
 #include "search/solve.h"
+#include "strategy/evaluate.h"
 #include "strategy/optimal/bottlenecks.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/layout_bound.h"
@@ -29,7 +32,9 @@ namespace sbp {
 namespace {
 
 constexpr double kWorkOfForm = 6e8;     // of LayoutBound, by unit of effort
-constexpr double kLeastShare = 0.0625;  // l of the last try
+constexpr double kLeastShare = 0.0625;  // of l
+constexpr int kTries = 4;
+constexpr double kWorthATry = 0.005;  // of the bound, that another l may add
 constexpr double kSharesAside[] = {0.002, 0.02, 0.1};
 constexpr size_t kNearOps[] = {4, 24, 200};
 constexpr double kShareOfFormGap = 0.6;  // of the gap that is good enough, for the relaxed problem
@@ -41,27 +46,62 @@ class Bounder {
         known_(known),
         options_(options),
         search_(search),
-        bottlenecks_(BottlenecksFor(problem, known)) {}
+        bottlenecks_(BottlenecksFor(problem, known)),
+        overlap_(known.cluster.device.overlap.value) {}
 
   ScheduleBound Run() {
-    const double overlap = known_.cluster.device.overlap.value;
-    for (double l = 1; l >= kLeastShare; l /= 4) {
-      std::vector<std::pair<double, ScheduleForm>> forms;  // by what they say of the known plan: no bound is more
-      for (const bool waits : {true, false}) {
-        ScheduleForm form = FormOf(bottlenecks_, overlap, waits, l);
-        const double most = form.scale * WeightedTotal(known_, form.weights);
-        forms.emplace_back(most, std::move(form));
-      }
-      std::ranges::stable_sort(forms, [](const auto& a, const auto& b) { return a.first > b.first; });
-      for (const auto& [most, form] : forms) {
-        if (IsNear() || (search_.cancelled && search_.cancelled())) return std::move(found_);
-        if (most > found_.seconds) Solve(form);
-      }
+    AddLines(known_);
+    for (int tried = 0; tried < kTries; ++tried) {
+      if (IsNear() || (search_.cancelled && search_.cancelled())) break;
+      const Try next = std::max(Highest(lines_[0], false), Highest(lines_[1], true));
+      if (next.most <= found_.seconds * (1 + kWorthATry) || !tried_.insert({next.waits, next.l}).second) break;
+      Solve(FormOf(bottlenecks_, overlap_, next.waits, next.l));
     }
     return std::move(found_);
   }
 
  private:
+  // What a form says of one plan, as a function of l.
+  struct Line {
+    double at_0 = 0, slope = 0;
+    double at(double l) const { return at_0 + slope * l; }
+  };
+  struct Try {
+    double most = 0;  // no bound of this form is more, as some plan shows
+    double l = 1;
+    bool waits = false;
+    bool operator<(const Try& other) const { return most < other.most; }
+  };
+
+  void AddLines(const Plan& plan) {
+    for (const bool waits : {false, true}) {
+      const auto value = [&](double l) {
+        const ScheduleForm form = FormOf(bottlenecks_, overlap_, waits, l);
+        return form.scale * WeightedTotal(plan, form.weights);
+      };
+      const double half = value(0.5), one = value(1);
+      lines_[waits ? 1 : 0].push_back({.at_0 = 2 * half - one, .slope = 2 * (one - half)});
+    }
+  }
+
+  // Where the least of the lines is greatest: at an end, or where two of them meet.
+  static Try Highest(const std::vector<Line>& lines, bool waits) {
+    std::vector<double> places = {1, kLeastShare};
+    for (size_t a = 0; a < lines.size(); ++a) {
+      for (size_t b = 0; b < a; ++b) {
+        const double l = (lines[a].at_0 - lines[b].at_0) / (lines[b].slope - lines[a].slope);
+        if (l > kLeastShare && l < 1) places.push_back(l);
+      }
+    }
+    Try best{.most = -1, .waits = waits};
+    for (const double l : places) {
+      double least = lines.front().at(l);
+      for (const Line& line : lines) least = std::min(least, line.at(l));
+      if (least > best.most) best = {.most = least, .l = l, .waits = waits};
+    }
+    return best;
+  }
+
   bool IsNear() const { return options_.step - found_.seconds <= options_.gap * options_.step; }
 
   void Solve(const ScheduleForm& form) {
@@ -93,6 +133,12 @@ class Bounder {
     if (below.evaluation.forbidden) return;
     found_.plans.emplace_back();
     relaxed->Read(below.choice, found_.plans.back());
+    Plan plan;
+    plan.graph = known_.graph;
+    plan.mesh = known_.mesh;
+    plan.cluster = known_.cluster;
+    const bool priced = Evaluate(problem_, found_.plans.back(), plan, {.reasons = false, .memory = false}).ok();
+    if (priced) AddLines(plan);
   }
 
   const Problem& problem_;
@@ -100,6 +146,9 @@ class Bounder {
   const ScheduleBoundOptions& options_;
   const StrategyOptions& search_;
   const Bottlenecks bottlenecks_;
+  const double overlap_;
+  std::array<std::vector<Line>, 2> lines_;  // of the plans known; by (2) second
+  std::set<std::pair<bool, double>> tried_;
   ScheduleBound found_;
 };
 

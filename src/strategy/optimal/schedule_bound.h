@@ -17,13 +17,11 @@
 //
 // Each is l times a sum of weighted prices, of compute at 1, 0 where it counts as D; so l times a bound of that sum
 // over all plans bounds every schedule. Waiting for data and memory only adds to T. What stands at either end is in
-// (2): the collectives in front of which, and behind which, everything waits. The best l is 1 unless collectives take
-// longer than compute beside them; as the least over plans of sums linear in l is concave in l, few tries find it.
+// (2): the collectives in front of which, and behind which, everything waits. What a form
+// says of one plan is linear in l, so the least over plans is concave: the next l to try is where the least of what is
+// known of some plans is greatest.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 #include "plan/plan.h"

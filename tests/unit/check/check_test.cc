@@ -141,6 +141,12 @@ const Mutation kStructure[] = {
      "out of range"},
     {"reader out of range", [](Plan& p) { p.transitions[0].consumers[0].op = OpId(999); }, "transition 0", "reader"},
     {"axis out of range", [](Plan& p) { p.transitions[0].steps[0].axis = 7; }, "transition 0", "axis"},
+    {"sent ahead of its producer",
+     [](Plan& p) {
+       for (Transition& transition : p.transitions) transition.ahead_of = p.graph.tensor(transition.tensor).producer;
+     },
+     "transition", "sent ahead"},
+    {"sent ahead of nothing", [](Plan& p) { p.transitions[0].ahead_of = OpId(999); }, "transition 0", "sent ahead"},
     {"replicated out of range",
      [](Plan& p) {
        p.replicated.push_back({TensorId(999), ""});
@@ -266,6 +272,7 @@ const Mutation kTotals[] = {
     {"bytes", [](Plan& p) { p.total.bytes_moved += 8; }, "total", "bytes moved"},
     {"bound", [](Plan& p) { p.has_bound = true, p.lower_bound_seconds = 2 * p.total.seconds(); }, "total",
      "lower bound"},
+    {"schedule bound", [](Plan& p) { p.schedule_bound_seconds = 2 * p.total.seconds(); }, "schedule", "lower bound"},
     {"peak", [](Plan& p) { p.memory.peak_bytes -= 1; }, "memory", "peak bytes"},
     {"workspace", [](Plan& p) { p.memory.workspace_bytes += 1; }, "memory", "workspace bytes"},
     {"parameters", [](Plan& p) { p.memory.parameter_bytes += 1; }, "memory", "parameter bytes"},
