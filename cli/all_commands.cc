@@ -69,10 +69,11 @@ constexpr CommandRow kCommands[] = {
      "  sbp-plan solve problem.json.gz --time 10 -o solution.json\n"
      "  sbp-plan solve problem.json --effort 5 --gap 1% --format json\n",
      SetupSolve},
-    {"generate", "write a graph of any size, for tests and benchmarks",
+    {"generate", "write a graph of any size, or a layout problem for solve, for tests and benchmarks",
      "  sbp-plan generate transformer --ops 3000 -o graph.json\n"
      "  sbp-plan generate llama --layers 8 --batch 16 --seq 4096 --dtype f32 -o llama.json\n"
-     "  sbp-plan generate random --ops 500 --seed 7 -o -\n",
+     "  sbp-plan generate random --ops 500 --seed 7 -o -\n"
+     "  sbp-plan generate iopddl-like --ops 8000 --seed 1 -o problem.json\n",
      SetupGenerate},
     {"help", "what a command does and takes",
      "  sbp-plan help infer\n"

@@ -1,4 +1,4 @@
-// generate: graphs of any size.
+// generate: graphs of any size, and layout problems.
 #include "generate/generate.h"
 
 #include <CLI/CLI.hpp>
@@ -14,10 +14,13 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/planning.h"
 #include "generate/options.h"
 #include "io/documents.h"
 #include "io/file.h"
 #include "sbp/shard_math.h"
+#include "search/cost_network.h"
+#include "search/iopddl.h"
 
 namespace sbp {
 namespace {
@@ -33,7 +36,8 @@ struct GenerateFlags {
   bool tied = false;
   const CLI::Option* tied_option = nullptr;
   std::string out;
-  std::vector<const CLI::Option*> sizes, of_experts;
+  std::string slack;
+  std::vector<const CLI::Option*> sizes, of_experts, problem_sizes;
 };
 
 void AddSizes(CLI::App& app, GenerateFlags& flags) {
@@ -70,6 +74,20 @@ void AddSizes(CLI::App& app, GenerateFlags& flags) {
   flags.sizes.push_back(flags.tied_option);
 }
 
+void AddProblemSizes(CLI::App& app, GenerateFlags& flags) {
+  ProblemSizes& sizes = flags.options.problem;
+  const auto keep = [&](CLI::Option* option) { flags.problem_sizes.push_back(option->group("Sizes of iopddl-like")); };
+  keep(app.add_option("--devices", sizes.devices, "of the mesh, a power of two")
+           ->check(CLI::Range(int64_t{2}, int64_t{1} << 16))
+           ->capture_default_str());
+  keep(app.add_option("--axes", sizes.axes, "of the mesh; nodes have up to 4^AXES candidates")
+           ->check(CLI::Range(1, 3))
+           ->type_name("AXES")
+           ->capture_default_str());
+  keep(app.add_option("--slack", flags.slack, "how far the usage limit is above the smallest peak [10%]")
+           ->type_name("SHARE"));
+}
+
 std::optional<PositionKind> ParsePositions(std::string_view text) {
   if (text == "rope") return PositionKind::kRotary;
   if (text == "learned") return PositionKind::kLearned;
@@ -77,38 +95,63 @@ std::optional<PositionKind> ParsePositions(std::string_view text) {
   return std::nullopt;
 }
 
-// Some families are of so many ops, others of sizes.
-Status CheckFamily(const GenerateFlags& flags) {
+// `what`: what the family is instead.
+Status RefuseSizes(const GenerateFlags& flags, const std::vector<const CLI::Option*>& options, std::string_view what,
+                   bool (*takes)(const GeneratorRow&)) {
   std::vector<std::string> sized;
-  bool has_sizes = false;
   for (const GeneratorRow& row : AllGenerators()) {
-    if (row.has_sizes) sized.emplace_back(row.name);
-    has_sizes = has_sizes || (row.has_sizes && row.name == flags.family);
+    if (takes(row)) sized.emplace_back(row.name);
   }
-  for (const CLI::Option* option : flags.of_experts) {
-    if (option->count() > 0 && flags.family != "moe" && has_sizes) {
-      return UsageError(StrCat(option->get_name(), ": ", flags.family, " has no experts; moe has"));
-    }
-  }
-  if (has_sizes) return OkStatus();
-  for (const CLI::Option* option : flags.sizes) {
+  for (const CLI::Option* option : options) {
     if (option->count() == 0) continue;
     return UsageError(
-        StrCat(option->get_name(), ": ", flags.family, " is of --ops ops; sizes are given to ", Join(sized, ", ")));
+        StrCat(option->get_name(), ": ", flags.family, " ", what, "; sizes are given to ", Join(sized, ", ")));
   }
-  if (flags.options.ops == 0) return UsageError(StrCat(flags.family, ": expected --ops, how large it is"));
   return OkStatus();
 }
 
+// Some families are of so many ops, others of sizes.
+Status CheckFamily(const GenerateFlags& flags, const GeneratorRow& row) {
+  const auto decoder = [](const GeneratorRow& r) { return r.has_sizes; };
+  const auto problem = [](const GeneratorRow& r) { return r.make_problem != nullptr; };
+  if (!decoder(row)) SBP_RETURN_IF_ERROR(RefuseSizes(flags, flags.sizes, "is of --ops ops", decoder));
+  for (const CLI::Option* option : flags.of_experts) {
+    if (option->count() > 0 && decoder(row) && row.name != "moe") {
+      return UsageError(StrCat(option->get_name(), ": ", row.name, " has no experts; moe has"));
+    }
+  }
+  if (!problem(row))
+    SBP_RETURN_IF_ERROR(RefuseSizes(flags, flags.problem_sizes, "is a graph, without devices", problem));
+  if (!row.has_sizes && flags.options.ops == 0) {
+    return UsageError(StrCat(flags.family, ": expected --ops, how large it is"));
+  }
+  return OkStatus();
+}
+
+Status WriteProblem(const GenerateFlags& flags, const GeneratorRow& row) {
+  GenerateOptions options = flags.options;
+  if (!flags.slack.empty()) {
+    SBP_ASSIGN_OR_RETURN(options.problem.slack, ParseShare("slack", flags.slack));
+  }
+  if (flags.out != "-" && !flags.out.ends_with(".json")) {
+    return UsageError(StrCat(flags.out, ": ", flags.family, " is written as .json"));
+  }
+  SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
+  SBP_ASSIGN_OR_RETURN(const CostNetwork problem, row.make_problem(options));
+  return WriteFile(flags.out, FormatIopddl(problem));
+}
+
 Status Generate(const GenerateFlags& flags) {
-  SBP_RETURN_IF_ERROR(CheckFamily(flags));
+  SBP_ASSIGN_OR_RETURN(const GeneratorRow* row, FindGenerator(flags.family));
+  SBP_RETURN_IF_ERROR(CheckFamily(flags, *row));
+  if (row->make_problem != nullptr) return WriteProblem(flags, *row);
   SBP_ASSIGN_OR_RETURN(const Encoding encoding, EncodingForPath(flags.out));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   GenerateOptions options = flags.options;
   options.sizes.dtype = ParseDType(flags.dtype).value_or(options.sizes.dtype);
   options.sizes.positions = ParsePositions(flags.positions);
   if (flags.tied_option->count() > 0) options.sizes.tied = flags.tied;
-  SBP_ASSIGN_OR_RETURN(const Graph graph, GenerateGraph(flags.family, options));
+  SBP_ASSIGN_OR_RETURN(const Graph graph, row->make(options));
   return WriteFileInPieces(flags.out, [&](const ByteSink& sink) { WriteGraph(graph, encoding, sink); });
 }
 
@@ -126,6 +169,7 @@ Command SetupGenerate(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, int64_t{10'000'000}));
   app.add_option("--seed", flags->options.seed, "of the random choices")->check(RefuseNegative)->capture_default_str();
   AddSizes(app, *flags);
+  AddProblemSizes(app, *flags);
   app.add_option("-o,--output", flags->out, ".json, .prototxt or .pb; - is stdout")->required()->type_name("FILE");
   return [flags] { return Generate(*flags); };
 }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "generate/gpt.h"
 #include "generate/layer_writer.h"
+#include "generate/layout_problem.h"
 #include "generate/llama.h"
 #include "graph/builder.h"
 #include "graph/tensor_type.h"
@@ -162,19 +163,26 @@ constexpr GeneratorRow kGenerators[] = {
     {"mpt", "an MPT decoder: gpt without biases, with ALiBi", GenerateMpt, true},
     {"moe", "llama whose MLPs are experts, some of them for each token (Mixtral)", GenerateMoe, true},
     {"random", "a random DAG over square matrices", RandomDag},
+    {"iopddl-like", "a layout problem for solve: dense edges, a tight limit", nullptr, false, GenerateLayoutProblem},
 };
 
 }  // namespace
 
 std::span<const GeneratorRow> AllGenerators() { return kGenerators; }
 
-Result<Graph> GenerateGraph(std::string_view family, const GenerateOptions& options) {
+Result<const GeneratorRow*> FindGenerator(std::string_view family) {
   std::vector<std::string> names;
   for (const GeneratorRow& row : AllGenerators()) {
-    if (row.name == family) return row.make(options);
+    if (row.name == family) return &row;
     names.emplace_back(row.name);
   }
   return UsageError(StrCat("no generator ", Quote(family), DidYouMean(family, names)));
+}
+
+Result<Graph> GenerateGraph(std::string_view family, const GenerateOptions& options) {
+  SBP_ASSIGN_OR_RETURN(const GeneratorRow* row, FindGenerator(family));
+  if (row->make == nullptr) return UsageError(StrCat(Quote(family), " makes problems, not graphs"));
+  return row->make(options);
 }
 
 }  // namespace sbp

@@ -1,4 +1,4 @@
-// How large a generated graph is.
+// How large a generated graph or problem is.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,18 @@ struct DecoderSizes {
   int64_t experts = 0, top_k = 0, shared_feed_forward = 0;
 };
 
+// Of a layout problem (layout_problem.h).
+struct ProblemSizes {
+  int64_t devices = 32;  // a power of two
+  int32_t axes = 2;      // of the mesh, 1 to 3
+  double slack = 0.1;    // the limit of memory is the smallest peak and this share
+};
+
 struct GenerateOptions {
   int64_t ops = 0;    // at least this many; whole layers. 0: as many layers as `sizes` says
-  uint64_t seed = 0;  // only the random family has choices
+  uint64_t seed = 0;  // only the random family and layout problems have choices
   DecoderSizes sizes = {};
+  ProblemSizes problem = {};
 };
 
 }  // namespace sbp

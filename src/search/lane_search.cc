@@ -22,6 +22,9 @@ constexpr int32_t kMostWidePause = 4;       // rounds
 constexpr int32_t kMostIdle = 6;            // steps
 constexpr double kShareOfWide = 0.5;        // of the work of a round of the neighbourhood search
 constexpr int64_t kRoundWork = kWorkPerSecond / 50;
+constexpr int32_t kWindow = 10;      // rounds in which a challenger shows whether it will do
+constexpr int32_t kWatch = 32;       // rounds in which the bound is to rise by
+constexpr double kLeastRise = 2e-4;  // this share, or the dual works in every other round only
 constexpr double kLeastGain = 5e-4;  // of cost or bound: what patience waits for
 
 }  // namespace
@@ -31,6 +34,7 @@ LaneSearch::LaneSearch(const Core& core, const LaneSearchOptions& options)
       options_(options),
       ascent_(core),
       neighbourhoods_(core, options.seed + 1),
+      challenger_(core, options.seed + 3),
       wide_(core, options.seed + 2) {}
 
 double LaneSearch::bound() const { return proved_ ? Upper() : std::max(options_.known_bound, ascent_.best_bound()); }
@@ -150,6 +154,7 @@ bool LaneSearch::Late() const {
 
 void LaneSearch::DualLane() {
   dual_found_ = {};
+  if (dual_rests_) return Challenge(kRoundWork);
   int64_t work = 0;
   while (work < kRoundWork && !Late()) {
     ascent_.Step(Upper());
@@ -184,7 +189,47 @@ void LaneSearch::NeighbourhoodLane() {
     const bool better = neighbourhoods_.cost() + neighbourhoods_.excess() != before;
     wide_pause_ = better || core_.steps() == 0 ? 1 : std::min(kMostWidePause, wide_pause_ + 1);
   }
+  if (challenges_ && !dual_rests_ && rounds_ % 2 == 1) return Challenge(kRoundWork - work);
   while (work < kRoundWork && !Late()) work += neighbourhoods_.Step();
+}
+
+void LaneSearch::Challenge(int64_t most_work) {
+  for (int64_t work = 0; work < most_work && !Late();) work += challenger_.Step();
+  ++window_rounds_;
+}
+
+// Between rounds: does the challenger win, go on, or begin anew? It goes on while another window like the last one
+// would make it as good as the first search.
+void LaneSearch::Challenged() {
+  if (core_.steps() == 0 || !best_.any()) return;
+  if (dual_found_.Better(challenge_)) challenge_ = dual_found_;
+  const FoundChoice now{{}, challenger_.excess(), challenger_.cost()};
+  if (challenges_ && now.Better(best_)) {
+    best_ = {challenger_.choice(), challenger_.excess(), challenger_.cost()};
+    neighbourhoods_.SetChoice(best_.choice);
+    challenges_ = false;
+  }
+  if (challenges_ && window_rounds_ >= kWindow) {
+    const bool goes_on = now.excess <= best_.excess && 2 * now.cost - window_cost_ < best_.cost;
+    challenges_ = goes_on;
+    window_cost_ = now.cost;
+    window_rounds_ = 0;
+  }
+  if (challenges_ || !challenge_.any()) return;
+  challenger_.SetChoice(challenge_.choice);
+  challenge_ = {};
+  challenges_ = true;
+  window_cost_ = challenger_.cost();
+  window_rounds_ = 0;
+}
+
+void LaneSearch::NoteBound() {
+  if (rounds_ % kWatch == 0) {
+    const double now = ascent_.best_bound();
+    bound_rises_ = !(now - watched_bound_ <= kLeastRise * std::fabs(now));
+    watched_bound_ = now;
+  }
+  dual_rests_ = challenges_ && !bound_rises_ && rounds_ % 2 == 0;
 }
 
 // In turn from where the search stands, and from what the dual last suggested: another track, left once it stays behind
@@ -226,11 +271,14 @@ void LaneSearch::Round() {
     NeighbourhoodLane();
   }
   if (best_.any()) best_ = {neighbourhoods_.choice(), neighbourhoods_.excess(), neighbourhoods_.cost()};
+  Challenged();
   if (dual_found_.Better(best_)) {
     best_ = dual_found_;
     neighbourhoods_.SetChoice(best_.choice);
   }
   neighbourhoods_.SetMultipliers(ascent_.best_multipliers());
+  challenger_.SetMultipliers(ascent_.best_multipliers());
+  NoteBound();
   guided_ = ++rounds_since_wide_ >= wide_pause_;
   if (!guided_) return;
   rounds_since_wide_ = 0;

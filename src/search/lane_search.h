@@ -76,12 +76,17 @@ class LaneSearch {
   bool Explores();
   int64_t WideStep();
   void Round();
+  void Challenge(int64_t most_work);
+  void Challenged();
+  void NoteBound();
   FoundChoice Judged(std::vector<int32_t> choice) const;
 
   const Core& core_;
   const LaneSearchOptions options_;
   MultiplierAscent ascent_;
-  NeighbourhoodSearch neighbourhoods_;
+  // Where memory counts a search seldom leaves the region of choices that it began in. So another one begins again and
+  // again at what the dual suggests meanwhile, and takes the place of the first one once it is better.
+  NeighbourhoodSearch neighbourhoods_, challenger_;
   WideNeighbourhoods wide_;
   FoundChoice best_, dual_found_;
   int64_t rounds_ = 0;
@@ -89,8 +94,15 @@ class LaneSearch {
   int32_t wide_pause_ = 1, rounds_since_wide_ = 0;  // rounds from one that it works in to the next
   bool explores_ = false;
   FoundChoice explored_;
-  FoundChoice suggested_;  // by the dual, in the last round
-  int32_t idle_ = 0;       // steps since the other track got better
+  FoundChoice suggested_;            // by the dual, in the last round
+  bool challenges_ = false;          // challenger_ has begun
+  FoundChoice challenge_;            // the best suggestion since: where the next one begins
+  double window_cost_ = kForbidden;  // of the challenger when its last window began
+  int32_t window_rounds_ = 0;        // since then
+  bool dual_rests_ = false;          // in this round, since its bound hardly rises: the challenger works in its place
+  double watched_bound_ = -kForbidden;
+  bool bound_rises_ = true;
+  int32_t idle_ = 0;  // steps since the other track got better
   int64_t dual_steps_ = 0;
   int64_t steps_at_gain_ = 0;  // dual_steps_ when the last gain to speak of was seen
   FoundChoice gained_;         // what was best then (without the choice)

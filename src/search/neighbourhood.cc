@@ -9,26 +9,31 @@
 namespace sbp {
 namespace {
 
-constexpr int32_t kMostMembers = 1500;
-constexpr int kRounds = 12;  // of multipliers per part
+constexpr int32_t kMostMembers = 6000;
+constexpr int kRounds = 6;        // of prices per part
+constexpr double kLeeway = 1e-3;  // of the best cost: the search goes on from choices that are dearer by less
 
 }  // namespace
 
 NeighbourhoodSearch::NeighbourhoodSearch(const Core& core, uint64_t seed)
-    : core_(core), random_(seed), multipliers_(core.limits.size(), 0), place_of_(core.nodes.size(), -1) {}
+    : core_(core), random_(seed), memory_(core), place_of_(core.nodes.size(), -1) {}
 
 void NeighbourhoodSearch::SetChoice(std::span<const int32_t> choice) {
   choice_.assign(choice.begin(), choice.end());
-  usage_ = UsageOf(core_, choice_);
+  const std::vector<double> usage = UsageOf(core_, choice_);
+  memory_.SetUsage(usage);
   cost_ = CostOf(core_, choice_);
-  excess_ = ExcessOf(core_, usage_);
+  excess_ = ExcessOf(core_, usage);
+  record_ = choice_;
+  record_cost_ = cost_;
+  record_excess_ = excess_;
 }
 
 void NeighbourhoodSearch::SetMultipliers(std::span<const double> multipliers) {
-  multipliers_.assign(multipliers.begin(), multipliers.end());
+  memory_.SetPrices(multipliers);
   priced_steps_.clear();
-  for (size_t step = 0; step < multipliers_.size(); ++step) {
-    if (multipliers_[step] > 0) priced_steps_.push_back(static_cast<int32_t>(step));
+  for (size_t step = 0; step < multipliers.size(); ++step) {
+    if (multipliers[step] > 0) priced_steps_.push_back(static_cast<int32_t>(step));
   }
 }
 
@@ -39,7 +44,8 @@ int32_t NeighbourhoodSearch::Root(int32_t place) {
 
 // May `node` become a member without closing a cycle? Then it does.
 bool NeighbourhoodSearch::Joins(int32_t node) {
-  std::vector<int32_t> roots;
+  std::vector<int32_t>& roots = roots_;
+  roots.clear();
   for (const Core::Link& link : core_.links[node]) {
     if (place_of_[link.other] >= 0) roots.push_back(Root(place_of_[link.other]));
   }
@@ -116,34 +122,6 @@ void NeighbourhoodSearch::Orient() {
   for (size_t i = 0; i < members_.size(); ++i) place_of_[members_[i].node] = static_cast<int32_t>(i);
 }
 
-// Takes the members' memory away: others_ and prices_ at their steps.
-void NeighbourhoodSearch::FreeMemory() {
-  first_step_ = core_.steps();
-  last_step_ = 0;
-  for (const Member& member : members_) {
-    for (const Core::Hold& hold : core_.nodes[member.node].holds) {
-      first_step_ = std::min(first_step_, hold.begin);
-      last_step_ = std::max(last_step_, hold.end);
-    }
-  }
-  last_step_ = std::max(last_step_, first_step_);
-  std::vector<double> change(last_step_ - first_step_ + 1, 0);
-  for (const Member& member : members_) {
-    for (const Core::Hold& hold : core_.nodes[member.node].holds) {
-      change[hold.begin - first_step_] += hold.usages[choice_[member.node]];
-      change[hold.end - first_step_] -= hold.usages[choice_[member.node]];
-    }
-  }
-  others_.assign(usage_.begin() + first_step_, usage_.begin() + last_step_);
-  double held = 0;
-  for (size_t step = 0; step < others_.size(); ++step) {
-    held += change[step];
-    others_[step] -= held;
-  }
-  prices_.assign(multipliers_.begin() + first_step_, multipliers_.begin() + last_step_);
-  work_ += 4 * static_cast<int64_t>(others_.size());
-}
-
 // Costs of the members' candidates beside the fixed nodes.
 void NeighbourhoodSearch::LocalCosts() {
   begin_.clear();
@@ -165,23 +143,14 @@ void NeighbourhoodSearch::LocalCosts() {
 
 // The choice of least cost and price, into tried_; returns what it comes to, less the price of what is left.
 double NeighbourhoodSearch::SolveForest() {
-  price_sum_.assign(prices_.size() + 1, 0);
-  double value = 0;
-  for (size_t step = 0; step < prices_.size(); ++step) {
-    price_sum_[step + 1] = price_sum_[step] + prices_[step];
-    if (prices_[step] > 0) value -= prices_[step] * (core_.limits[first_step_ + step] - others_[step]);
-  }
+  double value = -memory_.PriceOfRoom();
   totals_ = local_;
   messages_.resize(local_.size());
   for (size_t i = members_.size(); i-- > 0;) {
     const Member& member = members_[i];
     const int32_t count = begin_[i + 1] - begin_[i];
     double* totals = totals_.data() + begin_[i];
-    for (const Core::Hold& hold : core_.nodes[member.node].holds) {
-      const double price = price_sum_[hold.end - first_step_] - price_sum_[hold.begin - first_step_];
-      if (price <= 0) continue;
-      for (int32_t a = 0; a < count; ++a) totals[a] += price * hold.usages[a];
-    }
+    memory_.AddPrices(static_cast<int32_t>(i), totals);
     if (member.parent < 0) continue;
     for (int32_t a = 0; a < count; ++a) totals[a] = -totals[a];
     const int32_t parent_count = begin_[member.parent + 1] - begin_[member.parent];
@@ -189,7 +158,7 @@ double NeighbourhoodSearch::SolveForest() {
     MinOverRows(matrix, totals, messages_.data(), line_scratch_);
     double* parent = totals_.data() + begin_[member.parent];
     for (int32_t a = 0; a < parent_count; ++a) parent[a] += messages_[a];
-    work_ += Work(matrix);
+    work_ += 2 * Work(matrix) + 100;
   }
   tried_.resize(members_.size());
   for (size_t i = 0; i < members_.size(); ++i) {
@@ -214,88 +183,114 @@ double NeighbourhoodSearch::SolveForest() {
   return value;
 }
 
-// Cost of the members' part and the excess at their steps; leaves their usage in part_usage_.
+// Cost of the members' part and what exceeds its room.
 NeighbourhoodSearch::Outcome NeighbourhoodSearch::Score(std::span<const int32_t> choice) {
   Outcome outcome;
-  part_usage_.assign(others_.size() + 1, 0);
   for (size_t i = 0; i < members_.size(); ++i) {
     const Member& member = members_[i];
     outcome.cost += local_[begin_[i] + choice[i]];
-    if (member.parent >= 0) {
-      const Core::Link& link = core_.links[member.node][member.parent_link];
-      outcome.cost += link.by_other->at(choice[member.parent], choice[i]);
-    }
-    for (const Core::Hold& hold : core_.nodes[member.node].holds) {
-      part_usage_[hold.begin - first_step_] += hold.usages[choice[i]];
-      part_usage_[hold.end - first_step_] -= hold.usages[choice[i]];
-    }
+    if (member.parent < 0) continue;
+    const Core::Link& link = core_.links[member.node][member.parent_link];
+    outcome.cost += link.by_other->at(choice[member.parent], choice[i]);
   }
-  for (size_t step = 0; step < others_.size(); ++step) {
-    part_usage_[step + 1] += part_usage_[step];
-    outcome.excess += std::max(0.0, others_[step] + part_usage_[step] - core_.limits[first_step_ + step]);
-  }
-  part_usage_.pop_back();
-  work_ += 3 * static_cast<int64_t>(others_.size());
+  outcome.excess = memory_.Try(choice);
   return outcome;
 }
 
-// A step of Polyak's for the part. False: the tried choice is the best one for the prices and breaks none.
-bool NeighbourhoodSearch::AdjustMultipliers(double gap) {
-  double length = 0;
-  for (size_t step = 0; step < prices_.size(); ++step) {
-    const double over = others_[step] + part_usage_[step] - core_.limits[first_step_ + step];
-    if (over > 0 || prices_[step] > 0) length += over * over;
+// Pieces of `tried` that pay and fit, the rest from `base`, which fits: into `tried`.
+NeighbourhoodSearch::Outcome NeighbourhoodSearch::BlendInto(std::span<const int32_t> base,
+                                                            std::vector<int32_t>& tried) {
+  blend_.Clear();
+  piece_of_.assign(members_.size(), -1);
+  for (size_t i = 0; i < members_.size(); ++i) {
+    const Member& member = members_[i];
+    const int32_t above = member.parent < 0 ? -1 : piece_of_[member.parent];
+    if (tried[i] != base[i]) {
+      piece_of_[i] = above >= 0 ? above : blend_.AddPiece();
+      blend_.AddChange(piece_of_[i], static_cast<int32_t>(i), base[i], tried[i]);
+      blend_.AddCost(piece_of_[i], local_[begin_[i] + tried[i]] - local_[begin_[i] + base[i]]);
+    }
+    const int32_t piece = piece_of_[i] >= 0 ? piece_of_[i] : above;
+    if (piece < 0 || member.parent < 0) continue;
+    const Matrix& matrix = *core_.links[member.node][member.parent_link].by_other;
+    blend_.AddCost(piece, matrix.at(tried[member.parent], tried[i]) - matrix.at(base[member.parent], base[i]));
   }
-  if (length == 0) return false;
-  const double pace = gap / length;
-  for (size_t step = 0; step < prices_.size(); ++step) {
-    const double over = others_[step] + part_usage_[step] - core_.limits[first_step_ + step];
-    if (over > 0 || prices_[step] > 0) prices_[step] = std::max(0.0, prices_[step] + pace * over);
+  Score(base);  // for its usage
+  blend_.Solve(memory_, memory_.used());
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (piece_of_[i] >= 0 && !blend_.takes(piece_of_[i])) tried[i] = base[i];
   }
-  work_ += 2 * static_cast<int64_t>(prices_.size());
-  return true;
+  work_ += blend_.TakeWork() + 4 * static_cast<int64_t>(members_.size());
+  return Score(tried);
 }
 
-void NeighbourhoodSearch::Put(std::span<const int32_t> choice) {
-  Score(choice);  // for its usage
-  for (size_t step = 0; step < others_.size(); ++step) usage_[first_step_ + step] = others_[step] + part_usage_[step];
-  for (size_t i = 0; i < members_.size(); ++i) choice_[members_[i].node] = choice[i];
+// A choice of the part that is better than the one it begins with, or, where nothing is exceeded, nearly as good as the
+// best one of the whole is taken; returns whether there is one, in best_.
+NeighbourhoodSearch::Outcome NeighbourhoodSearch::Solve(const Outcome& start) {
+  Outcome best = start;
+  best_ = before_;
+  const auto offer = [&](const Outcome& outcome, const std::vector<int32_t>& choice) {
+    const bool turns = best_ == before_ && choice != before_;
+    if (!outcome.Better(best) && !(turns && outcome.excess == best.excess && outcome.cost <= start.cost + leeway_)) {
+      return;
+    }
+    best = outcome;
+    best_ = choice;
+  };
+  double most_dual = -kForbidden;
+  for (int round = 0; round < kRounds; ++round) {
+    const double value = SolveForest();
+    most_dual = std::max(most_dual, value);
+    const Outcome outcome = Score(tried_);
+    offer(outcome, tried_);
+    if (start.excess == 0 && outcome.excess > 0 && outcome.cost < best.cost) {
+      mixed_ = tried_;
+      const Outcome mixed = BlendInto(best_, mixed_);
+      offer(mixed, mixed_);
+      Score(tried_);  // for its usage
+    }
+    // With nothing exceeded, no choice of the part costs less than the dual value.
+    if (best.excess == 0 && best.cost <= most_dual + 0.5) break;
+    const double upper = best.excess == 0 ? best.cost : std::max(best.cost, value + 0.1 * std::fabs(value) + 1);
+    if (!memory_.Adjust(std::max(upper - value, 1.0))) break;
+  }
+  return best;
 }
 
 int64_t NeighbourhoodSearch::Step() {
   work_ = 0;
   if (core_.size() == 0) return 1'000'000;
   const int32_t most = std::min(kMostMembers, core_.size());
-  Grow(1 + random_.Below(1 + random_.Below(most)));
+  Grow(static_cast<int32_t>(std::exp(random_.Unit() * std::log(most))));
   Orient();
-  FreeMemory();
-  LocalCosts();
-  std::vector<int32_t> before;
-  for (const Member& member : members_) before.push_back(choice_[member.node]);
-  const Outcome start = Score(before);
-  Outcome best = start;
-  best_ = before;
-  double most_dual = -kForbidden;
-  for (int round = 0; round < kRounds; ++round) {
-    const double value = SolveForest();
-    most_dual = std::max(most_dual, value);
-    const Outcome outcome = Score(tried_);
-    if (outcome.Better(best) ||
-        (outcome.excess == best.excess && outcome.cost == best.cost && tried_ != best_ && best.cost == start.cost)) {
-      best = outcome;
-      best_ = tried_;
-    }
-    // With nothing exceeded, no choice of the part costs less than the dual value.
-    if (best.excess == 0 && best.cost <= most_dual + 0.5) break;
-    const double upper = best.excess == 0 ? best.cost : std::max(best.cost, value + 0.1 * std::fabs(value) + 1);
-    if (!AdjustMultipliers(std::max(upper - value, 1.0))) break;
+  nodes_.clear();
+  before_.clear();
+  for (const Member& member : members_) {
+    nodes_.push_back(member.node);
+    before_.push_back(choice_[member.node]);
   }
-  if (best_ != before) {
-    Put(best_);
+  memory_.Open(nodes_, before_, excess_ > 0);
+  LocalCosts();
+  const Outcome start = Score(before_);
+  leeway_ = excess_ > 0 ? 0 : std::max(0.0, record_cost_ + kLeeway * random_.Unit() * std::fabs(record_cost_) - cost_);
+  const Outcome best = Solve(start);
+  if (best_ != before_) {
+    Score(best_);  // for its usage
+    memory_.Put();
+    for (size_t i = 0; i < members_.size(); ++i) choice_[members_[i].node] = best_[i];
     cost_ += best.cost - start.cost;
     excess_ += best.excess - start.excess;
+    Record();
   }
+  work_ += memory_.TakeWork();
   return work_ + 2000 + 200 * static_cast<int64_t>(members_.size());
+}
+
+void NeighbourhoodSearch::Record() {
+  if (excess_ > record_excess_ || (excess_ == record_excess_ && cost_ > record_cost_)) return;
+  record_ = choice_;
+  record_cost_ = cost_;
+  record_excess_ = excess_;
 }
 
 }  // namespace sbp
