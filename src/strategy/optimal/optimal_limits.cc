@@ -25,7 +25,8 @@ namespace {
 // Under a memory limit the network counts no copies beside the tensors themselves; where a plan exceeds the limit by
 // such copies, the search is asked again with room for them, and then with a price on copies.
 constexpr int kMaxTightenings = 8, kMaxWithPrice = 4;
-constexpr int kMaxLoosenings = 3, kMaxHalvings = 2;
+constexpr int kMaxHalvings = 2;
+constexpr double kLeastStep = 0.01;          // of a limit
 constexpr double kLittle = 0.003;            // of a plan's seconds: not worth another search
 constexpr double kCopyPrices[] = {0.1, 10};  // by the step time per byte of the limit
 constexpr size_t kWaysToShrink = 3;          // of those that do not fit
@@ -41,13 +42,13 @@ std::vector<int64_t> OptimalSearch::HeldByPriced() const {
   return held;
 }
 
-Status OptimalSearch::Improve(double copy_price) {
-  SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, NetworkOptions(false, copy_price)));
+Status OptimalSearch::Improve() {
+  SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, NetworkOptions(false, 0)));
   CopyRoom room(problem_.num_ops() + 1, options_.memory_limit.value_or(0));
   double failed_seconds = 0;         // of the fastest plan that did not fit
   double fitted_seconds = kNoLimit;  // of the fastest one that did
-  int loosenings = 0, halvings = 0;
-  for (int round = 0; round <= (copy_price > 0 ? kMaxWithPrice : kMaxTightenings); ++round) {
+  int halvings = 0;
+  for (int round = 0; round <= kMaxTightenings; ++round) {
     const SolveResult solved = Search(network, false, SecondsLeft());
     if (solved.evaluation.forbidden) {
       if (best_) return OkStatus();
@@ -59,7 +60,7 @@ Status OptimalSearch::Improve(double copy_price) {
     const double seconds = priced_.total.seconds();
     if (!options_.memory_limit || Cancelled()) break;
     if (!solved.evaluation.feasible) {
-      if (room.empty() || halvings++ == kMaxHalvings) break;
+      if (room.empty() || halvings++ == kMaxHalvings || best_->excess > 0) break;
       room.Halve();
     } else if (Excess() > 0) {
       if (failed_seconds == 0 || seconds < failed_seconds) failed_seconds = seconds;
@@ -67,22 +68,61 @@ Status OptimalSearch::Improve(double copy_price) {
       if (!room.Tighten(HeldByPriced(), network.HeldBy(solved.choice))) break;
     } else {
       // What fits with less room takes hardly less than what did not fit.
-      const bool little_to_gain = seconds - failed_seconds <= kLittle * seconds || seconds >= fitted_seconds;
+      if (failed_seconds == 0 || seconds - failed_seconds <= kLittle * seconds || GoodEnough()) break;
+      const bool gains = seconds < fitted_seconds * (1 - kLittle);
       fitted_seconds = std::min(fitted_seconds, seconds);
-      if (failed_seconds == 0 || little_to_gain || GoodEnough() || loosenings++ == kMaxLoosenings) break;
-      if (!room.Loosen(HeldByPriced(), network.HeldBy(solved.choice))) break;
+      // As much as this plan needs; where that leads no further, less, for plans that need it at fewer moments.
+      if (!gains || !room.Loosen(HeldByPriced(), network.HeldBy(solved.choice))) {
+        if (halvings++ == kMaxHalvings) break;
+        room.Halve();
+      }
     }
     network.Reserve(room.bytes());
   }
   return OkStatus();
 }
 
-// Where copies do not fit they get a price, of which the step time is the measure.
+// A lower limit at all moments alike: it fits where room at the moments at which plans needed it is more than there is.
+Status OptimalSearch::ImproveBelow(double copy_price) {
+  SBP_ASSIGN_OR_RETURN(LayoutNetwork network, LayoutNetwork::Build(problem_, NetworkOptions(false, copy_price)));
+  int64_t limit = *options_.memory_limit;
+  int64_t failed = 0, fitted = 0;  // limits of the network at which the plan was too large, and was not
+  double failed_seconds = 0;       // that the former took
+  int halvings = 0;
+  for (int round = 0; round <= (copy_price > 0 ? kMaxWithPrice : kMaxTightenings) && !Cancelled(); ++round) {
+    const SolveResult solved = Search(network, false, SecondsLeft());
+    if (solved.evaluation.forbidden) return OkStatus();
+    Assignment assignment;
+    network.Read(solved.choice, assignment);
+    SBP_RETURN_IF_ERROR(Offer(assignment));
+    if (!solved.evaluation.feasible) break;
+    if (Excess() > 0) {
+      failed = limit;
+      failed_seconds = priced_.total.seconds();
+      if (failed_seconds > most_seconds_ * (1 + search_.gap)) break;
+      // Less than it has come to: what the limit leaves above that is no room.
+      const int64_t from = std::min(limit, solved.evaluation.peak);
+      limit = fitted > 0 ? fitted + (failed - fitted) / 2 : from - std::min(Excess(), from / 2);
+    } else {  // as little was taken off as can be?
+      fitted = limit;
+      if (failed == 0 || ++halvings > kMaxHalvings) break;
+      limit = fitted + (failed - fitted) / 2;
+    }
+    // What fits at a higher limit of the network takes hardly less than what was too large there.
+    const bool little_to_gain = best_->excess == 0 && best_->seconds - failed_seconds <= kLittle * best_->seconds;
+    if (fitted > 0 && (little_to_gain || failed - fitted < kLeastStep * static_cast<double>(failed))) break;
+    network.SetMemoryLimit(limit);
+  }
+  return OkStatus();
+}
+
+// Where copies do not fit: less room for all, and then a price for them, of which the step time is the measure.
 Status OptimalSearch::PriceCopies() {
   if (best_->excess <= 0) return OkStatus();
+  SBP_RETURN_IF_ERROR(ImproveBelow(0));
   const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
   for (const double price : kCopyPrices) {
-    if (best_->excess > 0 && !Cancelled()) SBP_RETURN_IF_ERROR(Improve(price * unit));
+    if (best_->excess > 0 && !Cancelled()) SBP_RETURN_IF_ERROR(ImproveBelow(price * unit));
   }
   return OkStatus();
 }

@@ -50,7 +50,7 @@ Result<Assignment> OptimalSearch::Run() {
     SBP_RETURN_IF_ERROR(SearchChosen(all));
   }
   if (!nothing_fits_ && search_.uniform >= 0) TryUniform();
-  if (!best_ || (!nothing_fits_ && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve(0));
+  if (!best_ || (!nothing_fits_ && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve());
   if (!nothing_fits_) SBP_RETURN_IF_ERROR(PriceCopies());
   SBP_RETURN_IF_ERROR(TryWays());
   if (best_->excess > 0 && is_way_) return NoPlan("this way does not fit");
@@ -116,7 +116,7 @@ Status OptimalSearch::SearchAmong(const CandidateLists& lists, const CandidateLi
   if (best_) kept.push_back(best_->assignment);
   const bool fits = best_ && best_->excess == 0;
   chosen_ = ChooseCandidates(problem_, all, lists, bound, fits ? best_->seconds : kNoLimit, kept, most);
-  return best_ && GoodEnough() ? OkStatus() : Improve(0);
+  return best_ && GoodEnough() ? OkStatus() : Improve();
 }
 
 // Of one choice, boxing left out: what seconds are measured by where no plan is known.
@@ -209,7 +209,7 @@ Status OptimalSearch::Bound() {
 void OptimalSearch::TryUniform() {
   const std::optional<Best> before = best_;
   searches_uniform_ = true;
-  const Status tried = Improve(0);
+  const Status tried = Improve();
   searches_uniform_ = false;
   if (!tried.ok()) best_ = before;  // no uniform plan meets all pins
 }

@@ -83,7 +83,8 @@ class OptimalSearch {
   Result<Assignment> Finish();
 
   // optimal_limits.cc: plans that fit
-  Status Improve(double copy_price);
+  Status Improve();
+  Status ImproveBelow(double copy_price);
   std::vector<int64_t> HeldByPriced() const;
   Status PriceCopies();
   Status Shrink();

@@ -112,7 +112,7 @@ Status OptimalSearch::TryWays() {
 }
 
 // What is beyond the known ways: the search goes on from the best of them.
-Status OptimalSearch::GoOnFromWay() { return GoodEnough() ? OkStatus() : Improve(0); }
+Status OptimalSearch::GoOnFromWay() { return GoodEnough() ? OkStatus() : Improve(); }
 
 SolveOptions OptimalSearch::FirstLook() const {
   SolveOptions options;
