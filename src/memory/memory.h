@@ -57,6 +57,10 @@ std::vector<InPlaceWrite> FindInPlace(const Plan& plan, const StepOrder& order, 
 // The first position at which these buffers take most together.
 uint32_t PeakPosition(const StepOrder& order, const std::vector<Lifetime>& lifetimes);
 
+// Per op the most bytes that these buffers take while it runs or is prepared; what is boxed at the end counts as the
+// last op's. Saturates.
+std::vector<int64_t> MostHeldByOp(const StepOrder& order, const std::vector<Lifetime>& lifetimes);
+
 // The peak of these buffers and its largest holders, workspace not among them. Linear in buffers.
 MemorySummary PeakMemory(const Plan& plan, const StepOrder& order, const std::vector<Lifetime>& lifetimes);
 

@@ -43,6 +43,23 @@ uint32_t PeakPosition(const StepOrder& order, const std::vector<Lifetime>& lifet
   return at;
 }
 
+std::vector<int64_t> MostHeldByOp(const StepOrder& order, const std::vector<Lifetime>& lifetimes) {
+  std::vector<Wide> change(order.op_at.size() + 1, 0);
+  for (const Lifetime& lifetime : lifetimes) {
+    if (lifetime.first >= order.op_at.size()) continue;
+    change[lifetime.first] += lifetime.bytes;
+    change[lifetime.last + 1] -= lifetime.bytes;
+  }
+  std::vector<int64_t> held(order.ops.size(), 0);
+  Wide now = 0;
+  for (size_t i = 0; i < order.op_at.size(); ++i) {
+    now += change[i];
+    int64_t& most = held[order.op_at[i].index()];
+    most = std::max(most, static_cast<int64_t>(std::min<Wide>(now, kInt64Max)));
+  }
+  return held;
+}
+
 MemorySummary PeakMemory(const Plan& plan, const StepOrder& order, const std::vector<Lifetime>& lifetimes) {
   constexpr size_t kMaxHolders = 10;
   MemorySummary summary;

@@ -58,8 +58,9 @@ void DualAscent::Begin(const DualAscent& folded, const FoldedCore& fold) {
   for (int32_t edge = 0; edge < static_cast<int32_t>(core_.edges.size()); ++edge) {
     const int32_t image = fold.edge_of[edge];
     if (image < 0) continue;
-    for (const int32_t node : core_.edges[edge].nodes) {
-      const double* moved = folded.shift(image, fold.node_of[node]);
+    for (int end = 0; end < 2; ++end) {
+      const int32_t node = core_.edges[edge].nodes[end];
+      const double* moved = folded.shift(image, fold.core.edges[image].nodes[end]);
       double* shift = shifts_.data() + ShiftOf(edge, node);
       double* reduced = reduced_.data() + begin_[node];
       for (int32_t a = 0; a < core_.candidates(node); ++a) {
@@ -158,7 +159,7 @@ int32_t DualAscent::BestFitting(int32_t node, std::vector<double>& costs, std::s
   return least_bad;
 }
 
-std::vector<int32_t> DualAscent::Round(bool fitting) {
+std::vector<int32_t> DualAscent::Round(bool fitting) const {
   // After a pass forwards the last node's cost is settled, so the way back decides; and the other way round.
   std::vector<int32_t> choice(core_.nodes.size(), 0);
   std::vector<double> costs, row_scratch;

@@ -36,7 +36,7 @@ class DualAscent {
 
   // A choice read off the messages of the last pass: each node's best, given those already chosen. Where `fitting`, a
   // candidate that exceeds the limit beside those is avoided if possible.
-  std::vector<int32_t> Round(bool fitting);
+  std::vector<int32_t> Round(bool fitting) const;
   // What is left of costs: all >= 0, at any time; bound() added to them gives the whole.
   std::span<const double> reduced(int32_t node) const {
     return {reduced_.data() + begin_[node], core_.nodes[node].costs.size()};

@@ -25,14 +25,15 @@ constexpr int64_t kRoundWork = kWorkPerSecond / 50;
 constexpr int32_t kWindow = 10;      // rounds in which a challenger shows whether it will do
 constexpr int32_t kWatch = 32;       // rounds in which the bound is to rise by
 constexpr double kLeastRise = 2e-4;  // this share, or the dual works in every other round only
-constexpr double kLeastGain = 5e-4;  // of cost or bound: what patience waits for
+constexpr double kDearer[] = {1.05, 1.3, 1.01, 1.1, 2, 1.02, 1.2};  // prices of memory, by the best ones
+constexpr double kLeastGain = 5e-4;                                 // of cost or bound: what patience waits for
 
 }  // namespace
 
 LaneSearch::LaneSearch(const Core& core, const LaneSearchOptions& options)
     : core_(core),
       options_(options),
-      ascent_(core),
+      ascent_(core, options.settles),
       neighbourhoods_(core, options.seed + 1),
       challenger_(core, options.seed + 3),
       wide_(core, options.seed + 2) {}
@@ -49,7 +50,7 @@ void LaneSearch::Run() {
     ++rounds_;
     NoteGain();
     // Of a large problem proofs take as long as a round: not where the gap is good enough already.
-    if ((rounds_ & (rounds_ - 1)) == 0 && (core_.size() <= kSmall || !Done())) Prove();
+    if (!options_.only_dual && (rounds_ & (rounds_ - 1)) == 0 && (core_.size() <= kSmall || !Done())) Prove();
     if (options_.report) options_.report();
   }
 }
@@ -82,7 +83,7 @@ void LaneSearch::Begin(const std::vector<int32_t>& choice) {
 
 void LaneSearch::Begin(const LaneSearch& folded, const FoldedCore& fold) {
   if (folded.best().any()) Begin(fold.Unfold(folded.best().choice));
-  ascent_.dual().Begin(folded.dual(), fold);
+  ascent_.Begin(folded.ascent_, fold, Upper(), options_.cutoff);
 }
 
 // Tries to settle what the bound leaves open. Of a large problem it has to leave little.
@@ -134,13 +135,12 @@ void LaneSearch::NoteGain() {
 
 bool LaneSearch::Done() const {
   if (proved_ || (options_.stop && options_.stop())) return true;
-  if (options_.seconds > 0 ? OutOfTime()
-                           : static_cast<double>(2 * rounds_ * kRoundWork) >= options_.effort * kWorkPerSecond) {
-    return true;
-  }
+  const int64_t done = (options_.only_dual ? 1 : 2) * rounds_ * kRoundWork;
+  if (options_.seconds > 0 ? OutOfTime() : static_cast<double>(done) >= options_.effort * kWorkPerSecond) return true;
   if (bound() >= options_.cutoff) return true;
   if (options_.patience > 0 && dual_steps_ - steps_at_gain_ >= options_.patience) return true;
   if (best_.excess > 0) return false;
+  if (best_.cost <= options_.enough) return true;
   // Costs are whole units: a bound above the cost less one unit proves it.
   if (std::ceil(bound() / core_.scale) * core_.scale >= best_.cost) return true;
   return best_.cost - bound() <= options_.gap * std::fabs(best_.cost);
@@ -157,9 +157,19 @@ void LaneSearch::DualLane() {
   if (dual_rests_) return Challenge(kRoundWork);
   int64_t work = 0;
   while (work < kRoundWork && !Late()) {
-    ascent_.Step(Upper());
-    Offer(ascent_.choice(), ascent_.usage());
-    work += ascent_.work() * 3 / 2 + ascent_.dual().pass_work() / 2;
+    if (!ascent_.converged()) {
+      ascent_.Step(Upper());
+      Offer(ascent_.choice(), ascent_.usage());
+      work += ascent_.work() * 3 / 2 + ascent_.dual().pass_work() / 2;
+    }
+    if (ascent_.settles()) {
+      ascent_.Excurse(kDearer[dual_steps_ % static_cast<int64_t>(std::size(kDearer))]);
+      for (const bool fitting : {false, true}) {
+        const std::vector<int32_t> choice = ascent_.explorer().Round(fitting);
+        Offer(choice, UsageOf(core_, choice));
+      }
+      work += ascent_.work() * 3 / 2 + ascent_.dual().pass_work();
+    }
     if (++dual_steps_ % 4 == 0) {
       if (core_.steps() > 0) {  // else it is what was offered already
         const std::vector<int32_t> fitting = ascent_.dual().Round(true);
@@ -262,7 +272,9 @@ int64_t LaneSearch::WideStep() {
 }
 
 void LaneSearch::Round() {
-  if (options_.threads > 1) {
+  if (options_.only_dual) {
+    DualLane();
+  } else if (options_.threads > 1) {
     std::thread other([this] { NeighbourhoodLane(); });
     DualLane();
     other.join();

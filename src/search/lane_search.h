@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "search/core.h"
@@ -25,8 +26,11 @@ struct LaneSearchOptions {
   double gap = 0;
   double known_bound = -kForbidden;  // in the core's costs
   double cutoff = kForbidden;        // likewise
+  double enough = -kForbidden;       // likewise
   int64_t patience = 0;
   std::function<bool()> stop;
+  bool settles = false;          // MultiplierAscent's second way
+  bool only_dual = false;        // its lane alone, to which all of the effort goes
   std::function<void()> report;  // called after each round
 };
 
@@ -47,13 +51,14 @@ class LaneSearch {
 
   // Begins with a choice, if it is better than what there is and not forbidden.
   void Begin(const std::vector<int32_t>& choice);
-  // Begins where the search of a folded core ended.
+  // Begins where the dual of a folded core ended, and with the best of its choices.
   void Begin(const LaneSearch& folded, const FoldedCore& fold);
   void Run();
   // Raises the bounds of dual().forced(): what is proved needs no more of the dual, but they may.
   void TightenForced();
 
   const FoundChoice& best() const { return best_; }
+  std::span<const double> prices() const { return ascent_.best_multipliers(); }  // of memory, where the bound is best
   const DualAscent& dual() const { return ascent_.dual(); }
   // No feasible choice costs less, the constant included. kForbidden: it is proved that nothing is feasible.
   double bound() const;

@@ -23,15 +23,96 @@ struct CycleKind {
 };
 constexpr CycleKind kKinds[] = {{40, 0.8, 2, 0.01, true}, {100, 0.95, 1, 0.05, false}};
 
+// Passes that settle messages: as long as one gains that share of what is left up to the best choice. Without memory a
+// pass gains as much in a step as out of it.
+constexpr int kMostToSettle = 30, kMostWithoutMemory = 2;
+constexpr double kSettled = 0.01;
+constexpr double kFarAbove = 0.1;  // of the bound: where the best choice may be, when there is none yet
+constexpr int kPassesOfExcursion = 3;
+
 }  // namespace
 
-MultiplierAscent::MultiplierAscent(const Core& core)
+MultiplierAscent::MultiplierAscent(const Core& core, bool settled)
     : core_(core),
       dual_(core),
       multipliers_(core.limits.size(), 0),
       best_multipliers_(core.limits.size(), 0),
       direction_(core.limits.size(), 0),
-      best_bound_(dual_.bound()) {}
+      best_bound_(dual_.bound()),
+      settles_(settled),
+      bundle_(core.limits.size()) {}
+
+void MultiplierAscent::Begin(const MultiplierAscent& folded, const FoldedCore& fold, double upper, double cutoff) {
+  for (size_t step = 0; step < multipliers_.size(); ++step) {
+    const int32_t image = fold.step_of[step];
+    multipliers_[step] = image < 0 ? 0 : folded.best_multipliers_[image] / fold.steps_of[image];
+  }
+  dual_.SetMultipliers(multipliers_);
+  dual_.Begin(folded.dual_, fold);
+  settles_ = !multipliers_.empty();
+  NoteBound(dual_.bound());
+  work_ = 0;
+  if (best_bound_ < cutoff) NoteBound(Settle(Above(upper)));
+  Restart();
+}
+
+// Somewhere above the bound, that the next step may reach for.
+double MultiplierAscent::Above(double upper) const {
+  return std::isinf(upper) ? best_bound_ + kFarAbove * std::fabs(best_bound_) : upper;
+}
+
+void MultiplierAscent::NoteBound(double bound) {
+  if (bound <= best_bound_) return;
+  best_bound_ = bound;
+  best_multipliers_ = multipliers_;
+}
+
+// What a choice read off unsettled messages holds says little of the prices of memory.
+double MultiplierAscent::Settle(double upper) {
+  const int most = multipliers_.empty() ? kMostWithoutMemory : kMostToSettle;
+  double bound = dual_.Pass();
+  int passes = 1;
+  for (; passes < most; ++passes) {
+    const double before = bound;
+    bound = dual_.Pass();
+    if (bound - before <= kSettled * std::max(upper - bound, 1.0)) break;
+  }
+  work_ = passes * dual_.pass_work();
+  return bound;
+}
+
+// Forgets the planes: those that came from messages less settled than now are in the way.
+void MultiplierAscent::Restart() {
+  bundle_.Begin(best_multipliers_, best_bound_);
+  multipliers_ = best_multipliers_;
+  bound_at_restart_ = best_bound_;
+}
+
+void MultiplierAscent::StepSettled(double upper) {
+  upper = Above(upper);
+  dual_.SetMultipliers(multipliers_);
+  const double bound = Settle(upper);
+  choice_ = dual_.Round(false);
+  usage_ = UsageOf(core_, choice_);
+  NoteBound(bound);
+  std::vector<double> slope(usage_.size());
+  for (size_t step = 0; step < slope.size(); ++step) slope[step] = usage_[step] - core_.limits[step];
+  if (bundle_.Note(bound, slope, upper)) {
+    multipliers_.assign(bundle_.next().begin(), bundle_.next().end());
+    return;
+  }
+  converged_ = best_bound_ <= bound_at_restart_;
+  Restart();
+}
+
+void MultiplierAscent::Excurse(double factor) {
+  if (!explorer_) explorer_.emplace(dual_);
+  std::vector<double> prices(best_multipliers_);
+  for (double& price : prices) price *= factor;
+  explorer_->SetMultipliers(prices);
+  for (int pass = 0; pass < kPassesOfExcursion; ++pass) explorer_->Pass();
+  work_ = kPassesOfExcursion * dual_.pass_work();
+}
 
 void MultiplierAscent::Direct(std::span<const double> usage, double memory) {
   for (size_t step = 0; step < direction_.size(); ++step) {
@@ -41,16 +122,14 @@ void MultiplierAscent::Direct(std::span<const double> usage, double memory) {
 }
 
 void MultiplierAscent::Step(double upper) {
+  if (settles_) return StepSettled(upper);
   const CycleKind& kind = kKinds[cycle_ % std::size(kKinds)];
   double bound = dual_.Pass();
   for (int pass = 1; pass < kind.passes; ++pass) bound = dual_.Pass();
   work_ = kind.passes * dual_.pass_work();
   choice_ = dual_.Round(false);
   usage_ = UsageOf(core_, choice_);
-  if (bound > best_bound_) {
-    best_bound_ = bound;
-    best_multipliers_ = multipliers_;
-  }
+  NoteBound(bound);
   if (core_.limits.empty()) return;
   const double start = std::max(kind.least_start, kPaceAtStart * std::pow(kCycleFalls, cycle_));
   const double pace = start * std::pow(kPaceFalls, static_cast<double>(step_) / kind.steps);

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "search/folded_time.h"
 #include "search/number_rows.h"
 
 namespace sbp {
@@ -69,6 +70,48 @@ int32_t AddRow(CostNetworkBuilder& builder, bool integral, std::span<const doubl
   return builder.AddCosts(whole);
 }
 
+// What members of a part hold together, from one kind of moment to another.
+struct Holding {
+  int32_t part;
+  int32_t begin, end;  // of the moments that FoldTime tells apart
+  std::vector<int64_t> usages;
+};
+
+std::vector<Holding> Holdings(const CostNetwork& whole, const NodeParts& parts) {
+  std::vector<int64_t> times;
+  const auto holds = [](const CostNetwork::Node& node) { return node.usages >= 0 && node.begin < node.end; };
+  for (const CostNetwork::Node& node : whole.nodes) {
+    if (holds(node)) times.insert(times.end(), {node.begin, node.end});
+  }
+  std::ranges::sort(times);
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  const auto step = [&](int64_t time) {
+    return static_cast<int32_t>(std::ranges::lower_bound(times, time) - times.begin());
+  };
+  NumberRows<int32_t> kinds;  // part and usages
+  std::vector<HeldSpan> spans;
+  for (size_t v = 0; v < whole.nodes.size(); ++v) {
+    const CostNetwork::Node& node = whole.nodes[v];
+    if (!holds(node)) continue;
+    const int32_t what = kinds.Add(std::array<int32_t, 2>{parts.of_node[v], node.usages});
+    spans.push_back({what, step(node.begin), step(node.end)});
+  }
+  const FoldedTime time = FoldTime(spans, std::vector<double>(times.size(), 0));
+  std::map<std::array<int32_t, 3>, int64_t> counts;  // by kind, begin and end
+  for (const HeldSpan& span : spans) {
+    const int32_t begin = time.Place(span.begin), end = time.Place(span.end);
+    if (begin < end) ++counts[{span.what, begin, end}];
+  }
+  std::vector<Holding> holdings;
+  for (const auto& [key, count] : counts) {
+    const std::span<const int32_t> kind = kinds[key[0]];
+    Holding holding{kind[0], key[1], key[2], {}};
+    for (const int64_t usage : whole.usages[kind[1]]) holding.usages.push_back(usage * count);
+    holdings.push_back(std::move(holding));
+  }
+  return holdings;
+}
+
 }  // namespace
 
 std::optional<NodeParts> PartsOf(const CostNetwork& network, std::span<const int32_t> kinds, int most_depth) {
@@ -101,7 +144,6 @@ Result<Quotient> Quotient::Of(const CostNetwork& whole, const NodeParts& parts) 
   CostNetworkBuilder builder;
   builder.SetName(whole.name);
   if (whole.usage_limit) builder.SetUsageLimit(*whole.usage_limit);
-  std::vector<int32_t> rows_of_usages(whole.usages.size(), -1);
   std::vector<std::vector<double>> unary(parts.count);
   std::vector<CostNetwork::Node> nodes(parts.count), holders;
   std::vector<bool> seen(parts.count, false);
@@ -115,21 +157,20 @@ Result<Quotient> Quotient::Of(const CostNetwork& whole, const NodeParts& parts) 
     sum.resize(costs.size(node.costs), 0);
     if (sum.size() != costs.size(node.costs)) return Defect("nodes of one part differ in their candidates");
     for (size_t a = 0; a < sum.size(); ++a) sum[a] = Sum(sum[a], costs.at(node.costs, a));
-    CostNetwork::Node held{.begin = node.begin, .end = node.end};
-    if (node.usages >= 0) {
-      int32_t& row = rows_of_usages[node.usages];
-      if (row < 0) row = builder.AddUsages(whole.usages[node.usages]);
-      held.usages = row;
+    if (seen[part]) continue;
+    seen[part] = true;
+    if (placed) places[part] = whole.places[v];
+  }
+  for (const Holding& holding : Holdings(whole, parts)) {
+    const CostNetwork::Node held{
+        .usages = builder.AddUsages(holding.usages), .begin = holding.begin, .end = holding.end};
+    if (nodes[holding.part].usages < 0) {
+      nodes[holding.part] = held;
+      continue;
     }
-    if (!seen[part]) {
-      seen[part] = true;
-      nodes[part] = held;
-      if (placed) places[part] = whole.places[v];
-    } else if (held.usages >= 0) {
-      holders.push_back(held);
-      quotient.part_of_holder_.push_back(part);
-      if (placed) places.push_back(whole.places[v]);
-    }
+    holders.push_back(held);
+    quotient.part_of_holder_.push_back(holding.part);
+    if (placed) places.push_back(places[holding.part]);
   }
   // Forms and their maps are the whole's, number by number where an edge asks for one.
   std::map<int32_t, int32_t> form_numbers, map_numbers;

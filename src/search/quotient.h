@@ -1,6 +1,7 @@
 // Nodes that are to choose alike, as one: the quotient of a CostNetwork by parts. A choice of the quotient is a choice
-// of the whole at the same cost and with the same usage at every time step; the best one is the best of those in which
-// each part chooses alike. Bounds of the quotient hold for such choices only.
+// of the whole at the same cost and of the same peak; the best one is the best of those in which each part chooses
+// alike. Bounds of the quotient hold for such choices only. Time steps at which equally many members of each part hold
+// are one step of the quotient (folded_time.h), so that it does not grow with the number of equal layers.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,7 @@ class Quotient {
   // Nodes of one part have the same number of candidates. Error: as CostNetworkBuilder::Build.
   static Result<Quotient> Of(const CostNetwork& whole, const NodeParts& parts);
 
-  // The first nodes are the parts, in order; the others hold what further members hold at times of their own, and
-  // follow their part.
+  // The first nodes are the parts, in order; the others hold what a part holds at further times, and follow it.
   const CostNetwork& network() const { return network_; }
   std::vector<int32_t> Expand(std::span<const int32_t> choice) const;  // a choice of the whole
   // What most members of each part choose (the lowest such candidate).

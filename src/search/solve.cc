@@ -11,6 +11,7 @@
 #include "search/core.h"
 #include "search/folded_core.h"
 #include "search/lane_search.h"
+#include "search/priced_memory.h"
 #include "search/reduce.h"
 
 namespace sbp {
@@ -19,7 +20,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kShareToFold = 0.3;  // of time and effort
-constexpr double kGapOfFolded = 0.5;  // of the gap that is good enough
+// A pass over it raises the bound as much as one over the whole, at a fraction of the work.
+constexpr double kShareOfFoldedDual = 0.8;
+constexpr double kDearerPrices[] = {1, 1.05, 1.2, 1.5};  // by the best ones
+constexpr double kShareOfPriced = 0.15;                  // of time and effort, for each of these
+constexpr double kGapOfFolded = 0.5;                     // of the gap that is good enough
+constexpr int64_t kPatienceOfFolded = 24;                // steps of its dual
 
 // What the lanes say, in the problem's numbers.
 class Reporter {
@@ -53,20 +59,64 @@ class Reporter {
   Clock::time_point start_ = Clock::now();
 };
 
-// Equal layers alike, first: where to begin.
-void SearchFolded(const LaneSearchOptions& options, const Core& core, LaneSearch& search) {
-  const std::optional<FoldedCore> fold = Fold(core);
-  if (!fold) return;
+// Choices of a folded core at prices of memory, as `folded` has found them and somewhat dearer.
+void SearchPriced(const LaneSearchOptions& options, FoldedCore& fold, const LaneSearch& folded, LaneSearch& search) {
+  const std::vector<double> best(folded.prices().begin(), folded.prices().end());
+  for (const double dearer : kDearerPrices) {
+    std::vector<double> prices = best;
+    for (double& price : prices) price *= dearer;
+    LaneSearchOptions less = options;
+    less.seconds *= kShareOfPriced;
+    less.effort *= kShareOfPriced;
+    less.settles = false;
+    std::vector<int32_t> choice;
+    {
+      const PricedMemory priced(fold.core, prices);
+      LaneSearch at_price(fold.core, less);
+      if (folded.best().any()) at_price.Begin(folded.best().choice);
+      at_price.Run();
+      choice = at_price.best().choice;
+    }
+    if (!choice.empty()) search.Begin(fold.Unfold(choice));
+  }
+}
+
+// Equal layers alike, first: a choice, then messages and prices of memory, to begin with. Returns the choice, if any.
+std::vector<int32_t> SearchFolded(const LaneSearchOptions& options, const Core& core, LaneSearch& search) {
+  std::optional<FoldedCore> fold = Fold(core, Twins::kNone);
+  if (!fold) return {};
   LaneSearchOptions less = options;
   less.seconds *= kShareToFold;
   less.effort *= kShareToFold;
   less.gap *= kGapOfFolded;
   less.known_bound = -kForbidden;
   less.cutoff = kForbidden;
+  less.enough = -kForbidden;
   less.report = nullptr;
-  LaneSearch folded(fold->core, less);
-  folded.Run();
-  search.Begin(folded, *fold);
+  less.settles = core.steps() > 0;
+  std::vector<int32_t> choice;
+  {
+    LaneSearch folded(fold->core, less);
+    folded.Run();
+    if (core.steps() > 0) SearchPriced(less, *fold, folded, search);
+    choice = folded.best().choice;
+  }
+  std::vector<int32_t> alike;
+  if (!choice.empty()) alike = fold->Unfold(choice);
+  if (!alike.empty()) search.Begin(alike);
+  const std::optional<FoldedCore> for_dual = Fold(core, Twins::kForEdgesWithin);
+  if (!for_dual) return alike;
+  less.only_dual = true;
+  less.seconds = kShareOfFoldedDual * options.seconds;
+  less.effort = kShareOfFoldedDual * options.effort;
+  less.patience = kPatienceOfFolded;
+  less.cutoff = options.cutoff;
+  LaneSearch dual(for_dual->core, less);
+  if (!choice.empty()) dual.Begin(for_dual->WithTwins(choice));
+  dual.Run();
+  dual.TightenForced();  // at the best prices, and not those of the last step
+  search.Begin(dual, *for_dual);
+  return alike;
 }
 
 // Min-marginals in the problem's numbers; none is below the bound.
@@ -112,6 +162,7 @@ SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
                           .patience = options.patience,
                           .stop = options.stop};
   if (std::isfinite(options.cutoff)) lanes.cutoff = std::ceil(options.cutoff / network.unit) * core.scale;
+  if (std::isfinite(options.enough)) lanes.enough = std::floor(options.enough / network.unit) * core.scale;
   if (options.seconds > 0) {
     lanes.seconds = std::max(1e-3, options.seconds - seconds());
   }
@@ -120,10 +171,11 @@ SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
   if (options.progress) lanes.report = [&] { reporter.Report(*made); };
   LaneSearch& search = made.emplace(core, lanes);
   if (!options.start.empty()) search.Begin(reduction->Contract(options.start));
-  SearchFolded(lanes, core, search);
+  const std::vector<int32_t> alike = SearchFolded(lanes, core, search);
   search.Run();
   if (options.forced) search.TightenForced();
   if (search.best().any()) result.choice = reduction->Expand(search.best().choice);
+  if (!alike.empty()) result.alike = reduction->Expand(alike);
   result.evaluation = Evaluate(network, result.choice);
   result.proved_infeasible = std::isinf(search.bound()) && search.bound() > 0;
   if (result.proved_infeasible) return result;

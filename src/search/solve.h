@@ -31,6 +31,7 @@ struct SolveOptions {
   bool has_known_bound = false;
   double cutoff =
       std::numeric_limits<double>::infinity();  // what costs this much is of no use: stop once that is proved
+  double enough = -std::numeric_limits<double>::infinity();  // so good is good enough: stop once something costs that
   int64_t patience = 0;  // steps of the dual without a gain to speak of, after which it stops; 0: as many as there are
   std::vector<int32_t> start;  // a choice to begin with; may be empty
   bool forced = false;         // fill SolveResult::forced
@@ -42,6 +43,7 @@ struct SolveOptions {
 struct SolveResult {
   std::vector<int32_t> choice;  // the best feasible one; else the one of least excess
   Evaluation evaluation;        // of `choice`
+  std::vector<int32_t> alike;   // the best one found in which equal layers choose alike; empty: none was looked for
   // No feasible choice costs less (fractions: up to the rounding of CostNetwork::unit). Integral problems: a whole
   // number; kInt64Max where none is feasible.
   double lower_bound = 0;

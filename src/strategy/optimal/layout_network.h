@@ -56,6 +56,11 @@ class LayoutNetwork {
   const CostNetwork& network() const { return network_; }
   // Another limit in place of the one that it was built with.
   void SetMemoryLimit(int64_t bytes) { network_.usage_limit = bytes; }
+  // Bytes that are taken whatever is chosen, per op and at the end of the step (num_ops + 1 numbers), in place of those
+  // named before: what plans hold that the network does not count. Choices made before have other sizes.
+  void Reserve(std::span<const int64_t> bytes);
+  // What a choice holds at each of these times, without what is reserved.
+  std::vector<int64_t> HeldBy(std::span<const int32_t> choice) const;
   // What a choice of the network means: a candidate per op (an index into its whole list) and where sources start.
   void Read(std::span<const int32_t> choice, Assignment& assignment) const;
   // The choice that means this assignment, hubs and shared layouts as cheap as they come. Error (kDefect): the
@@ -90,6 +95,8 @@ class LayoutNetwork {
 
   const Problem* problem_ = nullptr;
   CostNetwork network_;
+  std::optional<size_t> first_reserved_;  // nodes that stand for reserved bytes come last
+  int32_t free_row_ = -1;                 // of network_.costs: one candidate of no cost
   CandidateLists lists_;
   std::vector<TensorNode> tensor_nodes_;
   std::vector<HolderNode> holder_nodes_;

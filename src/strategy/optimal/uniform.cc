@@ -1,6 +1,12 @@
 #include "strategy/optimal/uniform.h"
 
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/checked_math.h"
 #include "base/status.h"
+#include "search/cost_network.h"
 #include "search/quotient.h"
 
 namespace sbp {
@@ -10,15 +16,26 @@ constexpr int kDepth = 6;  // edges around a node; ends of a stack of layers are
 
 }  // namespace
 
-std::optional<SolveResult> SolveUniform(const LayoutNetwork& network, const SolveOptions& options) {
+std::optional<SolveResult> SolveUniform(const LayoutNetwork& network, std::span<const std::vector<int32_t>> starts,
+                                        const SolveOptions& options) {
   const std::optional<NodeParts> parts = PartsOf(network.network(), network.Kinds(), kDepth);
   if (!parts) return std::nullopt;
   const Result<Quotient> quotient = Quotient::Of(network.network(), *parts);
   if (!quotient.ok()) return std::nullopt;
   SolveOptions of_quotient = options;
   of_quotient.progress = nullptr;
-  of_quotient.has_known_bound = false;
-  if (!options.start.empty()) of_quotient.start = quotient->Contract(options.start);
+  of_quotient.start.clear();
+  std::optional<std::tuple<bool, int64_t, int64_t>> best;  // forbidden, peak above the limit, cost
+  const int64_t limit = network.network().usage_limit.value_or(kInt64Max);
+  for (const std::vector<int32_t>& start : starts) {
+    if (start.empty()) continue;
+    std::vector<int32_t> contracted = quotient->Contract(start);
+    const Evaluation evaluation = Evaluate(quotient->network(), contracted);
+    const std::tuple found(evaluation.forbidden, std::max<int64_t>(0, evaluation.peak - limit), evaluation.cost);
+    if (best && *best <= found) continue;
+    best = found;
+    of_quotient.start = std::move(contracted);
+  }
   SolveResult result = Solve(quotient->network(), of_quotient);
   result.choice = quotient->Expand(result.choice);
   result.evaluation = Evaluate(network.network(), result.choice);

@@ -3,15 +3,20 @@
 // matter. The search for the best uniform plan is one of the quotient, whose size does not grow with depth.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "search/solve.h"
 #include "strategy/optimal/layout_network.h"
 
 namespace sbp {
 
-// The best uniform choice found, as one of the whole network; its bounds say nothing of other choices and are 0. None
-// where too little repeats.
-std::optional<SolveResult> SolveUniform(const LayoutNetwork& network, const SolveOptions& options);
+// The best uniform choice found, as one of the whole network; its bounds say nothing of other choices and are 0. Begins
+// with what most members of each part choose in one of `starts` (choices of the whole, or empty), whichever is best so.
+// None where too little repeats.
+std::optional<SolveResult> SolveUniform(const LayoutNetwork& network, std::span<const std::vector<int32_t>> starts,
+                                        const SolveOptions& options);
 
 }  // namespace sbp

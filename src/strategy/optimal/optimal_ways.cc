@@ -1,0 +1,125 @@
+// The known ways of the field (recipes of training steps) beside the free search.
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "plan/pins.h"
+#include "problem/problem.h"
+#include "search/solve.h"
+#include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/network_size.h"
+#include "strategy/optimal/optimal_search.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+namespace {
+
+constexpr double kEffortOfFirstLook = 0.1;
+// Known ways that are searched, at least, and as many as have so many ops together; where a search looks at a few
+// candidates of each op only, one.
+constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
+// Likewise, that are looked at where what is known is good enough already, or where a look is a search of its own.
+constexpr size_t kOpsOfLooks = 16'000;
+
+// The same layouts, whatever the texts are?
+bool AlikeTensors(const auto& a, const auto& b) {
+  return a.size() == b.size() && std::ranges::all_of(a, [&](const auto& pin) {
+           const auto found = b.find(pin.first);
+           return found != b.end() && found->second.layout == pin.second.layout;
+         });
+}
+bool Alike(const Pins& a, const Pins& b) {
+  return a.signatures.empty() && b.signatures.empty() && AlikeTensors(a.tensors, b.tensors) &&
+         AlikeTensors(a.lies, b.lies) && AlikeTensors(a.uses, b.uses);
+}
+
+}  // namespace
+
+// A way that may lead to something better than what is known? What a proof excludes is not searched.
+Result<std::optional<OptimalSearch::Way>> OptimalSearch::LookAt(size_t number, double most_seconds) {
+  SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
+  if (!FitsNetwork(problem_, all, false)) {
+    SBP_RETURN_IF_ERROR(TryOthers());
+    return best_ ? std::optional<Way>({number, best_->excess, best_->seconds}) : std::optional<Way>();
+  }
+  SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed, LayoutNetwork::Build(problem_, NetworkOptions(true, 0)));
+  SolveOptions options = FirstLook();
+  options.cutoff = most_seconds;
+  const SolveResult below = Solve(relaxed.network(), options);
+  if (below.proved_infeasible || below.lower_bound >= most_seconds) return std::optional<Way>();
+  return std::optional<Way>({number, 0, below.lower_bound});
+}
+
+// The known ways that differ and may be better, those with most promise first.
+Result<std::vector<OptimalSearch::Way>> OptimalSearch::LookAtWays(const StrategyOptions& options, double most_seconds) {
+  std::vector<Way> ways;
+  std::vector<Pins> seen;
+  const bool all = !chosen_ && !GoodEnough();
+  const size_t of_large = std::max(chosen_ ? 1 : kFewestWays, kOpsOfLooks / std::max<size_t>(1, problem_.num_ops()));
+  const size_t most = all ? options_.num_ways : of_large;
+  for (size_t number = 0; number < options_.num_ways && seen.size() < most && !Cancelled(); ++number) {
+    const Result<Problem> pinned = options_.way(number);
+    if (!pinned.ok() || std::ranges::any_of(seen, [&](const Pins& pins) { return Alike(pins, pinned->pins); }))
+      continue;
+    seen.push_back(pinned->pins);
+    OptimalSearch look(*pinned, options);
+    const Result<std::optional<Way>> way = look.LookAt(number, most_seconds);
+    if (look.best_) SBP_RETURN_IF_ERROR(Offer(look.best_->assignment));
+    if (way.ok() && *way) ways.push_back(**way);
+  }
+  std::ranges::stable_sort(
+      ways, [](const Way& a, const Way& b) { return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds); });
+  return ways;
+}
+
+// Searches the known ways as if they were pinned; of large graphs, the best few. Those that their own bounds show to
+// be dearer are soon done with.
+Status OptimalSearch::TryWays() {
+  if (options_.num_ways == 0 || Cancelled()) return OkStatus();
+  StrategyOptions options = options_;
+  options.num_ways = 0;
+  options.found = nullptr;
+  options.start_signatures.clear();
+  const Best before = *best_;
+  const auto most_seconds = [&] { return best_->excess > 0 ? kNoLimit : best_->seconds; };
+  SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, LookAtWays(options, most_seconds()));
+  const size_t most = chosen_ ? 1 : std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
+  if (ways.size() > most) ways.resize(most);
+  for (const Way& way : ways) {
+    if (Cancelled()) break;
+    SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(way.number));
+    OptimalSearch search(pinned, options);
+    search.is_way_ = true;
+    search.most_seconds_ = most_seconds();
+    const Result<Assignment> found = search.Run();
+    // A plan of a way is one of ours: there is no difference in numbers.
+    const std::optional<Best>& uniform = search.uniform_;
+    if (uniform && (!uniform_ || Better(*uniform, *uniform_))) uniform_ = uniform;
+    if (found.ok()) {
+      SBP_RETURN_IF_ERROR(Offer(*found));
+    } else if (search.best_ && search.best_->excess > 0) {
+      SBP_RETURN_IF_ERROR(Offer(search.best_->assignment));
+      too_large_.emplace_back(way.number, *std::move(search.best_));
+    }
+  }
+  std::ranges::stable_sort(too_large_, {}, [](const auto& entry) { return entry.second.excess; });
+  const bool is_new = best_->excess < before.excess || (best_->excess == 0 && best_->seconds < before.seconds);
+  return is_new && !chosen_ && options_.memory_limit ? GoOnFromWay() : OkStatus();
+}
+
+// What is beyond the known ways: the search goes on from the best of them.
+Status OptimalSearch::GoOnFromWay() { return GoodEnough() ? OkStatus() : Improve(); }
+
+SolveOptions OptimalSearch::FirstLook() const {
+  SolveOptions options;
+  options.effort = kEffortOfFirstLook;
+  options.threads = search_.threads;
+  options.stop = options_.cancelled;
+  return options;
+}
+
+}  // namespace sbp
