@@ -9,11 +9,13 @@ constexpr CommandRow kCommands[] = {
     {"infer", "plan a model on a mesh",
      "  sbp-plan infer model.onnx --mesh data=2,model=4 --dim batch=8 --dim seq=1024 -o plan.json\n"
      "  sbp-plan infer model.onnx --mesh 8 --pin 'fc1.weight=S(1)' --strategy einsum\n"
-     "  sbp-plan infer graph.json --mesh data=2,model=4 --format json\n",
+     "  sbp-plan infer graph.json --mesh data=2,model=4 --format json\n"
+     "  sbp-plan infer graph.json --devices 64 --axes data,model --memory-limit 80GB -o plan.json\n",
      SetupInfer},
     {"compare", "plan a model with several strategies, side by side",
      "  sbp-plan compare model.onnx --mesh data=2,model=4 --strategies greedy,einsum,replicate\n"
-     "  sbp-plan compare model.onnx --mesh 8 --strategies greedy:bytes,greedy:order-value\n",
+     "  sbp-plan compare model.onnx --mesh 8 --strategies greedy:bytes,greedy:order-value\n"
+     "  sbp-plan compare model.onnx --meshes 'data=8,model=8; 64' --strategies optimal,einsum\n",
      SetupCompare},
     {"render", "draw a plan or a model",
      "  sbp-plan render plan.json -o plan.svg\n"

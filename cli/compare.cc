@@ -20,6 +20,7 @@
 #include "plan/plan.h"
 #include "report/report.h"
 #include "rule/rule_set.h"
+#include "sbp/mesh.h"
 #include "strategy/strategy.h"
 
 namespace sbp {
@@ -42,7 +43,24 @@ struct CompareFlags {
   PlanningFlags planning;
   OutputFlags output;
   std::string strategies = AllComparable();
+  std::vector<std::string> meshes;  // empty: --mesh
 };
+
+// --meshes: several of the flag, each several by ';'.
+Result<std::vector<Mesh>> ParseMeshes(const std::vector<std::string>& texts) {
+  std::vector<Mesh> meshes;
+  for (const std::string& text : texts) {
+    for (const std::string_view one : Split(text, ';')) {
+      Result<Mesh> mesh = ParseMesh(Trim(one));
+      if (!mesh.ok()) return UsageError(StrCat("--meshes: ", mesh.status().message()));
+      if (std::ranges::find(meshes, *mesh) != meshes.end()) {
+        return UsageError(StrCat("--meshes: ", ToString(*mesh), " is there twice"));
+      }
+      meshes.push_back(*std::move(mesh));
+    }
+  }
+  return meshes;
+}
 
 // A row of the comparison: "einsum", "greedy:time".
 struct StrategyChoice {
@@ -80,42 +98,57 @@ void ShareBound(std::span<const std::unique_ptr<Plan>> plans) {
   }
 }
 
-Status Compare(const CompareFlags& flags) {
-  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
-  std::vector<std::string> names;
-  for (const std::string_view name : Split(flags.strategies, ',')) names.emplace_back(Trim(name));
-  std::vector<StrategyChoice> choices;
-  for (const std::string& name : names) {  // before any work
-    SBP_ASSIGN_OR_RETURN(choices.emplace_back(), ParseChoice(name));
-  }
+// A line for each strategy on the mesh of `flags`; `on` stands behind its name.
+Status CompareOn(const PlanningFlags& flags, const std::vector<std::pair<std::string, StrategyChoice>>& choices,
+                 const RuleSet& rules, const std::string& on, std::vector<std::unique_ptr<Plan>>& plans,
+                 std::vector<ComparedPlan>& rows) {
   Timings timings;
-  SBP_ASSIGN_OR_RETURN(const PlanRequest request, PreparePlan(flags.planning, rules, timings));
+  SBP_ASSIGN_OR_RETURN(const PlanRequest request, PreparePlan(flags, rules, timings));
   // Of one problem all plans have the same bound: a search among the strategies finds it for all.
-  const bool bounded = std::ranges::any_of(choices, [](const StrategyChoice& choice) { return choice.row->has_bound; });
-  std::vector<std::unique_ptr<Plan>> kept;  // ComparedPlan points to them
-  std::vector<ComparedPlan> rows;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::string& name = names[i];
+  const bool bounded = std::ranges::any_of(choices, [](const auto& choice) { return choice.second.row->has_bound; });
+  const size_t first = plans.size();
+  for (const auto& [name, choice] : choices) {
     PlanRequest one = request;
-    one.options.strategy = choices[i].row->name;
+    one.options.strategy = choice.row->name;
     if (bounded) one.bound = false;
-    if (!choices[i].criterion.empty()) one.options.criterion = one.strategy.criterion = choices[i].criterion;
+    if (!choice.criterion.empty()) one.options.criterion = one.strategy.criterion = choice.criterion;
     const auto start = std::chrono::steady_clock::now();
-    auto plan = PlanObserved(std::move(one), flags.planning, timings);
+    auto plan = PlanObserved(std::move(one), flags, timings);
     // A strategy that finds no plan is a line of the table, not the end of it.
     if (!plan.ok() && plan.status().code() != Code::kNoPlan) return plan.status().WithContext(name);
     ComparedPlan row;
-    row.name = name;
+    row.name = name + on;
+    row.mesh = ToString(request.mesh);
     row.planning_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (plan.ok()) {
-      kept.push_back(std::make_unique<Plan>(std::move(plan).value()));
-      row.plan = kept.back().get();
+      plans.push_back(std::make_unique<Plan>(std::move(plan).value()));
+      row.plan = plans.back().get();
     } else {
       row.failure = plan.status().message();
     }
     rows.push_back(std::move(row));
   }
-  if (!flags.planning.no_bound) ShareBound(kept);
+  if (!flags.no_bound) ShareBound(std::span(plans).subspan(first));
+  return OkStatus();
+}
+
+Status Compare(const CompareFlags& flags) {
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
+  std::vector<std::pair<std::string, StrategyChoice>> choices;
+  for (const std::string_view part : Split(flags.strategies, ',')) {  // before any work
+    const std::string name(Trim(part));
+    SBP_ASSIGN_OR_RETURN(StrategyChoice choice, ParseChoice(name));
+    choices.emplace_back(name, std::move(choice));
+  }
+  SBP_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, ParseMeshes(flags.meshes));
+  std::vector<std::unique_ptr<Plan>> kept;  // ComparedPlan points to them
+  std::vector<ComparedPlan> rows;
+  if (meshes.empty()) SBP_RETURN_IF_ERROR(CompareOn(flags.planning, choices, rules, "", kept, rows));
+  for (const Mesh& mesh : meshes) {
+    PlanningFlags one = flags.planning;
+    one.mesh = ToString(mesh);
+    SBP_RETURN_IF_ERROR(CompareOn(one, choices, rules, StrCat(" ", *one.mesh), kept, rows));
+  }
   SBP_RETURN_IF_ERROR(Print(flags.output.json() ? ComparisonJson(rows) : FormatComparison(rows)));
   return kept.empty() ? NoPlan("no strategy found a plan") : OkStatus();
 }
@@ -128,6 +161,11 @@ Command SetupCompare(CLI::App& app) {
   app.add_option("--strategies", flags->strategies, "names separated by ','; greedy:NAME chooses greedy's criterion")
       ->type_name("LIST")
       ->capture_default_str();
+  app.add_option("--meshes", flags->meshes,
+                 "each strategy on each of these, in place of --mesh: 'data=8,model=8; 64', or the flag several times")
+      ->type_name("MESH;...")
+      ->allow_extra_args(false)
+      ->excludes("--mesh");
   AddFormatFlag(app, flags->output);
   return [flags] { return Compare(*flags); };
 }

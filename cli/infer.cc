@@ -16,10 +16,12 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/mesh_flags.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "io/documents.h"
 #include "io/file.h"
+#include "meshes/choose.h"
 #include "physical/physical.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
@@ -33,6 +35,7 @@ namespace {
 
 struct InferFlags {
   PlanningFlags planning;
+  MeshFlags meshes;
   OutputFlags output;
   std::string out;
   bool physical = false;
@@ -51,11 +54,56 @@ double PeakRssBytes() {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<double>(usage.ru_maxrss) * 1024 : 0;
 }
 
+using Clock = std::chrono::steady_clock;
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void MakePhysical(const InferFlags& flags, Plan& plan) {
+  plan.physical = MakePhysicalPlan(plan, {.micro_batches = flags.micro_batches});
+  if (std::string warning = WarnOfArena(plan, *plan.physical); !warning.empty()) {
+    plan.warnings.push_back(std::move(warning));
+  }
+}
+
+// The mesh is chosen, too.
+Status InferMesh(const InferFlags& flags, const RuleSet& rules, Encoding encoding, Clock::time_point start) {
+  for (size_t number = 2; number <= flags.meshes.top && !flags.out.empty() && flags.out != "-"; ++number) {
+    SBP_RETURN_IF_ERROR(CheckWritable(PathOfPlan(flags.out, number)));
+  }
+  if (flags.out == "-" && flags.meshes.top > 1) return UsageError("-o - is one plan, --top several; give -o a file");
+  Timings timings;
+  SBP_ASSIGN_OR_RETURN(MeshChoice choice, PlanChoosingMesh(flags.planning, flags.meshes, rules, timings));
+  for (size_t i = 0; i < choice.kept; ++i) {
+    if (flags.physical) MakePhysical(flags, choice.plans[i]);
+  }
+  const Plan& best = choice.plans.front();
+  NotePins(best);
+  const auto writing = Clock::now();
+  for (size_t i = 0; i < choice.kept && !flags.out.empty(); ++i) {
+    const std::string path = i == 0 ? flags.out : PathOfPlan(flags.out, i + 1);
+    SBP_RETURN_IF_ERROR(WriteFile(path, WritePlan(choice.plans[i], encoding)));
+  }
+  timings["write"] = SecondsSince(writing);
+  timings["total"] = SecondsSince(start);
+  timings["peak_rss_bytes"] = PeakRssBytes();
+  if (flags.output.json()) return Print(SummaryJson(best, timings, &choice));
+  const std::string text =
+      StrCat(FormatMeshes(choice), "\n", FormatSummary(best, {.notation = flags.output.layout_notation()}));
+  if (flags.out == "-") {
+    Note(text);
+    return OkStatus();
+  }
+  SBP_RETURN_IF_ERROR(Print(text));
+  if (flags.out.empty()) return OkStatus();
+  Note(StrCat("plan written to ", flags.out));
+  for (size_t i = 1; i < choice.kept; ++i) {
+    Note(StrCat("plan of ", ToString(choice.plans[i].mesh), " written to ", PathOfPlan(flags.out, i + 1)));
+  }
+  return OkStatus();
+}
+
 Status Infer(const InferFlags& flags) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [](auto from) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
-  };
+  const auto start = Clock::now();
+  SBP_RETURN_IF_ERROR(CheckMeshFlags(flags.meshes));
   if (flags.out == "-" && flags.output.json()) {
     return UsageError("-o - and --format json both want stdout; give -o a file");
   }
@@ -66,24 +114,20 @@ Status Infer(const InferFlags& flags) {
   }
   Timings stages, timings;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
+  if (flags.meshes.chooses()) return InferMesh(flags, rules, encoding, start);
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
   const SearchGoal goal = GoalOf(request);
-  const auto planning = std::chrono::steady_clock::now();
+  const auto planning = Clock::now();
   SBP_ASSIGN_OR_RETURN(Plan plan, ChoosesRemat(flags.planning)
                                       ? PlanChoosingRemat(flags.planning, rules, std::move(request), stages)
                                       : PlanObserved(std::move(request), flags.planning, stages));
   NotePins(plan);
-  if (flags.physical) {
-    plan.physical = MakePhysicalPlan(plan, {.micro_batches = flags.micro_batches});
-    if (std::string warning = WarnOfArena(plan, *plan.physical); !warning.empty()) {
-      plan.warnings.push_back(std::move(warning));
-    }
-  }
-  timings["plan"] = seconds(planning);
-  const auto writing = std::chrono::steady_clock::now();
+  if (flags.physical) MakePhysical(flags, plan);
+  timings["plan"] = SecondsSince(planning);
+  const auto writing = Clock::now();
   if (!flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, WritePlan(plan, encoding)));
-  timings["write"] = seconds(writing);
-  timings["total"] = seconds(start);
+  timings["write"] = SecondsSince(writing);
+  timings["total"] = SecondsSince(start);
   timings["peak_rss_bytes"] = PeakRssBytes();
   if (flags.output.json()) return Print(SummaryJson(plan, timings));
   const std::string summary = FormatSummary(
@@ -102,6 +146,7 @@ Status Infer(const InferFlags& flags) {
 Command SetupInfer(CLI::App& app) {
   auto flags = std::make_shared<InferFlags>();
   AddPlanningFlags(app, flags->planning);
+  AddMeshFlags(app, flags->meshes);
   AddStrategyFlags(app, flags->planning);
   AddTrainingFlags(app, flags->planning);
   AddFormatFlag(app, flags->output);

@@ -383,10 +383,9 @@ std::string LogOf(const PlanningFlags& flags) {
 
 }  // namespace
 
-Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
+Result<PlanningInput> ReadPlanningInput(const PlanningFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const StrategyRow* row, ChooseStrategy(flags.strategy, flags.criterion));
   SBP_RETURN_IF_ERROR(MakeDumpDir(flags.dump_dir));
-  const auto start = Clock::now();
   PlanningInput input;
   input.model = flags.model.model;
   input.strategy = row->name;
@@ -411,6 +410,12 @@ Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules
   input.recipe = flags.recipe;
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
   input.pin_files = flags.pin_files;
+  return input;
+}
+
+Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
+  const auto start = Clock::now();
+  SBP_ASSIGN_OR_RETURN(PlanningInput input, ReadPlanningInput(flags));
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(std::move(input), rules, NoteChoice));
   if (flags.bound || flags.no_bound) request.bound = flags.bound;
   timings["load"] = SecondsSince(start);

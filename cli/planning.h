@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/model.h"
+#include "api/planning.h"
 #include "base/status.h"
 #include "fold/resolve.h"
 #include "fold/resolve_options.h"
@@ -93,6 +94,8 @@ void LocateWeightsFor(const std::string& model, const std::string& out, Graph& g
 // What was chosen for the user, as a note on stderr.
 void NoteChoice(std::string_view choice);
 
+// What the flags say, nothing loaded yet. Says on stderr what was chosen for the user.
+Result<PlanningInput> ReadPlanningInput(const PlanningFlags& flags);
 // Loads, resolves, and parses mesh, cluster, pins: everything but planning. `rules` must outlive the request. Says on
 // stderr what was chosen for the user: default mesh, grown cluster, ties found by name.
 Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings);

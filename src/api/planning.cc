@@ -161,17 +161,14 @@ Status RefuseOption(std::string_view name, const StrategyRow& strategy) {
   return UsageError(StrCat(whose, "; ", strategy.name, " has no use for it"));
 }
 
-Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const NoteSink& note) {
+Result<PlanRequest> PrepareModel(PlanningInput& input, const RuleSet& rules,
+                                 const std::function<Status(PlanRequest&)>& place) {
   SBP_ASSIGN_OR_RETURN(const StrategyRow* row, ChooseStrategy(input.strategy, input.criterion));
   if (!input.criterion.empty()) SBP_RETURN_IF_ERROR(FindCriterion(input.criterion).status());
   PlanRequest request;
   request.rules = &rules;
   SBP_ASSIGN_OR_RETURN(request.strategy, OwnOptions(input, *row));
-  if (!input.mesh) {
-    SBP_ASSIGN_OR_RETURN(input.mesh, WholeCluster(input.cluster, note));
-  }
-  request.mesh = *input.mesh;
-  SBP_ASSIGN_OR_RETURN(request.cluster, ChooseCluster(input.cluster, &request.mesh, note));
+  SBP_RETURN_IF_ERROR(place(request));
   if (!input.execution.empty()) {
     SBP_ASSIGN_OR_RETURN(request.cluster.execution, ReadExecution(input.execution));
   }
@@ -180,25 +177,48 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
   if (!input.criterion.empty()) request.options.criterion = input.criterion;
   request.options.rule_files = rules.user_files();
   SBP_ASSIGN_OR_RETURN(request.pins, CollectPins(input));
-  std::vector<Recipe> recipes;  // before any work
-  if (!input.recipe.empty()) {
-    SBP_ASSIGN_OR_RETURN(recipes, ReadRecipes(input.recipe, request.mesh));
-  }
+  if (!input.recipe.empty()) SBP_RETURN_IF_ERROR(ReadRecipes(input.recipe, request.mesh).status());  // before any work
   SBP_RETURN_IF_ERROR(LoadInto(input, rules, request));
+  request.strategy.criterion = request.options.criterion;
+  request.strategy.memory_limit = request.options.memory_limit;
+  request.strategy.prefetch = request.options.prefetch;
+  return request;
+}
+
+Status PutOnMesh(const PlanningInput& input, const std::vector<Recipe>& recipes, PlanRequest& request,
+                 const NoteSink& note) {
+  SBP_ASSIGN_OR_RETURN(const StrategyRow* row, FindStrategy(request.options.strategy));
   if (!recipes.empty()) {
-    SBP_ASSIGN_OR_RETURN(RecipePinning made, RecipePins(recipes, request.graph, request.mesh, rules));
+    SBP_ASSIGN_OR_RETURN(RecipePinning made, RecipePins(recipes, request.graph, request.mesh, *request.rules));
     if (note) std::ranges::for_each(made.notes, note);
     request.pins.insert(request.pins.begin(), std::make_move_iterator(made.pins.begin()),
                         std::make_move_iterator(made.pins.end()));
   }
-  if (request.pins.empty() && OptionOfKind(*row, OptionKind::kStart) != nullptr) OfferKnownWays(rules, request);
-  request.strategy.criterion = request.options.criterion;
-  request.strategy.memory_limit = request.options.memory_limit;
-  request.strategy.prefetch = request.options.prefetch;
+  if (request.pins.empty() && OptionOfKind(*row, OptionKind::kStart) != nullptr) {
+    OfferKnownWays(*request.rules, request);
+  }
   const std::string assignment = FileOf(input, *row, OptionKind::kAssignment);
   if (!assignment.empty()) SBP_RETURN_IF_ERROR(ReadAssignment(assignment, request));
   const std::string start = FileOf(input, *row, OptionKind::kStart);
   if (!start.empty()) SBP_RETURN_IF_ERROR(ReadStart(start, request));
+  return OkStatus();
+}
+
+Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const NoteSink& note) {
+  const auto place = [&](PlanRequest& request) -> Status {
+    if (!input.mesh) {
+      SBP_ASSIGN_OR_RETURN(input.mesh, WholeCluster(input.cluster, note));
+    }
+    request.mesh = *input.mesh;
+    SBP_ASSIGN_OR_RETURN(request.cluster, ChooseCluster(input.cluster, &request.mesh, note));
+    return OkStatus();
+  };
+  SBP_ASSIGN_OR_RETURN(PlanRequest request, PrepareModel(input, rules, place));
+  std::vector<Recipe> recipes;
+  if (!input.recipe.empty()) {
+    SBP_ASSIGN_OR_RETURN(recipes, ReadRecipes(input.recipe, request.mesh));
+  }
+  SBP_RETURN_IF_ERROR(PutOnMesh(input, recipes, request, note));
   return request;
 }
 

@@ -22,6 +22,8 @@
 
 namespace sbp {
 
+struct Recipe;  // recipe/recipe.h
+
 // Members are the flags of `infer`, and errors name them so.
 struct PlanningInput {
   std::string model;                   // a file, as LoadModelFile takes it
@@ -52,6 +54,17 @@ Status RefuseOption(std::string_view name, const StrategyRow& strategy);
 // `note` is told what was chosen for the caller. Errors: of each file, of names (with the nearest), of combinations
 // (kUsage).
 Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const NoteSink& note = nullptr);
+
+// PreparePlan in two parts, for who plans a model on several meshes (api/meshes.h).
+//
+// Loads the model once. `place` gives the request its cluster, and a mesh with the axes that a recipe may name, before
+// any work. Errors: as PreparePlan.
+Result<PlanRequest> PrepareModel(PlanningInput& input, const RuleSet& rules,
+                                 const std::function<Status(PlanRequest&)>& place);
+// Adds what depends on the mesh, which the request has by then: pins of recipes (one per mesh axis; empty: none was
+// asked for), known ways, files of assignments.
+Status PutOnMesh(const PlanningInput& input, const std::vector<Recipe>& recipes, PlanRequest& request,
+                 const NoteSink& note = nullptr);
 
 // When the strategy of the request may end its search, and what may help where it ended too early (report.h,
 // SummaryOptions). Empty where it does not search.

@@ -17,6 +17,7 @@
 #include "api/cluster.h"
 #include "api/explain.h"
 #include "api/grad.h"
+#include "api/meshes.h"
 #include "api/model.h"
 #include "api/plan_file.h"
 #include "api/plan_inputs.h"

@@ -10,6 +10,7 @@
 #include "cluster/collective_kind.h"
 #include "graph/graph.h"
 #include "memory/training.h"
+#include "meshes/choose.h"
 #include "naming/buffer_label.h"
 #include "naming/module_names.h"
 #include "plan/pins.h"
@@ -128,9 +129,33 @@ Json Figures(const Plan& plan) {
   return json;
 }
 
+// Null: not known, as it was not planned.
+Json Meshes(const MeshChoice& choice) {
+  Json list = Json::array();
+  for (const MeshTrial& trial : choice.trials) {
+    Json json = {{"mesh", ToString(trial.mesh)},  {"outcome", kMeshOutcomeNames[static_cast<size_t>(trial.outcome)]},
+                 {"seconds_per_step", nullptr},   {"schedule_seconds", nullptr},
+                 {"exposed_seconds", nullptr},    {"compute_seconds", nullptr},
+                 {"collective_seconds", nullptr}, {"peak_bytes", nullptr},
+                 {"lower_bound_seconds", nullptr}};
+    if (trial.has_price) json["seconds_per_step"] = trial.seconds;
+    if (trial.has_bound) json["lower_bound_seconds"] = trial.bound_seconds;
+    if (trial.outcome == MeshOutcome::kPlanned) {
+      json["schedule_seconds"] = trial.overlapped_seconds;
+      json["exposed_seconds"] = trial.exposed_seconds;
+      json["compute_seconds"] = trial.total.compute_seconds;
+      json["collective_seconds"] = trial.total.collective_seconds;
+      json["peak_bytes"] = trial.peak_bytes;
+    }
+    if (!trial.why.empty()) json["error"] = trial.why;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 }  // namespace
 
-std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings) {
+std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings, const MeshChoice* choice) {
   Json json = Figures(plan);
   const ModuleNames names(plan.graph);
   json["model"] = plan.model_path;
@@ -164,6 +189,13 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
                             {match.of_ops ? "ops" : "tensors", match.count},
                             {"first", match.first}});
   }
+  if (choice != nullptr) {
+    json["meshes"] = Meshes(*choice);
+    json["too_few"] = Json::array();
+    for (const SizeTrial& size : choice->too_few)
+      json["too_few"].push_back({{"devices", size.devices}, {"why", size.why}});
+    json["meshes_lower_bound_seconds"] = choice->has_bound ? Json(choice->bound_seconds) : Json(nullptr);
+  }
   json["warnings"] = plan.warnings;
   json["timings"] = Json::object();
   for (const auto& [name, value] : timings) {
@@ -192,7 +224,8 @@ std::string ComparisonJson(std::span<const ComparedPlan> plans) {
   Json list = Json::array();
   for (const ComparedPlan& compared : plans) {
     Json json = compared.plan == nullptr ? Json{{"error", compared.failure}} : Figures(*compared.plan);
-    json["strategy"] = compared.name;
+    json["strategy"] = compared.name.substr(0, compared.name.find(' '));
+    json["mesh"] = compared.mesh;
     json["planning_seconds"] = compared.planning_seconds;
     list.push_back(std::move(json));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "meshes/choose.h"
 #include "plan/plan.h"
 #include "sbp/shard_math.h"
 
@@ -30,8 +31,14 @@ std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 // warnings, and more. Local steps are no collectives. `schedule`: the step as it is executed on two streams, in
 // seconds: seconds = compute_seconds + slowed_seconds + exposed_seconds + idle_seconds, and collective_seconds
 // (schedule/schedule.h), with the bound of all schedules and the gap to it; seconds_per_step, lower_bound_seconds and
-// gap are of the sum of all prices.
-std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings);
+// gap are of the sum of all prices. Where the mesh was chosen, `meshes`: a row a mesh, in the order of FormatMeshes, and
+// `meshes_lower_bound_seconds`.
+std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings,
+                        const MeshChoice* choice = nullptr);
+
+// A choice among meshes: a line a mesh; then why the best is best: what makes the next best dearer, by compute and kind
+// of collective, and its dearest collective; and how far any mesh that was tried may be better.
+std::string FormatMeshes(const MeshChoice& choice);
 
 // diff: by meaning.
 struct PlanDifference {
@@ -53,7 +60,8 @@ std::string DifferencesJson(const std::vector<PlanDifference>& differences);
 
 // compare: several plans of one model side by side.
 struct ComparedPlan {
-  std::string name;            // the strategy as asked: "greedy", "greedy/order-value"
+  std::string name;  // the strategy as asked: "greedy", "greedy/order-value"; of several meshes, and the mesh
+  std::string mesh;
   const Plan* plan = nullptr;  // nullptr: there is none
   std::string failure;         // then why
   double planning_seconds = 0;

@@ -180,7 +180,7 @@ class OverlapSearch {
     if (Result<std::vector<int32_t>> start = network->Write(best_.assignment); start.ok())
       options.start = *std::move(start);
     std::optional<SolveResult> solved;
-    if (search_.uniform >= 0) solved = SolveUniform(*network, options);
+    if (search_.uniform >= 0) solved = SolveUniform(*network, {&options.start, 1}, options);
     if (!solved) solved = sbp::Solve(network->network(), options);
     if (solved->evaluation.forbidden || !solved->evaluation.feasible) return std::nullopt;
     Assignment assignment;

@@ -1,0 +1,127 @@
+#include "cli/mesh_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "api/model.h"
+#include "api/planning.h"
+#include "api/remat.h"
+#include "base/text.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "meshes/choose.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
+#include "remat/segments.h"
+#include "sbp/shard_math.h"
+#include "strategy/optimal/search_options.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+namespace {
+
+constexpr int kMostTop = 16;
+
+Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags, const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(PlanningInput input, ReadPlanningInput(planning));
+  MeshSearchOptions options;
+  options.keep = flags.top;
+  const auto threads = planning.strategy_options.find("threads");
+  if (threads != planning.strategy_options.end())
+    options.threads = static_cast<int>(std::get<int64_t>(threads->second));
+  options.cancelled = Interrupted;
+  options.progress = [](std::string_view what) { TellProgress(StrCat("planning: ", what)); };
+  return PlanOnMeshes(std::move(input), flags.search, rules, options, NoteChoice);
+}
+
+// Each mix of recomputation on the best mesh for it; what is kept of the best mix is all that its search found.
+Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlags& flags, const RuleSet& rules) {
+  std::map<std::string, MeshChoice> chosen;
+  const PlanWithRemat plan = [&](const std::string& remat) -> Result<Plan> {
+    PlanningFlags own = planning;
+    own.request.remat = remat;
+    SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, rules));
+    Plan best = found.plans.front();
+    chosen.insert_or_assign(remat, std::move(found));
+    return best;
+  };
+  PlanningFlags own = planning;
+  own.request.remat.clear();
+  own.mesh = "1";
+  Timings load;
+  SBP_ASSIGN_OR_RETURN(const PlanRequest none, PreparePlan(own, rules, load));
+  SBP_ASSIGN_OR_RETURN(const RematChoice choice,
+                       ChooseRemat(static_cast<int64_t>(FindLayers(none.graph).all.size()), plan));
+  Note(ToString(choice));
+  return std::move(chosen.at(choice.remat));
+}
+
+}  // namespace
+
+void AddMeshFlags(CLI::App& app, MeshFlags& flags) {
+  app.add_option("--devices", flags.search.devices, "choose the mesh, too, of so many devices (in place of --mesh)")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, kMostDevices))
+      ->excludes("--mesh")
+      ->group("Mesh");
+  CLI::Option* fit =
+      app.add_flag("--fit", flags.search.fit,
+                   "of the smallest number of devices, up to --devices or the cluster's, on which a plan "
+                   "keeps to --memory-limit and --target-step")
+          ->excludes("--mesh")
+          ->group("Mesh");
+  app.add_option("--axes", flags.search.axes,
+                 StrCat("names of its axes, outermost first: as many as it has at most [", kDefaultAxes, "]"))
+      ->type_name("NAME,...")
+      ->group("Mesh");
+  app.add_option("--top", flags.top, "keep the N best meshes' plans: -o plan.json also writes plan.2.json, ...")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostTop))
+      ->capture_default_str()
+      ->group("Mesh");
+  app.add_option("--target-step", flags.search.target_step, "of --fit: seconds that a step may take")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber)
+      ->needs(fit)
+      ->group("Mesh");
+}
+
+Result<MeshChoice> PlanChoosingMesh(const PlanningFlags& planning, const MeshFlags& flags, const RuleSet& rules,
+                                    Timings& timings) {
+  if (!planning.dump_dir.empty()) return UsageError("--dump-dir is of one mesh; --mesh says which");
+  if (planning.strategy_options.contains("log")) return UsageError("--log is of one mesh; --mesh says which");
+  if (flags.search.fit && planning.memory_limit.empty() && !flags.search.target_step) {
+    return UsageError("--fit wants to know what must be kept to: --memory-limit, --target-step");
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const InterruptScope interruptible;
+  Result<MeshChoice> chosen =
+      ChoosesRemat(planning) ? ChooseWithRemat(planning, flags, rules) : Choose(planning, flags, rules);
+  timings["plan"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return chosen;
+}
+
+Status CheckMeshFlags(const MeshFlags& flags) {
+  const auto alone = [](std::string_view flag) {
+    return UsageError(StrCat(flag, " is for a mesh that is chosen: --devices or --fit"));
+  };
+  if (flags.chooses()) return OkStatus();
+  if (!flags.search.axes.empty()) return alone("--axes");
+  return flags.top > 1 ? alone("--top") : OkStatus();
+}
+
+std::string PathOfPlan(const std::string& out, size_t number) {
+  const std::filesystem::path path(out);
+  std::filesystem::path name = path.stem();
+  name += StrCat(".", number);
+  name += path.extension();
+  return (path.parent_path() / name).string();
+}
+
+}  // namespace sbp

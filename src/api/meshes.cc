@@ -1,0 +1,165 @@
+#include "api/meshes.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+#include "meshes/factorisations.h"
+#include "pipeline/pipeline.h"
+#include "recipe/recipe.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+namespace {
+
+// "data=zero3,model=tp" names axes.
+bool IsPerAxis(const std::string& recipe) { return recipe.find('=') != std::string::npos; }
+
+Result<std::vector<std::string>> AxisNamesOf(const MeshSearch& search, const std::string& recipe) {
+  if (!search.axes.empty()) return ParseAxisNames(search.axes);
+  if (!IsPerAxis(recipe)) return ParseAxisNames(kDefaultAxes);
+  std::vector<std::string> names;
+  for (const std::string_view part : Split(recipe, ',')) names.emplace_back(Trim(part.substr(0, part.find('='))));
+  return ParseAxisNames(Join(names, ","));
+}
+
+bool HasPins(const PlanRequest& request) {
+  const Graph& graph = request.graph;
+  return !request.pins.empty() ||
+         std::ranges::any_of(graph.tensors, [](const Tensor& tensor) { return tensor.layout_pin.size() > 0; }) ||
+         std::ranges::any_of(graph.ops, [](const Op& op) { return !op.signature_pin.empty(); });
+}
+
+Result<Cluster> ClusterOf(int64_t devices, const std::string& name, const NoteSink& note) {
+  const Mesh line{.axes = {{"x", devices}}};
+  SBP_ASSIGN_OR_RETURN(const Cluster cluster, ChooseCluster(name, nullptr));
+  if (devices > cluster.num_devices()) {
+    Result<Cluster> grown = ChooseCluster(name, &line, note);
+    if (grown.ok()) return grown;
+    return BadInput(StrCat("--devices ", devices, ": cluster ", name, " has ", cluster.num_devices()));
+  }
+  return cluster;
+}
+
+// Of the planner's words those before where the peak is and what holds it.
+std::string FirstWords(const std::string& message) {
+  return message.substr(0, std::min({message.find('\n'), message.find(", at "), message.find("; the largest")}));
+}
+
+class Planner {
+ public:
+  Planner(PlanningInput& input, const MeshSearch& search, const RuleSet& rules, const MeshSearchOptions& options,
+          const NoteSink& note)
+      : input_(input), search_(search), rules_(rules), options_(options), note_(note) {}
+
+  Result<MeshChoice> Run() {
+    SBP_RETURN_IF_ERROR(Prepare());
+    return search_.fit ? Fit() : Choose(devices_, note_);
+  }
+
+ private:
+  Status Prepare() {
+    if (input_.mesh) return UsageError("--devices: the mesh is given, by --mesh");
+    SBP_ASSIGN_OR_RETURN(names_, AxisNamesOf(search_, input_.recipe));
+    if (search_.devices < 0 || search_.devices > kMostDevices || (search_.devices == 0 && !search_.fit)) {
+      return UsageError(StrCat("--devices ", search_.devices, ": expected 1 to ", kMostDevices));
+    }
+    const bool pinned = !input_.pins.empty() || !input_.pin_files.empty();
+    if (pinned && search_.axes.empty()) {
+      return UsageError("pins have a layout for each mesh axis: --axes says which there are (--axes data,model)");
+    }
+    for (const std::string& name : names_) all_axes_.axes.push_back({name, 1});
+    const auto place = [&](PlanRequest& request) -> Status {
+      request.mesh = all_axes_;
+      devices_ = search_.devices;
+      if (devices_ == 0) {
+        SBP_ASSIGN_OR_RETURN(const Cluster cluster, ChooseCluster(input_.cluster, nullptr));
+        const bool grows =
+            cluster.growable && FindPreset(input_.cluster.empty() ? kDefaultCluster : input_.cluster).ok();
+        devices_ = grows ? std::max(cluster.num_nodes, kMostNodes) * cluster.devices_per_node : cluster.num_devices();
+      }
+      SBP_ASSIGN_OR_RETURN(request.cluster, ClusterOf(devices_, input_.cluster, nullptr));
+      return OkStatus();
+    };
+    SBP_ASSIGN_OR_RETURN(prepared_, PrepareModel(input_, rules_, place));
+    naming_ = HasPins(prepared_) ? AxisNaming::kAll : IsPerAxis(input_.recipe) ? AxisNaming::kNamed : AxisNaming::kFree;
+    return OkStatus();
+  }
+
+  Result<MeshChoice> Choose(int64_t devices, const NoteSink& note) {
+    SBP_ASSIGN_OR_RETURN(Cluster cluster, ClusterOf(devices, input_.cluster, note));
+    cluster.execution = prepared_.cluster.execution;
+    SBP_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, MeshesOf(devices, names_, naming_, cluster));
+    const RequestOnMesh request_on = [&](const Mesh& mesh) -> Result<PlanRequest> {
+      PlanRequest request = prepared_;
+      request.mesh = mesh;
+      request.cluster = cluster;
+      SBP_ASSIGN_OR_RETURN(const std::vector<Recipe> recipes, RecipesOn(mesh));
+      SBP_RETURN_IF_ERROR(PutOnMesh(input_, recipes, request));
+      return request;
+    };
+    return ChooseMesh(meshes, request_on, options_);
+  }
+
+  // Of the axes that the mesh has.
+  Result<std::vector<Recipe>> RecipesOn(const Mesh& mesh) const {
+    std::vector<Recipe> recipes;
+    if (input_.recipe.empty()) return recipes;
+    if (!IsPerAxis(input_.recipe)) return ReadRecipes(input_.recipe, mesh);
+    SBP_ASSIGN_OR_RETURN(const std::vector<Recipe> all, ReadRecipes(input_.recipe, all_axes_));
+    for (const MeshAxis& axis : mesh.axes) {
+      recipes.push_back(all[static_cast<size_t>(std::ranges::find(names_, axis.name) - names_.begin())]);
+    }
+    return recipes;
+  }
+
+  Result<MeshChoice> Fit() {
+    std::vector<SizeTrial> too_few;
+    SBP_ASSIGN_OR_RETURN(const Cluster whole, ClusterOf(devices_, input_.cluster, nullptr));
+    Status failure;
+    for (const int64_t devices : SizesOf(whole, devices_)) {
+      if (options_.cancelled && options_.cancelled()) return NoPlan("planning was interrupted");
+      if (options_.progress) options_.progress(StrCat(devices, " devices"));
+      Result<MeshChoice> choice = Choose(devices, nullptr);
+      if (!choice.ok()) {
+        failure = choice.status();
+        if (failure.code() != Code::kNoPlan) return failure;
+        too_few.push_back({devices, FirstWords(failure.message())});
+        continue;
+      }
+      const MeshTrial& best = choice->trials.front();
+      if (search_.target_step && best.seconds > *search_.target_step) {
+        const std::string why = StrCat("a step takes ", FormatSeconds(best.seconds), " on ", ToString(best.mesh));
+        failure = NoPlan(StrCat(why, ", --target-step is ", FormatSeconds(*search_.target_step)));
+        too_few.push_back({devices, why});
+        continue;
+      }
+      choice->too_few = std::move(too_few);
+      return choice;
+    }
+    return failure.WithContext(StrCat("--fit: not on ", devices_, " devices, the most that were tried"));
+  }
+
+  PlanningInput& input_;
+  const MeshSearch& search_;
+  const RuleSet& rules_;
+  const MeshSearchOptions& options_;
+  const NoteSink& note_;
+  std::vector<std::string> names_;
+  Mesh all_axes_;  // each of size 1
+  AxisNaming naming_ = AxisNaming::kFree;
+  int64_t devices_ = 0;
+  PlanRequest prepared_;
+};
+
+}  // namespace
+
+Result<MeshChoice> PlanOnMeshes(PlanningInput input, const MeshSearch& search, const RuleSet& rules,
+                                const MeshSearchOptions& options, const NoteSink& note) {
+  return Planner(input, search, rules, options, note).Run();
+}
+
+}  // namespace sbp

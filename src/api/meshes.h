@@ -1,0 +1,37 @@
+// Planning without a mesh: the mesh is chosen too, or the number of devices.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/cluster.h"
+#include "api/planning.h"
+#include "base/status.h"
+#include "meshes/choose.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+// Members are flags of `infer`, and errors name them so.
+struct MeshSearch {
+  int64_t devices = 0;  // 0, with `fit`: those of the cluster; of a preset of nodes, kMostNodes nodes
+  // Outermost first; a mesh has at most as many axes. "": as a recipe per axis names them, else kDefaultAxes. Where
+  // pins are given, each of which has a layout per axis, all meshes have these axes.
+  std::string axes;
+  bool fit = false;                   // the smallest number of devices, up to `devices`, ...
+  std::optional<double> target_step;  // ... on which a step takes at most that many seconds
+};
+inline constexpr std::string_view kDefaultAxes = "data,shard,model";
+inline constexpr int64_t kMostNodes = 64;
+inline constexpr int64_t kMostDevices = int64_t{1} << 20;
+
+// ChooseMesh (meshes/choose.h) of the meshes that so many devices of the cluster can form (meshes/factorisations.h),
+// for a model that is loaded and differentiated once. With `fit`, of the smallest number of devices, among those that
+// divide a node's, and whole nodes, each time twice as many, on which a plan keeps to options.memory_limit and
+// `target_step`. `input.mesh` must be unset. Errors: as PreparePlan; kNoPlan: as ChooseMesh, for the largest number.
+Result<MeshChoice> PlanOnMeshes(PlanningInput input, const MeshSearch& search, const RuleSet& rules,
+                                const MeshSearchOptions& options, const NoteSink& note = nullptr);
+
+}  // namespace sbp

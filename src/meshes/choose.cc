@@ -1,0 +1,358 @@
+#include "meshes/choose.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "meshes/known_plan.h"
+#include "meshes/look.h"
+#include "schedule/schedule.h"
+#include "strategy/optimal/search_options.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr size_t kAtATime = 2;          // whatever the number of threads, on which no answer may depend
+constexpr double kShareOfLarge = 0.05;  // of the effort, of meshes whose networks are too large, at first
+// Candidates of all ops of the meshes that are planned, by unit of effort: about ten seconds of one processor. Of large
+// networks hold a few candidates of each op, and their bound is found op by op.
+constexpr double kMostWork = 900'000;
+constexpr double kAlike = 0.002;  // prices at a glance that differ by less
+constexpr double kRoundingOfPrices = 1e-9;
+constexpr double kWorkOfLarge = 0.15;
+
+// Calls body(0), ..., body(count - 1), on several threads.
+template <typename Body>
+void ForEach(size_t count, int threads, const Body& body) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < count; i = next++) body(i);
+  };
+  std::vector<std::thread> others;
+  for (size_t t = 1; t < std::min(count, static_cast<size_t>(std::max(1, threads))); ++t) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+}
+
+// An error that only says that this mesh is none to plan on.
+bool IsOfMesh(const Status& status) { return status.code() == Code::kNoPlan || status.code() == Code::kBadInput; }
+
+class Chooser {
+ public:
+  Chooser(const std::vector<Mesh>& meshes, const RequestOnMesh& request_on, const MeshSearchOptions& options)
+      : request_on_(request_on), options_(options) {
+    for (const Mesh& mesh : meshes) rows_.push_back({.trial = {.mesh = mesh}});
+  }
+
+  Result<MeshChoice> Run() {
+    SBP_RETURN_IF_ERROR(AskStrategy());
+    if (searches_ && rows_.size() > 1) {
+      SBP_RETURN_IF_ERROR(LookAtAll());
+    } else {
+      for (Row& row : rows_) row.look.emplace();  // all that is known of it is that it is there
+    }
+    for (std::vector<size_t> wave = NextWave(); !wave.empty(); wave = NextWave()) SBP_RETURN_IF_ERROR(PlanAll(wave));
+    if (planned_.empty()) return NothingFits();
+    SBP_RETURN_IF_ERROR(BoundBest());
+    return Finish();
+  }
+
+ private:
+  struct Row {
+    MeshTrial trial;
+    std::optional<Look> look;  // absent: there is an error
+    bool is_planned = false;   // or was tried to
+    Status failure;
+  };
+
+  bool Cancelled() const { return options_.cancelled && options_.cancelled(); }
+  void Tell(std::string_view what) {
+    if (options_.progress) options_.progress(what);
+  }
+
+  // The strategy is the same on all meshes. Where no mesh can be asked for, the first says why.
+  Status AskStrategy() {
+    Status failure;
+    for (const Row& row : rows_) {
+      const Result<PlanRequest> request = request_on_(row.trial.mesh);
+      if (!request.ok() && failure.ok()) failure = request.status().WithContext(ToString(row.trial.mesh));
+      if (!request.ok()) continue;
+      SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(request->options.strategy));
+      searches_ = strategy->has_bound;
+      memory_limit_ = request->options.memory_limit;
+      effort_ = SearchOptionsOf(request->strategy).effort;
+      gap_ = std::max(SearchOptionsOf(request->strategy).gap, kRoundingOfPrices);
+      return OkStatus();
+    }
+    return failure;
+  }
+
+  // Meshes of fewer axes first: their plans are those that finer ones begin with.
+  Status LookAtAll() {
+    size_t begin = 0;
+    while (begin < rows_.size()) {
+      size_t end = begin;
+      while (end < rows_.size() && rows_[end].trial.mesh.num_axes() == rows_[begin].trial.mesh.num_axes()) ++end;
+      ForEach(end - begin, options_.threads, [&](size_t i) { LookAtRow(rows_[begin + i], begin); });
+      begin = end;
+    }
+    double work = 0;
+    for (const Row& row : rows_) {
+      if (!row.failure.ok() && !IsOfMesh(row.failure)) return row.failure.WithContext(ToString(row.trial.mesh));
+      if (row.look) work += static_cast<double>(row.look->work);
+    }
+    is_long_ = work > kMostWork;
+    return OkStatus();
+  }
+
+  void LookAtRow(Row& row, size_t coarser_rows) {
+    const Mesh& mesh = row.trial.mesh;
+    {
+      const std::lock_guard lock(telling_);
+      Tell(StrCat("looking at ", ToString(mesh)));
+    }
+    std::vector<const KnownPlan*> coarser;
+    for (size_t i = 0; i < coarser_rows; ++i) {
+      const std::optional<Look>& look = rows_[i].look;
+      if (look && look->known && PartsOfAxes(look->known->mesh, mesh)) coarser.push_back(&*look->known);
+    }
+    Result<PlanRequest> request = request_on_(mesh);
+    Result<Look> look =
+        request.ok() ? LookAt(*std::move(request), coarser, options_.cancelled) : Result<Look>(request.status());
+    if (look.ok()) {
+      row.look = *std::move(look);
+    } else {
+      row.failure = look.status();
+    }
+  }
+
+  // What the `keep`-th best plan costs: of those planned, or of all that are known.
+  double Cutoff(bool planned_only) const {
+    std::vector<double> seconds;
+    for (const Row& row : rows_) {
+      if (planned_only && row.trial.outcome != MeshOutcome::kPlanned) continue;
+      if (const double price = PriceOf(row); price < kInfinite) seconds.push_back(price);
+    }
+    if (seconds.size() < options_.keep) return kInfinite;
+    std::ranges::nth_element(seconds, seconds.begin() + static_cast<ptrdiff_t>(options_.keep) - 1);
+    return seconds[options_.keep - 1];
+  }
+  static double PriceOf(const Row& row) {
+    if (row.trial.outcome == MeshOutcome::kPlanned) return row.trial.seconds;
+    if (row.is_planned || !row.look || !row.look->known || !row.look->fits) return kInfinite;
+    return row.look->known->seconds;
+  }
+
+  // Nothing on it is better than what is kept, but for what is good enough. A plan that was found at a glance is
+  // promised to be made: its own mesh it does not exclude.
+  bool IsExcluded(const Row& row) const {
+    const auto excludes = [&](double cutoff) { return row.look->bound >= cutoff * (1 - gap_); };
+    return excludes(planned_cutoff_) || (PriceOf(row) > known_cutoff_ && excludes(known_cutoff_));
+  }
+
+  // The most promising meshes that are left. None: all are planned or excluded, or the effort is spent.
+  std::vector<size_t> NextWave() {
+    if (Cancelled() && !planned_.empty()) return {};
+    planned_cutoff_ = Cutoff(true);
+    known_cutoff_ = Cutoff(false);
+    std::vector<size_t> left;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const Row& row = rows_[i];
+      if (row.is_planned || !row.look || row.look->proved_too_large || IsExcluded(row)) continue;
+      left.push_back(i);
+    }
+    const auto promise = [&](size_t i) {
+      const Look& look = *rows_[i].look;
+      const bool known = look.known.has_value();
+      const int64_t excess = known && memory_limit_ ? std::max<int64_t>(0, look.peak_bytes - *memory_limit_) : 0;
+      // Of those that are alike the one of fewest axes, which stands first.
+      const double seconds = std::max(known ? look.known->seconds : look.bound, 1e-12);
+      return std::tuple(!known, excess, std::floor(std::log(seconds) / kAlike), i);
+    };
+    std::ranges::sort(left, {}, promise);
+    std::vector<size_t> wave;
+    for (const size_t i : left) {
+      if (wave.size() == kAtATime) break;
+      const double work = (rows_[i].look->is_large ? kWorkOfLarge : 1) * static_cast<double>(rows_[i].look->work);
+      const double most = kMostWork * std::max(1.0, effort_);
+      // What is kept, and the next best; where nothing that fits is found, the search for it ends, too.
+      const bool must = planned_.size() + wave.size() <= options_.keep && (work_ < 2 * most || planned_.size() > 0);
+      if (searches_ && !must && work_ + work > most) continue;
+      work_ += work;
+      wave.push_back(i);
+    }
+    return wave;
+  }
+
+  Status PlanAll(const std::vector<size_t>& wave) {
+    std::vector<Result<Plan>> made(wave.size(), NoPlan("not yet"));
+    const int threads = std::max(1, options_.threads / static_cast<int>(wave.size()));
+    ForEach(wave.size(), options_.threads, [&](size_t w) {
+      {
+        const std::lock_guard lock(telling_);
+        Tell(StrCat("planning ", ToString(rows_[wave[w]].trial.mesh)));
+      }
+      made[w] = PlanRow(rows_[wave[w]], threads);
+    });
+    for (size_t w = 0; w < wave.size(); ++w) {
+      Row& row = rows_[wave[w]];
+      row.is_planned = true;
+      if (!made[w].ok()) {
+        row.failure = made[w].status();
+        if (!IsOfMesh(row.failure)) return row.failure.WithContext(ToString(row.trial.mesh));
+        continue;
+      }
+      Describe(*made[w], row.trial);
+      planned_.emplace_back(wave[w], *std::move(made[w]));
+    }
+    std::ranges::stable_sort(planned_, [&](const auto& a, const auto& b) {
+      return std::pair(a.second.total.seconds(), a.first) < std::pair(b.second.total.seconds(), b.first);
+    });
+    if (planned_.size() > options_.keep + 1) planned_.resize(options_.keep + 1);
+    return OkStatus();
+  }
+
+  Result<Plan> PlanRow(const Row& row, int threads) {
+    SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(row.trial.mesh));
+    if (!searches_) {
+      request.bound = false;
+    } else {
+      request.strategy.values["threads"] = static_cast<int64_t>(threads);
+      if (request.strategy.start_signatures.empty() && row.look->known) {
+        BeginFrom(*row.look->known, row.trial.mesh, request.strategy);
+      }
+      if (row.look->is_large && is_long_) {
+        request.strategy.values["effort"] = effort_ * kShareOfLarge;
+        request.num_ways = 0;  // those of coarser meshes are in what it begins with
+      }
+    }
+    StageObserver observer;
+    observer.cancelled = options_.cancelled;
+    return MakePlan(std::move(request), observer);
+  }
+
+  static void Describe(const Plan& plan, MeshTrial& trial) {
+    const ScheduleSummary schedule = MakeSchedule(plan).summary;
+    trial.outcome = MeshOutcome::kPlanned;
+    trial.has_price = true;
+    trial.total = plan.total;
+    trial.seconds = plan.total.seconds();
+    trial.overlapped_seconds = schedule.step;
+    trial.exposed_seconds = schedule.exposed;
+    trial.peak_bytes = plan.memory.peak_bytes;
+    trial.has_bound = plan.has_bound;
+    trial.bound_seconds = plan.lower_bound_seconds;
+  }
+
+  // Of strategies that have no bound of their own.
+  Status BoundBest() {
+    if (searches_) return OkStatus();
+    for (size_t k = 0; k < std::min(options_.keep, planned_.size()); ++k) {
+      auto& [number, plan] = planned_[k];
+      SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(rows_[number].trial.mesh));
+      StageObserver observer;
+      observer.cancelled = options_.cancelled;
+      SBP_ASSIGN_OR_RETURN(plan, MakePlan(std::move(request), observer));
+      Describe(plan, rows_[number].trial);
+    }
+    return OkStatus();
+  }
+
+  // The words of the mesh that comes nearest, which is planned for that where it was not.
+  Status NothingFits() {
+    Row* nearest = nullptr;
+    std::tuple<bool, int64_t> least;
+    for (Row& row : rows_) {
+      if (!row.look) continue;
+      const int64_t peak = row.look->proved_too_large ? row.look->least_peak_bytes : row.look->peak_bytes;
+      const std::tuple distance(peak == 0, peak);
+      if (nearest != nullptr && least <= distance) continue;
+      nearest = &row;
+      least = distance;
+    }
+    if (nearest == nullptr) {
+      return rows_.front().failure.WithContext(StrCat("no mesh has a plan; ", ToString(rows_.front().trial.mesh)));
+    }
+    if (!nearest->is_planned) {
+      const Result<Plan> made = PlanRow(*nearest, options_.threads);
+      nearest->failure = made.ok() ? NoPlan("its plan was not looked for") : made.status();
+    }
+    const std::string name = ToString(nearest->trial.mesh);
+    return nearest->failure.WithContext(
+        rows_.size() == 1 ? name : StrCat("no plan on any of ", rows_.size(), " meshes; the nearest is ", name));
+  }
+
+  // Outcomes of meshes that have no plan of their own.
+  void Judge(Row& row) const {
+    MeshTrial& trial = row.trial;
+    if (trial.outcome == MeshOutcome::kPlanned) return;
+    const bool too_large = row.look && row.look->proved_too_large;
+    if (too_large || !row.failure.ok()) {
+      trial.outcome = too_large || (memory_limit_ && row.look) ? MeshOutcome::kTooLarge : MeshOutcome::kNoPlan;
+      trial.why = row.failure.message();
+      if (too_large)
+        trial.why = StrCat("no plan peaks below ", FormatBytes(static_cast<double>(row.look->least_peak_bytes)));
+      return;
+    }
+    trial.has_bound = true;
+    trial.bound_seconds = row.look->bound;
+    trial.has_price = row.look->known && row.look->fits;
+    if (trial.has_price) trial.seconds = row.look->known->seconds;
+    trial.outcome = IsExcluded(row) ? MeshOutcome::kPruned : MeshOutcome::kLookedAt;
+  }
+
+  MeshChoice Finish() {
+    MeshChoice choice;
+    for (Row& row : rows_) {
+      Judge(row);
+      choice.trials.push_back(std::move(row.trial));
+    }
+    std::ranges::stable_sort(choice.trials, {}, [](const MeshTrial& trial) {
+      const bool planned = trial.outcome == MeshOutcome::kPlanned;
+      return std::tuple(trial.outcome >= MeshOutcome::kTooLarge ? trial.outcome
+                        : planned                               ? MeshOutcome::kPlanned
+                                                                : MeshOutcome::kPruned,
+                        planned ? trial.seconds : trial.bound_seconds);
+    });
+    for (auto& [number, plan] : planned_) choice.plans.push_back(std::move(plan));
+    choice.kept = std::min(options_.keep, choice.plans.size());
+    const double best = choice.trials.front().seconds;
+    choice.bound_seconds = best;
+    choice.has_bound = true;
+    for (const MeshTrial& trial : choice.trials) {
+      if (trial.outcome >= MeshOutcome::kTooLarge) continue;
+      choice.has_bound = choice.has_bound && trial.has_bound;
+      choice.bound_seconds = std::min(choice.bound_seconds, trial.bound_seconds);
+    }
+    return choice;
+  }
+
+  const RequestOnMesh& request_on_;
+  const MeshSearchOptions& options_;
+  std::vector<Row> rows_;
+  bool searches_ = false, is_long_ = false;
+  double effort_ = 1, gap_ = 0;
+  double planned_cutoff_ = kInfinite, known_cutoff_ = kInfinite;  // before the last wave
+  std::optional<int64_t> memory_limit_;
+  double work_ = 0;
+  std::vector<std::pair<size_t, Plan>> planned_;  // row and plan, the best first: as many as are kept, and one more
+  std::mutex telling_;
+};
+
+}  // namespace
+
+Result<MeshChoice> ChooseMesh(const std::vector<Mesh>& meshes, const RequestOnMesh& request_on,
+                              const MeshSearchOptions& options) {
+  return Chooser(meshes, request_on, options).Run();
+}
+
+}  // namespace sbp

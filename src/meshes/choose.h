@@ -1,0 +1,84 @@
+// Which mesh: looks at each (look.h), plans those that no proof excludes, the most promising first, and keeps the best.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "cost/cost.h"
+#include "pipeline/pipeline.h"
+#include "plan/plan.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+
+enum class MeshOutcome : uint8_t {
+  kPlanned,
+  kPruned,    // not planned: its bound says that it has nothing better than the plans that are kept
+  kLookedAt,  // not planned for lack of effort: its figures are those of a plan found at a glance
+  kTooLarge,  // no plan fits the memory limit
+  kNoPlan,    // pins do not fit it, and the like
+};
+inline constexpr std::string_view kMeshOutcomeNames[] = {"planned", "pruned", "looked at", "does not fit", "no plan"};
+
+// What was found out about a mesh.
+struct MeshTrial {
+  Mesh mesh;
+  MeshOutcome outcome = MeshOutcome::kNoPlan;
+  bool has_price = false;  // of a plan, planned or not: `seconds`
+  double seconds = 0;      // of a step: the sum of all prices, which is what is compared
+  // kPlanned only. overlapped, exposed: of the step as it is executed, compute beside collectives
+  // (schedule/schedule.h).
+  double overlapped_seconds = 0, exposed_seconds = 0;
+  Cost total;
+  int64_t peak_bytes = 0;
+  bool has_bound = false;
+  double bound_seconds = 0;  // no plan on this mesh is faster
+  std::string why;           // kTooLarge, kNoPlan: the planner's words
+};
+
+// A number of devices that is too small (api/meshes.h).
+struct SizeTrial {
+  int64_t devices = 0;
+  std::string why;
+};
+
+struct MeshChoice {
+  std::vector<MeshTrial> trials;  // the fastest planned first, then those looked at, pruned, too large, without a plan
+  std::vector<Plan> plans;        // of the first trials: as many as were asked for, and one more where there is one
+  size_t kept = 0;                // of them, those that were asked for
+  // No plan on any mesh that was tried is faster, where each has a bound. At most the best plan's seconds.
+  bool has_bound = false;
+  double bound_seconds = 0;
+  std::vector<SizeTrial> too_few;  // where the number of devices was chosen: those below, ascending
+};
+
+// What MakePlan is asked on a mesh. Errors are of that mesh only, if they are kBadInput or kNoPlan. May be called by
+// several threads at once.
+using RequestOnMesh = std::function<Result<PlanRequest>(const Mesh& mesh)>;
+
+struct MeshSearchOptions {
+  size_t keep = 1;  // plans
+  int threads = 2;  // the answer does not depend on it
+  std::function<bool()> cancelled;
+  std::function<void(std::string_view)> progress;  // what is done, for people; by one thread at a time
+};
+
+// Strategies that search (StrategyRow::has_bound): all meshes are looked at, coarse ones first, whose plans finer ones
+// begin with. Then meshes are planned two at a time, by the price of what was found at a glance, until each is planned
+// or excluded: its bound is not below the price of the `keep`-th best plan by more than the search's gap (--gap), or no
+// plan on it fits. So no mesh is dropped whose plan would be better than those that are kept by more than that. Where
+// planning is long (large graphs, three and more axes) it ends when the effort is spent that all meshes have together,
+// some ten times one mesh's --effort; meshes that are left were only looked at, and say so. Meshes whose networks are
+// too large to hold all candidates (network_size.h) are planned with a twentieth of the effort, from the plans of
+// coarser ones. Other strategies plan each mesh; the best get a bound where one is wanted.
+//
+// Deterministic. Errors: kNoPlan where no mesh has a plan, with the words of the one that is nearest to one; others of
+// the first mesh that has them.
+Result<MeshChoice> ChooseMesh(const std::vector<Mesh>& meshes, const RequestOnMesh& request_on,
+                              const MeshSearchOptions& options);
+
+}  // namespace sbp

@@ -1,0 +1,141 @@
+#include "meshes/look.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/ids.h"
+#include "plan/plan.h"
+#include "problem/problem.h"
+#include "search/solve.h"
+#include "strategy/evaluate.h"
+#include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/network_size.h"
+#include "strategy/optimal/smallest_plan.h"
+#include "strategy/optimal/start.h"
+#include "strategy/strategy.h"
+
+namespace sbp {
+namespace {
+
+constexpr double kEffort = 0.1;
+constexpr double kGap = 0.003;      // of the relaxed problem: what is good enough for a look
+constexpr int64_t kPatience = 16;   // steps of the dual without a gain, under a memory limit
+constexpr double kRounding = 1e-9;  // what sums of doubles may be off
+constexpr double kNoCandidate = std::numeric_limits<double>::infinity();
+constexpr std::string_view kFirst[] = {"einsum", "replicate"};
+
+class Looker {
+ public:
+  Looker(PosedProblem& posed, const StrategyOptions& strategy, const std::function<bool()>& cancelled)
+      : posed_(posed), problem_(posed.problem), strategy_(strategy), cancelled_(cancelled) {
+    limit_ = std::exchange(posed.plan.options.memory_limit, std::nullopt);  // Evaluate would refuse what is above it
+  }
+
+  Result<Look> Run(std::span<const KnownPlan* const> coarser) {
+    SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
+    for (size_t o = 0; o < problem_.num_ops(); ++o) look_.work += static_cast<int64_t>(all.of(OpId(o)).size());
+    look_.is_large = !FitsNetwork(problem_, all, false);
+    TryCoarser(coarser);
+    if (look_.is_large) {
+      BoundLarge(all);
+    } else {
+      SBP_RETURN_IF_ERROR(Relax());
+    }
+    return std::move(look_);
+  }
+
+ private:
+  // A plan is as good as it is priced; what cannot be priced is none.
+  void Offer(const Assignment& assignment) {
+    Plan& plan = posed_.plan;
+    if (!Evaluate(problem_, assignment, plan, {.reasons = false, .memory = limit_.has_value()}).ok()) return;
+    const int64_t peak = plan.memory.peak_bytes, excess = limit_ ? std::max<int64_t>(0, peak - *limit_) : 0;
+    const double seconds = plan.total.seconds();
+    if (look_.known && std::tie(excess_, look_.known->seconds) <= std::tie(excess, seconds)) return;
+    look_.known = KnownPlanOf(problem_, assignment, seconds);
+    look_.peak_bytes = peak;
+    look_.fits = excess == 0;
+    excess_ = excess;
+  }
+
+  // Of each coarser plan what it becomes here, ops that cannot follow it as a simple strategy has them.
+  void TryCoarser(std::span<const KnownPlan* const> coarser) {
+    if (coarser.empty()) return;
+    StrategyOptions options = strategy_;
+    Result<Assignment> otherwise = NoPlan("none yet");
+    for (const std::string_view name : kFirst) {
+      if (!otherwise.ok()) otherwise = (*FindStrategy(name))->solve(problem_, options);
+    }
+    if (!otherwise.ok()) return;
+    for (const KnownPlan* plan : coarser) {
+      BeginFrom(*plan, problem_.mesh, options);
+      if (const Result<Assignment> refined = AssignmentNearStart(problem_, options, *otherwise); refined.ok()) {
+        Offer(*refined);
+      }
+    }
+  }
+
+  Status Relax() {
+    SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
+                         LayoutNetwork::Build(problem_, {.memory_limit = limit_, .relaxed = true}));
+    SolveOptions options;
+    options.effort = kEffort;
+    options.threads = 1;
+    options.gap = kGap;
+    options.stop = cancelled_;
+    if (limit_) options.patience = kPatience;
+    const SolveResult solved = Solve(relaxed.network(), options);
+    look_.proved_too_large = limit_ && solved.proved_infeasible;
+    if (look_.proved_too_large) look_.least_peak_bytes = LeastPeakOfTensors(problem_, kInt64Max);
+    if (solved.proved_infeasible) return OkStatus();
+    look_.bound = std::max(0.0, solved.lower_bound);
+    if (solved.evaluation.forbidden) return OkStatus();
+    Assignment assignment;
+    relaxed.Read(solved.choice, assignment);
+    Offer(assignment);
+    return OkStatus();
+  }
+
+  // Compute alone, each op as cheap as it can be; an op whose list was cut may have cheaper candidates.
+  void BoundLarge(const CandidateLists& all) {
+    double seconds = 0;
+    for (size_t o = 0; o < problem_.num_ops(); ++o) {
+      const OpId op(o);
+      if (problem_.candidates(op).truncated) continue;
+      double least = kNoCandidate;
+      for (const uint32_t candidate : all.of(op)) least = std::min(least, problem_.ComputeSeconds(op, candidate));
+      seconds += least;
+    }
+    look_.bound = seconds * (1 - kRounding);
+    if (!limit_) return;
+    look_.least_peak_bytes = LeastPeakOfTensors(problem_, kInt64Max);
+    look_.proved_too_large = look_.least_peak_bytes > *limit_;
+  }
+
+  PosedProblem& posed_;
+  const Problem& problem_;
+  const StrategyOptions& strategy_;
+  const std::function<bool()>& cancelled_;
+  std::optional<int64_t> limit_;
+  Look look_;
+  int64_t excess_ = 0;  // of look_.known, above the limit
+};
+
+}  // namespace
+
+Result<Look> LookAt(PlanRequest request, std::span<const KnownPlan* const> coarser,
+                    const std::function<bool()>& cancelled) {
+  const StrategyOptions strategy = request.strategy;
+  StageObserver observer;
+  observer.cancelled = cancelled;
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, PoseProblem(std::move(request), observer));
+  return Looker(*posed, strategy, cancelled).Run(coarser);
+}
+
+}  // namespace sbp

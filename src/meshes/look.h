@@ -1,0 +1,34 @@
+// What can be said of a mesh before it is planned: a bound that no plan on it is below, and a plan that is quickly
+// found.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "base/status.h"
+#include "meshes/known_plan.h"
+#include "pipeline/pipeline.h"
+
+namespace sbp {
+
+struct Look {
+  double bound = 0;                // seconds: no plan on the mesh is faster
+  bool proved_too_large = false;   // no plan on it keeps to the memory limit
+  int64_t least_peak_bytes = 0;    // where that is proved: no plan peaks below
+  bool is_large = false;           // not all candidates can be looked at together: planning takes long
+  int64_t work = 0;                // candidates of all ops: what planning takes grows with it
+  std::optional<KnownPlan> known;  // the best plan seen that fits, or the smallest
+  int64_t peak_bytes = 0;          // of `known`, where there is a memory limit
+  bool fits = false;               // `known` does
+};
+
+// Looks at the mesh of a request, without planning it. The bound is that of the relaxed network of `optimal`
+// (strategy/optimal/layout_network.h) after a tenth of its usual work, which on most graphs is within a few per cent of
+// what planning would find; where that network would be too large (network_size.h), compute alone. `coarser`: plans of
+// coarser meshes, each priced as it is on this one. Deterministic. Errors: as PoseProblem.
+Result<Look> LookAt(PlanRequest request, std::span<const KnownPlan* const> coarser,
+                    const std::function<bool()>& cancelled);
+
+}  // namespace sbp

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "cluster/collective_kind.h"
+#include "meshes/choose.h"
+#include "naming/module_names.h"
+#include "plan/plan.h"
+#include "report/facts.h"
+#include "report/report.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+namespace {
+
+constexpr size_t kMostParts = 4;      // that the next best is dearer or cheaper by
+constexpr double kLeastPart = 0.02;   // of the difference
+constexpr double kLeastShare = 1e-6;  // of a step, to be called a difference
+constexpr size_t kMostFailures = 6;
+
+std::string PercentOf(double part, double whole) {
+  if (whole <= 0) return "0 %";
+  const double percent = 100 * part / whole;
+  return StrCat(FormatDouble(percent < 9.95 ? std::round(10 * percent) / 10 : std::round(percent)), " %");
+}
+
+std::vector<std::string> RowOf(const MeshTrial& trial) {
+  std::vector<std::string> row(8, "-");
+  row[0] = ToString(trial.mesh);
+  row[1] = trial.has_price ? FormatSeconds(trial.seconds) : "-";
+  if (trial.outcome == MeshOutcome::kPlanned) {
+    row[2] = FormatSeconds(trial.overlapped_seconds);
+    row[3] = FormatSeconds(trial.exposed_seconds);
+    row[4] = FormatBytes(static_cast<double>(trial.peak_bytes));
+  }
+  if (trial.has_bound) row[5] = FormatSeconds(trial.bound_seconds);
+  if (trial.has_bound && trial.has_price) row[6] = PercentOf(trial.seconds - trial.bound_seconds, trial.seconds);
+  row[7] = std::string(kMeshOutcomeNames[static_cast<size_t>(trial.outcome)]);
+  return row;
+}
+
+// Where the time goes: compute, kinds of collectives, local copies.
+std::map<std::string, double> PartsOfStep(const Plan& plan) {
+  std::map<std::string, double> parts = {{"compute", plan.total.compute_seconds}};
+  for (const auto& [kind, sum] : SumCollectives(plan)) parts[std::string(CollectiveKindName(kind))] += sum.seconds;
+  parts["local slices and copies"] = SumLocalCopies(plan).seconds;
+  return parts;
+}
+
+// "all-reduce 3.1 ms more, compute 1 ms less": of the other plan, largest first.
+std::string Differences(const Plan& best, const Plan& other, double difference) {
+  std::map<std::string, double> parts = PartsOfStep(other);
+  for (const auto& [name, seconds] : PartsOfStep(best)) parts[name] -= seconds;
+  std::vector<std::pair<std::string, double>> sorted(parts.begin(), parts.end());
+  std::ranges::stable_sort(sorted,
+                           [](const auto& a, const auto& b) { return std::fabs(a.second) > std::fabs(b.second); });
+  std::vector<std::string> texts;
+  for (const auto& [name, seconds] : sorted) {
+    if (texts.size() == kMostParts || std::fabs(seconds) < kLeastPart * difference ||
+        std::fabs(seconds) < kLeastShare * best.total.seconds())
+      break;
+    texts.push_back(StrCat(name, " ", FormatSeconds(std::fabs(seconds)), seconds > 0 ? " more" : " less"));
+  }
+  return Join(texts, ", ");
+}
+
+std::string Reasons(const Plan& best, const Plan& other) {
+  const double difference = other.total.seconds() - best.total.seconds();
+  const std::string name = ToString(other.mesh);
+  std::string text = StrCat(ToString(best.mesh), " is best: ");
+  if (difference > kLeastShare * best.total.seconds()) {
+    text += StrCat("a step takes ", FormatSeconds(difference), " (", PercentOf(difference, other.total.seconds()),
+                   ") less than on ", name, ", the next best");
+  } else {
+    text += StrCat("a step takes as long on ", name, ", the next best");
+  }
+  if (const std::string parts = Differences(best, other, difference); !parts.empty())
+    text += StrCat(", which takes ", parts);
+  text += StrCat("; peak ", FormatBytes(static_cast<double>(best.memory.peak_bytes)), ", there ",
+                 FormatBytes(static_cast<double>(other.memory.peak_bytes)), "\n");
+  const std::vector<CollectiveGroup> groups = GroupCollectives(other);
+  if (!groups.empty()) {
+    const CollectiveGroup& group = groups.front();
+    const ModuleNames names(other.graph);
+    text += StrCat("dearest collective on ", name, ": ", DescribeSteps(other, *group.first), " of ",
+                   names.Label(other.graph, group.first->tensor),
+                   group.count > 1 ? StrCat(" and ", group.count - 1, " alike") : "", ", ",
+                   FormatSeconds(group.seconds), "\n");
+  }
+  return text;
+}
+
+std::string Failures(const MeshChoice& choice) {
+  std::string text;
+  size_t shown = 0, all = 0;
+  for (const MeshTrial& trial : choice.trials) {
+    if (trial.why.empty() || ++all > kMostFailures) continue;
+    text += StrCat(ToString(trial.mesh), ": ",
+                   trial.why.substr(0, std::min(trial.why.find('\n'), trial.why.find("; the largest"))), "\n");
+    ++shown;
+  }
+  if (all > shown) text += StrCat("and ", all - shown, " meshes more without a plan (--format json has them all)\n");
+  return text;
+}
+
+}  // namespace
+
+std::string FormatMeshes(const MeshChoice& choice) {
+  std::vector<std::vector<std::string>> rows = {
+      {"mesh", "step", "overlapped", "exposed", "peak", "bound", "gap", "outcome"}};
+  for (const MeshTrial& trial : choice.trials) rows.push_back(RowOf(trial));
+  std::string text;
+  for (const SizeTrial& size : choice.too_few) {
+    text += StrCat(size.devices, size.devices == 1 ? " device is" : " devices are", " too few: ", size.why, "\n");
+  }
+  text += AlignColumns(rows, {false, true, true, true, true, true, true, false}, 0);
+  text += Failures(choice);
+  if (choice.plans.size() > 1) {
+    text += Reasons(choice.plans[0], choice.plans[1]);
+  } else if (choice.trials.size() > 1 && choice.trials[1].outcome == MeshOutcome::kPruned) {
+    const MeshTrial& next = choice.trials[1];
+    text += StrCat(ToString(choice.trials[0].mesh), " is best: on ", ToString(next.mesh),
+                   ", the next best, no step takes less than ", FormatSeconds(next.bound_seconds), "\n");
+  }
+  if (choice.has_bound) {
+    const double best = choice.trials.front().seconds;
+    text +=
+        StrCat("no mesh that was tried is better by more than ", PercentOf(best - choice.bound_seconds, best), "\n");
+  }
+  return text;
+}
+
+}  // namespace sbp

@@ -1,0 +1,226 @@
+// The mesh that is chosen, against the best plan of every mesh.
+#include "meshes/choose.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "graph/builder.h"
+#include "graph/graph.h"
+#include "meshes/factorisations.h"
+#include "pipeline/pipeline.h"
+#include "rule/rule_set.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+namespace {
+
+TensorType F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
+
+// Blocks of two products and an addition, rows x width through width x inner.
+Graph Blocks(int64_t rows, int64_t width, int64_t inner, int blocks) {
+  GraphBuilder b("blocks");
+  b.AddInput("t0", F32({rows, width}));
+  std::string before = "t0";
+  for (int i = 0; i < blocks; ++i) {
+    const std::string n = std::to_string(i);
+    b.AddParameter("up" + n, F32({width, inner}));
+    b.AddParameter("down" + n, F32({inner, width}));
+    b.AddOp("MatMul", "first" + n, {before, "up" + n}, {"h" + n});
+    b.AddOp("Relu", "act" + n, {"h" + n}, {"a" + n});
+    b.AddOp("MatMul", "second" + n, {"a" + n, "down" + n}, {"y" + n});
+    b.AddOp("Add", "sum" + n, {before, "y" + n}, {"t" + std::to_string(i + 1)});
+    b.DescribeTensor("h" + n, F32({rows, inner}));
+    b.DescribeTensor("a" + n, F32({rows, inner}));
+    b.DescribeTensor("y" + n, F32({rows, width}));
+    before = "t" + std::to_string(i + 1);
+    b.DescribeTensor(before, F32({rows, width}));
+  }
+  b.AddOutput(before);
+  return *b.Build("blocks");
+}
+
+class ChooseMeshTest : public testing::Test {
+ protected:
+  struct Case {
+    Graph graph;
+    std::string cluster;
+    int64_t devices;
+    std::optional<int64_t> memory_limit = std::nullopt;
+    std::string strategy = "optimal";
+    double gap = 0;
+  };
+
+  PlanRequest Request(const Case& c, const Mesh& mesh) {
+    PlanRequest request;
+    request.model_path = "blocks";
+    request.graph = c.graph;
+    request.mesh = mesh;
+    request.cluster = *FindPreset(c.cluster);
+    request.options.strategy = c.strategy;
+    request.options.memory_limit = c.memory_limit;
+    request.strategy.memory_limit = c.memory_limit;
+    if (c.strategy == "optimal") request.strategy.values["gap"] = c.gap;
+    request.rules = &rules_;
+    return request;
+  }
+  std::vector<Mesh> Meshes(const Case& c) {
+    return *MeshesOf(c.devices, {"data", "shard", "model"}, AxisNaming::kFree, *FindPreset(c.cluster));
+  }
+  Result<MeshChoice> Choose(const Case& c, MeshSearchOptions options = {}) {
+    return ChooseMesh(
+        Meshes(c), [&](const Mesh& mesh) -> Result<PlanRequest> { return Request(c, mesh); }, options);
+  }
+  // The price of the plan of each mesh by itself, those that have one.
+  std::map<std::string, double> Each(const Case& c) {
+    std::map<std::string, double> prices;
+    for (const Mesh& mesh : Meshes(c)) {
+      if (const Result<Plan> plan = MakePlan(Request(c, mesh)); plan.ok())
+        prices[ToString(mesh)] = plan->total.seconds();
+    }
+    return prices;
+  }
+
+  RuleSet rules_ = *RuleSet::Builtin();
+};
+
+TEST_F(ChooseMeshTest, NoMeshIsDroppedThatHasTheBestPlan) {
+  size_t pruned = 0, differ = 0;
+  for (const auto& [rows, width, inner] :
+       {std::tuple<int64_t, int64_t, int64_t>{4096, 1024, 4096}, {64, 4096, 16384}, {6, 6144, 1536}}) {
+    for (const auto& [cluster, devices] :
+         {std::pair<std::string, int64_t>{"8xH100", 8}, {"2x8xH100", 16}, {"3x8xA100-80G", 24}, {"cpu", 4}}) {
+      for (const double gap : {0.0, 0.02}) {
+        const Case c{.graph = Blocks(rows, width, inner, 2), .cluster = cluster, .devices = devices, .gap = gap};
+        const std::map<std::string, double> each = Each(c);
+        double best = std::numeric_limits<double>::infinity(), worst = 0;
+        for (const auto& [mesh, seconds] : each) {
+          best = std::min(best, seconds);
+          worst = std::max(worst, seconds);
+        }
+        const Result<MeshChoice> choice = Choose(c);
+        ASSERT_TRUE(choice.ok()) << choice.status().message();
+        const std::string where = cluster + ", rows " + std::to_string(rows) + ", gap " + std::to_string(gap);
+        EXPECT_EQ(choice->trials.size(), each.size()) << where;
+        EXPECT_LE(choice->plans.front().total.seconds(), best * (1 + gap + 1e-9)) << where;
+        EXPECT_DOUBLE_EQ(choice->trials.front().seconds, choice->plans.front().total.seconds()) << where;
+        EXPECT_LE(choice->bound_seconds, best * (1 + 1e-9)) << where;
+        for (const MeshTrial& trial : choice->trials) {
+          EXPECT_TRUE(trial.has_bound) << where;
+          EXPECT_LE(trial.bound_seconds, each.at(ToString(trial.mesh)) * (1 + 1e-9))
+              << where << ", " << ToString(trial.mesh);
+          pruned += trial.outcome == MeshOutcome::kPruned;
+        }
+        differ += worst > 1.02 * best;
+      }
+    }
+  }
+  EXPECT_GT(pruned, 20u);  // else the test tests nothing
+  EXPECT_GT(differ, 4u);
+}
+
+TEST_F(ChooseMeshTest, TheSameWhateverTheThreads) {
+  const Case c{.graph = Blocks(64, 4096, 16384, 2), .cluster = "2x8xH100", .devices = 16};
+  std::vector<std::string> dumps;
+  for (const int threads : {1, 2, 5}) {
+    const Result<MeshChoice> choice = Choose(c, {.keep = 2, .threads = threads});
+    ASSERT_TRUE(choice.ok());
+    std::string text;
+    for (const MeshTrial& trial : choice->trials) {
+      text += ToString(trial.mesh) + " " + std::to_string(static_cast<int>(trial.outcome)) + " " +
+              std::to_string(1e9 * trial.seconds) + " " + std::to_string(1e9 * trial.bound_seconds) + "\n";
+    }
+    for (const Plan& plan : choice->plans) text += Dump(plan);
+    dumps.push_back(std::move(text));
+  }
+  EXPECT_EQ(dumps[0], dumps[1]);
+  EXPECT_EQ(dumps[0], dumps[2]);
+}
+
+TEST_F(ChooseMeshTest, KeepsAsManyAsAreAskedFor) {
+  const Case c{.graph = Blocks(64, 4096, 16384, 1), .cluster = "8xH100", .devices = 8};
+  std::vector<double> prices;
+  for (const auto& [mesh, seconds] : Each(c)) prices.push_back(seconds);
+  std::ranges::sort(prices);
+  const Result<MeshChoice> choice = Choose(c, {.keep = 3});
+  ASSERT_TRUE(choice.ok());
+  ASSERT_EQ(choice->kept, 3u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_LE(choice->plans[i].total.seconds(), prices[i] * (1 + 1e-9)) << i;
+  EXPECT_EQ(Choose(c, {.keep = 100})->kept, 4u);  // there are no more meshes
+}
+
+TEST_F(ChooseMeshTest, KeepsToTheMemoryLimit) {
+  Case c{.graph = Blocks(4096, 1024, 4096, 2), .cluster = "8xH100", .devices = 8, .memory_limit = 45'000'000};
+  const Result<MeshChoice> choice = Choose(c);
+  ASSERT_TRUE(choice.ok()) << choice.status().message();
+  EXPECT_LE(choice->plans.front().memory.peak_bytes, 45'000'000);
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& [mesh, seconds] : Each(c)) best = std::min(best, seconds);
+  EXPECT_LE(choice->plans.front().total.seconds(), best * (1 + 1e-9));
+  c.memory_limit = 1000;
+  const Result<MeshChoice> none = Choose(c);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.status().code(), Code::kNoPlan);
+  EXPECT_THAT(none.status().message(), testing::StartsWith("no plan on any of 4 meshes; the nearest is data="));
+  EXPECT_THAT(none.status().message(),
+              testing::HasSubstr("no plan fits into --memory-limit 1.00 kB; the smallest peak"));
+}
+
+TEST_F(ChooseMeshTest, StrategiesWithoutABoundPlanEachMesh) {
+  for (const std::string strategy : {"einsum", "greedy", "replicate"}) {
+    const Case c{.graph = Blocks(64, 4096, 16384, 1), .cluster = "8xH100", .devices = 8, .strategy = strategy};
+    double best = std::numeric_limits<double>::infinity();
+    for (const auto& [mesh, seconds] : Each(c)) best = std::min(best, seconds);
+    const Result<MeshChoice> choice = Choose(c);
+    ASSERT_TRUE(choice.ok());
+    EXPECT_DOUBLE_EQ(choice->plans.front().total.seconds(), best) << strategy;
+    EXPECT_TRUE(choice->plans.front().has_bound) << strategy;
+    for (const MeshTrial& trial : choice->trials) EXPECT_EQ(trial.outcome, MeshOutcome::kPlanned);
+  }
+}
+
+TEST_F(ChooseMeshTest, AMeshThatPinsDoNotFitIsALineOfTheTable) {
+  const Case c{.graph = Blocks(64, 4096, 16384, 1), .cluster = "8xH100", .devices = 8};
+  const auto with_pin = [&](const Mesh& mesh) -> Result<PlanRequest> {
+    PlanRequest request = Request(c, mesh);
+    request.pins.emplace_back("up0=(B, S(1))", "--pin");
+    return request;
+  };
+  const Result<MeshChoice> choice = ChooseMesh(Meshes(c), with_pin, {});
+  ASSERT_TRUE(choice.ok()) << choice.status().message();
+  EXPECT_EQ(choice->plans.front().mesh.num_axes(), 2);
+  size_t without = 0;
+  for (const MeshTrial& trial : choice->trials) {
+    if (trial.mesh.num_axes() == 2) continue;
+    ++without;
+    EXPECT_EQ(trial.outcome, MeshOutcome::kNoPlan);
+    EXPECT_THAT(trial.why, testing::HasSubstr("axes"));
+  }
+  EXPECT_EQ(without, 2u);
+  const std::vector<Mesh> line = {*ParseMesh("data=8")};
+  EXPECT_FALSE(ChooseMesh(line, with_pin, {}).ok());
+}
+
+TEST_F(ChooseMeshTest, InterruptedAtOnceThereIsNoPlanOrAWholeOne) {
+  const Case c{.graph = Blocks(64, 4096, 16384, 1), .cluster = "8xH100", .devices = 8};
+  int64_t asked = 0;
+  MeshSearchOptions options{.threads = 1};
+  options.cancelled = [&] { return ++asked > 3; };
+  const Result<MeshChoice> choice = Choose(c, options);
+  if (choice.ok()) {
+    EXPECT_GT(choice->plans.front().total.seconds(), 0);
+  } else {
+    EXPECT_EQ(choice.status().code(), Code::kNoPlan);
+  }
+}
+
+}  // namespace
+}  // namespace sbp
