@@ -21,8 +21,8 @@ Result<RematPolicy> ReadPolicy(std::string_view name) {
     names.emplace_back(row.name);
   }
   if (name == "auto") return BadInput("--remat: auto stands alone, and is for `infer`");
-  return BadInput(
-      StrCat("--remat: unknown policy ", Quote(name), "; expected ", Join(names, ", "), DidYouMean(name, names)));
+  return BadInput(StrCat("--remat: unknown policy ", Quote(name), "; expected ", Join(names, ", "), ", or auto alone",
+                         DidYouMean(name, names)));
 }
 
 }  // namespace
