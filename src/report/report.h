@@ -59,7 +59,7 @@ std::string DifferencesJson(const std::vector<PlanDifference>& differences);
 
 // compare: several plans of one model side by side.
 struct ComparedPlan {
-  std::string name;  // the strategy as asked: "greedy", "greedy/order-value"; of several meshes, and the mesh
+  std::string name;            // the strategy as asked: "greedy", "greedy/order-value"; of several meshes, and the mesh
   const Plan* plan = nullptr;  // nullptr: there is none
   std::string failure;         // then why
   double planning_seconds = 0;
