@@ -324,6 +324,7 @@ class Chooser {
                         planned ? trial.seconds : trial.bound_seconds);
     });
     for (auto& [number, plan] : planned_) choice.plans.push_back(std::move(plan));
+    if (Cancelled()) choice.plans.front().warnings.push_back("interrupted: meshes that were left were only looked at");
     choice.kept = std::min(options_.keep, choice.plans.size());
     const double best = choice.trials.front().seconds;
     choice.bound_seconds = best;
