@@ -26,6 +26,7 @@ MOMENTS = 2  # of each signal, for each command
 # Name, command, the file that it writes. The inputs are made by prepare().
 COMMANDS = [
     ("infer", "infer big.json --mesh 2,2 --strategy greedy -o OUT", "plan.json"),
+    ("infer devices", "infer small.json --devices 2 -o OUT", "plan.json"),
     ("infer binary", "infer big.json --mesh 2,2 --strategy greedy -o OUT", "plan.pb"),
     ("infer log", "infer small.json --mesh 2 --effort 0 --log OUT", "log.csv"),
     ("render", "render plan-in.json -o OUT", "plan.svg"),

@@ -11,6 +11,7 @@
 namespace sbp {
 namespace {
 
+constexpr double kRoom = 0.8;  // of the limit
 constexpr int64_t kParts = 8;  // of the layers: a plan under a tight limit takes long
 
 // Place `at` of the row of mixes: `at / layers` corners are behind it.
@@ -31,6 +32,7 @@ class Chooser {
     const auto corners = static_cast<int64_t>(AllRematPolicies().size());
     int64_t corner = 0;
     SBP_ASSIGN_OR_RETURN(bool fits, Try(0));
+    if (fits && HasRoom()) return std::move(*best_);
     while (!fits && corner + 1 < corners) {
       SBP_ASSIGN_OR_RETURN(fits, Try(++corner * layers_));
     }
@@ -49,6 +51,12 @@ class Chooser {
   }
 
  private:
+  // Does the limit not press the plan at all?
+  bool HasRoom() const {
+    const std::optional<int64_t>& limit = best_->plan.options.memory_limit;
+    return limit && static_cast<double>(best_->plan.memory.peak_bytes) <= kRoom * static_cast<double>(*limit);
+  }
+
   Result<bool> Try(int64_t at) {
     RematTrial trial{.remat = MixAt(at, layers_)};
     Result<Plan> made = plan_(trial.remat);

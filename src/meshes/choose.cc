@@ -23,9 +23,9 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr size_t kAtATime = 2;          // whatever the number of threads, on which no answer may depend
 constexpr double kShareOfLarge = 0.05;  // of the effort, of meshes whose networks are too large, at first
-// Candidates of all ops of the meshes that are planned, by unit of effort: about ten seconds of one processor. Of large
-// networks hold a few candidates of each op, and their bound is found op by op.
-constexpr double kMostWork = 900'000;
+// Candidates of all ops of the meshes that are planned, by unit of effort: some eight seconds of one processor. Of
+// large networks hold a few candidates of each op, and their bound is found op by op.
+constexpr double kMostWork = 600'000;
 constexpr double kAlike = 0.002;  // prices at a glance that differ by less
 constexpr double kRoundingOfPrices = 1e-9;
 constexpr double kWorkOfLarge = 0.15;
@@ -324,6 +324,7 @@ class Chooser {
                         planned ? trial.seconds : trial.bound_seconds);
     });
     for (auto& [number, plan] : planned_) choice.plans.push_back(std::move(plan));
+    if (Cancelled()) choice.plans.front().warnings.push_back("interrupted: meshes that were left were only looked at");
     choice.kept = std::min(options_.keep, choice.plans.size());
     const double best = choice.trials.front().seconds;
     choice.bound_seconds = best;

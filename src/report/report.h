@@ -60,11 +60,11 @@ std::string DifferencesJson(const std::vector<PlanDifference>& differences);
 
 // compare: several plans of one model side by side.
 struct ComparedPlan {
-  std::string name;  // the strategy as asked: "greedy", "greedy/order-value"; of several meshes, and the mesh
-  std::string mesh;
+  std::string name;            // the strategy as asked: "greedy", "greedy/order-value"; of several meshes, and the mesh
   const Plan* plan = nullptr;  // nullptr: there is none
   std::string failure;         // then why
   double planning_seconds = 0;
+  std::string mesh;
 };
 // One line a plan: step time, the step as it is executed, compute, collectives, bytes moved, peak, bound, gap; the
 // fastest is marked. Bound, gap and the fastest are of steps as they are executed, where a bound of those is known.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "remat/policy.h"
@@ -68,6 +69,20 @@ TEST(ChooseRematTest, NothingWhereAllFits) {
   const RematChoice choice = ChooseWithin(1000).value();
   EXPECT_EQ(choice.remat, "none");
   EXPECT_EQ(ToString(choice), "--remat none, of 2 plans: none 100 s; light 116 s");
+}
+
+TEST(ChooseRematTest, NothingMoreIsTriedWhereThereIsRoom) {
+  for (const auto& [peak, tried] : {std::pair<int64_t, size_t>{79, 1}, {81, 2}}) {
+    const auto choice = ChooseRemat(kLayers, [&](const std::string& remat) -> Result<Plan> {
+      Plan plan;
+      plan.options.memory_limit = 100;
+      plan.memory.peak_bytes = peak;
+      plan.total.compute_seconds = PriceOf(remat).seconds;
+      return plan;
+    });
+    EXPECT_EQ(choice.value().remat, "none");
+    EXPECT_EQ(choice.value().tried.size(), tried);
+  }
 }
 
 TEST(ChooseRematTest, ErrorWhereNothingFits) {
