@@ -8,11 +8,14 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "api/model.h"
 #include "api/planning.h"
+#include "base/checked_math.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -51,6 +54,20 @@ double PeakRssBytes() {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<double>(usage.ru_maxrss) * 1024 : 0;
 }
 
+// What fused kernels keep inside, this program's runtime keeps in the arena.
+void WarnOfArena(Plan& plan) {
+  const std::optional<int64_t> limit = plan.options.memory_limit;
+  const int64_t arena = SaturatingAdd(plan.physical->arena_bytes, plan.memory.workspace_bytes);
+  if (!limit || arena <= *limit) return;
+  const auto bytes = [](int64_t count) { return FormatBytes(static_cast<double>(count)); };
+  std::string text = StrCat("the arena takes ", bytes(arena), " per device, more than --memory-limit ", bytes(*limit));
+  if (plan.cluster.execution == Execution::kFused) {
+    text += StrCat(": it holds what fused kernels keep inside, beside the peak of ", bytes(plan.memory.peak_bytes),
+                   "; --execution eager plans for this program's own kernels");
+  }
+  plan.warnings.push_back(std::move(text));
+}
+
 Status Infer(const InferFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [](auto from) {
@@ -73,7 +90,10 @@ Status Infer(const InferFlags& flags) {
                                       ? PlanChoosingRemat(flags.planning, rules, std::move(request), stages)
                                       : PlanObserved(std::move(request), flags.planning, stages));
   NotePins(plan);
-  if (flags.physical) plan.physical = MakePhysicalPlan(plan, {.micro_batches = flags.micro_batches});
+  if (flags.physical) {
+    plan.physical = MakePhysicalPlan(plan, {.micro_batches = flags.micro_batches});
+    WarnOfArena(plan);
+  }
   timings["plan"] = seconds(planning);
   const auto writing = std::chrono::steady_clock::now();
   if (!flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, WritePlan(plan, encoding)));
