@@ -11,7 +11,7 @@ namespace sbp {
 std::string WarnOfArena(const Plan& plan, const PhysicalPlan& physical) {
   const double capacity = plan.cluster.device.memory_bytes.value;
   const double limit = plan.options.memory_limit ? static_cast<double>(*plan.options.memory_limit) : capacity;
-  const auto arena = static_cast<double>(physical.arena_bytes);
+  const auto arena = static_cast<double>(physical.arena_bytes) + static_cast<double>(plan.memory.workspace_bytes);
   if (limit <= 0 || arena <= limit) return "";
   const std::string of = plan.options.memory_limit ? "--memory-limit" : plan.cluster.device.name;
   std::string text = StrCat("the arena of ", FormatBytes(arena), " is more than the ", FormatBytes(limit), " of ", of);

@@ -54,9 +54,9 @@ int64_t PlaceFirstFit(size_t num_tasks, std::vector<Register>& registers);
 // the bound is met. Where many long-lived registers make that slow, the later ones are left out.
 void PlaceBest(PhysicalPlan& physical);
 
-// What a user should know of an arena that is larger than the plan's memory limit, else than the device's memory; "":
-// it is not. The peak of a plan that was priced fused leaves out what kernels keep inside, and every peak the gaps that
-// placement leaves.
+// What a user should know of an arena that is, with the kernels' workspace, larger than the plan's memory limit, else
+// than the device's memory; "": it is not. The peak of a plan that was priced fused leaves out what kernels keep
+// inside, and every peak the gaps that placement leaves.
 std::string WarnOfArena(const Plan& plan, const PhysicalPlan& physical);
 
 // MatMul "fc", all-reduce over model of "h". For messages and tables.

@@ -124,7 +124,7 @@ struct Plan {
   std::vector<DecisionRecord> records;
   std::vector<uint32_t> op_records;     // per op
   std::vector<NdSbp> source_layouts;    // per tensor: inputs and parameters as they start; others: what was written
-  std::vector<Transition> transitions;  // in the order in which a step performs them
+  std::vector<Transition> transitions;  // in the order in which a step wants them
   std::vector<NdSbp> output_layouts;    // per output of the graph: how it ends, for the caller
   std::vector<InPlaceWrite> in_place;   // by op, then result; others have memory of their own
   Cost total;

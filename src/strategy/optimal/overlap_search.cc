@@ -38,9 +38,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 10, kRoundsWithoutGain = 4;
-constexpr double kEffortOfScheduleBound = 0.3, kEffortOfRound = 0.15;  // of the search's
-constexpr double kWorkOfRound = 6e8;                                   // of LayoutBound, by unit of effort
+constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4;
+constexpr size_t kFewOpsOfRounds = 1500;
+constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of the search's
+constexpr double kWorkOfRound = 6e8;                                    // of LayoutBound, by unit of effort
 constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
 constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan must save
 
@@ -108,6 +109,7 @@ class OverlapSearch {
                           {.effort = kEffortOfScheduleBound * search_.effort,
                            .gap = search_.gap,
                            .step = step(),
+                           .sum_bound = best_.assignment.lower_bound_seconds,
                            .start = &best_.assignment},
                           options_);
   }
@@ -134,8 +136,9 @@ class OverlapSearch {
     FindKinds();
     Learn(best_);
     std::vector<uint32_t> before;
+    const int without_gain = problem_.num_ops() < kFewOpsOfRounds ? kRoundsOfFewOps : kRoundsWithoutGain;
     int last_gain = -1;
-    for (int round = 0; round < std::min(kRounds, last_gain + 1 + kRoundsWithoutGain); ++round) {
+    for (int round = 0; round < std::min(kRounds, last_gain + 1 + without_gain); ++round) {
       if (IsNear() || IsLate()) return;
       std::optional<Assignment> found = Solve(Weights());
       if (!found) return;

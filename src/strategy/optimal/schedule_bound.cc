@@ -33,7 +33,8 @@ namespace {
 
 constexpr double kWorkOfForm = 6e8;     // of LayoutBound, by unit of effort
 constexpr double kLeastShare = 0.0625;  // of l
-constexpr int kTries = 4;
+constexpr int kTries = 2, kTriesOfFewOps = 4;
+constexpr size_t kFewOpsToBound = 1500;
 constexpr double kWorthATry = 0.005;  // of the bound, that another l may add
 constexpr double kSharesAside[] = {0.002, 0.02, 0.1};
 constexpr size_t kNearOps[] = {4, 24, 200};
@@ -51,7 +52,9 @@ class Bounder {
 
   ScheduleBound Run() {
     AddLines(known_);
-    for (int tried = 0; tried < kTries; ++tried) {
+    found_.seconds = options_.sum_bound / (1 + overlap_);  // (1) with l = 1 / (1 + o): all prices weigh alike
+    const int tries = problem_.num_ops() < kFewOpsToBound ? kTriesOfFewOps : kTries;
+    for (int tried = 0; tried < tries; ++tried) {
       if (IsNear() || (search_.cancelled && search_.cancelled())) break;
       const Try next = std::max(Highest(lines_[0], false), Highest(lines_[1], true));
       if (next.most <= found_.seconds * (1 + kWorthATry) || !tried_.insert({next.waits, next.l}).second) break;

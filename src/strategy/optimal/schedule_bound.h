@@ -55,6 +55,7 @@ struct ScheduleBoundOptions {
   double effort = 1;                  // amount of work, about seconds of one processor
   double gap = 0;                     // stop once the bound is within this share of `step`
   double step = 0;                    // of the best schedule known
+  double sum_bound = 0;               // no plan's prices add up to less
   const Assignment* start = nullptr;  // and its choices
 };
 
