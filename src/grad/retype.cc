@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
-#include <cstdint>
 
 #include "base/dtype.h"
 #include "base/ids.h"
