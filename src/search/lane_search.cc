@@ -23,7 +23,7 @@ constexpr int32_t kMostIdle = 6;            // steps
 constexpr double kShareOfWide = 0.5;        // of the work of a round of the neighbourhood search
 constexpr int64_t kRoundWork = kWorkPerSecond / 50;
 constexpr int32_t kWindow = 10;      // rounds in which a challenger shows whether it will do
-constexpr int32_t kWatch = 32;       // rounds in which the bound is to rise by
+constexpr int32_t kWatch = 96;       // rounds in which the bound is to rise by
 constexpr double kLeastRise = 2e-4;  // this share, or the dual works in every other round only
 constexpr double kLeastGain = 5e-4;  // of cost or bound: what patience waits for
 
