@@ -16,6 +16,8 @@
 
 namespace sbp {
 
+struct CycleKind;  // of steps
+
 class MultiplierAscent {
  public:
   // `settled`: the second way.
@@ -49,7 +51,10 @@ class MultiplierAscent {
   double Settle(double upper);
   void StepSettled(double upper);
   void Restart();
+  void Begin();  // at the best multipliers
   void Direct(std::span<const double> usage, double memory);
+  void Move(double rise);
+  void LevelStep(const CycleKind& kind, double bound, double gained, double gap);
 
   const Core& core_;
   DualAscent dual_;
@@ -57,6 +62,8 @@ class MultiplierAscent {
   std::vector<int32_t> choice_;
   std::vector<double> usage_;
   double best_bound_;
+  double level_ = 0;  // how far above the best bound a step aims
+  int32_t idle_ = 0;  // steps since it last came nearer
   int32_t cycle_ = 0;
   int32_t step_ = 0;  // of the cycle
   int64_t work_ = 0;

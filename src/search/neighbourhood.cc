@@ -261,7 +261,10 @@ int64_t NeighbourhoodSearch::Step() {
   work_ = 0;
   if (core_.size() == 0) return 1'000'000;
   const int32_t most = std::min(kMostMembers, core_.size());
-  Grow(static_cast<int32_t>(std::exp(random_.Unit() * std::log(most))));
+  // In turn sizes of any order, and large ones, which are what a search gains from first.
+  const bool any_order = random_.Below(2) == 0;
+  Grow(any_order ? static_cast<int32_t>(std::exp(random_.Unit() * std::log(most)))
+                 : 1 + random_.Below(1 + random_.Below(most)));
   Orient();
   nodes_.clear();
   before_.clear();
