@@ -27,6 +27,8 @@ PlanningInput TrainingStep(const Way& way, int64_t micro_batches) {
   input.resolve.bindings = {{"batch", 4}, {"seq", 8}};
   input.mesh = ParseMesh("2").value();
   input.strategy = way.strategy;
+  if (input.strategy == "optimal")
+    input.strategy_options["objective"] = std::string("sum");  // zero2 reduces each time then
   input.recipe = way.recipe;
   input.train.emplace();
   input.train->loss = "mse:layers.1.residual2.out";
