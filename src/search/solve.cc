@@ -160,7 +160,8 @@ SolveResult Solve(const CostNetwork& network, const SolveOptions& options) {
                           .seed = options.seed,
                           .gap = options.gap,
                           .patience = options.patience,
-                          .stop = options.stop};
+                          .stop = options.stop,
+                          .settles = options.settled && core.steps() > 0};
   if (std::isfinite(options.cutoff)) lanes.cutoff = std::ceil(options.cutoff / network.unit) * core.scale;
   if (std::isfinite(options.enough)) lanes.enough = std::floor(options.enough / network.unit) * core.scale;
   if (options.seconds > 0) {

@@ -33,6 +33,9 @@ struct SolveOptions {
       std::numeric_limits<double>::infinity();  // what costs this much is of no use: stop once that is proved
   double enough = -std::numeric_limits<double>::infinity();  // so good is good enough: stop once something costs that
   int64_t patience = 0;  // steps of the dual without a gain to speak of, after which it stops; 0: as many as there are
+  // Prices of memory by few, settled steps (search/multipliers.h): what suits networks of layouts, whose messages
+  // settle.
+  bool settled = false;
   std::vector<int32_t> start;  // a choice to begin with; may be empty
   bool forced = false;         // fill SolveResult::forced
   int32_t forced_node = -1;    // only of this node, whose candidates are all kept for that; -1: of all

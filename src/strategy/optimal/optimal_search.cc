@@ -150,6 +150,7 @@ SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, d
   if (options_.memory_limit && search_.seconds <= 0) {
     options.patience = static_cast<int64_t>(kPatience * std::max(1.0, search_.effort));
   }
+  options.settled = bounding;
   if (bounding && is_way_) options.cutoff = most_seconds_;
   const double before = SecondsSoFar();
   if (options_.found) {
