@@ -38,6 +38,7 @@ constexpr size_t kFewOpsToBound = 1500;
 constexpr double kWorthATry = 0.005;  // of the bound, that another l may add
 constexpr double kSharesAside[] = {0.002, 0.02, 0.1};
 constexpr size_t kNearOps[] = {4, 24, 200};
+constexpr double kRounding = 1e-12;      // of a sum
 constexpr double kShareOfFormGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
 class Bounder {
@@ -52,7 +53,10 @@ class Bounder {
 
   ScheduleBound Run() {
     AddLines(known_);
-    found_.seconds = options_.sum_bound / (1 + overlap_);  // (1) with l = 1 / (1 + o): all prices weigh alike
+    // By (1), of what is known without a search: with l = 1 / (1 + o) all prices weigh alike; with l = 1 it is
+    // o C + (1 - o) (C + K), where no plan's ops take less than each at its best.
+    found_.seconds =
+        std::max(options_.sum_bound / (1 + overlap_), overlap_ * LeastCompute() + (1 - overlap_) * options_.sum_bound);
     const int tries = problem_.num_ops() < kFewOpsToBound ? kTriesOfFewOps : kTries;
     for (int tried = 0; tried < tries; ++tried) {
       if (IsNear() || (search_.cancelled && search_.cancelled())) break;
@@ -75,6 +79,17 @@ class Bounder {
     bool waits = false;
     bool operator<(const Try& other) const { return most < other.most; }
   };
+
+  double LeastCompute() const {
+    double seconds = 0;
+    for (size_t o = 0; o < problem_.num_ops(); ++o) {
+      const size_t candidates = problem_.candidates(OpId(o)).candidates.size();
+      double least = candidates > 0 ? problem_.ComputeSeconds(OpId(o), 0) : 0;
+      for (size_t c = 1; c < candidates; ++c) least = std::min(least, problem_.ComputeSeconds(OpId(o), c));
+      seconds += least;
+    }
+    return seconds * (1 - kRounding);
+  }
 
   void AddLines(const Plan& plan) {
     for (const bool waits : {false, true}) {
