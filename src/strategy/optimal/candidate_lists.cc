@@ -1,5 +1,6 @@
 #include "strategy/optimal/candidate_lists.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -27,7 +28,11 @@ KindSet IdempotentKinds(const NdSbp& layout) {
 
 class ListMaker {
  public:
-  explicit ListMaker(const Problem& problem) : problem_(problem), lists_(problem) {}
+  explicit ListMaker(const Problem& problem) : problem_(problem), lists_(problem) {
+    for (int axis = 0; axis < problem.mesh.num_axes(); ++axis) {
+      if (problem.mesh.size(axis) == 1) unit_axes_.push_back(axis);
+    }
+  }
 
   Result<CandidateLists> Run() && {
     kinds_of_tensor_.assign(problem_.graph->tensors.size(), 0);
@@ -37,6 +42,9 @@ class ListMaker {
       const OpId op(o);
       if (IsPinned(problem_, op)) {
         SBP_ASSIGN_OR_RETURN(std::vector<uint32_t> allowed, AllowedCandidates(problem_, op));
+        const std::vector<Candidate>& all = problem_.candidates(op).candidates;
+        const auto idle = [&](uint32_t c) { return IsIdle(all[c]); };
+        if (std::ranges::any_of(allowed, idle)) std::erase_if(allowed, [&](uint32_t c) { return !idle(c); });
         lists_.Add(op, std::move(allowed));
         NoteKinds(op, lists_.of(op));
       } else {
@@ -87,6 +95,19 @@ class ListMaker {
     }
   }
 
+  // On an axis of one rank all layouts hold the same, and boxing between them is for nothing: one of them will do.
+  bool IsIdle(const Candidate& candidate) const {
+    const auto whole = [&](const LayoutRows& layouts) {
+      for (size_t i = 0; i < layouts.size(); ++i) {
+        for (const int axis : unit_axes_) {
+          if (!layouts[i][axis].is_broadcast()) return false;
+        }
+      }
+      return true;
+    };
+    return whole(candidate.signature.inputs) && whole(candidate.signature.outputs);
+  }
+
   // Boxing to P(max) or P(min) passes through B. A candidate that takes an operand so where its producer never leaves
   // it so is therefore no better than the one that takes it whole on that axis, and is left out.
   const Worth& WorthALook(OpId op) {
@@ -104,7 +125,7 @@ class ListMaker {
         asked |= kinds;
         there |= kinds & kinds_of_tensor_[operands[i].index()];
       }
-      if (asked == there) entry->second.kept.push_back(c);
+      if (asked == there && IsIdle(all[c])) entry->second.kept.push_back(c);
     }
     entry->second.kinds = KindsLeft(op, entry->second.kept);
     return entry->second;
@@ -112,6 +133,7 @@ class ListMaker {
 
   const Problem& problem_;
   CandidateLists lists_;
+  std::vector<int> unit_axes_;
   std::vector<KindSet> kinds_of_tensor_;  // that its producer may leave
   std::unordered_map<std::vector<uint32_t>, Worth, Hash> worth_;
 };
