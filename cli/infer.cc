@@ -8,14 +8,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "api/model.h"
 #include "api/planning.h"
-#include "base/checked_math.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -98,6 +99,9 @@ Result<MeshChoice> PlanChoosingMesh(const PlanningFlags& planning, const MeshFla
   if (planning.strategy_options.contains("log")) return UsageError("--log is of one mesh; --mesh says which");
   if (flags.search.fit && planning.memory_limit.empty() && !flags.search.target_step) {
     return UsageError("--fit wants to know what must be kept to: --memory-limit, --target-step");
+  }
+  if (flags.search.target_step && !std::isfinite(*flags.search.target_step)) {
+    return UsageError("--target-step: expected a finite number of seconds");
   }
   const auto start = std::chrono::steady_clock::now();
   const InterruptScope interruptible;

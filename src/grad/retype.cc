@@ -53,6 +53,11 @@ void StoreAsCast(Graph& graph) {
     if (is_output(cast)) continue;
     tensor.type.dtype = graph.tensor(cast).type.dtype;
     tensor.data.reset();
+    if (tensor.part != nullptr) {
+      WeightPart part = *tensor.part;
+      part.type.dtype = tensor.type.dtype;
+      tensor.part = std::make_shared<const WeightPart>(std::move(part));
+    }
     if (tensor.literal != nullptr) {
       Literal literal = *tensor.literal;
       literal.type.dtype = tensor.type.dtype;

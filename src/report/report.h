@@ -31,8 +31,8 @@ std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 // warnings, and more. Local steps are no collectives. `schedule`: the step as it is executed on two streams, in
 // seconds: seconds = compute_seconds + slowed_seconds + exposed_seconds + idle_seconds, and collective_seconds
 // (schedule/schedule.h), with the bound of all schedules and the gap to it; seconds_per_step, lower_bound_seconds and
-// gap are of the sum of all prices. Where the mesh was chosen, `meshes`: a row a mesh, in the order of FormatMeshes, and
-// `meshes_lower_bound_seconds`.
+// gap are of the sum of all prices. Where the mesh was chosen, `meshes`: a row a mesh, in the order of FormatMeshes,
+// and `meshes_lower_bound_seconds`.
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings,
                         const MeshChoice* choice = nullptr);
 

@@ -83,6 +83,7 @@ class Bounder {
   double LeastCompute() const {
     double seconds = 0;
     for (size_t o = 0; o < problem_.num_ops(); ++o) {
+      if (problem_.candidates(OpId(o)).truncated) continue;  // what was cut off may take less
       const size_t candidates = problem_.candidates(OpId(o)).candidates.size();
       double least = candidates > 0 ? problem_.ComputeSeconds(OpId(o), 0) : 0;
       for (size_t c = 1; c < candidates; ++c) least = std::min(least, problem_.ComputeSeconds(OpId(o), c));
