@@ -10,11 +10,10 @@ import json
 import math
 import pathlib
 import random
-import subprocess
 import sys
-import tempfile
 
 import npz
+from steps import call, norm, run_cases
 
 ROWS, COLUMNS, LENGTH = 6, 4, 5
 MODEL = {
@@ -31,10 +30,6 @@ MODEL = {
 
 def zip_with(f, *lists):
     return [f(*each) for each in zip(*lists)]
-
-
-def norm(values):
-    return math.sqrt(sum(v * v for v in values))
 
 
 def root_mean_square(values):
@@ -165,12 +160,8 @@ def shapes(graph):
     return dict(entry(one) for one in graph["inputs"] + graph["parameters"])
 
 
-def check(program, folder, name, formula, flags, options):
-    def call(*command):
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr.strip())
-
+def check(program, name, formula, flags, options, folder):
+    (folder / "model.json").write_text(json.dumps(MODEL))
     call(program, "grad", folder / "model.json", "--loss", "loss", "--optimizer", name, *flags, "-o", folder / "t.json", "-q")
     shape_of = shapes(json.loads((folder / "t.json").read_text()))
     chance = random.Random(name)
@@ -214,20 +205,7 @@ def check(program, folder, name, formula, flags, options):
 
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
-    failed = 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        (folder / "model.json").write_text(json.dumps(MODEL))
-        for optimizer, formula, flags, options in CASES:
-            try:
-                problem = check(program, folder, optimizer, formula, flags, options)
-            except RuntimeError as error:
-                problem = str(error)
-            if problem:
-                failed += 1
-                print(f"FAILED {optimizer} {' '.join(flags)}: {problem}")
-    print(f"{len(CASES) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return run_cases([(f"{case[0]} {' '.join(case[2])}", check, (program, *case)) for case in CASES])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "support/listed_problem.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
@@ -99,6 +100,12 @@ Graph MakeGraph(const ListedGraph& listed) {
 }
 
 }  // namespace
+
+std::vector<std::string> SomeOf(std::vector<std::string> all, std::mt19937& random) {
+  std::shuffle(all.begin(), all.end(), random);
+  all.resize(2 + random() % 2);
+  return all;
+}
 
 std::vector<Sbp> ParseSbps(const std::string& text) {
   std::vector<Sbp> sbps;

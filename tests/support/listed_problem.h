@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct ListedProblem {
   TensorId tensor(const std::string& name) const { return NameIndex(*graph).tensor(name); }
 };
 ListedProblem MakeListedProblem(const ListedGraph& listed, const Mesh& mesh);
+
+// Two or three of them, drawn.
+std::vector<std::string> SomeOf(std::vector<std::string> all, std::mt19937& random);
 
 // One-axis layouts: "S(0)", "B", "P".
 std::vector<Sbp> ParseSbps(const std::string& text);

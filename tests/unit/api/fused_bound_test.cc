@@ -15,6 +15,7 @@
 #include "problem/problem.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
+#include "support/first_assignment.h"
 
 namespace sbp {
 namespace {
@@ -63,14 +64,6 @@ double SecondsOf(const Problem& problem, const Assignment& assignment) {
   return plan.total.seconds();
 }
 
-Assignment EmptyAssignment(const Problem& problem) {
-  Assignment assignment;
-  assignment.reasons = {"test"};
-  assignment.ops.resize(problem.num_ops());
-  assignment.sources = InitialSourceLayouts(problem);
-  return assignment;
-}
-
 // What the graph's only input may lie as.
 std::vector<NdSbp> LayoutsOfInput(const Mesh& mesh) {
   std::vector<NdSbp> layouts = {NdSbp(mesh.num_axes())};
@@ -88,7 +81,7 @@ std::vector<NdSbp> LayoutsOfInput(const Mesh& mesh) {
 
 double LeastOfAll(const Problem& problem) {
   double least = INFINITY;
-  Assignment assignment = EmptyAssignment(problem);
+  Assignment assignment = FirstAssignment(problem);
   for (const NdSbp& input : LayoutsOfInput(problem.mesh)) {
     assignment.sources[problem.graph->inputs[0].index()] = input;
     for (size_t o = 0; o < problem.num_ops();) {

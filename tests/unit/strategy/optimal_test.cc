@@ -15,6 +15,7 @@
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/optimal/what_if.h"
+#include "support/first_assignment.h"
 #include "support/listed_problem.h"
 
 namespace sbp {
@@ -41,11 +42,6 @@ ListedGraph RandomGraph(std::mt19937& random, int num_ops) {
                                           "S(1) -> P(sum)"};
   const std::vector<std::string> binary = {"S(0) S(0) -> S(0)",   "S(1) S(1) -> S(1)",  "B B -> B",
                                            "S(1) S(0) -> P(sum)", "P(sum) B -> P(sum)", "B S(1) -> S(1)"};
-  const auto some = [&](std::vector<std::string> all) {
-    std::shuffle(all.begin(), all.end(), random);
-    all.resize(2 + random() % 2);
-    return all;
-  };
   ListedGraph graph;
   graph.inputs = {"t0"};
   graph.shapes["t0"] = {64, 64};
@@ -54,9 +50,9 @@ ListedGraph RandomGraph(std::mt19937& random, int num_ops) {
     const std::string out = StrCat("t", o + 1);
     graph.shapes[out] = {64, 64};
     if (random() % 2 == 0) {
-      graph.ops.push_back({StrCat("op", o), {pick()}, {out}, some(unary)});
+      graph.ops.push_back({StrCat("op", o), {pick()}, {out}, SomeOf(unary, random)});
     } else {
-      graph.ops.push_back({StrCat("op", o), {pick(), pick()}, {out}, some(binary)});
+      graph.ops.push_back({StrCat("op", o), {pick(), pick()}, {out}, SomeOf(binary, random)});
     }
   }
   return graph;
@@ -97,10 +93,7 @@ std::vector<NdSbp> LayoutsOfInput(const Mesh& mesh) {
 template <typename See>
 void ForEveryAssignment(const ListedProblem& made, See see) {
   const Problem& problem = made.problem;
-  Assignment assignment;
-  assignment.reasons = {"test"};
-  assignment.ops.resize(problem.num_ops());
-  assignment.sources = InitialSourceLayouts(problem);
+  Assignment assignment = FirstAssignment(problem);
   for (const NdSbp& input : LayoutsOfInput(problem.mesh)) {
     assignment.sources[problem.graph->inputs[0].index()] = input;
     for (;;) {

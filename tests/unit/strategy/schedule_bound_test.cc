@@ -17,6 +17,7 @@
 #include "strategy/optimal/bottlenecks.h"
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
+#include "support/first_assignment.h"
 #include "support/listed_problem.h"
 
 namespace sbp {
@@ -30,11 +31,6 @@ ListedGraph RandomChain(std::mt19937& random, int num_ops) {
   const std::vector<std::string> unary = {"S(0) -> S(0)", "B -> B", "S(1) -> P(sum)", "S(1) -> S(1)"};
   const std::vector<std::string> binary = {"S(0) B -> S(0)", "B S(1) -> S(1)", "S(1) S(0) -> P(sum)", "B B -> B",
                                            "S(0) S(0) -> S(0)"};
-  const auto some = [&](std::vector<std::string> all) {
-    std::shuffle(all.begin(), all.end(), random);
-    all.resize(2 + random() % 2);
-    return all;
-  };
   ListedGraph graph;
   graph.inputs = {"t0"};
   graph.shapes["t0"] = {64, 64};
@@ -43,7 +39,7 @@ ListedGraph RandomChain(std::mt19937& random, int num_ops) {
     graph.shapes[out] = {64, 64};
     const std::string last = StrCat("t", random() % 4 == 0 ? random() % (o + 1) : o);
     if (random() % 2 == 0) {
-      graph.ops.push_back({StrCat("op", o), {last}, {out}, some(unary)});
+      graph.ops.push_back({StrCat("op", o), {last}, {out}, SomeOf(unary, random)});
     } else {
       std::string with = StrCat("t", random() % (o + 1));
       if (random() % 2 == 0) {
@@ -51,7 +47,7 @@ ListedGraph RandomChain(std::mt19937& random, int num_ops) {
         graph.parameters.push_back(with);
         graph.shapes[with] = {64, 64};
       }
-      graph.ops.push_back({StrCat("op", o), {last, with}, {out}, some(binary)});
+      graph.ops.push_back({StrCat("op", o), {last, with}, {out}, SomeOf(binary, random)});
     }
   }
   if (random() % 2 == 0) {
@@ -81,14 +77,6 @@ Plan PlanOf(const ListedProblem& made, const Assignment& assignment) {
   return plan;
 }
 
-Assignment StartOf(const Problem& problem) {
-  Assignment assignment;
-  assignment.reasons = {"test"};
-  assignment.ops.resize(problem.num_ops());
-  assignment.sources = InitialSourceLayouts(problem);
-  return assignment;
-}
-
 // Every candidate of every op with every layout of inputs and parameters.
 template <typename See>
 void ForEveryPlan(const ListedProblem& made, See see) {
@@ -100,7 +88,7 @@ void ForEveryPlan(const ListedProblem& made, See see) {
   const Sbp layouts[] = {Sbp::Broadcast(), Sbp::Split(0), Sbp::Split(1)};
   std::vector<size_t> digits(problem.num_ops() + sources.size(), 0);
   for (;;) {
-    Assignment assignment = StartOf(problem);
+    Assignment assignment = FirstAssignment(problem);
     for (size_t o = 0; o < problem.num_ops(); ++o) assignment.ops[o].candidate = static_cast<uint32_t>(digits[o]);
     for (size_t s = 0; s < sources.size(); ++s)
       assignment.sources[sources[s].index()] = NdSbp({layouts[digits[problem.num_ops() + s]]});
@@ -131,7 +119,7 @@ TEST(ScheduleBounds, FormsHoldForEachPlan) {
     const double overlap = kOverlapsOfBounds[i % 4];
     const ListedProblem made = MakeOverlapping(RandomChain(random, 8), overlap, 5e-6);
     const auto draw = [&] {
-      Assignment assignment = StartOf(made.problem);
+      Assignment assignment = FirstAssignment(made.problem);
       for (size_t o = 0; o < made.problem.num_ops(); ++o)
         assignment.ops[o].candidate =
             static_cast<uint32_t>(random() % made.problem.candidates(OpId(o)).candidates.size());
@@ -223,7 +211,7 @@ TEST(ScheduleBounds, WeightedNetworksPriceAsPlansDo) {
   for (int i = 0; i < 60; ++i) {
     const double overlap = kOverlapsOfBounds[i % 4];
     const ListedProblem made = MakeOverlapping(RandomChain(random, 4), overlap);
-    const std::vector<ScheduleForm> forms = FormsOf(made, PlanOf(made, StartOf(made.problem)), overlap);
+    const std::vector<ScheduleForm> forms = FormsOf(made, PlanOf(made, FirstAssignment(made.problem)), overlap);
     const PriceWeights& weights = forms[random() % forms.size()].weights;
     const Result<LayoutNetwork> relaxed = LayoutNetwork::Build(made.problem, {.relaxed = true, .weights = &weights});
     const Result<CandidateLists> lists = CandidateLists::All(made.problem);
