@@ -71,7 +71,7 @@ class LayoutProblem {
   };
 
   int64_t Choices(Kind kind) const {
-    return static_cast<int64_t>(std::pow(static_cast<double>(kinds_[kind].size()), options_.problem.axes) + 0.5);
+    return std::llround(std::pow(static_cast<double>(kinds_[kind].size()), options_.problem.axes));
   }
   const Role& RoleOf(Kind kind, int64_t choice, int32_t axis) const {
     const auto count = static_cast<int64_t>(kinds_[kind].size());

@@ -91,7 +91,7 @@ void StoreAsCast(Graph& graph) {
 }  // namespace
 
 Result<Graph> RetypeModel(Graph graph, const std::string& type, const RuleSet& rules) {
-  const auto of_flag = [](Status status) { return status.WithContext("--dtype"); };
+  const auto of_flag = [](const Status& status) { return status.WithContext("--dtype"); };
   const Result<DType> compute = ParseComputeType(type);
   if (!compute.ok()) return BadInput(StrCat("--dtype: expected bf16, f16 or fp8, not ", Quote(type)));
   const std::vector<bool> trainable = FindTrainable(graph);

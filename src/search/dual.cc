@@ -50,7 +50,8 @@ DualAscent::DualAscent(const Core& core) : core_(core), multipliers_(core.limits
     }
   }
   for (int32_t node = 0; node < core.size(); ++node) TakeLeast(node);
-  pass_work_ += 4 * static_cast<int64_t>(reduced_.size()) + 10 * core.steps() + 50 * core.size() + 1000;
+  pass_work_ +=
+      4 * static_cast<int64_t>(reduced_.size()) + int64_t{10} * core.steps() + int64_t{50} * core.size() + 1000;
 }
 
 // Whole parts of equal shares: an edge that gave no more than it had gives no more than it has.

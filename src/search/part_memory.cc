@@ -160,7 +160,7 @@ void PartMemory::Put() {
     work_ += bounds_[i + 1] - bounds_[i];
   }
   if (bounds_.empty()) return;
-  for (int32_t block = bounds_.front() / kBlock; block <= (bounds_.back() - 1) / kBlock; ++block) {
+  for (int64_t block = bounds_.front() / kBlock; block <= (bounds_.back() - 1) / kBlock; ++block) {
     const auto begin = over_.begin() + block * kBlock;
     const auto end = over_.begin() + std::min<int64_t>((block + 1) * kBlock, static_cast<int64_t>(over_.size()));
     most_over_[block] = *std::max_element(begin, end);
