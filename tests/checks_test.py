@@ -44,7 +44,7 @@ PLANTED = [
      "sbp_library(naming) does not link graph, other than the dependency table"),
     ("dependencies", "src/graph/literal.h", "", '#include "graph/simplified.h"\n',
      "a public header includes graph/simplified.h, which is not public"),
-    ("dependencies", "scripts/check-dependencies", '"generate": ["graph"]', '"generate": ["graph", "cluster"]',
+    ("dependencies", "scripts/check-dependencies", '"generate": [', '"generate": ["cluster", ',
      "generate may include cluster and does not"),
     ("dependencies", "scripts/check-dependencies", "CYCLES = [", 'CYCLES = [\n    ("sbp/mesh", "sbp/sbp"),',
      "sbp/mesh, sbp/sbp: this cycle is no longer one: take it off the list"),
