@@ -9,9 +9,10 @@
 namespace sbp {
 namespace {
 
-constexpr std::array<RematPolicyRow, 4> kRows = {{{RematPolicy::kNone, "none"},
+constexpr std::array<RematPolicyRow, 5> kRows = {{{RematPolicy::kNone, "none"},
                                                   {RematPolicy::kLight, "light"},
                                                   {RematPolicy::kSelective, "selective"},
+                                                  {RematPolicy::kAlternate, "alternate"},
                                                   {RematPolicy::kFull, "full"}}};
 
 Result<RematPolicy> ReadPolicy(std::string_view name) {

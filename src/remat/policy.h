@@ -16,6 +16,7 @@ enum class RematPolicy : uint8_t {
   kNone,       // keeps all that the backward pass reads
   kLight,      // computes again what ops without products make: element-wise, casts, normalisations, softmax
   kSelective,  // that, and the scores of attention: keeps queries, keys, values, the context, and other products
+  kAlternate,  // that, and each second product with parameters, in the graph's order: torchtitan's selective mode "op"
   kFull,       // keeps what crosses the segment's borders
 };
 struct RematPolicyRow {

@@ -32,6 +32,13 @@ bool MayRunAgain(const Graph& graph, const Op& op) {
   return std::ranges::all_of(op.outputs, is_tensor) && std::ranges::all_of(op.inputs, is_tensor);
 }
 
+// Of activations with parameters, such as a linear layer.
+bool IsLinearLayer(const Op& op, const OpTraits& traits, const std::vector<bool>& of_parameters) {
+  const auto is_of_parameters = [&](TensorId id) { return id.valid() && of_parameters[id.index()]; };
+  return traits.kind == OpTraits::Kind::kContraction && std::ranges::any_of(op.inputs, is_of_parameters) &&
+         std::ranges::none_of(op.outputs, is_of_parameters);
+}
+
 class Recomputer {
  public:
   Recomputer(Graph& graph, const Segments& segments, std::span<const TensorId> needed, const RuleSet& rules)
@@ -87,6 +94,7 @@ class Recomputer {
     const std::vector<bool> scores = FindScores(graph_, traits_, of_parameters);
     again_.assign(graph_.tensors.size(), false);
     none_.assign(graph_.tensors.size(), false);
+    std::vector<uint32_t> linear_layers(segments_.all.size(), 0);  // per segment, so far
     for (size_t o = 0; o < graph_.ops.size(); ++o) {
       const uint32_t segment = segments_.of_op[o];
       if (parts_[o] != Part::kForward || segment == Segments::kNone) continue;
@@ -103,6 +111,12 @@ class Recomputer {
         case RematPolicy::kSelective:
           runs = runs && (!has_product || scores[o]);
           break;
+        case RematPolicy::kAlternate: {
+          const bool is_second =
+              IsLinearLayer(graph_.ops[o], traits_[o], of_parameters) && linear_layers[segment]++ % 2 == 1;
+          runs = runs && (!has_product || scores[o] || is_second);
+          break;
+        }
         case RematPolicy::kFull:
           break;
       }

@@ -14,7 +14,7 @@ import npz
 from steps import arguments, call, norm, run_cases
 
 TOLERANCE = 1e-6  # of an output's norm: some constants of f64 runs are f32
-POLICIES = ["light", "selective", "full"]
+POLICIES = ["light", "selective", "alternate", "full"]
 # Model, loss, dimensions, flags; whether a quick run has it.
 ROWS = [
     ("gpt2-tiny", "cross-entropy:logits", {"batch": 4, "seq": 10}, ["--optimizer", "adam"], True),

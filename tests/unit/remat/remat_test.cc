@@ -106,6 +106,35 @@ TEST(RematTest, FullBeginsAtTheBorderOfTheSegment) {
   }
 }
 
+TEST(RematTest, AlternateKeepsEverySecondLinearLayer) {
+  // Four linear layers; the second and third products are of activations alone, and no such layers.
+  GraphBuilder builder("linear");
+  const TensorType type = {DType::kF32, {4, 4}};
+  builder.AddInput("x", type);
+  builder.AddParameter("w", type);
+  const std::vector<std::pair<std::string, std::string>> products = {{"a", "w"}, {"b", "a"}, {"c", "b"},
+                                                                     {"d", "w"}, {"e", "w"}, {"f", "w"}};
+  std::string at = "x";
+  for (const auto& [name, other] : products) {
+    builder.DescribeTensor(name, type);
+    builder.AddOp("MatMul", name, {at, other}, {name}, {}, "net/h.0");
+    at = name;
+  }
+  for (const auto& [name, other] : products) {
+    builder.DescribeTensor("d/" + name, type);
+    builder.AddOp("Mul", "d/" + name, {at, name}, {"d/" + name}, {}, "backward/net/h.0");
+    at = "d/" + name;
+  }
+  builder.AddOutput(at);
+  Graph graph = builder.Build("training").value();
+  ASSERT_TRUE(Apply(graph, "h.0=alternate").ok());
+  std::vector<std::string> again;
+  for (const Op& op : graph.ops) {
+    if (IsAgain(graph, op)) again.push_back(op.name);
+  }
+  EXPECT_THAT(again, ElementsAre("again/d"));
+}
+
 TEST(RematTest, ScopesGoBeforeLayers) {
   Graph graph = Training(3, true);
   EXPECT_EQ(Apply(graph, "full,h.1=none").value().segments, 2);
