@@ -156,11 +156,12 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
                             kDefaultCluster, "]"))
           ->type_name("NAME|FILE"),
       NamesOfPresets);
-  OfferChoices(app.add_option("--execution", flags.execution,
-                              "what runs as one kernel: each op (eager), or what a compiler makes of the graph (fused) "
-                              "[as the cluster says]")
-                   ->type_name("HOW"),
-               NamesOfExecutions);
+  OfferChoices(
+      app.add_option("--execution", flags.execution,
+                     "what runs as one kernel: each op (eager), what a compiler makes of the graph (fused), or "
+                     "of some scopes, others being eager (fused:layers.*,...) [as the cluster says]")
+          ->type_name("HOW"),
+      NamesOfExecutions);
   app.add_option(
          "--dtype", flags.dtype,
          "plan a model of f32 as if it were bf16, f16 or fp8 (bf16 whose products with weights are of e4m3); with "

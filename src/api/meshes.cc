@@ -92,6 +92,7 @@ class Planner {
   Result<MeshChoice> Choose(int64_t devices, const NoteSink& note) {
     SBP_ASSIGN_OR_RETURN(Cluster cluster, ClusterOf(devices, input_.cluster, note));
     cluster.execution = prepared_.cluster.execution;
+    cluster.fused_scopes = prepared_.cluster.fused_scopes;
     SBP_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, MeshesOf(devices, names_, naming_, cluster));
     const RequestOnMesh request_on = [&](const Mesh& mesh) -> Result<PlanRequest> {
       PlanRequest request = prepared_;

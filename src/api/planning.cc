@@ -35,10 +35,26 @@ Result<Mesh> WholeCluster(const std::string& name, const NoteSink& note) {
   return mesh;
 }
 
-Result<Execution> ReadExecution(const std::string& text) {
-  if (const std::optional<Execution> execution = ParseExecution(text)) return *execution;
-  const std::vector<std::string> names(std::begin(kExecutionNames), std::end(kExecutionNames));
-  return UsageError(StrCat("--execution ", Quote(text), ": expected ", Join(names, " or "), DidYouMean(text, names)));
+// "eager", "fused", "fused:SCOPE,...".
+Status SetExecution(std::string_view text, Cluster& cluster) {
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const std::optional<Execution> execution = ParseExecution(name);
+  if (!execution) {
+    const std::vector<std::string> names(std::begin(kExecutionNames), std::end(kExecutionNames));
+    return UsageError(StrCat("--execution ", Quote(name), ": expected ", Join(names, " or "), DidYouMean(name, names)));
+  }
+  cluster.execution = *execution;
+  cluster.fused_scopes.clear();
+  if (colon == std::string_view::npos) return OkStatus();
+  if (*execution != Execution::kFused) {
+    return UsageError(StrCat("--execution ", Quote(text), ": only fused takes scopes"));
+  }
+  for (const std::string_view scope : Split(text.substr(colon + 1), ',')) {
+    if (Trim(scope).empty()) return UsageError(StrCat("--execution ", Quote(text), ": a scope is empty"));
+    cluster.fused_scopes.emplace_back(Trim(scope));
+  }
+  return OkStatus();
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> CollectPins(const PlanningInput& input) {
@@ -170,7 +186,7 @@ Result<PlanRequest> PrepareModel(PlanningInput& input, const RuleSet& rules,
   SBP_ASSIGN_OR_RETURN(request.strategy, OwnOptions(input, *row));
   SBP_RETURN_IF_ERROR(place(request));
   if (!input.execution.empty()) {
-    SBP_ASSIGN_OR_RETURN(request.cluster.execution, ReadExecution(input.execution));
+    SBP_RETURN_IF_ERROR(SetExecution(input.execution, request.cluster));
   }
   request.options = input.options;
   request.options.strategy = row->name;

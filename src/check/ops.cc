@@ -53,7 +53,8 @@ class OpChecker {
  public:
   OpChecker(const Plan& plan, const RuleSet& rules, Findings& findings)
       : plan_(plan), graph_(plan.graph), rules_(rules), findings_(findings), pins_(plan, findings), runs_(plan.graph) {
-    if (plan.cluster.execution == Execution::kFused) fusion_ = FuseOps(plan.graph, rules, plan.cluster.device.epilogue);
+    if (plan.cluster.execution == Execution::kFused)
+      fusion_ = FuseOps(plan.graph, rules, {plan.cluster.device.epilogue, plan.cluster.fused_scopes});
   }
 
   OpTotals Run() {

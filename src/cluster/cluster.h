@@ -103,6 +103,11 @@ struct Cluster {
   std::vector<CollectiveSample> samples;  // sorted by (kind, nodes, ranks_per_node, alone, run_bytes, bytes)
   bool growable = true;                   // a preset of nodes: may grow by nodes to hold the mesh (Grow)
   Execution execution = Execution::kEager;
+  // Fused execution: patterns of the scopes that are compiled, as "layers.*" (naming/module_index.h); ops elsewhere are
+  // eager. None: all are compiled.
+  std::vector<std::string> fused_scopes;
+  // Ops of no kernel group write over no operand, states aside, as PyTorch's eager mode does not.
+  bool keeps_operands = false;
 
   int64_t num_devices() const { return num_nodes * devices_per_node; }
 };

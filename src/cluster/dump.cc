@@ -27,6 +27,8 @@ std::string Dump(const Cluster& cluster) {
   std::string out = StrCat("cluster ", Quote(cluster.name), " ", cluster.num_nodes, " x ", cluster.devices_per_node,
                            cluster.growable ? " growable" : "", cluster.execution == Execution::kFused ? " fused" : "",
                            cluster.device.epilogue ? " epilogue" : "", "\n");
+  for (const std::string& scope : cluster.fused_scopes) out += StrCat("fused scope ", Quote(scope), "\n");
+  if (cluster.keeps_operands) out += "keeps operands\n";
   if (!cluster.description.empty()) out += StrCat("  # ", cluster.description, "\n");
   out += StrCat("device ", Quote(cluster.device.name), "\n");
   Line("memory_bytes", cluster.device.memory_bytes, out);

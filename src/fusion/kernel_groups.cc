@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "fusion/attention.h"
 #include "fusion/group_drafts.h"
 #include "fusion/op_traits.h"
+#include "graph/adopt.h"
+#include "naming/module_index.h"
 
 namespace sbp {
 namespace {
@@ -19,10 +22,27 @@ using Kind = OpTraits::Kind;
 using End = OpFusion::End;
 constexpr int64_t kLongestRow = int64_t{1} << 18;  // elements that one block of a device reduces and reads again
 
+// Per op: does it stand in a scope that the options name?
+std::vector<bool> SeenByCompiler(const Graph& graph, const FusionOptions& options) {
+  std::vector<bool> seen(graph.ops.size(), options.scopes.empty());
+  if (options.scopes.empty()) return seen;
+  const std::vector<std::string_view> scopes = AdoptScopes(graph);
+  std::unordered_map<std::string_view, bool> known;
+  for (size_t o = 0; o < seen.size(); ++o) {
+    const auto [entry, is_new] = known.try_emplace(scopes[o]);
+    if (is_new) {
+      entry->second = std::ranges::any_of(
+          options.scopes, [&](const std::string& pattern) { return !NamedAbove(pattern, scopes[o]).empty(); });
+    }
+    seen[o] = entry->second;
+  }
+  return seen;
+}
+
 class Fuser {
  public:
-  Fuser(const Graph& graph, const RuleSet& rules, bool epilogue)
-      : graph_(graph), drafts_(graph, rules), epilogue_(epilogue) {}
+  Fuser(const Graph& graph, const RuleSet& rules, const FusionOptions& options)
+      : graph_(graph), drafts_(graph, rules), seen_(SeenByCompiler(graph, options)), epilogue_(options.epilogue) {}
 
   Fusion Run() {
     if (graph_.ops.empty()) return {};  // all folded: nothing runs, and plan files hold no groups
@@ -36,6 +56,7 @@ class Fuser {
 
  private:
   void Place(uint32_t op) {
+    if (!seen_[op]) return;
     if (drafts_.is_free(op)) {
       const int32_t group = GroupOfOperand(op, 0);
       if (group >= 0) drafts_.Put(op, group);
@@ -192,6 +213,7 @@ class Fuser {
 
   const Graph& graph_;
   GroupDrafts drafts_;
+  std::vector<bool> seen_;
   bool epilogue_;
   std::vector<int32_t> forward_;  // per group
   Fusion fusion_;
@@ -199,6 +221,17 @@ class Fuser {
 
 }  // namespace
 
-Fusion FuseOps(const Graph& graph, const RuleSet& rules, bool epilogue) { return Fuser(graph, rules, epilogue).Run(); }
+Fusion FuseOps(const Graph& graph, const RuleSet& rules, const FusionOptions& options) {
+  return Fuser(graph, rules, options).Run();
+}
+
+std::vector<std::string> ScopesNotFound(const Graph& graph, const FusionOptions& options) {
+  std::vector<std::string> lost;
+  for (const std::string& pattern : options.scopes) {
+    const std::vector<bool> seen = SeenByCompiler(graph, {.scopes = {pattern}});
+    if (std::ranges::none_of(seen, std::identity())) lost.push_back(pattern);
+  }
+  return lost;
+}
 
 }  // namespace sbp

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -28,7 +29,16 @@ struct Fusion {
   const OpFusion& of(OpId op) const { return kinds[kind_of[op.index()]]; }
 };
 
+struct FusionOptions {
+  bool epilogue = false;  // contractions take light ops behind them into their kernel
+  // Patterns of the scopes that a compiler sees (NamesScope), with all below them; ops elsewhere are kernels of their
+  // own. None: it sees all.
+  std::vector<std::string> scopes;
+};
+
 // `graph` is resolved. Deterministic; linear in ops but for a bounded look back per op.
-Fusion FuseOps(const Graph& graph, const RuleSet& rules, bool epilogue);
+Fusion FuseOps(const Graph& graph, const RuleSet& rules, const FusionOptions& options);
+// Those patterns of the options that name no scope of the graph.
+std::vector<std::string> ScopesNotFound(const Graph& graph, const FusionOptions& options);
 
 }  // namespace sbp

@@ -219,6 +219,11 @@ Status ReadParts(const v1::Cluster& message, Cluster& cluster) {
     }
     cluster.execution = *execution;
   }
+  cluster.fused_scopes.assign(message.fused_scopes().begin(), message.fused_scopes().end());
+  if (!cluster.fused_scopes.empty() && cluster.execution != Execution::kFused) {
+    return BadInput("fused_scopes are for an execution of fused");
+  }
+  cluster.keeps_operands = message.keeps_operands();
   SBP_RETURN_IF_ERROR(DeviceFromMessage(message.device(), cluster.device).WithContext("device"));
   SBP_RETURN_IF_ERROR(LinkFromMessage(message.intra_node(), cluster.intra_node).WithContext("intra_node"));
   if (message.has_inter_node() || cluster.num_nodes != 1) {
@@ -238,6 +243,8 @@ void ClusterToMessage(const Cluster& cluster, v1::Cluster& message) {
   message.set_devices_per_node(cluster.devices_per_node);
   message.set_growable(cluster.growable);
   if (cluster.execution != Execution::kEager) message.set_execution(std::string(ExecutionName(cluster.execution)));
+  for (const std::string& scope : cluster.fused_scopes) message.add_fused_scopes(ToUtf8(scope));
+  message.set_keeps_operands(cluster.keeps_operands);
   DeviceToMessage(cluster.device, *message.mutable_device());
   LinkToMessage(cluster.intra_node, *message.mutable_intra_node());
   LinkToMessage(cluster.inter_node, *message.mutable_inter_node());

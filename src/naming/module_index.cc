@@ -115,6 +115,35 @@ bool NamesScope(std::string_view pattern, std::string_view path) {
   return NamesDotted(Pattern(pattern), DottedPath(path));
 }
 
+std::string_view NamedAbove(std::string_view pattern, std::string_view scope) {
+  for (size_t end = scope.find('/');; end = scope.find('/', end + 1)) {
+    const std::string_view path = scope.substr(0, end);
+    if (!path.empty() && NamesScope(pattern, path)) return path;
+    if (end == std::string_view::npos) return "";
+  }
+}
+
+std::string DidYouMeanScope(std::string_view pattern, std::span<const std::string_view> scopes) {
+  const std::set<std::string_view> distinct(scopes.begin(), scopes.end());
+  std::set<std::string_view> paths;  // with those above
+  for (const std::string_view scope : distinct) {
+    for (size_t end = scope.find('/');; end = scope.find('/', end + 1)) {
+      if (!scope.empty()) paths.insert(scope.substr(0, end));
+      if (end == std::string_view::npos) break;
+    }
+  }
+  // A pattern may name the end of a path: so may what is offered.
+  const auto levels = static_cast<size_t>(std::ranges::count(pattern, '/')) + 1;
+  std::set<std::string_view> ends;
+  for (const std::string_view path : paths) {
+    size_t at = path.size();
+    for (size_t i = 0; i < levels && at != std::string_view::npos && at > 0; ++i) at = path.rfind('/', at - 1);
+    ends.insert(at == std::string_view::npos ? path : path.substr(at + 1));
+  }
+  const std::vector<std::string> names(ends.begin(), ends.end());
+  return DidYouMean(pattern, names);
+}
+
 ModuleIndex::ModuleIndex(const Graph& graph) : graph_(graph), names_(graph) {
   for (const ModuleName& name : names_.all()) {
     const auto index = static_cast<uint32_t>(dotted_.size());

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,6 +27,10 @@ std::optional<ScopedName> ReadScopedName(std::string_view text);
 
 // Does a pattern name a path, or its end? "a/b" names "x/a/b", not "xa/b".
 bool NamesScope(std::string_view pattern, std::string_view path);
+// The outermost of the scope and those above it that the pattern names; "" where none is.
+std::string_view NamedAbove(std::string_view pattern, std::string_view scope);
+// The end of an error about a pattern that names none of the scopes, nor any above them: ' (did you mean "layers.1"?)'.
+std::string DidYouMeanScope(std::string_view pattern, std::span<const std::string_view> scopes);
 
 struct ScopedMatch {
   std::vector<TensorId> tensors;  // in the graph's order

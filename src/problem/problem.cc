@@ -14,7 +14,10 @@
 #include "base/text.h"
 #include "boxing/op_seconds.h"
 #include "cluster/cluster.h"
+#include "fusion/op_traits.h"
+#include "graph/adopt.h"
 #include "graph/tensor_type.h"
+#include "naming/module_index.h"
 #include "problem/classes.h"
 #include "rule/factor_map.h"
 #include "rule/op_query.h"
@@ -117,6 +120,16 @@ void SplitByFusion(Problem& problem) {
     if (is_new) problem.classes[entry->second].fusion = kind;
     if (before < taken.size()) taken[before] = true;
     problem.class_of[o] = entry->second;
+  }
+}
+
+// Ops that no kernel group holds write over states only; views are their operands.
+void KeepOperands(const RuleSet& rules, Problem& problem) {
+  const std::vector<OpTraits> traits = TraitsOfOps(*problem.graph, rules);
+  for (OpClass& op_class : problem.classes) {
+    const bool is_grouped = problem.fusion && problem.fusion->groups.of(op_class.first) != nullptr;
+    if (is_grouped || traits[op_class.first.index()].kind == OpTraits::Kind::kView) continue;
+    for (InPlacePair& pair : op_class.in_place) pair.elementwise = false;
   }
 }
 
@@ -326,9 +339,15 @@ Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mes
     problem.classes.push_back(std::move(op_class));
   }
   if (cluster.execution == Execution::kFused) {
-    problem.fusion = std::make_shared<const Fusion>(FuseOps(graph, rules, cluster.device.epilogue));
+    const FusionOptions fusion{cluster.device.epilogue, cluster.fused_scopes};
+    if (const std::vector<std::string> lost = ScopesNotFound(graph, fusion); !lost.empty()) {
+      return BadInput(
+          StrCat("fused execution: no scope is named ", Quote(lost[0]), DidYouMeanScope(lost[0], AdoptScopes(graph))));
+    }
+    problem.fusion = std::make_shared<const Fusion>(FuseOps(graph, rules, fusion));
     SplitByFusion(problem);
   }
+  if (cluster.keeps_operands) KeepOperands(rules, problem);
   CutLists(problem, options).Run();
   problem.batch_axis = BatchAxes(problem);
   return problem;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -196,36 +195,13 @@ Segments LayersOf(const Graph& graph, const ForwardPass& pass) {
   return layers.all.empty() ? FindStretches(graph, pass.is_in) : layers;
 }
 
-// The outermost of the scope and those above it that the pattern names; "" where none is.
-std::string_view NamedAbove(std::string_view pattern, std::string_view scope) {
-  for (size_t end = scope.find('/');; end = scope.find('/', end + 1)) {
-    const std::string_view path = scope.substr(0, end);
-    if (!path.empty() && NamesScope(pattern, path)) return path;
-    if (end == std::string_view::npos) return "";
-  }
-}
-
 std::string Nearest(const ForwardPass& pass, const Segments& layers, const std::string& pattern) {
-  std::set<std::string> known;
+  std::vector<std::string_view> known;
   for (size_t o = 0; o < pass.scopes.size(); ++o) {
-    if (!pass.is_in[o]) continue;
-    const std::string_view scope = pass.scopes[o];
-    for (size_t end = scope.find('/');; end = scope.find('/', end + 1)) {
-      if (!scope.empty()) known.emplace(scope.substr(0, end));
-      if (end == std::string_view::npos) break;
-    }
+    if (pass.is_in[o]) known.push_back(pass.scopes[o]);
   }
-  for (const Segment& layer : layers.all) known.insert(layer.name);
-  // A pattern may name the end of a path: so may what is offered.
-  const auto levels = static_cast<size_t>(std::ranges::count(pattern, '/')) + 1;
-  std::set<std::string> ends;
-  for (const std::string& path : known) {
-    size_t at = path.size();
-    for (size_t i = 0; i < levels && at != std::string::npos && at > 0; ++i) at = path.rfind('/', at - 1);
-    ends.insert(at == std::string::npos ? path : path.substr(at + 1));
-  }
-  const std::vector<std::string> names(ends.begin(), ends.end());
-  return DidYouMean(pattern, names);
+  for (const Segment& layer : layers.all) known.push_back(layer.name);
+  return DidYouMeanScope(pattern, known);
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class Lines {
 // "light: a b", in order.
 std::vector<std::string> GroupsOf(const Graph& graph, bool epilogue = false) {
   std::vector<std::string> texts;
-  for (const KernelGroup& group : FuseOps(graph, Rules(), epilogue).groups.groups) {
+  for (const KernelGroup& group : FuseOps(graph, Rules(), {.epilogue = epilogue}).groups.groups) {
     std::string text = StrCat(GroupKindName(group.kind), ":");
     for (const OpId op : group.ops) text += " " + graph.op(op).name;
     texts.push_back(std::move(text));
@@ -73,7 +73,7 @@ std::vector<std::string> GroupsOf(const Graph& graph, bool epilogue = false) {
 }
 
 std::vector<std::string> InsideOf(const Graph& graph) {
-  const Fusion fusion = FuseOps(graph, Rules(), false);
+  const Fusion fusion = FuseOps(graph, Rules(), {});
   std::vector<std::string> names;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     if (fusion.groups.is_inside(TensorId(t))) names.push_back(graph.tensors[t].name);
@@ -93,6 +93,29 @@ TEST(KernelGroups, ElementwiseChainsAreOneKernel) {
   EXPECT_THAT(InsideOf(graph), ElementsAre("a", "b"));
 }
 
+TEST(KernelGroups, OpsOutsideTheCompiledScopesAreAlone) {
+  GraphBuilder builder("scopes");
+  builder.AddInput("x", F32({8, 16}));
+  std::string at = "x";
+  for (const std::string scope : {"net/h.0", "net/h.1", "loss"}) {
+    for (const std::string type : {"Relu", "Exp"}) {
+      const std::string name = StrCat(scope, "/", type);
+      builder.AddOp(type, name, {at}, {name}, {}, scope);
+      at = name;
+    }
+  }
+  builder.AddOutput(at);
+  const Graph graph = Resolve(*builder.Build("test"), Rules(), {})->graph;
+  const auto groups = [&](std::vector<std::string> scopes) {
+    return FuseOps(graph, Rules(), {.scopes = std::move(scopes)}).groups.groups.size();
+  };
+  EXPECT_EQ(FuseOps(graph, Rules(), {}).groups.groups[0].ops.size(), 6U);
+  EXPECT_EQ(groups({"h.1"}), 1U);
+  EXPECT_EQ(FuseOps(graph, Rules(), {.scopes = {"h.*"}}).groups.groups[0].ops.size(), 4U);
+  EXPECT_EQ(groups({"h.0", "loss"}), 2U);  // with h.1 between them
+  EXPECT_THAT(ScopesNotFound(graph, {.scopes = {"h.1", "h.2"}}), ElementsAre("h.2"));
+}
+
 TEST(KernelGroups, WhatIsReadElsewhereIsWritten) {
   const Graph graph = Lines()
                           .Input("x", {8, 16})
@@ -103,7 +126,7 @@ TEST(KernelGroups, WhatIsReadElsewhereIsWritten) {
                           .Make({"b", "c"});
   EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b"));
   EXPECT_THAT(InsideOf(graph), IsEmpty());
-  const Fusion fusion = FuseOps(graph, Rules(), false);
+  const Fusion fusion = FuseOps(graph, Rules(), {});
   EXPECT_EQ(fusion.of(OpId(1)).operands[0], OpFusion::End::kInside);  // in registers nevertheless
   EXPECT_EQ(fusion.of(OpId(1)).joined_by, 0);
 }
@@ -196,7 +219,7 @@ TEST(KernelGroups, MovesThatNeighboursAbsorbRunNoKernel) {
                           .Op("MatMul", {"x", "t"}, "m")
                           .Op("Transpose", {"x"}, "u", {{"perm", std::vector<int64_t>{1, 0}}})
                           .Make({"m", "u"});
-  const KernelGroups groups = FuseOps(graph, Rules(), false).groups;
+  const KernelGroups groups = FuseOps(graph, Rules(), {}).groups;
   EXPECT_THAT(groups.no_kernel, ElementsAre(true, false, false));  // the last one is written out
 }
 
@@ -297,7 +320,7 @@ Graph Trained(bool with_loss) {
 
 TEST(Attention, BackwardComputesScoresAgain) {
   const Graph graph = Trained(true);
-  const Fusion fusion = FuseOps(graph, Rules(), false);
+  const Fusion fusion = FuseOps(graph, Rules(), {});
   double again = 0;
   for (size_t o = 0; o < graph.ops.size(); ++o) again += fusion.of(OpId(o)).flop_factor - 1;
   EXPECT_THAT(AttentionKinds(fusion), ElementsAre(GroupKind::kAttention, GroupKind::kAttentionBackward));
@@ -308,7 +331,7 @@ TEST(Attention, BackwardComputesScoresAgain) {
 // Cotangents are given: no path leads from the context to its gradient, one kernel does both.
 TEST(Attention, BackwardWithItsOwnSoftmax) {
   const Graph graph = Trained(false);
-  const Fusion fusion = FuseOps(graph, Rules(), false);
+  const Fusion fusion = FuseOps(graph, Rules(), {});
   EXPECT_THAT(AttentionKinds(fusion), ElementsAre(GroupKind::kAttentionBackward));
   ExpectNoScoresInMemory(graph, fusion);
 }
@@ -321,7 +344,7 @@ TEST(KernelGroups, FormAGraphWithoutCycles) {
     Result<Resolved> resolved = Resolve(*generated, Rules(), {});
     ASSERT_TRUE(resolved.ok());
     const Graph& graph = resolved->graph;
-    const KernelGroups groups = FuseOps(graph, Rules(), seed % 2 == 0).groups;
+    const KernelGroups groups = FuseOps(graph, Rules(), {.epilogue = seed % 2 == 0}).groups;
     // Ops of a group are one node; nodes without an unfinished operand are taken until none is left.
     const size_t num_ops = graph.ops.size();
     const auto node = [&](OpId op) {
