@@ -46,12 +46,14 @@ void AddTrainFlags(CLI::App& app, GradRequest& request, CLI::Option* needs) {
       "expansions are differentiated",
       "OPS");
   add("--remat", request.remat,
-      "what the backward pass computes again: none (default), light, selective, full; POLICY:N of the first N layers; "
-      "SCOPE=POLICY of a module; auto, of `infer`, as --memory-limit needs",
+      "what the backward pass computes again: none (default), light, selective, alternate, full; POLICY:N of the first "
+      "N layers; SCOPE=POLICY of a module; auto, of `infer`, as --memory-limit needs",
       "POLICY,...");
   const auto flag = [&](const std::string& name, bool& to, const std::string& what) {
     options.push_back(app.add_flag(name, to, what)->group("Training"));
   };
+  flag("--gradient-buffers", request.update.gradient_buffers,
+       "sum gradients in f32 buffers that are kept throughout, also of one micro-batch (as Megatron-LM does)");
   flag("--train-mode", request.train_mode, "Dropout and BatchNormalization as in training, running statistics updated");
   flag("--decompose", request.decompose, "expand what is left of composite ops after differentiation");
   options.push_back(

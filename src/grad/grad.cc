@@ -152,6 +152,7 @@ Status CheckRequest(const GradRequest& request) {
     return BadInput("--wrt-inputs: an optimizer updates parameters; inputs have gradients without --optimizer");
   }
   const std::pair<bool, std::string_view> needs[] = {{update.accumulate > 1, "--accumulate"},
+                                                     {update.gradient_buffers, "--gradient-buffers"},
                                                      {update.clip_norm > 0, "--clip-norm"},
                                                      {update.loss_scale != 1, "--loss-scale"},
                                                      {update.optimizer.weight_decay.has_value(), "--weight-decay"},

@@ -110,6 +110,7 @@ const std::vector<FlagRow>& Rows() {
       TextRow("state-dtype", [](R& r) -> std::string& { return r.update.optimizer.state_type; }),
       NumberRow("loss-scale", 1, [](R& r) -> double& { return r.update.loss_scale; }),
       AccumulateRow(),
+      SwitchRow("gradient-buffers", [](R& r) -> bool& { return r.update.gradient_buffers; }),
       TextRow("custom-vjp", [](R& r) -> std::string& { return r.custom_vjp; }),
       TextRow("remat", [](R& r) -> std::string& { return r.remat; }),
       SwitchRow("train-mode", [](R& r) -> bool& { return r.train_mode; }),

@@ -23,6 +23,9 @@ struct UpdateRequest {
   double clip_norm = 0;    // of all gradients together; 0: not clipped
   double loss_scale = 1;   // of which the cotangents are multiples
   int64_t accumulate = 1;  // micro-batches in a step
+  // Gradients are summed in buffers that are there throughout, also where there is one micro-batch: Megatron-LM's
+  // main_grad. Otherwise a gradient is there from its op to its update.
+  bool gradient_buffers = false;
 };
 
 struct GradRequest {

@@ -53,12 +53,14 @@ class Updates {
 
   Status Run(std::span<const Trained> trained, const Loss& loss) {
     FindReaders(trained);
-    SBP_ASSIGN_OR_RETURN(const TensorId share, Accumulated(loss.share, "share", loss_scope_));
+    const bool accumulates = request_.accumulate > 1;
+    SBP_ASSIGN_OR_RETURN(const TensorId share, Accumulated(accumulates, loss.share, "share", loss_scope_));
     SBP_ASSIGN_OR_RETURN(const TensorId total, LossOfStep(loss, share));
     std::vector<Trained> summed(trained.begin(), trained.end());
     for (Trained& entry : summed) {
       const Op& last = graph_.op(graph_.tensor(entry.gradient).producer);
-      SBP_ASSIGN_OR_RETURN(entry.gradient, Accumulated(entry.gradient, NameOf(entry.parameter), last.scope));
+      SBP_ASSIGN_OR_RETURN(entry.gradient, Accumulated(accumulates || request_.gradient_buffers, entry.gradient,
+                                                       NameOf(entry.parameter), last.scope));
     }
     SBP_ASSIGN_OR_RETURN(lr_, appender_.AddInput("lr", {DType::kF32, {}}));
     SBP_ASSIGN_OR_RETURN(step_, appender_.AddInput("step", {DType::kI64, {}}));
@@ -95,9 +97,9 @@ class Updates {
     return appender_.Call("Cast", {id}, {{"to", static_cast<int64_t>(type)}}, name, scope);
   }
 
-  // The sum of a tensor over the micro-batches; the tensor itself where there is one, or none of it.
-  Result<TensorId> Accumulated(TensorId id, const std::string& name, uint32_t scope) {
-    if (request_.accumulate == 1 || !id.valid()) return id;
+  // The sum of a tensor over the micro-batches; the tensor itself where it is none.
+  Result<TensorId> Accumulated(bool is_summed, TensorId id, const std::string& name, uint32_t scope) {
+    if (!is_summed || !id.valid()) return id;
     const TensorType type = {WideOf(appender_.type(id).dtype), appender_.type(id).shape};
     const size_t first = graph_.ops.size();
     SBP_ASSIGN_OR_RETURN(const TensorId wide, Cast(id, type.dtype, StrCat("acc/cast/", name), scope));
@@ -118,7 +120,7 @@ class Updates {
       SBP_ASSIGN_OR_RETURN(weighted, appender_.Call("Mul", {loss.loss, loss.share}, {}, "loss/weighted", loss_scope_));
     }
     const DType type = WideOf(appender_.type(weighted).dtype);
-    SBP_ASSIGN_OR_RETURN(const TensorId sum, Accumulated(weighted, "loss", loss_scope_));
+    SBP_ASSIGN_OR_RETURN(const TensorId sum, Accumulated(true, weighted, "loss", loss_scope_));
     const TensorId count = share.valid() ? share : appender_.Number(static_cast<double>(request_.accumulate), type);
     // A model may have named its own loss so; it is that of one micro-batch.
     if (NameOf(loss.loss) == "loss") appender_.Rename(loss.loss, "micro/loss");

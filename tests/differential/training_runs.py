@@ -36,7 +36,7 @@ LEFT_OUT = {"mlp-dynamic-int8-tiny", "mlp-qoperator-int8-tiny", "gpt2-train-step
 QUICK = [("gpt2-tiny", "adamw", ("--recipe", "data=zero3,model=tp"), "data=2,model=2", ["--accumulate", "2"]),
          ("gpt2-tiny", "sgd", ("--strategy", "greedy"), "3", ["--accumulate", "3", "--clip-norm", "1"]),
          ("resnet-tiny", "adamw", ("--strategy", "optimal"), "2", []),
-         ("llama-gqa-tiny", "muon", ("--recipe", "zero1"), "2", []),
+         ("llama-gqa-tiny", "muon", ("--recipe", "zero1"), "2", ["--gradient-buffers"]),
          ("vit-tiny", "adafactor", ("--recipe", "zero3", "--strategy", "einsum"), "3", ["--compute", "bf16"])]
 
 
