@@ -53,6 +53,8 @@ class Commands(unittest.TestCase):
         self.assertEqual(truth.remat_of({"recompute": "full uniform"}, True), ("full", False))
         self.assertEqual(truth.remat_of({"recompute": "full"}, False), (None, True))
         self.assertEqual(truth.remat_of({"recompute": "none"}, False), (None, False))
+        self.assertEqual(truth.remat_of({"recompute": "selective"}, True, {"policies": {"selective": "alternate"}}),
+                         ("alternate", False))
 
 
 class Systems(unittest.TestCase):
@@ -80,17 +82,18 @@ class Fit(unittest.TestCase):
 
     def test_rates_meet_their_rows(self):
         rows = [{**ROW, "seq": seq} for seq in ("1024", "8192")]
-        system = self.system({"seq": "1024"}, {"seq": "8192"})
+        system = {**self.system({"seq": "1024"}, {"seq": "8192"}), "reserve": {"value": 1, "row": {"seq": "1024"}}}
         rate = lambda i: system["fitted"][str(i)]["value"]
 
         # Two kinds of work: the first row is mostly of the first.
         def predicted(row):
             first, second = (4, 1) if row["seq"] == "1024" else (2, 6)
-            return first / rate(0) + second / rate(1), first / 0.7 + second / 0.4
+            return (first / rate(0) + second / rate(1), first / 0.7 + second / 0.4), (50, 60)
 
         truth.fit(rows, predicted, system, lambda line: None)
         self.assertAlmostEqual(rate(0), 0.7, delta=0.01)
         self.assertAlmostEqual(rate(1), 0.4, delta=0.01)
+        self.assertEqual(system["reserve"]["value"], 1.2)
 
     def test_two_rows_at_most_and_each_one_row(self):
         rows = [{**ROW, "seq": seq} for seq in ("1", "2", "3")]
@@ -101,15 +104,16 @@ class Fit(unittest.TestCase):
 
     def test_every_system_names_its_rows(self):
         for system in TABLES["systems"]:
-            rows = {json.dumps(constant["row"]) for constant in system.get("fitted", {}).values()}
+            rows = {json.dumps(constant["row"]) for constant in truth.fitted_constants(system).values()}
             self.assertLessEqual(len(rows), 2, system["system"])
-            for change in system.get("changes", {}).values():
+            for change in [*system.get("changes", {}).values(), *([system["reserve"]] if "reserve" in system else [])]:
                 self.assertTrue(isinstance(change, str) or change["source"], system["system"])
+            self.assertTrue(all(system.get("flags", {}).values()), system["system"])
 
     def test_fitted_rows_are_not_judged(self):
         row = {**ROW, "tokens_s_gpu": "1000"}
         prediction = {"step_seconds": 1, "compute_seconds": 1, "collective_seconds": 0, "local_copy_seconds": 0,
-                      "peak_bytes": 0, "lacks_remat": False, "tokens": 8000}
+                      "reserved_bytes": 0, "lacks_remat": False, "tokens": 8000}
         results = [truth.result_of(row, prediction, fitted) for fitted in (True, False)]
         self.assertEqual(truth.judge(results)["h100_80gb"]["rows"], 1)
         fitted = {"model": "MPT-3b", "gpus": "8", "seq": "4096", "mbs": "5", "precision": "amp_bf16 DEFAULT",
@@ -122,7 +126,7 @@ class Judgement(unittest.TestCase):
     def result(self, predicted, tokens_s_gpu, lacks=False):
         row = {**ROW, "tokens_s_gpu": str(tokens_s_gpu)}
         return truth.result_of(row, {"step_seconds": predicted, "compute_seconds": predicted,
-                                     "collective_seconds": 0, "local_copy_seconds": 0, "peak_bytes": 2.0**30,
+                                     "collective_seconds": 0, "local_copy_seconds": 0, "reserved_bytes": 2.0**30,
                                      "lacks_remat": lacks, "tokens": 8000})
 
     def test_error(self):
