@@ -347,8 +347,8 @@ Result<Problem> BuildProblem(const Graph& graph, const RuleSet& rules, const Mes
     problem.fusion = std::make_shared<const Fusion>(FuseOps(graph, rules, fusion));
     SplitByFusion(problem);
   }
-  if (cluster.keeps_operands) KeepOperands(rules, problem);
   CutLists(problem, options).Run();
+  if (cluster.keeps_operands) KeepOperands(rules, problem);
   problem.batch_axis = BatchAxes(problem);
   return problem;
 }
