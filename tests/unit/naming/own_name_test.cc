@@ -73,6 +73,16 @@ TEST(ScopedName, DividesAtTheLastColon) {
   EXPECT_EQ(read(":weight"), "none");
 }
 
+TEST(NamesScope, AboveAndNearest) {
+  EXPECT_EQ(NamedAbove("layers.*", "backward/model/layers.3/mlp/act"), "backward/model/layers.3");
+  EXPECT_EQ(NamedAbove("mlp", "model/layers.3"), "");
+  EXPECT_EQ(NamedAbove("model", "model/layers.3/model"), "model");  // the outermost
+  const std::vector<std::string_view> scopes = {"model/layers.0/mlp", "loss"};
+  EXPECT_EQ(DidYouMeanScope("layer.0", scopes), " (did you mean \"layers.0\"?)");
+  EXPECT_EQ(DidYouMeanScope("layers.0/mlpp", scopes), " (did you mean \"layers.0/mlp\"?)");
+  EXPECT_EQ(DidYouMeanScope("nothing", scopes), "");
+}
+
 TEST(NamesScope, WholeLevelsFromTheEnd) {
   EXPECT_TRUE(NamesScope("layers.*/mlp", "m/model/layers.31/mlp"));
   EXPECT_TRUE(NamesScope("layers/3/mlp", "m/model/layers.3/mlp"));
