@@ -180,6 +180,9 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
   json["memory"] = Memory(plan, names);
   json["layers"] = LayersOf(plan);
   if (Json phases = Phases(plan); !phases.empty()) json["phases"] = std::move(phases);
+  if (const AgainSum again = SumAgain(plan); again.ops > 0) {  // bytes: written per device
+    json["recomputed"] = {{"ops", again.ops}, {"bytes", again.bytes}, {"seconds", again.seconds}};
+  }
   json["replicated"] = Json::array();
   for (const ReplicatedTensor& r : plan.replicated) {
     json["replicated"].push_back(

@@ -114,6 +114,12 @@ std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& sc
   return {"overlapped", FormatSeconds(schedule.step), text};
 }
 
+// Of the phase in which a training step computes again.
+std::string Recomputed(const Plan& plan) {
+  const AgainSum sum = SumAgain(plan);
+  return StrCat("; ", FormatCount(sum.ops), " ops write ", Bytes(sum.bytes), " again, per device");
+}
+
 // "1 kind of 32: uniform, 0.4 % dearer than the best mix found". Empty where no layers repeat, or nobody asked.
 std::vector<std::string> LayersRow(const Plan& plan) {
   if (!plan.options.uniform || plan.mesh.num_devices() == 1) return {};
@@ -154,7 +160,7 @@ std::string Totals(const Plan& plan, const SummaryOptions& options) {
         {"  " + phase.name, FormatSeconds(phase.seconds()),
          StrCat("compute ", FormatSeconds(phase.compute_seconds), ", collectives ", FormatSeconds(phase.wire_seconds()),
                 phase.local_seconds > 0 ? StrCat(", local slices and copies ", FormatSeconds(phase.local_seconds)) : "",
-                "; ", Percent(phase.seconds(), seconds))});
+                "; ", Percent(phase.seconds(), seconds), phase.name == kAgainPhase ? Recomputed(plan) : "")});
   }
   if (const int64_t count = plan.graph.micro_batches; count > 1) {
     const double micro = SecondsOfMicroBatches(plan);
