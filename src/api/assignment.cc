@@ -120,6 +120,7 @@ Status ReadStart(const std::string& path, PlanRequest& request) {
     const TensorId other = names.tensor(tensor.name);
     if (other.valid()) layout = plan.source_layouts[other.index()];
   }
+  if (plan.options.uniform) request.strategy.values.try_emplace("uniform", *plan.options.uniform);
   return OkStatus();
 }
 

@@ -13,9 +13,9 @@ namespace sbp {
 // an op of the graph that the file does not cover, a plan made for another number of mesh axes.
 Status ReadAssignment(const std::string& path, PlanRequest& request);
 
-// Fills request.strategy.start_signatures and start_sources from a plan. Ops and tensors are matched by name; what the
-// plan lacks stays absent. Errors (kBadInput): no plan, one for another number of mesh axes, one that has no op of the
-// graph.
+// Fills request.strategy.start_signatures and start_sources from a plan, and how uniform it is to be, where the request
+// does not say. Ops and tensors are matched by name; what the plan lacks stays absent. Errors (kBadInput): no plan, one
+// for another number of mesh axes, one that has no op of the graph.
 Status ReadStart(const std::string& path, PlanRequest& request);
 
 }  // namespace sbp

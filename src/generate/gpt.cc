@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "generate/layer_writer.h"
 #include "generate/options.h"
+#include "generate/sizes.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
@@ -169,6 +170,7 @@ Result<Graph> Generate(const std::string& family, const GenerateOptions& options
   if (sizes.hidden % sizes.heads != 0) {
     return UsageError(StrCat("--hidden ", sizes.hidden, " does not divide into --heads ", sizes.heads));
   }
+  SBP_RETURN_IF_ERROR(CheckSizes(sizes));
   GraphBuilder builder(family);
   GptWriter(builder, sizes, biases).Write(options.ops);
   return builder.Build("generate " + family);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "generate/layer_writer.h"
 #include "generate/options.h"
+#include "generate/sizes.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
@@ -211,6 +212,7 @@ Result<Graph> Generate(const char* family, const DecoderSizes& sizes, int64_t op
     return UsageError(
         StrCat("--hidden ", sizes.hidden, " does not divide into --heads ", sizes.heads, " of an even size each"));
   }
+  SBP_RETURN_IF_ERROR(CheckSizes(sizes));
   GraphBuilder builder(family);
   LlamaWriter(builder, sizes).Write(ops);
   return builder.Build(StrCat("generate ", family));

@@ -99,14 +99,18 @@ Result<Graph> RetypeModel(Graph graph, const std::string& type, const RuleSet& r
   for (size_t t = 0; t < trainable.size(); ++t) {
     if (trainable[t] && graph.tensors[t].type.dtype == DType::kF32) weights.push_back(graph.tensors[t].name);
   }
-  if (weights.empty()) return BadInput("--dtype: no weight of the model is f32");
+  if (weights.empty()) return BadInput("--dtype: no weight of the model is f32: only such models are re-typed");
   Result<Graph> lowered = LowerPrecision(std::move(graph), weights, *compute, rules);
   if (!lowered.ok()) return of_flag(lowered.status());
   StoreAsCast(*lowered);
   if (type != kNarrowCompute) return lowered;
   Result<int64_t> products = NarrowProducts(*lowered, {}, rules);
   if (!products.ok()) return of_flag(products.status());
-  if (*products == 0) return BadInput("--dtype fp8: no product of data and weights but the last");
+  if (*products == 0) {
+    return BadInput(
+        "--dtype fp8: the model has no product of data and weights (MatMul, Gemm) but the last, which stays bf16; "
+        "convolutions have no form in 8 bits: --dtype bf16 plans them narrower, too");
+  }
   StoreAsCast(*lowered);
   return lowered;
 }

@@ -130,6 +130,7 @@ class PlanReader {
     for (const v1::Property& flag : message.train()) options.train.emplace_back(flag.name(), flag.value());
     if (message.has_memory_limit()) options.memory_limit = message.memory_limit();
     if (message.has_prefetch()) options.prefetch = message.prefetch();
+    if (message.has_uniform()) options.uniform = message.uniform();
     for (const v1::RuleFile& file : message.rules()) options.rule_files.emplace_back(file.name(), file.text());
     // Plans from before there was a choice took outputs as they were written.
     const std::optional<OutputPolicy> outputs =
@@ -148,6 +149,9 @@ class PlanReader {
     if (plan_.options.prefetch.value_or(0) < 0) {
       return BadInput(StrCat("options: \"prefetch\" ", *plan_.options.prefetch, " is negative"));
     }
+    if (const double share = plan_.options.uniform.value_or(0); share != -1 && !(share >= 0 && share < 1)) {
+      return BadInput(StrCat("options: \"uniform\" ", FormatDouble(share), "; expected a share below 1, or -1"));
+    }
     const v1::Cost& total = message_.total();
     plan_.total = {total.compute_seconds(), total.collective_seconds(), total.bytes_moved()};
     const Status amounts = CheckAmounts({{"compute_seconds", total.compute_seconds()},
@@ -157,8 +161,13 @@ class PlanReader {
     plan_.has_bound = message_.has_lower_bound_seconds();
     plan_.lower_bound_seconds = message_.lower_bound_seconds();
     if (message_.has_schedule_bound_seconds()) plan_.schedule_bound_seconds = message_.schedule_bound_seconds();
+    if (message_.has_uniformity_cost()) plan_.uniformity_cost = message_.uniformity_cost();
     SBP_RETURN_IF_ERROR(CheckAmounts({{"lower_bound_seconds", plan_.lower_bound_seconds},
-                                      {"schedule_bound_seconds", plan_.schedule_bound_seconds.value_or(0)}}));
+                                      {"schedule_bound_seconds", plan_.schedule_bound_seconds.value_or(0)},
+                                      {"uniformity_cost", plan_.uniformity_cost.value_or(0)}}));
+    if (plan_.uniformity_cost.value_or(0) >= 1) {
+      return BadInput(StrCat("\"uniformity_cost\" ", FormatDouble(*plan_.uniformity_cost), "; expected below 1"));
+    }
     plan_.warnings.assign(message_.warnings().begin(), message_.warnings().end());
     for (const v1::PinMatch& match : message_.pin_matches()) {
       plan_.pin_matches.push_back(

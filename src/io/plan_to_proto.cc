@@ -75,6 +75,7 @@ class PlanWriter {
     message.set_outputs(std::string(OutputPolicyName(options.outputs)));
     if (options.memory_limit) message.set_memory_limit(*options.memory_limit);
     if (options.prefetch) message.set_prefetch(*options.prefetch);
+    if (options.uniform) message.set_uniform(*options.uniform);
     for (const auto& [name, text] : options.rule_files) {
       v1::RuleFile& file = *message.add_rules();
       file.set_name(ToUtf8(name));
@@ -89,6 +90,7 @@ class PlanWriter {
     total.set_bytes_moved(plan_.total.bytes_moved);
     if (plan_.has_bound) message_.set_lower_bound_seconds(plan_.lower_bound_seconds);
     if (plan_.schedule_bound_seconds) message_.set_schedule_bound_seconds(*plan_.schedule_bound_seconds);
+    if (plan_.uniformity_cost) message_.set_uniformity_cost(*plan_.uniformity_cost);
     WriteMemory(*message_.mutable_memory());
     for (const std::string& warning : plan_.warnings) message_.add_warnings(ToUtf8(warning));
     for (const PinMatch& match : plan_.pin_matches) {

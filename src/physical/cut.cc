@@ -68,6 +68,7 @@ Plan CutPlan(const Plan& plan, TensorId until) {
   part.has_bound = false;
   part.lower_bound_seconds = 0;
   part.schedule_bound_seconds.reset();
+  part.uniformity_cost.reset();
 
   const bool fused = plan.cluster.execution == Execution::kFused;
   part.cluster.execution = Execution::kEager;

@@ -200,6 +200,7 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
   SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, Pose(request, stages));
   Plan& plan = posed->plan;
   const Problem& problem = posed->problem;
+  if (strategy->uniform != nullptr) plan.options.uniform = strategy->uniform(request.strategy);
   request.strategy.criterion = plan.options.criterion;
   request.strategy.memory_limit = plan.options.memory_limit;
   request.strategy.prefetch = plan.options.prefetch;

@@ -24,6 +24,7 @@ void DumpOptions(const PlanOptions& options, std::string& out) {
   if (options.strict) out += " strict";
   if (options.memory_limit) out += StrCat(" memory-limit=", *options.memory_limit);
   if (options.prefetch) out += StrCat(" prefetch=", *options.prefetch);
+  if (options.uniform) out += StrCat(" uniform=", FormatDouble(*options.uniform));
   out += "\n";
   for (const auto& [flag, value] : options.train) out += StrCat("train ", flag, " ", Quote(value), "\n");
   for (const std::string& pin : options.pins) out += StrCat("pin ", Quote(pin), "\n");
@@ -64,6 +65,7 @@ void DumpTotals(const Plan& plan, std::string& out) {
                 " collectives=", FormatDouble(plan.total.collective_seconds),
                 " bytes=", FormatDouble(plan.total.bytes_moved), "\n");
   if (plan.has_bound) out += StrCat("lower-bound ", FormatDouble(plan.lower_bound_seconds), "\n");
+  if (plan.uniformity_cost) out += StrCat("uniformity-cost ", FormatDouble(*plan.uniformity_cost), "\n");
   if (plan.schedule_bound_seconds) out += StrCat("schedule-bound ", FormatDouble(*plan.schedule_bound_seconds), "\n");
   const MemorySummary& memory = plan.memory;
   out += StrCat("memory peak=", memory.peak_bytes, " parameters=", memory.parameter_bytes,

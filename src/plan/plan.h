@@ -107,6 +107,9 @@ struct PlanOptions {
   bool strict = false;
   std::optional<int64_t> memory_limit;  // bytes per device
   std::optional<int64_t> prefetch;  // bytes per device that boxing ahead may add to the peak; none: what memory leaves
+  // --uniform: layers are laid out alike unless a mix takes less by more than this share; below 0: off; none: the
+  // strategy asks no such thing.
+  std::optional<double> uniform;
   std::vector<std::pair<std::string, std::string>> rule_files;  // name, text
 };
 
@@ -132,6 +135,9 @@ struct Plan {
   double lower_bound_seconds = 0;  // only when has_bound
   bool has_bound = false;
   std::optional<double> schedule_bound_seconds;  // no plan's schedule (schedule/schedule.h) is shorter; none: not known
+  // The share of its step that the plan may take more than the best one found, as repeated layers are laid out alike or
+  // in fewer kinds; none: no such plan was preferred.
+  std::optional<double> uniformity_cost;
   bool cut_short = false;                    // effort or time ended the search: more may close the gap. Not in files
   std::vector<ReplicatedTensor> replicated;  // for lack of a legal split
   std::vector<LayoutConflict> conflicts;

@@ -13,9 +13,11 @@ namespace sbp {
 
 // Of a segment (remat/segments.h). Each computes again all that the one before does, and more.
 enum class RematPolicy : uint8_t {
-  kNone,       // keeps all that the backward pass reads
-  kLight,      // computes again what ops without products make: element-wise, casts, normalisations, softmax
-  kSelective,  // that, and the scores of attention: keeps queries, keys, values, the context, and other products
+  kNone,   // keeps all that the backward pass reads
+  kLight,  // computes again what ops without products make: element-wise, casts, normalisations; attention it leaves
+           // alone
+  kSelective,  // that, and attention's scores and what becomes of them: keeps queries, keys, values, the context, and
+               // other products
   kAlternate,  // that, and each second product with parameters, in the graph's order: torchtitan's selective mode "op"
   kFull,       // keeps what crosses the segment's borders
 };

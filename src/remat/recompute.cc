@@ -105,8 +105,8 @@ class Recomputer {
         case RematPolicy::kNone:
           runs = false;
           break;
-        case RematPolicy::kLight:
-          runs = runs && !has_product;
+        case RematPolicy::kLight:  // a part of attention alone would keep it from being one kernel
+          runs = runs && !has_product && !scores[o];
           break;
         case RematPolicy::kSelective:
           runs = runs && (!has_product || scores[o]);

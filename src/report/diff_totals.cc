@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "cluster/collective_kind.h"
+#include "plan/layer_kinds.h"
 #include "plan/plan.h"
 #include "report/facts.h"
 #include "report/report.h"
@@ -87,6 +88,11 @@ std::string FormatTotals(const Plan& a, const Plan& b) {
   for (const auto& [name, bytes] : PartsOfBothPeaks(a, b)) memory(StrCat("  ", name), bytes.first, bytes.second);
   if (a.memory.workspace_bytes + b.memory.workspace_bytes > 0) {
     memory("  workspace", a.memory.workspace_bytes, b.memory.workspace_bytes);
+  }
+  const LayerKinds alike_a = KindsOfLayers(a), alike_b = KindsOfLayers(b);
+  if (alike_a.kinds != alike_b.kinds) {
+    const auto count = [](double kinds) { return FormatCount(std::lround(kinds)); };
+    table.Add("kinds of layer", alike_a.kinds, alike_b.kinds, count);
   }
   return table.Text();
 }

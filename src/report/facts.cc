@@ -4,6 +4,7 @@
 #include <cctype>
 #include <unordered_map>
 
+#include "base/checked_math.h"
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/text.h"
@@ -13,6 +14,7 @@
 #include "graph/again.h"
 #include "graph/phases.h"
 #include "graph/sections.h"
+#include "memory/memory.h"
 #include "memory/training.h"
 #include "plan/transition_runs.h"
 
@@ -199,7 +201,7 @@ std::vector<TimeShare> TimeByPhase(const Plan& plan) {
     return shares[again ? kAgainPlace : kPlaces[static_cast<size_t>(PhaseOf(plan.graph, plan.graph.op(op)))]];
   };
   for (size_t p = 0; p < std::size(kPlaces); ++p) shares[kPlaces[p]].name = PhaseName(static_cast<Phase>(p));
-  shares[kAgainPlace].name = "again";
+  shares[kAgainPlace].name = kAgainPhase;
   for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
     TimeShare& share = share_of(OpId(o));
     ++share.ops;
@@ -219,6 +221,28 @@ std::vector<TimeShare> TimeByPhase(const Plan& plan) {
   }
   std::erase_if(shares, [](const TimeShare& share) { return share.ops == 0; });
   return shares.size() < 2 ? std::vector<TimeShare>() : shares;
+}
+
+AgainSum SumAgain(const Plan& plan) {
+  AgainSum sum;
+  const StepRuns runs(plan.graph);
+  for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
+    const Op& op = plan.graph.ops[o];
+    if (!IsAgain(plan.graph, op)) continue;
+    ++sum.ops;
+    if (plan.kernels.runs_no_kernel(OpId(o))) continue;
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      const TensorId id = op.outputs[i];
+      if (!id.valid() || plan.kernels.is_inside(id)) continue;
+      const int64_t bytes =
+          LocalBytes(plan.graph.tensor(id).type, plan.decision(OpId(o)).signature.outputs[i], plan.mesh);
+      sum.bytes = SaturatingAdd(sum.bytes, SaturatingMul(runs.of(OpId(o)), bytes));
+    }
+  }
+  for (const TimeShare& phase : TimeByPhase(plan)) {
+    if (phase.name == kAgainPhase) sum.seconds = phase.seconds();
+  }
+  return sum;
 }
 
 std::vector<std::pair<std::string_view, int64_t>> PartsOfPeak(const Plan& plan) {

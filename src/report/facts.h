@@ -56,11 +56,19 @@ struct TimeShare {
     return wire > 1e-9 * collective_seconds ? wire : 0;
   }
 };
+inline constexpr std::string_view kAgainPhase = "again";  // of TimeByPhase
 std::vector<TimeShare> TimeByType(const Plan& plan);
 std::vector<TimeShare> TimeByScope(const Plan& plan);
 // Of a training step: forward, again (what the backward pass computes again, graph/again.h), backward without that,
 // optimizer, in this order (graph/phases.h); those that have ops. Empty where all ops are of one.
 std::vector<TimeShare> TimeByPhase(const Plan& plan);
+// What a training step computes again.
+struct AgainSum {
+  int64_t ops = 0;
+  int64_t bytes = 0;   // that devices write for it: each device's parts of results, but for those inside kernel groups
+  double seconds = 0;  // of its ops, and of boxing for them
+};
+AgainSum SumAgain(const Plan& plan);
 // What the peak is made of, by name, in the order of printing: of a training step as memory/training.h says, else as
 // MemorySummary. The workspace of kernels comes besides.
 std::vector<std::pair<std::string_view, int64_t>> PartsOfPeak(const Plan& plan);

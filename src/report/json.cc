@@ -13,6 +13,7 @@
 #include "meshes/choose.h"
 #include "naming/buffer_label.h"
 #include "naming/module_names.h"
+#include "plan/layer_kinds.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "report/facts.h"
@@ -110,6 +111,17 @@ Json ScheduleOf(const Plan& plan) {
   return json;
 }
 
+// What repeats, and how alike it is laid out; null: not known. `uniform`: the share asked for, -1: off.
+Json LayersOf(const Plan& plan) {
+  const LayerKinds layers = KindsOfLayers(plan);
+  Json json = {
+      {"count", layers.layers}, {"kinds", layers.kinds},     {"runs", layers.runs}, {"kind", layers.kind},
+      {"uniform", nullptr},     {"uniformity_cost", nullptr}};  // share of the step that the best mix found takes less
+  if (plan.options.uniform) json["uniform"] = *plan.options.uniform;
+  if (plan.uniformity_cost) json["uniformity_cost"] = *plan.uniformity_cost;
+  return json;
+}
+
 // The fields that infer and compare share.
 Json Figures(const Plan& plan) {
   Json json = {{"seconds_per_step", plan.total.seconds()},
@@ -166,7 +178,11 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
   json["ops"] = plan.graph.ops.size();
   json["dearest"] = Dearest(plan, names);
   json["memory"] = Memory(plan, names);
+  json["layers"] = LayersOf(plan);
   if (Json phases = Phases(plan); !phases.empty()) json["phases"] = std::move(phases);
+  if (const AgainSum again = SumAgain(plan); again.ops > 0) {  // bytes: written per device
+    json["recomputed"] = {{"ops", again.ops}, {"bytes", again.bytes}, {"seconds", again.seconds}};
+  }
   json["replicated"] = Json::array();
   for (const ReplicatedTensor& r : plan.replicated) {
     json["replicated"].push_back(

@@ -312,6 +312,7 @@ Status Evaluate(const Problem& problem, const Assignment& assignment, Plan& plan
   plan.lower_bound_seconds = assignment.lower_bound_seconds;
   plan.has_bound = assignment.has_bound;
   plan.schedule_bound_seconds = assignment.schedule_bound_seconds;
+  plan.uniformity_cost = assignment.uniformity_cost;
   plan.cut_short = assignment.cut_short;
   if (!options.memory) return OkStatus();
   const int64_t workspace = Workspace(problem, assignment, plan);

@@ -38,6 +38,7 @@ struct Assignment {
   double lower_bound_seconds = 0;
   bool has_bound = false;
   std::optional<double> schedule_bound_seconds;  // as Plan has it
+  std::optional<double> uniformity_cost;         // as Plan has it
   bool cut_short = false;                        // as Plan::cut_short
 };
 
@@ -114,6 +115,7 @@ struct StrategyRow {
   // Are the values good together? null: any are. Error: kUsage, options named as flags.
   Status (*check)(const StrategyOptions& options) = nullptr;
   SearchGoal (*goal)(const StrategyOptions& options) = nullptr;  // null: it does not search
+  double (*uniform)(const StrategyOptions& options) = nullptr;   // PlanOptions::uniform; null: it asks no such thing
 };
 std::span<const StrategyRow> AllStrategies();  // all_strategies.cc; the first one is the default
 Result<const StrategyRow*> FindStrategy(std::string_view name);

@@ -6,6 +6,7 @@
 #include "strategy/all_strategies.h"
 #include "strategy/optimal/optimal_search.h"
 #include "strategy/optimal/overlap_search.h"
+#include "strategy/optimal/regular.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
 #include "strategy/walk.h"
@@ -23,9 +24,15 @@ Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& o
   StrategyOptions of_sum = options;
   if (search.seconds > 0 && search.objective == Objective::kSchedule)
     of_sum.values["time"] = (1 - kShareOfSchedule) * search.seconds;
-  SBP_ASSIGN_OR_RETURN(Assignment summed, OptimalSearch(problem, of_sum).Run());
-  if (search.objective == Objective::kSum) return summed;
-  return ShortenSchedule(problem, options, search, kShareOfSchedule * search.seconds, std::move(summed));
+  OptimalSearch sums(problem, of_sum);
+  SBP_ASSIGN_OR_RETURN(Assignment found, sums.Run());
+  if (search.objective == Objective::kSchedule) {
+    const Assignment* mix = sums.mix() ? &*sums.mix() : nullptr;
+    SBP_ASSIGN_OR_RETURN(
+        found, ShortenSchedule(problem, options, search, kShareOfSchedule * search.seconds, std::move(found), mix));
+  }
+  if (search.uniform < 0 || options.only_bound) return found;
+  return MakeRegular(problem, options, search, std::move(found));
 }
 
 }  // namespace
@@ -38,7 +45,8 @@ StrategyRow OptimalStrategy() {
           .has_bound = true,
           .solve = SolveOptimal,
           .check = CheckSearchOptions,
-          .goal = GoalOfSearch};
+          .goal = GoalOfSearch,
+          .uniform = [](const StrategyOptions& options) { return SearchOptionsOf(options).uniform; }};
 }
 
 }  // namespace sbp

@@ -220,6 +220,7 @@ void OptimalSearch::PreferUniform() {
   if (!uniform_ || uniform_->excess > 0 || best_->excess > 0) return;
   if (best_->seconds < uniform_->seconds * (1 - search_.uniform)) return;
   saved_by_mix_ = 1 - best_->seconds / uniform_->seconds;
+  if (saved_by_mix_ > 0) mix_ = best_->assignment;
   best_ = uniform_;
   is_uniform_ = true;
 }
@@ -239,6 +240,7 @@ Result<Assignment> OptimalSearch::Finish() {
   assignment.conflicts.clear();
   assignment.has_bound = true;
   assignment.cut_short = cut_short_;
+  if (search_.uniform >= 0) assignment.uniformity_cost = saved_by_mix_;
   assignment.lower_bound_seconds = std::min(bound_, best_->seconds);
   return assignment;
 }

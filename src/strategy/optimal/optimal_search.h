@@ -36,6 +36,8 @@ class OptimalSearch {
   OptimalSearch(const Problem& problem, const StrategyOptions& options);
 
   Result<Assignment> Run();
+  // After Run: a plan of fewer seconds that it passed over, as a uniform one costs little more.
+  const std::optional<Assignment>& mix() const { return mix_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -104,8 +106,9 @@ class OptimalSearch {
   std::optional<Best> uniform_;      // the best uniform plan; absent: none is known
   std::optional<Assignment> alike_;  // a choice of the relaxed network in which equal layers choose alike
   bool searches_uniform_ = false, is_uniform_ = false;
-  double saved_by_mix_ = 0;         // share of a uniform plan's seconds that the best plan known would save
-  std::vector<Assignment> others_;  // of the other strategies
+  std::optional<Assignment> mix_;                   // passed over for a uniform plan
+  double saved_by_mix_ = 0;                         // share of that plan's seconds that the best plan known would save
+  std::vector<Assignment> others_;                  // of the other strategies
   std::vector<std::pair<size_t, Best>> too_large_;  // ways by number, the nearest to the limit first
   std::optional<CandidateLists> chosen_;            // where not all candidates can be looked at together
   Plan priced_;                                     // the last one: price and, with a limit, memory

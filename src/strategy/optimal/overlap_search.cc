@@ -57,16 +57,18 @@ class OverlapSearch {
     limit_ = options.memory_limit.value_or(0);
   }
 
-  Result<Assignment> Run(Assignment summed) {
+  Result<Assignment> Run(Assignment summed, const Assignment* mix) {
     best_.assignment = std::move(summed);
     SBP_RETURN_IF_ERROR(Price(best_));
+    least_ = step();
     const Assignment first = best_.assignment;
     ScheduleBound bound;
     if (!IsLate()) bound = Bound();
     bound_ = bound.seconds;
     if (!options_.only_bound) {
-      // Those are free of what makes plans uniform.
-      for (const Assignment& plan : bound.plans) Offer(plan, std::max(kLeastShortening, search_.uniform));
+      const double gain_of_free = std::max(kLeastShortening, search_.uniform);
+      if (mix != nullptr) Offer(*mix, gain_of_free);
+      for (const Assignment& plan : bound.plans) Offer(plan, gain_of_free);
       if (!IsNear() && best_.schedule.summary.collectives > 0) SearchInRounds();
     }
     Assignment result = std::move(best_.assignment);
@@ -78,6 +80,7 @@ class OverlapSearch {
     result.has_bound = first.has_bound;
     result.cut_short = first.cut_short;
     result.lower_bound_seconds = first.lower_bound_seconds;
+    if (search_.uniform >= 0 && !options_.only_bound) result.uniformity_cost = step() > 0 ? 1 - least_ / step() : 0;
     if (bound.seconds > 0) result.schedule_bound_seconds = std::min(bound.seconds, best_.schedule.summary.step);
     return result;
   }
@@ -126,6 +129,7 @@ class OverlapSearch {
       return options_.memory_limit ? std::max<int64_t>(1, peak - *options_.memory_limit) : 0;
     }
     Learn(offered);
+    least_ = std::min(least_, offered.schedule.summary.step);
     if (offered.schedule.summary.step >= step() * (1 - gain)) return 0;
     best_ = std::move(offered);
     is_new_ = true;
@@ -263,6 +267,7 @@ class OverlapSearch {
   const double seconds_;
   double overlap_ = 1;
   double bound_ = 0;
+  double least_ = 0;   // step of any plan seen that fits
   int64_t limit_ = 0;  // of the network's memory, where there is one
   Scheduled best_;
   bool is_new_ = false;
@@ -277,8 +282,8 @@ class OverlapSearch {
 }  // namespace
 
 Result<Assignment> ShortenSchedule(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
-                                   double seconds, Assignment summed) {
-  return OverlapSearch(problem, options, search, seconds).Run(std::move(summed));
+                                   double seconds, Assignment summed, const Assignment* mix) {
+  return OverlapSearch(problem, options, search, seconds).Run(std::move(summed), mix);
 }
 
 }  // namespace sbp

@@ -10,7 +10,9 @@
 namespace sbp {
 
 // The assignment of the shortest schedule found, with Assignment::schedule_bound_seconds: never longer than that of
-// `summed`, a complete answer within the memory limit. With options.only_bound it is `summed`, with that bound.
+// `summed`, a complete answer within the memory limit. With options.only_bound it is `summed`, with that bound. `mix`:
+// another answer, or null, free as what is found underway may be of what makes plans uniform: such ones must be better
+// by more than the share that this may cost.
 //
 // Prices stay sums of one op and of two, so the search goes in rounds: a second of a collective counts as what it added
 // to the last schedule, all of it where nothing was computed meanwhile, else what it slowed compute by. Collectives of
@@ -19,6 +21,6 @@ namespace sbp {
 // nothing new or the best schedule is within the gap of the bound, and after a few rounds of a part of the effort each.
 // Deterministic but for `cancelled` and `seconds`, above 0: the most that it takes.
 Result<Assignment> ShortenSchedule(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
-                                   double seconds, Assignment summed);
+                                   double seconds, Assignment summed, const Assignment* mix = nullptr);
 
 }  // namespace sbp

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -133,6 +134,43 @@ TEST(RematTest, AlternateKeepsEverySecondLinearLayer) {
     if (IsAgain(graph, op)) again.push_back(op.name);
   }
   EXPECT_THAT(again, ElementsAre("again/f", "again/d"));
+}
+
+// softmax(tanh(x w) tanh(x w)^T) tanh(x w), whose backward pass reads the softmax, its copy in another type and tanh.
+Graph Attention() {
+  GraphBuilder builder("attention");
+  const TensorType type = ParseTensorType("f32[4,4]").value();
+  builder.AddInput("x", type);
+  builder.AddParameter("w", type);
+  for (const char* name : {"product", "q", "k", "v", "scores", "softmax", "wide", "context", "d/v", "d/k", "d/q"})
+    builder.DescribeTensor(name, type);
+  const std::string scope = "net/h.0";
+  builder.AddOp("MatMul", "product", {"x", "w"}, {"product"}, {}, scope);
+  builder.AddOp("Tanh", "q", {"product"}, {"q"}, {}, scope);
+  builder.AddOp("Exp", "k", {"q"}, {"k"}, {}, scope);
+  builder.AddOp("Exp", "v", {"k"}, {"v"}, {}, scope);
+  builder.AddOp("MatMul", "scores", {"q", "k"}, {"scores"}, {}, scope);
+  builder.AddOp("Softmax", "softmax", {"scores"}, {"softmax"}, {}, scope);
+  builder.AddOp("Abs", "wide", {"softmax"}, {"wide"}, {}, scope);
+  builder.AddOp("MatMul", "context", {"wide", "v"}, {"context"}, {}, scope);
+  builder.AddOp("MatMul", "d/v", {"wide", "context"}, {"d/v"}, {}, "backward/net/h.0");
+  builder.AddOp("Mul", "d/k", {"d/v", "softmax"}, {"d/k"}, {}, "backward/net/h.0");
+  builder.AddOp("Mul", "d/q", {"d/k", "v"}, {"d/q"}, {}, "backward/net/h.0");
+  builder.AddOutput("d/q");
+  return builder.Build("attention").value();
+}
+
+TEST(RematTest, LightLeavesAttentionAlone) {
+  Graph light = Attention(), selective = Attention();
+  ASSERT_TRUE(Apply(light, "h.0=light").ok());
+  ASSERT_TRUE(Apply(selective, "h.0=selective").ok());
+  const auto has = [](const Graph& graph, const std::string& name) {
+    return std::ranges::any_of(graph.ops, [&](const Op& op) { return op.name == name; });
+  };
+  for (const char* name : {"again/scores", "again/softmax", "again/wide"}) {
+    EXPECT_FALSE(has(light, name)) << name;
+    EXPECT_TRUE(has(selective, name)) << name;
+  }
 }
 
 TEST(RematTest, ScopesGoBeforeLayers) {
