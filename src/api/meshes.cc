@@ -44,9 +44,10 @@ Result<Cluster> ClusterOf(int64_t devices, const std::string& name, const NoteSi
   return cluster;
 }
 
-// Of the planner's words those before where the peak is and what holds it.
+// Of the planner's words those before where the peak is and what holds it, and before the target, which is known.
 std::string FirstWords(const std::string& message) {
-  return message.substr(0, std::min({message.find('\n'), message.find(", at "), message.find("; the largest")}));
+  return message.substr(0, std::min({message.find('\n'), message.find(", at "), message.find("; the largest"),
+                                     message.find(", --target-step")}));
 }
 
 class Planner {
@@ -102,7 +103,9 @@ class Planner {
       SBP_RETURN_IF_ERROR(PutOnMesh(input_, recipes, request));
       return request;
     };
-    return ChooseMesh(meshes, request_on, options_);
+    MeshSearchOptions options = options_;
+    options.target_step = search_.fit ? search_.target_step : std::nullopt;
+    return ChooseMesh(meshes, request_on, options);
   }
 
   // Of the axes that the mesh has.
@@ -132,10 +135,9 @@ class Planner {
         continue;
       }
       const MeshTrial& best = choice->trials.front();
-      // The step as it is executed; strategies that plan no schedule have its figures all the same.
-      if (search_.target_step && !(best.overlapped_seconds <= *search_.target_step)) {
-        const std::string why =
-            StrCat("a step takes ", FormatSeconds(best.overlapped_seconds), " on ", ToString(best.mesh));
+      const double step = best.StepSeconds(choice->measure);
+      if (search_.target_step && !(step <= *search_.target_step)) {
+        const std::string why = StrCat("a step takes ", FormatSeconds(step), " on ", ToString(best.mesh));
         failure = NoPlan(StrCat(why, ", --target-step is ", FormatSeconds(*search_.target_step)));
         too_few.push_back({devices, why});
         continue;

@@ -21,7 +21,7 @@ struct MeshSearch {
   // pins are given, each of which has a layout per axis, all meshes have these axes.
   std::string axes;
   bool fit = false;                   // the smallest number of devices, up to `devices`, ...
-  std::optional<double> target_step;  // ... on which a step takes at most that many seconds
+  std::optional<double> target_step;  // ... on which a step takes at most that many seconds (MeshChoice::measure)
 };
 inline constexpr std::string_view kDefaultAxes = "data,shard,model";
 inline constexpr int64_t kMostNodes = 64;

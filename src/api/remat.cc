@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "remat/policy.h"
+#include "schedule/measure.h"
 
 namespace sbp {
 namespace {
@@ -63,13 +64,16 @@ class Chooser {
     if (!made.ok() && made.status().code() != Code::kNoPlan) return made.status();
     if (made.ok()) {
       trial.fits = true;
-      trial.seconds = made->total.seconds();
+      trial.seconds = StepSeconds(*made, MeasureOf(*made));
     } else {
       failure_ = made.status();
     }
     tried_.push_back(trial);
-    const bool is_better = made.ok() && (!best_ || trial.seconds < best_->plan.total.seconds());
-    if (is_better) best_ = RematChoice{trial.remat, *std::move(made), {}};
+    const bool is_better = made.ok() && (!best_ || trial.seconds < best_seconds_);
+    if (is_better) {
+      best_seconds_ = trial.seconds;
+      best_ = RematChoice{trial.remat, *std::move(made), {}};
+    }
     if (best_) best_->tried = tried_;
     return trial.fits;
   }
@@ -77,6 +81,7 @@ class Chooser {
   const int64_t layers_;
   const PlanWithRemat& plan_;
   std::optional<RematChoice> best_;
+  double best_seconds_ = 0;  // its, by its measure
   std::vector<RematTrial> tried_;
   Status failure_;
 };

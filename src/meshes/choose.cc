@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cluster/cluster.h"
 #include "meshes/known_plan.h"
 #include "meshes/look.h"
+#include "schedule/measure.h"
 #include "schedule/schedule.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
@@ -90,6 +92,9 @@ class Chooser {
       searches_ = strategy->has_bound;
       memory_limit_ = request->options.memory_limit;
       effort_ = SearchOptionsOf(request->strategy).effort;
+      const bool fused = request->cluster.execution == Execution::kFused;
+      const bool schedules = SearchOptionsOf(request->strategy).objective == Objective::kSchedule;
+      measure_ = fused && schedules ? StepMeasure::kSchedule : StepMeasure::kSum;
       gap_ = std::max(SearchOptionsOf(request->strategy).gap, kRoundingOfPrices);
       return OkStatus();
     }
@@ -127,7 +132,8 @@ class Chooser {
     }
     Result<PlanRequest> request = request_on_(mesh);
     Result<Look> look =
-        request.ok() ? LookAt(*std::move(request), coarser, options_.cancelled) : Result<Look>(request.status());
+        request.ok() ? LookAt(*std::move(request), coarser, measure_ == StepMeasure::kSchedule, options_.cancelled)
+                     : Result<Look>(request.status());
     if (look.ok()) {
       row.look = *std::move(look);
     } else {
@@ -146,16 +152,32 @@ class Chooser {
     std::ranges::nth_element(seconds, seconds.begin() + static_cast<ptrdiff_t>(options_.keep) - 1);
     return seconds[options_.keep - 1];
   }
-  static double PriceOf(const Row& row) {
-    if (row.trial.outcome == MeshOutcome::kPlanned) return row.trial.seconds;
+  double PriceOf(const Row& row) const {
+    if (row.trial.outcome == MeshOutcome::kPlanned) return row.trial.StepSeconds(measure_);
     if (row.is_planned || !row.look || !row.look->known || !row.look->fits) return kInfinite;
-    return row.look->known->seconds;
+    return KnownSeconds(*row.look);
+  }
+  // Of Look::known, by the measure; and the bound.
+  double KnownSeconds(const Look& look) const {
+    return measure_ == StepMeasure::kSchedule ? look.known_schedule : look.known->seconds;
+  }
+  double BoundOf(const Look& look) const {
+    return measure_ == StepMeasure::kSchedule ? look.schedule_bound : look.bound;
+  }
+
+  // Is there a target that no plan keeps to?
+  bool MissesTarget() const {
+    const auto keeps = [&](const auto& p) {
+      return rows_[p.first].trial.StepSeconds(measure_) <= *options_.target_step;
+    };
+    return options_.target_step && std::ranges::none_of(planned_, keeps);
   }
 
   // Nothing on it is better than what is kept, but for what is good enough. A plan that was found at a glance is
   // promised to be made: its own mesh it does not exclude.
   bool IsExcluded(const Row& row) const {
-    const auto excludes = [&](double cutoff) { return row.look->bound >= cutoff * (1 - gap_); };
+    if (MissesTarget()) return BoundOf(*row.look) > *options_.target_step;
+    const auto excludes = [&](double cutoff) { return BoundOf(*row.look) >= cutoff * (1 - gap_); };
     return excludes(planned_cutoff_) || (PriceOf(row) > known_cutoff_ && excludes(known_cutoff_));
   }
 
@@ -175,7 +197,7 @@ class Chooser {
       const bool known = look.known.has_value();
       const int64_t excess = known && memory_limit_ ? std::max<int64_t>(0, look.peak_bytes - *memory_limit_) : 0;
       // Of those that are alike the one of fewest axes, which stands first.
-      const double seconds = std::max(known ? look.known->seconds : look.bound, 1e-12);
+      const double seconds = std::max(known ? KnownSeconds(look) : BoundOf(look), 1e-12);
       return std::tuple(!known, excess, std::floor(std::log(seconds) / kAlike), i);
     };
     std::ranges::sort(left, {}, promise);
@@ -185,7 +207,8 @@ class Chooser {
       const double work = (rows_[i].look->is_large ? kWorkOfLarge : 1) * static_cast<double>(rows_[i].look->work);
       const double most = kMostWork * std::max(1.0, effort_);
       // What is kept, and the next best; where nothing that fits is found, the search for it ends, too.
-      const bool must = planned_.size() + wave.size() <= options_.keep && (work_ < 2 * most || planned_.size() > 0);
+      const bool wanted = MissesTarget() || planned_.size() + wave.size() <= options_.keep;
+      const bool must = wanted && (work_ < 2 * most || planned_.size() > 0);
       if (searches_ && !must && work_ + work > most) continue;
       work_ += work;
       wave.push_back(i);
@@ -211,11 +234,12 @@ class Chooser {
         if (!IsOfMesh(row.failure)) return row.failure.WithContext(ToString(row.trial.mesh));
         continue;
       }
-      Describe(*made[w], row.trial);
+      Describe(*made[w], row);
       planned_.emplace_back(wave[w], *std::move(made[w]));
     }
     std::ranges::stable_sort(planned_, [&](const auto& a, const auto& b) {
-      return std::pair(a.second.total.seconds(), a.first) < std::pair(b.second.total.seconds(), b.first);
+      const auto seconds = [&](size_t row) { return rows_[row].trial.StepSeconds(measure_); };
+      return std::pair(seconds(a.first), a.first) < std::pair(seconds(b.first), b.first);
     });
     if (planned_.size() > options_.keep + 1) planned_.resize(options_.keep + 1);
     return OkStatus();
@@ -240,7 +264,8 @@ class Chooser {
     return MakePlan(std::move(request), observer);
   }
 
-  static void Describe(const Plan& plan, MeshTrial& trial) {
+  static void Describe(const Plan& plan, Row& row) {
+    MeshTrial& trial = row.trial;
     const ScheduleSummary schedule = MakeSchedule(plan).summary;
     trial.outcome = MeshOutcome::kPlanned;
     trial.has_price = true;
@@ -251,6 +276,17 @@ class Chooser {
     trial.peak_bytes = plan.memory.peak_bytes;
     trial.has_bound = plan.has_bound;
     trial.bound_seconds = plan.lower_bound_seconds;
+    trial.schedule_bound_seconds = plan.schedule_bound_seconds;
+    if (plan.mesh.num_devices() == 1) {  // there is but one plan
+      trial.has_bound = true;
+      trial.bound_seconds = trial.seconds;
+      trial.schedule_bound_seconds = schedule.step;
+    }
+    // What a look found may be more than the search's own bound.
+    if (row.look && row.look->schedule_bound > 0) {
+      const double most = std::max(trial.schedule_bound_seconds.value_or(0), row.look->schedule_bound);
+      trial.schedule_bound_seconds = std::min(most, schedule.step);
+    }
   }
 
   // Of strategies that have no bound of their own.
@@ -262,13 +298,27 @@ class Chooser {
       StageObserver observer;
       observer.cancelled = options_.cancelled;
       SBP_ASSIGN_OR_RETURN(plan, MakePlan(std::move(request), observer));
-      Describe(plan, rows_[number].trial);
+      Describe(plan, rows_[number]);
     }
     return OkStatus();
   }
 
+  // Of meshes that were left out for their bounds alone.
+  const Row* FastestOfBounds() const {
+    const Row* fastest = nullptr;
+    for (const Row& row : rows_) {
+      if (!row.look || row.is_planned || row.look->proved_too_large) continue;
+      if (fastest == nullptr || BoundOf(*row.look) < BoundOf(*fastest->look)) fastest = &row;
+    }
+    return fastest;
+  }
+
   // The words of the mesh that comes nearest, which is planned for that where it was not.
   Status NothingFits() {
+    if (const Row* fastest = FastestOfBounds(); options_.target_step && fastest != nullptr) {
+      return NoPlan(StrCat("no step takes less than ", FormatSeconds(BoundOf(*fastest->look)), " on ",
+                           ToString(fastest->trial.mesh), ", --target-step is ", FormatSeconds(*options_.target_step)));
+    }
     Row* nearest = nullptr;
     std::tuple<bool, int64_t> least;
     for (Row& row : rows_) {
@@ -305,9 +355,25 @@ class Chooser {
     }
     trial.has_bound = true;
     trial.bound_seconds = row.look->bound;
+    if (measure_ == StepMeasure::kSchedule) trial.schedule_bound_seconds = row.look->schedule_bound;
     trial.has_price = row.look->known && row.look->fits;
-    if (trial.has_price) trial.seconds = row.look->known->seconds;
+    if (trial.has_price) {
+      trial.seconds = row.look->known->seconds;
+      trial.overlapped_seconds = row.look->known_schedule;
+    }
     trial.outcome = IsExcluded(row) ? MeshOutcome::kPruned : MeshOutcome::kLookedAt;
+  }
+
+  // Of the trials, the best first. Nothing: one of them has no bound.
+  static std::optional<double> LeastBound(const std::vector<MeshTrial>& trials, StepMeasure measure) {
+    double least = trials.front().StepSeconds(measure);
+    for (const MeshTrial& trial : trials) {
+      if (trial.outcome >= MeshOutcome::kTooLarge) continue;
+      const std::optional<double> bound = trial.StepBound(measure);
+      if (!bound) return std::nullopt;
+      least = std::min(least, *bound);
+    }
+    return least;
   }
 
   MeshChoice Finish() {
@@ -316,24 +382,19 @@ class Chooser {
       Judge(row);
       choice.trials.push_back(std::move(row.trial));
     }
-    std::ranges::stable_sort(choice.trials, {}, [](const MeshTrial& trial) {
+    choice.measure = measure_;
+    std::ranges::stable_sort(choice.trials, {}, [&](const MeshTrial& trial) {
       const bool planned = trial.outcome == MeshOutcome::kPlanned;
       return std::tuple(trial.outcome >= MeshOutcome::kTooLarge ? trial.outcome
                         : planned                               ? MeshOutcome::kPlanned
                                                                 : MeshOutcome::kPruned,
-                        planned ? trial.seconds : trial.bound_seconds);
+                        planned ? trial.StepSeconds(measure_) : trial.StepBound(measure_).value_or(0));
     });
     for (auto& [number, plan] : planned_) choice.plans.push_back(std::move(plan));
     if (Cancelled()) choice.plans.front().warnings.push_back("interrupted: meshes that were left were only looked at");
     choice.kept = std::min(options_.keep, choice.plans.size());
-    const double best = choice.trials.front().seconds;
-    choice.bound_seconds = best;
-    choice.has_bound = true;
-    for (const MeshTrial& trial : choice.trials) {
-      if (trial.outcome >= MeshOutcome::kTooLarge) continue;
-      choice.has_bound = choice.has_bound && trial.has_bound;
-      choice.bound_seconds = std::min(choice.bound_seconds, trial.bound_seconds);
-    }
+    choice.bound_seconds = LeastBound(choice.trials, StepMeasure::kSum);
+    choice.schedule_bound_seconds = LeastBound(choice.trials, StepMeasure::kSchedule);
     return choice;
   }
 
@@ -341,6 +402,7 @@ class Chooser {
   const MeshSearchOptions& options_;
   std::vector<Row> rows_;
   bool searches_ = false, is_long_ = false;
+  StepMeasure measure_ = StepMeasure::kSum;
   double effort_ = 1, gap_ = 0;
   double planned_cutoff_ = kInfinite, known_cutoff_ = kInfinite;  // before the last wave
   std::optional<int64_t> memory_limit_;
@@ -350,6 +412,19 @@ class Chooser {
 };
 
 }  // namespace
+
+double MeshTrial::StepSeconds(StepMeasure measure) const {
+  return measure == StepMeasure::kSchedule ? overlapped_seconds : seconds;
+}
+
+std::optional<double> MeshTrial::StepBound(StepMeasure measure) const {
+  if (measure == StepMeasure::kSchedule) return schedule_bound_seconds;
+  return has_bound ? std::optional(bound_seconds) : std::nullopt;
+}
+
+std::optional<double> MeshChoice::StepBound() const {
+  return measure == StepMeasure::kSchedule ? schedule_bound_seconds : bound_seconds;
+}
 
 Result<MeshChoice> ChooseMesh(const std::vector<Mesh>& meshes, const RequestOnMesh& request_on,
                               const MeshSearchOptions& options) {

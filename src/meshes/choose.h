@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
+#include "schedule/measure.h"
 
 namespace sbp {
 
@@ -28,16 +30,19 @@ inline constexpr std::string_view kMeshOutcomeNames[] = {"planned", "pruned", "l
 struct MeshTrial {
   Mesh mesh;
   MeshOutcome outcome = MeshOutcome::kNoPlan;
-  bool has_price = false;  // of a plan, planned or not: `seconds`
-  double seconds = 0;      // of a step: the sum of all prices, which is what is compared
-  // kPlanned only. overlapped, exposed: of the step as it is executed, compute beside collectives
-  // (schedule/schedule.h).
-  double overlapped_seconds = 0, exposed_seconds = 0;
+  bool has_price = false;  // of a plan, planned or not: `seconds`, and `overlapped_seconds` if those are compared
+  double seconds = 0;      // of a step: the sum of all prices
+  double overlapped_seconds = 0;  // of the step as it is executed, compute beside collectives (schedule/schedule.h)
+  double exposed_seconds = 0;     // kPlanned only, as what follows: of collectives, while nothing is computed
   Cost total;
   int64_t peak_bytes = 0;
   bool has_bound = false;
-  double bound_seconds = 0;  // no plan on this mesh is faster
-  std::string why;           // kTooLarge, kNoPlan: the planner's words
+  double bound_seconds = 0;                      // the prices of no plan on this mesh add up to less
+  std::optional<double> schedule_bound_seconds;  // no plan's schedule is shorter, where that is known
+  std::string why;                               // kTooLarge, kNoPlan: the planner's words
+
+  double StepSeconds(StepMeasure measure) const;
+  std::optional<double> StepBound(StepMeasure measure) const;
 };
 
 // A number of devices that is too small (api/meshes.h).
@@ -47,12 +52,16 @@ struct SizeTrial {
 };
 
 struct MeshChoice {
+  StepMeasure measure = StepMeasure::kSum;  // by which meshes were compared, and "faster" is meant below
   std::vector<MeshTrial> trials;  // the fastest planned first, then those looked at, pruned, too large, without a plan
   std::vector<Plan> plans;        // of the first trials: as many as were asked for, and one more where there is one
   size_t kept = 0;                // of them, those that were asked for
-  // No plan on any mesh that was tried is faster, where each has a bound. At most the best plan's seconds.
-  bool has_bound = false;
-  double bound_seconds = 0;
+  // No plan's prices add up to less on any mesh that was tried, where each has a bound; no plan's schedule is shorter.
+  // At most the best plan's seconds.
+  std::optional<double> bound_seconds, schedule_bound_seconds;
+
+  // By what meshes were compared.
+  std::optional<double> StepBound() const;
   std::vector<SizeTrial> too_few;  // where the number of devices was chosen: those below, ascending
 };
 
@@ -63,10 +72,15 @@ using RequestOnMesh = std::function<Result<PlanRequest>(const Mesh& mesh)>;
 struct MeshSearchOptions {
   size_t keep = 1;  // plans
   int threads = 2;  // the answer does not depend on it
+  // Seconds that a step should take at most: meshes that may have such a plan are planned until one has, others not.
+  std::optional<double> target_step;
   std::function<bool()> cancelled;
   std::function<void(std::string_view)> progress;  // what is done, for people; by one thread at a time
 };
 
+// Meshes are compared by what their plans are made for: where the execution is fused and the objective is the schedule,
+// by schedules, else by sums of prices. Bounds, too, are of that.
+//
 // Strategies that search (StrategyRow::has_bound): all meshes are looked at, coarse ones first, whose plans finer ones
 // begin with. Then meshes are planned two at a time, by the price of what was found at a glance, until each is planned
 // or excluded: its bound is not below the price of the `keep`-th best plan by more than the search's gap (--gap), or no
@@ -76,8 +90,8 @@ struct MeshSearchOptions {
 // too large to hold all candidates (network_size.h) are planned with a twentieth of the effort, from the plans of
 // coarser ones. Other strategies plan each mesh; the best get a bound where one is wanted.
 //
-// Deterministic. Errors: kNoPlan where no mesh has a plan, with the words of the one that is nearest to one; others of
-// the first mesh that has them.
+// Deterministic. Errors: kNoPlan where no mesh has a plan, with the words of the one that is nearest to one, or where
+// bounds say that none keeps to target_step; others of the first mesh that has them.
 Result<MeshChoice> ChooseMesh(const std::vector<Mesh>& meshes, const RequestOnMesh& request_on,
                               const MeshSearchOptions& options);
 

@@ -11,11 +11,13 @@
 #include "base/ids.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
+#include "schedule/schedule.h"
 #include "search/solve.h"
 #include "strategy/evaluate.h"
 #include "strategy/optimal/candidate_lists.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/network_size.h"
+#include "strategy/optimal/schedule_bound.h"
 #include "strategy/optimal/smallest_plan.h"
 #include "strategy/optimal/start.h"
 #include "strategy/strategy.h"
@@ -23,10 +25,11 @@
 namespace sbp {
 namespace {
 
-constexpr double kEffort = 0.1;
-constexpr double kGap = 0.003;      // of the relaxed problem: what is good enough for a look
-constexpr int64_t kPatience = 16;   // steps of the dual without a gain, under a memory limit
-constexpr double kRounding = 1e-9;  // what sums of doubles may be off
+constexpr double kEffort = 0.1, kEffortOfSchedules = 0.02;
+constexpr double kGapOfSchedules = 0.009;  // of the schedule known
+constexpr double kGap = 0.003;             // of the relaxed problem: what is good enough for a look
+constexpr int64_t kPatience = 16;          // steps of the dual without a gain, under a memory limit
+constexpr double kRounding = 1e-9;         // what sums of doubles may be off
 constexpr double kNoCandidate = std::numeric_limits<double>::infinity();
 constexpr std::string_view kFirst[] = {"einsum", "replicate"};
 
@@ -37,7 +40,7 @@ class Looker {
     limit_ = std::exchange(posed.plan.options.memory_limit, std::nullopt);  // Evaluate would refuse what is above it
   }
 
-  Result<Look> Run(std::span<const KnownPlan* const> coarser) {
+  Result<Look> Run(std::span<const KnownPlan* const> coarser, bool schedules) {
     SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
     for (size_t o = 0; o < problem_.num_ops(); ++o) look_.work += static_cast<int64_t>(all.of(OpId(o)).size());
     look_.is_large = !FitsNetwork(problem_, all, false);
@@ -47,6 +50,7 @@ class Looker {
     } else {
       SBP_RETURN_IF_ERROR(Relax());
     }
+    if (schedules && !look_.proved_too_large) SBP_RETURN_IF_ERROR(LookAtSchedules());
     return std::move(look_);
   }
 
@@ -59,6 +63,7 @@ class Looker {
     const double seconds = plan.total.seconds();
     if (look_.known && std::tie(excess_, look_.known->seconds) <= std::tie(excess, seconds)) return;
     look_.known = KnownPlanOf(problem_, assignment, seconds);
+    assignment_ = assignment;
     look_.peak_bytes = peak;
     look_.fits = excess == 0;
     excess_ = excess;
@@ -102,6 +107,30 @@ class Looker {
     return OkStatus();
   }
 
+  // Of the plan known, and the bound: where the network is too large for one, what is computed at least is one of
+  // schedules, too.
+  Status LookAtSchedules() {
+    look_.schedule_bound = look_.is_large ? look_.bound : 0;
+    if (!look_.known) return OkStatus();
+    Plan& plan = posed_.plan;
+    SBP_RETURN_IF_ERROR(Evaluate(problem_, assignment_, plan, {.reasons = false, .ahead = true}));
+    look_.known_schedule = MakeSchedule(plan).summary.step;
+    if (look_.is_large) return OkStatus();
+    StrategyOptions search = strategy_;
+    search.memory_limit = limit_;
+    search.cancelled = cancelled_;
+    search.values["threads"] = int64_t{1};
+    look_.schedule_bound = BoundSchedules(problem_, plan,
+                                          {.effort = kEffortOfSchedules,
+                                           .gap = kGapOfSchedules,
+                                           .step = look_.known_schedule,
+                                           .sum_bound = look_.bound,
+                                           .start = &assignment_},
+                                          search)
+                               .seconds;
+    return OkStatus();
+  }
+
   // Compute alone, each op as cheap as it can be; an op whose list was cut may have cheaper candidates.
   void BoundLarge(const CandidateLists& all) {
     double seconds = 0;
@@ -124,18 +153,19 @@ class Looker {
   const std::function<bool()>& cancelled_;
   std::optional<int64_t> limit_;
   Look look_;
-  int64_t excess_ = 0;  // of look_.known, above the limit
+  Assignment assignment_;  // look_.known's
+  int64_t excess_ = 0;     // of look_.known, above the limit
 };
 
 }  // namespace
 
-Result<Look> LookAt(PlanRequest request, std::span<const KnownPlan* const> coarser,
+Result<Look> LookAt(PlanRequest request, std::span<const KnownPlan* const> coarser, bool schedules,
                     const std::function<bool()>& cancelled) {
   const StrategyOptions strategy = request.strategy;
   StageObserver observer;
   observer.cancelled = cancelled;
   SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, PoseProblem(std::move(request), observer));
-  return Looker(*posed, strategy, cancelled).Run(coarser);
+  return Looker(*posed, strategy, cancelled).Run(coarser, schedules);
 }
 
 }  // namespace sbp

@@ -12,6 +12,7 @@
 #include "plan/plan.h"
 #include "report/facts.h"
 #include "report/report.h"
+#include "schedule/measure.h"
 #include "schedule/schedule.h"
 
 namespace sbp {
@@ -42,9 +43,12 @@ std::string FormatPeaks(std::span<const ComparedPlan> plans) {
 }  // namespace
 
 std::string FormatComparison(std::span<const ComparedPlan> plans) {
-  // Of schedules, where their bound is known: then that is what is minimised.
-  const bool by_schedule =
-      std::ranges::any_of(plans, [](const auto& p) { return p.plan != nullptr && p.plan->schedule_bound_seconds; });
+  // The plans are of one execution; what one of them was made for, the others are held against.
+  StepMeasure measure = StepMeasure::kSchedule;
+  for (const ComparedPlan& compared : plans) {
+    if (compared.plan != nullptr && MeasureOf(*compared.plan) == StepMeasure::kSum) measure = StepMeasure::kSum;
+  }
+  const bool by_schedule = measure == StepMeasure::kSchedule;
   std::vector<double> steps, measured;
   for (const ComparedPlan& compared : plans) {
     steps.push_back(compared.plan == nullptr ? 0 : MakeSchedule(*compared.plan).summary.step);
@@ -55,7 +59,8 @@ std::string FormatComparison(std::span<const ComparedPlan> plans) {
     if (plans[i].plan != nullptr && (!fastest || measured[i] < measured[*fastest])) fastest = i;
   }
   std::vector<std::vector<std::string>> rows = {{"strategy", "step", "overlapped", "compute", "boxing", "moved", "peak",
-                                                 "bound", "gap", "to the best", "planned in"}};
+                                                 by_schedule ? "bound of overlapped" : "bound of step", "gap",
+                                                 "to the best", "planned in"}};
   std::string failures;
   for (size_t i = 0; i < plans.size(); ++i) {
     const ComparedPlan& compared = plans[i];
@@ -68,13 +73,12 @@ std::string FormatComparison(std::span<const ComparedPlan> plans) {
                               : measured[*fastest] > 0
                                   ? StrCat("x ", FormatDouble(std::round(100 * measured[i] / measured[*fastest]) / 100))
                                   : "-";
-    const bool bounded = by_schedule ? plan.schedule_bound_seconds.has_value() : plan.has_bound;
-    const double bound = by_schedule ? plan.schedule_bound_seconds.value_or(0) : plan.lower_bound_seconds;
-    const double gap = !bounded ? 0 : by_schedule ? ScheduleGapOf(plan, steps[i]) : GapOf(plan);
+    const std::optional<double> bound = StepBound(plan, measure);
+    const double gap = !bound ? 0 : by_schedule ? ScheduleGapOf(plan, steps[i]) : GapOf(plan);
     rows.push_back({compared.name, FormatSeconds(plan.total.seconds()), FormatSeconds(steps[i]),
                     FormatSeconds(plan.total.compute_seconds), FormatSeconds(plan.total.collective_seconds),
                     FormatBytes(plan.total.bytes_moved), FormatBytes(static_cast<double>(plan.memory.peak_bytes)),
-                    bounded ? FormatSeconds(bound) : "-", bounded ? StrCat(std::lround(100 * gap), " %") : "-", ratio,
+                    bound ? FormatSeconds(*bound) : "-", bound ? StrCat(std::lround(100 * gap), " %") : "-", ratio,
                     FormatSeconds(compared.planning_seconds)});
   }
   return AlignColumns(rows, {false, true, true, true, true, true, true, true, true, true, true}, 0) +

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "plan/plan.h"
 #include "report/facts.h"
 #include "report/report.h"
+#include "schedule/measure.h"
 #include "schedule/schedule.h"
 
 namespace sbp {
@@ -131,6 +133,7 @@ Json Figures(const Plan& plan) {
                {"bytes_moved", plan.total.bytes_moved},
                {"peak_bytes", plan.memory.peak_bytes},
                {"schedule", ScheduleOf(plan)},
+               {"measure", kStepMeasureNames[static_cast<size_t>(MeasureOf(plan))]},  // which of both is minimised
                {"lower_bound_seconds", nullptr},
                {"gap", nullptr},
                {"collectives", Collectives(plan)}};
@@ -145,12 +148,15 @@ Json Figures(const Plan& plan) {
 Json Meshes(const MeshChoice& choice) {
   Json list = Json::array();
   for (const MeshTrial& trial : choice.trials) {
-    Json json = {{"mesh", ToString(trial.mesh)},  {"outcome", kMeshOutcomeNames[static_cast<size_t>(trial.outcome)]},
-                 {"seconds_per_step", nullptr},   {"schedule_seconds", nullptr},
-                 {"exposed_seconds", nullptr},    {"compute_seconds", nullptr},
-                 {"collective_seconds", nullptr}, {"peak_bytes", nullptr},
-                 {"lower_bound_seconds", nullptr}};
+    Json json = {{"mesh", ToString(trial.mesh)},   {"outcome", kMeshOutcomeNames[static_cast<size_t>(trial.outcome)]},
+                 {"seconds_per_step", nullptr},    {"schedule_seconds", nullptr},
+                 {"exposed_seconds", nullptr},     {"compute_seconds", nullptr},
+                 {"collective_seconds", nullptr},  {"peak_bytes", nullptr},
+                 {"lower_bound_seconds", nullptr}, {"schedule_lower_bound_seconds", nullptr}};
     if (trial.has_price) json["seconds_per_step"] = trial.seconds;
+    if (trial.has_price && choice.measure == StepMeasure::kSchedule)
+      json["schedule_seconds"] = trial.overlapped_seconds;
+    if (trial.schedule_bound_seconds) json["schedule_lower_bound_seconds"] = *trial.schedule_bound_seconds;
     if (trial.has_bound) json["lower_bound_seconds"] = trial.bound_seconds;
     if (trial.outcome == MeshOutcome::kPlanned) {
       json["schedule_seconds"] = trial.overlapped_seconds;
@@ -210,7 +216,10 @@ std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& t
     json["too_few"] = Json::array();
     for (const SizeTrial& size : choice->too_few)
       json["too_few"].push_back({{"devices", size.devices}, {"why", size.why}});
-    json["meshes_lower_bound_seconds"] = choice->has_bound ? Json(choice->bound_seconds) : Json(nullptr);
+    const auto or_null = [](const std::optional<double>& seconds) { return seconds ? Json(*seconds) : Json(nullptr); };
+    json["meshes_measure"] = kStepMeasureNames[static_cast<size_t>(choice->measure)];
+    json["meshes_lower_bound_seconds"] = or_null(choice->bound_seconds);
+    json["meshes_schedule_lower_bound_seconds"] = or_null(choice->schedule_bound_seconds);
   }
   json["warnings"] = plan.warnings;
   json["timings"] = Json::object();

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,8 @@
 #include "report/facts.h"
 #include "report/report.h"
 #include "sbp/mesh.h"
+#include "schedule/measure.h"
+#include "schedule/schedule.h"
 
 namespace sbp {
 namespace {
@@ -28,23 +32,38 @@ std::string PercentOf(double part, double whole) {
   return StrCat(FormatDouble(percent < 9.95 ? std::round(10 * percent) / 10 : std::round(percent)), " %");
 }
 
-std::vector<std::string> RowOf(const MeshTrial& trial) {
+std::vector<std::string> RowOf(const MeshTrial& trial, StepMeasure measure) {
   std::vector<std::string> row(8, "-");
   row[0] = ToString(trial.mesh);
   row[1] = trial.has_price ? FormatSeconds(trial.seconds) : "-";
-  if (trial.outcome == MeshOutcome::kPlanned) {
+  const bool planned = trial.outcome == MeshOutcome::kPlanned;
+  if (planned || (trial.has_price && measure == StepMeasure::kSchedule)) {
     row[2] = FormatSeconds(trial.overlapped_seconds);
+  }
+  if (planned) {
     row[3] = FormatSeconds(trial.exposed_seconds);
     row[4] = FormatBytes(static_cast<double>(trial.peak_bytes));
   }
-  if (trial.has_bound) row[5] = FormatSeconds(trial.bound_seconds);
-  if (trial.has_bound && trial.has_price) row[6] = PercentOf(trial.seconds - trial.bound_seconds, trial.seconds);
+  const std::optional<double> bound = trial.StepBound(measure);
+  if (bound) row[5] = FormatSeconds(*bound);
+  if (bound && trial.has_price) {
+    const double seconds = trial.StepSeconds(measure);
+    row[6] = PercentOf(seconds - *bound, seconds);
+  }
   row[7] = std::string(kMeshOutcomeNames[static_cast<size_t>(trial.outcome)]);
   return row;
 }
 
-// Where the time goes: compute, kinds of collectives, local copies.
-std::map<std::string, double> PartsOfStep(const Plan& plan) {
+// Where the time goes: compute, and what of the collectives it does not hide; of the sum: compute, kinds of
+// collectives, local copies.
+std::map<std::string, double> PartsOfStep(const Plan& plan, StepMeasure measure) {
+  if (measure == StepMeasure::kSchedule) {
+    const ScheduleSummary schedule = MakeSchedule(plan).summary;
+    return {{"compute", schedule.compute},
+            {"exposed collectives", schedule.exposed},
+            {"compute slowed by collectives", schedule.slowed},
+            {"idle", schedule.idle}};
+  }
   std::map<std::string, double> parts = {{"compute", plan.total.compute_seconds}};
   for (const auto& [kind, sum] : SumCollectives(plan)) parts[std::string(CollectiveKindName(kind))] += sum.seconds;
   parts["local slices and copies"] = SumLocalCopies(plan).seconds;
@@ -52,9 +71,9 @@ std::map<std::string, double> PartsOfStep(const Plan& plan) {
 }
 
 // "all-reduce 3.1 ms more, compute 1 ms less": of the other plan, largest first.
-std::string Differences(const Plan& best, const Plan& other, double difference) {
-  std::map<std::string, double> parts = PartsOfStep(other);
-  for (const auto& [name, seconds] : PartsOfStep(best)) parts[name] -= seconds;
+std::string Differences(const Plan& best, const Plan& other, StepMeasure measure, double difference) {
+  std::map<std::string, double> parts = PartsOfStep(other, measure);
+  for (const auto& [name, seconds] : PartsOfStep(best, measure)) parts[name] -= seconds;
   std::vector<std::pair<std::string, double>> sorted(parts.begin(), parts.end());
   std::ranges::stable_sort(sorted,
                            [](const auto& a, const auto& b) { return std::fabs(a.second) > std::fabs(b.second); });
@@ -68,17 +87,23 @@ std::string Differences(const Plan& best, const Plan& other, double difference) 
   return Join(texts, ", ");
 }
 
-std::string Reasons(const Plan& best, const Plan& other) {
-  const double difference = other.total.seconds() - best.total.seconds();
+// What is meant by a step.
+std::string_view Step(StepMeasure measure) {
+  return measure == StepMeasure::kSchedule ? "an overlapped step" : "a step";
+}
+
+std::string Reasons(const Plan& best, const Plan& other, StepMeasure measure) {
+  const double step = StepSeconds(best, measure), other_step = StepSeconds(other, measure);
+  const double difference = other_step - step;
   const std::string name = ToString(other.mesh);
   std::string text = StrCat(ToString(best.mesh), " is best: ");
-  if (difference > kLeastShare * best.total.seconds()) {
-    text += StrCat("a step takes ", FormatSeconds(difference), " (", PercentOf(difference, other.total.seconds()),
+  if (difference > kLeastShare * step) {
+    text += StrCat(Step(measure), " takes ", FormatSeconds(difference), " (", PercentOf(difference, other_step),
                    ") less than on ", name, ", the next best");
   } else {
-    text += StrCat("a step takes as long on ", name, ", the next best");
+    text += StrCat(Step(measure), " takes as long on ", name, ", the next best");
   }
-  if (const std::string parts = Differences(best, other, difference); !parts.empty())
+  if (const std::string parts = Differences(best, other, measure, difference); !parts.empty())
     text += StrCat(", which takes ", parts);
   text += StrCat("; peak ", FormatBytes(static_cast<double>(best.memory.peak_bytes)), ", there ",
                  FormatBytes(static_cast<double>(other.memory.peak_bytes)), "\n");
@@ -110,9 +135,11 @@ std::string Failures(const MeshChoice& choice) {
 }  // namespace
 
 std::string FormatMeshes(const MeshChoice& choice) {
-  std::vector<std::vector<std::string>> rows = {
-      {"mesh", "step", "overlapped", "exposed", "peak", "bound", "gap", "outcome"}};
-  for (const MeshTrial& trial : choice.trials) rows.push_back(RowOf(trial));
+  const bool schedules = choice.measure == StepMeasure::kSchedule;
+  std::vector<std::vector<std::string>> rows = {{"mesh", "step", "overlapped", "exposed", "peak",
+                                                 schedules ? "bound of overlapped" : "bound of step", "gap",
+                                                 "outcome"}};
+  for (const MeshTrial& trial : choice.trials) rows.push_back(RowOf(trial, choice.measure));
   std::string text;
   for (const SizeTrial& size : choice.too_few) {
     text += StrCat(size.devices, size.devices == 1 ? " device is" : " devices are", " too few: ", size.why, "\n");
@@ -120,16 +147,16 @@ std::string FormatMeshes(const MeshChoice& choice) {
   text += AlignColumns(rows, {false, true, true, true, true, true, true, false}, 0);
   text += Failures(choice);
   if (choice.plans.size() > 1) {
-    text += Reasons(choice.plans[0], choice.plans[1]);
+    text += Reasons(choice.plans[0], choice.plans[1], choice.measure);
   } else if (choice.trials.size() > 1 && choice.trials[1].outcome == MeshOutcome::kPruned) {
     const MeshTrial& next = choice.trials[1];
-    text += StrCat(ToString(choice.trials[0].mesh), " is best: on ", ToString(next.mesh),
-                   ", the next best, no step takes less than ", FormatSeconds(next.bound_seconds), "\n");
+    text += StrCat(ToString(choice.trials[0].mesh), " is best: on ", ToString(next.mesh), ", the next best, no ",
+                   schedules ? "overlapped step" : "step", " takes less than ",
+                   FormatSeconds(next.StepBound(choice.measure).value_or(0)), "\n");
   }
-  if (choice.has_bound) {
-    const double best = choice.trials.front().seconds;
-    text +=
-        StrCat("no mesh that was tried is better by more than ", PercentOf(best - choice.bound_seconds, best), "\n");
+  if (const std::optional<double> bound = choice.StepBound()) {
+    const double best = choice.trials.front().StepSeconds(choice.measure);
+    text += StrCat("no mesh that was tried is better by more than ", PercentOf(best - *bound, best), "\n");
   }
   return text;
 }

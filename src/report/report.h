@@ -31,13 +31,15 @@ std::string FormatSummary(const Plan& plan, const SummaryOptions& options = {});
 // warnings, and more. Local steps are no collectives. `schedule`: the step as it is executed on two streams, in
 // seconds: seconds = compute_seconds + slowed_seconds + exposed_seconds + idle_seconds, and collective_seconds
 // (schedule/schedule.h), with the bound of all schedules and the gap to it; seconds_per_step, lower_bound_seconds and
-// gap are of the sum of all prices. Where the mesh was chosen, `meshes`: a row a mesh, in the order of FormatMeshes,
-// and `meshes_lower_bound_seconds`.
+// gap are of the sum of all prices; `measure` ("schedule", "sum") says which of both plans are compared by
+// (schedule/measure.h). Where the mesh was chosen, `meshes`: a row a mesh, in the order of FormatMeshes, with both
+// bounds, `meshes_measure`, and both bounds of all meshes.
 std::string SummaryJson(const Plan& plan, const std::map<std::string, double>& timings,
                         const MeshChoice* choice = nullptr);
 
-// A choice among meshes: a line a mesh; then why the best is best: what makes the next best dearer, by compute and kind
-// of collective, and its dearest collective; and how far any mesh that was tried may be better.
+// A choice among meshes: a line a mesh, with bound and gap of what meshes are compared by; then why the best is best:
+// what makes the next best dearer, by compute and kind of collective, and its dearest collective; and how far any mesh
+// that was tried may be better.
 std::string FormatMeshes(const MeshChoice& choice);
 
 // diff: by meaning.
@@ -67,7 +69,7 @@ struct ComparedPlan {
   std::string mesh;
 };
 // One line a plan: step time, the step as it is executed, compute, collectives, bytes moved, peak, bound, gap; the
-// fastest is marked. Bound, gap and the fastest are of steps as they are executed, where a bound of those is known.
+// fastest is marked. Bound, gap and the fastest are by the measure of the plans (schedule/measure.h).
 std::string FormatComparison(std::span<const ComparedPlan> plans);
 // {"plans": [{"strategy", "seconds_per_step", ..., "error"}]}: the numeric fields of row `infer`.
 std::string ComparisonJson(std::span<const ComparedPlan> plans);

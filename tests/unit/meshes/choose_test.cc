@@ -19,32 +19,39 @@
 #include "pipeline/pipeline.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
+#include "schedule/measure.h"
+#include "schedule/schedule.h"
 
 namespace sbp {
 namespace {
 
 TensorType F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
 
-// Blocks of two products and an addition, rows x width through width x inner.
-Graph Blocks(int64_t rows, int64_t width, int64_t inner, int blocks) {
+// Blocks of two products and an addition, rows x width through width x inner; so many rows of blocks side by side, of
+// which one may compute while another communicates.
+Graph Blocks(int64_t rows, int64_t width, int64_t inner, int blocks, int towers = 1) {
   GraphBuilder b("blocks");
-  b.AddInput("t0", F32({rows, width}));
-  std::string before = "t0";
-  for (int i = 0; i < blocks; ++i) {
-    const std::string n = std::to_string(i);
-    b.AddParameter("up" + n, F32({width, inner}));
-    b.AddParameter("down" + n, F32({inner, width}));
-    b.AddOp("MatMul", "first" + n, {before, "up" + n}, {"h" + n});
-    b.AddOp("Relu", "act" + n, {"h" + n}, {"a" + n});
-    b.AddOp("MatMul", "second" + n, {"a" + n, "down" + n}, {"y" + n});
-    b.AddOp("Add", "sum" + n, {before, "y" + n}, {"t" + std::to_string(i + 1)});
-    b.DescribeTensor("h" + n, F32({rows, inner}));
-    b.DescribeTensor("a" + n, F32({rows, inner}));
-    b.DescribeTensor("y" + n, F32({rows, width}));
-    before = "t" + std::to_string(i + 1);
-    b.DescribeTensor(before, F32({rows, width}));
+  for (int tower = 0; tower < towers; ++tower) {
+    const std::string of = tower == 0 ? "" : "_" + std::to_string(tower);
+    b.AddInput("t0" + of, F32({rows, width}));
+    std::string before = "t0" + of;
+    for (int i = 0; i < blocks; ++i) {
+      const std::string n = std::to_string(i) + of;
+      b.AddParameter("up" + n, F32({width, inner}));
+      b.AddParameter("down" + n, F32({inner, width}));
+      b.AddOp("MatMul", "first" + n, {before, "up" + n}, {"h" + n});
+      b.AddOp("Relu", "act" + n, {"h" + n}, {"a" + n});
+      b.AddOp("MatMul", "second" + n, {"a" + n, "down" + n}, {"y" + n});
+      const std::string after = "t" + std::to_string(i + 1) + of;
+      b.AddOp("Add", "sum" + n, {before, "y" + n}, {after});
+      b.DescribeTensor("h" + n, F32({rows, inner}));
+      b.DescribeTensor("a" + n, F32({rows, inner}));
+      b.DescribeTensor("y" + n, F32({rows, width}));
+      b.DescribeTensor(after, F32({rows, width}));
+      before = after;
+    }
+    b.AddOutput(before);
   }
-  b.AddOutput(before);
   return *b.Build("blocks");
 }
 
@@ -57,6 +64,7 @@ class ChooseMeshTest : public testing::Test {
     std::optional<int64_t> memory_limit = std::nullopt;
     std::string strategy = "optimal";
     double gap = 0;
+    std::string objective = "sum";
   };
 
   PlanRequest Request(const Case& c, const Mesh& mesh) {
@@ -70,7 +78,7 @@ class ChooseMeshTest : public testing::Test {
     request.strategy.memory_limit = c.memory_limit;
     if (c.strategy == "optimal") {
       request.strategy.values["gap"] = c.gap;
-      request.strategy.values["objective"] = std::string("sum");  // which is what meshes are compared by
+      request.strategy.values["objective"] = c.objective;
     }
     request.rules = &rules_;
     return request;
@@ -82,12 +90,12 @@ class ChooseMeshTest : public testing::Test {
     return ChooseMesh(
         Meshes(c), [&](const Mesh& mesh) -> Result<PlanRequest> { return Request(c, mesh); }, options);
   }
-  // The price of the plan of each mesh by itself, those that have one.
+  // What a step of the plan of each mesh by itself takes, those that have one.
   std::map<std::string, double> Each(const Case& c) {
     std::map<std::string, double> prices;
     for (const Mesh& mesh : Meshes(c)) {
       if (const Result<Plan> plan = MakePlan(Request(c, mesh)); plan.ok())
-        prices[ToString(mesh)] = plan->total.seconds();
+        prices[ToString(mesh)] = StepSeconds(*plan, MeasureOf(*plan));
     }
     return prices;
   }
@@ -115,7 +123,8 @@ TEST_F(ChooseMeshTest, NoMeshIsDroppedThatHasTheBestPlan) {
       EXPECT_EQ(choice->trials.size(), each.size()) << where;
       EXPECT_LE(choice->plans.front().total.seconds(), best * (1 + gap + 1e-9)) << where;
       EXPECT_DOUBLE_EQ(choice->trials.front().seconds, choice->plans.front().total.seconds()) << where;
-      EXPECT_LE(choice->bound_seconds, best * (1 + 1e-9)) << where;
+      ASSERT_TRUE(choice->bound_seconds) << where;
+      EXPECT_LE(*choice->bound_seconds, best * (1 + 1e-9)) << where;
       for (const MeshTrial& trial : choice->trials) {
         EXPECT_TRUE(trial.has_bound) << where;
         EXPECT_LE(trial.bound_seconds, each.at(ToString(trial.mesh)) * (1 + 1e-9))
@@ -129,8 +138,62 @@ TEST_F(ChooseMeshTest, NoMeshIsDroppedThatHasTheBestPlan) {
   EXPECT_GT(differ, 4u);
 }
 
+// What is minimised on each mesh is what meshes are compared by, and bounds are of that.
+TEST_F(ChooseMeshTest, SchedulesAreComparedWhereStepsAreSchedules) {
+  size_t pruned = 0, differ = 0;
+  for (const auto& [rows, width, inner] : {std::tuple<int64_t, int64_t, int64_t>{64, 4096, 16384}, {256, 4096, 4096}}) {
+    for (const auto& [cluster, devices] : {std::pair<std::string, int64_t>{"8xH100", 8}, {"2x8xH100", 16}}) {
+      const Case c{.graph = Blocks(rows, width, inner, 1, 2),
+                   .cluster = cluster,
+                   .devices = devices,
+                   .gap = 0.009,
+                   .objective = "schedule"};
+      const std::map<std::string, double> each = Each(c);
+      const double best = std::ranges::min_element(each, {}, [](const auto& e) { return e.second; })->second;
+      const Result<MeshChoice> choice = Choose(c);
+      ASSERT_TRUE(choice.ok()) << choice.status().message();
+      const std::string where = cluster + ", width " + std::to_string(inner);
+      EXPECT_EQ(choice->measure, StepMeasure::kSchedule) << where;
+      const double chosen = MakeSchedule(choice->plans.front()).summary.step;
+      EXPECT_DOUBLE_EQ(choice->trials.front().overlapped_seconds, chosen) << where;
+      EXPECT_LE(chosen, best * 1.02) << where;  // each search finds a short schedule, not the shortest
+      ASSERT_TRUE(choice->StepBound()) << where;
+      EXPECT_LE(*choice->StepBound(), best * (1 + 1e-9)) << where;
+      for (const MeshTrial& trial : choice->trials) {
+        ASSERT_TRUE(trial.StepBound(choice->measure)) << where << ", " << ToString(trial.mesh);
+        EXPECT_LE(*trial.StepBound(choice->measure), each.at(ToString(trial.mesh)) * (1 + 1e-9))
+            << where << ", " << ToString(trial.mesh);
+        EXPECT_TRUE(trial.outcome != MeshOutcome::kPlanned || trial.overlapped_seconds >= chosen) << where;
+        pruned += trial.outcome == MeshOutcome::kPruned;
+        differ += trial.overlapped_seconds < 0.98 * trial.seconds;
+      }
+    }
+  }
+  EXPECT_GT(pruned, 4u);
+  EXPECT_GT(differ, 4u);
+}
+
+TEST_F(ChooseMeshTest, EagerStepsAndTheSumAskedForAreComparedBySums) {
+  for (const auto& [cluster, objective] : {std::pair<std::string, std::string>{"cpu", "schedule"}, {"8xH100", "sum"}}) {
+    const Case c{.graph = Blocks(4096, 1024, 4096, 1), .cluster = cluster, .devices = 4, .objective = objective};
+    const Result<MeshChoice> choice = Choose(c);
+    ASSERT_TRUE(choice.ok()) << choice.status().message();
+    EXPECT_EQ(choice->measure, StepMeasure::kSum);
+    EXPECT_EQ(MeasureOf(choice->plans.front()), StepMeasure::kSum);
+    EXPECT_EQ(choice->StepBound(), choice->bound_seconds);
+  }
+}
+
+TEST_F(ChooseMeshTest, OnOneDeviceThePlanIsItsBound) {
+  const Result<MeshChoice> choice =
+      Choose({.graph = Blocks(64, 512, 512, 1), .cluster = "8xH100", .devices = 1, .objective = "schedule"});
+  ASSERT_TRUE(choice.ok()) << choice.status().message();
+  ASSERT_TRUE(choice->StepBound());
+  EXPECT_DOUBLE_EQ(*choice->StepBound(), choice->trials.front().overlapped_seconds);
+}
+
 TEST_F(ChooseMeshTest, TheSameWhateverTheThreads) {
-  const Case c{.graph = Blocks(64, 4096, 16384, 2), .cluster = "2x8xH100", .devices = 16};
+  const Case c{.graph = Blocks(64, 4096, 16384, 1, 2), .cluster = "8xH100", .devices = 8, .objective = "schedule"};
   std::vector<std::string> dumps;
   for (const int threads : {1, 2, 5}) {
     const Result<MeshChoice> choice = Choose(c, {.keep = 2, .threads = threads});
@@ -145,6 +208,20 @@ TEST_F(ChooseMeshTest, TheSameWhateverTheThreads) {
   }
   EXPECT_EQ(dumps[0], dumps[1]);
   EXPECT_EQ(dumps[0], dumps[2]);
+}
+
+// Whether a mesh may keep to a target is what its bound says, whichever is planned first.
+TEST_F(ChooseMeshTest, ATargetIsKeptToWhereAnyMeshCan) {
+  const Case c{.graph = Blocks(64, 4096, 16384, 1, 2), .cluster = "8xH100", .devices = 8, .objective = "schedule"};
+  const std::map<std::string, double> each = Each(c);
+  const double best = std::ranges::min_element(each, {}, [](const auto& e) { return e.second; })->second;
+  const Result<MeshChoice> kept = Choose(c, {.target_step = 1.001 * best});
+  ASSERT_TRUE(kept.ok()) << kept.status().message();
+  EXPECT_LE(kept->trials.front().overlapped_seconds, 1.001 * best);
+  const Result<MeshChoice> missed = Choose(c, {.target_step = 0.99 * *Choose(c)->StepBound()});
+  ASSERT_FALSE(missed.ok());
+  EXPECT_EQ(missed.status().code(), Code::kNoPlan);
+  EXPECT_THAT(missed.status().message(), testing::StartsWith("no step takes less than "));
 }
 
 TEST_F(ChooseMeshTest, KeepsAsManyAsAreAskedFor) {
