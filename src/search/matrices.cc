@@ -1,6 +1,7 @@
 #include "search/matrices.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -16,7 +17,14 @@ uint64_t HashOf(const Matrix& matrix) {
     hash = (hash ^ number) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 31;
   };
-  for (const double entry : matrix.table) mix(std::bit_cast<uint64_t>(entry));
+  // Four chains side by side: of one, each step would wait for the one before.
+  std::array<uint64_t, 4> lanes = {1, 2, 3, 4};
+  for (size_t i = 0; i < matrix.table.size(); ++i) {
+    uint64_t& lane = lanes[i % lanes.size()];
+    lane = (lane ^ std::bit_cast<uint64_t>(matrix.table[i])) * 0x9E3779B97F4A7C15u;
+    lane ^= lane >> 31;
+  }
+  for (const uint64_t lane : lanes) mix(lane);
   for (const TableLines* lines : {&matrix.row_lines, &matrix.column_lines}) {
     for (const int32_t line : lines->first) mix(static_cast<uint64_t>(line));
     for (const int32_t line : lines->second) mix(static_cast<uint64_t>(line));
@@ -125,6 +133,10 @@ const double* Matrix::Row(int32_t row, std::vector<double>& scratch) const {
   const double* first = table_row(row_lines.at(row));
   if (row_lines.second.empty() && column_lines.plain()) return first;
   scratch.resize(columns);
+  if (row_lines.second.empty() && column_lines.second.empty()) {
+    for (int32_t j = 0; j < columns; ++j) scratch[j] = first[column_lines.first[j]];
+    return scratch.data();
+  }
   const double* second = table_row(row_lines.other(row));
   for (int32_t j = 0; j < columns; ++j) {
     const int32_t c = column_lines.at(j);

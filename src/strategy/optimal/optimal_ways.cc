@@ -22,8 +22,9 @@ constexpr double kEffortOfFirstLook = 0.1;
 // Known ways that are searched, at least, and as many as have so many ops together; where a search looks at a few
 // candidates of each op only, one.
 constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
-// Likewise, that are looked at where what is known is good enough already, or where a look is a search of its own.
-constexpr size_t kOpsOfLooks = 16'000;
+// Likewise, that are looked at where a look is a search of its own; and where what is known is good enough already, as
+// many as cost little beside the search: none of a graph of so many ops, in which they could hardly win anything.
+constexpr size_t kOpsOfLooks = 16'000, kOpsOfFewLooks = 4'000;
 
 // The same layouts, whatever the texts are?
 bool AlikeTensors(const auto& a, const auto& b) {
@@ -60,7 +61,8 @@ Result<std::vector<OptimalSearch::Way>> OptimalSearch::LookAtWays(const Strategy
   std::vector<Pins> seen;
   const bool all = !chosen_ && !GoodEnough();
   const size_t of_large = std::max(chosen_ ? 1 : kFewestWays, kOpsOfLooks / std::max<size_t>(1, problem_.num_ops()));
-  const size_t most = all ? options_.num_ways : of_large;
+  const size_t where_good = !chosen_ && problem_.num_ops() >= kOpsOfFewLooks ? 0 : of_large;
+  const size_t most = all ? options_.num_ways : where_good;
   for (size_t number = 0; number < options_.num_ways && seen.size() < most && !Cancelled(); ++number) {
     const Result<Problem> pinned = options_.way(number);
     if (!pinned.ok() || std::ranges::any_of(seen, [&](const Pins& pins) { return Alike(pins, pinned->pins); }))
