@@ -17,6 +17,7 @@
 #include "memory/memory.h"
 #include "memory/training.h"
 #include "plan/transition_runs.h"
+#include "graph/graph.h"
 
 namespace sbp {
 namespace {
