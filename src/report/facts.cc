@@ -12,12 +12,12 @@
 #include "cluster/collective_kind.h"
 #include "cost/collective.h"
 #include "graph/again.h"
+#include "graph/graph.h"
 #include "graph/phases.h"
 #include "graph/sections.h"
 #include "memory/memory.h"
 #include "memory/training.h"
 #include "plan/transition_runs.h"
-#include "graph/graph.h"
 
 namespace sbp {
 namespace {
