@@ -1,12 +1,14 @@
 // check: is a plan right? Derived again from the files alone.
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "api/bounds.h"
 #include "api/plan_file.h"
 #include "api/plan_inputs.h"
 #include "api/tensors.h"
@@ -14,16 +16,21 @@
 #include "base/text.h"
 #include "check/violation.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "graph/tensor_data.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
+#include "sbp/shard_math.h"
 
 namespace sbp {
 namespace {
 
 struct CheckFlags {
   std::string plan, model, inputs;
+  bool bound = false;
+  double effort = 1;
   OutputFlags output;
 };
 
@@ -40,12 +47,46 @@ std::string ToText(const std::vector<Violation>& violations) {
   return text + StrCat(violations.size(), violations.size() == 1 ? " violation" : " violations");
 }
 
-std::string ToJson(const std::vector<Violation>& violations) {
+// A line a bound.
+std::string ToText(const std::vector<DerivedBound>& bounds) {
+  std::string text;
+  for (const DerivedBound& bound : bounds) {
+    text += StrCat("\n", bound.what, " ", FormatSeconds(bound.stated), ": ");
+    if (bound.holds()) {
+      text += "derived again";
+      continue;
+    }
+    const double missing = std::ceil(1e6 * (1 - bound.derived / bound.stated)) / 1e4;
+    text += StrCat("derived again but for the last ", FormatDouble(missing),
+                   " %, taken on trust (more --effort may verify it)");
+  }
+  return text;
+}
+
+void AddFalse(const std::vector<DerivedBound>& bounds, std::vector<Violation>& violations) {
+  for (const DerivedBound& bound : bounds) {
+    if (!bound.is_false()) continue;
+    violations.push_back({"total", bound.what, StrCat("at most ", FormatDouble(bound.reached), ", as a plan shows"),
+                          FormatDouble(bound.stated)});
+  }
+}
+
+std::string ToJson(const std::vector<Violation>& violations, const std::vector<DerivedBound>& bounds, bool derived) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Violation& v : violations) {
     list.push_back({{"where", v.where}, {"what", v.what}, {"expected", v.expected}, {"found", v.found}});
   }
-  return nlohmann::ordered_json({{"violations", list}}).dump(2);
+  nlohmann::ordered_json document = {{"violations", list}};
+  if (derived) {
+    document["bounds"] = nlohmann::ordered_json::array();
+    for (const DerivedBound& bound : bounds) {
+      document["bounds"].push_back({{"what", bound.what},
+                                    {"stated_seconds", bound.stated},
+                                    {"derived_seconds", bound.derived},
+                                    {"verified", bound.holds()}});
+    }
+  }
+  return document.dump(2);
 }
 
 Status Check(const CheckFlags& flags) {
@@ -62,9 +103,17 @@ Status Check(const CheckFlags& flags) {
     SBP_ASSIGN_OR_RETURN(std::vector<Violation> more, CompareWithModel(plan, rules, flags.model));
     for (Violation& v : more) violations.push_back(std::move(v));
   }
+  std::vector<DerivedBound> bounds;
+  if (flags.bound && violations.empty()) {
+    TellProgress("deriving bounds");
+    SBP_ASSIGN_OR_RETURN(bounds, DeriveBounds(plan, rules, flags.effort, Interrupted));
+    AddFalse(bounds, violations);
+  }
   const std::string good = StrCat("good: ", plan.graph.ops.size(), " ops, ", plan.transitions.size(),
-                                  " layout changes, mesh ", ToString(plan.mesh));
-  SBP_RETURN_IF_ERROR(Print(flags.output.json() ? ToJson(violations) : violations.empty() ? good : ToText(violations)));
+                                  " layout changes, mesh ", ToString(plan.mesh), ToText(bounds));
+  SBP_RETURN_IF_ERROR(Print(flags.output.json()  ? ToJson(violations, bounds, flags.bound)
+                            : violations.empty() ? good
+                                                 : ToText(violations)));
   return violations.empty() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
@@ -76,6 +125,13 @@ Command SetupCheck(CLI::App& app) {
   app.add_option("model", flags->model, "also compare the plan's graph with this model")->type_name("MODEL");
   app.add_option("--inputs", flags->inputs, "refuse inputs that differ from those that shaped the plan")
       ->type_name("X.npz");
+  CLI::Option* bound = app.add_flag(
+      "--bound", flags->bound,
+      "derive its bounds again by a search; without, that no plan is better than they say is taken on trust");
+  app.add_option("--effort", flags->effort, "of --bound: amount of work, about seconds of one processor")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str()
+      ->needs(bound);
   AddFormatFlag(app, flags->output);
   return [flags] { return Check(*flags); };
 }

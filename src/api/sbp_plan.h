@@ -14,6 +14,7 @@
 #pragma once
 
 #include "api/assignment.h"
+#include "api/bounds.h"
 #include "api/cluster.h"
 #include "api/explain.h"
 #include "api/grad.h"

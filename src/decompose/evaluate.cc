@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "decompose/decompose.h"
 #include "decompose/expansion_scope.h"
+#include "decompose/expansion_values.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
@@ -47,21 +48,6 @@ constexpr OperatorRow kOperators[] = {{"+", "Add"},
                                       {">=", "GreaterOrEqual"},
                                       {"&&", "And"},
                                       {"||", "Or"}};
-
-Status ErrorOf(const SourcePosition& at, std::string_view message) {
-  return BadInput(StrCat(ToString(at), ": ", message));
-}
-
-double ToDouble(const ExpressionValue& value) {
-  if (const auto* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
-  const auto* d = std::get_if<double>(&value);
-  return d == nullptr ? 0 : *d;
-}
-
-bool AllIntegers(const NumberList& list) {
-  return std::all_of(list.begin(), list.end(),
-                     [](const ExpressionValue& v) { return std::holds_alternative<int64_t>(v); });
-}
 
 class Evaluator {
  public:
@@ -107,7 +93,8 @@ class Evaluator {
           name.arguments.push_back({.int_value = k});
         }
         SBP_ASSIGN_OR_RETURN(const ExpansionValue value, scope_.Find(name));
-        SBP_ASSIGN_OR_RETURN(const TensorId id, TensorOf(value, builder_.instance().results[slot.first + k].dtype));
+        SBP_ASSIGN_OR_RETURN(const TensorId id,
+                             TensorOf(value, builder_.instance().results[slot.first + k].dtype, builder_));
         builder_.SetResult(slot.first + k, id);
       }
     }
@@ -148,15 +135,15 @@ class Evaluator {
     const std::string& operand = builder_.instance().operand_names[index];
     const std::string name = StrCat(kCotangent, operand);
     if (const auto reason = none_.find(name); reason != none_.end()) {
-      return ErrorOf(vjp.at,
-                     StrCat(builder_.query().type, " ", kNoDerivative, " ", Quote(operand), ": ", reason->second));
+      return ErrorInText(vjp.at,
+                         StrCat(builder_.query().type, " ", kNoDerivative, " ", Quote(operand), ": ", reason->second));
     }
     SBP_ASSIGN_OR_RETURN(const std::optional<ExpansionValue> value, scope_.Local(name));
     if (!value) {
-      return ErrorOf(vjp.at, StrCat("the vjp of ", builder_.query().type, " does not set ", Quote(name)));
+      return ErrorInText(vjp.at, StrCat("the vjp of ", builder_.query().type, " does not set ", Quote(name)));
     }
     const TensorType& type = builder_.instance().operands[index];
-    SBP_ASSIGN_OR_RETURN(const TensorId id, TensorOf(*value, type.dtype));
+    SBP_ASSIGN_OR_RETURN(const TensorId id, TensorOf(*value, type.dtype, builder_));
     if (!id.valid()) return id;
     return SumTo(vjp, name, id, type);
   }
@@ -180,9 +167,9 @@ class Evaluator {
       if (d >= skipped && size != from[d]) inner.push_back(d - skipped);
     }
     if (!fits) {
-      return ErrorOf(vjp.at,
-                     StrCat("the vjp of ", builder_.query().type, " gives ", Quote(name), " as ",
-                            sbp::ToString(builder_.type(id)), ", which does not broadcast from ", sbp::ToString(type)));
+      return ErrorInText(
+          vjp.at, StrCat("the vjp of ", builder_.query().type, " gives ", Quote(name), " as ",
+                         sbp::ToString(builder_.type(id)), ", which does not broadcast from ", sbp::ToString(type)));
     }
     const auto cast = [&](DType to) {
       if (builder_.type(id).dtype != to) id = builder_.Call("Cast", {id}, {{"to", static_cast<int64_t>(to)}});
@@ -200,19 +187,19 @@ class Evaluator {
 
   Status Step(const ExpansionStatement& statement) {
     if (++steps_ <= budget_) return OkStatus();
-    return ErrorOf(statement.at, StrCat("the expansion of ", Quote(builder_.query().type), " takes more than ", budget_,
-                                        " steps (statements run, turns of loops)"));
+    return ErrorInText(statement.at, StrCat("the expansion of ", Quote(builder_.query().type), " takes more than ",
+                                            budget_, " steps (statements run, turns of loops)"));
   }
 
   // Numbers of lists, in all and in one.
   Status Numbers(const Expression& node, const NumberList& list) {
     numbers_ += static_cast<int64_t>(list.size());
     if (static_cast<int64_t>(list.size()) > kMaxLiteralElements) {
-      return ErrorOf(node.at, StrCat("the list is too long: more than ", kMaxLiteralElements, " numbers"));
+      return ErrorInText(node.at, StrCat("the list is too long: more than ", kMaxLiteralElements, " numbers"));
     }
     if (numbers_ <= kMaxNumbers) return OkStatus();
-    return ErrorOf(node.at, StrCat("the lists of the expansion of ", Quote(builder_.query().type), " have more than ",
-                                   kMaxNumbers, " numbers in all"));
+    return ErrorInText(node.at, StrCat("the lists of the expansion of ", Quote(builder_.query().type),
+                                       " have more than ", kMaxNumbers, " numbers in all"));
   }
 
   Status Loop(const ExpansionStatement& statement) {
@@ -302,7 +289,7 @@ class Evaluator {
     for (const Expression& argument : node.arguments) {
       SBP_ASSIGN_OR_RETURN(ExpansionValue value, Term(argument));
       if (std::holds_alternative<std::monostate>(value)) {
-        return ErrorOf(argument.at, StrCat("an absent operand of ", Quote(node.text)));
+        return ErrorInText(argument.at, StrCat("an absent operand of ", Quote(node.text)));
       }
       operands.push_back(std::move(value));
     }
@@ -311,7 +298,7 @@ class Evaluator {
     for (const OperatorRow& row : kOperators) {
       if (operands.size() == 2 && row.text == node.text) std::tie(op, negated) = std::pair(row.op, row.negated);
     }
-    SBP_ASSIGN_OR_RETURN(std::vector<TensorId> inputs, Operands(operands));
+    SBP_ASSIGN_OR_RETURN(std::vector<TensorId> inputs, OperandsOf(operands, builder_));
     std::vector<TensorId> ids = builder_.CallMany(op, std::move(inputs), {}, {true});
     if (negated) ids = builder_.CallMany("Not", ids, {}, {true});
     SBP_RETURN_IF_ERROR(Located(node));
@@ -339,7 +326,7 @@ class Evaluator {
         SBP_RETURN_IF_ERROR(SetAttribute(argument, node.keywords[i - positional], value, attributes));
       }
     }
-    SBP_ASSIGN_OR_RETURN(std::vector<TensorId> inputs, Operands(operands));
+    SBP_ASSIGN_OR_RETURN(std::vector<TensorId> inputs, OperandsOf(operands, builder_));
     std::vector<TensorId> ids = builder_.CallMany(node.text, std::move(inputs), std::move(attributes), wanted, name);
     SBP_RETURN_IF_ERROR(Located(node));
     return ids;
@@ -356,35 +343,6 @@ class Evaluator {
     }
   }
 
-  static Status SetAttribute(const Expression& at, const std::string& name, const ExpansionValue& value,
-                             Attributes& attributes) {
-    if (std::holds_alternative<std::monostate>(value)) return OkStatus();
-    if (const auto* scalar = std::get_if<ExpressionValue>(&value)) {
-      std::visit([&](const auto& v) { attributes.Set(name, v); }, *scalar);
-      return OkStatus();
-    }
-    const auto* list = std::get_if<NumberList>(&value);
-    if (list == nullptr) return ErrorOf(at.at, StrCat("attribute ", Quote(name), " cannot be a tensor"));
-    if (AllIntegers(*list)) {
-      std::vector<int64_t> ints;
-      for (const ExpressionValue& v : *list) ints.push_back(std::get<int64_t>(v));
-      attributes.Set(name, std::move(ints));
-      return OkStatus();
-    }
-    std::vector<std::string> texts;
-    std::vector<double> numbers;
-    for (const ExpressionValue& v : *list) {
-      if (const auto* text = std::get_if<std::string>(&v)) texts.push_back(*text);
-      numbers.push_back(ToDouble(v));
-    }
-    if (texts.size() == list->size()) {
-      attributes.Set(name, std::move(texts));
-    } else {
-      attributes.Set(name, std::move(numbers));
-    }
-    return OkStatus();
-  }
-
   // Entries, ranges, and lists spliced in.
   Result<NumberList> List(const Expression& node) {
     NumberList list;
@@ -393,7 +351,7 @@ class Evaluator {
         SBP_ASSIGN_OR_RETURN(const int64_t first, EvaluateInt(item.arguments[0], scope_));
         SBP_ASSIGN_OR_RETURN(const int64_t limit, EvaluateInt(item.arguments[1], scope_));
         if (limit > first && static_cast<uint64_t>(limit) - static_cast<uint64_t>(first) > kMaxLiteralElements) {
-          return ErrorOf(item.at, "the list is too long");
+          return ErrorInText(item.at, "the list is too long");
         }
         for (int64_t i = first; i < limit; ++i) list.emplace_back(i);
         continue;
@@ -408,65 +366,10 @@ class Evaluator {
         SBP_ASSIGN_OR_RETURN(const ExpressionValue known, scope_.Name(item));
         list.push_back(known);
       } else if (!std::holds_alternative<std::monostate>(value)) {
-        return ErrorOf(item.at, "a number is needed here");
+        return ErrorInText(item.at, "a number is needed here");
       }
     }
     return list;
-  }
-
-  // The type that numbers among these operands take: of the first tensor that is not bool; without one f32 if some
-  // number has a fraction, else i64.
-  DType NumberType(const std::vector<ExpansionValue>& operands) const {
-    for (const ExpansionValue& value : operands) {
-      TensorId id;
-      if (const auto* single = std::get_if<TensorId>(&value)) id = *single;
-      const auto* several = std::get_if<std::vector<TensorId>>(&value);
-      if (several != nullptr && !several->empty()) id = several->front();
-      if (id.valid() && builder_.type(id).dtype != DType::kBool) return builder_.type(id).dtype;
-    }
-    const bool has_fraction = std::any_of(operands.begin(), operands.end(), [](const ExpansionValue& value) {
-      const auto* scalar = std::get_if<ExpressionValue>(&value);
-      return scalar != nullptr && std::holds_alternative<double>(*scalar);
-    });
-    return has_fraction ? DType::kF32 : DType::kI64;
-  }
-
-  Result<std::vector<TensorId>> Operands(const std::vector<ExpansionValue>& operands) {
-    const DType type = NumberType(operands);
-    std::vector<TensorId> ids;
-    for (const ExpansionValue& value : operands) {
-      if (const auto* several = std::get_if<std::vector<TensorId>>(&value)) {
-        ids.insert(ids.end(), several->begin(), several->end());
-        continue;
-      }
-      SBP_ASSIGN_OR_RETURN(const TensorId id, TensorOf(value, type));
-      ids.push_back(id);
-    }
-    return ids;
-  }
-
-  // A value as a tensor; numbers become constants of `type`, lists of integers are i64.
-  Result<TensorId> TensorOf(const ExpansionValue& value, DType type) {
-    if (const auto* id = std::get_if<TensorId>(&value)) return *id;
-    if (const auto* scalar = std::get_if<ExpressionValue>(&value)) {
-      if (std::holds_alternative<std::string>(*scalar)) return BadInput("a string cannot be an operand");
-      const bool is_whole = std::holds_alternative<int64_t>(*scalar);
-      if (is_whole && IsInteger(type)) return builder_.Constant(Literal::Scalar(std::get<int64_t>(*scalar), type));
-      return builder_.Number(ToDouble(*scalar), type);
-    }
-    const auto* list = std::get_if<NumberList>(&value);
-    if (list == nullptr) return TensorId();
-    Literal literal;
-    const auto size = static_cast<int64_t>(list->size());
-    if (size > kMaxLiteralElements) return BadInput("a list is too long for a constant");
-    if (AllIntegers(*list)) {
-      for (const ExpressionValue& v : *list) literal.ints.push_back(std::get<int64_t>(v));
-      literal.type = {DType::kI64, {size}};
-    } else {
-      for (const ExpressionValue& v : *list) literal.floats.push_back(ToDouble(v));
-      literal.type = {IsFloat(type) ? type : DType::kF32, {size}};
-    }
-    return builder_.Constant(std::move(literal));
   }
 
   ExpansionBuilder& builder_;

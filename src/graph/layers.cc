@@ -1,7 +1,6 @@
 #include "graph/layers.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>

@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "graph/graph.h"
 #include "graph/layers.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {

@@ -12,6 +12,7 @@
 #include "cluster/collective_kind.h"
 #include "cost/collective.h"
 #include "graph/again.h"
+#include "graph/graph.h"
 #include "graph/phases.h"
 #include "graph/sections.h"
 #include "memory/memory.h"
