@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/model.h"
 #include "api/planning.h"
@@ -19,7 +21,9 @@
 #include "meshes/choose.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
+#include "remat/policy.h"
 #include "remat/segments.h"
+#include "sbp/mesh.h"
 #include "sbp/shard_math.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
@@ -29,25 +33,34 @@ namespace {
 
 constexpr int kMostTop = 16;
 
-Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags, const RuleSet& rules) {
+Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags, const MeshSearch& search,
+                          const RuleSet& rules, bool explains) {
   SBP_ASSIGN_OR_RETURN(PlanningInput input, ReadPlanningInput(planning));
   MeshSearchOptions options;
   options.keep = flags.top;
+  options.explains = explains;
   const auto threads = planning.strategy_options.find("threads");
   if (threads != planning.strategy_options.end())
     options.threads = static_cast<int>(std::get<int64_t>(threads->second));
   options.cancelled = Interrupted;
   options.progress = [](std::string_view what) { TellProgress(StrCat("planning: ", what)); };
-  return PlanOnMeshes(std::move(input), flags.search, rules, options, NoteChoice);
+  return PlanOnMeshes(std::move(input), search, rules, options, NoteChoice);
 }
 
-// Each mix of recomputation on the best mesh for it; what is kept of the best mix is all that its search found.
+// Each mix of recomputation on the best mesh for it; what is kept of the best mix is all that its search found. Between
+// policies of all layers (a mix has a number of layers in its name) only meshes are tried that are best for one of
+// these, unless the number of devices is open.
 Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlags& flags, const RuleSet& rules) {
   std::map<std::string, MeshChoice> chosen;
+  std::vector<Mesh> best_meshes;
   const PlanWithRemat plan = [&](const std::string& remat) -> Result<Plan> {
     PlanningFlags own = planning;
     own.request.remat = remat;
-    SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, rules));
+    MeshSearch search = flags.search;
+    if (remat.find(':') != std::string::npos && !search.fit) search.among = best_meshes;
+    const bool is_last = remat == AllRematPolicies().back().name;
+    SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, search, rules, is_last));
+    for (const Plan& kept : found.plans) best_meshes.push_back(kept.mesh);
     Plan best = found.plans.front();
     chosen.insert_or_assign(remat, std::move(found));
     return best;
@@ -105,8 +118,8 @@ Result<MeshChoice> PlanChoosingMesh(const PlanningFlags& planning, const MeshFla
   }
   const auto start = std::chrono::steady_clock::now();
   const InterruptScope interruptible;
-  Result<MeshChoice> chosen =
-      ChoosesRemat(planning) ? ChooseWithRemat(planning, flags, rules) : Choose(planning, flags, rules);
+  Result<MeshChoice> chosen = ChoosesRemat(planning) ? ChooseWithRemat(planning, flags, rules)
+                                                     : Choose(planning, flags, flags.search, rules, true);
   timings["plan"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return chosen;
 }

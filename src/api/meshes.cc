@@ -7,10 +7,14 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "graph/graph.h"
+#include "io/documents.h"
+#include "io/file.h"
 #include "meshes/factorisations.h"
 #include "pipeline/pipeline.h"
+#include "plan/plan.h"
 #include "recipe/recipe.h"
 #include "sbp/mesh.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {
@@ -58,7 +62,7 @@ class Planner {
 
   Result<MeshChoice> Run() {
     SBP_RETURN_IF_ERROR(Prepare());
-    return search_.fit ? Fit() : Choose(devices_, note_);
+    return search_.fit ? Fit() : Choose(devices_, note_, options_.explains);
   }
 
  private:
@@ -86,24 +90,50 @@ class Planner {
       return OkStatus();
     };
     SBP_ASSIGN_OR_RETURN(prepared_, PrepareModel(input_, rules_, place));
+    SBP_RETURN_IF_ERROR(ReadStartAxes());
     naming_ = HasPins(prepared_) ? AxisNaming::kAll : IsPerAxis(input_.recipe) ? AxisNaming::kNamed : AxisNaming::kFree;
     return OkStatus();
   }
 
-  Result<MeshChoice> Choose(int64_t devices, const NoteSink& note) {
+  // A plan to start from has layouts for the axes of its own mesh; on meshes of more or fewer it is left out.
+  Status ReadStartAxes() {
+    SBP_ASSIGN_OR_RETURN(const StrategyRow* strategy, FindStrategy(prepared_.options.strategy));
+    const StrategyOption* option = OptionOfKind(*strategy, OptionKind::kStart);
+    const auto given = option == nullptr ? input_.strategy_options.end() : input_.strategy_options.find(option->name);
+    if (given == input_.strategy_options.end()) return OkStatus();
+    const std::string& path = std::get<std::string>(given->second);
+    SBP_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+    SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(content, path));
+    start_axes_ = plan.mesh.num_axes();
+    without_start_ = input_;
+    without_start_.strategy_options.erase(given->first);
+    if (note_) {
+      note_(StrCat("--", option->name, " ", path, " is for ", start_axes_, start_axes_ == 1 ? " axis" : " axes",
+                   ": meshes of another number are planned without it"));
+    }
+    return OkStatus();
+  }
+
+  Result<MeshChoice> Choose(int64_t devices, const NoteSink& note, bool explains) {
     SBP_ASSIGN_OR_RETURN(Cluster cluster, ClusterOf(devices, input_.cluster, note));
     cluster.execution = prepared_.cluster.execution;
     cluster.fused_scopes = prepared_.cluster.fused_scopes;
-    SBP_ASSIGN_OR_RETURN(const std::vector<Mesh> meshes, MeshesOf(devices, names_, naming_, cluster));
+    SBP_ASSIGN_OR_RETURN(std::vector<Mesh> meshes, MeshesOf(devices, names_, naming_, cluster));
+    if (!search_.among.empty()) {
+      std::erase_if(meshes,
+                    [&](const Mesh& mesh) { return std::ranges::find(search_.among, mesh) == search_.among.end(); });
+    }
     const RequestOnMesh request_on = [&](const Mesh& mesh) -> Result<PlanRequest> {
       PlanRequest request = prepared_;
       request.mesh = mesh;
       request.cluster = cluster;
       SBP_ASSIGN_OR_RETURN(const std::vector<Recipe> recipes, RecipesOn(mesh));
-      SBP_RETURN_IF_ERROR(PutOnMesh(input_, recipes, request));
+      const bool starts = start_axes_ == 0 || mesh.num_axes() == start_axes_;
+      SBP_RETURN_IF_ERROR(PutOnMesh(starts ? input_ : without_start_, recipes, request));
       return request;
     };
     MeshSearchOptions options = options_;
+    options.explains = explains;
     options.target_step = search_.fit ? search_.target_step : std::nullopt;
     return ChooseMesh(meshes, request_on, options);
   }
@@ -120,6 +150,15 @@ class Planner {
     return recipes;
   }
 
+  // What no plan on so many devices is below: inputs and parameters, spread over all of them.
+  double LeastBytes(int64_t devices) const {
+    double bytes = 0;
+    for (const Tensor& tensor : prepared_.graph.tensors) {
+      if (!tensor.producer.valid()) bytes += static_cast<double>(tensor.type.num_bytes());
+    }
+    return bytes / static_cast<double>(devices);
+  }
+
   Result<MeshChoice> Fit() {
     std::vector<SizeTrial> too_few;
     SBP_ASSIGN_OR_RETURN(const Cluster whole, ClusterOf(devices_, input_.cluster, nullptr));
@@ -127,7 +166,14 @@ class Planner {
     for (const int64_t devices : SizesOf(whole, devices_)) {
       if (options_.cancelled && options_.cancelled()) return NoPlan("planning was interrupted");
       if (options_.progress) options_.progress(StrCat(devices, " devices"));
-      Result<MeshChoice> choice = Choose(devices, nullptr);
+      const std::optional<int64_t> limit = prepared_.options.memory_limit;
+      if (const double least = LeastBytes(devices); limit && least > static_cast<double>(*limit)) {
+        const std::string why = StrCat("inputs and parameters alone take ", FormatBytes(least), " on each");
+        failure = NoPlan(StrCat(why, ", --memory-limit is ", FormatBytes(static_cast<double>(*limit))));
+        too_few.push_back({devices, why});
+        continue;
+      }
+      Result<MeshChoice> choice = Choose(devices, nullptr, options_.explains && devices == devices_);
       if (!choice.ok()) {
         failure = choice.status();
         if (failure.code() != Code::kNoPlan) return failure;
@@ -158,6 +204,8 @@ class Planner {
   AxisNaming naming_ = AxisNaming::kFree;
   int64_t devices_ = 0;
   PlanRequest prepared_;
+  int start_axes_ = 0;  // of the plan to start from; 0: none is given
+  PlanningInput without_start_;
 };
 
 }  // namespace

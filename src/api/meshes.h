@@ -5,12 +5,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/cluster.h"
 #include "api/planning.h"
 #include "base/status.h"
 #include "meshes/choose.h"
 #include "rule/rule_set.h"
+#include "sbp/mesh.h"
 
 namespace sbp {
 
@@ -22,6 +24,7 @@ struct MeshSearch {
   std::string axes;
   bool fit = false;                   // the smallest number of devices, up to `devices`, ...
   std::optional<double> target_step;  // ... on which a step takes at most that many seconds (MeshChoice::measure)
+  std::vector<Mesh> among;            // only these, of those that there are; empty: all
 };
 inline constexpr std::string_view kDefaultAxes = "data,shard,model";
 inline constexpr int64_t kMostNodes = 64;

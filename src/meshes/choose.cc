@@ -332,6 +332,7 @@ class Chooser {
     if (nearest == nullptr) {
       return rows_.front().failure.WithContext(StrCat("no mesh has a plan; ", ToString(rows_.front().trial.mesh)));
     }
+    if (!options_.explains && nearest->look->proved_too_large) return NoPlan(PeakProved(*nearest->look));
     if (!nearest->is_planned) {
       const Result<Plan> made = PlanRow(*nearest, options_.threads);
       nearest->failure = made.ok() ? NoPlan("its plan was not looked for") : made.status();
@@ -341,16 +342,21 @@ class Chooser {
         rows_.size() == 1 ? name : StrCat("no plan on any of ", rows_.size(), " meshes; the nearest is ", name));
   }
 
+  static std::string PeakProved(const Look& look) {
+    return StrCat("no plan peaks below ", FormatBytes(static_cast<double>(look.least_peak_bytes)));
+  }
+
   // Outcomes of meshes that have no plan of their own.
   void Judge(Row& row) const {
     MeshTrial& trial = row.trial;
     if (trial.outcome == MeshOutcome::kPlanned) return;
     const bool too_large = row.look && row.look->proved_too_large;
     if (too_large || !row.failure.ok()) {
-      trial.outcome = too_large || (memory_limit_ && row.look) ? MeshOutcome::kTooLarge : MeshOutcome::kNoPlan;
-      trial.why = row.failure.message();
-      if (too_large)
-        trial.why = StrCat("no plan peaks below ", FormatBytes(static_cast<double>(row.look->least_peak_bytes)));
+      // What fails for memory names the flag; pins and ties may be why there is no plan, too.
+      const std::string& words = row.failure.message();
+      const bool for_memory = memory_limit_ && words.find("--memory-limit") != std::string::npos;
+      trial.outcome = too_large || for_memory ? MeshOutcome::kTooLarge : MeshOutcome::kNoPlan;
+      trial.why = too_large ? PeakProved(*row.look) : words;
       return;
     }
     trial.has_bound = true;

@@ -74,6 +74,9 @@ struct MeshSearchOptions {
   int threads = 2;  // the answer does not depend on it
   // Seconds that a step should take at most: meshes that may have such a plan are planned until one has, others not.
   std::optional<double> target_step;
+  // Where nothing fits, is the nearest mesh planned for what holds its memory? Else the error is a proof where there is
+  // one, which is quick.
+  bool explains = true;
   std::function<bool()> cancelled;
   std::function<void(std::string_view)> progress;  // what is done, for people; by one thread at a time
 };

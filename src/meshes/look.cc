@@ -41,6 +41,7 @@ class Looker {
   }
 
   Result<Look> Run(std::span<const KnownPlan* const> coarser, bool schedules) {
+    if (IsFarTooLarge()) return std::move(look_);
     SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
     for (size_t o = 0; o < problem_.num_ops(); ++o) look_.work += static_cast<int64_t>(all.of(OpId(o)).size());
     look_.is_large = !FitsNetwork(problem_, all, false);
@@ -67,6 +68,14 @@ class Looker {
     look_.peak_bytes = peak;
     look_.fits = excess == 0;
     excess_ = excess;
+  }
+
+  // Tensors alone, each as small as it can be, take more than the limit: that is quickly seen.
+  bool IsFarTooLarge() {
+    if (!limit_) return false;
+    look_.least_peak_bytes = LeastPeakOfTensors(problem_, kInt64Max);
+    look_.proved_too_large = look_.least_peak_bytes > *limit_;
+    return look_.proved_too_large;
   }
 
   // Of each coarser plan what it becomes here, ops that cannot follow it as a simple strategy has them.
@@ -97,7 +106,6 @@ class Looker {
     if (limit_) options.patience = kPatience;
     const SolveResult solved = Solve(relaxed.network(), options);
     look_.proved_too_large = limit_ && solved.proved_infeasible;
-    if (look_.proved_too_large) look_.least_peak_bytes = LeastPeakOfTensors(problem_, kInt64Max);
     if (solved.proved_infeasible) return OkStatus();
     look_.bound = std::max(0.0, solved.lower_bound);
     if (solved.evaluation.forbidden) return OkStatus();
@@ -142,9 +150,6 @@ class Looker {
       seconds += least;
     }
     look_.bound = seconds * (1 - kRounding);
-    if (!limit_) return;
-    look_.least_peak_bytes = LeastPeakOfTensors(problem_, kInt64Max);
-    look_.proved_too_large = look_.least_peak_bytes > *limit_;
   }
 
   PosedProblem& posed_;

@@ -18,9 +18,12 @@
 #include "memory/memory.h"
 #include "memory/training.h"
 #include "plan/transition_runs.h"
+#include "schedule/schedule.h"
 
 namespace sbp {
 namespace {
+
+constexpr size_t kMostOpsOfArena = 10'000;  // some half second
 
 bool AllLocal(const Transition& transition) {
   return std::all_of(transition.steps.begin(), transition.steps.end(),
@@ -50,6 +53,12 @@ std::map<CollectiveKind, CollectiveSum> SumCollectives(const Plan& plan) {
     }
   }
   return sums;
+}
+
+std::optional<double> SecondsInArena(const Plan& plan) {
+  const bool is_large = plan.graph.ops.size() > kMostOpsOfArena;
+  if (plan.physical || is_large || plan.graph.micro_batches > 1) return std::nullopt;
+  return StepInArena(plan);
 }
 
 CollectiveSum SumLocalCopies(const Plan& plan) {

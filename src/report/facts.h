@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,10 @@ std::string TensorName(const Plan& plan, TensorId tensor);
 
 // A scope with the numbers of repeated layers as '*': "layers.3/mlp" is "layers.*/mlp".
 std::string RepeatedScope(std::string_view scope);
+
+// What the step takes in the arena of `--physical` (StepInArena), where the plan's own schedule is without one.
+// Nothing: that is the plan's own schedule, or the graph is too large to make an arena only to know.
+std::optional<double> SecondsInArena(const Plan& plan);
 
 // Where a step's time goes: by the types of ops, compute alone; by RepeatedScope, with the collectives for the ops in
 // it. Largest first, equal ones by name.

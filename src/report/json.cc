@@ -104,8 +104,11 @@ Json ScheduleOf(const Plan& plan) {
                {"exposed_seconds", schedule.exposed},  // of collectives, while nothing is computed
                {"slowed_seconds", schedule.slowed},    // that compute takes longer beside collectives
                {"idle_seconds", schedule.idle},
+               {"arena_seconds", nullptr},        // in the arena of --physical; null: too large a graph to tell
                {"lower_bound_seconds", nullptr},  // no plan's schedule is shorter
                {"gap", nullptr}};
+  if (plan.physical) json["arena_seconds"] = schedule.step;
+  if (const std::optional<double> in_arena = SecondsInArena(plan)) json["arena_seconds"] = *in_arena;
   if (plan.schedule_bound_seconds) {
     json["lower_bound_seconds"] = *plan.schedule_bound_seconds;
     json["gap"] = ScheduleGapOf(plan, schedule.step);

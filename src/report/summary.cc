@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@
 
 namespace sbp {
 namespace {
+
+constexpr double kLeastWait = 0.005;  // of a schedule, to be worth a word
 
 std::string Bytes(int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); }
 
@@ -107,6 +110,10 @@ std::vector<std::string> ScheduleRow(const Plan& plan, const ScheduleSummary& sc
   if (schedule.idle > 0) text += StrCat(", idle ", FormatSeconds(schedule.idle));
   const auto ahead = std::ranges::count_if(plan.transitions, [](const auto& t) { return t.ahead_of.valid(); });
   if (ahead > 0) text += StrCat("; ", FormatCount(ahead), " sent ahead");
+  const std::optional<double> in_arena = SecondsInArena(plan);
+  if (in_arena && std::fabs(*in_arena - schedule.step) > kLeastWait * schedule.step) {
+    text += StrCat("; ", FormatSeconds(*in_arena), " in the arena of --physical, which uses memory again");
+  }
   if (plan.schedule_bound_seconds) {
     text += StrCat("; no plan takes less than ", FormatSeconds(*plan.schedule_bound_seconds), ", gap ",
                    GapPercent(ScheduleGapOf(plan, schedule.step)));

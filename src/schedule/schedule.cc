@@ -13,6 +13,8 @@
 #include "graph/graph.h"
 #include "graph/sections.h"
 #include "memory/memory.h"
+#include "physical/physical.h"
+#include "plan/physical_plan.h"
 #include "plan/pins.h"
 #include "plan/transition_runs.h"
 #include "schedule/memory_edges.h"
@@ -25,7 +27,9 @@ constexpr uint32_t kNoTask = std::numeric_limits<uint32_t>::max();
 // Task p is what runs at position p of the step; one more stands for the filling of inputs.
 class ScheduleBuilder {
  public:
-  explicit ScheduleBuilder(const Plan& plan) : plan_(plan), graph_(plan.graph), order_(OrderOfStep(plan)) {
+  // `physical`: nullptr where there is none.
+  ScheduleBuilder(const Plan& plan, const PhysicalPlan* physical)
+      : plan_(plan), graph_(plan.graph), physical_(physical), order_(OrderOfStep(plan)) {
     inputs_ = static_cast<uint32_t>(order_.op_at.size());
     tasks_.resize(static_cast<size_t>(inputs_) + 1);
   }
@@ -33,11 +37,11 @@ class ScheduleBuilder {
   Schedule Run() {
     SetSeconds();
     FindSources();
-    plays_physical_ = plan_.physical && plan_.physical->micro_batches == 1 && plan_.physical->tasks.size() == inputs_;
+    plays_physical_ = physical_ != nullptr && physical_->micro_batches == 1 && physical_->tasks.size() == inputs_;
     for (const uint32_t number : order_.in_order) AddTransition(number);
     AddOps();
     if (plays_physical_) {
-      const std::vector<TaskEdge> more = MemoryEdges(*plan_.physical);
+      const std::vector<TaskEdge> more = MemoryEdges(*physical_);
       edges_.insert(edges_.end(), more.begin(), more.end());
     }
     times_ = PlayTasks(tasks_, edges_, plan_.cluster.device.overlap.value);
@@ -170,6 +174,7 @@ class ScheduleBuilder {
 
   const Plan& plan_;
   const Graph& graph_;
+  const PhysicalPlan* const physical_;
   const StepOrder order_;
   uint32_t inputs_ = 0;
   bool plays_physical_ = false;  // memory is that of the arena
@@ -184,6 +189,13 @@ class ScheduleBuilder {
 
 }  // namespace
 
-Schedule MakeSchedule(const Plan& plan) { return ScheduleBuilder(plan).Run(); }
+Schedule MakeSchedule(const Plan& plan) {
+  return ScheduleBuilder(plan, plan.physical ? &*plan.physical : nullptr).Run();
+}
+
+double StepInArena(const Plan& plan) {
+  const PhysicalPlan physical = MakePhysicalPlan(plan);
+  return ScheduleBuilder(plan, &physical).Run().summary.step;
+}
 
 }  // namespace sbp

@@ -39,4 +39,11 @@ struct Schedule {
 // logarithms. The plan must be complete.
 Schedule MakeSchedule(const Plan& plan);
 
+// Seconds of the step in the arena that MakePhysicalPlan makes for one micro-batch, whether or not the plan has it:
+// what `run --backend fake` plays. Without its arena a plan's schedule takes memory as free where no task that stands
+// before uses it. But the streams leave that order, and registers share bytes if their lifetimes in it are apart:
+// compute waits for a sum of gradients that is behind, boxing for compute, where a larger arena would let both go on. A
+// gathered weight, on the other hand, goes ahead as soon as its bytes are free.
+double StepInArena(const Plan& plan);
+
 }  // namespace sbp

@@ -152,10 +152,12 @@ TEST(ScheduleOfPlans, FakeBackendPlaysTheSame) {
 
 // A plan's schedule is that of its actors, where it has a physical part with memory, else where each has its own.
 TEST(ScheduleOfPlans, IsThatOfActors) {
+  size_t longer = 0;  // in the arena
   for (const PlanCase& c : PlanCases()) {
     SCOPED_TRACE(c.name());
     Plan plan = WithRandomSeconds(c);
     const PhysicalPlan physical = MakePhysicalPlan(plan);
+    double in_arena = 0;
     for (size_t i = 0; i < 2 * std::size(kOverlaps); ++i) {
       plan.cluster.device.overlap.value = kOverlaps[i / 2];
       const bool own_memory = i % 2 == 0;
@@ -165,6 +167,13 @@ TEST(ScheduleOfPlans, IsThatOfActors) {
           Play(graph, own_memory, own_memory ? NotAhead(plan, physical) : std::vector<TaskEdge>());
       const Schedule schedule = MakeSchedule(plan);
       const double step = schedule.summary.step;
+      // What the plan with its physical part takes is known without it.
+      if (own_memory) {
+        in_arena = StepInArena(plan);
+        longer += in_arena > 1.01 * step;
+      } else {
+        EXPECT_DOUBLE_EQ(in_arena, step);
+      }
       for (size_t t = 0; t < physical.tasks.size(); ++t) {
         const Task& task = physical.tasks[t];
         const TaskTime& time =
@@ -182,6 +191,7 @@ TEST(ScheduleOfPlans, IsThatOfActors) {
       EXPECT_LE(sum.step, (sum.compute + sum.collectives) * (1 + 1e-9));
     }
   }
+  EXPECT_GT(longer, 0u);
 }
 
 }  // namespace
