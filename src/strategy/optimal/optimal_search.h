@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -93,8 +94,13 @@ class OptimalSearch {
   Status NothingFits();
 
   // optimal_ways.cc
+  using Look = std::function<Result<std::optional<Way>>(OptimalSearch&, size_t number)>;
+  double SecondsToBeat() const { return best_->excess > 0 ? kNoLimit : best_->seconds; }
+  Result<std::optional<Way>> FirstOf(size_t number);
   Result<std::optional<Way>> LookAt(size_t number, double most_seconds);
-  Result<std::vector<Way>> LookAtWays(const StrategyOptions& options, double most_seconds);
+  Result<std::vector<Way>> SortWays(const std::vector<size_t>& numbers, size_t most, const StrategyOptions& options,
+                                    const Look& look);
+  Result<std::vector<Way>> LookAtWays(const StrategyOptions& options);
   Status TryWays();
   Status GoOnFromWay();
   SolveOptions FirstLook() const;

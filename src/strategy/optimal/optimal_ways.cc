@@ -1,5 +1,6 @@
 // The known ways of the field (recipes of training steps) beside the free search.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -19,8 +20,8 @@ namespace sbp {
 namespace {
 
 constexpr double kEffortOfFirstLook = 0.1;
-// Known ways that are searched, at least, and as many as have so many ops together; where a search looks at a few
-// candidates of each op only, one.
+// Known ways that are searched, at least, and as many as have so many ops together (of more, those whose first plans
+// are best are looked at before); where a search looks at a few candidates of each op only, one.
 constexpr size_t kFewestWays = 2, kOpsOfWays = 40'000;
 // Likewise, that are looked at where a look is a search of its own; and where what is known is good enough already, as
 // many as cost little beside the search: none of a graph of so many ops, in which they could hardly win anything.
@@ -40,13 +41,16 @@ bool Alike(const Pins& a, const Pins& b) {
 
 }  // namespace
 
+// What the way leads to without a search.
+Result<std::optional<OptimalSearch::Way>> OptimalSearch::FirstOf(size_t number) {
+  SBP_RETURN_IF_ERROR(TryOthers());
+  return best_ ? std::optional<Way>({number, best_->excess, best_->seconds}) : std::optional<Way>();
+}
+
 // A way that may lead to something better than what is known? What a proof excludes is not searched.
 Result<std::optional<OptimalSearch::Way>> OptimalSearch::LookAt(size_t number, double most_seconds) {
   SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
-  if (!FitsNetwork(problem_, all, false)) {
-    SBP_RETURN_IF_ERROR(TryOthers());
-    return best_ ? std::optional<Way>({number, best_->excess, best_->seconds}) : std::optional<Way>();
-  }
+  if (!FitsNetwork(problem_, all, false)) return FirstOf(number);
   SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed, LayoutNetwork::Build(problem_, NetworkOptions(true, 0)));
   SolveOptions options = FirstLook();
   options.cutoff = most_seconds;
@@ -55,27 +59,43 @@ Result<std::optional<OptimalSearch::Way>> OptimalSearch::LookAt(size_t number, d
   return std::optional<Way>({number, 0, below.lower_bound});
 }
 
-// The known ways that differ and may be better, those with most promise first.
-Result<std::vector<OptimalSearch::Way>> OptimalSearch::LookAtWays(const StrategyOptions& options, double most_seconds) {
+// Of these known ways those that differ, `most` of them at most, by what `look` sees in them: most promise first.
+Result<std::vector<OptimalSearch::Way>> OptimalSearch::SortWays(const std::vector<size_t>& numbers, size_t most,
+                                                                const StrategyOptions& options, const Look& look) {
   std::vector<Way> ways;
   std::vector<Pins> seen;
-  const bool all = !chosen_ && !GoodEnough();
-  const size_t of_large = std::max(chosen_ ? 1 : kFewestWays, kOpsOfLooks / std::max<size_t>(1, problem_.num_ops()));
-  const size_t where_good = !chosen_ && problem_.num_ops() >= kOpsOfFewLooks ? 0 : of_large;
-  const size_t most = all ? options_.num_ways : where_good;
-  for (size_t number = 0; number < options_.num_ways && seen.size() < most && !Cancelled(); ++number) {
+  for (const size_t number : numbers) {
+    if (seen.size() >= most || Cancelled()) break;
     const Result<Problem> pinned = options_.way(number);
     if (!pinned.ok() || std::ranges::any_of(seen, [&](const Pins& pins) { return Alike(pins, pinned->pins); }))
       continue;
     seen.push_back(pinned->pins);
-    OptimalSearch look(*pinned, options);
-    const Result<std::optional<Way>> way = look.LookAt(number, most_seconds);
-    if (look.best_) SBP_RETURN_IF_ERROR(Offer(look.best_->assignment));
+    OptimalSearch search(*pinned, options);
+    const Result<std::optional<Way>> way = look(search, number);
+    if (search.best_) SBP_RETURN_IF_ERROR(Offer(search.best_->assignment));
     if (way.ok() && *way) ways.push_back(**way);
   }
   std::ranges::stable_sort(
       ways, [](const Way& a, const Way& b) { return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds); });
   return ways;
+}
+
+// The known ways that differ and may be better, those with most promise first.
+Result<std::vector<OptimalSearch::Way>> OptimalSearch::LookAtWays(const StrategyOptions& options) {
+  const size_t ops = std::max<size_t>(1, problem_.num_ops());
+  const bool all = !chosen_ && !GoodEnough();
+  const size_t of_large = std::max(chosen_ ? 1 : kFewestWays, kOpsOfLooks / ops);
+  const size_t most = all ? options_.num_ways : !chosen_ && ops >= kOpsOfFewLooks ? 0 : of_large;
+  std::vector<size_t> numbers(options_.num_ways);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  if (const size_t looks = std::max(kFewestWays, kOpsOfWays / ops); all && looks < numbers.size()) {
+    const Look first = [](OptimalSearch& search, size_t number) { return search.FirstOf(number); };
+    SBP_ASSIGN_OR_RETURN(const std::vector<Way> ways, SortWays(numbers, most, options, first));
+    numbers.clear();
+    for (size_t i = 0; i < std::min(looks, ways.size()); ++i) numbers.push_back(ways[i].number);
+  }
+  return SortWays(numbers, most, options,
+                  [&](OptimalSearch& search, size_t number) { return search.LookAt(number, SecondsToBeat()); });
 }
 
 // Searches the known ways as if they were pinned; of large graphs, the best few. Those that their own bounds show to
@@ -87,8 +107,7 @@ Status OptimalSearch::TryWays() {
   options.found = nullptr;
   options.start_signatures.clear();
   const Best before = *best_;
-  const auto most_seconds = [&] { return best_->excess > 0 ? kNoLimit : best_->seconds; };
-  SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, LookAtWays(options, most_seconds()));
+  SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, LookAtWays(options));
   const size_t most = chosen_ ? 1 : std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
   if (ways.size() > most) ways.resize(most);
   for (const Way& way : ways) {
@@ -96,7 +115,7 @@ Status OptimalSearch::TryWays() {
     SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(way.number));
     OptimalSearch search(pinned, options);
     search.is_way_ = true;
-    search.most_seconds_ = most_seconds();
+    search.most_seconds_ = SecondsToBeat();
     const Result<Assignment> found = search.Run();
     // A plan of a way is one of ours: there is no difference in numbers.
     const std::optional<Best>& uniform = search.uniform_;
