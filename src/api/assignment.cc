@@ -1,8 +1,10 @@
 #include "api/assignment.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -103,8 +105,10 @@ Status ReadAssignment(const std::string& path, PlanRequest& request) {
 
 Status ReadStart(const std::string& path, PlanRequest& request) {
   SBP_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(content, path));
-  SBP_RETURN_IF_ERROR(CheckAxes(plan, path, request));
+  SBP_ASSIGN_OR_RETURN(Plan earlier, ReadPlan(content, path));
+  SBP_RETURN_IF_ERROR(CheckAxes(earlier, path, request));
+  request.start = std::make_shared<const Plan>(std::move(earlier));
+  const Plan& plan = *request.start;
   const NameIndex names(plan.graph);
   size_t matched = 0;
   for (const Op& op : request.graph.ops) {

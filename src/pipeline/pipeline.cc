@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/graph.h"
 #include "io/pins.h"
+#include "pipeline/earlier_answer.h"
 #include "pipeline/gathered_pins.h"
 #include "pipeline/gathered_weights.h"
 #include "pipeline/looped_experts.h"
@@ -211,6 +212,12 @@ Result<Plan> MakePlan(PlanRequest request, const StageObserver& observer) {
     SBP_ASSIGN_OR_RETURN(Pins pins, CollectPins(texts, plan.graph, plan.mesh, *request.rules));
     return WithPins(problem, std::move(pins), plan.options.outputs);
   };
+  if (request.start != nullptr && AnswersAlike(*request.start, plan)) {
+    std::vector<std::pair<std::string, std::string>> texts;
+    for (const std::string& text : request.start->options.pins) texts.emplace_back(text, "the earlier plan");
+    if (Result<Pins> pins = CollectPins(texts, plan.graph, plan.mesh, *request.rules); pins.ok())
+      request.strategy.start_answer = {request.start, *std::move(pins)};
+  }
   Assignment assignment;
   SBP_RETURN_IF_ERROR(stages.Run(
       "strategy",

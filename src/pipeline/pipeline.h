@@ -44,6 +44,7 @@ struct PlanRequest {
   PlanOptions options;
   std::vector<std::pair<std::string, std::string>> pins;  // text, where
   StrategyOptions strategy;                               // `fixed`: the assignment given
+  std::shared_ptr<const Plan> start;                      // the plan that strategy.start_signatures are of; may be null
   // Pins of the ways in which the field spreads such a graph, as `pins`, made where a strategy asks for them: where it
   // may begin.
   size_t num_ways = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "plan/pins.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
 #include "rule/candidates.h"
@@ -52,6 +54,12 @@ struct SearchState {
 // The value of a strategy's own option: as its kind says.
 using OptionValue = std::variant<double, int64_t, uint64_t, std::string>;
 
+// An earlier plan of the same problem, its pins and memory limit perhaps other ones.
+struct EarlierAnswer {
+  std::shared_ptr<const Plan> plan;
+  Pins pins;
+};
+
 struct StrategyOptions {
   std::string criterion = "bytes";      // of strategies that have criteria: a row of all_criteria.cc
   std::optional<int64_t> memory_limit;  // bytes per device
@@ -64,6 +72,7 @@ struct StrategyOptions {
   // Of kStart: an earlier plan, by this graph's ops and tensors; absent: not in that plan. Empty: no plan.
   std::vector<std::optional<Signature>> start_signatures;
   std::vector<std::optional<NdSbp>> start_sources;
+  std::optional<EarlierAnswer> start_answer;  // that plan, where it answers this problem but for pins and limit
   // Ways known in the field to solve such a problem, each the problem with pins: where a search may begin, and which it
   // must not fall behind. Candidates have the problem's numbers. Error: the pins do not fit.
   size_t num_ways = 0;

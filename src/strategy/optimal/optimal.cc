@@ -1,4 +1,5 @@
 // optimal: all signatures together (optimal_search.h), then the shortest schedule from there (overlap_search.h).
+#include <optional>
 #include <utility>
 
 #include "base/status.h"
@@ -7,6 +8,7 @@
 #include "strategy/optimal/optimal_search.h"
 #include "strategy/optimal/overlap_search.h"
 #include "strategy/optimal/regular.h"
+#include "strategy/optimal/replan.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
 #include "strategy/walk.h"
@@ -21,6 +23,7 @@ Result<Assignment> SolveOptimal(const Problem& problem, const StrategyOptions& o
     return Walk(problem, options).Run(InitialSourceLayouts(problem), DecideOnOneDevice);
   }
   const SearchOptions search = SearchOptionsOf(options);
+  if (std::optional<Assignment> again = Replan(problem, options, search)) return *std::move(again);
   StrategyOptions of_sum = options;
   if (search.seconds > 0 && search.objective == Objective::kSchedule)
     of_sum.values["time"] = (1 - kShareOfSchedule) * search.seconds;
