@@ -12,6 +12,7 @@
 #include "fold/resolve_options.h"
 #include "graph/cut.h"
 #include "graph/literal.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {
@@ -46,6 +47,37 @@ Status CheckOutputs(const Plan& plan, const Graph& graph) {
     return BadInput(StrCat("the plan's output ", Quote(name), " is no output of the model; plan it again"));
   }
   return OkStatus();
+}
+
+// Constants that planning computed in the file's narrower type are what they are in a run in a wider one: `graph` reads
+// the plan's values. Whether these are right, a run in the file's types shows.
+void TakeFolded(const Graph& planned, DType wide, Graph& graph) {
+  const NameIndex names(graph);
+  std::vector<TensorId> stands_for(graph.tensors.size());
+  for (const Tensor& constant : planned.tensors) {
+    if (constant.role != TensorRole::kParameter || constant.literal == nullptr) continue;
+    const TensorId id = names.tensor(constant.name);
+    if (!id.valid() || !graph.tensor(id).producer.valid() || std::ranges::count(graph.outputs, id) > 0) continue;
+    const TensorType type = graph.tensor(id).type;
+    if (!IsFloat(type.dtype) || DTypeBits(type.dtype) >= DTypeBits(wide)) continue;
+    const std::string computed = StrCat(constant.name, "/computed");
+    if (names.tensor(computed).valid()) continue;
+    Literal literal = *constant.literal;
+    literal.type.dtype = type.dtype;
+    literal.raw.clear();
+    Tensor folded{.name = constant.name, .type = type, .role = TensorRole::kParameter};
+    folded.literal = std::make_shared<const Literal>(std::move(literal));
+    stands_for[id.index()] = TensorId(graph.tensors.size());
+    graph.tensors.push_back(std::move(folded));
+    graph.tensor(id).name = computed;
+  }
+  for (Op& op : graph.ops) {
+    for (auto* list : {&op.inputs, &op.captures}) {
+      for (TensorId& id : *list) {
+        if (id.valid() && id.index() < stands_for.size() && stands_for[id.index()].valid()) id = stands_for[id.index()];
+      }
+    }
+  }
 }
 
 // Values for what the reference reads: the run's inputs.
@@ -99,6 +131,7 @@ Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet
   reference->stored = std::move(resolved->graph);
   if (!request.until.empty()) SBP_RETURN_IF_ERROR(KeepUntil(request.until, reference->stored));
   SBP_RETURN_IF_ERROR(CheckOutputs(plan, reference->stored));
+  if (request.dtype && request.takes_folded) TakeFolded(plan.graph, *request.dtype, reference->stored);
   reference->graph = request.dtype ? Retyped(reference->stored, rules, *request.dtype) : reference->stored;
   reference->store =
       std::make_unique<TensorStore>(reference->graph, reference->stored, request.seed, ReadDataOf(request.model_path));

@@ -33,6 +33,8 @@ struct ReferenceRequest {
   std::optional<DType> dtype;
   std::string until;  // "": all outputs
   uint64_t seed = 0;
+  // Reads what planning computed in a type narrower than `dtype` as the plan has it, so that it is not what differs.
+  bool takes_folded = false;
 };
 // `plan_store`: of the plan's run; what is random there has the same values here. Errors (kBadInput): the model does
 // not resolve for the plan's sizes, or lacks an output of the plan.

@@ -196,9 +196,9 @@ Result<PlanRun> RunPlan(Plan given_plan, const RuleSet& rules, const std::string
   PlanRunOptions run_options = RunOptionsOf(options, data.expected);
   std::unique_ptr<Reference> reference;
   std::unique_ptr<TwinData> exact;
-  ReferenceRequest beside{model_path,    options.until.empty() ? &plan : &part.whole,
-                          &data.inputs,  options.dtype,
-                          options.until, options.seed};
+  ReferenceRequest beside{
+      model_path, options.until.empty() ? &plan : &part.whole, &data.inputs, options.dtype, options.until, options.seed,
+      true};
   if (run_options.reference && !backend.is_virtual() && !model_path.empty()) {
     SBP_ASSIGN_OR_RETURN(reference, LoadReference(plan, rules, beside, store));
     run_options.reference_graph = &reference->graph;
@@ -207,6 +207,7 @@ Result<PlanRun> RunPlan(Plan given_plan, const RuleSet& rules, const std::string
   if (options.dtype != DType::kF64) {
     run_options.exact = [&, beside]() mutable -> Result<Twin> {
       beside.dtype = DType::kF64;
+      beside.takes_folded = false;  // a mistake in these is no rounding
       SBP_ASSIGN_OR_RETURN(exact, MakeTwin(plan, stored, rules, beside, store));
       return exact->twin();
     };

@@ -202,11 +202,12 @@ Result<PlanRun> TrainPlan(Plan plan, const RuleSet& rules, const std::string& mo
   }
   std::unique_ptr<TwinData> reference, exact;
   if (options.reference && backend.leads() && !backend.is_virtual()) {
-    ReferenceRequest beside{model_path, &plan, &data.inputs, options.dtype, "", seed};
+    ReferenceRequest beside{model_path, &plan, &data.inputs, options.dtype, "", seed, true};
     SBP_ASSIGN_OR_RETURN(reference, MakeTwin(plan, stored, rules, beside, store));
     training.reference = reference->twin();
     if (options.dtype != DType::kF64) {
       beside.dtype = DType::kF64;
+      beside.takes_folded = false;  // a mistake in these is no rounding
       SBP_ASSIGN_OR_RETURN(exact, MakeTwin(plan, stored, rules, beside, store));
       training.exact = exact->twin();
     }

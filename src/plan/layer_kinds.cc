@@ -14,13 +14,15 @@
 namespace sbp {
 namespace {
 
-// How an op is laid out, as a number; the same wherever it is.
+// How an op is laid out, as a number; the same wherever it is. 0: the plan does not say.
 size_t HashOfChoice(const Plan& plan, OpId op) {
+  if (op.index() >= plan.op_records.size() || plan.op_records[op.index()] >= plan.records.size()) return 0;
   const Signature& signature = plan.decision(op).signature;
   size_t hash = HashRange(signature.inputs.size(), signature.inputs);
   hash = HashRange(hash, signature.outputs);
   for (const TensorId id : plan.graph.OperandsOf(plan.graph.op(op))) {
-    const bool is_source = id.valid() && !plan.graph.tensor(id).producer.valid();
+    const bool is_source =
+        id.valid() && !plan.graph.tensor(id).producer.valid() && id.index() < plan.source_layouts.size();
     hash = HashCombine(hash, is_source ? HashOf(plan.source_layouts[id.index()]) : 0);
   }
   return hash;

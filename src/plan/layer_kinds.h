@@ -16,8 +16,8 @@ struct LayerKinds {
   std::vector<int32_t> kind;  // per layer, from 0 in order of the first of each
 };
 
-// What a layer lacks or has besides, as the first and the last one may, makes it no kind of its own. Requires a
-// complete plan. Linear in the plan, and in layers times kinds.
+// What a layer lacks or has besides, as the first and the last one may, makes it no kind of its own. The plan need
+// not be checked. Linear in the plan, and in layers times kinds.
 LayerKinds KindsOfLayers(const Plan& plan);
 
 }  // namespace sbp
