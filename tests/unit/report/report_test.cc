@@ -207,9 +207,12 @@ TEST(Compare, SideBySide) {
   const std::vector<ComparedPlan> plans = {
       {"einsum", &b, "", 0.002}, {"greedy", &a, "", 0.001}, {"optimal", nullptr, "no memory"}};
   EXPECT_EQ(FormatComparison(plans),
-            "strategy     step  overlapped  compute   boxing    moved     peak  bound  gap  to the best  planned in\n"
-            "einsum    69.2 ms     33.2 ms  29.2 ms  40.0 ms  1.60 GB  12.3 GB      -    -       x 2.08     2.00 ms\n"
-            "greedy    33.2 ms     33.2 ms  29.2 ms  4.00 ms  1.60 GB  12.3 GB      -    -      fastest     1.00 ms\n"
+            "strategy     step  overlapped  compute   boxing    moved     peak  bound of step  gap  to the best  "
+            "planned in\n"
+            "einsum    69.2 ms     33.2 ms  29.2 ms  40.0 ms  1.60 GB  12.3 GB              -    -       x 2.08     "
+            "2.00 ms\n"
+            "greedy    33.2 ms     33.2 ms  29.2 ms  4.00 ms  1.60 GB  12.3 GB              -    -      fastest     "
+            "1.00 ms\n"
             "optimal: no plan: no memory\n");
   const nlohmann::json json = nlohmann::json::parse(ComparisonJson(plans));
   EXPECT_EQ(json["plans"][1]["strategy"], "greedy");
