@@ -6,19 +6,20 @@
 #include "base/ids.h"
 #include "boxing/boxing.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 #include "sbp/sbp.h"
-#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {
 
-constexpr double kRounding = 1e-9;  // of seconds that were added up in another order
+constexpr double kRoundingOfKept = 1e-9;  // of seconds that were added up in another order
 
 // The most that it takes to keep to a pin of a source that starts as `pinned`. Nothing: a kernel group may be cut by
 // that, whose price is not looked at.
 std::optional<double> MostToKeep(const Problem& problem, TensorId source, const NdSbp& pinned) {
+  if (problem.is_output[source.index()]) return std::nullopt;  // how it ends is not looked at either
   const TensorType& type = problem.type(source);
   double seconds = 0;
   const auto [begin, end] = problem.uses.of(source);
@@ -68,8 +69,8 @@ std::optional<KeptBound> BoundThatHolds(const Problem& problem, const EarlierAns
     if (!most) return std::nullopt;
     lost += *most;
   }
-  kept.sum = std::max(0.0, kept.sum - lost * (1 + kRounding));
-  kept.schedule = std::max(0.0, kept.schedule - lost * (1 + kRounding));
+  kept.sum = std::max(0.0, kept.sum - lost * (1 + kRoundingOfKept));
+  kept.schedule = std::max(0.0, kept.schedule - lost * (1 + kRoundingOfKept));
   return kept;
 }
 

@@ -6,8 +6,8 @@
 // schedule_bound.h, scaled, are sums of prices whose factors are at most 1.)
 #pragma once
 
-#include <optional>
 #include <cstdint>
+#include <optional>
 
 #include "problem/problem.h"
 #include "strategy/optimal/changed_pins.h"

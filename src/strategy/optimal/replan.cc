@@ -33,10 +33,11 @@ constexpr int kRadii[] = {1, 3, 6, 12};
 constexpr int kRadiiWithoutGain = 2;
 constexpr size_t kMostReaders = 16;        // of a tensor through which a neighbourhood grows
 constexpr double kMostOfOps = 0.25;        // that are searched again
-constexpr double kMostDearer = 0.05;       // than the earlier plan
+constexpr double kMostDearer = 0.03;       // than the earlier plan
 constexpr double kMostOfBoundLost = 0.02;  // by pins that are gone
 constexpr double kEffortNearby = 0.02;     // of a network's search, about seconds
-constexpr double kWorthIt = 1e-6;          // of a plan's seconds
+constexpr const char* kAsksForWork[] = {"effort", "time", "gap", "uniform"};  // options that say what to search for
+constexpr double kWorthIt = 1e-6;                                             // of a plan's seconds
 
 class Replanner {
  public:
@@ -48,6 +49,8 @@ class Replanner {
   std::optional<Assignment> Run() {
     const EarlierAnswer& before = *options_.start_answer;
     const ChangedPins changed = FindChangedPins(*problem_.graph, before.pins, problem_.pins);
+    // Who asks the same again wants a better answer.
+    if (changed.empty() && options_.memory_limit == before.plan->options.memory_limit) return std::nullopt;
     const std::optional<KeptBound> bound = BoundThatHolds(problem_, before, changed, options_.memory_limit);
     if (!bound || bound->sum < (1 - kMostOfBoundLost) * before.plan->lower_bound_seconds) return std::nullopt;
     if (bound->schedule < (1 - kMostOfBoundLost) * before.plan->schedule_bound_seconds.value_or(0)) return std::nullopt;
@@ -239,7 +242,8 @@ class Replanner {
 
 std::optional<Assignment> Replan(const Problem& problem, const StrategyOptions& options, const SearchOptions& search) {
   if (!options.start_answer || options.only_bound) return std::nullopt;
-  if (options.values.contains("effort") || options.values.contains("time")) return std::nullopt;
+  const auto is_asked = [&](const char* option) { return options.values.contains(option); };
+  if (std::ranges::any_of(kAsksForWork, is_asked)) return std::nullopt;
   const auto is_known = [](const auto& signature) { return signature.has_value(); };
   if (!std::ranges::all_of(options.start_signatures, is_known)) return std::nullopt;
   return Replanner(problem, options, search).Run();

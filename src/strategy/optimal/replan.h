@@ -10,9 +10,9 @@
 
 namespace sbp {
 
-// Nothing, so that the whole is to be searched: options.start_answer is absent or its bounds do not hold, work was
-// asked for (--effort, --time), the answer does not fit, or so much dearer than the earlier one that a plan of another
-// kind may be better.
+// Nothing, so that the whole is to be searched: options.start_answer is absent or its bounds do not hold, nothing has
+// changed, work was asked for (--effort, --time, --gap, --uniform), the answer does not fit, or it is so much dearer
+// than the earlier one that a plan of another kind may be better.
 std::optional<Assignment> Replan(const Problem& problem, const StrategyOptions& options, const SearchOptions& search);
 
 }  // namespace sbp

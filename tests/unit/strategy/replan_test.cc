@@ -177,8 +177,16 @@ TEST(Replan, IsAsGoodAsPlanningAfresh) {
 
 TEST(Replan, LeavesTheSearchToThoseWhoAskForWork) {
   std::mt19937 random(6);
-  const ListedProblem made = MakeListedProblem(ResidualLayers(8, random), *ParseMesh("4"));
-  StrategyOptions options = OptionsFrom(made, BoundedPlanOf(made, *OptimalStrategy().solve(made.problem, {})));
+  ListedGraph graph = ResidualLayers(12, random);
+  const ListedProblem before = MakeListedProblem(graph, *ParseMesh("4"));
+  graph.pins["w6"] = NdSbp(1);
+  const ListedProblem made = MakeListedProblem(graph, *ParseMesh("4"));
+  const Plan plan = BoundedPlanOf(before, *OptimalStrategy().solve(before.problem, {}));
+  StrategyOptions options = OptionsFrom(before, plan);
+  EXPECT_FALSE(Replan(before.problem, options, SearchOptionsOf(options)));  // nothing has changed
+  options.memory_limit = 1'000'000'000'000;
+  EXPECT_TRUE(Replan(before.problem, options, SearchOptionsOf(options)));
+  options.memory_limit.reset();
   EXPECT_TRUE(Replan(made.problem, options, SearchOptionsOf(options)));
   options.values["effort"] = 2.0;
   EXPECT_FALSE(Replan(made.problem, options, SearchOptionsOf(options)));
