@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "search/kernels.h"
+#include "search/matrices.h"
 
 namespace sbp {
 

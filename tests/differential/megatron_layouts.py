@@ -3,12 +3,13 @@
 one after its MLP, and nothing else; with the default strategy, and pins of every use (==), each may be a reduce-scatter
 and an all-gather.
 
-  megatron_layouts.py PROGRAM MODELS     MODELS: the folder of real models, with tiny/ in it
+  megatron_layouts.py PROGRAM MODELS [--all]     MODELS: the folder of real models, with tiny/ in it
 
-Full-size models are planned. Tiny ones are also run, and compared with the outputs that onnxruntime recorded. Pins name
+Full-size models are planned, each with its first sizes on one of two meshes in turn; --all: with all on both. Tiny ones are also run, and compared with the outputs that onnxruntime recorded. Pins name
 the weights as the file does; where a fused weight is planned in parts, its pin means each of them.
 Ends with `N passed, M failed, K skipped`; exits with 1 on a failure, with 77 where no model is found.
 """
+import itertools
 import json
 import pathlib
 import re
@@ -157,8 +158,12 @@ def run_by_default(program, model, mesh, folder):
 
 def main():
     program, models = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    meshes = ("data=2,model=4", "model=4")
+    planned = [(name, dims, mesh) for number, (name, lists) in enumerate(FULL.items())
+               for dims, mesh in (itertools.product(lists, meshes) if "--all" in sys.argv[3:]
+                                  else [(lists[0], meshes[number % 2])])]
     cases = [(f"{name} {' '.join(dims)} on {mesh}", full, models / f"{name}.onnx", (dims, mesh))
-             for name, lists in FULL.items() for dims in lists for mesh in ("model=4", "data=2,model=4")]
+             for name, dims, mesh in planned]
     cases += [(f"{name} on {mesh}", tiny, models / "tiny" / f"{name}.onnx", (mesh,))
               for name in TINY for mesh in ("model=2", "data=2,model=2")]
     cases += [(f"{name} on {mesh}", run_by_default, models / "tiny" / f"{name}.onnx", (mesh,))

@@ -35,7 +35,8 @@ constexpr double kWorkOfForm = 6e8;     // of LayoutBound, by unit of effort
 constexpr double kLeastShare = 0.0625;  // of l
 constexpr int kTries = 2, kTriesOfFewOps = 4;
 constexpr size_t kFewOpsToBound = 1500;
-constexpr double kWorthATry = 0.005, kWorthOfOpen = 0.05;  // of the bound, and of what is open: what a try may add
+// Of the bound, and of large graphs of what is open, that another l may add.
+constexpr double kWorthATry = 0.005, kWorthOfOpen = 0.05;
 constexpr double kSharesAside[] = {0.002, 0.02, 0.1};
 constexpr size_t kNearOps[] = {4, 24, 200};
 constexpr double kRounding = 1e-12;      // of a sum
@@ -57,11 +58,13 @@ class Bounder {
     // o C + (1 - o) (C + K), where no plan's ops take less than each at its best.
     found_.seconds =
         std::max(options_.sum_bound / (1 + overlap_), overlap_ * LeastCompute() + (1 - overlap_) * options_.sum_bound);
-    const int tries = problem_.num_ops() < kFewOpsToBound ? kTriesOfFewOps : kTries;
+    const bool few_ops = problem_.num_ops() < kFewOpsToBound;
+    const int tries = few_ops ? kTriesOfFewOps : kTries;
     for (int tried = 0; tried < tries; ++tried) {
       if (IsNear() || (search_.cancelled && search_.cancelled())) break;
       const Try next = std::max(Highest(lines_[0], false), Highest(lines_[1], true));
-      const double least = std::max(kWorthATry * found_.seconds, kWorthOfOpen * (options_.step - found_.seconds));
+      const double least =
+          std::max(kWorthATry * found_.seconds, (few_ops ? 0 : kWorthOfOpen) * (options_.step - found_.seconds));
       if (next.most <= found_.seconds + least || !tried_.insert({next.waits, next.l}).second) break;
       Solve(FormOf(bottlenecks_, overlap_, next.waits, next.l));
     }
