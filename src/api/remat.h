@@ -28,9 +28,9 @@ struct RematChoice {
 using PlanWithRemat = std::function<Result<Plan>(const std::string& remat)>;
 
 // The cheapest plan of those tried. Mixes form a row in which each needs less memory and computes more than the one
-// before: of the first N layers light, then selective with light for the rest, then full with selective. Tried are its
-// corners (none, light, selective, full), up to one behind the first that fits, as less memory may allow cheaper
-// layouts; and between that and the one before by halving, down to an eighth of the layers: at most 7 plans. Layouts
+// before: of the first N layers light, then selective with light for the rest, then alternate, then full. Tried are
+// its corners (the policies), up to one behind the first that fits, as less memory may allow cheaper
+// layouts; and between that and the one before by halving, down to an eighth of the layers: at most 8 plans. Layouts
 // are chosen anew for each. Where nothing is computed again and the peak is at most four fifths of the plan's memory
 // limit, that is all: with so much room, other layouts are hardly kept out by it. Errors: of the planner; kNoPlan of
 // the last mix, where none fits.
