@@ -24,8 +24,7 @@ void ForEachDifference(const PinMap& before, const PinMap& now, Visit visit) {
 template <typename Ids>
 void SortUnique(Ids& ids) {
   std::ranges::sort(ids);
-  const auto rest = std::ranges::unique(ids);
-  ids.erase(rest.begin(), rest.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
 }  // namespace
