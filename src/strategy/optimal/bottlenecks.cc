@@ -96,30 +96,28 @@ class Finder {
   // Per op: do all ops of smaller number lead to it, and does it lead to all of greater number? All but one of the ops
   // up to it lead on to others of them exactly if it is the only one that none of them reads; likewise behind it.
   std::vector<bool> AllPassThrough() const {
-    std::vector<bool> passed(num_ops_, false);
-    size_t open = 0;  // ops so far that none so far reads
-    std::vector<bool> is_open(num_ops_, false);
-    for (uint32_t o = 0; o < num_ops_; ++o) {
-      if (found_.aside[o]) continue;
-      for (const uint32_t producer : producers_[o]) {
-        if (is_open[producer]) --open;
-        is_open[producer] = false;
-      }
-      is_open[o] = true;
-      ++open;
-      passed[o] = open == 1;
-    }
-    open = 0;
-    is_open.assign(num_ops_, false);
-    for (uint32_t o = static_cast<uint32_t>(num_ops_); o-- > 0;) {
-      if (found_.aside[o]) continue;
-      for (const uint32_t reader : readers_[o]) {
-        if (is_open[reader]) --open;
-        is_open[reader] = false;
+    std::vector<bool> passed(num_ops_, true), is_open(num_ops_, false);
+    size_t open = 0;  // ops so far that none so far reads, or that read none
+    const auto pass = [&](uint32_t o, const std::vector<uint32_t>& nearer) {
+      for (const uint32_t one : nearer) {
+        if (is_open[one]) --open;
+        is_open[one] = false;
       }
       is_open[o] = true;
       ++open;
       passed[o] = passed[o] && open == 1;
+    };
+    for (uint32_t o = 0; o < num_ops_; ++o) {
+      if (found_.aside[o]) {
+        passed[o] = false;
+      } else {
+        pass(o, producers_[o]);
+      }
+    }
+    open = 0;
+    is_open.assign(num_ops_, false);
+    for (uint32_t o = static_cast<uint32_t>(num_ops_); o-- > 0;) {
+      if (!found_.aside[o]) pass(o, readers_[o]);
     }
     return passed;
   }
