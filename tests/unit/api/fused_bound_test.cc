@@ -15,7 +15,7 @@
 #include "problem/problem.h"
 #include "strategy/all_strategies.h"
 #include "strategy/evaluate.h"
-#include "support/first_assignment.h"
+#include "support/every_plan.h"
 
 namespace sbp {
 namespace {
@@ -55,42 +55,14 @@ Cluster ClusterFor(std::mt19937& random) {
 }
 
 double SecondsOf(const Problem& problem, const Assignment& assignment) {
-  Plan plan;
-  plan.graph = *problem.graph;
-  plan.mesh = problem.mesh;
-  plan.cluster = problem.boxing->cluster();
-  const Status status = Evaluate(problem, assignment, plan);
-  EXPECT_TRUE(status.ok()) << status.message();
-  return plan.total.seconds();
-}
-
-// What the graph's only input may lie as.
-std::vector<NdSbp> LayoutsOfInput(const Mesh& mesh) {
-  std::vector<NdSbp> layouts = {NdSbp(mesh.num_axes())};
-  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
-    const std::vector<NdSbp> before = layouts;
-    for (NdSbp layout : before) {
-      for (const int dim : {0, 1}) {
-        layout[axis] = Sbp::Split(dim);
-        layouts.push_back(layout);
-      }
-    }
-  }
-  return layouts;
+  return EvaluatedPlan(problem, assignment).total.seconds();
 }
 
 double LeastOfAll(const Problem& problem) {
   double least = INFINITY;
-  Assignment assignment = FirstAssignment(problem);
-  for (const NdSbp& input : LayoutsOfInput(problem.mesh)) {
-    assignment.sources[problem.graph->inputs[0].index()] = input;
-    for (size_t o = 0; o < problem.num_ops();) {
-      least = std::min(least, SecondsOf(problem, assignment));
-      for (o = 0; o < problem.num_ops(); assignment.ops[o++].candidate = 0) {
-        if (++assignment.ops[o].candidate < problem.candidates(OpId(o)).candidates.size()) break;
-      }
-    }
-  }
+  const std::vector<TensorId> input = {problem.graph->inputs[0]};
+  ForEveryAssignment(problem, input,
+                     [&](const Assignment& assignment) { least = std::min(least, SecondsOf(problem, assignment)); });
   return least;
 }
 

@@ -15,7 +15,7 @@
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/optimal/what_if.h"
-#include "support/first_assignment.h"
+#include "support/every_plan.h"
 #include "support/listed_problem.h"
 
 namespace sbp {
@@ -27,12 +27,7 @@ struct Priced {
 };
 
 Priced PriceOf(const ListedProblem& made, const Assignment& assignment) {
-  Plan plan;
-  plan.graph = *made.graph;
-  plan.mesh = made.problem.mesh;
-  plan.cluster = made.problem.boxing->cluster();
-  const Status status = Evaluate(made.problem, assignment, plan);
-  EXPECT_TRUE(status.ok()) << status.message();
+  const Plan plan = EvaluatedPlan(made.problem, assignment);
   return {plan.total.seconds(), plan.memory.peak_bytes};
 }
 
@@ -75,36 +70,12 @@ void AddDemands(std::mt19937& random, ListedGraph& graph, int num_axes) {
   }
 }
 
-std::vector<NdSbp> LayoutsOfInput(const Mesh& mesh) {
-  std::vector<NdSbp> layouts = {NdSbp(mesh.num_axes())};
-  for (int axis = 0; axis < mesh.num_axes(); ++axis) {
-    const std::vector<NdSbp> before = layouts;
-    for (const int dim : {0, 1}) {
-      for (NdSbp layout : before) {
-        layout[axis] = Sbp::Split(dim);
-        layouts.push_back(layout);
-      }
-    }
-  }
-  return layouts;
-}
-
 // Every assignment and its price.
 template <typename See>
-void ForEveryAssignment(const ListedProblem& made, See see) {
-  const Problem& problem = made.problem;
-  Assignment assignment = FirstAssignment(problem);
-  for (const NdSbp& input : LayoutsOfInput(problem.mesh)) {
-    assignment.sources[problem.graph->inputs[0].index()] = input;
-    for (;;) {
-      see(PriceOf(made, assignment), assignment);
-      size_t o = 0;
-      while (o < problem.num_ops() && ++assignment.ops[o].candidate == problem.candidates(OpId(o)).candidates.size()) {
-        assignment.ops[o++].candidate = 0;
-      }
-      if (o == problem.num_ops()) break;
-    }
-  }
+void ForEveryPrice(const ListedProblem& made, See see) {
+  const std::vector<TensorId> input = {made.graph->inputs[0]};
+  ForEveryAssignment(made.problem, input,
+                     [&](const Assignment& assignment) { see(PriceOf(made, assignment), assignment); });
 }
 
 enum class Wanted { kReadersOnly, kDemands };
@@ -119,7 +90,7 @@ void CompareWithBruteForce(const char* mesh_text, int num_ops, int count, bool l
     if (wanted == Wanted::kDemands) AddDemands(random, graph, mesh.num_axes());
     const ListedProblem made = MakeListedProblem(graph, mesh);
     std::vector<Priced> all;
-    ForEveryAssignment(made, [&](const Priced& priced, const Assignment&) { all.push_back(priced); });
+    ForEveryPrice(made, [&](const Priced& priced, const Assignment&) { all.push_back(priced); });
     StrategyOptions options;
     options.values["objective"] = std::string("sum");
     if (limited) {  // halfway between the least peak and that of the fastest
@@ -184,7 +155,7 @@ TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
     std::vector<uint32_t> candidates(made.problem.candidates(op).candidates.size());
     std::iota(candidates.begin(), candidates.end(), 0);
     std::vector<double> least(candidates.size(), INFINITY);
-    ForEveryAssignment(made, [&](const Priced& priced, const Assignment& assignment) {
+    ForEveryPrice(made, [&](const Priced& priced, const Assignment& assignment) {
       double& known = least[assignment.ops[op.index()].candidate];
       known = std::min(known, priced.seconds);
     });
@@ -256,7 +227,7 @@ void CompareBoundWithBruteForce(const char* mesh_text, int num_ops, int count) {
     std::vector<std::vector<double>> forced;
     for (size_t o = 0; o < made.problem.num_ops(); ++o)
       forced.emplace_back(made.problem.candidates(OpId(o)).candidates.size(), INFINITY);
-    ForEveryAssignment(made, [&](const Priced& priced, const Assignment& assignment) {
+    ForEveryPrice(made, [&](const Priced& priced, const Assignment& assignment) {
       least = std::min(least, priced.seconds);
       for (size_t o = 0; o < forced.size(); ++o) {
         double& known = forced[o][assignment.ops[o].candidate];
@@ -291,7 +262,7 @@ TEST(LayoutBound, HoldsWhenCutShort) {
   const Result<CandidateLists> lists = CandidateLists::All(made.problem);
   ASSERT_TRUE(lists.ok());
   double least = INFINITY;
-  ForEveryAssignment(made, [&](const Priced& priced, const Assignment&) { least = std::min(least, priced.seconds); });
+  ForEveryPrice(made, [&](const Priced& priced, const Assignment&) { least = std::min(least, priced.seconds); });
   for (const int64_t work : {0, 1, 100, 10000}) {
     LayoutBound bound(made.problem, *lists, least);
     bound.Ascend(work);

@@ -15,19 +15,14 @@
 #include "strategy/evaluate.h"
 #include "strategy/optimal/changed_pins.h"
 #include "strategy/optimal/kept_bound.h"
-#include "support/first_assignment.h"
+#include "support/every_plan.h"
 #include "support/listed_problem.h"
 
 namespace sbp {
 namespace {
 
 Plan BoundedPlanOf(const ListedProblem& made, const Assignment& assignment) {
-  Plan plan;
-  plan.graph = *made.graph;
-  plan.mesh = made.problem.mesh;
-  plan.cluster = made.problem.boxing->cluster();
-  const Status status = Evaluate(made.problem, assignment, plan);
-  EXPECT_TRUE(status.ok()) << status.message();
+  Plan plan = EvaluatedPlan(made.problem, assignment);
   plan.has_bound = assignment.has_bound;
   plan.lower_bound_seconds = assignment.lower_bound_seconds;
   plan.schedule_bound_seconds = assignment.schedule_bound_seconds;
@@ -70,31 +65,6 @@ ListedGraph ResidualLayers(int count, std::mt19937& random) {
   return graph;
 }
 
-// Calls see(assignment) with every choice of candidates and of layouts of input and weights.
-template <typename See>
-void ForEveryPlanOfLayers(const ListedProblem& made, See see) {
-  const Problem& problem = made.problem;
-  std::vector<TensorId> sources;
-  for (size_t t = 0; t < made.graph->tensors.size(); ++t) {
-    if (!made.graph->tensors[t].producer.valid()) sources.emplace_back(t);
-  }
-  const Sbp layouts[] = {Sbp::Broadcast(), Sbp::Split(0), Sbp::Split(1)};
-  std::vector<size_t> digits(sources.size() + problem.num_ops(), 0);
-  Assignment assignment = FirstAssignment(problem);
-  for (;;) {
-    for (size_t i = 0; i < sources.size(); ++i) assignment.sources[sources[i].index()][0] = layouts[digits[i]];
-    for (size_t o = 0; o < problem.num_ops(); ++o)
-      assignment.ops[o].candidate = static_cast<uint32_t>(digits[sources.size() + o]);
-    see(assignment);
-    size_t i = 0;
-    const auto size = [&](size_t digit) {
-      return digit < sources.size() ? 3 : problem.candidates(OpId(digit - sources.size())).candidates.size();
-    };
-    while (i < digits.size() && ++digits[i] == size(i)) digits[i++] = 0;
-    if (i == digits.size()) return;
-  }
-}
-
 TEST(KeptBound, IsBelowEveryPlanOnceAPinIsGone) {
   std::mt19937 random(3);
   for (int i = 0; i < 12; ++i) {
@@ -112,7 +82,7 @@ TEST(KeptBound, IsBelowEveryPlanOnceAPinIsGone) {
     const std::optional<KeptBound> bound = BoundThatHolds(now.problem, earlier, changed, {});
     ASSERT_TRUE(bound);
     double least_sum = INFINITY, least_step = INFINITY;
-    ForEveryPlanOfLayers(now, [&](const Assignment& assignment) {
+    ForEveryAssignment(now.problem, SourcesOf(*now.graph), [&](const Assignment& assignment) {
       const Plan any = BoundedPlanOf(now, assignment);
       least_sum = std::min(least_sum, any.total.seconds());
       least_step = std::min(least_step, MakeSchedule(any).summary.step);

@@ -17,7 +17,7 @@
 #include "strategy/optimal/bottlenecks.h"
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
-#include "support/first_assignment.h"
+#include "support/every_plan.h"
 #include "support/listed_problem.h"
 
 namespace sbp {
@@ -68,36 +68,13 @@ ListedProblem MakeOverlapping(const ListedGraph& graph, double overlap, double l
 }
 
 Plan PlanOf(const ListedProblem& made, const Assignment& assignment) {
-  Plan plan;
-  plan.graph = *made.graph;
-  plan.mesh = made.problem.mesh;
-  plan.cluster = made.problem.boxing->cluster();
-  const Status status = Evaluate(made.problem, assignment, plan, {.ahead = true});
-  EXPECT_TRUE(status.ok()) << status.message();
-  return plan;
+  return EvaluatedPlan(made.problem, assignment, {.ahead = true});
 }
 
-// Every candidate of every op with every layout of inputs and parameters.
 template <typename See>
 void ForEveryPlan(const ListedProblem& made, See see) {
-  const Problem& problem = made.problem;
-  std::vector<TensorId> sources;
-  for (size_t t = 0; t < made.graph->tensors.size(); ++t) {
-    if (!made.graph->tensors[t].producer.valid()) sources.emplace_back(t);
-  }
-  const Sbp layouts[] = {Sbp::Broadcast(), Sbp::Split(0), Sbp::Split(1)};
-  std::vector<size_t> digits(problem.num_ops() + sources.size(), 0);
-  for (;;) {
-    Assignment assignment = FirstAssignment(problem);
-    for (size_t o = 0; o < problem.num_ops(); ++o) assignment.ops[o].candidate = static_cast<uint32_t>(digits[o]);
-    for (size_t s = 0; s < sources.size(); ++s)
-      assignment.sources[sources[s].index()] = NdSbp({layouts[digits[problem.num_ops() + s]]});
-    see(PlanOf(made, assignment), assignment);
-    size_t d = 0;
-    const auto most = [&] { return d < problem.num_ops() ? problem.candidates(OpId(d)).candidates.size() : 3; };
-    while (d < digits.size() && ++digits[d] == most()) digits[d++] = 0;
-    if (d == digits.size()) return;
-  }
+  ForEveryAssignment(made.problem, SourcesOf(*made.graph),
+                     [&](const Assignment& assignment) { see(PlanOf(made, assignment), assignment); });
 }
 
 std::vector<ScheduleForm> FormsOf(const ListedProblem& made, const Plan& plan, double overlap) {
