@@ -33,8 +33,7 @@ MESHES = ["2", "3", "data=2,model=2"]
 STEPS, RATE = 3, 0.01
 # Models of which no float parameter is trained, or whose result is no float; and joint graphs, which are steps already.
 LEFT_OUT = {"mlp-dynamic-int8-tiny", "mlp-qoperator-int8-tiny", "gpt2-train-step-tiny", "cnn-train-step-tiny"}
-QUICK = [("gpt2-tiny", "adamw", ("--recipe", "data=zero3,model=tp"), "data=2,model=2", ["--accumulate", "2"]),
-         ("gpt2-tiny", "sgd", ("--strategy", "greedy"), "3", ["--accumulate", "3", "--clip-norm", "1"]),
+QUICK = [("gpt2-tiny", "sgd", ("--strategy", "greedy"), "3", ["--accumulate", "3", "--clip-norm", "1"]),
          ("resnet-tiny", "adamw", ("--strategy", "optimal"), "2", []),
          ("llama-gqa-tiny", "muon", ("--recipe", "zero1"), "2", ["--gradient-buffers"]),
          ("vit-tiny", "adafactor", ("--recipe", "zero3", "--strategy", "einsum"), "3", ["--compute", "bf16"])]
@@ -68,6 +67,20 @@ class Trained:
     def plan(self, choice, mesh, name="plan.json"):
         call(self.program, "infer", self.folder / "train.json", "--mesh", mesh, *choice, "-o", self.folder / name, "-q")
         return self.folder / name
+
+
+class Standard(Trained):
+    """What most checks run: its plan is searched once."""
+
+    def __init__(self, program, models, folder):
+        super().__init__(program, models, "gpt2-tiny", "adamw", ["--accumulate", "2"], folder)
+        self.planned = self.plan(("--recipe", "data=zero3,model=tp"), "data=2,model=2", "standard.json")
+
+
+def check_standard(program, standard, folder):
+    """Beside the unsharded steps."""
+    call(program, "check", standard.planned, "-q")
+    call(program, "run", standard.planned, "--steps", STEPS, "--lr", RATE, "--save", folder / "saved.npz", "-q")
 
 
 def check_run(program, models, case, folder):
@@ -169,11 +182,10 @@ def run_group(given, program, group, log):
     return passed, failed
 
 
-def check_checkpoints(program, models, folder):
+def check_checkpoints(program, standard, folder):
     """Resumed; under another plan, by another number of devices."""
-    made = Trained(program, models, "gpt2-tiny", "adamw", ["--accumulate", "2"], folder)
-    plan = made.plan(("--recipe", "data=zero3,model=tp"), "data=2,model=2")
-    other = made.plan(("--recipe", "dp"), "3", "other.json")
+    plan = standard.planned
+    other = standard.plan(("--recipe", "dp"), "3", "other.json")
     whole, part, rest = (folder / name for name in ("whole.npz", "part.npz", "rest.npz"))
     quiet = ("--lr", "0.01", "--no-reference", "-q")
     call(program, "run", plan, "--steps", "6", "--save", whole, *quiet)
@@ -182,7 +194,8 @@ def check_checkpoints(program, models, folder):
     if rest.read_bytes() != whole.read_bytes():
         raise RuntimeError("a resumed run ends with other bytes")
     call(program, "run", other, "--steps", "2", "--load", part, "--lr", "0.01", "-q")
-    failed = call(program, "run", plan, "--steps", "1", "--load", folder / "gpt2-tiny.onnx", "-q", check=False)
+    failed = call(program, "run", plan, "--steps", "1", "--load", standard.folder / "gpt2-tiny.onnx", "-q",
+                  check=False)
     if failed.returncode == 0 or "zip" not in failed.stderr:
         raise RuntimeError("a file that is no checkpoint was loaded")
 
@@ -216,11 +229,10 @@ def kill_while_it_writes(pids, folder):
     raise RuntimeError("the run was never seen to write")
 
 
-def check_killed(program, models, mpirun, moments, folder):
+def check_killed(program, standard, mpirun, moments, folder):
     """Killed at each moment, seconds after its first checkpoint (None: while it writes one), a run leaves a checkpoint
     from which it goes on to the bytes of one that was not killed. `mpirun`: by processes, one of which is killed."""
-    made = Trained(program, models, "gpt2-tiny", "adamw", ["--accumulate", "2"], folder)
-    plan = made.plan(("--recipe", "data=zero3,model=tp"), "data=2,model=2")
+    plan = standard.planned
     part, whole, rest = (folder / name for name in ("part.npz", "whole.npz", "rest.npz"))
     quiet = ("--lr", "0.01", "--no-reference", "-q")
     ranks = (mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "4") if mpirun else ()
@@ -252,9 +264,8 @@ def check_killed(program, models, mpirun, moments, folder):
             raise RuntimeError(f"killed {when}, after step {done}, and resumed, a run ends with other bytes")
 
 
-def check_processes(program, models, mpirun, folder):
-    made = Trained(program, models, "gpt2-tiny", "adamw", [], folder)
-    plan = made.plan(("--recipe", "data=zero2,model=tp"), "data=2,model=2")
+def check_processes(program, standard, mpirun, folder):
+    plan = standard.planned
     alone, together = folder / "threads.npz", folder / "ranks.npz"
     call(program, "run", plan, "--steps", "3", "--lr", "0.01", "--save", alone, "-q")
     start_ranks(mpirun, 4, program, "run", plan, "--backend", "mpi", "--steps", "3", "--lr", "0.01", "--save", together,
@@ -263,10 +274,9 @@ def check_processes(program, models, mpirun, folder):
         raise RuntimeError("ranks end with other bytes than threads")
 
 
-def check_gpus(program, models, gpus, folder):
+def check_gpus(program, standard, gpus, folder):
     """`gpus`: the program with threads of the process in the place of GPUs."""
-    made = Trained(program, models, "gpt2-tiny", "adamw", ["--accumulate", "2"], folder)
-    plan = made.plan(("--recipe", "data=zero3,model=tp"), "data=2,model=2")
+    plan = standard.planned
     call(gpus, "run", plan, "--backend", "cuda", "--one-process", "--steps", "3", "--lr", "0.01", "--save",
          folder / "gpus.npz", "-q")
     call(program, "run", plan, "--steps", "1", "--lr", "0.01", "--load", folder / "gpus.npz", "-q")
@@ -312,21 +322,33 @@ def main():
     program = given.program.resolve()
     given.kinds = ["threads", "ranks"] if given.mpirun and given.ranks else ["threads"]
     moments = (None, 0, None, 0.03, None, 0.1, 0.3) if given.all else (None, 0.1)
-    checks = [("checkpoints", check_checkpoints, (program, given.models)),
-              ("killed", check_killed, (program, given.models, None, moments))]
+    with tempfile.TemporaryDirectory() as folder:
+        standard = Standard(program, given.models, pathlib.Path(folder))
+        return run_all(given, program, checks_of(given, program, standard, moments))
+
+
+def checks_of(given, program, standard, moments):
+    """Titles, functions and their arguments but for the folder."""
+    checks = [("the standard plan", check_standard, (program, standard)),
+              ("checkpoints", check_checkpoints, (program, standard)),
+              ("killed", check_killed, (program, standard, None, moments))]
     if given.mpirun:
-        checks.append(("processes", check_processes, (program, given.models, given.mpirun)))
+        checks.append(("processes", check_processes, (program, standard, given.mpirun)))
     if given.gpus:
-        checks.append(("GPUs", check_gpus, (program, given.models, given.gpus.resolve())))
+        checks.append(("GPUs", check_gpus, (program, standard, given.gpus.resolve())))
+    if not given.all:
+        return checks + [(title_of(case), check_run, (program, given.models, case)) for case in QUICK]
+    checks.append(("200 steps", check_learns, (program, given.models)))
+    if given.mpirun:
+        checks.append(("ranks killed", check_killed, (program, standard, given.mpirun, moments)))
+    return checks
+
+
+def run_all(given, program, checks):
     groups = []
     if given.all:
-        checks.append(("200 steps", check_learns, (program, given.models)))
-        if given.mpirun:
-            checks.append(("ranks killed", check_killed, (program, given.models, given.mpirun, moments)))
         shard, shards = (int(part) for part in given.shard.split("/"))
         groups = all_cases(given.models)[shard::shards]
-    else:
-        checks += [(title_of(case), check_run, (program, given.models, case)) for case in QUICK]
     passed = failed = skipped = 0
     end = time.monotonic() + 60 * given.minutes
     for title, check, arguments in checks:
