@@ -36,42 +36,23 @@ double EagerComputeSeconds(const Plan& plan) {
   return seconds;
 }
 
-TEST(FusedPrices, AreNeverAboveEagerOnesOfTheSameDecisions) {
+// No more than eager ones of the same decisions, and no less than the bounds, whatever made the plan.
+TEST(FusedPrices, LieBetweenBoundsAndEagerOnes) {
+  constexpr double kRounding = 1 + 1e-9;
   for (const char* family : {"transformer", "mlp", "random"}) {
     for (const char* mesh : {"4", "a=2,b=2"}) {
       for (const char* strategy : {"greedy", "einsum", "replicate", "optimal"}) {
-        for (uint64_t seed = 0; seed < 6; ++seed) {
+        for (uint64_t seed = 0; seed < 3; ++seed) {
+          SCOPED_TRACE(StrCat(family, " on ", mesh, ", ", strategy, ", seed ", seed));
           const Plan plan = MakePlanOf(family, mesh, strategy, seed, seed % 2 == 1);
-          const double eager = EagerComputeSeconds(plan);
-          EXPECT_LE(plan.total.compute_seconds, eager * (1 + 1e-9))
-              << family << " on " << mesh << ", " << strategy << ", seed " << seed;
+          EXPECT_LE(plan.total.compute_seconds, EagerComputeSeconds(plan) * kRounding);
+          ASSERT_TRUE(plan.has_bound);
+          EXPECT_LE(plan.lower_bound_seconds, plan.total.seconds() * kRounding);
+          EXPECT_GT(plan.lower_bound_seconds, 0);
+          ASSERT_TRUE(plan.schedule_bound_seconds.has_value());
+          EXPECT_LE(*plan.schedule_bound_seconds, MakeSchedule(plan).summary.step * kRounding);
+          EXPECT_GT(*plan.schedule_bound_seconds, 0);
         }
-      }
-    }
-  }
-}
-
-TEST(FusedPrices, BoundsHoldForEveryStrategy) {
-  for (uint64_t seed = 0; seed < 8; ++seed) {
-    for (const char* strategy : {"greedy", "einsum", "replicate"}) {
-      const Plan plan = MakePlanOf("random", "a=2,b=2", strategy, seed, false);
-      ASSERT_TRUE(plan.has_bound);
-      EXPECT_LE(plan.lower_bound_seconds, plan.total.seconds() * (1 + 1e-9)) << strategy << ", seed " << seed;
-      EXPECT_GT(plan.lower_bound_seconds, 0);
-    }
-  }
-}
-
-// Whatever made a plan: its schedule is not below the bound of all.
-TEST(FusedPrices, BoundsOfSchedulesHoldForEveryStrategy) {
-  for (const char* family : {"transformer", "random"}) {
-    for (uint64_t seed = 0; seed < 6; ++seed) {
-      for (const char* strategy : {"greedy", "einsum", "replicate", "optimal"}) {
-        const Plan plan = MakePlanOf(family, "a=2,b=2", strategy, seed, seed % 2 == 1);
-        ASSERT_TRUE(plan.schedule_bound_seconds.has_value());
-        EXPECT_LE(*plan.schedule_bound_seconds, MakeSchedule(plan).summary.step * (1 + 1e-9))
-            << family << ", " << strategy << ", seed " << seed;
-        EXPECT_GT(*plan.schedule_bound_seconds, 0);
       }
     }
   }
