@@ -62,7 +62,9 @@ class Chooser {
     } else {
       for (Row& row : rows_) row.look.emplace();  // all that is known of it is that it is there
     }
-    for (std::vector<size_t> wave = NextWave(); !wave.empty(); wave = NextWave()) SBP_RETURN_IF_ERROR(PlanAll(wave));
+    for (Wave wave = NextWave(); !wave.plans.empty() || !wave.bounds.empty(); wave = NextWave()) {
+      SBP_RETURN_IF_ERROR(Do(wave));
+    }
     if (planned_.empty()) return NothingFits();
     SBP_RETURN_IF_ERROR(BoundBest());
     return Finish();
@@ -74,6 +76,11 @@ class Chooser {
     std::optional<Look> look;  // absent: there is an error
     bool is_planned = false;   // or was tried to
     Status failure;
+  };
+
+  // Rows.
+  struct Wave {
+    std::vector<size_t> plans, bounds;
   };
 
   bool Cancelled() const { return options_.cancelled && options_.cancelled(); }
@@ -116,7 +123,17 @@ class Chooser {
       if (row.look) work += static_cast<double>(row.look->work);
     }
     is_long_ = work > kMostWork;
-    return OkStatus();
+    return measure_ == StepMeasure::kSchedule && (!is_long_ || options_.target_step) ? BoundAll() : OkStatus();
+  }
+
+  // Where planning is short, or bounds decide whether there is anything to plan.
+  Status BoundAll() {
+    Wave wave;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const std::optional<Look>& look = rows_[i].look;
+      if (look && !look->proved_too_large && !look->is_schedule_bound_final) wave.bounds.push_back(i);
+    }
+    return Do(wave);
   }
 
   void LookAtRow(Row& row, size_t coarser_rows) {
@@ -181,11 +198,8 @@ class Chooser {
     return excludes(planned_cutoff_) || (PriceOf(row) > known_cutoff_ && excludes(known_cutoff_));
   }
 
-  // The most promising meshes that are left. None: all are planned or excluded, or the effort is spent.
-  std::vector<size_t> NextWave() {
-    if (Cancelled() && !planned_.empty()) return {};
-    planned_cutoff_ = Cutoff(true);
-    known_cutoff_ = Cutoff(false);
+  // Those neither planned nor excluded, the most promising first.
+  std::vector<size_t> RowsLeft() const {
     std::vector<size_t> left;
     for (size_t i = 0; i < rows_.size(); ++i) {
       const Row& row = rows_[i];
@@ -201,33 +215,60 @@ class Chooser {
       return std::tuple(!known, excess, std::floor(std::log(seconds) / kAlike), i);
     };
     std::ranges::sort(left, {}, promise);
-    std::vector<size_t> wave;
+    return left;
+  }
+
+  // The most promising meshes that are left are planned. Where that takes long, those that would hardly be planned
+  // next, or ever, have their bounds raised meanwhile, which may exclude them; the others' are found as they are
+  // planned. Empty: all are planned or excluded, or the effort is spent.
+  Wave NextWave() {
+    Wave wave;
+    if (Cancelled() && !planned_.empty()) return wave;
+    planned_cutoff_ = Cutoff(true);
+    known_cutoff_ = Cutoff(false);
+    std::vector<size_t> left = RowsLeft();
     for (const size_t i : left) {
-      if (wave.size() == kAtATime) break;
+      if (wave.plans.size() == kAtATime) break;
       const double work = (rows_[i].look->is_large ? kWorkOfLarge : 1) * static_cast<double>(rows_[i].look->work);
       const double most = kMostWork * std::max(1.0, effort_);
       // What is kept, and the next best; where nothing that fits is found, the search for it ends, too.
-      const bool wanted = MissesTarget() || planned_.size() + wave.size() <= options_.keep;
+      const bool wanted = MissesTarget() || planned_.size() + wave.plans.size() <= options_.keep;
       const bool must = wanted && (work_ < 2 * most || planned_.size() > 0);
       if (searches_ && !must && work_ + work > most) continue;
       work_ += work;
-      wave.push_back(i);
+      wave.plans.push_back(i);
+    }
+    if (!searches_ || measure_ != StepMeasure::kSchedule || rows_.size() == 1) return wave;
+    std::erase_if(left, [&](size_t i) { return std::ranges::find(wave.plans, i) != wave.plans.end(); });
+    for (size_t l = wave.plans.empty() ? 0 : kAtATime; l < left.size(); ++l) {
+      if (!rows_[left[l]].look->is_schedule_bound_final) wave.bounds.push_back(left[l]);
     }
     return wave;
   }
 
-  Status PlanAll(const std::vector<size_t>& wave) {
-    std::vector<Result<Plan>> made(wave.size(), NoPlan("not yet"));
-    const int threads = std::max(1, options_.threads / static_cast<int>(wave.size()));
-    ForEach(wave.size(), options_.threads, [&](size_t w) {
+  Status Do(const Wave& wave) {
+    const std::vector<size_t>& plans = wave.plans;
+    std::vector<Result<Plan>> made(plans.size(), NoPlan("not yet"));
+    std::vector<Status> bounded(wave.bounds.size());
+    const int threads = std::max(1, options_.threads / static_cast<int>(std::max<size_t>(1, plans.size())));
+    ForEach(plans.size() + bounded.size(), options_.threads, [&](size_t w) {
+      const bool is_plan = w < plans.size();
+      Row& row = rows_[is_plan ? plans[w] : wave.bounds[w - plans.size()]];
       {
         const std::lock_guard lock(telling_);
-        Tell(StrCat("planning ", ToString(rows_[wave[w]].trial.mesh)));
+        Tell(StrCat(is_plan ? "planning " : "bounding ", ToString(row.trial.mesh)));
       }
-      made[w] = PlanRow(rows_[wave[w]], threads);
+      if (is_plan) {
+        made[w] = PlanRow(row, threads);
+      } else {
+        bounded[w - plans.size()] = BoundRow(row);
+      }
     });
-    for (size_t w = 0; w < wave.size(); ++w) {
-      Row& row = rows_[wave[w]];
+    for (size_t b = 0; b < bounded.size(); ++b) {
+      if (!bounded[b].ok()) return bounded[b].WithContext(ToString(rows_[wave.bounds[b]].trial.mesh));
+    }
+    for (size_t w = 0; w < plans.size(); ++w) {
+      Row& row = rows_[plans[w]];
       row.is_planned = true;
       if (!made[w].ok()) {
         row.failure = made[w].status();
@@ -235,7 +276,7 @@ class Chooser {
         continue;
       }
       Describe(*made[w], row);
-      planned_.emplace_back(wave[w], *std::move(made[w]));
+      planned_.emplace_back(plans[w], *std::move(made[w]));
     }
     std::ranges::stable_sort(planned_, [&](const auto& a, const auto& b) {
       const auto seconds = [&](size_t row) { return rows_[row].trial.StepSeconds(measure_); };
@@ -243,6 +284,16 @@ class Chooser {
     });
     if (planned_.size() > options_.keep + 1) planned_.resize(options_.keep + 1);
     return OkStatus();
+  }
+
+  // As far as is of use: what is above what is kept excludes the mesh.
+  Status BoundRow(Row& row) {
+    const double known = row.look->known_schedule;
+    const double enough = options_.target_step ? known : std::min({planned_cutoff_, known_cutoff_, known});
+    SBP_ASSIGN_OR_RETURN(PlanRequest request, request_on_(row.trial.mesh));
+    const Status bounded = BoundSchedulesOn(std::move(request), enough, gap_, options_.cancelled, *row.look);
+    row.look->is_schedule_bound_final = true;
+    return !bounded.ok() && IsOfMesh(bounded) ? OkStatus() : bounded;
   }
 
   Result<Plan> PlanRow(const Row& row, int threads) {
@@ -254,6 +305,7 @@ class Chooser {
       if (request.strategy.start_signatures.empty() && row.look->known) {
         BeginFrom(*row.look->known, row.trial.mesh, request.strategy);
       }
+      request.strategy.start_bound_seconds = row.look->bound;
       if (row.look->is_large && is_long_) {
         request.strategy.values["effort"] = effort_ * kShareOfLarge;
         request.num_ways = 0;  // those of coarser meshes are in what it begins with

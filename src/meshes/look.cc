@@ -26,17 +26,16 @@ namespace sbp {
 namespace {
 
 constexpr double kEffort = 0.1, kEffortOfSchedules = 0.02;
-constexpr double kGapOfSchedules = 0.009;  // of the schedule known
-constexpr double kGap = 0.003;             // of the relaxed problem: what is good enough for a look
-constexpr int64_t kPatience = 16;          // steps of the dual without a gain, under a memory limit
-constexpr double kRounding = 1e-9;         // what sums of doubles may be off
+constexpr double kGap = 0.003;      // of the relaxed problem: what is good enough for a look
+constexpr int64_t kPatience = 16;   // steps of the dual without a gain, under a memory limit
+constexpr double kRounding = 1e-9;  // what sums of doubles may be off
 constexpr double kNoCandidate = std::numeric_limits<double>::infinity();
 constexpr std::string_view kFirst[] = {"einsum", "replicate"};
 
 class Looker {
  public:
-  Looker(PosedProblem& posed, const StrategyOptions& strategy, const std::function<bool()>& cancelled)
-      : posed_(posed), problem_(posed.problem), strategy_(strategy), cancelled_(cancelled) {
+  Looker(PosedProblem& posed, const StrategyOptions& strategy, const std::function<bool()>& cancelled, Look look = {})
+      : posed_(posed), problem_(posed.problem), strategy_(strategy), cancelled_(cancelled), look_(std::move(look)) {
     limit_ = std::exchange(posed.plan.options.memory_limit, std::nullopt);  // Evaluate would refuse what is above it
   }
 
@@ -52,6 +51,19 @@ class Looker {
       SBP_RETURN_IF_ERROR(Relax());
     }
     if (schedules && !look_.proved_too_large) SBP_RETURN_IF_ERROR(LookAtSchedules());
+    return std::move(look_);
+  }
+
+  // Of the plan known, which is made again.
+  Result<Look> BoundSchedulesOf(double enough, double gap) {
+    const KnownPlan known = *std::exchange(look_.known, std::nullopt);
+    const KnownPlan* const only[] = {&known};
+    const bool fits = look_.fits;
+    TryCoarser(only);
+    if (look_.known) SBP_RETURN_IF_ERROR(BoundSchedulesOfKnown(enough, gap));
+    look_.known = known;
+    look_.fits = fits;
+    look_.is_schedule_bound_final = true;
     return std::move(look_);
   }
 
@@ -119,24 +131,31 @@ class Looker {
   // schedules, too.
   Status LookAtSchedules() {
     look_.schedule_bound = look_.is_large ? look_.bound : 0;
+    look_.is_schedule_bound_final = look_.is_large || !look_.known;
     if (!look_.known) return OkStatus();
     Plan& plan = posed_.plan;
     SBP_RETURN_IF_ERROR(Evaluate(problem_, assignment_, plan, {.reasons = false, .ahead = true}));
     look_.known_schedule = MakeSchedule(plan).summary.step;
-    if (look_.is_large) return OkStatus();
+    if (!look_.is_large) Bound(0, 0);
+    return OkStatus();
+  }
+
+  Status BoundSchedulesOfKnown(double enough, double gap) {
+    SBP_RETURN_IF_ERROR(Evaluate(problem_, assignment_, posed_.plan, {.reasons = false, .ahead = true}));
+    Bound(enough, gap);
+    return OkStatus();
+  }
+
+  // Of the plan that is evaluated. With `step` 0 what is known without a search.
+  void Bound(double step, double gap) {
     StrategyOptions search = strategy_;
     search.memory_limit = limit_;
     search.cancelled = cancelled_;
     search.values["threads"] = int64_t{1};
-    look_.schedule_bound = BoundSchedules(problem_, plan,
-                                          {.effort = kEffortOfSchedules,
-                                           .gap = kGapOfSchedules,
-                                           .step = look_.known_schedule,
-                                           .sum_bound = look_.bound,
-                                           .start = &assignment_},
-                                          search)
-                               .seconds;
-    return OkStatus();
+    const ScheduleBoundOptions options = {
+        .effort = kEffortOfSchedules, .gap = gap, .step = step, .sum_bound = look_.bound, .start = &assignment_};
+    look_.schedule_bound =
+        std::max(look_.schedule_bound, BoundSchedules(problem_, posed_.plan, options, search).seconds);
   }
 
   // Compute alone, each op as cheap as it can be; an op whose list was cut may have cheaper candidates.
@@ -162,15 +181,28 @@ class Looker {
   int64_t excess_ = 0;     // of look_.known, above the limit
 };
 
+Result<std::unique_ptr<PosedProblem>> Pose(PlanRequest request, const std::function<bool()>& cancelled) {
+  StageObserver observer;
+  observer.cancelled = cancelled;
+  return PoseProblem(std::move(request), observer);
+}
+
 }  // namespace
 
 Result<Look> LookAt(PlanRequest request, std::span<const KnownPlan* const> coarser, bool schedules,
                     const std::function<bool()>& cancelled) {
   const StrategyOptions strategy = request.strategy;
-  StageObserver observer;
-  observer.cancelled = cancelled;
-  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, PoseProblem(std::move(request), observer));
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, Pose(std::move(request), cancelled));
   return Looker(*posed, strategy, cancelled).Run(coarser, schedules);
+}
+
+Status BoundSchedulesOn(PlanRequest request, double enough, double gap, const std::function<bool()>& cancelled,
+                        Look& look) {
+  if (look.is_schedule_bound_final) return OkStatus();
+  const StrategyOptions strategy = request.strategy;
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, Pose(std::move(request), cancelled));
+  SBP_ASSIGN_OR_RETURN(look, Looker(*posed, strategy, cancelled, look).BoundSchedulesOf(enough, gap));
+  return OkStatus();
 }
 
 }  // namespace sbp

@@ -14,25 +14,32 @@
 namespace sbp {
 
 struct Look {
-  double bound = 0;                // seconds: the prices of no plan on the mesh add up to less
-  double schedule_bound = 0;       // likewise, where asked for: no plan's schedule is shorter
-  bool proved_too_large = false;   // no plan on it keeps to the memory limit
-  int64_t least_peak_bytes = 0;    // where that is proved: no plan peaks below
-  bool is_large = false;           // not all candidates can be looked at together: planning takes long
-  int64_t work = 0;                // candidates of all ops: what planning takes grows with it
-  std::optional<KnownPlan> known;  // the best plan seen that fits, or the smallest
-  int64_t peak_bytes = 0;          // of `known`, where there is a memory limit
-  double known_schedule = 0;       // seconds of its schedule, where asked for
-  bool fits = false;               // `known` does
+  double bound = 0;                      // seconds: the prices of no plan on the mesh add up to less
+  double schedule_bound = 0;             // likewise, where asked for: no plan's schedule is shorter
+  bool is_schedule_bound_final = false;  // no more is to be had of BoundSchedulesOn
+  bool proved_too_large = false;         // no plan on it keeps to the memory limit
+  int64_t least_peak_bytes = 0;          // where that is proved: no plan peaks below
+  bool is_large = false;                 // not all candidates can be looked at together: planning takes long
+  int64_t work = 0;                      // candidates of all ops: what planning takes grows with it
+  std::optional<KnownPlan> known;        // the best plan seen that fits, or the smallest
+  int64_t peak_bytes = 0;                // of `known`, where there is a memory limit
+  double known_schedule = 0;             // seconds of its schedule, where asked for
+  bool fits = false;                     // `known` does
 };
 
 // Looks at the mesh of a request, without planning it. The bound is that of the relaxed network of `optimal`
 // (strategy/optimal/layout_network.h) after a tenth of its usual work, which on most graphs is within a few per cent of
 // what planning would find; where that network would be too large (network_size.h), compute alone. `coarser`: plans of
-// coarser meshes, each priced as it is on this one. With `schedules`, also what is known of schedules: their bound is
-// that of the search for short ones (strategy/optimal/schedule_bound.h), after a part of its work. Deterministic.
-// Errors: as PoseProblem.
+// coarser meshes, each priced as it is on this one. With `schedules`, also what is known of schedules without a search:
+// their bound follows from that of sums. Deterministic. Errors: as PoseProblem.
 Result<Look> LookAt(PlanRequest request, std::span<const KnownPlan* const> coarser, bool schedules,
                     const std::function<bool()>& cancelled);
+
+// Raises look.schedule_bound to that of the search for short schedules (strategy/optimal/schedule_bound.h), after a
+// part of its work, and no further than is needed to see that no schedule on the mesh is shorter than 1 - `gap` times
+// `enough` seconds. Takes about as long as the look. `look` is of the same request. Deterministic. Errors: as
+// PoseProblem.
+Status BoundSchedulesOn(PlanRequest request, double enough, double gap, const std::function<bool()>& cancelled,
+                        Look& look);
 
 }  // namespace sbp

@@ -58,7 +58,7 @@ Status OptimalSearch::Improve() {
     network.Read(solved.choice, assignment);
     SBP_RETURN_IF_ERROR(Offer(assignment));
     const double seconds = priced_.total.seconds();
-    if (!options_.memory_limit || Cancelled()) break;
+    if (!options_.memory_limit || Cancelled() || Spent()) break;
     if (!solved.evaluation.feasible) {
       if (room.empty() || halvings++ == kMaxHalvings || best_->excess > 0) break;
       room.Halve();
@@ -89,7 +89,8 @@ Status OptimalSearch::ImproveBelow(double copy_price) {
   int64_t failed = 0, fitted = 0;  // limits of the network at which the plan was too large, and was not
   double failed_seconds = 0;       // that the former took
   int halvings = 0;
-  for (int round = 0; round <= (copy_price > 0 ? kMaxWithPrice : kMaxTightenings) && !Cancelled(); ++round) {
+  for (int round = 0; round <= (copy_price > 0 ? kMaxWithPrice : kMaxTightenings) && !Cancelled() && !Spent();
+       ++round) {
     const SolveResult solved = Search(network, false, SecondsLeft());
     if (solved.evaluation.forbidden) return OkStatus();
     Assignment assignment;
@@ -118,18 +119,19 @@ Status OptimalSearch::ImproveBelow(double copy_price) {
 
 // Where copies do not fit: less room for all, and then a price for them, of which the step time is the measure.
 Status OptimalSearch::PriceCopies() {
-  if (best_->excess <= 0) return OkStatus();
+  if (best_->excess <= 0 || Spent()) return OkStatus();
   SBP_RETURN_IF_ERROR(ImproveBelow(0));
   const double unit = best_->seconds / static_cast<double>(*options_.memory_limit);
   for (const double price : kCopyPrices) {
-    if (best_->excess > 0 && !Cancelled()) SBP_RETURN_IF_ERROR(ImproveBelow(price * unit));
+    if (best_->excess > 0 && !Cancelled() && !Spent()) SBP_RETURN_IF_ERROR(ImproveBelow(price * unit));
   }
   return OkStatus();
 }
 
 // Nothing that fits was found: the plan of the smallest peak instead, of any and of the ways that came nearest. (It
-// may fit after all.)
+// may fit after all.) Takes as long as many searches: not where those were too many already.
 Status OptimalSearch::Shrink() {
+  if (Spent()) return OkStatus();
   const auto offer = [this](const Assignment& assignment) { return Offer(assignment); };
   const Assignment start = best_->assignment;
   SBP_RETURN_IF_ERROR(OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr, offer));

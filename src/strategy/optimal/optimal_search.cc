@@ -23,6 +23,9 @@ constexpr size_t kMostCandidates = 24, kFirstOfMerged = 16, kFirstCandidates = 6
 constexpr double kEffortOfFirstChosen = 0.3;                   // share of the effort
 constexpr double kWorkOfBound = 6e8;                           // of LayoutBound, by unit of effort
 constexpr double kEffortOfUniform = 0.5, kGapOfUniform = 0.3;  // of what the free search may take, and of its gap
+// Searches until a plan fits, by unit of effort and at least by one: so many, and as many as have so many ops together.
+constexpr double kFewestUntilFit = 6, kOpsUntilFit = 50'000;
+constexpr double kNear = 0.03;       // of a plan's seconds, above the bound
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
 // Another strategy, whose answer the search starts from and is never worse than.
@@ -34,22 +37,33 @@ constexpr Start kStarts[] = {{"einsum", ""}, {"greedy", "time"}, {"greedy", "byt
 }  // namespace
 
 OptimalSearch::OptimalSearch(const Problem& problem, const StrategyOptions& options)
-    : problem_(problem), options_(options), search_(SearchOptionsOf(options)), effort_(search_.effort) {
+    : problem_(problem),
+      options_(options),
+      search_(SearchOptionsOf(options)),
+      bound_(options.start_bound_seconds),
+      effort_(search_.effort) {
   priced_.graph = *problem_.graph;
   priced_.mesh = problem_.mesh;
   priced_.cluster = problem_.boxing->cluster();
+  if (search_.seconds <= 0) {
+    const double ops = static_cast<double>(std::max<size_t>(1, problem_.num_ops()));
+    searches_left_ = std::max(kFewestUntilFit, kOpsUntilFit / ops) * std::max(1.0, search_.effort);
+  }
+  if (options_.num_ways > 0) searches_of_ways_ = searches_left_ / 2;
 }
 
 Result<Assignment> OptimalSearch::Run() {
   SBP_RETURN_IF_ERROR(TryOthers());
   SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
-  if (FitsNetwork(problem_, all, false)) {
+  const bool fits = FitsNetwork(problem_, all, false);
+  if (fits && BeginsNear()) TryUniform();
+  if (fits) {
     SBP_RETURN_IF_ERROR(Bound());
     if (is_way_ && (nothing_fits_ || bound_ >= most_seconds_)) return NoPlan("this way leads nowhere");
   } else {
     SBP_RETURN_IF_ERROR(SearchChosen(all));
   }
-  if (!nothing_fits_ && search_.uniform >= 0) TryUniform();
+  if (!nothing_fits_ && search_.uniform >= 0 && !(uniform_ && GoodEnough())) TryUniform();
   if (!best_ || (!nothing_fits_ && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve());
   if (!nothing_fits_) SBP_RETURN_IF_ERROR(PriceCopies());
   SBP_RETURN_IF_ERROR(TryWays());
@@ -97,9 +111,10 @@ Status OptimalSearch::SearchChosen(const CandidateLists& all) {
   bound.Ascend(static_cast<int64_t>(kWorkOfBound * std::min(1.0, search_.effort)), [this] {
     return Cancelled() || (search_.seconds > 0 && SecondsLeft() < (1 - kShareOfSearch) * search_.seconds);
   });
-  bound_ = bound.bound();
+  bound_ = std::max(bound_, bound.bound());
   const bool mergeable = problem_.mesh.num_axes() > 2;
-  if (best_) {
+  // What a search begins with is no worse than plans of merged axes, as a rule.
+  if (best_ && options_.start_signatures.empty()) {
     const CandidateLists merged = mergeable ? ListsOfMergedAxes(problem_, all) : all;
     effort_ = kEffortOfFirstChosen * search_.effort;
     SBP_RETURN_IF_ERROR(SearchAmong(merged, all, bound, mergeable ? kFirstOfMerged : kFirstCandidates));
@@ -137,6 +152,7 @@ LayoutNetworkOptions OptimalSearch::NetworkOptions(bool relaxed, double copy_pri
 
 // Where it is the relaxed network that is searched (`bounding`), its bound is the result; else that is known.
 SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, double seconds) {
+  if (!best_ || best_->excess > 0) --searches_left_;
   SolveOptions options;
   options.effort = effort_;
   options.seconds = search_.seconds > 0 ? seconds : 0;
@@ -186,10 +202,17 @@ SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, d
   return result;
 }
 
+// With a plan that is about as good as the bound that is known lets it be: to make it uniform may be all that is left.
+bool OptimalSearch::BeginsNear() const {
+  return options_.start_bound_seconds > 0 && search_.uniform >= 0 && best_ && best_->excess == 0 &&
+         best_->seconds - bound_ <= kNear * best_->seconds;
+}
+
 // The relaxed problem: its bound holds for all plans, and its best choice is a good plan or near one. May also show
 // that nothing fits.
 Status OptimalSearch::Bound() {
   if (best_ && Cancelled()) return OkStatus();
+  if (options_.start_bound_seconds > 0 && GoodEnough()) return OkStatus();
   Result<LayoutNetwork> relaxed = LayoutNetwork::Build(problem_, NetworkOptions(true, 0));
   if (!relaxed.ok()) return OkStatus();  // Improve says why
   const SolveResult below = Search(*relaxed, true, SecondsLeft() * kShareOfSearch);
@@ -197,7 +220,7 @@ Status OptimalSearch::Bound() {
     nothing_fits_ = !best_ || best_->excess > 0;
     return OkStatus();
   }
-  bound_ = std::max(0.0, below.lower_bound);
+  bound_ = std::max(bound_, below.lower_bound);
   if (!below.alike.empty()) relaxed->Read(below.alike, alike_.emplace());
   if (below.evaluation.forbidden) return OkStatus();
   Assignment assignment;
@@ -239,7 +262,7 @@ Result<Assignment> OptimalSearch::Finish() {
   for (OpChoice& choice : assignment.ops) choice = {.candidate = choice.candidate};
   assignment.conflicts.clear();
   assignment.has_bound = true;
-  assignment.cut_short = cut_short_;
+  assignment.cut_short = cut_short_ || searches_left_ <= 0;
   if (search_.uniform >= 0) assignment.uniformity_cost = saved_by_mix_;
   assignment.lower_bound_seconds = std::min(bound_, best_->seconds);
   return assignment;

@@ -68,6 +68,9 @@ class OptimalSearch {
     return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds);
   }
 
+  // Enough was searched for a plan that fits, and there is none.
+  bool Spent() const { return (!best_ || best_->excess > 0) && searches_left_ <= searches_of_ways_; }
+
   Status Price(const Assignment& assignment);  // fills priced_
   // Bytes that the priced plan exceeds the limit by; negative: it has that much room.
   int64_t Excess() const { return options_.memory_limit ? priced_.memory.peak_bytes - *options_.memory_limit : 0; }
@@ -80,6 +83,7 @@ class OptimalSearch {
   double SecondsOfFirst(const CandidateLists& lists) const;
   LayoutNetworkOptions NetworkOptions(bool relaxed, double copy_price) const;
   SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds);
+  bool BeginsNear() const;
   Status Bound();
   void TryUniform();
   void PreferUniform();
@@ -96,6 +100,7 @@ class OptimalSearch {
   // optimal_ways.cc
   using Look = std::function<Result<std::optional<Way>>(OptimalSearch&, size_t number)>;
   double SecondsToBeat() const { return best_->excess > 0 ? kNoLimit : best_->seconds; }
+  StrategyOptions OptionsOfWays() const;
   Result<std::optional<Way>> FirstOf(size_t number);
   Result<std::optional<Way>> LookAt(size_t number, double most_seconds);
   Result<std::vector<Way>> SortWays(const std::vector<size_t>& numbers, size_t most, const StrategyOptions& options,
@@ -123,7 +128,9 @@ class OptimalSearch {
   double effort_;              // of the next search
   bool is_way_ = false;        // of another search, which has a plan of most_seconds_
   double most_seconds_ = kNoLimit;
-  bool cut_short_ = false;  // some search
+  bool cut_short_ = false;           // some search
+  double searches_left_ = kNoLimit;  // until there is a plan that fits; ...
+  double searches_of_ways_ = 0;      // ... of these, those that are kept for known ways
   Clock::time_point start_ = Clock::now();
 };
 

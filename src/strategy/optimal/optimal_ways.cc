@@ -41,6 +41,16 @@ bool Alike(const Pins& a, const Pins& b) {
 
 }  // namespace
 
+// What else begins or bounds the search is of the free problem.
+StrategyOptions OptimalSearch::OptionsOfWays() const {
+  StrategyOptions options = options_;
+  options.num_ways = 0;
+  options.found = nullptr;
+  options.start_signatures.clear();
+  options.start_bound_seconds = 0;
+  return options;
+}
+
 // What the way leads to without a search.
 Result<std::optional<OptimalSearch::Way>> OptimalSearch::FirstOf(size_t number) {
   SBP_RETURN_IF_ERROR(TryOthers());
@@ -88,9 +98,10 @@ Result<std::vector<OptimalSearch::Way>> OptimalSearch::LookAtWays(const Strategy
   const size_t most = all ? options_.num_ways : !chosen_ && ops >= kOpsOfFewLooks ? 0 : of_large;
   std::vector<size_t> numbers(options_.num_ways);
   std::iota(numbers.begin(), numbers.end(), size_t{0});
+  // Where nothing fits, whatever is nearest to that without a search has most promise.
+  if (best_->excess > 0 && Spent()) return SortWays(numbers, most, options, &OptimalSearch::FirstOf);
   if (const size_t looks = std::max(kFewestWays, kOpsOfWays / ops); all && looks < numbers.size()) {
-    const Look first = [](OptimalSearch& search, size_t number) { return search.FirstOf(number); };
-    SBP_ASSIGN_OR_RETURN(const std::vector<Way> ways, SortWays(numbers, most, options, first));
+    SBP_ASSIGN_OR_RETURN(const std::vector<Way> ways, SortWays(numbers, most, options, &OptimalSearch::FirstOf));
     numbers.clear();
     for (size_t i = 0; i < std::min(looks, ways.size()); ++i) numbers.push_back(ways[i].number);
   }
@@ -102,21 +113,21 @@ Result<std::vector<OptimalSearch::Way>> OptimalSearch::LookAtWays(const Strategy
 // be dearer are soon done with.
 Status OptimalSearch::TryWays() {
   if (options_.num_ways == 0 || Cancelled()) return OkStatus();
-  StrategyOptions options = options_;
-  options.num_ways = 0;
-  options.found = nullptr;
-  options.start_signatures.clear();
+  const StrategyOptions options = OptionsOfWays();
   const Best before = *best_;
   SBP_ASSIGN_OR_RETURN(std::vector<Way> ways, LookAtWays(options));
   const size_t most = chosen_ ? 1 : std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
   if (ways.size() > most) ways.resize(most);
+  searches_of_ways_ = 0;
   for (const Way& way : ways) {
-    if (Cancelled()) break;
+    if (Cancelled() || Spent()) break;
     SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(way.number));
     OptimalSearch search(pinned, options);
     search.is_way_ = true;
     search.most_seconds_ = SecondsToBeat();
+    search.searches_left_ = searches_left_;
     const Result<Assignment> found = search.Run();
+    searches_left_ = search.searches_left_;
     // A plan of a way is one of ours: there is no difference in numbers.
     const std::optional<Best>& uniform = search.uniform_;
     if (uniform && (!uniform_ || Better(*uniform, *uniform_))) uniform_ = uniform;
