@@ -113,8 +113,8 @@ Status OptimalSearch::SearchChosen(const CandidateLists& all) {
   });
   bound_ = std::max(bound_, bound.bound());
   const bool mergeable = problem_.mesh.num_axes() > 2;
-  // What a search begins with is no worse than plans of merged axes, as a rule.
-  if (best_ && options_.start_signatures.empty()) {
+  // What the search over meshes has looked at begins with plans of coarser ones, which are merged axes.
+  if (best_ && options_.start_bound_seconds <= 0) {
     const CandidateLists merged = mergeable ? ListsOfMergedAxes(problem_, all) : all;
     effort_ = kEffortOfFirstChosen * search_.effort;
     SBP_RETURN_IF_ERROR(SearchAmong(merged, all, bound, mergeable ? kFirstOfMerged : kFirstCandidates));
