@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <numeric>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -72,20 +71,27 @@ Buffers BuffersOf(const Plan& plan, const PhysicalPlan& physical) {
   return b;
 }
 
-// Tasks start only while the buffers in use leave room for theirs, and communication only where that leaves some bytes
-// for compute.
+// Tasks start only while the buffers in use leave room for theirs: for the first one of the plan's order that has not
+// started all of it, for those that run ahead of it all but a reserve. Where the reserve is all, tasks start in order.
 class Budget final : public Admission {
  public:
-  Budget(const Buffers& buffers, std::span<const TimedTask> tasks, int64_t bytes, int64_t reserve)
-      : buffers_(buffers), tasks_(tasks), free_(bytes - buffers.resident), reserve_(reserve) {
+  Budget(const Buffers& buffers, int64_t bytes, int64_t reserve)
+      : buffers_(buffers),
+        free_(bytes - buffers.resident),
+        reserve_(reserve),
+        has_started_(buffers.takes.size(), false) {
     for (const std::vector<uint32_t>& users : buffers.users) left_.push_back(static_cast<uint32_t>(users.size()));
   }
 
   bool MayStart(uint32_t task) const override {
     const int64_t takes = Takes(task);
-    return takes == 0 || takes <= (tasks_[task].communication ? free_ - reserve_ : free_);
+    return takes == 0 || takes <= (task == next_ ? free_ : free_ - reserve_);
   }
-  void Start(uint32_t task) override { free_ -= Takes(task); }
+  void Start(uint32_t task) override {
+    free_ -= Takes(task);
+    if (task < has_started_.size()) has_started_[task] = true;
+    while (next_ < has_started_.size() && has_started_[next_]) ++next_;
+  }
   void End(uint32_t task) override {
     if (task >= buffers_.used.size()) return;
     for (const uint32_t buffer : buffers_.used[task]) {
@@ -98,10 +104,11 @@ class Budget final : public Admission {
   int64_t Takes(uint32_t task) const { return task < buffers_.takes.size() ? buffers_.takes[task] : 0; }
 
   const Buffers& buffers_;
-  const std::span<const TimedTask> tasks_;
   int64_t free_;
   const int64_t reserve_;
-  std::vector<uint32_t> left_;  // per buffer: users that have not ended
+  std::vector<bool> has_started_;  // per task
+  uint32_t next_ = 0;              // the first that has not
+  std::vector<uint32_t> left_;     // per buffer: users that have not ended
 };
 
 // What is written over a register waits for all others that read it.
@@ -134,17 +141,16 @@ class Arranger {
   }
 
   PhysicalPlan Run() {
-    const size_t num_tasks = physical_.tasks.size();
-    room_ = RoomOfArena(plan_, LivePeak(physical_.registers, num_tasks));
+    room_ = RoomOfArena(plan_, LivePeak(physical_.registers, physical_.tasks.size()));
     const double free_step = MakeSchedule(plan_, nullptr).summary.step;
     Arranged best;
     int64_t reserve = 0;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      const Arranged found = Place(InTime(reserve), room_);
-      const int64_t arena = found.physical.arena_bytes;
-      if (attempt == 0 || IsBetter(found, best)) best = found;
-      if (arena <= room_) break;
-      reserve = SaturatingAdd(reserve, arena - room_);
+    for (int attempt = 0; attempt < kArenas; ++attempt) {
+      best = Place(InRoom(reserve), room_);
+      if (IsWithin(best)) break;
+      // For gaps: other orders, with less of what runs ahead.
+      const int64_t more = std::max(best.physical.arena_bytes - room_, room_ / 64);
+      reserve = SaturatingAdd(SaturatingMul(2, reserve), more);
     }
     if (IsWithin(best) && best.step <= kGoodEnough * free_step) return std::move(best.physical);
     Arranged as_planned = Place(physical_, 0);
@@ -152,7 +158,8 @@ class Arranger {
   }
 
  private:
-  static constexpr int kAttempts = 4;
+  static constexpr int kArenas = 3;     // that are tried
+  static constexpr int kReserves = 10;  // for each
   static constexpr double kGoodEnough = 1.01;
 
   bool IsWithin(const Arranged& a) const { return a.physical.arena_bytes <= room_; }
@@ -169,9 +176,29 @@ class Arranger {
     return {std::move(physical), step};
   }
 
-  // Tasks as they start while buffers take no more than the room, of which boxing leaves the reserve alone.
+  // Tasks in an order in which registers fit into the room, with the least reserve that is found to do, from the given
+  // one on, which is set to it; where none does, with the largest that was tried.
+  PhysicalPlan InRoom(int64_t& reserve) const {
+    PhysicalPlan best = InTime(reserve);
+    int64_t too_small = reserve, enough = 0;
+    for (int attempt = 0; attempt < kReserves; ++attempt) {
+      const int64_t more = LivePeak(best.registers, best.tasks.size()) - room_;
+      if (enough == 0 && more <= 0) break;
+      const int64_t next =
+          enough == 0 ? SaturatingAdd(SaturatingMul(2, too_small), more) : too_small + (enough - too_small) / 2;
+      PhysicalPlan listed = InTime(next);
+      const bool fits = LivePeak(listed.registers, listed.tasks.size()) <= room_;
+      (fits ? enough : too_small) = next;
+      if (!fits && enough != 0) continue;
+      best = std::move(listed);
+      reserve = next;
+    }
+    return best;
+  }
+
+  // Tasks as they start while buffers take no more than the room, of which what runs ahead leaves a reserve.
   PhysicalPlan InTime(int64_t reserve) const {
-    Budget budget(buffers_, step_.tasks, room_, reserve);
+    Budget budget(buffers_, room_, reserve);
     const double overlap = plan_.cluster.device.overlap.value;
     const std::vector<TaskTime> times = PlayTasks(step_.tasks, step_.edges, overlap, &budget);
     std::vector<uint32_t> order(physical_.tasks.size());

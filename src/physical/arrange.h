@@ -21,9 +21,9 @@ int64_t RoomOfArena(const Plan& plan, int64_t live);
 // In the plan's own order registers share bytes as soon as their lifetimes in it are apart. But the streams leave that
 // order: compute then waits for a sum of gradients that is behind, and boxing for compute. So tasks are listed as the
 // schedule (schedule/schedule.h) starts them while registers take no more than RoomOfArena, and a register holds its
-// data until the last task that starts before those that use it have ended. Where gaps between registers make that
-// arena too large, boxing leaves more to compute; where it does not help, or memory is too scarce, the plan's own order
-// stays. Registers are then numbered as tasks write them.
+// data until the last task that starts before those that use it have ended. Where that arena is
+// too large, what runs ahead of the plan's own order leaves bytes to what stands first in it, more and more, up to all
+// of them; where the arena of the plan's order is better, that stays. Registers are then numbered as tasks write them.
 //
 // A handful of times what PlaceBest and a schedule take. Deterministic.
 void Arrange(const Plan& plan, PhysicalPlan& physical);

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
 #include "plan/physical_plan.h"
-#include "base/ids.h"
 
 namespace sbp {
 namespace {

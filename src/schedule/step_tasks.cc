@@ -72,7 +72,8 @@ class StepTasksBuilder {
     const StepRuns runs(graph_);
     const std::vector<int64_t> made = RunsOfTransitions(plan_, runs);
     for (size_t o = 0; o < graph_.ops.size(); ++o) {
-      step_.tasks[step_.ops[o]].seconds = static_cast<double>(runs.of(OpId(o))) * plan_.decision(OpId(o)).compute_seconds;
+      step_.tasks[step_.ops[o]].seconds =
+          static_cast<double>(runs.of(OpId(o))) * plan_.decision(OpId(o)).compute_seconds;
     }
     for (size_t i = 0; i < plan_.transitions.size(); ++i) {
       const Transition& transition = plan_.transitions[i];
@@ -162,8 +163,6 @@ class StepTasksBuilder {
 
 }  // namespace
 
-StepTasks TasksOfStep(const Plan& plan, const PhysicalPlan* physical) {
-  return StepTasksBuilder(plan, physical).Run();
-}
+StepTasks TasksOfStep(const Plan& plan, const PhysicalPlan* physical) { return StepTasksBuilder(plan, physical).Run(); }
 
 }  // namespace sbp
