@@ -7,6 +7,8 @@
 #include "base/ids.h"
 #include "graph/graph.h"
 #include "memory/memory.h"
+#include "physical/arrange.h"
+#include "physical/number_registers.h"
 #include "physical/physical.h"
 #include "physical/streams.h"
 #include "plan/ends.h"
@@ -39,9 +41,13 @@ class PhysicalBuilder {
     SetLifetimes();
     SetCopies();
     WriteInPlace();
-    Renumber();
-    PlaceBest(physical_);
-    OrderReuse(plan_, physical_);
+    NumberRegisters(graph_, physical_);
+    if (physical_.micro_batches == 1) {
+      Arrange(plan_, physical_);
+    } else {
+      PlaceBest(physical_);
+      OrderReuse(plan_, physical_);
+    }
     return std::move(physical_);
   }
 
@@ -186,34 +192,6 @@ class PhysicalBuilder {
       if (from.bytes != to.bytes) continue;
       if (physical_.micro_batches > 1 && (from.resident || from.copies != to.copies)) continue;
       physical_.registers[result].over = source;
-    }
-  }
-
-  // Inputs, parameters, then what the tasks write, in their order: numbers that do not depend on those of tensors.
-  void Renumber() {
-    std::vector<uint32_t> order;
-    for (const TensorId id : graph_.inputs) order.push_back(id.value);
-    for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
-      if (graph_.tensors[t].role == TensorRole::kParameter) order.push_back(t);
-    }
-    for (const Task& task : physical_.tasks) {
-      for (const uint32_t r : task.writes) {
-        if (r != kNoRegister) order.push_back(r);
-      }
-    }
-    std::vector<uint32_t> number(physical_.registers.size(), kNoRegister);
-    std::vector<Register> registers;
-    registers.reserve(order.size());
-    for (const uint32_t r : order) {
-      number[r] = static_cast<uint32_t>(registers.size());
-      registers.push_back(std::move(physical_.registers[r]));
-    }
-    for (Register& r : registers) r.over = r.over == kNoRegister ? r.over : number[r.over];
-    physical_.registers = std::move(registers);
-    for (Task& task : physical_.tasks) {
-      for (std::vector<uint32_t>* list : {&task.reads, &task.writes}) {
-        for (uint32_t& r : *list) r = r == kNoRegister ? r : number[r];
-      }
     }
   }
 

@@ -18,8 +18,9 @@ struct PhysicalOptions {
   uint32_t micro_batches = 1;
 };
 
-// Boxing tasks stand right before the first task that needs their result, transitions in the plan's order. The plan
-// must be complete (graph, decisions, layouts, transitions).
+// Tasks of one micro-batch stand in the order in which the schedule starts them, or in that of the plan (arrange.h); of
+// several, in the plan's: boxing right before the first task that needs its result, transitions in their order. The
+// plan must be complete (graph, decisions, layouts, transitions).
 PhysicalPlan MakePhysicalPlan(const Plan& plan, const PhysicalOptions& options = {});
 
 // Does the task move data between devices? Those run on the communication stream, all others on the compute stream;
@@ -51,8 +52,9 @@ int64_t PlaceRegisters(std::span<const uint32_t> order, size_t num_tasks, std::v
 int64_t PlaceFirstFit(size_t num_tasks, std::vector<Register>& registers);
 
 // Sets offsets, arena, bound and the name of what won: first fit, then every row, then the best order improved, until
-// the bound is met. Where many long-lived registers make that slow, the later ones are left out.
-void PlaceBest(PhysicalPlan& physical);
+// the bound is met; improved only while the arena is larger than `enough`. Where many long-lived registers make that
+// slow, the later ones are left out.
+void PlaceBest(PhysicalPlan& physical, int64_t enough = 0);
 
 // What a user should know of an arena that is, with the kernels' workspace, larger than the plan's memory limit, else
 // than the device's memory; "": it is not. The peak of a plan that was priced fused leaves out what kernels keep

@@ -152,7 +152,7 @@ struct Arena {
   std::vector<Register> registers;
 };
 
-Arena FindArena(std::vector<Register> placed, size_t tasks, int64_t bound) {
+Arena FindArena(std::vector<Register> placed, size_t tasks, int64_t bound, int64_t enough) {
   constexpr int kRounds = 64;                  // of improvement
   constexpr size_t kLargestIndex = 1'000'000;  // beyond, orders other than that of time take too long
   Arena arena{0, "first-fit", placed};
@@ -174,7 +174,7 @@ Arena FindArena(std::vector<Register> placed, size_t tasks, int64_t bound) {
   std::vector<uint32_t> order = best;
   if (order.empty() || work > kLargestIndex / kRounds) return arena;
   PlaceRegisters(order, tasks, placed);
-  for (int round = 0; round < kRounds && arena.bytes > bound; ++round) {
+  for (int round = 0; round < kRounds && arena.bytes > std::max(bound, enough); ++round) {
     const auto top = std::ranges::max_element(order, {}, [&](uint32_t i) {
       return LivesThroughout(placed[i], tasks) ? -1 : SaturatingAdd(placed[i].offset, placed[i].footprint());
     });
@@ -251,10 +251,10 @@ int64_t PlaceFirstFit(size_t num_tasks, std::vector<Register>& registers) {
   return memory.top();
 }
 
-void PlaceBest(PhysicalPlan& physical) {
+void PlaceBest(PhysicalPlan& physical, int64_t enough) {
   const size_t tasks = physical.tasks.size();
   physical.lower_bound_bytes = LivePeak(physical.registers, tasks);
-  const Arena arena = FindArena(Buffers(physical.registers), tasks, physical.lower_bound_bytes);
+  const Arena arena = FindArena(Buffers(physical.registers), tasks, physical.lower_bound_bytes, enough);
   physical.arena_bytes = arena.bytes;
   physical.placement = arena.placement;
   const std::vector<uint32_t> owners = BufferOwners(physical.registers);

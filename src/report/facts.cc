@@ -17,8 +17,8 @@
 #include "graph/sections.h"
 #include "memory/memory.h"
 #include "memory/training.h"
+#include "physical/step_in_arena.h"
 #include "plan/transition_runs.h"
-#include "schedule/schedule.h"
 
 namespace sbp {
 namespace {

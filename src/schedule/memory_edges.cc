@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/checked_math.h"
-#include "physical/byte_map.h"
+#include "memory/byte_map.h"
 #include "plan/physical_plan.h"
 
 namespace sbp {

@@ -17,8 +17,13 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Player {
  public:
-  Player(std::span<const TimedTask> tasks, std::span<const TaskEdge> edges, double overlap)
-      : tasks_(tasks), overlap_(overlap), times_(tasks.size()), waits_for_(tasks.size()), begin_(tasks.size() + 1) {
+  Player(std::span<const TimedTask> tasks, std::span<const TaskEdge> edges, double overlap, Admission* admission)
+      : tasks_(tasks),
+        overlap_(overlap),
+        admission_(admission),
+        times_(tasks.size()),
+        waits_for_(tasks.size()),
+        begin_(tasks.size() + 1) {
     for (const auto& [from, to] : edges) {
       ++begin_[from + 1];
       ++waits_for_[to];
@@ -71,6 +76,7 @@ class Player {
     const uint32_t task = running_[stream];
     if (stream == 1) Account();
     running_[stream] = kNobody;
+    if (admission_ != nullptr) admission_->End(task);
     times_[task].end = now_;
     for (uint32_t e = begin_[task]; e < begin_[task + 1]; ++e) {
       if (--waits_for_[next_[e]] == 0) MakeReady(next_[e]);
@@ -80,19 +86,29 @@ class Player {
   void StartAll() {
     for (const size_t stream : {0U, 1U}) {
       if (running_[stream] != kNobody || ready_[stream].empty()) continue;
-      if (stream == 1) Account();
-      const uint32_t task = running_[stream] = ready_[stream].top();
-      ready_[stream].pop();
-      times_[task] = {now_, now_ + tasks_[task].seconds};
-      if (stream == 0) {
-        left_ = tasks_[task].seconds;
-        since_ = now_;
-      }
+      if (admission_ == nullptr || admission_->MayStart(ready_[stream].top())) Start(stream);
+    }
+    if (running_[0] != kNobody || running_[1] != kNobody) return;
+    if (ready_[0].empty() && ready_[1].empty()) return;
+    const bool is_sent = ready_[0].empty() || (!ready_[1].empty() && ready_[1].top() < ready_[0].top());
+    Start(is_sent ? 1 : 0);
+  }
+
+  void Start(size_t stream) {
+    if (stream == 1) Account();
+    const uint32_t task = running_[stream] = ready_[stream].top();
+    ready_[stream].pop();
+    if (admission_ != nullptr) admission_->Start(task);
+    times_[task] = {now_, now_ + tasks_[task].seconds};
+    if (stream == 0) {
+      left_ = tasks_[task].seconds;
+      since_ = now_;
     }
   }
 
   std::span<const TimedTask> tasks_;
   const double overlap_;
+  Admission* const admission_;
   std::vector<TaskTime> times_;
   std::vector<uint32_t> waits_for_;     // per task: predecessors that have not ended
   std::vector<uint32_t> begin_, next_;  // successors of each task
@@ -104,8 +120,9 @@ class Player {
 
 }  // namespace
 
-std::vector<TaskTime> PlayTasks(std::span<const TimedTask> tasks, std::span<const TaskEdge> edges, double overlap) {
-  return Player(tasks, edges, overlap).Run();
+std::vector<TaskTime> PlayTasks(std::span<const TimedTask> tasks, std::span<const TaskEdge> edges, double overlap,
+                                Admission* admission) {
+  return Player(tasks, edges, overlap, admission).Run();
 }
 
 }  // namespace sbp

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "plan/physical_plan.h"
 #include "plan/plan.h"
 #include "schedule/play.h"
 
@@ -38,12 +39,7 @@ struct Schedule {
 // each of its micro-batches counts as one task of so many times the seconds. Linear in ops and transitions, but for
 // logarithms. The plan must be complete.
 Schedule MakeSchedule(const Plan& plan);
-
-// Seconds of the step in the arena that MakePhysicalPlan makes for one micro-batch, whether or not the plan has it:
-// what `run --backend fake` plays. Without its arena a plan's schedule takes memory as free where no task that stands
-// before uses it. But the streams leave that order, and registers share bytes if their lifetimes in it are apart:
-// compute waits for a sum of gradients that is behind, boxing for compute, where a larger arena would let both go on. A
-// gathered weight, on the other hand, goes ahead as soon as its bytes are free.
-double StepInArena(const Plan& plan);
+// The same with a physical part other than the plan's own; nullptr: without one.
+Schedule MakeSchedule(const Plan& plan, const PhysicalPlan* physical);
 
 }  // namespace sbp

@@ -7,7 +7,7 @@
 
 #include "base/checked_math.h"
 #include "graph/graph.h"
-#include "physical/byte_map.h"
+#include "memory/byte_map.h"
 #include "physical/physical.h"
 #include "plan/physical_plan.h"
 #include "plan/plan.h"

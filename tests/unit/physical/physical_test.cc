@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/checked_math.h"
+#include "physical/arrange.h"
 #include "unit/plan/small_plan.h"
 
 namespace sbp {
@@ -24,6 +25,20 @@ TEST(Physical, SmallPlan) {
             "r2 \"h\" P(sum): 256 bytes x1 at 192, t0-t1\n"
             "r3 \"h\" B: 256 bytes x1 at 448, t1-t2\n"
             "r4 \"y\" B: 256 bytes x1 at 192, t2-t2\n");
+}
+
+// What the registers need is granted, whatever the limit.
+TEST(Physical, ArenaKeepsToTheRoom) {
+  Plan plan = SmallPlan();
+  const int64_t live = LivePeak(MakePhysicalPlan(plan).registers, 3);
+  EXPECT_EQ(RoomOfArena(plan, live), live + live / kArenaAllowance);
+  plan.options.memory_limit = live + 10;
+  EXPECT_EQ(RoomOfArena(plan, live), live + 10);
+  plan.memory.workspace_bytes = 3;
+  EXPECT_EQ(RoomOfArena(plan, live), live + 7);
+  plan.options.memory_limit = 1;
+  EXPECT_EQ(RoomOfArena(plan, live), live);
+  EXPECT_EQ(MakePhysicalPlan(plan).arena_bytes, 704);
 }
 
 TEST(Physical, WrittenInPlace) {
