@@ -70,11 +70,12 @@ class OverlapSearch {
     sum_bound_ = best_.assignment.lower_bound_seconds;
     bound_ = BoundBySums(problem_, sum_bound_);
     const double gain_of_free = std::max(kLeastShortening, search_.uniform);
-    const bool searches = !options_.only_bound && best_.schedule.summary.collectives > 0;
+    const bool searches = !options_.only_bound;
+    const auto may_gain = [&] { return searches && !IsNear() && best_.schedule.summary.collectives > 0; };
     const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
     if (searches && mix != nullptr) Offer(*mix, gain_of_free);
     const double before = step();
-    if (searches && many_ops && !IsNear()) SearchBySides();
+    if (many_ops && may_gain()) SearchBySides();
     const bool gained = step() < before;
     ScheduleBound bound;
     if (!IsLate()) bound = Bound();
@@ -82,8 +83,8 @@ class OverlapSearch {
     for (const Assignment& plan : bound.plans) {
       if (searches) Offer(plan, gain_of_free);
     }
-    if (searches && !gained && !IsNear()) SearchInRounds();
-    if (searches && !many_ops && !IsNear()) SearchBySides();
+    if (!gained && may_gain()) SearchInRounds();
+    if (!many_ops && may_gain()) SearchBySides();
     Assignment result = std::move(best_.assignment);
     if (is_new_) {
       result.reasons = {"part of the plan of the shortest schedule found"};
