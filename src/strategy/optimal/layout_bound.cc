@@ -117,17 +117,18 @@ class LayoutBound::Ascent {
   }
 
   double LeastCompute(OpId op) {
-    if (weights_.IsFree(op)) return 0;
+    const double weight = weights_.OfOp(op);
+    if (weight == 0) return 0;
     const auto [entry, is_new] = least_compute_.try_emplace({lists_.number(op), problem_.runs.of(op)}, most_);
-    if (!is_new) return entry->second;
+    if (!is_new) return weight * entry->second;
     if (!graph_.IsWhole(op)) {
       const double once = LeastOpSeconds(*problem_.class_at(op).list->instance, problem_.mesh,
                                          problem_.boxing->cluster(), problem_.FusionOf(problem_.class_at(op)));
       entry->second = std::min(entry->second, once * static_cast<double>(problem_.runs.of(op)));
-      return entry->second;
+      return weight * entry->second;
     }
     for (const uint32_t c : lists_.of(op)) entry->second = std::min(entry->second, problem_.ComputeSeconds(op, c));
-    return entry->second;
+    return weight * entry->second;
   }
 
   std::vector<double> Totals(OpId op) {
@@ -135,8 +136,9 @@ class LayoutBound::Ascent {
     if (!graph_.IsWhole(op)) return std::vector<double>(list.size(), LeastCompute(op));  // it has no links
     std::vector<double> total;
     total.reserve(list.size());
+    const double weight = weights_.OfOp(op);
     for (const uint32_t c : list) {
-      total.push_back(weights_.IsFree(op) ? 0 : std::min(problem_.ComputeSeconds(op, c), most_));
+      total.push_back(weight == 0 ? 0 : std::min(weight * problem_.ComputeSeconds(op, c), most_));
     }
     for (const uint32_t l : graph_.links_of_op(op.index())) {
       const std::span<const double> message = messages_[message_of_[l]];
@@ -146,10 +148,14 @@ class LayoutBound::Ascent {
     return total;
   }
 
+  int32_t NumberOfWeight(double weight) {
+    return weight_numbers_.try_emplace(weight, static_cast<int32_t>(weight_numbers_.size())).first->second;
+  }
+
   double VisitOp(uint32_t o, bool forward) {
     const OpId op(o);
     std::vector<int32_t> key = {static_cast<int32_t>(lists_.number(op)), forward ? -1 : -2,
-                                problem_.runs.of(op) > 1 ? 1 : 0, weights_.IsFree(op) ? 1 : 0};
+                                problem_.runs.of(op) > 1 ? 1 : 0, NumberOfWeight(weights_.OfOp(op))};
     std::vector<uint32_t> pushed;
     for (const uint32_t l : graph_.links_of_op(o)) {
       if (graph_.link(l).written == forward) pushed.push_back(l);
@@ -284,6 +290,7 @@ class LayoutBound::Ascent {
   const Problem& problem_;
   const CandidateLists& lists_;
   const PriceWeights weights_;
+  std::map<double, int32_t> weight_numbers_;  // of ops
   const FactorGraph graph_;
   const double most_;  // a cost of this forbids
   const double grain_;

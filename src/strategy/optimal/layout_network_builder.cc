@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "base/ids.h"
 #include "base/status.h"
@@ -75,22 +77,22 @@ Status LayoutNetworkBuilder::AddOps() {
   } else {
     SBP_ASSIGN_OR_RETURN(result_.lists_, CandidateLists::All(problem_));
   }
-  // By number of the list, whether the op costs nothing, and how often it runs.
-  std::unordered_map<uint64_t, int32_t> row_of_list;
+  // By number of the list, weight, and how often it runs.
+  std::map<std::tuple<uint32_t, double, int64_t>, int32_t> row_of_list;
   std::vector<double> costs;
   for (size_t o = 0; o < problem_.num_ops(); ++o) {
     const OpId op(o);
     const bool ends = HasUnreadEnd(op);  // what that takes is not shared
-    const bool is_free = weights_.IsFree(op);
-    const uint64_t key =
-        uint64_t{result_.lists_.number(op)} << 2 | (is_free ? 2 : 0) | (problem_.runs.of(op) > 1 ? 1 : 0);
+    const double weight = weights_.OfOp(op);
+    const std::tuple key(static_cast<uint32_t>(result_.lists_.number(op)), weight, int64_t{problem_.runs.of(op)});
     const auto row = row_of_list.find(key);
     if (row != row_of_list.end() && !ends) {
       AddNode(row->second, o);
       continue;
     }
     costs.clear();
-    for (const uint32_t c : result_.lists_.of(op)) costs.push_back(is_free ? 0 : problem_.ComputeSeconds(op, c));
+    for (const uint32_t c : result_.lists_.of(op))
+      costs.push_back(weight == 0 ? 0 : weight * problem_.ComputeSeconds(op, c));
     if (ends) AddEndsOfUnread(op, costs);
     for (double& cost : costs) cost = Finite(cost);
     const int32_t added = network_.AddCosts(costs);
@@ -134,12 +136,12 @@ uint32_t LayoutNetworkBuilder::TypeOf(TensorId tensor) {
   uint32_t& known = type_of_tensor_[tensor.index()];
   if (known != kNoRow) return known;
   const TensorType& type = problem_.type(tensor);
-  const double sent = weights_.SentOf(tensor);
-  std::vector<std::pair<double, uint32_t>>& numbers = type_numbers_[type];
-  const auto found = std::ranges::find(numbers, sent, [](const auto& entry) { return entry.first; });
+  const BoxingWeights weights = {weights_.SentOf(tensor), weights_.SentEarlyOf(tensor), weights_.local};
+  std::vector<std::pair<BoxingWeights, uint32_t>>& numbers = type_numbers_[type];
+  const auto found = std::ranges::find(numbers, weights, [](const auto& entry) { return entry.first; });
   if (found != numbers.end()) return known = found->second;
-  numbers.emplace_back(sent, static_cast<uint32_t>(types_.size()));
-  types_.emplace_back(type, *problem_.boxing, sent, weights_.local);
+  numbers.emplace_back(weights, static_cast<uint32_t>(types_.size()));
+  types_.emplace_back(type, *problem_.boxing, weights);
   return known = numbers.back().second;
 }
 
@@ -180,6 +182,7 @@ std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(Tensor
     const int32_t node = LayoutNetwork::node_of(use->op);
     if (readers.empty() || readers.back().node != node) {
       readers.push_back({node, {}, static_cast<uint32_t>(problem_.runs.of(use->op))});
+      readers.back().early = weights_.IsEarly(use->op) && types_[TypeOf(tensor)].has_early() ? 1 : 0;
     }
     readers.back().rows.push_back(SlotRow(use->op, Slot::kOperand, use->operand, tensor));
   }
@@ -187,6 +190,8 @@ std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(Tensor
     const Shared& source = shared_.at(tie->second);
     readers.push_back({source.node, {source.written}, RunsOfTie(tensor)});
   }
+  const auto early = static_cast<uint32_t>(std::ranges::count(readers, 1U, &Reader::early));
+  for (Reader& reader : readers) reader.early *= early;
   return readers;
 }
 

@@ -69,6 +69,7 @@ class LayoutNetworkBuilder {
     int32_t node = 0;
     std::vector<Row> rows;  // one per operand, of the node's candidates
     uint32_t runs = 1;      // how often a step reads
+    uint32_t early = 0;     // of how many early readers it is one (PriceWeights::early); 0: it is none
   };
   struct IntsHash {
     size_t operator()(const std::vector<uint32_t>& key) const { return HashRange(key.size(), key); }
@@ -154,7 +155,7 @@ class LayoutNetworkBuilder {
   Table StandingTable(Row produced, Row states, uint32_t runs);
   Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);
   double ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub, std::span<const uint32_t> wanted,
-                       std::span<const uint32_t> own_hubs, uint32_t num_wants);
+                       std::span<const uint32_t> own_hubs, uint32_t num_wants, uint32_t early);
   static Side LayoutsOf(const LayoutRow& row);
   Side StatesOf(Row written, Row hubs, bool apart) const;
   // `place`: the op in a sweep beside which the node stands.
@@ -172,7 +173,7 @@ class LayoutNetworkBuilder {
   CostNetworkBuilder network_;
   std::vector<int32_t> places_;  // of nodes
   std::deque<TypePrices> types_;
-  std::unordered_map<TensorType, std::vector<std::pair<double, uint32_t>>> type_numbers_;  // by weight
+  std::unordered_map<TensorType, std::vector<std::pair<BoxingWeights, uint32_t>>> type_numbers_;
   std::vector<uint32_t> type_of_tensor_;
   std::deque<LayoutRow> rows_;
   std::vector<std::vector<uint32_t>> distinct_;  // per row; empty: not asked yet

@@ -44,7 +44,7 @@ double LayoutNetworkBuilder::EndSeconds(EndRule::Kind end, uint32_t type, uint32
   TypePrices& prices = types_[type];
   if (end == EndRule::Kind::kWhole) {
     const uint32_t whole[] = {prices.Id(NdSbp(problem_.mesh.num_axes()))};
-    return ReaderSeconds(type, written, hub, whole, {}, num_wants);
+    return ReaderSeconds(type, written, hub, whole, {}, num_wants, 0);
   }
   if (end != EndRule::Kind::kNotPartial || (relaxed_ && num_wants > 2)) return 0;
   const auto seconds = [&](uint32_t from) {

@@ -56,20 +56,29 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::StandingTable(Row produced, Ro
   });
 }
 
-// What an op pays that wants these layouts of a tensor.
+// What an op pays that wants these layouts of a tensor. Of hubs the tensor's node has paid what they cost late readers;
+// `early` ones, so many of them, pay the rest together.
 double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub,
                                            std::span<const uint32_t> wanted, std::span<const uint32_t> own_hubs,
-                                           uint32_t num_wants) {
+                                           uint32_t num_wants, uint32_t early) {
   TypePrices& prices = types_[type];
   const uint32_t sharers = relaxed_ && num_wants > 2 ? num_wants : 1;
+  const bool is_early = early > 0;
+  const auto rest_of = [&](uint32_t h) {
+    if (!is_early || h == written || num_wants < 2) return 0.0;
+    const auto seconds = [&](bool as_early) {
+      return sharers > 1 ? prices.SharedSeconds(written, h, sharers, as_early) : prices.Seconds(written, h, as_early);
+    };
+    return (seconds(true) - seconds(false)) / early;
+  };
   const auto price = [&](uint32_t h, uint32_t layout) {
     if (sharers > 1) {
-      const double seconds =
-          std::min(prices.SharedSeconds(written, layout, sharers), prices.SharedSeconds(h, layout, sharers));
-      return h == written ? seconds : seconds / (sharers - 1);
+      const double share = h == written ? 1 : 1.0 / (sharers - 1);
+      return std::min(share * prices.SharedSeconds(written, layout, sharers, is_early),
+                      share * prices.SharedSeconds(h, layout, sharers, is_early) + rest_of(h));
     }
     const double copy = layout == written || layout == h ? 0 : CopySeconds(type, layout);
-    return std::min(prices.Seconds(written, layout), prices.Seconds(h, layout)) + copy;
+    return std::min(prices.Seconds(written, layout, is_early), prices.Seconds(h, layout, is_early) + rest_of(h)) + copy;
   };
   const auto sum = [&](uint32_t h) {
     double seconds = 0;
@@ -79,7 +88,9 @@ double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint
   double least = sum(hub);
   if (num_wants > 1 || wanted.size() < 2) return least;
   // No node for a hub: an op that reads the tensor twice may have one of its own.
-  const auto consider = [&](uint32_t own) { least = std::min(least, prices.Seconds(written, own) + sum(own)); };
+  const auto consider = [&](uint32_t own) {
+    least = std::min(least, prices.Seconds(written, own, is_early) + sum(own));
+  };
   for (const uint32_t own : own_hubs) consider(own);
   for (const uint32_t layout : wanted) {
     if (layout == written) continue;
@@ -94,7 +105,7 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   const uint32_t type = rows_[written].type;
   const uint32_t runs = reader.runs;
   const bool shares = relaxed_ && num_wants > 2;
-  std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1, runs};
+  std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1, runs, reader.early};
   key.insert(key.end(), reader.rows.begin(), reader.rows.end());
   if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
   // A line per set of layouts that a candidate wants.
@@ -116,10 +127,10 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   }
   for (uint32_t layout = 0; relaxed_ && layout < types_[type].size(); ++layout) AddOnce(own_hubs, layout);
   const Side columns = LayoutsOf(set_of_candidate);
-  if (one_each) {  // the lesser of what either place asks
+  if (one_each && reader.early == 0) {  // the lesser of what either place asks
     return MakeTable(key, StatesOf(written, hubs, shares), columns, [&](uint32_t line, uint32_t set) {
       const uint32_t from = shares ? line / 2 : line;
-      const double seconds = runs * ReaderSeconds(type, from, from, sets[set], own_hubs, num_wants);
+      const double seconds = runs * ReaderSeconds(type, from, from, sets[set], own_hubs, num_wants, 0);
       return shares && line % 2 == 1 ? seconds / (num_wants - 1) : seconds;
     });
   }
@@ -127,7 +138,7 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   for (uint32_t s = 0; s < rows_[written].layouts.size(); ++s) states.of_line.push_back(s);
   return MakeTable(key, states, columns, [&](uint32_t state, uint32_t set) {
     return runs * ReaderSeconds(type, rows_[written].layouts[state], rows_[hubs].layouts[state], sets[set], own_hubs,
-                                num_wants);
+                                num_wants, reader.early);
   });
 }
 

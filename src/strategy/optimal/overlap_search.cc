@@ -29,7 +29,9 @@
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/price_weights.h"
 #include "strategy/optimal/schedule_bound.h"
+#include "strategy/optimal/schedule_forms.h"
 #include "strategy/optimal/search_options.h"
+#include "strategy/optimal/side_weights.h"
 #include "strategy/optimal/uniform.h"
 #include "strategy/strategy.h"
 
@@ -38,12 +40,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4;
+constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4, kRoundsOfSides = 7;
 constexpr size_t kFewOpsOfRounds = 1500;
+constexpr size_t kManyOpsOfRounds = 3000;  // of so many, not both kinds of rounds where the first finds something
 constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of the search's
 constexpr double kWorkOfRound = 6e8;                                    // of LayoutBound, by unit of effort
 constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
 constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan must save
+constexpr double kLeastOfRound = 0.001;     // and in the next round by sides
 
 class OverlapSearch {
  public:
@@ -62,15 +66,25 @@ class OverlapSearch {
     SBP_RETURN_IF_ERROR(Price(best_));
     least_ = step();
     const Assignment first = best_.assignment;
+    forms_.emplace(problem_, best_.plan);
+    sum_bound_ = best_.assignment.lower_bound_seconds;
+    bound_ = BoundBySums(problem_, sum_bound_);
+    const double gain_of_free = std::max(kLeastShortening, search_.uniform);
+    const bool searches = !options_.only_bound;
+    const auto may_gain = [&] { return searches && !IsNear() && best_.schedule.summary.collectives > 0; };
+    const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
+    if (searches && mix != nullptr) Offer(*mix, gain_of_free);
+    const double before = step();
+    if (many_ops && may_gain()) SearchBySides();
+    const bool gained = step() < before;
     ScheduleBound bound;
     if (!IsLate()) bound = Bound();
     bound_ = bound.seconds;
-    if (!options_.only_bound) {
-      const double gain_of_free = std::max(kLeastShortening, search_.uniform);
-      if (mix != nullptr) Offer(*mix, gain_of_free);
-      for (const Assignment& plan : bound.plans) Offer(plan, gain_of_free);
-      if (!IsNear() && best_.schedule.summary.collectives > 0) SearchInRounds();
+    for (const Assignment& plan : bound.plans) {
+      if (searches) Offer(plan, gain_of_free);
     }
+    if (!gained && may_gain()) SearchInRounds();
+    if (!many_ops && may_gain()) SearchBySides();
     Assignment result = std::move(best_.assignment);
     if (is_new_) {
       result.reasons = {"part of the plan of the shortest schedule found"};
@@ -112,14 +126,15 @@ class OverlapSearch {
                           {.effort = kEffortOfScheduleBound * search_.effort,
                            .gap = search_.gap,
                            .step = step(),
-                           .sum_bound = best_.assignment.lower_bound_seconds,
-                           .start = &best_.assignment},
+                           .sum_bound = sum_bound_,
+                           .start = &best_.assignment,
+                           .forms = &*forms_},
                           options_);
   }
 
   // Takes the plan if its schedule is shorter by that share. One that does not fit teaches nothing.
-  // Returns the bytes that it exceeds the limit by.
-  int64_t Offer(Assignment assignment, double gain) {
+  // Returns the bytes that it exceeds the limit by. `sides`: what learns from it too.
+  int64_t Offer(Assignment assignment, double gain, SideWeights* sides = nullptr) {
     Scheduled offered = {.assignment = std::move(assignment)};
     offered.plan.graph = *problem_.graph;
     offered.plan.mesh = best_.plan.mesh;
@@ -129,11 +144,47 @@ class OverlapSearch {
       return options_.memory_limit ? std::max<int64_t>(1, peak - *options_.memory_limit) : 0;
     }
     Learn(offered);
+    if (sides != nullptr) sides->Move(offered.plan, offered.schedule);
+    if (forms_) forms_->Add(offered.plan);
     least_ = std::min(least_, offered.schedule.summary.step);
     if (offered.schedule.summary.step >= step() * (1 - gain)) return 0;
     best_ = std::move(offered);
     is_new_ = true;
     return 0;
+  }
+
+  // By weights of either side of the step; ends where one of its plans comes again.
+  void SearchBySides() {
+    FindKinds();
+    Learn(best_);
+    SideWeights sides(problem_, forms_->landmarks());
+    sides.Move(best_.plan, best_.schedule);
+    std::vector<uint32_t> before;
+    int last_gain = -1;
+    for (int round = 0; round < std::min(kRoundsOfSides, last_gain + 1 + kRoundsWithoutGain); ++round) {
+      if (IsNear() || IsLate()) return;
+      std::optional<Assignment> found = Solve(sides.Weights([this](TensorId t) { return ExposedShare(t); }));
+      if (!found) return;
+      std::vector<uint32_t> candidates = CandidatesOf(*found);
+      if (candidates == before) return;
+      before = std::move(candidates);
+      const double least = step();
+      if (const int64_t excess = Offer(*found, kLeastOfRound, &sides); excess > 0)
+        limit_ -= std::min(excess, limit_ / 2);
+      if (step() < least) last_gain = round;
+    }
+  }
+
+  static std::vector<uint32_t> CandidatesOf(const Assignment& assignment) {
+    std::vector<uint32_t> candidates;
+    for (const OpChoice& choice : assignment.ops) candidates.push_back(choice.candidate);
+    return candidates;
+  }
+
+  // Of collectives on tensors of this one's kind, as far as schedules have shown any; else all.
+  double ExposedShare(TensorId tensor) const {
+    const std::optional<double>& added = added_[kind_of_[tensor.index()]];
+    return added && overlap_ > 0 ? std::clamp((*added - (1 - overlap_)) / overlap_, 0.0, 1.0) : 1;
   }
 
   void SearchInRounds() {
@@ -146,8 +197,7 @@ class OverlapSearch {
       if (IsNear() || IsLate()) return;
       std::optional<Assignment> found = Solve(Weights());
       if (!found) return;
-      std::vector<uint32_t> candidates;
-      for (const OpChoice& choice : found->ops) candidates.push_back(choice.candidate);
+      std::vector<uint32_t> candidates = CandidatesOf(*found);
       if (candidates == before) {
         if (std::exchange(hopes_, true)) return;
         continue;
@@ -197,6 +247,7 @@ class OverlapSearch {
 
   // Tensors of one type, and of producers and first readers that are alike; tied ones with each other.
   void FindKinds() {
+    if (!kind_of_.empty()) return;
     const Graph& graph = *problem_.graph;
     std::unordered_map<TensorType, uint32_t> types;
     std::map<std::array<uint32_t, 4>, uint32_t> kinds;
@@ -223,7 +274,7 @@ class OverlapSearch {
     }
     for (uint32_t& kind : kind_of_) kind = root(kind);
     added_.assign(kinds.size(), std::nullopt);
-    bottlenecks_ = BottlenecksFor(problem_, best_.plan);
+    bottlenecks_ = forms_->landmarks().bottlenecks;
   }
 
   // What a second of collectives of each kind added to the schedule; halfway from what was known before.
@@ -276,6 +327,8 @@ class OverlapSearch {
   double mean_ = 1;                           // of all collectives of the last schedule
   bool hopes_ = false;                        // that collectives which no schedule has shown are hidden
   Bottlenecks bottlenecks_;
+  std::optional<KnownForms> forms_;
+  double sum_bound_ = 0;
   Clock::time_point start_ = Clock::now();
 };
 

@@ -14,12 +14,16 @@ namespace sbp {
 // another answer, or null, free as what is found underway may be of what makes plans uniform: such ones must be better
 // by more than the share that this may cost.
 //
-// Prices stay sums of one op and of two, so the search goes in rounds: a second of a collective counts as what it added
-// to the last schedule, all of it where nothing was computed meanwhile, else what it slowed compute by. Collectives of
-// tensors of equal types, producers and readers count alike, so that repeated layers stay alike; those that no schedule
-// has shown yet count as the mean of the last one does, in full if they are of bottlenecks. It ends when a round finds
-// nothing new or the best schedule is within the gap of the bound, and after a few rounds of a part of the effort each.
-// Deterministic but for `cancelled` and `seconds`, above 0: the most that it takes.
+// Prices stay sums of one op and of two, so the search goes in rounds, each of which has other weights for them:
+//  - A second of a collective counts as what it added to the last schedule, all of it where nothing was computed
+//    meanwhile, else what it slowed compute by. Collectives of tensors of equal types, producers and readers count
+//    alike, so that repeated layers stay alike; those that no schedule has shown yet count as the mean of the last one
+//    does, in full if they are of bottlenecks.
+//  - Either side of the step counts by what that has more to do of (side_weights.h).
+// Of graphs of many ops the second kind goes first, and the first only follows where it finds nothing. Either ends when
+// a round finds nothing new, after a few rounds without a gain, or when the best schedule is within the gap of the
+// bound; a round takes a part of the effort. Deterministic but for `cancelled` and `seconds`, above 0: the most that it
+// takes.
 Result<Assignment> ShortenSchedule(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
                                    double seconds, Assignment summed, const Assignment* mix = nullptr);
 

@@ -16,11 +16,16 @@ struct PriceWeights {
   double sent = 1;                   // of boxing between devices
   double local = 1;                  // of boxing that moves nothing between devices, and of cuts of kernel groups
   std::vector<double> sent_of = {};  // per tensor, in place of `sent`; empty: all alike. Ties join equal ones
-  std::vector<bool> free_ops = {};   // per op: what it computes costs nothing; empty: no op is
+  std::vector<double> of_ops = {};   // per op: of what it computes; empty: 1
+  // What is sent for one of these ops, or on the way to them, counts `sent_early`, per tensor and no less than sent_of:
+  // they have to run before some point of the step, the other readers of the tensor behind it. Empty: none.
+  std::vector<bool> early = {};  // per op
+  std::vector<double> sent_early = {};
 
-  bool plain() const { return sent == 1 && local == 1 && sent_of.empty() && free_ops.empty(); }
   double SentOf(TensorId tensor) const { return sent_of.empty() ? sent : sent_of[tensor.index()]; }
-  bool IsFree(OpId op) const { return !free_ops.empty() && free_ops[op.index()]; }
+  double SentEarlyOf(TensorId tensor) const { return early.empty() ? SentOf(tensor) : sent_early[tensor.index()]; }
+  double OfOp(OpId op) const { return of_ops.empty() ? 1 : of_ops[op.index()]; }
+  bool IsEarly(OpId op) const { return !early.empty() && early[op.index()]; }
 };
 
 // Seconds of a path, its steps between devices and its local ones weighted.

@@ -16,11 +16,17 @@
 
 namespace sbp {
 
+// Of one tensor's boxing, as PriceWeights has them.
+struct BoxingWeights {
+  double sent = 1, early = 1, local = 1;
+  bool operator==(const BoxingWeights&) const = default;
+};
+
 class TypePrices {
  public:
-  // `sent`, `local`: as PriceWeights has them. Paths stay the cheapest by seconds, as plans take them.
-  TypePrices(const TensorType& type, BoxingTable& boxing, double sent = 1, double local = 1)
-      : type_(&type), boxing_(&boxing), sent_(sent), local_(local) {}
+  // Paths stay the cheapest by seconds, as plans take them.
+  TypePrices(const TensorType& type, BoxingTable& boxing, const BoxingWeights& weights = {})
+      : type_(&type), boxing_(&boxing), weights_(weights) {}
 
   // A number for a layout, from 0 on.
   uint32_t Id(const NdSbp& layout) {
@@ -36,11 +42,13 @@ class TypePrices {
   const TensorType& type() const { return *type_; }
 
   // Infinity where no sequence of collectives leads from one to the other.
-  double Seconds(uint32_t from, uint32_t to) { return from == to ? 0 : Of(from, to).seconds; }
-  // Of a path of this type's.
-  double SecondsOf(const BoxingPath& path) const {
-    return path.reachable ? WeightedSeconds(path, sent_, local_) : std::numeric_limits<double>::infinity();
+  double Seconds(uint32_t from, uint32_t to, bool early = false) {
+    return from == to ? 0 : Of(from, to).seconds[early ? 1 : 0];
   }
+  // Does what is sent for early readers cost more?
+  bool has_early() const { return weights_.early != weights_.sent; }
+  // Of a path of this type's.
+  double SecondsOf(const BoxingPath& path) const { return SecondsOf(path, weights_.sent); }
   // Without communication.
   bool IsLocal(uint32_t from, uint32_t to) { return from == to || Of(from, to).local; }
   // The layouts on the way, `to` included; they have numbers then.
@@ -57,21 +65,24 @@ class TypePrices {
   }
   // A lower price, for where `sharers` may read what boxing without communication makes: each pays its share of that
   // part, along the path where what is left is least. All layouts that may be made must have their numbers before.
-  double SharedSeconds(uint32_t from, uint32_t to, uint32_t sharers) {
-    const auto [entry, is_new] = shared_.try_emplace({from, to, sharers}, 0);
+  double SharedSeconds(uint32_t from, uint32_t to, uint32_t sharers, bool early = false) {
+    const auto [entry, is_new] = shared_.try_emplace({from, to, sharers, early ? 1U : 0U}, 0);
     if (!is_new) return entry->second;
-    double least = Seconds(from, to);
+    double least = Seconds(from, to, early);
     if (IsLocal(from, to)) least /= sharers;
     for (uint32_t stop = 0; stop < layouts_.size(); ++stop) {
       if (stop != from && IsLocal(from, stop))
-        least = std::min(least, Seconds(from, stop) / sharers + Seconds(stop, to));
+        least = std::min(least, Seconds(from, stop, early) / sharers + Seconds(stop, to, early));
     }
     return entry->second = least;
   }
 
  private:
+  double SecondsOf(const BoxingPath& path, double sent) const {
+    return path.reachable ? WeightedSeconds(path, sent, weights_.local) : std::numeric_limits<double>::infinity();
+  }
   struct Pair {
-    double seconds = -1;  // below 0: not asked yet
+    std::array<double, 2> seconds = {-1, -1};  // for early readers second; below 0: not asked yet
     bool local = false;
     std::vector<uint32_t> stops;
   };
@@ -79,9 +90,9 @@ class TypePrices {
     std::vector<Pair>& row = pairs_[from];
     if (row.size() <= to) row.resize(layouts_.size());
     Pair& pair = row[to];
-    if (pair.seconds < 0) {
+    if (pair.seconds[0] < 0) {
       const BoxingPath& path = boxing_->Path(*type_, layouts_[from], layouts_[to]);
-      pair.seconds = SecondsOf(path);
+      pair.seconds = {SecondsOf(path, weights_.sent), SecondsOf(path, weights_.early)};
       pair.local = path.wire_bytes == 0;
     }
     return pair;
@@ -89,11 +100,11 @@ class TypePrices {
 
   const TensorType* type_;
   BoxingTable* boxing_;
-  double sent_, local_;
+  BoxingWeights weights_;
   std::unordered_map<NdSbp, uint32_t> ids_;
   std::vector<NdSbp> layouts_;
   std::vector<std::vector<Pair>> pairs_;  // by number of either
-  std::map<std::array<uint32_t, 3>, double> shared_;
+  std::map<std::array<uint32_t, 4>, double> shared_;
 };
 
 }  // namespace sbp

@@ -17,6 +17,8 @@
 #include "strategy/optimal/bottlenecks.h"
 #include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
+#include "strategy/optimal/schedule_forms.h"
+#include "strategy/optimal/turn.h"
 #include "support/every_plan.h"
 #include "support/listed_problem.h"
 
@@ -77,13 +79,24 @@ void ForEveryPlan(const ListedProblem& made, See see) {
                      [&](const Assignment& assignment) { see(PlanOf(made, assignment), assignment); });
 }
 
-std::vector<ScheduleForm> FormsOf(const ListedProblem& made, const Plan& plan, double overlap) {
-  const Bottlenecks bottlenecks = BottlenecksFor(made.problem, plan);
-  std::vector<ScheduleForm> forms;
-  for (const double l : {1.0, 0.5, 0.1}) {
-    for (const bool waits : {false, true}) forms.push_back(FormOf(bottlenecks, overlap, waits, l));
+std::vector<PriceWeights> WeightsOfForms(const Landmarks& landmarks, double overlap) {
+  std::vector<PriceWeights> weights;
+  for (const double before : {1.0, 0.5, 0.1}) {
+    for (const double behind : {1.0, 0.5, 0.1}) {
+      for (const bool waits : {false, true}) weights.push_back(WeightsOf(landmarks, overlap, {waits, before, behind}));
+    }
   }
-  return forms;
+  return weights;
+}
+
+// As a plan says, and, so that every place is looked at, with a turn anywhere.
+std::vector<PriceWeights> WeightsOfForms(const ListedProblem& made, const Plan& plan, double overlap,
+                                         std::mt19937& random) {
+  Landmarks landmarks = LandmarksFor(made.problem, plan);
+  std::vector<PriceWeights> weights = WeightsOfForms(landmarks, overlap);
+  landmarks.turn = TurnAt(made.problem, OpId(random() % made.problem.num_ops()));
+  for (PriceWeights& more : WeightsOfForms(landmarks, overlap)) weights.push_back(std::move(more));
+  return weights;
 }
 
 constexpr double kOverlapsOfBounds[] = {1, 0.9, 0.5, 0};
@@ -102,16 +115,16 @@ TEST(ScheduleBounds, FormsHoldForEachPlan) {
             static_cast<uint32_t>(random() % made.problem.candidates(OpId(o)).candidates.size());
       return PlanOf(made, assignment);
     };
-    const std::vector<ScheduleForm> forms = FormsOf(made, draw(), overlap);
+    const std::vector<PriceWeights> forms = WeightsOfForms(made, draw(), overlap, random);
     const Plan plan = draw();
     const double step = MakeSchedule(plan).summary.step;
     double most = 0;
-    for (const ScheduleForm& form : forms) {
-      const double bound = form.scale * WeightedTotal(plan, form.weights);
-      EXPECT_LE(bound, step * (1 + kRounding)) << "graph " << i << ", scale " << form.scale;
+    for (size_t f = 0; f < forms.size(); ++f) {
+      const double bound = WeightedTotal(plan, forms[f]);
+      EXPECT_LE(bound, step * (1 + kRounding)) << "graph " << i << ", form " << f;
       most = std::max(most, bound);
     }
-    const double without = forms[0].scale * WeightedTotal(plan, forms[0].weights);
+    const double without = WeightedTotal(plan, forms[0]);
     waiting += most > without * (1 + kRounding);
     tight += most > step * 0.98;
     ++all;
@@ -188,8 +201,9 @@ TEST(ScheduleBounds, WeightedNetworksPriceAsPlansDo) {
   for (int i = 0; i < 60; ++i) {
     const double overlap = kOverlapsOfBounds[i % 4];
     const ListedProblem made = MakeOverlapping(RandomChain(random, 4), overlap);
-    const std::vector<ScheduleForm> forms = FormsOf(made, PlanOf(made, FirstAssignment(made.problem)), overlap);
-    const PriceWeights& weights = forms[random() % forms.size()].weights;
+    const std::vector<PriceWeights> forms =
+        WeightsOfForms(made, PlanOf(made, FirstAssignment(made.problem)), overlap, random);
+    const PriceWeights& weights = forms[random() % forms.size()];
     const Result<LayoutNetwork> relaxed = LayoutNetwork::Build(made.problem, {.relaxed = true, .weights = &weights});
     const Result<CandidateLists> lists = CandidateLists::All(made.problem);
     ASSERT_TRUE(relaxed.ok() && lists.ok());
