@@ -75,16 +75,16 @@ class OverlapSearch {
     const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
     if (searches && mix != nullptr) Offer(*mix, gain_of_free);
     const double before = step();
-    if (many_ops && may_gain()) SearchBySides();
-    const bool gained = step() < before;
+    if (may_gain()) SearchBySides();
+    if (may_gain() && (!many_ops || step() == before)) SearchInRounds();
     ScheduleBound bound;
     if (!IsLate()) bound = Bound();
     bound_ = bound.seconds;
+    const double searched = step();
     for (const Assignment& plan : bound.plans) {
       if (searches) Offer(plan, gain_of_free);
     }
-    if (!gained && may_gain()) SearchInRounds();
-    if (!many_ops && may_gain()) SearchBySides();
+    if (!many_ops && step() < searched && may_gain()) SearchInRounds();
     Assignment result = std::move(best_.assignment);
     if (is_new_) {
       result.reasons = {"part of the plan of the shortest schedule found"};

@@ -20,8 +20,8 @@ namespace sbp {
 //    alike, so that repeated layers stay alike; those that no schedule has shown yet count as the mean of the last one
 //    does, in full if they are of bottlenecks.
 //  - Either side of the step counts by what that has more to do of (side_weights.h).
-// Of graphs of many ops the second kind goes first, and the first only follows where it finds nothing. Either ends when
-// a round finds nothing new, after a few rounds without a gain, or when the best schedule is within the gap of the
+// The second kind goes first; on graphs of many ops the first only follows where it finds nothing. Either ends when a
+// round finds nothing new, after a few rounds without a gain, or when the best schedule is within the gap of the
 // bound; a round takes a part of the effort. Deterministic but for `cancelled` and `seconds`, above 0: the most that it
 // takes.
 Result<Assignment> ShortenSchedule(const Problem& problem, const StrategyOptions& options, const SearchOptions& search,
