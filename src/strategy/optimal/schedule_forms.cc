@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "boxing/boxing.h"
 #include "cost/collective.h"
+#include "graph/graph.h"
 #include "graph/sections.h"
 #include "plan/transition_runs.h"
-#include "boxing/boxing.h"
-#include "graph/graph.h"
 
 namespace sbp {
 namespace {

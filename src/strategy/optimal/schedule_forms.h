@@ -20,8 +20,8 @@
 #pragma once
 
 #include <array>
-#include <vector>
 #include <cstdint>
+#include <vector>
 
 #include "plan/plan.h"
 #include "problem/problem.h"

@@ -6,8 +6,8 @@
 
 #include "cost/collective.h"
 #include "graph/graph.h"
-#include "strategy/optimal/turn.h"
 #include "schedule/play.h"
+#include "strategy/optimal/turn.h"
 
 namespace sbp {
 namespace {
