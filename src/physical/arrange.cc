@@ -11,12 +11,14 @@
 #include "base/checked_math.h"
 #include "base/ids.h"
 #include "cluster/cluster.h"
+#include "graph/sections.h"
 #include "physical/number_registers.h"
 #include "physical/physical.h"
 #include "physical/streams.h"
 #include "plan/ends.h"
 #include "plan/physical_plan.h"
 #include "plan/plan.h"
+#include "plan/transition_runs.h"
 #include "schedule/play.h"
 #include "schedule/schedule.h"
 #include "schedule/step_tasks.h"
@@ -127,6 +129,20 @@ void AddInPlaceEdges(const PhysicalPlan& physical, std::vector<TaskEdge>& edges)
   }
 }
 
+// Per task: does it stand behind all micro-batches of the graph? A run takes these by themselves, and then the rest
+// (runtime/run/training.h). None where there is but one micro-batch.
+std::vector<bool> TasksBehind(const Plan& plan, const PhysicalPlan& physical) {
+  std::vector<bool> behind(physical.tasks.size(), false);
+  if (plan.graph.micro_batches == 1) return behind;
+  const StepRuns runs(plan.graph);
+  const std::vector<bool> serves_micro = ServesMicro(plan, runs);
+  for (uint32_t t = 0; t < physical.tasks.size(); ++t) {
+    const Task& task = physical.tasks[t];
+    behind[t] = task.op.valid() ? runs.of(task.op) == 1 : !serves_micro[task.transition];
+  }
+  return behind;
+}
+
 // A listing of the tasks with its arena.
 struct Arranged {
   PhysicalPlan physical;
@@ -136,8 +152,13 @@ struct Arranged {
 class Arranger {
  public:
   Arranger(const Plan& plan, const PhysicalPlan& physical)
-      : plan_(plan), physical_(physical), buffers_(BuffersOf(plan, physical)), step_(TasksOfStep(plan)) {
+      : plan_(plan),
+        physical_(physical),
+        buffers_(BuffersOf(plan, physical)),
+        behind_(TasksBehind(plan, physical)),
+        step_(TasksOfStep(plan)) {
     AddInPlaceEdges(physical, step_.edges);
+    KeepSectionsApart();
   }
 
   PhysicalPlan Run() {
@@ -146,10 +167,11 @@ class Arranger {
     Arranged best;
     int64_t reserve = 0;
     for (int attempt = 0; attempt < kArenas; ++attempt) {
-      best = Place(InRoom(reserve), room_);
-      if (IsWithin(best)) break;
+      Arranged found = Place(InRoom(reserve), room_);
       // For gaps: other orders, with less of what runs ahead.
-      const int64_t more = std::max(best.physical.arena_bytes - room_, room_ / 64);
+      const int64_t more = std::max(found.physical.arena_bytes - room_, room_ / 64);
+      if (attempt == 0 || IsBetter(found, best)) best = std::move(found);
+      if (IsWithin(best)) break;
       reserve = SaturatingAdd(SaturatingMul(2, reserve), more);
     }
     if (IsWithin(best) && best.step <= kGoodEnough * free_step) return std::move(best.physical);
@@ -161,6 +183,16 @@ class Arranger {
   static constexpr int kArenas = 3;     // that are tried
   static constexpr int kReserves = 10;  // for each
   static constexpr double kGoodEnough = 1.01;
+
+  // One more task waits for all of the micro-batches, and the rest for it.
+  void KeepSectionsApart() {
+    if (plan_.graph.micro_batches == 1) return;
+    const auto between = static_cast<uint32_t>(step_.tasks.size());
+    step_.tasks.emplace_back();
+    for (uint32_t t = 0; t < behind_.size(); ++t) {
+      step_.edges.push_back(behind_[t] ? TaskEdge{between, t} : TaskEdge{t, between});
+    }
+  }
 
   bool IsWithin(const Arranged& a) const { return a.physical.arena_bytes <= room_; }
   bool IsBetter(const Arranged& a, const Arranged& b) const {
@@ -203,7 +235,7 @@ class Arranger {
     const std::vector<TaskTime> times = PlayTasks(step_.tasks, step_.edges, overlap, &budget);
     std::vector<uint32_t> order(physical_.tasks.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {}, [&](uint32_t t) { return times[t].start; });
+    std::ranges::stable_sort(order, {}, [&](uint32_t t) { return std::pair(bool{behind_[t]}, times[t].start); });
     PhysicalPlan listed = physical_;
     std::vector<uint32_t> position(order.size());
     for (uint32_t p = 0; p < order.size(); ++p) {
@@ -236,6 +268,7 @@ class Arranger {
   const Plan& plan_;
   const PhysicalPlan& physical_;
   const Buffers buffers_;
+  const std::vector<bool> behind_;  // per task
   StepTasks step_;
   int64_t room_ = 0;
 };

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -34,6 +36,18 @@ std::vector<int64_t> RunsOfTransitions(const Plan& plan, const StepRuns& runs) {
     behind.push_back(i);
   }
   return made;
+}
+
+std::vector<bool> ServesMicro(const Plan& plan, const StepRuns& runs) {
+  std::vector<bool> serves(plan.transitions.size(), false);
+  std::map<std::pair<TensorId, NdSbp>, bool> from;  // is what starts there for section micro?
+  for (size_t i = serves.size(); i-- > 0;) {
+    const Transition& transition = plan.transitions[i];
+    const auto reads = [&](const Use& use) { return runs.of(use.op) > 1; };
+    serves[i] = std::ranges::any_of(transition.consumers, reads) || from[{transition.tensor, transition.to}];
+    if (serves[i]) from[{transition.tensor, transition.from}] = true;
+  }
+  return serves;
 }
 
 }  // namespace sbp

@@ -14,4 +14,8 @@ namespace sbp {
 // micro-batch makes each once.
 std::vector<int64_t> RunsOfTransitions(const Plan& plan, const StepRuns& runs);
 
+// Per transition: does an op that runs in each micro-batch read what it makes, or a transition that starts there and
+// does so? The others are behind all micro-batches, even if each makes them (for what is carried to the next one).
+std::vector<bool> ServesMicro(const Plan& plan, const StepRuns& runs);
+
 }  // namespace sbp

@@ -222,7 +222,7 @@ class Trainer {
     if (plan_.graph.micro_batches == 1) return {};
     const StepRuns runs(plan_.graph);
     const std::vector<int64_t> of_transitions = RunsOfTransitions(plan_, runs);
-    const std::vector<bool> serves_micro = ServesMicro(runs);
+    const std::vector<bool> serves_micro = ServesMicro(plan_, runs);
     std::vector<bool> active;
     for (const Task& task : physical_.tasks) {
       const bool is_op = task.op.valid();
@@ -231,19 +231,6 @@ class Trainer {
       active.push_back(kind == PassKind::kMicro ? micro : early == (kind == PassKind::kLastMicro));
     }
     return active;
-  }
-
-  // Transitions that an op of section micro reads, or one that starts there.
-  std::vector<bool> ServesMicro(const StepRuns& runs) const {
-    std::vector<bool> serves(plan_.transitions.size(), false);
-    std::map<std::pair<TensorId, NdSbp>, bool> from;  // is what starts there for section micro?
-    for (size_t i = serves.size(); i-- > 0;) {
-      const Transition& transition = plan_.transitions[i];
-      const auto reads = [&](const Use& use) { return runs.of(use.op) > 1; };
-      serves[i] = std::ranges::any_of(transition.consumers, reads) || from[{transition.tensor, transition.to}];
-      if (serves[i]) from[{transition.tensor, transition.from}] = true;
-    }
-    return serves;
   }
 
   Status Pass(std::vector<bool> active, const std::vector<uint32_t>& ties, int64_t step, int64_t micro_batch) {
