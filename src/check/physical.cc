@@ -192,8 +192,13 @@ class PhysicalChecker {
   void CheckOver() {
     std::set<std::pair<uint32_t, uint32_t>> stated;  // registers of result and operand
     std::vector<const Task*> task_of(graph_.ops.size(), nullptr);
-    for (const Task& task : physical_.tasks) {
+    std::vector<uint32_t> last_read(physical_.registers.size(), 0);
+    for (uint32_t t = 0; t < physical_.tasks.size(); ++t) {
+      const Task& task = physical_.tasks[t];
       if (task.op.valid()) task_of[task.op.index()] = &task;
+      for (const uint32_t r : task.reads) {
+        if (r != kNoRegister) last_read[r] = t;
+      }
     }
     for (const InPlaceWrite& write : plan_.in_place) {
       const Task& task = *task_of[write.op.index()];
@@ -209,6 +214,9 @@ class PhysicalChecker {
       if (physical_.micro_batches > 1 && (below.resident || below.copies != reg.copies))
         findings_.Add(RegisterPlace(r), "lies over a register that other micro-batches read", "memory of its own",
                       RegisterPlace(reg.over));
+      if (written_[r] != kNone && last_read[reg.over] > written_[r])
+        findings_.Add(RegisterPlace(r), "lies over a register that is read later",
+                      StrCat("behind task ", last_read[reg.over]), StrCat("task ", written_[r]));
       if (reg.offset != below.offset)
         findings_.Add(RegisterPlace(r), "offset", StrCat(below.offset), StrCat(reg.offset));
     }
