@@ -304,8 +304,8 @@ class Chooser {
       request.strategy.values["threads"] = static_cast<int64_t>(threads);
       if (request.strategy.start_signatures.empty() && row.look->known) {
         BeginFrom(*row.look->known, row.trial.mesh, request.strategy);
+        request.strategy.start_bound_seconds = row.look->bound;
       }
-      request.strategy.start_bound_seconds = row.look->bound;
       if (row.look->is_large && is_long_) {
         request.strategy.values["effort"] = effort_ * kShareOfLarge;
         request.num_ways = 0;  // those of coarser meshes are in what it begins with

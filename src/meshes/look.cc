@@ -56,13 +56,16 @@ class Looker {
 
   // Of the plan known, which is made again.
   Result<Look> BoundSchedulesOf(double enough, double gap) {
+    if (!look_.known) return std::move(look_);
     const KnownPlan known = *std::exchange(look_.known, std::nullopt);
     const KnownPlan* const only[] = {&known};
     const bool fits = look_.fits;
+    const int64_t peak = look_.peak_bytes;
     TryCoarser(only);
     if (look_.known) SBP_RETURN_IF_ERROR(BoundSchedulesOfKnown(enough, gap));
     look_.known = known;
     look_.fits = fits;
+    look_.peak_bytes = peak;
     look_.is_schedule_bound_final = true;
     return std::move(look_);
   }
@@ -136,7 +139,7 @@ class Looker {
     Plan& plan = posed_.plan;
     SBP_RETURN_IF_ERROR(Evaluate(problem_, assignment_, plan, {.reasons = false, .ahead = true}));
     look_.known_schedule = MakeSchedule(plan).summary.step;
-    if (!look_.is_large) Bound(0, 0);
+    if (!look_.is_large) look_.schedule_bound = BoundBySums(problem_, look_.bound);
     return OkStatus();
   }
 
@@ -146,7 +149,7 @@ class Looker {
     return OkStatus();
   }
 
-  // Of the plan that is evaluated. With `step` 0 what is known without a search.
+  // Of the plan that is evaluated.
   void Bound(double step, double gap) {
     StrategyOptions search = strategy_;
     search.memory_limit = limit_;
