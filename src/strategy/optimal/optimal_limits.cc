@@ -128,15 +128,14 @@ Status OptimalSearch::PriceCopies() {
   return OkStatus();
 }
 
-// Nothing that fits was found: the plan of the smallest peak instead, of any and of the ways that came nearest. (It
-// may fit after all.) Takes as long as many searches: not where those were too many already.
+// Nothing that fits was found: the plan of the smallest peak instead, of any and, unless enough was searched, of the
+// ways that came nearest. (It may fit after all.)
 Status OptimalSearch::Shrink() {
-  if (Spent()) return OkStatus();
   const auto offer = [this](const Assignment& assignment) { return Offer(assignment); };
   const Assignment start = best_->assignment;
   SBP_RETURN_IF_ERROR(OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr, offer));
   for (size_t i = 0; i < std::min(kWaysToShrink, too_large_.size()); ++i) {
-    if (best_->excess == 0 || Cancelled()) break;
+    if (best_->excess == 0 || Cancelled() || Spent()) break;
     SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(too_large_[i].first));
     SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(pinned));
     if (!FitsNetwork(pinned, all, false)) continue;

@@ -24,7 +24,7 @@ constexpr double kEffortOfFirstChosen = 0.3;                   // share of the e
 constexpr double kWorkOfBound = 6e8;                           // of LayoutBound, by unit of effort
 constexpr double kEffortOfUniform = 0.5, kGapOfUniform = 0.3;  // of what the free search may take, and of its gap
 // Searches until a plan fits, by unit of effort and at least by one: so many, and as many as have so many ops together.
-constexpr double kFewestUntilFit = 6, kOpsUntilFit = 50'000;
+constexpr double kFewestUntilFit = 12, kOpsUntilFit = 50'000;
 constexpr double kNear = 0.03;       // of a plan's seconds, above the bound
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
@@ -48,8 +48,8 @@ OptimalSearch::OptimalSearch(const Problem& problem, const StrategyOptions& opti
   if (search_.seconds <= 0) {
     const double ops = static_cast<double>(std::max<size_t>(1, problem_.num_ops()));
     searches_left_ = std::max(kFewestUntilFit, kOpsUntilFit / ops) * std::max(1.0, search_.effort);
+    if (options_.num_ways > 0) searches_of_ways_ = searches_left_ / 2;
   }
-  if (options_.num_ways > 0) searches_of_ways_ = searches_left_ / 2;
 }
 
 Result<Assignment> OptimalSearch::Run() {

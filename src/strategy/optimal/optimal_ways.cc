@@ -1,5 +1,6 @@
 // The known ways of the field (recipes of training steps) beside the free search.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -119,15 +120,17 @@ Status OptimalSearch::TryWays() {
   const size_t most = chosen_ ? 1 : std::max(kFewestWays, kOpsOfWays / std::max<size_t>(1, problem_.num_ops()));
   if (ways.size() > most) ways.resize(most);
   searches_of_ways_ = 0;
-  for (const Way& way : ways) {
+  for (size_t i = 0; i < ways.size(); ++i) {
+    const Way& way = ways[i];
     if (Cancelled() || Spent()) break;
     SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(way.number));
     OptimalSearch search(pinned, options);
     search.is_way_ = true;
     search.most_seconds_ = SecondsToBeat();
-    search.searches_left_ = searches_left_;
+    const double share = searches_left_ / static_cast<double>(ways.size() - i);
+    search.searches_left_ = share;
     const Result<Assignment> found = search.Run();
-    searches_left_ = search.searches_left_;
+    if (std::isfinite(share)) searches_left_ -= share - search.searches_left_;
     // A plan of a way is one of ours: there is no difference in numbers.
     const std::optional<Best>& uniform = search.uniform_;
     if (uniform && (!uniform_ || Better(*uniform, *uniform_))) uniform_ = uniform;

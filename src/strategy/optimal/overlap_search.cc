@@ -47,6 +47,7 @@ constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of th
 constexpr double kWorkOfRound = 6e8;                                    // of LayoutBound, by unit of effort
 constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
 constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan must save
+constexpr double kTimeOfRounds = 0.7;       // of the time; the rest is for the bound
 constexpr double kLeastOfRound = 0.001;     // and in the next round by sides
 
 class OverlapSearch {
@@ -75,11 +76,13 @@ class OverlapSearch {
     const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
     if (searches && mix != nullptr) Offer(*mix, gain_of_free);
     const double before = step();
+    share_of_time_ = kTimeOfRounds;
     if (may_gain()) SearchBySides();
     if (may_gain() && (!many_ops || step() == before)) SearchInRounds();
+    share_of_time_ = 1;
     ScheduleBound bound;
     if (!IsLate()) bound = Bound();
-    bound_ = bound.seconds;
+    bound.seconds = bound_ = std::max(bound_, bound.seconds);
     const double searched = step();
     for (const Assignment& plan : bound.plans) {
       if (searches) Offer(plan, gain_of_free);
@@ -108,7 +111,7 @@ class OverlapSearch {
 
   bool IsLate() const {
     if (asked_.cancelled && asked_.cancelled()) return true;
-    return seconds_ > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > seconds_;
+    return seconds_ > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > share_of_time_ * seconds_;
   }
   double step() const { return best_.schedule.summary.step; }
   bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
@@ -153,9 +156,15 @@ class OverlapSearch {
     return 0;
   }
 
+  void BeginRounds() {
+    FindKinds();
+    limit_ = options_.memory_limit.value_or(0);
+    hopes_ = false;
+  }
+
   // By weights of either side of the step; ends where one of its plans comes again.
   void SearchBySides() {
-    FindKinds();
+    BeginRounds();
     Learn(best_);
     SideWeights sides(problem_, forms_->landmarks());
     sides.Move(best_.plan, best_.schedule);
@@ -188,7 +197,7 @@ class OverlapSearch {
   }
 
   void SearchInRounds() {
-    FindKinds();
+    BeginRounds();
     Learn(best_);
     std::vector<uint32_t> before;
     const int without_gain = problem_.num_ops() < kFewOpsOfRounds ? kRoundsOfFewOps : kRoundsWithoutGain;
@@ -318,8 +327,9 @@ class OverlapSearch {
   const double seconds_;
   double overlap_ = 1;
   double bound_ = 0;
-  double least_ = 0;   // step of any plan seen that fits
-  int64_t limit_ = 0;  // of the network's memory, where there is one
+  double least_ = 0;          // step of any plan seen that fits
+  double share_of_time_ = 1;  // after which it is late
+  int64_t limit_ = 0;         // of the network's memory, where there is one
   Scheduled best_;
   bool is_new_ = false;
   std::vector<uint32_t> kind_of_;             // per tensor

@@ -49,6 +49,7 @@ void SideWeights::FindActivations() {
   for (const Tensor& tensor : graph.tensors)
     is_activation_.push_back(tensor.producer.valid() && of_input[tensor.producer.index()] &&
                              leads_on[tensor.producer.index()]);
+  for (const Tie& tie : graph.ties) is_activation_[tie.output.index()] = false;  // both ends weigh alike
 }
 
 void SideWeights::Move(const Plan& plan, const Schedule& schedule) {
