@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <vector>
 
 #include "base/text.h"
+#include "io/zip.h"
+#include "base/status.h"
 
 namespace sbp {
 namespace {
@@ -64,6 +67,14 @@ std::string FromZip(std::string_view bytes) {
 }
 
 }  // namespace
+
+bool IsTorchProgram(std::string_view bytes) {
+  if (!bytes.starts_with("PK\x03\x04")) return false;
+  const auto is_program = [](const ZipMember& member) { return member.name.ends_with("models/model.json"); };
+  const Result<std::vector<ZipMember>> members = ReadZipDirectory(bytes);
+  if (members.ok()) return std::ranges::any_of(*members, is_program);
+  return Has(bytes, "/models/model.json") || Has(bytes, "/data/weights/weight_0");  // cut off: the directory is last
+}
 
 bool LooksLikeText(std::string_view bytes) {
   return std::ranges::none_of(bytes,

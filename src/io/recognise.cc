@@ -158,6 +158,7 @@ const KindRow& RowOf(DocumentKind kind) {
 Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (bytes.empty()) return BadInput(StrCat(where, ": the file is empty"));
+  if (IsTorchProgram(bytes)) return DocumentInfo{DocumentKind::kTorch, Encoding::kBinary};
   if (const std::string foreign = ForeignFormat(bytes, where); !foreign.empty()) {
     return BadInput(StrCat(where, ": ", foreign));
   }
