@@ -25,9 +25,8 @@ namespace {
 constexpr size_t kMaxListed = 20;  // ops without a row in an error, so that it fits one screen
 constexpr std::string_view kOperands = "_operands", kSymbolic = "_symbolic";
 
-bool IsAten(std::string_view type) {
-  return type.starts_with("aten::") || type.starts_with("prims::") || type.starts_with("python::");
-}
+// Of whatever library: ops of torch alone name their operands.
+bool IsForeign(const Op& op) { return op.attributes->Find(kOperands) != nullptr; }
 
 // A number, or a list of them, in place of the texts of expressions.
 Status BindSizes(const SizeOf& size_of, Attributes& attributes) {
@@ -83,12 +82,12 @@ class Lowering {
   Result<Graph> Run() {
     SBP_RETURN_IF_ERROR(AllHaveRows());
     for (Op& op : graph_.ops) {
-      if (!IsAten(graph_.type_of(op))) continue;
+      if (!IsForeign(op)) continue;
       if (const Status status = Prepare(op); !status.ok()) return status.WithContext(PlaceOf(op));
     }
     DecomposeOptions options;
-    options.chosen = [this](const Graph& graph, const Op& op, int depth) {
-      return depth == 0 && IsAten(graph.type_of(op)) && chosen_.contains(op.name);
+    options.chosen = [this](const Graph& /*graph*/, const Op& op, int depth) {
+      return depth == 0 && chosen_.contains(op.name);
     };
     options.expansion = [this](const OpQuery& query, const Op& op) { return Expand(query, op); };
     return Decompose(graph_, rules_, options);
@@ -127,7 +126,7 @@ class Lowering {
     std::map<std::string, std::pair<int, const Op*>> missing;
     for (const Op& op : graph_.ops) {
       const std::string& type = graph_.type_of(op);
-      if (!IsAten(type) || RowsOf(type) != nullptr) continue;
+      if (!IsForeign(op) || RowsOf(type) != nullptr) continue;
       auto& [count, first] = missing[type];
       if (count++ == 0) first = &op;
     }
@@ -262,8 +261,7 @@ class Lowering {
 }  // namespace
 
 bool HasAtenOps(const Graph& graph) {
-  return std::ranges::any_of(graph.op_types, IsAten) &&
-         std::ranges::any_of(graph.ops, [&](const Op& op) { return IsAten(graph.type_of(op)); });
+  return std::ranges::any_of(graph.ops, IsForeign);
 }
 
 Result<Graph> LowerAten(Graph graph, const RuleSet& rules, const SizeOf& size_of) {
