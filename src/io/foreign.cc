@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "io/zip.h"
-#include "base/status.h"
 
 namespace sbp {
 namespace {
@@ -16,10 +16,11 @@ constexpr size_t kLooked = 65536;  // bytes in which names of a zip archive or a
 
 constexpr std::string_view kTorchWay =
     "it holds weights or code, not a graph that can be read; in Python: "
-    "torch.onnx.export(model, inputs, \"model.onnx\", dynamo=True)";
+    "torch.export.save(torch.export.export(model, inputs), \"model.pt2\")";
 constexpr std::string_view kWeightsWay =
-    "it holds weights without a graph; export the model that they belong to: torch.onnx.export(model, inputs, "
-    "\"model.onnx\", dynamo=True), or optimum-cli export onnx --model FOLDER OUT";
+    "it holds weights without a graph; export the model that they belong to: "
+    "torch.export.save(torch.export.export(model, inputs), \"model.pt2\"), or optimum-cli export onnx --model FOLDER "
+    "OUT";
 constexpr std::string_view kTensorflowWay =
     "convert it: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
 constexpr std::string_view kKerasWay =
