@@ -195,7 +195,10 @@ class Decomposer {
     }
     for (const Op& part : inner.ops) {
       Op copy = part;
-      copy.name = Unique(StrCat(op.name, "/", part.name), op_names_);
+      // One op that a caller puts in the place of another is that op.
+      const bool is_one = options_.expansion && depth == 0 && inner.ops.size() == 1;
+      copy.name = is_one ? op.name : Unique(StrCat(op.name, "/", part.name), op_names_);
+      if (options_.expansion) copy.metadata = op.metadata;
       copy.type = TypeIndex(inner.type_of(part));
       copy.scope = op.scope;
       for (std::vector<TensorId>* list : {&copy.inputs, &copy.outputs}) {

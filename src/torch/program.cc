@@ -217,7 +217,7 @@ std::string SourceOf(std::string_view trace) {
     if (line == std::string_view::npos || !rest.substr(line).starts_with(kLine)) continue;
     const std::string_view path = rest.substr(0, line);
     if (path.find(" in ") != std::string_view::npos) continue;  // of torch's tracer
-    if (path.find("/torch/") != std::string_view::npos && !found.empty()) continue;
+    if ((path.starts_with("torch/") || path.find("/torch/") != std::string_view::npos) && !found.empty()) continue;
     const std::string_view number = rest.substr(line + kLine.size());
     found = StrCat(path.substr(path.rfind('/') + 1), ":", number.substr(0, number.find_first_not_of("0123456789")));
   }
