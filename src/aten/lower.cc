@@ -6,10 +6,11 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 #include <variant>
+#include <vector>
 
 #include "aten/table.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
 #include "decompose/evaluate.h"
@@ -17,7 +18,6 @@
 #include "rule/factor_map.h"
 #include "rule/overload.h"
 #include "rule/syntax.h"
-#include "base/ids.h"
 
 namespace sbp {
 namespace {
@@ -260,9 +260,7 @@ class Lowering {
 
 }  // namespace
 
-bool HasAtenOps(const Graph& graph) {
-  return std::ranges::any_of(graph.ops, IsForeign);
-}
+bool HasAtenOps(const Graph& graph) { return std::ranges::any_of(graph.ops, IsForeign); }
 
 Result<Graph> LowerAten(Graph graph, const RuleSet& rules, const SizeOf& size_of) {
   const Result<AtenTable>& table = AtenTable::Builtin();

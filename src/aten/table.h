@@ -1,12 +1,12 @@
 // The table that says ATen's ops in terms of ours: rules/aten/*.aten, compiled in, in the language of expansions.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-#include <functional>
 
 #include "base/status.h"
 #include "rule/syntax.h"

@@ -1,7 +1,8 @@
 #include "torch/archive.h"
 
-#include <vector>
 #include <functional>
+#include <vector>
+#include <cstdint>
 
 #include "base/text.h"
 #include "io/zip.h"
@@ -11,7 +12,7 @@
 namespace sbp::torch {
 namespace {
 
-constexpr size_t kMaxProgram = size_t{1} << 30;  // bytes of JSON; Llama-3-8B has 4 MB
+constexpr size_t kMaxProgram = size_t{1} << 28;  // bytes of JSON: of some 200,000 nodes
 constexpr std::string_view kProgram = "models/model.json";
 
 using Members = std::map<std::string_view, const ZipMember*, std::less<>>;

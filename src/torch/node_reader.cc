@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 #include <cstdint>
+#include <utility>
 
-#include "base/text.h"
 #include "base/ids.h"
+#include "base/text.h"
 
 namespace sbp::torch {
 namespace {
@@ -61,17 +61,21 @@ void NoteNames(const std::vector<Argument>& arguments, std::unordered_set<std::s
 
 std::string NodeReader::NewName(std::string_view hint) {
   std::string name(hint);
-  for (int number = 2; !Claim(name); ++number) name = StrCat(hint, "_", number);
+  if (Claim(name)) return name;
+  int& number = numbers_.try_emplace(name, 1).first->second;  // no number is tried twice for a name
+  do name = StrCat(hint, "_", ++number);
+  while (!Claim(name));
   return name;
 }
 
-std::string NodeReader::Lookup(const std::string& name, const Frame& frame) const {
+std::string NodeReader::Lookup(const std::string& name, const Frame& frame) {
   const auto known = frame.names.find(name);
-  const std::string* tensor = known == frame.names.end() ? &name : &known->second;
-  for (auto later = updated_.find(*tensor); later != updated_.end(); later = updated_.find(*tensor)) {
-    tensor = &later->second;
-  }
-  return *tensor;
+  const auto first = updated_.find(known == frame.names.end() ? name : known->second);
+  if (first == updated_.end()) return known == frame.names.end() ? name : known->second;
+  std::string last = first->second;
+  for (auto later = updated_.find(last); later != updated_.end(); later = updated_.find(last)) last = later->second;
+  first->second = last;  // the next time in one step
+  return last;
 }
 
 Status NodeReader::Read(const Subgraph& graph, Frame& frame) {
@@ -200,6 +204,7 @@ Status NodeReader::Update(const Node& node, const std::string& before, const std
   }
   updated_[before] = after;
   for (const std::string& view : views_[before]) stale_[view] = node.name;
+  views_.erase(before);
   return OkStatus();
 }
 

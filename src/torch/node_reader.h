@@ -29,7 +29,7 @@ class NodeReader {
   std::string NewName(std::string_view hint);
   // The tensor that a name means now: what the last op in place made of it. A name that nothing defines stays itself,
   // and Build reports it.
-  std::string Lookup(const std::string& name, const Frame& frame) const;
+  std::string Lookup(const std::string& name, const Frame& frame);
 
   // The nodes in their order. `frame` has the graph's inputs, and tensors that are to have other names than the file
   // gives them.
@@ -44,6 +44,7 @@ class NodeReader {
 
   GraphBuilder& builder_;
   std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int> numbers_;                     // of names that were asked for again
   std::unordered_set<std::string> read_;                             // names that some node or output reads
   std::unordered_map<std::string, std::string> updated_;             // a tensor -> what an op in place made of it
   std::unordered_map<std::string, std::string> base_;                // a view -> the tensor whose memory it shows

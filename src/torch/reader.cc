@@ -5,15 +5,15 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/ids.h"
 #include "base/text.h"
 #include "graph/builder.h"
+#include "graph/literal.h"
+#include "graph/tensor_type.h"
 #include "torch/archive.h"
 #include "torch/constant.h"
 #include "torch/node_reader.h"
 #include "torch/program.h"
-#include "base/ids.h"
-#include "graph/literal.h"
-#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {

@@ -1,15 +1,15 @@
 // The frame of a program: versions, what its inputs and outputs are, ranges of symbols.
+#include <cstdint>
 #include <limits>
 #include <span>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/text.h"
-#include "torch/program.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "torch/json_view.h"
+#include "torch/program.h"
 
 namespace sbp::torch {
 namespace {
