@@ -46,8 +46,8 @@ Status ReportRules(const RuleSet& rules, const Graph& graph, const OutputFlags& 
     total += count;
     if (!family.empty()) covered += count;
     ops.push_back({{"op", type}, {"count", count}, {"rule", family.empty() ? Json(nullptr) : Json(family)}});
-    text += StrCat(Padded(type), count, "  ", family.empty() ? "no rule" + DidYouMean(type, rules.Names()) : family,
-                   "\n");
+    text +=
+        StrCat(Padded(type), count, "  ", family.empty() ? "no rule" + DidYouMean(type, rules.Names()) : family, "\n");
   }
   if (output.json()) return Print(Json({{"ops", ops}, {"covered", covered}, {"total", total}}).dump(2));
   return Print(text + StrCat(covered, " of ", total, " ops have a rule"));

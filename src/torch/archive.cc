@@ -1,8 +1,8 @@
 #include "torch/archive.h"
 
+#include <cstdint>
 #include <functional>
 #include <vector>
-#include <cstdint>
 
 #include "base/text.h"
 #include "io/zip.h"

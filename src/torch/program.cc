@@ -136,7 +136,8 @@ std::optional<double> FloatOf(const Json& value) {
 
 Result<Argument> ArgumentReader::Read(const Json& json, std::string_view place) const {
   SBP_ASSIGN_OR_RETURN(const Choice choice, ChoiceOf(json, place));
-  const auto& [kind, value] = choice;
+  const std::string& kind = choice.name;
+  const Json* value = choice.value;
   Argument out;
   const auto wrong = [&] { return BadInput(StrCat(place, ": ", Quote(kind), " holds something else")); };
   if (kind == "as_tensor" || kind == "as_optional_tensor") {

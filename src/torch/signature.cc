@@ -82,7 +82,8 @@ Status CheckVersion(const Json& json) {
 Status ReadRanges(const Json& json, Program& program) {
   const Json* ranges = Find(json, "range_constraints");
   if (ranges == nullptr || !ranges->is_object()) return OkStatus();
-  for (const auto& [symbol, range] : ranges->items()) {
+  for (const auto& [symbol, entry] : ranges->items()) {
+    const Json& range = entry;
     const auto bound = [&](std::string_view name, int64_t otherwise) {
       const Json* value = Find(range, name);
       return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : otherwise;
