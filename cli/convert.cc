@@ -57,7 +57,7 @@ DecomposeOptions OptionsOf(std::string_view types) {
   return options;
 }
 
-Status ConvertGraph(const ConvertFlags& flags, std::string_view bytes, bool is_onnx, Encoding encoding) {
+Status ConvertGraph(const ConvertFlags& flags, std::string_view bytes, bool has_weights, Encoding encoding) {
   SBP_ASSIGN_OR_RETURN(Graph graph, LoadModel(bytes, flags.model.model, flags.model.model));
   if (flags.resolve || !flags.decompose.empty() || !flags.model.dims.empty() || !flags.model.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
@@ -68,7 +68,7 @@ Status ConvertGraph(const ConvertFlags& flags, std::string_view bytes, bool is_o
       SBP_ASSIGN_OR_RETURN(graph, Decompose(graph, rules, OptionsOf(flags.decompose)));
     }
   }
-  if (is_onnx) LocateWeightsFor(flags.model.model, flags.out, graph);
+  if (has_weights) LocateWeightsFor(flags.model.model, flags.out, graph);
   return WriteChecked(graph, encoding, flags.out, WriteGraph, ReadGraph);
 }
 
@@ -78,8 +78,9 @@ Status Convert(const ConvertFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, flags.model.model));
   switch (info.kind) {
     case DocumentKind::kOnnx:
+    case DocumentKind::kTorch:
     case DocumentKind::kGraph:
-      return ConvertGraph(flags, bytes, info.kind == DocumentKind::kOnnx, encoding);
+      return ConvertGraph(flags, bytes, info.kind != DocumentKind::kGraph, encoding);
     case DocumentKind::kCluster: {
       SBP_ASSIGN_OR_RETURN(const Cluster cluster, ReadCluster(bytes, flags.model.model));
       return WriteChecked(cluster, encoding, flags.out, WriteCluster, ReadCluster);
@@ -96,7 +97,7 @@ Status Convert(const ConvertFlags& flags) {
 
 Command SetupConvert(CLI::App& app) {
   auto flags = std::make_shared<ConvertFlags>();
-  app.add_option("in", flags->model.model, "ONNX, or a graph, cluster or plan in any encoding; - is stdin")
+  app.add_option("in", flags->model.model, "ONNX, .pt2, or a graph, cluster or plan in any encoding; - is stdin")
       ->required()
       ->type_name("IN");
   app.add_option("out", flags->out, ".json, .prototxt or .pb; - is stdout")->required()->type_name("OUT");

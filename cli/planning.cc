@@ -132,7 +132,7 @@ StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
 }  // namespace
 
 void AddModelFlags(CLI::App& app, ModelFlags& flags) {
-  app.add_option("model", flags.model, "ONNX, or a graph (JSON, prototxt, binary); - is stdin")
+  app.add_option("model", flags.model, "ONNX, .pt2 of torch.export, or a graph (JSON, prototxt, binary); - is stdin")
       ->required()
       ->type_name("MODEL");
   app.add_option("--dim", flags.dims, "bind a symbolic dimension, NAME=N (an unnamed one is called input[axis])")

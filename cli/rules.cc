@@ -259,7 +259,7 @@ Command SetupRules(CLI::App& app) {
   AddNotationFlag(*infer, flags->output);
   add("ask", "many questions from stdin, one JSON document a line (cli/rules_ask.h)", AskMany);
   CLI::App* coverage = add("coverage", "which ops of a model have a rule", Coverage);
-  coverage->add_option("model", flags->coverage.model, "ONNX or a graph")->required()->type_name("MODEL");
+  coverage->add_option("model", flags->coverage.model, "ONNX, .pt2 or a graph")->required()->type_name("MODEL");
   coverage->add_flag("--vjp", flags->coverage.vjp,
                      "which ops on float paths have a derivative, and why others have not");
   coverage

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/model.h"
+#include "aten/table.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/planning.h"
@@ -27,6 +28,13 @@ std::string Padded(const std::string& name) {
   return name + std::string(name.size() < kColumn ? kColumn - name.size() : 1, ' ');
 }
 
+// The file that has the op's rule, or what an op of torch is in terms of others; "": none.
+std::string FamilyOf(const RuleSet& rules, const std::string& type) {
+  if (const OpDefinition* op = rules.Find(type)) return op->family;
+  const Result<AtenTable>& aten = AtenTable::Builtin();
+  return aten.ok() && aten->Find(type) != nullptr ? "aten" : "";
+}
+
 Status ReportRules(const RuleSet& rules, const Graph& graph, const OutputFlags& output) {
   std::map<std::string, int64_t> counts;
   for (const Op& op : graph.ops) ++counts[graph.type_of(op)];
@@ -34,12 +42,12 @@ Status ReportRules(const RuleSet& rules, const Graph& graph, const OutputFlags& 
   Json ops = Json::array();
   int64_t covered = 0, total = 0;
   for (const auto& [type, count] : counts) {
-    const OpDefinition* op = rules.Find(type);
+    const std::string family = FamilyOf(rules, type);
     total += count;
-    if (op != nullptr) covered += count;
-    ops.push_back({{"op", type}, {"count", count}, {"rule", op == nullptr ? Json(nullptr) : Json(op->family)}});
-    text += StrCat(Padded(type), count, "  ", op == nullptr ? "no rule" + DidYouMean(type, rules.Names()) : op->family,
-                   "\n");
+    if (!family.empty()) covered += count;
+    ops.push_back({{"op", type}, {"count", count}, {"rule", family.empty() ? Json(nullptr) : Json(family)}});
+    text +=
+        StrCat(Padded(type), count, "  ", family.empty() ? "no rule" + DidYouMean(type, rules.Names()) : family, "\n");
   }
   if (output.json()) return Print(Json({{"ops", ops}, {"covered", covered}, {"total", total}}).dump(2));
   return Print(text + StrCat(covered, " of ", total, " ops have a rule"));

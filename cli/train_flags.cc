@@ -21,7 +21,8 @@ void AddTrainFlags(CLI::App& app, GradRequest& request, CLI::Option* needs) {
   };
   CLI::Option* loss =
       add("--loss", request.loss,
-          "what is differentiated: NAME (one number), sum:NAME, mean:NAME, mse:NAME (with an input target/NAME), "
+          "what is differentiated: NAME (one number; output:0 is the first output), sum:NAME, mean:NAME, mse:NAME "
+          "(with an input target/NAME), "
           "cross-entropy:LOGITS[,ignore=N] (with an input labels; PyTorch ignores -100), cotangents[:NAME,...] (with "
           "inputs cotangent/NAME)",
           "FORM");

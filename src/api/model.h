@@ -21,7 +21,8 @@ struct LoadedModel {
   std::string path, fingerprint;  // fingerprint: of the file's bytes, as plans record it
   Graph graph;                    // as the file has it, possibly with symbols
 };
-// ONNX, or a graph as JSON, prototxt or binary; "-" is stdin. Error (kBadInput): no such file, or not a model.
+// ONNX, .pt2 of torch.export, or a graph as JSON, prototxt or binary; "-" is stdin. Error (kBadInput): no such file, or
+// not a model.
 Result<LoadedModel> LoadModelFile(const std::string& path);
 
 // Makes the weights of a graph that will be written to `path` ("-": as if to the current folder) refer to the file

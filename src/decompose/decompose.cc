@@ -44,7 +44,7 @@ class Decomposer {
 
  private:
   bool Chosen(const std::string& type, const Op& op, int depth) const {
-    if (!HasExpansion(type, rules_)) return false;
+    if (!options_.expansion && !HasExpansion(type, rules_)) return false;
     if (options_.chosen) return options_.chosen(out_, op, depth);
     if (options_.only.empty()) return FindPrimitive(type) == nullptr;
     return std::find(options_.only.begin(), options_.only.end(), type) != options_.only.end();
@@ -87,7 +87,7 @@ class Decomposer {
         return Splice(op, *inner, depth);
       }
       // Axes or sizes that only running decides: the op stays.
-      const bool is_open = inner.status().message().find(kMustBeKnown) != std::string::npos;
+      const bool is_open = !options_.expansion && inner.status().message().find(kMustBeKnown) != std::string::npos;
       if (!is_open) return inner.status().WithContext(StrCat("op ", Quote(op.name)));
     }
     SBP_RETURN_IF_ERROR(Subgraphs(op).WithContext(StrCat("op ", Quote(op.name))));
@@ -144,7 +144,7 @@ class Decomposer {
       query.wanted.push_back(id.valid());
       query.stated.push_back(id.valid() ? out_.tensor(id).type : TensorType());
     }
-    return ExpandOp(query, rules_);
+    return options_.expansion ? options_.expansion(query, op) : ExpandOp(query, rules_);
   }
 
   TensorId NewTensor(const Op& outer, const Tensor& inner) {
@@ -195,7 +195,10 @@ class Decomposer {
     }
     for (const Op& part : inner.ops) {
       Op copy = part;
-      copy.name = Unique(StrCat(op.name, "/", part.name), op_names_);
+      // One op that a caller puts in the place of another is that op.
+      const bool is_one = options_.expansion && depth == 0 && inner.ops.size() == 1;
+      copy.name = is_one ? op.name : Unique(StrCat(op.name, "/", part.name), op_names_);
+      if (options_.expansion) copy.metadata = op.metadata;
       copy.type = TypeIndex(inner.type_of(part));
       copy.scope = op.scope;
       for (std::vector<TensorId>* list : {&copy.inputs, &copy.outputs}) {

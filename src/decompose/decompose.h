@@ -42,6 +42,9 @@ struct DecomposeOptions {
   std::vector<std::string> only;  // op types; empty: every op that is no primitive and has an expansion
   // Where given, in place of `only`: which of the ops that have an expansion; depth 0 is the graph's own.
   std::function<bool(const Graph& graph, const Op& op, int depth)> chosen = nullptr;
+  // Where given, what takes the place of a chosen op, in place of what the rules say; as ExpandOp's. Its ops have the
+  // op's metadata, and its name where there is only one.
+  std::function<Result<Graph>(const OpQuery& query, const Op& op)> expansion = nullptr;
 };
 // `graph` (resolved) with each chosen op expanded, again and again until nothing chosen is left; so are the bodies of
 // If, Loop and Scan. An op whose axes or sizes only running decides stays. Names of inner ops and tensors start with

@@ -16,6 +16,7 @@
 #include "fold/dim_expression.h"
 #include "fold/foldable.h"
 #include "fold/forward.h"
+#include "fold/lower.h"
 #include "fold/pass_state.h"
 #include "fold/prune.h"
 #include "graph/literal.h"
@@ -169,6 +170,7 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   for (const TensorId id : bound.inputs) ragged.push_back(RaggedSizes(bound.tensor(id).type));
   SBP_RETURN_IF_ERROR(CheckAssumptions(bound, options));
   SBP_RETURN_IF_ERROR(BindInputs(bound, options));
+  SBP_RETURN_IF_ERROR(LowerBound(rules, bound));
   FoldContext context(rules, options, ResolveGraph);
   context.bindings = bound.bindings;
   context.bindings_of_results = BindingsOfResults(bound, options);

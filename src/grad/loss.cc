@@ -26,13 +26,36 @@ namespace {
 // The ops that make a loss of what the model gives: a scope of their own, so that its layers stay alike.
 uint32_t LossScope(Appender& appender) { return appender.ScopeIndex(std::string(kLossScope)); }
 
+Result<TensorId> FloatOf(const Graph& graph, TensorId id) {
+  const Tensor& tensor = graph.tensor(id);
+  if (IsFloat(tensor.type.dtype)) return id;
+  return BadInput(
+      StrCat("--loss: ", Quote(tensor.name), " is ", ToString(tensor.type), "; only floats have derivatives"));
+}
+
+// Of "output:2": 2.
+std::optional<int64_t> OutputIndex(std::string_view name) {
+  constexpr std::string_view kOutput = "output:";
+  if (!name.starts_with(kOutput)) return std::nullopt;
+  const std::string_view digits = name.substr(kOutput.size());
+  const bool is_number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == digits.npos;
+  if (!is_number) return std::nullopt;
+  int64_t index = 0;
+  for (const char digit : digits) index = 10 * index + (digit - '0');
+  return index;
+}
+
+// By name; "output:N" is the model's result N, from 0, where no tensor has that name.
 Result<TensorId> FindFloat(const Graph& graph, std::string_view name) {
   std::vector<std::string> near;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
-    if (tensor.name != name) continue;
-    if (IsFloat(tensor.type.dtype)) return TensorId(t);
-    return BadInput(StrCat("--loss: ", Quote(name), " is ", ToString(tensor.type), "; only floats have derivatives"));
+    if (tensor.name == name) return FloatOf(graph, TensorId(t));
+  }
+  if (const std::optional<int64_t> index = OutputIndex(name)) {
+    const auto count = static_cast<int64_t>(graph.outputs.size());
+    if (*index < count) return FloatOf(graph, graph.outputs[static_cast<size_t>(*index)]);
+    return BadInput(StrCat("--loss: ", name, ": the model has ", count, " outputs, counted from 0"));
   }
   for (const TensorId id : graph.outputs) near.push_back(graph.tensor(id).name);
   std::string hint = DidYouMean(name, near);

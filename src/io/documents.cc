@@ -42,6 +42,10 @@ google::protobuf::ArenaOptions LargeBlocks() {
 Result<DocumentInfo> RecogniseAs(std::string_view bytes, std::string_view where, DocumentKind wanted) {
   SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, where));
   const KindRow& row = RowOf(wanted);
+  if (info.kind == DocumentKind::kTorch) {
+    return BadInput(
+        StrCat(where, ": this is a model that torch.export saved; expected ", row.article, " (", row.name, ")"));
+  }
   if (info.kind == DocumentKind::kOnnx) {
     return BadInput(StrCat(where, ": neither JSON nor prototxt nor one of our binary documents; expected ", row.article,
                            " (", row.name, ")"));

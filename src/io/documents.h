@@ -14,7 +14,7 @@
 namespace sbp {
 
 enum class Encoding { kJson, kPrototxt, kBinary };
-enum class DocumentKind { kOnnx, kGraph, kCluster, kPlan };
+enum class DocumentKind { kOnnx, kTorch, kGraph, kCluster, kPlan };
 
 // By extension: .json, .prototxt (.pbtxt, .txtpb), .pb (.bin); error otherwise, listing them. "-" is JSON.
 Result<Encoding> EncodingForPath(std::string_view path);
@@ -29,7 +29,7 @@ Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where);
 
 // Errors carry file:line:col for the two text encodings, the field path for binary; unknown fields are errors with the
 // nearest name. Reading never trusts sizes: bounded memory, no nesting beyond 200 messages.
-Result<Graph> ReadGraph(std::string_view bytes, std::string_view where);  // not ONNX: see onnx/reader.h
+Result<Graph> ReadGraph(std::string_view bytes, std::string_view where);  // not ONNX or torch: see their reader.h
 Result<Cluster> ReadCluster(std::string_view bytes, std::string_view where);
 Result<Plan> ReadPlan(std::string_view bytes, std::string_view where);
 

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <vector>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "io/zip.h"
 
 namespace sbp {
 namespace {
@@ -13,10 +16,11 @@ constexpr size_t kLooked = 65536;  // bytes in which names of a zip archive or a
 
 constexpr std::string_view kTorchWay =
     "it holds weights or code, not a graph that can be read; in Python: "
-    "torch.onnx.export(model, inputs, \"model.onnx\", dynamo=True)";
+    "torch.export.save(torch.export.export(model, inputs), \"model.pt2\")";
 constexpr std::string_view kWeightsWay =
-    "it holds weights without a graph; export the model that they belong to: torch.onnx.export(model, inputs, "
-    "\"model.onnx\", dynamo=True), or optimum-cli export onnx --model FOLDER OUT";
+    "it holds weights without a graph; export the model that they belong to: "
+    "torch.export.save(torch.export.export(model, inputs), \"model.pt2\"), or optimum-cli export onnx --model FOLDER "
+    "OUT";
 constexpr std::string_view kTensorflowWay =
     "convert it: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
 constexpr std::string_view kKerasWay =
@@ -64,6 +68,14 @@ std::string FromZip(std::string_view bytes) {
 }
 
 }  // namespace
+
+bool IsTorchProgram(std::string_view bytes) {
+  if (!bytes.starts_with("PK\x03\x04")) return false;
+  const auto is_program = [](const ZipMember& member) { return member.name.ends_with("models/model.json"); };
+  const Result<std::vector<ZipMember>> members = ReadZipDirectory(bytes);
+  if (members.ok()) return std::ranges::any_of(*members, is_program);
+  return Has(bytes, "/models/model.json") || Has(bytes, "/data/weights/weight_0");  // cut off: the directory is last
+}
 
 bool LooksLikeText(std::string_view bytes) {
   return std::ranges::none_of(bytes,

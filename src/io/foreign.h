@@ -11,6 +11,9 @@ namespace sbp {
 // the model: ...".
 std::string ForeignFormat(std::string_view bytes, std::string_view path);
 
+// Is it what torch.export.save writes: a zip archive with a program in JSON? The archive may be cut off or corrupt.
+bool IsTorchProgram(std::string_view bytes);
+
 // Are there no control characters but white space?
 bool LooksLikeText(std::string_view bytes);
 

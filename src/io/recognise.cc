@@ -158,6 +158,7 @@ const KindRow& RowOf(DocumentKind kind) {
 Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (bytes.empty()) return BadInput(StrCat(where, ": the file is empty"));
+  if (IsTorchProgram(bytes)) return DocumentInfo{DocumentKind::kTorch, Encoding::kBinary};
   if (const std::string foreign = ForeignFormat(bytes, where); !foreign.empty()) {
     return BadInput(StrCat(where, ": ", foreign));
   }
@@ -169,7 +170,7 @@ Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where) {
   if (text.starts_with('{')) return RecogniseJson(bytes, where);
   if (LooksLikeText(bytes.substr(0, 256))) {
     if (StartsWithField(text)) return RecognisePrototxt(text, where);
-    return BadInput(StrCat(where, ": not recognised; expected ONNX, or one of our documents in JSON (\"{...\"), ",
+    return BadInput(StrCat(where, ": not recognised; expected ONNX, .pt2, or one of our documents in JSON (\"{...\"), ",
                            "prototxt (\"kind: ...\") or binary; found text that starts with ",
                            Quote(text.substr(0, std::min<size_t>(text.find('\n'), 40)))));
   }

@@ -7,6 +7,7 @@
 #include "onnx/reader.h"
 #include "pipeline/external_data.h"
 #include "pipeline/pipeline.h"
+#include "torch/reader.h"
 
 namespace sbp {
 
@@ -15,12 +16,14 @@ Result<Graph> LoadModel(std::string_view bytes, std::string_view where, const st
   switch (info.kind) {
     case DocumentKind::kOnnx:
       return ReadOnnx(bytes, where, ReadBeside(path));
+    case DocumentKind::kTorch:
+      return ReadTorch(bytes, where);
     case DocumentKind::kGraph:
       return ReadGraph(bytes, where);
     case DocumentKind::kCluster:
-      return BadInput(StrCat(where, ": this is a cluster; expected a model (ONNX, or a graph document)"));
+      return BadInput(StrCat(where, ": this is a cluster; expected a model (ONNX, .pt2, or a graph document)"));
     case DocumentKind::kPlan:
-      return BadInput(StrCat(where, ": this is a plan; expected a model (ONNX, or a graph document)"));
+      return BadInput(StrCat(where, ": this is a plan; expected a model (ONNX, .pt2, or a graph document)"));
   }
   return Defect("a document of no kind");
 }

@@ -5,7 +5,7 @@
 namespace sbp::fuzz {
 namespace {
 
-constexpr std::array<Target, 13> kTargets = {{
+constexpr std::array<Target, 14> kTargets = {{
     {"checkpoint", RunCheckpoint},
     {"cluster", RunCluster},
     {"dims", RunDims},
@@ -19,6 +19,7 @@ constexpr std::array<Target, 13> kTargets = {{
     {"plan", RunPlan},
     {"rules", RunRules},
     {"tensor", RunTensor},
+    {"torch", RunTorch},
 }};
 
 }  // namespace

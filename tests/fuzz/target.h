@@ -32,6 +32,7 @@ void RunPins(std::string_view bytes);
 void RunPlan(std::string_view bytes);
 void RunRules(std::string_view bytes);
 void RunTensor(std::string_view bytes);
+void RunTorch(std::string_view bytes);
 
 // Ends the process with `what` unless `holds`: a property that every input must keep.
 void Require(bool holds, std::string_view what);

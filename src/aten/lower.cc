@@ -1,0 +1,271 @@
+#include "aten/lower.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "aten/table.h"
+#include "base/ids.h"
+#include "base/text.h"
+#include "decompose/decompose.h"
+#include "decompose/evaluate.h"
+#include "decompose/expansion_builder.h"
+#include "rule/factor_map.h"
+#include "rule/overload.h"
+#include "rule/syntax.h"
+
+namespace sbp {
+namespace {
+
+constexpr size_t kMaxListed = 20;  // ops without a row in an error, so that it fits one screen
+constexpr std::string_view kOperands = "_operands", kSymbolic = "_symbolic";
+
+// Of whatever library: ops of torch alone name their operands.
+bool IsForeign(const Op& op) { return op.attributes->Find(kOperands) != nullptr; }
+
+// A number, or a list of them, in place of the texts of expressions.
+Status BindSizes(const SizeOf& size_of, Attributes& attributes) {
+  const AttributeValue* symbolic = attributes.Find(kSymbolic);
+  if (symbolic == nullptr) return OkStatus();
+  const auto* names = std::get_if<std::vector<std::string>>(symbolic);
+  if (names == nullptr) return BadInput(StrCat(Quote(kSymbolic), " is no list of names"));
+  for (std::string name : std::vector<std::string>(*names)) {
+    const bool is_list = name.ends_with("[]");
+    if (is_list) name.resize(name.size() - 2);
+    const AttributeValue* value = attributes.Find(name);
+    const auto* texts = value == nullptr ? nullptr : std::get_if<std::vector<std::string>>(value);
+    if (texts == nullptr) return BadInput(StrCat("attribute ", Quote(name), " is no list of sizes"));
+    std::vector<int64_t> sizes;
+    for (const std::string& text : *texts) {
+      SBP_ASSIGN_OR_RETURN(sizes.emplace_back(), size_of(text));
+    }
+    if (is_list) {
+      attributes.Set(name, std::move(sizes));
+    } else if (!sizes.empty()) {
+      attributes.Set(name, sizes.front());
+    }
+  }
+  std::erase_if(attributes.mutable_entries(), [](const auto& entry) { return entry.first == kSymbolic; });
+  return OkStatus();
+}
+
+// The operands in the order of a schema; nullopt: it has no operand of some name.
+std::optional<std::vector<TensorId>> InOrder(const OpOverload& overload, const std::vector<std::string>& names,
+                                             const std::vector<TensorId>& operands) {
+  std::vector<TensorId> ordered;
+  size_t taken = 0;
+  for (const Parameter& parameter : overload.parameters) {
+    if (parameter.keyword) continue;
+    const size_t before = taken;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] != parameter.name || (!parameter.variadic && taken > before)) continue;
+      ordered.push_back(operands[i]);
+      ++taken;
+    }
+    if (taken == before && !parameter.variadic) ordered.emplace_back();
+  }
+  if (taken != names.size()) return std::nullopt;
+  while (!ordered.empty() && !ordered.back().valid()) ordered.pop_back();
+  return ordered;
+}
+
+class Lowering {
+ public:
+  Lowering(Graph graph, const RuleSet& rules, const AtenTable& table, const SizeOf& size_of)
+      : graph_(std::move(graph)), rules_(rules), table_(table), size_of_(size_of) {}
+
+  Result<Graph> Run() {
+    SBP_RETURN_IF_ERROR(AllHaveRows());
+    for (Op& op : graph_.ops) {
+      if (!IsForeign(op)) continue;
+      if (const Status status = Prepare(op); !status.ok()) return status.WithContext(PlaceOf(op));
+    }
+    DecomposeOptions options;
+    options.chosen = [this](const Graph& /*graph*/, const Op& op, int depth) {
+      return depth == 0 && chosen_.contains(op.name);
+    };
+    options.expansion = [this](const OpQuery& query, const Op& op) { return Expand(query, op); };
+    return Decompose(graph_, rules_, options);
+  }
+
+ private:
+  // "aten::add.Tensor (model.py:12)"
+  std::string SourceOf(const Op& op) const {
+    std::string source = graph_.type_of(op);
+    for (const auto& [key, text] : op.metadata) {
+      if (key == "source") source += StrCat(" (", text, ")");
+    }
+    return source;
+  }
+  std::string PlaceOf(const Op& op) const { return StrCat("op ", Quote(op.name), ", ", SourceOf(op)); }
+
+  // The user's paragraphs, each a definition of its own, or ours.
+  const std::vector<OpDefinition>* RowsOf(const std::string& type) {
+    const auto [known, is_new] = rows_.try_emplace(type, nullptr);
+    if (!is_new) return known->second;
+    const OpDefinition* own = rules_.Find(type);
+    if (own == nullptr) own = rules_.Find(WithoutOverload(type));
+    if (own == nullptr) return known->second = table_.Find(type);
+    auto rows = std::make_unique<std::vector<OpDefinition>>();
+    for (const OpOverload& overload : own->overloads) {
+      OpDefinition& row = rows->emplace_back();
+      row.name = own->name;
+      row.builtin = own->builtin;
+      row.overloads.push_back(overload);
+    }
+    own_.push_back(std::move(rows));
+    return known->second = own_.back().get();
+  }
+
+  Status AllHaveRows() {
+    std::map<std::string, std::pair<int, const Op*>> missing;
+    for (const Op& op : graph_.ops) {
+      const std::string& type = graph_.type_of(op);
+      if (!IsForeign(op) || RowsOf(type) != nullptr) continue;
+      auto& [count, first] = missing[type];
+      if (count++ == 0) first = &op;
+    }
+    if (missing.empty()) return OkStatus();
+    std::string list;
+    size_t listed = 0;
+    for (const auto& [type, entry] : missing) {
+      if (++listed > kMaxListed) break;
+      list += StrCat("\n  ", type, ", ", entry.first, entry.first == 1 ? " op: " : " ops, the first ",
+                     PlaceOf(*entry.second));
+    }
+    if (missing.size() > kMaxListed) list += StrCat("\n  and ", missing.size() - kMaxListed, " more");
+    const std::string& example = missing.begin()->first;
+    return BadInput(
+        StrCat("no row says what these ops of torch compute; export after program.run_decompositions(), or "
+               "write rows and give them with --rules FILE: op ",
+               example,
+               "(Tensor self) -> Tensor y, then the lines \"expand\" and \"y = Relu(self)\" "
+               "(rules/README.md, Ops of torch):",
+               list));
+  }
+
+  Result<OpQuery> QueryOf(const Op& op, const std::vector<TensorId>& operands) const {
+    OpQuery query;
+    query.type = graph_.type_of(op);
+    query.attributes = op.attributes.get();
+    for (const TensorId id : operands) {
+      if (!id.valid()) {
+        query.operands.emplace_back();
+        continue;
+      }
+      query.operands.push_back({true, graph_.tensor(id).type, graph_.tensor(id).literal.get()});
+    }
+    for (const TensorId id : op.outputs) {
+      query.wanted.push_back(id.valid());
+      if (id.valid() && !graph_.tensor(id).type.is_static()) {
+        return BadInput(StrCat("the size of its result ", Quote(graph_.tensor(id).name), ", ",
+                               sbp::ToString(graph_.tensor(id).type),
+                               ", is decided by data; write the model with a size that is known (a mask in place of "
+                               "nonzero, a capacity)"));
+      }
+    }
+    return query;
+  }
+
+  // Chooses the paragraph, orders the operands by its schema, binds sizes in attributes.
+  Status Prepare(Op& op) {
+    Attributes attributes = *op.attributes;
+    SBP_RETURN_IF_ERROR(BindSizes(size_of_, attributes));
+    std::vector<std::string> names;
+    if (const AttributeValue* value = attributes.Find(kOperands)) {
+      const auto* list = std::get_if<std::vector<std::string>>(value);
+      if (list != nullptr) names = *list;
+    }
+    if (names.size() != op.inputs.size()) return BadInput("its operands have no names");
+    std::erase_if(attributes.mutable_entries(), [](const auto& entry) { return entry.first == kOperands; });
+    op.attributes = std::make_shared<const Attributes>(std::move(attributes));
+    std::string problems;
+    for (const OpDefinition& row : *RowsOf(graph_.type_of(op))) {
+      const OpOverload& overload = row.overloads.front();
+      const std::optional<std::vector<TensorId>> ordered = InOrder(overload, names, op.inputs);
+      if (!ordered) {
+        problems +=
+            StrCat("\n  ", FormatSignature(overload), ": it has other operands (given: ", Join(names, ", "), ")");
+        continue;
+      }
+      SBP_ASSIGN_OR_RETURN(OpQuery query, QueryOf(op, *ordered));
+      query.strict_attributes = true;
+      const Result<Binding> binding = ResolveOverload(row, query);
+      if (!binding.ok()) {
+        problems += StrCat("\n  ", FormatSignature(overload), ": ", binding.status().message());
+        continue;
+      }
+      op.inputs = *ordered;
+      if (!overload.expansions.empty()) {
+        chosen_[op.name] = &row;
+      } else {
+        op.type = TypeIndex(row.name);
+      }
+      return OkStatus();
+    }
+    return BadInput(StrCat("no row takes these arguments:", problems));
+  }
+
+  uint32_t TypeIndex(const std::string& type) {
+    const auto at = std::ranges::find(graph_.op_types, type);
+    if (at != graph_.op_types.end()) return static_cast<uint32_t>(at - graph_.op_types.begin());
+    graph_.op_types.push_back(type);
+    return static_cast<uint32_t>(graph_.op_types.size() - 1);
+  }
+
+  Result<Graph> Expand(const OpQuery& query, const Op& op) const {
+    const OpDefinition& row = *chosen_.at(op.name);
+    SBP_ASSIGN_OR_RETURN(const Binding binding, ResolveOverload(row, query));
+    RuleInstance instance;
+    instance.op = query.type;
+    instance.results = query.stated;
+    for (const OperandInfo& operand : query.operands) {
+      instance.operands.push_back(operand.type);
+      instance.present.push_back(operand.present);
+    }
+    instance.operand_names.resize(query.operands.size());
+    Name(row.overloads.front().parameters, binding.parameters, instance.operand_names);
+    instance.result_names.resize(query.wanted.size());
+    Name(row.overloads.front().results, binding.results, instance.result_names);
+    ExpansionBuilder builder(query, binding, instance, rules_);
+    SBP_RETURN_IF_ERROR(EvaluateExpansion(row.overloads.front(), builder).WithContext(SourceOf(op)));
+    Result<Graph> graph = builder.Finish();
+    if (!graph.ok()) return graph.status().WithContext(SourceOf(op));
+    return graph;
+  }
+
+  static void Name(const std::vector<Parameter>& parameters, const std::vector<ParameterSlot>& slots,
+                   std::vector<std::string>& names) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      for (int k = 0; k < slots[i].count; ++k) {
+        const std::string& name = parameters[i].name;
+        names[slots[i].first + k] = parameters[i].variadic ? StrCat(name, "[", k, "]") : name;
+      }
+    }
+  }
+
+  Graph graph_;
+  const RuleSet& rules_;
+  const AtenTable& table_;
+  const SizeOf& size_of_;
+  std::map<std::string, const std::vector<OpDefinition>*> rows_;    // by op type
+  std::vector<std::unique_ptr<std::vector<OpDefinition>>> own_;     // the user's
+  std::map<std::string, const OpDefinition*, std::less<>> chosen_;  // by op: the row that it expands by
+};
+
+}  // namespace
+
+bool HasAtenOps(const Graph& graph) { return std::ranges::any_of(graph.ops, IsForeign); }
+
+Result<Graph> LowerAten(Graph graph, const RuleSet& rules, const SizeOf& size_of) {
+  const Result<AtenTable>& table = AtenTable::Builtin();
+  if (!table.ok()) return table.status();
+  return Lowering(std::move(graph), rules, *table, size_of).Run();
+}
+
+}  // namespace sbp

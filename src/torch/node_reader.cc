@@ -1,0 +1,211 @@
+#include "torch/node_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "base/ids.h"
+#include "base/text.h"
+
+namespace sbp::torch {
+namespace {
+
+constexpr std::string_view kOps = "torch.ops.";
+constexpr int64_t kMaxOps = 4000000;  // with subgraphs that are called again
+
+// Ops whose result shows the memory of their first operand. Reshapes may.
+constexpr std::array<std::string_view, 26> kViews = {
+    "aten::alias",    "aten::as_strided",  "aten::chunk",     "aten::detach",
+    "aten::diagonal", "aten::expand",      "aten::expand_as", "aten::flatten",
+    "aten::narrow",   "aten::permute",     "aten::reshape",   "aten::select",
+    "aten::slice",    "aten::split",       "aten::squeeze",   "aten::split_with_sizes",
+    "aten::t",        "aten::transpose",   "aten::unbind",    "aten::unflatten",
+    "aten::unfold",   "aten::unsqueeze",   "aten::view",      "aten::view_as",
+    "aten::numpy_T",  "aten::_unsafe_view"};
+
+bool IsView(std::string_view type) { return std::ranges::find(kViews, type.substr(0, type.find('.'))) != kViews.end(); }
+
+struct Target {
+  std::string type;       // "aten::add.Tensor"
+  bool in_place = false;  // the first operand holds the result
+};
+
+// "torch.ops.aten.add_.Tensor" -> aten::add.Tensor, in place.
+Target TargetOf(std::string_view target) {
+  if (!target.starts_with(kOps)) return {StrCat("python::", target), false};
+  target.remove_prefix(kOps.size());
+  const size_t space = target.find('.');
+  if (space == std::string_view::npos) return {std::string(target), false};
+  std::string_view name = target.substr(space + 1);
+  std::string_view overload;
+  if (const size_t dot = name.find('.'); dot != std::string_view::npos) {
+    overload = name.substr(dot);
+    name = name.substr(0, dot);
+  }
+  if (overload == ".default") overload = "";
+  const bool in_place = name.size() > 1 && name.ends_with('_') && !name.ends_with("__");
+  if (in_place) name.remove_suffix(1);
+  return {StrCat(target.substr(0, space), "::", name, overload), in_place};
+}
+
+bool HasTensors(const std::vector<Argument>& arguments) {
+  return std::ranges::any_of(arguments, [](const Argument& argument) { return !argument.tensors.empty(); });
+}
+
+void NoteNames(const std::vector<Argument>& arguments, std::unordered_set<std::string>& names) {
+  for (const Argument& argument : arguments) names.insert(argument.tensors.begin(), argument.tensors.end());
+}
+
+}  // namespace
+
+std::string NodeReader::NewName(std::string_view hint) {
+  std::string name(hint);
+  if (Claim(name)) return name;
+  int& number = numbers_.try_emplace(name, 1).first->second;  // no number is tried twice for a name
+  do name = StrCat(hint, "_", ++number);
+  while (!Claim(name));
+  return name;
+}
+
+std::string NodeReader::Lookup(const std::string& name, const Frame& frame) {
+  const auto known = frame.names.find(name);
+  const auto first = updated_.find(known == frame.names.end() ? name : known->second);
+  if (first == updated_.end()) return known == frame.names.end() ? name : known->second;
+  std::string last = first->second;
+  for (auto later = updated_.find(last); later != updated_.end(); later = updated_.find(last)) last = later->second;
+  first->second = last;  // the next time in one step
+  return last;
+}
+
+Status NodeReader::Read(const Subgraph& graph, Frame& frame) {
+  std::unordered_set<std::string> read;
+  for (const Node& node : graph.nodes) NoteNames(node.inputs, read);
+  NoteNames(graph.outputs, read);
+  std::swap(read_, read);
+  for (const Node& node : graph.nodes) SBP_RETURN_IF_ERROR(ReadNode(node, graph, frame));
+  std::swap(read_, read);
+  return OkStatus();
+}
+
+Status NodeReader::ReadNode(const Node& node, const Subgraph& graph, Frame& frame) {
+  const auto subgraph = std::ranges::find(node.inputs, Argument::Kind::kSubgraph, &Argument::kind);
+  if (subgraph != node.inputs.end()) {
+    return Inline(node, static_cast<size_t>(subgraph - node.inputs.begin()), frame);
+  }
+  // Arithmetic on sizes, which arguments have as expressions; and checks.
+  if (!HasTensors(node.outputs)) return OkStatus();
+  if (builder_.graph().ops.size() > kMaxOps) return BadInput("subgraphs make too many ops");
+  return AddOp(node, graph, frame);
+}
+
+// Regions that change how torch runs (gradients on or off, autocast off), not what is computed.
+Status NodeReader::Inline(const Node& node, size_t subgraph, Frame& frame) {
+  const bool is_region = node.target.find("higher_order.wrap") != std::string::npos ||
+                         node.target.find("higher_order.invoke_subgraph") != std::string::npos;
+  if (!is_region) return BadInput(StrCat(PlaceOf(node), ": control flow is not read; export with it unrolled"));
+  const bool is_autocast = node.target.find("autocast") != std::string::npos;
+  if (is_autocast && node.inputs.size() > 2 && node.inputs[2].value == AttributeValue(int64_t{1})) {
+    return BadInput(StrCat(PlaceOf(node), ": autocast changes types; export after program.run_decompositions()"));
+  }
+  if (++depth_ > kMaxSubgraphDepth) return BadInput("graphs are nested too deeply");
+  const Subgraph& inner = *node.inputs[subgraph].subgraph;
+  const bool has_id = node.target.find("invoke_subgraph") != std::string::npos;
+  const size_t first = subgraph + (has_id ? 2 : 1);
+  if (node.inputs.size() < first || node.inputs.size() - first != inner.inputs.size()) {
+    return BadInput(StrCat(PlaceOf(node), ": its subgraph takes ", inner.inputs.size(), " arguments"));
+  }
+  Frame called;
+  for (size_t i = 0; i < inner.inputs.size(); ++i) {
+    const Argument& from = node.inputs[first + i];
+    const Argument& to = inner.inputs[i];
+    if (from.tensors.size() != to.tensors.size()) return BadInput(StrCat(PlaceOf(node), ": arguments do not fit"));
+    for (size_t k = 0; k < to.tensors.size(); ++k) called.names[to.tensors[k]] = Lookup(from.tensors[k], frame);
+  }
+  SBP_RETURN_IF_ERROR(Read(inner, called));
+  --depth_;
+  std::vector<std::string> results, names;
+  for (const Argument& output : inner.outputs)
+    results.insert(results.end(), output.tensors.begin(), output.tensors.end());
+  for (const Argument& output : node.outputs) names.insert(names.end(), output.tensors.begin(), output.tensors.end());
+  if (results.size() < names.size()) return BadInput(StrCat(PlaceOf(node), ": results do not fit"));
+  for (size_t i = 0; i < names.size(); ++i) frame.names[names[i]] = Lookup(results[i], called);
+  return OkStatus();
+}
+
+std::vector<std::string> NodeReader::Results(const Node& node, const Subgraph& graph, Frame& frame) {
+  std::vector<std::string> results;
+  for (const Argument& output : node.outputs) {
+    for (const std::string& name : output.tensors) {
+      const auto meta = graph.tensors.find(name);
+      const bool wanted = read_.contains(name) || (node.outputs.size() == 1 && output.tensors.size() == 1);
+      if (name.empty() || !wanted || meta == graph.tensors.end()) {
+        results.emplace_back();
+        continue;
+      }
+      const auto [known, is_new] = frame.names.try_emplace(name, name);
+      if (is_new) known->second = NewName(name);
+      results.push_back(known->second);
+      builder_.DescribeTensor(known->second, meta->second.type, meta->second.symbols);
+    }
+    if (output.tensors.empty()) results.emplace_back();
+  }
+  // Of a list each entry has its place, also where nobody reads the last.
+  const bool is_list = std::ranges::any_of(node.outputs, &Argument::is_list);
+  while (!is_list && !results.empty() && results.back().empty()) results.pop_back();
+  return results;
+}
+
+Status NodeReader::AddOp(const Node& node, const Subgraph& graph, Frame& frame) {
+  const Target target = TargetOf(node.target);
+  std::vector<std::string> operands, names, symbolic;
+  Attributes attributes;
+  for (const Argument& argument : node.inputs) {
+    for (const std::string& tensor : argument.tensors) {
+      operands.push_back(tensor.empty() ? "" : Lookup(tensor, frame));
+      names.push_back(argument.name);
+      if (const auto stale = stale_.find(operands.back()); stale != stale_.end()) {
+        return BadInput(StrCat(PlaceOf(node), ": reads ", Quote(tensor), ", a view of what ", Quote(stale->second),
+                               " changed in place; export after program.run_decompositions()"));
+      }
+    }
+    if (argument.kind == Argument::Kind::kExpression) {
+      symbolic.push_back(StrCat(argument.name, argument.is_list ? "[]" : ""));
+    }
+    const bool has_value = argument.kind == Argument::Kind::kValue || argument.kind == Argument::Kind::kExpression;
+    if (has_value) attributes.Set(argument.name, argument.value);
+  }
+  attributes.Set("_operands", std::move(names));
+  if (!symbolic.empty()) attributes.Set("_symbolic", std::move(symbolic));
+  const std::string first = operands.empty() ? "" : operands.front();
+  std::vector<std::string> results = Results(node, graph, frame);
+  const auto first_result = std::ranges::find_if(results, [](const std::string& name) { return !name.empty(); });
+  if (first_result == results.end()) return OkStatus();
+  const OpId id = builder_.AddOp(target.type, node.name.empty() ? *first_result : node.name, operands, results,
+                                 std::move(attributes), node.module);
+  if (!node.source.empty()) builder_.graph().op(id).metadata.emplace_back("source", node.source);
+  if (target.in_place) return Update(node, first, results.front());
+  if (!IsView(target.type) || first.empty()) return OkStatus();
+  const auto outer = base_.find(first);
+  const std::string base = outer == base_.end() ? first : outer->second;
+  for (const std::string& result : results) {
+    if (result.empty()) continue;
+    base_[result] = base;
+    views_[base].push_back(result);
+  }
+  return OkStatus();
+}
+
+Status NodeReader::Update(const Node& node, const std::string& before, const std::string& after) {
+  if (before.empty() || before == after || node.target.find("detach_") != std::string::npos) return OkStatus();
+  if (base_.contains(before)) {
+    return BadInput(StrCat(PlaceOf(node), ": changes ", Quote(before),
+                           ", a view, in place; export after program.run_decompositions()"));
+  }
+  updated_[before] = after;
+  for (const std::string& view : views_[before]) stale_[view] = node.name;
+  views_.erase(before);
+  return OkStatus();
+}
+
+}  // namespace sbp::torch
