@@ -75,19 +75,16 @@ class OverlapSearch {
     const auto may_gain = [&] { return searches && !IsNear() && best_.schedule.summary.collectives > 0; };
     const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
     if (searches && mix != nullptr) Offer(*mix, gain_of_free);
-    const double before = step();
     share_of_time_ = kTimeOfRounds;
+    RaiseBound(searches, gain_of_free);
+    const double bounded = step();
     if (may_gain()) SearchBySides();
-    if (may_gain() && (!many_ops || step() == before)) SearchInRounds();
+    if (may_gain() && (!many_ops || step() == bounded)) SearchInRounds();
     share_of_time_ = 1;
-    ScheduleBound bound;
-    if (!IsLate()) bound = Bound();
-    bound.seconds = bound_ = std::max(bound_, bound.seconds);
     const double searched = step();
-    for (const Assignment& plan : bound.plans) {
-      if (searches) Offer(plan, gain_of_free);
-    }
+    if (searched < bounded && !IsNear()) RaiseBound(searches, gain_of_free);  // the new plans know other forms
     if (!many_ops && step() < searched && may_gain()) SearchInRounds();
+    const double step = this->step();
     Assignment result = std::move(best_.assignment);
     if (is_new_) {
       result.reasons = {"part of the plan of the shortest schedule found"};
@@ -97,8 +94,8 @@ class OverlapSearch {
     result.has_bound = first.has_bound;
     result.cut_short = first.cut_short;
     result.lower_bound_seconds = first.lower_bound_seconds;
-    if (search_.uniform >= 0 && !options_.only_bound) result.uniformity_cost = step() > 0 ? 1 - least_ / step() : 0;
-    if (bound.seconds > 0) result.schedule_bound_seconds = std::min(bound.seconds, best_.schedule.summary.step);
+    if (search_.uniform >= 0 && !options_.only_bound) result.uniformity_cost = step > 0 ? 1 - least_ / step : 0;
+    if (bound_ > 0) result.schedule_bound_seconds = std::min(bound_, step);
     return result;
   }
 
@@ -124,15 +121,21 @@ class OverlapSearch {
     return OkStatus();
   }
 
-  ScheduleBound Bound() const {
-    return BoundSchedules(problem_, best_.plan,
-                          {.effort = kEffortOfScheduleBound * search_.effort,
-                           .gap = search_.gap,
-                           .step = step(),
-                           .sum_bound = sum_bound_,
-                           .start = &best_.assignment,
-                           .forms = &*forms_},
-                          options_);
+  // By a part of the effort; plans that it meets are offered.
+  void RaiseBound(bool offers, double gain) {
+    if (IsLate()) return;
+    const ScheduleBound bound = BoundSchedules(problem_, best_.plan,
+                                               {.effort = kEffortOfScheduleBound * search_.effort,
+                                                .gap = search_.gap,
+                                                .step = step(),
+                                                .sum_bound = sum_bound_,
+                                                .start = &best_.assignment,
+                                                .forms = &*forms_},
+                                               options_);
+    bound_ = std::max(bound_, bound.seconds);
+    for (const Assignment& plan : bound.plans) {
+      if (offers) Offer(plan, gain);
+    }
   }
 
   // Takes the plan if its schedule is shorter by that share. One that does not fit teaches nothing.
