@@ -163,6 +163,15 @@ class Arranger {
 
   PhysicalPlan Run() {
     room_ = RoomOfArena(plan_, LivePeak(physical_.registers, physical_.tasks.size()));
+    return physical_.micro_batches == 1 ? OfOneBatch() : OfSeveralBatches();
+  }
+
+ private:
+  static constexpr int kArenas = 3;     // that are tried
+  static constexpr int kReserves = 10;  // for each
+  static constexpr double kGoodEnough = 1.01;
+
+  PhysicalPlan OfOneBatch() {
     const double free_step = MakeSchedule(plan_, nullptr).summary.step;
     Arranged best;
     int64_t reserve = 0;
@@ -179,10 +188,17 @@ class Arranger {
     return std::move(IsBetter(best, as_planned) ? best.physical : as_planned.physical);
   }
 
- private:
-  static constexpr int kArenas = 3;     // that are tried
-  static constexpr int kReserves = 10;  // for each
-  static constexpr double kGoodEnough = 1.01;
+  PhysicalPlan OfSeveralBatches() const {
+    int64_t reserve = 0;
+    PhysicalPlan listed = InRoom(reserve);
+    PlaceBest(listed, room_);
+    if (listed.arena_bytes > room_) {
+      listed = physical_;
+      PlaceBest(listed);
+    }
+    OrderReuse(plan_, listed);
+    return listed;
+  }
 
   // One more task waits for all of the micro-batches, and the rest for it.
   void KeepSectionsApart() {
@@ -261,6 +277,7 @@ class Arranger {
       last = std::max(last, position[user]);
       end = std::max(end, times[user].end);
     }
+    if (physical_.micro_batches > 1) return last;  // batches overlap: what runs beside it is more than this one's
     const auto behind = std::ranges::lower_bound(order, end, {}, [&](uint32_t t) { return times[t].start; });
     return std::max(last + 1, static_cast<uint32_t>(behind - order.begin())) - 1;
   }

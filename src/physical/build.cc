@@ -42,12 +42,7 @@ class PhysicalBuilder {
     SetCopies();
     WriteInPlace();
     NumberRegisters(graph_, physical_);
-    if (physical_.micro_batches == 1) {
-      Arrange(plan_, physical_);
-    } else {
-      PlaceBest(physical_);
-      OrderReuse(plan_, physical_);
-    }
+    Arrange(plan_, physical_);
     return std::move(physical_);
   }
 

@@ -18,9 +18,9 @@ struct PhysicalOptions {
   uint32_t micro_batches = 1;
 };
 
-// Tasks of one micro-batch stand in the order in which the schedule starts them, or in that of the plan (arrange.h); of
-// several, in the plan's: boxing right before the first task that needs its result, transitions in their order. The
-// plan must be complete (graph, decisions, layouts, transitions).
+// Tasks stand in the order in which the schedule starts them, or in that of the plan (arrange.h): boxing right before
+// the first task that needs its result, transitions in their order. The plan must be complete (graph, decisions,
+// layouts, transitions).
 PhysicalPlan MakePhysicalPlan(const Plan& plan, const PhysicalOptions& options = {});
 
 // Does the task move data between devices? Those run on the communication stream, all others on the compute stream;

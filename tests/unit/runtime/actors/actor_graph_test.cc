@@ -335,11 +335,9 @@ TEST(ActorGraph, GeneratedPlansGainFromDoubleBuffering) {
       const PhysicalPlan physical = MakePhysicalPlan(plan, {.micro_batches = micro_batches});
       return Simulate(MakeActorGraph(plan, physical).value(), plan.mesh)->seconds;
     };
-    // One batch alone has its tasks in the order of the schedule, which hides nearly as much; several keep the plan's.
-    constexpr double kOrder = 1.01;
     const double one = seconds(1), four = seconds(4);
-    EXPECT_LT(seconds(2), 2 * one * kOrder);
-    EXPECT_LT(four, 4 * one * kOrder);
+    EXPECT_LT(seconds(2), 2 * one);
+    EXPECT_LT(four, 4 * one);
   }
 }
 
