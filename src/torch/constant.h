@@ -8,8 +8,8 @@
 
 namespace sbp::torch {
 
-// The elements, little-endian; nullptr: more than kMaxLiteralElements, not `bytes` long, or of a type that is left in
-// the file (floats of 16 bits and fewer).
+// The elements, little-endian; nullptr: more than kMaxLiteralElements, not `bytes` long, or complex, which is left in
+// the file.
 LiteralRef SmallConstant(const TensorType& type, std::string_view bytes);
 
 }  // namespace sbp::torch
