@@ -16,6 +16,7 @@
 #include "decompose/evaluate.h"
 #include "decompose/expansion_builder.h"
 #include "rule/factor_map.h"
+#include "rule/op_query.h"
 #include "rule/overload.h"
 #include "rule/syntax.h"
 
@@ -150,18 +151,7 @@ class Lowering {
   }
 
   Result<OpQuery> QueryOf(const Op& op, const std::vector<TensorId>& operands) const {
-    OpQuery query;
-    query.type = graph_.type_of(op);
-    query.attributes = op.attributes.get();
-    for (const TensorId id : operands) {
-      if (!id.valid()) {
-        query.operands.emplace_back();
-        continue;
-      }
-      query.operands.push_back({true, graph_.tensor(id).type, graph_.tensor(id).literal.get()});
-    }
     for (const TensorId id : op.outputs) {
-      query.wanted.push_back(id.valid());
       if (id.valid() && !graph_.tensor(id).type.is_static()) {
         return BadInput(StrCat("the size of its result ", Quote(graph_.tensor(id).name), ", ",
                                sbp::ToString(graph_.tensor(id).type),
@@ -169,7 +159,7 @@ class Lowering {
                                "nonzero, a capacity)"));
       }
     }
-    return query;
+    return QueryWithValues(graph_, op, operands);
   }
 
   // Chooses the paragraph, orders the operands by its schema, binds sizes in attributes.

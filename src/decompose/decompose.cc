@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "decompose/primitives.h"
 #include "graph/tensor_type.h"
+#include "rule/op_query.h"
 
 namespace sbp {
 namespace {
@@ -130,20 +131,7 @@ class Decomposer {
   }
 
   Result<Graph> ExpansionOf(const Op& op) const {
-    OpQuery query;
-    query.type = out_.type_of(op);
-    query.attributes = op.attributes.get();
-    for (const TensorId id : op.inputs) {
-      if (!id.valid()) {
-        query.operands.emplace_back();
-        continue;
-      }
-      query.operands.push_back({true, out_.tensor(id).type, out_.tensor(id).literal.get()});
-    }
-    for (const TensorId id : op.outputs) {
-      query.wanted.push_back(id.valid());
-      query.stated.push_back(id.valid() ? out_.tensor(id).type : TensorType());
-    }
+    const OpQuery query = QueryWithValues(out_, op, op.inputs);
     return options_.expansion ? options_.expansion(query, op) : ExpandOp(query, rules_);
   }
 

@@ -29,6 +29,7 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "rule/factor_map.h"
+#include "rule/op_query.h"
 #include "rule/rule_set.h"
 #include "rule/syntax.h"
 
@@ -38,15 +39,7 @@ namespace {
 constexpr size_t kOpsForOne = 6;  // in a training graph, as a rule: room for them is asked for at once
 
 OpQuery QueryOf(const Graph& graph, const Op& op) {
-  OpQuery query{.type = graph.type_of(op), .attributes = op.attributes.get()};
-  for (const TensorId id : op.inputs) {
-    query.operands.push_back(id.valid() ? OperandInfo{true, graph.tensor(id).type, graph.tensor(id).literal.get()}
-                                        : OperandInfo{});
-  }
-  for (const TensorId id : op.outputs) {
-    query.wanted.push_back(id.valid());
-    query.stated.push_back(id.valid() ? graph.tensor(id).type : TensorType());
-  }
+  OpQuery query = QueryWithValues(graph, op, op.inputs);
   query.has_subgraphs = HasSubgraph(*op.attributes);
   return query;
 }

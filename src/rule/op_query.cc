@@ -26,4 +26,17 @@ OpQuery QueryFor(const Graph& graph, const RuleSet& rules, const Op& op) {
   return query;
 }
 
+OpQuery QueryWithValues(const Graph& graph, const Op& op, const std::vector<TensorId>& operands) {
+  OpQuery query{.type = graph.type_of(op), .attributes = op.attributes.get()};
+  for (const TensorId id : operands) {
+    query.operands.push_back(id.valid() ? OperandInfo{true, graph.tensor(id).type, graph.tensor(id).literal.get()}
+                                        : OperandInfo{});
+  }
+  for (const TensorId id : op.outputs) {
+    query.wanted.push_back(id.valid());
+    query.stated.push_back(id.valid() ? graph.tensor(id).type : TensorType());
+  }
+  return query;
+}
+
 }  // namespace sbp

@@ -6,23 +6,12 @@
 #include <string>
 
 #include "rule/rule_set.h"
+#include "support/expansion_calls.h"
 
 namespace sbp {
 namespace {
 
 using testing::HasSubstr;
-
-void NoteCalls(const Expression& node, std::set<std::string>& ops) {
-  if (node.kind == Expression::Kind::kOpCall) ops.insert(node.text);
-  for (const Expression& argument : node.arguments) NoteCalls(argument, ops);
-}
-
-void NoteCalls(const std::vector<ExpansionStatement>& body, std::set<std::string>& ops) {
-  for (const ExpansionStatement& statement : body) {
-    NoteCalls(statement.value, ops);
-    NoteCalls(statement.body, ops);
-  }
-}
 
 TEST(AtenTableTest, RowsCallOpsThatTheRulesHave) {
   const Result<AtenTable>& table = AtenTable::Builtin();
@@ -32,7 +21,7 @@ TEST(AtenTableTest, RowsCallOpsThatTheRulesHave) {
   std::set<std::string> ops;
   for (const auto& [name, rows] : table->rows()) {
     for (const OpDefinition& row : rows) {
-      for (const Expansion& expansion : row.overloads.front().expansions) NoteCalls(expansion.body, ops);
+      for (const Expansion& expansion : row.overloads.front().expansions) CollectCalls(expansion.body, ops);
     }
   }
   EXPECT_GT(ops.size(), 50);

@@ -9,6 +9,7 @@
 #include "decompose/decompose.h"
 #include "decompose/expansions.h"
 #include "decompose/primitives.h"
+#include "support/expansion_calls.h"
 
 namespace sbp {
 namespace {
@@ -61,19 +62,6 @@ TEST(Completeness, CodeExpandsKnownOpsThatHaveNoText) {
     const OpDefinition* op = Rules().Find(row.op);
     ASSERT_NE(op, nullptr) << row.op;
     for (const OpOverload& overload : op->overloads) EXPECT_TRUE(overload.expansions.empty()) << row.op;
-  }
-}
-
-// The ops that a term calls by name.
-void CollectCalls(const Expression& node, std::set<std::string>& calls) {
-  if (node.kind == Expression::Kind::kOpCall) calls.insert(node.text);
-  for (const Expression& argument : node.arguments) CollectCalls(argument, calls);
-}
-
-void CollectCalls(const std::vector<ExpansionStatement>& body, std::set<std::string>& calls) {
-  for (const ExpansionStatement& statement : body) {
-    CollectCalls(statement.value, calls);
-    CollectCalls(statement.body, calls);
   }
 }
 
