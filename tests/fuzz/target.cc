@@ -9,6 +9,7 @@
 #include "check/check.h"
 #include "cluster/cluster.h"
 #include "fold/dim_expression.h"
+#include "io/documents.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp::fuzz {
@@ -80,6 +81,17 @@ const RuleSet& BuiltinRules() {
     return std::move(builtin).value();
   }();
   return rules;
+}
+
+void RequireModel(const Result<Graph>& graph, std::string_view where) {
+  if (!graph.ok()) return RequireRefusal(graph.status());
+  const Status verified = Verify(*graph, where);
+  Require(verified.ok(), verified.message());
+  const std::string binary = WriteGraph(*graph, Encoding::kBinary);
+  const Result<Graph> again = ReadGraph(binary, "written");
+  Require(again.ok(), again.status().message());
+  Require(WriteGraph(*again, Encoding::kBinary) == binary, "the model changed when it was written as a graph");
+  ResolveAndPlan(*graph);
 }
 
 void ResolveAndPlan(const Graph& graph) {

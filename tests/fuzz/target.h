@@ -43,6 +43,10 @@ void RequireRefusal(const Status& status);
 // The built-in rules, parsed once.
 const RuleSet& BuiltinRules();
 
+// A model that was read is well formed, and the same after it was written as a graph and read again; it is resolved and
+// planned as below. One that was refused was refused well.
+void RequireModel(const Result<Graph>& graph, std::string_view where);
+
 // Binds every open dimension of the graph's inputs to a small size and resolves; a graph that resolves must be well
 // formed and, when it is small, is planned on a mesh of 2 x 2; the plan must check clean.
 void ResolveAndPlan(const Graph& graph);

@@ -1,5 +1,4 @@
 #include "fuzz/target.h"
-#include "io/documents.h"
 #include "io/zip.h"
 #include "torch/reader.h"
 
@@ -13,15 +12,7 @@ void RunTorch(std::string_view bytes) {
     Require(zip.ok(), zip.status().message());
     archive = *std::move(zip);
   }
-  const Result<Graph> graph = ReadTorch(archive, "input.pt2");
-  if (!graph.ok()) return RequireRefusal(graph.status());
-  const Status verified = Verify(*graph, "input.pt2");
-  Require(verified.ok(), verified.message());
-  const std::string binary = WriteGraph(*graph, Encoding::kBinary);
-  const Result<Graph> again = ReadGraph(binary, "written");
-  Require(again.ok(), again.status().message());
-  Require(WriteGraph(*again, Encoding::kBinary) == binary, "the model changed when it was written as a graph");
-  ResolveAndPlan(*graph);
+  RequireModel(ReadTorch(archive, "input.pt2"), "input.pt2");
 }
 
 }  // namespace sbp::fuzz
