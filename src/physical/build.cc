@@ -10,7 +10,6 @@
 #include "physical/arrange.h"
 #include "physical/number_registers.h"
 #include "physical/physical.h"
-#include "physical/streams.h"
 #include "plan/ends.h"
 #include "plan/physical_plan.h"
 #include "plan/pins.h"

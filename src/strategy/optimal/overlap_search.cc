@@ -138,8 +138,8 @@ class OverlapSearch {
     }
   }
 
-  // Takes the plan if its schedule is shorter by that share. One that does not fit teaches nothing.
-  // Returns the bytes that it exceeds the limit by. `sides`: what learns from it too.
+  // Takes the plan if its schedule is shorter by that share. Returns the bytes that it exceeds the limit by; such a one
+  // teaches nothing. `sides`: what learns from it too.
   int64_t Offer(Assignment assignment, double gain, SideWeights* sides = nullptr) {
     Scheduled offered = {.assignment = std::move(assignment)};
     offered.plan.graph = *problem_.graph;
@@ -286,7 +286,6 @@ class OverlapSearch {
     }
     for (uint32_t& kind : kind_of_) kind = root(kind);
     added_.assign(kinds.size(), std::nullopt);
-    bottlenecks_ = forms_->landmarks().bottlenecks;
   }
 
   // What a second of collectives of each kind added to the schedule; halfway from what was known before.
@@ -316,8 +315,9 @@ class OverlapSearch {
 
   PriceWeights Weights() const {
     PriceWeights weights;
+    const Bottlenecks& bottlenecks = forms_->landmarks().bottlenecks;
     for (size_t t = 0; t < kind_of_.size(); ++t) {
-      const double unknown = bottlenecks_.tensors[t] ? 1 : hopes_ ? 1 - overlap_ : mean_;
+      const double unknown = bottlenecks.tensors[t] ? 1 : hopes_ ? 1 - overlap_ : mean_;
       weights.sent_of.push_back(added_[kind_of_[t]].value_or(unknown));
     }
     return weights;
@@ -339,7 +339,6 @@ class OverlapSearch {
   std::vector<std::optional<double>> added_;  // per kind; none: no schedule has shown it
   double mean_ = 1;                           // of all collectives of the last schedule
   bool hopes_ = false;                        // that collectives which no schedule has shown are hidden
-  Bottlenecks bottlenecks_;
   std::optional<KnownForms> forms_;
   double sum_bound_ = 0;
   Clock::time_point start_ = Clock::now();

@@ -51,7 +51,6 @@ void FindTurn(const Problem& problem, const PlanSums& sums, double overlap, Land
     const size_t middle = place;
     if (middle >= step) look(middle - step);
     if (middle + step < ops) look(middle + step);
-    if (step == 1) break;
   }
 }
 

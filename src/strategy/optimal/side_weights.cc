@@ -23,8 +23,8 @@ SideWeights::SideWeights(const Problem& problem, const Landmarks& landmarks)
   FindActivations();
 }
 
-// What depends on inputs, and leads to more than the end of the step: not gradients of weights, which chains of light
-// ops lead to the update.
+// What depends on inputs, and leads to the turn or to more than the end of the step: behind the turn not gradients of
+// weights, which chains of light ops lead to the update.
 void SideWeights::FindActivations() {
   const Graph& graph = *problem_.graph;
   const std::vector<StepSide>& sides = landmarks_.turn.ops;
