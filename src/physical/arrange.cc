@@ -156,7 +156,11 @@ class Arranger {
         physical_(physical),
         buffers_(BuffersOf(plan, physical)),
         behind_(TasksBehind(plan, physical)),
+        is_under_(physical.registers.size(), false),
         step_(TasksOfStep(plan)) {
+    for (const Register& reg : physical.registers) {
+      if (reg.over != kNoRegister) is_under_[reg.over] = true;
+    }
     AddInPlaceEdges(physical, step_.edges);
     KeepSectionsApart();
   }
@@ -258,11 +262,19 @@ class Arranger {
       position[order[p]] = p;
       listed.tasks[p] = physical_.tasks[order[p]];
     }
+    std::vector<uint32_t> last_user(listed.registers.size(), 0);
+    for (uint32_t p = 0; p < order.size(); ++p) {
+      for (const std::vector<uint32_t>* list : {&listed.tasks[p].reads, &listed.tasks[p].writes}) {
+        for (const uint32_t r : *list) {
+          if (r != kNoRegister) last_user[r] = p;
+        }
+      }
+    }
     for (uint32_t r = 0; r < listed.registers.size(); ++r) {
       Register& reg = listed.registers[r];
       if (reg.resident) continue;
       reg.first = position[reg.first];
-      reg.last = LastOf(buffers_.owners[r], times, order, position);
+      reg.last = is_under_[r] ? last_user[r] : LastOf(buffers_.owners[r], times, order, position);
     }
     return listed;
   }
@@ -286,6 +298,7 @@ class Arranger {
   const PhysicalPlan& physical_;
   const Buffers buffers_;
   const std::vector<bool> behind_;  // per task
+  std::vector<bool> is_under_;      // per register: another one carries its buffer on
   StepTasks step_;
   int64_t room_ = 0;
 };

@@ -124,7 +124,7 @@ class ArenaMap {
       AddBox({left, -kMargin, width, kLegendRow}, paint, name, name);
       left += width + 8;
     }
-    std::string note = "height: bytes of the arena; width: from the task that writes to the last one that reads";
+    std::string note = "height: bytes of the arena; width: from the task that writes until all that read have ended";
     if (left_out_ > 0) note += StrCat("; ", left_out_, " small registers are left out");
     AddText({0, -kMargin - kLegendRow, width_, kLegendRow - 6}, note, 9);
   }
