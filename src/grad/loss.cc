@@ -55,7 +55,8 @@ Result<TensorId> FindFloat(const Graph& graph, std::string_view name) {
   if (const std::optional<int64_t> index = OutputIndex(name)) {
     const auto count = static_cast<int64_t>(graph.outputs.size());
     if (*index < count) return FloatOf(graph, graph.outputs[static_cast<size_t>(*index)]);
-    return BadInput(StrCat("--loss: ", name, ": the model has ", count, " outputs, counted from 0"));
+    return BadInput(
+        StrCat("--loss: ", name, ": the model has ", count, count == 1 ? " output" : " outputs", ", counted from 0"));
   }
   for (const TensorId id : graph.outputs) near.push_back(graph.tensor(id).name);
   std::string hint = DidYouMean(name, near);
