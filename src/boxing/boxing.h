@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -42,6 +43,9 @@ struct BoxingPath {
 // writes parts of: the shortest runs. 0: every part is one run, or nothing is split.
 double RunBytes(const TensorType& type, const NdSbp& from, const NdSbp& to, const Mesh& mesh, int axis);
 
+class BoxingArcs;
+struct BoxingWorld;
+
 // What "cheapest" means for a path.
 enum class BoxingCriterion : uint8_t { kSeconds, kWireBytes };
 
@@ -57,6 +61,11 @@ class BoxingTable {
               BoxingCriterion criterion = BoxingCriterion::kSeconds);
   // The reference stays valid as long as the table.
   const BoxingPath& Path(const TensorType& type, const NdSbp& from, const NdSbp& to);
+  // All layouts of the type whose partial values are of `kinds` (ascending), and the collectives between them: they are
+  // kept, as Path needs them too. Good until the next call of the table. Both: boxing/search.h.
+  BoxingArcs& Arcs(const TensorType& type, std::span<const Sbp> kinds);
+  // Good as long as the table.
+  BoxingWorld world() const;
   const Mesh& mesh() const { return mesh_; }
   const Cluster& cluster() const { return cluster_; }
   GroupShape axis_group(int axis) const { return groups_[axis]; }

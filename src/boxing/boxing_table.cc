@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -54,10 +57,12 @@ std::vector<Sbp> PartialKinds(const NdSbp& from, const NdSbp& to) {
 }
 
 // All layouts of a tensor with the given kinds of partial values.
-std::vector<std::vector<Sbp>> AllChoices(const TensorType& type, int axes, const std::vector<Sbp>& kinds) {
-  std::vector<Sbp> choices = kinds;
-  choices.push_back(Sbp::Broadcast());
-  for (int dim = 0; dim < type.rank(); ++dim) choices.push_back(Sbp::Split(dim));
+std::vector<std::vector<Sbp>> AllChoices(const TensorType& type, int axes, std::span<const Sbp> kinds) {
+  std::vector<Sbp> choices = {Sbp::Broadcast()};
+  if (type.kind == ValueKind::kTensor) {
+    choices.insert(choices.end(), kinds.begin(), kinds.end());
+    for (int dim = 0; dim < type.rank(); ++dim) choices.push_back(Sbp::Split(dim));
+  }
   return std::vector<std::vector<Sbp>>(static_cast<size_t>(axes), choices);
 }
 
@@ -109,17 +114,26 @@ struct BoxingTable::Cache {
       return HashCombine(HashCombine(key.type, HashOf(key.from)), HashOf(key.to));
     }
   };
+  struct ArcsKey {
+    uint32_t type;
+    std::vector<Sbp> kinds;  // ascending
+    friend auto operator<=>(const ArcsKey&, const ArcsKey&) = default;
+  };
 
   BoxingPath nothing;
   BoxingPath unreachable;
   std::unordered_map<TensorType, uint32_t> types;
   std::unordered_map<PairKey, BoxingPath, PairHash> paths;
-  std::unordered_map<PairKey, BoxingArcs, PairHash> arcs;         // `from` holds the kinds of partial values only
+  std::map<ArcsKey, BoxingArcs> arcs;
   std::unordered_map<PairKey, CheapestPaths, PairHash> searches;  // `to` holds the targets' partial axes only
 
   size_t num_arcs = 0, searched_layouts = 0;
 
   Cache() { unreachable.reachable = false; }
+
+  uint32_t TypeId(const TensorType& type) {
+    return types.emplace(type, static_cast<uint32_t>(types.size())).first->second;
+  }
 
   // Arcs and searches can be made again; paths were handed out.
   void KeepSmall() {
@@ -143,15 +157,29 @@ BoxingTable::BoxingTable(Mesh mesh, Cluster cluster, bool even_only, BoxingCrite
   for (int axis = 0; axis < mesh_.num_axes(); ++axis) groups_.push_back(AxisGroupShape(cluster_, mesh_, axis));
 }
 
+BoxingWorld BoxingTable::world() const { return {mesh_, cluster_, groups_, even_only_, criterion_}; }
+
 size_t BoxingTable::cache_size() const { return cache_->paths.size(); }
 
 const BoxingPath& BoxingTable::Path(const TensorType& type, const NdSbp& from, const NdSbp& to) {
   if (from == to) return cache_->nothing;
-  const uint32_t id = cache_->types.emplace(type, static_cast<uint32_t>(cache_->types.size())).first->second;
+  const uint32_t id = cache_->TypeId(type);
   const Cache::PairKey key{id, from, to};
   const auto known = cache_->paths.find(key);
   if (known != cache_->paths.end()) return known->second;
   return cache_->paths.emplace(key, FindPath(type, id, from, to)).first->second;
+}
+
+BoxingArcs& BoxingTable::Arcs(const TensorType& type, std::span<const Sbp> kinds) {
+  cache_->KeepSmall();
+  Cache::ArcsKey key{cache_->TypeId(type), {kinds.begin(), kinds.end()}};
+  auto found = cache_->arcs.find(key);
+  if (found == cache_->arcs.end()) {
+    LayoutSpace space(AllChoices(type, mesh_.num_axes(), kinds));
+    found = cache_->arcs.emplace(std::move(key), BoxingArcs(std::move(space))).first;
+    cache_->num_arcs += found->second.most();
+  }
+  return found->second;
 }
 
 BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const NdSbp& from, const NdSbp& to) {
@@ -159,33 +187,24 @@ BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const
   for (const NdSbp* end : {&from, &to}) {
     if (!ValidateLayout(type.shape, *end, mesh_, even_only_).ok()) return cache_->unreachable;
   }
-  const BoxingWorld world{mesh_, cluster_, groups_, even_only_, criterion_};
   const NdSbp partials = OnlyPartials(to);
   const std::vector<Sbp> kinds = PartialKinds(from, to);
-  std::vector<std::vector<Sbp>> all = AllChoices(type, mesh_.num_axes(), kinds);
-  if (SizeOf(all) > kSharedSpace) {
+  if (SizeOf(AllChoices(type, mesh_.num_axes(), kinds)) > kSharedSpace) {
     std::optional<std::vector<std::vector<Sbp>>> choices = ChoicesFor(type, from, to);
-    if (!choices) return CheapestOfOrders(world, type, from, to);
+    if (!choices) return CheapestOfOrders(world(), type, from, to);
     BoxingArcs arcs(LayoutSpace(std::move(*choices)));
     const size_t start = *arcs.space().number(from), end = *arcs.space().number(to);
-    return PathAlong(world, type, arcs.space(),
-                     CheapestPaths(arcs.space(), start, partials).To(world, type, arcs, end));
+    return PathAlong(world(), type, arcs.space(),
+                     CheapestPaths(arcs.space(), start, partials).To(world(), type, arcs, end));
   }
-  cache_->KeepSmall();
-  NdSbp kinds_key;  // at most two: one an end
-  for (Sbp kind : kinds) kinds_key.push_back(kind);
-  auto arcs = cache_->arcs.find({type_id, kinds_key, {}});
-  if (arcs == cache_->arcs.end()) {
-    arcs = cache_->arcs.emplace(Cache::PairKey{type_id, kinds_key, {}}, BoxingArcs(LayoutSpace(std::move(all)))).first;
-    cache_->num_arcs += arcs->second.most();
-  }
-  const LayoutSpace& space = arcs->second.space();
+  BoxingArcs& arcs = Arcs(type, kinds);
+  const LayoutSpace& space = arcs.space();
   const size_t start = *space.number(from), end = *space.number(to);
 
   const auto [entry, is_new] =
       cache_->searches.try_emplace(Cache::PairKey{type_id, from, partials}, space, start, partials);
   if (is_new) cache_->searched_layouts += space.size();
-  return PathAlong(world, type, space, entry->second.To(world, type, arcs->second, end));
+  return PathAlong(world(), type, space, entry->second.To(world(), type, arcs, end));
 }
 
 }  // namespace sbp

@@ -41,7 +41,7 @@ const CollectiveRow* FindRow(const NdSbp& from, const NdSbp& to, int axis) {
 }
 
 // ValidateLayout without making a message: most layouts that a search meets are looked at once.
-bool IsValid(const BoxingWorld& world, const Shape& shape, const NdSbp& sbp) {
+bool IsValidFor(const BoxingWorld& world, const Shape& shape, const NdSbp& sbp) {
   std::array<int64_t, kMaxRank> least;
   if (shape.size() > least.size()) return false;
   std::copy(shape.begin(), shape.end(), least.begin());
@@ -168,6 +168,13 @@ size_t BoxingArcs::most() const {
   return space_.size() * of_layout;
 }
 
+bool BoxingArcs::IsValid(const BoxingWorld& world, const TensorType& type, uint32_t number) {
+  Validity& validity = validity_[number];
+  if (validity == Validity::kUnknown)
+    validity = IsValidFor(world, type.shape, space_.layout(number)) ? Validity::kYes : Validity::kNo;
+  return validity == Validity::kYes;
+}
+
 std::span<const BoxingArc> BoxingArcs::From(const BoxingWorld& world, const TensorType& type, uint32_t number) {
   Range& range = ranges_[number];
   if (range.end > 0) return {arcs_.data() + range.begin, arcs_.data() + range.end};
@@ -178,12 +185,14 @@ std::span<const BoxingArc> BoxingArcs::From(const BoxingWorld& world, const Tens
     NdSbp to = from;
     for (size_t choice = 0; choice < choices.size(); ++choice) {
       if (choices[choice] == from[axis]) continue;
+      const auto target = static_cast<uint32_t>(space_.Replace(number, axis, choice));
+      if (!IsValid(world, type, target)) continue;
       to[axis] = choices[choice];
       const CollectiveRow* row = FindRow(from, to, axis);
-      if (row == nullptr || !IsValid(world, type.shape, to)) continue;
+      if (row == nullptr) continue;
       const StepPrice step = PriceOf(world, type, row->kind, from, to, axis);
       const double price = world.criterion == BoxingCriterion::kSeconds ? step.seconds : step.wire_bytes;
-      arcs_.push_back({price, static_cast<uint32_t>(space_.Replace(number, axis, choice)), axis, choices[choice]});
+      arcs_.push_back({price, target, static_cast<uint8_t>(axis), choices[choice], row->local});
     }
   }
   range.end = arcs_.size();
@@ -247,7 +256,7 @@ BoxingPath PathOf(const BoxingWorld& world, const TensorType& type, const NdSbp&
     NdSbp next = now;
     next[change.axis] = change.to;
     const std::optional<BoxingStep> step = FindStep(world, type, now, next, change.axis);
-    if (!step || !IsValid(world, type.shape, next)) {
+    if (!step || !IsValidFor(world, type.shape, next)) {
       path.reachable = false;
       return path;
     }

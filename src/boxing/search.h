@@ -59,27 +59,33 @@ class LayoutSpace {
 struct BoxingArc {
   double price = 0;  // by the world's criterion
   uint32_t to = 0;   // number of the layout it leads to
-  int axis = 0;
-  Sbp entry;  // of that layout, on `axis`
+  uint8_t axis = 0;
+  Sbp entry;           // of that layout, on `axis`
+  bool local = false;  // nothing moves between devices
 };
 
 // The arcs of each layout of a space, worked out when first asked for: searches from different layouts meet the same
-// ones.
+// ones. World and type are the same in every call.
 class BoxingArcs {
  public:
-  explicit BoxingArcs(LayoutSpace space) : space_(std::move(space)), ranges_(space_.size()) {}
+  explicit BoxingArcs(LayoutSpace space)
+      : space_(std::move(space)), ranges_(space_.size()), validity_(space_.size(), Validity::kUnknown) {}
   const LayoutSpace& space() const { return space_; }
   // What there may be at most.
   size_t most() const;
+  // May the tensor lie so?
+  bool IsValid(const BoxingWorld& world, const TensorType& type, uint32_t number);
   // To the valid layouts that one collective leads to, axis by axis. Good until the next call.
   std::span<const BoxingArc> From(const BoxingWorld& world, const TensorType& type, uint32_t number);
 
  private:
+  enum class Validity : uint8_t { kUnknown, kNo, kYes };
   struct Range {
     size_t begin = 0, end = 0;  // of arcs_; end 0: not yet asked for
   };
   LayoutSpace space_;
-  std::vector<Range> ranges_;  // per layout
+  std::vector<Range> ranges_;       // per layout
+  std::vector<Validity> validity_;  // per layout
   std::vector<BoxingArc> arcs_;
 };
 

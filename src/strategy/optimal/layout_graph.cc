@@ -12,20 +12,6 @@
 #include "sbp/shard_math.h"
 
 namespace sbp {
-namespace {
-
-std::vector<std::vector<Sbp>> ChoicesOf(const Problem& problem, const TensorType& type, const std::vector<Sbp>& kinds) {
-  std::vector<std::vector<Sbp>> choices;
-  for (int axis = 0; axis < problem.mesh.num_axes(); ++axis) {
-    choices.push_back({Sbp::Broadcast()});
-    if (type.kind != ValueKind::kTensor) continue;
-    for (int dim = 0; dim < type.rank(); ++dim) choices.back().push_back(Sbp::Split(dim));
-    choices.back().insert(choices.back().end(), kinds.begin(), kinds.end());
-  }
-  return choices;
-}
-
-}  // namespace
 
 int64_t LayoutGraph::SizeOf(const TensorType& type, int num_axes, size_t num_kinds) {
   const int64_t choices = type.kind == ValueKind::kTensor ? 1 + type.rank() + static_cast<int64_t>(num_kinds) : 1;
@@ -34,31 +20,21 @@ int64_t LayoutGraph::SizeOf(const TensorType& type, int num_axes, size_t num_kin
   return SaturatingMul(size, choices * num_axes);
 }
 
-LayoutGraph::LayoutGraph(const Problem& problem, const TensorType& type, const std::vector<Sbp>& kinds, double sent,
+LayoutGraph::LayoutGraph(const Problem& problem, const TensorType& type, std::span<const Sbp> kinds, double sent,
                          double local)
-    : space_(ChoicesOf(problem, type, kinds)), valid_(space_.size()) {
-  std::vector<GroupShape> groups;
-  for (int axis = 0; axis < problem.mesh.num_axes(); ++axis) groups.push_back(problem.boxing->axis_group(axis));
-  const BoxingWorld world{problem.mesh, problem.boxing->cluster(), groups, problem.even_only};
+    : LayoutGraph(problem.boxing->world(), problem.boxing->Arcs(type, kinds), type, sent, local) {}
+
+LayoutGraph::LayoutGraph(const BoxingWorld& world, BoxingArcs& arcs, const TensorType& type, double sent, double local)
+    : space_(arcs.space()), valid_(space_.size()) {
+  std::vector<std::vector<Arc>> of_axis(static_cast<size_t>(space_.num_axes()));
   for (uint32_t l = 0; l < space_.size(); ++l) {
-    const NdSbp layout = space_.layout(l);
-    valid_[l] = ValidateLayout(type.shape, layout, problem.mesh, problem.even_only).ok();
-    if (valid_[l] && !layout.has_partial()) whole_.push_back(l);
+    valid_[l] = arcs.IsValid(world, type, l);
+    if (!valid_[l]) continue;
+    if (!space_.layout(l).has_partial()) whole_.push_back(l);
+    for (const BoxingArc& arc : arcs.From(world, type, l))
+      of_axis[arc.axis].push_back({l, arc.to, arc.price * (arc.local ? local : sent)});
   }
-  BoxingArcs arcs(space_);
-  const auto is_local = [&](uint32_t from, const BoxingArc& arc) {
-    if (sent == local) return true;
-    const std::optional<BoxingStep> step = FindStep(world, type, space_.layout(from), space_.layout(arc.to), arc.axis);
-    return step && RowOf(step->kind).local;
-  };
-  for (int axis = 0; axis < space_.num_axes(); ++axis) {
-    for (uint32_t l = 0; l < space_.size(); ++l) {
-      if (!valid_[l]) continue;
-      for (const BoxingArc& arc : arcs.From(world, type, l)) {
-        if (arc.axis == axis) arcs_.push_back({l, arc.to, arc.price * (is_local(l, arc) ? local : sent)});
-      }
-    }
-  }
+  for (const std::vector<Arc>& arcs_of : of_axis) arcs_.insert(arcs_.end(), arcs_of.begin(), arcs_of.end());
 }
 
 std::optional<uint32_t> LayoutGraph::number(const NdSbp& layout) const {

@@ -22,7 +22,7 @@ class LayoutGraph {
 
   // All layouts of `type` whose partial values are of `kinds`. No path is dearer than that of problem.boxing, weighted
   // as PriceWeights has `sent` and `local`.
-  LayoutGraph(const Problem& problem, const TensorType& type, const std::vector<Sbp>& kinds, double sent = 1,
+  LayoutGraph(const Problem& problem, const TensorType& type, std::span<const Sbp> kinds, double sent = 1,
               double local = 1);
 
   size_t size() const { return space_.size(); }
@@ -43,6 +43,8 @@ class LayoutGraph {
     uint32_t from, to;
     double seconds;
   };
+  LayoutGraph(const BoxingWorld& world, BoxingArcs& arcs, const TensorType& type, double sent, double local);
+
   LayoutSpace space_;
   std::vector<bool> valid_;
   std::vector<uint32_t> whole_;
