@@ -43,7 +43,16 @@ struct BoxingPath {
 // writes parts of: the shortest runs. 0: every part is one run, or nothing is split.
 double RunBytes(const TensorType& type, const NdSbp& from, const NdSbp& to, const Mesh& mesh, int axis);
 
+// What a path costs, without its steps.
+struct BoxingPrice {
+  bool reachable = true;
+  bool local = true;         // nothing moves between devices
+  double seconds = 0;        // of all steps; infinity where there is no path
+  double local_seconds = 0;  // of those that move nothing between devices
+};
+
 class BoxingArcs;
+class CheapestPaths;
 struct BoxingWorld;
 
 // What "cheapest" means for a path.
@@ -52,7 +61,7 @@ enum class BoxingCriterion : uint8_t { kSeconds, kWireBytes };
 // Prices and paths for one mesh on one cluster, cached by (type, from, to). Not thread-safe. Deterministic: ties go to
 // fewer steps, then to the layouts of smaller order. A path passes through valid layouts only (even ones if
 // `even_only`) and enters P only where `to` is P. From any valid layout there is a path to any other; an invalid one is
-// unreachable. Where a tensor has so many layouts that searching all of them is dear (above 32768: many axes and
+// unreachable. Where a tensor has so many layouts that searching all of them is dear (above 4096: many axes and
 // dimensions), those are left out first that split dimensions which neither end splits; where the rest is still large
 // (above 64), the axes change one after the other in the cheapest of a few orders.
 class BoxingTable {
@@ -61,6 +70,8 @@ class BoxingTable {
               BoxingCriterion criterion = BoxingCriterion::kSeconds);
   // The reference stays valid as long as the table.
   const BoxingPath& Path(const TensorType& type, const NdSbp& from, const NdSbp& to);
+  // Of that path. Many are asked for that no plan takes: they are not kept.
+  BoxingPrice Price(const TensorType& type, const NdSbp& from, const NdSbp& to);
   // All layouts of the type whose partial values are of `kinds` (ascending), and the collectives between them: they are
   // kept, as Path needs them too. Good until the next call of the table. Both: boxing/search.h.
   BoxingArcs& Arcs(const TensorType& type, std::span<const Sbp> kinds);
@@ -73,7 +84,15 @@ class BoxingTable {
 
  private:
   struct Cache;
-  BoxingPath FindPath(const TensorType& type, uint32_t type_id, const NdSbp& from, const NdSbp& to);
+  // Layouts that searches share: those of all targets are one search.
+  struct SharedSearch {
+    BoxingArcs* arcs = nullptr;  // null: no such layouts
+    CheapestPaths* paths = nullptr;
+    size_t target = 0;
+  };
+  bool IsShared(const TensorType& type, size_t num_kinds) const;
+  SharedSearch Search(const TensorType& type, const NdSbp& from, const NdSbp& to, NdSbp kinds);
+  BoxingPath FindPath(const TensorType& type, const NdSbp& from, const NdSbp& to);
 
   Mesh mesh_;
   Cluster cluster_;

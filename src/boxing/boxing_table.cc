@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,14 +43,15 @@ size_t SizeOf(const std::vector<std::vector<Sbp>>& choices) {
   return static_cast<size_t>(size);
 }
 
-// The kinds of partial values at either end, ascending.
-std::vector<Sbp> PartialKinds(const NdSbp& from, const NdSbp& to) {
-  std::vector<Sbp> kinds;
+// The kinds of partial values at either end, ascending: at most two, as a layout has one.
+NdSbp PartialKinds(const NdSbp& from, const NdSbp& to) {
+  NdSbp kinds;
   for (const NdSbp* sbp : {&from, &to}) {
-    std::copy_if(sbp->begin(), sbp->end(), std::back_inserter(kinds), [](Sbp entry) { return entry.is_partial(); });
+    const auto* kind = std::find_if(sbp->begin(), sbp->end(), [](Sbp entry) { return entry.is_partial(); });
+    if (kind == sbp->end() || (kinds.size() > 0 && kinds[0] == *kind)) continue;
+    kinds.push_back(*kind);
   }
-  std::sort(kinds.begin(), kinds.end());
-  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  if (kinds.size() == 2 && kinds[1] < kinds[0]) std::swap(kinds[0], kinds[1]);
   return kinds;
 }
 
@@ -101,6 +100,11 @@ NdSbp OnlyPartials(const NdSbp& sbp) {
   return partials;
 }
 
+bool HasLayouts(const TensorType& type, const NdSbp& from, const NdSbp& to, const Mesh& mesh) {
+  return type.kind == ValueKind::kTensor && type.is_static() && from.size() == mesh.num_axes() &&
+         to.size() == mesh.num_axes();
+}
+
 }  // namespace
 
 struct BoxingTable::Cache {
@@ -114,25 +118,26 @@ struct BoxingTable::Cache {
       return HashCombine(HashCombine(key.type, HashOf(key.from)), HashOf(key.to));
     }
   };
-  struct ArcsKey {
-    uint32_t type;
-    std::vector<Sbp> kinds;  // ascending
-    friend auto operator<=>(const ArcsKey&, const ArcsKey&) = default;
-  };
 
   BoxingPath nothing;
   BoxingPath unreachable;
   std::unordered_map<TensorType, uint32_t> types;
   std::unordered_map<PairKey, BoxingPath, PairHash> paths;
-  std::map<ArcsKey, BoxingArcs> arcs;
+  std::unordered_map<PairKey, BoxingArcs, PairHash> arcs;         // `from` holds the kinds of partial values only
   std::unordered_map<PairKey, CheapestPaths, PairHash> searches;  // `to` holds the targets' partial axes only
 
   size_t num_arcs = 0, searched_layouts = 0;
+  TensorType last_type;  // often asked about again
+  uint32_t last_id;
 
-  Cache() { unreachable.reachable = false; }
+  Cache() : last_id(types.emplace(last_type, 0).first->second) { unreachable.reachable = false; }
 
   uint32_t TypeId(const TensorType& type) {
-    return types.emplace(type, static_cast<uint32_t>(types.size())).first->second;
+    if (type != last_type) {
+      last_id = types.emplace(type, static_cast<uint32_t>(types.size())).first->second;
+      last_type = type;
+    }
+    return last_id;
   }
 
   // Arcs and searches can be made again; paths were handed out.
@@ -163,48 +168,79 @@ size_t BoxingTable::cache_size() const { return cache_->paths.size(); }
 
 const BoxingPath& BoxingTable::Path(const TensorType& type, const NdSbp& from, const NdSbp& to) {
   if (from == to) return cache_->nothing;
-  const uint32_t id = cache_->TypeId(type);
-  const Cache::PairKey key{id, from, to};
+  const Cache::PairKey key{cache_->TypeId(type), from, to};
   const auto known = cache_->paths.find(key);
   if (known != cache_->paths.end()) return known->second;
-  return cache_->paths.emplace(key, FindPath(type, id, from, to)).first->second;
+  return cache_->paths.emplace(key, FindPath(type, from, to)).first->second;
 }
 
 BoxingArcs& BoxingTable::Arcs(const TensorType& type, std::span<const Sbp> kinds) {
   cache_->KeepSmall();
-  Cache::ArcsKey key{cache_->TypeId(type), {kinds.begin(), kinds.end()}};
+  Cache::PairKey key{cache_->TypeId(type), {}, {}};
+  for (const Sbp kind : kinds) key.from.push_back(kind);
   auto found = cache_->arcs.find(key);
   if (found == cache_->arcs.end()) {
     LayoutSpace space(AllChoices(type, mesh_.num_axes(), kinds));
-    found = cache_->arcs.emplace(std::move(key), BoxingArcs(std::move(space))).first;
+    found = cache_->arcs.emplace(key, BoxingArcs(std::move(space))).first;
     cache_->num_arcs += found->second.most();
   }
   return found->second;
 }
 
-BoxingPath BoxingTable::FindPath(const TensorType& type, uint32_t type_id, const NdSbp& from, const NdSbp& to) {
-  if (type.kind != ValueKind::kTensor || !type.is_static()) return cache_->unreachable;
+bool BoxingTable::IsShared(const TensorType& type, size_t num_kinds) const {
+  int64_t layouts = 1;
+  for (int axis = 0; axis < mesh_.num_axes(); ++axis)
+    layouts = SaturatingMul(layouts, 1 + type.rank() + static_cast<int64_t>(num_kinds));
+  return layouts <= static_cast<int64_t>(kSharedSpace);
+}
+
+BoxingTable::SharedSearch BoxingTable::Search(const TensorType& type, const NdSbp& from, const NdSbp& to, NdSbp kinds) {
+  // Most searches of a type share its arcs so; without an end that has them, no path enters partial values.
+  if (kinds.size() == 0) kinds.push_back(Sbp::Partial());
+  BoxingArcs& arcs = Arcs(type, {kinds.begin(), kinds.end()});
+  const std::optional<size_t> start = arcs.space().number(from), end = arcs.space().number(to);
+  for (const std::optional<size_t>& layout : {start, end}) {
+    if (!layout || !arcs.IsValid(world(), type, static_cast<uint32_t>(*layout))) return {};
+  }
+  const NdSbp partials = OnlyPartials(to);
+  const auto [entry, is_new] =
+      cache_->searches.try_emplace({cache_->TypeId(type), from, partials}, arcs.space(), *start, partials);
+  if (is_new) cache_->searched_layouts += arcs.space().size();
+  return {&arcs, &entry->second, *end};
+}
+
+BoxingPrice BoxingTable::Price(const TensorType& type, const NdSbp& from, const NdSbp& to) {
+  if (from == to) return {};
+  const NdSbp kinds = PartialKinds(from, to);
+  if (!HasLayouts(type, from, to, mesh_)) return kUnreachable;
+  if (criterion_ == BoxingCriterion::kSeconds && IsShared(type, static_cast<size_t>(kinds.size()))) {
+    const SharedSearch search = Search(type, from, to, kinds);
+    return search.arcs == nullptr ? kUnreachable : search.paths->PriceTo(world(), type, *search.arcs, search.target);
+  }
+  const BoxingPath& path = Path(type, from, to);
+  if (!path.reachable) return kUnreachable;
+  BoxingPrice price{.local = path.wire_bytes == 0, .seconds = path.seconds};
+  for (const BoxingStep& step : path.steps) price.local_seconds += RowOf(step.kind).local ? step.seconds : 0;
+  return price;
+}
+
+BoxingPath BoxingTable::FindPath(const TensorType& type, const NdSbp& from, const NdSbp& to) {
+  if (!HasLayouts(type, from, to, mesh_)) return cache_->unreachable;
+  const NdSbp kinds = PartialKinds(from, to);
+  if (IsShared(type, static_cast<size_t>(kinds.size()))) {
+    const SharedSearch search = Search(type, from, to, kinds);
+    if (search.arcs == nullptr) return cache_->unreachable;
+    return PathAlong(world(), type, search.arcs->space(), search.paths->To(world(), type, *search.arcs, search.target));
+  }
   for (const NdSbp* end : {&from, &to}) {
     if (!ValidateLayout(type.shape, *end, mesh_, even_only_).ok()) return cache_->unreachable;
   }
-  const NdSbp partials = OnlyPartials(to);
-  const std::vector<Sbp> kinds = PartialKinds(from, to);
-  if (SizeOf(AllChoices(type, mesh_.num_axes(), kinds)) > kSharedSpace) {
-    std::optional<std::vector<std::vector<Sbp>>> choices = ChoicesFor(type, from, to);
-    if (!choices) return CheapestOfOrders(world(), type, from, to);
-    BoxingArcs arcs(LayoutSpace(std::move(*choices)));
-    const size_t start = *arcs.space().number(from), end = *arcs.space().number(to);
-    return PathAlong(world(), type, arcs.space(),
-                     CheapestPaths(arcs.space(), start, partials).To(world(), type, arcs, end));
-  }
-  BoxingArcs& arcs = Arcs(type, kinds);
-  const LayoutSpace& space = arcs.space();
-  const size_t start = *space.number(from), end = *space.number(to);
-
-  const auto [entry, is_new] =
-      cache_->searches.try_emplace(Cache::PairKey{type_id, from, partials}, space, start, partials);
-  if (is_new) cache_->searched_layouts += space.size();
-  return PathAlong(world(), type, space, entry->second.To(world(), type, arcs, end));
+  std::optional<std::vector<std::vector<Sbp>>> choices = ChoicesFor(type, from, to);
+  if (!choices) return CheapestOfOrders(world(), type, from, to);
+  BoxingArcs arcs(LayoutSpace(std::move(*choices)));
+  const size_t start = *arcs.space().number(from), end = *arcs.space().number(to);
+  return PathAlong(world(), type, arcs.space(),
+                   CheapestPaths(arcs.space(), start, OnlyPartials(to)).To(world(), type, arcs, end));
 }
 
 }  // namespace sbp

@@ -18,18 +18,16 @@ namespace {
 
 double BytesPerElement(const TensorType& type) { return DTypeBits(type.dtype) / 8.0; }
 
-struct StepPrice {
-  double seconds = 0;
-  double wire_bytes = 0;
-};
+double StepSeconds(const BoxingWorld& world, const TensorType& type, CollectiveKind kind, const NdSbp& from,
+                   const NdSbp& to, int axis) {
+  return CollectiveTime(world.cluster, kind, world.mesh.size(axis), world.groups[axis],
+                        GroupBytes(type, from, world.mesh, axis), RunBytes(type, from, to, world.mesh, axis));
+}
 
-StepPrice PriceOf(const BoxingWorld& world, const TensorType& type, CollectiveKind kind, const NdSbp& from,
-                  const NdSbp& to, int axis) {
+double StepWireBytes(const BoxingWorld& world, const TensorType& type, CollectiveKind kind, const NdSbp& from,
+                     int axis) {
   const int64_t n = world.mesh.size(axis);
-  const double group_bytes = GroupBytes(type, from, world.mesh, axis);
-  return {CollectiveTime(world.cluster, kind, n, world.groups[axis], group_bytes,
-                         RunBytes(type, from, to, world.mesh, axis)),
-          WireBytes(kind, n, AllGroupsBytes(type, from, world.mesh, axis)) * static_cast<double>(n)};
+  return WireBytes(kind, n, AllGroupsBytes(type, from, world.mesh, axis)) * static_cast<double>(n);
 }
 
 // The first row of the table that is legal.
@@ -117,15 +115,14 @@ std::optional<BoxingStep> FindStep(const BoxingWorld& world, const TensorType& t
                                    int axis) {
   const CollectiveRow* row = FindRow(from, to, axis);
   if (row == nullptr) return std::nullopt;
-  const StepPrice price = PriceOf(world, type, row->kind, from, to, axis);
   BoxingStep step;
   step.kind = row->kind;
   step.axis = axis;
   step.from = from;
   step.to = to;
   step.tensor_bytes = GroupBytes(type, from, world.mesh, axis);
-  step.wire_bytes = price.wire_bytes;
-  step.seconds = price.seconds;
+  step.wire_bytes = StepWireBytes(world, type, row->kind, from, axis);
+  step.seconds = StepSeconds(world, type, row->kind, from, to, axis);
   return step;
 }
 
@@ -190,9 +187,11 @@ std::span<const BoxingArc> BoxingArcs::From(const BoxingWorld& world, const Tens
       to[axis] = choices[choice];
       const CollectiveRow* row = FindRow(from, to, axis);
       if (row == nullptr) continue;
-      const StepPrice step = PriceOf(world, type, row->kind, from, to, axis);
-      const double price = world.criterion == BoxingCriterion::kSeconds ? step.seconds : step.wire_bytes;
-      arcs_.push_back({price, target, static_cast<uint8_t>(axis), choices[choice], row->local});
+      const double price = world.criterion == BoxingCriterion::kSeconds
+                               ? StepSeconds(world, type, row->kind, from, to, axis)
+                               : StepWireBytes(world, type, row->kind, from, axis);
+      arcs_.push_back(
+          {price, target, static_cast<uint8_t>(axis), choices[choice], row->local || world.mesh.size(axis) == 1});
     }
   }
   range.end = arcs_.size();
@@ -206,23 +205,26 @@ CheapestPaths::CheapestPaths(const LayoutSpace& space, size_t from, NdSbp partia
 }
 
 void CheapestPaths::Leave(const Reach& here, std::span<const BoxingArc> arcs) {
+  const Way from = ways_[here.number];
   for (const BoxingArc& arc : arcs) {
     if (arc.entry.is_partial() && arc.entry != partials_[arc.axis]) continue;
     Way& way = ways_[arc.to];
     const double price = here.price + arc.price;
     const uint32_t steps = here.steps + 1;
     if (price > way.price) continue;
-    if (price < way.price || steps < way.steps) {
-      way = {price, here.number, steps, false};
-      frontier_.push({price, steps, arc.to});
-    } else if (steps == way.steps && here.number < way.before) {
-      way.before = here.number;
-    }
+    const bool is_less = price < way.price || steps < way.steps;
+    if (!is_less && (steps > way.steps || here.number >= way.before)) continue;
+    way = {.price = price,
+           .local_price = from.local_price + (arc.local ? arc.price : 0),
+           .before = here.number,
+           .steps = steps,
+           .local = from.local && arc.local,
+           .settled = way.settled};
+    if (is_less) frontier_.push({price, steps, arc.to});
   }
 }
 
-std::vector<uint32_t> CheapestPaths::To(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs,
-                                        size_t target) {
+bool CheapestPaths::Reaches(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target) {
   while (!ways_[target].settled && !frontier_.empty()) {
     const Reach here = frontier_.top();
     frontier_.pop();
@@ -231,11 +233,22 @@ std::vector<uint32_t> CheapestPaths::To(const BoxingWorld& world, const TensorTy
     way.settled = true;
     Leave(here, arcs.From(world, type, here.number));
   }
+  return ways_[target].settled;
+}
+
+std::vector<uint32_t> CheapestPaths::To(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs,
+                                        size_t target) {
   std::vector<uint32_t> path;
-  if (!ways_[target].settled) return path;
+  if (!Reaches(world, type, arcs, target)) return path;
   for (auto number = static_cast<uint32_t>(target); number != kNoLayout; number = ways_[number].before)
     path.push_back(number);
   return path;
+}
+
+BoxingPrice CheapestPaths::PriceTo(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target) {
+  if (!Reaches(world, type, arcs, target)) return kUnreachable;
+  const Way& way = ways_[target];
+  return {.local = way.local != 0, .seconds = way.price, .local_seconds = way.local_price};
 }
 
 namespace {

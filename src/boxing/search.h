@@ -89,6 +89,9 @@ class BoxingArcs {
   std::vector<BoxingArc> arcs_;
 };
 
+inline constexpr BoxingPrice kUnreachable = {
+    .reachable = false, .local = false, .seconds = std::numeric_limits<double>::infinity()};
+
 // The cheapest paths from a layout, searched (Dijkstra) as far as the targets asked for need. An axis becomes partial
 // only as `partials` has it.
 class CheapestPaths {
@@ -97,6 +100,8 @@ class CheapestPaths {
   // Numbers of the layouts of the cheapest path, from `target` back to the start; empty when none leads there. Of equal
   // ones that of fewest steps, then over the least numbers. `arcs`: of the space given, in every call.
   std::vector<uint32_t> To(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target);
+  // What that path costs, where the world's criterion is seconds.
+  BoxingPrice PriceTo(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target);
 
  private:
   static constexpr uint32_t kNoLayout = 0xffffffff;
@@ -109,11 +114,15 @@ class CheapestPaths {
   };
   struct Way {  // the cheapest known to a layout
     double price = std::numeric_limits<double>::infinity();
+    double local_price = 0;  // of its steps that move nothing between devices
     uint32_t before = kNoLayout;
-    uint32_t steps : 31 = 0;
+    uint32_t steps : 30 = 0;
+    uint32_t local : 1 = 1;  // all of its steps
     uint32_t settled : 1 = 0;
   };
 
+  // The search goes on until it knows the way; false: there is none.
+  bool Reaches(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target);
   void Leave(const Reach& here, std::span<const BoxingArc> arcs);
 
   NdSbp partials_;

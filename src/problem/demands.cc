@@ -86,8 +86,8 @@ CheapestEnd FindCheapestEnd(const TensorType& type, const NdSbp& from, BoxingTab
   if (!from.has_partial()) return {from, 0};
   CheapestEnd best{from, std::numeric_limits<double>::infinity()};
   for (const NdSbp& layout : EndsFrom(type, boxing.mesh(), from)) {
-    const BoxingPath& path = boxing.Path(type, from, layout);
-    if (path.reachable && path.seconds < best.seconds) best = {layout, path.seconds};
+    const double seconds = boxing.Price(type, from, layout).seconds;
+    if (seconds < best.seconds) best = {layout, seconds};
   }
   return best;
 }

@@ -2,7 +2,6 @@
 // itself on the busiest device; first registered on ties. Local: like every greedy criterion it looks at producers
 // only.
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "boxing/boxing.h"
@@ -20,14 +19,12 @@ namespace {
 double OperandSeconds(const CriterionQuery& query, size_t operand, const NdSbp& wanted) {
   const Problem& problem = *query.problem;
   const TensorType& type = problem.type(problem.operands(query.op)[operand]);
-  const BoxingPath& path = problem.boxing->Path(type, query.produced[operand], wanted);
-  return path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
+  return problem.boxing->Price(type, query.produced[operand], wanted).seconds;
 }
 
 StandingPrice StandingSeconds(const CriterionQuery& query) {
   return [boxing = query.problem->boxing](const TensorType& type, const NdSbp& written, const NdSbp& standing) {
-    const BoxingPath& path = boxing->Path(type, written, standing);
-    return path.reachable ? path.seconds : std::numeric_limits<double>::infinity();
+    return boxing->Price(type, written, standing).seconds;
   };
 }
 

@@ -16,6 +16,12 @@ namespace {
 
 constexpr double kRoundingOfKept = 1e-9;  // of seconds that were added up in another order
 
+// No plan boxes where there is no path.
+double SecondsIfAny(const Problem& problem, const TensorType& type, const NdSbp& from, const NdSbp& to) {
+  const BoxingPrice price = problem.boxing->Price(type, from, to);
+  return price.reachable ? price.seconds : 0;
+}
+
 // The most that it takes to keep to a pin of a source that starts as `pinned`. Nothing: a kernel group may be cut by
 // that, whose price is not looked at.
 std::optional<double> MostToKeep(const Problem& problem, TensorId source, const NdSbp& pinned) {
@@ -27,7 +33,7 @@ std::optional<double> MostToKeep(const Problem& problem, TensorId source, const 
     if (problem.IsInside(use->op, false, use->operand)) return std::nullopt;
     double most = 0;
     for (const NdSbp& wanted : problem.class_at(use->op).operands[use->operand].layouts)
-      most = std::max(most, problem.boxing->Path(type, pinned, wanted).seconds);
+      most = std::max(most, SecondsIfAny(problem, type, pinned, wanted));
     seconds += most;
   }
   for (const Tie& tie : problem.graph->ties) {
@@ -37,9 +43,9 @@ std::optional<double> MostToKeep(const Problem& problem, TensorId source, const 
     if (problem.IsInside(output.producer, true, output.producer_index)) return std::nullopt;
     double most = 0;
     for (const NdSbp& written : problem.class_at(output.producer).results[output.producer_index].layouts)
-      most = std::max(most, problem.boxing->Path(output.type, written, pinned).seconds);
+      most = std::max(most, SecondsIfAny(problem, output.type, written, pinned));
     if (const TensorPin* standing = problem.demands.standing(tie.output))
-      most = std::max(most, problem.boxing->Path(output.type, standing->layout, pinned).seconds);
+      most = std::max(most, SecondsIfAny(problem, output.type, standing->layout, pinned));
     seconds += most;
   }
   return seconds;

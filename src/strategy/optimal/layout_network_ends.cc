@@ -54,7 +54,7 @@ double LayoutNetworkBuilder::EndSeconds(EndRule::Kind end, uint32_t type, uint32
     const CheapestEnd end = FindCheapestEnd(prices.type(), from_layout, *problem_.boxing);
     entry->second = std::isinf(end.seconds)
                         ? end.seconds
-                        : prices.SecondsOf(problem_.boxing->Path(prices.type(), from_layout, end.layout));
+                        : prices.SecondsOf(problem_.boxing->Price(prices.type(), from_layout, end.layout));
     return entry->second;
   };
   return std::min(seconds(written), seconds(hub));

@@ -28,12 +28,10 @@ struct PriceWeights {
   bool IsEarly(OpId op) const { return !early.empty() && early[op.index()]; }
 };
 
-// Seconds of a path, its steps between devices and its local ones weighted.
-inline double WeightedSeconds(const BoxingPath& path, double sent, double local) {
-  if (sent == 1 && local == 1) return path.seconds;
-  double seconds = 0;
-  for (const BoxingStep& step : path.steps) seconds += step.seconds * (RowOf(step.kind).local ? local : sent);
-  return seconds;
+// Seconds of a path, its steps between devices and its local ones weighted; infinity where there is no path.
+inline double WeightedSeconds(const BoxingPrice& price, double sent, double local) {
+  if (!price.reachable || (sent == 1 && local == 1)) return price.seconds;
+  return (price.seconds - price.local_seconds) * sent + price.local_seconds * local;
 }
 
 }  // namespace sbp

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -47,8 +46,8 @@ class TypePrices {
   }
   // Does what is sent for early readers cost more?
   bool has_early() const { return weights_.early != weights_.sent; }
-  // Of a path of this type's.
-  double SecondsOf(const BoxingPath& path) const { return SecondsOf(path, weights_.sent); }
+  // Of a path of this type's; infinity where there is none.
+  double SecondsOf(const BoxingPrice& price) const { return SecondsOf(price, weights_.sent); }
   // Without communication.
   bool IsLocal(uint32_t from, uint32_t to) { return from == to || Of(from, to).local; }
   // The layouts on the way, `to` included; they have numbers then.
@@ -78,9 +77,7 @@ class TypePrices {
   }
 
  private:
-  double SecondsOf(const BoxingPath& path, double sent) const {
-    return path.reachable ? WeightedSeconds(path, sent, weights_.local) : std::numeric_limits<double>::infinity();
-  }
+  double SecondsOf(const BoxingPrice& price, double sent) const { return WeightedSeconds(price, sent, weights_.local); }
   struct Pair {
     std::array<double, 2> seconds = {-1, -1};  // for early readers second; below 0: not asked yet
     bool local = false;
@@ -91,9 +88,9 @@ class TypePrices {
     if (row.size() <= to) row.resize(layouts_.size());
     Pair& pair = row[to];
     if (pair.seconds[0] < 0) {
-      const BoxingPath& path = boxing_->Path(*type_, layouts_[from], layouts_[to]);
-      pair.seconds = {SecondsOf(path, weights_.sent), SecondsOf(path, weights_.early)};
-      pair.local = path.wire_bytes == 0;
+      const BoxingPrice price = boxing_->Price(*type_, layouts_[from], layouts_[to]);
+      pair.seconds = {SecondsOf(price, weights_.sent), SecondsOf(price, weights_.early)};
+      pair.local = price.local;
     }
     return pair;
   }

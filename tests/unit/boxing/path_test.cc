@@ -52,6 +52,30 @@ void CheckPath(BoxingTable& table, const TensorType& type, const NdSbp& from, co
     layout = step.to;
   }
   ASSERT_EQ(layout, to);
+  const BoxingPrice price = table.Price(type, from, to);
+  double local = 0;
+  bool is_local = true;
+  for (const BoxingStep& step : path.steps) {
+    const bool stays = RowOf(step.kind).local || mesh.size(step.axis) == 1;
+    local += stays ? step.seconds : 0;
+    is_local = is_local && stays;
+  }
+  ASSERT_TRUE(price.reachable);
+  ASSERT_EQ(price.seconds, path.seconds) << Trace(path);
+  ASSERT_EQ(price.local_seconds, local) << Trace(path);
+  ASSERT_EQ(price.local, is_local) << Trace(path);
+}
+
+// An end that no tensor of the type has is not reached, by price as by path; nor before a search is asked for.
+TEST(BoxingPrice, OfWhatIsNotReached) {
+  const TensorType type{DType::kF32, {1, 8}};
+  BoxingTable table(*ParseMesh("2,2"), *FindPreset("8xH100"));
+  for (const char* to : {"(S0,B)", "(S2,B)", "(P,P(max))"}) {
+    const NdSbp layout = *ParseNdSbp(to);
+    EXPECT_FALSE(table.Price(type, NdSbp(2), layout).reachable) << to;
+    EXPECT_EQ(table.Price(type, NdSbp(2), layout).seconds, std::numeric_limits<double>::infinity()) << to;
+    EXPECT_FALSE(table.Path(type, NdSbp(2), layout).reachable) << to;
+  }
 }
 
 TEST(BoxingPath, ArraysEndInTheTargetLayout) {
