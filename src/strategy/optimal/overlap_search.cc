@@ -42,7 +42,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4, kRoundsOfSides = 7;
 constexpr size_t kFewOpsOfRounds = 1500;
-constexpr size_t kManyOpsOfRounds = 3000;  // of so many, not both kinds of rounds where the first finds something
+constexpr size_t kManyOpsOfRounds = 1500;  // of so many, not both kinds of rounds where the first finds something
 constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of the search's
 constexpr double kWorkOfRound = 6e8;                                    // of LayoutBound, by unit of effort
 constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
