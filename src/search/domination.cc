@@ -1,6 +1,8 @@
 #include "search/domination.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "search/kernels.h"
@@ -13,55 +15,88 @@ constexpr int32_t kMostCandidates = 100;  // compared in pairs where rows are th
 
 }  // namespace
 
-const std::vector<double>& Domination::ByLine(MatrixId id) {
-  const auto [known, inserted] = by_line_.try_emplace(id);
-  if (!inserted) return known->second;
-  const Matrix& matrix = matrices_[id];
-  const int32_t count = matrix.table_rows;
-  known->second.assign(static_cast<size_t>(count) * count, 0);
-  for (int32_t i = 0; i < count; ++i) {
-    for (int32_t j = 0; j < count; ++j) {
-      known->second[static_cast<size_t>(i) * count + j] =
-          MostAbove(matrix.table_row(i), matrix.table_row(j), matrix.table_columns);
-    }
+const double* Domination::Edge::row(int32_t line) const {
+  if (by_line()) return matrix->table_row(line);
+  return &written_out[static_cast<size_t>(line) * matrix->table_columns];
+}
+
+double Domination::Edge::Least(int32_t better, int32_t worse) const {
+  better = line(better), worse = line(worse);
+  const double *a = row(better), *b = row(worse);
+  double least = -kForbidden;
+  for (const int32_t column : {cheapest[worse], dearest[better]}) {
+    if (b[column] != kForbidden) least = std::max(least, a[column] - b[column]);
   }
-  return known->second;
+  return least;
+}
+
+double Domination::Edge::Most(int32_t better, int32_t worse) {
+  better = line(better), worse = line(worse);
+  const auto most = [&] { return MostAbove(row(better), row(worse), matrix->table_columns); };
+  if (!by_line()) return most();
+  double& told = known[static_cast<size_t>(better) * matrix->table_rows + worse];
+  if (std::isnan(told)) told = most();
+  return told;
 }
 
 // Lesser of two columns: the lesser of what is cheaper by at most d each is cheaper by at most d, so the columns
 // themselves say enough.
-Domination::Worst Domination::WorstOf(MatrixId id) {
-  const Matrix& matrix = matrices_[id];
-  if (matrix.row_lines.second.empty()) return {&ByLine(id), &matrix.row_lines, &matrix, {}};
-  Worst worst{nullptr, &matrix.row_lines, &matrix, {}};
-  worst.rows.reserve(static_cast<size_t>(matrix.rows) * matrix.table_columns);
-  for (int32_t i = 0; i < matrix.rows; ++i) {
-    const double* first = matrix.table_row(matrix.row_lines.first[i]);
-    const double* second = matrix.table_row(matrix.row_lines.second[i]);
-    for (int32_t c = 0; c < matrix.table_columns; ++c) worst.rows.push_back(std::min(first[c], second[c]));
+Domination::Edge Domination::MakeEdge(const Matrix& matrix) {
+  Edge edge;
+  edge.matrix = &matrix;
+  int32_t lines = matrix.table_rows;
+  if (matrix.row_lines.second.empty()) {
+    edge.known.assign(static_cast<size_t>(lines) * lines, std::numeric_limits<double>::quiet_NaN());
+  } else {
+    lines = matrix.rows;
+    edge.written_out.reserve(static_cast<size_t>(lines) * matrix.table_columns);
+    for (int32_t i = 0; i < lines; ++i) {
+      const double* first = matrix.table_row(matrix.row_lines.first[i]);
+      const double* second = matrix.table_row(matrix.row_lines.second[i]);
+      for (int32_t c = 0; c < matrix.table_columns; ++c) edge.written_out.push_back(std::min(first[c], second[c]));
+    }
   }
-  return worst;
+  for (int32_t i = 0; i < lines; ++i) {
+    const double* row = edge.row(i);
+    edge.cheapest.push_back(static_cast<int32_t>(std::min_element(row, row + matrix.table_columns) - row));
+    edge.dearest.push_back(static_cast<int32_t>(std::max_element(row, row + matrix.table_columns) - row));
+  }
+  return edge;
 }
 
-Domination::Answer Domination::Find(const Core::Node& node, std::span<const MatrixId> edges) {
+Domination::Answer Domination::Find(const Core::Node& node, std::span<const MatrixId> ids) {
   const auto count = static_cast<int32_t>(node.costs.size());
-  std::vector<Worst> worst;
-  for (const MatrixId edge : edges) worst.push_back(WorstOf(edge));
-  std::stable_partition(worst.begin(), worst.end(), [](const Worst& edge) { return edge.by_line != nullptr; });
+  std::vector<Edge*> edges;
+  for (const MatrixId id : ids) {
+    auto known = edges_.find(id);
+    if (known == edges_.end()) known = edges_.emplace(id, MakeEdge(matrices_[id])).first;
+    edges.push_back(&known->second);
+  }
+  std::stable_partition(edges.begin(), edges.end(), [](const Edge* edge) { return edge->by_line(); });
+  // What no more than d dearer everywhere is no more than d dearer at its own best, nor at its own worst.
+  std::vector<double> at_best = node.costs, at_worst = node.costs;
+  for (const Edge* edge : edges) {
+    for (int32_t c = 0; c < count; ++c) {
+      const int32_t line = edge->line(c);
+      at_best[c] += edge->row(line)[edge->cheapest[line]];
+      at_worst[c] += edge->row(line)[edge->dearest[line]];
+    }
+  }
   const auto beats = [&](int32_t better, int32_t worse) {
-    double dearer = node.costs[better] - node.costs[worse];
+    if (at_best[better] > at_best[worse] || at_worst[better] > at_worst[worse]) return false;
     for (const Core::Hold& hold : node.holds) {
       if (hold.usages[better] > hold.usages[worse]) return false;
     }
-    for (const Worst& edge : worst) {
-      const int32_t columns = edge.matrix->table_columns;
-      dearer += edge.by_line ? (*edge.by_line)[static_cast<size_t>(edge.lines->at(better)) * edge.matrix->table_rows +
-                                               edge.lines->at(worse)]
-                             : MostAbove(&edge.rows[static_cast<size_t>(better) * columns],
-                                         &edge.rows[static_cast<size_t>(worse) * columns], columns);
-      if (dearer == kForbidden) return false;
+    const double dearer = node.costs[better] - node.costs[worse];
+    double least = dearer;
+    for (const Edge* edge : edges) least += edge->Least(better, worse);
+    if (!(least <= 0)) return false;
+    double most = dearer;
+    for (Edge* edge : edges) {
+      most += edge->Most(better, worse);
+      if (most == kForbidden) return false;
     }
-    return dearer <= 0;
+    return most <= 0;
   };
   Answer answer;
   std::vector<char> dropped(count, 0);

@@ -25,19 +25,28 @@ class Domination {
   const Answer* Of(const Core::Node& node, std::span<const MatrixId> edges);
 
  private:
-  // How much dearer a candidate can be than another, over all candidates of the other end.
-  struct Worst {
-    const std::vector<double>* by_line = nullptr;  // [better][worse], of lines; nullptr: rows are compared one by one
-    const TableLines* lines = nullptr;
+  // An edge, for asking how much dearer a candidate can be than another over all candidates of the other end.
+  struct Edge {
     const Matrix* matrix = nullptr;
-    std::vector<double> rows;  // written out along the lines of rows, but not of columns
+    // Where each row reads one line: how much dearer line i can be than line j, NaN until asked.
+    std::vector<double> known;
+    // Else the rows, written out along their lines, but not along those of columns.
+    std::vector<double> written_out;
+    // Columns, per line or row, where a comparison is likely to fail: where it is cheapest, and where it is dearest.
+    std::vector<int32_t> cheapest, dearest;
+
+    bool by_line() const { return written_out.empty(); }
+    int32_t line(int32_t candidate) const { return by_line() ? matrix->row_lines.at(candidate) : candidate; }
+    const double* row(int32_t line) const;
+    // No more than Most; infinity: the worse one does where the other is forbidden.
+    double Least(int32_t better, int32_t worse) const;
+    double Most(int32_t better, int32_t worse);
   };
-  const std::vector<double>& ByLine(MatrixId matrix);
-  Worst WorstOf(MatrixId matrix);
+  static Edge MakeEdge(const Matrix& matrix);
   Answer Find(const Core::Node& node, std::span<const MatrixId> edges);
 
   const Matrices& matrices_;
-  std::map<MatrixId, std::vector<double>> by_line_;
+  std::map<MatrixId, Edge> edges_;
   NumberRows<double> rows_;  // costs and usages
   std::map<std::vector<int32_t>, Answer> answers_;
 };
