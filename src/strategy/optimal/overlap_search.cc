@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -42,7 +43,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4, kRoundsOfSides = 7;
 constexpr size_t kFewOpsOfRounds = 1500;
-constexpr size_t kManyOpsOfRounds = 1500;  // of so many, not both kinds of rounds where the first finds something
+// Of so many, not both kinds of rounds where the first finds something; and of half, where one round looks at a few
+// candidates only.
+constexpr size_t kManyOpsOfRounds = 3000;
 constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of the search's
 constexpr double kWorkOfRound = 6e8;                                    // of LayoutBound, by unit of effort
 constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
@@ -73,7 +76,8 @@ class OverlapSearch {
     const double gain_of_free = std::max(kLeastShortening, search_.uniform);
     const bool searches = !options_.only_bound;
     const auto may_gain = [&] { return searches && !IsNear() && best_.schedule.summary.collectives > 0; };
-    const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
+    const bool many_ops =
+        problem_.num_ops() >= kManyOpsOfRounds || (problem_.num_ops() >= kManyOpsOfRounds / 2 && !FitsWhole());
     if (searches && mix != nullptr) Offer(*mix, gain_of_free);
     share_of_time_ = kTimeOfRounds;
     RaiseBound(searches, gain_of_free);
@@ -113,6 +117,12 @@ class OverlapSearch {
   double step() const { return best_.schedule.summary.step; }
   bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
 
+  // Can a round look at all candidates?
+  bool FitsWhole() const {
+    const Result<CandidateLists> all = CandidateLists::All(problem_);
+    return all.ok() && FitsNetwork(problem_, *all, false);
+  }
+
   Status Price(Scheduled& of) const {
     of.plan.options.memory_limit = options_.memory_limit;
     of.plan.options.prefetch = options_.prefetch;
@@ -141,6 +151,7 @@ class OverlapSearch {
   // Takes the plan if its schedule is shorter by that share. Returns the bytes that it exceeds the limit by; such a one
   // teaches nothing. `sides`: what learns from it too.
   int64_t Offer(Assignment assignment, double gain, SideWeights* sides = nullptr) {
+    offered_step_ = 0;
     Scheduled offered = {.assignment = std::move(assignment)};
     offered.plan.graph = *problem_.graph;
     offered.plan.mesh = best_.plan.mesh;
@@ -149,6 +160,7 @@ class OverlapSearch {
       const int64_t peak = offered.plan.memory.peak_bytes;
       return options_.memory_limit ? std::max<int64_t>(1, peak - *options_.memory_limit) : 0;
     }
+    offered_step_ = offered.schedule.summary.step;
     Learn(offered);
     if (sides != nullptr) sides->Move(offered.plan, offered.schedule);
     if (forms_) forms_->Add(offered.plan);
@@ -184,6 +196,7 @@ class OverlapSearch {
       if (const int64_t excess = Offer(*found, kLeastOfRound, &sides); excess > 0)
         limit_ -= std::min(excess, limit_ / 2);
       if (step() < least) last_gain = round;
+      if (std::abs(offered_step_ - least) < kLeastOfRound * least) return;  // the weights change it no more
     }
   }
 
@@ -331,6 +344,7 @@ class OverlapSearch {
   double overlap_ = 1;
   double bound_ = 0;
   double least_ = 0;          // step of any plan seen that fits
+  double offered_step_ = 0;   // of the last plan offered; 0: it does not fit
   double share_of_time_ = 1;  // after which it is late
   int64_t limit_ = 0;         // of the network's memory, where there is one
   Scheduled best_;
