@@ -1,4 +1,6 @@
-// export: the layout problem of a model in a form that other programs read.
+// export: the layout problem of a model, or a plan, in a form that other programs read.
+#include "api/export.h"
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -6,13 +8,16 @@
 #include <vector>
 
 #include "api/model.h"
+#include "api/plan_file.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/planning.h"
 #include "export/exporter.h"
+#include "io/documents.h"
 #include "io/file.h"
 #include "pipeline/pipeline.h"
+#include "plan/plan.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
@@ -24,8 +29,41 @@ struct ExportFlags {
   std::string out;
 };
 
+// Stdin is a plan: it can be read only once.
+Result<bool> IsPlan(const std::string& path) {
+  if (path == "-") return true;
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  const auto info = Recognise(bytes, path);
+  return info.ok() && info->kind == DocumentKind::kPlan;
+}
+
+Result<Plan> ReadOrMakePlan(const PlanningFlags& flags) {
+  const std::string& path = flags.model.model;
+  SBP_ASSIGN_OR_RETURN(const bool is_plan, IsPlan(path));
+  if (is_plan) {
+    if (flags.mesh) return UsageError(StrCat("--mesh: ", path, " is a plan, which has its own"));
+    SBP_ASSIGN_OR_RETURN(Plan plan, ReadPlanFile(path));
+    SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
+    SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, path));
+    return plan;
+  }
+  Timings timings;
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
+  SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags, rules, timings));
+  return PlanObserved(std::move(request), flags, timings);
+}
+
+Status ExportPlan(const ExporterRow& exporter, const ExportFlags& flags) {
+  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadOrMakePlan(flags.planning));
+  SBP_ASSIGN_OR_RETURN(const PlanExport made, exporter.write_plan(plan));
+  SBP_RETURN_IF_ERROR(WriteExport(made, flags.out));
+  for (const std::string& line : made.report) NoteChoice(line);
+  return Status();
+}
+
 Status Export(const ExportFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const ExporterRow* exporter, FindExporter(flags.to));
+  if (exporter->write_plan != nullptr) return ExportPlan(*exporter, flags);
   Timings timings;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
@@ -44,7 +82,7 @@ Command SetupExport(CLI::App& app) {
   for (const ExporterRow& row : AllExports()) {
     names.emplace_back(row.name);
     described.push_back(StrCat(row.name, " (", row.doc, ")"));
-    extensions.push_back(StrCat(".", row.extension));
+    extensions.push_back(row.extension.empty() ? "a folder" : StrCat(".", row.extension));
   }
   AddPlanningFlags(app, flags->planning);
   app.add_option("--to", flags->to, StrCat("the form to write: ", Join(described, ", ")))

@@ -17,6 +17,7 @@
 #include "api/bounds.h"
 #include "api/cluster.h"
 #include "api/explain.h"
+#include "api/export.h"
 #include "api/grad.h"
 #include "api/meshes.h"
 #include "api/model.h"

@@ -1,5 +1,5 @@
-// What a model's layout problem is written as for other programs, `export --to NAME`: one file and one row in
-// all_exports.cc each.
+// What a model's layout problem, or a plan, is written as for other programs, `export --to NAME`: one file and one row
+// in all_exports.cc each.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
+#include "plan/plan.h"
 #include "problem/problem.h"
 
 namespace sbp {
@@ -17,12 +19,25 @@ struct ExportOptions {
   std::optional<int64_t> memory_limit;  // bytes per device
 };
 
+struct ExportedFile {
+  std::string name;  // of one level: where an exporter makes several, they lie in one folder
+  std::string content;
+};
+struct PlanExport {
+  std::vector<ExportedFile> files;  // at least one
+  // For the user, a line each: what the form cannot say exactly, which collectives differ and why.
+  std::vector<std::string> report;
+};
+
+// Writes from a problem or from a plan: exactly one of the two functions is there.
 struct ExporterRow {
   std::string_view name;       // as in --to
   std::string_view doc;        // one line, in help
-  std::string_view extension;  // of the file: "json"
+  std::string_view extension;  // of the file, "json"; "": several files in a folder
   // The file's content. Errors (kBadInput): what the format cannot say, or only in a file too large to be of use.
-  Result<std::string> (*write)(const Problem& problem, const ExportOptions& options);
+  Result<std::string> (*write)(const Problem& problem, const ExportOptions& options) = nullptr;
+  // Errors likewise. The plan is right (api/plan_file.h).
+  Result<PlanExport> (*write_plan)(const Plan& plan) = nullptr;
 };
 std::span<const ExporterRow> AllExports();  // all_exports.cc
 // Error (kUsage): no row of that name, with the nearest.

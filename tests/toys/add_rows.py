@@ -14,7 +14,8 @@ ROWS = [
      '\n    {"toy", "toys", "as many whole operands as can be", ChooseToy, ToyTerms},',
      "CriterionAnswer ChooseToy(const CriterionQuery& query);\n"
      "std::vector<PriceTerm> ToyTerms(const CriterionQuery& query, uint32_t candidate);"),
-    ("export/all_exports.cc", "IopddlExporter(),", " ToyExporter(),", "ExporterRow ToyExporter();"),
+    ("export/all_exports.cc", "IopddlExporter(),", " ToyExporter(), ToyPlanExporter(),",
+     "ExporterRow ToyExporter();\nExporterRow ToyPlanExporter();"),
     ("render/all_formats.cc", "Tables<WriteText>},", '\n    {"toy", "a line", WriteToy},',
      "Result<std::string> WriteToy(const Plan& plan, const RenderOptions& options);"),
     ("grad/all_optimizers.cc", '"sbp::AdamW", true},', '\n      {"toy", "sbp.toys::Step", "sbp.toys::Step"},', ""),

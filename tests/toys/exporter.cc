@@ -1,7 +1,8 @@
-// An exporter: how many candidates each op has.
+// Exporters: how many candidates each op has, of the problem; the layouts of a plan, two files and a line of report.
 #include "export/exporter.h"
 
 #include "base/text.h"
+#include "plan/plan.h"
 
 namespace sbp {
 namespace {
@@ -14,7 +15,20 @@ Result<std::string> Write(const Problem& problem, const ExportOptions&) {
   return text;
 }
 
+Result<PlanExport> WritePlanAsToy(const Plan& plan) {
+  std::string layouts;
+  for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
+    layouts += StrCat(plan.graph.ops[o].name, " ", ToString(plan.decision(OpId(o)).signature), "\n");
+  }
+  return PlanExport{.files = {{"layouts.toy", layouts}, {"mesh.toy", StrCat(plan.mesh.num_devices(), "\n")}},
+                    .report = {"toys have no collectives"}};
+}
+
 }  // namespace
+
+ExporterRow ToyPlanExporter() {
+  return {.name = "toy-plan", .doc = "layouts per op", .extension = "", .write_plan = WritePlanAsToy};
+}
 
 ExporterRow ToyExporter() { return {.name = "toy", .doc = "candidates per op", .extension = "toy", .write = Write}; }
 

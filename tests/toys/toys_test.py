@@ -84,6 +84,13 @@ def test_exporter(folder):
     expect(run(folder, "help", "export"), "toy (candidates per op)", ".toy", of="help")
     run(folder, "export", "g.json", "--mesh", "4", "--to", "toy", "-o", "out.toy")
     expect((folder / "out.toy").read_text(), "most ", "twice ", "fc ", of="export")
+    run(folder, "export", "plan.json", "--to", "toy-plan", "-o", "of-plan")
+    run(folder, "export", "g.json", "--mesh", "4", "--to", "toy-plan", "-o", "of-model")
+    for made in ("of-plan", "of-model"):
+        expect((folder / made / "layouts.toy").read_text(), "twice ", "fc ", "->", of="export of a plan")
+        expect((folder / made / "mesh.toy").read_text(), "4", of="export of a plan")
+    run(folder, "export", "plan.json", "--to", "toy-plan", "-o", "-", code=2)
+    run(folder, "export", "plan.json", "--mesh", "4", "--to", "toy-plan", "-o", "x", code=2)
     expect(run(folder, "export", "g.json", "--mesh", "4", "--to", "toi", "-o", "-", code=2), 'did you mean "toy"',
            of="a slip")
 
