@@ -45,11 +45,12 @@ Status NoKind(std::string_view where, std::string_view form, std::string_view ex
                          " (or sbp_plan.cluster.v1, sbp_plan.plan.v1)"));
 }
 
-// Stops at the field "kind" of the outermost object.
+// Stops at the field "kind" of the outermost object; "model_type" there marks a config.json of Hugging Face.
 class KindFinder : public nlohmann::json_sax<nlohmann::json> {
  public:
   KindFinder(std::string_view text, std::string_view where) : text_(text), where_(where) {}
   bool found() const { return found_; }
+  bool found_model_type() const { return found_model_type_; }
   const std::string& kind() const { return kind_; }
   const Status& error() const { return error_; }
 
@@ -67,6 +68,7 @@ class KindFinder : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(size_t /*elements*/) override { return Open(); }
   bool key(std::string& name) override {
     at_kind_ = depth_ == 1 && name == "kind";
+    found_model_type_ = found_model_type_ || (depth_ == 1 && name == "model_type");
     return true;
   }
   bool end_object() override { return Close(); }
@@ -96,6 +98,7 @@ class KindFinder : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
   bool at_kind_ = false;
   bool found_ = false;
+  bool found_model_type_ = false;
   std::string kind_;
 };
 
@@ -104,6 +107,7 @@ Result<DocumentInfo> RecogniseJson(std::string_view text, std::string_view where
   nlohmann::json::sax_parse(text.begin(), text.end(), &finder);
   if (finder.found()) return InfoOf(finder.kind(), Encoding::kJson, where);
   if (!finder.error().ok()) return finder.error();
+  if (finder.found_model_type()) return DocumentInfo{DocumentKind::kConfig, Encoding::kJson};
   return NoKind(where, "JSON", "\"kind\": \"sbp_plan.graph.v1\"");
 }
 
