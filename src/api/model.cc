@@ -37,7 +37,7 @@ Result<LoadedModel> LoadModelFile(const std::string& path) {
 void AssumeBatch(const Graph& graph, int64_t batch, ResolveOptions& options,
                  const std::function<void(std::string)>& note) {
   if (!IsOfConfig(graph) || !options.bindings.emplace("batch", batch).second || !note) return;
-  note(StrCat("--batch is not given: one sequence a device, ", batch));
+  note(StrCat("--batch is not given: it is ", batch));
 }
 
 Result<std::string> LossOf(const Graph& graph, const std::string& loss) {

@@ -82,7 +82,7 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
     request.warnings.push_back(StrCat(input.model, ": ", note));
   }
   if (inputs.empty()) {
-    AssumeBatch(model.graph, std::max<int64_t>(request.mesh.num_devices(), 1), input.resolve,
+    AssumeBatch(model.graph, input.assumed_batch > 0 ? input.assumed_batch : request.mesh.num_devices(), input.resolve,
                 [&](std::string note) { request.warnings.push_back(std::move(note)); });
   }
   if (input.train) {

@@ -15,10 +15,40 @@ std::string ToHeads(const std::string& name, const std::string& x, int64_t heads
   return writer.Transposed(name + "_transpose", writer.Reshaped(name + "_view", x, {0, 0, heads, size}), {0, 2, 1, 3});
 }
 
-std::string Turned(const std::string& name, const std::string& x, const Angles& angles, bool interleaved,
+// Elements [from, to) of the last dimension, every `step`-th.
+std::string Cut(const std::string& name, const std::string& x, int64_t from, int64_t to, int64_t step,
+                ModuleWriter& writer) {
+  return writer.Op("Slice", name,
+                   {x, writer.Ints({from}), writer.Ints({to}), writer.Ints({-1}), writer.Ints({step})});
+}
+
+// Each element by the one half of what is turned before or behind it.
+std::string TurnedHalves(const std::string& name, const std::string& x, const Angles& angles, int64_t size,
+                         ModuleWriter& writer) {
+  const std::string low = Cut(name + "_low", x, 0, size / 2, 1, writer);
+  const std::string high = writer.Op("Neg", name + "_neg", {Cut(name + "_high", x, size / 2, size, 1, writer)});
+  const std::string half = writer.Op("Concat", name + "_rotate_half", {high, low}, {{"axis", int64_t{-1}}});
+  return writer.Op("Add", name + "_embed", {writer.Op("Mul", name + "_cos", {x, angles.cosine}),
+                                            writer.Op("Mul", name + "_sin", {half, angles.sine})});
+}
+
+std::string TurnedNeighbours(const std::string& name, const std::string& x, const Angles& angles, int64_t size,
+                             ModuleWriter& writer) {
+  const std::string even = Cut(name + "_even", x, 0, size, 2, writer), odd = Cut(name + "_odd", x, 1, size, 2, writer);
+  const std::string one = writer.Op("Sub", name + "_one", {writer.Op("Mul", name + "_even_cos", {even, angles.cosine}),
+                                                           writer.Op("Mul", name + "_odd_sin", {odd, angles.sine})});
+  const std::string two = writer.Op("Add", name + "_two", {writer.Op("Mul", name + "_odd_cos", {odd, angles.cosine}),
+                                                           writer.Op("Mul", name + "_even_sin", {even, angles.sine})});
+  return writer.Op("Concat", name + "_embed", {one, two}, {{"axis", int64_t{-1}}});
+}
+
+// The first `turned` of `size` elements are turned, the others kept.
+std::string Turned(const std::string& name, const std::string& x, const Angles& angles, int64_t turned, int64_t size,
                    ModuleWriter& writer) {
-  return writer.Op("sbp::Rotate", name + "_rotary", {x, angles.cosine, angles.sine},
-                   {{"interleaved", int64_t{interleaved}}});
+  if (turned == size) return TurnedHalves(name, x, angles, size, writer);
+  const std::string first = TurnedHalves(name, Cut(name + "_rot", x, 0, turned, 1, writer), angles, turned, writer);
+  return writer.Op("Concat", name + "_joined", {first, Cut(name + "_pass", x, turned, size, 1, writer)},
+                   {{"axis", int64_t{-1}}});
 }
 
 // The scores' own part: (batch, heads, seq, size) of each, as (batch, seq, heads * size of values).
@@ -77,7 +107,9 @@ std::string WriteAttention(const Decoder& decoder, const LayerKind& layer, const
   const std::string v = ToHeads("v", made.v, decoder.kv_heads, decoder.head_size, writer);
   const double scale = decoder.score_scale.value_or(1 / std::sqrt(static_cast<double>(decoder.head_size)));
   const int64_t wide = decoder.heads * decoder.head_size;
-  const std::string mixed = Attend({Turned("q", q, angles, false, writer), Turned("k", k, angles, false, writer), v},
+  const int64_t turned = 2 * static_cast<int64_t>(decoder.ropes[layer.rope].frequencies.size());
+  const std::string mixed = Attend({Turned("q", q, angles, turned, decoder.head_size, writer),
+                                    Turned("k", k, angles, turned, decoder.head_size, writer), v},
                                    layer.window, scale, decoder.score_cap.value_or(0), wide, writer);
   return writer.Linear("o_proj", mixed, wide, decoder.hidden, decoder.output_bias);
 }
@@ -102,9 +134,10 @@ std::string WriteLatentAttention(const Decoder& decoder, const Angles& angles, c
   const std::vector<std::string> kv =
       writer.Ops("Split", "kv_split", {spread, writer.Ints({latent.plain, latent.value})}, 2, last);
   // One rotary part of the keys for all heads.
-  const std::string turned_q = Turned("q", q[1], angles, latent.interleaved, writer);
+  const auto turn = latent.interleaved ? TurnedNeighbours : TurnedHalves;
+  const std::string turned_q = turn("q", q[1], angles, latent.rotary, writer);
   const std::string turned_k =
-      Turned("k", ToHeads("k_rot", compressed[1], 1, latent.rotary, writer), angles, latent.interleaved, writer);
+      turn("k", ToHeads("k_rot", compressed[1], 1, latent.rotary, writer), angles, latent.rotary, writer);
   const std::string for_all = writer.Op("Expand", "k_rot_expand", {turned_k, writer.Ints({1, heads, 1, 1})});
   const std::string query = writer.Op("Concat", "query", {q[0], turned_q}, last);
   const std::string key = writer.Op("Concat", "key", {kv[0], for_all}, last);

@@ -11,14 +11,16 @@
 namespace sbp::huggingface {
 namespace {
 
-Angles WriteAngles(const Rope& rope, const std::string& scope, ModuleWriter& writer) {
+// Of neighbours that are turned each angle is there once, of halves twice.
+Angles WriteAngles(const Rope& rope, bool halves_only, const std::string& scope, ModuleWriter& writer) {
   writer.Enter(scope);
   const std::string length = writer.Op("Shape", "length", {"input_ids"}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
   const std::string limit = writer.Op("Squeeze", "limit", {length, writer.Ints({0})});
   const std::string positions = writer.Op("Range", "positions", {writer.Int(0), limit, writer.Int(1)});
   const std::string column = writer.Op("Unsqueeze", "column", {positions, writer.Ints({1})});
-  const std::string angles = writer.Op("Mul", "angles", {writer.CastTo("float", column, DType::kF32),
+  const std::string halves = writer.Op("Mul", "angles", {writer.CastTo("float", column, DType::kF32),
                                                          writer.Floats("inv_freq", rope.frequencies)});
+  const std::string angles = halves_only ? halves : writer.Op("Concat", "cat", {halves, halves}, {{"axis", int64_t{-1}}});
   const auto of = [&](std::string_view function, const std::string& name) {
     std::string table = writer.Op(function, name, {angles});
     if (rope.factor != 1) table = writer.Op("Mul", name + "_scaled", {table, writer.Number(rope.factor, DType::kF32)});
@@ -66,7 +68,7 @@ std::string WriteEmbedding(const Decoder& decoder, ModuleWriter& writer) {
 Activation ReadActivation(Config& config, std::string_view key, std::string_view fallback) {
   const AttributeList tanh = {{"approximate", std::string("tanh")}};
   const std::pair<std::string_view, Activation> rows[] = {
-      {"silu", {"Swish", {}}},          {"swish", {"Swish", {}}}, {"gelu", {"Gelu", {}}},
+      {"silu", {}},          {"swish", {}}, {"gelu", {"Gelu", {}}},
       {"gelu_new", {"Gelu", tanh}},     {"gelu_fast", {"Gelu", tanh}},
       {"gelu_pytorch_tanh", {"Gelu", tanh}}, {"relu", {"Relu", {}}}, {"sigmoid", {"Sigmoid", {}}},
       {"tanh", {"Tanh", {}}}};
@@ -80,6 +82,16 @@ Activation ReadActivation(Config& config, std::string_view key, std::string_view
   config.Refuse(key, StrCat("unknown activation ", Quote(shown), "; known: ", Join(known, ", "),
                             DidYouMean(shown, known)));
   return {};
+}
+
+std::string WriteActivation(const Activation& activation, const std::string& x, ModuleWriter& writer) {
+  const std::string outer = writer.scope();
+  writer.Enter(outer + "/act_fn");
+  const std::string y = activation.op.empty()
+                            ? writer.Op("Mul", "silu", {x, writer.Op("Sigmoid", "sigmoid", {x})})
+                            : writer.Op(activation.op, "activation", {x}, activation.attributes);
+  writer.Enter(outer);
+  return y;
 }
 
 Decoder ReadCommon(Config& config, const CommonDefaults& defaults) {
@@ -154,15 +166,22 @@ std::string WriteNorm(const Decoder& decoder, const std::string& name, const std
                       ModuleWriter& writer, std::optional<double> epsilon) {
   const std::string outer = writer.scope();
   writer.Enter(StrCat(outer, "/", name));
-  const AttributeList attributes = {{"epsilon", epsilon.value_or(decoder.epsilon)}};
-  std::string weight = writer.Parameter("weight", {size}), y;
-  const bool is_narrow = decoder.unit_offset && writer.dtype() != DType::kF32;
+  const bool is_narrow = writer.dtype() != DType::kF32;
+  std::string weight = writer.Parameter("weight", {size});
+  const std::string wide = is_narrow ? writer.CastTo("float", x, DType::kF32) : x;
+  const std::string square = writer.Op("Pow", "pow", {wide, writer.Number(2, DType::kF32)});
+  const std::string mean = writer.Op("ReduceMean", "mean", {square, writer.Ints({-1})}, {{"keepdims", int64_t{1}}});
+  const std::string above = writer.Op("Add", "add", {mean, writer.Number(epsilon.value_or(decoder.epsilon), DType::kF32)});
+  const std::string inverse = writer.Op("Reciprocal", "rsqrt", {writer.Op("Sqrt", "sqrt", {above})});
+  std::string y = writer.Op("Mul", "normalised", {wide, inverse});
   if (decoder.unit_offset) {
     if (is_narrow) weight = writer.CastTo("weight_float", weight, DType::kF32);
-    weight = writer.Op("Add", "offset", {weight, writer.Number(1, is_narrow ? DType::kF32 : writer.dtype())});
+    y = writer.Op("Mul", "scaled", {y, writer.Op("Add", "offset", {weight, writer.Number(1, DType::kF32)})});
+    if (is_narrow) y = writer.CastTo("cast", y, writer.dtype());
+  } else {
+    if (is_narrow) y = writer.CastTo("cast", y, writer.dtype());
+    y = writer.Op("Mul", "scaled", {weight, y});
   }
-  y = writer.Op("RMSNormalization", "norm", {is_narrow ? writer.CastTo("float", x, DType::kF32) : x, weight}, attributes);
-  if (is_narrow) y = writer.CastTo("cast", y, writer.dtype());
   writer.Enter(outer);
   return y;
 }
@@ -183,8 +202,9 @@ Result<Graph> WriteDecoder(const Config& config, const Decoder& decoder) {
   builder.AddInput("input_ids", {DType::kI64, {kUnknownDim, kUnknownDim}}, {"batch", "seq"});
   std::string x = WriteEmbedding(decoder, writer);
   std::vector<Angles> angles;
+  const bool neighbours = decoder.latent && decoder.latent->interleaved;
   for (size_t i = 0; i < decoder.ropes.size(); ++i) {
-    angles.push_back(WriteAngles(decoder.ropes[i], StrCat("model/rotary_emb", i == 0 ? "" : StrCat(".", i)), writer));
+    angles.push_back(WriteAngles(decoder.ropes[i], neighbours, StrCat("model/rotary_emb", i == 0 ? "" : StrCat(".", i)), writer));
   }
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     x = WriteLayer(decoder, decoder.layers[i], angles, StrCat("model/layers.", i), x, writer);

@@ -18,11 +18,12 @@
 
 namespace sbp::huggingface {
 
-// An activation as an op.
+// An activation as an op; "": x times its sigmoid.
 struct Activation {
-  std::string op = "Swish";
+  std::string op;
   AttributeList attributes;
 };
+std::string WriteActivation(const Activation& activation, const std::string& x, ModuleWriter& writer);
 // Of "hidden_act" or what the family calls it. Error stays with `config`: an unknown name, with the nearest.
 Activation ReadActivation(Config& config, std::string_view key, std::string_view fallback);
 
@@ -107,7 +108,7 @@ Result<Graph> WriteDecoder(const Config& config, const Decoder& decoder);
 
 // Parts of WriteDecoder. Each is written into the module that the writer has entered, and gives its result.
 struct Angles {
-  std::string cosine, sine;  // (seq, half of what is turned)
+  std::string cosine, sine;  // (seq, what is turned), where neighbours are turned (seq, half of it)
 };
 std::string WriteAttention(const Decoder& decoder, const LayerKind& layer, const Angles& angles, const std::string& x,
                            ModuleWriter& writer);

@@ -13,7 +13,7 @@ namespace sbp::huggingface {
 namespace {
 
 std::string Gated(const Decoder& decoder, const std::string& gate, const std::string& up, ModuleWriter& writer) {
-  const std::string active = writer.Op(decoder.activation.op, "act_fn", {gate}, decoder.activation.attributes);
+  const std::string active = WriteActivation(decoder.activation, gate, writer);
   return writer.Op("Mul", "gated", {active, up});
 }
 

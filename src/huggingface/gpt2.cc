@@ -123,8 +123,8 @@ class Gpt2Writer {
     const std::string middle = writer_.Op("Add", "attention_residual", {attended, x});
     const std::string wide =
         Product(scope + "/mlp/c_fc", Norm(scope + "/ln_2", middle), sizes_.hidden, sizes_.inner);
-    writer_.Enter(scope + "/mlp/act");
-    const std::string active = writer_.Op(sizes_.activation.op, "act", {wide}, sizes_.activation.attributes);
+    writer_.Enter(scope + "/mlp");
+    const std::string active = WriteActivation(sizes_.activation, wide, writer_);
     const std::string made = Product(scope + "/mlp/c_proj", active, sizes_.inner, sizes_.hidden);
     writer_.Enter(scope);
     return writer_.Op("Add", "mlp_residual", {middle, made});
