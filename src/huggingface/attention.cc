@@ -42,6 +42,12 @@ std::string TurnedNeighbours(const std::string& name, const std::string& x, cons
   return writer.Op("Concat", name + "_embed", {one, two}, {{"axis", int64_t{-1}}});
 }
 
+// The same for all heads.
+Angles ForHeads(const Angles& angles, ModuleWriter& writer) {
+  return {writer.Op("Unsqueeze", "cos", {angles.cosine, writer.Ints({1})}),
+          writer.Op("Unsqueeze", "sin", {angles.sine, writer.Ints({1})})};
+}
+
 // The first `turned` of `size` elements are turned, the others kept.
 std::string Turned(const std::string& name, const std::string& x, const Angles& angles, int64_t turned, int64_t size,
                    ModuleWriter& writer) {
@@ -99,8 +105,9 @@ std::string LatentQueries(const Decoder& decoder, const LatentAttention& latent,
 
 }  // namespace
 
-std::string WriteAttention(const Decoder& decoder, const LayerKind& layer, const Angles& angles, const std::string& x,
+std::string WriteAttention(const Decoder& decoder, const LayerKind& layer, const Angles& tables, const std::string& x,
                            ModuleWriter& writer) {
+  const Angles angles = ForHeads(tables, writer);
   const Projections made = Project(decoder, x, writer);
   const std::string q = HeadsOf(decoder, "q", made.q, decoder.heads, writer);
   const std::string k = HeadsOf(decoder, "k", made.k, decoder.kv_heads, writer);
@@ -114,8 +121,9 @@ std::string WriteAttention(const Decoder& decoder, const LayerKind& layer, const
   return writer.Linear("o_proj", mixed, wide, decoder.hidden, decoder.output_bias);
 }
 
-std::string WriteLatentAttention(const Decoder& decoder, const Angles& angles, const std::string& x,
+std::string WriteLatentAttention(const Decoder& decoder, const Angles& tables, const std::string& x,
                                  ModuleWriter& writer) {
+  const Angles angles = ForHeads(tables, writer);
   const LatentAttention& latent = *decoder.latent;
   const int64_t heads = decoder.heads, size = latent.plain + latent.rotary;
   const AttributeList last = {{"axis", int64_t{-1}}};

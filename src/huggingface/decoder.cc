@@ -1,6 +1,8 @@
 #include "huggingface/decoder.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <functional>
 #include <utility>
 
@@ -11,19 +13,31 @@
 namespace sbp::huggingface {
 namespace {
 
+constexpr std::string_view kGeluNew = "gelu_new";
+
+// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), op by op.
+std::string WriteGeluNew(const std::string& x, ModuleWriter& writer) {
+  const auto number = [&](double value) { return writer.Number(value, writer.dtype()); };
+  const std::string half = writer.Op("Mul", "half", {x, number(0.5)});
+  const std::string cube = writer.Op("Mul", "cube_scaled", {writer.Op("Pow", "cube", {x, number(3)}), number(0.044715)});
+  const double root = std::sqrt(2 / std::numbers::pi);
+  const std::string inner = writer.Op("Mul", "inner", {writer.Op("Add", "with_cube", {x, cube}), number(root)});
+  return writer.Op("Mul", "gelu", {half, writer.Op("Add", "above", {writer.Op("Tanh", "tanh", {inner}), number(1)})});
+}
+
 // Of neighbours that are turned each angle is there once, of halves twice.
 Angles WriteAngles(const Rope& rope, bool halves_only, const std::string& scope, ModuleWriter& writer) {
   writer.Enter(scope);
   const std::string length = writer.Op("Shape", "length", {"input_ids"}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
   const std::string limit = writer.Op("Squeeze", "limit", {length, writer.Ints({0})});
   const std::string positions = writer.Op("Range", "positions", {writer.Int(0), limit, writer.Int(1)});
-  const std::string column = writer.Op("Unsqueeze", "column", {positions, writer.Ints({1})});
+  const std::string column = writer.Op("Unsqueeze", "column", {positions, writer.Ints({0, 2})});
   const std::string halves = writer.Op("Mul", "angles", {writer.CastTo("float", column, DType::kF32),
                                                          writer.Floats("inv_freq", rope.frequencies)});
   const std::string angles = halves_only ? halves : writer.Op("Concat", "cat", {halves, halves}, {{"axis", int64_t{-1}}});
+  const std::string factor = writer.Number(rope.factor, DType::kF32);
   const auto of = [&](std::string_view function, const std::string& name) {
-    std::string table = writer.Op(function, name, {angles});
-    if (rope.factor != 1) table = writer.Op("Mul", name + "_scaled", {table, writer.Number(rope.factor, DType::kF32)});
+    const std::string table = writer.Op("Mul", name + "_scaled", {writer.Op(function, name, {angles}), factor});
     return writer.dtype() == DType::kF32 ? table : writer.CastTo(name + "_cast", table, writer.dtype());
   };
   const std::string cosine = of("Cos", "cos");
@@ -69,7 +83,7 @@ Activation ReadActivation(Config& config, std::string_view key, std::string_view
   const AttributeList tanh = {{"approximate", std::string("tanh")}};
   const std::pair<std::string_view, Activation> rows[] = {
       {"silu", {}},          {"swish", {}}, {"gelu", {"Gelu", {}}},
-      {"gelu_new", {"Gelu", tanh}},     {"gelu_fast", {"Gelu", tanh}},
+      {"gelu_new", {std::string(kGeluNew), {}}},     
       {"gelu_pytorch_tanh", {"Gelu", tanh}}, {"relu", {"Relu", {}}}, {"sigmoid", {"Sigmoid", {}}},
       {"tanh", {"Tanh", {}}}};
   const std::string name = config.Text(key, fallback);
@@ -87,9 +101,14 @@ Activation ReadActivation(Config& config, std::string_view key, std::string_view
 std::string WriteActivation(const Activation& activation, const std::string& x, ModuleWriter& writer) {
   const std::string outer = writer.scope();
   writer.Enter(outer + "/act_fn");
-  const std::string y = activation.op.empty()
-                            ? writer.Op("Mul", "silu", {x, writer.Op("Sigmoid", "sigmoid", {x})})
-                            : writer.Op(activation.op, "activation", {x}, activation.attributes);
+  std::string y;
+  if (activation.op.empty()) {
+    y = writer.Op("Mul", "silu", {x, writer.Op("Sigmoid", "sigmoid", {x})});
+  } else if (activation.op == kGeluNew) {
+    y = WriteGeluNew(x, writer);
+  } else {
+    y = writer.Op(activation.op, "activation", {x}, activation.attributes);
+  }
   writer.Enter(outer);
   return y;
 }

@@ -108,7 +108,7 @@ Result<Graph> WriteDecoder(const Config& config, const Decoder& decoder);
 
 // Parts of WriteDecoder. Each is written into the module that the writer has entered, and gives its result.
 struct Angles {
-  std::string cosine, sine;  // (seq, what is turned), where neighbours are turned (seq, half of it)
+  std::string cosine, sine;  // (1, seq, what is turned), where neighbours are turned (1, seq, half of it)
 };
 std::string WriteAttention(const Decoder& decoder, const LayerKind& layer, const Angles& angles, const std::string& x,
                            ModuleWriter& writer);

@@ -91,8 +91,12 @@ class Gpt2Writer {
   // x W + b, as Conv1D has it.
   std::string Product(const std::string& scope, const std::string& x, int64_t from, int64_t to) {
     writer_.Enter(scope);
-    const std::string y = writer_.Op("MatMul", "addmm", {x, writer_.Parameter("weight", {from, to})});
-    return writer_.Op("Add", "add", {y, writer_.Parameter("bias", {to})});
+    const std::string sizes = writer_.Op("Shape", "sizes", {x}, {{"end", int64_t{2}}});
+    const std::string y = writer_.Op("Gemm", "addmm", {writer_.Reshaped("rows", x, {-1, from}),
+                                                       writer_.Parameter("weight", {from, to}),
+                                                       writer_.Parameter("bias", {to})});
+    const std::string shape = writer_.Op("Concat", "shape", {sizes, writer_.Ints({to})}, {{"axis", int64_t{0}}});
+    return writer_.Op("Reshape", "view", {y, shape});
   }
 
   std::string Attention(int64_t layer, const std::string& scope, const std::string& x) {
