@@ -1,7 +1,6 @@
 #include "api/planning.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <string_view>

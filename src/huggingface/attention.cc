@@ -1,8 +1,8 @@
 // Attention of a decoder: grouped queries with rotary positions, and latent attention.
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
-#include <cstdint>
 
 #include "huggingface/decoder.h"
 #include "huggingface/module_writer.h"
@@ -18,8 +18,7 @@ std::string ToHeads(const std::string& name, const std::string& x, int64_t heads
 // Elements [from, to) of the last dimension, every `step`-th.
 std::string Cut(const std::string& name, const std::string& x, int64_t from, int64_t to, int64_t step,
                 ModuleWriter& writer) {
-  return writer.Op("Slice", name,
-                   {x, writer.Ints({from}), writer.Ints({to}), writer.Ints({-1}), writer.Ints({step})});
+  return writer.Op("Slice", name, {x, writer.Ints({from}), writer.Ints({to}), writer.Ints({-1}), writer.Ints({step})});
 }
 
 // Each element by the one half of what is turned before or behind it.
@@ -28,17 +27,20 @@ std::string TurnedHalves(const std::string& name, const std::string& x, const An
   const std::string low = Cut(name + "_low", x, 0, size / 2, 1, writer);
   const std::string high = writer.Op("Neg", name + "_neg", {Cut(name + "_high", x, size / 2, size, 1, writer)});
   const std::string half = writer.Op("Concat", name + "_rotate_half", {high, low}, {{"axis", int64_t{-1}}});
-  return writer.Op("Add", name + "_embed", {writer.Op("Mul", name + "_cos", {x, angles.cosine}),
-                                            writer.Op("Mul", name + "_sin", {half, angles.sine})});
+  return writer.Op(
+      "Add", name + "_embed",
+      {writer.Op("Mul", name + "_cos", {x, angles.cosine}), writer.Op("Mul", name + "_sin", {half, angles.sine})});
 }
 
 std::string TurnedNeighbours(const std::string& name, const std::string& x, const Angles& angles, int64_t size,
                              ModuleWriter& writer) {
   const std::string even = Cut(name + "_even", x, 0, size, 2, writer), odd = Cut(name + "_odd", x, 1, size, 2, writer);
-  const std::string one = writer.Op("Sub", name + "_one", {writer.Op("Mul", name + "_even_cos", {even, angles.cosine}),
-                                                           writer.Op("Mul", name + "_odd_sin", {odd, angles.sine})});
-  const std::string two = writer.Op("Add", name + "_two", {writer.Op("Mul", name + "_odd_cos", {odd, angles.cosine}),
-                                                           writer.Op("Mul", name + "_even_sin", {even, angles.sine})});
+  const std::string one = writer.Op("Sub", name + "_one",
+                                    {writer.Op("Mul", name + "_even_cos", {even, angles.cosine}),
+                                     writer.Op("Mul", name + "_odd_sin", {odd, angles.sine})});
+  const std::string two = writer.Op("Add", name + "_two",
+                                    {writer.Op("Mul", name + "_odd_cos", {odd, angles.cosine}),
+                                     writer.Op("Mul", name + "_even_sin", {even, angles.sine})});
   return writer.Op("Concat", name + "_embed", {one, two}, {{"axis", int64_t{-1}}});
 }
 
@@ -130,12 +132,11 @@ std::string WriteLatentAttention(const Decoder& decoder, const Angles& tables, c
   const std::string queries = ToHeads("q", LatentQueries(decoder, latent, x, writer), heads, size, writer);
   const std::vector<std::string> q =
       writer.Ops("Split", "q_split", {queries, writer.Ints({latent.plain, latent.rotary})}, 2, last);
-  const std::string both = writer.Linear("kv_a_proj_with_mqa", x, decoder.hidden, latent.key_value_rank + latent.rotary,
-                                         decoder.qkv_bias);
+  const std::string both =
+      writer.Linear("kv_a_proj_with_mqa", x, decoder.hidden, latent.key_value_rank + latent.rotary, decoder.qkv_bias);
   const std::vector<std::string> compressed =
       writer.Ops("Split", "kv_a_split", {both, writer.Ints({latent.key_value_rank, latent.rotary})}, 2, last);
-  const std::string normed =
-      WriteNorm(decoder, "kv_a_layernorm", compressed[0], latent.key_value_rank, writer, 1e-6);
+  const std::string normed = WriteNorm(decoder, "kv_a_layernorm", compressed[0], latent.key_value_rank, writer, 1e-6);
   const std::string spread = ToHeads(
       "kv", writer.Linear("kv_b_proj", normed, latent.key_value_rank, heads * (latent.plain + latent.value), false),
       heads, latent.plain + latent.value, writer);

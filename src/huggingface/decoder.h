@@ -43,9 +43,9 @@ struct Router {
   };
   Kind kind = Kind::kSoftmax;
   int64_t experts = 0, top_k = 0;
-  bool normalised = true;       // the shares of the chosen sum up to 1
-  bool wide = true;             // shares stay f32, and so does what they are multiplied with
-  double scale = 1;             // of kSigmoid
+  bool normalised = true;        // the shares of the chosen sum up to 1
+  bool wide = true;              // shares stay f32, and so does what they are multiplied with
+  double scale = 1;              // of kSigmoid
   int64_t groups = 1, kept = 1;  // of kSigmoid: experts are taken out of so many groups only
 };
 struct Experts {
@@ -67,10 +67,10 @@ struct Decoder {
   bool tied = false;
   Activation activation;
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
-  bool fused = false;        // qkv_proj and gate_up_proj are one product each
-  bool unit_offset = false;  // norms scale by 1 + weight, in f32
+  bool fused = false;         // qkv_proj and gate_up_proj are one product each
+  bool unit_offset = false;   // norms scale by 1 + weight, in f32
   bool norms_behind = false;  // attention and MLP have norms before and behind them
-  bool qk_norms = false;     // of each head
+  bool qk_norms = false;      // of each head
   std::optional<double> score_scale, score_cap, logit_cap, embedding_scale;
   std::vector<Rope> ropes;
   std::vector<LayerKind> layers;
@@ -81,8 +81,8 @@ struct Decoder {
 // What transformers has where a key is missing, of one family.
 struct CommonDefaults {
   int64_t vocabulary = 32'000, hidden = 4096, feed_forward = 11'008, layers = 32, heads = 32;
-  int64_t kv_heads = 0;   // 0: as many as heads
-  int64_t head_size = 0;  // 0: hidden over heads
+  int64_t kv_heads = 0;       // 0: as many as heads
+  int64_t head_size = 0;      // 0: hidden over heads
   bool has_head_size = true;  // else head_dim is not asked for
   double epsilon = 1e-6;
   bool tied = false;
@@ -102,8 +102,8 @@ void ReadUpperWindows(Config& config, Decoder& decoder);
 // `is_sliding(i)`.
 void ReadLayerTypes(Config& config, const std::function<bool(size_t layer)>& is_sliding, Decoder& decoder);
 
-// Inputs input_ids (batch, seq), result logits (batch, seq, vocabulary). Error: that of `config`, where it has one; what
-// GraphBuilder finds.
+// Inputs input_ids (batch, seq), result logits (batch, seq, vocabulary). Error: that of `config`, where it has one;
+// what GraphBuilder finds.
 Result<Graph> WriteDecoder(const Config& config, const Decoder& decoder);
 
 // Parts of WriteDecoder. Each is written into the module that the writer has entered, and gives its result.

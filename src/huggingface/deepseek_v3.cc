@@ -2,11 +2,11 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "huggingface/config.h"
 #include "huggingface/decoder.h"
 #include "huggingface/families.h"
-#include "base/status.h"
-#include "huggingface/config.h"
 #include "huggingface/rope.h"
 
 namespace sbp::huggingface {
@@ -42,8 +42,8 @@ Experts ReadExperts(Config& config) {
     config.Refuse("n_group", StrCat(router.groups, " groups do not divide n_routed_experts, ", router.experts,
                                     ", into two or more each"));
   } else if (router.top_k > router.kept * of_group) {
-    config.Refuse("num_experts_per_tok", StrCat(router.top_k, " is more than the ", router.kept * of_group,
-                                                " experts of topk_group groups"));
+    config.Refuse("num_experts_per_tok",
+                  StrCat(router.top_k, " is more than the ", router.kept * of_group, " experts of topk_group groups"));
   }
   return experts;
 }

@@ -1,12 +1,12 @@
 // What follows attention in a layer: a gated MLP, or experts that a router chooses among.
+#include <cstdint>
 #include <limits>
 #include <string>
-#include <vector>
-#include <cstdint>
 #include <string_view>
+#include <vector>
 
-#include "huggingface/decoder.h"
 #include "base/dtype.h"
+#include "huggingface/decoder.h"
 #include "huggingface/module_writer.h"
 
 namespace sbp::huggingface {
@@ -51,13 +51,16 @@ std::string OfBestGroups(const Router& router, const std::string& scores, Module
   const std::string sums = writer.Op("ReduceSum", "group_scores", {two, writer.Ints({-1})}, {{"keepdims", int64_t{0}}});
   const std::string best = Largest("group_top_k", sums, router.kept, writer)[1];
   // (tokens, groups): how often each was taken, 0 or 1.
-  const std::string marks = writer.Op(
-      "Equal", "group_is", {writer.Op("Unsqueeze", "group_apart", {best, writer.Ints({-1})}),
-                            writer.Op("Range", "group_numbers", {writer.Int(0), writer.Int(router.groups), writer.Int(1)})});
-  const std::string counted = writer.Op("ReduceSum", "group_mask", {writer.CastTo("group_marks", marks, DType::kF32),
-                                                                   writer.Ints({1})}, {{"keepdims", int64_t{0}}});
+  const std::string marks =
+      writer.Op("Equal", "group_is",
+                {writer.Op("Unsqueeze", "group_apart", {best, writer.Ints({-1})}),
+                 writer.Op("Range", "group_numbers", {writer.Int(0), writer.Int(router.groups), writer.Int(1)})});
+  const std::string counted =
+      writer.Op("ReduceSum", "group_mask", {writer.CastTo("group_marks", marks, DType::kF32), writer.Ints({1})},
+                {{"keepdims", int64_t{0}}});
   const std::string taken = writer.CastTo("group_taken", counted, DType::kBool);
-  const std::string kept = writer.Op("Where", "masked_fill", {writer.Op("Unsqueeze", "score_mask", {taken, writer.Ints({-1})}), apart,
+  const std::string kept = writer.Op("Where", "masked_fill",
+                                     {writer.Op("Unsqueeze", "score_mask", {taken, writer.Ints({-1})}), apart,
                                       writer.Number(-std::numeric_limits<double>::infinity(), DType::kF32)});
   return writer.Reshaped("scores_kept", kept, {-1, router.experts});
 }
@@ -88,23 +91,22 @@ std::string WriteRouted(const Decoder& decoder, const std::string& x, const Choi
   const std::string copies = writer.Op("Expand", "copies", {apart, writer.Ints({1, top_k, 1})});
   const std::string rows = writer.Reshaped("rows", copies, {-1, hidden});
   const std::string expert = writer.Reshaped("expert_ids", choice.experts, {-1});
-  const std::string both = writer.Op(
-      "sbp::GroupedMatMul", "gate_up_proj",
-      {rows, writer.Parameter("gate_up_proj", {count, 2 * experts.width, hidden}), expert}, turned);
-  const std::vector<std::string> parts = writer.Ops("Split", "chunk", {both, writer.Ints({experts.width, experts.width})}, 2,
-                                                    {{"axis", int64_t{-1}}});
+  const std::string both =
+      writer.Op("sbp::GroupedMatMul", "gate_up_proj",
+                {rows, writer.Parameter("gate_up_proj", {count, 2 * experts.width, hidden}), expert}, turned);
+  const std::vector<std::string> parts =
+      writer.Ops("Split", "chunk", {both, writer.Ints({experts.width, experts.width})}, 2, {{"axis", int64_t{-1}}});
   std::string made = writer.Op("sbp::GroupedMatMul", "down_proj",
                                {Gated(decoder, parts[0], parts[1], writer),
                                 writer.Parameter("down_proj", {count, hidden, experts.width}), expert},
                                turned);
   const bool widens = experts.router.wide && writer.dtype() != DType::kF32;
   if (widens) made = writer.CastTo("float", made, DType::kF32);
-  const std::string weights = writer.Op("Unsqueeze", "weights_apart",
-                                        {writer.Reshaped("weights", choice.weights, {-1}), writer.Ints({1})});
-  const std::string weighted = writer.Reshaped("weighted_view", writer.Op("Mul", "weighted", {made, weights}),
-                                               {-1, top_k, hidden});
-  const std::string sum =
-      writer.Op("ReduceSum", "sum", {weighted, writer.Ints({1})}, {{"keepdims", int64_t{0}}});
+  const std::string weights =
+      writer.Op("Unsqueeze", "weights_apart", {writer.Reshaped("weights", choice.weights, {-1}), writer.Ints({1})});
+  const std::string weighted =
+      writer.Reshaped("weighted_view", writer.Op("Mul", "weighted", {made, weights}), {-1, top_k, hidden});
+  const std::string sum = writer.Op("ReduceSum", "sum", {weighted, writer.Ints({1})}, {{"keepdims", int64_t{0}}});
   return widens ? writer.CastTo("cast", sum, writer.dtype()) : sum;
 }
 
@@ -128,9 +130,8 @@ std::string WriteExperts(const Decoder& decoder, const std::string& x, ModuleWri
   const Router& router = decoder.experts->router;
   const std::string tokens = writer.Reshaped("tokens", x, {-1, decoder.hidden});
   writer.Enter(scope + "/gate");
-  const Choice choice = router.kind == Router::Kind::kSoftmax
-                            ? ChooseBySoftmax(router, tokens, decoder.hidden, writer)
-                            : ChooseBySigmoid(router, tokens, decoder.hidden, writer);
+  const Choice choice = router.kind == Router::Kind::kSoftmax ? ChooseBySoftmax(router, tokens, decoder.hidden, writer)
+                                                              : ChooseBySigmoid(router, tokens, decoder.hidden, writer);
   writer.Enter(scope + "/experts");
   const std::string routed = WriteRouted(decoder, tokens, choice, writer);
   writer.Enter(scope);

@@ -1,10 +1,10 @@
 // Gemma (2024): norms scale by 1 + weight, embeddings by the root of their width; the head is tied.
 #include <cmath>
 
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 
 namespace sbp::huggingface {
 namespace {

@@ -1,10 +1,10 @@
 // Gemma 2: norms behind attention and MLP too, soft caps, every second layer has a window.
 #include <cmath>
 
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 
 namespace sbp::huggingface {
 
@@ -26,7 +26,8 @@ Result<Graph> ReadGemma2(Config& config) {
   decoder.score_scale = 1 / std::sqrt(static_cast<double>(config.Size("query_pre_attn_scalar", 256)));
   decoder.score_cap = config.OptionalNumber("attn_logit_softcapping", 50);
   decoder.logit_cap = config.OptionalNumber("final_logit_softcapping", 30);
-  ReadLayerTypes(config, [](size_t layer) { return layer % 2 == 0; }, decoder);
+  ReadLayerTypes(
+      config, [](size_t layer) { return layer % 2 == 0; }, decoder);
   ReadOneRope(config, 10'000, 8192, decoder);
   return WriteDecoder(config, decoder);
 }

@@ -1,10 +1,10 @@
 // Gemma 3, the text model: norms of queries and keys, one layer in six sees all, by a rope of its own.
 #include <cmath>
 
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 #include "huggingface/rope.h"
 
 namespace sbp::huggingface {
@@ -46,7 +46,8 @@ Result<Graph> ReadGemma3(Config& config) {
   decoder.score_cap = config.OptionalNumber("attn_logit_softcapping");
   decoder.logit_cap = config.OptionalNumber("final_logit_softcapping");
   const auto period = static_cast<size_t>(config.Size("sliding_window_pattern", 6));
-  ReadLayerTypes(config, [=](size_t layer) { return (layer + 1) % period != 0; }, decoder);
+  ReadLayerTypes(
+      config, [=](size_t layer) { return (layer + 1) % period != 0; }, decoder);
   ReadRopes(config, decoder);
   return WriteDecoder(config, decoder);
 }

@@ -1,19 +1,19 @@
 // GPT-2 (Radford et al. 2019): layer norms, learned positions, a plain MLP, weights that lie (from, to), a tied head.
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
-#include <optional>
 
+#include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "graph/builder.h"
 #include "graph/tensor_type.h"
+#include "huggingface/config.h"
 #include "huggingface/decoder.h"
 #include "huggingface/families.h"
 #include "huggingface/module_writer.h"
-#include "base/dtype.h"
-#include "base/status.h"
-#include "huggingface/config.h"
 
 namespace sbp::huggingface {
 namespace {
@@ -38,8 +38,8 @@ Gpt2Sizes ReadSizes(Config& config) {
   sizes.epsilon = config.Number("layer_norm_epsilon", 1e-5);
   sizes.activation = ReadActivation(config, "activation_function", "gelu_new");
   sizes.scaled = config.Flag("scale_attn_weights", true);
-  sizes.scaled_by_layer = config.Has("scale_attn_by_inverse_layer_idx") &&
-                          config.Flag("scale_attn_by_inverse_layer_idx", false);
+  sizes.scaled_by_layer =
+      config.Has("scale_attn_by_inverse_layer_idx") && config.Flag("scale_attn_by_inverse_layer_idx", false);
   sizes.tied = config.Flag("tie_word_embeddings", true);
   if (sizes.hidden % sizes.heads != 0) {
     config.Refuse("n_head", StrCat(sizes.heads, " does not divide n_embd, ", sizes.hidden));
@@ -71,9 +71,9 @@ class Gpt2Writer {
     const std::string length =
         writer_.Op("Shape", "length", {"input_ids"}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
     const std::string limit = writer_.Op("Squeeze", "limit", {length, writer_.Ints({0})});
-    const std::string places = writer_.Op(
-        "Unsqueeze", "position_ids",
-        {writer_.Op("Range", "positions", {writer_.Int(0), limit, writer_.Int(1)}), writer_.Ints({0})});
+    const std::string places =
+        writer_.Op("Unsqueeze", "position_ids",
+                   {writer_.Op("Range", "positions", {writer_.Int(0), limit, writer_.Int(1)}), writer_.Ints({0})});
     const std::string table = writer_.Parameter("weight", {sizes_.positions, sizes_.hidden});
     const std::string positions = writer_.Op("Gather", "embedding", {table, places});
     writer_.Enter("transformer");
@@ -82,19 +82,18 @@ class Gpt2Writer {
 
   std::string Norm(const std::string& scope, const std::string& x) {
     writer_.Enter(scope);
-    return writer_.Op(
-        "LayerNormalization", "layer_norm",
-        {x, writer_.Parameter("weight", {sizes_.hidden}), writer_.Parameter("bias", {sizes_.hidden})},
-        {{"axis", int64_t{-1}}, {"epsilon", sizes_.epsilon}});
+    return writer_.Op("LayerNormalization", "layer_norm",
+                      {x, writer_.Parameter("weight", {sizes_.hidden}), writer_.Parameter("bias", {sizes_.hidden})},
+                      {{"axis", int64_t{-1}}, {"epsilon", sizes_.epsilon}});
   }
 
   // x W + b, as Conv1D has it.
   std::string Product(const std::string& scope, const std::string& x, int64_t from, int64_t to) {
     writer_.Enter(scope);
     const std::string sizes = writer_.Op("Shape", "sizes", {x}, {{"end", int64_t{2}}});
-    const std::string y = writer_.Op("Gemm", "addmm", {writer_.Reshaped("rows", x, {-1, from}),
-                                                       writer_.Parameter("weight", {from, to}),
-                                                       writer_.Parameter("bias", {to})});
+    const std::string y = writer_.Op("Gemm", "addmm",
+                                     {writer_.Reshaped("rows", x, {-1, from}), writer_.Parameter("weight", {from, to}),
+                                      writer_.Parameter("bias", {to})});
     const std::string shape = writer_.Op("Concat", "shape", {sizes, writer_.Ints({to})}, {{"axis", int64_t{0}}});
     return writer_.Op("Reshape", "view", {y, shape});
   }
@@ -103,8 +102,8 @@ class Gpt2Writer {
     const int64_t hidden = sizes_.hidden, size = hidden / sizes_.heads;
     const std::string all = Product(scope + "/c_attn", x, hidden, 3 * hidden);
     writer_.Enter(scope);
-    const std::vector<std::string> parts = writer_.Ops("Split", "split", {all, writer_.Ints({hidden, hidden, hidden})}, 3,
-                                                       {{"axis", int64_t{-1}}});
+    const std::vector<std::string> parts =
+        writer_.Ops("Split", "split", {all, writer_.Ints({hidden, hidden, hidden})}, 3, {{"axis", int64_t{-1}}});
     std::vector<std::string> heads;
     for (size_t i = 0; i < parts.size(); ++i) {
       const std::string name(1, "qkv"[i]);
@@ -115,8 +114,8 @@ class Gpt2Writer {
     if (sizes_.scaled_by_layer) scale /= static_cast<double>(layer + 1);
     const std::string mixed =
         writer_.Op("Attention", "attention", heads, {{"is_causal", int64_t{1}}, {"scale", scale}});
-    const std::string joined = writer_.Reshaped(
-        "output_view", writer_.Transposed("output_transpose", mixed, {0, 2, 1, 3}), {0, 0, hidden});
+    const std::string joined =
+        writer_.Reshaped("output_view", writer_.Transposed("output_transpose", mixed, {0, 2, 1, 3}), {0, 0, hidden});
     return Product(scope + "/c_proj", joined, hidden, hidden);
   }
 
@@ -125,8 +124,7 @@ class Gpt2Writer {
     const std::string attended = Attention(layer, scope + "/attn", Norm(scope + "/ln_1", x));
     writer_.Enter(scope);
     const std::string middle = writer_.Op("Add", "attention_residual", {attended, x});
-    const std::string wide =
-        Product(scope + "/mlp/c_fc", Norm(scope + "/ln_2", middle), sizes_.hidden, sizes_.inner);
+    const std::string wide = Product(scope + "/mlp/c_fc", Norm(scope + "/ln_2", middle), sizes_.hidden, sizes_.inner);
     writer_.Enter(scope + "/mlp");
     const std::string active = WriteActivation(sizes_.activation, wide, writer_);
     const std::string made = Product(scope + "/mlp/c_proj", active, sizes_.inner, sizes_.hidden);

@@ -1,8 +1,8 @@
 // Llama 1 to 3 (Touvron et al. 2023): grouped queries, rotary positions, a gated MLP.
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 
 namespace sbp::huggingface {
 

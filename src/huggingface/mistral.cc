@@ -1,8 +1,8 @@
 // Mistral 7B (Jiang et al. 2023): Llama whose attention may see a window only.
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 
 namespace sbp::huggingface {
 

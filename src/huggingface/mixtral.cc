@@ -1,10 +1,10 @@
 // Mixtral (Jiang et al. 2024): Mistral whose MLPs are experts.
 #include <optional>
 
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 
 namespace sbp::huggingface {
 

@@ -1,10 +1,10 @@
 // Phi-3: queries, keys and values are one product, and so are the two of the MLP.
 #include <optional>
 
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 #include "huggingface/rope.h"
 
 namespace sbp::huggingface {

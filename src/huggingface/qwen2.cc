@@ -1,8 +1,8 @@
 // Qwen2 and Qwen2.5: Llama with biases of queries, keys and values.
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 
 namespace sbp::huggingface {
 

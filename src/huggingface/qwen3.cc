@@ -1,8 +1,8 @@
 // Qwen3, dense: norms of the heads of queries and keys.
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 
 namespace sbp::huggingface {
 

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "huggingface/decoder.h"
-#include "huggingface/families.h"
 #include "base/status.h"
 #include "huggingface/config.h"
+#include "huggingface/decoder.h"
+#include "huggingface/families.h"
 
 namespace sbp::huggingface {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <string>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/text.h"
@@ -99,9 +99,9 @@ void ScaleYarn(RopeKeys& keys, const RopeRequest& of, Rope& rope) {
   const double original = keys.Number("original_max_position_embeddings").value_or(of.max_positions);
   const double factor = keys.Number("factor").value_or(of.max_positions / original);
   const double mscale = keys.Number("mscale").value_or(0), all = keys.Number("mscale_all_dim").value_or(0);
-  rope.factor = keys.Number("attention_factor")
-                    .value_or(mscale != 0 && all != 0 ? Mscale(factor, mscale) / Mscale(factor, all)
-                                                      : Mscale(factor, 1));
+  rope.factor =
+      keys.Number("attention_factor")
+          .value_or(mscale != 0 && all != 0 ? Mscale(factor, mscale) / Mscale(factor, all) : Mscale(factor, 1));
   const auto size = static_cast<double>(of.size);
   const auto dimension = [&](double turns) {
     return size * std::log(original / (turns * kTurn)) / (2 * std::log(of.theta));
@@ -185,8 +185,8 @@ Rope ReadRope(Config& config, const RopeDefaults& defaults, std::string_view lay
     ScaleLong(config, keys, of, rope);
   } else {
     const std::vector<std::string> known = {"default", "linear", "dynamic", "llama3", "yarn", "longrope"};
-    config.Refuse("rope_parameters", StrCat("unknown rope_type ", Quote(type.substr(0, 60)), "; known: ",
-                                            Join(known, ", "), DidYouMean(type.substr(0, 60), known)));
+    config.Refuse("rope_parameters", StrCat("unknown rope_type ", Quote(type.substr(0, 60)),
+                                            "; known: ", Join(known, ", "), DidYouMean(type.substr(0, 60), known)));
   }
   return rope;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 #include <string_view>
+#include <vector>
 
 #include "huggingface/config.h"
 

@@ -24,22 +24,22 @@ constexpr int kDepth = 3;  // of what a header holds: entries, their members, th
 constexpr size_t kMaxRank = 16;
 
 constexpr std::array<std::pair<std::string_view, DType>, 17> kTypes = {{{"BOOL", DType::kBool},
-                                                                       {"U8", DType::kU8},
-                                                                       {"I8", DType::kI8},
-                                                                       {"F8_E5M2", DType::kF8E5M2},
-                                                                       {"F8_E4M3", DType::kF8E4M3FN},
-                                                                       {"F8_E8M0", DType::kF8E8M0},
-                                                                       {"I16", DType::kI16},
-                                                                       {"U16", DType::kU16},
-                                                                       {"F16", DType::kF16},
-                                                                       {"BF16", DType::kBF16},
-                                                                       {"I32", DType::kI32},
-                                                                       {"U32", DType::kU32},
-                                                                       {"F32", DType::kF32},
-                                                                       {"F64", DType::kF64},
-                                                                       {"I64", DType::kI64},
-                                                                       {"U64", DType::kU64},
-                                                                       {"C64", DType::kC64}}};
+                                                                        {"U8", DType::kU8},
+                                                                        {"I8", DType::kI8},
+                                                                        {"F8_E5M2", DType::kF8E5M2},
+                                                                        {"F8_E4M3", DType::kF8E4M3FN},
+                                                                        {"F8_E8M0", DType::kF8E8M0},
+                                                                        {"I16", DType::kI16},
+                                                                        {"U16", DType::kU16},
+                                                                        {"F16", DType::kF16},
+                                                                        {"BF16", DType::kBF16},
+                                                                        {"I32", DType::kI32},
+                                                                        {"U32", DType::kU32},
+                                                                        {"F32", DType::kF32},
+                                                                        {"F64", DType::kF64},
+                                                                        {"I64", DType::kI64},
+                                                                        {"U64", DType::kU64},
+                                                                        {"C64", DType::kC64}}};
 
 Result<DType> TypeNamed(const std::string& name) {
   std::vector<std::string> known;
@@ -61,7 +61,8 @@ std::optional<int64_t> Natural(const Json& value) {
 Result<Shape> ShapeOf(const Json& entry) {
   const auto list = entry.find("shape");
   if (list == entry.end() || !list->is_array()) return BadInput("has no list \"shape\"");
-  if (list->size() > kMaxRank) return BadInput(StrCat("has ", list->size(), " dimensions; at most ", kMaxRank, " are read"));
+  if (list->size() > kMaxRank)
+    return BadInput(StrCat("has ", list->size(), " dimensions; at most ", kMaxRank, " are read"));
   Shape shape;
   for (const Json& value : *list) {
     const std::optional<int64_t> size = Natural(value);
@@ -115,9 +116,7 @@ Result<Json> ParseHeader(std::string_view text) {
 Status CheckPlaces(const StoredWeights& weights, int64_t from, int64_t data) {
   std::vector<std::pair<const std::string*, const StoredWeight*>> order;
   for (const auto& [name, weight] : weights) order.emplace_back(&name, &weight);
-  std::ranges::sort(order, {}, [](const auto& entry) {
-    return std::pair(entry.second->offset, entry.second->length);
-  });
+  std::ranges::sort(order, {}, [](const auto& entry) { return std::pair(entry.second->offset, entry.second->length); });
   int64_t next = from;
   const std::string* before = nullptr;
   for (const auto& [name, weight] : order) {
@@ -141,7 +140,8 @@ Result<StoredWeights> ReadSafetensorsHeader(std::string_view start, int64_t size
   uint64_t length = 0;
   for (size_t i = 0; i < 8; ++i) length |= uint64_t{static_cast<unsigned char>(start[i])} << (8 * i);
   if (length > static_cast<uint64_t>(kMaxSafetensorsHeader)) {
-    return BadInput(StrCat("no safetensors: a header of ", length, " bytes; at most ", kMaxSafetensorsHeader, " are read"));
+    return BadInput(
+        StrCat("no safetensors: a header of ", length, " bytes; at most ", kMaxSafetensorsHeader, " are read"));
   }
   const int64_t from = kLengthBytes + static_cast<int64_t>(length), data = size - from;
   if (data < 0 || start.size() < static_cast<size_t>(from)) {

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
-#include <functional>
 
 #include "base/status.h"
 #include "graph/tensor_type.h"

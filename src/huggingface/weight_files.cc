@@ -1,19 +1,19 @@
 #include "huggingface/weight_files.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
-#include <utility>
-#include <cstdint>
 #include <system_error>
+#include <utility>
 
 #include "base/dtype.h"
 #include "base/text.h"
-#include "io/file.h"
 #include "graph/tensor_type.h"
+#include "io/file.h"
 
 namespace sbp {
 namespace {
@@ -59,7 +59,8 @@ std::vector<std::vector<std::string>> ExpertNames(const std::string& name, int64
   const std::string module = name.substr(0, name.size() - (is_both ? kBoth : kDown).size());
   const std::string own = StrCat(module, ".experts.", expert, ".");
   const std::string sparse = Replaced(own, ".mlp.experts.", ".block_sparse_moe.experts.");
-  if (is_both) return {{own + "gate_proj.weight", own + "up_proj.weight"}, {sparse + "w1.weight", sparse + "w3.weight"}};
+  if (is_both)
+    return {{own + "gate_proj.weight", own + "up_proj.weight"}, {sparse + "w1.weight", sparse + "w3.weight"}};
   return {{own + "down_proj.weight"}, {sparse + "w2.weight"}};
 }
 
@@ -69,7 +70,8 @@ bool Fits(DType stored, DType wanted) {
 }
 
 std::string Listed(const std::vector<std::string>& names) {
-  const std::vector<std::string> first(names.begin(), names.begin() + static_cast<int64_t>(std::min(names.size(), kShown)));
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + static_cast<int64_t>(std::min(names.size(), kShown)));
   return StrCat(Join(first, ", "), names.size() > kShown ? StrCat(" and ", names.size() - kShown, " more") : "");
 }
 
@@ -100,15 +102,16 @@ Status WeightFiles::AddIndex(const std::string& path) {
   }
   std::set<std::string> names;
   for (const auto& [tensor, file] : map->items()) {
-    const bool is_plain = file.is_string() && !file.get<std::string>().empty() &&
-                          file.get<std::string>().find('/') == std::string::npos;
+    const bool is_plain =
+        file.is_string() && !file.get<std::string>().empty() && file.get<std::string>().find('/') == std::string::npos;
     if (!is_plain) return BadInput(StrCat(path, ": ", Quote(tensor.substr(0, 200)), " is in no file of this folder"));
     names.insert(file.get<std::string>());
   }
   for (const std::string& name : names) SBP_RETURN_IF_ERROR(AddFile((fs::path(path).parent_path() / name).string()));
   for (const auto& [tensor, file] : map->items()) {
     const auto at = places_.find(tensor);
-    const bool is_there = at != places_.end() && fs::path(files_[at->second.file]).filename() == file.get<std::string>();
+    const bool is_there =
+        at != places_.end() && fs::path(files_[at->second.file]).filename() == file.get<std::string>();
     if (!is_there) {
       return BadInput(StrCat(path, ": ", Quote(tensor.substr(0, 200)), " is not in ", file.get<std::string>()));
     }
@@ -134,7 +137,8 @@ Result<WeightFiles> WeightFiles::Open(const std::string& path) {
 
 WeightFiles::Found WeightFiles::Find(const std::string& name, const TensorType& type) const {
   for (const std::string& known : NamesOf(name)) {
-    if (const auto at = places_.find(known); at != places_.end()) return {{{known, &at->second}}, at->second.weight.type};
+    if (const auto at = places_.find(known); at != places_.end())
+      return {{{known, &at->second}}, at->second.weight.type};
   }
   Found found;
   const int64_t experts = type.rank() == 3 ? type.shape[0] : 0;
@@ -153,8 +157,8 @@ WeightFiles::Found WeightFiles::Find(const std::string& name, const TensorType& 
     if (!is_whole) continue;
     const auto each = static_cast<int64_t>(found.pieces.size()) / experts;
     const TensorType& first = found.pieces.front().second->weight.type;
-    const bool are_alike = std::ranges::all_of(
-        found.pieces, [&](const auto& piece) { return piece.second->weight.type == first; });
+    const bool are_alike =
+        std::ranges::all_of(found.pieces, [&](const auto& piece) { return piece.second->weight.type == first; });
     found.type = first;
     if (are_alike && first.rank() == 2) {
       found.type.shape = {experts, first.shape[0] * each, first.shape[1]};
@@ -176,8 +180,8 @@ WeightFiles::Fit WeightFiles::FitTo(const Graph& graph) const {
     ++fit.found;
     for (const auto& [piece, place] : found.pieces) used.insert(piece);
     if (found.type.shape != type.shape || !Fits(found.type.dtype, type.dtype)) {
-      fit.different.push_back(StrCat(found.pieces.front().first, " is ", ToString(found.type), ", the graph has ",
-                                     ToString(type)));
+      fit.different.push_back(
+          StrCat(found.pieces.front().first, " is ", ToString(found.type), ", the graph has ", ToString(type)));
     }
   }
   for (const auto& [name, place] : places_) {

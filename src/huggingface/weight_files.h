@@ -2,17 +2,17 @@
 // and model.safetensors.index.json.
 #pragma once
 
-#include <string>
-#include <vector>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "graph/graph.h"
 #include "graph/tensor_data.h"
-#include "huggingface/safetensors.h"
 #include "graph/tensor_type.h"
+#include "huggingface/safetensors.h"
 
 namespace sbp {
 

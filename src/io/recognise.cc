@@ -174,7 +174,9 @@ Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where) {
   if (text.starts_with('{')) return RecogniseJson(bytes, where);
   if (LooksLikeText(bytes.substr(0, 256))) {
     if (StartsWithField(text)) return RecognisePrototxt(text, where);
-    return BadInput(StrCat(where, ": not recognised; expected ONNX, .pt2, or one of our documents in JSON (\"{...\"), ",
+    return BadInput(StrCat(where,
+                           ": not recognised; expected ONNX, .pt2, config.json of Hugging Face, or one of our "
+                           "documents in JSON (\"{...\"), ",
                            "prototxt (\"kind: ...\") or binary; found text that starts with ",
                            Quote(text.substr(0, std::min<size_t>(text.find('\n'), 40)))));
   }

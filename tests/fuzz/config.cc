@@ -7,7 +7,8 @@ namespace sbp::fuzz {
 void RunConfig(std::string_view bytes) {
   const Result<Graph> graph = ReadConfig(bytes, "config.json");
   constexpr size_t kMostOps = 400;
-  if (graph.ok() && graph->ops.size() > kMostOps) return Require(Verify(*graph, "").ok(), "a graph that is not well formed");
+  if (graph.ok() && graph->ops.size() > kMostOps)
+    return Require(Verify(*graph, "").ok(), "a graph that is not well formed");
   RequireModel(graph, "config.json");
 }
 

@@ -125,9 +125,10 @@ TEST(FamiliesTest, ModulesAreScopesAndParametersHaveTheirNames) {
 
 TEST(FamiliesTest, ATiedHeadIsTheEmbedding) {
   for (const bool tied : {false, true}) {
-    const Result<Graph> graph = ReadConfig(
-        StrCat(R"({"model_type": "qwen2", "num_hidden_layers": 1, "tie_word_embeddings": )", tied ? "true" : "false", "}"),
-        "c");
+    const Result<Graph> graph =
+        ReadConfig(StrCat(R"({"model_type": "qwen2", "num_hidden_layers": 1, "tie_word_embeddings": )",
+                          tied ? "true" : "false", "}"),
+                   "c");
     ASSERT_TRUE(graph.ok());
     EXPECT_EQ(NameIndex(*graph).tensor("lm_head.weight").valid(), !tied);
   }

@@ -54,14 +54,17 @@ TEST(SafetensorsTest, EveryByteBelongsToOneTensorOfItsSize) {
                       R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
                       8),
               HasSubstr("overlaps"));
-  EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), HasSubstr("4 bytes before \"a\""));
+  EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8),
+              HasSubstr("4 bytes before \"a\""));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 8), HasSubstr("4 bytes at the end"));
-  EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8), HasSubstr("12 bytes, and has 8"));
+  EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8),
+              HasSubstr("12 bytes, and has 8"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8]}})", 8),
               HasSubstr("too many bytes"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4), HasSubstr("what is no size"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4), HasSubstr("[BEGIN, END]"));
-  EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", 4), HasSubstr("did you mean \"F32\""));
+  EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", 4),
+              HasSubstr("did you mean \"F32\""));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
                       R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})",
                       0),
