@@ -2,13 +2,13 @@
 // answers.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-#include <cstdint>
 
 #include "api/cluster.h"
 #include "base/status.h"
