@@ -79,6 +79,7 @@ Status Convert(const ConvertFlags& flags) {
   switch (info.kind) {
     case DocumentKind::kOnnx:
     case DocumentKind::kTorch:
+    case DocumentKind::kConfig:
     case DocumentKind::kGraph:
       return ConvertGraph(flags, bytes, info.kind != DocumentKind::kGraph, encoding);
     case DocumentKind::kCluster: {
@@ -97,7 +98,8 @@ Status Convert(const ConvertFlags& flags) {
 
 Command SetupConvert(CLI::App& app) {
   auto flags = std::make_shared<ConvertFlags>();
-  app.add_option("in", flags->model.model, "ONNX, .pt2, or a graph, cluster or plan in any encoding; - is stdin")
+  app.add_option("in", flags->model.model,
+                 "ONNX, .pt2, config.json of Hugging Face, or a graph, cluster or plan in any encoding; - is stdin")
       ->required()
       ->type_name("IN");
   app.add_option("out", flags->out, ".json, .prototxt or .pb; - is stdout")->required()->type_name("OUT");

@@ -131,13 +131,25 @@ StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
 
 }  // namespace
 
+void AddSizeFlags(CLI::App& app, ModelFlags& flags) {
+  app.add_option("--batch", flags.batch, "bind dimension batch [of a config.json: the number of devices]")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->type_name("N");
+  app.add_option("--seq", flags.sequence, "bind dimension seq, the length of a sequence")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->type_name("N");
+}
+
 void AddModelFlags(CLI::App& app, ModelFlags& flags) {
-  app.add_option("model", flags.model, "ONNX, .pt2 of torch.export, or a graph (JSON, prototxt, binary); - is stdin")
+  app.add_option(
+         "model", flags.model,
+         "ONNX, .pt2 of torch.export, config.json of Hugging Face, or a graph (JSON, prototxt, binary); - is stdin")
       ->required()
       ->type_name("MODEL");
   app.add_option("--dim", flags.dims, "bind a symbolic dimension, NAME=N (an unnamed one is called input[axis])")
       ->type_name("NAME=N")
       ->allow_extra_args(false);
+  AddSizeFlags(app, flags);
   app.add_option("--inputs", flags.inputs, "take dimensions from the shapes of real inputs (.npz)")->type_name("X.npz");
   app.add_option("--rules", flags.rules, "sharding rules of your own (rules/README.md)")
       ->type_name("FILE")
@@ -345,7 +357,10 @@ Result<ResolveOptions> ReadModelFlags(const ModelFlags& flags) {
   options.allow_empty = flags.allow_empty;
   options.simplify = flags.simplify;
   options.keep_floats = flags.keep_floats;
-  SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(flags.dims));
+  std::vector<std::string> dims = flags.dims;
+  if (flags.batch) dims.push_back(StrCat("batch=", *flags.batch));
+  if (flags.sequence) dims.push_back(StrCat("seq=", *flags.sequence));
+  SBP_ASSIGN_OR_RETURN(options.bindings, ParseDims(dims));
   return options;
 }
 

@@ -1,6 +1,7 @@
 // The flags that every planning command has, and the way from them to a PlanRequest.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,7 @@ namespace sbp {
 struct ModelFlags {
   std::string model;
   std::vector<std::string> dims;
+  std::optional<int64_t> batch, sequence;  // --dim batch=, --dim seq=
   std::string inputs;
   std::vector<std::string> rules;
   bool strict = false;
@@ -39,6 +41,7 @@ struct ModelFlags {
   bool keep_floats = false;  // likewise
 };
 void AddModelFlags(CLI::App& app, ModelFlags& flags);
+void AddSizeFlags(CLI::App& app, ModelFlags& flags);  // --batch, --seq
 
 struct PlanningFlags {
   ModelFlags model;

@@ -51,6 +51,7 @@ struct RunFlags {
   bool unsharded = false;
   std::string outputs, expect, dtype, until;
   std::vector<std::string> inputs;
+  std::string weights;
   std::optional<double> tolerance, rtol, atol;
   bool tensors = false, no_reference = false;
   std::string backend{AllBackends().front().name}, trace;
@@ -75,6 +76,10 @@ Result<RunData> ReadGiven(const RunFlags& flags, const Graph& graph) {
   for (const std::string& path : flags.inputs) {
     SBP_ASSIGN_OR_RETURN(std::vector<TensorData> tensors, ReadTensors(path, graph, graph.inputs, "input"));
     for (TensorData& tensor : tensors) given.inputs.push_back(std::move(tensor));
+  }
+  if (!flags.weights.empty()) {
+    SBP_ASSIGN_OR_RETURN(std::vector<TensorData> weights, ReadWeights(flags.weights, graph));
+    for (TensorData& weight : weights) given.inputs.push_back(std::move(weight));
   }
   if (!flags.expect.empty()) {
     SBP_ASSIGN_OR_RETURN(given.expected, ReadTensors(flags.expect, graph, graph.outputs, "output"));
@@ -214,9 +219,9 @@ Status CheckFlags(const RunFlags& flags) {
   for (const auto& [given, name] : of_plans) {
     if (flags.unsharded && given) return UsageError(StrCat(name, " goes with a plan, not with --unsharded"));
   }
-  if (!flags.unsharded && (!flags.model.dims.empty() || !flags.model.rules.empty())) {
-    return UsageError(
-        StrCat(flags.model.dims.empty() ? "--rules" : "--dim", " goes with --unsharded: a plan holds its own"));
+  const bool has_sizes = !flags.model.dims.empty() || flags.model.batch || flags.model.sequence;
+  if (!flags.unsharded && (has_sizes || !flags.model.rules.empty())) {
+    return UsageError(StrCat(!has_sizes ? "--rules" : "--dim", " goes with --unsharded: a plan holds its own"));
   }
   const std::pair<bool, std::string_view> of_gpus[] = {{flags.gpus.allow_tf32, "--tf32"},
                                                        {flags.gpus.ranks_per_gpu > 1, "--ranks-per-gpu"},
@@ -348,12 +353,16 @@ Command SetupRun(CLI::App& app) {
   app.add_option("--dim", flags->model.dims, "with --unsharded: bind a symbolic dimension")
       ->type_name("NAME=N")
       ->allow_extra_args(false);
+  AddSizeFlags(app, flags->model);
   app.add_option("--rules", flags->model.rules, "with --unsharded: rules of your own")
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_option("--inputs", flags->inputs, "real inputs (and weights): .npz, .npy, .pb, or a folder of input_N.pb")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  app.add_option("--weights", flags->weights,
+                 "weights of Hugging Face: .safetensors, model.safetensors.index.json, or a folder with one of them")
+      ->type_name("FILE");
   app.add_option("--outputs", flags->outputs, "write the outputs there")->type_name("Y.npz");
   app.add_option("--expect", flags->expect, "compare the outputs with these: .npz, .pb, or a folder of output_N.pb")
       ->type_name("FILE");

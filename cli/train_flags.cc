@@ -19,15 +19,13 @@ void AddTrainFlags(CLI::App& app, GradRequest& request, CLI::Option* needs) {
   const auto list = [&](const std::string& flag, std::vector<std::string>& to, const std::string& what) {
     add(flag, to, what, "PATTERN")->allow_extra_args(false);
   };
-  CLI::Option* loss =
-      add("--loss", request.loss,
-          "what is differentiated: NAME (one number; output:0 is the first output), sum:NAME, mean:NAME, mse:NAME "
-          "(with an input target/NAME), "
-          "cross-entropy:LOGITS[,ignore=N] (with an input labels; PyTorch ignores -100), cotangents[:NAME,...] (with "
-          "inputs cotangent/NAME)",
-          "FORM");
-  if (needs == nullptr) loss->required();
-  if (needs != nullptr) needs->needs(loss);
+  add("--loss", request.loss,
+      "what is differentiated: NAME (one number; output:0 is the first output), sum:NAME, mean:NAME, mse:NAME "
+      "(with an input target/NAME), "
+      "cross-entropy:LOGITS[,ignore=N] (with an input labels; PyTorch ignores -100), causal-lm:LOGITS (the same with "
+      "the label of the next token; the default of a config.json), cotangents[:NAME,...] (with "
+      "inputs cotangent/NAME)",
+      "FORM");
   list("--wrt", request.wrt, "parameters to differentiate by (default: all floats; with --optimizer: all weights)");
   list("--freeze", request.freeze, "parameters that get no gradient");
   list("--wrt-inputs", request.wrt_inputs, "inputs to differentiate by");

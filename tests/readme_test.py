@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands of README.md's tour, in order, in a scratch folder in which examples/ stands.
+"""Runs the commands of README.md's tour, in order, in a scratch folder in which examples/ and tests/ stand.
 
 Every fenced line that begins with sbp-plan or mpirun is run by the shell, as it stands (a line that ends in a backslash
 goes on), and must end with 0. Not run, and counted as skipped: what SKIPPED names, with the reason; with --slow the lines
@@ -35,7 +35,8 @@ def main():
                    "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     passed, failed, skipped = 0, 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "examples").symlink_to(ROOT / "examples")
+        for name in ("examples", "tests"):
+            (pathlib.Path(folder) / name).symlink_to(ROOT / name)
         for line in lines((ROOT / "README.md").read_text()):
             unwanted = [why for mark, why in SKIPPED.items() if mark in line]
             unwanted += ["needs mpirun"] if line.startswith("mpirun") and not shutil.which("mpirun") else []

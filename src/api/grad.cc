@@ -20,6 +20,8 @@ Result<GradGraph> MakeGradOfModel(GradInput input, const RuleSet& rules, const N
   if (!input.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(input.inputs, model.graph, model.graph.inputs, "input"));
   }
+  if (inputs.empty()) AssumeBatch(model.graph, 1, input.resolve);
+  SBP_ASSIGN_OR_RETURN(input.request.loss, LossOf(model.graph, input.request.loss));
   input.resolve.simplify = true;
   SBP_ASSIGN_OR_RETURN(Resolved resolved,
                        ResolveToDifferentiate(std::move(model.graph), rules, std::move(input.resolve), inputs));

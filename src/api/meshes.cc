@@ -89,6 +89,7 @@ class Planner {
       SBP_ASSIGN_OR_RETURN(request.cluster, ClusterOf(devices_, input_.cluster, nullptr));
       return OkStatus();
     };
+    if (!search_.fit) input_.assumed_batch = search_.devices;
     SBP_ASSIGN_OR_RETURN(prepared_, PrepareModel(input_, rules_, place));
     SBP_RETURN_IF_ERROR(ReadStartAxes());
     naming_ = HasPins(prepared_) ? AxisNaming::kAll : IsPerAxis(input_.recipe) ? AxisNaming::kNamed : AxisNaming::kFree;

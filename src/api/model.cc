@@ -6,8 +6,11 @@
 
 #include "api/tensors.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "fold/resolve_options.h"
+#include "grad/request.h"
 #include "graph/literal.h"
+#include "huggingface/reader.h"
 #include "io/file.h"
 #include "pipeline/pipeline.h"
 
@@ -29,6 +32,18 @@ Result<LoadedModel> LoadModelFile(const std::string& path) {
   model.fingerprint = Fingerprint(bytes);
   SBP_ASSIGN_OR_RETURN(model.graph, LoadModel(bytes, path, path));
   return model;
+}
+
+void AssumeBatch(const Graph& graph, int64_t batch, ResolveOptions& options,
+                 const std::function<void(std::string)>& note) {
+  if (!IsOfConfig(graph) || !options.bindings.emplace("batch", batch).second || !note) return;
+  note(StrCat("--batch is not given: it is ", batch));
+}
+
+Result<std::string> LossOf(const Graph& graph, const std::string& loss) {
+  if (!loss.empty()) return loss;
+  if (IsOfConfig(graph)) return std::string(kLanguageModelLoss);
+  return UsageError("--loss is required: what is to be differentiated, such as cross-entropy:logits");
 }
 
 bool LocateWeights(const std::string& model, const std::string& path, Graph& graph) {

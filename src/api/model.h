@@ -1,6 +1,8 @@
 // Models and rules from files, and the graph that planning and running begin with.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,13 @@ struct LoadedModel {
 // ONNX, .pt2 of torch.export, or a graph as JSON, prototxt or binary; "-" is stdin. Error (kBadInput): no such file, or
 // not a model.
 Result<LoadedModel> LoadModelFile(const std::string& path);
+
+// What stands for flags that were not given, of models whose kind says more than their graph: a config.json of Hugging
+// Face is a language model of `batch` sequences. Says what it chose to `note`.
+void AssumeBatch(const Graph& graph, int64_t batch, ResolveOptions& options,
+                 const std::function<void(std::string)>& note = nullptr);
+// `loss`, or that of the model's kind where it is "". Error (kUsage): there is none.
+Result<std::string> LossOf(const Graph& graph, const std::string& loss);
 
 // Makes the weights of a graph that will be written to `path` ("-": as if to the current folder) refer to the file
 // `model`, in which they stay: as files beside or below. False: it is neither, and the graph says no longer where they

@@ -18,6 +18,7 @@
 #include "grad/retype.h"
 #include "graph/graph.h"
 #include "graph/tensor_data.h"
+#include "huggingface/reader.h"
 #include "io/file.h"
 #include "recipe/recipe.h"
 #include "rule/rule_set.h"
@@ -76,6 +77,16 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
   if (!input.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(input.inputs, model.graph, model.graph.inputs, "input"));
   }
+  for (const std::string& note : NotesOnConfig(model.graph)) {
+    request.warnings.push_back(StrCat(input.model, ": ", note));
+  }
+  if (inputs.empty()) {
+    AssumeBatch(model.graph, input.assumed_batch > 0 ? input.assumed_batch : request.mesh.num_devices(), input.resolve,
+                [&](std::string note) { request.warnings.push_back(std::move(note)); });
+  }
+  if (input.train) {
+    SBP_ASSIGN_OR_RETURN(input.train->loss, LossOf(model.graph, input.train->loss));
+  }
   input.resolve.strict = request.options.strict;
   input.resolve.simplify = request.options.simplify;
   if (!input.dtype.empty() && input.train) {
@@ -87,7 +98,7 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
   const auto resolve = input.train ? ResolveToDifferentiate : ResolveWithInputs;
   SBP_ASSIGN_OR_RETURN(Resolved resolved, resolve(std::move(model.graph), rules, input.resolve, inputs));
   if (input.train) {
-    request.warnings = std::move(resolved.warnings);
+    request.warnings.insert(request.warnings.end(), resolved.warnings.begin(), resolved.warnings.end());
     request.options.train = FlagsOf(*input.train);
     const ResolveOptions again = {.strict = input.resolve.strict, .simplify = input.resolve.simplify};
     SBP_ASSIGN_OR_RETURN(resolved, MakeTrainingGraph(std::move(resolved.graph), rules, request.options.train, again));

@@ -2,6 +2,7 @@
 // answers.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -28,6 +29,7 @@ struct Recipe;  // recipe/recipe.h
 struct PlanningInput {
   std::string model;                   // a file, as LoadModelFile takes it
   ResolveOptions resolve;              // bindings of dimensions; strict and simplify are taken from `options`
+  int64_t assumed_batch = 0;           // of AssumeBatch (api/model.h); 0: as many as devices
   std::string inputs;                  // a file of real inputs (api/tensors.h); "": none
   std::optional<Mesh> mesh;            // unset: one axis over all devices of the cluster
   std::string cluster;                 // as ChooseCluster takes it

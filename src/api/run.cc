@@ -154,8 +154,9 @@ PlanRunOptions RunOptionsOf(const RunOptions& options, const std::vector<TensorD
 
 }  // namespace
 
-Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, const ResolveOptions& resolve, RunData data,
+Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, ResolveOptions resolve, RunData data,
                          const RunOptions& options, const std::function<void(std::string_view)>& warn) {
+  if (data.inputs.empty()) AssumeBatch(model.graph, 1, resolve);
   SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveWithInputs(std::move(model.graph), rules, resolve, data.inputs));
   for (const std::string& warning : resolved.warnings) {
     if (warn) warn(warning);

@@ -46,7 +46,7 @@ struct RunOptions {
 
 // The model on one device, as it is. The report is good where nothing differs from what was expected; warnings of
 // resolving are told to `warn`.
-Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, const ResolveOptions& resolve, RunData data,
+Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, ResolveOptions resolve, RunData data,
                          const RunOptions& options, const std::function<void(std::string_view)>& warn = nullptr);
 
 // The plan on the devices of the backend, whose every process calls this; what does not lead gets an empty result. The

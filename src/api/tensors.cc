@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
+#include "huggingface/weight_files.h"
 #include "io/file.h"
 #include "io/npz.h"
 #include "onnx/reader.h"
@@ -135,6 +136,18 @@ LiteralRef SmallValue(const TensorData& data) {
   literal->type = data.type;
   literal->floats.assign(wide->view.as<double>(), wide->view.as<double>() + wide->view.elements());
   return literal;
+}
+
+Result<std::vector<TensorData>> ReadWeights(const std::string& path, const Graph& graph) {
+  SBP_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(path));
+  return files.ReadFor(graph);
+}
+
+Result<std::string> CheckWeights(const std::string& path, const Graph& graph) {
+  SBP_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(path));
+  const WeightFiles::Fit fit = files.FitTo(graph);
+  if (const std::string misfit = DescribeMisfit(fit); !misfit.empty()) return BadInput(StrCat(path, ": ", misfit));
+  return fit.unexpected.empty() ? "" : StrCat(path, ": ", DescribeUnexpected(fit));
 }
 
 DataReader ReadDataOf(const std::string& model_path) {

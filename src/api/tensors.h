@@ -28,6 +28,12 @@ Status WriteTensors(const std::string& path, const std::vector<std::pair<std::st
 // The small values that may decide sizes, as Resolve takes them; nullptr for others.
 LiteralRef SmallValue(const TensorData& data);
 
+// Weights as Hugging Face keeps them (huggingface/weight_files.h), of the graph's parameters. Error (kBadInput): some
+// are missing, or of another shape or type, with their names.
+Result<std::vector<TensorData>> ReadWeights(const std::string& path, const Graph& graph);
+// The same without reading them; what is said of tensors that no parameter takes, "": there are none.
+Result<std::string> CheckWeights(const std::string& path, const Graph& graph);
+
 // Reads weights: from the model file itself, or from files beside it.
 DataReader ReadDataOf(const std::string& model_path);
 

@@ -100,11 +100,26 @@ Result<TensorId> SquaredError(TensorId id, std::string_view /*options*/, Appende
   return MeanOf(square, "", appender);
 }
 
+constexpr int64_t kNoLabel = -100;  // that which does not count, as PyTorch has it
+constexpr std::string_view kIgnoreNone = "ignore=-100";
+
 std::optional<int64_t> IgnoredLabel(std::string_view options) {
   return options.starts_with("ignore=") ? ParseInt(options.substr(7)) : std::nullopt;
 }
 
-Result<TensorId> CrossEntropy(TensorId id, std::string_view options, Appender& appender) {
+// Labels of the next token: the last one, which has none, does not count.
+Result<TensorId> NextLabels(TensorId labels, int64_t ignored, Appender& appender) {
+  const int64_t length = appender.type(labels).shape.back();
+  if (length == 0) return labels;
+  const TensorId last = appender.Ints({-1});
+  SBP_ASSIGN_OR_RETURN(const TensorId later,
+                       appender.Call("Slice", {labels, appender.Ints({1}), appender.Ints({length}), last}, {},
+                                     "loss/later", LossScope(appender)));
+  const TensorId fill = appender.Constant(Literal::Scalar(ignored));
+  return appender.Call("Pad", {later, appender.Ints({0, 1}), fill, last}, {}, "loss/next", LossScope(appender));
+}
+
+Result<TensorId> CrossEntropy(TensorId id, std::string_view options, Appender& appender, bool of_next = false) {
   const TensorType type = appender.type(id);
   if (type.rank() < 1) return BadInput("--loss: logits need a last dimension of classes");
   Appender::AttributeList attributes = {{"reduction", std::string("mean")}};
@@ -117,6 +132,9 @@ Result<TensorId> CrossEntropy(TensorId id, std::string_view options, Appender& a
   }
   const Shape rows(type.shape.begin(), type.shape.end() - 1);
   SBP_ASSIGN_OR_RETURN(TensorId labels, appender.AddInput("labels", {DType::kI64, rows}));
+  if (of_next) {
+    SBP_ASSIGN_OR_RETURN(labels, NextLabels(labels, IgnoredLabel(options).value_or(kNoLabel), appender));
+  }
   SBP_ASSIGN_OR_RETURN(TensorId logits, Widened(id, appender));
   if (type.rank() != 2) {
     const int64_t classes = type.shape.back();
@@ -129,12 +147,27 @@ Result<TensorId> CrossEntropy(TensorId id, std::string_view options, Appender& a
   return appender.Call("SoftmaxCrossEntropyLoss", {logits, labels}, std::move(attributes), "loss", LossScope(appender));
 }
 
+Result<TensorId> CrossEntropyOf(TensorId id, std::string_view options, Appender& appender) {
+  return CrossEntropy(id, options, appender);
+}
+
+// As transformers' ForCausalLMLoss: each token's logits are compared with the label of the next.
+Result<TensorId> CausalLm(TensorId id, std::string_view options, Appender& appender) {
+  const TensorType& type = appender.type(id);
+  if (type.rank() == 3) return CrossEntropy(id, options.empty() ? kIgnoreNone : options, appender, true);
+  return BadInput(StrCat("--loss: causal-lm takes logits (batch, sequence, classes); ",
+                         Quote(appender.graph().tensor(id).name), " is ", ToString(type)));
+}
+
 struct FormRow {
   std::string_view name;
   Result<TensorId> (*make)(TensorId id, std::string_view options, Appender& appender);
 };
-constexpr std::array<FormRow, 4> kForms = {
-    {{"sum", SumOf}, {"mean", MeanOf}, {"mse", SquaredError}, {"cross-entropy", CrossEntropy}}};
+constexpr std::array<FormRow, 5> kForms = {{{"sum", SumOf},
+                                            {"mean", MeanOf},
+                                            {"mse", SquaredError},
+                                            {"cross-entropy", CrossEntropyOf},
+                                            {"causal-lm", CausalLm}}};
 
 Result<Loss> Cotangents(std::string_view names, const Graph& graph) {
   Loss loss{.given = true};
@@ -169,7 +202,10 @@ Result<Loss> AddLoss(const std::string& form, Appender& appender) {
     }
     SBP_ASSIGN_OR_RETURN(const TensorId of, FindFloat(graph, name));
     SBP_ASSIGN_OR_RETURN(const TensorId loss, row.make(of, options, appender));
-    return Loss{.loss = loss, .seeds = {{loss, TensorId()}}, .ignored = IgnoredLabel(options)};
+    const bool of_next = row.make == CausalLm;
+    return Loss{.loss = loss,
+                .seeds = {{loss, TensorId()}},
+                .ignored = IgnoredLabel(of_next && options.empty() ? kIgnoreNone : options)};
   }
   SBP_ASSIGN_OR_RETURN(const TensorId of, FindFloat(graph, text));
   SBP_ASSIGN_OR_RETURN(const TensorId loss, Itself(of, "", appender));
@@ -178,7 +214,8 @@ Result<Loss> AddLoss(const std::string& form, Appender& appender) {
 
 Status AddShare(Loss& loss, Appender& appender) {
   if (!loss.ignored) return OkStatus();
-  const TensorId labels = NameIndex(appender.graph()).tensor("labels");
+  const Graph& graph = appender.graph();
+  const TensorId labels = graph.op(graph.tensor(loss.loss).producer).inputs[1];  // of the cross entropy
   const TensorId ignored = appender.Constant(Literal::Scalar(*loss.ignored));
   SBP_ASSIGN_OR_RETURN(const TensorId equal,
                        appender.Call("Equal", {labels, ignored}, {}, "loss/ignored", LossScope(appender)));

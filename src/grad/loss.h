@@ -25,8 +25,8 @@ struct Loss {
 };
 
 // The forms of --loss: NAME | sum:NAME | mean:NAME | mse:NAME | cross-entropy:NAME[,ignore=N] |
-// cotangents[:NAME,...]. Adds the ops and inputs of the loss. Errors (kBadInput): unknown form or name, with the
-// nearest known one; a loss that is no float, or not of rank 0; logits without classes.
+// causal-lm:NAME[,ignore=N] | cotangents[:NAME,...]. Adds the ops and inputs of the loss. Errors (kBadInput): unknown
+// form or name, with the nearest known one; a loss that is no float, or not of rank 0; logits without classes.
 Result<Loss> AddLoss(const std::string& form, Appender& appender);
 
 // Makes loss.share where some labels do not count.

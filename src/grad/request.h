@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,10 +29,13 @@ struct UpdateRequest {
   bool gradient_buffers = false;
 };
 
+// The loss of causal language models, whose result is called logits.
+inline constexpr std::string_view kLanguageModelLoss = "causal-lm:logits";
+
 struct GradRequest {
-  std::string loss;                     // see AddLoss
-  std::vector<std::string> wrt;         // patterns over parameters (* and ?); empty: all floats that the loss reaches
-  std::vector<std::string> freeze;      // patterns over parameters that get no gradient
+  std::string loss;                 // see AddLoss; "": kLanguageModelLoss of a model whose kind says so, else an error
+  std::vector<std::string> wrt;     // patterns over parameters (* and ?); empty: all floats that the loss reaches
+  std::vector<std::string> freeze;  // patterns over parameters that get no gradient
   std::vector<std::string> wrt_inputs;  // patterns over inputs
   bool may_be_zero = false;             // no error where the loss depends on nothing that is asked for
   std::vector<std::string> expanded;    // types of ops that are differentiated through their expansions; "*": all

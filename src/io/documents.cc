@@ -46,6 +46,10 @@ Result<DocumentInfo> RecogniseAs(std::string_view bytes, std::string_view where,
     return BadInput(
         StrCat(where, ": this is a model that torch.export saved; expected ", row.article, " (", row.name, ")"));
   }
+  if (info.kind == DocumentKind::kConfig) {
+    return BadInput(
+        StrCat(where, ": this is a config.json of Hugging Face; expected ", row.article, " (", row.name, ")"));
+  }
   if (info.kind == DocumentKind::kOnnx) {
     return BadInput(StrCat(where, ": neither JSON nor prototxt nor one of our binary documents; expected ", row.article,
                            " (", row.name, ")"));

@@ -14,7 +14,7 @@
 namespace sbp {
 
 enum class Encoding { kJson, kPrototxt, kBinary };
-enum class DocumentKind { kOnnx, kTorch, kGraph, kCluster, kPlan };
+enum class DocumentKind { kOnnx, kTorch, kConfig, kGraph, kCluster, kPlan };
 
 // By extension: .json, .prototxt (.pbtxt, .txtpb), .pb (.bin); error otherwise, listing them. "-" is JSON.
 Result<Encoding> EncodingForPath(std::string_view path);

@@ -21,6 +21,8 @@ constexpr std::string_view kWeightsWay =
     "it holds weights without a graph; export the model that they belong to: "
     "torch.export.save(torch.export.export(model, inputs), \"model.pt2\"), or optimum-cli export onnx --model FOLDER "
     "OUT";
+constexpr std::string_view kConfigWay =
+    "it holds weights without a graph; give the config.json beside it, and these to --weights";
 constexpr std::string_view kTensorflowWay =
     "convert it: python -m tf2onnx.convert --saved-model FOLDER --output model.onnx";
 constexpr std::string_view kKerasWay =
@@ -93,7 +95,7 @@ std::string ForeignFormat(std::string_view bytes, std::string_view path) {
   }
   if (bytes.starts_with("\x93NUMPY")) return "a NumPy array (.npy): it holds a tensor, no model; give it to --inputs";
   if (IsPickle(bytes)) return StrCat("a Python pickle, such as PyTorch's old checkpoints: ", kTorchWay);
-  if (IsSafetensors(bytes)) return StrCat("safetensors: ", kWeightsWay);
+  if (IsSafetensors(bytes)) return StrCat("safetensors: ", kConfigWay);
   if (EndsWith(path, "saved_model.pb") || EndsWith(path, "frozen_graph.pb")) {
     return StrCat("a TensorFlow model: ", kTensorflowWay);
   }

@@ -45,11 +45,12 @@ Status NoKind(std::string_view where, std::string_view form, std::string_view ex
                          " (or sbp_plan.cluster.v1, sbp_plan.plan.v1)"));
 }
 
-// Stops at the field "kind" of the outermost object.
+// Stops at the field "kind" of the outermost object; "model_type" there marks a config.json of Hugging Face.
 class KindFinder : public nlohmann::json_sax<nlohmann::json> {
  public:
   KindFinder(std::string_view text, std::string_view where) : text_(text), where_(where) {}
   bool found() const { return found_; }
+  bool found_model_type() const { return found_model_type_; }
   const std::string& kind() const { return kind_; }
   const Status& error() const { return error_; }
 
@@ -67,6 +68,7 @@ class KindFinder : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(size_t /*elements*/) override { return Open(); }
   bool key(std::string& name) override {
     at_kind_ = depth_ == 1 && name == "kind";
+    found_model_type_ = found_model_type_ || (depth_ == 1 && name == "model_type");
     return true;
   }
   bool end_object() override { return Close(); }
@@ -96,6 +98,7 @@ class KindFinder : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
   bool at_kind_ = false;
   bool found_ = false;
+  bool found_model_type_ = false;
   std::string kind_;
 };
 
@@ -104,6 +107,7 @@ Result<DocumentInfo> RecogniseJson(std::string_view text, std::string_view where
   nlohmann::json::sax_parse(text.begin(), text.end(), &finder);
   if (finder.found()) return InfoOf(finder.kind(), Encoding::kJson, where);
   if (!finder.error().ok()) return finder.error();
+  if (finder.found_model_type()) return DocumentInfo{DocumentKind::kConfig, Encoding::kJson};
   return NoKind(where, "JSON", "\"kind\": \"sbp_plan.graph.v1\"");
 }
 
@@ -170,7 +174,9 @@ Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where) {
   if (text.starts_with('{')) return RecogniseJson(bytes, where);
   if (LooksLikeText(bytes.substr(0, 256))) {
     if (StartsWithField(text)) return RecognisePrototxt(text, where);
-    return BadInput(StrCat(where, ": not recognised; expected ONNX, .pt2, or one of our documents in JSON (\"{...\"), ",
+    return BadInput(StrCat(where,
+                           ": not recognised; expected ONNX, .pt2, config.json of Hugging Face, or one of our "
+                           "documents in JSON (\"{...\"), ",
                            "prototxt (\"kind: ...\") or binary; found text that starts with ",
                            Quote(text.substr(0, std::min<size_t>(text.find('\n'), 40)))));
   }

@@ -5,9 +5,10 @@
 namespace sbp::fuzz {
 namespace {
 
-constexpr std::array<Target, 14> kTargets = {{
+constexpr std::array<Target, 16> kTargets = {{
     {"checkpoint", RunCheckpoint},
     {"cluster", RunCluster},
+    {"config", RunConfig},
     {"dims", RunDims},
     {"expansions", RunExpansions},
     {"grad", RunGrad},
@@ -18,6 +19,7 @@ constexpr std::array<Target, 14> kTargets = {{
     {"pins", RunPins},
     {"plan", RunPlan},
     {"rules", RunRules},
+    {"safetensors", RunSafetensors},
     {"tensor", RunTensor},
     {"torch", RunTorch},
 }};

@@ -21,6 +21,7 @@ std::span<const Target> AllTargets();
 // One file each.
 void RunCheckpoint(std::string_view bytes);
 void RunCluster(std::string_view bytes);
+void RunConfig(std::string_view bytes);
 void RunDims(std::string_view bytes);
 void RunExpansions(std::string_view bytes);
 void RunGrad(std::string_view bytes);
@@ -31,6 +32,7 @@ void RunOnnx(std::string_view bytes);
 void RunPins(std::string_view bytes);
 void RunPlan(std::string_view bytes);
 void RunRules(std::string_view bytes);
+void RunSafetensors(std::string_view bytes);
 void RunTensor(std::string_view bytes);
 void RunTorch(std::string_view bytes);
 

@@ -1,0 +1,82 @@
+#include "huggingface/reader.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "huggingface/config.h"
+#include "huggingface/families.h"
+
+namespace sbp {
+namespace {
+
+using huggingface::AllFamilies;
+using huggingface::Config;
+using huggingface::FamilyRow;
+using huggingface::Json;
+
+std::vector<std::string> KnownTypes() {
+  std::vector<std::string> names;
+  for (const FamilyRow& row : AllFamilies()) names.emplace_back(row.model_type);
+  return names;
+}
+
+Result<const FamilyRow*> FamilyOf(const Json& json) {
+  const auto type = json.find("model_type");
+  if (type == json.end() || !type->is_string()) {
+    return BadInput(StrCat("no text \"model_type\"; expected one of ", Join(KnownTypes(), ", ")));
+  }
+  const std::string name = type->get<std::string>();
+  for (const FamilyRow& row : AllFamilies()) {
+    if (row.model_type == name) return &row;
+  }
+  if (json.contains("text_config")) {
+    return BadInput(StrCat("model_type ", Quote(name.substr(0, 60)),
+                           " holds a model of images and text; give what is under \"text_config\" as a config.json of "
+                           "its own"));
+  }
+  return BadInput(StrCat("unknown model_type ", Quote(name.substr(0, 60)), "; known: ", Join(KnownTypes(), ", "),
+                         DidYouMean(name.substr(0, 60), KnownTypes())));
+}
+
+Result<Graph> Read(std::string_view bytes) {
+  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (json.is_discarded()) return BadInput("no JSON, or cut off");
+  if (!json.is_object()) return BadInput("no JSON object");
+  SBP_ASSIGN_OR_RETURN(const FamilyRow* family, FamilyOf(json));
+  Config config(json);
+  Result<Graph> graph = family->read(config);
+  if (!graph.ok()) return graph.status().WithContext(StrCat("model_type ", family->model_type));
+  graph->metadata.emplace_back("producer_name", std::string(kConfigProducer));
+  graph->metadata.emplace_back("model_type", std::string(family->model_type));
+  if (!config.defaults().empty()) graph->metadata.emplace_back("defaults", Join(config.defaults(), ", "));
+  if (const std::vector<std::string> unread = config.Unread(); !unread.empty()) {
+    graph->metadata.emplace_back("unread", Join(unread, ", "));
+  }
+  return graph;
+}
+
+}  // namespace
+
+Result<Graph> ReadConfig(std::string_view bytes, std::string_view where) {
+  Result<Graph> graph = Read(bytes);
+  if (!graph.ok()) return graph.status().WithContext(where);
+  return graph;
+}
+
+bool IsOfConfig(const Graph& graph) {
+  return std::ranges::any_of(graph.metadata, [](const auto& entry) {
+    return entry.first == "producer_name" && entry.second == kConfigProducer;
+  });
+}
+
+std::vector<std::string> NotesOnConfig(const Graph& graph) {
+  std::vector<std::string> notes;
+  if (!IsOfConfig(graph)) return notes;
+  for (const auto& [key, value] : graph.metadata) {
+    if (key == "defaults") notes.push_back(StrCat("keys that are missing have transformers' defaults: ", value));
+    if (key == "unread") notes.push_back(StrCat("keys that are not known, and not looked at: ", value));
+  }
+  return notes;
+}
+
+}  // namespace sbp
