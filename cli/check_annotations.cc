@@ -7,19 +7,19 @@
 #include <vector>
 
 #include "api/annotations.h"
+#include "base/ids.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
 #include "cli/interrupt.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
 #include "cli/violations.h"
+#include "cluster/collective_kind.h"
 #include "graph/graph.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
 #include "report/facts.h"
 #include "sbp/mesh.h"
-#include "base/ids.h"
-#include "boxing/boxing.h"
-#include "cluster/collective_kind.h"
 
 namespace sbp {
 namespace {

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/export_onnx.h"
 #include "cli/planning.h"
 #include "export/exporter.h"
 #include "io/file.h"
@@ -25,6 +26,7 @@ struct ExportFlags {
 };
 
 Status Export(const ExportFlags& flags) {
+  if (flags.to == kOnnxForm) return ExportOnnx(flags.planning.model.model, flags.out);
   SBP_ASSIGN_OR_RETURN(const ExporterRow* exporter, FindExporter(flags.to));
   Timings timings;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
@@ -46,6 +48,9 @@ Command SetupExport(CLI::App& app) {
     described.push_back(StrCat(row.name, " (", row.doc, ")"));
     extensions.push_back(StrCat(".", row.extension));
   }
+  names.emplace_back(kOnnxForm);
+  described.push_back(StrCat(kOnnxForm, " (of a plan, in the place of MODEL: its ONNX model with annotations)"));
+  extensions.emplace_back(".onnx");
   AddPlanningFlags(app, flags->planning);
   app.add_option("--to", flags->to, StrCat("the form to write: ", Join(described, ", ")))
       ->check(CLI::IsMember(names))

@@ -1,15 +1,15 @@
 #include "annotation/check_specs.h"
 
 #include <algorithm>
-#include <set>
-#include <utility>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/checked_math.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "sbp/sbp.h"
-#include "base/ids.h"
 
 namespace sbp {
 namespace {
@@ -60,8 +60,8 @@ class SpecReader {
                    StrCat(axis));
     }
     if (rank == 0) return Wrong("axis is out of range", "none: the tensor is a scalar", StrCat(axis));
-    return Wrong("axis is out of range",
-                 StrCat(-rank, " to ", rank - 1, ", an axis of ", Bracketed(*shape_)), StrCat(axis));
+    return Wrong("axis is out of range", StrCat(-rank, " to ", rank - 1, ", an axis of ", Bracketed(*shape_)),
+                 StrCat(axis));
   }
 
   // The shards of one axis. Of a fused dimension they are contiguous only where all parts but the first sharded one
@@ -125,9 +125,10 @@ class SpecReader {
       std::string how;
       for (const SplitDim& dim : dims_) how += StrCat(how.empty() ? "" : " x ", dim.shards);
       return Wrong("number of shards and of devices differ",
-                   spec_.dims.empty() ? "1 element of `device`, as no axis is sharded: a device group, which is negative, "
-                                        "where the tensor is replicated"
-                                      : StrCat(Counted(num_shards_, "element"), " of `device`, one a shard (", how, ")"),
+                   spec_.dims.empty()
+                       ? "1 element of `device`, as no axis is sharded: a device group, which is negative, "
+                         "where the tensor is replicated"
+                       : StrCat(Counted(num_shards_, "element"), " of `device`, one a shard (", how, ")"),
                    Counted(static_cast<int64_t>(spec_.devices.size()), "element"));
     }
     size_t first_size = 0;
@@ -227,8 +228,8 @@ void CheckConfigurations(const ShardingAnnotations& annotations, Findings& findi
     }
     const auto named = static_cast<int64_t>(configuration.devices.size());
     if (named != 0 && named != configuration.num_devices) {
-      findings.Add(place, "number of device names",
-                   StrCat(configuration.num_devices, ", as num_devices says, or none"), StrCat(named));
+      findings.Add(place, "number of device names", StrCat(configuration.num_devices, ", as num_devices says, or none"),
+                   StrCat(named));
     }
     if (std::set<std::string>(configuration.devices.begin(), configuration.devices.end()).size() !=
         configuration.devices.size()) {
@@ -277,8 +278,8 @@ std::map<size_t, std::vector<PlacedSpec>> PlaceSpecs(const ShardingAnnotations& 
   for (const NodeAnnotation& node : annotations.nodes) {
     const auto found = std::ranges::find(known, node.configuration);
     if (found == known.end()) {
-      findings.Add(PlaceOf(node), StrCat("no configuration ", Quote(node.configuration),
-                                         DidYouMean(node.configuration, known)),
+      findings.Add(PlaceOf(node),
+                   StrCat("no configuration ", Quote(node.configuration), DidYouMean(node.configuration, known)),
                    known.empty() ? "the model to define it (ModelProto.configuration is empty)"
                                  : StrCat("one of the model's: ", Join(known, ", ")),
                    node.configuration.empty() ? "no configuration_id" : node.configuration);

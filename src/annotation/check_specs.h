@@ -1,12 +1,12 @@
 // Are sharding specs what ONNX says that they must be? Read spec by spec, without rules and meshes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-#include <cstdint>
 
 #include "annotation/placement.h"
 #include "check/findings.h"

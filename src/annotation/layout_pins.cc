@@ -68,8 +68,8 @@ std::vector<OpId> NodeFinder::OpsOf(const NodeAnnotation& node) const {
   }
   std::vector<OpId> ops;
   if (node.name.empty()) return ops;
-  const auto range = std::ranges::equal_range(parts_, std::string_view(node.name), {},
-                                              &std::pair<std::string_view, OpId>::first);
+  const auto range =
+      std::ranges::equal_range(parts_, std::string_view(node.name), {}, &std::pair<std::string_view, OpId>::first);
   for (const auto& [name, op] : range) ops.push_back(op);
   return ops;
 }
@@ -87,8 +87,9 @@ Result<LayoutPins> PinsOf(const std::vector<PlacedSpec>& specs, const Graph& gra
   for (const PlacedSpec& placed : specs) {
     const std::optional<NdSbp> layout = LayoutOf(placed.placement, mesh);
     if (!layout) {
-      return BadInput(StrCat(PlaceOf(*placed.node, *placed.spec), ": no layout over the mesh ", ToString(mesh),
-                             " places its shards so; `check MODEL` says more, --ignore-annotations plans without them"));
+      return BadInput(
+          StrCat(PlaceOf(*placed.node, *placed.spec), ": no layout over the mesh ", ToString(mesh),
+                 " places its shards so; `check MODEL` says more, --ignore-annotations plans without them"));
     }
     const bool read = writer.Add(*placed.node, placed.spec->tensor, *layout);
     ++(read ? result.specs : result.unread);

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 #include <utility>
+#include <vector>
 
 #include "annotation/check_specs.h"
 #include "base/ids.h"

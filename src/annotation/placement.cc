@@ -1,13 +1,13 @@
 #include "annotation/placement.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <functional>
 
 #include "base/checked_math.h"
-#include "base/text.h"
 #include "base/status.h"
+#include "base/text.h"
 
 namespace sbp {
 namespace {
@@ -147,8 +147,7 @@ class Factorisations {
 };
 
 // The devices of each shard of `layout`, shards numbered row-major over `dims`.
-std::vector<std::vector<int64_t>> DevicesOfShards(const NdSbp& layout, const std::vector<int>& dims,
-                                                  const Mesh& mesh) {
+std::vector<std::vector<int64_t>> DevicesOfShards(const NdSbp& layout, const std::vector<int>& dims, const Mesh& mesh) {
   int64_t shards = 1;
   for (const int dim : dims) shards *= ShardsOf(layout, dim, mesh);
   std::vector<std::vector<int64_t>> devices(static_cast<size_t>(shards));

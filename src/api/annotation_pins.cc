@@ -1,22 +1,22 @@
 #include "api/annotation_pins.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
-#include <utility>
-#include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "annotation/check_specs.h"
 #include "annotation/layout_pins.h"
 #include "annotation/placement.h"
 #include "base/text.h"
 #include "check/findings.h"
+#include "check/violation.h"
 #include "io/file.h"
+#include "io/pins.h"
 #include "onnx/reader.h"
 #include "sbp/shard_math.h"
-#include "check/violation.h"
-#include "io/pins.h"
 
 namespace sbp {
 namespace {
@@ -31,11 +31,11 @@ Result<std::map<size_t, std::vector<PlacedSpec>>> PlaceAll(const ShardingAnnotat
   if (findings.empty()) return placed;
   const std::vector<Violation> violations = findings.Take();
   const Violation& first = violations.front();
-  return BadInput(StrCat(path, ": the model's sharding annotations are not right: ", first.where, ": ", first.what,
-                         "; expected ", first.expected, ", found ", first.found,
-                         violations.size() > 1 ? StrCat(" (and ", violations.size() - 1, " more: `sbp-plan check ")
-                                               : " (`sbp-plan check ",
-                         path, "` lists them all; --ignore-annotations plans without)"));
+  return BadInput(StrCat(
+      path, ": the model's sharding annotations are not right: ", first.where, ": ", first.what, "; expected ",
+      first.expected, ", found ", first.found,
+      violations.size() > 1 ? StrCat(" (and ", violations.size() - 1, " more: `sbp-plan check ") : " (`sbp-plan check ",
+      path, "` lists them all; --ignore-annotations plans without)"));
 }
 
 }  // namespace
@@ -43,16 +43,16 @@ Result<std::map<size_t, std::vector<PlacedSpec>>> PlaceAll(const ShardingAnnotat
 std::vector<std::string> NotesOfUnread(const ShardingAnnotations& annotations) {
   std::vector<std::string> notes;
   if (annotations.nested > 0) {
-    notes.push_back(StrCat(Counted(annotations.nested, "annotation"),
-                           " inside subgraphs and local functions not read"));
+    notes.push_back(
+        StrCat(Counted(annotations.nested, "annotation"), " inside subgraphs and local functions not read"));
   }
   std::set<int64_t> stages;
   for (const NodeAnnotation& node : annotations.nodes) {
     if (node.pipeline_stage) stages.insert(*node.pipeline_stage);
   }
   if (stages.size() > 1) {
-    notes.push_back(StrCat("pipeline_stage (", stages.size(),
-                           " stages) is not read: a plan places every op on the whole mesh"));
+    notes.push_back(
+        StrCat("pipeline_stage (", stages.size(), " stages) is not read: a plan places every op on the whole mesh"));
   }
   return notes;
 }

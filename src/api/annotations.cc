@@ -11,20 +11,20 @@
 #include "annotation/placement.h"
 #include "api/annotation_pins.h"
 #include "api/model.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "check/findings.h"
+#include "fold/resolve.h"
+#include "fold/resolve_options.h"
 #include "graph/graph.h"
+#include "io/pins.h"
 #include "onnx/annotations.h"
 #include "problem/problem.h"
 #include "rule/candidates.h"
-#include "sbp/shard_math.h"
-#include "sbp/signature.h"
-#include "base/ids.h"
-#include "fold/resolve.h"
-#include "fold/resolve_options.h"
-#include "io/pins.h"
 #include "rule/factor_map.h"
 #include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+#include "sbp/signature.h"
 
 namespace sbp {
 namespace {
@@ -60,8 +60,9 @@ class LegalityOfSpecs {
     const RuleInstanceRef& instance = problem_.candidates(id).instance;
     const CandidateList list = MakeCandidates(instance, mesh_, {}, &filter);
     if (list.candidates.empty()) {
-      findings_.Add(PlaceOf(node), StrCat("the rule of ", problem_.graph->type_of(problem_.graph->op(id)),
-                                          " has no candidate that reads its operands so"),
+      findings_.Add(PlaceOf(node),
+                    StrCat("the rule of ", problem_.graph->type_of(problem_.graph->op(id)),
+                           " has no candidate that reads its operands so"),
                     Nearest(id, filter, written), Describe(id, filter.inputs, {}));
       return;
     }
@@ -72,8 +73,8 @@ class LegalityOfSpecs {
       return true;
     });
     if (legal) return;
-    findings_.Add(PlaceOf(node), "from operands that lie so, its results cannot be written so", Nearest(id, filter, written),
-                  Describe(id, filter.inputs, written));
+    findings_.Add(PlaceOf(node), "from operands that lie so, its results cannot be written so",
+                  Nearest(id, filter, written), Describe(id, filter.inputs, written));
   }
 
   // Is it what the candidate writes, once partial values are reduced?
@@ -153,10 +154,11 @@ std::vector<std::pair<const NodeAnnotation*, NodeLayouts>> LayoutsByNode(const s
   for (const PlacedSpec& placed : specs) {
     const std::optional<NdSbp> layout = LayoutOf(placed.placement, mesh);
     if (!layout) {
-      findings.Add(PlaceOf(*placed.node, *placed.spec), "no layout places its shards so",
-                   StrCat("shards numbered along the axes of a mesh of row-major devices, outer axes first; ",
-                          is_given ? "the mesh given is " : "most specs fit ", ToString(mesh)),
-                   StrCat(placed.placement.dims.size(), " sharded axes over ", placed.placement.num_devices, " devices"));
+      findings.Add(
+          PlaceOf(*placed.node, *placed.spec), "no layout places its shards so",
+          StrCat("shards numbered along the axes of a mesh of row-major devices, outer axes first; ",
+                 is_given ? "the mesh given is " : "most specs fit ", ToString(mesh)),
+          StrCat(placed.placement.dims.size(), " sharded axes over ", placed.placement.num_devices, " devices"));
       continue;
     }
     if (nodes.empty() || nodes.back().first != placed.node) nodes.emplace_back(placed.node, NodeLayouts());
@@ -242,8 +244,9 @@ Result<AnnotationReport> CheckAnnotations(std::string_view bytes, const Planning
                                           const PlanMaker& make_plan, const NoteSink& note) {
   SBP_ASSIGN_OR_RETURN(const ShardingAnnotations annotations, ReadShardingAnnotations(bytes, input.model));
   if (annotations.empty()) {
-    return BadInput(StrCat(input.model, " has no multi-device annotations to check (ModelProto.configuration, "
-                                        "NodeProto.device_configurations; IR version 11 or newer)"));
+    return BadInput(StrCat(input.model,
+                           " has no multi-device annotations to check (ModelProto.configuration, "
+                           "NodeProto.device_configurations; IR version 11 or newer)"));
   }
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(input.model));
   ResolveOptions options = input.resolve;
@@ -262,8 +265,7 @@ Result<AnnotationReport> CheckAnnotations(std::string_view bytes, const Planning
   for (const auto& [index, specs] : placed) {
     const DeviceConfiguration& configuration = annotations.configurations[index];
     if (configuration.num_devices < 1) continue;
-    SBP_RETURN_IF_ERROR(
-        CheckConfiguration(specs, configuration, shape_of, input, rules, make_plan, note, report));
+    SBP_RETURN_IF_ERROR(CheckConfiguration(specs, configuration, shape_of, input, rules, make_plan, note, report));
   }
   return report;
 }

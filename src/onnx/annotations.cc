@@ -31,16 +31,21 @@ ShardingSpec SpecOf(const sbp_onnx::ShardingSpec& message) {
   return spec;
 }
 
+NodeAnnotation BareNode(const sbp_onnx::Node& node, int64_t number) {
+  NodeAnnotation bare;
+  bare.name = node.name();
+  bare.type = node.op_type();
+  bare.number = number;
+  bare.inputs.assign(node.input().begin(), node.input().end());
+  bare.outputs.assign(node.output().begin(), node.output().end());
+  return bare;
+}
+
 void ReadNode(const sbp_onnx::Node& node, int64_t number, ShardingAnnotations& annotations) {
   if (node.device_configurations().empty()) return;
   ++annotations.num_annotated;
   for (const sbp_onnx::NodeDeviceConfiguration& message : node.device_configurations()) {
-    NodeAnnotation& annotation = annotations.nodes.emplace_back();
-    annotation.name = node.name();
-    annotation.type = node.op_type();
-    annotation.number = number;
-    annotation.inputs.assign(node.input().begin(), node.input().end());
-    annotation.outputs.assign(node.output().begin(), node.output().end());
+    NodeAnnotation& annotation = annotations.nodes.emplace_back(BareNode(node, number));
     annotation.configuration = message.configuration_id();
     if (message.has_pipeline_stage()) annotation.pipeline_stage = message.pipeline_stage();
     for (const sbp_onnx::ShardingSpec& spec : message.sharding_spec()) annotation.specs.push_back(SpecOf(spec));
@@ -78,6 +83,12 @@ std::vector<std::string> TensorNames(const sbp_onnx::Graph& graph) {
   return names;
 }
 
+Status ParseWithoutPayloads(std::string_view bytes, std::string_view where, sbp_onnx::Model& model) {
+  const Result<std::optional<std::string>> shorter = onnx::LeavePayloadsInFile(bytes);
+  if (!shorter.ok()) return shorter.status().WithContext(where);
+  return onnx::ParseModel(*shorter ? **shorter : bytes, model).WithContext(where);
+}
+
 }  // namespace
 
 bool HasDeviceConfigurations(std::string_view bytes) {
@@ -91,13 +102,21 @@ bool HasDeviceConfigurations(std::string_view bytes) {
   return false;
 }
 
-Result<ShardingAnnotations> ReadShardingAnnotations(std::string_view bytes, std::string_view where) {
-  const Result<std::optional<std::string>> shorter = onnx::LeavePayloadsInFile(bytes);
-  if (!shorter.ok()) return shorter.status().WithContext(where);
+Result<std::vector<NodeAnnotation>> ReadNodes(std::string_view bytes, std::string_view where) {
   google::protobuf::Arena arena;
   auto& model = *google::protobuf::Arena::CreateMessage<sbp_onnx::Model>(&arena);
-  const Status parsed = onnx::ParseModel(*shorter ? **shorter : bytes, model);
-  if (!parsed.ok()) return parsed.WithContext(where);
+  SBP_RETURN_IF_ERROR(ParseWithoutPayloads(bytes, where, model));
+  std::vector<NodeAnnotation> nodes;
+  for (const sbp_onnx::Node& node : model.graph().node()) {
+    nodes.push_back(BareNode(node, static_cast<int64_t>(nodes.size())));
+  }
+  return nodes;
+}
+
+Result<ShardingAnnotations> ReadShardingAnnotations(std::string_view bytes, std::string_view where) {
+  google::protobuf::Arena arena;
+  auto& model = *google::protobuf::Arena::CreateMessage<sbp_onnx::Model>(&arena);
+  SBP_RETURN_IF_ERROR(ParseWithoutPayloads(bytes, where, model));
 
   ShardingAnnotations annotations;
   for (const sbp_onnx::DeviceConfiguration& message : model.configuration()) {

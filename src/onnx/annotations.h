@@ -32,7 +32,7 @@ struct ShardedDim {
 // Shards are numbered row-major over `dims`, in their order; shard i lies on devices[i].
 struct ShardingSpec {
   std::string tensor;
-  std::vector<int64_t> devices;                                   // a device, or a key of `groups`
+  std::vector<int64_t> devices;                                  // a device, or a key of `groups`
   std::vector<std::pair<int64_t, std::vector<int64_t>>> groups;  // key, the devices that hold copies
   std::vector<ShardedDim> dims;
 };
@@ -62,6 +62,9 @@ bool HasDeviceConfigurations(std::string_view bytes);
 
 // Error (kBadInput): not a ModelProto. What the annotations say may be nonsense.
 Result<ShardingAnnotations> ReadShardingAnnotations(std::string_view bytes, std::string_view where);
+
+// The nodes of the main graph, without what they say of devices. Error (kBadInput): not a ModelProto.
+Result<std::vector<NodeAnnotation>> ReadNodes(std::string_view bytes, std::string_view where);
 
 // `MatMul "mm"`, of a node without a name `MatMul #3`.
 std::string PlaceOf(const NodeAnnotation& node);
