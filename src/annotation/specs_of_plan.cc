@@ -68,10 +68,10 @@ class SpecWriter {
   Status Partial() const {
     if (partial_.empty()) return OkStatus();
     constexpr size_t kShown = 3;
-    const std::vector<std::string> shown(partial_.begin(),
-                                         partial_.begin() + static_cast<std::ptrdiff_t>(std::min(partial_.size(), kShown)));
-    return BadInput(StrCat("ONNX has no partial values, and ops of the plan take ", partial_.size(), " of them: ",
-                           Join(shown, "; "), partial_.size() > kShown ? "; ..." : "",
+    const std::vector<std::string> shown(
+        partial_.begin(), partial_.begin() + static_cast<std::ptrdiff_t>(std::min(partial_.size(), kShown)));
+    return BadInput(StrCat("ONNX has no partial values, and ops of the plan take ", partial_.size(),
+                           " of them: ", Join(shown, "; "), partial_.size() > kShown ? "; ..." : "",
                            "; plan with the first of them pinned, as in --pin 'TENSOR=B'"));
   }
 
@@ -81,7 +81,8 @@ class SpecWriter {
       notes.push_back(StrCat(Counted(gone_, "node"), " that the plan's graph folded or rewrote not annotated"));
     }
     if (ambiguous_ > 0) {
-      notes.push_back(StrCat(Counted(ambiguous_, "use"), " of a tensor that a node takes in two layouts not annotated"));
+      notes.push_back(
+          StrCat(Counted(ambiguous_, "use"), " of a tensor that a node takes in two layouts not annotated"));
     }
     NoteStarts(notes);
     NoteEnds(notes);

@@ -14,9 +14,9 @@
 namespace sbp {
 
 struct PlanSpecs {
-  DeviceConfiguration configuration;         // devices are called by their coordinates
+  DeviceConfiguration configuration;          // devices are called by their coordinates
   std::map<int64_t, NodeAddition> additions;  // by the node's number
-  std::vector<std::string> notes;            // what the plan has and annotations cannot say
+  std::vector<std::string> notes;             // what the plan has and annotations cannot say
 };
 
 // Per node how it takes and leaves its tensors; of a partial result the layout after the reduction that follows.

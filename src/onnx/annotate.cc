@@ -97,8 +97,8 @@ Status AppendGraph(std::string_view bytes, const std::string& configuration,
       continue;
     }
     const auto addition = additions.find(number++);
-    SBP_RETURN_IF_ERROR(AppendNode(field->payload, configuration,
-                                   addition == additions.end() ? nullptr : &addition->second, graph));
+    SBP_RETURN_IF_ERROR(
+        AppendNode(field->payload, configuration, addition == additions.end() ? nullptr : &addition->second, graph));
   }
   AppendBytesField(kGraph, graph, out);
   return OkStatus();
