@@ -23,10 +23,11 @@ struct ExportFlags {
   PlanningFlags planning;
   std::string to{AllExports().front().name};
   std::string out;
+  bool lossy = false;  // of --to onnx
 };
 
 Status Export(const ExportFlags& flags) {
-  if (flags.to == kOnnxForm) return ExportOnnx(flags.planning.model.model, flags.out);
+  if (flags.to == kOnnxForm) return ExportOnnx(flags.planning.model.model, flags.out, flags.lossy);
   SBP_ASSIGN_OR_RETURN(const ExporterRow* exporter, FindExporter(flags.to));
   Timings timings;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
@@ -58,6 +59,7 @@ Command SetupExport(CLI::App& app) {
   app.add_option("-o,--output", flags->out, StrCat("write the problem: ", Join(extensions, ", "), "; - is stdout"))
       ->type_name("PROBLEM")
       ->required();
+  app.add_flag("--lossy", flags->lossy, "of --to onnx: reduce partial values that an op takes where they are made");
   return [flags] { return Export(*flags); };
 }
 

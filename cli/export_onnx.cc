@@ -25,7 +25,7 @@ bool HasExternalData(const Graph& graph) {
 
 }  // namespace
 
-Status ExportOnnx(const std::string& plan_path, const std::string& out) {
+Status ExportOnnx(const std::string& plan_path, const std::string& out, bool lossy) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(plan_path));
   if (plan.model_path.empty() || plan.model_path == "-") {
     return BadInput(StrCat(plan_path, " is of no model file, which its annotations could be written into"));
@@ -38,7 +38,7 @@ Status ExportOnnx(const std::string& plan_path, const std::string& out) {
     return BadInput(StrCat(plan.model_path, " has changed since ", plan_path, " was made of it"));
   }
   SBP_ASSIGN_OR_RETURN(const std::vector<NodeAnnotation> nodes, ReadNodes(model, plan.model_path));
-  Result<PlanSpecs> specs = SpecsOf(plan, nodes);
+  Result<PlanSpecs> specs = SpecsOf(plan, nodes, lossy);
   if (!specs.ok()) return specs.status().WithContext(plan_path);
   SBP_ASSIGN_OR_RETURN(const std::string annotated, Annotate(model, specs->configuration, specs->additions));
   SBP_RETURN_IF_ERROR(WriteFile(out, annotated));

@@ -10,7 +10,8 @@ namespace sbp {
 
 inline constexpr std::string_view kOnnxForm = "onnx";  // of --to
 
-// Errors (kBadInput): no plan, its model is no ONNX file or has changed, a layout that annotations cannot say.
-Status ExportOnnx(const std::string& plan_path, const std::string& out);
+// Errors (kBadInput): no plan, its model is no ONNX file or has changed, a layout that annotations cannot say (`lossy`,
+// as of SpecsOf).
+Status ExportOnnx(const std::string& plan_path, const std::string& out, bool lossy);
 
 }  // namespace sbp

@@ -42,7 +42,8 @@ std::vector<NdSbp> LaidOut(const Plan& plan) {
 
 class SpecWriter {
  public:
-  explicit SpecWriter(const Plan& plan) : plan_(plan), finder_(plan.graph), laid_out_(LaidOut(plan)) {}
+  SpecWriter(const Plan& plan, bool lossy)
+      : plan_(plan), finder_(plan.graph), laid_out_(LaidOut(plan)), lossy_(lossy) {}
 
   void Add(const NodeAnnotation& node, std::map<int64_t, NodeAddition>& additions) {
     const std::vector<OpId> ops = finder_.OpsOf(node);
@@ -66,13 +67,13 @@ class SpecWriter {
   }
 
   Status Partial() const {
-    if (partial_.empty()) return OkStatus();
+    if (partial_.empty() || lossy_) return OkStatus();
     constexpr size_t kShown = 3;
     const std::vector<std::string> shown(
         partial_.begin(), partial_.begin() + static_cast<std::ptrdiff_t>(std::min(partial_.size(), kShown)));
     return BadInput(StrCat("ONNX has no partial values, and ops of the plan take ", partial_.size(),
                            " of them: ", Join(shown, "; "), partial_.size() > kShown ? "; ..." : "",
-                           "; plan with the first of them pinned, as in --pin 'TENSOR=B'"));
+                           "; --lossy writes these ops as whole on the axes of the sum"));
   }
 
   std::vector<std::string> Notes() const {
@@ -83,6 +84,12 @@ class SpecWriter {
     if (ambiguous_ > 0) {
       notes.push_back(
           StrCat(Counted(ambiguous_, "use"), " of a tensor that a node takes in two layouts not annotated"));
+    }
+    if (!partial_.empty()) {
+      notes.push_back(
+          StrCat(Counted(static_cast<int64_t>(partial_.size()), "use"),
+                 " of partial values reduced at the producer, the ops whole on those axes: ", partial_.front(),
+                 partial_.size() > 1 ? ", ..." : "", "; `sbp-plan check` of the file prices it"));
     }
     NoteStarts(notes);
     NoteEnds(notes);
@@ -98,17 +105,15 @@ class SpecWriter {
       for (size_t i = 0; i < op.inputs.size(); ++i) {
         if (!finder_.IsCalled(op.inputs[i], name)) continue;
         tensor = op.inputs[i];
-        layouts.insert(plan_.decision(id).signature.inputs[i]);
-        first_use_.emplace(tensor, plan_.decision(id).signature.inputs[i]);
-        if (layouts.rbegin()->has_partial() || layouts.begin()->has_partial()) {
-          partial_.push_back(StrCat(Quote(name), " by ", PlaceOf(plan_.graph, id)));
-          return;
-        }
+        const NdSbp& taken = plan_.decision(id).signature.inputs[i];
+        if (taken.has_partial()) partial_.push_back(StrCat(Quote(name), " by ", PlaceOf(plan_.graph, id)));
+        layouts.insert(WholeWherePartial(id, taken));
+        first_use_.emplace(tensor, *layouts.begin());
       }
       for (const TensorId output : op.outputs) {
         if (!finder_.IsCalled(output, name)) continue;
         tensor = output;
-        layouts.insert(laid_out_[output.index()]);
+        layouts.insert(WholeWherePartial(id, laid_out_[output.index()]));
       }
     }
     if (layouts.size() > 1) ++ambiguous_;
@@ -117,6 +122,16 @@ class SpecWriter {
     const auto& part = plan_.graph.tensor(tensor).part;
     if (part != nullptr) shape = part->type.shape;
     addition.specs.push_back(SpecOf(name, shape, *layouts.begin(), plan_.mesh));
+  }
+
+  // B on the mesh axes on which the op takes a partial value.
+  NdSbp WholeWherePartial(OpId op, NdSbp layout) const {
+    for (const NdSbp& taken : plan_.decision(op).signature.inputs) {
+      for (int a = 0; a < layout.size(); ++a) {
+        if (taken[a].is_partial()) layout[a] = Sbp::Broadcast();
+      }
+    }
+    return layout;
   }
 
   void NoteStarts(std::vector<std::string>& notes) const {
@@ -150,19 +165,20 @@ class SpecWriter {
   std::vector<NdSbp> laid_out_;
   std::map<TensorId, NdSbp> first_use_;
   std::vector<std::string> partial_;
+  bool lossy_;
   int64_t gone_ = 0, ambiguous_ = 0;
 };
 
 }  // namespace
 
-Result<PlanSpecs> SpecsOf(const Plan& plan, const std::vector<NodeAnnotation>& nodes) {
+Result<PlanSpecs> SpecsOf(const Plan& plan, const std::vector<NodeAnnotation>& nodes, bool lossy) {
   PlanSpecs specs;
   specs.configuration.name = ToString(plan.mesh);
   specs.configuration.num_devices = plan.mesh.num_devices();
   for (int64_t position = 0; position < plan.mesh.num_devices(); ++position) {
     specs.configuration.devices.push_back(DeviceName(plan.mesh, position));
   }
-  SpecWriter writer(plan);
+  SpecWriter writer(plan, lossy);
   for (const NodeAnnotation& node : nodes) writer.Add(node, specs.additions);
   SBP_RETURN_IF_ERROR(writer.Partial());
   specs.notes = writer.Notes();

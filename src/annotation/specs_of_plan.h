@@ -23,6 +23,8 @@ struct PlanSpecs {
 // Metadata: "sbp_plan.nd_sbp", the signature with its partial layouts, and "sbp_plan.reason". Nodes that were folded,
 // and uses of a tensor that parts of a node take differently, have none. Error (kBadInput): a tensor that an op takes
 // while it is partial, which no spec can say; names the first ones.
-Result<PlanSpecs> SpecsOf(const Plan& plan, const std::vector<NodeAnnotation>& nodes);
+// `lossy`: ops that take partial values are annotated as whole (B) on those mesh axes instead, operands and results, so
+// that values are reduced at their producer; a note says how many. `check` of the file prices what that implies.
+Result<PlanSpecs> SpecsOf(const Plan& plan, const std::vector<NodeAnnotation>& nodes, bool lossy = false);
 
 }  // namespace sbp

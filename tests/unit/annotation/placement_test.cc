@@ -22,7 +22,8 @@ Placement Place(const ShardingSpec& spec, const Shape& shape, int64_t num_device
   annotations.tensors = {spec.tensor};
   annotations.nodes.push_back({"n", "Relu", 0, {spec.tensor}, {}, "c", {spec}, {}});
   Findings findings;
-  const auto placed = PlaceSpecs(annotations, [&](std::string_view) { return &shape; }, findings);
+  const auto placed = PlaceSpecs(
+      annotations, [&](std::string_view) { return &shape; }, findings);
   EXPECT_TRUE(findings.empty());
   return placed.at(0).empty() ? Placement{0, {}} : placed.at(0).front().placement;
 }
