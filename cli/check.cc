@@ -5,21 +5,30 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "api/bounds.h"
+#include "api/cluster.h"
+#include "api/model.h"
 #include "api/plan_file.h"
 #include "api/plan_inputs.h"
+#include "api/planning.h"
 #include "api/tensors.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "check/violation.h"
+#include "cli/check_annotations.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/planning.h"
 #include "cli/progress.h"
+#include "cli/violations.h"
 #include "graph/tensor_data.h"
+#include "io/file.h"
+#include "onnx/reader.h"
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 #include "sbp/shard_math.h"
@@ -29,23 +38,11 @@ namespace {
 
 struct CheckFlags {
   std::string plan, model, inputs;
+  PlanningFlags annotated;  // of a model with annotations
   bool bound = false;
   double effort = 1;
   OutputFlags output;
 };
-
-std::string ToText(const std::vector<Violation>& violations) {
-  constexpr size_t kShown = 10;  // a screen; --format json has them all
-  std::string text;
-  for (size_t i = 0; i < violations.size() && i < kShown; ++i) {
-    const Violation& v = violations[i];
-    text += StrCat(v.where, ": ", v.what, "\n");
-    if (!v.expected.empty()) text += StrCat("    expected: ", v.expected, "\n");
-    if (!v.found.empty()) text += StrCat("    found:    ", v.found, "\n");
-  }
-  if (violations.size() > kShown) text += StrCat("... and ", violations.size() - kShown, " more\n");
-  return text + StrCat(violations.size(), violations.size() == 1 ? " violation" : " violations");
-}
 
 // A line a bound.
 std::string ToText(const std::vector<DerivedBound>& bounds) {
@@ -72,11 +69,7 @@ void AddFalse(const std::vector<DerivedBound>& bounds, std::vector<Violation>& v
 }
 
 std::string ToJson(const std::vector<Violation>& violations, const std::vector<DerivedBound>& bounds, bool derived) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Violation& v : violations) {
-    list.push_back({{"where", v.where}, {"what", v.what}, {"expected", v.expected}, {"found", v.found}});
-  }
-  nlohmann::ordered_json document = {{"violations", list}};
+  nlohmann::ordered_json document = {{"violations", ViolationsJson(violations)}};
   if (derived) {
     document["bounds"] = nlohmann::ordered_json::array();
     for (const DerivedBound& bound : bounds) {
@@ -89,7 +82,29 @@ std::string ToJson(const std::vector<Violation>& violations, const std::vector<D
   return document.dump(2);
 }
 
-Status Check(const CheckFlags& flags) {
+// The file is a model: what is checked are its annotations.
+Status CheckModel(const CheckFlags& flags, std::string_view bytes) {
+  if (!flags.model.empty() || flags.bound || !flags.inputs.empty()) {
+    return UsageError(StrCat(Quote(flags.plan), " is a model; MODEL, --inputs and --bound are for plans"));
+  }
+  SBP_ASSIGN_OR_RETURN(const PlanningInput input, ReadPlanningInput(flags.annotated));
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.annotated.model.rules));
+  return CheckAnnotatedModel(bytes, input, rules, flags.output);
+}
+
+Status Check(CheckFlags flags) {
+  if (flags.plan != "-") {
+    SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.plan));
+    if (LooksLikeOnnx(bytes)) {
+      flags.annotated.model.model = flags.plan;
+      return CheckModel(flags, bytes);
+    }
+    const PlanningFlags& own = flags.annotated;
+    if (own.mesh || !own.cluster.empty() || !own.model.dims.empty() || !own.model.rules.empty()) {
+      return UsageError(StrCat("--mesh, --cluster, --dim and --rules are for annotated models; ", Quote(flags.plan),
+                               " is a plan, which has its own"));
+    }
+  }
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
   if (!flags.inputs.empty()) {
@@ -113,7 +128,7 @@ Status Check(const CheckFlags& flags) {
                                   " layout changes, mesh ", ToString(plan.mesh), ToText(bounds));
   SBP_RETURN_IF_ERROR(Print(flags.output.json()  ? ToJson(violations, bounds, flags.bound)
                             : violations.empty() ? good
-                                                 : ToText(violations)));
+                                                 : FormatViolations(violations)));
   return violations.empty() ? OkStatus() : Status(Code::kMismatch, "");
 }
 
@@ -121,7 +136,9 @@ Status Check(const CheckFlags& flags) {
 
 Command SetupCheck(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
-  app.add_option("plan", flags->plan, "a plan; - is stdin")->required()->type_name("PLAN");
+  app.add_option("plan", flags->plan, "a plan, - is stdin; or an ONNX model with multi-device annotations")
+      ->required()
+      ->type_name("PLAN|ONNX");
   app.add_option("model", flags->model, "also compare the plan's graph with this model")->type_name("MODEL");
   app.add_option("--inputs", flags->inputs, "refuse inputs that differ from those that shaped the plan")
       ->type_name("X.npz");
@@ -132,6 +149,18 @@ Command SetupCheck(CLI::App& app) {
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str()
       ->needs(bound);
+  app.add_option("--mesh", flags->annotated.mesh,
+                 "of an annotated model: the device axes that its layouts are over [inferred]")
+      ->type_name("MESH");
+  app.add_option("--cluster", flags->annotated.cluster,
+                 StrCat("of an annotated model: what the communication is priced on [", kDefaultCluster, "]"))
+      ->type_name("NAME|FILE");
+  app.add_option("--dim", flags->annotated.model.dims, "of an annotated model: bind a symbolic dimension, NAME=N")
+      ->type_name("NAME=N")
+      ->allow_extra_args(false);
+  app.add_option("--rules", flags->annotated.model.rules, "of an annotated model: sharding rules of your own")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   AddFormatFlag(app, flags->output);
   return [flags] { return Check(*flags); };
 }

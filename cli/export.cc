@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/export_onnx.h"
 #include "cli/planning.h"
 #include "export/exporter.h"
 #include "io/documents.h"
@@ -27,6 +28,7 @@ struct ExportFlags {
   PlanningFlags planning;
   std::string to{AllExports().front().name};
   std::string out;
+  bool lossy = false;  // of --to onnx
 };
 
 // Stdin is a plan: it can be read only once.
@@ -62,6 +64,7 @@ Status ExportPlan(const ExporterRow& exporter, const ExportFlags& flags) {
 }
 
 Status Export(const ExportFlags& flags) {
+  if (flags.to == kOnnxForm) return ExportOnnx(flags.planning.model.model, flags.out, flags.lossy);
   SBP_ASSIGN_OR_RETURN(const ExporterRow* exporter, FindExporter(flags.to));
   if (exporter->write_plan != nullptr) return ExportPlan(*exporter, flags);
   Timings timings;
@@ -84,6 +87,9 @@ Command SetupExport(CLI::App& app) {
     described.push_back(StrCat(row.name, " (", row.doc, ")"));
     extensions.push_back(row.extension.empty() ? "a folder" : StrCat(".", row.extension));
   }
+  names.emplace_back(kOnnxForm);
+  described.push_back(StrCat(kOnnxForm, " (of a plan, in the place of MODEL: its ONNX model with annotations)"));
+  extensions.emplace_back(".onnx");
   AddPlanningFlags(app, flags->planning);
   app.add_option("--to", flags->to, StrCat("the form to write: ", Join(described, ", ")))
       ->check(CLI::IsMember(names))
@@ -91,6 +97,7 @@ Command SetupExport(CLI::App& app) {
   app.add_option("-o,--output", flags->out, StrCat("write the problem: ", Join(extensions, ", "), "; - is stdout"))
       ->type_name("PROBLEM")
       ->required();
+  app.add_flag("--lossy", flags->lossy, "of --to onnx: reduce partial values that an op takes where they are made");
   return [flags] { return Export(*flags); };
 }
 

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "annotation/layout_pins.h"
 #include "api/cluster.h"
 #include "api/planning.h"
 #include "api/remat.h"
@@ -211,6 +212,9 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
   app.add_flag(
       "--no-simplify", flags.no_simplify,
       "plan the graph as the file spells it: no joined reshapes, no parts of fused weights, no grouped experts");
+  app.add_flag("--ignore-annotations", flags.ignore_annotations,
+               "of an ONNX model with multi-device annotations: plan as if it had none; else they are pins, and give "
+               "the mesh");
   app.add_option("--memory-limit", flags.memory_limit, "bytes per device, with their unit: 80GB, 64GiB")
       ->type_name("BYTES");
   app.add_option(
@@ -320,7 +324,7 @@ void NotePins(const Plan& plan) {
   constexpr size_t kShown = 20;
   std::vector<const PinMatch*> matches;
   for (const PinMatch& match : plan.pin_matches) {
-    if (match.where != kFromRecipe) matches.push_back(&match);
+    if (match.where != kFromRecipe && match.where != kFromAnnotations) matches.push_back(&match);
   }
   for (size_t i = 0; i < std::min(matches.size(), kShown); ++i) {
     const PinMatch& match = *matches[i];
@@ -426,6 +430,7 @@ Result<PlanningInput> ReadPlanningInput(const PlanningFlags& flags) {
   input.recipe = flags.recipe;
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
   input.pin_files = flags.pin_files;
+  input.ignore_annotations = flags.ignore_annotations;
   return input;
 }
 

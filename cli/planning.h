@@ -56,6 +56,7 @@ struct PlanningFlags {
   std::string outputs = "sharded";
   bool even_only = false;
   bool no_simplify = false;
+  bool ignore_annotations = false;
   std::string memory_limit;
   std::string prefetch;
   // The strategies' own options that were given, by name; shares and files as text.

@@ -1,6 +1,7 @@
 #include "api/model.h"
 
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +13,8 @@
 #include "graph/literal.h"
 #include "huggingface/reader.h"
 #include "io/file.h"
+#include "onnx/annotations.h"
+#include "onnx/reader.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp {
@@ -31,6 +34,12 @@ Result<LoadedModel> LoadModelFile(const std::string& path) {
   SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   model.fingerprint = Fingerprint(bytes);
   SBP_ASSIGN_OR_RETURN(model.graph, LoadModel(bytes, path, path));
+  if (LooksLikeOnnx(bytes) && HasDeviceConfigurations(bytes)) {
+    SBP_ASSIGN_OR_RETURN(ShardingAnnotations annotations, ReadShardingAnnotations(bytes, path));
+    if (!annotations.nodes.empty()) {
+      model.annotations = std::make_shared<const ShardingAnnotations>(std::move(annotations));
+    }
+  }
   return model;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,12 @@ namespace sbp {
 // wrong in it, with file:line:column.
 Result<RuleSet> LoadRules(const std::vector<std::string>& files = {});
 
+struct ShardingAnnotations;  // onnx/annotations.h
+
 struct LoadedModel {
-  std::string path, fingerprint;  // fingerprint: of the file's bytes, as plans record it
-  Graph graph;                    // as the file has it, possibly with symbols
+  std::string path, fingerprint;                           // fingerprint: of the file's bytes, as plans record it
+  Graph graph;                                             // as the file has it, possibly with symbols
+  std::shared_ptr<const ShardingAnnotations> annotations;  // of an ONNX model that has some; else null
 };
 // ONNX, .pt2 of torch.export, or a graph as JSON, prototxt or binary; "-" is stdin. Error (kBadInput): no such file, or
 // not a model.

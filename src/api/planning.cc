@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "api/annotation_pins.h"
 #include "api/assignment.h"
 #include "api/grad.h"
 #include "api/model.h"
@@ -73,6 +74,7 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(input.model));
   request.model_path = model.path;
   request.model_fingerprint = model.fingerprint;
+  if (!input.ignore_annotations) input.annotations = std::move(model.annotations);
   std::vector<TensorData> inputs;
   if (!input.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(input.inputs, model.graph, model.graph.inputs, "input"));
@@ -233,6 +235,9 @@ Status PutOnMesh(const PlanningInput& input, const std::vector<Recipe>& recipes,
 
 Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const NoteSink& note) {
   const auto place = [&](PlanRequest& request) -> Status {
+    if (!input.mesh && !input.ignore_annotations && input.model != "-") {
+      SBP_ASSIGN_OR_RETURN(input.mesh, MeshOfAnnotations(input.model));
+    }
     if (!input.mesh) {
       SBP_ASSIGN_OR_RETURN(input.mesh, WholeCluster(input.cluster, note));
     }
@@ -241,6 +246,7 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
     return OkStatus();
   };
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PrepareModel(input, rules, place));
+  if (input.annotations != nullptr) SBP_RETURN_IF_ERROR(AddAnnotations(*input.annotations, input.model, request, note));
   std::vector<Recipe> recipes;
   if (!input.recipe.empty()) {
     SBP_ASSIGN_OR_RETURN(recipes, ReadRecipes(input.recipe, request.mesh));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,7 +24,8 @@
 
 namespace sbp {
 
-struct Recipe;  // recipe/recipe.h
+struct Recipe;               // recipe/recipe.h
+struct ShardingAnnotations;  // onnx/annotations.h
 
 // Members are the flags of `infer`, and errors name them so.
 struct PlanningInput {
@@ -41,6 +43,8 @@ struct PlanningInput {
   std::string recipe;                  // as ReadRecipes takes it (recipe/recipe.h); its pins stand before all others
   std::string dtype;                 // as RetypeModel takes it (grad/retype.h), --compute of a training step; "": as is
   std::optional<GradRequest> train;  // plan the model's training graph (grad/grad.h), not the model
+  bool ignore_annotations = false;  // of an ONNX model's devices and shards, which else stand as pins and give the mesh
+  std::shared_ptr<const ShardingAnnotations> annotations;  // those of the model, once it is loaded; null: it has none
   // The strategy's own options by name (StrategyRow::options); files as std::string.
   std::map<std::string, OptionValue, std::less<>> strategy_options;
 };

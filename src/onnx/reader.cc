@@ -1,10 +1,8 @@
 #include "onnx/reader.h"
 
 #include <google/protobuf/arena.h>
-#include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -13,22 +11,11 @@
 #include "onnx/graph_reader.h"
 #include "onnx/limits.h"
 #include "onnx/onnx_ir.pb.h"
+#include "onnx/parse_model.h"
 #include "onnx/wire.h"
 
 namespace sbp {
 namespace {
-
-Status Parse(std::string_view bytes, sbp_onnx::Model& model) {
-  if (bytes.size() > INT_MAX) return BadInput("more than 2 GiB beside the weights");
-  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
-                                               static_cast<int>(bytes.size()));
-  input.SetRecursionLimit(onnx::kMaxMessageDepth);
-  if (!model.ParseFromCodedStream(&input) || !input.ConsumedEntireMessage()) {
-    return BadInput("not an ONNX model, or cut off: the protobuf message does not parse");
-  }
-  if (!model.has_graph()) return BadInput("an ONNX model without a graph");
-  return OkStatus();
-}
 
 void ReadModelMetadata(const sbp_onnx::Model& model, std::vector<std::pair<std::string, std::string>>& metadata) {
   const auto add = [&](std::string key, std::string value) {
@@ -54,7 +41,7 @@ Result<Graph> ReadModel(std::string_view bytes, std::string_view where, const Ex
   SBP_ASSIGN_OR_RETURN(const std::optional<std::string> shorter, onnx::LeavePayloadsInFile(bytes));
   google::protobuf::Arena arena;
   auto& model = *google::protobuf::Arena::CreateMessage<sbp_onnx::Model>(&arena);
-  SBP_RETURN_IF_ERROR(Parse(shorter ? *shorter : bytes, model));
+  SBP_RETURN_IF_ERROR(onnx::ParseModel(shorter ? *shorter : bytes, model));
 
   onnx::ModelContext context;
   context.file = bytes;

@@ -106,6 +106,11 @@ class Shortener {
 
 }  // namespace
 
+void AppendVarintField(uint32_t field, uint64_t value, std::string& out) {
+  AppendTag(field, WireType::kVarint, out);
+  AppendVarint(value, out);
+}
+
 void AppendBytesField(uint32_t field, std::string_view payload, std::string& out) {
   AppendTag(field, WireType::kBytes, out);
   AppendVarint(payload.size(), out);

@@ -47,7 +47,8 @@ inline constexpr size_t kMaxCopiedPayload = kMaxLiteralElements / 4;
 // Error: not wire format, nested too deeply.
 Result<std::optional<std::string>> LeavePayloadsInFile(std::string_view model);
 
-// A field of type bytes as it stands on the wire.
+// A field of type varint, and one of type bytes, as it stands on the wire.
+void AppendVarintField(uint32_t field, uint64_t value, std::string& out);
 void AppendBytesField(uint32_t field, std::string_view payload, std::string& out);
 
 }  // namespace sbp::onnx

@@ -1,0 +1,28 @@
+// ONNX's multi-device annotations as what a plan begins with: a mesh, and pins.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/cluster.h"
+#include "base/status.h"
+#include "onnx/annotations.h"
+#include "pipeline/pipeline.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+
+// The mesh that the annotations of a model file are for; nothing: the file is no ONNX model, or has none. Errors of the
+// file; that specs are not right is said when they are read as pins.
+Result<std::optional<Mesh>> MeshOfAnnotations(const std::string& path);
+
+// Adds the annotations of a model, which was read from `path`, as pins behind those of the request; those of the first
+// configuration where there are several. `note` is told. Errors (kBadInput): they are not right, or not for this mesh.
+Status AddAnnotations(const ShardingAnnotations& annotations, const std::string& path, PlanRequest& request,
+                      const NoteSink& note = nullptr);
+
+// Says what of the annotations plans have nothing to do with: stages of pipelines, subgraphs.
+std::vector<std::string> NotesOfUnread(const ShardingAnnotations& annotations);
+
+}  // namespace sbp
