@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
 import sbp_plan as sp  # noqa: E402
-from sbp_plan._program import flags  # noqa: E402
+from sbp_plan._program import call, flags  # noqa: E402
 
 GRAPH = ROOT / "examples/megatron/graph.json"
 MESH = {"data": 2, "model": 4}
@@ -104,12 +104,21 @@ class Errors(unittest.TestCase):
 @unittest.skipIf(numpy is None, "numpy is not here")
 class Running(unittest.TestCase):
     def test_plan_gives_what_the_model_gives(self):
-        small = sp.load(GRAPH, dim={"batch": 2, "seq": 16})
-        plan = small.plan(mesh={"model": 2}, strategy="einsum")
-        whole, sharded = small.run(), plan.run()
-        self.assertEqual(whole.keys(), sharded.keys())
-        for name, value in whole.items():
-            self.assertEqual(value.shape, sharded[name].shape)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "llama.json"
+            call("generate", ["llama", "--layers=1", "--hidden=32", "--ffn=64", "--heads=4", "--kv-heads=2", "--vocab=64",
+                              "--batch=2", "--seq=8", "--dtype=f32", "-o", str(path)])
+            llama = sp.load(path)
+            name = llama.plan(mesh=2).document["graph"]["inputs"][0]["name"]
+            tokens = numpy.arange(16).reshape(2, 8) % 64
+            whole, sharded = llama.run({name: tokens}), llama.run({name: tokens}, mesh={"data": 2})
+            other = llama.run({name: tokens[:, ::-1].copy()})
+            self.assertEqual(whole.keys(), sharded.keys())
+            for output, value in whole.items():
+                numpy.testing.assert_allclose(value, sharded[output], rtol=1e-4, atol=1e-5)
+                self.assertFalse(numpy.allclose(value, other[output]))
+            with self.assertRaises(sp.InputError):
+                llama.run({name + "x": tokens})
 
 
 if __name__ == "__main__":
