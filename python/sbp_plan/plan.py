@@ -60,6 +60,18 @@ class Diff:
         return self.differs
 
 
+def _split(layouts: str) -> list[str]:
+    """The layouts of one side of a signature: commas within parentheses divide a layout's own axes."""
+    result, depth = [""], 0
+    for character in layouts:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            result.append("")
+        else:
+            result[-1] += character
+    return [layout.strip() for layout in result]
+
+
 class Plan:
     """A plan, as a document (schemas/README.md); immutable."""
 
@@ -83,8 +95,13 @@ class Plan:
 
     @property
     def layouts(self) -> dict[str, str]:
-        """Tensor -> the layout in which its producer leaves it: "(S(0), B)"."""
-        return {str(tensor): str(row["layout"]) for row in self.document.get("layouts", []) for tensor in row["tensors"]}
+        """Tensor -> its layout: how an input or parameter starts, how its producer leaves any other: "(S(0), B)"."""
+        result = {str(tensor): str(row["layout"]) for row in self.document.get("layouts", []) for tensor in row["tensors"]}
+        signatures = self.signatures
+        for op in self.document.get("graph", {}).get("ops", []):
+            written = signatures.get(op["name"], "").rpartition(" -> ")[2]
+            result.update(zip(filter(None, op.get("outputs", [])), _split(written)))
+        return result
 
     @property
     def signatures(self) -> dict[str, str]:

@@ -44,6 +44,9 @@ class Planning(unittest.TestCase):
         self.assertEqual(4, len(plan.collectives))  # two a layer
         self.assertAlmostEqual(sum(row.seconds for row in plan.collectives), plan.cost.collective_seconds)
         self.assertEqual("(B, S(1))", plan.layouts["layers.0.mlp.fc1.weight"])
+        self.assertEqual("(S(0), S(2))", plan.layouts["layers.0.mlp.fc1.out"])
+        self.assertEqual("(S(0), P(sum))", plan.layouts["layers.0.mlp.fc2.out"])
+        self.assertEqual({tensor["name"] for tensor in plan.document["graph"]["tensors"]} - plan.layouts.keys(), set())
         self.assertEqual("(S(0), B), (B, S(1)) -> (S(0), S(2))", plan.signatures["layers.0.mlp.fc1"])
         self.assertIn("MatMul", plan.explain("layers.0.mlp.fc1"))
         self.assertIn(b"<svg", plan.render())
