@@ -1,0 +1,106 @@
+"""Calls the program `sbp-plan`: options to flags, exit codes to errors. Safe from several threads at once."""
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Union
+
+from .errors import UsageError, error_of
+
+Number = Union[int, float]
+Path = Union[str, "os.PathLike[str]"]
+# A flag's value: a text or number, a switch, several values, or names with values ({"batch": 8}).
+Option = Union[None, bool, str, Number, "os.PathLike[str]", Sequence[str], Mapping[str, Union[str, Number]]]
+
+_SECONDS_TO_STOP = 10.0  # after Ctrl-C; the program answers within one
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call printed. `code` is 0, or 1 where the call asked for differences and there are some."""
+
+    code: int
+    output: bytes
+
+
+def program() -> str:
+    """The program: $SBP_PLAN_PROGRAM, the one in this package, or the one on PATH. Raises FileNotFoundError."""
+    chosen = os.environ.get("SBP_PLAN_PROGRAM")
+    inside = pathlib.Path(__file__).with_name("bin") / "sbp-plan"
+    found = chosen or (str(inside) if inside.exists() else shutil.which("sbp-plan"))
+    if found is None:
+        raise FileNotFoundError(
+            "the program sbp-plan is neither in this package nor on PATH; SBP_PLAN_PROGRAM can name it")
+    return found
+
+
+def flags(options: Mapping[str, Option]) -> list[str]:
+    """Options as flags: memory_limit="75GB" is --memory-limit=75GB, mesh={"data": 2} is --mesh=data=2, dim={"batch": 8}
+    is --dim=batch=8, a list is the flag once for each, True the flag alone; None and False are left out."""
+    result: list[str] = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            result.append(flag)
+        elif isinstance(value, Mapping):
+            pairs = [f"{key}={number}" for key, number in value.items()]
+            result += [f"{flag}={','.join(pairs)}"] if name == "mesh" else [f"{flag}={pair}" for pair in pairs]
+        elif isinstance(value, (str, int, float, os.PathLike)):
+            result.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+        else:
+            result += [f"{flag}={item}" for item in value]
+    return result
+
+
+def call(command: str, arguments: Sequence[str], document: bytes | None = None, differs: bool = False) -> Answer:
+    """Runs `sbp-plan COMMAND ARGUMENTS...`, `document` on its stdin. Warnings of the program become Python warnings.
+
+    Exit code 1 is an answer where `differs`, else a failed run. Raises an Error with the program's message; Ctrl-C ends
+    the program and raises KeyboardInterrupt."""
+    if any("\0" in argument for argument in arguments):
+        raise UsageError("a NUL character in an option")
+    process = subprocess.Popen([program(), command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"})
+    try:
+        output, chatter = process.communicate(document or b"")
+    except BaseException:
+        _stop(process)
+        raise
+    _warn(chatter.decode(errors="replace"))
+    if process.returncode == 0 or (differs and process.returncode == 1):
+        return Answer(process.returncode, output)
+    raise error_of(5 if process.returncode == 1 else process.returncode,
+                   _message(chatter.decode(errors="replace"), process.returncode, output))
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends a program that nobody waits for any more, gently first."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.communicate(timeout=_SECONDS_TO_STOP)
+    except BaseException:  # a second Ctrl-C, too
+        process.kill()
+        process.communicate()
+
+
+def _warn(chatter: str) -> None:
+    for line in chatter.splitlines():
+        if line.startswith("warning: "):
+            warnings.warn(line.removeprefix("warning: "), stacklevel=5)
+
+
+def _message(chatter: str, code: int, output: bytes) -> str:
+    """The program's message: from "error: " on."""
+    at = 0 if chatter.startswith("error: ") else chatter.find("\nerror: ") + 1
+    if chatter.startswith("error: ") or at > 0:
+        return chatter[at:].removeprefix("error: ").rstrip()
+    return (chatter.strip() or output.decode(errors="replace").strip() or
+            f"sbp-plan ended with {'signal' if code < 0 else 'exit code'} {abs(code)} and no message")

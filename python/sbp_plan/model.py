@@ -1,0 +1,91 @@
+"""Models: where they come from, their training steps, plans of them, and runs on this machine's CPU."""
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from ._arrays import read_arrays, write_arrays
+from ._program import Option, Path, call, flags
+from .plan import Plan
+
+_RESOLVING = ("dim", "rules")  # of all that is said of a model, what `run` and `render` take as well
+
+
+class Model:
+    """A model's file with what is said about it. Immutable: `train` returns another one."""
+
+    def __init__(self, path: Path, options: Mapping[str, Option],
+                 folder: tempfile.TemporaryDirectory[str] | None = None) -> None:
+        self.path = pathlib.Path(path)
+        self.options = dict(options)
+        self._folder = folder  # of a file of our own: it goes with the last model of it
+
+    def train(self, loss: str, **options: Option) -> Model:
+        """The training step of this model: `plan` plans loss, gradients and optimizer. Options: the flags of
+        `sbp-plan help infer` under "Training": optimizer="adamw", compute="bf16", remat="full", ..."""
+        return Model(self.path, {**self.options, "train": True, "loss": loss, **options}, self._folder)
+
+    def plan(self, **options: Option) -> Plan:
+        """Plans this model; the options are the flags of `sbp-plan help infer`: mesh={"data": 2, "model": 4} or
+        devices=8, memory_limit="75GB", pin=["fc1.weight=S(1)"], strategy="einsum", dim={"batch": 8}, ...
+
+        Raises UsageError, InputError, NoPlanError; Ctrl-C stops the search with KeyboardInterrupt."""
+        with tempfile.TemporaryDirectory(prefix="sbp-plan-") as folder:
+            path = pathlib.Path(folder) / "plan.json"
+            answer = call("infer", [*flags({**self.options, **options, "output": path}), "--", os.fspath(self.path)])
+            return Plan(path.read_bytes(), answer.output.decode(), self)
+
+    def run(self, inputs: Mapping[str, Any] | None = None, mesh: Option = None, **options: Option) -> dict[str, Any]:
+        """Executes this model on the CPU, with numpy arrays by input name (random where not given), and returns its
+        outputs likewise; arrays of other packages come by DLPack. With `mesh`: plans it first, options being
+        those of `plan`, and runs the plan, threads being its devices. Needs numpy."""
+        if mesh is not None:
+            return self.plan(mesh=mesh, **options).run(inputs)
+        said = {name: self.options[name] for name in _RESOLVING if name in self.options}
+        return run_file(self.path, inputs, {**said, **options, "unsharded": True})
+
+    def _repr_html_(self) -> str:
+        """The model's picture, for notebooks."""
+        said = {name: self.options[name] for name in _RESOLVING if name in self.options}
+        return call("render", [*flags({**said, "as": "svg", "output": "-"}), "--", os.fspath(self.path)]).output.decode()
+
+
+def run_file(path: pathlib.Path, inputs: Mapping[str, Any] | None, options: Mapping[str, Option]) -> dict[str, Any]:
+    """Runs a model or plan file with arrays in and out."""
+    with tempfile.TemporaryDirectory(prefix="sbp-plan-") as folder:
+        given: dict[str, Option] = {**options, "outputs": pathlib.Path(folder) / "outputs.npz"}
+        if inputs:
+            given["inputs"] = write_arrays(pathlib.Path(folder) / "inputs.npz", inputs)
+        call("run", [*flags(given), "--", os.fspath(path)])
+        return read_arrays(pathlib.Path(folder) / "outputs.npz")
+
+
+def load(path: Path, **options: Option) -> Model:
+    """The model in an .onnx, .pt2, .json, .prototxt or .pb file. Options: dim, rules, dtype, ... of `plan`. The file is
+    read when the model is planned or run. Raises FileNotFoundError."""
+    if not pathlib.Path(path).exists():
+        raise FileNotFoundError(os.fspath(path))
+    return Model(path, options)
+
+
+def from_torch(program: Any, **options: Option) -> Model:
+    """The model of what torch.export.export returned; torch is needed, and writes a temporary .pt2 file."""
+    import torch
+
+    folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
+    path = pathlib.Path(folder.name) / "model.pt2"
+    torch.export.save(program, os.fspath(path))
+    return Model(path, options, folder)
+
+
+def from_onnx(model: Any, **options: Option) -> Model:
+    """The model of an onnx.ModelProto, or of a path to one."""
+    if isinstance(model, (str, os.PathLike)):
+        return load(model, **options)
+    folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
+    path = pathlib.Path(folder.name) / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return Model(path, options, folder)

@@ -1,0 +1,189 @@
+"""Plans: what they cost, how tensors lie, why; checked, compared, drawn, executed."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ._program import Option, Path, call, flags
+
+if TYPE_CHECKING:
+    from .model import Model
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A step of a plan: seconds summed over compute and collectives, bytes that a device moves, bytes at its peak."""
+
+    compute_seconds: float
+    collective_seconds: float
+    bytes_moved: float
+    peak_bytes: int
+    lower_bound_seconds: float | None
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One tensor that goes from one layout to another; `collectives` are the steps' names, in order."""
+
+    tensor: str
+    source: str
+    target: str
+    collectives: tuple[str, ...]
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """The answer of `check`: truthy where the plan is right; `report` says what is wrong."""
+
+    ok: bool
+    report: str
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+@dataclass(frozen=True)
+class Diff:
+    """The answer of `diff`: truthy where the plans differ; `report` says how."""
+
+    differs: bool
+    report: str
+
+    def __bool__(self) -> bool:
+        return self.differs
+
+
+def _split(layouts: str) -> list[str]:
+    """The layouts of one side of a signature: commas within parentheses divide a layout's own axes."""
+    result, depth = [""], 0
+    for character in layouts:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            result.append("")
+        else:
+            result[-1] += character
+    return [layout.strip() for layout in result]
+
+
+class Plan:
+    """A plan, as a document (schemas/README.md); immutable."""
+
+    def __init__(self, document: bytes, summary: str | None = None, model: Model | None = None) -> None:
+        self._document, self._summary, self._model = document, summary, model
+        self._parsed: dict[str, Any] | None = None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The plan's JSON, parsed once; not to be changed."""
+        if self._parsed is None:
+            self._parsed = json.loads(self._document)
+        return self._parsed
+
+    @property
+    def cost(self) -> Cost:
+        total: dict[str, Any] = self.document.get("total", {})
+        return Cost(float(total.get("compute_seconds", 0)), float(total.get("collective_seconds", 0)),
+                    float(total.get("bytes_moved", 0)), int(self.document.get("memory", {}).get("peak_bytes", 0)),
+                    self.document.get("lower_bound_seconds"))
+
+    @property
+    def layouts(self) -> dict[str, str]:
+        """Tensor -> its layout: how an input or parameter starts, how its producer leaves any other: "(S(0), B)"."""
+        result = {str(tensor): str(row["layout"]) for row in self.document.get("layouts", []) for tensor in row["tensors"]}
+        signatures = self.signatures
+        for op in self.document.get("graph", {}).get("ops", []):
+            written = signatures.get(op["name"], "").rpartition(" -> ")[2]
+            result.update(zip(filter(None, op.get("outputs", [])), _split(written)))
+        return result
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """Op -> its signature: "(S(0), B), (B, B) -> (S(0), B)"."""
+        return {str(op): str(row["signature"]) for row in self.document.get("decisions", []) for op in row["ops"]}
+
+    @property
+    def collectives(self) -> list[Transition]:
+        """Every change of layout between ops, as the plan lists them."""
+        return [Transition(str(row["tensor"]), str(row["from"]), str(row["to"]),
+                           tuple(str(step["collective"]) for step in row.get("steps", [])), float(row.get("seconds", 0)),
+                           str(row.get("reason", "")))
+                for row in self.document.get("transitions", [])]
+
+    def summary(self) -> str:
+        """What a step takes and where it goes; of a plan from a file, its table of ops."""
+        return self._summary if self._summary is not None else self.render("txt").decode()
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def save(self, path: Path) -> None:
+        """Writes the plan: .json, .prototxt or .pb."""
+        call("convert", ["--", "-", os.fspath(path)], self._document)
+
+    def explain(self, name: str, **options: Option) -> str:
+        """Why the op, tensor or scope `name` is laid out as it is. Options: the flags of `sbp-plan help explain`."""
+        return call("explain", [*flags(options), "--", "-", name], self._document).output.decode()
+
+    def render(self, form: str = "svg", **options: Option) -> bytes:
+        """The plan as svg, png, pdf, dot, md or txt. Options: view="overview", expand=[...], max_nodes=..."""
+        return call("render", [*flags({**options, "as": form, "output": "-"}), "--", "-"], self._document).output
+
+    def show(self) -> None:
+        """Shows summary and picture in a notebook; prints the summary elsewhere."""
+        try:
+            from IPython import get_ipython
+            from IPython.display import HTML, display
+        except ImportError:
+            print(self.summary())
+            return
+        if get_ipython() is None:
+            print(self.summary())
+        else:
+            display(HTML(self._repr_html_()))
+
+    def _repr_html_(self) -> str:
+        import html
+
+        picture = self.render("svg", view="overview").decode()
+        return f"<pre>{html.escape(self.summary())}</pre>{picture[picture.find('<svg'):]}"
+
+    def run(self, inputs: Mapping[str, Any] | None = None, **options: Option) -> dict[str, Any]:
+        """Executes the plan, threads being its devices, compares with the unsharded run (ExecutionError where they
+        differ; no_reference=True leaves that out) and returns the outputs. Needs numpy."""
+        from .model import run_file
+
+        with self.file() as folder:
+            return run_file(pathlib.Path(folder) / "plan.json", inputs, options)
+
+    def file(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder with this plan as plan.json; a context manager."""
+        folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
+        (pathlib.Path(folder.name) / "plan.json").write_bytes(self._document)
+        return folder
+
+
+def load_plan(path: Path) -> Plan:
+    """The plan in a .json, .prototxt or .pb file. Raises InputError."""
+    return Plan(call("convert", ["--to=json", "--", os.fspath(path), "-"]).output)
+
+
+def check(plan: Plan, model: Model | None = None, **options: Option) -> Check:
+    """Derives the plan's facts again and, with `model`, compares its graph with it."""
+    arguments = [*flags(options), "--", "-", *([os.fspath(model.path)] if model is not None else [])]
+    answer = call("check", arguments, plan._document, differs=True)
+    return Check(answer.code == 0, answer.output.decode())
+
+
+def diff(before: Plan, after: Plan, **options: Option) -> Diff:
+    """Compares two plans by meaning. Options: tolerance=0.01, all=True."""
+    with before.file() as folder:
+        arguments = [*flags(options), "--", os.path.join(folder, "plan.json"), "-"]
+        answer = call("diff", arguments, after._document, differs=True)
+    return Diff(answer.code == 1, answer.output.decode())

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""`pip install .` in a fresh virtual environment, then a plan with what it installed: install_test.py PROGRAM.
+
+Skips (77) where there is no venv, or pip cannot get setuptools."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+USE = """
+import sbp_plan, pathlib
+assert "site-packages" in sbp_plan.__file__, sbp_plan.__file__
+assert (pathlib.Path(sbp_plan.__file__).parent / "py.typed").exists()
+plan = sbp_plan.load(GRAPH, dim={"batch": 8, "seq": 16}).plan(mesh={"data": 2})
+assert sbp_plan.check(plan) and "data=2" in plan.summary()
+"""
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        python = pathlib.Path(folder) / "venv/bin/python"
+        if subprocess.run([sys.executable, "-m", "venv", python.parents[1]]).returncode != 0:
+            print("skipped: no venv here")
+            return 77
+        if subprocess.run([python, "-m", "pip", "-q", "download", "-d", folder, "--no-deps", "setuptools", "wheel"]).returncode != 0:
+            print("skipped: pip cannot get setuptools here")
+            return 77
+        sources = pathlib.Path(folder) / "sources"  # what a build leaves in its folder must not stay in ours
+        sources.mkdir()
+        for name in ("pyproject.toml", "setup.py", "README.md", "python"):
+            subprocess.run(["cp", "-r", ROOT / name, sources], check=True)
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("SBP_", "PYTHON"))}
+        subprocess.run([python, "-m", "pip", "-q", "install", sources], check=True,
+                       env={**environment, "SBP_PLAN_BUILT": str(pathlib.Path(sys.argv[1]).resolve())})
+        subprocess.run([python, "-c", f"GRAPH = {str(ROOT / 'examples/megatron/graph.json')!r}\n{USE}"], check=True,
+                       env={**environment, "PATH": "/usr/bin:/bin"}, cwd=folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The Python package against the program: package_test.py PROGRAM. Without torch; arrays only where numpy is."""
+import concurrent.futures
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+import sbp_plan as sp  # noqa: E402
+from sbp_plan._program import call, flags  # noqa: E402
+
+GRAPH = ROOT / "examples/megatron/graph.json"
+MESH = {"data": 2, "model": 4}
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+def model(seq=16):
+    return sp.load(GRAPH, dim={"batch": 8, "seq": seq})
+
+
+class Flags(unittest.TestCase):
+    def test_every_kind_of_value(self):
+        self.assertEqual(flags({"memory_limit": "75GB", "mesh": MESH, "dim": {"a": 1, "b": 2}, "pin": ["x=B", "y=B"],
+                                "train": True, "bound": False, "seed": 0, "cluster": None, "log": pathlib.Path("l")}),
+                         ["--memory-limit=75GB", "--mesh=data=2,model=4", "--dim=a=1", "--dim=b=2", "--pin=x=B", "--pin=y=B",
+                          "--train", "--seed=0", "--log=l"])
+
+
+class Planning(unittest.TestCase):
+    def test_megatron(self):
+        plan = model().plan(mesh=MESH, strategy="einsum", pins=ROOT / "examples/megatron/megatron.pins")
+        self.assertIn("mesh data=2,model=4", plan.summary())
+        self.assertEqual({("all-reduce",)}, {row.collectives for row in plan.collectives})
+        self.assertEqual(4, len(plan.collectives))  # two a layer
+        self.assertAlmostEqual(sum(row.seconds for row in plan.collectives), plan.cost.collective_seconds)
+        self.assertEqual("(B, S(1))", plan.layouts["layers.0.mlp.fc1.weight"])
+        self.assertEqual("(S(0), S(2))", plan.layouts["layers.0.mlp.fc1.out"])
+        self.assertEqual("(S(0), P(sum))", plan.layouts["layers.0.mlp.fc2.out"])
+        self.assertEqual({tensor["name"] for tensor in plan.document["graph"]["tensors"]} - plan.layouts.keys(), set())
+        self.assertEqual("(S(0), B), (B, S(1)) -> (S(0), S(2))", plan.signatures["layers.0.mlp.fc1"])
+        self.assertIn("MatMul", plan.explain("layers.0.mlp.fc1"))
+        self.assertIn(b"<svg", plan.render())
+        self.assertIn("<svg", plan._repr_html_())
+
+    def test_files_and_comparison(self):
+        plan, other = model().plan(mesh=MESH), model().plan(mesh=MESH, strategy="replicate")
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("plan.json", "plan.pb", "plan.prototxt"):
+                plan.save(pathlib.Path(folder) / name)
+                self.assertFalse(sp.diff(plan, sp.load_plan(pathlib.Path(folder) / name)), name)
+        self.assertTrue(sp.check(plan, model()))
+        self.assertTrue(sp.diff(plan, other))
+        wrong = sp.Plan(plan._document.replace(b'"peak_bytes": 5', b'"peak_bytes": 6'))
+        self.assertNotEqual(wrong._document, plan._document)
+        self.assertFalse(sp.check(wrong))
+
+    def test_training_step(self):
+        step = model().train(loss="mean:output:0", optimizer="sgd")
+        self.assertIn("optimizer/layers.0.mlp.fc1.weight", step.plan(mesh=8, strategy="einsum").signatures)
+
+    def test_threads(self):
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            made = list(pool.map(lambda seq: model(seq).plan(mesh=MESH), (16, 32, 16)))
+        self.assertFalse(sp.diff(made[0], made[2]))
+        self.assertTrue(sp.diff(made[0], made[1]))
+
+
+class Errors(unittest.TestCase):
+    def test_kind_and_text(self):
+        for options, kind, text in [
+                ({"mesch": "4"}, sp.UsageError, 'has no flag "--mesch" (did you mean "--mesh"?)'),
+                ({"mesh": "4", "pin": "nope=B"}, sp.InputError, 'no tensor is called "nope"'),
+                ({"mesh": "4", "memory_limit": "1kB"}, sp.NoPlanError, "no plan fits into --memory-limit")]:
+            with self.assertRaises(kind) as caught:
+                model().plan(**options)
+            self.assertIn(text, str(caught.exception))
+            self.assertIsInstance(caught.exception, sp.Error)
+        with self.assertRaises(FileNotFoundError):
+            sp.load("nowhere.onnx")
+        with self.assertRaises(sp.InputError):
+            sp.Plan(b"{}").explain("x")
+
+    def test_name_that_looks_like_a_flag(self):
+        with self.assertRaises(sp.InputError):
+            model().plan(mesh=MESH).explain("--all")
+
+    def test_interrupt_stops_the_search(self):
+        timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+        start = time.monotonic()
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            sp.load(ROOT / "examples/gpt2/graph.json", dim={"batch": 8, "seq": 1024}).plan(
+                mesh=MESH, memory_limit="400MB", gap="0", time=60)
+        self.assertLess(time.monotonic() - start, 30)
+
+
+@unittest.skipIf(numpy is None, "numpy is not here")
+class Running(unittest.TestCase):
+    def test_plan_gives_what_the_model_gives(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "llama.json"
+            call("generate", ["llama", "--layers=1", "--hidden=32", "--ffn=64", "--heads=4", "--kv-heads=2", "--vocab=64",
+                              "--batch=2", "--seq=8", "--dtype=f32", "-o", str(path)])
+            llama = sp.load(path)
+            name = llama.plan(mesh=2).document["graph"]["inputs"][0]["name"]
+            tokens = numpy.arange(16).reshape(2, 8) % 64
+            whole, sharded = llama.run({name: tokens}), llama.run({name: tokens}, mesh={"data": 2})
+            other = llama.run({name: tokens[:, ::-1].copy()})
+            self.assertEqual(whole.keys(), sharded.keys())
+            for output, value in whole.items():
+                numpy.testing.assert_allclose(value, sharded[output], rtol=1e-4, atol=1e-5)
+                self.assertFalse(numpy.allclose(value, other[output]))
+            with self.assertRaises(sp.InputError):
+                llama.run({name + "x": tokens})
+
+
+if __name__ == "__main__":
+    os.environ["SBP_PLAN_PROGRAM"] = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
