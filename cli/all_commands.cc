@@ -45,8 +45,10 @@ constexpr CommandRow kCommands[] = {
      "  sbp-plan calibrate model.onnx --dim batch=8 -o box.json\n"
      "  mpirun -n 2 sbp-plan calibrate --backend mpi -o box.json\n",
      SetupCalibrate},
-    {"export", "write the layout problem of a model for other solvers",
-     "  sbp-plan export --to iopddl model.onnx --mesh 8,8 -o problem.json\n", SetupExport},
+    {"export", "write a plan, or the layout problem of a model, in the form of another program",
+     "  sbp-plan export --to onnx plan.json -o sharded.onnx\n"
+     "  sbp-plan export --to iopddl model.onnx --mesh 8,8 -o problem.json\n",
+     SetupExport},
     {"convert", "move a graph, cluster or plan between its encodings",
      "  sbp-plan convert model.onnx graph.json\n"
      "  sbp-plan convert model.onnx graph.pb --dim batch=8 --dim seq=1024\n"

@@ -12,7 +12,6 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/export_onnx.h"
 #include "cli/planning.h"
 #include "export/exporter.h"
 #include "io/documents.h"
@@ -28,7 +27,7 @@ struct ExportFlags {
   PlanningFlags planning;
   std::string to{AllExports().front().name};
   std::string out;
-  bool lossy = false;  // of --to onnx
+  bool lossy = false;
 };
 
 // Stdin is a plan: it can be read only once.
@@ -57,16 +56,17 @@ Result<Plan> ReadOrMakePlan(const PlanningFlags& flags) {
 
 Status ExportPlan(const ExporterRow& exporter, const ExportFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadOrMakePlan(flags.planning));
-  SBP_ASSIGN_OR_RETURN(const PlanExport made, exporter.write_plan(plan));
-  SBP_RETURN_IF_ERROR(WriteExport(made, flags.out));
-  for (const std::string& line : made.report) NoteChoice(line);
+  const Result<PlanExport> made = exporter.write_plan(plan, {.lossy = flags.lossy});
+  if (!made.ok()) return made.status().WithContext(flags.planning.model.model);
+  SBP_RETURN_IF_ERROR(WriteExport(*made, flags.out));
+  for (const std::string& line : made->report) NoteChoice(line);
   return Status();
 }
 
 Status Export(const ExportFlags& flags) {
-  if (flags.to == kOnnxForm) return ExportOnnx(flags.planning.model.model, flags.out, flags.lossy);
   SBP_ASSIGN_OR_RETURN(const ExporterRow* exporter, FindExporter(flags.to));
   if (exporter->write_plan != nullptr) return ExportPlan(*exporter, flags);
+  if (flags.lossy) return UsageError(StrCat("--lossy: ", exporter->name, " is written from a problem, all of it"));
   Timings timings;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags.planning, rules, timings));
@@ -87,17 +87,16 @@ Command SetupExport(CLI::App& app) {
     described.push_back(StrCat(row.name, " (", row.doc, ")"));
     extensions.push_back(row.extension.empty() ? "a folder" : StrCat(".", row.extension));
   }
-  names.emplace_back(kOnnxForm);
-  described.push_back(StrCat(kOnnxForm, " (of a plan, in the place of MODEL: its ONNX model with annotations)"));
-  extensions.emplace_back(".onnx");
   AddPlanningFlags(app, flags->planning);
   app.add_option("--to", flags->to, StrCat("the form to write: ", Join(described, ", ")))
       ->check(CLI::IsMember(names))
       ->capture_default_str();
-  app.add_option("-o,--output", flags->out, StrCat("write the problem: ", Join(extensions, ", "), "; - is stdout"))
-      ->type_name("PROBLEM")
+  app.add_option("-o,--output", flags->out, StrCat("write it: ", Join(extensions, ", "), "; - is stdout"))
+      ->type_name("PATH")
       ->required();
-  app.add_flag("--lossy", flags->lossy, "of --to onnx: reduce partial values that an op takes where they are made");
+  app.add_flag("--lossy", flags->lossy,
+               "write what the form cannot say as the nearest that it can (onnx: an op that takes partial\n"
+               "values as whole), and report it");
   return [flags] { return Export(*flags); };
 }
 

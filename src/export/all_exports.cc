@@ -7,6 +7,7 @@ namespace sbp {
 std::span<const ExporterRow> AllExports() {
   static const ExporterRow kRows[] = {
       IopddlExporter(),
+      OnnxExporter(),
   };
   return kRows;
 }

@@ -17,6 +17,8 @@ namespace sbp {
 
 struct ExportOptions {
   std::optional<int64_t> memory_limit;  // bytes per device
+  // Of plans: what the form cannot say is written as the nearest that it can, and reported. Else it is refused.
+  bool lossy = false;
 };
 
 struct ExportedFile {
@@ -37,7 +39,7 @@ struct ExporterRow {
   // The file's content. Errors (kBadInput): what the format cannot say, or only in a file too large to be of use.
   Result<std::string> (*write)(const Problem& problem, const ExportOptions& options) = nullptr;
   // Errors likewise. The plan is right (api/plan_file.h).
-  Result<PlanExport> (*write_plan)(const Plan& plan) = nullptr;
+  Result<PlanExport> (*write_plan)(const Plan& plan, const ExportOptions& options) = nullptr;
 };
 std::span<const ExporterRow> AllExports();  // all_exports.cc
 // Error (kUsage): no row of that name, with the nearest.
@@ -45,5 +47,6 @@ Result<const ExporterRow*> FindExporter(std::string_view name);
 
 // Rows.
 ExporterRow IopddlExporter();
+ExporterRow OnnxExporter();
 
 }  // namespace sbp

@@ -15,7 +15,7 @@ Result<std::string> Write(const Problem& problem, const ExportOptions&) {
   return text;
 }
 
-Result<PlanExport> WritePlanAsToy(const Plan& plan) {
+Result<PlanExport> WritePlanAsToy(const Plan& plan, const ExportOptions&) {
   std::string layouts;
   for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
     layouts += StrCat(plan.graph.ops[o].name, " ", ToString(plan.decision(OpId(o)).signature), "\n");
