@@ -119,6 +119,10 @@ Status ReadStart(const std::string& path, PlanRequest& request) {
     ++matched;
   }
   if (matched == 0) return BadInput(StrCat(path, " is the plan of another model: it has none of this one's ops"));
+  if (matched < request.graph.ops.size()) {
+    request.warnings.push_back(StrCat("--start: ", path, " has ", matched, " of the ", request.graph.ops.size(),
+                                      " ops of this model; the others start anew"));
+  }
   for (const Tensor& tensor : request.graph.tensors) {
     std::optional<NdSbp>& layout = request.strategy.start_sources.emplace_back();
     const TensorId other = names.tensor(tensor.name);
