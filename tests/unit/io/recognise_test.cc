@@ -69,7 +69,8 @@ TEST(Recognise, Errors) {
        "doc: prototxt without a kind; expected a first field such as kind: \"sbp_plan.graph.v1\" (or "
        "sbp_plan.cluster.v1, sbp_plan.plan.v1)"},
       {"hello world\nmore",
-       "doc: not recognised; expected ONNX, .pt2, or one of our documents in JSON (\"{...\"), prototxt "
+       "doc: not recognised; expected ONNX, .pt2, config.json of Hugging Face, or one of our documents in JSON "
+       "(\"{...\"), prototxt "
        "(\"kind: ...\") or binary; found text that starts with \"hello world\""},
       {"\x1f\x8b\x08", "doc: gzip data: unpack it and give the model in it"},
       {"PK\x03\x04", "doc: a zip archive: unpack it and give the model in it"},
