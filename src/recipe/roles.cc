@@ -73,12 +73,35 @@ void AddFamilies(const Graph& graph, Roles& roles) {
   }
 }
 
+// A weight that lies (to, from) is turned for its product: which dimension of it each one of the turned one is.
+struct TurnedWeight {
+  size_t parameter = 0;
+  std::vector<int64_t> order;
+};
+std::unordered_map<TensorId, TurnedWeight> FindTurned(const Graph& graph,
+                                                      const std::unordered_map<TensorId, size_t>& copies) {
+  std::unordered_map<TensorId, TurnedWeight> turned;
+  for (const Op& op : graph.ops) {
+    if (graph.type_of(op) != "Transpose" || PhaseOf(graph, op) != Phase::kForward) continue;
+    const auto copy = copies.find(op.inputs[0]);
+    const std::vector<int64_t>* order = op.attributes->Ints("perm");
+    const bool is_whole = order != nullptr && order->size() == graph.tensor(op.inputs[0]).type.shape.size();
+    if (copy != copies.end() && is_whole) turned.emplace(op.outputs[0], TurnedWeight{copy->second, *order});
+  }
+  return turned;
+}
+
 // Walks the forward pass with the layouts that tensor parallelism gives tensors over one axis.
 class TensorWalk {
  public:
   TensorWalk(const Graph& graph, const RuleSet& rules, int64_t ranks, Roles& roles,
              const std::unordered_map<TensorId, size_t>& copies)
-      : graph_(graph), rules_(rules), roles_(roles), copies_(copies), layouts_(graph.tensors.size(), NdSbp(1)) {
+      : graph_(graph),
+        rules_(rules),
+        roles_(roles),
+        copies_(copies),
+        turned_(FindTurned(graph, copies)),
+        layouts_(graph.tensors.size(), NdSbp(1)) {
     mesh_.axes.push_back({"x", ranks});
   }
 
@@ -106,8 +129,11 @@ class TensorWalk {
     const std::vector<TensorId> operands = graph_.OperandsOf(op);
     for (size_t i = 0; i < operands.size() && i < 2 && instance->contraction; ++i) {
       const auto weight = operands[i].valid() ? copies_.find(operands[i]) : copies_.end();
-      if (weight == copies_.end() || graph_.tensor(operands[i]).type.rank() < 2) continue;
-      Multiply(id, *instance, operands, i, roles_.parameters[weight->second]);
+      const auto turned = operands[i].valid() ? turned_.find(operands[i]) : turned_.end();
+      const bool is_weight = weight != copies_.end() || turned != turned_.end();
+      if (!is_weight || graph_.tensor(operands[i]).type.rank() < 2) continue;
+      const size_t parameter = weight != copies_.end() ? weight->second : turned->second.parameter;
+      Multiply(id, *instance, operands, i, roles_.parameters[parameter]);
       return;
     }
     const auto table = !operands.empty() && operands[0].valid() ? copies_.find(operands[0]) : copies_.end();
@@ -116,6 +142,12 @@ class TensorWalk {
       return;  // what is looked up is whole
     }
     Follow(op, instance, operands);
+  }
+
+  // Dimension d of a weight, or of a turned one, is which of the parameter?
+  int OwnDim(TensorId weight, int d) const {
+    const auto turned = turned_.find(weight);
+    return turned == turned_.end() ? d : static_cast<int>(turned->second.order[static_cast<size_t>(d)]);
   }
 
   void SetDim(Roles::Parameter& parameter, int dim) const {
@@ -142,7 +174,7 @@ class TensorWalk {
     if (given.is_split() && static_cast<size_t>(given.dim()) < data.size() && !data[given.dim()].empty()) {
       const FactorId f = data[given.dim()][0];
       if (const int dim = DimOf(dims, f); dim >= 0 && DimOf(result, f) < 0) {
-        SetDim(parameter, dim);
+        SetDim(parameter, OwnDim(operands[weight], dim));
         for (const int addend : instance.map.addends) free_uses_.insert(UseKey(id, static_cast<uint32_t>(addend)));
       }
       return;
@@ -151,8 +183,9 @@ class TensorWalk {
       if (dims[d].empty() || instance.map.factors[dims[d][0]].whole) continue;
       const int to = DimOf(result, dims[d][0]);
       if (to < 0 || DimOf(data, dims[d][0]) >= 0) continue;
-      SetDim(parameter, static_cast<int>(d));
-      if (parameter.tensor_dim == static_cast<int>(d) && op.outputs[0].valid()) {
+      const int own = OwnDim(operands[weight], static_cast<int>(d));
+      SetDim(parameter, own);
+      if (parameter.tensor_dim == own && op.outputs[0].valid()) {
         layouts_[op.outputs[0].index()][0] = Sbp::Split(to);
         SplitAlong(dims[d][0], instance.map, operands);
       }
@@ -194,6 +227,7 @@ class TensorWalk {
   const RuleSet& rules_;
   Roles& roles_;
   const std::unordered_map<TensorId, size_t>& copies_;
+  std::unordered_map<TensorId, TurnedWeight> turned_;
   std::vector<NdSbp> layouts_;  // per tensor, over the one axis
   Mesh mesh_;
   std::unordered_set<uint64_t> free_uses_;  // UseKey
