@@ -43,9 +43,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 10, kRoundsWithoutGain = 2, kRoundsOfFewOps = 4, kRoundsOfSides = 7;
 constexpr size_t kFewOpsOfRounds = 1500;
-// Of so many, not both kinds of rounds where the first finds something; and of half, where one round looks at a few
-// candidates only.
-constexpr size_t kManyOpsOfRounds = 3000;
+constexpr size_t kManyOpsOfRounds = 3000;  // of so many, not both kinds of rounds where the first finds something
+constexpr size_t kDearOpsOfRounds =
+    1500;  // of so many, those by sides only where a round cannot look at all candidates
 constexpr double kEffortOfScheduleBound = 0.15, kEffortOfRound = 0.08;  // of the search's
 constexpr double kWorkOfRound = 6e8;                                    // of LayoutBound, by unit of effort
 constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
@@ -76,18 +76,18 @@ class OverlapSearch {
     const double gain_of_free = std::max(kLeastShortening, search_.uniform);
     const bool searches = !options_.only_bound;
     const auto may_gain = [&] { return searches && !IsNear() && best_.schedule.summary.collectives > 0; };
-    const bool many_ops =
-        problem_.num_ops() >= kManyOpsOfRounds || (problem_.num_ops() >= kManyOpsOfRounds / 2 && !FitsWhole());
+    const bool many_ops = problem_.num_ops() >= kManyOpsOfRounds;
+    const bool dear = problem_.num_ops() >= kDearOpsOfRounds && !FitsWhole();
     if (searches && mix != nullptr) Offer(*mix, gain_of_free);
     share_of_time_ = kTimeOfRounds;
     RaiseBound(searches, gain_of_free);
     const double bounded = step();
-    if (may_gain()) SearchBySides();
-    if (may_gain() && (!many_ops || step() == bounded)) SearchInRounds();
+    if (may_gain()) SearchBySides(dear ? 1 : kRoundsWithoutGain);
+    if (may_gain() && !dear && (!many_ops || step() == bounded)) SearchInRounds();
     share_of_time_ = 1;
     const double searched = step();
     if (searched < bounded && !IsNear()) RaiseBound(searches, gain_of_free);  // the new plans know other forms
-    if (!many_ops && step() < searched && may_gain()) SearchInRounds();
+    if (!many_ops && !dear && step() < searched && may_gain()) SearchInRounds();
     const double step = this->step();
     Assignment result = std::move(best_.assignment);
     if (is_new_) {
@@ -178,14 +178,14 @@ class OverlapSearch {
   }
 
   // By weights of either side of the step; ends where one of its plans comes again.
-  void SearchBySides() {
+  void SearchBySides(int without_gain) {
     BeginRounds();
     Learn(best_);
     SideWeights sides(problem_, forms_->landmarks());
     sides.Move(best_.plan, best_.schedule);
     std::vector<uint32_t> before;
     int last_gain = -1;
-    for (int round = 0; round < std::min(kRoundsOfSides, last_gain + 1 + kRoundsWithoutGain); ++round) {
+    for (int round = 0; round < std::min(kRoundsOfSides, last_gain + 1 + without_gain); ++round) {
       if (IsNear() || IsLate()) return;
       std::optional<Assignment> found = Solve(sides.Weights([this](TensorId t) { return ExposedShare(t); }));
       if (!found) return;
