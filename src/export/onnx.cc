@@ -44,7 +44,8 @@ Result<PlanExport> WriteAnnotated(const Plan& plan, const ExportOptions& options
   made.files.push_back({"model.onnx", std::move(annotated)});
   made.report = std::move(specs.notes);
   if (HasExternalData(plan.graph)) {
-    made.report.push_back(StrCat("the weights stay in files beside ", plan.model_path, ", where this one must lie, too"));
+    made.report.push_back(
+        StrCat("the weights stay in files beside ", plan.model_path, ", where this one must lie, too"));
   }
   return made;
 }
