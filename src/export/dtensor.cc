@@ -75,6 +75,12 @@ Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions&) {
   for (size_t i = 0; i < plan.graph.tensors.size(); ++i)
     tensors[plan.graph.tensors[i].name] = LayoutJson(plan.source_layouts[i]);
   table["reads"] = ReadsJson(plan, &made.report);
+  for (const Transition& transition : plan.transitions) {
+    const std::string& tensor = plan.graph.tensors[transition.tensor.index()].name;
+    if (tensor.find('/') == std::string::npos) continue;
+    made.report.push_back(StrCat(tensor, " goes from ", ToString(transition.from), " to ", ToString(transition.to),
+                                 " inside a node of the model, where DTensor chooses what to send"));
+  }
   made.files.push_back({"apply_plan.py", std::string(ApplyPlanText())});
   made.files.push_back({"plan_table.json", table.dump(1) + "\n"});
   made.report.push_back(
