@@ -6,6 +6,7 @@ namespace sbp {
 
 std::span<const ExporterRow> AllExports() {
   static const ExporterRow kRows[] = {
+      DtensorExporter(),
       IopddlExporter(),
       OnnxExporter(),
   };

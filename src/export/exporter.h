@@ -46,6 +46,7 @@ std::span<const ExporterRow> AllExports();  // all_exports.cc
 Result<const ExporterRow*> FindExporter(std::string_view name);
 
 // Rows.
+ExporterRow DtensorExporter();
 ExporterRow IopddlExporter();
 ExporterRow OnnxExporter();
 
