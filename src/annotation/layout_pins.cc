@@ -68,9 +68,9 @@ std::vector<OpId> NodeFinder::OpsOf(const NodeAnnotation& node) const {
   }
   std::vector<OpId> ops;
   if (node.name.empty()) return ops;
-  const auto range =
-      std::ranges::equal_range(parts_, std::string_view(node.name), {}, &std::pair<std::string_view, OpId>::first);
-  for (const auto& [name, op] : range) ops.push_back(op);
+  for (auto part = std::lower_bound(parts_.begin(), parts_.end(), std::pair(std::string_view(node.name), OpId(0)));
+       part != parts_.end() && part->first == node.name; ++part)
+    ops.push_back(part->second);
   return ops;
 }
 

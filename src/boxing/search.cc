@@ -198,8 +198,8 @@ std::span<const BoxingArc> BoxingArcs::From(const BoxingWorld& world, const Tens
   return {arcs_.data() + range.begin, arcs_.data() + range.end};
 }
 
-CheapestPaths::CheapestPaths(const LayoutSpace& space, size_t from, NdSbp partials)
-    : partials_(std::move(partials)), ways_(space.size()) {
+CheapestPaths::CheapestPaths(const LayoutSpace& space, size_t from, const NdSbp& partials)
+    : partials_(partials), ways_(space.size()) {
   ways_[from].price = 0;
   frontier_.push({0, 0, static_cast<uint32_t>(from)});
 }

@@ -96,7 +96,7 @@ inline constexpr BoxingPrice kUnreachable = {
 // only as `partials` has it.
 class CheapestPaths {
  public:
-  CheapestPaths(const LayoutSpace& space, size_t from, NdSbp partials);
+  CheapestPaths(const LayoutSpace& space, size_t from, const NdSbp& partials);
   // Numbers of the layouts of the cheapest path, from `target` back to the start; empty when none leads there. Of equal
   // ones that of fewest steps, then over the least numbers. `arcs`: of the space given, in every call.
   std::vector<uint32_t> To(const BoxingWorld& world, const TensorType& type, BoxingArcs& arcs, size_t target);
