@@ -6,8 +6,8 @@ namespace sbp {
 
 std::span<const ExporterRow> AllExports() {
   static const ExporterRow kRows[] = {
+      IopddlExporter(),  // the default of --to
       DtensorExporter(),
-      IopddlExporter(),
       OnnxExporter(),
   };
   return kRows;
