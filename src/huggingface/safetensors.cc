@@ -168,7 +168,8 @@ Result<StoredWeights> ReadSafetensorsFile(const std::string& path) {
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
   uint64_t length = 0;
   for (size_t i = 0; i < start.size(); ++i) length |= uint64_t{static_cast<unsigned char>(start[i])} << (8 * i);
-  if (length <= static_cast<uint64_t>(std::min<std::streamoff>(kMaxSafetensorsHeader, size - kLengthBytes))) {
+  if (size >= kLengthBytes &&
+      length <= static_cast<uint64_t>(std::min<std::streamoff>(kMaxSafetensorsHeader, size - kLengthBytes))) {
     start.resize(static_cast<size_t>(kLengthBytes) + length);
     file.read(start.data() + kLengthBytes, static_cast<std::streamsize>(length));
   }

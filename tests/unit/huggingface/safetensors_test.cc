@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <fstream>
 #include <string>
 
 #include "base/status.h"
@@ -47,6 +49,17 @@ TEST(SafetensorsTest, WhatIsCutOffOrNoSafetensors) {
   EXPECT_THAT(Read(whole.substr(0, whole.size() - 1)).status().message(), HasSubstr("it is cut off"));
   EXPECT_THAT(ErrorOf("{]", 0), HasSubstr("no JSON object"));
   EXPECT_THAT(ErrorOf(std::string(100'000, '['), 0), HasSubstr("no JSON object"));
+}
+
+// Fewer bytes than the length of the header takes say nothing about it.
+TEST(SafetensorsTest, AFileOfAFewBytesIsNone) {
+  const std::string path = ::testing::TempDir() + "/few.safetensors";
+  for (size_t size = 0; size < 8; ++size) {
+    std::ofstream(path, std::ios::binary) << std::string(size, '\xff');
+    EXPECT_THAT(ReadSafetensorsFile(path).status().message(), HasSubstr("few.safetensors")) << size;
+    EXPECT_THAT(ReadSafetensorsFile(path).status().message(), HasSubstr("no safetensors")) << size;
+  }
+  std::remove(path.c_str());
 }
 
 TEST(SafetensorsTest, EveryByteBelongsToOneTensorOfItsSize) {
