@@ -27,6 +27,7 @@
 #include "cli/progress.h"
 #include "cli/violations.h"
 #include "graph/tensor_data.h"
+#include "io/documents.h"
 #include "io/file.h"
 #include "onnx/reader.h"
 #include "plan/plan.h"
@@ -93,19 +94,17 @@ Status CheckModel(const CheckFlags& flags, std::string_view bytes) {
 }
 
 Status Check(CheckFlags flags) {
-  if (flags.plan != "-") {
-    SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.plan));
-    if (LooksLikeOnnx(bytes)) {
-      flags.annotated.model.model = flags.plan;
-      return CheckModel(flags, bytes);
-    }
-    const PlanningFlags& own = flags.annotated;
-    if (own.mesh || !own.cluster.empty() || !own.model.dims.empty() || !own.model.rules.empty()) {
-      return UsageError(StrCat("--mesh, --cluster, --dim and --rules are for annotated models; ", Quote(flags.plan),
-                               " is a plan, which has its own"));
-    }
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.plan));
+  if (LooksLikeOnnx(bytes)) {
+    flags.annotated.model.model = flags.plan;
+    return CheckModel(flags, bytes);
   }
-  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlanFile(flags.plan));
+  const PlanningFlags& own = flags.annotated;
+  if (own.mesh || !own.cluster.empty() || !own.model.dims.empty() || !own.model.rules.empty()) {
+    return UsageError(StrCat("--mesh, --cluster, --dim and --rules are for annotated models; ", Quote(flags.plan),
+                             " is a plan, which has its own"));
+  }
+  SBP_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(bytes, flags.plan));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
   if (!flags.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(const std::vector<TensorData> given,

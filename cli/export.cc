@@ -30,27 +30,22 @@ struct ExportFlags {
   bool lossy = false;
 };
 
-// Stdin is a plan: it can be read only once.
-Result<bool> IsPlan(const std::string& path) {
-  if (path == "-") return true;
-  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  const auto info = Recognise(bytes, path);
-  return info.ok() && info->kind == DocumentKind::kPlan;
-}
-
 Result<Plan> ReadOrMakePlan(const PlanningFlags& flags) {
   const std::string& path = flags.model.model;
-  SBP_ASSIGN_OR_RETURN(const bool is_plan, IsPlan(path));
-  if (is_plan) {
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, path));
+  if (info.kind == DocumentKind::kPlan) {
     if (flags.mesh) return UsageError(StrCat("--mesh: ", path, " is a plan, which has its own"));
-    SBP_ASSIGN_OR_RETURN(Plan plan, ReadPlanFile(path));
+    SBP_ASSIGN_OR_RETURN(Plan plan, ReadPlan(bytes, path));
     SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
     SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, path));
     return plan;
   }
   Timings timings;
+  SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelBytes(bytes, path));
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.model.rules));
-  SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(flags, rules, timings));
+  SBP_ASSIGN_OR_RETURN(PlanRequest request,
+                       PreparePlan(flags, rules, timings, std::make_shared<LoadedModel>(std::move(model))));
   return PlanObserved(std::move(request), flags, timings);
 }
 
@@ -60,7 +55,7 @@ Status ExportPlan(const ExporterRow& exporter, const ExportFlags& flags) {
   if (!made.ok()) return made.status().WithContext(flags.planning.model.model);
   SBP_RETURN_IF_ERROR(WriteExport(*made, flags.out));
   for (const std::string& line : made->report) NoteChoice(line);
-  return Status();
+  return OkStatus();
 }
 
 Status Export(const ExportFlags& flags) {

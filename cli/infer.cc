@@ -14,7 +14,6 @@
 
 #include "api/model.h"
 #include "api/planning.h"
-#include "api/tensors.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -39,7 +38,7 @@ struct InferFlags {
   PlanningFlags planning;
   MeshFlags meshes;
   OutputFlags output;
-  std::string out, weights;
+  std::string out;
   bool physical = false;
   uint32_t micro_batches = 1;
 };
@@ -114,11 +113,6 @@ Status Infer(const InferFlags& flags) {
     SBP_ASSIGN_OR_RETURN(encoding, EncodingForPath(flags.out));  // before any work
     SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   }
-  if (!flags.weights.empty()) {
-    SBP_ASSIGN_OR_RETURN(const LoadedModel model, LoadModelFile(flags.planning.model.model));
-    SBP_ASSIGN_OR_RETURN(const std::string unexpected, CheckWeights(flags.weights, model.graph));
-    if (!unexpected.empty()) Note(StrCat("warning: ", unexpected));
-  }
   Timings stages, timings;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.planning.model.rules));
   if (flags.meshes.chooses()) return InferMesh(flags, rules, encoding, start);
@@ -156,7 +150,7 @@ Command SetupInfer(CLI::App& app) {
   AddMeshFlags(app, flags->meshes);
   AddStrategyFlags(app, flags->planning);
   AddTrainingFlags(app, flags->planning);
-  app.add_option("--weights", flags->weights,
+  app.add_option("--weights", flags->planning.weights,
                  "check that these weights of Hugging Face are the model's: .safetensors, "
                  "model.safetensors.index.json, or a folder with one of them")
       ->type_name("FILE");

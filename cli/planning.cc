@@ -431,12 +431,15 @@ Result<PlanningInput> ReadPlanningInput(const PlanningFlags& flags) {
   for (const std::string& pin : flags.pins) input.pins.push_back({pin, "--pin"});
   input.pin_files = flags.pin_files;
   input.ignore_annotations = flags.ignore_annotations;
+  input.weights = flags.weights;
   return input;
 }
 
-Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings) {
+Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings,
+                                std::shared_ptr<LoadedModel> loaded) {
   const auto start = Clock::now();
   SBP_ASSIGN_OR_RETURN(PlanningInput input, ReadPlanningInput(flags));
+  input.loaded = std::move(loaded);
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(std::move(input), rules, NoteChoice));
   if (flags.bound || flags.no_bound) request.bound = flags.bound;
   timings["load"] = SecondsSince(start);

@@ -57,6 +57,7 @@ struct PlanningFlags {
   bool even_only = false;
   bool no_simplify = false;
   bool ignore_annotations = false;
+  std::string weights;
   std::string memory_limit;
   std::string prefetch;
   // The strategies' own options that were given, by name; shares and files as text.
@@ -102,7 +103,8 @@ void NoteChoice(std::string_view choice);
 Result<PlanningInput> ReadPlanningInput(const PlanningFlags& flags);
 // Loads, resolves, and parses mesh, cluster, pins: everything but planning. `rules` must outlive the request. Says on
 // stderr what was chosen for the user: default mesh, grown cluster, ties found by name.
-Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings);
+Result<PlanRequest> PreparePlan(const PlanningFlags& flags, const RuleSet& rules, Timings& timings,
+                                std::shared_ptr<LoadedModel> loaded = nullptr);
 // PoseProblem with progress, --dump-dir and Ctrl-C.
 Result<std::unique_ptr<PosedProblem>> PoseObserved(PlanRequest request, const PlanningFlags& flags, Timings& timings);
 // --remat auto with a memory limit. Then PreparePlan's request is that of no remat.

@@ -221,7 +221,11 @@ Status CheckFlags(const RunFlags& flags) {
   }
   const bool has_sizes = !flags.model.dims.empty() || flags.model.batch || flags.model.sequence;
   if (!flags.unsharded && (has_sizes || !flags.model.rules.empty())) {
-    return UsageError(StrCat(!has_sizes ? "--rules" : "--dim", " goes with --unsharded: a plan holds its own"));
+    const std::string_view flag = !flags.model.dims.empty() ? "--dim"
+                                  : flags.model.batch       ? "--batch"
+                                  : flags.model.sequence    ? "--seq"
+                                                            : "--rules";
+    return UsageError(StrCat(flag, " goes with --unsharded: a plan holds its own"));
   }
   const std::pair<bool, std::string_view> of_gpus[] = {{flags.gpus.allow_tf32, "--tf32"},
                                                        {flags.gpus.ranks_per_gpu > 1, "--ranks-per-gpu"},

@@ -13,9 +13,7 @@
 #include "base/text.h"
 #include "check/findings.h"
 #include "check/violation.h"
-#include "io/file.h"
 #include "io/pins.h"
-#include "onnx/reader.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {
@@ -57,17 +55,13 @@ std::vector<std::string> NotesOfUnread(const ShardingAnnotations& annotations) {
   return notes;
 }
 
-Result<std::optional<Mesh>> MeshOfAnnotations(const std::string& path) {
-  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  if (!LooksLikeOnnx(bytes) || !HasDeviceConfigurations(bytes)) return std::optional<Mesh>();
-  SBP_ASSIGN_OR_RETURN(const ShardingAnnotations annotations, ReadShardingAnnotations(bytes, path));
-  if (annotations.nodes.empty()) return std::optional<Mesh>();
-  Findings unknown_shapes;  // the model is not read yet: said when it is
+std::optional<Mesh> MeshOfAnnotations(const ShardingAnnotations& annotations) {
+  Findings unknown_shapes;  // the graph is not resolved yet: said when it is
   const auto placed = PlaceSpecs(annotations, NoShape, unknown_shapes);
-  if (placed.empty()) return std::optional<Mesh>();
+  if (placed.empty()) return std::nullopt;
   const auto& [index, specs] = *placed.begin();
-  if (annotations.configurations[index].num_devices < 1) return std::optional<Mesh>();
-  return std::optional(InferMesh(annotations.configurations[index], DistinctPlacements(specs)));
+  if (annotations.configurations[index].num_devices < 1) return std::nullopt;
+  return InferMesh(annotations.configurations[index], DistinctPlacements(specs));
 }
 
 Status AddAnnotations(const ShardingAnnotations& annotations, const std::string& path, PlanRequest& request,

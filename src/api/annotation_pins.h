@@ -13,9 +13,9 @@
 
 namespace sbp {
 
-// The mesh that the annotations of a model file are for; nothing: the file is no ONNX model, or has none. Errors of the
-// file; that specs are not right is said when they are read as pins.
-Result<std::optional<Mesh>> MeshOfAnnotations(const std::string& path);
+// The mesh that the annotations of a model are for; nothing where none can be told from them. That specs are not right
+// is said when they are read as pins.
+std::optional<Mesh> MeshOfAnnotations(const ShardingAnnotations& annotations);
 
 // Adds the annotations of a model, which was read from `path`, as pins behind those of the request; those of the first
 // configuration where there are several. `note` is told. Errors (kBadInput): they are not right, or not for this mesh.

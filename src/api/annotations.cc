@@ -248,10 +248,10 @@ Result<AnnotationReport> CheckAnnotations(std::string_view bytes, const Planning
                            " has no multi-device annotations to check (ModelProto.configuration, "
                            "NodeProto.device_configurations; IR version 11 or newer)"));
   }
-  SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(input.model));
+  SBP_ASSIGN_OR_RETURN(const LoadedModel model, LoadModelBytes(bytes, input.model));
   ResolveOptions options = input.resolve;
   options.simplify = false;
-  SBP_ASSIGN_OR_RETURN(const Resolved resolved, ResolveWithInputs(std::move(model.graph), rules, options, {}));
+  SBP_ASSIGN_OR_RETURN(const Resolved resolved, ResolveWithInputs(model.graph, rules, options, {}));
 
   AnnotationReport report;
   report.nodes = annotations.num_nodes;
@@ -265,7 +265,9 @@ Result<AnnotationReport> CheckAnnotations(std::string_view bytes, const Planning
   for (const auto& [index, specs] : placed) {
     const DeviceConfiguration& configuration = annotations.configurations[index];
     if (configuration.num_devices < 1) continue;
-    SBP_RETURN_IF_ERROR(CheckConfiguration(specs, configuration, shape_of, input, rules, make_plan, note, report));
+    PlanningInput own = input;
+    own.loaded = std::make_shared<LoadedModel>(model);
+    SBP_RETURN_IF_ERROR(CheckConfiguration(specs, configuration, shape_of, own, rules, make_plan, note, report));
   }
   return report;
 }

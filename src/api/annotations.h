@@ -33,11 +33,11 @@ struct AnnotationReport {
   std::vector<ConfigurationReport> configurations;
   int64_t nodes = 0, annotated = 0;  // of the main graph
 };
+using PlanMaker = std::function<Result<Plan>(PlanRequest request)>;
 // Checks the annotations of `bytes`, which `input.model` was read from: names, axes, devices, counts; then whether
 // layouts over a mesh (that of `input`, else one inferred) say the same; then whether the rule of each op has such
 // layouts; and plans what is implied. Cluster, bindings and rules are the input's. Errors: no ONNX model, or one
 // without annotations; of the model itself.
-using PlanMaker = std::function<Result<Plan>(PlanRequest request)>;
 Result<AnnotationReport> CheckAnnotations(std::string_view bytes, const PlanningInput& input, const RuleSet& rules,
                                           const PlanMaker& make_plan, const NoteSink& note = nullptr);
 

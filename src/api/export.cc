@@ -20,7 +20,7 @@ Status WriteExport(const PlanExport& made, const std::string& out) {
   for (const ExportedFile& file : made.files) {
     SBP_RETURN_IF_ERROR(WriteFile((std::filesystem::path(out) / file.name).string(), file.content));
   }
-  return Status();
+  return OkStatus();
 }
 
 }  // namespace sbp

@@ -29,9 +29,13 @@ Result<RuleSet> LoadRules(const std::vector<std::string>& files) {
 }
 
 Result<LoadedModel> LoadModelFile(const std::string& path) {
+  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  return LoadModelBytes(bytes, path);
+}
+
+Result<LoadedModel> LoadModelBytes(std::string_view bytes, const std::string& path) {
   LoadedModel model;
   model.path = path;
-  SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   model.fingerprint = Fingerprint(bytes);
   SBP_ASSIGN_OR_RETURN(model.graph, LoadModel(bytes, path, path));
   if (LooksLikeOnnx(bytes) && HasDeviceConfigurations(bytes)) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -30,6 +31,8 @@ struct LoadedModel {
 // ONNX, .pt2 of torch.export, or a graph as JSON, prototxt or binary; "-" is stdin. Error (kBadInput): no such file, or
 // not a model.
 Result<LoadedModel> LoadModelFile(const std::string& path);
+// The same of a file that was read: a pipe can be read only once.
+Result<LoadedModel> LoadModelBytes(std::string_view bytes, const std::string& path);
 
 // What stands for flags that were not given, of models whose kind says more than their graph: a config.json of Hugging
 // Face is a language model of `batch` sequences. Says what it chose to `note`.

@@ -21,6 +21,7 @@
 #include "graph/tensor_data.h"
 #include "huggingface/reader.h"
 #include "io/file.h"
+#include "onnx/annotations.h"
 #include "recipe/recipe.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
@@ -70,11 +71,27 @@ Result<std::vector<std::pair<std::string, std::string>>> CollectPins(const Plann
   return pins;
 }
 
-Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request) {
+Status LoadOnce(PlanningInput& input) {
+  if (input.loaded != nullptr) return OkStatus();
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelFile(input.model));
+  input.loaded = std::make_shared<LoadedModel>(std::move(model));
+  return OkStatus();
+}
+
+// Those that plans are to begin with; null: none.
+const ShardingAnnotations* AnnotationsOf(const PlanningInput& input) {
+  return input.ignore_annotations || input.loaded == nullptr ? nullptr : input.loaded->annotations.get();
+}
+
+Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request) {
+  SBP_RETURN_IF_ERROR(LoadOnce(input));
+  LoadedModel& model = *input.loaded;
   request.model_path = model.path;
   request.model_fingerprint = model.fingerprint;
-  if (!input.ignore_annotations) input.annotations = std::move(model.annotations);
+  if (!input.weights.empty()) {
+    SBP_ASSIGN_OR_RETURN(std::string unexpected, CheckWeights(input.weights, model.graph));
+    if (!unexpected.empty()) request.warnings.push_back(std::move(unexpected));
+  }
   std::vector<TensorData> inputs;
   if (!input.inputs.empty()) {
     SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(input.inputs, model.graph, model.graph.inputs, "input"));
@@ -235,8 +252,9 @@ Status PutOnMesh(const PlanningInput& input, const std::vector<Recipe>& recipes,
 
 Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const NoteSink& note) {
   const auto place = [&](PlanRequest& request) -> Status {
-    if (!input.mesh && !input.ignore_annotations && input.model != "-") {
-      SBP_ASSIGN_OR_RETURN(input.mesh, MeshOfAnnotations(input.model));
+    if (!input.mesh && !input.ignore_annotations) {
+      SBP_RETURN_IF_ERROR(LoadOnce(input));
+      if (const ShardingAnnotations* annotations = AnnotationsOf(input)) input.mesh = MeshOfAnnotations(*annotations);
     }
     if (!input.mesh) {
       SBP_ASSIGN_OR_RETURN(input.mesh, WholeCluster(input.cluster, note));
@@ -246,7 +264,8 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
     return OkStatus();
   };
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PrepareModel(input, rules, place));
-  if (input.annotations != nullptr) SBP_RETURN_IF_ERROR(AddAnnotations(*input.annotations, input.model, request, note));
+  if (const ShardingAnnotations* annotations = AnnotationsOf(input))
+    SBP_RETURN_IF_ERROR(AddAnnotations(*annotations, input.model, request, note));
   std::vector<Recipe> recipes;
   if (!input.recipe.empty()) {
     SBP_ASSIGN_OR_RETURN(recipes, ReadRecipes(input.recipe, request.mesh));

@@ -24,8 +24,8 @@
 
 namespace sbp {
 
-struct Recipe;               // recipe/recipe.h
-struct ShardingAnnotations;  // onnx/annotations.h
+struct LoadedModel;  // api/model.h
+struct Recipe;       // recipe/recipe.h
 
 // Members are the flags of `infer`, and errors name them so.
 struct PlanningInput {
@@ -44,7 +44,9 @@ struct PlanningInput {
   std::string dtype;                 // as RetypeModel takes it (grad/retype.h), --compute of a training step; "": as is
   std::optional<GradRequest> train;  // plan the model's training graph (grad/grad.h), not the model
   bool ignore_annotations = false;  // of an ONNX model's devices and shards, which else stand as pins and give the mesh
-  std::shared_ptr<const ShardingAnnotations> annotations;  // those of the model, once it is loaded; null: it has none
+  std::string weights;              // of Hugging Face, which are to be the model's (api/tensors.h); "": none
+  // What was read from `model`, for who has read it before; null: it is read when it is needed. Its graph is taken.
+  std::shared_ptr<LoadedModel> loaded;
   // The strategy's own options by name (StrategyRow::options); files as std::string.
   std::map<std::string, OptionValue, std::less<>> strategy_options;
 };

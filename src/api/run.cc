@@ -156,7 +156,11 @@ PlanRunOptions RunOptionsOf(const RunOptions& options, const std::vector<TensorD
 
 Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, ResolveOptions resolve, RunData data,
                          const RunOptions& options, const std::function<void(std::string_view)>& warn) {
-  if (data.inputs.empty()) AssumeBatch(model.graph, 1, resolve);
+  const auto is_input = [&](const TensorData& data) {  // and no weight
+    return std::ranges::any_of(model.graph.inputs,
+                               [&](TensorId input) { return model.graph.tensor(input).name == data.name; });
+  };
+  if (std::ranges::none_of(data.inputs, is_input)) AssumeBatch(model.graph, 1, resolve);
   SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveWithInputs(std::move(model.graph), rules, resolve, data.inputs));
   for (const std::string& warning : resolved.warnings) {
     if (warn) warn(warning);

@@ -13,6 +13,7 @@
 // state; what the comment of a function does not say otherwise may run on several threads at once.
 #pragma once
 
+#include "api/annotations.h"
 #include "api/assignment.h"
 #include "api/bounds.h"
 #include "api/cluster.h"
