@@ -196,7 +196,7 @@ bool BoxingTable::IsShared(const TensorType& type, size_t num_kinds) const {
 
 BoxingTable::SharedSearch BoxingTable::Search(const TensorType& type, const NdSbp& from, const NdSbp& to, NdSbp kinds) {
   // Most searches of a type share its arcs so; without an end that has them, no path enters partial values.
-  if (kinds.size() == 0) kinds.push_back(Sbp::Partial());
+  if (kinds.size() == 0 && IsShared(type, 1)) kinds.push_back(Sbp::Partial());
   BoxingArcs& arcs = Arcs(type, {kinds.begin(), kinds.end()});
   const std::optional<size_t> start = arcs.space().number(from), end = arcs.space().number(to);
   for (const std::optional<size_t>& layout : {start, end}) {
