@@ -95,6 +95,10 @@ void Config::Expected(std::string_view key, std::string_view what) {
                      value->dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, kShown)));
 }
 
+void Config::Note(std::string line) {
+  if (std::ranges::find(notes_, line) == notes_.end()) notes_.push_back(std::move(line));
+}
+
 void Config::NoteDefault(std::string_view key, std::string value) {
   defaults_.push_back(StrCat(key, "=", std::move(value)));
 }
@@ -174,28 +178,25 @@ bool IsTrue(const Json* value) {
 
 }  // namespace
 
-std::vector<int64_t> Config::Ints(std::string_view key) {
+template <typename Entry>
+std::vector<Entry> Config::List(std::string_view key, bool (Json::*is_kind)() const, std::string_view what) {
   const Json* value = Find(key);
   if (value == nullptr) return {};
-  if (auto entries = EntriesOf<int64_t>(*value, &Json::is_number_integer)) return *std::move(entries);
-  Expected(key, "a list of whole numbers");
+  if (auto entries = EntriesOf<Entry>(*value, is_kind)) return *std::move(entries);
+  Expected(key, what);
   return {};
+}
+
+std::vector<int64_t> Config::Ints(std::string_view key) {
+  return List<int64_t>(key, &Json::is_number_integer, "a list of whole numbers");
 }
 
 std::vector<double> Config::Numbers(std::string_view key) {
-  const Json* value = Find(key);
-  if (value == nullptr) return {};
-  if (auto entries = EntriesOf<double>(*value, &Json::is_number)) return *std::move(entries);
-  Expected(key, "a list of numbers");
-  return {};
+  return List<double>(key, &Json::is_number, "a list of numbers");
 }
 
 std::vector<std::string> Config::Texts(std::string_view key) {
-  const Json* value = Find(key);
-  if (value == nullptr) return {};
-  if (auto entries = EntriesOf<std::string>(*value, &Json::is_string)) return *std::move(entries);
-  Expected(key, "a list of texts");
-  return {};
+  return List<std::string>(key, &Json::is_string, "a list of texts");
 }
 
 DType Config::ElementType() {
@@ -214,7 +215,7 @@ void Config::ReadQuantization() {
   if (value == nullptr) return;
   const auto method = value->is_object() ? value->find("quant_method") : value->end();
   if (value->is_object() && method != value->end() && *method == "fp8") {
-    NoteDefault("quantization_config", "(not applied: weights are of the dtype)");
+    Note("quantization_config: weights are of the dtype, not of 8 bits");
   } else {
     RefuseIfSet("quantization_config");
   }

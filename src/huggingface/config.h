@@ -34,6 +34,10 @@ class Config {
   // "rms_norm_eps=1e-06", in the order in which they were asked for.
   const std::vector<std::string>& defaults() const { return defaults_; }
 
+  // What else is to be said, a line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+  void Note(std::string line);  // once
+
   // The keys that nobody asked for and that are not known to leave the graph as it is.
   std::vector<std::string> Unread() const;
 
@@ -69,11 +73,13 @@ class Config {
  private:
   void NoteDefault(std::string_view key, std::string value);
   void Expected(std::string_view key, std::string_view what);
+  template <typename Entry>
+  std::vector<Entry> List(std::string_view key, bool (Json::*is_kind)() const, std::string_view what);
 
   const Json& object_;
   Status status_;
   mutable std::set<std::string, std::less<>> asked_;
-  std::vector<std::string> defaults_;
+  std::vector<std::string> defaults_, notes_;
 };
 
 }  // namespace sbp::huggingface

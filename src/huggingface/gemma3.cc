@@ -1,10 +1,11 @@
 // Gemma 3, the text model: norms of queries and keys, one layer in six sees all, by a rope of its own.
-#include <cmath>
+#include <optional>
 
 #include "base/status.h"
 #include "huggingface/config.h"
 #include "huggingface/decoder.h"
 #include "huggingface/families.h"
+#include "huggingface/gemma2.h"
 #include "huggingface/rope.h"
 
 namespace sbp::huggingface {
@@ -28,23 +29,8 @@ void ReadRopes(Config& config, Decoder& decoder) {
 }  // namespace
 
 Result<Graph> ReadGemma3(Config& config) {
-  CommonDefaults defaults{.vocabulary = 262'208,
-                          .hidden = 2304,
-                          .feed_forward = 9216,
-                          .layers = 26,
-                          .heads = 8,
-                          .kv_heads = 4,
-                          .head_size = 256,
-                          .tied = true,
-                          .activation_key = "hidden_activation",
-                          .activation = "gelu_pytorch_tanh"};
-  Decoder decoder = ReadCommon(config, defaults);
-  decoder.unit_offset = decoder.norms_behind = decoder.qk_norms = true;
-  decoder.embedding_scale = std::sqrt(static_cast<double>(decoder.hidden));
-  decoder.qkv_bias = decoder.output_bias = config.Flag("attention_bias", false);
-  decoder.score_scale = 1 / std::sqrt(static_cast<double>(config.Size("query_pre_attn_scalar", 256)));
-  decoder.score_cap = config.OptionalNumber("attn_logit_softcapping");
-  decoder.logit_cap = config.OptionalNumber("final_logit_softcapping");
+  Decoder decoder = ReadGemmaWithCaps(config, 262'208, std::nullopt, std::nullopt);
+  decoder.qk_norms = true;
   const auto period = static_cast<size_t>(config.Size("sliding_window_pattern", 6));
   ReadLayerTypes(
       config, [=](size_t layer) { return (layer + 1) % period != 0; }, decoder);

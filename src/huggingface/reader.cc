@@ -49,6 +49,7 @@ Result<Graph> Read(std::string_view bytes) {
   graph->metadata.emplace_back("producer_name", std::string(kConfigProducer));
   graph->metadata.emplace_back("model_type", std::string(family->model_type));
   if (!config.defaults().empty()) graph->metadata.emplace_back("defaults", Join(config.defaults(), ", "));
+  for (const std::string& note : config.notes()) graph->metadata.emplace_back("note", note);
   if (const std::vector<std::string> unread = config.Unread(); !unread.empty()) {
     graph->metadata.emplace_back("unread", Join(unread, ", "));
   }
@@ -74,6 +75,7 @@ std::vector<std::string> NotesOnConfig(const Graph& graph) {
   if (!IsOfConfig(graph)) return notes;
   for (const auto& [key, value] : graph.metadata) {
     if (key == "defaults") notes.push_back(StrCat("keys that are missing have transformers' defaults: ", value));
+    if (key == "note") notes.push_back(value);
     if (key == "unread") notes.push_back(StrCat("keys that are not known, and not looked at: ", value));
   }
   return notes;

@@ -23,12 +23,14 @@ class RopeKeys {
     const auto member = inner_->find(layer_type);
     if (member == inner_->end()) return;
     inner_ = member->is_object() ? &*member : nullptr;
+    if (inner_ == nullptr && !member->is_null()) Refuse(layer_type, "is no object");
   }
 
-  std::string Type() const {
+  std::string Type() {
     for (const std::string_view key : {"rope_type", "type"}) {
       const Json* value = Find(key);
       if (value != nullptr && value->is_string()) return value->get<std::string>();
+      if (value != nullptr) Refuse(key, "is no text");
     }
     return "default";
   }
@@ -36,8 +38,14 @@ class RopeKeys {
     const Json* value = Find(key);
     if (value == nullptr) return std::nullopt;
     if (value->is_number() && std::isfinite(value->get<double>())) return value->get<double>();
-    config_.Refuse("rope_parameters", StrCat(Quote(key), " is no number"));
+    Refuse(key, "is no number");
     return std::nullopt;
+  }
+  // Of what something is divided by, or whose logarithm is taken.
+  std::optional<double> Positive(std::string_view key) {
+    const std::optional<double> number = Number(key);
+    if (number && *number <= 0) Refuse(key, "is not above 0");
+    return number;
   }
   double Needed(std::string_view key) {
     const std::optional<double> number = Number(key);
@@ -45,12 +53,21 @@ class RopeKeys {
     config_.Refuse("rope_parameters", StrCat("rope_type ", Quote(Type()), " needs ", Quote(key), ", above 0"));
     return 1;
   }
-  bool Flag(std::string_view key, bool fallback) const {
+  bool Flag(std::string_view key, bool fallback) {
     const Json* value = Find(key);
-    return value != nullptr && value->is_boolean() ? value->get<bool>() : fallback;
+    if (value == nullptr) return fallback;
+    if (!value->is_boolean()) Refuse(key, "is neither true nor false");
+    return value->is_boolean() ? value->get<bool>() : fallback;
   }
   std::vector<double> Numbers(std::string_view key) {
-    return inner_ == nullptr ? std::vector<double>() : Config(*inner_).Numbers(key);
+    if (inner_ == nullptr) return {};
+    Config inner(*inner_);
+    std::vector<double> numbers = inner.Numbers(key);
+    if (!inner.status().ok()) config_.Refuse("rope_parameters", inner.status().message());
+    return numbers;
+  }
+  void Refuse(std::string_view key, std::string_view what) {
+    config_.Refuse("rope_parameters", StrCat(Quote(key), " ", what));
   }
 
  private:
@@ -85,6 +102,7 @@ void ScaleLinear(RopeKeys& keys, const RopeRequest& /*of*/, Rope& rope) {
 void ScaleLlama3(RopeKeys& keys, const RopeRequest& /*of*/, Rope& rope) {
   const double factor = keys.Needed("factor"), low = keys.Needed("low_freq_factor"),
                high = keys.Needed("high_freq_factor"), original = keys.Needed("original_max_position_embeddings");
+  if (high <= low) return keys.Refuse("high_freq_factor", "is not above \"low_freq_factor\"");
   for (float& frequency : rope.frequencies) {
     const double wave = kTurn / frequency;
     if (wave < original / high) continue;
@@ -95,9 +113,15 @@ void ScaleLlama3(RopeKeys& keys, const RopeRequest& /*of*/, Rope& rope) {
 
 double Mscale(double scale, double mscale) { return scale <= 1 ? 1 : 0.1 * mscale * std::log(scale) + 1; }
 
+// What a zero among the keys, or a base of 1, makes.
+bool IsFinite(const Rope& rope) {
+  return std::isfinite(rope.factor) &&
+         std::ranges::all_of(rope.frequencies, [](float frequency) { return std::isfinite(frequency); });
+}
+
 void ScaleYarn(RopeKeys& keys, const RopeRequest& of, Rope& rope) {
-  const double original = keys.Number("original_max_position_embeddings").value_or(of.max_positions);
-  const double factor = keys.Number("factor").value_or(of.max_positions / original);
+  const double original = keys.Positive("original_max_position_embeddings").value_or(of.max_positions);
+  const double factor = keys.Positive("factor").value_or(of.max_positions / original);
   const double mscale = keys.Number("mscale").value_or(0), all = keys.Number("mscale_all_dim").value_or(0);
   rope.factor =
       keys.Number("attention_factor")
@@ -106,7 +130,8 @@ void ScaleYarn(RopeKeys& keys, const RopeRequest& of, Rope& rope) {
   const auto dimension = [&](double turns) {
     return size * std::log(original / (turns * kTurn)) / (2 * std::log(of.theta));
   };
-  double low = dimension(keys.Number("beta_fast").value_or(32)), high = dimension(keys.Number("beta_slow").value_or(1));
+  double low = dimension(keys.Positive("beta_fast").value_or(32)),
+         high = dimension(keys.Positive("beta_slow").value_or(1));
   if (keys.Flag("truncate", true)) {
     low = std::floor(low);
     high = std::ceil(high);
@@ -130,10 +155,11 @@ void ScaleLong(Config& config, RopeKeys& keys, const RopeRequest& of, Rope& rope
   double original = of.max_positions;
   if (config.Has("original_max_position_embeddings")) {
     original = static_cast<double>(config.Size("original_max_position_embeddings"));
-  } else if (const auto own = keys.Number("original_max_position_embeddings")) {
+  } else if (const auto own = keys.Positive("original_max_position_embeddings")) {
     original = *own;
   }
-  const double factor = original != of.max_positions ? of.max_positions / original : keys.Number("factor").value_or(1);
+  const double factor =
+      original != of.max_positions ? of.max_positions / original : keys.Positive("factor").value_or(1);
   const double lengthened = factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original));
   rope.factor = keys.Number("attention_factor").value_or(lengthened);
   for (size_t i = 0; i < factors.size(); ++i) {
@@ -173,7 +199,8 @@ Rope ReadRope(Config& config, const RopeDefaults& defaults, std::string_view lay
   if (!config.status().ok()) return {};
   Rope rope = PlainRope(of.theta, of.size);
   const std::string type = keys.Type();
-  // Of "dynamic": as for sequences up to max_position_embeddings.
+  if (type == "dynamic" || type == "longrope" || type == "su")
+    config.Note(StrCat("rope_type ", type, ": positions turn as in sequences up to the length of the training"));
   if (type == "default" || type == "dynamic") return rope;
   if (type == "linear") {
     ScaleLinear(keys, of, rope);
@@ -188,6 +215,7 @@ Rope ReadRope(Config& config, const RopeDefaults& defaults, std::string_view lay
     config.Refuse("rope_parameters", StrCat("unknown rope_type ", Quote(type.substr(0, 60)),
                                             "; known: ", Join(known, ", "), DidYouMean(type.substr(0, 60), known)));
   }
+  if (!IsFinite(rope)) config.Refuse("rope_parameters", "they make angles that are no numbers");
   return rope;
 }
 

@@ -131,14 +131,22 @@ Status CheckPlaces(const StoredWeights& weights, int64_t from, int64_t data) {
   return OkStatus();
 }
 
+// Of the header, by the first eight bytes, little-endian.
+uint64_t LengthIn(std::string_view start) {
+  uint64_t length = 0;
+  for (size_t i = 0; i < static_cast<size_t>(kLengthBytes); ++i) {
+    length |= uint64_t{static_cast<unsigned char>(start[i])} << (8 * i);
+  }
+  return length;
+}
+
 }  // namespace
 
 Result<StoredWeights> ReadSafetensorsHeader(std::string_view start, int64_t size) {
   if (size < kLengthBytes || start.size() < static_cast<size_t>(kLengthBytes)) {
     return BadInput("no safetensors, or cut off: it has no length of a header");
   }
-  uint64_t length = 0;
-  for (size_t i = 0; i < 8; ++i) length |= uint64_t{static_cast<unsigned char>(start[i])} << (8 * i);
+  const uint64_t length = LengthIn(start);
   if (length > static_cast<uint64_t>(kMaxSafetensorsHeader)) {
     return BadInput(
         StrCat("no safetensors: a header of ", length, " bytes; at most ", kMaxSafetensorsHeader, " are read"));
@@ -166,12 +174,10 @@ Result<StoredWeights> ReadSafetensorsFile(const std::string& path) {
   std::string start(static_cast<size_t>(std::min<std::streamoff>(size, kLengthBytes)), '\0');
   file.seekg(0);
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  uint64_t length = 0;
-  for (size_t i = 0; i < start.size(); ++i) length |= uint64_t{static_cast<unsigned char>(start[i])} << (8 * i);
-  if (size >= kLengthBytes &&
-      length <= static_cast<uint64_t>(std::min<std::streamoff>(kMaxSafetensorsHeader, size - kLengthBytes))) {
-    start.resize(static_cast<size_t>(kLengthBytes) + length);
-    file.read(start.data() + kLengthBytes, static_cast<std::streamsize>(length));
+  const uint64_t length = size < kLengthBytes ? 0 : LengthIn(start);
+  if (length <= static_cast<uint64_t>(std::clamp<std::streamoff>(size - kLengthBytes, 0, kMaxSafetensorsHeader))) {
+    start.resize(start.size() + length);
+    file.read(start.data() + start.size() - length, static_cast<std::streamsize>(length));
   }
   if (!file) return BadInput(StrCat("cannot read ", Quote(path)));
   Result<StoredWeights> weights = ReadSafetensorsHeader(start, size);

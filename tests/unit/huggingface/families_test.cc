@@ -150,6 +150,15 @@ TEST(FamiliesTest, WhatCannotBeReadSaysWhichKeyAndWhy) {
   EXPECT_THAT(with(R"("torch_dtype": "int8")"), HasSubstr("expected float32"));
   EXPECT_THAT(with(R"("rope_scaling": {"type": "liner", "factor": 2})"), HasSubstr("did you mean \"linear\""));
   EXPECT_THAT(with(R"("rope_scaling": {"type": "linear"})"), HasSubstr("needs \"factor\""));
+  EXPECT_THAT(with(R"("rope_scaling": {"type": 3})"), HasSubstr("\"type\" is no text"));
+  EXPECT_THAT(with(R"("rope_scaling": {"type": "yarn", "factor": 0})"), HasSubstr("\"factor\" is not above 0"));
+  EXPECT_THAT(with(R"("rope_scaling": {"type": "yarn", "factor": 4, "beta_fast": 0})"), HasSubstr("\"beta_fast\""));
+  EXPECT_THAT(with(R"("rope_scaling": {"type": "yarn", "factor": 4, "truncate": "no"})"), HasSubstr("\"truncate\""));
+  EXPECT_THAT(with(R"("rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 4})"), HasSubstr("no numbers"));
+  EXPECT_THAT(with(R"("rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 1,
+                   "original_max_position_embeddings": 8192})"),
+              HasSubstr("\"high_freq_factor\" is not above"));
+  EXPECT_THAT(with(R"("rope_scaling": {"type": "longrope", "short_factor": ["a"]})"), HasSubstr("a list of numbers"));
   EXPECT_THAT(with(R"("partial_rotary_factor": 0.5)"), HasSubstr("partial_rotary_factor"));
   EXPECT_THAT(with(R"("quantization_config": {"quant_method": "gptq"})"), HasSubstr("not supported"));
   EXPECT_THAT(ErrorOf(R"({"model_type": "gemma2", "layer_types": ["full_attention"]})"), HasSubstr("has 1 entries"));
