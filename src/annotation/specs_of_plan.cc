@@ -107,8 +107,7 @@ class SpecWriter {
         tensor = op.inputs[i];
         const NdSbp& taken = plan_.decision(id).signature.inputs[i];
         if (taken.has_partial()) partial_.push_back(StrCat(Quote(name), " by ", PlaceOf(plan_.graph, id)));
-        layouts.insert(WholeWherePartial(id, taken));
-        first_use_.emplace(tensor, *layouts.begin());
+        first_use_.emplace(tensor, *layouts.insert(WholeWherePartial(id, taken)).first);
       }
       for (const TensorId output : op.outputs) {
         if (!finder_.IsCalled(output, name)) continue;

@@ -37,6 +37,11 @@ Result<std::string> ReadModelOf(const Plan& plan) {
 
 Result<PlanExport> WriteAnnotated(const Plan& plan, const ExportOptions& options) {
   SBP_ASSIGN_OR_RETURN(const std::string model, ReadModelOf(plan));
+  SBP_ASSIGN_OR_RETURN(const ShardingAnnotations before, ReadShardingAnnotations(model, plan.model_path));
+  if (before.nested > 0) {
+    return BadInput(StrCat(plan.model_path, " has ", before.nested,
+                           " annotations inside subgraphs or functions, whose configuration would be replaced"));
+  }
   SBP_ASSIGN_OR_RETURN(const std::vector<NodeAnnotation> nodes, ReadNodes(model, plan.model_path));
   SBP_ASSIGN_OR_RETURN(PlanSpecs specs, SpecsOf(plan, nodes, options.lossy));
   SBP_ASSIGN_OR_RETURN(std::string annotated, Annotate(model, specs.configuration, specs.additions));

@@ -109,19 +109,23 @@ Status AppendGraph(std::string_view bytes, const std::string& configuration,
 Result<std::string> Annotate(std::string_view model, const DeviceConfiguration& configuration,
                              const std::map<int64_t, NodeAddition>& additions) {
   std::string out;
+  uint64_t ir_version = kFirstIrVersion;
+  bool has_graph = false;
   WireReader reader(model);
   while (!reader.done()) {
     const std::optional<WireField> field = reader.Next();
     if (!field) return NotAModel();
     if (field->number == kConfiguration) continue;
     if (field->number == kIrVersion) {
-      onnx::AppendVarintField(kIrVersion, std::max(field->varint, kFirstIrVersion), out);
+      ir_version = std::max(field->varint, kFirstIrVersion);
     } else if (field->number == kGraph) {
+      if (std::exchange(has_graph, true)) return BadInput("the model has its graph in several parts");
       SBP_RETURN_IF_ERROR(AppendGraph(field->payload, configuration.name, additions, out));
     } else {
       out.append(model.substr(field->begin, field->end - field->begin));
     }
   }
+  onnx::AppendVarintField(kIrVersion, ir_version, out);
   AppendBytesField(kConfiguration, ConfigurationBytes(configuration), out);
   return out;
 }

@@ -21,7 +21,7 @@ inline constexpr std::string_view kMetadataPrefix = "sbp_plan.";
 
 // The model with this configuration and these additions (by the number of the node in the main graph) in the place of
 // all annotations, and metadata with our prefix, that its main graph has; of IR version 11 at least. Error (kBadInput):
-// no ModelProto.
+// no ModelProto, or one whose graph is written in several parts.
 Result<std::string> Annotate(std::string_view model, const DeviceConfiguration& configuration,
                              const std::map<int64_t, NodeAddition>& additions);
 
