@@ -6,9 +6,11 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number as AnyNumber
 from typing import Union
 
 from .errors import UsageError, error_of
@@ -18,6 +20,7 @@ Path = Union[str, "os.PathLike[str]"]
 # A flag's value: a text or number, a switch, several values, or names with values ({"batch": 8}).
 Option = Union[None, bool, str, Number, "os.PathLike[str]", Sequence[str], Mapping[str, Union[str, Number]]]
 
+_HERE = str(pathlib.Path(__file__).parent) + os.sep
 _SECONDS_TO_STOP = 10.0  # after Ctrl-C; the program answers within one
 
 
@@ -40,6 +43,13 @@ def program() -> str:
     return found
 
 
+def refuse(options: Mapping[str, Option], *names: str) -> None:
+    """Raises UsageError for options that the package gives itself."""
+    for name in names:
+        if name in options:
+            raise UsageError(f"{name}: the package says where files lie; leave it out")
+
+
 def flags(options: Mapping[str, Option]) -> list[str]:
     """Options as flags: memory_limit="75GB" is --memory-limit=75GB, mesh={"data": 2} is --mesh=data=2, dim={"batch": 8}
     is --dim=batch=8, a list is the flag once for each, True the flag alone; None and False are left out."""
@@ -53,7 +63,7 @@ def flags(options: Mapping[str, Option]) -> list[str]:
         elif isinstance(value, Mapping):
             pairs = [f"{key}={number}" for key, number in value.items()]
             result += [f"{flag}={','.join(pairs)}"] if name == "mesh" else [f"{flag}={pair}" for pair in pairs]
-        elif isinstance(value, (str, int, float, os.PathLike)):
+        elif isinstance(value, (str, AnyNumber, os.PathLike)):
             result.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
         else:
             result += [f"{flag}={item}" for item in value]
@@ -94,7 +104,15 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 def _warn(chatter: str) -> None:
     for line in chatter.splitlines():
         if line.startswith("warning: "):
-            warnings.warn(line.removeprefix("warning: "), stacklevel=5)
+            warnings.warn(line.removeprefix("warning: "), stacklevel=_caller())
+
+
+def _caller() -> int:
+    """The stack level, seen from `_warn`, of who called this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _message(chatter: str, code: int, output: bytes) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._arrays import read_arrays, write_arrays
-from ._program import Option, Path, call, flags
+from ._program import Option, Path, call, flags, refuse
+from .errors import UsageError
 from .plan import Plan
 
-_RESOLVING = ("dim", "rules")  # of all that is said of a model, what `run` and `render` take as well
+_RESOLVING = ("dim", "batch", "seq", "rules")  # of all that is said of a model, what `run` and `render` take as well
 
 
 class Model:
@@ -33,6 +34,7 @@ class Model:
         devices=8, memory_limit="75GB", pin=["fc1.weight=S(1)"], strategy="einsum", dim={"batch": 8}, ...
 
         Raises UsageError, InputError, NoPlanError; Ctrl-C stops the search with KeyboardInterrupt."""
+        refuse(options, "output")
         with tempfile.TemporaryDirectory(prefix="sbp-plan-") as folder:
             path = pathlib.Path(folder) / "plan.json"
             answer = call("infer", [*flags({**self.options, **options, "output": path}), "--", os.fspath(self.path)])
@@ -41,10 +43,14 @@ class Model:
     def run(self, inputs: Mapping[str, Any] | None = None, mesh: Option = None, **options: Option) -> dict[str, Any]:
         """Executes this model on the CPU, with numpy arrays by input name (random where not given), and returns its
         outputs likewise; arrays of other packages come by DLPack. With `mesh`: plans it first, options being
-        those of `plan`, and runs the plan, threads being its devices. Needs numpy."""
+        those of `plan`, and runs the plan, threads being its devices. A training step, or another dtype, runs as a plan.
+        Needs numpy."""
         if mesh is not None:
             return self.plan(mesh=mesh, **options).run(inputs)
-        said = {name: self.options[name] for name in _RESOLVING if name in self.options}
+        others = sorted(set(self.options) - set(_RESOLVING))
+        if others:
+            raise UsageError(f"{others[0]}: such a model runs as a plan; give mesh={{...}}")
+        said = dict(self.options)
         return run_file(self.path, inputs, {**said, **options, "unsharded": True})
 
     def _repr_html_(self) -> str:
@@ -55,6 +61,7 @@ class Model:
 
 def run_file(path: pathlib.Path, inputs: Mapping[str, Any] | None, options: Mapping[str, Option]) -> dict[str, Any]:
     """Runs a model or plan file with arrays in and out."""
+    refuse(options, "outputs", *(["inputs"] if inputs else []))
     with tempfile.TemporaryDirectory(prefix="sbp-plan-") as folder:
         given: dict[str, Option] = {**options, "outputs": pathlib.Path(folder) / "outputs.npz"}
         if inputs:

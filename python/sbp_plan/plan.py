@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._program import Option, Path, call, flags
+from ._program import Option, Path, call, flags, refuse
 
 if TYPE_CHECKING:
     from .model import Model
@@ -99,8 +99,9 @@ class Plan:
         result = {str(tensor): str(row["layout"]) for row in self.document.get("layouts", []) for tensor in row["tensors"]}
         signatures = self.signatures
         for op in self.document.get("graph", {}).get("ops", []):
-            written = signatures.get(op["name"], "").rpartition(" -> ")[2]
-            result.update(zip(filter(None, op.get("outputs", [])), _split(written)))
+            if op["name"] in signatures:
+                written = _split(signatures[op["name"]].rpartition(" -> ")[2])
+                result.update((name, layout) for name, layout in zip(op.get("outputs", []), written) if name)
         return result
 
     @property
@@ -133,6 +134,7 @@ class Plan:
 
     def render(self, form: str = "svg", **options: Option) -> bytes:
         """The plan as svg, png, pdf, dot, md or txt. Options: view="overview", expand=[...], max_nodes=..."""
+        refuse(options, "as", "output")
         return call("render", [*flags({**options, "as": form, "output": "-"}), "--", "-"], self._document).output
 
     def show(self) -> None:

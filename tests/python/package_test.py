@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
 import sbp_plan as sp  # noqa: E402
+from sbp_plan import _program  # noqa: E402
 from sbp_plan._program import call, flags  # noqa: E402
 
 GRAPH = ROOT / "examples/megatron/graph.json"
@@ -34,6 +35,29 @@ class Flags(unittest.TestCase):
                                 "train": True, "bound": False, "seed": 0, "cluster": None, "log": pathlib.Path("l")}),
                          ["--memory-limit=75GB", "--mesh=data=2,model=4", "--dim=a=1", "--dim=b=2", "--pin=x=B", "--pin=y=B",
                           "--train", "--seed=0", "--log=l"])
+
+
+class Options(unittest.TestCase):
+    def test_what_the_package_gives_itself(self):
+        for ask in (lambda: model().plan(mesh=MESH, output="plan.json"), lambda: model().run(outputs="y.npz"),
+                    lambda: model().plan(mesh=MESH).render("svg", output="x.svg")):
+            with self.assertRaisesRegex(sp.UsageError, "output"):
+                ask()
+
+    def test_what_only_a_plan_runs(self):
+        with self.assertRaisesRegex(sp.UsageError, "runs as a plan"):
+            sp.load(GRAPH, dtype="bf16").run()
+        with self.assertRaisesRegex(sp.UsageError, "runs as a plan"):
+            model().train(loss="mean:logits").run()
+
+    def test_a_warning_names_who_asked(self):
+        with self.assertWarns(UserWarning) as told:
+            _program._warn("note: a\nwarning: b\n")
+        self.assertEqual((__file__, "b"), (told.filename, str(told.warning)))
+
+    @unittest.skipIf(numpy is None, "needs numpy")
+    def test_numbers_of_numpy(self):
+        self.assertEqual(flags({"devices": numpy.int64(8), "gap": numpy.float32(0.5)}), ["--devices=8", "--gap=0.5"])
 
 
 class Planning(unittest.TestCase):
