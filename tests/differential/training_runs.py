@@ -309,7 +309,7 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("models", type=pathlib.Path)
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--minutes", type=float, default=1e9, help="of --all: as many cases as fit")
+    parser.add_argument("--minutes", type=float, default=1e9, help="of --all: as many cases as fit; no more than SBP_TRAINING_MINUTES")
     parser.add_argument("--shard", default="0/1", help="of --all: every N-th group of cases from the I-th on, as I/N")
     parser.add_argument("--log", help="of --all: what passed is noted there, and not run again")
     parser.add_argument("--mpirun")
@@ -350,7 +350,7 @@ def run_all(given, program, checks):
         shard, shards = (int(part) for part in given.shard.split("/"))
         groups = all_cases(given.models)[shard::shards]
     passed = failed = skipped = 0
-    end = time.monotonic() + 60 * given.minutes
+    end = time.monotonic() + 60 * min(given.minutes, float(os.environ.get("SBP_TRAINING_MINUTES", "inf")))
     for title, check, arguments in checks:
         if time.monotonic() > end:
             skipped += 1
