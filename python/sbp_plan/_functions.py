@@ -140,13 +140,13 @@ def python_signature(signatures: Sequence[Signature]) -> inspect.Signature:
         made.append(kinds(RESULTS, kinds.KEYWORD_ONLY, default=None, annotation="int | None"))
     if any(signature.open for signature in signatures):
         made.append(kinds("attributes", kinds.VAR_KEYWORD))
-    made.sort(key=lambda parameter: parameter.kind)
+    made.sort(key=lambda python: python.kind)
     optional = False
-    for index, parameter in enumerate(made):  # Python has none that is required behind one that is not
-        if parameter.kind == kinds.POSITIONAL_OR_KEYWORD:
-            optional = optional or parameter.default is not kinds.empty
-            if optional and parameter.default is kinds.empty:
-                made[index] = parameter.replace(default=None)
+    for index, python in enumerate(made):  # Python has none that is required behind one that is not
+        if python.kind == kinds.POSITIONAL_OR_KEYWORD:
+            optional = optional or python.default is not kinds.empty
+            if optional and python.default is kinds.empty:
+                made[index] = python.replace(default=None)
     results = signatures[0].results
     one = len(results) == 1 and not results[0].variadic
     return inspect.Signature(made, return_annotation="Tensor" if one else "Tensor | tuple[Tensor, ...]")
