@@ -85,6 +85,19 @@ class Tensors(unittest.TestCase):
         self.assertTrue(positive.history)
         self.close(numpy.maximum(a @ w, 0), positive.numpy())
 
+    def test_other_operands(self):
+        a, ids, table = self.data(2, 4), numpy.int64([3, 0]), numpy.arange(8, dtype=numpy.float32).reshape(4, 2)
+        t = sp.tensor(a, {"x": 2}, "S(0)")
+        self.close(a @ table, (t @ table).numpy())  # an array is on every device
+        self.close(table @ a, (table @ t).numpy())
+        self.close(6, (sp.tensor(3.0, {"x": 2}, "B") * 2).numpy())
+        self.close(a.reshape(8), sp.ops.reshape(t, sp.tensor(numpy.int64([8]), {"x": 2}, "B")).numpy())
+        rows = sp.ops.gather(sp.tensor(table, {"x": 2}, "S(0)"), sp.tensor(ids, {"x": 2}, "B"))
+        self.close(table[ids], rows.numpy())
+        self.close([[0, 0], [0, 1]], rows.local(0))  # row 3 is the other device's
+        self.assertTrue(numpy.isnan(sp.ops.log(sp.tensor([-1.0, 1.0], {"x": 2}, "S(0)")).local(0)).all())
+        self.close([6], sp.tensor([2.0, 3.0], {"x": 2}, "P(prod)").to("S(0)").local(0) * 3)
+
     def test_indexing(self):
         a = self.data(4, 6)
         t = sp.tensor(a, mesh={"x": 2}, sbp="S(0)")
