@@ -131,6 +131,8 @@ def _execute(call: Call, mesh: Mesh, pins: list[str] | None) -> Any:
         if operand and isinstance(operand.value, GlobalTensor) and operand.parameter.reads_value:
             if all(entry.kind == "B" for entry in operand.value._layout) and operand.value.size <= _values.MAX_LITERAL:
                 constants[index] = operand.value._parts[0]
+        elif operand and isinstance(operand.value, GlobalTensor) and call.op in ("Shape", "Size"):
+            constants[index] = operand.value.numpy()  # of which only the shape counts
     if pins is None and all(operand is None or index in constants for index, operand in enumerate(call.operands)):
         return _alike(call, constants, mesh)
     made = document(call, constants)

@@ -92,6 +92,7 @@ class Tensors(unittest.TestCase):
         self.close(table @ a, (table @ t).numpy())
         self.close(6, (sp.tensor(3.0, {"x": 2}, "B") * 2).numpy())
         self.close(a.reshape(8), sp.ops.reshape(t, sp.tensor(numpy.int64([8]), {"x": 2}, "B")).numpy())
+        self.close([2, 4], sp.ops.shape(t).local(1))
         rows = sp.ops.gather(sp.tensor(table, {"x": 2}, "S(0)"), sp.tensor(ids, {"x": 2}, "B"))
         self.close(table[ids], rows.numpy())
         self.close([[0, 0], [0, 1]], rows.local(0))  # row 3 is the other device's
