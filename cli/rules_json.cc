@@ -8,7 +8,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-#include <utility>
 
 #include "graph/graph.h"
 #include "rule/overload.h"
