@@ -17,6 +17,7 @@
 #include "cli/planning.h"
 #include "cli/rules_ask.h"
 #include "cli/rules_coverage.h"
+#include "cli/rules_json.h"
 #include "cli/rules_test.h"
 #include "cli/rules_verify.h"
 #include "graph/graph.h"
@@ -53,15 +54,7 @@ Status List(const RulesFlags& flags) {
   std::map<std::string, std::vector<std::string>> families;
   for (const auto& [name, op] : rules.ops()) families[op.family].push_back(name);
   if (flags.output.json()) {
-    Json ops = Json::array();
-    for (const auto& [name, op] : rules.ops()) {
-      ops.push_back({{"op", name},
-                     {"family", op.family},
-                     {"builtin", op.builtin},
-                     {"overloads", op.overloads.size()},
-                     {"doc", op.overloads.front().doc}});
-    }
-    return Print(Json({{"ops", ops}}).dump(2));
+    return Print(RulesJson(rules));
   }
   std::string text;
   for (const auto& [family, names] : families)

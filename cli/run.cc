@@ -33,6 +33,7 @@
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 #include "runtime/backends/backend.h"
+#include "runtime/data/value.h"
 #include "runtime/processes/launch.h"
 #include "runtime/processes/own_ranks.h"
 #include "runtime/run/plan_run.h"
@@ -49,7 +50,7 @@ struct RunFlags {
   ModelFlags model;  // model.model: PLAN, or MODEL with --unsharded
   std::string plan_model;
   bool unsharded = false;
-  std::string outputs, expect, dtype, until;
+  std::string outputs, parts, expect, dtype, until;
   std::vector<std::string> inputs;
   std::string weights;
   std::optional<double> tolerance, rtol, atol;
@@ -122,6 +123,7 @@ Result<RunOptions> OptionsOf(const RunFlags& flags) {
   options.tensors = flags.tensors;
   options.reference = !flags.no_reference;
   options.trace = !flags.trace.empty();
+  options.parts = !flags.parts.empty();
   if (ProgressShown()) {
     options.progress = [](uint64_t done, uint64_t total) {
       TellProgress(StrCat("running: ", 100 * done / total, " %"));
@@ -130,9 +132,21 @@ Result<RunOptions> OptionsOf(const RunFlags& flags) {
   return options;
 }
 
+// What each device has of each output, as NAME@DEVICE.
+std::vector<std::pair<std::string, Value>> NamedParts(const PlanRun& run) {
+  std::vector<std::pair<std::string, Value>> named;
+  for (const auto& [name, parts] : run.parts) {
+    for (size_t device = 0; device < parts.size(); ++device) {
+      named.emplace_back(StrCat(name, "@", device), parts[device]);
+    }
+  }
+  return named;
+}
+
 // Writes what was asked for, prints, judges.
 Status Deliver(const RunFlags& flags, const PlanRun& run) {
   if (!flags.outputs.empty()) SBP_RETURN_IF_ERROR(WriteTensors(flags.outputs, run.outputs));
+  if (!flags.parts.empty()) SBP_RETURN_IF_ERROR(WriteTensors(flags.parts, NamedParts(run)));
   if (!flags.trace.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.trace, run.trace));
   SBP_RETURN_IF_ERROR(PrintReport(flags, run.report));
   return run.report.good() ? OkStatus() : Status(Code::kMismatch, "");
@@ -196,10 +210,11 @@ Status CheckStepFlags(const RunFlags& flags) {
   if (flags.training.save_every > 0 && flags.training.save.empty()) return UsageError("--save-every goes with --save");
   const std::string backend = StrCat("--backend ", flags.backend);
   const std::pair<bool, std::string_view> of_one[] = {
-      {flags.unsharded, "--unsharded"},  {flags.tensors, "--tensors"},
-      {!flags.until.empty(), "--until"}, {flags.micro_batches != 0, "--micro-batches"},
-      {flags.compare, "--compare"},      {!flags.expect.empty(), "--expect"},
-      {!flags.trace.empty(), "--trace"}, {BackendOf(flags).is_virtual, backend}};
+      {flags.unsharded, "--unsharded"},      {flags.tensors, "--tensors"},
+      {!flags.until.empty(), "--until"},     {flags.micro_batches != 0, "--micro-batches"},
+      {flags.compare, "--compare"},          {!flags.expect.empty(), "--expect"},
+      {!flags.trace.empty(), "--trace"},     {!flags.parts.empty(), "--parts"},
+      {BackendOf(flags).is_virtual, backend}};
   for (const auto& [given, name] : of_one) {
     if (given) return UsageError(StrCat(name, " is of a single run, and goes without --steps"));
   }
@@ -213,6 +228,7 @@ Status CheckFlags(const RunFlags& flags) {
                                                         {flags.tensors, "--tensors"},
                                                         {flags.no_reference, "--no-reference"},
                                                         {!flags.trace.empty(), "--trace"},
+                                                        {!flags.parts.empty(), "--parts"},
                                                         {flags.micro_batches != 0, "--micro-batches"},
                                                         {flags.compare, "--compare"},
                                                         {flags.backend != RunFlags().backend, "--backend"}};
@@ -243,6 +259,9 @@ Status CheckFlags(const RunFlags& flags) {
   if (flags.compare && BackendOf(flags).is_virtual) {
     return UsageError("--compare measures: it goes with a backend that computes");
   }
+  if (!flags.parts.empty() && BackendOf(flags).is_virtual) {
+    return UsageError("--parts writes numbers: it goes with a backend that computes");
+  }
   if (flags.repeats && !flags.compare && !flags.unsharded) {
     return UsageError("--repeat goes with --compare, or with --unsharded");
   }
@@ -256,7 +275,7 @@ Status CheckFlags(const RunFlags& flags) {
 }
 
 Status CheckFilesWritable(const RunFlags& flags) {
-  for (const std::string* path : {&flags.outputs, &flags.trace}) {
+  for (const std::string* path : {&flags.outputs, &flags.parts, &flags.trace}) {
     if (!path->empty()) SBP_RETURN_IF_ERROR(CheckWritable(*path));
   }
   return OkStatus();
@@ -368,6 +387,8 @@ Command SetupRun(CLI::App& app) {
                  "weights of Hugging Face: .safetensors, model.safetensors.index.json, or a folder with one of them")
       ->type_name("FILE");
   app.add_option("--outputs", flags->outputs, "write the outputs there")->type_name("Y.npz");
+  app.add_option("--parts", flags->parts, "write there what each device has of each output, as NAME@DEVICE")
+      ->type_name("Y.npz");
   app.add_option("--expect", flags->expect, "compare the outputs with these: .npz, .pb, or a folder of output_N.pb")
       ->type_name("FILE");
   app.add_option("--tolerance", flags->tolerance,

@@ -37,6 +37,7 @@ COMMANDS = [
     ("solve log", "solve problem-in.json --effort 0.1 --log OUT", "log.csv"),
     ("generate", "generate mlp --ops 3000 -o OUT", "graph.json"),
     ("run outputs", "run plan-in.json --outputs OUT", "outputs.npz"),
+    ("run parts", "run plan-in.json --parts OUT", "parts.npz"),
     ("run trace", "run plan-in.json --trace OUT", "trace.json"),
     ("run unsharded", "run small.json --unsharded --outputs OUT", "outputs.npz"),
 ]

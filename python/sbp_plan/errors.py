@@ -14,6 +14,10 @@ class UsageError(Error):
     code = 2
 
 
+class CallError(UsageError, TypeError):
+    """Arguments that no signature of an op takes."""
+
+
 class InputError(Error):
     """A file, a name or a value that does not fit the model."""
 

@@ -147,6 +147,7 @@ PlanRunOptions RunOptionsOf(const RunOptions& options, const std::vector<TensorD
   run.seed = options.seed;
   run.tolerance = options.tolerance;
   run.trace = options.trace;
+  run.parts = options.parts;
   run.nan_expected = NamesWithNaN(expected);
   run.progress = options.progress;
   return run;

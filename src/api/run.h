@@ -41,6 +41,7 @@ struct RunOptions {
   bool tensors = false;        // compare every tensor
   bool reference = true;       // run the unsharded model and compare, where nothing is expected
   bool trace = false;          // make PlanRun::trace
+  bool parts = false;          // make PlanRun::parts
   std::function<void(uint64_t done, uint64_t total)> progress;
 };
 

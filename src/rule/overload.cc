@@ -27,36 +27,6 @@ constexpr TypeGroup kGroups[] = {
     {"numeric", [](DType t) { return IsFloat(t) || IsInteger(t) || IsComplex(t); }},
 };
 
-std::string_view KindWord(ParameterKind kind) {
-  switch (kind) {
-    case ParameterKind::kTensor:
-      return "Tensor";
-    case ParameterKind::kScalar:
-      return "Scalar";
-    case ParameterKind::kInt:
-      return "int";
-    case ParameterKind::kFloat:
-      return "float";
-    case ParameterKind::kBool:
-      return "bool";
-    case ParameterKind::kString:
-      return "string";
-    case ParameterKind::kInts:
-      return "int[]";
-    case ParameterKind::kFloats:
-      return "float[]";
-    case ParameterKind::kStrings:
-      return "string[]";
-    case ParameterKind::kType:
-      return "type";
-    case ParameterKind::kLiteral:
-      return "literal";
-    case ParameterKind::kGraph:
-      return "graph";
-  }
-  return "";
-}
-
 std::string_view ValueWord(const AttributeValue& value) {
   static constexpr std::string_view kWords[] = {"int",        "float",       "string",  "int list",
                                                 "float list", "string list", "literal", "graph"};
@@ -159,7 +129,8 @@ class Matcher {
 
   Status Missing(const Parameter& p) const {
     const AttributeValue* value = query_.attributes->Find(p.name);
-    if (value == nullptr) return BadInput(StrCat("missing required argument '", p.name, "' (", KindWord(p.kind), ")"));
+    if (value == nullptr)
+      return BadInput(StrCat("missing required argument '", p.name, "' (", ParameterKindName(p.kind), ")"));
     return BadInput(StrCat("argument '", p.name, "' must be tensor, not ", ValueWord(*value)));
   }
 
@@ -203,7 +174,7 @@ class Matcher {
       if (p == nullptr) {
         SBP_RETURN_IF_ERROR(UnknownAttribute(name, ignore_unknown));
       } else if (!Accepts(p->kind, value)) {
-        return BadInput(StrCat("argument '", name, "' must be ", KindWord(p->kind),
+        return BadInput(StrCat("argument '", name, "' must be ", ParameterKindName(p->kind),
                                p->kind == ParameterKind::kBool ? " (0 or 1)" : "", ", not ", ValueWord(value), " ",
                                ToString(value)));
       }
@@ -229,7 +200,7 @@ class Matcher {
   Status RequiredAttributes() {
     for (const Parameter& p : overload_.parameters) {
       if (!p.keyword || p.optional || p.default_value || query_.attributes->Find(p.name) != nullptr) continue;
-      return BadInput(StrCat("missing required attribute '", p.name, "' (", KindWord(p.kind), ")"));
+      return BadInput(StrCat("missing required attribute '", p.name, "' (", ParameterKindName(p.kind), ")"));
     }
     return OkStatus();
   }
@@ -278,6 +249,36 @@ const ParameterSlot* Binding::FindOperand(std::string_view name) const {
 
 const ParameterSlot* Binding::FindResult(std::string_view name) const {
   return FindSlot(overload->results, results, name);
+}
+
+std::string_view ParameterKindName(ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::kTensor:
+      return "Tensor";
+    case ParameterKind::kScalar:
+      return "Scalar";
+    case ParameterKind::kInt:
+      return "int";
+    case ParameterKind::kFloat:
+      return "float";
+    case ParameterKind::kBool:
+      return "bool";
+    case ParameterKind::kString:
+      return "string";
+    case ParameterKind::kInts:
+      return "int[]";
+    case ParameterKind::kFloats:
+      return "float[]";
+    case ParameterKind::kStrings:
+      return "string[]";
+    case ParameterKind::kType:
+      return "type";
+    case ParameterKind::kLiteral:
+      return "literal";
+    case ParameterKind::kGraph:
+      return "graph";
+  }
+  return "";
 }
 
 bool TypeMatches(std::string_view type, DType dtype) {
@@ -332,8 +333,8 @@ std::string FormatSignature(const OpOverload& overload) {
   for (const Parameter& p : overload.parameters) {
     if (p.keyword && !keyword) parameters.push_back("*");
     keyword |= p.keyword;
-    std::string text = StrCat(KindWord(p.kind), p.type.empty() ? "" : StrCat("<", p.type, ">"), p.variadic ? "[]" : "",
-                              " ", p.name, p.optional ? "?" : "");
+    std::string text = StrCat(ParameterKindName(p.kind), p.type.empty() ? "" : StrCat("<", p.type, ">"),
+                              p.variadic ? "[]" : "", " ", p.name, p.optional ? "?" : "");
     if (p.default_value) text += StrCat("=", ToString(*p.default_value));
     parameters.push_back(std::move(text));
   }

@@ -33,6 +33,9 @@ struct Binding {
 // are).
 Result<Binding> ResolveOverload(const OpDefinition& definition, const OpQuery& query);
 
+// The word of the rules language: "Tensor", "int[]".
+std::string_view ParameterKindName(ParameterKind kind);
+
 // Is `type` (a dtype, a group such as "float", or "" for any) met by dtype?
 bool TypeMatches(std::string_view type, DType dtype);
 bool IsTypeName(std::string_view type);

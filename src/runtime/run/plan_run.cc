@@ -254,6 +254,7 @@ class PlanRunner {
     report.type = {copies[0].view.dtype, copies[0].view.shape};
     SBP_RETURN_IF_ERROR(RefuseNaN(results, tensor, copies[0], reference, output));
     if (options_.reference) CompareCopies(copies, reference.outputs[output].second, report);
+    if (mb == 0 && options_.parts) run.parts.emplace_back(tensor.name, parts);
     if (mb == 0) run.outputs.emplace_back(tensor.name, copies[0]);
     run.report.outputs.push_back(std::move(report));
     return OkStatus();
@@ -261,7 +262,7 @@ class PlanRunner {
 
   Status RefuseNaN(const RunResults& results, const Tensor& tensor, const Value& value, const UnshardedRun& reference,
                    size_t output) const {
-    if (!HasNaN(value.view) || options_.nan_expected.contains(tensor.name)) return OkStatus();
+    if (options_.parts || !HasNaN(value.view) || options_.nan_expected.contains(tensor.name)) return OkStatus();
     const auto origin = results.first_nan;
     if (!origin && FirstWithNaN(plan_.graph, store_).valid()) return OkStatus();
     const std::string task =

@@ -45,6 +45,7 @@ struct PlanRunOptions {
   bool keep_tensors = false;   // compare every tensor
   uint32_t repeats = 0;        // run the step so often again, warm, and compare times: RunReport::comparison
   bool trace = false;          // make PlanRun::trace
+  bool parts = false;          // make PlanRun::parts; outputs may hold NaN then
   uint64_t seed = 0;
   // What runs unsharded, with its values: outputs are matched by name. Null: the plan's own graph.
   const Graph* reference_graph = nullptr;
@@ -59,7 +60,9 @@ struct PlanRunOptions {
 struct PlanRun {
   RunReport report;
   std::vector<std::pair<std::string, Value>> outputs;  // whole, of the first micro-batch
-  std::string trace;                                   // TraceJson, on request
+  // On request: the part of each output that each device, by position in the mesh, has; no sequences.
+  std::vector<std::pair<std::string, std::vector<Value>>> parts;
+  std::string trace;  // TraceJson, on request
 };
 // Called by all processes of the backend; a process that does not lead gets an empty result. Errors (kRunFailed): what
 // fails while running, with device and task; an output that holds NaN, with the first task that made it.

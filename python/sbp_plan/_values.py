@@ -1,0 +1,115 @@
+"""Element types, types of tensors, and arrays as documents have them. numpy is imported where it is used."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Union
+
+from .errors import CallError, InputError
+
+Shape = tuple[int, ...]
+Number = Union[int, float]
+
+# numpy's name -> ours. Other packages' types (bfloat16 of ml_dtypes) have ours behind a name, too.
+_NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8",
+          "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8", "bool": "bool", "complex64": "c64",
+          "complex128": "c128", "bfloat16": "bf16"}
+_BY_NAME = {ours: name for name, ours in _NAMES.items()}
+_FLOATS = ("f64", "f32", "f16", "bf16", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1")
+_INTS = ("i64", "i32", "i16", "i8", "i4", "i2", "u64", "u32", "u16", "u8", "u4", "u2")
+GROUPS = {"float": _FLOATS, "int": _INTS, "numeric": (*_FLOATS, *_INTS, "c64", "c128")}
+DTYPES = (*_FLOATS, *_INTS, "bool", "c64", "c128", "string")
+MAX_LITERAL = 4096  # elements that a document holds itself
+
+
+def is_number(value: Any) -> bool:
+    """A number of Python, or one of numpy that is no array."""
+    if isinstance(value, (bool, int, float)):
+        return True
+    return not hasattr(value, "shape") and (hasattr(value, "__index__") or hasattr(value, "__float__"))
+
+
+def is_array(value: Any) -> bool:
+    """Something that numpy takes over: an array, or a tensor of another package."""
+    return not isinstance(value, type) and (hasattr(value, "__array__") or hasattr(value, "__dlpack__"))
+
+
+def to_array(value: Any) -> Any:
+    """A numpy array in row-major order. Raises InputError where numpy cannot take it over."""
+    import numpy
+
+    try:
+        taken = value if isinstance(value, numpy.ndarray) else (
+            numpy.asarray(value) if hasattr(value, "__array__") else numpy.from_dlpack(value))
+    except (TypeError, RuntimeError, BufferError, ValueError) as error:
+        raise InputError(f"numpy cannot take over {type(value).__name__}: {error}") from None
+    return numpy.ascontiguousarray(taken).reshape(taken.shape)
+
+
+def dtype_name(dtype: Any) -> str:
+    """Our short name of an element type: of "float32", numpy.float32, "f32". Raises CallError."""
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return dtype
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", str(dtype))
+    name = str(name).removeprefix("torch.").removesuffix("_")
+    kind = getattr(dtype, "kind", "")
+    if kind in ("U", "T"):
+        return "string"
+    if name in _NAMES:
+        return _NAMES[name]
+    if name in ("float", "double", "half", "long"):
+        return {"float": "f64" if dtype is float else "f32", "double": "f64", "half": "f16", "long": "i64"}[name]
+    if name == "int":
+        return "i64"
+    import difflib
+
+    near = difflib.get_close_matches(name, [*DTYPES, *_NAMES], 1)
+    raise CallError(f'no element type is called "{name}"' + (f' (did you mean "{near[0]}"?)' if near else ""))
+
+
+def numpy_dtype(name: str) -> Any:
+    """numpy's type; for types that it lacks f32, to which files widen them."""
+    import numpy
+
+    found = _BY_NAME.get(name)
+    if found is None or found == "bfloat16":
+        return numpy.dtype("float32")
+    return numpy.dtype(found)
+
+
+def type_text(dtype: str, shape: Sequence[int]) -> str:
+    """"f32[2,3]"."""
+    return f"{dtype}[{','.join(map(str, shape))}]"
+
+
+def parse_type(text: str) -> tuple[str, Shape]:
+    """The reverse. Raises InputError for what is no tensor of known sizes."""
+    dtype, _, sizes = text.partition("[")
+    try:
+        return dtype, tuple(int(size) for size in sizes.removesuffix("]").split(",") if size)
+    except ValueError:
+        raise InputError(f"{text}: not a tensor of known sizes") from None
+
+
+def _number(value: Any) -> Any:
+    number = float(value)
+    return number if math.isfinite(number) else "nan" if math.isnan(number) else "inf" if number > 0 else "-inf"
+
+
+def literal(array: Any, dtype: str) -> dict[str, Any]:
+    """A document's literal of an array of at most MAX_LITERAL elements."""
+    flat = array.reshape(-1)
+    if dtype == "string":
+        return {"strings": [str(value) for value in flat]}
+    if dtype in ("c64", "c128"):
+        import base64
+
+        return {"raw": base64.b64encode(array.tobytes()).decode()}
+    if dtype == "bool" or dtype in _INTS:
+        return {"ints": [int(value) for value in flat]}
+    return {"floats": [_number(value) for value in flat]}
+
+
+def fits(type_name: str, dtype: str) -> bool:
+    """Is a dtype, or a group of them, met by `dtype`?"""
+    return type_name in ("", "any") or dtype == type_name or dtype in GROUPS.get(type_name, ())
