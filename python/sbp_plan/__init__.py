@@ -8,11 +8,11 @@
 Options are the command line's flags, by the same names with `_` for `-`; errors have its messages.
 """
 from .errors import DefectError, Error, ExecutionError, InputError, NoPlanError, UsageError
-from .model import Model, from_onnx, from_torch, load
+from .model import Model, from_jax, from_onnx, from_torch, load
 from .plan import Check, Cost, Diff, Plan, Transition, check, diff, load_plan
 
 __version__ = "0.1.0"
 __all__ = [
     "Check", "Cost", "DefectError", "Diff", "Error", "ExecutionError", "InputError", "Model", "NoPlanError", "Plan",
-    "Transition", "UsageError", "check", "diff", "from_onnx", "from_torch", "load", "load_plan",
+    "Transition", "UsageError", "check", "diff", "from_jax", "from_onnx", "from_torch", "load", "load_plan",
 ]
