@@ -1,18 +1,18 @@
 // Types, attributes and locations.
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
-#include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/tensor_type.h"
 #include "stablehlo/cursor.h"
 #include "stablehlo/syntax.h"
-#include "base/status.h"
-#include "graph/tensor_type.h"
 
 namespace sbp::stablehlo {
 namespace {
@@ -24,12 +24,27 @@ struct ElementType {
   DType dtype;
 };
 constexpr ElementType kElementTypes[] = {
-    {"f32", DType::kF32},   {"f64", DType::kF64},   {"f16", DType::kF16},   {"bf16", DType::kBF16},
-    {"i1", DType::kBool},   {"i8", DType::kI8},     {"i16", DType::kI16},   {"i32", DType::kI32},
-    {"i64", DType::kI64},   {"ui8", DType::kU8},    {"ui16", DType::kU16},  {"ui32", DType::kU32},
-    {"ui64", DType::kU64},  {"i4", DType::kI4},     {"ui4", DType::kU4},    {"f8E4M3FN", DType::kF8E4M3FN},
-    {"f8E5M2", DType::kF8E5M2}, {"f8E4M3FNUZ", DType::kF8E4M3FNUZ}, {"f8E5M2FNUZ", DType::kF8E5M2FNUZ},
-    {"i2", DType::kI2},     {"ui2", DType::kU2},
+    {"f32", DType::kF32},
+    {"f64", DType::kF64},
+    {"f16", DType::kF16},
+    {"bf16", DType::kBF16},
+    {"i1", DType::kBool},
+    {"i8", DType::kI8},
+    {"i16", DType::kI16},
+    {"i32", DType::kI32},
+    {"i64", DType::kI64},
+    {"ui8", DType::kU8},
+    {"ui16", DType::kU16},
+    {"ui32", DType::kU32},
+    {"ui64", DType::kU64},
+    {"i4", DType::kI4},
+    {"ui4", DType::kU4},
+    {"f8E4M3FN", DType::kF8E4M3FN},
+    {"f8E5M2", DType::kF8E5M2},
+    {"f8E4M3FNUZ", DType::kF8E4M3FNUZ},
+    {"f8E5M2FNUZ", DType::kF8E5M2FNUZ},
+    {"i2", DType::kI2},
+    {"ui2", DType::kU2},
 };
 
 DType ElementTypeOf(std::string_view name) {
@@ -228,8 +243,9 @@ class AttributeParser {
     if (word == "dense") return Dense();
     if (word == "array") return Array();
     if (word == "dense_resource") {
-      return before.Error("the values of this constant are not in the text (dense_resource): print it without eliding, "
-                          "or pass the array as an argument of the function");
+      return before.Error(
+          "the values of this constant are not in the text (dense_resource): print it without eliding, "
+          "or pass the array as an argument of the function");
     }
     cursor_ = before;
     return TypeAttribute();

@@ -5,18 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
-#include <string_view>
 
-#include "base/text.h"
-#include "stablehlo/forms.h"
 #include "base/dtype.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
+#include "stablehlo/forms.h"
 #include "stablehlo/syntax.h"
 #include "stablehlo/values.h"
 
@@ -122,8 +122,8 @@ Result<std::vector<ValueRef>> WriteGather(const FormCall& call) {
              &offsets = numbers["offset_dims"];
   const int64_t vector = numbers.Number("index_vector_dim", 0);
   const bool is_rows = collapsed.size() == 1 && map == collapsed && numbers["operand_batching_dims"].empty() &&
-                       vector == indices.rank() - 1 && indices.rank() > 0 && indices.shape.back() == 1 &&
-                       map[0] >= 0 && map[0] < data.rank() && sizes.size() == data.shape.size();
+                       vector == indices.rank() - 1 && indices.rank() > 0 && indices.shape.back() == 1 && map[0] >= 0 &&
+                       map[0] < data.rank() && sizes.size() == data.shape.size();
   if (!is_rows) return BadInput("only gathers of whole slices along one dimension are read");
   const int64_t axis = map[0];
   for (size_t i = 0; i < sizes.size(); ++i) {

@@ -1,4 +1,5 @@
-// A place in a text of MLIR: white space and comments skipped, words, numbers and strings read, errors by line and column.
+// A place in a text of MLIR: white space and comments skipped, words, numbers and strings read, errors by line and
+// column.
 #pragma once
 
 #include <cstddef>

@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 #include <string_view>
+#include <vector>
 
 #include "base/dtype.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "graph/literal.h"
 #include "graph/literal_bits.h"
 #include "stablehlo/cursor.h"
 #include "stablehlo/syntax.h"
-#include "base/status.h"
 
 namespace sbp::stablehlo {
 namespace {
@@ -120,7 +120,8 @@ Result<Literal> ReadDense(const Attribute& dense, std::string_view text, bool* s
     literal.type.shape.clear();
     return literal;
   }
-  if (found != count) return cursor.Error(StrCat("expected ", count, " values, of ", dense.type.text, "; found ", found));
+  if (found != count)
+    return cursor.Error(StrCat("expected ", count, " values, of ", dense.type.text, "; found ", found));
   literal.type = dense.type.tensor;
   if (count > kMaxConstantElements) {
     return cursor.Error(StrCat("a constant of ", FormatCount(count), " elements; at most ",

@@ -71,15 +71,17 @@ Result<std::vector<ValueRef>> WriteReshape(const FormCall& call) {
     return BadInput("the result has another number of elements");
   }
   const ValueRef& from = call.operands[0];
-  if (from->scalar && from->is_broadcast()) return std::vector{call.writer.Broadcast(
-      [&] {
-        const ValueRef scalar = std::make_shared<Value>();
-        scalar->type = call.results[0];
-        scalar->type.shape.clear();
-        scalar->tensor = from->part_tensor;
-        scalar->scalar = from->scalar;
-        return scalar;
-      }(), {}, call.results[0])};
+  if (from->scalar && from->is_broadcast())
+    return std::vector{call.writer.Broadcast(
+        [&] {
+          const ValueRef scalar = std::make_shared<Value>();
+          scalar->type = call.results[0];
+          scalar->type.shape.clear();
+          scalar->tensor = from->part_tensor;
+          scalar->scalar = from->scalar;
+          return scalar;
+        }(),
+        {}, call.results[0])};
   return std::vector{call.writer.Reshaped(from, call.results[0].shape)};
 }
 
@@ -305,7 +307,8 @@ Result<std::vector<ValueRef>> WriteForm(const FormCall& call) {
   for (const std::string_view name : Split(row->attributes, ' ')) {
     const auto given = call.op.attributes.find(name);
     if (name.empty() || given == call.op.attributes.end()) continue;
-    if (!Convert(call, name, given->second, attributes)) return BadInput(StrCat("attribute ", name, " is not readable"));
+    if (!Convert(call, name, given->second, attributes))
+      return BadInput(StrCat("attribute ", name, " is not readable"));
   }
   std::vector<std::string> tensors;
   if (row->by_element) {

@@ -1,18 +1,19 @@
-// How ops of StableHLO are handed to the table (rules/stablehlo/): names for their operands, attributes that the language
-// of expansions can read, one row an op. What the row of an op cannot say (dimension numbers, regions) is worked out here.
+// How ops of StableHLO are handed to the table (rules/stablehlo/): names for their operands, attributes that the
+// language of expansions can read, one row an op. What the row of an op cannot say (dimension numbers, regions) is
+// worked out here.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-#include <functional>
 
 #include "base/status.h"
+#include "graph/tensor_type.h"
 #include "stablehlo/syntax.h"
 #include "stablehlo/values.h"
-#include "graph/tensor_type.h"
 
 namespace sbp::stablehlo {
 
@@ -32,8 +33,8 @@ struct FormCall {
 };
 using Form = Result<std::vector<ValueRef>> (*)(const FormCall& call);
 
-// Writes the op. Errors name no place. An op without a row is handed on as it stands, its operands x0, x1, ..., for rows of
-// the user's.
+// Writes the op. Errors name no place. An op without a row is handed on as it stands, its operands x0, x1, ..., for
+// rows of the user's.
 Result<std::vector<ValueRef>> WriteForm(const FormCall& call);
 
 // Lists of numbers and numbers of #stablehlo.gather<offset_dims = [2], index_vector_dim = 1>.
@@ -44,8 +45,8 @@ struct DimensionNumbers {
 };
 Result<DimensionNumbers> DimensionNumbersOf(const FormCall& call, std::string_view attribute);
 
-// The region's operation where it is one of two arguments: "add", "maximum", ...; "" if it is something else. "replace":
-// it returns the second argument.
+// The region's operation where it is one of two arguments: "add", "maximum", ...; "" if it is something else.
+// "replace": it returns the second argument.
 std::string ReducerOf(const Region& region);
 // `reducer` of nothing: is the value that?
 bool IsNeutral(const Value& value, std::string_view reducer);

@@ -1,15 +1,15 @@
 // Ops, regions and aliases of the generic form.
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
-#include <cstdint>
-#include <string_view>
 
+#include "base/status.h"
 #include "base/text.h"
 #include "stablehlo/cursor.h"
 #include "stablehlo/syntax.h"
-#include "base/status.h"
 
 namespace sbp::stablehlo {
 namespace {

@@ -2,22 +2,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
-#include <functional>
-#include <memory>
 
+#include "base/dtype.h"
 #include "base/text.h"
 #include "graph/builder.h"
-#include "stablehlo/forms.h"
-#include "stablehlo/syntax.h"
-#include "stablehlo/values.h"
-#include "base/dtype.h"
 #include "graph/tensor_type.h"
 #include "sbp/sbp.h"
 #include "stablehlo/cursor.h"
+#include "stablehlo/forms.h"
+#include "stablehlo/syntax.h"
+#include "stablehlo/values.h"
 
 namespace sbp {
 namespace stablehlo {
@@ -83,7 +83,8 @@ class FunctionReader {
     if (type.tensor.dtype != DType::kUndefined && type.tensor.is_static() && type.tensor.rank() <= kMaxRank) {
       return OkStatus();
     }
-    return place_.ErrorAt(offset, StrCat("values of type ", type.text, " are not read: expected a tensor of known sizes"));
+    return place_.ErrorAt(offset,
+                          StrCat("values of type ", type.text, " are not read: expected a tensor of known sizes"));
   }
 
   Status Input(const BlockArgument& argument, Frame& frame) {
@@ -150,7 +151,8 @@ class FunctionReader {
 
   Status ReadOp(const Operation& op, const std::vector<ValueRef>& operands, Frame& frame, int depth) {
     if (op.name == "stablehlo.while" || op.name == "stablehlo.case" || op.name == "stablehlo.if") {
-      return place_.ErrorAt(op.offset, StrCat(op.name, " is not read: write loops without lax.scan, fori_loop and "
+      return place_.ErrorAt(op.offset, StrCat(op.name,
+                                              " is not read: write loops without lax.scan, fori_loop and "
                                               "while_loop (scan has unroll=True), and branches with jnp.where"));
     }
     if (op.name.starts_with("stablehlo.rng")) {
@@ -164,14 +166,15 @@ class FunctionReader {
     }
     for (size_t i = 0; i < operands.size(); ++i) {
       if (op.operand_types[i].tensor == operands[i]->type) continue;
-      return place_.ErrorAt(op.offset, StrCat("operand ", i, " is ", ToString(operands[i]->type), ", not ",
-                                              op.operand_types[i].text));
+      return place_.ErrorAt(
+          op.offset, StrCat("operand ", i, " is ", ToString(operands[i]->type), ", not ", op.operand_types[i].text));
     }
     if (op.name == "func.call") {
       const auto callee = functions_.find(Text(op, "callee"));
       const bool known = callee != functions_.end() && callee->second->regions.size() == 1 &&
                          callee->second->regions[0].arguments.size() == operands.size();
-      if (!known) return place_.ErrorAt(op.offset, StrCat("no function @", Text(op, "callee"), " takes these operands"));
+      if (!known)
+        return place_.ErrorAt(op.offset, StrCat("no function @", Text(op, "callee"), " takes these operands"));
       Frame called;
       const Region& body = callee->second->regions[0];
       for (size_t i = 0; i < operands.size(); ++i) called[body.arguments[i].name] = {operands[i]};
@@ -186,8 +189,8 @@ class FunctionReader {
     if (values.size() != types.size()) return place_.ErrorAt(op.offset, "expected as many results as types");
     for (size_t i = 0; i < values.size(); ++i) {
       if (values[i]->type != types[i]) {
-        return place_.ErrorAt(op.offset, StrCat("result ", i, " is ", ToString(values[i]->type), ", not ",
-                                                ToString(types[i])));
+        return place_.ErrorAt(op.offset,
+                              StrCat("result ", i, " is ", ToString(values[i]->type), ", not ", ToString(types[i])));
       }
     }
     size_t next = 0;

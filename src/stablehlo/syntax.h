@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <functional>
 
 #include "base/status.h"
 #include "graph/literal.h"
@@ -32,10 +32,10 @@ struct Attribute {
     kInteger,  // also true and false
     kFloat,
     kString,
-    kSymbol,   // @name
+    kSymbol,  // @name
     kType,
-    kList,     // [a, b]
-    kIntegers, // array<i64: 1, 2>
+    kList,      // [a, b]
+    kIntegers,  // array<i64: 1, 2>
     kDictionary,
     kDense,    // dense<...> : type
     kDialect,  // #name<...>: `text` the name, `body` what stands in the brackets
@@ -47,7 +47,7 @@ struct Attribute {
   std::vector<int64_t> integers;
   std::vector<Attribute> list;
   Dictionary entries;
-  Type type;         // kType, kDense
+  Type type;                  // kType, kDense
   size_t begin = 0, end = 0;  // kDense, kDialect: where the body stands in the text
 };
 
@@ -60,7 +60,7 @@ struct ValueName {
 
 // loc(...): an alias, or a name, a file and line, and what it is made of.
 struct Location {
-  std::string alias;        // "#loc12"; "" where it stands here
+  std::string alias;  // "#loc12"; "" where it stands here
   std::string name;
   std::string file;
   int64_t line = 0;
@@ -92,8 +92,8 @@ struct Region {
 };
 
 struct Module {
-  std::string_view text;  // must outlive it
-  Operation top;          // builtin.module
+  std::string_view text;                                   // must outlive it
+  Operation top;                                           // builtin.module
   std::map<std::string, Location, std::less<>> locations;  // by alias
 };
 
@@ -106,8 +106,8 @@ Result<Type> ParseType(Cursor& cursor);
 Result<Attribute> ParseAttribute(Cursor& cursor, const Dictionary& aliases, int depth);
 Result<Location> ParseLocation(Cursor& cursor, int depth);
 
-// A dense attribute's elements: a scalar where all are one number and `splat` is given, which is then set. Error: too many,
-// or of a type that has none.
+// A dense attribute's elements: a scalar where all are one number and `splat` is given, which is then set. Error: too
+// many, or of a type that has none.
 Result<Literal> ReadDense(const Attribute& dense, std::string_view text, bool* splat);
 
 // Whole numbers of array<...>, of a list, of a dense attribute of integers or booleans.

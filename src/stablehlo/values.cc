@@ -1,8 +1,8 @@
 #include "stablehlo/values.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <bit>
+#include <cstddef>
 
 #include "base/ids.h"
 #include "base/text.h"
@@ -48,8 +48,8 @@ std::string Writer::NewName(std::string_view hint) {
   return name;
 }
 
-std::vector<ValueRef> Writer::Add(std::string_view op, const std::vector<NamedOperand>& operands,
-                                  Attributes attributes, const std::vector<TensorType>& results) {
+std::vector<ValueRef> Writer::Add(std::string_view op, const std::vector<NamedOperand>& operands, Attributes attributes,
+                                  const std::vector<TensorType>& results) {
   std::vector<std::string> tensors, names, written;
   for (const NamedOperand& operand : operands) {
     tensors.push_back(operand.tensor);
@@ -172,8 +172,11 @@ std::vector<std::string> Writer::Matched(const std::vector<ValueRef>& values, co
   for (const ValueRef& value : values) shapes.push_back(value->is_broadcast() ? &value->part : &value->type.shape);
   for (size_t i = 0; i < values.size() && !BroadcastsTo(shapes, shape); ++i) shapes[i] = &values[i]->type.shape;
   // Leading 1s of parts are dropped: where the result has some, one operand keeps its rank.
-  const auto is_whole = [&](const ValueRef& value) { return !value->is_broadcast() && value->type.rank() == static_cast<int>(shape.size()); };
-  if (!shape.empty() && shape.front() == 1 && std::ranges::none_of(values, is_whole)) shapes[0] = &values[0]->type.shape;
+  const auto is_whole = [&](const ValueRef& value) {
+    return !value->is_broadcast() && value->type.rank() == static_cast<int>(shape.size());
+  };
+  if (!shape.empty() && shape.front() == 1 && std::ranges::none_of(values, is_whole))
+    shapes[0] = &values[0]->type.shape;
   std::vector<std::string> tensors;
   for (size_t i = 0; i < values.size(); ++i) {
     const bool is_part = values[i]->is_broadcast() && shapes[i] == &values[i]->part;

@@ -16,8 +16,8 @@
 #include "graph/graph.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
-#include "stablehlo/syntax.h"
 #include "sbp/shard_math.h"
+#include "stablehlo/syntax.h"
 
 namespace sbp::stablehlo {
 
@@ -82,7 +82,7 @@ class Writer {
   GraphBuilder& builder_;
   std::unordered_set<std::string> taken_;
   std::unordered_map<std::string, int> numbers_;
-  std::map<std::string, std::string> constants_;               // by type and bits: its tensor
+  std::map<std::string, std::string> constants_;                 // by type and bits: its tensor
   std::map<std::pair<std::string, Shape>, std::string> shaped_;  // a part as another shape
   std::string scope_, name_ = "op", source_, wanted_;
 };
