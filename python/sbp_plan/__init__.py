@@ -11,7 +11,7 @@ for every op, for arrays, for global tensors (`sp.tensor`) and for graphs that a
 from . import ops
 from .errors import CallError, DefectError, Error, ExecutionError, InputError, NoPlanError, UsageError
 from .global_tensor import GlobalTensor, tensor
-from .model import Model, from_onnx, from_torch, load
+from .model import Model, from_jax, from_onnx, from_torch, load
 from .ops import ops_of
 from .plan import Check, Cost, Diff, Plan, Transition, check, diff, load_plan
 from .recorded import Graph, RecordedTensor, graph
@@ -19,6 +19,6 @@ from .recorded import Graph, RecordedTensor, graph
 __version__ = "0.1.0"
 __all__ = [
     "CallError", "Check", "Cost", "DefectError", "Diff", "Error", "ExecutionError", "GlobalTensor", "Graph", "InputError", "Model",
-    "NoPlanError", "Plan", "RecordedTensor", "Transition", "UsageError", "check", "diff", "from_onnx", "from_torch", "graph",
-    "load", "load_plan", "ops", "ops_of", "tensor",
+    "NoPlanError", "Plan", "RecordedTensor", "Transition", "UsageError", "check", "diff", "from_jax", "from_onnx",
+    "from_torch", "graph", "load", "load_plan", "ops", "ops_of", "tensor",
 ]

@@ -88,6 +88,15 @@ def from_torch(program: Any, **options: Option) -> Model:
     return Model(path, options, folder)
 
 
+def from_jax(lowered: Any, **options: Option) -> Model:
+    """The model of jax.jit(function).lower(...): its StableHLO, in a temporary .mlir file."""
+    folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
+    path = pathlib.Path(folder.name) / "model.mlir"
+    module = lowered.compiler_ir("stablehlo")
+    path.write_text(module.operation.get_asm(print_generic_op_form=True, enable_debug_info=True))
+    return Model(path, options, folder)
+
+
 def from_onnx(model: Any, **options: Option) -> Model:
     """The model of an onnx.ModelProto, or of a path to one."""
     if isinstance(model, (str, os.PathLike)):

@@ -141,6 +141,13 @@ class Lowering {
     }
     if (missing.size() > kMaxListed) list += StrCat("\n  and ", missing.size() - kMaxListed, " more");
     const std::string& example = missing.begin()->first;
+    if (example.starts_with("stablehlo::") || example.starts_with("chlo::")) {
+      return BadInput(StrCat("no row says what these ops compute; write rows and give them with --rules FILE: op ",
+                             example,
+                             "(Tensor x0) -> Tensor y, then the lines \"expand\" and \"y = Relu(x0)\" "
+                             "(rules/README.md, Ops of torch; operands are x0, x1, ...):",
+                             list));
+    }
     return BadInput(
         StrCat("no row says what these ops of torch compute; export after program.run_decompositions(), or "
                "write rows and give them with --rules FILE: op ",

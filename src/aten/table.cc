@@ -14,6 +14,11 @@ Result<AtenTable> ReadBuiltin() {
       return Defect(status.message());
     }
   }
+  for (const BuiltinHloFile& file : BuiltinHloFiles()) {
+    if (const Status status = table.Add(file.text, StrCat("rules/stablehlo/", file.name)); !status.ok()) {
+      return Defect(status.message());
+    }
+  }
   return table;
 }
 

@@ -17,6 +17,11 @@ struct BuiltinAtenFile {
   std::string_view name, text;
 };
 std::span<const BuiltinAtenFile> BuiltinAtenFiles();
+// rules/stablehlo/*.hlo, in the same form.
+struct BuiltinHloFile {
+  std::string_view name, text;
+};
+std::span<const BuiltinHloFile> BuiltinHloFiles();
 
 // Rows by op, "aten::add" for all overloads or "aten::add.Tensor" for one. Each definition has one paragraph: arguments
 // go by name, and which paragraph has all of them is seen one by one.

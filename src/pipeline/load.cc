@@ -8,11 +8,13 @@
 #include "onnx/reader.h"
 #include "pipeline/external_data.h"
 #include "pipeline/pipeline.h"
+#include "stablehlo/reader.h"
 #include "torch/reader.h"
 
 namespace sbp {
 
 Result<Graph> LoadModel(std::string_view bytes, std::string_view where, const std::string& path) {
+  if (LooksLikeMlir(bytes)) return ReadStableHlo(bytes, where);
   SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, where));
   switch (info.kind) {
     case DocumentKind::kOnnx:

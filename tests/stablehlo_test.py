@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Texts of StableHLO: what they compute, unsharded and under a plan, is what JAX computed (scripts/make-stablehlo).
+
+    stablehlo_test.py PROGRAM
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "data/stablehlo"
+TOLERANCE = 1e-5
+
+
+def run(program, *arguments):
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"sbp-plan {' '.join(map(str, arguments))}\nexit {done.returncode}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def error_of(program, *arguments):
+    report = json.loads(run(program, "run", *arguments, "--format", "json"))
+    assert report["outputs"], "nothing was compared"
+    return report["max_relative_error"]
+
+
+def main():
+    program, failed = sys.argv[1], 0
+    texts = sorted(FOLDER.glob("*.mlir"))
+    for text in texts:
+        data = ["--inputs", text.with_suffix(".inputs.npz"), "--expect", text.with_suffix(".outputs.npz")]
+        with tempfile.TemporaryDirectory() as scratch:
+            plan = pathlib.Path(scratch) / "plan.json"
+            try:
+                errors = [error_of(program, text, "--unsharded", *data)]
+                run(program, "infer", text, "--mesh", "data=2,model=2", "-o", plan)
+                errors.append(error_of(program, plan, *data))
+                assert max(errors) < TOLERANCE, f"relative errors {errors}"
+            except AssertionError as error:
+                failed += 1
+                print(f"FAILED {text.name}: {error}")
+    print(f"{len(texts) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed or not texts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
