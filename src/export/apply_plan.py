@@ -1,151 +1,272 @@
-"""Runs the graph of a torch.export program on DTensors, laid out as sbp-plan planned it.
+"""Runs a torch.export program on DTensors, laid out as sbp-plan planned it.
 
     torchrun --nproc-per-node 8 apply_plan.py --model model.pt2     compares with the unsharded program
     from apply_plan import apply; sharded = apply(program, mesh)    then sharded(*inputs) gives DTensors
 
-Before a node runs, each argument is redistributed to the layout in which the plan reads it. Where DTensor cannot do
-what the plan says, the node runs in another layout with the same result, and `sharded.differences` says so.
+Parameters, inputs and outputs are DTensors. Between them each rank computes the plan's ops on the parts that it holds,
+and sends what the plan sends: one collective for each of its steps (`plan_table.json`, written by sbp-plan).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import operator
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
-from torch.distributed.tensor.placement_types import Placement
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-Layout = tuple[Placement, ...]
+import plan_ops_network  # noqa: F401  registers its ops
+from plan_check import check_program, fingerprint
+from plan_moves import Layout, Move, Mover, cut, is_even, parse_layout, placements
+from plan_ops import DTYPES, OPS, Site
+
+Table = dict[str, Any]
 
 
-def read_table() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_name("plan_table.json").read_text())
+def read_table() -> Table:
+    return json.loads(Path(__file__).with_name("plan_table.json").read_text())  # type: ignore[no-any-return]
 
 
-def layout_of(words: list[str]) -> Layout:
-    """`["S(0)", "B", "P(max)"]` as placements, one per mesh axis."""
-
-    def placement(word: str) -> Placement:
-        argument = word.partition("(")[2].rstrip(")")
-        if word.startswith("S"):
-            return Shard(int(argument))
-        return Replicate() if word == "B" else Partial({"": "sum", "prod": "product"}.get(argument, argument))
-
-    return tuple(placement(word) for word in words)
+def make_mesh(table: Table, device: str = "cpu") -> DeviceMesh:
+    """The plan's mesh. Needs a process group of as many ranks."""
+    sizes, ranks = table["mesh_shape"], table["mesh_ranks"] or list(range(math.prod(table["mesh_shape"])))
+    if dist.get_world_size() != len(ranks):
+        raise ValueError(f"the plan is for {len(ranks)} ranks ({table['mesh']}), and there are {dist.get_world_size()}")
+    return DeviceMesh(device, torch.tensor(ranks).reshape(sizes), mesh_dim_names=tuple(table["mesh_axes"]))
 
 
-class ShardedProgram(torch.fx.Interpreter):
-    def __init__(self, program: torch.export.ExportedProgram, mesh: DeviceMesh, table: dict[str, Any]) -> None:
-        super().__init__(program.graph_module)
-        self.program, self.mesh = program, mesh
-        self.layouts = {name: layout_of(words) for name, words in table["tensors"].items()}
-        self.reads = {node: {t: layout_of(words) for t, words in uses.items()} for node, uses in table["reads"].items()}
-        # Placeholders of parameters and constants have names of their own; the plan knows them as the state does.
-        self.planned_name = {s.arg.name: s.target for s in program.graph_signature.input_specs if s.target is not None}
-        self.whole: Layout = (Replicate(),) * mesh.ndim
-        self.differences: list[str] = []
-        self.state = [self._distribute(s.target, self._state(s)) for s in program.graph_signature.input_specs
-                      if s.kind is not InputKind.USER_INPUT]
+class ShardedProgram:
+    """The planned program on this rank. `state` holds parameters and buffers as DTensors by the model's names; a
+    call that makes next values of buffers writes them there."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """The outputs, without the new values of buffers that the program writes."""
-        self.differences.clear()
-        state, given = iter(self.state), iter(pytree.tree_leaves((args, kwargs)))
-        inputs = [self._distribute(s.arg.name, next(given)) if s.kind is InputKind.USER_INPUT else next(state)
-                  for s in self.program.graph_signature.input_specs]
-        outputs = self.run(*inputs)
-        silent = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
-        return [o for o, s in zip(outputs, self.program.graph_signature.output_specs) if s.kind not in silent]
+    def __init__(self, program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table) -> None:
+        self.mesh, self.mover, self.table = mesh, Mover(mesh), table
+        self.tensors: dict[str, Any] = table["tensors"]
+        self.layouts = {name: parse_layout(t["layout"]) for name, t in self.tensors.items()}
+        self.device = torch.device(mesh.device_type)
+        self.order = [_output_name(spec) for spec in program.graph_signature.output_specs]
+        self.values: dict[str, torch.Tensor] = {}  # local parts of what only the plan knows
+        self.state: dict[str, DTensor] = {}
+        given = {**program.state_dict, **program.constants}
+        for name, tensor in self.tensors.items():
+            if tensor["role"] == "parameter":
+                self._load(name, tensor, given)
+        self.last_use = self._last_uses()
 
-    def run_node(self, n: torch.fx.Node) -> Any:
-        if n.op != "call_function" or n.target is operator.getitem:
-            return super().run_node(n)
-        if "_assert" in str(n.target):
-            return None  # asserts of the export, of unsharded tensors
-        reads = self.reads.get(n.name, {})
-        args, kwargs = torch.fx.node.map_arg((n.args, n.kwargs), lambda a: self._read(n, a, reads))
-        try:
-            made = n.target(*args, **kwargs)
-        except (RuntimeError, NotImplementedError, ValueError, AssertionError) as error:
-            self.differences.append(f"{n.name}: runs whole on every device, as DTensor refuses: {error}".split("\n")[0])
-            local = pytree.tree_map_only(DTensor, lambda t: t.redistribute(self.mesh, self.whole).to_local(), (args, kwargs))
-            made = n.target(*local[0], **local[1])
-        return self._lay_out(n, made)
-
-    def _state(self, spec: Any) -> Any:
-        named = self.program.state_dict.get(spec.target)
-        return self.program.constants[spec.target] if named is None else named
-
-    def _distribute(self, name: str, value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        layout = self.layouts.get(name, self.whole)
-        return distribute_tensor(value.detach(), self.mesh, layout)
-
-    def _read(self, n: torch.fx.Node, argument: torch.fx.Node, reads: dict[str, Layout]) -> Any:
-        value = self.env[argument]
-        wanted = reads.get(self.planned_name.get(argument.name, argument.name))
-        if not isinstance(value, DTensor) or wanted is None or wanted == value.placements:
-            return value
-        return self._redistribute(value, wanted, f"{n.name} reads {argument.name}")
-
-    def _redistribute(self, value: DTensor, wanted: Layout, place: str) -> DTensor:
-        """Partial values that are not there yet stay whole: DTensor makes them only of shards."""
-        pairs = list(zip(value.placements, wanted))
-        target = tuple(h if w.is_partial() and h != w and not h.is_shard() else w for h, w in pairs)
-        if target != wanted:
-            self.differences.append(f"{place}: {target} where the plan has {wanted}")
-        return value if target == value.placements else value.redistribute(self.mesh, target)
-
-    def _lay_out(self, n: torch.fx.Node, made: Any) -> Any:
-        def whole(value: torch.Tensor) -> DTensor:
-            return value if isinstance(value, DTensor) else DTensor.from_local(value, self.mesh, self.whole, run_check=False)
-
-        made = pytree.tree_map_only(torch.Tensor, whole, made)
-        wanted = self.layouts.get(n.name)
-        if not isinstance(made, DTensor) or wanted is None or made.placements == wanted:
-            return made
-        # A slice of what is whole costs nothing; whatever else differs is redistributed by who reads it.
-        slices = all(h == w or (h.is_replicate() and w.is_shard()) for h, w in zip(made.placements, wanted))
-        if slices:
-            return made.redistribute(self.mesh, wanted)
-        self.differences.append(f"{n.name}: DTensor writes {made.placements} where the plan has {wanted}")
+    def run(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, DTensor]:
+        """Outputs by the plan's names: nodes, `grad/PARAMETER`, `next/STATE`. Inputs: whole, or DTensors; what is a
+        state need not be given."""
+        with torch.no_grad(), torch.device(self.device):
+            env = self._start(inputs)
+            for number, step in enumerate(self.table["steps"]):
+                if "type" in step:
+                    self._compute(step, env)
+                else:
+                    self._move(step, env)
+                for key in self.last_use.get(number, ()):
+                    env.pop(key, None)
+            made = {o["name"]: self._wrap(o["name"], env[o["name"], parse_layout(o["layout"])], parse_layout(o["layout"]))
+                    for o in self.table["outputs"]}
+        for tie in self.table["ties"]:
+            self.state[tie["input"]] = made[tie["output"]]
         return made
 
+    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """Inputs as the program takes them; its outputs in their order, without the new values of buffers."""
+        names = self.table["inputs"]
+        given = [v for v in pytree.tree_leaves((args, kwargs)) if isinstance(v, torch.Tensor)]
+        wanted = [n for n in names if n not in self._states()]
+        if len(given) != len(wanted):
+            raise ValueError(f"{len(given)} tensors are given, and the plan has inputs {', '.join(wanted)}")
+        made = self.run(dict(zip(wanted, given)))
+        order = [n for n in self.order if n is not None] if set(self.order) - {None} <= set(made) else list(made)
+        return [made[name] for name in order if not name.startswith("next/")]
 
-def apply(program: torch.export.ExportedProgram, mesh: DeviceMesh, table: dict[str, Any] | None = None) -> ShardedProgram:
+    def _states(self) -> set[str]:
+        return {tie["input"] for tie in self.table["ties"]}
+
+    def _load(self, name: str, tensor: Any, given: Mapping[str, Any]) -> None:
+        source = tensor.get("part", {}).get("whole", name)
+        value = given.get(source)
+        if value is None:
+            self.values[name] = self._own(_literal(tensor), name)
+            return
+        value = value.detach()
+        if "part" in tensor:
+            value = value.narrow(tensor["part"]["axis"], tensor["part"]["start"], tensor["shape"][tensor["part"]["axis"]])
+        self.state[name] = self._wrap(name, self._own(value.to(DTYPES[tensor["dtype"]]), name), self.layouts[name])
+
+    def _own(self, whole: torch.Tensor, name: str) -> torch.Tensor:
+        box = self.mover.box(whole.shape, self.layouts[name])
+        return cut(whole.to(self.device), tuple((0, n) for n in whole.shape), box).contiguous()
+
+    def _wrap(self, name: str, local: torch.Tensor, layout: Layout) -> DTensor:
+        shape = self.tensors[name]["shape"]
+        stride = torch.empty(shape, device="meta").stride()
+        return DTensor.from_local(local, self.mesh, placements(layout), run_check=False, shape=torch.Size(shape), stride=stride)
+
+    def _start(self, inputs: Mapping[str, torch.Tensor]) -> dict[tuple[str, Layout], torch.Tensor]:
+        env = {(name, self.layouts[name]): value for name, value in self.values.items()}
+        env.update({(name, self.layouts[name]): value.to_local() for name, value in self.state.items()})
+        states = self._states()
+        for name in self.table["inputs"]:
+            tensor, key = self.tensors[name], (name, self.layouts[name])
+            value = inputs.get(name)
+            if value is None and name in states:
+                if key not in env:
+                    env[key] = self._own(torch.zeros(tensor["shape"], dtype=DTYPES[tensor["dtype"]]), name)
+                continue
+            if value is None:
+                raise ValueError(f"input {name} is not given")
+            if list(value.shape) != tensor["shape"]:
+                raise ValueError(f"input {name} is {list(value.shape)}, and the plan is for {tensor['shape']}")
+            if isinstance(value, DTensor):
+                value = value.full_tensor()
+            env[key] = self._own(value.detach().to(DTYPES[tensor["dtype"]]), name)
+        return env
+
+    def _compute(self, step: Any, env: dict[tuple[str, Layout], torch.Tensor]) -> None:
+        reads = [None if use is None else (use["name"], parse_layout(use["layout"])) for use in step["inputs"]]
+        results = [(name, self.layouts[name]) if name else None for name in step["outputs"]]
+        shapes = [self.tensors[use[0]]["shape"] if use else [] for use in reads]
+        made_shapes = [self.tensors[r[0]]["shape"] if r else [] for r in results]
+        site = Site(
+            step["op"], step["attributes"], shapes, [self.mover.box(s, u[1]) if u else () for s, u in zip(shapes, reads)],
+            made_shapes, [self.mover.box(s, r[1]) if r else () for s, r in zip(made_shapes, results)],
+            [DTYPES[self.tensors[r[0]]["dtype"]] if r else torch.float32 for r in results])
+        try:
+            made = OPS[step["type"]](site, *(None if use is None else env[use] for use in reads))
+        except (RuntimeError, IndexError, TypeError) as error:
+            raise RuntimeError(f"{step['op']} ({step['type']}): {error}") from error
+        made = made if isinstance(made, tuple) else (made,)
+        for number, (result, value) in enumerate(zip(results, made)):
+            if result is None or value is None:
+                continue
+            if list(value.shape) != site.made(number):
+                raise RuntimeError(f"{step['op']} makes {list(value.shape)}, where the plan has {site.made(number)}")
+            env[result] = value.to(site.result_dtypes[number])
+
+    def _move(self, step: Any, env: dict[tuple[str, Layout], torch.Tensor]) -> None:
+        name, shape = step["tensor"], self.tensors[step["tensor"]]["shape"]
+        local = env[name, parse_layout(step["from"])]
+        for entry in step["moves"]:
+            local = self.mover.run(Move.of(entry), local, shape)
+        env[name, parse_layout(step["to"])] = local
+
+    def _last_uses(self) -> dict[int, list[tuple[str, Layout]]]:
+        """After which step a value is not read again."""
+        last: dict[tuple[str, Layout], int] = {}
+        for number, step in enumerate(self.table["steps"]):
+            if "type" in step:
+                keys = [(use["name"], parse_layout(use["layout"])) for use in step["inputs"] if use]
+                keys += [(name, self.layouts[name]) for name in step["outputs"] if name]
+            else:
+                keys = [(step["tensor"], parse_layout(step["from"])), (step["tensor"], parse_layout(step["to"]))]
+            last.update(dict.fromkeys(keys, number))
+        for output in self.table["outputs"]:
+            last.pop((output["name"], parse_layout(output["layout"])), None)
+        free: dict[int, list[tuple[str, Layout]]] = {}
+        for key, number in last.items():
+            free.setdefault(number, []).append(key)
+        return free
+
+
+def _literal(tensor: Any) -> torch.Tensor:
+    """The value of a constant that the plan holds."""
+    dtype, shape = DTYPES[tensor["dtype"]], tensor["shape"]
+    if "values" in tensor:
+        return torch.tensor([float(v) if isinstance(v, str) else v for v in tensor["values"]], dtype=dtype).reshape(shape)
+    value = torch.full(shape, tensor["grid"]["offset"], dtype=torch.int64)
+    for dim, stride in enumerate(tensor["grid"]["strides"]):
+        value += stride * torch.arange(shape[dim]).reshape([-1] + [1] * (len(shape) - 1 - dim))
+    return value.to(dtype)
+
+
+def _output_name(spec: Any) -> str | None:
+    """As the plan names an output of the program."""
+    if spec.kind in (OutputKind.GRADIENT_TO_PARAMETER, OutputKind.GRADIENT_TO_USER_INPUT):
+        return f"grad/{spec.target}"
+    if spec.kind is OutputKind.BUFFER_MUTATION:
+        return f"next/{spec.target}"
+    return getattr(spec.arg, "name", None)
+
+
+def apply(program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table | None = None) -> ShardedProgram:
     """`mesh` has the plan's shape; `table` is `plan_table.json` beside this file unless given."""
     table = table or read_table()
-    if tuple(mesh.shape) != tuple(table["mesh_shape"]):
-        raise ValueError(f"the mesh is {tuple(mesh.shape)}, the plan's {tuple(table['mesh_shape'])}")
+    if list(mesh.shape) != table["mesh_shape"]:
+        raise ValueError(f"the mesh is {list(mesh.shape)}, the plan's {table['mesh_shape']}")
+    check_program(program, table)
     return ShardedProgram(program, mesh, table)
+
+
+def expected_outputs(program: torch.export.ExportedProgram) -> dict[str, torch.Tensor]:
+    """What the program computes unsharded from its example inputs, by the plan's names."""
+    state, given = {**program.state_dict, **program.constants}, iter(pytree.tree_leaves(program.example_inputs))
+    inputs = [next(given) if s.kind is InputKind.USER_INPUT else state[s.target] for s in program.graph_signature.input_specs]
+    with torch.no_grad():
+        made = torch.fx.Interpreter(program.graph_module).run(*inputs)
+    return {name: value for name, value in zip(map(_output_name, program.graph_signature.output_specs), made) if name}
+
+
+def example_inputs(program: torch.export.ExportedProgram) -> Iterator[tuple[str, torch.Tensor]]:
+    given = iter(pytree.tree_leaves(program.example_inputs))
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT:
+            value = next(given)
+            if isinstance(value, torch.Tensor):
+                yield spec.arg.name, value
+
+
+def largest_error(made: Mapping[str, DTensor], expected: Mapping[str, torch.Tensor], mover: Mover) -> float:
+    """Over all outputs. Error: one of them makes outputs that the other does not."""
+    if set(made) != set(expected):
+        raise ValueError(f"outputs that only one of plan and program has: {', '.join(sorted(set(made) ^ set(expected)))}")
+    errors = []
+    for name, value in made.items():
+        layout = tuple(_word(p) for p in value.placements)
+        whole = mover.whole(value.to_local(), value.shape, layout)
+        errors.append(float((whole.to(torch.float64) - expected[name].to(torch.float64)).abs().max()))
+    return max(errors)
+
+
+def _word(placement: Any) -> str:
+    if placement.is_shard():
+        return f"S({placement.dim})"
+    return "B" if placement.is_replicate() else f"P({placement.reduce_op.replace('product', 'prod')})"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="compare the planned program on DTensors with the unsharded one")
     parser.add_argument("--model", required=True, help="what torch.export.save wrote, with its example inputs")
-    parser.add_argument("--tolerance", type=float, default=1e-5)
+    parser.add_argument("--tolerance", type=float, default=1e-5, help="greatest absolute difference (1e-5)")
+    parser.add_argument("--backend", default="gloo", help="of torch.distributed: gloo (on CPUs), nccl (on GPUs)")
     options = parser.parse_args()
-    program, table = torch.export.load(options.model), read_table()
-    dist.init_process_group("gloo")
-    mesh = init_device_mesh("cpu", tuple(table["mesh_shape"]), mesh_dim_names=tuple(table["mesh_axes"]))
-    sharded = apply(program, mesh, table)
-    args, kwargs = program.example_inputs
-    with torch.no_grad():
-        outputs = [o.full_tensor() if isinstance(o, DTensor) else o for o in sharded(*args, **kwargs)]
-        expected = pytree.tree_leaves(program.module()(*args, **kwargs))
-    error = max(float((o - e).abs().max()) for o, e in zip(outputs, expected, strict=True))
-    if dist.get_rank() == 0:
-        print("\n".join([*sharded.differences, f"largest error {error:.2e}"]))
-    dist.destroy_process_group()
+    table = read_table()
+    if table["fingerprint"] and (found := fingerprint(options.model)) not in (None, table["fingerprint"]):
+        raise SystemExit(f"{options.model} is another file than the plan's model: its fingerprint is {found}, not "
+                         f"{table['fingerprint']}; plan it again")
+    program = torch.export.load(options.model)
+    dist.init_process_group(options.backend)
+    try:
+        sharded = apply(program, make_mesh(table, "cuda" if options.backend == "nccl" else "cpu"), table)
+        inputs = dict(example_inputs(program))
+        error = largest_error(sharded.run(inputs), expected_outputs(program), sharded.mover)
+    except ValueError as refused:
+        raise SystemExit(str(refused)) from refused
+    finally:
+        rank = dist.get_rank()
+        dist.destroy_process_group()
+    if rank == 0:
+        print(f"largest error {error:.2e}")
     if not error <= options.tolerance:
         raise SystemExit(f"the error is above {options.tolerance}")
 

@@ -1,18 +1,25 @@
-// dtensor: a program that runs the plan's torch.export graph on DTensors, and a table of layouts by names of its nodes.
+// dtensor: a program that runs the plan's torch.export model on DTensors, and the plan as a table for it.
 #include "export/dtensor.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
 #include "export/exporter.h"
+#include "export/plan_table.h"
 #include "graph/graph.h"
-#include "graph/simplified.h"
 #include "graph/tensor_type.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
@@ -23,8 +30,6 @@
 namespace sbp {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 bool IsTorchExport(const Graph& graph) {
   for (const auto& [name, value] : graph.metadata) {
     if (name == "producer_name" && value == "torch.export") return true;
@@ -32,18 +37,24 @@ bool IsTorchExport(const Graph& graph) {
   return false;
 }
 
-Json LayoutJson(const NdSbp& layout) {
-  Json words = Json::array();
-  for (int axis = 0; axis < layout.size(); ++axis) words.push_back(ToString(layout[axis]));
-  return words;
+// The ops that the program computes: it registers each by a line that starts so.
+void AddOpsOf(std::string_view program, std::set<std::string, std::less<>>& ops) {
+  for (const std::string_view line : Split(program, '\n')) {
+    if (!line.starts_with("op(\"") && !line.starts_with("@op(\"") && !line.starts_with("_reduction(\"")) continue;
+    const std::string_view call = line.substr(0, line.find(')'));
+    for (size_t at = call.find('"'); at != std::string_view::npos; at = call.find('"', at + 1)) {
+      const size_t end = call.find('"', at + 1);
+      ops.emplace(call.substr(at + 1, end - at - 1));
+      at = end;
+    }
+  }
 }
 
 // Are all parts of one size?
 bool IsEven(const TensorType& type, const NdSbp& layout, const Mesh& mesh) {
-  if (!type.is_static()) return true;
   Shape shape = type.shape;
   for (int axis = 0; axis < layout.size(); ++axis) {
-    if (!layout[axis].is_split() || layout[axis].dim() >= static_cast<int>(shape.size())) continue;
+    if (!layout[axis].is_split()) continue;
     int64_t& size = shape[static_cast<size_t>(layout[axis].dim())];
     if (size % mesh.size(axis) != 0) return false;
     size /= mesh.size(axis);
@@ -51,83 +62,112 @@ bool IsEven(const TensorType& type, const NdSbp& layout, const Mesh& mesh) {
   return true;
 }
 
-// Of an op of several that one node became, "layer_norm/Sqrt", the node's name.
-std::string NodeOf(const Op& op) { return op.name.substr(0, op.name.find('/')); }
+bool IsWindowed(std::string_view type) {
+  return type == "Conv" || type == "ConvTranspose" || type == "MaxPool" || type == "AveragePool";
+}
 
-// What the ops of each node read in which layout. Where they read one tensor in several, the first is kept.
-Json ReadsJson(const Plan& plan, std::vector<std::string>* report) {
-  Json reads = Json::object();
+bool SplitsSpace(const NdSbp& layout) {
+  return std::any_of(layout.begin(), layout.end(), [](Sbp s) { return s.is_split() && s.dim() >= 2; });
+}
+
+// Why the program does not compute each of these ops, by reason; the names of the ops behind each.
+std::map<std::string, std::vector<std::string>> RefusedOps(const Plan& plan) {
+  std::set<std::string, std::less<>> known;
+  AddOpsOf(PlanOpsText(), known);
+  AddOpsOf(PlanOpsNetworkText(), known);
+  std::map<std::string, std::vector<std::string>> refused;
   for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
     const Op& op = plan.graph.ops[i];
-    const Signature& signature = plan.records[plan.op_records[i]].signature;
-    Json& node = reads[NodeOf(op)];
-    if (node.is_null()) node = Json::object();
-    for (size_t k = 0; k < op.inputs.size() && k < signature.inputs.size(); ++k) {
-      if (!op.inputs[k].valid()) continue;
-      const std::string& tensor = plan.graph.tensors[op.inputs[k].index()].name;
-      Json layout = LayoutJson(signature.inputs[k]);
-      if (!node.contains(tensor)) {
-        node[tensor] = std::move(layout);
-      } else if (node[tensor] != layout) {
-        report->push_back(StrCat(NodeOf(op), " reads ", tensor, " in several layouts; the table keeps the first, ",
-                                 node[tensor].dump(), ", and not ", layout.dump()));
-      }
-    }
+    const std::string& type = plan.graph.type_of(op);
+    if (!known.contains(type)) refused[StrCat("of type ", type)].push_back(op.name);
+    if (IsWindowed(type) && !op.inputs.empty() && SplitsSpace(plan.decision(OpId(i)).signature.inputs[0]))
+      refused["whose windows reach into the parts of other ranks"].push_back(op.name);
   }
-  return reads;
+  return refused;
 }
 
-// What the table cannot hold, or DTensor lays out otherwise.
-void Report(const Plan& plan, std::vector<std::string>& report) {
-  for (const Transition& transition : plan.transitions) {
-    const std::string& tensor = plan.graph.tensors[transition.tensor.index()].name;
-    if (tensor.find('/') == std::string::npos) continue;
-    report.push_back(StrCat(tensor, " goes from ", ToString(transition.from), " to ", ToString(transition.to),
-                            " inside a node of the model, where DTensor chooses what to send"));
+Status CheckOps(const Plan& plan) {
+  std::string text;
+  for (const auto& [reason, names] : RefusedOps(plan)) {
+    text += StrCat(text.empty() ? "" : "; ", names.size(), names.size() == 1 ? " op " : " ops ", reason, ", first ",
+                   Quote(names.front()));
   }
-  const auto is_rewritten = [](const Op& op) {
-    return std::ranges::any_of(op.metadata, [](const auto& entry) { return entry.first == kSimplifiedFrom; });
-  };
-  if (const auto count = std::ranges::count_if(plan.graph.ops, is_rewritten); count > 0) {
-    report.push_back(StrCat(count, count == 1 ? " op was" : " ops were",
-                            " rewritten and stand under other names than the model's nodes, which lie as DTensor has "
-                            "them: plan with --no-simplify"));
-  }
-  int64_t uneven = 0;
-  std::string first;
-  for (size_t t = 0; t < plan.graph.tensors.size(); ++t) {
-    const Tensor& tensor = plan.graph.tensors[t];
-    if (IsEven(tensor.type, plan.source_layouts[t], plan.mesh)) continue;
-    if (uneven++ == 0) first = StrCat(Quote(tensor.name), " ", ToString(plan.source_layouts[t]));
-  }
-  if (uneven > 0) {
-    report.push_back(StrCat(uneven, uneven == 1 ? " tensor is" : " tensors are", " split unevenly, first ", first,
-                            ": DTensor's parts have other sizes, as torch.chunk makes them"));
-  }
+  if (text.empty()) return OkStatus();
+  return BadInput(StrCat("the program for DTensors does not compute ", text));
 }
 
-Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions&) {
+Status CheckTensors(const Plan& plan) {
+  for (const Tensor& tensor : plan.graph.tensors) {
+    if (tensor.type.kind != ValueKind::kTensor || !tensor.type.is_static())
+      return BadInput(StrCat(Quote(tensor.name), " is no tensor of known sizes, which DTensors are"));
+    const std::string dtype = StrCat("\"", DTypeName(tensor.type.dtype), "\": torch");
+    if (PlanOpsText().find(dtype) == std::string_view::npos)
+      return BadInput(
+          StrCat(Quote(tensor.name), " is of type ", DTypeName(tensor.type.dtype), ", which torch has not"));
+    const bool has_value = tensor.literal || tensor.strided || tensor.data || tensor.part;
+    if (tensor.role == TensorRole::kParameter && !has_value)
+      return BadInput(StrCat("the constant ", Quote(tensor.name), " is not in the model, and too large for the plan"));
+  }
+  return OkStatus();
+}
+
+Status CheckPlan(const Plan& plan) {
   if (!IsTorchExport(plan.graph)) {
     return BadInput(StrCat("the plan is of ", plan.model_path.empty() ? "no model file" : plan.model_path,
                            ", and DTensors run plans of what torch.export.save wrote (.pt2)"));
   }
-  PlanExport made;
-  Json table = {
-      {"model_fingerprint", plan.model_fingerprint}, {"mesh_axes", Json::array()}, {"mesh_shape", Json::array()}};
-  for (const MeshAxis& axis : plan.mesh.axes) {
-    table["mesh_axes"].push_back(axis.name);
-    table["mesh_shape"].push_back(axis.size);
+  if (!plan.options.train.empty()) {
+    return BadInput(
+        "the plan is of a training step that --train made, which torch has no graph of to compare with; plan the joint "
+        "graph of torch.export.experimental._export_forward_backward");
   }
-  Json& tensors = table["tensors"] = Json::object();
-  for (size_t i = 0; i < plan.graph.tensors.size(); ++i)
-    tensors[plan.graph.tensors[i].name] = LayoutJson(plan.source_layouts[i]);
-  table["reads"] = ReadsJson(plan, &made.report);
-  Report(plan, made.report);
+  for (const Transition& transition : plan.transitions) {
+    for (const BoxingStep& step : transition.steps) {
+      if (step.kind == CollectiveKind::kSendRecv) {
+        return BadInput(StrCat(Quote(plan.graph.tensor(transition.tensor).name), " is sent from rank to rank, from ",
+                               ToString(transition.from), " to ", ToString(transition.to),
+                               ", and the program for DTensors has collectives of whole axes only"));
+      }
+    }
+  }
+  SBP_RETURN_IF_ERROR(CheckOps(plan));
+  return CheckTensors(plan);
+}
+
+// Where the program sends other bytes than the plan says, or DTensor cannot say how a tensor lies.
+std::vector<std::string> Report(const Plan& plan) {
+  std::vector<std::string> report;
+  for (const Transition& transition : plan.transitions) {
+    const Tensor& tensor = plan.graph.tensor(transition.tensor);
+    for (const BoxingStep& step : transition.steps) {
+      const bool padded = step.kind == CollectiveKind::kAllGather || step.kind == CollectiveKind::kReduceScatter;
+      if (!padded || (IsEven(tensor.type, step.from, plan.mesh) && IsEven(tensor.type, step.to, plan.mesh))) continue;
+      report.push_back(StrCat(Quote(tensor.name), " is split unevenly: its ", CollectiveKindName(step.kind), " from ",
+                              ToString(step.from), " to ", ToString(step.to),
+                              " sends parts of the largest one's size, more than the plan's bytes"));
+    }
+  }
+  for (size_t i = 0; i < plan.graph.outputs.size(); ++i) {
+    const Tensor& tensor = plan.graph.tensor(plan.graph.outputs[i]);
+    if (IsEven(tensor.type, plan.output_layouts[i], plan.mesh)) continue;
+    report.push_back(
+        StrCat("output ", Quote(tensor.name), " ends as ", ToString(plan.output_layouts[i]),
+               " in uneven parts, which are balanced, not as torch.chunk makes them: DTensor.full_tensor() "
+               "does not know them; plan with --outputs whole"));
+  }
+  return report;
+}
+
+Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions&) {
+  SBP_RETURN_IF_ERROR(CheckPlan(plan));
+  PlanExport made;
   made.files.push_back({"apply_plan.py", std::string(ApplyPlanText())});
-  made.files.push_back({"plan_table.json", table.dump(1) + "\n"});
-  made.report.push_back(
-      "where DTensor refuses or writes another layout than the plan's, the program goes on with one of the same "
-      "result, whose collectives may differ, and lists it under `differences` when it runs");
+  made.files.push_back({"plan_check.py", std::string(PlanCheckText())});
+  made.files.push_back({"plan_moves.py", std::string(PlanMovesText())});
+  made.files.push_back({"plan_ops.py", std::string(PlanOpsText())});
+  made.files.push_back({"plan_ops_network.py", std::string(PlanOpsNetworkText())});
+  made.files.push_back({"plan_table.json", PlanTable(plan)});
+  made.report = Report(plan);
   return made;
 }
 

@@ -1,11 +1,14 @@
-// The program that `export --to dtensor` writes: Python that runs a torch.export graph on DTensors by a table of
-// layouts.
+// Programs in Python that run plans on PyTorch's DTensors, embedded in the build.
 #pragma once
 
 #include <string_view>
 
 namespace sbp {
 
-std::string_view ApplyPlanText();  // apply_plan.py
+std::string_view ApplyPlanText();       // apply_plan.py
+std::string_view PlanCheckText();       // plan_check.py
+std::string_view PlanMovesText();       // plan_moves.py
+std::string_view PlanOpsText();         // plan_ops.py
+std::string_view PlanOpsNetworkText();  // plan_ops_network.py
 
 }  // namespace sbp

@@ -1,0 +1,324 @@
+"""The ops of a plan, computed by torch on the part that a rank holds: elementwise, products, reductions, shapes.
+
+`@op(...)` registers a function of a Site and the op's operands, None where one is absent. Ops and attributes are
+ONNX's, newest form, and those of the planner's rules. Positions count in the whole tensor: the Site knows the boxes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from plan_moves import Box, extents
+
+Tensor = torch.Tensor
+Results = Tensor | tuple[Tensor | None, ...]
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an op runs: its attributes, and per operand and result the whole shape and the box that this rank holds."""
+
+    name: str
+    attributes: dict[str, Any]
+    shapes: list[Sequence[int]]
+    boxes: list[Box]
+    result_shapes: list[Sequence[int]]
+    result_boxes: list[Box]
+    result_dtypes: list[torch.dtype]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.attributes.get(name, default)
+
+    def axis(self, default: int, operand: int = 0) -> int:
+        """Attribute `axis`, counted from the front."""
+        return int(self.get("axis", default)) % max(len(self.shapes[operand]), 1)
+
+    def made(self, result: int = 0) -> list[int]:
+        """The sizes of this rank's part of a result."""
+        return extents(self.result_boxes[result])
+
+    def refuse(self, what: str) -> NotImplementedError:
+        return NotImplementedError(f"{self.name}: {what}")
+
+
+OPS: dict[str, Callable[..., Results]] = {}
+
+
+def op(*types: str) -> Callable[[Callable[..., Results]], Callable[..., Results]]:
+    def register(function: Callable[..., Results]) -> Callable[..., Results]:
+        OPS.update(dict.fromkeys(types, function))
+        return function
+
+    return register
+
+
+# By the planner's names, and by ONNX's numbers, which attributes hold.
+DTYPES: dict[str | int, torch.dtype] = {
+    "f32": torch.float32, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32,
+    "i64": torch.int64, "bool": torch.bool, "f16": torch.float16, "f64": torch.float64, "bf16": torch.bfloat16,
+    "f8e4m3fn": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
+    1: torch.float32, 2: torch.uint8, 3: torch.int8, 5: torch.int16, 6: torch.int32, 7: torch.int64, 9: torch.bool,
+    10: torch.float16, 11: torch.float64, 16: torch.bfloat16, 17: torch.float8_e4m3fn, 19: torch.float8_e5m2}
+
+
+def ints(value: Tensor | None) -> list[int] | None:
+    return None if value is None else [int(n) for n in value.reshape(-1).tolist()]
+
+
+# Elementwise.
+
+
+def _unary(function: Callable[[Tensor], Tensor]) -> Callable[..., Results]:
+    return lambda site, x: function(x)
+
+
+def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Results]:
+    return lambda site, a, b: function(a, b)
+
+
+op("Abs")(_unary(torch.abs))
+op("Ceil")(_unary(torch.ceil))
+op("Cos")(_unary(torch.cos))
+op("Erf")(_unary(torch.erf))
+op("Exp")(_unary(torch.exp))
+op("Floor")(_unary(torch.floor))
+op("Identity")(_unary(lambda x: x))
+op("IsNaN")(_unary(torch.isnan))
+op("Log")(_unary(torch.log))
+op("Neg")(_unary(torch.neg))
+op("Not")(_unary(torch.logical_not))
+op("Reciprocal")(_unary(torch.reciprocal))
+op("Relu")(_unary(torch.relu))
+op("Round")(_unary(torch.round))
+op("Sigmoid")(_unary(torch.sigmoid))
+op("Sign")(_unary(torch.sign))
+op("Sin")(_unary(torch.sin))
+op("Softplus")(_unary(functional.softplus))
+op("Sqrt")(_unary(torch.sqrt))
+op("Tanh")(_unary(torch.tanh))
+
+op("Add")(_binary(torch.add))
+op("And")(_binary(torch.logical_and))
+op("Equal")(_binary(torch.eq))
+op("Greater")(_binary(torch.gt))
+op("GreaterOrEqual")(_binary(torch.ge))
+op("Less")(_binary(torch.lt))
+op("LessOrEqual")(_binary(torch.le))
+op("Mul")(_binary(torch.mul))
+op("Or")(_binary(torch.logical_or))
+op("Pow")(_binary(lambda a, b: torch.pow(a, b).to(a.dtype)))
+op("Sub")(_binary(torch.sub))
+op("Xor")(_binary(torch.logical_xor))
+
+
+@op("Div")
+def divide(site: Site, a: Tensor, b: Tensor) -> Tensor:
+    return a / b if a.is_floating_point() else torch.div(a, b, rounding_mode="trunc")
+
+
+@op("Mod")
+def modulo(site: Site, a: Tensor, b: Tensor) -> Tensor:
+    return torch.fmod(a, b) if site.get("fmod", 0) else torch.remainder(a, b)
+
+
+@op("Max")
+def maximum(site: Site, first: Tensor, *others: Tensor) -> Tensor:
+    for other in others:
+        first = torch.maximum(first, other)
+    return first
+
+
+@op("Min")
+def minimum(site: Site, first: Tensor, *others: Tensor) -> Tensor:
+    for other in others:
+        first = torch.minimum(first, other)
+    return first
+
+
+@op("Clip")
+def clip(site: Site, x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    return x if low is None and high is None else torch.clamp(x, low, high)
+
+
+@op("Where")
+def where(site: Site, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return torch.where(condition, a, b)
+
+
+@op("Cast")
+def cast(site: Site, x: Tensor) -> Tensor:
+    return x.to(site.result_dtypes[0])
+
+
+@op("Gelu")
+def gelu(site: Site, x: Tensor) -> Tensor:
+    return functional.gelu(x, approximate=site.get("approximate", "none"))
+
+
+# Products.
+
+
+@op("MatMul")
+def matmul(site: Site, a: Tensor, b: Tensor) -> Tensor:
+    return torch.matmul(a, b)
+
+
+@op("Gemm")
+def gemm(site: Site, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
+    y = (a.T if site.get("transA", 0) else a) @ (b.T if site.get("transB", 0) else b)
+    alpha, beta = site.get("alpha", 1.0), site.get("beta", 1.0)
+    y = y if alpha == 1 else y * alpha
+    return y if c is None else y + (c if beta == 1 else c * beta)
+
+
+@op("Einsum")
+def einsum(site: Site, *operands: Tensor) -> Tensor:
+    return torch.einsum(site.get("equation").replace(" ", ""), *operands)
+
+
+def _own_experts(expert: Tensor, experts: int, begin: int, end: int, dtype: torch.dtype) -> Tensor:
+    """(rows, experts of this rank): 1 at the expert of each row."""
+    index = torch.where(expert < 0, expert + experts, expert).to(torch.int64)
+    return (index[:, None] == torch.arange(begin, end)[None]).to(dtype)
+
+
+@op("sbp::GroupedMatMul")
+def grouped_matmul(site: Site, x: Tensor, w: Tensor, expert: Tensor) -> Tensor:
+    own = _own_experts(expert, site.shapes[1][0], *site.boxes[1][0], x.dtype)
+    return torch.einsum("me,mk,enk->mn" if site.get("transB", 0) else "me,mk,ekn->mn", own, x, w)
+
+
+@op("sbp::GroupedOuter")
+def grouped_outer(site: Site, a: Tensor, b: Tensor, expert: Tensor) -> Tensor:
+    own = _own_experts(expert, site.result_shapes[0][0], *site.result_boxes[0][0], a.dtype)
+    return torch.einsum("me,mk,mn->ekn", own, a, b)
+
+
+# Reductions: parts of a mean are divided by the whole number of elements, so that they add up.
+
+
+def _reduced_axes(site: Site, x: Tensor, axes: Tensor | None) -> list[int]:
+    given = site.get("axes") if axes is None else ints(axes)
+    if not given:
+        return [] if site.get("noop_with_empty_axes", 0) else list(range(x.ndim))
+    return sorted(a % x.ndim for a in given)
+
+
+def _reduction(*types: str) -> Callable[[Callable[[Tensor, list[int]], Tensor]], None]:
+    def register(function: Callable[[Tensor, list[int]], Tensor]) -> None:
+        def run(site: Site, x: Tensor, axes: Tensor | None = None) -> Tensor:
+            over = _reduced_axes(site, x, axes)
+            made = function(x, over) if over else x
+            return made if site.get("keepdims", 1) or not over else made.reshape(
+                [n for d, n in enumerate(made.shape) if d not in over])
+
+        op(*types)(run)
+
+    return register
+
+
+_reduction("ReduceSum")(lambda x, over: x.sum(over, keepdim=True))
+_reduction("ReduceSumSquare")(lambda x, over: (x * x).sum(over, keepdim=True))
+_reduction("ReduceMax")(lambda x, over: x.amax(over, keepdim=True))
+_reduction("ReduceMin")(lambda x, over: x.amin(over, keepdim=True))
+
+
+@op("ReduceMean")
+def reduce_mean(site: Site, x: Tensor, axes: Tensor | None = None) -> Tensor:
+    over = _reduced_axes(site, x, axes)
+    count = math.prod(site.shapes[0][d] for d in over)
+    return x.sum(over, keepdim=bool(site.get("keepdims", 1))) / count if over else x
+
+
+@op("GlobalAveragePool")
+def global_average_pool(site: Site, x: Tensor) -> Tensor:
+    return x.sum(list(range(2, x.ndim)), keepdim=True) / math.prod(site.shapes[0][2:])
+
+
+@op("CumSum")
+def cumulative_sum(site: Site, x: Tensor, axis: Tensor) -> Tensor:
+    if site.get("exclusive", 0) or site.get("reverse", 0):
+        raise site.refuse("only plain running sums are computed")
+    return torch.cumsum(x, int(axis), dtype=x.dtype)
+
+
+# Shapes.
+
+
+@op("Reshape", "Flatten", "Unsqueeze", "Squeeze")
+def reshape(site: Site, x: Tensor, *sizes: Tensor | None) -> Tensor:
+    return x.reshape(site.made())
+
+
+@op("Expand")
+def expand(site: Site, x: Tensor, sizes: Tensor) -> Tensor:
+    return x.expand(site.made())
+
+
+@op("Tile")
+def tile(site: Site, x: Tensor, repeats: Tensor) -> Tensor:
+    return x.repeat([r if r > 1 else 1 for r in ints(repeats) or []])
+
+
+@op("Transpose")
+def transpose(site: Site, x: Tensor) -> Tensor:
+    return x.permute(site.get("perm", list(range(x.ndim))[::-1]))
+
+
+@op("Concat")
+def concat(site: Site, *parts: Tensor) -> Tensor:
+    return torch.cat(parts, site.axis(0))
+
+
+@op("Slice")
+def slice_(site: Site, x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor | None = None,
+           steps: Tensor | None = None) -> Tensor:
+    first = ints(starts) or []
+    dims, strides = ints(axes) or list(range(len(first))), ints(steps) or [1] * len(first)
+    for start, dim, step in zip(first, dims, strides, strict=True):
+        dim %= x.ndim
+        size, (begin, end) = site.shapes[0][dim], site.boxes[0][dim]
+        start = start + size if start < 0 else start
+        start = max(0, min(start, size if step > 0 else size - 1))
+        places = start + step * torch.arange(*site.result_boxes[0][dim]) - begin
+        if places.numel() and not (0 <= int(places.min()) and int(places.max()) < end - begin):
+            raise site.refuse(f"another rank holds what is read along dimension {dim}")
+        x = x.index_select(dim, places)
+    return x
+
+
+@op("Pad")
+def pad(site: Site, x: Tensor, pads: Tensor, value: Tensor | None = None, axes: Tensor | None = None) -> Tensor:
+    if site.get("mode", "constant") != "constant":
+        raise site.refuse("only borders of a constant are made")
+    given, dims = ints(pads) or [], ints(axes) or list(range(x.ndim))
+    widths = [0] * (2 * x.ndim)
+    for i, dim in enumerate(dims):  # torch names the last dimension first
+        last = 2 * (x.ndim - 1 - dim % x.ndim)
+        widths[last], widths[last + 1] = given[i], given[i + len(dims)]
+    return functional.pad(x, widths, value=0.0 if value is None else float(value))
+
+
+@op("Split")
+def split(site: Site, x: Tensor, sizes: Tensor | None = None) -> Results:
+    axis = site.axis(0)
+    return tuple(torch.split(x, [box[axis][1] - box[axis][0] for box in site.result_boxes], axis))
+
+
+@op("Range")
+def range_(site: Site, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
+    places = torch.arange(*site.result_boxes[0][0])
+    return (start + places * delta).to(site.result_dtypes[0])
+
+
+@op("Trilu")
+def triangle(site: Site, x: Tensor, k: Tensor | None = None) -> Tensor:
+    rows, columns = (torch.arange(*site.boxes[0][d]) for d in (-2, -1))
+    off = columns[None] - rows[:, None] - (0 if k is None else int(k))
+    return torch.where(off >= 0 if site.get("upper", 1) else off <= 0, x, torch.zeros((), dtype=x.dtype))
