@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,8 +29,17 @@ struct ExportFlags {
   PlanningFlags planning;
   std::string to{AllExports().front().name};
   std::string out;
+  std::optional<std::string> against;
   bool lossy = false;
 };
+
+// A plan that holds what `check` asks of it.
+Result<Plan> Trusted(Result<Plan> plan, const std::string& path) {
+  SBP_RETURN_IF_ERROR(plan.status());
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(*plan));
+  SBP_RETURN_IF_ERROR(RefuseWrongPlan(*plan, rules, path));
+  return plan;
+}
 
 Result<Plan> ReadOrMakePlan(const PlanningFlags& flags) {
   const std::string& path = flags.model.model;
@@ -36,10 +47,7 @@ Result<Plan> ReadOrMakePlan(const PlanningFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, path));
   if (info.kind == DocumentKind::kPlan) {
     if (flags.mesh) return UsageError(StrCat("--mesh: ", path, " is a plan, which has its own"));
-    SBP_ASSIGN_OR_RETURN(Plan plan, ReadPlan(bytes, path));
-    SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
-    SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, path));
-    return plan;
+    return Trusted(ReadPlan(bytes, path), path);
   }
   Timings timings;
   SBP_ASSIGN_OR_RETURN(LoadedModel model, LoadModelBytes(bytes, path));
@@ -49,9 +57,22 @@ Result<Plan> ReadOrMakePlan(const PlanningFlags& flags) {
   return PlanObserved(std::move(request), flags, timings);
 }
 
+std::vector<std::string_view> NamesOfComparing() {
+  std::vector<std::string_view> names;
+  for (const ExporterRow& row : AllExports()) {
+    if (row.compares) names.push_back(row.name);
+  }
+  return names;
+}
+
 Status ExportPlan(const ExporterRow& exporter, const ExportFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Plan plan, ReadOrMakePlan(flags.planning));
-  const Result<PlanExport> made = exporter.write_plan(plan, {.lossy = flags.lossy});
+  Plan against;
+  if (flags.against) {
+    SBP_ASSIGN_OR_RETURN(against, Trusted(ReadPlanFile(*flags.against), *flags.against));
+  }
+  const Result<PlanExport> made =
+      exporter.write_plan(plan, {.lossy = flags.lossy, .against = flags.against ? &against : nullptr});
   if (!made.ok()) return made.status().WithContext(flags.planning.model.model);
   SBP_RETURN_IF_ERROR(WriteExport(*made, flags.out));
   for (const std::string& line : made->report) NoteChoice(line);
@@ -60,6 +81,10 @@ Status ExportPlan(const ExporterRow& exporter, const ExportFlags& flags) {
 
 Status Export(const ExportFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const ExporterRow* exporter, FindExporter(flags.to));
+  if (flags.against && !exporter->compares) {
+    return UsageError(
+        StrCat("--against: ", exporter->name, " shows one plan; two are shown by ", Join(NamesOfComparing(), ", ")));
+  }
   if (exporter->write_plan != nullptr) return ExportPlan(*exporter, flags);
   if (flags.lossy) return UsageError(StrCat("--lossy: ", exporter->name, " is written from a problem, all of it"));
   Timings timings;
@@ -89,6 +114,9 @@ Command SetupExport(CLI::App& app) {
   app.add_option("-o,--output", flags->out, StrCat("write it: ", Join(extensions, ", "), "; - is stdout"))
       ->type_name("PATH")
       ->required();
+  app.add_option("--against", flags->against,
+                 StrCat("another plan, to be shown beside it (", Join(NamesOfComparing(), ", "), ")"))
+      ->type_name("PLAN");
   app.add_flag("--lossy", flags->lossy,
                "write what the form cannot say as the nearest that it can (onnx: an op that takes partial\n"
                "values as whole), and report it");

@@ -8,6 +8,7 @@ std::span<const ExporterRow> AllExports() {
   static const ExporterRow kRows[] = {
       IopddlExporter(),  // the default of --to
       DtensorExporter(),
+      ModelExplorerExporter(),
       OnnxExporter(),
   };
   return kRows;
