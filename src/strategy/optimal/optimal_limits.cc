@@ -133,13 +133,13 @@ Status OptimalSearch::PriceCopies() {
 Status OptimalSearch::Shrink() {
   const auto offer = [this](const Assignment& assignment) { return Offer(assignment); };
   const Assignment start = best_->assignment;
-  SBP_RETURN_IF_ERROR(OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr, offer));
+  SBP_RETURN_IF_ERROR(OfferSmallPlans(problem_, start, options_, chosen_ ? &*chosen_ : nullptr, !nothing_fits_, offer));
   for (size_t i = 0; i < std::min(kWaysToShrink, too_large_.size()); ++i) {
-    if (best_->excess == 0 || Cancelled() || Spent()) break;
+    if (nothing_fits_ || best_->excess == 0 || Cancelled() || Spent()) break;
     SBP_ASSIGN_OR_RETURN(const Problem pinned, options_.way(too_large_[i].first));
     SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(pinned));
     if (!FitsNetwork(pinned, all, false)) continue;
-    SBP_RETURN_IF_ERROR(OfferSmallPlans(pinned, too_large_[i].second.assignment, options_, nullptr, offer));
+    SBP_RETURN_IF_ERROR(OfferSmallPlans(pinned, too_large_[i].second.assignment, options_, nullptr, true, offer));
   }
   return OkStatus();
 }

@@ -23,11 +23,13 @@ namespace {
 
 constexpr double kEffort = 0.3;                         // of one search
 constexpr double kRoom[] = {1.0, 1.02, 1.1, 1.3, 2.0};  // limits, by the smallest peak of the network
+constexpr int64_t kPatience = 24;                       // steps of the dual, whose bound nobody asks for
 constexpr double kCopyPrice = 1;                        // seconds a byte: more than any boxing takes
 
 SolveOptions SmallSearch(const StrategyOptions& options) {
   SolveOptions search;
   search.effort = kEffort;
+  search.patience = kPatience;
   const SearchOptions own = SearchOptionsOf(options);
   search.threads = own.threads;
   search.seed = own.seed;
@@ -46,7 +48,8 @@ int64_t LeastSourceBytes(const Problem& problem, TensorId tensor) {
 }  // namespace
 
 Status OfferSmallPlans(const Problem& problem, const Assignment& start, const StrategyOptions& options,
-                       const CandidateLists* lists, const std::function<Status(const Assignment&)>& offer) {
+                       const CandidateLists* lists, bool may_fit,
+                       const std::function<Status(const Assignment&)>& offer) {
   SBP_ASSIGN_OR_RETURN(LayoutNetwork network,
                        LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit,
                                                       .copy_price = kCopyPrice,
@@ -56,6 +59,11 @@ Status OfferSmallPlans(const Problem& problem, const Assignment& start, const St
   std::vector<int32_t> choice(network.network().nodes.size(), 0);
   if (Result<std::vector<int32_t>> written = network.Write(start); written.ok()) choice = *std::move(written);
   search.start = SmallestPeak(network.network(), choice, search);
+  if (!may_fit) {  // as small as a message needs
+    Assignment assignment;
+    network.Read(search.start, assignment);
+    return offer(assignment);
+  }
   const auto peak = static_cast<double>(Evaluate(network.network(), search.start).peak);
   for (const double room : kRoom) {
     network.SetMemoryLimit(static_cast<int64_t>(peak * room));
