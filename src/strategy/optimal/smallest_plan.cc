@@ -23,13 +23,13 @@ namespace {
 
 constexpr double kEffort = 0.3;                         // of one search
 constexpr double kRoom[] = {1.0, 1.02, 1.1, 1.3, 2.0};  // limits, by the smallest peak of the network
-constexpr int64_t kPatience = 24;                       // steps of the dual, whose bound nobody asks for
+constexpr int64_t kPatienceOfSmall = 24;                       // steps of the dual, whose bound nobody asks for
 constexpr double kCopyPrice = 1;                        // seconds a byte: more than any boxing takes
 
 SolveOptions SmallSearch(const StrategyOptions& options) {
   SolveOptions search;
   search.effort = kEffort;
-  search.patience = kPatience;
+  search.patience = kPatienceOfSmall;
   const SearchOptions own = SearchOptionsOf(options);
   search.threads = own.threads;
   search.seed = own.seed;
