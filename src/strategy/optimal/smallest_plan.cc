@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kEffort = 0.3;                         // of one search
 constexpr double kRoom[] = {1.0, 1.02, 1.1, 1.3, 2.0};  // limits, by the smallest peak of the network
-constexpr int64_t kPatienceOfSmall = 24;                       // steps of the dual, whose bound nobody asks for
+constexpr int64_t kPatienceOfSmall = 24;                // steps of the dual, whose bound nobody asks for
 constexpr double kCopyPrice = 1;                        // seconds a byte: more than any boxing takes
 
 SolveOptions SmallSearch(const StrategyOptions& options) {
