@@ -24,6 +24,7 @@ namespace {
 constexpr double kEffort = 0.3;                         // of one search
 constexpr double kRoom[] = {1.0, 1.02, 1.1, 1.3, 2.0};  // limits, by the smallest peak of the network
 constexpr int64_t kPatienceOfSmall = 24;                // steps of the dual, whose bound nobody asks for
+constexpr size_t kOpsOfMessage = 1'000;                 // of larger graphs, for a message, the first plan does
 constexpr double kCopyPrice = 1;                        // seconds a byte: more than any boxing takes
 
 SolveOptions SmallSearch(const StrategyOptions& options) {
@@ -59,7 +60,7 @@ Status OfferSmallPlans(const Problem& problem, const Assignment& start, const St
   std::vector<int32_t> choice(network.network().nodes.size(), 0);
   if (Result<std::vector<int32_t>> written = network.Write(start); written.ok()) choice = *std::move(written);
   search.start = SmallestPeak(network.network(), choice, search);
-  if (!may_fit) {  // as small as a message needs
+  if (!may_fit && problem.num_ops() > kOpsOfMessage) {
     Assignment assignment;
     network.Read(search.start, assignment);
     return offer(assignment);
