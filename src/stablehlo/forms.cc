@@ -29,6 +29,9 @@ Result<std::vector<ValueRef>> WriteConstant(const FormCall& call) {
   if (value == call.op.attributes.end() || value->second.kind != Attribute::Kind::kDense) {
     return BadInput("the constant has no dense value");
   }
+  if (value->second.type.tensor != call.results[0]) {
+    return BadInput(StrCat("the value is of ", value->second.type.text, ", the result ", ToString(call.results[0])));
+  }
   bool splat = false;
   Result<Literal> literal = ReadDense(value->second, call.text, &splat);
   if (!literal.ok()) return literal.status();
