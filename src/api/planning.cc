@@ -25,6 +25,7 @@
 #include "recipe/recipe.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
+#include "stablehlo/reader.h"
 
 namespace sbp {
 namespace {
@@ -97,6 +98,9 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
     SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(input.inputs, model.graph, model.graph.inputs, "input"));
   }
   for (const std::string& note : NotesOnConfig(model.graph)) {
+    request.warnings.push_back(StrCat(input.model, ": ", note));
+  }
+  for (const std::string& note : NotesOnStableHlo(model.graph)) {
     request.warnings.push_back(StrCat(input.model, ": ", note));
   }
   if (inputs.empty()) {

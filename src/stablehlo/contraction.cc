@@ -1,4 +1,4 @@
-// dot_general, reduce and gather.
+// dot_general and reductions.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,6 +23,8 @@
 namespace sbp::stablehlo {
 namespace {
 
+using Dims = std::vector<int64_t>;
+
 Status CheckDimsOf(const TensorType& type, const std::vector<int64_t>& dims) {
   for (const int64_t dim : dims) {
     if (dim < 0 || dim >= type.rank() || std::ranges::count(dims, dim) > 1) {
@@ -31,8 +33,6 @@ Status CheckDimsOf(const TensorType& type, const std::vector<int64_t>& dims) {
   }
   return OkStatus();
 }
-
-bool Has(const std::vector<int64_t>& list, int64_t value) { return std::ranges::find(list, value) != list.end(); }
 
 }  // namespace
 
@@ -96,7 +96,65 @@ bool IsNeutral(const Value& value, std::string_view reducer) {
   return number == (is_max ? LowestNumber(literal.type.dtype) : HighestNumber(literal.type.dtype));
 }
 
+namespace {
+
+// The comparison of the region's arguments `left` and `right`, as it stands.
+std::string Compared(const FormCall& call, const Region& region, const Operation& op, size_t left, size_t right) {
+  const bool is_of_both = op.name == "stablehlo.compare" && op.operands.size() == 2 &&
+                          op.operands[0].name == region.arguments[left].name &&
+                          op.operands[1].name == region.arguments[right].name;
+  const auto direction = op.attributes.find("comparison_direction");
+  if (!is_of_both || direction == op.attributes.end() || direction->second.kind != Attribute::Kind::kDialect) return "";
+  return FormCall{op, {}, {}, call.text, call.writer}.Word("comparison_direction");
+}
+
+bool IsOp(const Operation& op, std::string_view name, const std::vector<std::string_view>& operands) {
+  return op.name == name && std::ranges::equal(op.operands, operands, {}, &ValueName::name);
+}
+
+// How JAX lowers argmax and argmin: the greater of two values, or the one that is no number, with its index, the lower
+// of equals. "GT", "LT", or "" if the region is something else.
+std::string SelectorOf(const FormCall& call, const Region& region) {
+  static constexpr size_t kOps = 10;
+  const std::vector<Operation>& ops = region.operations;
+  if (region.arguments.size() != 4 || ops.size() != kOps) return "";
+  std::array<std::string_view, kOps> made;
+  for (size_t i = 0; i < kOps; ++i) made[i] = ops[i].results.empty() ? "" : ops[i].results[0].first;
+  std::array<std::string_view, 4> argument;
+  for (size_t i = 0; i < argument.size(); ++i) argument[i] = region.arguments[i].name;
+  const std::string order = Compared(call, region, ops[0], 0, 2);
+  const bool is_selector =
+      (order == "GT" || order == "LT") && Compared(call, region, ops[1], 0, 0) == "NE" &&
+      IsOp(ops[2], "stablehlo.or", {made[0], made[1]}) && Compared(call, region, ops[3], 0, 2) == "EQ" &&
+      Compared(call, region, ops[4], 1, 3) == "LT" && IsOp(ops[5], "stablehlo.and", {made[3], made[4]}) &&
+      IsOp(ops[6], "stablehlo.or", {made[2], made[5]}) &&
+      IsOp(ops[7], "stablehlo.select", {made[2], argument[0], argument[2]}) &&
+      IsOp(ops[8], "stablehlo.select", {made[6], argument[1], argument[3]}) &&
+      IsOp(ops[9], "stablehlo.return", {made[7], made[8]});
+  return is_selector ? order : "";
+}
+
+Result<std::vector<ValueRef>> WriteArgReduce(const FormCall& call, const Dims& dims) {
+  const std::string order = SelectorOf(call, call.op.regions[0]);
+  const bool is_max = order == "GT";
+  if (order.empty() || dims.size() != 1 || call.operands[1]->iota != dims[0] ||
+      call.operands[0]->type.shape != call.operands[1]->type.shape ||
+      !IsNeutral(*call.operands[2], is_max ? "maximum" : "minimum")) {
+    return BadInput("of reductions of two operands only argmax and argmin are read");
+  }
+  Attributes attributes;
+  attributes.Set("axis", dims[0]);
+  return call.writer.Add(is_max ? "argmax" : "argmin", {{"x", call.Full(0)}}, std::move(attributes), call.results);
+}
+
+}  // namespace
+
 Result<std::vector<ValueRef>> WriteReduce(const FormCall& call) {
+  if (call.op.regions.size() == 1 && call.operands.size() == 4 && call.results.size() == 2) {
+    SBP_ASSIGN_OR_RETURN(const Dims of_both, call.Ints("dimensions"));
+    SBP_RETURN_IF_ERROR(CheckDimsOf(call.operands[0]->type, of_both));
+    return WriteArgReduce(call, of_both);
+  }
   const std::string reducer = call.op.regions.size() == 1 ? ReducerOf(call.op.regions[0]) : "";
   if (call.operands.size() != 2 || reducer.empty()) {
     return BadInput("only reductions of one operand by add, multiply, maximum, minimum, and, or are read");
@@ -111,38 +169,6 @@ Result<std::vector<ValueRef>> WriteReduce(const FormCall& call) {
   attributes.Set("dimensions", dims);
   attributes.Set("reducer", reducer);
   return call.writer.Add("reduce", {{"x", call.Full(0)}}, std::move(attributes), call.results);
-}
-
-// Whole slices at places along one dimension: rows of an embedding.
-Result<std::vector<ValueRef>> WriteGather(const FormCall& call) {
-  SBP_ASSIGN_OR_RETURN(const DimensionNumbers numbers, DimensionNumbersOf(call, "dimension_numbers"));
-  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, call.Ints("slice_sizes"));
-  const TensorType &data = call.operands[0]->type, &indices = call.operands[1]->type;
-  const auto &collapsed = numbers["collapsed_slice_dims"], &map = numbers["start_index_map"],
-             &offsets = numbers["offset_dims"];
-  const int64_t vector = numbers.Number("index_vector_dim", 0);
-  const bool is_rows = collapsed.size() == 1 && map == collapsed && numbers["operand_batching_dims"].empty() &&
-                       vector == indices.rank() - 1 && indices.rank() > 0 && indices.shape.back() == 1 && map[0] >= 0 &&
-                       map[0] < data.rank() && sizes.size() == data.shape.size();
-  if (!is_rows) return BadInput("only gathers of whole slices along one dimension are read");
-  const int64_t axis = map[0];
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] != (static_cast<int64_t>(i) == axis ? 1 : data.shape[i])) {
-      return BadInput("only gathers of whole slices along one dimension are read");
-    }
-  }
-  // Gather puts the dimensions of the indices where the axis was.
-  for (int64_t i = 0; i < data.rank() - 1; ++i) {
-    const int64_t expected = i < axis ? i : i + indices.rank() - 1;
-    if (!Has(offsets, expected)) return BadInput("only gathers whose slices stay in place are read");
-  }
-  Shape shape = indices.shape;
-  shape.pop_back();
-  const ValueRef places = call.writer.Reshaped(call.operands[1], shape);
-  Attributes attributes;
-  attributes.Set("axis", axis);
-  return call.writer.Add("gather", {{"operand", call.Full(0)}, {"indices", call.writer.Full(places)}},
-                         std::move(attributes), call.results);
 }
 
 }  // namespace sbp::stablehlo

@@ -29,6 +29,9 @@ Result<std::vector<ValueRef>> WriteConstant(const FormCall& call) {
   if (value == call.op.attributes.end() || value->second.kind != Attribute::Kind::kDense) {
     return BadInput("the constant has no dense value");
   }
+  if (value->second.type.tensor != call.results[0]) {
+    return BadInput(StrCat("the value is of ", value->second.type.text, ", the result ", ToString(call.results[0])));
+  }
   bool splat = false;
   Result<Literal> literal = ReadDense(value->second, call.text, &splat);
   if (!literal.ok()) return literal.status();
@@ -71,17 +74,14 @@ Result<std::vector<ValueRef>> WriteReshape(const FormCall& call) {
     return BadInput("the result has another number of elements");
   }
   const ValueRef& from = call.operands[0];
-  if (from->scalar && from->is_broadcast())
-    return std::vector{call.writer.Broadcast(
-        [&] {
-          const ValueRef scalar = std::make_shared<Value>();
-          scalar->type = call.results[0];
-          scalar->type.shape.clear();
-          scalar->tensor = from->part_tensor;
-          scalar->scalar = from->scalar;
-          return scalar;
-        }(),
-        {}, call.results[0])};
+  if (from->scalar && from->is_broadcast()) {
+    const auto scalar = std::make_shared<Value>();
+    scalar->type = call.results[0];
+    scalar->type.shape.clear();
+    scalar->tensor = from->part_tensor;
+    scalar->scalar = from->scalar;
+    return std::vector{call.writer.Broadcast(scalar, {}, call.results[0])};
+  }
   return std::vector{call.writer.Reshaped(from, call.results[0].shape)};
 }
 
@@ -154,6 +154,7 @@ constexpr FormRow kRows[] = {
     {"stablehlo.not", "x", "", true},
     {"stablehlo.optimization_barrier", "inputs[]", "", false, WriteSame},
     {"stablehlo.or", "lhs rhs", "", true},
+    {"stablehlo.pad", "operand value", "", false, WritePad},
     {"stablehlo.power", "lhs rhs", "", true},
     {"stablehlo.reduce", "inputs[]", "", false, WriteReduce},
     {"stablehlo.remainder", "lhs rhs", "", true},
@@ -161,6 +162,7 @@ constexpr FormRow kRows[] = {
     {"stablehlo.reverse", "x", "dimensions"},
     {"stablehlo.round_nearest_even", "x", "", true},
     {"stablehlo.rsqrt", "x", "", true},
+    {"stablehlo.scatter", "inputs[]", "", false, WriteScatter},
     {"stablehlo.select", "pred on_true on_false", "", true},
     {"stablehlo.sign", "x", "", true},
     {"stablehlo.sine", "x", "", true},

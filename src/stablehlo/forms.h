@@ -51,9 +51,16 @@ std::string ReducerOf(const Region& region);
 // `reducer` of nothing: is the value that?
 bool IsNeutral(const Value& value, std::string_view reducer);
 
+// The value with borders of a scalar, which may be negative, and as many between neighbours.
+Result<ValueRef> Padded(const FormCall& call, const ValueRef& value, const ValueRef& with,
+                        const std::vector<int64_t>& low, const std::vector<int64_t>& high,
+                        const std::vector<int64_t>& interior);
+
 // Rows in files of their own.
 Result<std::vector<ValueRef>> WriteDotGeneral(const FormCall& call);
 Result<std::vector<ValueRef>> WriteReduce(const FormCall& call);
 Result<std::vector<ValueRef>> WriteGather(const FormCall& call);
+Result<std::vector<ValueRef>> WritePad(const FormCall& call);
+Result<std::vector<ValueRef>> WriteScatter(const FormCall& call);
 
 }  // namespace sbp::stablehlo

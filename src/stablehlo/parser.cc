@@ -15,6 +15,22 @@ namespace sbp::stablehlo {
 namespace {
 
 constexpr int kMaxRegionDepth = 48;
+constexpr int kMaxAliasDepth = 16;
+constexpr size_t kMaxAliasSize = 4096;  // it is copied wherever it is named, in other aliases too
+
+// Parts of an attribute, and bytes of its texts.
+size_t SizeOf(const Attribute& attribute) {
+  size_t size = 1 + attribute.text.size() + attribute.type.text.size() + attribute.integers.size();
+  for (const Attribute& item : attribute.list) size += SizeOf(item);
+  for (const auto& [name, value] : attribute.entries) size += name.size() + SizeOf(value);
+  return size;
+}
+
+bool IsNested(const Attribute& attribute, int depth) {
+  const auto is_deep = [&](const Attribute& part) { return IsNested(part, depth - 1); };
+  return depth <= 0 || std::ranges::any_of(attribute.list, is_deep) ||
+         std::ranges::any_of(attribute.entries, [&](const auto& entry) { return is_deep(entry.second); });
+}
 
 constexpr std::string_view kWay =
     "an op of MLIR's generic form, such as %0 = \"stablehlo.add\"(%a, %b) ...; JAX prints it with "
@@ -44,7 +60,11 @@ class ModuleParser {
       if (cursor_.Is("loc(")) {
         SBP_ASSIGN_OR_RETURN(module_.locations[name], ParseLocation(cursor_, 0));
       } else {
-        SBP_ASSIGN_OR_RETURN(aliases_[name], ParseAttribute(cursor_, aliases_, 0));
+        SBP_ASSIGN_OR_RETURN(Attribute attribute, ParseAttribute(cursor_, aliases_, 0));
+        if (IsNested(attribute, kMaxAliasDepth) || SizeOf(attribute) > kMaxAliasSize) {
+          return cursor_.Error(StrCat("what ", name, " stands for is too large for an alias"));
+        }
+        aliases_[name] = std::move(attribute);
       }
     }
     return OkStatus();

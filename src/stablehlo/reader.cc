@@ -24,6 +24,7 @@ namespace stablehlo {
 namespace {
 
 constexpr int kMaxCallDepth = 32, kMaxLocationDepth = 16;
+constexpr std::string_view kShardingsKey = "stablehlo.shardings";
 constexpr int64_t kMaxOps = 1000000;  // with functions that are called again
 
 // "params['w'][0]" -> "params.w.0".
@@ -47,6 +48,10 @@ class FunctionReader {
 
   Result<Graph> Run(std::string_view where) {
     builder_.graph().metadata.emplace_back("producer_name", "stablehlo");
+    if (module_.text.find("sdy.sharding") != std::string_view::npos ||
+        module_.text.find("mhlo.sharding") != std::string_view::npos) {
+      builder_.graph().metadata.emplace_back(kShardingsKey, "not read");
+    }
     for (const Region& region : module_.top.regions) {
       for (const Operation& op : region.operations) {
         if (op.name == "func.func") functions_[Text(op, "sym_name")] = &op;
@@ -226,6 +231,13 @@ class FunctionReader {
 
 }  // namespace
 }  // namespace stablehlo
+
+std::vector<std::string> NotesOnStableHlo(const Graph& graph) {
+  for (const auto& [key, value] : graph.metadata) {
+    if (key == stablehlo::kShardingsKey) return {"the shardings in the file are not read: pins say where tensors lie"};
+  }
+  return {};
+}
 
 bool LooksLikeMlir(std::string_view text) {
   const std::string_view start = text.substr(0, 65536);

@@ -5,7 +5,7 @@
 namespace sbp::fuzz {
 namespace {
 
-constexpr std::array<Target, 16> kTargets = {{
+constexpr std::array<Target, 17> kTargets = {{
     {"checkpoint", RunCheckpoint},
     {"cluster", RunCluster},
     {"config", RunConfig},
@@ -20,6 +20,7 @@ constexpr std::array<Target, 16> kTargets = {{
     {"plan", RunPlan},
     {"rules", RunRules},
     {"safetensors", RunSafetensors},
+    {"stablehlo", RunStableHlo},
     {"tensor", RunTensor},
     {"torch", RunTorch},
 }};

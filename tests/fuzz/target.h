@@ -33,6 +33,7 @@ void RunPins(std::string_view bytes);
 void RunPlan(std::string_view bytes);
 void RunRules(std::string_view bytes);
 void RunSafetensors(std::string_view bytes);
+void RunStableHlo(std::string_view bytes);
 void RunTensor(std::string_view bytes);
 void RunTorch(std::string_view bytes);
 
