@@ -40,7 +40,7 @@ ValueRef Bordered(const FormCall& call, const ValueRef& value, const ValueRef& w
 
 // Zeros, or what is given, between neighbours: each dimension that has some is split, bordered and joined again, which
 // leaves as many behind the last one.
-ValueRef Spread(const FormCall& call, ValueRef value, const ValueRef& with, const Dims& interior) {
+ValueRef Spread(const FormCall& call, const ValueRef& value, const ValueRef& with, const Dims& interior) {
   const Shape shape = value->type.shape;
   Shape split;
   Dims high;
