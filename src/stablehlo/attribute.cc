@@ -197,15 +197,7 @@ class AttributeParser {
   Result<Attribute> Number() {
     Attribute attribute;
     const size_t start = cursor_.offset();
-    cursor_.Take("-");
-    cursor_.Word();
-    // "1.0e+2" and "1.0e-2"
-    while (cursor_.offset() > start && (cursor_.rest().starts_with('+') || cursor_.rest().starts_with('-')) &&
-           (cursor_.whole()[cursor_.offset() - 1] == 'e' || cursor_.whole()[cursor_.offset() - 1] == 'E')) {
-      if (!cursor_.Take("+")) cursor_.Take("-");
-      cursor_.Word();
-    }
-    const std::string_view text = cursor_.whole().substr(start, cursor_.offset() - start);
+    const std::string_view text = cursor_.Number();
     if (const std::optional<int64_t> integer = ParseInt(text)) {
       attribute.kind = Attribute::Kind::kInteger;
       attribute.integer = *integer;

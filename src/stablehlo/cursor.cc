@@ -15,13 +15,13 @@ bool IsWordCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '$';
 }
 
+}  // namespace
+
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
-
-}  // namespace
 
 void Cursor::Skip() {
   while (at_ < end_) {
@@ -62,6 +62,20 @@ std::string_view Cursor::Word() {
   Skip();
   const size_t start = at_;
   while (at_ < end_ && IsWordCharacter(whole_[at_])) ++at_;
+  return whole_.substr(start, at_ - start);
+}
+
+std::string_view Cursor::Number() {
+  Skip();
+  const size_t start = at_;
+  if (at_ < end_ && whole_[at_] == '-') ++at_;
+  const size_t digits = at_;
+  while (at_ < end_) {
+    const bool is_exponent = at_ > digits && (whole_[at_ - 1] == 'e' || whole_[at_ - 1] == 'E');
+    const bool is_sign = is_exponent && (whole_[at_] == '+' || whole_[at_] == '-');
+    if (!is_sign && !IsWordCharacter(whole_[at_])) break;
+    ++at_;
+  }
   return whole_.substr(start, at_ - start);
 }
 

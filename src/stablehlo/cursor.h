@@ -11,10 +11,13 @@
 
 namespace sbp::stablehlo {
 
+// The value of a hexadecimal digit; -1: it is none.
+int HexDigit(char c);
+
 class Cursor {
  public:
-  // `start`: where `text` begins in the whole text, which errors count lines in.
   explicit Cursor(std::string_view whole) : whole_(whole), end_(whole.size()) {}
+  // The part [start, end) of the whole text, in which errors count lines.
   Cursor(std::string_view whole, size_t start, size_t end) : whole_(whole), at_(start), end_(end) {}
 
   size_t offset() const { return at_; }
@@ -29,6 +32,8 @@ class Cursor {
 
   // Letters, digits and "_", "." and "$"; "" if none stands here.
   std::string_view Word();
+  // What may be a number, or true or false: "-1.0e+2", "0x7F800000"; "" if nothing like it stands here.
+  std::string_view Number();
   // With a sign. Error: no number, or one of more than 64 bits.
   Result<int64_t> Integer();
   // "..." without quotes, escapes undone.

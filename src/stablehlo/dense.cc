@@ -1,6 +1,5 @@
 // Values of dense attributes.
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,19 +20,13 @@ namespace {
 // Of a constant that the text holds. Larger ones belong into arguments.
 constexpr int64_t kMaxConstantElements = int64_t{1} << 20;
 
-int Digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 // "0x0000803F": bytes, little-endian, of all elements or of one.
 Status ReadBlob(Cursor& cursor, Literal& literal) {
   SBP_ASSIGN_OR_RETURN(const std::string text, cursor.String());
   if (!text.starts_with("0x") || text.size() % 2 != 0) return cursor.Error("expected \"0x...\", two digits a byte");
   std::string bytes;
   for (size_t i = 2; i + 1 < text.size(); i += 2) {
-    const int high = Digit(text[i]), low = Digit(text[i + 1]);
+    const int high = HexDigit(text[i]), low = HexDigit(text[i + 1]);
     if (high < 0 || low < 0) return cursor.Error("expected hexadecimal digits");
     bytes += static_cast<char>(high * 16 + low);
   }
@@ -52,14 +45,7 @@ Status ReadBlob(Cursor& cursor, Literal& literal) {
 // One number, true or false; 0x... is the bits of a float.
 Status ReadNumber(Cursor& cursor, Literal& literal) {
   const size_t start = cursor.offset();
-  cursor.Take("-");
-  cursor.Word();
-  while (!cursor.rest().empty() && (cursor.rest()[0] == '+' || cursor.rest()[0] == '-') && cursor.offset() > start &&
-         std::tolower(static_cast<unsigned char>(cursor.whole()[cursor.offset() - 1])) == 'e') {
-    if (!cursor.Take("+")) cursor.Take("-");
-    cursor.Word();
-  }
-  const std::string_view text = Trim(cursor.whole().substr(start, cursor.offset() - start));
+  const std::string_view text = cursor.Number();
   if (text == "true" || text == "false") {
     literal.ints.push_back(text == "true" ? 1 : 0);
     return OkStatus();
@@ -67,8 +53,9 @@ Status ReadNumber(Cursor& cursor, Literal& literal) {
   if (text.starts_with("0x") || text.starts_with("0X")) {
     uint64_t pattern = 0;
     for (const char c : text.substr(2)) {
-      if (Digit(c) < 0 || (pattern >> 60) != 0) return cursor.ErrorAt(start, "expected at most 16 hexadecimal digits");
-      pattern = pattern * 16 + static_cast<uint64_t>(Digit(c));
+      if (HexDigit(c) < 0 || (pattern >> 60) != 0)
+        return cursor.ErrorAt(start, "expected at most 16 hexadecimal digits");
+      pattern = pattern * 16 + static_cast<uint64_t>(HexDigit(c));
     }
     AppendElement(pattern, literal);
     return OkStatus();

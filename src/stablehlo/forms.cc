@@ -1,7 +1,6 @@
 #include "stablehlo/forms.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -74,7 +73,7 @@ Result<std::vector<ValueRef>> WriteReshape(const FormCall& call) {
     return BadInput("the result has another number of elements");
   }
   const ValueRef& from = call.operands[0];
-  if (from->scalar && from->is_broadcast()) {
+  if (from->scalar && from->is_broadcast() && from->held.empty()) {
     const auto scalar = std::make_shared<Value>();
     scalar->type = call.results[0];
     scalar->type.shape.clear();
@@ -87,6 +86,15 @@ Result<std::vector<ValueRef>> WriteReshape(const FormCall& call) {
 
 Result<std::vector<ValueRef>> WriteSame(const FormCall& call) { return call.operands; }
 
+// An op of which nothing is known: its operands are x0, x1, ...
+Result<std::vector<ValueRef>> WriteNumbered(const FormCall& call, const std::string& op, Attributes attributes) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < call.operands.size(); ++i) names.push_back(StrCat("x", i));
+  std::vector<NamedOperand> operands;
+  for (size_t i = 0; i < names.size(); ++i) operands.push_back({names[i], call.Full(i)});
+  return call.writer.Add(op, operands, std::move(attributes), call.results);
+}
+
 // Partitioner's marks pass; what else XLA or a device would be called for is an op of the user's.
 Result<std::vector<ValueRef>> WriteCustomCall(const FormCall& call) {
   const auto target = call.op.attributes.find("call_target_name");
@@ -94,12 +102,7 @@ Result<std::vector<ValueRef>> WriteCustomCall(const FormCall& call) {
   if ((name == "Sharding" || name == "xla.sdy.FuncResultSharding") && call.operands.size() == call.results.size()) {
     return call.operands;
   }
-  std::vector<NamedOperand> operands;
-  static constexpr std::array<std::string_view, 8> kNames = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"};
-  for (size_t i = 0; i < call.operands.size(); ++i) {
-    operands.push_back({kNames[std::min(i, kNames.size() - 1)], call.Full(i)});
-  }
-  return call.writer.Add(StrCat("stablehlo::custom_call.", name), operands, {}, call.results);
+  return WriteNumbered(call, StrCat("stablehlo::custom_call.", name), {});
 }
 
 Result<std::vector<ValueRef>> WriteConvert(const FormCall& call) {
@@ -225,19 +228,11 @@ Status CheckCount(const FormRow& row, size_t given) {
 }
 
 Result<std::vector<ValueRef>> WriteUnknown(const FormCall& call) {
-  FormRow row;
-  std::vector<std::string> tensors, names;
-  for (size_t i = 0; i < call.operands.size(); ++i) {
-    tensors.push_back(call.Full(i));
-    names.push_back(StrCat("x", i));
-  }
-  const std::string all = Join(names, " ");
-  row.operands = all;
   Attributes attributes;
   for (const auto& [name, attribute] : call.op.attributes) {
     if (name.find('.') == std::string::npos) Convert(call, name, attribute, attributes);
   }
-  return call.writer.Add(Qualified(call.op.name), Named(row, tensors), std::move(attributes), call.results);
+  return WriteNumbered(call, Qualified(call.op.name), std::move(attributes));
 }
 
 }  // namespace

@@ -107,9 +107,8 @@ class ModuleParser {
     return cursor_.Expect(")", "behind the operands");
   }
 
-  Status Merge(Attribute&& dictionary, Operation& op) {
+  static void Merge(Attribute&& dictionary, Operation& op) {
     for (auto& [name, value] : dictionary.entries) op.attributes.insert_or_assign(name, std::move(value));
-    return OkStatus();
   }
 
   Result<Operation> ReadOperation(int depth) {
@@ -125,7 +124,7 @@ class ModuleParser {
     if (cursor_.Is("<{")) {
       SBP_ASSIGN_OR_RETURN(Cursor inside, cursor_.Balanced());
       SBP_ASSIGN_OR_RETURN(Attribute properties, ParseAttribute(inside, aliases_, 0));
-      SBP_RETURN_IF_ERROR(Merge(std::move(properties), op));
+      Merge(std::move(properties), op);
     }
     if (cursor_.Take("(")) {
       do {
@@ -135,7 +134,7 @@ class ModuleParser {
     }
     if (cursor_.Peek() == '{') {
       SBP_ASSIGN_OR_RETURN(Attribute attributes, ParseAttribute(cursor_, aliases_, 0));
-      SBP_RETURN_IF_ERROR(Merge(std::move(attributes), op));
+      Merge(std::move(attributes), op);
     }
     SBP_RETURN_IF_ERROR(cursor_.Expect(":", "and the op's type"));
     SBP_RETURN_IF_ERROR(Signature(op));

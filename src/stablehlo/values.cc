@@ -61,11 +61,7 @@ std::vector<ValueRef> Writer::Add(std::string_view op, const std::vector<NamedOp
   for (size_t i = 0; i < results.size(); ++i) {
     ValueRef value = std::make_shared<Value>();
     value->type = results[i];
-    if (i == 0 && !wanted_.empty()) {
-      value->tensor = std::exchange(wanted_, "");
-    } else {
-      value->tensor = NewName(hint);
-    }
+    value->tensor = NewName(hint);
     builder_.DescribeTensor(value->tensor, results[i]);
     written.push_back(value->tensor);
     values.push_back(std::move(value));
@@ -147,10 +143,8 @@ std::string Writer::Part(const ValueRef& value) {
   if (!shaped.empty()) return shaped;
   TensorType type = value->type;
   type.shape = wanted;
-  std::string kept = std::exchange(wanted_, "");
   shaped = AddOne("reshape", {{"operand", value->part_tensor}}, {}, type)->tensor;
-  wanted_ = std::move(kept);
-  return shaped_[{value->part_tensor, wanted}];
+  return shaped;
 }
 
 std::string Writer::Full(const ValueRef& value) {
@@ -159,11 +153,9 @@ std::string Writer::Full(const ValueRef& value) {
     value->tensor = value->part_tensor;
     return value->tensor;
   }
-  std::string kept = std::exchange(wanted_, "");
   const bool is_whole = value->part == value->type.shape;  // only 1s were inserted or moved
   const std::string from = is_whole ? value->part_tensor : Part(value);
   value->tensor = AddOne(is_whole ? "reshape" : "broadcast_in_dim", {{"operand", from}}, {}, value->type)->tensor;
-  wanted_ = std::move(kept);
   return value->tensor;
 }
 

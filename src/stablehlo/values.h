@@ -53,8 +53,6 @@ class Writer {
   }
   // That name, or with a number.
   std::string NewName(std::string_view hint);
-  // The tensor that the next op writes first is called so.
-  void WantName(std::string name) { wanted_ = std::move(name); }
 
   // An op "stablehlo::NAME"; one value for each type.
   std::vector<ValueRef> Add(std::string_view op, const std::vector<NamedOperand>& operands, Attributes attributes,
@@ -84,7 +82,7 @@ class Writer {
   std::unordered_map<std::string, int> numbers_;
   std::map<std::string, std::string> constants_;                 // by type and bits: its tensor
   std::map<std::pair<std::string, Shape>, std::string> shaped_;  // a part as another shape
-  std::string scope_, name_ = "op", source_, wanted_;
+  std::string scope_, name_ = "op", source_;
 };
 
 }  // namespace sbp::stablehlo

@@ -40,6 +40,20 @@ TEST(StableHloReaderTest, AConstantHasTheTypeOfItsValue) {
               HasSubstr("expected 4 values"));
 }
 
+// Its tensor has dimensions of size 1, which the vector has not.
+TEST(StableHloReaderTest, AMatrixOfOneNumberIsBroadcastAndReshaped) {
+  const std::string dump = Read(
+      "%c = \"stablehlo.constant\"() <{value = dense<1.0> : tensor<1x1xf32>}> : () -> tensor<1x1xf32>\n"
+      "%b = \"stablehlo.broadcast_in_dim\"(%c) <{broadcast_dimensions = array<i64: 0, 1>}> "
+      ": (tensor<1x1xf32>) -> tensor<4x6xf32>\n"
+      "%r = \"stablehlo.reshape\"(%b) : (tensor<4x6xf32>) -> tensor<24xf32>\n"
+      "%s = \"stablehlo.reshape\"(%x) : (tensor<4x6xf32>) -> tensor<24xf32>\n"
+      "%y = \"stablehlo.add\"(%s, %r) : (tensor<24xf32>, tensor<24xf32>) -> tensor<24xf32>\n"
+      "\"func.return\"(%y) : (tensor<24xf32>) -> ()");
+  EXPECT_THAT(dump, HasSubstr("stablehlo::add"));
+  EXPECT_THAT(dump, HasSubstr("stablehlo::add(reshape_3, reshape_2)"));  // not the constant
+}
+
 TEST(StableHloReaderTest, FunctionsThatCallThemselvesAreRefused) {
   EXPECT_THAT(Read("\"func.call\"(%x, %i) <{callee = @main}> : (tensor<4x6xf32>, tensor<4xi32>) -> ()"),
               HasSubstr("call each other too deeply"));
