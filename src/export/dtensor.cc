@@ -21,6 +21,7 @@
 #include "export/plan_table.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
+#include "plan/ends.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
@@ -147,11 +148,12 @@ std::vector<std::string> Report(const Plan& plan) {
                               " sends parts of the largest one's size, more than the plan's bytes"));
     }
   }
+  const std::vector<NdSbp> ends = OutputLayoutsOf(plan);
   for (size_t i = 0; i < plan.graph.outputs.size(); ++i) {
     const Tensor& tensor = plan.graph.tensor(plan.graph.outputs[i]);
-    if (IsEven(tensor.type, plan.output_layouts[i], plan.mesh)) continue;
+    if (IsEven(tensor.type, ends[i], plan.mesh)) continue;
     report.push_back(
-        StrCat("output ", Quote(tensor.name), " ends as ", ToString(plan.output_layouts[i]),
+        StrCat("output ", Quote(tensor.name), " ends as ", ToString(ends[i]),
                " in uneven parts, which are balanced, not as torch.chunk makes them: DTensor.full_tensor() "
                "does not know them; plan with --outputs whole"));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -21,6 +22,7 @@
 #include "graph/simplified.h"
 #include "graph/strided_ints.h"
 #include "graph/tensor_type.h"
+#include "plan/ends.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
@@ -119,7 +121,9 @@ Json TransitionJson(const Plan& plan, const Transition& transition) {
 // In front of which op each transition runs; number of ops: behind all.
 std::vector<size_t> PlacesOf(const Plan& plan) {
   std::vector<size_t> places;
+  std::map<TensorId, std::vector<size_t>> of_tensor;
   for (const Transition& transition : plan.transitions) {
+    of_tensor[transition.tensor].push_back(places.size());
     size_t place = plan.graph.ops.size();
     for (const Use& use : transition.consumers) place = std::min(place, use.op.index());
     if (transition.ahead_of.valid()) place = std::min(place, transition.ahead_of.index());
@@ -127,9 +131,8 @@ std::vector<size_t> PlacesOf(const Plan& plan) {
   }
   // What a transition starts from is there before it.
   for (size_t i = plan.transitions.size(); i-- > 0;) {
-    for (size_t k = 0; k < i; ++k) {
-      const Transition &first = plan.transitions[k], &second = plan.transitions[i];
-      if (first.tensor == second.tensor && first.to == second.from) places[k] = std::min(places[k], places[i]);
+    for (const size_t k : of_tensor[plan.transitions[i].tensor]) {
+      if (k < i && plan.transitions[k].to == plan.transitions[i].from) places[k] = std::min(places[k], places[i]);
     }
   }
   return places;
@@ -170,13 +173,16 @@ void AddMesh(const Mesh& mesh, Json& table) {
   }
 }
 
+// Names of a model need not be UTF-8.
+std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 // A line an entry, so that the table can be read and compared.
 std::string Lines(const Json& table) {
   std::string text = "{";
   for (const auto& [key, value] : table.items()) {
-    text += (text.size() > 1 ? ",\n" : "\n") + Json(key).dump() + ": ";
+    text += (text.size() > 1 ? ",\n" : "\n") + Dump(key) + ": ";
     if (!value.is_structured() || value.empty() || (key != "tensors" && key != "steps")) {
-      text += value.dump();
+      text += Dump(value);
       continue;
     }
     text += value.is_object() ? "{" : "[";
@@ -184,8 +190,8 @@ std::string Lines(const Json& table) {
     for (const auto& [name, entry] : value.items()) {
       text += first ? "\n " : ",\n ";
       first = false;
-      if (value.is_object()) text += Json(name).dump() + ": ";
-      text += entry.dump();
+      if (value.is_object()) text += Dump(name) + ": ";
+      text += Dump(entry);
     }
     text += value.is_object() ? "\n}" : "\n]";
   }
@@ -201,9 +207,9 @@ std::string PlanTable(const Plan& plan) {
   table["inputs"] = Json::array();
   for (const TensorId input : graph.inputs) table["inputs"].push_back(graph.tensor(input).name);
   table["outputs"] = Json::array();
+  const std::vector<NdSbp> ends = OutputLayoutsOf(plan);
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    const NdSbp& layout = plan.output_layouts[i];
-    table["outputs"].push_back({{"name", graph.tensor(graph.outputs[i]).name}, {"layout", ToString(layout)}});
+    table["outputs"].push_back({{"name", graph.tensor(graph.outputs[i]).name}, {"layout", ToString(ends[i])}});
   }
   table["ties"] = Json::array();
   for (const Tie& tie : graph.ties)
