@@ -5,6 +5,8 @@ signatures lists each with the reason why it does not fit."""
 from __future__ import annotations
 
 import difflib
+import keyword
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,7 +72,7 @@ def describe(value: Any) -> str:
     if _values.is_array(value):
         try:
             return _values.type_text(_values.dtype_name(value.dtype), value.shape)
-        except Exception:
+        except CallError:  # of a type that is not ours
             return type(value).__name__
     return "None" if value is None else type(value).__name__
 
@@ -142,7 +144,7 @@ class _Match:
         if rest:
             most = len(positions)
             raise Mismatch(f"takes {most} positional argument{'' if most == 1 else 's'}, but {len(args)} were given")
-        known = {_python_name(parameter.name): parameter.name for parameter in self.signature.parameters}
+        known = {python_name(parameter.name): parameter.name for parameter in self.signature.parameters}
         if has_choice(self.signature):
             known[RESULTS] = RESULTS
         for key, value in kwargs.items():
@@ -255,13 +257,8 @@ def has_choice(signature: Signature) -> bool:
     return any(result.optional or result.variadic for result in signature.results)
 
 
-def _python_name(name: str) -> str:
-    import keyword
-
+def python_name(name: str) -> str:
     return name + "_" if keyword.iskeyword(name) else name
-
-
-python_name = _python_name
 
 
 def _whole(value: Any) -> bool:
@@ -305,8 +302,6 @@ def attribute(parameter: Parameter, value: Any) -> Any:
 
 
 def _number(value: float) -> Any:
-    import math
-
     return value if math.isfinite(value) else {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
 
 

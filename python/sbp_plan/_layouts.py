@@ -1,6 +1,7 @@
 """Meshes and layouts as texts and as numbers: which part of a tensor a device has."""
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,8 +32,6 @@ class Mesh:
 
     @property
     def devices(self) -> int:
-        import math
-
         return math.prod(self.sizes)
 
     def coordinates(self, rank: int) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ class TensorLike(abc.ABC):
 
     @property
     def size(self) -> int:
-        import math
-
         return math.prod(self.shape)
 
     @property

@@ -40,6 +40,7 @@ class RecordedTensor(TensorLike):
         self.graph, self.name = graph, name
         self._type, self._value = type_text, value
         self._maker: tuple[Call, int] | None = None
+        self._position = -1  # of its op
 
     @property
     def type(self) -> str:
@@ -237,8 +238,8 @@ class Graph:
         results = [RecordedTensor(self, self._fresh(full + (".out" if i == 0 else f".out_{i}")), text)
                    for i, text in enumerate(types)]
         for index, result in enumerate(results):
-            result._maker = (call, index)
-        self._ops.append((full, "/".join(".".join(self._scopes).split(".")), call, operands, results))
+            result._maker, result._position = (call, index), len(self._ops)
+        self._ops.append((full, ".".join(self._scopes).replace(".", "/"), call, operands, results))
         self._rules += [rule for rule in call.rules if rule not in self._rules]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -258,9 +259,7 @@ class Graph:
             call = tensor._maker[0]
             if call.op not in ("Shape", "Size"):
                 todo += call.tensors()
-        order = {id(results): index for index, (*_, results) in enumerate(self._ops)}
-        position = {tensor: order[id(results)] for *_, results in self._ops for tensor in results if tensor in seen}
-        for tensor in sorted(needed, key=lambda tensor: position[tensor]):
+        for tensor in sorted(needed, key=lambda tensor: tensor._position):
             tensor._value = _evaluate(tensor)
         return operand.value._value
 
