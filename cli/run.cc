@@ -387,7 +387,8 @@ Command SetupRun(CLI::App& app) {
                  "weights of Hugging Face: .safetensors, model.safetensors.index.json, or a folder with one of them")
       ->type_name("FILE");
   app.add_option("--outputs", flags->outputs, "write the outputs there")->type_name("Y.npz");
-  app.add_option("--parts", flags->parts, "write there what each device has of each output, as NAME@DEVICE")
+  app.add_option("--parts", flags->parts,
+                 "write there what each device has of each output, as NAME@DEVICE; outputs may then hold NaN")
       ->type_name("Y.npz");
   app.add_option("--expect", flags->expect, "compare the outputs with these: .npz, .pb, or a folder of output_N.pb")
       ->type_name("FILE");
