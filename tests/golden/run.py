@@ -183,7 +183,7 @@ def main():
     parser.add_argument("places", nargs="*", type=pathlib.Path, default=[SOURCE / "tests/golden", SOURCE / "examples"])
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--minutes", type=float, default=float("inf"))
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     paths = []
     for place in given.places:
         paths += sorted(place.rglob("*.golden")) if place.is_dir() else [place]
