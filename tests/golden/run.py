@@ -20,9 +20,10 @@ Several `$` lines run in order in one fresh folder; the last one is compared. `{
 A file may hold several cases: each begins with a line `=== what it shows`, has the commands and sections of its own, and
 the input files of the head and its own.
 
-    run.py PROGRAM [--update] [--minutes M] [FILE or FOLDER ...]
+    run.py PROGRAM [--update] [--minutes M] [--seconds S] [FILE or FOLDER ...]
 
 --minutes: no case begins later than that; which ones are left out changes from day to day, and how many is said.
+--seconds: a command that takes longer (default: 120) is ended, and its case has failed.
 """
 import argparse
 import concurrent.futures
@@ -53,12 +54,12 @@ def python_with_numpy():
     sys.exit("no python3 has NumPy: scripts/setup installs it")
 
 
-def run_bounded(words, **where):
-    """As subprocess.run; after two minutes all that it has started is ended, too."""
+def run_bounded(words, seconds, **where):
+    """As subprocess.run; after so many seconds all that it has started is ended, too."""
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           start_new_session=True, **where) as process:
         try:
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
@@ -101,7 +102,7 @@ class Case:
             i += 1
         self.sections = {name: text if isinstance(text, (int, str)) else "\n".join(text) for name, text in self.sections.items()}
 
-    def run(self, program):
+    def run(self, program, seconds):
         path = os.path.dirname(program) + os.pathsep + os.environ["PATH"]
         environment = {**os.environ, "SBP_PLAN": program, "PATH": path}
         with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +114,7 @@ class Case:
                     words[0] = program
                 if words[0] == "python3":
                     words[0] = python_with_numpy()
-                done = run_bounded(words, cwd=folder, env=environment)
+                done = run_bounded(words, seconds, cwd=folder, env=environment)
             clean = lambda text: text.replace(str(SOURCE), "{source}").replace(folder, "{tmp}").rstrip("\n")
             found = {"exit": done.returncode, "stdout": clean(done.stdout), "stderr": clean(done.stderr)}
             for section in self.sections:
@@ -131,8 +132,12 @@ class Case:
         pairs = zip(NUMBER.findall(expected), NUMBER.findall(found))
         return all(abs(float(a) - float(b)) <= self.tolerance * max(abs(float(a)), abs(float(b))) for a, b in pairs)
 
-    def check(self, program, update):
-        found = self.run(program)
+    def check(self, program, update, seconds):
+        """What is wrong."""
+        try:
+            found = self.run(program, seconds)
+        except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired) as error:
+            return [str(error)]
         expected = {"exit": 0, **self.sections}
         wrong = []
         for section, text in expected.items():
@@ -183,6 +188,7 @@ def main():
     parser.add_argument("places", nargs="*", type=pathlib.Path, default=[SOURCE / "tests/golden", SOURCE / "examples"])
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--seconds", type=float, default=120)
     given = parser.parse_intermixed_args()
     paths = []
     for place in given.places:
@@ -195,7 +201,8 @@ def main():
     deadline = time.monotonic() + 60 * given.minutes
     failed = skipped = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        check = lambda case: case.check(given.program, given.update) if time.monotonic() < deadline else None
+        check = lambda case: (case.check(given.program, given.update, given.seconds) if time.monotonic() < deadline
+                              else None)
         for case, wrong in zip(cases, pool.map(check, cases)):
             skipped += wrong is None
             if wrong:
