@@ -71,7 +71,7 @@ class Case:
 
     def __init__(self, name, head, body):
         self.name, self.body, self.files, self.commands, self.sections = name, body, {}, [], {}
-        self.tolerance = 0.0
+        self.tolerance = self.took = 0.0
         self.read(head)
         self.read(body)
 
@@ -134,8 +134,10 @@ class Case:
 
     def check(self, program, update, seconds):
         """What is wrong."""
+        begin = time.monotonic()
         try:
             found = self.run(program, seconds)
+            self.took = time.monotonic() - begin
         except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired) as error:
             return [str(error)]
         expected = {"exit": 0, **self.sections}
@@ -212,6 +214,9 @@ def main():
     if given.update:
         for file in files:
             file.rewrite()
+    if cases:
+        slowest = max(cases, key=lambda case: case.took)
+        print(f"slowest: {slowest.name}, {slowest.took:.0f} s")
     print(f"{len(cases) - failed - skipped} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed or skipped == len(cases) else 0)
 

@@ -45,10 +45,15 @@ double ToleranceOf(DType type) {
   }
 }
 
-void ExpectEqual(const TensorView& expected, const TensorView& actual, const std::byte* actual_data) {
+// Integers that are floats cut off may differ by one: GPUs multiply and add in one rounding, so that what is 3 here is
+// a little less than 3 there.
+bool IsCutOff(std::string_view op) { return op == "Resize"; }
+
+void ExpectEqual(const TensorView& expected, const TensorView& actual, const std::byte* actual_data, bool cut_off) {
   ASSERT_EQ(actual.shape, expected.shape);
   ASSERT_EQ(actual.whole, expected.whole);
   const double tolerance = ToleranceOf(expected.dtype);
+  const double one = cut_off && tolerance == 0 ? 1 : 0;
   const int64_t n = expected.elements();
   if (tolerance == 0) {
     const std::vector<std::byte> a(expected.data, expected.data + expected.bytes()),
@@ -63,7 +68,7 @@ void ExpectEqual(const TensorView& expected, const TensorView& actual, const std
   }
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-    ASSERT_LE(std::abs(a[i] - b[i]), tolerance * largest) << "element " << i << ": " << a[i] << " and " << b[i];
+    ASSERT_LE(std::abs(a[i] - b[i]), tolerance * largest + one) << "element " << i << ": " << a[i] << " and " << b[i];
     ASSERT_FALSE(std::isnan(a[i]) || std::isnan(b[i])) << "element " << i;
   }
 }
@@ -141,7 +146,7 @@ void GpuCompare::Run(std::string_view op, const Attributes& attributes, const st
     SCOPED_TRACE(StrCat("result ", r));
     std::vector<std::byte> taken(static_cast<size_t>(outputs[r].bytes()));
     gpu_.Take(gpu.outputs[r].data, taken.data(), outputs[r].bytes());
-    ExpectEqual(cpu.outputs[r], gpu.outputs[r], taken.data());
+    ExpectEqual(cpu.outputs[r], gpu.outputs[r], taken.data(), IsCutOff(op));
   }
   scratch_.Reset();
   gpu_.Reset();
