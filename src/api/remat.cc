@@ -7,13 +7,15 @@
 
 #include "base/text.h"
 #include "remat/policy.h"
+#include "report/facts.h"
 #include "schedule/measure.h"
 
 namespace sbp {
 namespace {
 
-constexpr double kRoom = 0.8;  // of the limit
-constexpr int64_t kParts = 8;  // of the layers: a plan under a tight limit takes long
+constexpr double kRoom = 0.8;     // of the limit
+constexpr double kLittle = 0.01;  // of a step
+constexpr int64_t kParts = 8;     // of the layers: a plan under a tight limit takes long
 
 // Place `at` of the row of mixes: `at / layers` corners are behind it.
 std::string MixAt(int64_t at, int64_t layers) {
@@ -33,21 +35,22 @@ class Chooser {
     const auto corners = static_cast<int64_t>(AllRematPolicies().size());
     int64_t corner = 0;
     SBP_ASSIGN_OR_RETURN(bool fits, Try(0));
-    if (fits && HasRoom()) return std::move(*best_);
     while (!fits && corner + 1 < corners) {
       SBP_ASSIGN_OR_RETURN(fits, Try(++corner * layers_));
     }
     if (!fits) return failure_.WithContext("--remat auto: with every layer computed again");
-    if (corner > 0) {
+    if (corner > 0 && MayGain()) {
       int64_t below = (corner - 1) * layers_, above = corner * layers_;  // does not fit, fits
       const int64_t close = std::max<int64_t>(1, layers_ / kParts);
       while (above - below > close) {
         const int64_t middle = below + (above - below) / 2;
+        const double before = best_seconds_;
         SBP_ASSIGN_OR_RETURN(const bool middle_fits, Try(middle));
         (middle_fits ? above : below) = middle;
+        if (middle_fits && best_seconds_ >= before * (1 - kLittle)) break;  // half of what is left gains less
       }
     }
-    if (corner + 1 < corners) SBP_RETURN_IF_ERROR(Try((corner + 1) * layers_).status());
+    if (corner + 1 < corners && !HasRoom()) SBP_RETURN_IF_ERROR(Try((corner + 1) * layers_).status());
     return std::move(*best_);
   }
 
@@ -57,6 +60,9 @@ class Chooser {
     const std::optional<int64_t>& limit = best_->plan.options.memory_limit;
     return limit && static_cast<double>(best_->plan.memory.peak_bytes) <= kRoom * static_cast<double>(*limit);
   }
+
+  // A mix that computes less again saves no more than what is computed again now.
+  bool MayGain() const { return SumAgain(best_->plan).seconds > kLittle * best_seconds_; }
 
   Result<bool> Try(int64_t at) {
     RematTrial trial{.remat = MixAt(at, layers_)};

@@ -24,7 +24,7 @@ constexpr double kEffortOfFirstChosen = 0.3;                   // share of the e
 constexpr double kWorkOfBound = 6e8;                           // of LayoutBound, by unit of effort
 constexpr double kEffortOfUniform = 0.5, kGapOfUniform = 0.3;  // of what the free search may take, and of its gap
 // Searches until a plan fits, by unit of effort and at least by one: so many, and as many as have so many ops together.
-constexpr double kFewestUntilFit = 12, kOpsUntilFit = 50'000;
+constexpr double kFewestUntilFit = 5, kOpsUntilFit = 50'000;
 constexpr double kNear = 0.03;       // of a plan's seconds, above the bound
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 

@@ -24,7 +24,7 @@ namespace {
 constexpr double kEffort = 0.3;                         // of one search
 constexpr double kRoom[] = {1.0, 1.02, 1.1, 1.3, 2.0};  // limits, by the smallest peak of the network
 constexpr int64_t kPatienceOfSmall = 24;                // steps of the dual, whose bound nobody asks for
-constexpr size_t kOpsOfMessage = 1'000;                 // of larger graphs, for a message, the first plan does
+constexpr size_t kOpsOfMessage = 1'000;                 // of larger graphs no search is for a message alone
 constexpr double kCopyPrice = 1;                        // seconds a byte: more than any boxing takes
 
 SolveOptions SmallSearch(const StrategyOptions& options) {
@@ -60,13 +60,16 @@ Status OfferSmallPlans(const Problem& problem, const Assignment& start, const St
   std::vector<int32_t> choice(network.network().nodes.size(), 0);
   if (Result<std::vector<int32_t>> written = network.Write(start); written.ok()) choice = *std::move(written);
   search.start = SmallestPeak(network.network(), choice, search);
-  if (!may_fit && problem.num_ops() > kOpsOfMessage) {
+  const bool for_message = problem.num_ops() <= kOpsOfMessage;
+  if (!may_fit && !for_message) {
     Assignment assignment;
     network.Read(search.start, assignment);
     return offer(assignment);
   }
   const auto peak = static_cast<double>(Evaluate(network.network(), search.start).peak);
+  const auto most = static_cast<double>(options.memory_limit.value_or(kInt64Max));
   for (const double room : kRoom) {
+    if (!for_message && room > 1 && peak * room > most) break;  // tensors alone may take more than the limit
     network.SetMemoryLimit(static_cast<int64_t>(peak * room));
     const SolveResult solved = Solve(network.network(), search);
     if (solved.evaluation.forbidden) continue;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/again.h"
 #include "remat/policy.h"
 
 namespace sbp {
@@ -15,10 +16,12 @@ namespace {
 
 constexpr int64_t kLayers = 16;
 
+constexpr double kStep = 100;
+
 // A step of 100 s and what recomputation adds: a layer takes 10, 6, 4, 2 or 1 bytes and 0, 1, 3, 5 or 8 s.
 struct Priced {
   int64_t bytes = 0;
-  double seconds = 100;
+  double seconds = kStep;
 };
 Priced PriceOf(const std::string& remat) {
   constexpr int64_t kBytes[] = {10, 6, 4, 2, 1};
@@ -36,13 +39,25 @@ Priced PriceOf(const std::string& remat) {
   return priced;
 }
 
+// A plan of the step and of what is computed again, an op each.
+Plan PlanOf(const Priced& priced) {
+  Plan plan;
+  plan.graph.scopes = {"", std::string(kAgainScope)};
+  plan.graph.ops.resize(2);
+  plan.graph.ops[1].scope = 1;
+  plan.records.resize(2);
+  plan.op_records = {0, 1};
+  plan.records[0].compute_seconds = kStep;
+  plan.records[1].compute_seconds = priced.seconds - kStep;
+  plan.total.compute_seconds = priced.seconds;
+  return plan;
+}
+
 Result<RematChoice> ChooseWithin(int64_t limit) {
   return ChooseRemat(kLayers, [limit](const std::string& remat) -> Result<Plan> {
     const Priced priced = PriceOf(remat);
     if (priced.bytes > limit) return NoPlan("too large");
-    Plan plan;
-    plan.total.compute_seconds = priced.seconds;
-    return plan;
+    return PlanOf(priced);
   });
 }
 
@@ -81,6 +96,19 @@ TEST(ChooseRematTest, NothingMoreIsTriedWhereThereIsRoom) {
       return plan;
     });
     EXPECT_EQ(choice.value().remat, "none");
+    EXPECT_EQ(choice.value().tried.size(), tried);
+  }
+}
+
+TEST(ChooseRematTest, NothingLessIsTriedWhereItGainsLittle) {
+  // All light fits, and costs less than a percent, or a little more: then half of the layers are tried, and so on.
+  for (const auto& [seconds, tried] : {std::pair<double, size_t>{100.9, 3}, {101.1, 6}}) {
+    const auto choice = ChooseRemat(kLayers, [&](const std::string& remat) -> Result<Plan> {
+      const Priced priced = PriceOf(remat);
+      if (priced.bytes > 6 * kLayers) return NoPlan("too large");
+      return PlanOf({.bytes = priced.bytes, .seconds = remat == "light" ? seconds : priced.seconds});
+    });
+    EXPECT_EQ(choice.value().remat, "light");
     EXPECT_EQ(choice.value().tried.size(), tried);
   }
 }
