@@ -9,6 +9,7 @@ namespace sbp {
 
 const std::vector<SimplifyPass>& AllSimplifyPasses() {
   static const std::vector<SimplifyPass> kPasses = {
+      {"unsort rows", simplify::UnsortRows, true},
       {"group experts", simplify::GroupExperts, true},
       {"loop experts", simplify::LoopExperts, true},
       {"join moves", simplify::JoinMoves},

@@ -5,12 +5,12 @@
 #include <numeric>
 #include <set>
 #include <string>
-#include <string_view>
 
 #include "base/dtype.h"
 #include "base/ids.h"
 #include "graph/literal.h"
 #include "sbp/shard_math.h"
+#include "simplify/elementwise.h"
 #include "simplify/moves.h"
 #include "simplify/view.h"
 
@@ -118,15 +118,6 @@ std::optional<Mask> FindMask(const Graph& graph, TensorId mask) {
     at = op->inputs[0];
   }
   return std::nullopt;
-}
-
-// Ops that do the same to each row, whatever the others are; `rows` stay the first dimension.
-bool IsElementwise(std::string_view type) {
-  static const std::set<std::string_view> kTypes = {
-      "Abs",       "Add",       "Cast", "Clip",  "Div",  "Elu",  "Erf", "Exp",  "Gelu",
-      "HardSwish", "LeakyRelu", "Max",  "Min",   "Mul",  "Neg",  "Pow", "Relu", "Sigmoid",
-      "Softplus",  "Sqrt",      "Sub",  "Swish", "Tanh", "Silu", "Mish"};
-  return kTypes.contains(type);
 }
 
 class TurnFollower {

@@ -35,6 +35,7 @@ bool LoopExperts(Graph& graph, const std::vector<bool>& computed);   // loop_exp
 bool OrderRows(Graph& graph, const std::vector<bool>& computed);     // order_rows.cc
 bool SplitWeights(Graph& graph, const std::vector<bool>& computed);  // split_weights.cc
 bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);   // unpack_heads.cc
+bool UnsortRows(Graph& graph, const std::vector<bool>& computed);    // unsort_rows.cc
 }  // namespace simplify
 
 }  // namespace sbp

@@ -285,6 +285,45 @@ def looped(places="one hot", rows="tuples", add="tuples", how="softmax, norm", f
     return case
 
 
+def sorted_rows(counted="ids", put_back="scatter", largest=0, how="softmax, norm", dims=(TOKENS,), dtype="f32", bias=False,
+                unsorted=True):
+    """Rows sorted by expert, products of groups, put back: transformers' grouped_mm."""
+    def case():
+        b = Moe(dims, dtype)
+        w, ids = b.router(how)
+        n, counter = TOKENS * BEST, b.ints(*range(TOKENS * BEST))
+        flat = b.reshape(ids, n)
+        b.op("TopK", flat, b.ints(n), outputs=["numbers", "order"], axis=-1, largest=largest)
+        if counted == "remainder":  # order // BEST, as torch's floor_divide is written
+            source = b.op("Div", b.op("Sub", "order", b.op("Mod", "order", b.scalar(BEST))), b.scalar(BEST))
+        else:
+            source = b.op("Div", "order", b.scalar(BEST))
+        x = b.op("Gather", b.reshape(b.x, TOKENS, WIDTH), source, axis=0)
+        own = b.op("Equal", b.unsqueeze(flat if counted == "ids" else "numbers", 1), b.ints(*range(EXPERTS)))
+        ends = b.op("CumSum", b.total(b.op("Cast", own, to="i64"), 0), b.scalar(0))
+        past = b.op("GreaterOrEqual", b.unsqueeze(counter, 1), b.unsqueeze(ends, 0))
+        groups = b.total(b.op("Cast", past, to="i64"), 1)
+        ups, down = b.stacks()
+        h = b.gated([b.op("sbp::GroupedMatMul", x, up, groups) for up in ups])
+        y = b.op("sbp::GroupedMatMul", h, down, groups)
+        if bias:
+            y = b.op("Add", y, b.op("Gather", b.param("b2", EXPERTS, WIDTH), "numbers", axis=0))
+        y = b.op("Mul", y, b.unsqueeze(b.op("Gather", b.reshape(w, n), "order", axis=0), 1))
+        if put_back == "scatter":
+            back = b.op("ScatterND", b.op("Expand", b.scalar(0), b.ints(n)), b.unsqueeze("order", 1), counter)
+        elif put_back == "elements":
+            back = b.op("ScatterElements", b.op("Expand", b.scalar(0), b.ints(n)), "order", counter, axis=0)
+        elif put_back == "sort":
+            b.op("TopK", "order", b.ints(n), outputs=["unused numbers", "back"], axis=-1, largest=0)
+            back = "back"
+        else:  # in another order than they came in
+            back = "order"
+        y = b.reshape(b.op("Gather", y, back, axis=0), *dims, BEST, WIDTH)
+        sorts = 1 if unsorted else 3 if put_back == "sort" else 2
+        return b, b.total(y, len(dims)), {"sbp::GroupedMatMul": 3, "TopK": sorts}
+    return case
+
+
 CASES = {}
 for name, experts in {"rows": rows, "in place": in_place, "einsum": by_einsum, "einsum, columns": by_einsum_columns,
                       "bias": with_bias, "casts": with_casts}.items():
@@ -314,6 +353,12 @@ CASES["loop, stacked, OneHot, elements"] = looped("OneHot", "gather", "elements"
 # Not all turns, or not alike: as they are written.
 CASES["loop, without the last"] = looped(only=EXPERTS - 1, grouped=False)
 CASES["loop, another activation"] = looped(odd=True, grouped=False)
+CASES["sorted"] = sorted_rows()
+CASES["sorted, of sorted numbers, remainder"] = sorted_rows("remainder", "sort", dims=(4, 6), how="sigmoid")
+CASES["sorted, biases, elements"] = sorted_rows("numbers", "elements", bias=True, dtype="bf16")
+# Sorted otherwise, or not put back: as they are written.
+CASES["sorted, descending"] = sorted_rows(largest=1, unsorted=False)
+CASES["sorted, another order behind"] = sorted_rows(put_back="order", unsorted=False)
 
 
 def plans(turn):
