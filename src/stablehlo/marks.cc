@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "sbp/mesh.h"
 #include "stablehlo/cursor.h"
 #include "stablehlo/parse_sharding.h"
-#include "sbp/mesh.h"
 
 namespace sbp::stablehlo {
 namespace {
@@ -41,7 +41,8 @@ void Marks::AddInner(const Operation& function) {
   for (const std::string_view list : {"arg_attrs", "res_attrs"}) {
     const auto attributes = function.attributes.find(list);
     if (attributes == function.attributes.end()) continue;
-    for (const Attribute& entry : attributes->second.list) inner_ += FindDialect(entry.entries, kKey) != nullptr ? 1 : 0;
+    for (const Attribute& entry : attributes->second.list)
+      inner_ += FindDialect(entry.entries, kKey) != nullptr ? 1 : 0;
   }
 }
 
@@ -82,7 +83,8 @@ void Marks::Fail(Status status) {
 
 Shardings Marks::Take(std::string_view where) {
   std::vector<size_t> lines{0};  // where each begins
-  for (size_t at = text_.find('\n'); at != std::string_view::npos; at = text_.find('\n', at + 1)) lines.push_back(at + 1);
+  for (size_t at = text_.find('\n'); at != std::string_view::npos; at = text_.find('\n', at + 1))
+    lines.push_back(at + 1);
   for (size_t i = 0; i < offsets_.size(); ++i) {
     const auto line = std::ranges::upper_bound(lines, offsets_[i]) - 1;
     shardings_.marks[i].place = StrCat(where, ":", line - lines.begin() + 1, ":", offsets_[i] - *line + 1);
@@ -92,8 +94,7 @@ Shardings Marks::Take(std::string_view where) {
     shardings_.notes.push_back(StrCat(virtual_, " shardings of constants and broadcasts not read"));
   }
   if (inner_ > 0) {
-    shardings_.notes.push_back(
-        StrCat(inner_, " shardings of arguments and results of inner functions not read"));
+    shardings_.notes.push_back(StrCat(inner_, " shardings of arguments and results of inner functions not read"));
   }
   if (text_.find("mhlo.sharding") != std::string_view::npos) {
     shardings_.notes.emplace_back("GSPMD's shardings (mhlo.sharding) are not read, only Shardy's (sdy.sharding)");

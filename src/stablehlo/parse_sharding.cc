@@ -1,9 +1,9 @@
 #include "stablehlo/parse_sharding.h"
 
-#include <string>
-#include <utility>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "sbp/sbp.h"
@@ -18,8 +18,8 @@ Result<std::string> AxisName(Cursor& cursor) {
   const size_t start = cursor.offset();
   SBP_ASSIGN_OR_RETURN(std::string name, cursor.String());
   if (!cursor.Take(":")) return name;
-  return cursor.ErrorAt(start, StrCat("a part of axis ", Quote(name),
-                                      " is not read: declare a mesh with an axis for each part"));
+  return cursor.ErrorAt(
+      start, StrCat("a part of axis ", Quote(name), " is not read: declare a mesh with an axis for each part"));
 }
 
 // ["data"=2, "model"=4]

@@ -20,6 +20,7 @@
 #include "stablehlo/marks.h"
 #include "stablehlo/shardings.h"
 #include "stablehlo/syntax.h"
+#include "stablehlo/trace.h"
 #include "stablehlo/values.h"
 
 namespace sbp {
@@ -75,6 +76,11 @@ class FunctionReader {
     return builder_.Build(where);
   }
 
+  // What each op that is read becomes is added there; the module must outlive it.
+  void TraceTo(std::vector<TracedOp>* trace) { trace_ = trace; }
+  const std::vector<std::string>& arguments() const { return arguments_; }
+  const std::vector<std::string>& outputs() const { return outputs_; }
+
   Shardings TakeShardings(std::string_view where) { return marks_.Take(where); }
 
  private:
@@ -110,6 +116,7 @@ class FunctionReader {
     ValueRef value = std::make_shared<Value>();
     value->type = argument.type.tensor;
     value->tensor = name;
+    arguments_.push_back(name);
     if (is_part && IsFloat(value->type.dtype)) {
       builder_.AddParameter(name, value->type);
     } else {
@@ -214,6 +221,7 @@ class FunctionReader {
       }
     }
     Mark(op, operands, values);
+    if (trace_ != nullptr && op.name != "func.call") trace_->push_back({&op, operands, values});
     size_t next = 0;
     for (const auto& [name, count] : op.results) {
       std::vector<ValueRef>& own = frame[name];
@@ -248,6 +256,7 @@ class FunctionReader {
       name = writer_.NewName(name);
       builder_.AddOp("Identity", name, {writer_.Full(results[i])}, {name});
       marks_.AddOf(main, "res_attrs", i, name);
+      outputs_.push_back(name);
       builder_.AddOutput(name);
     }
   }
@@ -257,6 +266,8 @@ class FunctionReader {
   Writer writer_;
   Cursor place_;
   Marks marks_;
+  std::vector<TracedOp>* trace_ = nullptr;
+  std::vector<std::string> arguments_, outputs_;  // of main
   std::map<std::string, const Operation*, std::less<>> functions_;
   int64_t ops_ = 0;
 };
@@ -287,6 +298,19 @@ Result<Graph> ReadAll(std::string_view text, std::string_view where, Shardings* 
 }
 
 }  // namespace
+
+Result<stablehlo::Trace> stablehlo::ReadTrace(std::string_view text, std::string_view where) {
+  Result<Module> module = ParseModule(text);
+  if (!module.ok()) return BadInput(StrCat(where, ":", module.status().message()));
+  Trace trace;
+  trace.module = std::make_shared<const Module>(*std::move(module));
+  FunctionReader reader(*trace.module);
+  reader.TraceTo(&trace.ops);
+  SBP_RETURN_IF_ERROR(reader.Run(where).status());
+  trace.arguments = reader.arguments();
+  trace.outputs = reader.outputs();
+  return trace;
+}
 
 Result<Graph> ReadStableHlo(std::string_view text, std::string_view where) { return ReadAll(text, where, nullptr); }
 

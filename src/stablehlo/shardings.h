@@ -1,5 +1,5 @@
-// Shardings of Shardy in a text of StableHLO (https://openxla.org/shardy/sdy_dialect), as jax.jit writes them: of main's
-// arguments and results, of ops, and sharding constraints; as layouts over a mesh.
+// Shardings of Shardy in a text of StableHLO (https://openxla.org/shardy/sdy_dialect), as jax.jit writes them: of
+// main's arguments and results, of ops, and sharding constraints; as layouts over a mesh.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,11 @@ struct Sharding {
     std::vector<std::string> axes;  // outermost first
     bool open = false;              // may be split further
   };
-  std::string mesh;                                             // its name; "": `inlined`
-  std::vector<std::pair<std::string, int64_t>> inlined;         // axes of a mesh that stands in the sharding
+  std::string mesh;                                      // its name; "": `inlined`
+  std::vector<std::pair<std::string, int64_t>> inlined;  // axes of a mesh that stands in the sharding
   std::vector<Dim> dims;
-  std::vector<std::string> replicated;                          // axes
-  std::vector<std::pair<std::string, ReduceKind>> unreduced;    // axes
+  std::vector<std::string> replicated;                        // axes
+  std::vector<std::pair<std::string, ReduceKind>> unreduced;  // axes
   bool has_priority = false;
 };
 
@@ -58,8 +58,9 @@ struct ShardingPins {
   std::vector<std::string> notes;
 };
 // Pins each marked tensor in the graph that was read from the same text (Tensor::layout_pin). A sharding that leaves
-// axes open is none, as a pin says all axes; it is noted where it names some. Errors (kBadInput), by place: `problem`; an axis that the mesh has not, or of another
-// size; axes of one dimension in another order than the mesh's; two shardings of one tensor.
+// axes open is none, as a pin says all axes; it is noted where it names some. Errors (kBadInput), by place: `problem`;
+// an axis that the mesh has not, or of another size; axes of one dimension in another order than the mesh's; two
+// shardings of one tensor.
 Result<ShardingPins> PinShardings(const Shardings& shardings, const Mesh& mesh, Graph& graph);
 
 }  // namespace sbp

@@ -20,9 +20,11 @@ std::string Text(const std::string& sharding, const std::string& constraint) {
       "\"builtin.module\"() ({\n"
       "\"sdy.mesh\"() <{mesh = #sdy.mesh<[\"data\"=2, \"model\"=4]>, sym_name = \"mesh\"}> : () -> ()\n"
       "\"sdy.mesh\"() <{mesh = #sdy.mesh<[], device_ids=[3]>, sym_name = \"one\"}> : () -> ()\n"
-      "\"func.func\"() <{sym_name = \"main\", arg_attrs = [{sdy.sharding = #sdy.sharding<", sharding,
+      "\"func.func\"() <{sym_name = \"main\", arg_attrs = [{sdy.sharding = #sdy.sharding<",
+      sharding,
       ">}]}> ({\n^bb0(%x: tensor<4x8xf32> loc(\"x\")):\n"
-      "%y = \"sdy.sharding_constraint\"(%x) <{sharding = #sdy.sharding<", constraint,
+      "%y = \"sdy.sharding_constraint\"(%x) <{sharding = #sdy.sharding<",
+      constraint,
       ">}> : (tensor<4x8xf32>) -> tensor<4x8xf32>\n"
       "\"func.return\"(%y) : (tensor<4x8xf32>) -> ()\n}) : () -> ()\n}) : () -> ()");
 }
@@ -51,7 +53,8 @@ TEST(ShardingsTest, ArgumentsAndConstraintsArePins) {
 }
 
 TEST(ShardingsTest, WhatIsOpenIsNoPin) {
-  EXPECT_EQ(Pinned("@mesh, [{?}, {?}]", "@mesh, [{\"data\", ?}, {\"model\", ?}]"), "sharding_constraint=(S(0), S(1)); ");
+  EXPECT_EQ(Pinned("@mesh, [{?}, {?}]", "@mesh, [{\"data\", ?}, {\"model\", ?}]"),
+            "sharding_constraint=(S(0), S(1)); ");
   EXPECT_EQ(Pinned("@mesh, [{\"data\", ?}, {}]", "@mesh, [{\"data\", ?}, {}], replicated={\"model\"}"),
             "sharding_constraint=(S(0), B); shardings that leave axes open are not pins, as these say all axes: \"x\"");
 }
@@ -62,19 +65,22 @@ TEST(ShardingsTest, PrioritiesAreNoted) {
 }
 
 TEST(ShardingsTest, AMeshMayStandInTheSharding) {
-  EXPECT_EQ(Pinned("mesh<[\"x\"=4]>, [{\"x\"}, {}]", "mesh<[\"x\"=4]>, [{}, {}]", "x=4"), "x=S(0); sharding_constraint=B; ");
+  EXPECT_EQ(Pinned("mesh<[\"x\"=4]>, [{\"x\"}, {}]", "mesh<[\"x\"=4]>, [{}, {}]", "x=4"),
+            "x=S(0); sharding_constraint=B; ");
 }
 
 TEST(ShardingsTest, RefusedByPlace) {
   const std::string whole = "@mesh, [{}, {}]";
   EXPECT_THAT(Pinned("@mesh, [{\"data\"}, {\"model\":(1)2}]", whole), HasSubstr("m.mlir:4:"));
-  EXPECT_THAT(Pinned("@mesh, [{\"data\"}, {\"model\":(1)2}]", whole), HasSubstr("a part of axis \"model\" is not read"));
+  EXPECT_THAT(Pinned("@mesh, [{\"data\"}, {\"model\":(1)2}]", whole),
+              HasSubstr("a part of axis \"model\" is not read"));
   EXPECT_THAT(Pinned(whole, "@mesh, [{\"model\", \"data\"}, {}]"),
               HasSubstr("m.mlir:6:6: dimension 0 is split over \"data\" within an axis that stands behind it"));
   EXPECT_THAT(Pinned(whole, "@mesh, [{\"modle\"}, {}]"), HasSubstr("no mesh of the file declares an axis \"modle\""));
   EXPECT_THAT(Pinned("@mesh, [{\"data\"}, {}]", whole, "date=2,model=4"),
               HasSubstr("the mesh date=2,model=4 has no axis \"data\" (did you mean \"date\"?)"));
-  EXPECT_THAT(Pinned("@mesh, [{\"data\"}, {}]", whole, "data=4,model=2"), HasSubstr("is of 2 devices in the file, of 4"));
+  EXPECT_THAT(Pinned("@mesh, [{\"data\"}, {}]", whole, "data=4,model=2"),
+              HasSubstr("is of 2 devices in the file, of 4"));
   EXPECT_THAT(Pinned("@mesh, [{\"data\"}, {\"data\"}]", whole), HasSubstr("axis \"data\" is named twice"));
   EXPECT_THAT(Pinned("@mesh, [{\"data\"}]", whole), HasSubstr("the sharding has 1 dimensions, the tensor 2"));
   EXPECT_THAT(Pinned("@mesh, [{}, {}], unreduced=and{\"data\"}", whole), HasSubstr("expected sum, max, min or prod"));
