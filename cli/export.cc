@@ -31,6 +31,7 @@ struct ExportFlags {
   std::string out;
   std::optional<std::string> against;
   bool lossy = false;
+  bool annotate = false, exact = false;
 };
 
 // A plan that holds what `check` asks of it.
@@ -71,8 +72,8 @@ Status ExportPlan(const ExporterRow& exporter, const ExportFlags& flags) {
   if (flags.against) {
     SBP_ASSIGN_OR_RETURN(against, Trusted(ReadPlanFile(*flags.against), *flags.against));
   }
-  const Result<PlanExport> made =
-      exporter.write_plan(plan, {.lossy = flags.lossy, .against = flags.against ? &against : nullptr});
+  const Result<PlanExport> made = exporter.write_plan(
+      plan, {.lossy = flags.lossy, .exact = flags.exact, .against = flags.against ? &against : nullptr});
   if (!made.ok()) return made.status().WithContext(flags.planning.model.model);
   SBP_RETURN_IF_ERROR(WriteExport(*made, flags.out));
   for (const std::string& line : made->report) NoteChoice(line);
@@ -84,6 +85,10 @@ Status Export(const ExportFlags& flags) {
   if (flags.against && !exporter->compares) {
     return UsageError(
         StrCat("--against: ", exporter->name, " shows one plan; two are shown by ", Join(NamesOfComparing(), ", ")));
+  }
+  if ((flags.exact || flags.annotate) && !exporter->can_be_exact) {
+    return UsageError(
+        StrCat(flags.exact ? "--exact: " : "--annotate: ", exporter->name, " is of one kind; jax has both"));
   }
   if (exporter->write_plan != nullptr) return ExportPlan(*exporter, flags);
   if (flags.lossy) return UsageError(StrCat("--lossy: ", exporter->name, " is written from a problem, all of it"));
@@ -120,6 +125,9 @@ Command SetupExport(CLI::App& app) {
   app.add_flag("--lossy", flags->lossy,
                "write what the form cannot say as the nearest that it can (onnx: an op that takes partial\n"
                "values as whole), and report it");
+  CLI::Option* annotate = app.add_flag("--annotate", flags->annotate,
+                                       "jax: the model's text with shardings, its partitioner free [default]");
+  app.add_flag("--exact", flags->exact, "jax: a program with the plan's own collectives")->excludes(annotate);
   return [flags] { return Export(*flags); };
 }
 

@@ -213,8 +213,8 @@ void AddPlanningFlags(CLI::App& app, PlanningFlags& flags) {
       "--no-simplify", flags.no_simplify,
       "plan the graph as the file spells it: no joined reshapes, no parts of fused weights, no grouped experts");
   app.add_flag("--ignore-annotations", flags.ignore_annotations,
-               "of an ONNX model with multi-device annotations: plan as if it had none; else they are pins, and give "
-               "the mesh");
+               "of an ONNX model with multi-device annotations, or of StableHLO with shardings: plan as if it had "
+               "none; else they are pins, and give the mesh");
   app.add_option("--memory-limit", flags.memory_limit, "bytes per device, with their unit: 80GB, 64GiB")
       ->type_name("BYTES");
   app.add_option(

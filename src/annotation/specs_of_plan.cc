@@ -16,10 +16,6 @@
 #include "sbp/signature.h"
 
 namespace sbp {
-namespace {
-
-// How each tensor lies behind its producer: as it is written, partial axes as the first reader has them that takes it
-// whole or split; B on an axis where the plan reduces it nowhere.
 std::vector<NdSbp> LaidOut(const Plan& plan) {
   std::vector<NdSbp> layouts = plan.source_layouts;
   std::vector<bool> done(layouts.size(), false);
@@ -39,6 +35,8 @@ std::vector<NdSbp> LaidOut(const Plan& plan) {
   }
   return layouts;
 }
+
+namespace {
 
 class SpecWriter {
  public:

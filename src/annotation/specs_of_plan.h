@@ -10,8 +10,13 @@
 #include "onnx/annotate.h"
 #include "onnx/annotations.h"
 #include "plan/plan.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
+
+// How each tensor lies behind its producer: as it is written, partial axes as the first reader has them that takes it
+// whole or split; B on an axis where the plan reduces it nowhere.
+std::vector<NdSbp> LaidOut(const Plan& plan);
 
 struct PlanSpecs {
   DeviceConfiguration configuration;          // devices are called by their coordinates

@@ -88,4 +88,18 @@ Status AddAnnotations(const ShardingAnnotations& annotations, const std::string&
   return OkStatus();
 }
 
+Status AddShardings(const Shardings& shardings, const Mesh& mesh, Graph& graph, const NoteSink& note) {
+  const Result<ShardingPins> pins = PinShardings(shardings, mesh, graph);
+  if (!pins.ok()) {
+    return BadInput(StrCat(pins.status().message(), " (--ignore-annotations plans without the file's shardings)"));
+  }
+  if (!note) return OkStatus();
+  if (pins->pinned > 0) {
+    note(StrCat("the model is annotated: ", Counted(pins->pinned, "sharding"), " stand as pins on the mesh ",
+                ToString(mesh), " (--ignore-annotations plans without)"));
+  }
+  std::ranges::for_each(pins->notes, note);
+  return OkStatus();
+}
+
 }  // namespace sbp

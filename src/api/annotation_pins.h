@@ -1,4 +1,4 @@
-// ONNX's multi-device annotations as what a plan begins with: a mesh, and pins.
+// ONNX's multi-device annotations, and shardings of StableHLO, as what a plan begins with: a mesh, and pins.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,11 @@
 
 #include "api/cluster.h"
 #include "base/status.h"
+#include "graph/graph.h"
 #include "onnx/annotations.h"
 #include "pipeline/pipeline.h"
 #include "sbp/mesh.h"
+#include "stablehlo/shardings.h"
 
 namespace sbp {
 
@@ -21,6 +23,10 @@ std::optional<Mesh> MeshOfAnnotations(const ShardingAnnotations& annotations);
 // configuration where there are several. `note` is told. Errors (kBadInput): they are not right, or not for this mesh.
 Status AddAnnotations(const ShardingAnnotations& annotations, const std::string& path, PlanRequest& request,
                       const NoteSink& note = nullptr);
+
+// Pins the tensors of `graph`, read from the same file, as the file's shardings say; `note` is told. Errors
+// (kBadInput): as PinShardings.
+Status AddShardings(const Shardings& shardings, const Mesh& mesh, Graph& graph, const NoteSink& note = nullptr);
 
 // Says what of the annotations plans have nothing to do with: stages of pipelines, subgraphs.
 std::vector<std::string> NotesOfUnread(const ShardingAnnotations& annotations);

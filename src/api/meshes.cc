@@ -91,7 +91,8 @@ class Planner {
     };
     if (!search_.fit) input_.assumed_batch = search_.devices;
     SBP_ASSIGN_OR_RETURN(prepared_, PrepareModel(input_, rules_, place));
-    if (note_ && !input_.ignore_annotations && input_.loaded->annotations != nullptr)
+    if (note_ && !input_.ignore_annotations &&
+        (input_.loaded->annotations != nullptr || input_.loaded->shardings != nullptr))
       note_("the model's sharding annotations are for one mesh: --devices and --fit plan without them");
     SBP_RETURN_IF_ERROR(ReadStartAxes());
     naming_ = HasPins(prepared_) ? AxisNaming::kAll : IsPerAxis(input_.recipe) ? AxisNaming::kNamed : AxisNaming::kFree;

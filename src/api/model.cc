@@ -16,6 +16,8 @@
 #include "onnx/annotations.h"
 #include "onnx/reader.h"
 #include "pipeline/pipeline.h"
+#include "stablehlo/reader.h"
+#include "stablehlo/shardings.h"
 
 namespace sbp {
 
@@ -43,6 +45,10 @@ Result<LoadedModel> LoadModelBytes(std::string_view bytes, const std::string& pa
     if (!annotations.nodes.empty()) {
       model.annotations = std::make_shared<const ShardingAnnotations>(std::move(annotations));
     }
+  }
+  if (LooksLikeMlir(bytes)) {
+    SBP_ASSIGN_OR_RETURN(Shardings shardings, ReadShardings(bytes, path));
+    if (!shardings.empty()) model.shardings = std::make_shared<const Shardings>(std::move(shardings));
   }
   return model;
 }

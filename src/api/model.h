@@ -22,11 +22,13 @@ namespace sbp {
 Result<RuleSet> LoadRules(const std::vector<std::string>& files = {});
 
 struct ShardingAnnotations;  // onnx/annotations.h
+struct Shardings;            // stablehlo/shardings.h
 
 struct LoadedModel {
   std::string path, fingerprint;                           // fingerprint: of the file's bytes, as plans record it
   Graph graph;                                             // as the file has it, possibly with symbols
   std::shared_ptr<const ShardingAnnotations> annotations;  // of an ONNX model that has some; else null
+  std::shared_ptr<const Shardings> shardings;              // of a text of StableHLO that has some; else null
 };
 // ONNX, .pt2 of torch.export, or a graph as JSON, prototxt or binary; "-" is stdin. Error (kBadInput): no such file, or
 // not a model.

@@ -25,7 +25,7 @@
 #include "recipe/recipe.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
-#include "stablehlo/reader.h"
+#include "stablehlo/shardings.h"
 
 namespace sbp {
 namespace {
@@ -98,9 +98,6 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
     SBP_ASSIGN_OR_RETURN(inputs, ReadTensors(input.inputs, model.graph, model.graph.inputs, "input"));
   }
   for (const std::string& note : NotesOnConfig(model.graph)) {
-    request.warnings.push_back(StrCat(input.model, ": ", note));
-  }
-  for (const std::string& note : NotesOnStableHlo(model.graph)) {
     request.warnings.push_back(StrCat(input.model, ": ", note));
   }
   if (inputs.empty()) {
@@ -259,13 +256,17 @@ Result<PlanRequest> PreparePlan(PlanningInput input, const RuleSet& rules, const
     if (!input.mesh && !input.ignore_annotations) {
       SBP_RETURN_IF_ERROR(LoadOnce(input));
       if (const ShardingAnnotations* annotations = AnnotationsOf(input)) input.mesh = MeshOfAnnotations(*annotations);
+      if (input.loaded->shardings != nullptr) input.mesh = MeshOfShardings(*input.loaded->shardings);
     }
     if (!input.mesh) {
       SBP_ASSIGN_OR_RETURN(input.mesh, WholeCluster(input.cluster, note));
     }
     request.mesh = *input.mesh;
     SBP_ASSIGN_OR_RETURN(request.cluster, ChooseCluster(input.cluster, &request.mesh, note));
-    return OkStatus();
+    if (input.ignore_annotations) return OkStatus();
+    SBP_RETURN_IF_ERROR(LoadOnce(input));
+    if (input.loaded->shardings == nullptr) return OkStatus();
+    return AddShardings(*input.loaded->shardings, request.mesh, input.loaded->graph, note);  // before it is resolved
   };
   SBP_ASSIGN_OR_RETURN(PlanRequest request, PrepareModel(input, rules, place));
   if (const ShardingAnnotations* annotations = AnnotationsOf(input))

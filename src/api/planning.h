@@ -43,8 +43,9 @@ struct PlanningInput {
   std::string recipe;                  // as ReadRecipes takes it (recipe/recipe.h); its pins stand before all others
   std::string dtype;                 // as RetypeModel takes it (grad/retype.h), --compute of a training step; "": as is
   std::optional<GradRequest> train;  // plan the model's training graph (grad/grad.h), not the model
-  bool ignore_annotations = false;  // of an ONNX model's devices and shards, which else stand as pins and give the mesh
-  std::string weights;              // of Hugging Face, which are to be the model's (api/tensors.h); "": none
+  bool ignore_annotations =
+      false;            // of a model's file on devices and shards, which else stand as pins and give the mesh
+  std::string weights;  // of Hugging Face, which are to be the model's (api/tensors.h); "": none
   // What was read from `model`, for who has read it before; null: it is read when it is needed. Its graph is taken.
   std::shared_ptr<LoadedModel> loaded;
   // The strategy's own options by name (StrategyRow::options); files as std::string.

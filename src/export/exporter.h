@@ -19,6 +19,7 @@ struct ExportOptions {
   std::optional<int64_t> memory_limit;  // bytes per device
   // Of plans: what the form cannot say is written as the nearest that it can, and reported. Else it is refused.
   bool lossy = false;
+  bool exact = false;             // the plan's own collectives, not layouts alone; only where the row can
   const Plan* against = nullptr;  // another plan to show beside it, right as well; only where the row compares
 };
 
@@ -38,6 +39,7 @@ struct ExporterRow {
   std::string_view doc;        // one line, in help
   std::string_view extension;  // of the file, "json"; "": several files in a folder
   bool compares = false;       // can it show two plans?
+  bool can_be_exact = false;   // does it take ExportOptions::exact?
   // The file's content. Errors (kBadInput): what the format cannot say, or only in a file too large to be of use.
   Result<std::string> (*write)(const Problem& problem, const ExportOptions& options) = nullptr;
   // Errors likewise. The plan is right (api/plan_file.h).
@@ -50,6 +52,7 @@ Result<const ExporterRow*> FindExporter(std::string_view name);
 // Rows.
 ExporterRow DtensorExporter();
 ExporterRow IopddlExporter();
+ExporterRow JaxExporter();
 ExporterRow ModelExplorerExporter();
 ExporterRow OnnxExporter();
 

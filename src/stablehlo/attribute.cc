@@ -157,10 +157,15 @@ class AttributeParser {
   Result<Attribute> Entries(int depth) {
     Attribute attribute;
     attribute.kind = Attribute::Kind::kDictionary;
+    attribute.begin = cursor_.offset();
     cursor_.Take("{");
-    if (cursor_.Take("}")) return attribute;
+    const bool is_empty = cursor_.Take("}");
+    attribute.end = cursor_.offset();
+    if (is_empty) return attribute;
     do {
       std::string name;
+      cursor_.Peek();
+      const size_t entry_begin = cursor_.offset();
       if (cursor_.Peek() == '"') {
         SBP_ASSIGN_OR_RETURN(name, cursor_.String());
       } else {
@@ -171,9 +176,12 @@ class AttributeParser {
       if (cursor_.Take("=")) {
         SBP_ASSIGN_OR_RETURN(value, Read(depth + 1));
       }
+      value.entry_begin = entry_begin;
+      value.entry_end = cursor_.offset();
       attribute.entries.insert_or_assign(std::move(name), std::move(value));
     } while (cursor_.Take(","));
     SBP_RETURN_IF_ERROR(cursor_.Expect("}", "behind the attributes"));
+    attribute.end = cursor_.offset();
     return attribute;
   }
 

@@ -179,6 +179,7 @@ constexpr FormRow kRows[] = {
     {"chlo.erfc", "x", "", true},
     {"chlo.square", "x", "", true},
     {"chlo.top_k", "x", "k"},
+    {"sdy.reshard", "x", "", false, WriteSame},
     {"sdy.sharding_constraint", "x", "", false, WriteSame},
 };
 

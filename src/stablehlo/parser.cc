@@ -123,6 +123,7 @@ class ModuleParser {
     if (cursor_.Peek() == '[') return cursor_.Error("branches between blocks are not read");
     if (cursor_.Is("<{")) {
       SBP_ASSIGN_OR_RETURN(Cursor inside, cursor_.Balanced());
+      op.properties_at = inside.offset() + 1;
       SBP_ASSIGN_OR_RETURN(Attribute properties, ParseAttribute(inside, aliases_, 0));
       Merge(std::move(properties), op);
     }
@@ -132,7 +133,10 @@ class ModuleParser {
       } while (cursor_.Take(","));
       SBP_RETURN_IF_ERROR(cursor_.Expect(")", "behind the regions"));
     }
+    op.attributes_at = cursor_.offset();  // behind what was read last, before blanks
     if (cursor_.Peek() == '{') {
+      op.has_attributes = true;
+      op.attributes_at = cursor_.offset() + 1;
       SBP_ASSIGN_OR_RETURN(Attribute attributes, ParseAttribute(cursor_, aliases_, 0));
       Merge(std::move(attributes), op);
     }

@@ -1,5 +1,6 @@
 #include "stablehlo/reader.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,7 +17,10 @@
 #include "sbp/sbp.h"
 #include "stablehlo/cursor.h"
 #include "stablehlo/forms.h"
+#include "stablehlo/marks.h"
+#include "stablehlo/shardings.h"
 #include "stablehlo/syntax.h"
+#include "stablehlo/trace.h"
 #include "stablehlo/values.h"
 
 namespace sbp {
@@ -24,7 +28,6 @@ namespace stablehlo {
 namespace {
 
 constexpr int kMaxCallDepth = 32, kMaxLocationDepth = 16;
-constexpr std::string_view kShardingsKey = "stablehlo.shardings";
 constexpr int64_t kMaxOps = 1000000;  // with functions that are called again
 
 // "params['w'][0]" -> "params.w.0".
@@ -44,29 +47,41 @@ using Frame = std::map<std::string_view, std::vector<ValueRef>>;
 
 class FunctionReader {
  public:
-  explicit FunctionReader(const Module& module) : module_(module), writer_(builder_), place_(module.text) {}
+  explicit FunctionReader(const Module& module)
+      : module_(module), writer_(builder_), place_(module.text), marks_(module.text) {}
 
   Result<Graph> Run(std::string_view where) {
     builder_.graph().metadata.emplace_back("producer_name", "stablehlo");
-    if (module_.text.find("sdy.sharding") != std::string_view::npos ||
-        module_.text.find("mhlo.sharding") != std::string_view::npos) {
-      builder_.graph().metadata.emplace_back(kShardingsKey, "not read");
-    }
     for (const Region& region : module_.top.regions) {
       for (const Operation& op : region.operations) {
-        if (op.name == "func.func") functions_[Text(op, "sym_name")] = &op;
+        if (op.name == "func.func") {
+          const std::string name = Text(op, "sym_name");
+          functions_[name] = &op;
+          if (name != "main") marks_.AddInner(op);
+        }
+        if (op.name == "sdy.mesh") marks_.AddMesh(Text(op, "sym_name"), op);
       }
     }
     const auto main = functions_.find("main");
     if (main == functions_.end() || main->second->regions.size() != 1) return BadInput("1:1: expected a function main");
     const Region& body = main->second->regions[0];
     Frame frame;
-    for (const BlockArgument& argument : body.arguments) SBP_RETURN_IF_ERROR(Input(argument, frame));
+    for (size_t i = 0; i < body.arguments.size(); ++i) {
+      SBP_RETURN_IF_ERROR(Input(body.arguments[i], frame));
+      marks_.AddOf(*main->second, "arg_attrs", i, frame[body.arguments[i].name].front()->tensor);
+    }
     std::vector<ValueRef> results;
     SBP_RETURN_IF_ERROR(Body(body, frame, results, 0));
     Outputs(*main->second, results);
     return builder_.Build(where);
   }
+
+  // What each op that is read becomes is added there; the module must outlive it.
+  void TraceTo(std::vector<TracedOp>* trace) { trace_ = trace; }
+  const std::vector<std::string>& arguments() const { return arguments_; }
+  const std::vector<std::string>& outputs() const { return outputs_; }
+
+  Shardings TakeShardings(std::string_view where) { return marks_.Take(where); }
 
  private:
   static std::string Text(const Operation& op, std::string_view name) {
@@ -101,6 +116,7 @@ class FunctionReader {
     ValueRef value = std::make_shared<Value>();
     value->type = argument.type.tensor;
     value->tensor = name;
+    arguments_.push_back(name);
     if (is_part && IsFloat(value->type.dtype)) {
       builder_.AddParameter(name, value->type);
     } else {
@@ -160,6 +176,12 @@ class FunctionReader {
                                               " is not read: write loops without lax.scan, fori_loop and "
                                               "while_loop (scan has unroll=True), and branches with jnp.where"));
     }
+    if (op.name == "sdy.manual_computation") {
+      return place_.ErrorAt(op.offset,
+                            StrCat(op.name,
+                                   " is not read: lower the function without jax.shard_map, whose body is that "
+                                   "of one device"));
+    }
     if (op.name.starts_with("stablehlo.rng")) {
       return place_.ErrorAt(op.offset, StrCat(op.name, " is not read: pass random numbers as arguments"));
     }
@@ -198,6 +220,8 @@ class FunctionReader {
                               StrCat("result ", i, " is ", ToString(values[i]->type), ", not ", ToString(types[i])));
       }
     }
+    Mark(op, operands, values);
+    if (trace_ != nullptr && op.name != "func.call") trace_->push_back({&op, operands, values});
     size_t next = 0;
     for (const auto& [name, count] : op.results) {
       std::vector<ValueRef>& own = frame[name];
@@ -205,6 +229,20 @@ class FunctionReader {
       for (int64_t i = 0; i < count; ++i) own.push_back(values[next++]);
     }
     return OkStatus();
+  }
+
+  // A value that an op only hands on is copied, so that its other readers are free.
+  void Mark(const Operation& op, const std::vector<ValueRef>& operands, std::vector<ValueRef>& values) {
+    if (op.name == "func.call" || !Marks::IsMarked(op)) return;
+    std::vector<std::string> tensors;
+    for (ValueRef& value : values) {
+      const auto is_it = [&](const ValueRef& operand) { return operand == value || operand->tensor == value->tensor; };
+      const bool is_constraint = IsConstraint(op.name);
+      if (is_constraint || (!value->tensor.empty() && std::ranges::any_of(operands, is_it)))
+        value = writer_.Copied(value);
+      tensors.push_back(value->literal == nullptr ? value->tensor : "");
+    }
+    marks_.AddOf(op, tensors);
   }
 
   void Outputs(const Operation& main, const std::vector<ValueRef>& results) {
@@ -217,6 +255,8 @@ class FunctionReader {
       }
       name = writer_.NewName(name);
       builder_.AddOp("Identity", name, {writer_.Full(results[i])}, {name});
+      marks_.AddOf(main, "res_attrs", i, name);
+      outputs_.push_back(name);
       builder_.AddOutput(name);
     }
   }
@@ -225,19 +265,15 @@ class FunctionReader {
   GraphBuilder builder_;
   Writer writer_;
   Cursor place_;
+  Marks marks_;
+  std::vector<TracedOp>* trace_ = nullptr;
+  std::vector<std::string> arguments_, outputs_;  // of main
   std::map<std::string, const Operation*, std::less<>> functions_;
   int64_t ops_ = 0;
 };
 
 }  // namespace
 }  // namespace stablehlo
-
-std::vector<std::string> NotesOnStableHlo(const Graph& graph) {
-  for (const auto& [key, value] : graph.metadata) {
-    if (key == stablehlo::kShardingsKey) return {"the shardings in the file are not read: pins say where tensors lie"};
-  }
-  return {};
-}
 
 bool LooksLikeMlir(std::string_view text) {
   const std::string_view start = text.substr(0, 65536);
@@ -248,12 +284,40 @@ bool LooksLikeMlir(std::string_view text) {
          begin.starts_with("module {") || begin.starts_with("module attributes");
 }
 
-Result<Graph> ReadStableHlo(std::string_view text, std::string_view where) {
+namespace {
+
+// `shardings`: null, or where to.
+Result<Graph> ReadAll(std::string_view text, std::string_view where, Shardings* shardings) {
   const Result<stablehlo::Module> module = stablehlo::ParseModule(text);
   if (!module.ok()) return BadInput(StrCat(where, ":", module.status().message()));
-  Result<Graph> graph = stablehlo::FunctionReader(*module).Run(where);
+  stablehlo::FunctionReader reader(*module);
+  Result<Graph> graph = reader.Run(where);
+  if (graph.ok() && shardings != nullptr) *shardings = reader.TakeShardings(where);
   if (graph.ok() || graph.status().message().starts_with(where)) return graph;
   return BadInput(StrCat(where, ":", graph.status().message()));
+}
+
+}  // namespace
+
+Result<stablehlo::Trace> stablehlo::ReadTrace(std::string_view text, std::string_view where) {
+  Result<Module> module = ParseModule(text);
+  if (!module.ok()) return BadInput(StrCat(where, ":", module.status().message()));
+  Trace trace;
+  trace.module = std::make_shared<const Module>(*std::move(module));
+  FunctionReader reader(*trace.module);
+  reader.TraceTo(&trace.ops);
+  SBP_RETURN_IF_ERROR(reader.Run(where).status());
+  trace.arguments = reader.arguments();
+  trace.outputs = reader.outputs();
+  return trace;
+}
+
+Result<Graph> ReadStableHlo(std::string_view text, std::string_view where) { return ReadAll(text, where, nullptr); }
+
+Result<Shardings> ReadShardings(std::string_view text, std::string_view where) {
+  Shardings shardings;
+  SBP_RETURN_IF_ERROR(ReadAll(text, where, &shardings).status());
+  return shardings;
 }
 
 }  // namespace sbp

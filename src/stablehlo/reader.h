@@ -1,9 +1,7 @@
 // Reads StableHLO in MLIR's generic text form, as JAX prints it, without MLIR.
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status.h"
 #include "graph/graph.h"
@@ -22,8 +20,5 @@ bool LooksLikeMlir(std::string_view text);
 // (kBadInput), by FILE:LINE:COL: see syntax.h; loops and branches; sizes that are not known; forms of gather, scatter,
 // sort, ... that have no counterpart.
 Result<Graph> ReadStableHlo(std::string_view text, std::string_view where);
-
-// What of a text was left out, of a graph that was made from it.
-std::vector<std::string> NotesOnStableHlo(const Graph& graph);
 
 }  // namespace sbp

@@ -48,7 +48,8 @@ struct Attribute {
   std::vector<Attribute> list;
   Dictionary entries;
   Type type;                  // kType, kDense
-  size_t begin = 0, end = 0;  // kDense, kDialect: where the body stands in the text
+  size_t begin = 0, end = 0;  // kDense, kDialect: where the body stands in the text; kDictionary: with its brackets
+  size_t entry_begin = 0, entry_end = 0;  // of a dictionary's entry: where NAME = VALUE stands
 };
 
 // Of "%28#1": the op's or argument's name and which of its results.
@@ -78,6 +79,9 @@ struct Operation {
   std::vector<Type> operand_types, result_types;
   Location location;
   size_t offset = 0, end = 0;  // in the text
+  size_t properties_at = 0;    // behind "<{"; 0: it has none
+  size_t attributes_at = 0;    // behind the "{" of its attributes, or where these would stand
+  bool has_attributes = false;
 };
 
 struct BlockArgument {

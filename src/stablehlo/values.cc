@@ -136,6 +136,16 @@ ValueRef Writer::Transposed(const ValueRef& value, const std::vector<int64_t>& p
   return AddOne("transpose", {{"operand", Full(value)}}, std::move(attributes), type);
 }
 
+ValueRef Writer::Copied(const ValueRef& value) {
+  const ValueRef copy = std::make_shared<Value>();
+  copy->type = value->type;
+  copy->tensor = NewName(name_);
+  builder_.DescribeTensor(copy->tensor, copy->type);
+  const OpId id = builder_.AddOp("Identity", copy->tensor, {Full(value)}, {copy->tensor}, {}, scope_);
+  if (!source_.empty()) builder_.graph().op(id).metadata.emplace_back("source", source_);
+  return copy;
+}
+
 std::string Writer::Part(const ValueRef& value) {
   const Shape wanted = WithoutLeadingOnes(value->part);
   if (WithoutLeadingOnes(value->held) == wanted && value->held.size() <= value->part.size()) return value->part_tensor;

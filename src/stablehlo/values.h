@@ -66,6 +66,9 @@ class Writer {
   ValueRef Reshaped(const ValueRef& value, const Shape& shape);
   ValueRef Transposed(const ValueRef& value, const std::vector<int64_t>& permutation);
 
+  // The whole value as a tensor of its own.
+  ValueRef Copied(const ValueRef& value);
+
   // The tensor of the whole value, written if there is none yet.
   std::string Full(const ValueRef& value);
   // Tensors that broadcast against each other to `shape`, as small as may be.

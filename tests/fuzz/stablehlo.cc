@@ -3,6 +3,15 @@
 
 namespace sbp::fuzz {
 
-void RunStableHlo(std::string_view bytes) { RequireModel(ReadStableHlo(bytes, "input.mlir"), "input.mlir"); }
+void RunStableHlo(std::string_view bytes) {
+  Result<Graph> graph = ReadStableHlo(bytes, "input.mlir");
+  const Result<Shardings> shardings = ReadShardings(bytes, "input.mlir");
+  if (graph.ok() && shardings.ok()) {
+    Graph pinned = *graph;
+    const Mesh mesh = MeshOfShardings(*shardings).value_or(Mesh{.axes = {{"x", 2}}});
+    if (!PinShardings(*shardings, mesh, pinned).ok()) pinned = *graph;  // an error is an answer
+  }
+  RequireModel(std::move(graph), "input.mlir");
+}
 
 }  // namespace sbp::fuzz

@@ -1,0 +1,26 @@
+// Programs in Python that run plans on JAX, embedded in the build.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "export/exporter.h"
+#include "plan/plan.h"
+#include "sbp/sbp.h"
+#include "graph/tensor_type.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+
+std::string_view JaxAnnotatedText();  // jax_annotated.py
+std::string_view JaxExactText();      // jax_exact.py
+std::string_view JaxOpsText();        // jax_ops.py
+
+// The mesh axes on which the layout cuts the tensor into parts of different sizes become B; true: there were some.
+bool MakeEven(const TensorType& type, const Mesh& mesh, NdSbp& layout);
+
+// The plan as a program of one device, with the plan's collectives. Errors (kBadInput): ops that it does not compute,
+// by type; uneven parts, by tensor; parts sent from device to device.
+Result<PlanExport> WriteJaxProgram(const Plan& plan);
+
+}  // namespace sbp

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Plans of StableHLO, run by JAX on eight devices of a CPU as `export --to jax` writes them, equal the unsharded functions.
+
+    jax_test.py SBP_PLAN
+
+Both forms: with shardings for a partitioner that is free, and exact, whose compiled program must have the plan's
+collectives, by kind, count and bytes. Exit code 77: jax is not there.
+"""
+
+import importlib.machinery
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOADER = importlib.machinery.SourceFileLoader("make_stablehlo", str(ROOT / "scripts/make-stablehlo"))
+MODELS = importlib.util.module_from_spec(importlib.util.spec_from_loader("make_stablehlo", LOADER))
+try:
+    LOADER.exec_module(MODELS)
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+MESHES = ("data=8", "model=8", "data=2,model=4")
+BYTES = {"pred": 1, "u8": 1, "s8": 1, "bf16": 2, "f16": 2, "f32": 4, "s32": 4, "u32": 4, "f64": 8, "s64": 8, "u64": 8}
+# Bytes that a device of n sends for a result of so many, as plans count them.
+SENT = {"all-gather": lambda size, n: size * (n - 1) / n, "all-reduce": lambda size, n: 2 * size * (n - 1) / n,
+        "reduce-scatter": lambda size, n: size * (n - 1), "all-to-all": lambda size, n: size * (n - 1) / n}
+COLLECTIVE = re.compile(r"= (.*?) (all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(.*?"
+                        r"replica_groups=(\{\{.*?\}\}|\[[\d,]+\]<=)")
+
+
+def cases():
+    """Name -> function, arguments; pins: an argument's layout along data and along model."""
+    normal, jax = MODELS.normal, MODELS.jax
+    weights = {"w1": normal(16, 64), "b1": normal(64), "w2": normal(64, 32), "b2": normal(32)}
+    mlp_pins = [("x", "S(0)", "B"), ("p.w1", "B", "S(1)"), ("p.w2", "S(1)", "S(0)")]
+    heads = tuple(normal(8, 16, n, 16) for n in (8, 8, 8))
+    ids = MODELS.RANDOM.integers(0, 32, (8, 17), "i")
+    yield "mlp", MODELS.mlp, (weights, normal(16, 16)), mlp_pins
+    yield "mlp-grad", jax.value_and_grad(MODELS.loss), (weights, normal(16, 16)), mlp_pins
+    yield "attention", MODELS.attention, heads, [("q", "S(0)", "S(2)"), ("k", "S(0)", "S(2)")]
+    yield "attention-grad", jax.value_and_grad(MODELS.attention, (0, 1, 2)), heads, [("q", "S(0)", "S(2)"), ("k", "S(0)", "B")]
+    embedding = lambda table, tokens: table[tokens] * 2  # noqa: E731
+    yield "embedding", embedding, (normal(32, 16), ids), [("table", "B", "S(0)"), ("tokens", "S(0)", "B")]
+    yield "decoder-grad", jax.value_and_grad(MODELS.decoder_loss), (
+        MODELS.decoder_weights(32, 32), ids[:, :-1], ids[:, 1:]), [
+            ("tokens", "S(0)", "B"), ("params.h.*.c_fc", "B", "S(1)"), ("params.h.*.mlp_proj", "B", "S(0)"),
+            ("params.wte", "S(1)", "S(0)")]
+
+
+def run(*words):
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(f"{' '.join(map(str, words))}: {done.stdout[-500:]}{done.stderr[-1500:]}")
+    return done.stdout + done.stderr
+
+
+def pins_for(mesh, pins):
+    words = {"data=8": "{0}={1}", "model=8": "{0}={2}", "data=2,model=4": "{0}=({1}, {2})"}[mesh]
+    return [argument for pin in pins for argument in ("--pin", words.format(*pin))]
+
+
+def planned_collectives(plan):
+    """kind -> [how many, bytes that all devices send]."""
+    sent = defaultdict(lambda: [0, 0.0])
+    for transition in plan.get("transitions", ()):
+        for step in transition["steps"]:
+            if step["collective"] in SENT:
+                sent[step["collective"]][0] += 1
+                sent[step["collective"]][1] += step.get("wire_bytes", 0)
+    return dict(sent)
+
+
+def compiled_collectives(text):
+    """The same of a compiled program on eight devices."""
+    sent = defaultdict(lambda: [0, 0.0])
+    for result, kind, groups in COLLECTIVE.findall(text):
+        size = 0
+        for dtype, dims in re.findall(r"(\w+)\[([\d,]*)\]", result):
+            count = BYTES[dtype]
+            for n in filter(None, dims.split(",")):
+                count *= int(n)
+            size += count
+        sizes = [int(n) for n in re.findall(r"\d+", groups.split("<=")[0])]
+        devices = sizes[1] if groups.startswith("[") else groups.split("}")[0].count(",") + 1
+        sent[kind][0] += 1
+        sent[kind][1] += SENT.get(kind, lambda *_: 0)(size, devices) * 8
+    return dict(sent)
+
+
+def run_case(planner, folder, name, mesh, flags):
+    model, plan_file = folder / f"{name}.mlir", folder / "plan.json"
+    data = ["--inputs", model.with_suffix(".inputs.npz"), "--expect", model.with_suffix(".outputs.npz")]
+    run(planner, "infer", model, "--mesh", mesh, "--even-only", "-o", plan_file, *flags)
+    planned = planned_collectives(json.loads(plan_file.read_text()))
+    lines = []
+    for form in ("annotate", "exact"):
+        out = folder / f"{name}-{form}"
+        run(planner, "export", "--to", "jax", f"--{form}", plan_file, "-o", out)
+        said = run(sys.executable, out / "load_plan.py", *data, "--hlo", out / "program.hlo")
+        lines.append(f"{form} {said.strip().splitlines()[-1].split()[-1]}")
+    compiled = compiled_collectives((out / "program.hlo").read_text())
+    assert compiled.keys() == planned.keys(), f"collectives {compiled}, the plan has {planned}"
+    for kind, (count, size) in planned.items():
+        assert compiled[kind][0] == count and abs(compiled[kind][1] - size) < 0.5, f"{kind}: {compiled[kind]}, planned {planned[kind]}"
+    return f"errors {', '.join(lines)}; {sum(count for count, _ in planned.values())} collectives"
+
+
+def main():
+    planner, failed, collectives = str(Path(sys.argv[1]).resolve()), 0, 0
+    for name, function, arguments, pins in cases():
+        with tempfile.TemporaryDirectory() as scratch:
+            MODELS.write(Path(scratch), name, function, arguments)
+            for mesh in MESHES:
+                try:
+                    line = run_case(planner, Path(scratch), name, mesh, pins_for(mesh, pins))
+                    collectives += int(line.split()[-2])
+                except AssertionError as error:
+                    failed, line = failed + 1, f"FAILED: {error}"
+                print(f"{name} on {mesh}: {line}", flush=True)
+    sys.exit(0 if failed == 0 and collectives > 0 else 1)
+
+
+if __name__ == "__main__":
+    main()
