@@ -1,5 +1,6 @@
 #include "fuzz/target.h"
 #include "stablehlo/reader.h"
+#include "stablehlo/shardings.h"
 
 namespace sbp::fuzz {
 
