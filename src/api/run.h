@@ -42,6 +42,7 @@ struct RunOptions {
   bool reference = true;       // run the unsharded model and compare, where nothing is expected
   bool trace = false;          // make PlanRun::trace
   std::function<void(uint64_t done, uint64_t total)> progress;
+  std::function<bool()> cancelled;  // asked some times a second, from any thread; true fails the run. May be null
 };
 
 // The model on one device, as it is. The report is good where nothing differs from what was expected; warnings of
