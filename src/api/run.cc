@@ -150,6 +150,7 @@ PlanRunOptions RunOptionsOf(const RunOptions& options, const std::vector<TensorD
   run.parts = options.parts;
   run.nan_expected = NamesWithNaN(expected);
   run.progress = options.progress;
+  run.cancelled = options.cancelled;
   return run;
 }
 
@@ -177,8 +178,10 @@ Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, ResolveOptions
   TensorStore store(graph, stored, options.seed, ReadDataOf(model.path));
   for (TensorData& state : FirstStates(graph, data.inputs)) data.inputs.push_back(std::move(state));
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
-  SBP_ASSIGN_OR_RETURN(UnshardedRun unsharded,
-                       RunUnsharded(graph, rules, store, {.seed = options.seed, .repeats = options.repeats}));
+  SBP_ASSIGN_OR_RETURN(
+      UnshardedRun unsharded,
+      RunUnsharded(graph, rules, store,
+                   {.seed = options.seed, .repeats = options.repeats, .cancelled = options.cancelled}));
   PlanRun run;
   run.report = ReportUnsharded(unsharded, graph, store, options);
   SBP_RETURN_IF_ERROR(CompareWithExpected(data.expected, unsharded.outputs, ToleranceOf(options), run.report));

@@ -16,6 +16,7 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "huggingface/weight_files.h"
+#include "io/call_files.h"
 #include "io/file.h"
 #include "io/npz.h"
 #include "onnx/reader.h"
@@ -78,6 +79,11 @@ Status JoinSequences(const Graph& graph, const std::vector<TensorId>& ids, std::
 
 Result<std::vector<TensorData>> ReadTensors(const std::string& path, const Graph& graph,
                                             const std::vector<TensorId>& ids, const std::string& prefix) {
+  if (const CallFiles* const call = CurrentCallFiles(); call != nullptr && path == kArraysName) {
+    std::vector<TensorData> arrays = call->arrays;
+    SBP_RETURN_IF_ERROR(JoinSequences(graph, ids, arrays).WithContext(path));
+    return arrays;
+  }
   if (fs::is_directory(path)) return ReadFolder(path, graph, ids, prefix);
   if (path.ends_with(".npy") || path.ends_with(".pb")) {
     SBP_ASSIGN_OR_RETURN(TensorData data,
@@ -118,6 +124,10 @@ Status AddMembers(const std::string& name, const Value& value, std::vector<Tenso
 Status WriteTensors(const std::string& path, const std::vector<std::pair<std::string, Value>>& tensors) {
   std::vector<TensorData> data;
   for (const auto& [name, value] : tensors) SBP_RETURN_IF_ERROR(AddMembers(name, value, data));
+  if (CallFiles* const call = CurrentCallFiles(); call != nullptr && path == kArraysName) {
+    call->arrays_written = std::move(data);
+    return OkStatus();
+  }
   SBP_ASSIGN_OR_RETURN(const std::string archive, WriteNpz(data));
   return WriteFile(path, archive);
 }

@@ -217,6 +217,7 @@ Result<PlanRun> TrainPlan(Plan plan, const RuleSet& rules, const std::string& mo
   run.seed = seed;
   run.tolerance = options.tolerance;
   run.progress = options.progress;
+  run.cancelled = options.cancelled;
   return RunTraining(plan, rules, store, backend, run, training);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace sbp {
 namespace {
 
 // Graphviz reports through a C callback without a context argument, so the text has to live in a static. Cleared before
-// each use; see "not thread-safe".
+// each use, which is one at a time.
 std::string& Messages() {
   static std::string messages;
   return messages;
@@ -65,6 +66,8 @@ void KeepUntilExit(Drawing drawing) {
 }  // namespace
 
 Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine) {
+  static std::mutex one_at_a_time;  // Graphviz keeps much in variables of its own
+  const std::lock_guard lock(one_at_a_time);
   const CaptureMessages capture;
   GVC_t* const context = gvContext();
   if (context == nullptr) return Failed("start");

@@ -192,6 +192,11 @@ class Engine {
     std::unique_lock lock(end_mutex_);
     bool told = false;
     while (!end_.wait_for(lock, kProgress, [&] { return running_ == 0; })) {
+      if (options_.cancelled && !failed_.load(std::memory_order_relaxed) && options_.cancelled()) {
+        lock.unlock();
+        Fail({kElsewhere, 0, RunFailed("the run was interrupted")});
+        lock.lock();
+      }
       const uint64_t done = done_.load(std::memory_order_relaxed);
       if (!options_.progress || done >= total) continue;
       options_.progress(done, total);

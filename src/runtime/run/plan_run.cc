@@ -100,6 +100,7 @@ class PlanRunner {
     EngineOptions engine;
     engine.devices = devices_;
     engine.progress = options_.progress;
+    engine.cancelled = options_.cancelled;
     const EngineResult result = backend_.RunActors(actors, *sharded, engine);
     SBP_RETURN_IF_ERROR(result.status);
     SBP_RETURN_IF_ERROR(LookAgain(actors, *sharded, engine));
@@ -221,7 +222,9 @@ class PlanRunner {
     return RunTwin({options_.reference_graph, options_.reference_store}, mb);
   }
 
-  UnshardedOptions HowToRun(uint32_t mb) const { return {options_.keep_tensors && mb == 0, mb, mb, options_.seed}; }
+  UnshardedOptions HowToRun(uint32_t mb) const {
+    return {options_.keep_tensors && mb == 0, mb, mb, options_.seed, 0, options_.cancelled};
+  }
 
   // The outputs in the order of the plan's.
   Result<UnshardedRun> RunTwin(const Twin& twin, uint32_t mb) {

@@ -239,6 +239,7 @@ class Trainer {
     SBP_RETURN_IF_ERROR(backend_.Any(false).status());
     EngineOptions engine;
     engine.devices = devices_;
+    engine.cancelled = options_.cancelled;
     engine_ = backend_.RunActors(actors_, *sharded_, engine);
     SBP_RETURN_IF_ERROR(engine_.status);
     std::vector<ShardedRun::StateFeed> feeds;

@@ -81,6 +81,7 @@ Result<UnshardedRun> RunUnsharded(const Graph& graph, const RuleSet& rules, Tens
   InterpreterHooks hooks;
   hooks.parameter = [&](const Graph& of, TensorId id) { return store.GetIn(of, id, options.micro_batch); };
   hooks.seen = [&](TensorId id, const Value& value) {
+    if (options.cancelled && options.cancelled()) return RunFailed("the run was interrupted");
     watch.See(id, value);
     if (options.keep_tensors && graph.tensor(id).producer.valid()) run.tensors[graph.tensor(id).name] = value;
     return OkStatus();
