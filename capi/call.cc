@@ -1,4 +1,6 @@
 // One call: the request checked, the command run with the request's streams, what came of it as an answer.
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -112,22 +114,53 @@ Status TakeRequest(const sbp_request* request, CallFiles& files) {
   return TakeArrays(*request, files);
 }
 
+// The caller's callback, which is told what goes on, and by being told again and again can end the call. From any
+// thread.
+class Listener {
+ public:
+  explicit Listener(const sbp_request& request) : request_(request) {}
+
+  void Tell(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    what_ = what;
+    Call();
+  }
+  bool Cancelled() {
+    const volatile int32_t* const cancel = request_.cancel;
+    if (cancel != nullptr && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0) return true;
+    if (request_.progress == nullptr) return false;
+    if (Clock::now().time_since_epoch().count() >= next_.load(std::memory_order_relaxed)) {
+      if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) Call();
+    }
+    return refused_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kTick = std::chrono::milliseconds(200);
+
+  void Call() {
+    if (request_.progress(request_.user, what_.c_str()) != 0) refused_.store(true, std::memory_order_relaxed);
+    next_.store((Clock::now() + kTick).time_since_epoch().count(), std::memory_order_relaxed);
+  }
+
+  const sbp_request& request_;
+  std::mutex mutex_;
+  std::string what_;
+  std::atomic<Clock::rep> next_ = 0;
+  std::atomic<bool> refused_ = false;
+};
+
 int RunRequest(const sbp_request& request, CallFiles& files, sbp_answer& answer) {
-  std::mutex one_at_a_time;  // progress, and chatter, come from any thread
+  std::mutex one_at_a_time;  // chatter comes from any thread
+  Listener listener(request);
   Caller caller;
   caller.chatter = [&](std::string_view text) {
     const std::lock_guard lock(one_at_a_time);
     answer.chatter += text;
   };
-  if (request.progress != nullptr) {
-    caller.progress = [&](const std::string& what) {
-      const std::lock_guard lock(one_at_a_time);
-      request.progress(request.user, what.c_str());
-    };
-  }
-  caller.cancelled = [cancel = request.cancel] {
-    return cancel != nullptr && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
-  };
+  if (request.progress != nullptr) caller.progress = [&](const std::string& what) { listener.Tell(what); };
+  caller.cancelled = [&] { return listener.Cancelled(); };
   std::vector<const char*> words = {"sbp-plan"};
   words.insert(words.end(), request.words, request.words + request.num_words);
   const CallerScope called(caller);

@@ -13,7 +13,8 @@
  *   -             the request's `input`, or the answer's output, in the place of stdin and stdout;
  *   memory:NAME   a document of the request, or one that the answer returns (the name's ending is its form, as ever);
  *   arrays:       of `run`: `--inputs arrays:` takes the request's arrays by the names of inputs (and weights),
- *                 `--outputs arrays:` returns the outputs.
+ *                 `--outputs arrays:` returns the outputs. `arrays:PREFIX` takes, or returns, those with PREFIX in
+ *                 front of their names, where a call has several sets of them.
  * Of a model's weights beside it, and of a plan's model, the files are read.
  *
  * Ownership: the request and all it points to is the caller's, and is only read, during the call alone. The answer and
@@ -52,7 +53,7 @@ enum {
   SBP_NO_PLAN = 4,    /* no plan satisfies the pins and limits */
   SBP_RUN_FAILED = 5, /* an execution failed */
   SBP_DEFECT = 70,    /* a defect of sbp-plan */
-  SBP_CANCELLED = 130 /* `cancel` was set */
+  SBP_CANCELLED = 130 /* `cancel` was set, or `progress` said so */
 };
 
 /* The layout of these structures and the meaning of these functions: 1. Never NULL: the version, "0.1.0". */
@@ -74,8 +75,9 @@ typedef struct sbp_array {
   size_t size;      /* bytes: those of the shape */
 } sbp_array;
 
-/* What goes on: "planning: strategy". From any thread of the call, one at a time; must return soon. */
-typedef void (*sbp_progress)(void* user, const char* what);
+/* What goes on: "planning: strategy"; during a search or run some times a second again. From any thread of the call,
+ * one at a time; must return soon. Other than 0: the call ends soon, as by `cancel`. */
+typedef int (*sbp_progress)(void* user, const char* what);
 
 /* All but `words` may be 0. */
 typedef struct sbp_request {

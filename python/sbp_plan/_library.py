@@ -21,7 +21,7 @@ _SECONDS_TO_CANCEL = 1.0  # after Ctrl-C; what has not ended then ends behind th
 _SECONDS_AT_EXIT = 10.0
 _TICK = 0.2
 
-_Progress = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+_Progress = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
 
 
 class _Document(ctypes.Structure):
@@ -86,7 +86,7 @@ class _Call:
     """A request with all it points to, and the thread that runs it."""
 
     def __init__(self, loaded: ctypes.CDLL, words: Sequence[str], document: bytes, documents: Mapping[str, bytes],
-                 arrays: Mapping[str, Any]) -> None:
+                 arrays: Mapping[str, Any], telling: bool) -> None:
         self._loaded = loaded
         self._cancel = ctypes.c_int32(0)
         self.told: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # what goes on; None: the call has ended
@@ -104,11 +104,15 @@ class _Call:
             *[_Array(os.fsencode(name), value.dtype.name.encode(), (ctypes.c_int64 * max(1, value.ndim))(*value.shape),
                      value.ndim, value.ctypes.data, value.nbytes)
               for name, value in zip(arrays, self._values)])
-        self._progress = _Progress(lambda user, what: self.told.put(what.decode(errors="replace")))
+        self._progress = _Progress(self._tell) if telling else _Progress()
         self._request = _Request(ctypes.sizeof(_Request), self._words, len(words), document, len(document),
                                  self._documents, len(documents), self._arrays, len(arrays), self._progress, None,
                                  ctypes.pointer(self._cancel))
         self.thread = threading.Thread(target=self._run, name="sbp-plan", daemon=True)
+
+    def _tell(self, user: int | None, what: bytes) -> int:
+        self.told.put(what.decode(errors="replace"))
+        return 0
 
     def cancel(self) -> None:
         self._cancel.value = 1
@@ -177,7 +181,7 @@ def run(loaded: ctypes.CDLL, words: Sequence[str], document: bytes, documents: M
         arrays: Mapping[str, Any], progress: Callable[[str], None] | None) -> Returned:
     """Runs the command in a thread of its own and waits for it; `progress` is called by this thread, with what goes on,
     and some times a second again. Whatever is raised meanwhile, Ctrl-C too, ends the command."""
-    call = _Call(loaded, words, document, documents, arrays)
+    call = _Call(loaded, words, document, documents, arrays, progress is not None)
     what = ""
     call.thread.start()
     try:

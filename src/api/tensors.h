@@ -15,7 +15,7 @@
 
 namespace sbp {
 
-// "arrays:" within a call of the library with C functions: tensors in memory (io/call_files.h).
+// "arrays:PREFIX" within a call of the library with C functions: tensors in memory (io/call_files.h).
 //
 // Values for `ids`, the inputs or outputs of `graph`, whose kinds say what the files hold. `path`: an .npz archive
 // (tensors by name, the entries of a sequence as NAME/0, NAME/1, ...), an .npy file (of the only name), a TensorProto

@@ -1,5 +1,6 @@
 // Files of one call in a process that makes several, each from a thread of its own: "-" is then the call's own input
-// and output, a name that begins with "memory:" a document in memory, and "arrays:" tensors that no file holds.
+// and output, a name that begins with "memory:" a document in memory, and one that begins with "arrays:" tensors that
+// no file holds: "arrays:PREFIX" those whose names begin with PREFIX, which is not of the tensor's own name.
 #pragma once
 
 #include <functional>
@@ -13,15 +14,15 @@
 namespace sbp {
 
 inline constexpr std::string_view kMemoryPrefix = "memory:";
-inline constexpr std::string_view kArraysName = "arrays:";
+inline constexpr std::string_view kArraysPrefix = "arrays:";
 
 struct CallFiles {
   std::string_view input;                                      // what "-" reads
   std::map<std::string, std::string_view, std::less<>> given;  // by whole name, "memory:plan.json"
-  std::vector<TensorData> arrays;                              // what "arrays:" reads
+  std::vector<TensorData> arrays;                              // what "arrays:" reads, sequences as NAME/0, NAME/1, ...
   std::string output;                                          // what was written to "-", in order
   std::map<std::string, std::string, std::less<>> written;     // of names in memory, the last content
-  std::vector<TensorData> arrays_written;                      // to "arrays:"
+  std::vector<TensorData> arrays_written;                      // to "arrays:", in order
 };
 
 // Of this thread, from here to the end of its lifetime. What it names must outlive it.

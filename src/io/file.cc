@@ -110,7 +110,8 @@ bool WriteNameless(const std::string& folder, const std::string& name, const Pro
 
 // In a call: "-" and names in memory.
 bool IsOfCall(const std::string& path) {
-  return CurrentCallFiles() != nullptr && (path == "-" || path == kArraysName || path.starts_with(kMemoryPrefix));
+  return CurrentCallFiles() != nullptr &&
+         (path == "-" || path.starts_with(kArraysPrefix) || path.starts_with(kMemoryPrefix));
 }
 
 Result<std::string> ReadOfCall(const std::string& path) {
@@ -125,7 +126,8 @@ Result<std::string> ReadOfCall(const std::string& path) {
 
 Status WriteOfCall(const std::string& path, const Produce& produce) {
   CallFiles& files = *CurrentCallFiles();
-  if (path == kArraysName) return BadInput(StrCat("cannot write ", Quote(path), ": it takes tensors alone"));
+  if (path.starts_with(kArraysPrefix))
+    return BadInput(StrCat("cannot write ", Quote(path), ": it takes tensors alone"));
   std::string& content = path == "-" ? files.output : files.written[path];
   if (path != "-") content.clear();
   produce([&content](std::string_view piece) {

@@ -34,8 +34,15 @@ static sbp_request request_of(const char* const* words, size_t count) {
   return request;
 }
 
-static void count_progress(void* user, const char* what) {
+static int count_progress(void* user, const char* what) {
   if (strlen(what) > 0) ++*(int*)user;
+  return 0;
+}
+
+static int stop(void* user, const char* what) {
+  (void)user;
+  (void)what;
+  return 1;
 }
 
 /* A call that must fail so, with a message that says so. */
@@ -52,8 +59,8 @@ static void expect_failure(const sbp_request* request, int code, const char* tex
 
 /* The caller frees it; NULL: it failed. */
 static sbp_answer* plan(const char* model, size_t size) {
-  const char* words[] = {"infer", "-", "--dim", "batch=8", "--dim", "seq=16", "--mesh", "data=2,model=4", "-o",
-                         "memory:plan.json"};
+  const char* words[] = {"infer",  "-",      "--dim",          "batch=8", "--dim",
+                         "seq=16", "--mesh", "data=2,model=4", "-o",      "memory:plan.json"};
   sbp_request request = request_of(words, sizeof words / sizeof *words);
   sbp_answer* answer = NULL;
   int told = 0;
@@ -140,6 +147,9 @@ static void refuse(const char* model, size_t size) {
   request.input = model;
   request.input_size = size;
   request.cancel = &cancel;
+  expect_failure(&request, SBP_CANCELLED, "interrupted");
+  request.cancel = NULL;
+  request.progress = stop;
   expect_failure(&request, SBP_CANCELLED, "interrupted");
   request = request_of(NULL, 0);
   expect_failure(&request, SBP_USAGE, "");
