@@ -229,7 +229,7 @@ Result<Value> TensorStore::MakeWhole(TensorId id, const std::string& name, const
                             "input_N.pb, or an .npz archive (entries of a sequence: NAME/0, NAME/1, ...)"));
   random_[name] = tensor.role == TensorRole::kParameter;
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(type.dtype, type.shape));
-  SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, name, micro_batch), value.view));
+  SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, name, micro_batch), value.view, cancelled_));
   return value;
 }
 
