@@ -87,7 +87,7 @@ def call(command: str, arguments: Sequence[str], document: bytes | None = None, 
     """Runs `sbp-plan COMMAND ARGUMENTS...`, `document` on its stdin. Warnings of the program become Python warnings.
 
     Arguments may name `documents` ("memory:plan.json"), and such names to write to; of `run`, "--inputs=arrays:" takes
-    the `arrays`, "--outputs=arrays:" returns some. Exit code 1 is an answer where `differs`, else a failed run. Raises an
+    the `arrays`, "--outputs=arrays:" and "--parts=arrays:PREFIX" return some, with PREFIX before their names. Exit code 1 is an answer where `differs`, else a failed run. Raises an
     Error with the program's message; Ctrl-C ends the command and raises KeyboardInterrupt."""
     if any("\0" in argument for argument in arguments):
         raise UsageError("a NUL character in an option")
@@ -124,9 +124,16 @@ def _run_process(words: Sequence[str], document: bytes, documents: Mapping[str, 
             (folder / of_memory.removeprefix("memory:")).write_bytes(content)
         if arrays:
             write_arrays(folder / "inputs.npz", arrays)
-        on_disk = [re.sub(r"^(--[a-z-]+=|)memory:", rf"\1{folder}/", word) for word in words]
-        on_disk = [f"{word.removesuffix('arrays:')}{folder}/{word[2:-8]}.npz" if word in ("--inputs=arrays:", "--outputs=arrays:")
-                   else word for word in on_disk]
+        returning: dict[str, str] = {}  # file -> what stands before the names of its arrays
+        on_disk = []
+        for word in words:
+            flag = re.match("--(inputs|outputs|parts)=arrays:(.*)$", word)
+            if flag is None:
+                on_disk.append(re.sub(r"^(--[a-z-]+=|)memory:", rf"\1{folder}/", word))
+                continue
+            on_disk.append(f"--{flag[1]}={folder}/{flag[1]}.npz")
+            if flag[1] != "inputs":
+                returning[flag[1] + ".npz"] = flag[2]
         process = subprocess.Popen([program(), *on_disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"})
         try:
@@ -136,8 +143,9 @@ def _run_process(words: Sequence[str], document: bytes, documents: Mapping[str, 
             raise
         returned = Returned(process.returncode, output, chatter)
         for path in folder.iterdir():
-            if path.name == "outputs.npz":
-                returned.arrays = read_arrays(path)
+            if path.name in returning:
+                prefix = returning[path.name]
+                returned.arrays.update((prefix + entry, array) for entry, array in read_arrays(path).items())
             elif path.name != "inputs.npz":
                 returned.documents["memory:" + path.name] = path.read_bytes()
         return returned

@@ -134,6 +134,16 @@ class Errors(unittest.TestCase):
         self.assertTrue(model().plan(mesh=2).summary())  # the next call is not cancelled
 
 
+LOOP = """{"kind": "sbp_plan.graph.v1", "name": "loop",
+ "inputs": [{"name": "h0", "type": "f32[4]"}, {"name": "m", "type": "i64[]"}],
+ "ops": [{"name": "repeat", "type": "Loop", "inputs": ["m", "", "h0"], "outputs": ["h"],
+   "attributes": {"body": {"graph": {
+    "inputs": [{"name": "i", "type": "i64[]"}, {"name": "go", "type": "bool[]"}, {"name": "h", "type": "f32[4]"}],
+    "ops": [{"name": "add", "type": "Add", "inputs": ["h", "h"], "outputs": ["h2"]}],
+    "outputs": ["go", "h2"]}}}}],
+ "outputs": ["h"]}"""
+
+
 @unittest.skipUnless(LIBRARY, "needs the library")
 class InProcess(unittest.TestCase):
     def test_progress_is_told_and_may_stop(self):
@@ -160,6 +170,36 @@ class InProcess(unittest.TestCase):
             if number % 3 != 0:
                 self.assertIn(f"mesh a=2,b={number}", plan.summary())
                 self.assertIn(f"seq={16 * number},", str(plan.document["graph"]["inputs"]))
+
+    @unittest.skipIf(numpy is None, "numpy is not here")
+    def test_runs_are_ended(self):
+        """Whatever takes long in a run: one large plan, its reference, short steps without end, a loop's body."""
+        wide = sp.load(ROOT / "examples/gpt2/graph.json", dim={"batch": 2, "seq": 64})
+        small = sp.load(ROOT / "examples/library/linear.json", dim={"batch": 8})
+        steps = small.train(loss="mse:y", optimizer="adamw").plan(mesh={"data": 2})
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name) / "loop.json"
+        path.write_text(LOOP)
+        loop, many = sp.load(path), {"m": numpy.int64(1 << 30), "h0": numpy.ones(4, "float32")}
+        planned = loop.plan(mesh=2)
+        for name, run in {"a plan": lambda tell: wide.plan(mesh=2).run(progress=tell),
+                          "unsharded": lambda tell: wide.run(progress=tell),
+                          "again": lambda tell: small.run(repeat=1 << 20, progress=tell),
+                          "steps": lambda tell: steps.run(steps=1 << 20, progress=tell),
+                          "a loop": lambda tell: loop.run(many, progress=tell),
+                          "a plan's loop": lambda tell: planned.run(many, no_reference=True, progress=tell)}.items():
+            began = []
+
+            def stop(what):
+                began.append(time.monotonic())
+                if began[-1] - began[0] > 0.5:
+                    raise ZeroDivisionError
+            with self.subTest(name), self.assertRaises(ZeroDivisionError):
+                run(stop)
+            self.assertLess(time.monotonic() - began[-1], 1, name)  # what has not ended by then is left behind
+        from sbp_plan import _library
+        self.assertFalse(_library._left)
 
     def test_pictures_at_once(self):
         plan = model().plan(mesh=MESH)
