@@ -127,6 +127,7 @@ class _Call:
         finally:
             self._loaded.sbp_answer_free(answer)
             self.told.put(None)
+            _left.discard(self)
 
     def _read(self, code: int, answer: ctypes.c_void_p) -> Returned:
         size, document, array = ctypes.c_size_t(), _Document(), _Array()
