@@ -168,8 +168,8 @@ Status Measure(const CalibrateFlags& flags, Backend& backend) {
     SBP_ASSIGN_OR_RETURN(Resolved resolved, ResolveModel(std::move(loaded.graph), rules, flags.model));
     request.models.push_back({std::move(resolved.graph), ReadDataOf(loaded.path)});
   }
-  request.progress = [](std::string_view what, size_t done, size_t total) {
-    TellProgress(StrCat("measuring ", what, ": ", done + 1, " of ", total));
+  request.progress = [tell = ProgressTeller()](std::string_view what, size_t done, size_t total) {
+    tell(StrCat("measuring ", what, ": ", done + 1, " of ", total));
   };
   const Result<Fit> fit = Calibrate(backend, request);
   if (!fit.ok()) return fit.status();

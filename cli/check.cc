@@ -120,7 +120,7 @@ Status Check(CheckFlags flags) {
   std::vector<DerivedBound> bounds;
   if (flags.bound && violations.empty()) {
     TellProgress("deriving bounds");
-    SBP_ASSIGN_OR_RETURN(bounds, DeriveBounds(plan, rules, flags.effort, Interrupted));
+    SBP_ASSIGN_OR_RETURN(bounds, DeriveBounds(plan, rules, flags.effort, InterruptAsker()));
     AddFalse(bounds, violations);
   }
   const std::string good = StrCat("good: ", plan.graph.ops.size(), " ops, ", plan.transitions.size(),

@@ -139,7 +139,7 @@ Status CheckAnnotatedModel(std::string_view bytes, const PlanningInput& input, c
     TellProgress("planning what the annotations leave open");
     const InterruptScope interruptible;
     StageObserver observer;
-    observer.cancelled = Interrupted;
+    observer.cancelled = InterruptAsker();
     request.bound = false;
     return MakePlan(std::move(request), observer);
   };

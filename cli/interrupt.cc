@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include "cli/caller.h"
+
 namespace sbp {
 namespace {
 
@@ -14,10 +16,19 @@ void OnInterrupt(int) {
 
 }  // namespace
 
-InterruptScope::InterruptScope() : before_(std::signal(SIGINT, OnInterrupt)) {
+InterruptScope::InterruptScope() : catches_(CurrentCaller() == nullptr) {
+  if (!catches_) return;
+  before_ = std::signal(SIGINT, OnInterrupt);
   if (before_ == SIG_IGN) std::signal(SIGINT, SIG_IGN);  // who started us does not want us to stop
 }
-InterruptScope::~InterruptScope() { std::signal(SIGINT, before_); }
-bool Interrupted() { return interrupted != 0; }
+InterruptScope::~InterruptScope() {
+  if (catches_) std::signal(SIGINT, before_);
+}
+
+bool Interrupted() { return InterruptAsker()(); }
+std::function<bool()> InterruptAsker() {
+  if (const Caller* const caller = CurrentCaller()) return caller->cancelled;
+  return [] { return interrupted != 0; };
+}
 
 }  // namespace sbp

@@ -42,8 +42,8 @@ Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags,
   const auto threads = planning.strategy_options.find("threads");
   if (threads != planning.strategy_options.end())
     options.threads = static_cast<int>(std::get<int64_t>(threads->second));
-  options.cancelled = Interrupted;
-  options.progress = [](std::string_view what) { TellProgress(StrCat("planning: ", what)); };
+  options.cancelled = InterruptAsker();
+  options.progress = [tell = ProgressTeller()](std::string_view what) { tell(StrCat("planning: ", what)); };
   return PlanOnMeshes(std::move(input), search, rules, options, NoteChoice);
 }
 

@@ -7,7 +7,9 @@
 #include <string>
 
 #include "base/text.h"
+#include "cli/caller.h"
 #include "cli/progress.h"
+#include "io/call_files.h"
 
 namespace sbp {
 
@@ -27,7 +29,21 @@ std::string RefuseNegative(const std::string& text) {
   return text.starts_with('-') ? StrCat(Quote(text), " is negative") : std::string();
 }
 
+void Say(std::string_view text) {
+  WipeProgress();
+  if (const Caller* const caller = CurrentCaller()) {
+    caller->chatter(text);
+  } else {
+    std::cerr << text;
+  }
+}
+
 Status Print(std::string_view text) {
+  if (CallFiles* const call = CurrentCallFiles()) {
+    call->output += text;
+    if (text.empty() || text.back() != '\n') call->output += '\n';
+    return OkStatus();
+  }
   WipeProgress();
   errno = 0;
   std::cout << text;
@@ -53,8 +69,7 @@ void Note(std::string_view text) {
     shown += obeyed ? '?' : c;
   }
   shown += '\n';
-  WipeProgress();
-  std::cerr << shown;  // one write: mpirun joins the lines of all ranks
+  Say(shown);  // one write: mpirun joins the lines of all ranks
 }
 
 }  // namespace sbp

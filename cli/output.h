@@ -27,6 +27,8 @@ std::string RefuseNegative(const std::string& text);
 
 // Prints a result, ending it with a newline. Error: stdout is closed or full, with the reason.
 Status Print(std::string_view text);
+// Text on stderr, as it is.
+void Say(std::string_view text);
 // A line on stderr, control characters shown as '?'. What does not begin with "error:" or "warning:" is a note, which
 // --quiet leaves out.
 void Note(std::string_view text);

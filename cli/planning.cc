@@ -115,8 +115,8 @@ Status MakeDumpDir(const std::string& path) {
 
 StageObserver MakeObserver(const PlanningFlags& flags, Timings& timings) {
   StageObserver observer;
-  observer.cancelled = Interrupted;
-  observer.begin = [](std::string_view stage) { TellProgress(StrCat("planning: ", stage)); };
+  observer.cancelled = InterruptAsker();
+  observer.begin = [tell = ProgressTeller()](std::string_view stage) { tell(StrCat("planning: ", stage)); };
   observer.end = [&timings](std::string_view stage, double seconds) { timings[std::string(stage)] += seconds; };
   if (!flags.dump_dir.empty()) {
     observer.dump = [dir = flags.dump_dir](int number, std::string_view stage,
@@ -456,12 +456,12 @@ Result<Plan> PlanObserved(PlanRequest request, const PlanningFlags& flags, Timin
   std::string log = "seconds,cost,lower_bound\n";
   const std::string log_file = LogOf(flags);
   if (ProgressShown() || !log_file.empty()) {
-    request.strategy.found = [&log](const SearchState& state) {
+    request.strategy.found = [&log, tell = ProgressTeller()](const SearchState& state) {
       const auto number = [](double value) { return value > 0 ? FormatDouble(value) : std::string(); };
       log += StrCat(FormatDouble(std::round(state.seconds * 1e3) / 1e3), ",", number(state.cost), ",",
                     number(state.lower_bound), "\n");
-      TellProgress(StrCat("planning: step time ", FormatSeconds(state.cost),
-                          state.lower_bound > 0 ? ", bound " + FormatSeconds(state.lower_bound) : ""));
+      tell(StrCat("planning: step time ", FormatSeconds(state.cost),
+                  state.lower_bound > 0 ? ", bound " + FormatSeconds(state.lower_bound) : ""));
     };
   }
   auto plan = MakePlan(std::move(request), MakeObserver(flags, timings));

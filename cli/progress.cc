@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "cli/caller.h"
+
 namespace sbp {
 namespace {
 
@@ -20,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kFirst = std::chrono::milliseconds(1000);
 constexpr auto kTick = std::chrono::milliseconds(200);
 
-bool quiet = false;
+thread_local bool quiet = false;  // asked by the thread that runs the command alone
 
 bool OnTerminal() {
   const char* terminal = std::getenv("TERM");
@@ -90,25 +92,42 @@ std::unique_ptr<Ticker> ticker;  // made and ended by the main thread, before an
 
 }  // namespace
 
-void SetQuiet() { quiet = true; }
+void SetQuiet(bool is_quiet) { quiet = is_quiet; }
 bool IsQuiet() { return quiet; }
 
-ProgressScope::ProgressScope(const std::string& what) {
-  if (!quiet && OnTerminal()) ticker = std::make_unique<Ticker>(what);
+ProgressScope::ProgressScope(const std::string& what) : is_ours_(CurrentCaller() == nullptr) {
+  if (!is_ours_) {
+    TellProgress(what);
+  } else if (!quiet && OnTerminal()) {
+    ticker = std::make_unique<Ticker>(what);
+  }
 }
-ProgressScope::~ProgressScope() { ticker.reset(); }
+ProgressScope::~ProgressScope() {
+  if (is_ours_) ticker.reset();
+}
 
-void TellProgress(const std::string& what) {
-  if (ticker != nullptr) ticker->Tell(what);
+std::function<void(const std::string&)> ProgressTeller() {
+  if (const Caller* const caller = CurrentCaller()) {
+    return [tell = quiet ? nullptr : caller->progress](const std::string& what) {
+      if (tell) tell(what);
+    };
+  }
+  return [](const std::string& what) {
+    if (ticker != nullptr) ticker->Tell(what);
+  };
 }
-bool ProgressShown() { return ticker != nullptr; }
+void TellProgress(const std::string& what) { ProgressTeller()(what); }
+bool ProgressShown() {
+  const Caller* const caller = CurrentCaller();
+  return caller != nullptr ? !quiet && caller->progress != nullptr : ticker != nullptr;
+}
 void WipeProgress() {
-  if (ticker != nullptr) ticker->Wipe();
+  if (CurrentCaller() == nullptr && ticker != nullptr) ticker->Wipe();
 }
 
 bool ColourOn() {
   const char* refused = std::getenv("NO_COLOR");
-  return OnTerminal() && (refused == nullptr || *refused == '\0');
+  return CurrentCaller() == nullptr && OnTerminal() && (refused == nullptr || *refused == '\0');
 }
 
 }  // namespace sbp

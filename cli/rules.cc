@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "cli/rules_verify.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
+#include "io/call_files.h"
 #include "rule/candidates.h"
 #include "rule/factor_map.h"
 #include "rule/infer.h"
@@ -186,7 +188,12 @@ Status Coverage(const RulesFlags& flags) {
 
 Status AskMany(const RulesFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, LoadRules(flags.rules));
-  return AnswerQuestions(rules, std::cin, std::cout);
+  CallFiles* const call = CurrentCallFiles();
+  if (call == nullptr) return AnswerQuestions(rules, std::cin, std::cout);
+  std::istringstream questions{std::string(call->input)};
+  std::ostringstream answers;
+  SBP_RETURN_IF_ERROR(AnswerQuestions(rules, questions, answers));
+  return Print(answers.str());
 }
 
 Status Verify(const RulesFlags& flags) {

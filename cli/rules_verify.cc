@@ -140,8 +140,8 @@ Status VerifyAndReport(const RuleSet& rules, const VerifyFlags& flags, const Out
   options.ops = flags.ops;
   options.seed = flags.seed;
   options.threads = flags.threads;
-  options.progress = [](size_t done, size_t total) {
-    TellProgress(StrCat("rules verify: ", done, " of ", total, " ops"));
+  options.progress = [tell = ProgressTeller()](size_t done, size_t total) {
+    tell(StrCat("rules verify: ", done, " of ", total, " ops"));
   };
   for (const std::string& row : flags.instances) {
     auto instance = ParseInstance(row);

@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "cli/backend_flags.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
@@ -124,9 +125,10 @@ Result<RunOptions> OptionsOf(const RunFlags& flags) {
   options.reference = !flags.no_reference;
   options.trace = !flags.trace.empty();
   options.parts = !flags.parts.empty();
+  options.cancelled = InterruptAsker();
   if (ProgressShown()) {
-    options.progress = [](uint64_t done, uint64_t total) {
-      TellProgress(StrCat("running: ", 100 * done / total, " %"));
+    options.progress = [tell = ProgressTeller()](uint64_t done, uint64_t total) {
+      tell(StrCat("running: ", 100 * done / total, " %"));
     };
   }
   return options;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -33,14 +35,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// When the process began: commands are set up first of all, and what came before was spent on the processor. Of a call
+// of a library: now.
+Clock::time_point Beginning() {
+  if (CurrentCaller() != nullptr) return Clock::now();
+  return Clock::now() - std::chrono::microseconds(int64_t{std::clock()} * 1'000'000 / CLOCKS_PER_SEC);
+}
+
 struct SolveFlags {
   OutputFlags output;
   std::string problem, out, log, start;
   SolveOptions search;
   std::string gap;
-  // When the process began: commands are set up first of all, and what came before was spent on the processor.
-  Clock::time_point began =
-      Clock::now() - std::chrono::microseconds(int64_t{std::clock()} * 1'000'000 / CLOCKS_PER_SEC);
+  Clock::time_point began = Beginning();
 };
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -74,12 +81,13 @@ class ProgressWriter {
     if (line != last_) log_ += StrCat(FormatDouble(std::round(seconds * 1e3) / 1e3), ",", line, "\n");
     last_ = line;
     const std::string share = progress.feasible ? StrCat(std::round(progress.gap * 1e4) / 1e2, " %") : "none";
-    TellProgress(StrCat("solve: cost ", progress.feasible ? cost : "none yet", ", bound ",
-                        FormatDouble(progress.lower_bound), ", gap ", share, ", peak ", FormatCount(progress.peak)));
+    tell_(StrCat("solve: cost ", progress.feasible ? cost : "none yet", ", bound ", FormatDouble(progress.lower_bound),
+                 ", gap ", share, ", peak ", FormatCount(progress.peak)));
   }
   std::string log() const { return "seconds,cost,lower_bound,gap,peak\n" + log_; }
 
  private:
+  const std::function<void(const std::string&)> tell_ = ProgressTeller();
   std::string last_, log_;
 };
 
@@ -162,7 +170,9 @@ int64_t Shrink(const CostNetwork& network, SolveFlags& flags, double last, Solve
   SolveOptions& options = flags.search;
   const double now = SecondsSince(flags.began);
   const auto stop_at = [&flags](double seconds) {
-    return [&flags, seconds] { return Interrupted() || SecondsSince(flags.began) >= seconds; };
+    return [&flags, seconds, interrupted = InterruptAsker()] {
+      return interrupted() || SecondsSince(flags.began) >= seconds;
+    };
   };
   options.stop = stop_at(now + (last - now) / 2);
   result.choice = SmallestPeak(network, result.choice, options);
@@ -193,7 +203,7 @@ Status RunSolve(SolveFlags flags) {
     last = options.seconds - tail;
     options.seconds = std::max(1e-3, last - read_seconds);
   }
-  options.stop = [] { return Interrupted(); };
+  options.stop = InterruptAsker();
   const Clock::time_point search_began = Clock::now();
   const double before = std::chrono::duration<double>(search_began - flags.began).count();
   if (ProgressShown() || !flags.log.empty()) {

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def write_arrays(path: pathlib.Path, arrays: Mapping[str, Any]) -> pathlib.Path:
-    """Writes numpy arrays, or what numpy takes over by DLPack or the array protocol; returns `path`. No value is cast."""
+def taken(value: Any) -> Any:
+    """A numpy array, or what numpy takes over by DLPack or the array protocol. No value is cast."""
     import numpy
 
-    def taken(value: Any) -> Any:
-        if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__"):
-            return numpy.from_dlpack(value)
-        return numpy.asarray(value)
+    if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__"):
+        return numpy.from_dlpack(value)
+    return numpy.asarray(value)
+
+
+def write_arrays(path: pathlib.Path, arrays: Mapping[str, Any]) -> pathlib.Path:
+    """Writes what `taken` takes; returns `path`."""
+    import numpy
 
     # Not savez(**arrays): a tensor may be called "file".
     import zipfile

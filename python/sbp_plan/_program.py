@@ -1,18 +1,27 @@
-"""Calls the program `sbp-plan`: options to flags, exit codes to errors. Safe from several threads at once."""
+"""Calls commands of `sbp-plan`: options to flags, exit codes to errors. Safe from several threads at once.
+
+By the library in this process (_library.py); as a process where there is no library, where SBP_PLAN_PROGRAM names a
+program, and for backends that are processes or GPUs."""
 from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Number as AnyNumber
-from typing import Union
+from typing import Any, Union
 
+from . import _library
+from ._arrays import read_arrays, taken, write_arrays
+from ._library import Returned
+from ._progress import Progress, shown
 from .errors import UsageError, error_of
 
 Number = Union[int, float]
@@ -26,10 +35,12 @@ _SECONDS_TO_STOP = 10.0  # after Ctrl-C; the program answers within one
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call printed. `code` is 0, or 1 where the call asked for differences and there are some."""
+    """What a call printed, and wrote to memory. `code` is 0, or 1 where the call asked for differences and there are some."""
 
     code: int
     output: bytes
+    documents: Mapping[str, bytes] = field(default_factory=dict)
+    arrays: Mapping[str, Any] = field(default_factory=dict)
 
 
 def program() -> str:
@@ -63,32 +74,81 @@ def flags(options: Mapping[str, Option]) -> list[str]:
         elif isinstance(value, Mapping):
             pairs = [f"{key}={number}" for key, number in value.items()]
             result += [f"{flag}={','.join(pairs)}"] if name == "mesh" else [f"{flag}={pair}" for pair in pairs]
-        elif isinstance(value, (str, AnyNumber, os.PathLike)):
+        elif isinstance(value, (str, int, float, AnyNumber, os.PathLike)):
             result.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
         else:
             result += [f"{flag}={item}" for item in value]
     return result
 
 
-def call(command: str, arguments: Sequence[str], document: bytes | None = None, differs: bool = False) -> Answer:
+def call(command: str, arguments: Sequence[str], document: bytes | None = None, differs: bool = False, *,
+         documents: Mapping[str, bytes] | None = None, arrays: Mapping[str, Any] | None = None,
+         progress: Progress = False) -> Answer:
     """Runs `sbp-plan COMMAND ARGUMENTS...`, `document` on its stdin. Warnings of the program become Python warnings.
 
-    Exit code 1 is an answer where `differs`, else a failed run. Raises an Error with the program's message; Ctrl-C ends
-    the program and raises KeyboardInterrupt."""
+    Arguments may name `documents` ("memory:plan.json"), and such names to write to; of `run`, "--inputs=arrays:" takes
+    the `arrays`, "--outputs=arrays:" and "--parts=arrays:PREFIX" return some, with PREFIX before their names. Exit code 1 is an answer where `differs`, else a failed run. Raises an
+    Error with the program's message; Ctrl-C ends the command and raises KeyboardInterrupt."""
     if any("\0" in argument for argument in arguments):
         raise UsageError("a NUL character in an option")
-    process = subprocess.Popen([program(), command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"})
-    try:
-        output, chatter = process.communicate(document or b"")
-    except BaseException:
-        _stop(process)
-        raise
-    _warn(chatter.decode(errors="replace"))
-    if process.returncode == 0 or (differs and process.returncode == 1):
-        return Answer(process.returncode, output)
-    raise error_of(5 if process.returncode == 1 else process.returncode,
-                   _message(chatter.decode(errors="replace"), process.returncode, output))
+    words = [command, *arguments]
+    given = {name: taken(value) for name, value in (arrays or {}).items()}
+    loaded = _loaded(words)
+    if loaded is None:
+        returned = _run_process(words, document or b"", documents or {}, given)
+    else:
+        with shown(progress) as tell:
+            returned = _library.run(loaded, words, document or b"", documents or {}, given, tell)
+    chatter = returned.chatter.decode(errors="replace")
+    _warn(chatter)
+    if returned.code == 0 or (differs and returned.code == 1):
+        return Answer(returned.code, returned.output, returned.documents, returned.arrays)
+    raise error_of(5 if returned.code == 1 else returned.code, _message(chatter, returned.code, returned.output))
+
+
+def _loaded(words: Sequence[str]) -> Any:
+    """The library, where it is to run these words."""
+    if any(re.match(r"(--backend=)?(cuda|mpi)$", word) for word in words):
+        return None
+    if os.environ.get("SBP_PLAN_PROGRAM") and not os.environ.get("SBP_PLAN_LIBRARY"):
+        return None
+    return _library.library()
+
+
+def _run_process(words: Sequence[str], document: bytes, documents: Mapping[str, bytes],
+                 arrays: Mapping[str, Any]) -> Returned:
+    """The same by the program; what is in memory for the library lies in a folder meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="sbp-plan-") as name:
+        folder = pathlib.Path(name)
+        for of_memory, content in documents.items():
+            (folder / of_memory.removeprefix("memory:")).write_bytes(content)
+        if arrays:
+            write_arrays(folder / "inputs.npz", arrays)
+        returning: dict[str, str] = {}  # file -> what stands before the names of its arrays
+        on_disk = []
+        for word in words:
+            flag = re.match("--(inputs|outputs|parts)=arrays:(.*)$", word)
+            if flag is None:
+                on_disk.append(re.sub(r"^(--[a-z-]+=|)memory:", rf"\1{folder}/", word))
+                continue
+            on_disk.append(f"--{flag[1]}={folder}/{flag[1]}.npz")
+            if flag[1] != "inputs":
+                returning[flag[1] + ".npz"] = flag[2]
+        process = subprocess.Popen([program(), *on_disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"})
+        try:
+            output, chatter = process.communicate(document)
+        except BaseException:
+            _stop(process)
+            raise
+        returned = Returned(process.returncode, output, chatter)
+        for path in folder.iterdir():
+            if path.name in returning:
+                prefix = returning[path.name]
+                returned.arrays.update((prefix + entry, array) for entry, array in read_arrays(path).items())
+            elif path.name != "inputs.npz":
+                returned.documents["memory:" + path.name] = path.read_bytes()
+        return returned
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -2,8 +2,6 @@
 from __future__ import annotations
 
 import json
-import pathlib
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,7 +24,7 @@ def ask(question: Mapping[str, Any], rules: Sequence[str] = ()) -> dict[str, Any
     with _lock:
         answer = _answers.get(key)
     if answer is None:
-        output = call_program("rules", ["ask", *flags({"rules": list(rules)})], line.encode()).output
+        output = call_program("rules", ["ask", *flags({"rules": list(rules)})], line.encode(), progress=False).output
         answer = json.loads(output)
         if not rules:  # a user's file may change
             _keep(key, answer)
@@ -94,13 +92,11 @@ def _planned_types(call: Call, values: Sequence[Any]) -> list[str]:
     with _lock:
         known = _answers.get(key)
     if known is None or call.rules:
-        with tempfile.TemporaryDirectory(prefix="sbp-plan-") as folder:
-            path = pathlib.Path(folder)
-            (path / "op.json").write_text(json.dumps(made.json))
-            arguments = flags({"mesh": "1", "strategy": "replicate", "no_simplify": True, "rules": list(call.rules),
-                               "output": path / "plan.json", "quiet": True})
-            call_program("infer", [*arguments, "--", str(path / "op.json")])
-            graph = json.loads((path / "plan.json").read_text())["graph"]
+        arguments = flags({"mesh": "1", "strategy": "replicate", "no_simplify": True, "rules": list(call.rules),
+                           "output": "memory:plan.json", "quiet": True})
+        answer = call_program("infer", [*arguments, "--", "memory:op.json"], progress=False,
+                              documents={"memory:op.json": json.dumps(made.json).encode()})
+        graph = json.loads(answer.documents["memory:plan.json"])["graph"]
         types = {tensor["name"]: tensor["type"] for tensor in graph.get("tensors", [])}
         known = {"results": [types.get(name, "") for name in made.outputs]}
         _keep(key, known)

@@ -10,15 +10,12 @@ alone finds cheapest. `history` has the moves. Partial values stay partial until
 from __future__ import annotations
 
 import json
-import pathlib
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from . import _document, _eager, _layouts, _rules, _values
-from ._arrays import read_arrays
 from ._binding import Call, Operand
 from ._document import constants_of, document
 from ._layouts import Entry, Layout, Mesh, MeshLike, format_layout
@@ -208,13 +205,11 @@ def _plan(graph: dict[str, Any], mesh: Mesh, pins: list[str], rules: Sequence[st
     with _lock:
         known = None if rules else _plans.get(key)
     if known is None:
-        with tempfile.TemporaryDirectory(prefix="sbp-plan-") as folder:
-            path = pathlib.Path(folder)
-            (path / "op.json").write_text(json.dumps(graph))
-            options = flags({"mesh": str(mesh), "outputs": "any", "no_simplify": True, "no_bound": True, "pin": pins,
-                             "rules": list(rules), "output": path / "plan.json", "quiet": True})
-            call_program("infer", [*options, "--", str(path / "op.json")])
-            known = (path / "plan.json").read_bytes()
+        options = flags({"mesh": str(mesh), "outputs": "any", "no_simplify": True, "no_bound": True, "pin": pins,
+                         "rules": list(rules), "output": "memory:plan.json", "quiet": True})
+        answer = call_program("infer", [*options, "--", "memory:op.json"], progress=False,
+                              documents={"memory:op.json": json.dumps(graph).encode()})
+        known = answer.documents["memory:plan.json"]
         with _lock:
             if len(_plans) >= _MOST:
                 _plans.clear()
@@ -224,10 +219,11 @@ def _plan(graph: dict[str, Any], mesh: Mesh, pins: list[str], rules: Sequence[st
 
 def _run(plan: Plan, arrays: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The outputs, whole and in parts."""
-    with plan.file() as folder:
-        parts = pathlib.Path(folder) / "parts.npz"
-        whole = run_file(pathlib.Path(folder) / "plan.json", arrays, {"no_reference": True, "quiet": True, "parts": parts})
-        return whole, read_arrays(parts)
+    path, prefix = "memory:plan.json", "parts "  # no output has such a name: _document.py
+    returned = run_file(path, arrays, {"no_reference": True, "quiet": True, "parts": f"arrays:{prefix}"},
+                        documents={path: plan._document}, progress=False)
+    parts = {name.removeprefix(prefix): array for name, array in returned.items() if name.startswith(prefix)}
+    return {name: array for name, array in returned.items() if not name.startswith(prefix)}, parts
 
 
 def _results(plan: Plan, names: Sequence[str], mesh: Mesh, whole: dict[str, Any], parts: dict[str, Any]) -> Any:

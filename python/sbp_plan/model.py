@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from ._arrays import read_arrays, write_arrays
 from ._program import Option, Path, call, flags, refuse
+from ._progress import Progress
 from .errors import UsageError
 from .plan import Plan
 
@@ -29,29 +29,31 @@ class Model:
         `sbp-plan help infer` under "Training": optimizer="adamw", compute="bf16", remat="full", ..."""
         return Model(self.path, {**self.options, "train": True, "loss": loss, **options}, self._folder)
 
-    def plan(self, **options: Option) -> Plan:
+    def plan(self, *, progress: Progress = None, **options: Option) -> Plan:
         """Plans this model; the options are the flags of `sbp-plan help infer`: mesh={"data": 2, "model": 4} or
         devices=8, memory_limit="75GB", pin=["fc1.weight=S(1)"], strategy="einsum", dim={"batch": 8}, ...
 
+        `progress`: called with what goes on; by default a line says it in terminals and notebooks, False is silence.
         Raises UsageError, InputError, NoPlanError; Ctrl-C stops the search with KeyboardInterrupt."""
         refuse(options, "output")
-        with tempfile.TemporaryDirectory(prefix="sbp-plan-") as folder:
-            path = pathlib.Path(folder) / "plan.json"
-            answer = call("infer", [*flags({**self.options, **options, "output": path}), "--", os.fspath(self.path)])
-            return Plan(path.read_bytes(), answer.output.decode(), self)
+        path = "memory:plan.json"
+        answer = call("infer", [*flags({**self.options, **options, "output": path}), "--", os.fspath(self.path)],
+                      progress=progress)
+        return Plan(answer.documents[path], answer.output.decode(), self)
 
-    def run(self, inputs: Mapping[str, Any] | None = None, mesh: Option = None, **options: Option) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, Any] | None = None, mesh: Option = None, *, progress: Progress = None,
+            **options: Option) -> dict[str, Any]:
         """Executes this model on the CPU, with numpy arrays by input name (random where not given), and returns its
         outputs likewise; arrays of other packages come by DLPack. With `mesh`: plans it first, options being
         those of `plan`, and runs the plan, threads being its devices. A training step, or another dtype, runs as a plan.
         Needs numpy."""
         if mesh is not None:
-            return self.plan(mesh=mesh, **options).run(inputs)
+            return self.plan(mesh=mesh, progress=progress, **options).run(inputs, progress=progress)
         others = sorted(set(self.options) - set(_RESOLVING))
         if others:
             raise UsageError(f"{others[0]}: such a model runs as a plan; give mesh={{...}}")
         said = dict(self.options)
-        return run_file(self.path, inputs, {**said, **options, "unsharded": True})
+        return run_file(self.path, inputs, {**said, **options, "unsharded": True}, progress=progress)
 
     def _repr_html_(self) -> str:
         """The model's picture, for notebooks."""
@@ -59,15 +61,15 @@ class Model:
         return call("render", [*flags({**said, "as": "svg", "output": "-"}), "--", os.fspath(self.path)]).output.decode()
 
 
-def run_file(path: pathlib.Path, inputs: Mapping[str, Any] | None, options: Mapping[str, Option]) -> dict[str, Any]:
-    """Runs a model or plan file with arrays in and out."""
+def run_file(path: Path, inputs: Mapping[str, Any] | None, options: Mapping[str, Option], *,
+             documents: Mapping[str, bytes] | None = None, progress: Progress = None) -> dict[str, Any]:
+    """Runs a model or plan file, or one of the `documents`, with arrays in and out."""
     refuse(options, "outputs", *(["inputs"] if inputs else []))
-    with tempfile.TemporaryDirectory(prefix="sbp-plan-") as folder:
-        given: dict[str, Option] = {**options, "outputs": pathlib.Path(folder) / "outputs.npz"}
-        if inputs:
-            given["inputs"] = write_arrays(pathlib.Path(folder) / "inputs.npz", inputs)
-        call("run", [*flags(given), "--", os.fspath(path)])
-        return read_arrays(pathlib.Path(folder) / "outputs.npz")
+    given: dict[str, Option] = {**options, "outputs": "arrays:"}
+    if inputs:
+        given["inputs"] = "arrays:"
+    answer = call("run", [*flags(given), "--", os.fspath(path)], documents=documents, arrays=inputs, progress=progress)
+    return dict(answer.arrays)
 
 
 def load(path: Path, **options: Option) -> Model:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._program import Option, Path, call, flags, refuse
+from ._progress import Progress
 
 if TYPE_CHECKING:
     from .model import Model
@@ -156,13 +157,14 @@ class Plan:
         picture = self.render("svg", view="overview").decode()
         return f"<pre>{html.escape(self.summary())}</pre>{picture[picture.find('<svg'):]}"
 
-    def run(self, inputs: Mapping[str, Any] | None = None, **options: Option) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, Any] | None = None, *, progress: Progress = None,
+            **options: Option) -> dict[str, Any]:
         """Executes the plan, threads being its devices, compares with the unsharded run (ExecutionError where they
         differ; no_reference=True leaves that out) and returns the outputs. Needs numpy."""
         from .model import run_file
 
-        with self.file() as folder:
-            return run_file(pathlib.Path(folder) / "plan.json", inputs, options)
+        path = "memory:plan.json"
+        return run_file(path, inputs, options, documents={path: self._document}, progress=progress)
 
     def file(self) -> tempfile.TemporaryDirectory[str]:
         """A folder with this plan as plan.json; a context manager."""
@@ -185,7 +187,6 @@ def check(plan: Plan, model: Model | None = None, **options: Option) -> Check:
 
 def diff(before: Plan, after: Plan, **options: Option) -> Diff:
     """Compares two plans by meaning. Options: tolerance=0.01, all=True."""
-    with before.file() as folder:
-        arguments = [*flags(options), "--", os.path.join(folder, "plan.json"), "-"]
-        answer = call("diff", arguments, after._document, differs=True)
+    path = "memory:before.json"
+    answer = call("diff", [*flags(options), "--", path, "-"], after._document, True, documents={path: before._document})
     return Diff(answer.code == 1, answer.output.decode())

@@ -150,6 +150,7 @@ PlanRunOptions RunOptionsOf(const RunOptions& options, const std::vector<TensorD
   run.parts = options.parts;
   run.nan_expected = NamesWithNaN(expected);
   run.progress = options.progress;
+  run.cancelled = options.cancelled;
   return run;
 }
 
@@ -176,9 +177,12 @@ Result<PlanRun> RunModel(LoadedModel model, const RuleSet& rules, ResolveOptions
   const Graph graph = options.dtype ? Retyped(stored, rules, *options.dtype) : stored;
   TensorStore store(graph, stored, options.seed, ReadDataOf(model.path));
   for (TensorData& state : FirstStates(graph, data.inputs)) data.inputs.push_back(std::move(state));
+  store.set_cancelled(options.cancelled);
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
-  SBP_ASSIGN_OR_RETURN(UnshardedRun unsharded,
-                       RunUnsharded(graph, rules, store, {.seed = options.seed, .repeats = options.repeats}));
+  SBP_ASSIGN_OR_RETURN(
+      UnshardedRun unsharded,
+      RunUnsharded(graph, rules, store,
+                   {.seed = options.seed, .repeats = options.repeats, .cancelled = options.cancelled}));
   PlanRun run;
   run.report = ReportUnsharded(unsharded, graph, store, options);
   SBP_RETURN_IF_ERROR(CompareWithExpected(data.expected, unsharded.outputs, ToleranceOf(options), run.report));
@@ -198,6 +202,7 @@ Result<PlanRun> RunPlan(Plan given_plan, const RuleSet& rules, const std::string
   const Graph stored = plan.graph;
   if (options.dtype) plan.graph = Retyped(stored, rules, *options.dtype);
   TensorStore store(plan.graph, stored, options.seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
+  store.set_cancelled(options.cancelled);
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
   PlanRunOptions run_options = RunOptionsOf(options, data.expected);
   std::unique_ptr<Reference> reference;

@@ -43,6 +43,7 @@ struct RunOptions {
   bool trace = false;          // make PlanRun::trace
   bool parts = false;          // make PlanRun::parts
   std::function<void(uint64_t done, uint64_t total)> progress;
+  std::function<bool()> cancelled;  // asked some times a second, from any thread; true fails the run. May be null
 };
 
 // The model on one device, as it is. The report is good where nothing differs from what was expected; warnings of

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "huggingface/weight_files.h"
+#include "io/call_files.h"
 #include "io/file.h"
 #include "io/npz.h"
 #include "onnx/reader.h"
@@ -78,6 +80,17 @@ Status JoinSequences(const Graph& graph, const std::vector<TensorId>& ids, std::
 
 Result<std::vector<TensorData>> ReadTensors(const std::string& path, const Graph& graph,
                                             const std::vector<TensorId>& ids, const std::string& prefix) {
+  if (const CallFiles* const call = CurrentCallFiles(); call != nullptr && path.starts_with(kArraysPrefix)) {
+    const std::string_view of = std::string_view(path).substr(kArraysPrefix.size());
+    std::vector<TensorData> arrays;
+    for (const TensorData& array : call->arrays) {
+      if (!array.name.starts_with(of)) continue;
+      arrays.push_back(array);
+      arrays.back().name.erase(0, of.size());
+    }
+    SBP_RETURN_IF_ERROR(JoinSequences(graph, ids, arrays).WithContext(path));
+    return arrays;
+  }
   if (fs::is_directory(path)) return ReadFolder(path, graph, ids, prefix);
   if (path.ends_with(".npy") || path.ends_with(".pb")) {
     SBP_ASSIGN_OR_RETURN(TensorData data,
@@ -118,6 +131,13 @@ Status AddMembers(const std::string& name, const Value& value, std::vector<Tenso
 Status WriteTensors(const std::string& path, const std::vector<std::pair<std::string, Value>>& tensors) {
   std::vector<TensorData> data;
   for (const auto& [name, value] : tensors) SBP_RETURN_IF_ERROR(AddMembers(name, value, data));
+  if (CallFiles* const call = CurrentCallFiles(); call != nullptr && path.starts_with(kArraysPrefix)) {
+    for (TensorData& tensor : data) {
+      tensor.name.insert(0, path, kArraysPrefix.size());
+      call->arrays_written.push_back(std::move(tensor));
+    }
+    return OkStatus();
+  }
   SBP_ASSIGN_OR_RETURN(const std::string archive, WriteNpz(data));
   return WriteFile(path, archive);
 }

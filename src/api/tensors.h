@@ -15,6 +15,8 @@
 
 namespace sbp {
 
+// "arrays:PREFIX" within a call of the library with C functions: tensors in memory (io/call_files.h).
+//
 // Values for `ids`, the inputs or outputs of `graph`, whose kinds say what the files hold. `path`: an .npz archive
 // (tensors by name, the entries of a sequence as NAME/0, NAME/1, ...), an .npy file (of the only name), a TensorProto
 // (its own name, else the only one), or a folder with PREFIX_0.pb, PREFIX_1.pb, ... (the i-th of `ids`; sequences and

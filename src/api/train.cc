@@ -187,6 +187,7 @@ Result<PlanRun> TrainPlan(Plan plan, const RuleSet& rules, const std::string& mo
   const Graph stored = plan.graph;
   if (options.dtype) plan.graph = Retyped(stored, rules, *options.dtype);
   TensorStore store(plan.graph, stored, seed, model_path.empty() ? DataReader() : ReadDataOf(model_path));
+  store.set_cancelled(options.cancelled);
   SBP_RETURN_IF_ERROR(store.Give(data.inputs).WithContext("--inputs"));
   const Tensor *rate = FindNumber(plan.graph, kRate), *counter = FindNumber(plan.graph, kStep);
   training.feed = [&](int64_t step, int64_t micro_batch) {
@@ -217,6 +218,7 @@ Result<PlanRun> TrainPlan(Plan plan, const RuleSet& rules, const std::string& mo
   run.seed = seed;
   run.tolerance = options.tolerance;
   run.progress = options.progress;
+  run.cancelled = options.cancelled;
   return RunTraining(plan, rules, store, backend, run, training);
 }
 

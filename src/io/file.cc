@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
+#include "io/call_files.h"
 #include "io/signals.h"
 
 namespace sbp {
@@ -106,9 +108,39 @@ bool WriteNameless(const std::string& folder, const std::string& name, const Pro
   return linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0 && file.Close();
 }
 
+// In a call: "-" and names in memory.
+bool IsOfCall(const std::string& path) {
+  return CurrentCallFiles() != nullptr &&
+         (path == "-" || path.starts_with(kArraysPrefix) || path.starts_with(kMemoryPrefix));
+}
+
+Result<std::string> ReadOfCall(const std::string& path) {
+  const CallFiles& files = *CurrentCallFiles();
+  if (path == "-") return std::string(files.input);
+  if (const auto written = files.written.find(path); written != files.written.end()) return written->second;
+  if (const auto given = files.given.find(path); given != files.given.end()) return std::string(given->second);
+  std::vector<std::string> names;
+  for (const auto& [name, document] : files.given) names.push_back(name);
+  return BadInput(StrCat("cannot read ", Quote(path), ": the call has no such document", DidYouMean(path, names)));
+}
+
+Status WriteOfCall(const std::string& path, const Produce& produce) {
+  CallFiles& files = *CurrentCallFiles();
+  if (path.starts_with(kArraysPrefix))
+    return BadInput(StrCat("cannot write ", Quote(path), ": it takes tensors alone"));
+  std::string& content = path == "-" ? files.output : files.written[path];
+  if (path != "-") content.clear();
+  produce([&content](std::string_view piece) {
+    content += piece;
+    return true;
+  });
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<std::string> ReadFile(const std::string& path) {
+  if (IsOfCall(path)) return ReadOfCall(path);
   std::string content;
   if (path == "-") {
     SBP_RETURN_IF_ERROR(ReadAll(STDIN_FILENO, path, content));
@@ -127,7 +159,7 @@ Result<std::string> ReadFile(const std::string& path) {
 
 Status CheckWritable(const std::string& path) {
   struct stat info;
-  if (path == "-") return OkStatus();
+  if (path == "-" || IsOfCall(path)) return OkStatus();
   if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
     return BadInput(StrCat("cannot write ", Quote(path), ": it is a folder, expected a file"));
   }
@@ -139,6 +171,7 @@ Status CheckWritable(const std::string& path) {
 }
 
 Status WriteFileInPieces(const std::string& path, const Produce& produce) {
+  if (IsOfCall(path)) return WriteOfCall(path, produce);
   if (path == "-") {
     return WriteAll(STDOUT_FILENO, produce) ? OkStatus() : Failure("write to", "stdout");
   }

@@ -1,4 +1,5 @@
-// Files: reading with limits, and writing so that nothing is lost (temporary file, then rename).
+// Files: reading with limits, and writing so that nothing is lost (temporary file, then rename). Within a call of a
+// library "-" and names in memory are the call's own (io/call_files.h).
 #pragma once
 
 #include <functional>

@@ -4,7 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -13,7 +19,7 @@ namespace sbp {
 namespace {
 
 // Graphviz reports through a C callback without a context argument, so the text has to live in a static. Cleared before
-// each use; see "not thread-safe".
+// each use, which is one at a time.
 std::string& Messages() {
   static std::string messages;
   return messages;
@@ -41,6 +47,52 @@ Status Failed(std::string_view what) {
   return Defect(StrCat("Graphviz cannot ", what, ": ", Messages().empty() ? "no reason given" : Trim(Messages())));
 }
 
+// Graphviz walks clusters in the order of their ids, which by default are the addresses of their names: in a process
+// that has drawn before, equal drawings would differ. So ids are counted; odd ones are of objects without a name.
+struct Ids {
+  std::map<std::string, IDTYPE, std::less<>> of_names;
+  std::deque<std::string> names;  // which Graphviz points to
+  IDTYPE unnamed = 1;
+};
+void* OpenIds(Agraph_t* /*graph*/, Agdisc_t* /*disc*/) { return new Ids; }
+long MapToId(void* state, int /*objtype*/, char* name, IDTYPE* id, int create) {
+  Ids& ids = *static_cast<Ids*>(state);
+  if (name == nullptr) {
+    *id = std::exchange(ids.unnamed, ids.unnamed + 2);
+    return 1;
+  }
+  if (const auto known = ids.of_names.find(name); known != ids.of_names.end()) {
+    *id = known->second;
+    return 1;
+  }
+  if (create == 0) return 0;
+  ids.names.emplace_back(name);
+  *id = 2 * ids.names.size();
+  ids.of_names.emplace(name, *id);
+  return 1;
+}
+long TakeId(void* /*state*/, int /*objtype*/, IDTYPE /*id*/) { return 0; }
+void FreeId(void* /*state*/, int /*objtype*/, IDTYPE /*id*/) {}
+char* NameOfId(void* state, int /*objtype*/, IDTYPE id) {
+  Ids& ids = *static_cast<Ids*>(state);
+  return id % 2 == 0 && id > 0 && id / 2 <= ids.names.size() ? ids.names[id / 2 - 1].data() : nullptr;
+}
+void CloseIds(void* state) { delete static_cast<Ids*>(state); }
+void RegisterId(void* /*state*/, int /*objtype*/, void* /*object*/) {}
+Agiddisc_t counted_ids = {OpenIds, MapToId, TakeId, FreeId, NameOfId, CloseIds, RegisterId};
+
+int ReadText(void* text, char* buffer, int size) {
+  std::string_view& left = *static_cast<std::string_view*>(text);
+  const size_t taken = left.copy(buffer, static_cast<size_t>(std::max(size, 0)));
+  left.remove_prefix(taken);
+  return static_cast<int>(taken);
+}
+Agraph_t* ReadDot(std::string_view dot) {
+  static Agiodisc_t reading = {ReadText, AgIoDisc.putstr, AgIoDisc.flush};
+  Agdisc_t disc = {&AgMemDisc, &counted_ids, &reading};
+  return agread(&dot, &disc);
+}
+
 // Cairo refuses bitmaps beyond 32767 pixels a side, and nobody can open 500 megapixels: large drawings get fewer dots
 // per inch. A drawing is in points, 72 to the inch.
 void LimitBitmap(graph_t* graph) {
@@ -65,10 +117,12 @@ void KeepUntilExit(Drawing drawing) {
 }  // namespace
 
 Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine) {
+  static std::mutex one_at_a_time;  // Graphviz keeps much in variables of its own
+  const std::lock_guard lock(one_at_a_time);
   const CaptureMessages capture;
   GVC_t* const context = gvContext();
   if (context == nullptr) return Failed("start");
-  Agraph_t* const graph = agmemread(dot.c_str());
+  Agraph_t* const graph = ReadDot(dot);
   if (graph == nullptr) {
     gvFreeContext(context);
     return Failed("read the drawing");

@@ -8,7 +8,7 @@
 namespace sbp {
 
 // `format`: "svg", "png" or "pdf"; `engine`: "dot" or "nop2". Graphviz never prints: its messages come back in the
-// error (kDefect: the DOT text is ours). Not thread-safe: Graphviz has global state.
+// error (kDefect: the DOT text is ours). Graphviz has global state: from several threads, one at a time.
 Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine = "dot");
 
 }  // namespace sbp

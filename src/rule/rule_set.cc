@@ -210,14 +210,18 @@ const Literal* OperandInfo::known() const {
 }
 
 Result<RuleSet> RuleSet::Builtin() {
-  RuleSet rules;
-  for (const BuiltinRuleFile& file : BuiltinRuleFiles()) {
-    Status status = rules.AddFile(file.text, StrCat("rules/", file.name), true);
+  // Parsed once in a process that asks often. Never freed: calls may still run when the process ends.
+  static const auto* const parsed = new const Result<RuleSet>([]() -> Result<RuleSet> {
+    RuleSet rules;
+    for (const BuiltinRuleFile& file : BuiltinRuleFiles()) {
+      Status status = rules.AddFile(file.text, StrCat("rules/", file.name), true);
+      if (!status.ok()) return Defect(status.message());
+    }
+    const Status status = rules.Inherit();
     if (!status.ok()) return Defect(status.message());
-  }
-  const Status status = rules.Inherit();
-  if (!status.ok()) return Defect(status.message());
-  return rules;
+    return rules;
+  }());
+  return *parsed;
 }
 
 Status RuleSet::Add(std::string_view text, std::string_view file) {

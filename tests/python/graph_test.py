@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Graphs recorded from Python, planned and run, against numpy: graph_test.py PROGRAM. Skips where numpy is not."""
+"""Graphs recorded from Python, planned and run, against numpy: graph_test.py PROGRAM [LIBRARY]. Skips where numpy is not."""
 import os
 import pathlib
 import sys
@@ -109,4 +109,5 @@ class Recorded(unittest.TestCase):
 
 if __name__ == "__main__":
     os.environ["SBP_PLAN_PROGRAM"] = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    os.environ["SBP_PLAN_LIBRARY"] = str(pathlib.Path(sys.argv.pop(1)).resolve()) if ".so" in "".join(sys.argv[1:2]) else ""
     unittest.main()

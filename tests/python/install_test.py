@@ -13,6 +13,8 @@ USE = """
 import sbp_plan, pathlib
 assert "site-packages" in sbp_plan.__file__, sbp_plan.__file__
 assert (pathlib.Path(sbp_plan.__file__).parent / "py.typed").exists()
+import sbp_plan._library
+assert (sbp_plan._library.library() is not None) == LIBRARY, "the library beside the program comes along"
 plan = sbp_plan.load(GRAPH, dim={"batch": 8, "seq": 16}).plan(mesh={"data": 2})
 assert sbp_plan.check(plan) and "data=2" in plan.summary()
 """
@@ -34,8 +36,9 @@ def main():
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("SBP_", "PYTHON"))}
         subprocess.run([python, "-m", "pip", "-q", "install", sources], check=True,
                        env={**environment, "SBP_PLAN_BUILT": str(pathlib.Path(sys.argv[1]).resolve())})
-        subprocess.run([python, "-c", f"GRAPH = {str(ROOT / 'examples/megatron/graph.json')!r}\n{USE}"], check=True,
-                       env={**environment, "PATH": "/usr/bin:/bin"}, cwd=folder)
+        library = pathlib.Path(sys.argv[1]).with_name("libsbp_plan.so").exists()
+        given = f"LIBRARY = {library}\nGRAPH = {str(ROOT / 'examples/megatron/graph.json')!r}\n"
+        subprocess.run([python, "-c", given + USE], check=True, env={**environment, "PATH": "/usr/bin:/bin"}, cwd=folder)
     return 0
 
 

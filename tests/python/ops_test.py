@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Functions of ops, on arrays: ops_test.py PROGRAM."""
+"""Functions of ops, on arrays: ops_test.py PROGRAM [LIBRARY]."""
 import inspect
 import json
 import os
@@ -228,4 +228,5 @@ class Errors(unittest.TestCase):
 
 if __name__ == "__main__":
     os.environ["SBP_PLAN_PROGRAM"] = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    os.environ["SBP_PLAN_LIBRARY"] = str(pathlib.Path(sys.argv.pop(1)).resolve()) if ".so" in "".join(sys.argv[1:2]) else ""
     unittest.main()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The Python package against the program: package_test.py PROGRAM. Without torch; arrays only where numpy is."""
+"""The Python package, by the library or else by the program: package_test.py PROGRAM [LIBRARY]. Without torch; arrays only
+where numpy is."""
 import concurrent.futures
 import os
 import pathlib
@@ -19,6 +20,10 @@ from sbp_plan._program import call, flags  # noqa: E402
 
 GRAPH = ROOT / "examples/megatron/graph.json"
 MESH = {"data": 2, "model": 4}
+# Before the classes, which ask.
+os.environ["SBP_PLAN_PROGRAM"] = str(pathlib.Path(sys.argv.pop(1)).resolve())
+LIBRARY = str(pathlib.Path(sys.argv.pop(1)).resolve()) if len(sys.argv) > 1 and ".so" in sys.argv[1] else ""
+os.environ["SBP_PLAN_LIBRARY"] = LIBRARY
 try:
     import numpy
 except ImportError:
@@ -125,7 +130,100 @@ class Errors(unittest.TestCase):
         with self.assertRaises(KeyboardInterrupt):
             sp.load(ROOT / "examples/gpt2/graph.json", dim={"batch": 8, "seq": 1024}).plan(
                 mesh=MESH, memory_limit="400MB", gap="0", time=60)
-        self.assertLess(time.monotonic() - start, 30)
+        self.assertLess(time.monotonic() - start, 4 if LIBRARY else 30)  # after the first second
+        self.assertTrue(model().plan(mesh=2).summary())  # the next call is not cancelled
+
+
+LOOP = """{"kind": "sbp_plan.graph.v1", "name": "loop",
+ "inputs": [{"name": "h0", "type": "f32[4]"}, {"name": "m", "type": "i64[]"}],
+ "ops": [{"name": "repeat", "type": "Loop", "inputs": ["m", "", "h0"], "outputs": ["h"],
+   "attributes": {"body": {"graph": {
+    "inputs": [{"name": "i", "type": "i64[]"}, {"name": "go", "type": "bool[]"}, {"name": "h", "type": "f32[4]"}],
+    "ops": [{"name": "add", "type": "Add", "inputs": ["h", "h"], "outputs": ["h2"]}],
+    "outputs": ["go", "h2"]}}}}],
+ "outputs": ["h"]}"""
+
+
+@unittest.skipUnless(LIBRARY, "needs the library")
+class InProcess(unittest.TestCase):
+    def test_progress_is_told_and_may_stop(self):
+        told = []
+        model().plan(mesh=MESH, progress=lambda what: told.append((what, threading.current_thread())))
+        self.assertIn("planning: strategy", [what for what, _ in told])
+        self.assertEqual({threading.main_thread()}, {thread for _, thread in told})
+
+        def stop(what):
+            raise ZeroDivisionError(what)
+        with self.assertRaises(ZeroDivisionError):
+            model().plan(mesh=MESH, progress=stop)
+
+    def test_calls_at_once_do_not_mix(self):
+        def ask(number):
+            if number % 3 == 0:
+                with self.assertRaisesRegex(sp.InputError, f'no tensor is called "nope{number}"'):
+                    model().plan(mesh=4, pin=f"nope{number}=B")
+                return None
+            return model(16 * number).plan(mesh={"a": 2, "b": number}, quiet=number % 2 == 0)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            plans = list(pool.map(ask, range(1, 13)))
+        for number, plan in enumerate(plans, 1):
+            if number % 3 != 0:
+                self.assertIn(f"mesh a=2,b={number}", plan.summary())
+                self.assertIn(f"seq={16 * number},", str(plan.document["graph"]["inputs"]))
+
+    @unittest.skipIf(numpy is None, "numpy is not here")
+    def test_runs_are_ended(self):
+        """Whatever goes on without end: a plan, or a model, again and again, steps of training, a loop's body."""
+        from sbp_plan import _library
+        small = sp.load(ROOT / "examples/library/linear.json", dim={"batch": 8})
+        halves = small.plan(mesh=2)
+        steps = small.train(loss="mse:y", optimizer="adamw").plan(mesh={"data": 2})
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name) / "loop.json"
+        path.write_text(LOOP)
+        loop, many = sp.load(path), {"m": numpy.int64(1 << 30), "h0": numpy.ones(4, "float32")}
+        planned = loop.plan(mesh=2)
+        for name, run in {"a plan": lambda tell: halves.run(compare=True, repeat=1 << 20, progress=tell),
+                          "again": lambda tell: small.run(repeat=1 << 20, progress=tell),
+                          "steps": lambda tell: steps.run(steps=1 << 20, progress=tell),
+                          "a loop": lambda tell: loop.run(many, progress=tell),
+                          "a plan's loop": lambda tell: planned.run(many, no_reference=True, progress=tell)}.items():
+            began = []
+
+            def stop(what):
+                began.append(time.monotonic())
+                if began[-1] - began[0] > 0.5:
+                    raise ZeroDivisionError
+            with self.subTest(name), self.assertRaises(ZeroDivisionError):
+                run(stop)
+            # The caller goes on after a second; what has not ended by then (memory is given back) does so soon.
+            self.assertLess(time.monotonic() - began[-1], 4, name)
+            for left in list(_library._left):
+                left.thread.join(10)
+            self.assertFalse(_library._left, name)
+
+    def test_pictures_at_once(self):
+        plan = model().plan(mesh=MESH)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            pictures = list(pool.map(lambda _: plan.render("svg", view="overview"), range(4)))
+        self.assertEqual(1, len(set(pictures)))
+
+    def test_what_needs_the_program(self):
+        with self.assertRaisesRegex(sp.UsageError, "of the program"):
+            from sbp_plan import _library
+            returned = _library.run(_library.library(), ["run", "-", "--backend=mpi"], b"{}", {}, {}, None)
+            raise sp.UsageError(returned.chatter.decode()) if returned.code == 2 else AssertionError(returned)
+
+    def test_memory_stays(self):
+        def resident():
+            return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        for _ in range(10):
+            model().plan(mesh=MESH)
+        before = resident()
+        for _ in range(60):
+            model().plan(mesh=MESH)
+        self.assertLess(resident() - before, 8 << 20)
 
 
 @unittest.skipIf(numpy is None, "numpy is not here")
@@ -146,8 +244,14 @@ class Running(unittest.TestCase):
                 self.assertFalse(numpy.allclose(value, other[output]))
             with self.assertRaises(sp.InputError):
                 llama.run({name + "x": tokens})
+            for bad in (tokens[:, :3], tokens.astype(object)):
+                with self.assertRaises(sp.InputError if LIBRARY else Exception):
+                    llama.run({name: bad})
+            wide = numpy.zeros((4, 8), tokens.dtype)
+            wide[::2] = tokens
+            for same in (numpy.asfortranarray(tokens), tokens.astype(">i8"), wide[::2]):  # other bytes, the same numbers
+                numpy.testing.assert_array_equal(llama.run({name: same})[output], whole[output])
 
 
 if __name__ == "__main__":
-    os.environ["SBP_PLAN_PROGRAM"] = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

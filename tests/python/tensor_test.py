@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Global tensors against numpy: tensor_test.py PROGRAM. Skips where numpy is not."""
+"""Global tensors against numpy: tensor_test.py PROGRAM [LIBRARY]. Skips where numpy is not."""
 import itertools
 import os
 import pathlib
@@ -127,4 +127,5 @@ class Tensors(unittest.TestCase):
 
 if __name__ == "__main__":
     os.environ["SBP_PLAN_PROGRAM"] = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    os.environ["SBP_PLAN_LIBRARY"] = str(pathlib.Path(sys.argv.pop(1)).resolve()) if ".so" in "".join(sys.argv[1:2]) else ""
     unittest.main()

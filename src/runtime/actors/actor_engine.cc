@@ -13,6 +13,7 @@
 #include <thread>
 #include <tuple>
 
+#include "base/cancelled.h"
 #include "base/text.h"
 #include "runtime/actors/device_firings.h"
 #include "runtime/processes/affinity.h"
@@ -192,6 +193,11 @@ class Engine {
     std::unique_lock lock(end_mutex_);
     bool told = false;
     while (!end_.wait_for(lock, kProgress, [&] { return running_ == 0; })) {
+      lock.unlock();
+      if (!failed_.load(std::memory_order_relaxed)) {
+        if (const Status wanted = RefuseCancelled(options_.cancelled); !wanted.ok()) Fail({kElsewhere, 0, wanted});
+      }
+      lock.lock();
       const uint64_t done = done_.load(std::memory_order_relaxed);
       if (!options_.progress || done >= total) continue;
       options_.progress(done, total);

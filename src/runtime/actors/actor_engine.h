@@ -45,6 +45,8 @@ struct EngineOptions {
   // Called some times a second by the calling thread, with firings done and in all; where it was called, a last time
   // with all of them, however the run ended.
   std::function<void(uint64_t done, uint64_t total)> progress;
+  // Asked likewise: true fails the run. Null: nobody stops it.
+  std::function<bool()> cancelled;
 };
 
 struct EngineResult {

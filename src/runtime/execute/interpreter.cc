@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/cancelled.h"
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/status.h"
@@ -119,6 +120,7 @@ Result<std::vector<Value>> Interpreter::RunFrame(const Graph& graph, std::vector
   for (size_t i = 0; i < inputs.size(); ++i) SBP_RETURN_IF_ERROR(frame.Set(graph.inputs[i], std::move(inputs[i])));
   for (size_t o = 0; o < graph.ops.size(); ++o) {
     const Op& op = graph.ops[o];
+    SBP_RETURN_IF_ERROR(RefuseCancelled(hooks_.cancelled));
     SBP_ASSIGN_OR_RETURN(std::vector<Value> operands, frame.TakeAll(graph.OperandsOf(op)));
     SBP_ASSIGN_OR_RETURN(std::vector<Value> results, RunOp(graph, OpId(o), std::move(operands)));
     for (size_t r = 0; r < op.outputs.size(); ++r) {

@@ -25,6 +25,8 @@ struct InterpreterHooks {
   std::function<Result<Value>(const Graph& graph, TensorId id)> parameter;
   // Called with every value of the outermost graph as it appears. May be null.
   std::function<Status(TensorId id, const Value& value)> seen;
+  // Asked before each op, of bodies too; true fails the run. May be null.
+  std::function<bool()> cancelled;
 };
 
 class Interpreter {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "base/cancelled.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -89,9 +90,10 @@ class PlanRunner {
 
   Status Execute(PlanRun& run) {
     SBP_ASSIGN_OR_RETURN(MeshCommunicators handles, backend_.Connect(plan_.mesh));
-    SBP_ASSIGN_OR_RETURN(const std::unique_ptr<ShardedRun> sharded,
-                         ShardedRun::Make(plan_, physical_, rules_, store_, std::move(handles),
-                                          {devices_, options_.keep_tensors, options_.seed, backend_.runtimes()}));
+    SBP_ASSIGN_OR_RETURN(
+        const std::unique_ptr<ShardedRun> sharded,
+        ShardedRun::Make(plan_, physical_, rules_, store_, std::move(handles),
+                         {devices_, options_.keep_tensors, options_.seed, backend_.runtimes(), options_.cancelled}));
     SBP_RETURN_IF_ERROR(backend_.MarkMemory("the plan: tensors, workspaces, constants"));
     if (plan_.mesh.num_devices() > 1) sharded->Warm();
     SBP_RETURN_IF_ERROR(backend_.MarkMemory("kernels and libraries"));
@@ -100,6 +102,7 @@ class PlanRunner {
     EngineOptions engine;
     engine.devices = devices_;
     engine.progress = options_.progress;
+    engine.cancelled = options_.cancelled;
     const EngineResult result = backend_.RunActors(actors, *sharded, engine);
     SBP_RETURN_IF_ERROR(result.status);
     SBP_RETURN_IF_ERROR(LookAgain(actors, *sharded, engine));
@@ -221,7 +224,9 @@ class PlanRunner {
     return RunTwin({options_.reference_graph, options_.reference_store}, mb);
   }
 
-  UnshardedOptions HowToRun(uint32_t mb) const { return {options_.keep_tensors && mb == 0, mb, mb, options_.seed}; }
+  UnshardedOptions HowToRun(uint32_t mb) const {
+    return {options_.keep_tensors && mb == 0, mb, mb, options_.seed, 0, options_.cancelled};
+  }
 
   // The outputs in the order of the plan's.
   Result<UnshardedRun> RunTwin(const Twin& twin, uint32_t mb) {
@@ -306,6 +311,7 @@ class PlanRunner {
     engine.progress = nullptr;
     sharded.OnlyTime();
     for (uint32_t i = 0; i <= options_.repeats; ++i) {
+      SBP_RETURN_IF_ERROR(RefuseCancelled(options_.cancelled));
       SBP_RETURN_IF_ERROR(backend_.Any(false).status());
       const EngineResult result = backend_.RunActors(actors, sharded, engine);
       SBP_RETURN_IF_ERROR(result.status);

@@ -34,7 +34,8 @@ struct UnshardedOptions {
   uint32_t micro_batch = 0;
   uint64_t draw = 0;  // of random ops (OpRunner::set_draw)
   uint64_t seed = 0;
-  uint32_t repeats = 0;  // run it so often again
+  uint32_t repeats = 0;             // run it so often again
+  std::function<bool()> cancelled;  // asked between ops; true fails the run. May be null
 };
 Result<UnshardedRun> RunUnsharded(const Graph& graph, const RuleSet& rules, TensorStore& store,
                                   const UnshardedOptions& options = {});
@@ -56,6 +57,7 @@ struct PlanRunOptions {
   std::optional<double> tolerance;     // default: DefaultTolerance
   std::set<std::string> nan_expected;  // outputs that may hold NaN: what they are compared with holds some
   std::function<void(uint64_t done, uint64_t total)> progress;
+  std::function<bool()> cancelled;  // asked some times a second, from any thread; true fails the run. May be null
 };
 struct PlanRun {
   RunReport report;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <optional>
 #include <set>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/dtype.h"
 #include "base/hash.h"
 #include "base/ids.h"
@@ -302,7 +304,8 @@ Distribution RoleFinder::RoleOf(TensorId id) const {
   return IsInteger(tensor.type.dtype) ? IntegerRole(graph_, tensor, facts) : FloatRole(graph_, tensor, facts);
 }
 
-Status FillRandom(const Distribution& distribution, uint64_t seed, TensorView& view) {
+Status FillRandom(const Distribution& distribution, uint64_t seed, TensorView& view,
+                  const std::function<bool()>& cancelled) {
   const bool integral = IsInteger(view.dtype) || view.dtype == DType::kBool;
   // Complex numbers: both parts, as reals of half the width.
   TensorView real = view;
@@ -321,6 +324,7 @@ Status FillRandom(const Distribution& distribution, uint64_t seed, TensorView& v
   Scratch scratch;
   const int64_t count = real.elements();
   for (int64_t at = 0; at < count; at += kChunk) {
+    SBP_RETURN_IF_ERROR(RefuseCancelled(cancelled));
     const int64_t n = std::min(kChunk, count - at);
     values.resize(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) values[i] = Draw(distribution, integral, seed, static_cast<uint64_t>(at + i));

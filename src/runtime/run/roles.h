@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "base/ids.h"
 #include "base/status.h"
@@ -35,7 +36,9 @@ class RoleFinder {
   UseTable uses_;
 };
 
-// Fills a whole tensor: each element follows from seed and position alone. Error: a type that has no numbers.
-Status FillRandom(const Distribution& distribution, uint64_t seed, TensorView& view);
+// Fills a whole tensor: each element follows from seed and position alone. Error: a type that has no numbers;
+// `cancelled` said, asked now and then, that the run is to end.
+Status FillRandom(const Distribution& distribution, uint64_t seed, TensorView& view,
+                  const std::function<bool()>& cancelled = nullptr);
 
 }  // namespace sbp

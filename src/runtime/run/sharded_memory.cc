@@ -160,6 +160,7 @@ Status ShardedRun::AllocateDevice(Device& device) {
   }
   InterpreterHooks hooks;
   hooks.parameter = [this](const Graph& of, TensorId id) { return store_.GetIn(of, id); };
+  hooks.cancelled = options_.cancelled;
   device.interpreter = std::make_unique<Interpreter>(*whole_compiler_, std::move(hooks), options_.seed);
   device.views.resize(physical_.registers.size());
   device.objects.resize(physical_.registers.size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,6 +36,7 @@ struct ShardedOptions {
   uint64_t seed = 0;             // of random ops; as the interpreter's
   // By index into `devices`; empty: each is HostRuntime(). They outlive the run.
   std::vector<DeviceRuntime*> runtimes;
+  std::function<bool()> cancelled;  // asked by what runs bodies of control flow, from any thread. May be null
 };
 
 class ShardedRun : public TaskRunner {

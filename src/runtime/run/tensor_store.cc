@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/cancelled.h"
 #include "base/dtype.h"
 #include "base/hash.h"
 #include "base/ids.h"
@@ -165,6 +166,7 @@ Result<Value> TensorStore::Get(TensorId id, uint32_t micro_batch) {
   if (tensor.role == TensorRole::kParameter || given_.count(tensor.name) > 0) micro_batch = 0;
   const auto known = values_.find({id.value, micro_batch});
   if (known != values_.end()) return known->second;
+  SBP_RETURN_IF_ERROR(RefuseCancelled(cancelled_));
   auto value = Make(id, micro_batch);
   if (!value.ok()) return value.status().WithContext(StrCat("tensor ", Quote(tensor.name)));
   values_[{id.value, micro_batch}] = *value;
@@ -227,7 +229,7 @@ Result<Value> TensorStore::MakeWhole(TensorId id, const std::string& name, const
                             "input_N.pb, or an .npz archive (entries of a sequence: NAME/0, NAME/1, ...)"));
   random_[name] = tensor.role == TensorRole::kParameter;
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(type.dtype, type.shape));
-  SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, name, micro_batch), value.view));
+  SBP_RETURN_IF_ERROR(FillRandom(roles_.RoleOf(id), SeedOf(seed_, name, micro_batch), value.view, cancelled_));
   return value;
 }
 

@@ -51,6 +51,9 @@ class TensorStore {
   // the same name and type.
   void ShareRandom(TensorStore& other) { shared_ = &other; }
 
+  // Asked before a value is made, from any thread; true is an error (kRunFailed). Null: nobody stops it.
+  void set_cancelled(std::function<bool()> cancelled) { cancelled_ = std::move(cancelled); }
+
   // The value: given, a literal, from the model's files, else random by role (seed and name decide). Micro-batches
   // differ in their random inputs. Keeps what it hands out. Safe to call from several threads.
   Result<Value> Get(TensorId id, uint32_t micro_batch = 0);
@@ -77,6 +80,7 @@ class TensorStore {
   DataReader reader_;
   RoleFinder roles_;
   TensorStore* shared_ = nullptr;
+  std::function<bool()> cancelled_;
   std::map<std::string, TensorId> by_name_;  // inputs and parameters, once asked for
   mutable std::mutex mutex_;
   std::map<std::string, TensorData> given_;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/dtype.h"
 #include "base/ids.h"
 #include "base/status.h"
@@ -80,7 +81,8 @@ TieSchedule ScheduleOf(const Graph& graph) {
 // Runs a graph unsharded, a step at a time. All of it runs for each micro-batch; what the step leaves counts once.
 class TwinRunner {
  public:
-  TwinRunner(const Twin& twin, const RuleSet& rules, uint64_t seed) : twin_(twin), rules_(rules), seed_(seed) {
+  TwinRunner(const Twin& twin, const RuleSet& rules, const PlanRunOptions& options)
+      : twin_(twin), rules_(rules), seed_(options.seed), cancelled_(options.cancelled) {
     if (twin.graph != nullptr) schedule_ = ScheduleOf(*twin.graph);
   }
   bool exists() const { return twin_.graph != nullptr; }
@@ -96,10 +98,11 @@ class TwinRunner {
     SBP_RETURN_IF_ERROR(twin_.store->Give(zeros));
     for (int64_t mb = 0; mb < graph.micro_batches; ++mb) {
       SBP_RETURN_IF_ERROR(twin_.store->Give(training.feed(step, mb)));
-      SBP_ASSIGN_OR_RETURN(
-          UnshardedRun run,
-          RunUnsharded(graph, rules_, *twin_.store,
-                       {.micro_batch = static_cast<uint32_t>(mb), .draw = DrawOf(graph, step, mb), .seed = seed_}));
+      SBP_ASSIGN_OR_RETURN(UnshardedRun run, RunUnsharded(graph, rules_, *twin_.store,
+                                                          {.micro_batch = static_cast<uint32_t>(mb),
+                                                           .draw = DrawOf(graph, step, mb),
+                                                           .seed = seed_,
+                                                           .cancelled = cancelled_}));
       outputs_ = std::move(run.outputs);
       seconds_ += run.seconds;
       SBP_RETURN_IF_ERROR(Feed(schedule_.micro));
@@ -131,6 +134,7 @@ class TwinRunner {
   Twin twin_;
   const RuleSet& rules_;
   uint64_t seed_;
+  std::function<bool()> cancelled_;
   TieSchedule schedule_;
   Outputs outputs_;
   double seconds_ = 0;
@@ -149,8 +153,8 @@ class Trainer {
         physical_(MakePhysicalPlan(plan, {.micro_batches = 1})),
         schedule_(ScheduleOf(plan.graph)),
         loss_(FindLoss(plan.graph)),
-        reference_(training.reference, rules, options.seed),
-        exact_(training.exact, rules, options.seed) {}
+        reference_(training.reference, rules, options),
+        exact_(training.exact, rules, options) {}
 
   Result<PlanRun> Run() {
     if (backend_.is_virtual()) return BadInput("--steps computes; virtual time has no numbers");
@@ -158,8 +162,9 @@ class Trainer {
     SBP_ASSIGN_OR_RETURN(devices_, backend_.Claim(plan_.mesh));
     SBP_ASSIGN_OR_RETURN(MeshCommunicators handles, backend_.Connect(plan_.mesh));
     SBP_RETURN_IF_ERROR(store_.Give(training_.feed(training_.first, 0)));
-    SBP_ASSIGN_OR_RETURN(sharded_, ShardedRun::Make(plan_, physical_, rules_, store_, std::move(handles),
-                                                    {devices_, false, options_.seed, backend_.runtimes()}));
+    SBP_ASSIGN_OR_RETURN(sharded_,
+                         ShardedRun::Make(plan_, physical_, rules_, store_, std::move(handles),
+                                          {devices_, false, options_.seed, backend_.runtimes(), options_.cancelled}));
     if (plan_.mesh.num_devices() > 1) sharded_->Warm();
     SBP_ASSIGN_OR_RETURN(actors_, MakeActorGraph(plan_, physical_, {.halos = sharded_->halos()}));
     PlanRun run;
@@ -236,9 +241,11 @@ class Trainer {
   Status Pass(std::vector<bool> active, const std::vector<uint32_t>& ties, int64_t step, int64_t micro_batch) {
     sharded_->OnlyTasks(std::move(active));
     sharded_->SetBatch(static_cast<uint32_t>(micro_batch), DrawOf(plan_.graph, step, micro_batch));
+    SBP_RETURN_IF_ERROR(RefuseCancelled(options_.cancelled));
     SBP_RETURN_IF_ERROR(backend_.Any(false).status());
     EngineOptions engine;
     engine.devices = devices_;
+    engine.cancelled = options_.cancelled;
     engine_ = backend_.RunActors(actors_, *sharded_, engine);
     SBP_RETURN_IF_ERROR(engine_.status);
     std::vector<ShardedRun::StateFeed> feeds;

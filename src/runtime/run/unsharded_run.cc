@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "graph/graph.h"
@@ -60,6 +61,7 @@ Status Repeat(const Graph& graph, LocalCompiler& compiler, TensorStore& store, c
   if (options.repeats == 0) return OkStatus();
   InterpreterHooks hooks;
   hooks.parameter = [&](const Graph& of, TensorId id) { return store.GetIn(of, id, options.micro_batch); };
+  hooks.cancelled = options.cancelled;
   Interpreter interpreter(compiler, std::move(hooks), options.seed);
   interpreter.set_draw(options.draw);
   for (uint32_t i = 0; i <= options.repeats; ++i) {
@@ -85,10 +87,12 @@ Result<UnshardedRun> RunUnsharded(const Graph& graph, const RuleSet& rules, Tens
     if (options.keep_tensors && graph.tensor(id).producer.valid()) run.tensors[graph.tensor(id).name] = value;
     return OkStatus();
   };
+  hooks.cancelled = options.cancelled;
   Interpreter interpreter(compiler, std::move(hooks), options.seed);
   interpreter.set_draw(options.draw);
   SBP_ASSIGN_OR_RETURN(std::vector<Value> inputs, InputsOf(graph, store, options.micro_batch));
   for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
+    SBP_RETURN_IF_ERROR(RefuseCancelled(options.cancelled));
     if (graph.tensors[t].role == TensorRole::kParameter) SBP_RETURN_IF_ERROR(store.Get(TensorId(t)).status());
   }
   const Clock::time_point start = Clock::now();
