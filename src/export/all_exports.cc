@@ -7,9 +7,7 @@ namespace sbp {
 std::span<const ExporterRow> AllExports() {
   static const ExporterRow kRows[] = {
       IopddlExporter(),  // the default of --to
-      DtensorExporter(),
-      ModelExplorerExporter(),
-      OnnxExporter(),
+      DtensorExporter(), MegatronExporter(), ModelExplorerExporter(), OnnxExporter(),
   };
   return kRows;
 }

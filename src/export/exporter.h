@@ -50,6 +50,7 @@ Result<const ExporterRow*> FindExporter(std::string_view name);
 // Rows.
 ExporterRow DtensorExporter();
 ExporterRow IopddlExporter();
+ExporterRow MegatronExporter();
 ExporterRow ModelExplorerExporter();
 ExporterRow OnnxExporter();
 
