@@ -7,7 +7,8 @@ namespace sbp {
 std::span<const ExporterRow> AllExports() {
   static const ExporterRow kRows[] = {
       IopddlExporter(),  // the default of --to
-      DtensorExporter(), MegatronExporter(), ModelExplorerExporter(), OnnxExporter(),
+      DtensorExporter(),       HfTpPlanExporter(), MegatronExporter(),
+      ModelExplorerExporter(), OnnxExporter(),     TorchtitanExporter(),
   };
   return kRows;
 }

@@ -49,9 +49,11 @@ Result<const ExporterRow*> FindExporter(std::string_view name);
 
 // Rows.
 ExporterRow DtensorExporter();
+ExporterRow HfTpPlanExporter();
 ExporterRow IopddlExporter();
 ExporterRow MegatronExporter();
 ExporterRow ModelExplorerExporter();
 ExporterRow OnnxExporter();
+ExporterRow TorchtitanExporter();
 
 }  // namespace sbp

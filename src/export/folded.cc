@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,21 @@ ShardedData DataOf(const Fold& fold, const Plan& plan, FoldedReport& report) {
     }
   }
   return data;
+}
+
+ParameterStyle StyleOverTensor(const Fold& fold, const FoldedParameter& parameter) {
+  std::optional<ParameterStyle> style;
+  for (size_t a = 0; a < fold.axes.size(); ++a) {
+    if (fold.axes[a].use != AxisUse::kTensor) continue;
+    if (style && *style != parameter.styles[a]) return ParameterStyle::kOther;
+    style = parameter.styles[a];
+  }
+  return style == ParameterStyle::kExpert ? ParameterStyle::kOther : style.value_or(ParameterStyle::kWhole);
+}
+
+bool HasResidual(const Fold& fold, ResidualUse use) {
+  return std::ranges::any_of(
+      fold.axes, [&](const FoldedAxis& axis) { return axis.use == AxisUse::kTensor && axis.residual == use; });
 }
 
 Recomputation UniformRecomputation(const Fold& fold, FoldedReport& report) {

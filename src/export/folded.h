@@ -43,6 +43,12 @@ struct ShardedData {
 // Of data and expert axes; and of context axes where they hold parts. What differs is reported.
 ShardedData DataOf(const Fold& fold, const Plan& plan, FoldedReport& report);
 
+// How a parameter is split over all tensor axes together; kOther: not alike over each, or experts lie apart over one.
+ParameterStyle StyleOverTensor(const Fold& fold, const FoldedParameter& parameter);
+
+// Does any tensor axis, of more than one rank, leave this between layers?
+bool HasResidual(const Fold& fold, ResidualUse use);
+
 // The recomputation that all layers have; layers of another one are reported.
 Recomputation UniformRecomputation(const Fold& fold, FoldedReport& report);
 

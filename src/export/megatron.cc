@@ -1,6 +1,5 @@
 // megatron: the plan as flags of Megatron-LM, one a line. Flags: NVIDIA/Megatron-LM d98e8a6, megatron/training and
 // docs/user-guide.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -77,14 +76,11 @@ Result<PlanExport> WriteMegatron(const Plan& plan, const ExportOptions& options)
   const int64_t expert = RanksOf(fold, plan.mesh, AxisUse::kExpert);
   std::vector<std::string> flags = {StrCat("--tensor-model-parallel-size ", tensor),
                                     "--pipeline-model-parallel-size 1"};
-  const auto has = [&](ResidualUse use) {
-    return std::ranges::any_of(
-        fold.axes, [&](const FoldedAxis& axis) { return axis.use == AxisUse::kTensor && axis.residual == use; });
-  };
-  if (has(ResidualUse::kSequence) && has(ResidualUse::kWhole)) {
+  if (HasResidual(fold, ResidualUse::kSequence) && HasResidual(fold, ResidualUse::kWhole)) {
     report.Cannot("the tensor axes", "differ in sequence parallelism");
   }
-  if (has(ResidualUse::kSequence) || has(ResidualUse::kOther)) flags.emplace_back("--sequence-parallel");
+  if (HasResidual(fold, ResidualUse::kSequence) || HasResidual(fold, ResidualUse::kOther))
+    flags.emplace_back("--sequence-parallel");
   if (context > 1) {
     if (fold.sequence % (2 * context) != 0) {
       report.Cannot(StrCat("a sequence of ", fold.sequence),

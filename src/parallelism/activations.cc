@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <iterator>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/text.h"
@@ -56,6 +58,22 @@ std::string ModuleOfExperts(std::string_view path) {
   const size_t named = path.find(".experts");
   const size_t at = named == std::string_view::npos ? path.rfind('.') : named;
   return std::string(at == std::string_view::npos ? path : path.substr(0, at));
+}
+
+// Of sums of two activations those between layers: of the shape that most have, the last one where two have as many.
+// Rotated heads and activations of polynomials are others.
+std::vector<TensorId> BetweenLayers(const Graph& graph, const std::vector<TensorId>& sums) {
+  std::map<std::vector<int64_t>, size_t> counts;
+  std::vector<int64_t> most;
+  for (const TensorId id : sums) ++counts[graph.tensor(id).type.shape];
+  for (const TensorId id : sums) {
+    const std::vector<int64_t>& shape = graph.tensor(id).type.shape;
+    if (most.empty() || counts[shape] >= counts[most]) most = shape;
+  }
+  std::vector<TensorId> between;
+  std::ranges::copy_if(sums, std::back_inserter(between),
+                       [&](TensorId id) { return graph.tensor(id).type.shape == most; });
+  return between;
 }
 
 // Which steps of transitions a use of an axis implies.
@@ -132,13 +150,14 @@ ReadBy WhoReads(const Plan& plan, const Transition& transition) {
 
 void FoldResiduals(const Plan& plan, const Roles& roles, Fold& fold) {
   const UseTable uses = BuildUses(plan.graph);
+  const std::vector<TensorId> sums = BetweenLayers(plan.graph, roles.residual);
   for (int axis = 0; axis < plan.mesh.num_axes(); ++axis) {
     FoldedAxis& folded = fold.axes[static_cast<size_t>(axis)];
-    if (folded.use != AxisUse::kTensor || roles.residual.empty()) continue;
+    if (folded.use != AxisUse::kTensor || sums.empty()) continue;
     std::map<ResidualUse, int64_t> counts;
-    for (const TensorId id : roles.residual) ++counts[ResidualUseOf(LiesOver(plan, uses, id, axis))];
+    for (const TensorId id : sums) ++counts[ResidualUseOf(LiesOver(plan, uses, id, axis))];
     folded.residual = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
-    for (const TensorId id : roles.residual) {
+    for (const TensorId id : sums) {
       const Sbp lies = LiesOver(plan, uses, id, axis);
       if (ResidualUseOf(lies) == folded.residual && folded.residual != ResidualUse::kOther) continue;
       const std::string_view most = folded.residual == ResidualUse::kWhole      ? ", most sums between layers whole"

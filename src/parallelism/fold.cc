@@ -75,6 +75,7 @@ class Folder {
       if (const ModuleName* name = names_.Find(parameter.id)) {
         folded.module = DottedPath(name->scope);
         folded.role = name->role;
+        folded.is_part = !name->whole.empty();
         folded.layer = LayerOfPath(name->scope);
       }
       const std::vector<ParameterRead> reads = ReadsOf(plan_.graph, uses, parameter.id);

@@ -55,6 +55,7 @@ struct FoldedParameter {
   std::string module, role;  // "model.layers.0.mlp.fc1", "weight"; module is "" where the parameter has no name
   int layer = -1;            // -1: of none
   int rank = 0;              // its dimensions
+  bool is_part = false;      // of a fused parameter, which the module has whole
   std::vector<ParameterStyle> styles;  // per mesh axis
 };
 
