@@ -49,6 +49,7 @@ Result<const ExporterRow*> FindExporter(std::string_view name);
 
 // Rows.
 ExporterRow DtensorExporter();
+ExporterRow GalvatronExporter();
 ExporterRow HfTpPlanExporter();
 ExporterRow IopddlExporter();
 ExporterRow MegatronExporter();

@@ -2,9 +2,9 @@
 // a subcommand there, and stands last.
 #include <cstdint>
 #include <string>
-#include <vector>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "base/text.h"

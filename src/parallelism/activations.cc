@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
-#include <iterator>
 #include <vector>
 
 #include "base/ids.h"

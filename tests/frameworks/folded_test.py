@@ -3,7 +3,7 @@
 
     folded_test.py SBP_PLAN
 
-transformers: DistributedConfig reads the sizes, and the styles of a tensor-parallel plan of Llama are LlamaConfig's own.
+transformers: DistributedConfig reads the sizes; styles of a tensor-parallel plan of Llama are as LlamaConfig has them.
 torchtitan: its parser reads the flags. torch need not be there. Exit code 77: neither framework is.
 """
 
@@ -66,7 +66,8 @@ def test_torchtitan(folder):
     run("generate", "llama", "--layers", 2, "--hidden", 2048, "--ffn", 4096, "--heads", 16, "--kv-heads", 8,
         "--vocab", 32000, "--batch", 8, "--seq", 1024, "-o", folder / "llama.json")
     run("infer", folder / "llama.json", "--train", "--loss", "cross-entropy:logits", "--optimizer", "adamw",
-        "--remat", "alternate", "--mesh", "data=2,model=2", "--recipe", "data=fsdp,model=sp", "-q", "-o", folder / "step.json")
+        "--remat", "alternate", "--mesh", "data=2,model=2", "--recipe", "data=fsdp,model=sp", "-q",
+        "-o", folder / "step.json")
     run("export", "--to", "torchtitan", folder / "step.json", "-o", folder / "flags.args")
     read = tyro.cli(config, args=(folder / "flags.args").read_text().split())
     sizes = read.parallelism.data_parallel_shard_degree, read.parallelism.tensor_parallel_degree
