@@ -7,8 +7,8 @@ namespace sbp {
 std::span<const ExporterRow> AllExports() {
   static const ExporterRow kRows[] = {
       IopddlExporter(),  // the default of --to
-      DtensorExporter(),       GalvatronExporter(), HfTpPlanExporter(),   MegatronExporter(),
-      ModelExplorerExporter(), OnnxExporter(),      TorchtitanExporter(),
+      DtensorExporter(), GalvatronExporter(), HfTpPlanExporter(), MegatronExporter(),   ModelExplorerExporter(),
+      OneflowExporter(), OnnxExporter(),      PaddleExporter(),   TorchtitanExporter(),
   };
   return kRows;
 }

@@ -54,7 +54,9 @@ ExporterRow HfTpPlanExporter();
 ExporterRow IopddlExporter();
 ExporterRow MegatronExporter();
 ExporterRow ModelExplorerExporter();
+ExporterRow OneflowExporter();
 ExporterRow OnnxExporter();
+ExporterRow PaddleExporter();
 ExporterRow TorchtitanExporter();
 
 }  // namespace sbp

@@ -4,7 +4,9 @@
     folded_test.py SBP_PLAN
 
 transformers: DistributedConfig reads the sizes; styles of a tensor-parallel plan of Llama are as LlamaConfig has them.
-torchtitan: its parser reads the flags. torch need not be there. Exit code 77: neither framework is.
+torchtitan: its parser reads the flags. torch need not be there.
+paddle: the program places the parameters and the input of a layer, one process standing for rank 0.
+Exit code 77: none of them is there.
 """
 
 import dataclasses
@@ -77,14 +79,42 @@ def test_torchtitan(folder):
     assert (read.training.local_batch_size, read.training.global_batch_size) == (4, 8), read
 
 
+def test_paddle(folder):
+    import paddle
+
+    matmul = lambda name, operands, result: {"name": name, "type": "MatMul", "inputs": operands, "outputs": [result]}
+    graph = {"kind": "sbp_plan.graph.v1", "name": "mlp", "inputs": [{"name": "x", "type": "f32[64,32]"}],
+             "parameters": [{"name": "up.weight", "type": "f32[32,16]"}, {"name": "down.weight", "type": "f32[16,32]"}],
+             "ops": [matmul("up", ["x", "up.weight"], "h"), matmul("down", ["h", "down.weight"], "y")], "outputs": ["y"]}
+    (folder / "mlp.json").write_text(json.dumps(graph))
+    run("infer", folder / "mlp.json", "--mesh", "data=2,model=2", "--pin", "x=(S(0), B)", "--pin", "up.weight=(B, S(1))",
+        "--pin", "down.weight=(S(0), S(0))", "-q", "-o", folder / "mlp-plan.json")
+    run("export", "--to", "paddle", folder / "mlp-plan.json", "-o", folder / "paddle_plan.py")
+    spec = importlib.util.spec_from_file_location("paddle_plan", folder / "paddle_plan.py")
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    model = paddle.nn.LayerDict({"up": paddle.nn.Linear(32, 16, bias_attr=False),
+                                 "down": paddle.nn.Linear(16, 32, bias_attr=False)})
+    parts = {name: list(parameter._local_shape) for name, parameter in program.shard_model(model).named_parameters()}
+    assert parts == {"up.weight": [32, 8], "down.weight": [4, 32]}, parts
+    assert list(program.shard_input("x", paddle.ones([64, 32]))._local_shape) == [32, 32]
+    try:
+        program.shard_input("x", paddle.ones([63, 32]))
+    except ValueError as error:
+        assert "[63, 32]" in str(error), error
+    else:
+        raise AssertionError("an input of another shape was taken")
+
+
 def main():
     ran = []
     with tempfile.TemporaryDirectory() as name:
-        for needs, test in ((("transformers",), test_transformers), (("torchtitan", "tyro"), test_torchtitan)):
+        for needs, test in ((("transformers",), test_transformers), (("torchtitan", "tyro"), test_torchtitan),
+                            (("paddle",), test_paddle)):
             if all(map(importlib.util.find_spec, needs)):
                 test(Path(name))
                 ran.append(needs[0])
-    print(f"taken as they are by {', '.join(ran)}" if ran else "skipped: neither transformers nor torchtitan is there")
+    print(f"taken as they are by {', '.join(ran)}" if ran else "skipped: transformers, torchtitan and paddle are not there")
     sys.exit(0 if ran else 77)
 
 
