@@ -7,7 +7,8 @@ namespace sbp {
 std::span<const ExporterRow> AllExports() {
   static const ExporterRow kRows[] = {
       IopddlExporter(),  // the default of --to
-      DtensorExporter(), JaxExporter(), ModelExplorerExporter(), OnnxExporter(),
+      DtensorExporter(),       GalvatronExporter(), HfTpPlanExporter(), JaxExporter(),    MegatronExporter(),
+      ModelExplorerExporter(), OneflowExporter(),   OnnxExporter(),     PaddleExporter(), TorchtitanExporter(),
   };
   return kRows;
 }

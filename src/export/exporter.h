@@ -51,9 +51,15 @@ Result<const ExporterRow*> FindExporter(std::string_view name);
 
 // Rows.
 ExporterRow DtensorExporter();
+ExporterRow GalvatronExporter();
+ExporterRow HfTpPlanExporter();
 ExporterRow IopddlExporter();
 ExporterRow JaxExporter();
+ExporterRow MegatronExporter();
 ExporterRow ModelExplorerExporter();
+ExporterRow OneflowExporter();
 ExporterRow OnnxExporter();
+ExporterRow PaddleExporter();
+ExporterRow TorchtitanExporter();
 
 }  // namespace sbp

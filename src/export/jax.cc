@@ -2,13 +2,13 @@
 #include "export/jax.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
-#include <cstdint>
 
 #include "annotation/specs_of_plan.h"
 #include "base/dtype.h"
@@ -26,10 +26,10 @@
 #include "plan/plan.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
+#include "sbp/shard_math.h"
 #include "sbp/signature.h"
 #include "stablehlo/annotate.h"
 #include "stablehlo/reader.h"
-#include "sbp/shard_math.h"
 
 namespace sbp {
 
@@ -139,8 +139,8 @@ class JaxLayouts {
       }
     }
     if (differs) {
-      notes_.insert(StrCat("the parts of ", Quote(name), " start as ", ToString(first),
-                           " each, the whole as ", ToString(layout), ": the partitioner moves what differs"));
+      notes_.insert(StrCat("the parts of ", Quote(name), " start as ", ToString(first), " each, the whole as ",
+                           ToString(layout), ": the partitioner moves what differs"));
     }
     return AtAnEnd(name, plan_.graph.tensor(parts->second.front()).part->type, layout);
   }
@@ -153,7 +153,8 @@ class JaxLayouts {
   std::set<std::string> notes_;
 };
 
-// What ops that read partial values cost more, where these are reduced at once: all-reduces, beside what the plan sends.
+// What ops that read partial values cost more, where these are reduced at once: all-reduces, beside what the plan
+// sends.
 void NotePartials(const Plan& plan, std::vector<std::string>& report) {
   std::set<TensorId> seen;
   double bytes = 0;
@@ -247,8 +248,9 @@ Result<PlanExport> WriteShardings(const Plan& plan, const std::string& text) {
 Result<PlanExport> WriteForJax(const Plan& plan, const ExportOptions& options) {
   SBP_ASSIGN_OR_RETURN(const std::string text, TextOf(plan));
   if (!plan.options.train.empty()) {
-    return BadInput("the plan is of a training step that --train made, which the text has not: plan that of "
-                    "jax.value_and_grad");
+    return BadInput(
+        "the plan is of a training step that --train made, which the text has not: plan that of "
+        "jax.value_and_grad");
   }
   return options.exact ? WriteJaxProgram(plan) : WriteShardings(plan, text);
 }
@@ -257,8 +259,9 @@ Result<PlanExport> WriteForJax(const Plan& plan, const ExportOptions& options) {
 
 ExporterRow JaxExporter() {
   return {.name = "jax",
-          .doc = "the plan's StableHLO with its layouts as shardings, or, --exact, Python for jax.shard_map with its "
-                 "collectives",
+          .doc =
+              "the plan's StableHLO with its layouts as shardings, or, --exact, Python for jax.shard_map with its "
+              "collectives",
           .extension = "",
           .can_be_exact = true,
           .write_plan = WriteForJax};

@@ -5,10 +5,10 @@
 
 #include "base/status.h"
 #include "export/exporter.h"
-#include "plan/plan.h"
-#include "sbp/sbp.h"
 #include "graph/tensor_type.h"
+#include "plan/plan.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

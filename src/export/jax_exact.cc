@@ -1,11 +1,12 @@
 // The plan as a program for jax.shard_map: a table of its steps, and Python that computes them.
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
-#include <functional>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "boxing/boxing.h"
@@ -18,7 +19,6 @@
 #include "plan/ends.h"
 #include "plan/plan.h"
 #include "sbp/sbp.h"
-#include "base/ids.h"
 
 namespace sbp {
 namespace {
@@ -57,7 +57,8 @@ Status CheckJaxLayout(const Plan& plan, TensorId id, NdSbp layout) {
   const Tensor& tensor = plan.graph.tensor(id);
   const std::string planned = ToString(layout);
   if (!MakeEven(tensor.type, plan.mesh, layout)) return OkStatus();
-  return BadInput(StrCat(Quote(tensor.name), " is ", planned, " in parts of different sizes, and jax.shard_map has one "
+  return BadInput(StrCat(Quote(tensor.name), " is ", planned,
+                         " in parts of different sizes, and jax.shard_map has one "
                          "size for all devices; plan with --even-only"));
 }
 

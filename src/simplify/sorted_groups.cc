@@ -15,7 +15,7 @@ namespace sbp::simplify {
 namespace {
 
 constexpr int kLongestWay = 12, kDeepest = 16;
-constexpr int64_t kMostGroups = 4096;       // each number is looked at
+constexpr int64_t kMostGroups = 4096;            // each number is looked at
 constexpr int64_t kMostRows = int64_t{1} << 24;  // that f32 counts one by one
 
 const Op* ProducerOf(const Graph& graph, TensorId id) {
@@ -32,9 +32,7 @@ double ElementOf(const Literal& literal, size_t i) {
   return literal.is_integral() ? static_cast<double>(literal.ints[i]) : literal.floats[i];
 }
 
-size_t CountOf(const Literal& literal) {
-  return literal.is_integral() ? literal.ints.size() : literal.floats.size();
-}
+size_t CountOf(const Literal& literal) { return literal.is_integral() ? literal.ints.size() : literal.floats.size(); }
 
 bool HoldsCounts(DType type) {
   return type == DType::kI32 || type == DType::kI64 || type == DType::kF32 || type == DType::kF64;
@@ -167,10 +165,10 @@ bool AreSortedGroups(const Graph& graph, TensorId groups, TensorId sorted, Tenso
   const auto shape = [&](TensorId id) { return graph.tensor(id).type.shape; };
   if (shape(row) != Shape{rows, 1} || shape(end) != Shape{1, count} || !IsIota(graph, row)) return false;
   const Op* running = WriterOf(graph, end, "CumSum");
-  if (running == nullptr || running->attributes->Int("exclusive", 0) != 0 || running->attributes->Int("reverse", 0) != 0)
+  if (running == nullptr || running->attributes->Int("exclusive", 0) != 0 ||
+      running->attributes->Int("reverse", 0) != 0)
     return false;
-  return shape(running->inputs[0]) == Shape{count} &&
-         AreCounts(graph, running->inputs[0], sorted, unsorted, count);
+  return shape(running->inputs[0]) == Shape{count} && AreCounts(graph, running->inputs[0], sorted, unsorted, count);
 }
 
 }  // namespace sbp::simplify

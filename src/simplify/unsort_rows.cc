@@ -1,7 +1,8 @@
-// Rows that are sorted by their numbers, computed each for itself and put back, in the order in which they come: to sort
-// takes all rows on all devices, and a grouped product has no need of it. This is how grouped products of experts are
-// exported: sort, gather, products, gather by the inverse order.
+// Rows that are sorted by their numbers, computed each for itself and put back, in the order in which they come: to
+// sort takes all rows on all devices, and a grouped product has no need of it. This is how grouped products of experts
+// are exported: sort, gather, products, gather by the inverse order.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,7 +10,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <cmath>
 
 #include "base/dtype.h"
 #include "base/ids.h"
@@ -32,12 +32,12 @@ constexpr size_t kMostFollowed = 256;  // ops behind one sort
 
 // What a tensor is to the sort. The order is that in which the sort takes the rows.
 enum class Kind : uint8_t {
-  kOrder,     // the order, [rows] or [rows, 1]
-  kRest,      // of the order, divided by `times`
-  kWhole,     // the order without that
-  kSource,    // the order divided by `times`, rounded down
-  kInverse,   // where each row was put
-  kRows,      // rows in that order, by the first dimension
+  kOrder,    // the order, [rows] or [rows, 1]
+  kRest,     // of the order, divided by `times`
+  kWhole,    // the order without that
+  kSource,   // the order divided by `times`, rounded down
+  kInverse,  // where each row was put
+  kRows,     // rows in that order, by the first dimension
 };
 struct Value {
   Kind kind = Kind::kRows;
@@ -104,7 +104,8 @@ class RowUnsorter {
   bool SortsAscending(const Op& op) const {
     if (graph_.type_of(op) != "TopK" || op.inputs.size() != 2 || op.outputs.size() != 2) return false;
     const Shape& shape = ShapeOf(op.inputs[0]);
-    if (shape.size() != 1 || op.attributes->Int("largest", 1) != 0 || op.attributes->Int("sorted", 1) != 1) return false;
+    if (shape.size() != 1 || op.attributes->Int("largest", 1) != 0 || op.attributes->Int("sorted", 1) != 1)
+      return false;
     return op.outputs[0].valid() && op.outputs[1].valid() &&
            NumberOf(graph_, op.inputs[1]) == static_cast<double>(shape[0]);
   }
@@ -286,9 +287,10 @@ class RowUnsorter {
       ones.insert(ones.begin() + 1, 1);
       all.insert(all.begin() + 1, times);
       edit_.Remove(entry);
-      const std::vector<ElementView::Step> steps = {{ElementView::Step::Kind::kReshape, ones, {}, {}},
-                                                    {ElementView::Step::Kind::kExpand, all, {}, {}},
-                                                    {ElementView::Step::Kind::kReshape, ShapeOf(op.outputs[0]), {}, {}}};
+      const std::vector<ElementView::Step> steps = {
+          {ElementView::Step::Kind::kReshape, ones, {}, {}},
+          {ElementView::Step::Kind::kExpand, all, {}, {}},
+          {ElementView::Step::Kind::kReshape, ShapeOf(op.outputs[0]), {}, {}}};
       for (Op& step : edit_.MakeSteps(op, steps, op.inputs[0], op.outputs[0])) edit_.Insert(entry, std::move(step));
     }
   }

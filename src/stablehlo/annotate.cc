@@ -151,8 +151,7 @@ class Annotator {
     }
     Operands(op, runs);
     const auto old = op.attributes.find(kSharding);
-    const std::string text =
-        StrCat(kSharding, " = #sdy.sharding_per_value<[<", Join(bodies, ">, <"), ">]>");
+    const std::string text = StrCat(kSharding, " = #sdy.sharding_per_value<[<", Join(bodies, ">, <"), ">]>");
     if (old != op.attributes.end()) return Replace(old->second, text);
     if (!is_known) return;
     ++made_.results;
@@ -164,7 +163,8 @@ class Annotator {
   std::optional<NdSbp> WrittenAs(const TracedOp& run, size_t result) const {
     const Value& value = *run.results[result];
     if (value.tensor.empty() || value.literal != nullptr) return std::nullopt;
-    const bool is_same = std::ranges::any_of(run.operands, [&](const ValueRef& v) { return v->tensor == value.tensor; });
+    const bool is_same =
+        std::ranges::any_of(run.operands, [&](const ValueRef& v) { return v->tensor == value.tensor; });
     return is_same && !IsConstraint(run.op->name) ? std::nullopt : layouts_.written(value.tensor);
   }
 
@@ -176,9 +176,11 @@ class Annotator {
       const std::string name = StrCat(value_name_, made_.constraints++);
       const ValueName& operand = op.operands[i];
       const std::string index = operand.index > 0 ? StrCat("#", operand.index) : "";
-      const size_t start = op.results.empty() ? op.offset : static_cast<size_t>(op.results[0].first.data() - text_.data());
-      Insert(start, StrCat(name, " = \"sdy.sharding_constraint\"(", operand.name, index, ") <{sharding = #sdy.sharding<",
-                           Body(layout, type.tensor.rank()), ">}> : (", type.text, ") -> ", type.text, "\n    "));
+      const size_t start =
+          op.results.empty() ? op.offset : static_cast<size_t>(op.results[0].first.data() - text_.data());
+      Insert(start,
+             StrCat(name, " = \"sdy.sharding_constraint\"(", operand.name, index, ") <{sharding = #sdy.sharding<",
+                    Body(layout, type.tensor.rank()), ">}> : (", type.text, ") -> ", type.text, "\n    "));
       size_t end = operand.offset + operand.name.size();
       if (text_[end] == '#') end = text_.find_first_of(",) \n", end);
       edits_.push_back({operand.offset, end - operand.offset, name});

@@ -32,13 +32,13 @@ struct TextValue {  // an argument or result of main
 struct AnnotatedText {
   std::string text;
   std::vector<TextValue> arguments, outputs;  // in the text's order
-  int64_t results = 0;      // of ops, that have a sharding
-  int64_t constraints = 0;  // on operands
-  int64_t ambiguous = 0;    // ops of functions that are called several times, with other layouts
+  int64_t results = 0;                        // of ops, that have a sharding
+  int64_t constraints = 0;                    // on operands
+  int64_t ambiguous = 0;                      // ops of functions that are called several times, with other layouts
 };
 // Shardings of Shardy on arguments and results of main and on results of ops; where an op reads a value in another
-// layout than it was written, a sharding constraint in front of it. Those that the text has already give way; the number
-// of partitions becomes the mesh's. Errors (kBadInput): those of ReadStableHlo.
+// layout than it was written, a sharding constraint in front of it. Those that the text has already give way; the
+// number of partitions becomes the mesh's. Errors (kBadInput): those of ReadStableHlo.
 Result<AnnotatedText> AnnotateStableHlo(std::string_view text, std::string_view where, const TextLayouts& layouts);
 
 // `[{"data"}, {"data", "model"}]`, of a tensor of this rank.

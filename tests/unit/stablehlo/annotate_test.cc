@@ -34,11 +34,12 @@ AnnotatedText Annotated(const std::string& text, const Layouts& written, const L
     const auto found = layouts.find(name);
     return found == layouts.end() ? std::nullopt : std::optional(found->second);
   };
-  const Result<AnnotatedText> made = AnnotateStableHlo(
-      text, "m.mlir",
-      {.mesh = *ParseMesh("d=2,m=4"),
-       .written = [&](const std::string& tensor) { return find(written, tensor); },
-       .read = [&](const std::string& result, const std::string& operand) { return find(read, result + "<" + operand); }});
+  const Result<AnnotatedText> made =
+      AnnotateStableHlo(text, "m.mlir",
+                        {.mesh = *ParseMesh("d=2,m=4"),
+                         .written = [&](const std::string& tensor) { return find(written, tensor); },
+                         .read = [&](const std::string& result,
+                                     const std::string& operand) { return find(read, result + "<" + operand); }});
   EXPECT_TRUE(made.ok()) << made.status().message();
   if (!made.ok()) return {};
   const Result<Shardings> again = ReadShardings(made->text, "again.mlir");
@@ -53,11 +54,13 @@ const char kSum[] =
 
 TEST(AnnotateTest, ArgumentsResultsAndOps) {
   const AnnotatedText made = Annotated(ModuleWith(kSum), {{"x", kRows}, {"s", kColumns}, {"result.0", kRows}});
-  EXPECT_THAT(made.text, HasSubstr("\"sdy.mesh\"() <{mesh = #sdy.mesh<[\"d\"=2, \"m\"=4]>, sym_name = \"plan_mesh\"}>"));
+  EXPECT_THAT(made.text,
+              HasSubstr("\"sdy.mesh\"() <{mesh = #sdy.mesh<[\"d\"=2, \"m\"=4]>, sym_name = \"plan_mesh\"}>"));
   EXPECT_THAT(made.text, HasSubstr("arg_attrs = [{sdy.sharding = #sdy.sharding<@plan_mesh, [{\"d\"}, {}]>}, "
                                    "{sdy.sharding = #sdy.sharding<@plan_mesh, [{?}, {?}]>}]"));
   EXPECT_THAT(made.text, HasSubstr("res_attrs = [{sdy.sharding = #sdy.sharding<@plan_mesh, [{\"d\"}, {}]>}]"));
-  EXPECT_THAT(made.text, HasSubstr("(%x, %y) {sdy.sharding = #sdy.sharding_per_value<[<@plan_mesh, [{}, {\"m\"}]>]>} : ("));
+  EXPECT_THAT(made.text,
+              HasSubstr("(%x, %y) {sdy.sharding = #sdy.sharding_per_value<[<@plan_mesh, [{}, {\"m\"}]>]>} : ("));
   EXPECT_THAT(made.text, HasSubstr("mhlo.num_partitions = 8 : i32"));
   EXPECT_EQ(made.results, 1);
   ASSERT_EQ(made.arguments.size(), 2);
@@ -66,7 +69,8 @@ TEST(AnnotateTest, ArgumentsResultsAndOps) {
 }
 
 TEST(AnnotateTest, AnOperandThatIsReadDifferentlyIsConstrained) {
-  const AnnotatedText made = Annotated(ModuleWith(kSum), {{"x", kRows}, {"y", kRows}, {"s", kColumns}}, {{"s<y", kColumns}});
+  const AnnotatedText made =
+      Annotated(ModuleWith(kSum), {{"x", kRows}, {"y", kRows}, {"s", kColumns}}, {{"s<y", kColumns}});
   EXPECT_EQ(made.constraints, 1);
   EXPECT_THAT(made.text, HasSubstr("%planned0 = \"sdy.sharding_constraint\"(%y) <{sharding = #sdy.sharding<@plan_mesh, "
                                    "[{}, {\"m\"}]>}> : (tensor<4x8xf32>) -> tensor<4x8xf32>\n    %s = "
@@ -74,10 +78,12 @@ TEST(AnnotateTest, AnOperandThatIsReadDifferentlyIsConstrained) {
 }
 
 TEST(AnnotateTest, WhatTheTextSaidGivesWay) {
-  const std::string text = ModuleWith(kSum, ", arg_attrs = [{a = 1 : i32, sdy.sharding = #sdy.sharding<@o, [{}, {}]>}, {}]");
+  const std::string text =
+      ModuleWith(kSum, ", arg_attrs = [{a = 1 : i32, sdy.sharding = #sdy.sharding<@o, [{}, {}]>}, {}]");
   const AnnotatedText made = Annotated(text, {{"x", kRows}, {"y", kColumns}});
-  EXPECT_THAT(made.text, HasSubstr("arg_attrs = [{a = 1 : i32, sdy.sharding = #sdy.sharding<@plan_mesh, [{\"d\"}, {}]>}, "
-                                   "{sdy.sharding = #sdy.sharding<@plan_mesh, [{}, {\"m\"}]>}]"));
+  EXPECT_THAT(made.text,
+              HasSubstr("arg_attrs = [{a = 1 : i32, sdy.sharding = #sdy.sharding<@plan_mesh, [{\"d\"}, {}]>}, "
+                        "{sdy.sharding = #sdy.sharding<@plan_mesh, [{}, {\"m\"}]>}]"));
   EXPECT_THAT(made.text, Not(HasSubstr("@o")));
 }
 

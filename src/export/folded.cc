@@ -1,0 +1,107 @@
+#include "export/folded.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "export/exporter.h"
+#include "parallelism/words.h"
+#include "plan/plan.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+namespace {
+
+constexpr size_t kShown = 8;  // in an error
+
+std::vector<std::string> Lines(const std::vector<Unfolded>& all, size_t shown) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < all.size() && i < shown; ++i) lines.push_back(StrCat(all[i].name, " ", all[i].reason));
+  if (all.size() > shown) lines.push_back(StrCat("and ", all.size() - shown, " more"));
+  return lines;
+}
+
+}  // namespace
+
+Status FoldedReport::Finish(const ExportOptions& options, std::vector<std::string>& report) const {
+  if (!left_.empty() && !options.lossy) {
+    const std::string things = StrCat(left_.size(), left_.size() == 1 ? " thing" : " things");
+    return BadInput(StrCat("the plan has ", things, " that ", form_,
+                           " cannot say (--lossy leaves out what it cannot, and ", "lists all; infer --recipe ",
+                           recipe_, " makes the nearest plan of known ways):\n  ", Join(Lines(left_, kShown), "\n  ")));
+  }
+  for (const std::string& line : Lines(left_, left_.size())) report.push_back(StrCat("not said: ", line));
+  for (const std::string& line : notes_) report.push_back(line);
+  if (!derived_.empty()) {
+    report.push_back(StrCat(derived_.size(), " transitions of the loss or the backward pass are the framework's own, ",
+                            "those of the plan are others: first ", derived_.front().name, " ",
+                            derived_.front().reason));
+  }
+  return OkStatus();
+}
+
+ShardedData DataOf(const Fold& fold, const Plan& plan, FoldedReport& report) {
+  ShardedData data;
+  for (const FoldedAxis& axis : fold.axes) {
+    if (axis.use != AxisUse::kTensor) data.zero = std::max(data.zero, axis.zero);
+  }
+  bool sharded_outside = false;
+  for (size_t a = 0; a < fold.axes.size(); ++a) {
+    const FoldedAxis& axis = fold.axes[a];
+    const MeshAxis& named = plan.mesh.axes[a];
+    if (axis.use != AxisUse::kData && axis.use != AxisUse::kContext && axis.use != AxisUse::kExpert) continue;
+    if (axis.zero != 0 && axis.zero != data.zero) {
+      report.Cannot(named.name, StrCat("has ZeRO's stage ", axis.zero, ", another axis ", data.zero));
+    }
+    if (axis.zero != 0) {
+      data.sharded *= named.size;
+      data.regathers = data.regathers || axis.regathers;
+      sharded_outside = true;
+    } else if (axis.use != AxisUse::kContext) {
+      data.replicated *= named.size;
+      if (sharded_outside) {
+        report.Cannot(named.name,
+                      "holds whole what an axis outside of it splits: groups that split lie inside of copies");
+      }
+    }
+  }
+  return data;
+}
+
+ParameterStyle StyleOverTensor(const Fold& fold, const FoldedParameter& parameter) {
+  std::optional<ParameterStyle> style;
+  for (size_t a = 0; a < fold.axes.size(); ++a) {
+    if (fold.axes[a].use != AxisUse::kTensor) continue;
+    if (style && *style != parameter.styles[a]) return ParameterStyle::kOther;
+    style = parameter.styles[a];
+  }
+  return style == ParameterStyle::kExpert ? ParameterStyle::kOther : style.value_or(ParameterStyle::kWhole);
+}
+
+bool HasResidual(const Fold& fold, ResidualUse use) {
+  return std::ranges::any_of(
+      fold.axes, [&](const FoldedAxis& axis) { return axis.use == AxisUse::kTensor && axis.residual == use; });
+}
+
+Recomputation UniformRecomputation(const Fold& fold, FoldedReport& report) {
+  std::map<Recomputation, size_t> counts;
+  for (const Recomputation layer : fold.layers) ++counts[layer];
+  Recomputation most = Recomputation::kNone;
+  size_t count = 0;
+  for (const auto& [recomputation, layers] : counts) {
+    if (layers > count) most = recomputation, count = layers;
+  }
+  for (size_t i = 0; i < fold.layers.size(); ++i) {
+    if (fold.layers[i] == most) continue;
+    report.Cannot(StrCat("layer ", i),
+                  StrCat("recomputes ", RecomputationName(fold.layers[i]), ", most layers ", RecomputationName(most)));
+  }
+  return most;
+}
+
+}  // namespace sbp

@@ -1,0 +1,55 @@
+// What exporters to training frameworks share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "export/exporter.h"
+#include "parallelism/words.h"
+#include "plan/plan.h"
+#include "sbp/mesh.h"
+
+namespace sbp {
+
+// Refuses what a form cannot say, by name and reason, or, where the export is lossy, puts it into the report.
+class FoldedReport {
+ public:
+  FoldedReport(std::string_view form, const Fold& fold, const Mesh& mesh)
+      : form_(form), recipe_(NearestRecipe(fold, mesh)), left_(fold.unfolded), derived_(fold.derived) {}
+  // For forms without names of modules: what lies whole where tensor parallelism splits cannot be said.
+  void CannotListModules(const Fold& fold) { left_.insert(left_.end(), fold.whole.begin(), fold.whole.end()); }
+  void Cannot(std::string name, std::string reason) { left_.push_back({std::move(name), std::move(reason)}); }
+  void Note(std::string line) { notes_.push_back(std::move(line)); }
+  // Error (kBadInput): something cannot be said, and the export is not lossy.
+  Status Finish(const ExportOptions& options, std::vector<std::string>& report) const;
+
+ private:
+  std::string form_, recipe_;
+  std::vector<Unfolded> left_, derived_;
+  std::vector<std::string> notes_;
+};
+
+// Does one stage stand for all axes of a use? The largest; axes of stage 0 beside it are `outer` copies of its groups.
+struct ShardedData {
+  int zero = 0;
+  bool regathers = false;
+  int64_t sharded = 1;     // ranks over which something is split
+  int64_t replicated = 1;  // data ranks over which nothing is
+};
+// Of data and expert axes; and of context axes where they hold parts. What differs is reported.
+ShardedData DataOf(const Fold& fold, const Plan& plan, FoldedReport& report);
+
+// How a parameter is split over all tensor axes together; kOther: not alike over each, or experts lie apart over one.
+ParameterStyle StyleOverTensor(const Fold& fold, const FoldedParameter& parameter);
+
+// Does any tensor axis, of more than one rank, leave this between layers?
+bool HasResidual(const Fold& fold, ResidualUse use);
+
+// The recomputation that all layers have; layers of another one are reported.
+Recomputation UniformRecomputation(const Fold& fold, FoldedReport& report);
+
+}  // namespace sbp

@@ -1,0 +1,87 @@
+#include "parallelism/parameter_uses.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/text.h"
+#include "graph/families.h"
+#include "graph/graph.h"
+#include "graph/phases.h"
+#include "plan/plan.h"
+#include "sbp/mesh.h"
+#include "sbp/sbp.h"
+#include "sbp/signature.h"
+
+namespace sbp {
+namespace {
+
+// Does the op look rows up in what it reads first?
+bool LooksUp(const Graph& graph, const Op& op) {
+  return op.inputs.size() > 1 && std::ranges::any_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId id) {
+           return id.valid() && graph.tensor(id).type.rank() > 0 && IsInteger(graph.tensor(id).type.dtype);
+         });
+}
+
+}  // namespace
+
+std::vector<ParameterRead> ReadsOf(const Graph& graph, const UseTable& uses, TensorId parameter) {
+  std::vector<ParameterRead> reads;
+  std::vector<TensorId> left = {parameter};
+  while (!left.empty()) {
+    const TensorId at = left.back();
+    left.pop_back();
+    const auto [begin, end] = uses.of(at);
+    for (const Use* use = begin; use != end; ++use) {
+      const Op& op = graph.op(use->op);
+      const Phase phase = PhaseOf(graph, op);
+      if (phase == Phase::kOptimizer) continue;
+      const bool hands_on = HandsOn(graph, op) || graph.type_of(op) == "Transpose";
+      if (hands_on && op.outputs[0].valid()) {
+        left.push_back(op.outputs[0]);
+      } else {
+        reads.push_back({*use, phase == Phase::kBackward});
+      }
+    }
+  }
+  std::ranges::sort(reads, {}, [](const ParameterRead& read) { return read.use.op; });
+  return reads;
+}
+
+StyleFound StyleOf(const Plan& plan, TensorId parameter, const std::vector<ParameterRead>& reads, int axis) {
+  const Graph& graph = plan.graph;
+  const Sbp stored = plan.source_layouts[parameter.index()][axis];
+  const std::string& over = plan.mesh.axes[axis].name;
+  const bool has_forward = std::ranges::any_of(reads, [](const ParameterRead& read) { return !read.backward; });
+  bool split = false, whole = false;
+  std::set<ParameterStyle> styles;
+  for (const ParameterRead& read : reads) {
+    if (read.backward && has_forward) continue;
+    const Op& op = graph.op(read.use.op);
+    const Signature& signature = plan.decision(read.use.op).signature;
+    const Sbp wanted = signature.inputs[read.use.operand][axis];
+    (wanted.is_split() ? split : whole) = true;
+    if (!wanted.is_split() || signature.outputs.empty()) continue;
+    const bool sums = signature.outputs[0][axis].is_partial();
+    const bool looks_up = read.use.operand == 0 && LooksUp(graph, op);
+    styles.insert(!sums ? ParameterStyle::kColumn : looks_up ? ParameterStyle::kVocabulary : ParameterStyle::kRow);
+  }
+  const auto other = [](std::string reason) {
+    return StyleFound{.style = ParameterStyle::kOther, .reason = std::move(reason)};
+  };
+  if (!stored.is_split())
+    return split ? other(StrCat("lies whole over ", over, " and is used in parts")) : StyleFound{};
+  if (!split) return {.gathered = true};
+  if (whole) return other(StrCat("is split over ", over, ", and used both so and gathered"));
+  if (graph.tensor(parameter).type.rank() >= 3 && stored.dim() == 0) return {.style = ParameterStyle::kExpert};
+  // A table that is the last product's matrix as well.
+  if (styles == std::set{ParameterStyle::kColumn, ParameterStyle::kVocabulary}) styles = {ParameterStyle::kVocabulary};
+  if (styles.size() != 1) return other(StrCat("is used in several ways over ", over));
+  return {.style = *styles.begin()};
+}
+
+}  // namespace sbp
