@@ -19,11 +19,6 @@ namespace {
 
 constexpr size_t kLongestMask = 12, kLongestTurn = 64;
 
-const Op* ProducerOf(const Graph& graph, TensorId id) {
-  const OpId producer = graph.tensor(id).producer;
-  return producer.valid() ? &graph.op(producer) : nullptr;
-}
-
 const std::vector<int64_t>* IntsOf(const Graph& graph, TensorId id) {
   if (!id.valid()) return nullptr;
   const Tensor& tensor = graph.tensor(id);

@@ -10,6 +10,7 @@
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
 #include "simplify/strided.h"
+#include "base/ids.h"
 
 namespace sbp {
 namespace {
@@ -231,6 +232,11 @@ bool IsFilledTensor(const TensorType& type) {
 }
 
 }  // namespace
+
+const Op* ProducerOf(const Graph& graph, TensorId tensor) {
+  const OpId producer = graph.tensor(tensor).producer;
+  return producer.valid() ? &graph.op(producer) : nullptr;
+}
 
 bool IsMove(const Graph& graph, const Op& op, size_t result) {
   const MoveRow* row = FindMove(graph, op);

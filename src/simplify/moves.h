@@ -6,11 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "graph/graph.h"
 #include "sbp/shard_math.h"
 #include "simplify/view.h"
+#include "base/ids.h"
 
 namespace sbp {
+
+// The op that writes a tensor; null: none.
+const Op* ProducerOf(const Graph& graph, TensorId tensor);
 
 // Does result `result` of the op only move elements of the op's first operand, at positions known now? Types of operand
 // and result are static tensors that are not empty.

@@ -10,18 +10,14 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
+#include "simplify/moves.h"
 
 namespace sbp::simplify {
 namespace {
 
-constexpr int kLongestWay = 12, kDeepest = 16;
+constexpr int kMostBared = 12, kDeepestElement = 16;
 constexpr int64_t kMostGroups = 4096;            // each number is looked at
 constexpr int64_t kMostRows = int64_t{1} << 24;  // that f32 counts one by one
-
-const Op* ProducerOf(const Graph& graph, TensorId id) {
-  const OpId producer = graph.tensor(id).producer;
-  return producer.valid() ? &graph.op(producer) : nullptr;
-}
 
 const Literal* LiteralOf(const Graph& graph, TensorId id) {
   if (!id.valid() || graph.tensor(id).role != TensorRole::kParameter) return nullptr;
@@ -40,7 +36,7 @@ bool HoldsCounts(DType type) {
 
 // What a tensor is but for casts that keep whole numbers, and other shapes of the same elements.
 TensorId Bare(const Graph& graph, TensorId id) {
-  for (int way = 0; way < kLongestWay; ++way) {
+  for (int way = 0; way < kMostBared; ++way) {
     const Op* op = ProducerOf(graph, id);
     if (op == nullptr || op->inputs.empty() || !op->signature_pin.empty()) break;
     const std::string_view type = graph.type_of(*op);
@@ -71,7 +67,7 @@ std::optional<double> ElementFor(const Graph& graph, TensorId id, TensorId base,
   if (id == base || id == other) return value;
   if (const std::optional<double> number = NumberOf(graph, id)) return number;
   const Op* op = ProducerOf(graph, id);
-  if (op == nullptr || depth == kDeepest || !op->signature_pin.empty()) return std::nullopt;
+  if (op == nullptr || depth == kDeepestElement || !op->signature_pin.empty()) return std::nullopt;
   std::vector<double> x;
   const std::string_view type = graph.type_of(*op);
   const bool shapes = type == "Unsqueeze" || type == "Reshape" || type == "Squeeze" || type == "Flatten";
