@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/checked_math.h"
+#include "base/ids.h"
 #include "graph/strided_ints.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
 #include "simplify/strided.h"
-#include "base/ids.h"
 
 namespace sbp {
 namespace {

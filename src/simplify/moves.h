@@ -10,7 +10,6 @@
 #include "graph/graph.h"
 #include "sbp/shard_math.h"
 #include "simplify/view.h"
-#include "base/ids.h"
 
 namespace sbp {
 
