@@ -151,6 +151,24 @@ class Listener {
   std::atomic<bool> refused_ = false;
 };
 
+// The calling thread reads and writes numbers as the program does, whatever the locale of its process.
+class PlainLocale {
+ public:
+  PlainLocale() : plain_(newlocale(LC_ALL_MASK, "C", nullptr)) {
+    if (plain_ != nullptr) before_ = uselocale(plain_);
+  }
+  ~PlainLocale() {
+    if (plain_ == nullptr) return;
+    uselocale(before_);
+    freelocale(plain_);
+  }
+  PlainLocale(const PlainLocale&) = delete;
+  PlainLocale& operator=(const PlainLocale&) = delete;
+
+ private:
+  locale_t plain_, before_ = nullptr;
+};
+
 int RunRequest(const sbp_request& request, CallFiles& files, sbp_answer& answer) {
   std::mutex one_at_a_time;  // chatter comes from any thread
   Listener listener(request);
@@ -163,6 +181,7 @@ int RunRequest(const sbp_request& request, CallFiles& files, sbp_answer& answer)
   caller.cancelled = [&] { return listener.Cancelled(); };
   std::vector<const char*> words = {"sbp-plan"};
   words.insert(words.end(), request.words, request.words + request.num_words);
+  const PlainLocale plain;
   const CallerScope called(caller);
   const CallFilesScope reading(files);
   return RunCommandLine(static_cast<int>(words.size()), words.data());

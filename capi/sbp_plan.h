@@ -15,7 +15,9 @@
  *   arrays:       of `run`: `--inputs arrays:` takes the request's arrays by the names of inputs (and weights),
  *                 `--outputs arrays:` returns the outputs. `arrays:PREFIX` takes, or returns, those with PREFIX in
  *                 front of their names, where a call has several sets of them.
- * Of a model's weights beside it, and of a plan's model, the files are read.
+ * Of a model's weights beside it, and of a plan's model, the files are read. Of a model that is a document no weights
+ * are read, not those inside it either: `run` takes the request's arrays for them, fills the others at random and says
+ * how many. Safetensors are files.
  *
  * Ownership: the request and all it points to is the caller's, and is only read, during the call alone. The answer and
  * all it points to is the library's, unchanged until sbp_answer_free.
@@ -23,7 +25,8 @@
  * Threads: calls from several threads at once are independent of each other (drawing a picture waits for its turn,
  * since Graphviz draws one at a time; its library keeps some memory of each drawing). A call may start threads of its
  * own, which have ended when it returns. It changes no signal handler, no locale, no folder and no stream of the
- * process.
+ * process; numbers are written and read as in the C locale, whatever setlocale says (but not after
+ * std::locale::global of another one).
  *
  * Errors: the exit code of the program, and its message in the chatter. Nothing ends the process and no C++ exception
  * comes out. Backends that are processes or GPUs (`--backend mpi`, `cuda`) are refused with SBP_USAGE: the program has
@@ -75,8 +78,9 @@ typedef struct sbp_array {
   size_t size;      /* bytes: those of the shape */
 } sbp_array;
 
-/* What goes on: "planning: strategy"; during a search or run some times a second again. From any thread of the call,
- * one at a time; must return soon. Other than 0: the call ends soon, as by `cancel`. */
+/* What goes on: "planning: strategy" ("" where that is not known, as with --quiet); during a search or run some times a
+ * second again. From any thread of the call, one at a time; must return soon. Other than 0: the call ends soon, as by
+ * `cancel`. */
 typedef int (*sbp_progress)(void* user, const char* what);
 
 /* All but `words` may be 0. */
@@ -97,7 +101,8 @@ typedef struct sbp_request {
 
 typedef struct sbp_answer sbp_answer;
 
-/* Runs a command; returns one of the codes above. *answer: never NULL but where memory is out; to be freed. */
+/* Runs a command; returns one of the codes above. *answer: never NULL but where memory is out (then SBP_BAD_INPUT), or
+ * with SBP_DEFECT; to be freed. Of NULL the functions below give no output and "error: out of memory". */
 SBP_EXPORT int sbp_call(const sbp_request* request, sbp_answer** answer);
 
 /* What the program prints on stdout, and on stderr (notes, warnings, the error): with a 0 behind, and its size without

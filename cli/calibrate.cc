@@ -22,6 +22,7 @@
 #include "calibrate/fit.h"
 #include "cli/backend_flags.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/planning.h"
 #include "cli/progress.h"
@@ -171,6 +172,7 @@ Status Measure(const CalibrateFlags& flags, Backend& backend) {
   request.progress = [tell = ProgressTeller()](std::string_view what, size_t done, size_t total) {
     tell(StrCat("measuring ", what, ": ", done + 1, " of ", total));
   };
+  request.cancelled = InterruptAsker();
   const Result<Fit> fit = Calibrate(backend, request);
   if (!fit.ok()) return fit.status();
   return backend.leads() ? WriteFit(flags, encoding, *fit) : OkStatus();

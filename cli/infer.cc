@@ -16,6 +16,7 @@
 #include "api/planning.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/mesh_flags.h"
 #include "cli/output.h"
@@ -85,7 +86,7 @@ Status InferMesh(const InferFlags& flags, const RuleSet& rules, Encoding encodin
   }
   timings["write"] = SecondsSince(writing);
   timings["total"] = SecondsSince(start);
-  timings["peak_rss_bytes"] = PeakRssBytes();
+  if (CurrentCaller() == nullptr) timings["peak_rss_bytes"] = PeakRssBytes();  // else mostly the calling process's own
   if (flags.output.json()) return Print(SummaryJson(best, timings, &choice));
   const std::string text =
       StrCat(FormatMeshes(choice), "\n", FormatSummary(best, {.notation = flags.output.layout_notation()}));
@@ -129,7 +130,7 @@ Status Infer(const InferFlags& flags) {
   if (!flags.out.empty()) SBP_RETURN_IF_ERROR(WriteFile(flags.out, WritePlan(plan, encoding)));
   timings["write"] = SecondsSince(writing);
   timings["total"] = SecondsSince(start);
-  timings["peak_rss_bytes"] = PeakRssBytes();
+  if (CurrentCaller() == nullptr) timings["peak_rss_bytes"] = PeakRssBytes();  // else mostly the calling process's own
   if (flags.output.json()) return Print(SummaryJson(plan, timings));
   const std::string summary = FormatSummary(
       plan, {.notation = flags.output.layout_notation(), .goal_gap = goal.gap, .more_effort = goal.more_effort});

@@ -31,6 +31,7 @@
 #include "fold/resolve.h"
 #include "fold/resolve_options.h"
 #include "graph/tensor_data.h"
+#include "io/call_files.h"
 #include "io/file.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
@@ -108,7 +109,7 @@ Result<PlanOptions> RecordOptions(const PlanningFlags& flags) {
 Status MakeDumpDir(const std::string& path) {
   if (path.empty()) return OkStatus();
   std::error_code failed;
-  std::filesystem::create_directories(path, failed);
+  if (!IsOfCall(path)) std::filesystem::create_directories(path, failed);
   if (failed) return BadInput(StrCat("--dump-dir: cannot make folder ", Quote(path), ": ", failed.message()));
   return CheckWritable(path + "/00").WithContext("--dump-dir");
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "verify/op_instance.h"
 #include "verify/verify.h"
@@ -143,6 +144,7 @@ Status VerifyAndReport(const RuleSet& rules, const VerifyFlags& flags, const Out
   options.progress = [tell = ProgressTeller()](size_t done, size_t total) {
     tell(StrCat("rules verify: ", done, " of ", total, " ops"));
   };
+  options.cancelled = InterruptAsker();
   for (const std::string& row : flags.instances) {
     auto instance = ParseInstance(row);
     if (!instance.ok()) return UsageError(StrCat("--instance ", Quote(row), ": ", instance.status().message()));

@@ -104,15 +104,17 @@ class _Call:
             *[_Array(os.fsencode(name), value.dtype.name.encode(), (ctypes.c_int64 * max(1, value.ndim))(*value.shape),
                      value.ndim, value.ctypes.data, value.nbytes)
               for name, value in zip(arrays, self._values)])
-        self._progress = _Progress(self._tell) if telling else _Progress()
+        told = self.told  # not of self, which would hold itself: with all its documents, until the next collection
+
+        def tell(user: int | None, what: bytes) -> int:
+            told.put(what.decode(errors="replace"))
+            return 0
+
+        self._progress = _Progress(tell) if telling else _Progress()
         self._request = _Request(ctypes.sizeof(_Request), self._words, len(words), document, len(document),
                                  self._documents, len(documents), self._arrays, len(arrays), self._progress, None,
                                  ctypes.pointer(self._cancel))
         self.thread = threading.Thread(target=self._run, name="sbp-plan", daemon=True)
-
-    def _tell(self, user: int | None, what: bytes) -> int:
-        self.told.put(what.decode(errors="replace"))
-        return 0
 
     def cancel(self) -> None:
         self._cancel.value = 1

@@ -8,6 +8,7 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "io/call_files.h"
 #include "io/documents.h"
 #include "io/file.h"
 
@@ -20,7 +21,7 @@ Result<Cluster> ChooseCluster(const std::string& name, const Mesh* mesh, const N
   Cluster cluster;
   if (is_preset) {
     cluster = std::move(preset).value();
-  } else if (chosen != "-" && access(chosen.c_str(), R_OK) != 0) {
+  } else if (chosen != "-" && !IsOfCall(chosen) && access(chosen.c_str(), R_OK) != 0) {
     return preset.status().WithContext("--cluster");  // neither a preset nor a file: the presets are the likelier wish
   } else {
     SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(chosen));

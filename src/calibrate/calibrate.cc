@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/cancelled.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "calibrate/samples.h"
@@ -67,8 +68,10 @@ class Calibration {
   }
 
  private:
-  void Tell(std::string_view what, size_t done, size_t total) const {
+  // Before each measurement.
+  Status Tell(std::string_view what, size_t done, size_t total) const {
     if (request_.progress) request_.progress(what, round_ * total + done, request_.rounds * total);
+    return RefuseCancelled(request_.cancelled);
   }
 
   // One axis with all devices, and two for each way to divide them.
@@ -108,7 +111,7 @@ class Calibration {
     size_t done = 0;
     for (const Mesh& mesh : meshes) {
       for (const double bytes : sizes) {
-        Tell("collectives", done++, meshes.size() * sizes.size());
+        SBP_RETURN_IF_ERROR(Tell("collectives", done++, meshes.size() * sizes.size()));
         for (int axis = 0; axis < mesh.num_axes(); ++axis) {
           for (const double run : kMeasuredRuns) {
             SBP_ASSIGN_OR_RETURN(const CalibrationCase boxing,
@@ -125,7 +128,7 @@ class Calibration {
     if (request_.devices < 2) return OkStatus();
     SBP_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(StrCat("x=", request_.devices)));
     for (double bytes = kSmallestBoxed; bytes <= request_.most_bytes / kLargestHalo; bytes *= kSmallStep) {
-      Tell("neighbours", 0, 1);
+      SBP_RETURN_IF_ERROR(Tell("neighbours", 0, 1));
       SBP_ASSIGN_OR_RETURN(const CalibrationCase halo, HaloCase(mesh, static_cast<int64_t>(bytes), *request_.rules));
       SBP_RETURN_IF_ERROR(RunCase(halo, mesh, "greedy").status());
     }
@@ -136,7 +139,7 @@ class Calibration {
   // of its speed compute kept. There are so many products that a is twice k or more.
   Status MeasureOverlap() {
     if (request_.devices < 2) return OkStatus();
-    Tell("overlap", 0, 1);
+    SBP_RETURN_IF_ERROR(Tell("overlap", 0, 1));
     SBP_ASSIGN_OR_RETURN(const OverlapTimes collective, TimeOverlap(0, true));
     int products = kLeastProducts;
     SBP_ASSIGN_OR_RETURN(OverlapTimes compute, TimeOverlap(products, false));
@@ -176,7 +179,7 @@ class Calibration {
     SBP_ASSIGN_OR_RETURN(const std::vector<CalibrationCase> cases,
                          OpCases(BuiltinCalibrationText(), "calibration.txt", *request_.rules, request_.limits));
     for (size_t i = 0; i < cases.size(); ++i) {
-      Tell("ops", i, cases.size());
+      SBP_RETURN_IF_ERROR(Tell("ops", i, cases.size()));
       SBP_RETURN_IF_ERROR(RunCase(cases[i], mesh, "replicate").status());
     }
     return OkStatus();
@@ -219,7 +222,7 @@ class Calibration {
   Status MeasureModels(size_t first) {
     for (size_t i = first; i < model_plans_.size(); ++i) {
       const auto& [plan, reader] = model_plans_[i];
-      Tell(StrCat("model ", plan.graph.name), i, model_plans_.size());
+      SBP_RETURN_IF_ERROR(Tell(StrCat("model ", plan.graph.name), i, model_plans_.size()));
       SBP_RETURN_IF_ERROR(RunPlan(plan, {}, *reader, 1, true).status());
     }
     return OkStatus();

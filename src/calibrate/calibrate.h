@@ -43,6 +43,7 @@ struct CalibrationRequest {
   uint64_t seed = 0;
   const RuleSet* rules = nullptr;
   std::function<void(std::string_view what, size_t done, size_t total)> progress;  // may be null
+  std::function<bool()> cancelled;                                                 // asked before each; may be null
 };
 
 // Limits and most_bytes: sizes that take some tens of milliseconds, quickly some hundreds of microseconds.

@@ -60,9 +60,13 @@ ShardedData DataOf(const Fold& fold, const Plan& plan, FoldedReport& report) {
     }
     if (axis.zero != 0) {
       data.sharded *= named.size;
+      if (axis.use == AxisUse::kContext) data.context *= named.size;
       data.regathers = data.regathers || axis.regathers;
       sharded_outside = true;
-    } else if (axis.use != AxisUse::kContext) {
+    } else if (axis.use == AxisUse::kContext) {
+      if (data.zero > 0)
+        report.Cannot(named.name, "holds whole what data ranks split: both split together, or neither");
+    } else {
       data.replicated *= named.size;
       if (sharded_outside) {
         report.Cannot(named.name,

@@ -37,7 +37,8 @@ class FoldedReport {
 struct ShardedData {
   int zero = 0;
   bool regathers = false;
-  int64_t sharded = 1;     // ranks over which something is split
+  int64_t sharded = 1;     // ranks over which something is split, ...
+  int64_t context = 1;     // ... of these, those that split the sequence
   int64_t replicated = 1;  // data ranks over which nothing is
 };
 // Of data and expert axes; and of context axes where they hold parts. What differs is reported.

@@ -18,6 +18,7 @@
 #include "parallelism/words.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {
@@ -61,6 +62,7 @@ class HfPlan {
       if (parameter.rank < 2) continue;
       const std::string style = StyleOf(parameter);
       if (style.empty()) continue;
+      LooksTurned(parameter);
       of_module[parameter.module] = style;
       const std::string pattern = HfPattern(parameter.module);
       const auto [entry, is_new] = at.emplace(pattern, styles.size());
@@ -77,6 +79,23 @@ class HfPlan {
     HfJson json = HfJson::object();
     for (const auto& [pattern, style] : styles) json[pattern] = style;
     return json;
+  }
+
+  // Is a matrix split as nn.Linear's, [out, in], is not? Graphs that come from elsewhere have it so.
+  void LooksTurned(const FoldedParameter& parameter) {
+    if (turned_) return;
+    for (size_t a = 0; a < fold_.axes.size(); ++a) {
+      const Sbp lies = plan_.source_layouts[parameter.id.index()][static_cast<int>(a)];
+      const ParameterStyle style = parameter.styles[a];
+      turned_ = turned_ || (fold_.axes[a].use == AxisUse::kTensor && lies.is_split() &&
+                            ((style == ParameterStyle::kColumn && lies.dim() == 1) ||
+                             (style == ParameterStyle::kRow && lies.dim() == 0)));
+    }
+    if (turned_) {
+      report_.Note(StrCat(parameter.name,
+                          " lies as [in, out]: styles are those of nn.Linear, which lies as [out, in]; ",
+                          "transformers has none for Conv1D, as GPT-2's"));
+    }
   }
 
   // Of a matrix. "": it has none, which is reported.
@@ -98,7 +117,8 @@ class HfPlan {
         case ParameterStyle::kVocabulary:
           return "embedding_rowwise";
         case ParameterStyle::kWhole:
-          return parameter.rank == 2 ? "replicate" : "";  // else the model's own plan might split it
+          // Else the model's own plan might split it. A part of a fused matrix has no module of its own.
+          return parameter.rank == 2 && !parameter.is_part ? "replicate" : "";
         case ParameterStyle::kExpert:
         case ParameterStyle::kOther:
           reason = "is split otherwise over one tensor axis than over another, or by experts";
@@ -145,6 +165,7 @@ class HfPlan {
   const Plan& plan_;
   const Fold& fold_;
   FoldedReport& report_;
+  bool turned_ = false;
 };
 
 Result<PlanExport> WriteHfTpPlan(const Plan& plan, const ExportOptions& options) {

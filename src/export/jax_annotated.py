@@ -76,7 +76,7 @@ class Planned:
             raise ValueError(f"not given: {', '.join(missing)}")
         placed = []
         for value, sharding in zip(SIGNATURE["inputs"], self.shardings):
-            array = numpy.asarray(inputs[value["name"]])
+            array = typed(inputs[value["name"]], jnp.dtype(DTYPES[value["dtype"]]))
             if list(array.shape) != value["shape"]:
                 raise ValueError(f"{value['name']} is {list(array.shape)}, and the plan is for {value['shape']}")
             placed.append(jax.device_put(array.astype(jnp.dtype(DTYPES[value["dtype"]])), sharding))
@@ -96,13 +96,20 @@ def load() -> Planned:
     return Planned((HERE / "plan.mlir").read_text())
 
 
+def typed(value: Any, dtype: Any) -> numpy.ndarray:
+    """Of types that numpy lacks, .npz files have the bytes alone."""
+    array = numpy.asarray(value)
+    return array.view(dtype) if array.dtype.kind == "V" else array
+
+
 def largest_error(made: Mapping[str, Any], expected: Mapping[str, Any]) -> float:
     """Over all outputs, ||made - expected|| / ||expected||. Error: one of them has outputs that the other has not."""
     if set(made) != set(expected):
         raise SystemExit(f"outputs that only one of both has: {', '.join(sorted(set(made) ^ set(expected)))}")
     worst = 0.0
     for name, value in expected.items():
-        wanted, found = numpy.asarray(value, "float64"), numpy.asarray(made[name]).astype("float64")
+        found = numpy.asarray(made[name])
+        wanted, found = typed(value, found.dtype).astype("float64"), found.astype("float64")
         if wanted.shape != found.shape:
             raise SystemExit(f"{name} is {found.shape}, expected {wanted.shape}")
         worst = max(worst, float(numpy.linalg.norm(found - wanted) / max(numpy.linalg.norm(wanted), 1e-30)))

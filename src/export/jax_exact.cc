@@ -62,6 +62,15 @@ Status CheckJaxLayout(const Plan& plan, TensorId id, NdSbp layout) {
                          "size for all devices; plan with --even-only"));
 }
 
+// Sums and values by which they begin are all that some kinds are of (jax_ops.py, boxing).
+bool LacksJax(const BoxingStep& step) {
+  const Sbp from = step.from[step.axis], to = step.to[step.axis];
+  const auto is = [](const Sbp& sbp, ReduceKind kind) { return sbp.is_partial() && sbp.reduce_kind() == kind; };
+  if (step.kind == CollectiveKind::kReduceScatter) return !is(from, ReduceKind::kSum);
+  if (step.kind == CollectiveKind::kAllReduce) return is(from, ReduceKind::kProd);
+  return step.kind == CollectiveKind::kPad && (is(to, ReduceKind::kMax) || is(to, ReduceKind::kMin));
+}
+
 Status CheckJaxTensors(const Plan& plan) {
   for (size_t t = 0; t < plan.graph.tensors.size(); ++t) {
     const Tensor& tensor = plan.graph.tensors[t];
@@ -72,6 +81,12 @@ Status CheckJaxTensors(const Plan& plan) {
   for (const Transition& transition : plan.transitions) {
     for (const BoxingStep& step : transition.steps) {
       SBP_RETURN_IF_ERROR(CheckJaxLayout(plan, transition.tensor, step.to));
+      if (LacksJax(step)) {
+        return BadInput(StrCat("a ", CollectiveKindName(step.kind), " of ",
+                               Quote(plan.graph.tensor(transition.tensor).name), ", from ", ToString(step.from), " to ",
+                               ToString(step.to), ": JAX has reduce-scatters of sums, and all-reduces of sums, maxima ",
+                               "and minima"));
+      }
       if (step.kind != CollectiveKind::kSendRecv) continue;
       return BadInput(StrCat(Quote(plan.graph.tensor(transition.tensor).name), " is sent from device to device, from ",
                              ToString(transition.from), " to ", ToString(transition.to),

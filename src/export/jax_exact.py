@@ -78,7 +78,8 @@ class Planned:
             raise ValueError(f"not given: {', '.join(missing)}")
         placed = {}
         for name in self.starts:
-            tensor, array = self.tensors[name], numpy.asarray(inputs[self.wholes[name]])
+            tensor = self.tensors[name]
+            array = typed(inputs[self.wholes[name]], jnp.dtype(DTYPES[tensor["dtype"]]))
             if "part" in tensor:
                 part = tensor["part"]
                 array = numpy.take(array, numpy.arange(part["start"], part["start"] + tensor["shape"][part["axis"]]), part["axis"])
@@ -148,13 +149,20 @@ def load() -> Planned:
     return Planned()
 
 
+def typed(value: Any, dtype: Any) -> numpy.ndarray:
+    """Of types that numpy lacks, .npz files have the bytes alone."""
+    array = numpy.asarray(value)
+    return array.view(dtype) if array.dtype.kind == "V" else array
+
+
 def largest_error(made: Mapping[str, Any], expected: Mapping[str, Any]) -> float:
     """Over all outputs, ||made - expected|| / ||expected||. Error: one of them has outputs that the other has not."""
     if set(made) != set(expected):
         raise SystemExit(f"outputs that only one of both has: {', '.join(sorted(set(made) ^ set(expected)))}")
     worst = 0.0
     for name, value in expected.items():
-        wanted, found = numpy.asarray(value, "float64"), numpy.asarray(made[name]).astype("float64")
+        found = numpy.asarray(made[name])
+        wanted, found = typed(value, found.dtype).astype("float64"), found.astype("float64")
         if wanted.shape != found.shape:
             raise SystemExit(f"{name} is {found.shape}, expected {wanted.shape}")
         worst = max(worst, float(numpy.linalg.norm(found - wanted) / max(numpy.linalg.norm(wanted), 1e-30)))

@@ -93,7 +93,13 @@ Result<PlanExport> WriteMegatron(const Plan& plan, const ExportOptions& options)
   if (RanksOf(fold, plan.mesh, AxisUse::kIdle) > 1) {
     report.Cannot(StrCat(RanksOf(fold, plan.mesh, AxisUse::kIdle), " ranks"), "repeat what others compute");
   }
-  AddZero(fold, DataOf(fold, plan, report), flags);
+  const ShardedData data = DataOf(fold, plan, report);
+  if (expert > 1 && data.zero > 0 && plan.mesh.num_devices() / (tensor * expert) % data.replicated != 0) {
+    report.Cannot(StrCat(data.replicated, " copies"),
+                  StrCat("of what data ranks split do not divide the ", plan.mesh.num_devices() / (tensor * expert),
+                         " ranks that have the same experts"));
+  }
+  AddZero(fold, data, flags);
   AddBatch(fold, RanksOf(fold, plan.mesh, AxisUse::kData) * expert, flags, report);
   AddRecomputation(fold, flags, report);
   report.Note(StrCat("for ", plan.mesh.num_devices(), " ranks, mesh ", ToString(plan.mesh),

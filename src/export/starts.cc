@@ -205,7 +205,7 @@ Result<std::string> StartTables(const Plan& plan, const StartWords& words, const
 
 std::string RanksOfMesh(const Mesh& mesh) {
   std::vector<std::string> rows;
-  for (int64_t rank = 0; rank < mesh.num_devices(); ++rank) rows.push_back(StrCat(rank));
+  for (int64_t at = 0; at < mesh.num_devices(); ++at) rows.push_back(StrCat(mesh.rank(at)));
   for (int axis = mesh.num_axes() - 1; axis >= 0; --axis) {
     const auto size = static_cast<size_t>(mesh.size(axis));
     std::vector<std::string> outer;

@@ -49,9 +49,8 @@ class TorchtitanFlags {
     if (context > 1 && data.zero == 0) {
       report_.Cannot("context ranks", "hold parameters whole, which torchtitan splits over them");
     }
-    const bool splits_context = data.zero > 0 && data.sharded % context == 0;
     Parallelism("data_parallel_replicate_degree", data.replicated);
-    Parallelism("data_parallel_shard_degree", splits_context ? data.sharded / context : data.sharded);
+    Parallelism("data_parallel_shard_degree", data.sharded / data.context);
     if (data.zero == 3) Parallelism("fsdp_reshard_after_forward", data.regathers ? "always" : "never");
     if (context > 1) {
       Parallelism("context_parallel_degree", context);
@@ -63,6 +62,11 @@ class TorchtitanFlags {
     if (experts > 1) {
       if (data.zero != 3) {
         report_.Cannot("expert ranks", "hold other parameters whole, where torchtitan takes them from FSDP's");
+      }
+      const int64_t tensor = Ranks(AxisUse::kTensor);
+      if (data.sharded * tensor % experts != 0) {
+        report_.Cannot(StrCat(experts, " expert ranks"), StrCat("do not divide the ", data.sharded * tensor,
+                                                                " that split parameters, of which they are"));
       }
       Parallelism("expert_parallel_degree", experts);
     }

@@ -38,5 +38,7 @@ class CallFilesScope {
 };
 // Null: this thread reads and writes as its process does.
 CallFiles* CurrentCallFiles();
+// Is a path no file, but the call's: "-", or a name in memory?
+bool IsOfCall(std::string_view path);
 
 }  // namespace sbp

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -108,12 +109,6 @@ bool WriteNameless(const std::string& folder, const std::string& name, const Pro
   return linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0 && file.Close();
 }
 
-// In a call: "-" and names in memory.
-bool IsOfCall(const std::string& path) {
-  return CurrentCallFiles() != nullptr &&
-         (path == "-" || path.starts_with(kArraysPrefix) || path.starts_with(kMemoryPrefix));
-}
-
 Result<std::string> ReadOfCall(const std::string& path) {
   const CallFiles& files = *CurrentCallFiles();
   if (path == "-") return std::string(files.input);
@@ -184,7 +179,8 @@ Status WriteFileInPieces(const std::string& path, const Produce& produce) {
     return OkStatus();
   }
   const SignalsHeld held;
-  const std::string target = FollowLinks(path), temporary = StrCat(target, ".tmp.", getpid());
+  static std::atomic<uint64_t> written_before = 0;  // several threads may write a file at once
+  const std::string target = FollowLinks(path), temporary = StrCat(target, ".tmp.", getpid(), ".", written_before++);
   const mode_t rights = exists ? info.st_mode & 0777 : 0;  // of the file that is replaced: they stay
   bool written = WriteNameless(FolderOf(target), temporary, produce, rights);
   if (!written) {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -32,17 +34,31 @@ constexpr double kAlike = 0.002;  // prices at a glance that differ by less
 constexpr double kRoundingOfPrices = 1e-9;
 constexpr double kWorkOfLarge = 0.15;
 
-// Calls body(0), ..., body(count - 1), on several threads.
+// Calls body(0), ..., body(count - 1), on several threads, as many as can be had. What one throws is thrown at the end.
 template <typename Body>
 void ForEach(size_t count, int threads, const Body& body) {
   std::atomic<size_t> next = 0;
+  std::exception_ptr thrown;
+  std::mutex mutex;
   const auto work = [&] {
-    for (size_t i = next++; i < count; i = next++) body(i);
+    try {
+      for (size_t i = next++; i < count; i = next++) body(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (!thrown) thrown = std::current_exception();
+    }
   };
+  const size_t most = std::min(count, static_cast<size_t>(std::max(1, threads)));
   std::vector<std::thread> others;
-  for (size_t t = 1; t < std::min(count, static_cast<size_t>(std::max(1, threads))); ++t) others.emplace_back(work);
+  others.reserve(most);
+  try {
+    for (size_t t = 1; t < most; ++t) others.emplace_back(work);
+  } catch (const std::system_error&) {
+  }
   work();
   for (std::thread& other : others) other.join();
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 // An error that only says that this mesh is none to plan on.

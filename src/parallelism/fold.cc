@@ -81,7 +81,7 @@ class Folder {
       const std::vector<ParameterRead> reads = ReadsOf(plan_.graph, uses, parameter.id);
       std::vector<StyleFound>& found = found_.emplace_back();
       for (int axis = 0; axis < plan_.mesh.num_axes(); ++axis) {
-        found.push_back(StyleOf(plan_, parameter.id, reads, axis));
+        found.push_back(StyleOf(plan_, parameter.id, reads, axis, parameter.expert_dim == 0));
         folded.styles.push_back(found.back().style);
       }
     }

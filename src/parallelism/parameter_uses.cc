@@ -52,7 +52,8 @@ std::vector<ParameterRead> ReadsOf(const Graph& graph, const UseTable& uses, Ten
   return reads;
 }
 
-StyleFound StyleOf(const Plan& plan, TensorId parameter, const std::vector<ParameterRead>& reads, int axis) {
+StyleFound StyleOf(const Plan& plan, TensorId parameter, const std::vector<ParameterRead>& reads, int axis,
+                   bool experts) {
   const Graph& graph = plan.graph;
   const Sbp stored = plan.source_layouts[parameter.index()][axis];
   const std::string& over = plan.mesh.axes[axis].name;
@@ -77,7 +78,10 @@ StyleFound StyleOf(const Plan& plan, TensorId parameter, const std::vector<Param
     return split ? other(StrCat("lies whole over ", over, " and is used in parts")) : StyleFound{};
   if (!split) return {.gathered = true};
   if (whole) return other(StrCat("is split over ", over, ", and used both so and gathered"));
-  if (graph.tensor(parameter).type.rank() >= 3 && stored.dim() == 0) return {.style = ParameterStyle::kExpert};
+  if (graph.tensor(parameter).type.rank() >= 3) {
+    if (experts && stored.dim() == 0) return {.style = ParameterStyle::kExpert};
+    if (!experts) return other(StrCat("is no matrix, and split over ", over));
+  }
   // A table that is the last product's matrix as well.
   if (styles == std::set{ParameterStyle::kColumn, ParameterStyle::kVocabulary}) styles = {ParameterStyle::kVocabulary};
   if (styles.size() != 1) return other(StrCat("is used in several ways over ", over));

@@ -23,6 +23,8 @@ struct StyleFound {
   bool gathered = false;  // lies split and is whole where it is read: kWhole
   std::string reason;     // kOther
 };
-StyleFound StyleOf(const Plan& plan, TensorId parameter, const std::vector<ParameterRead>& reads, int axis);
+// `experts`: its first dimension is one of stacked matrices.
+StyleFound StyleOf(const Plan& plan, TensorId parameter, const std::vector<ParameterRead>& reads, int axis,
+                   bool experts);
 
 }  // namespace sbp

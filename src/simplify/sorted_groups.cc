@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -61,10 +62,18 @@ bool SumsOver(const Graph& graph, const Op& op, int64_t dim) {
   return axes->ints[0] == dim || axes->ints[0] == dim - 2;
 }
 
-// An element of a tensor that is computed by element, where the element of `base` (or `other`) is `value`.
-std::optional<double> ElementFor(const Graph& graph, TensorId id, TensorId base, TensorId other, double value,
-                                 int depth = 0) {
-  if (id == base || id == other) return value;
+using Elements = std::map<TensorId, std::optional<double>>;
+std::optional<double> ComputeElement(const Graph& graph, TensorId id, Elements& known, int depth);
+
+// An element of a tensor that is computed by element, from those that `known` has, which keeps what is found.
+std::optional<double> ElementFor(const Graph& graph, TensorId id, Elements& known, int depth = 0) {
+  if (const auto found = known.find(id); found != known.end()) return found->second;
+  const std::optional<double> element = ComputeElement(graph, id, known, depth);
+  known.emplace(id, element);
+  return element;
+}
+
+std::optional<double> ComputeElement(const Graph& graph, TensorId id, Elements& known, int depth) {
   if (const std::optional<double> number = NumberOf(graph, id)) return number;
   const Op* op = ProducerOf(graph, id);
   if (op == nullptr || depth == kDeepestElement || !op->signature_pin.empty()) return std::nullopt;
@@ -73,7 +82,7 @@ std::optional<double> ElementFor(const Graph& graph, TensorId id, TensorId base,
   const bool shapes = type == "Unsqueeze" || type == "Reshape" || type == "Squeeze" || type == "Flatten";
   for (size_t i = 0; i < (shapes ? 1 : op->inputs.size()); ++i) {
     if (!op->inputs[i].valid()) return std::nullopt;
-    const std::optional<double> part = ElementFor(graph, op->inputs[i], base, other, value, depth + 1);
+    const std::optional<double> part = ElementFor(graph, op->inputs[i], known, depth + 1);
     if (!part) return std::nullopt;
     x.push_back(*part);
   }
@@ -115,7 +124,8 @@ bool AreCounts(const Graph& graph, TensorId counts, TensorId sorted, TensorId un
     if (of_row.empty() || of_row.back() != count || of_column.size() != 2 || of_column[1] != 1) continue;
     bool same = true;
     for (int64_t number = 0; same && number < count; ++number) {
-      same = ElementFor(graph, column, sorted, unsorted, static_cast<double>(number)) == static_cast<double>(number);
+      Elements known = {{sorted, static_cast<double>(number)}, {unsorted, static_cast<double>(number)}};
+      same = ElementFor(graph, column, known) == static_cast<double>(number);
     }
     return same;
   }

@@ -96,7 +96,7 @@ void InnerOps::Merge(const InnerOps& other) {
 
 InnerReport VerifyInnerOps(const InnerOps& ops, const RuleSet& rules, const VerifyOptions& options) {
   std::vector<Verified> verified(ops.ops().size());
-  RunJobs(verified.size(), options.threads, options.progress,
+  RunJobs(verified.size(), options.threads, options.progress, options.cancelled,
           [&](size_t i) { verified[i] = Verify(ops.ops()[i], rules, options.seed); });
   InnerReport report;
   for (size_t i = 0; i < verified.size(); ++i) {

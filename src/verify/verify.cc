@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 
+#include "base/cancelled.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "rule/candidates.h"
@@ -160,7 +161,8 @@ Result<VerifyReport> VerifyRules(const RuleSet& rules, const VerifyOptions& opti
   SBP_ASSIGN_OR_RETURN(const auto by_op, InstancesByOp(rules, options));
   std::vector<OpVerifier> jobs;
   for (const auto& [name, instances] : by_op) jobs.emplace_back(rules, *rules.Find(name), instances, options.seed);
-  RunJobs(jobs.size(), options.threads, options.progress, [&](size_t i) { jobs[i].Run(); });
+  RunJobs(jobs.size(), options.threads, options.progress, options.cancelled, [&](size_t i) { jobs[i].Run(); });
+  SBP_RETURN_IF_ERROR(RefuseCancelled(options.cancelled));
   VerifyReport report;
   const auto append = [](std::vector<VerifyFinding>& to, const std::vector<VerifyFinding>& from) {
     to.insert(to.end(), from.begin(), from.end());

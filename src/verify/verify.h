@@ -21,6 +21,7 @@ struct VerifyOptions {
   uint64_t seed = 0;                                        // of the data
   int threads = 0;                                          // 0: one per core. The report does not depend on it
   std::function<void(size_t done, size_t total)> progress;  // in ops; from any thread. May be null
+  std::function<bool()> cancelled;                          // asked before each op: stop? May be null
 };
 
 struct VerifyFinding {

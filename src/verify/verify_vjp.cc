@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/dtype.h"
 #include "base/hash.h"
 #include "base/ids.h"
@@ -399,7 +400,8 @@ Result<VjpReport> VerifyVjps(const RuleSet& rules, const VerifyOptions& options)
   SBP_ASSIGN_OR_RETURN(const auto by_op, InstancesByOp(rules, options));
   std::vector<VjpVerifier> jobs;
   for (const auto& [name, instances] : by_op) jobs.emplace_back(rules, *rules.Find(name), instances, options.seed);
-  RunJobs(jobs.size(), options.threads, options.progress, [&](size_t i) { jobs[i].Run(); });
+  RunJobs(jobs.size(), options.threads, options.progress, options.cancelled, [&](size_t i) { jobs[i].Run(); });
+  SBP_RETURN_IF_ERROR(RefuseCancelled(options.cancelled));
   InnerOps inner;
   for (const VjpVerifier& job : jobs) inner.Merge(job.inner());
   VjpReport report;

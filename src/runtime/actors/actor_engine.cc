@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -142,12 +143,10 @@ class Engine {
   bool Fire(Device& device, size_t stream, Firing firing) {
     Span span{static_cast<uint32_t>(device.position), firing, Now(), 0};
     Status status;
-    if (firing.actor == graph_.inputs_actor()) {
-      status = runner_.Begin(device.position, firing.micro_batch);
-    } else if (firing.actor == graph_.outputs_actor()) {
-      status = runner_.End(device.position, firing.micro_batch);
-    } else {
-      status = runner_.Run(device.position, firing.actor, firing.micro_batch);
+    try {
+      status = RunFiring(device.position, firing);
+    } catch (const std::bad_alloc&) {  // nothing may leave the thread
+      status = RunFailed("out of memory");
     }
     if (!status.ok()) {
       const Status elsewhere = runner_.Poll(device.position);
@@ -159,6 +158,12 @@ class Engine {
     device.spans[stream].push_back(span);
     done_.fetch_add(1, std::memory_order_relaxed);
     return true;
+  }
+
+  Status RunFiring(int64_t position, const Firing& firing) {
+    if (firing.actor == graph_.inputs_actor()) return runner_.Begin(position, firing.micro_batch);
+    if (firing.actor == graph_.outputs_actor()) return runner_.End(position, firing.micro_batch);
+    return runner_.Run(position, firing.actor, firing.micro_batch);
   }
 
   // What came to fail because others had already failed is left out.
