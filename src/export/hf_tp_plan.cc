@@ -62,7 +62,7 @@ class HfPlan {
       if (parameter.rank < 2) continue;
       const std::string style = StyleOf(parameter);
       if (style.empty()) continue;
-      LooksTurned(parameter);
+      NoteIfTurned(parameter);
       of_module[parameter.module] = style;
       const std::string pattern = HfPattern(parameter.module);
       const auto [entry, is_new] = at.emplace(pattern, styles.size());
@@ -82,7 +82,7 @@ class HfPlan {
   }
 
   // Is a matrix split as nn.Linear's, [out, in], is not? Graphs that come from elsewhere have it so.
-  void LooksTurned(const FoldedParameter& parameter) {
+  void NoteIfTurned(const FoldedParameter& parameter) {
     if (turned_) return;
     for (size_t a = 0; a < fold_.axes.size(); ++a) {
       const Sbp lies = plan_.source_layouts[parameter.id.index()][static_cast<int>(a)];

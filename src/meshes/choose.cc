@@ -1,17 +1,14 @@
 #include "meshes/choose.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <limits>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <tuple>
 #include <utility>
 
+#include "base/jobs.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "meshes/known_plan.h"
@@ -33,33 +30,6 @@ constexpr double kMostWork = 600'000;
 constexpr double kAlike = 0.002;  // prices at a glance that differ by less
 constexpr double kRoundingOfPrices = 1e-9;
 constexpr double kWorkOfLarge = 0.15;
-
-// Calls body(0), ..., body(count - 1), on several threads, as many as can be had. What one throws is thrown at the end.
-template <typename Body>
-void ForEach(size_t count, int threads, const Body& body) {
-  std::atomic<size_t> next = 0;
-  std::exception_ptr thrown;
-  std::mutex mutex;
-  const auto work = [&] {
-    try {
-      for (size_t i = next++; i < count; i = next++) body(i);
-    } catch (...) {
-      next = count;
-      const std::lock_guard lock(mutex);
-      if (!thrown) thrown = std::current_exception();
-    }
-  };
-  const size_t most = std::min(count, static_cast<size_t>(std::max(1, threads)));
-  std::vector<std::thread> others;
-  others.reserve(most);
-  try {
-    for (size_t t = 1; t < most; ++t) others.emplace_back(work);
-  } catch (const std::system_error&) {
-  }
-  work();
-  for (std::thread& other : others) other.join();
-  if (thrown) std::rethrow_exception(thrown);
-}
 
 // An error that only says that this mesh is none to plan on.
 bool IsOfMesh(const Status& status) { return status.code() == Code::kNoPlan || status.code() == Code::kBadInput; }
@@ -130,7 +100,8 @@ class Chooser {
     while (begin < rows_.size()) {
       size_t end = begin;
       while (end < rows_.size() && rows_[end].trial.mesh.num_axes() == rows_[begin].trial.mesh.num_axes()) ++end;
-      ForEach(end - begin, options_.threads, [&](size_t i) { LookAtRow(rows_[begin + i], begin); });
+      RunJobs(end - begin, std::max(1, options_.threads), {}, {},
+              [&](size_t i) { LookAtRow(rows_[begin + i], begin); });
       begin = end;
     }
     double work = 0;
@@ -267,7 +238,7 @@ class Chooser {
     std::vector<Result<Plan>> made(plans.size(), NoPlan("not yet"));
     std::vector<Status> bounded(wave.bounds.size());
     const int threads = std::max(1, options_.threads / static_cast<int>(std::max<size_t>(1, plans.size())));
-    ForEach(plans.size() + bounded.size(), options_.threads, [&](size_t w) {
+    RunJobs(plans.size() + bounded.size(), std::max(1, options_.threads), {}, {}, [&](size_t w) {
       const bool is_plan = w < plans.size();
       Row& row = rows_[is_plan ? plans[w] : wave.bounds[w - plans.size()]];
       {

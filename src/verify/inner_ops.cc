@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/jobs.h"
 #include "base/text.h"
 #include "graph/tensor_type.h"
 #include "rule/op_query.h"
@@ -14,7 +15,6 @@
 #include "sbp/mesh.h"
 #include "verify/candidate_runs.h"
 #include "verify/execute.h"
-#include "verify/jobs.h"
 
 namespace sbp {
 namespace {

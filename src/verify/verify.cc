@@ -6,6 +6,7 @@
 
 #include "base/cancelled.h"
 #include "base/hash.h"
+#include "base/jobs.h"
 #include "base/text.h"
 #include "rule/candidates.h"
 #include "rule/factor_map.h"
@@ -18,7 +19,6 @@
 #include "verify/candidate_runs.h"
 #include "verify/execute.h"
 #include "verify/generate_instances.h"
-#include "verify/jobs.h"
 #include "verify/missing.h"
 #include "verify/not_offered.h"
 

@@ -165,6 +165,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   expect(sbp_abi() == 1 && strlen(sbp_version()) > 0, "the library has a version");
+  expect(strcmp(sbp_answer_chatter(NULL, NULL), "error: out of memory\n") == 0 && sbp_answer_output(NULL, NULL)[0] == 0 &&
+             sbp_answer_num_documents(NULL) == 0 && sbp_answer_num_arrays(NULL) == 0 &&
+             !sbp_answer_document(NULL, 0, &document),
+         "where memory is out there is no answer, and its functions say so");
   answer = plan(model, size);
   if (answer != NULL && sbp_answer_document(answer, 0, &document)) {
     expect(strcmp(document.name, "memory:plan.json") == 0 && ((const char*)document.data)[0] == '{', "it is the plan");
