@@ -211,14 +211,16 @@ Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest
   return forward;
 }
 
-// What the backward pass may read anew: matrices that are trained, or what is computed with in their place.
-std::vector<TensorId> RefetchedTensors(const Graph& graph, const std::vector<Trained>& trained) {
+// What the backward pass may read anew: weights that are matrices, trained or not, or what is computed with in their
+// place.
+std::vector<TensorId> RefetchedTensors(const Graph& graph) {
   std::unordered_set<TensorId> parameters;
   std::vector<TensorId> tensors;
-  for (const Trained& entry : trained) {
-    if (graph.tensor(entry.parameter).type.rank() < 2) continue;
-    parameters.insert(entry.parameter);
-    tensors.push_back(entry.parameter);
+  const std::vector<bool> trainable = FindTrainable(graph);
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    if (!trainable[t] || graph.tensors[t].type.rank() < 2) continue;
+    parameters.insert(TensorId(t));
+    tensors.emplace_back(t);
   }
   for (const Op& op : graph.ops) {
     if (graph.type_of(op) != "Cast" || !parameters.contains(op.inputs[0])) continue;
@@ -282,9 +284,9 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
     if (out.remat.ops > 0) anew.emplace(out.graph, rules);
   }
   Appender& last = anew ? *anew : appender;
+  const auto place = out.remat.ops > 0 ? RefetchPlace::kBeforeReader : RefetchPlace::kLate;
+  if (!request.hvp) SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph), place, last));
   if (request.trains()) {
-    const auto place = out.remat.ops > 0 ? RefetchPlace::kBeforeReader : RefetchPlace::kLate;
-    SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph, trained), place, last));
     SBP_RETURN_IF_ERROR(AddUpdates(optimizer, request.update, trained, made.loss, last));
   } else {
     for (const Trained& entry : trained) out.graph.outputs.push_back(entry.gradient);

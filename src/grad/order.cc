@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -69,34 +71,79 @@ void MoveBehindProducers(Graph& graph, const std::vector<OpId>& moved) {
   SetProducers(graph);
 }
 
-Status RefetchForBackward(const std::vector<TensorId>& tensors, RefetchPlace place, Appender& appender) {
+namespace {
+
+class Refetcher {
+ public:
+  Refetcher(const std::vector<TensorId>& tensors, Appender& appender)
+      : appender_(appender), graph_(appender.graph()), none_(appender.Shared({})) {
+    for (const TensorId id : tensors) reads_.emplace(id, Reads());
+  }
+
+  // Appends ops and returns, for each of them, in their order, the op in front of which it belongs.
+  std::vector<size_t> Run() {
+    const size_t count = graph_.ops.size();
+    for (size_t i = 0; i < count; ++i) {
+      const bool backward = PhaseOf(graph_, graph_.ops[i]) == Phase::kBackward;
+      for (size_t k = 0; k < graph_.ops[i].inputs.size(); ++k) {
+        const TensorId input = graph_.ops[i].inputs[k];
+        const auto found = input.valid() ? reads_.find(input) : reads_.end();
+        if (found == reads_.end()) continue;
+        found->second.forward = found->second.forward || !backward;
+        if (backward && found->second.forward) graph_.ops[i].inputs[k] = Anew(input, i);
+      }
+      if (!backward && MovesOnly(graph_, graph_.ops[i]) && reads_.contains(graph_.ops[i].inputs[0]))
+        reads_.emplace(graph_.ops[i].outputs[0], Reads{.mover = OpId(i)});
+    }
+    return std::move(readers_);
+  }
+
+ private:
   struct Reads {
     bool forward = false;
+    OpId mover;  // that made the tensor of another one; invalid: it is what is fetched
     TensorId anew;
   };
-  Graph& graph = appender.graph();
-  std::unordered_map<TensorId, Reads> reads;
-  for (const TensorId id : tensors) reads.emplace(id, Reads());
-  const AttributesRef none = appender.Shared({});
-  const size_t count = graph.ops.size();
-  std::vector<size_t> readers;  // of those that are appended: the first one
-  for (size_t i = 0; i < count; ++i) {
-    const bool backward = PhaseOf(graph, graph.ops[i]) == Phase::kBackward;
-    for (size_t k = 0; k < graph.ops[i].inputs.size(); ++k) {
-      const TensorId input = graph.ops[i].inputs[k];
-      const auto found = input.valid() ? reads.find(input) : reads.end();
-      if (found == reads.end()) continue;
-      Reads& read = found->second;
-      read.forward = read.forward || !backward;
-      if (!backward || !read.forward) continue;
-      if (!read.anew.valid()) {
-        read.anew = appender.CallTyped(kRefetchOp, {input}, none, appender.type(input),
-                                       StrCat("refetch/", graph.tensor(input).name), graph.ops[i].scope);
-        readers.push_back(i);
-      }
-      graph.ops[i].inputs[k] = read.anew;
+
+  // The tensor as the backward pass is to read it, first by op `reader`.
+  TensorId Anew(TensorId tensor, size_t reader) {
+    std::vector<TensorId> moved;  // back to what is fetched
+    for (TensorId at = tensor; !reads_.at(at).anew.valid(); at = graph_.op(reads_.at(at).mover).inputs[0]) {
+      moved.push_back(at);
+      if (!reads_.at(at).mover.valid()) break;
     }
+    for (; !moved.empty(); moved.pop_back()) {
+      const TensorId made = moved.back();
+      Reads& read = reads_.at(made);
+      const uint32_t scope = graph_.ops[reader].scope;
+      const std::string name = StrCat("refetch/", graph_.tensor(made).name);
+      if (read.mover.valid()) {
+        const Op mover = graph_.op(read.mover);
+        std::vector<TensorId> inputs = mover.inputs;
+        inputs[0] = reads_.at(inputs[0]).anew;
+        read.anew = appender_.CallTyped(graph_.type_of(mover), std::move(inputs), mover.attributes,
+                                        appender_.type(made), name, scope);
+      } else {
+        read.anew = appender_.CallTyped(kRefetchOp, {made}, none_, appender_.type(made), name, scope);
+      }
+      readers_.push_back(reader);
+    }
+    return reads_.at(tensor).anew;
   }
+
+  Appender& appender_;
+  Graph& graph_;
+  const AttributesRef none_;
+  std::unordered_map<TensorId, Reads> reads_;
+  std::vector<size_t> readers_;
+};
+
+}  // namespace
+
+Status RefetchForBackward(const std::vector<TensorId>& tensors, RefetchPlace place, Appender& appender) {
+  Graph& graph = appender.graph();
+  const size_t count = graph.ops.size();
+  const std::vector<size_t> readers = Refetcher(tensors, appender).Run();
   if (place == RefetchPlace::kLate) return SortTopologically(graph);
   MoveBefore(graph, count, readers);
   return OkStatus();

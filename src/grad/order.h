@@ -20,7 +20,8 @@ void MoveBefore(Graph& graph, size_t count, const std::vector<size_t>& readers);
 
 // Lets the ops of the backward pass that read one of `tensors` (parameters, or casts of them) read it anew, through an
 // op sbp::Refetch in front of the first of them, where the forward pass reads it too: it may then be gathered before
-// each use, as ZeRO-3 does, in place of being kept from one pass to the other. Ids of ops change.
+// each use, as ZeRO-3 does, in place of being kept from one pass to the other. What the forward pass has moved of them
+// (a matrix turned for its product) is moved again behind that. Ids of ops change.
 //
 // Where such ops go: directly in front, or behind whatever waits for no weight. The latter runs the gradients of a
 // layer's weights before those of its input, but also what other layers can do without cotangents: copies of a forward

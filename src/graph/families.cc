@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <map>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 #include "base/dtype.h"
 
@@ -46,6 +48,12 @@ std::vector<ParameterFamily> FindFamilies(const Graph& graph, std::span<const Te
 bool HandsOn(const Graph& graph, const Op& op) {
   const std::string& type = graph.type_of(op);
   return type == kRefetchOp || (type == "Cast" && IsFloat(graph.tensor(op.outputs[0]).type.dtype));
+}
+
+bool MovesOnly(const Graph& graph, const Op& op) {
+  constexpr std::string_view kMoves[] = {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"};
+  if (op.outputs.size() != 1 || !op.outputs[0].valid() || op.inputs.empty() || !op.inputs[0].valid()) return false;
+  return std::ranges::find(kMoves, graph.type_of(op)) != std::end(kMoves);
 }
 
 }  // namespace sbp

@@ -27,4 +27,8 @@ inline constexpr std::string_view kRefetchOp = "sbp::Refetch";
 // what it reads.
 bool HandsOn(const Graph& graph, const Op& op);
 
+// Does the op give the elements of its first operand, of one result, perhaps in another order or shape (Transpose,
+// Reshape)?
+bool MovesOnly(const Graph& graph, const Op& op);
+
 }  // namespace sbp
