@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "plan/pins.h"
@@ -182,6 +183,8 @@ std::vector<LayoutNetworkBuilder::Reader> LayoutNetworkBuilder::ReadersOf(Tensor
     const int32_t node = LayoutNetwork::node_of(use->op);
     if (readers.empty() || readers.back().node != node) {
       readers.push_back({node, {}, static_cast<uint32_t>(problem_.runs.of(use->op))});
+      readers.back().keeps =
+          memory_limit_ && !relaxed_ && problem_.graph->type_of(problem_.graph->op(use->op)) == kRefetchOp;
       readers.back().early = weights_.IsEarly(use->op) && types_[TypeOf(tensor)].has_early() ? 1 : 0;
     }
     readers.back().rows.push_back(SlotRow(use->op, Slot::kOperand, use->operand, tensor));

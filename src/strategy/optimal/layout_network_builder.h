@@ -70,6 +70,7 @@ class LayoutNetworkBuilder {
     std::vector<Row> rows;  // one per operand, of the node's candidates
     uint32_t runs = 1;      // how often a step reads
     uint32_t early = 0;     // of how many early readers it is one (PriceWeights::early); 0: it is none
+    bool keeps = false;     // it would keep a copy that it reads
   };
   struct IntsHash {
     size_t operator()(const std::vector<uint32_t>& key) const { return HashRange(key.size(), key); }
@@ -129,7 +130,7 @@ class LayoutNetworkBuilder {
   };
   PassedOn FindPassedOn(const std::vector<bool>& kept) const;
   int64_t LeastBytesOf(TensorId tensor);
-  bool TakesNoneInKernel(TensorId tensor) const;
+  std::vector<int64_t> FirstHeld(std::span<const int64_t> lasts) const;
 
   std::vector<Reader> ReadersOf(TensorId tensor);
   uint32_t HubRuns(TensorId tensor);
@@ -156,6 +157,7 @@ class LayoutNetworkBuilder {
   Table ReaderTable(Row written, Row hubs, const Reader& reader, uint32_t num_wants);
   double ReaderSeconds(uint32_t type, uint32_t written, uint32_t hub, std::span<const uint32_t> wanted,
                        std::span<const uint32_t> own_hubs, uint32_t num_wants, uint32_t early);
+  double KeptSeconds(uint32_t type, uint32_t written, std::span<const uint32_t> wanted);
   static Side LayoutsOf(const LayoutRow& row);
   Side StatesOf(Row written, Row hubs, bool apart) const;
   // `place`: the op in a sweep beside which the node stands.

@@ -22,7 +22,8 @@
 namespace sbp {
 
 // A tensor is held from its producer to its last reader as it was written; where it has a hub and only a copy may be
-// left in the end, as whatever is smaller. Copies beside it are not counted. The relaxed network holds at most what a
+// left in the end, as whatever is smaller. What lies in its operand's memory is held from where that is read no more.
+// Copies beside a tensor are not counted. The relaxed network holds at most what a
 // plan holds, so that a bound under a limit stays one: there any layout that a reader may want can be all that is left
 // of a tensor with three readers, and what a tied output is boxed to at the end takes its place.
 void LayoutNetworkBuilder::AddMemory() {
@@ -34,15 +35,22 @@ void LayoutNetworkBuilder::AddMemory() {
   }
   for (const Tie& tie : graph.ties) kept[tie.output.index()] = !relaxed_;
   const PassedOn passed_on = FindPassedOn(kept);
+  std::vector<int64_t> lasts(graph.tensors.size());  // the first time at which nobody reads it
+  for (size_t t = 0; t < lasts.size(); ++t) {
+    const Tensor& facts = graph.tensors[t];
+    const auto [begin, end] = problem_.uses.of(TensorId(t));
+    const bool stays = !facts.producer.valid() || kept[t];
+    const size_t last = begin == end ? (stays ? 0 : facts.producer.index()) : end[-1].op.index();
+    lasts[t] = stays ? steps : static_cast<int64_t>(last) + 1 - (passed_on.ends_before_reader[t] ? 1 : 0);
+  }
+  const std::vector<int64_t> firsts = FirstHeld(lasts);
   const std::vector<NdSbp> initial = InitialSourceLayouts(problem_);
   std::vector<int64_t> usages;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const TensorId tensor(t);
     const Tensor& facts = graph.tensors[t];
     const auto [begin, end] = problem_.uses.of(tensor);
-    const int64_t first = facts.producer.valid() ? static_cast<int64_t>(facts.producer.index()) : 0;
-    const int64_t read = begin == end ? first + 1 : static_cast<int64_t>(end[-1].op.index()) + 1;
-    const int64_t last = !facts.producer.valid() || kept[t] ? steps : read - (passed_on.ends_before_reader[t] ? 1 : 0);
+    const int64_t first = firsts[t], last = lasts[t];
     const auto found = shared_.find(tensor);
     Row written, hubs;
     int32_t node;
@@ -65,7 +73,7 @@ void LayoutNetworkBuilder::AddMemory() {
     const std::vector<uint32_t>& h = rows_[hubs].layouts;
     int64_t least = kInt64Max;
     for (const uint32_t hub : h) least = std::min(least, BytesOf(rows_[written].type, hub));
-    const bool takes_none = passed_on.takes_none[t] || TakesNoneInKernel(tensor);
+    const bool takes_none = passed_on.takes_none[t] || first >= last;
     const bool several = end - begin > 2;
     const bool shares =
         relaxed_ && found != shared_.end() && found->second.num_wants > 2 && facts.producer.valid() && !kept[t];
@@ -82,18 +90,45 @@ void LayoutNetworkBuilder::AddMemory() {
       if (h[s] != w[s]) bytes = std::min(bytes, several ? least : BytesOf(rows_[written].type, h[s]));
       usages.push_back(takes_none ? 0 : bytes);
     }
-    Hold(node, usages, first, last);
+    Hold(node, usages, std::min(first, last), last);
   }
   network_.SetUsageLimit(*memory_limit_);
 }
 
-// As memory/lifetimes.cc says of groups that are not cut; where a plan cuts one, it holds more than the network thinks.
-// What lies in its operand's memory is counted there, for less time than it is held.
-bool LayoutNetworkBuilder::TakesNoneInKernel(TensorId tensor) const {
-  if (!problem_.fusion) return false;
+// Per tensor, the time from which on it is to be counted; kNever: it takes nothing, as memory/lifetimes.cc says of kernel
+// groups that are not cut. Where a plan cuts one, it holds more than the network thinks. What an op without a kernel
+// gives lies in its operand's memory, which is then held as long as any of all that lies there: one after the other,
+// each from where those before it (in the graph's order) are read no more. Where that memory is there anyway, or the
+// result counts more elements than lie there, it is left out.
+std::vector<int64_t> LayoutNetworkBuilder::FirstHeld(std::span<const int64_t> lasts) const {
+  constexpr int64_t kNever = kInt64Max;
+  const Graph& graph = *problem_.graph;
+  std::vector<int64_t> firsts(graph.tensors.size(), 0);
+  for (size_t t = 0; t < firsts.size(); ++t) {
+    if (graph.tensors[t].producer.valid()) firsts[t] = static_cast<int64_t>(graph.tensors[t].producer.index());
+  }
+  if (!problem_.fusion) return firsts;
   const KernelGroups& kernels = problem_.fusion->groups;
-  const OpId producer = problem_.graph->tensor(tensor).producer;
-  return kernels.is_inside(tensor) || (producer.valid() && kernels.runs_no_kernel(producer));
+  std::vector<TensorId> lies_in(graph.tensors.size());         // in whose memory
+  std::vector<int64_t> until(lasts.begin(), lasts.end());      // per such tensor: it is counted so far
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    const Op& op = graph.ops[o];
+    const bool is_free = kernels.runs_no_kernel(OpId(o)) && !op.inputs.empty() && op.inputs[0].valid();
+    for (const TensorId result : op.outputs) {
+      if (!result.valid()) continue;
+      lies_in[result.index()] = result;
+      if (kernels.is_inside(result)) firsts[result.index()] = kNever;
+      if (!is_free) continue;
+      const TensorId operand = op.inputs[0];
+      const TensorId owner = lies_in[operand.index()].valid() ? lies_in[operand.index()] : operand;
+      lies_in[result.index()] = owner;
+      const bool counts = graph.tensor(owner).producer.valid() && !kernels.is_inside(owner) &&
+                          graph.tensor(result).type.num_bytes() <= graph.tensor(owner).type.num_bytes();
+      firsts[result.index()] = counts ? until[owner.index()] : kNever;
+      if (counts) until[owner.index()] = std::max(until[owner.index()], lasts[result.index()]);
+    }
+  }
+  return firsts;
 }
 
 // What FindInPlace (memory/memory.h) finds where every operand is read as it was written: a bound stays one, as less is

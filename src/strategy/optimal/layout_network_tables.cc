@@ -9,6 +9,11 @@
 #include "strategy/optimal/prices_of_type.h"
 
 namespace sbp {
+namespace {
+
+constexpr double kKeptPrice = 2;  // of a copy that is kept, by what it takes to make it again
+
+}  // namespace
 
 // A line per layout.
 LayoutNetworkBuilder::Side LayoutNetworkBuilder::LayoutsOf(const LayoutRow& row) {
@@ -100,12 +105,22 @@ double LayoutNetworkBuilder::ReaderSeconds(uint32_t type, uint32_t written, uint
   return least;
 }
 
+// Under a memory limit: what a Refetch reads but the tensor as it was written is a copy, held from the forward pass to
+// the backward pass. As the network does not count it, its price is such that to make it again is cheaper. Little is
+// lost: where there is room for the copy, there is room for a tensor that is written so.
+double LayoutNetworkBuilder::KeptSeconds(uint32_t type, uint32_t written, std::span<const uint32_t> wanted) {
+  double seconds = 0;
+  for (const uint32_t layout : wanted) seconds += kKeptPrice * types_[type].Seconds(written, layout);
+  return seconds;
+}
+
 LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row hubs, const Reader& reader,
                                                               uint32_t num_wants) {
   const uint32_t type = rows_[written].type;
   const uint32_t runs = reader.runs;
   const bool shares = relaxed_ && num_wants > 2;
-  std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1, runs, reader.early};
+  std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1, runs, reader.early,
+                               reader.keeps ? 1U : 0U};
   key.insert(key.end(), reader.rows.begin(), reader.rows.end());
   if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
   // A line per set of layouts that a candidate wants.
@@ -127,7 +142,7 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   }
   for (uint32_t layout = 0; relaxed_ && layout < types_[type].size(); ++layout) AddOnce(own_hubs, layout);
   const Side columns = LayoutsOf(set_of_candidate);
-  if (one_each && reader.early == 0) {  // the lesser of what either place asks
+  if (one_each && reader.early == 0 && !reader.keeps) {  // the lesser of what either place asks
     return MakeTable(key, StatesOf(written, hubs, shares), columns, [&](uint32_t line, uint32_t set) {
       const uint32_t from = shares ? line / 2 : line;
       const double seconds = runs * ReaderSeconds(type, from, from, sets[set], own_hubs, num_wants, 0);
@@ -137,8 +152,10 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   Side states;
   for (uint32_t s = 0; s < rows_[written].layouts.size(); ++s) states.of_line.push_back(s);
   return MakeTable(key, states, columns, [&](uint32_t state, uint32_t set) {
-    return runs * ReaderSeconds(type, rows_[written].layouts[state], rows_[hubs].layouts[state], sets[set], own_hubs,
-                                num_wants, reader.early);
+    const uint32_t from = rows_[written].layouts[state];
+    const double kept = reader.keeps ? KeptSeconds(type, from, sets[set]) : 0;
+    return runs * (ReaderSeconds(type, from, rows_[hubs].layouts[state], sets[set], own_hubs, num_wants, reader.early) +
+                   kept);
   });
 }
 
