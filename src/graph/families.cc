@@ -1,10 +1,11 @@
 #include "graph/families.h"
 
 #include <cstddef>
-#include <map>
 #include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
+#include <algorithm>
 
 #include "base/dtype.h"
 

@@ -95,11 +95,11 @@ void LayoutNetworkBuilder::AddMemory() {
   network_.SetUsageLimit(*memory_limit_);
 }
 
-// Per tensor, the time from which on it is to be counted; kNever: it takes nothing, as memory/lifetimes.cc says of kernel
-// groups that are not cut. Where a plan cuts one, it holds more than the network thinks. What an op without a kernel
-// gives lies in its operand's memory, which is then held as long as any of all that lies there: one after the other,
-// each from where those before it (in the graph's order) are read no more. Where that memory is there anyway, or the
-// result counts more elements than lie there, it is left out.
+// Per tensor, the time from which on it is to be counted; kNever: it takes nothing, as memory/lifetimes.cc says of
+// kernel groups that are not cut. Where a plan cuts one, it holds more than the network thinks. What an op without a
+// kernel gives lies in its operand's memory, which is then held as long as any of all that lies there: one after the
+// other, each from where those before it (in the graph's order) are read no more. Where that memory is there anyway, or
+// the result counts more elements than lie there, it is left out.
 std::vector<int64_t> LayoutNetworkBuilder::FirstHeld(std::span<const int64_t> lasts) const {
   constexpr int64_t kNever = kInt64Max;
   const Graph& graph = *problem_.graph;
@@ -109,8 +109,8 @@ std::vector<int64_t> LayoutNetworkBuilder::FirstHeld(std::span<const int64_t> la
   }
   if (!problem_.fusion) return firsts;
   const KernelGroups& kernels = problem_.fusion->groups;
-  std::vector<TensorId> lies_in(graph.tensors.size());         // in whose memory
-  std::vector<int64_t> until(lasts.begin(), lasts.end());      // per such tensor: it is counted so far
+  std::vector<TensorId> lies_in(graph.tensors.size());     // in whose memory
+  std::vector<int64_t> until(lasts.begin(), lasts.end());  // per such tensor: it is counted so far
   for (size_t o = 0; o < graph.ops.size(); ++o) {
     const Op& op = graph.ops[o];
     const bool is_free = kernels.runs_no_kernel(OpId(o)) && !op.inputs.empty() && op.inputs[0].valid();

@@ -119,8 +119,8 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   const uint32_t type = rows_[written].type;
   const uint32_t runs = reader.runs;
   const bool shares = relaxed_ && num_wants > 2;
-  std::vector<uint32_t> key = {kReader, written, hubs, shares ? num_wants : 1, runs, reader.early,
-                               reader.keeps ? 1U : 0U};
+  std::vector<uint32_t> key = {
+      kReader, written, hubs, shares ? num_wants : 1, runs, reader.early, reader.keeps ? 1U : 0U};
   key.insert(key.end(), reader.rows.begin(), reader.rows.end());
   if (const auto known = table_by_key_.find(key); known != table_by_key_.end()) return known->second;
   // A line per set of layouts that a candidate wants.
@@ -154,8 +154,8 @@ LayoutNetworkBuilder::Table LayoutNetworkBuilder::ReaderTable(Row written, Row h
   return MakeTable(key, states, columns, [&](uint32_t state, uint32_t set) {
     const uint32_t from = rows_[written].layouts[state];
     const double kept = reader.keeps ? KeptSeconds(type, from, sets[set]) : 0;
-    return runs * (ReaderSeconds(type, from, rows_[hubs].layouts[state], sets[set], own_hubs, num_wants, reader.early) +
-                   kept);
+    return runs *
+           (ReaderSeconds(type, from, rows_[hubs].layouts[state], sets[set], own_hubs, num_wants, reader.early) + kept);
   });
 }
 
