@@ -16,39 +16,37 @@
 namespace sbp {
 namespace {
 
-// Finds the placed registers that are alive at some time of an interval: by blocks of positions, each register in all
-// blocks that it touches. Registers that live throughout are kept apart by the caller.
-class PlacedIndex {
+// Addresses from begin to end, in use from position `first` to `last`.
+struct Taken {
+  int64_t begin = 0, end = 0;
+  uint32_t first = 0, last = 0;
+};
+
+// Finds what is taken at some time of an interval, by blocks of positions: what is in use in the interval's first
+// block, and what comes into use in its others. What is taken throughout is kept apart by the caller.
+class TakenIndex {
  public:
-  PlacedIndex(size_t positions, size_t registers) : blocks_(positions / kBlock + 1), seen_(registers, 0) {}
+  explicit TakenIndex(size_t positions) : in_use_(positions / kBlock + 1), begun_(in_use_.size()) {}
 
   static size_t Blocks(const Register& r) { return r.last / kBlock - r.first / kBlock + 1; }
 
-  void Add(uint32_t number, const Register& r) {
-    for (size_t b = r.first / kBlock; b <= r.last / kBlock; ++b) blocks_[b].push_back(number);
+  void Add(const Taken& taken) {
+    begun_[taken.first / kBlock].push_back(taken);
+    for (size_t b = taken.first / kBlock; b <= taken.last / kBlock; ++b) in_use_[b].push_back(taken);
   }
 
-  template <typename Visit>
-  void EachOverlapping(const std::vector<Register>& registers, const Register& r, Visit visit) {
-    ++round_;
-    for (size_t b = r.first / kBlock; b <= r.last / kBlock; ++b) {
-      for (const uint32_t other : blocks_[b]) {
-        if (seen_[other] == round_) continue;
-        seen_[other] = round_;
-        if (registers[other].first <= r.last && r.first <= registers[other].last) visit(registers[other]);
-      }
-    }
+  void Collect(const Register& r, std::vector<Taken>& found) const {
+    const auto collect = [&](const std::vector<Taken>& block) {
+      std::ranges::copy_if(block, std::back_inserter(found),
+                           [&](const Taken& taken) { return taken.first <= r.last && r.first <= taken.last; });
+    };
+    collect(in_use_[r.first / kBlock]);
+    for (size_t b = r.first / kBlock + 1; b <= r.last / kBlock; ++b) collect(begun_[b]);
   }
 
  private:
   static constexpr size_t kBlock = 16;
-  std::vector<std::vector<uint32_t>> blocks_;
-  std::vector<uint32_t> seen_;
-  uint32_t round_ = 0;
-};
-
-struct Taken {
-  int64_t begin = 0, end = 0;
+  std::vector<std::vector<Taken>> in_use_, begun_;  // per block
 };
 
 // The lowest address at or above `floor` where `bytes` fit between the taken ranges.
@@ -71,7 +69,7 @@ bool LivesThroughout(const Register& r, size_t num_tasks) {
 size_t IndexSize(std::span<const Register> registers, size_t num_tasks) {
   size_t blocks = 0;
   for (const Register& r : registers) {
-    if (!LivesThroughout(r, num_tasks)) blocks += PlacedIndex::Blocks(r);
+    if (!LivesThroughout(r, num_tasks)) blocks += TakenIndex::Blocks(r);
   }
   return blocks;
 }
@@ -219,18 +217,17 @@ std::vector<uint32_t> PlacementOrder(const PlacementRow& row, std::span<const Re
 int64_t PlaceRegisters(std::span<const uint32_t> order, size_t num_tasks, std::vector<Register>& registers) {
   const int64_t floor = PlaceAtTheBottom(num_tasks, registers);
   int64_t arena = floor;
-  PlacedIndex placed(num_tasks, registers.size());
+  TakenIndex placed(num_tasks);
   std::vector<Taken> taken;
   for (const uint32_t i : order) {
     Register& r = registers[i];
     if (r.bytes == 0 || LivesThroughout(r, num_tasks)) continue;
     taken.clear();
-    placed.EachOverlapping(registers, r, [&](const Register& other) {
-      taken.push_back({other.offset, SaturatingAdd(other.offset, other.footprint())});
-    });
+    placed.Collect(r, taken);
     r.offset = LowestGap(taken, floor, r.footprint());
-    arena = std::max(arena, SaturatingAdd(r.offset, r.footprint()));
-    placed.Add(i, r);
+    const int64_t end = SaturatingAdd(r.offset, r.footprint());
+    arena = std::max(arena, end);
+    placed.Add({r.offset, end, r.first, r.last});
   }
   return arena;
 }
