@@ -284,7 +284,7 @@ Result<GradGraph> MakeGradGraph(Graph forward, const RuleSet& rules, const GradR
     if (out.remat.ops > 0) anew.emplace(out.graph, rules);
   }
   Appender& last = anew ? *anew : appender;
-  const auto place = out.remat.ops > 0 ? RefetchPlace::kBeforeReader : RefetchPlace::kLate;
+  const auto place = out.remat.ops > 0 || !request.trains() ? RefetchPlace::kBeforeReader : RefetchPlace::kLate;
   if (!request.hvp) SBP_RETURN_IF_ERROR(RefetchForBackward(RefetchedTensors(out.graph), place, last));
   if (request.trains()) {
     SBP_RETURN_IF_ERROR(AddUpdates(optimizer, request.update, trained, made.loss, last));

@@ -1,11 +1,11 @@
 #include "graph/families.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
-#include <algorithm>
 
 #include "base/dtype.h"
 
