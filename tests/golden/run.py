@@ -3,6 +3,7 @@
 
     # what this shows
     # tolerance: 1e-6                 (relative, for numbers in the output; default 0)
+    # slow                            (only run with --slow, with --update, or by its own name)
     <<< NAME                          (an input file, up to the next line that is <<<)
     ...
     <<<
@@ -20,10 +21,11 @@ Several `$` lines run in order in one fresh folder; the last one is compared. `{
 A file may hold several cases: each begins with a line `=== what it shows`, has the commands and sections of its own, and
 the input files of the head and its own.
 
-    run.py PROGRAM [--update] [--minutes M] [--seconds S] [FILE or FOLDER ...]
+    run.py PROGRAM [--update] [--slow] [--minutes M] [--seconds S] [FILE or FOLDER ...]
 
 --minutes: no case begins later than that; which ones are left out changes from day to day, and how many is said.
 --seconds: a command that takes longer (default: 120) is ended, and its case has failed.
+--slow: the files of folders that are marked so, and no others.
 """
 import argparse
 import concurrent.futures
@@ -176,6 +178,7 @@ class File:
             sys.exit(f"{path}: a command or section before the first line with ===, which would not be compared")
         ends = starts[1:] + [len(lines)]
         bodies = [lines[start:end] for start, end in zip(starts, ends)] or [lines]
+        self.slow = any(line.startswith("# slow") for line in lines)
         place = path.relative_to(SOURCE) if path.is_relative_to(SOURCE) else path
         self.cases = [Case(f"{place}{': ' + body[0][4:] if starts else ''}", self.head, body) for body in bodies]
 
@@ -191,11 +194,15 @@ def main():
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--slow", action="store_true")
     given = parser.parse_intermixed_args()
-    paths = []
+    files = []
     for place in given.places:
-        paths += sorted(place.rglob("*.golden")) if place.is_dir() else [place]
-    files = [File(path.resolve()) for path in paths]
+        if place.is_dir():
+            found = [File(path.resolve()) for path in sorted(place.rglob("*.golden"))]
+            files += [file for file in found if given.update or file.slow == given.slow]
+        else:
+            files.append(File(place.resolve()))
     cases = [case for file in files for case in file.cases]
     if given.minutes < float("inf") and cases:
         first = datetime.date.today().toordinal() * 97 % len(cases)
