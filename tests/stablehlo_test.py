@@ -29,7 +29,7 @@ def error_of(program, *arguments):
 
 def pins_of(plan):
     """Models this small are planned whole on each device: here inputs and parameters begin split where they can be."""
-    for tensor in plan["graph"]["inputs"] + plan["graph"]["parameters"]:
+    for tensor in plan["graph"].get("inputs", []) + plan["graph"].get("parameters", []):
         sizes = [int(size) for size in re.findall(r"\d+", tensor["type"].partition("[")[2])]
         for pieces, layout in ((4, "(S({0}), S({0}))"), (2, "(B, S({0}))")):
             dims = [dim for dim, size in enumerate(sizes) if size % pieces == 0]
