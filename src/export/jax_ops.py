@@ -414,6 +414,8 @@ def move(entry: dict[str, Any], local: Array, axes: Sequence[tuple[str, int]]) -
     name, parts = axes[axis]
     source, target = (parse_layout(entry[end])[axis] for end in ("from", "to"))
     kind = entry["kind"]
+    if kind in ("all-gather", "all-to-all", "all-reduce", "reduce-scatter"):
+        local = lax.optimization_barrier(local)  # XLA would leave out what it sees to be constant, or sent twice
     if kind == "all-gather":
         return lax.all_gather(local, name, axis=split_dim(source), tiled=True)
     if kind == "all-to-all":
