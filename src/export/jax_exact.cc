@@ -52,9 +52,9 @@ Status CheckJaxOps(const Plan& plan) {
     text += StrCat(text.empty() ? "" : "; ", names.size(), " of type ", type, ", first ", Quote(names.front()));
   }
   if (text.empty()) return OkStatus();
-  return BadInput(StrCat("the program for JAX does not compute ops ", text,
-                         plan.options.train.empty() ? "; --annotate does not mind"
-                                                    : "; plan with --decompose, which expands optimizers"));
+  return BadInput(StrCat(
+      "the program for JAX does not compute ops ", text,
+      plan.options.train.empty() ? "; --annotate does not mind" : "; plan with --decompose, which expands optimizers"));
 }
 
 Status CheckJaxLayout(const Plan& plan, TensorId id, NdSbp layout) {
@@ -86,7 +86,7 @@ Status CheckJaxTensors(const Plan& plan) {
     for (const BoxingStep& step : transition.steps) {
       SBP_RETURN_IF_ERROR(CheckJaxLayout(plan, transition.tensor, step.to));
       if (LacksJax(step)) {
-        return BadInput(StrCat("a ", CollectiveKindName(step.kind), " of ",
+        return BadInput(StrCat("the ", CollectiveKindName(step.kind), " of ",
                                Quote(plan.graph.tensor(transition.tensor).name), ", from ", ToString(step.from), " to ",
                                ToString(step.to), ": JAX has reduce-scatters of sums, and all-reduces of sums, maxima ",
                                "and minima"));

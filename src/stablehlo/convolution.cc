@@ -160,14 +160,13 @@ Result<ValueRef> TransposedConvolution(const FormCall& call, const Convolution& 
   const Dims in_space(conv.kernel.begin() + 2, conv.kernel.end());
   const ValueRef plain = call.writer.Reversed(kernel, in_space);
   const bool is_grouped = conv.groups > 1;
-  ValueRef weight = call.writer.Transposed(
-      plain, is_grouped ? conv.kernel : Joined({conv.kernel[1], conv.kernel[0]}, in_space));
+  ValueRef weight =
+      call.writer.Transposed(plain, is_grouped ? conv.kernel : Joined({conv.kernel[1], conv.kernel[0]}, in_space));
   if (is_grouped) weight = Regrouped(call, weight, conv.groups, true);
   Dims low, high, more, border, none(2, 0);
   TensorType type = result;
   for (size_t i = 0; i < conv.space(); ++i) {
-    const int64_t reach =
-        (kernel->type.shape[static_cast<size_t>(in_space[i])] - 1) * conv.dilations[i];
+    const int64_t reach = (kernel->type.shape[static_cast<size_t>(in_space[i])] - 1) * conv.dilations[i];
     low.push_back(std::max<int64_t>(reach - conv.low[i], 0));
     high.push_back(std::max<int64_t>(reach - conv.high[i], 0));
     more.push_back(std::max<int64_t>(conv.high[i] - reach, 0));
@@ -177,9 +176,9 @@ Result<ValueRef> TransposedConvolution(const FormCall& call, const Convolution& 
   }
   Attributes attributes = WindowAttributes(conv, conv.spread, low, high, conv.groups);
   attributes.Set("output_padding", more);
-  const ValueRef made = call.writer.AddOne("transposed_convolution",
-                                           {{"x", call.writer.Full(data)}, {"w", call.writer.Full(weight)}},
-                                           std::move(attributes), type);
+  const ValueRef made =
+      call.writer.AddOne("transposed_convolution", {{"x", call.writer.Full(data)}, {"w", call.writer.Full(weight)}},
+                         std::move(attributes), type);
   if (IsAll(border, 0)) return made;
   const Dims all(type.shape.size(), 0);
   return Padded(call, made, Zero(call, type.dtype), Joined(none, border), all, all);
@@ -196,8 +195,8 @@ Result<std::vector<ValueRef>> WriteConvolution(const FormCall& call) {
   const Dims front(2, 0);
   const bool is_spread = !IsAll(conv.spread, 1);
   const bool is_turned = kernel->turned != nullptr && std::ranges::all_of(kernel->turned_dims, [&](int64_t dim) {
-    return dim != conv.kernel[0] && dim != conv.kernel[1];
-  });
+                           return dim != conv.kernel[0] && dim != conv.kernel[1];
+                         });
   ValueRef made;
   if ((is_spread || is_turned) && IsAll(conv.strides, 1) && conv.batch_groups == 1 && IsFloat(type.dtype)) {
     SBP_ASSIGN_OR_RETURN(made, TransposedConvolution(call, conv, data, kernel, type));
@@ -216,9 +215,8 @@ Result<std::vector<ValueRef>> WriteConvolution(const FormCall& call) {
     }
     if (conv.batch_groups > 1) data = Regrouped(call, data, conv.batch_groups, false);
     const ValueRef weight = call.writer.Transposed(kernel, conv.kernel);
-    made = call.writer.AddOne(
-        "convolution", {{"x", call.writer.Full(data)}, {"w", call.writer.Full(weight)}},
-        WindowAttributes(conv, conv.strides, low, high, conv.groups * conv.batch_groups), type);
+    made = call.writer.AddOne("convolution", {{"x", call.writer.Full(data)}, {"w", call.writer.Full(weight)}},
+                              WindowAttributes(conv, conv.strides, low, high, conv.groups * conv.batch_groups), type);
   }
   return std::vector{call.writer.Transposed(made, Inverse(conv.result))};
 }

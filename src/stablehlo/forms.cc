@@ -206,6 +206,7 @@ constexpr FormRow kRows[] = {
     {"stablehlo.transpose", "operand", "permutation"},
     {"stablehlo.xor", "lhs rhs", "", true},
     {"chlo.erf", "x", "", true},
+    {"chlo.erf_inv", "x", "", true},
     {"chlo.erfc", "x", "", true},
     {"chlo.square", "x", "", true},
     {"chlo.top_k", "x", "k"},

@@ -51,8 +51,7 @@ ValueRef IndicesFrom(const FormCall& call, const ValueRef& start, int64_t size, 
   const TensorType line{start->type.dtype, {size}};
   const ValueRef low = Writer::Known(0, start->type.dtype), high = Writer::Known(of - size, start->type.dtype);
   const ValueRef first = call.writer.AddOne(
-      "clamp",
-      {{"min", call.writer.Full(low)}, {"x", call.writer.Full(start)}, {"max", call.writer.Full(high)}}, {},
+      "clamp", {{"min", call.writer.Full(low)}, {"x", call.writer.Full(start)}, {"max", call.writer.Full(high)}}, {},
       start->type);
   if (size == 1) return call.writer.Reshaped(first, {1});
   const ValueRef counts = call.writer.AddOne("iota", {}, {}, line);
@@ -64,8 +63,7 @@ ValueRef GatheredAlong(const FormCall& call, const ValueRef& value, size_t dim, 
   type.shape[dim] = indices->type.shape[0];
   Attributes attributes;
   attributes.Set("axis", static_cast<int64_t>(dim));
-  return call.writer.AddOne("gather",
-                            {{"operand", call.writer.Full(value)}, {"indices", call.writer.Full(indices)}},
+  return call.writer.AddOne("gather", {{"operand", call.writer.Full(value)}, {"indices", call.writer.Full(indices)}},
                             std::move(attributes), type);
 }
 
@@ -74,9 +72,9 @@ ValueRef WrittenAt(const FormCall& call, const ValueRef& value, const ValueRef& 
   if (dims.empty()) return update;
   const size_t dim = dims.back();
   dims.pop_back();
-  const ValueRef indices =
-      IndicesFrom(call, call.operands[2 + dim], update->type.shape[dim], value->type.shape[dim]);
-  const ValueRef block = dims.empty() ? update : WrittenAt(call, GatheredAlong(call, value, dim, indices), update, dims);
+  const ValueRef indices = IndicesFrom(call, call.operands[2 + dim], update->type.shape[dim], value->type.shape[dim]);
+  const ValueRef block =
+      dims.empty() ? update : WrittenAt(call, GatheredAlong(call, value, dim, indices), update, dims);
   Attributes attributes;
   attributes.Set("axis", static_cast<int64_t>(dim));
   return call.writer.AddOne("write_along",
@@ -103,8 +101,8 @@ Result<std::vector<ValueRef>> WriteSlice(const FormCall& call) {
   }
   for (size_t i = 0; i < shape.size(); ++i) {
     if (start[i] < 0 || limit[i] < start[i] || limit[i] > shape[i] || strides[i] < 1) {
-      return BadInput(StrCat("[", start[i], ", ", limit[i], ") by ", strides[i], " is no part of dimension ", i,
-                             " of ", shape[i]));
+      return BadInput(
+          StrCat("[", start[i], ", ", limit[i], ") by ", strides[i], " is no part of dimension ", i, " of ", shape[i]));
     }
   }
   if (std::ranges::all_of(strides, [](int64_t stride) { return stride == 1; })) {

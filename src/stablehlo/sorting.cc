@@ -117,7 +117,9 @@ Result<std::vector<ValueRef>> WriteSort(const FormCall& call) {
   Attributes attributes;
   attributes.Set("dimension", axis);
   attributes.Set("descending", int64_t{order->direction == "GT" ? 1 : 0});
-  const auto is_count = [&](const ValueRef& operand) { return operand->iota == axis && IsInteger(operand->type.dtype); };
+  const auto is_count = [&](const ValueRef& operand) {
+    return operand->iota == axis && IsInteger(operand->type.dtype);
+  };
   const auto counts = std::ranges::find_if(call.operands, is_count);
   TensorType places = key->type;
   places.dtype = counts == call.operands.end() ? DType::kI32 : (*counts)->type.dtype;
@@ -132,9 +134,8 @@ Result<std::vector<ValueRef>> WriteSort(const FormCall& call) {
     }
     Attributes along;
     along.Set("axis", axis);
-    results.push_back(call.writer.AddOne("gather_along",
-                                         {{"operand", call.Full(i)}, {"indices", sorted[1]->tensor}}, std::move(along),
-                                         operand->type));
+    results.push_back(call.writer.AddOne("gather_along", {{"operand", call.Full(i)}, {"indices", sorted[1]->tensor}},
+                                         std::move(along), operand->type));
   }
   return results;
 }

@@ -76,7 +76,7 @@ Result<Windows> ReadWindows(const FormCall& call, const TensorType& data, const 
 // As pools want a tensor: two dimensions over which no window slides, then the others. Where there are not two, of
 // size 1.
 struct PoolOrder {
-  Dims order;         // of the tensor's dimensions
+  Dims order;          // of the tensor's dimensions
   size_t missing = 0;  // of the two
 
   Shape ShapeOf(const Shape& shape) const { return Joined(Dims(missing, 1), Picked(shape, order)); }
@@ -263,10 +263,10 @@ Result<std::vector<ValueRef>> WriteSelectAndScatter(const FormCall& call) {
   attributes.Set("kernel_shape", order.SlidOf(windows.sizes));
   attributes.Set("strides", order.SlidOf(windows.strides));
   const TensorType type{call.results[0].dtype, order.ShapeOf(data->type.shape)};
-  const ValueRef written = call.writer.AddOne("unpool",
-                                              {{"x", call.writer.Full(Ordered(call, order, data))},
-                                               {"source", call.writer.Full(Ordered(call, order, source))}},
-                                              std::move(attributes), type);
+  const ValueRef written = call.writer.AddOne(
+      "unpool",
+      {{"x", call.writer.Full(Ordered(call, order, data))}, {"source", call.writer.Full(Ordered(call, order, source))}},
+      std::move(attributes), type);
   Dims limit = given->type.shape;
   for (size_t i = 0; i < limit.size(); ++i) limit[i] += windows.low[i];
   const ValueRef restored = Restored(call, order, written);

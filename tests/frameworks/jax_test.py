@@ -108,15 +108,15 @@ def compiled_collectives(text):
     """The same of a compiled program on eight devices."""
     sent = defaultdict(lambda: [0, 0.0])
     for result, kind, groups in COLLECTIVE.findall(text):
-        size = 0
-        for dtype, dims in re.findall(r"(\w+)\[([\d,]*)\]", result):
+        size, parts = 0, re.findall(r"(\w+)\[([\d,]*)\]", result)  # several where XLA has combined what it sends at once
+        for dtype, dims in parts:
             count = BYTES[dtype]
             for n in filter(None, dims.split(",")):
                 count *= int(n)
             size += count
         sizes = [int(n) for n in re.findall(r"\d+", groups.split("<=")[0])]
         devices = sizes[1] if groups.startswith("[") else groups.split("}")[0].count(",") + 1
-        sent[kind][0] += 1
+        sent[kind][0] += len(parts)
         sent[kind][1] += SENT.get(kind, lambda *_: 0)(size, devices) * 8
     return dict(sent)
 

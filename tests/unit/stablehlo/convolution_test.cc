@@ -16,20 +16,19 @@ using testing::Not;
 // Data [2,8,8,4] and a kernel [3,3,4,6], with these attributes beside those of space.
 std::string Convolved(std::string_view attributes, std::string_view result, std::string_view kernel = "3x3x4x6",
                       std::string_view labels = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]") {
-  return ReadMain(
-      StrCat("%x: tensor<2x8x8x4xf32>, %w: tensor<", kernel, "xf32>"),
-      StrCat("%y = \"stablehlo.convolution\"(%x, %w) <{dimension_numbers = #stablehlo.conv<", labels, ">", attributes,
-             "}> : (tensor<2x8x8x4xf32>, tensor<", kernel, "xf32>) -> tensor<", result, "xf32>\n\"func.return\"(%y) : (tensor<",
-             result, "xf32>) -> ()"));
+  return ReadMain(StrCat("%x: tensor<2x8x8x4xf32>, %w: tensor<", kernel, "xf32>"),
+                  StrCat("%y = \"stablehlo.convolution\"(%x, %w) <{dimension_numbers = #stablehlo.conv<", labels, ">",
+                         attributes, "}> : (tensor<2x8x8x4xf32>, tensor<", kernel, "xf32>) -> tensor<", result,
+                         "xf32>\n\"func.return\"(%y) : (tensor<", result, "xf32>) -> ()"));
 }
 
 TEST(ConvolutionTest, IsConvOfTransposedOperands) {
-  EXPECT_THAT(Convolved(", window_strides = array<i64: 2, 2>, padding = dense<[[0, 1], [0, 1]]> : tensor<2x2xi64>",
-                        "2x4x4x6"),
-              AllOf(HasSubstr("stablehlo::transpose(x)"), HasSubstr("permutation=[0, 3, 1, 2]"),
-                    HasSubstr("stablehlo::transpose(w)"), HasSubstr("permutation=[3, 2, 0, 1]"),
-                    HasSubstr("dilations=[1, 1] group=1 pads=[0, 0, 1, 1] strides=[2, 2]"),
-                    HasSubstr("permutation=[0, 2, 3, 1]")));
+  EXPECT_THAT(
+      Convolved(", window_strides = array<i64: 2, 2>, padding = dense<[[0, 1], [0, 1]]> : tensor<2x2xi64>", "2x4x4x6"),
+      AllOf(HasSubstr("stablehlo::transpose(x)"), HasSubstr("permutation=[0, 3, 1, 2]"),
+            HasSubstr("stablehlo::transpose(w)"), HasSubstr("permutation=[3, 2, 0, 1]"),
+            HasSubstr("dilations=[1, 1] group=1 pads=[0, 0, 1, 1] strides=[2, 2]"),
+            HasSubstr("permutation=[0, 2, 3, 1]")));
 }
 
 TEST(ConvolutionTest, GroupsOfChannelsAndOfSamples) {
@@ -59,18 +58,21 @@ TEST(ConvolutionTest, AKernelThatIsTurnedTwiceIsTheKernel) {
 }
 
 TEST(ConvolutionTest, StridesOverSpreadDataAndNegativeBordersAreMadeBefore) {
-  EXPECT_THAT(Convolved(", lhs_dilation = array<i64: 2, 1>, window_strides = array<i64: 2, 1>, padding = dense<[[0, 0], "
-                        "[-1, 0]]> : tensor<2x2xi64>",
-                        "2x7x5x6"),
-              AllOf(HasSubstr("stablehlo::pad"), HasSubstr("stablehlo::slice"), HasSubstr("stablehlo::convolution(")));
+  EXPECT_THAT(
+      Convolved(", lhs_dilation = array<i64: 2, 1>, window_strides = array<i64: 2, 1>, padding = dense<[[0, 0], "
+                "[-1, 0]]> : tensor<2x2xi64>",
+                "2x7x5x6"),
+      AllOf(HasSubstr("stablehlo::pad"), HasSubstr("stablehlo::slice"), HasSubstr("stablehlo::convolution(")));
 }
 
 TEST(ConvolutionTest, WhatDoesNotFitIsSaid) {
-  EXPECT_THAT(Convolved("", "2x6x6x5"), HasSubstr("m.mlir:4:6: stablehlo.convolution: the result has to be [2, 6, 6, 6]"));
+  EXPECT_THAT(Convolved("", "2x6x6x5"),
+              HasSubstr("m.mlir:4:6: stablehlo.convolution: the result has to be [2, 6, 6, 6]"));
   EXPECT_THAT(Convolved("", "2x6x6x6", "3x3x4x6", "[b, 0, 2, f]x[0, 1, i, o]->[b, 0, 1, f]"),
               HasSubstr("expected the labels b, f, 0, 1; found b, 0, 2, f"));
   EXPECT_THAT(Convolved(", window_strides = array<i64: 0, 1>", "2x6x6x6"), HasSubstr("window_strides is out of range"));
-  EXPECT_THAT(Convolved(", window_strides = array<i64: 1>", "2x6x6x6"), HasSubstr("expected 2 numbers of window_strides"));
+  EXPECT_THAT(Convolved(", window_strides = array<i64: 1>", "2x6x6x6"),
+              HasSubstr("expected 2 numbers of window_strides"));
 }
 
 }  // namespace

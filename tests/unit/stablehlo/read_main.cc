@@ -10,8 +10,8 @@
 namespace sbp {
 
 std::string ReadMain(std::string_view arguments, std::string_view ops) {
-  const std::string text = StrCat("\"builtin.module\"() ({\n\"func.func\"() <{sym_name = \"main\"}> ({\n^bb0(", arguments,
-                                  "):\n", ops, "\n}) : () -> ()\n}) : () -> ()");
+  const std::string text = StrCat("\"builtin.module\"() ({\n\"func.func\"() <{sym_name = \"main\"}> ({\n^bb0(",
+                                  arguments, "):\n", ops, "\n}) : () -> ()\n}) : () -> ()");
   const Result<Graph> graph = ReadStableHlo(text, "m.mlir");
   if (!graph.ok()) {
     EXPECT_EQ(graph.status().code(), Code::kBadInput);

@@ -24,12 +24,14 @@ std::string Loop(const std::string& bound, const std::string& body) {
   return Read(StrCat(
       "%0 = \"stablehlo.constant\"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>\n"
       "%1 = \"stablehlo.constant\"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>\n"
-      "%p = \"stablehlo.slice\"(%i) <{start_indices = array<i64: 0>, limit_indices = array<i64: 1>, strides = array<i64: "
+      "%p = \"stablehlo.slice\"(%i) <{start_indices = array<i64: 0>, limit_indices = array<i64: 1>, strides = "
+      "array<i64: "
       "1>}> : (tensor<4xi32>) -> tensor<1xi32>\n"
       "%n = \"stablehlo.reshape\"(%p) : (tensor<1xi32>) -> tensor<i32>\n"
       "%w:3 = \"stablehlo.while\"(%0, %x, %x) ({\n^bb0(%k: tensor<i32>, %a: tensor<4x6xf32>, %s: tensor<4x6xf32>):\n",
       bound,
-      "%c = \"stablehlo.compare\"(%k, %b) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, "
+      "%c = \"stablehlo.compare\"(%k, %b) <{comparison_direction = #stablehlo<comparison_direction LT>}> : "
+      "(tensor<i32>, "
       "tensor<i32>) -> tensor<i1>\n\"stablehlo.return\"(%c) : (tensor<i1>) -> ()\n}, {\n"
       "^bb0(%k: tensor<i32>, %a: tensor<4x6xf32>, %s: tensor<4x6xf32>):\n",
       body,
@@ -41,9 +43,11 @@ std::string Loop(const std::string& bound, const std::string& body) {
 const std::string kThree = "%b = \"stablehlo.constant\"() <{value = dense<3> : tensor<i32>}> : () -> tensor<i32>\n";
 const std::string kBody =
     "%y = \"stablehlo.tanh\"(%a) : (tensor<4x6xf32>) -> tensor<4x6xf32> loc(\"jit(f)/while/body/tanh\")\n"
-    "%r = \"stablehlo.slice\"(%y) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 1, 6>, strides = array<i64: "
+    "%r = \"stablehlo.slice\"(%y) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 1, 6>, strides = "
+    "array<i64: "
     "1, 1>}> : (tensor<4x6xf32>) -> tensor<1x6xf32>\n"
-    "%t = \"stablehlo.dynamic_update_slice\"(%s, %r, %k, %0) : (tensor<4x6xf32>, tensor<1x6xf32>, tensor<i32>, tensor<i32>) "
+    "%t = \"stablehlo.dynamic_update_slice\"(%s, %r, %k, %0) : (tensor<4x6xf32>, tensor<1x6xf32>, tensor<i32>, "
+    "tensor<i32>) "
     "-> tensor<4x6xf32>\n";
 
 TEST(StableHloReaderTest, ArgumentsAreParametersOrInputsByTheirNames) {
@@ -88,11 +92,14 @@ TEST(StableHloReaderTest, ALoopThatIsCountedIsReadTurnByTurn) {
 }
 
 TEST(StableHloReaderTest, ALoopThatDataEndsIsRefusedByItsPlace) {
-  EXPECT_THAT(Loop("%b = \"stablehlo.reshape\"(%n) : (tensor<i32>) -> tensor<i32>\n", kBody),
-              HasSubstr("m.mlir:8:8: stablehlo.while is not read where data decide how often it turns: write it as lax.scan"));
-  const std::string many = "%b = \"stablehlo.constant\"() <{value = dense<2000000> : tensor<i32>}> : () -> tensor<i32>\n";
-  EXPECT_THAT(Loop(many, "%y = \"stablehlo.optimization_barrier\"(%a) : (tensor<4x6xf32>) -> tensor<4x6xf32>\n"
-                         "%t = \"stablehlo.optimization_barrier\"(%s) : (tensor<4x6xf32>) -> tensor<4x6xf32>\n"),
+  EXPECT_THAT(
+      Loop("%b = \"stablehlo.reshape\"(%n) : (tensor<i32>) -> tensor<i32>\n", kBody),
+      HasSubstr("m.mlir:8:8: stablehlo.while is not read where data decide how often it turns: write it as lax.scan"));
+  const std::string many =
+      "%b = \"stablehlo.constant\"() <{value = dense<2000000> : tensor<i32>}> : () -> tensor<i32>\n";
+  EXPECT_THAT(Loop(many,
+                   "%y = \"stablehlo.optimization_barrier\"(%a) : (tensor<4x6xf32>) -> tensor<4x6xf32>\n"
+                   "%t = \"stablehlo.optimization_barrier\"(%s) : (tensor<4x6xf32>) -> tensor<4x6xf32>\n"),
               HasSubstr("stablehlo.while turns more than 10000 times"));
 }
 
@@ -113,9 +120,10 @@ TEST(StableHloReaderTest, ABranchIsReadWhereItIsKnown) {
 }
 
 TEST(StableHloReaderTest, RandomNumbersOfADeviceAreRefused) {
-  EXPECT_THAT(Read("%r:2 = \"stablehlo.rng_bit_generator\"(%i) <{rng_algorithm = #stablehlo<rng_algorithm DEFAULT>}> : "
-                   "(tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>)"),
-              HasSubstr("m.mlir:4:8: stablehlo.rng_bit_generator is not read: pass random numbers as arguments, or draw"));
+  EXPECT_THAT(
+      Read("%r:2 = \"stablehlo.rng_bit_generator\"(%i) <{rng_algorithm = #stablehlo<rng_algorithm DEFAULT>}> : "
+           "(tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>)"),
+      HasSubstr("m.mlir:4:8: stablehlo.rng_bit_generator is not read: pass random numbers as arguments, or draw"));
 }
 
 }  // namespace

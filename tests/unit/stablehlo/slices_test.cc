@@ -13,7 +13,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::string_view kArguments = "%x: tensor<4x6xf32>, %u: tensor<1x6xf32>, %v: tensor<1x6xf32>, %i: tensor<i32>";
+constexpr std::string_view kArguments =
+    "%x: tensor<4x6xf32>, %u: tensor<1x6xf32>, %v: tensor<1x6xf32>, %i: tensor<i32>";
 
 std::string Number(std::string_view name, int64_t value) {
   return StrCat(name, " = \"stablehlo.constant\"() <{value = dense<", value, "> : tensor<i32>}> : () -> tensor<i32>\n");
@@ -39,10 +40,9 @@ TEST(SlicesTest, WhatWasWrittenAtAPlaceIsReadThere) {
 }
 
 TEST(SlicesTest, WhatIsReadWholeIsJoinedWithTheNewestOnTop) {
-  const std::string dump = ReadMain(
-      kArguments, StrCat(Number("%0", 0), Number("%9", 9), Update("%a", "%x", "%u", "%0"),
-                         Update("%b", "%a", "%u", "%9"), Update("%c", "%b", "%v", "%0"),
-                         "\"func.return\"(%c) : (tensor<4x6xf32>) -> ()"));
+  const std::string dump = ReadMain(kArguments, StrCat(Number("%0", 0), Number("%9", 9), Update("%a", "%x", "%u", "%0"),
+                                                       Update("%b", "%a", "%u", "%9"), Update("%c", "%b", "%v", "%0"),
+                                                       "\"func.return\"(%c) : (tensor<4x6xf32>) -> ()"));
   // 9 is moved inside, to the last row; v hides u in the first.
   EXPECT_THAT(dump, HasSubstr("stablehlo::concatenate(v, dynamic_update_slice, u)"));
   EXPECT_THAT(dump, HasSubstr("limit_indices=[3, 6] start_indices=[1, 0]"));

@@ -47,17 +47,20 @@ TEST(WindowsTest, WithoutBatchOrChannelsTheseAreOfSizeOne) {
 }
 
 TEST(WindowsTest, OfFourDimensionsAreOneAfterTheOther) {
-  const std::string dump = Windowed("4x4x4x4", "maximum", "0xFF800000", "window_dimensions = array<i64: 2, 2, 2, 2>", "3x3x3x3");
+  const std::string dump =
+      Windowed("4x4x4x4", "maximum", "0xFF800000", "window_dimensions = array<i64: 2, 2, 2, 2>", "3x3x3x3");
   EXPECT_THAT(dump, AllOf(HasSubstr("f32[3,4,3,3]"), HasSubstr("kernel_shape=[1, 2]")));
 }
 
 TEST(WindowsTest, AsLargeAsTheDimensionTheyAreRunningSums) {
-  EXPECT_THAT(Windowed("3x5", "add", "0.0",
-                       "window_dimensions = array<i64: 1, 5>, padding = dense<[[0, 0], [4, 0]]> : tensor<2x2xi64>", "3x5"),
-              HasSubstr("stablehlo::cumulative(x) -> (reduce_window) _operands=[\"x\"] axis=1 reducer=\"add\" reverse=0"));
-  EXPECT_THAT(Windowed("3x5", "multiply", "1.0",
-                       "window_dimensions = array<i64: 3, 1>, padding = dense<[[0, 2], [0, 0]]> : tensor<2x2xi64>", "3x5"),
-              HasSubstr("axis=0 reducer=\"multiply\" reverse=1"));
+  EXPECT_THAT(
+      Windowed("3x5", "add", "0.0",
+               "window_dimensions = array<i64: 1, 5>, padding = dense<[[0, 0], [4, 0]]> : tensor<2x2xi64>", "3x5"),
+      HasSubstr("stablehlo::cumulative(x) -> (reduce_window) _operands=[\"x\"] axis=1 reducer=\"add\" reverse=0"));
+  EXPECT_THAT(
+      Windowed("3x5", "multiply", "1.0",
+               "window_dimensions = array<i64: 3, 1>, padding = dense<[[0, 2], [0, 0]]> : tensor<2x2xi64>", "3x5"),
+      HasSubstr("axis=0 reducer=\"multiply\" reverse=1"));
 }
 
 TEST(WindowsTest, WhatDoesNotFitIsSaid) {
@@ -74,13 +77,15 @@ TEST(WindowsTest, WhatDoesNotFitIsSaid) {
 std::string Selected(std::string_view direction) {
   return ReadMain(
       "%x: tensor<2x8x8x3xf32>, %g: tensor<2x4x4x3xf32>",
-      StrCat(Start("0.0"), "%y = \"stablehlo.select_and_scatter\"(%x, %g, %s) <{window_dimensions = array<i64: 1, 2, 2, "
-                           "1>, window_strides = array<i64: 1, 2, 2, 1>}> ",
-             Region("compare", "i1",
-                    StrCat("<{comparison_direction = #stablehlo<comparison_direction ", direction, ">}>")),
-             ", ", Region("add").substr(1),
-             ") : (tensor<2x8x8x3xf32>, tensor<2x4x4x3xf32>, tensor<f32>) -> tensor<2x8x8x3xf32>\n\"func.return\"(%y) : "
-             "(tensor<2x8x8x3xf32>) -> ()"));
+      StrCat(
+          Start("0.0"),
+          "%y = \"stablehlo.select_and_scatter\"(%x, %g, %s) <{window_dimensions = array<i64: 1, 2, 2, "
+          "1>, window_strides = array<i64: 1, 2, 2, 1>}> ",
+          Region("compare", "i1",
+                 StrCat("<{comparison_direction = #stablehlo<comparison_direction ", direction, ">}>")),
+          ", ", Region("add").substr(1),
+          ") : (tensor<2x8x8x3xf32>, tensor<2x4x4x3xf32>, tensor<f32>) -> tensor<2x8x8x3xf32>\n\"func.return\"(%y) : "
+          "(tensor<2x8x8x3xf32>) -> ()"));
 }
 
 TEST(WindowsTest, TheDerivativeOfMaximaWritesWhereTheyStand) {
