@@ -145,8 +145,15 @@ ValueRef Writer::Known(int64_t number, DType dtype) {
   return value;
 }
 
+void Writer::Settle(const ValueRef& value) {
+  if (value->overlay == nullptr) return;
+  Full(value);
+  value->overlay = nullptr;
+}
+
 ValueRef Writer::Reversed(const ValueRef& value, const std::vector<int64_t>& dims) {
   const ValueRef& base = value->turned == nullptr ? value : value->turned;
+  Settle(base);
   const ValueRef made = std::make_shared<Value>();
   made->type = value->type;
   made->turned = base;
@@ -204,10 +211,10 @@ ValueRef Writer::Updated(const ValueRef& value, const ValueRef& update, const st
     over = Updated(Sliced(value, from, to), update, at);
   }
   Full(over);
+  Settle(over);
   const bool is_overlaid = value->overlay != nullptr;
   if (is_overlaid && (value->overlay->dim != static_cast<int>(dim) || value->overlay->depth >= kMaxOverlays)) {
-    Full(value);
-    value->overlay = nullptr;
+    Settle(value);
   }
   const ValueRef made = std::make_shared<Value>();
   made->type = value->type;

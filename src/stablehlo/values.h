@@ -100,6 +100,8 @@ class Writer {
   GraphBuilder& builder() { return builder_; }
 
  private:
+  // Writes what was written into the value, so that chains of values that are not written stay short.
+  void Settle(const ValueRef& value);
   // What an overlay covers, one value behind the other.
   ValueRef Joined(const ValueRef& value);
   // The part, with the dimensions that numpy's rules of broadcasting take for those of the value.

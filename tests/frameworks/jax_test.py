@@ -133,7 +133,7 @@ def run_case(planner, folder, name, mesh, flags, trained=False):
         run(planner, "export", "--to", "jax", f"--{form}", plan_file, "-o", out)
         said = run(sys.executable, out / "load_plan.py", "--inputs", model.with_suffix(".inputs.npz"), "--expect", expected,
                    "--hlo", out / "program.hlo")
-        lines.append(f"{form} {said.strip().splitlines()[-1].split()[-1]}")
+        lines.append(f"{form} {re.search(r'largest error (.*)', said)[1]}")
     compiled = compiled_collectives((out / "program.hlo").read_text())
     assert compiled.keys() == planned.keys(), f"collectives {compiled}, the plan has {planned}"
     for kind, (count, size) in planned.items():

@@ -48,6 +48,23 @@ TEST(SlicesTest, WhatIsReadWholeIsJoinedWithTheNewestOnTop) {
   EXPECT_THAT(dump, HasSubstr("limit_indices=[3, 6] start_indices=[1, 0]"));
 }
 
+// Nothing recurses along what is written when it is asked for.
+TEST(SlicesTest, LongChainsOfUpdatesAreWrittenPieceByPiece) {
+  std::string ops = Number("%0", 0), last = "%x";
+  for (int i = 0; i < 20000; ++i) {
+    const std::string made = StrCat("%a", i);
+    if (i % 2 == 0) {
+      ops += Update(made, last, "%u", "%0");
+    } else {
+      ops += StrCat(made, " = \"stablehlo.reverse\"(", last,
+                    ") <{dimensions = array<i64: 0>}> : (tensor<4x6xf32>) -> tensor<4x6xf32>\n");
+    }
+    last = made;
+  }
+  EXPECT_THAT(ReadMain(kArguments, StrCat(ops, "\"func.return\"(", last, ") : (tensor<4x6xf32>) -> ()")),
+              HasSubstr("outputs (result.0)"));
+}
+
 TEST(SlicesTest, ComputedPlacesAreGatheredAndScattered) {
   EXPECT_THAT(ReadMain(kArguments, StrCat(Number("%0", 0), Slice("%a", "%x", "%i"),
                                           "\"func.return\"(%a) : (tensor<1x6xf32>) -> ()")),
