@@ -235,6 +235,7 @@ Result<PlanExport> WriteShardings(const Plan& plan, const std::string& text) {
   made.files.push_back({"plan.mlir", annotated.text});
   made.files.push_back({"plan_signature.json", SignatureText(plan, annotated)});
   made.files.push_back({"load_plan.py", std::string(JaxAnnotatedText())});
+  made.files.push_back({"plan_run.py", std::string(JaxRunText())});
   made.report = layouts.notes();
   NotePartials(plan, made.report);
   NoteScatters(plan, made.report);
@@ -247,10 +248,10 @@ Result<PlanExport> WriteShardings(const Plan& plan, const std::string& text) {
 
 Result<PlanExport> WriteForJax(const Plan& plan, const ExportOptions& options) {
   SBP_ASSIGN_OR_RETURN(const std::string text, TextOf(plan));
-  if (!plan.options.train.empty()) {
+  if (!plan.options.train.empty() && !options.exact) {
     return BadInput(
-        "the plan is of a training step that --train made, which the text has not: plan that of "
-        "jax.value_and_grad");
+        "the plan is of a training step that --train made, which the text has not: --exact writes the step itself, or "
+        "plan the text of jax.value_and_grad");
   }
   return options.exact ? WriteJaxProgram(plan) : WriteShardings(plan, text);
 }

@@ -9,45 +9,33 @@ devices as the plan has: on a CPU XLA_FLAGS=--xla_force_host_platform_device_cou
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
-import math
-import os
 from pathlib import Path
 from typing import Any, Mapping
 
+from plan_run import main, make_mesh, set_devices, typed
+
 HERE = Path(__file__).parent
 SIGNATURE = json.loads((HERE / "plan_signature.json").read_text())
-DEVICES = math.prod(SIGNATURE["mesh_shape"])
-os.environ.setdefault("XLA_FLAGS", f"--xla_force_host_platform_device_count={DEVICES}")
+set_devices(SIGNATURE)
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
-import numpy  # noqa: E402
 from jax import export  # noqa: E402
 from jax.extend import mlir  # noqa: E402
-from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
+from jax.sharding import NamedSharding, PartitionSpec  # noqa: E402
 
 DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "bool": "bool", "i8": "int8",
           "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
           "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
 
 
-def make_mesh() -> Mesh:
-    devices = jax.devices()
-    ranks = SIGNATURE["mesh_ranks"] or list(range(DEVICES))
-    if len(devices) <= max(ranks):
-        raise SystemExit(f"the plan is for {DEVICES} devices, and there are {len(devices)}; on a CPU set "
-                         f"XLA_FLAGS=--xla_force_host_platform_device_count={DEVICES}")
-    return Mesh(numpy.array([devices[r] for r in ranks]).reshape(SIGNATURE["mesh_shape"]), SIGNATURE["mesh_axes"])
-
-
 class Planned:
     """The planned function: `inputs` and `outputs` are names, `call` takes arrays in the order of `inputs`."""
 
     def __init__(self, text: str) -> None:
-        self.mesh = make_mesh()
+        self.mesh = make_mesh(SIGNATURE)
         self.inputs = [value["name"] for value in SIGNATURE["inputs"]]
         self.outputs = [value["name"] for value in SIGNATURE["outputs"]]
         self.shardings = [self._sharding(value) for value in SIGNATURE["inputs"]]
@@ -96,51 +84,5 @@ def load() -> Planned:
     return Planned((HERE / "plan.mlir").read_text())
 
 
-def typed(value: Any, dtype: Any) -> numpy.ndarray:
-    """Of types that numpy lacks, .npz files have the bytes alone."""
-    array = numpy.asarray(value)
-    return array.view(dtype) if array.dtype.kind == "V" else array
-
-
-def largest_error(made: Mapping[str, Any], expected: Mapping[str, Any]) -> float:
-    """Over all outputs, ||made - expected|| / ||expected||. Error: one of them has outputs that the other has not."""
-    if set(made) != set(expected):
-        raise SystemExit(f"outputs that only one of both has: {', '.join(sorted(set(made) ^ set(expected)))}")
-    worst = 0.0
-    for name, value in expected.items():
-        found = numpy.asarray(made[name])
-        wanted, found = typed(value, found.dtype).astype("float64"), found.astype("float64")
-        if wanted.shape != found.shape:
-            raise SystemExit(f"{name} is {found.shape}, expected {wanted.shape}")
-        worst = max(worst, float(numpy.linalg.norm(found - wanted) / max(numpy.linalg.norm(wanted), 1e-30)))
-    return worst
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="run the planned function with JAX")
-    parser.add_argument("--inputs", required=True, help="an .npz archive of all inputs and parameters, by name")
-    parser.add_argument("--expect", help="an .npz archive of outputs, to be compared")
-    parser.add_argument("--tolerance", type=float, default=1e-5, help="greatest relative error (1e-5)")
-    parser.add_argument("--save", help="write the outputs as an .npz archive")
-    parser.add_argument("--hlo", help="write the compiled program's text")
-    options = parser.parse_args()
-    planned = load()
-    if options.hlo:
-        Path(options.hlo).write_text(planned.compiled_text())
-    try:
-        made = planned.run(dict(numpy.load(options.inputs)))
-    except ValueError as refused:
-        raise SystemExit(str(refused)) from refused
-    for name, value in made.items():
-        print(f"{name} {value.dtype}{list(value.shape)} {value.sharding.spec}")
-    if options.save:
-        numpy.savez(options.save, **{name: numpy.asarray(value) for name, value in made.items()})
-    if options.expect:
-        error = largest_error(made, dict(numpy.load(options.expect)))
-        print(f"largest error {error:.2e}")
-        if not error <= options.tolerance:
-            raise SystemExit(f"the error is above {options.tolerance}")
-
-
 if __name__ == "__main__":
-    main()
+    main(load)

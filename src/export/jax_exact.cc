@@ -26,7 +26,9 @@ namespace {
 // The ops that the program computes: it registers each by a line that starts so.
 std::set<std::string, std::less<>> OpsOfJax() {
   std::set<std::string, std::less<>> ops;
-  for (const std::string_view line : Split(JaxOpsText(), '\n')) {
+  std::vector<std::string_view> lines = Split(JaxOpsText(), '\n');
+  for (const std::string_view line : Split(JaxOpsNetworkText(), '\n')) lines.push_back(line);
+  for (const std::string_view line : lines) {
     if (!line.starts_with("@op(\"") && !line.starts_with("op(\"")) continue;
     const std::string_view call = line.substr(0, line.find(')'));
     for (size_t at = call.find('"'); at != std::string_view::npos; at = call.find('"', at + 1)) {
@@ -50,7 +52,9 @@ Status CheckJaxOps(const Plan& plan) {
     text += StrCat(text.empty() ? "" : "; ", names.size(), " of type ", type, ", first ", Quote(names.front()));
   }
   if (text.empty()) return OkStatus();
-  return BadInput(StrCat("the program for JAX does not compute ops ", text, "; --annotate does not mind"));
+  return BadInput(StrCat(
+      "the program for JAX does not compute ops ", text,
+      plan.options.train.empty() ? "; --annotate does not mind" : "; plan with --decompose, which expands optimizers"));
 }
 
 Status CheckJaxLayout(const Plan& plan, TensorId id, NdSbp layout) {
@@ -82,7 +86,7 @@ Status CheckJaxTensors(const Plan& plan) {
     for (const BoxingStep& step : transition.steps) {
       SBP_RETURN_IF_ERROR(CheckJaxLayout(plan, transition.tensor, step.to));
       if (LacksJax(step)) {
-        return BadInput(StrCat("a ", CollectiveKindName(step.kind), " of ",
+        return BadInput(StrCat("the ", CollectiveKindName(step.kind), " of ",
                                Quote(plan.graph.tensor(transition.tensor).name), ", from ", ToString(step.from), " to ",
                                ToString(step.to), ": JAX has reduce-scatters of sums, and all-reduces of sums, maxima ",
                                "and minima"));
@@ -110,6 +114,8 @@ Result<PlanExport> WriteJaxProgram(const Plan& plan) {
   PlanExport made;
   made.files.push_back({"load_plan.py", std::string(JaxExactText())});
   made.files.push_back({"jax_ops.py", std::string(JaxOpsText())});
+  made.files.push_back({"jax_ops_network.py", std::string(JaxOpsNetworkText())});
+  made.files.push_back({"plan_run.py", std::string(JaxRunText())});
   made.files.push_back({"plan_table.json", PlanTable(plan)});
   return made;
 }

@@ -72,8 +72,10 @@ class Site:
     name: str
     attributes: dict[str, Any]
     operands: list[Part | None]
-    results: list[Part]
-    dtypes: list[Any]  # of results
+    results: list[Part]  # those that are written
+    dtypes: list[Any]  # of these
+    type: str = ""
+    written: Sequence[str] = ()  # names of all results, "" of what nobody reads
 
     def get(self, name: str, default: Any = None) -> Any:
         return self.attributes.get(name, default)
@@ -126,7 +128,7 @@ op("Cos")(_each(jnp.cos))
 op("Erf")(_each(jax.scipy.special.erf))
 op("Exp")(_each(jnp.exp))
 op("Floor")(_each(jnp.floor))
-op("Identity")(_each(jnp.asarray))
+op("Identity", "sbp::Refetch")(_each(jnp.asarray))
 op("IsInf")(_each(jnp.isinf))
 op("IsNaN")(_each(jnp.isnan))
 op("Log")(_each(jnp.log))
@@ -159,6 +161,8 @@ op("Pow")(_each(jnp.power))
 op("Sub")(_each(jnp.subtract))
 op("Where")(_each(jnp.where))
 op("Xor")(_each(jnp.logical_xor))
+op("BitCast")(lambda site, x: lax.bitcast_convert_type(x, site.dtypes[0]))
+op("BitShift")(lambda site, x, by: (jnp.left_shift if site.get("direction") == "LEFT" else jnp.right_shift)(x, by))
 
 
 @op("Div")
@@ -189,6 +193,34 @@ def einsum(site: Site, *operands: Array) -> Array:
     return jnp.einsum(site.get("equation").replace(" ", ""), *operands)
 
 
+# Orders along an axis that is whole.
+
+
+@op("TopK")
+def top_k(site: Site, x: Array, number: Array) -> Array | tuple[Array, ...]:
+    axis = int(site.get("axis", -1)) % x.ndim
+    _whole(site, axis)
+    count = (ints(site, number) or [0])[0]
+    order = jnp.argsort(x, axis=axis, stable=True, descending=bool(site.get("largest", 1)))  # of equals the first
+    at = lax.slice_in_dim(order, 0, count, axis=axis)
+    made = (jnp.take_along_axis(x, at, axis), at)
+    wanted = [value for value, name in zip(made, site.written) if name]
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
+@op("CumSum", "CumProd")
+def running(site: Site, x: Array, axis: Array) -> Array:
+    dim = (ints(site, axis) or [0])[0] % x.ndim
+    _whole(site, dim)
+    if site.get("reverse", 0):
+        x = jnp.flip(x, dim)
+    made = (jnp.cumsum if site.type == "CumSum" else jnp.cumprod)(x, dim, dtype=x.dtype)
+    if site.get("exclusive", 0):
+        edge = jnp.full_like(lax.slice_in_dim(made, 0, 1, axis=dim), 0 if site.type == "CumSum" else 1)
+        made = jnp.concatenate([edge, lax.slice_in_dim(made, 0, x.shape[dim] - 1, axis=dim)], dim)
+    return jnp.flip(made, dim) if site.get("reverse", 0) else made
+
+
 # Reductions. What a device holds only a part of it makes a partial value of.
 
 
@@ -214,6 +246,12 @@ def reduce_max(site: Site, x: Array, axes: Array | None = None) -> Array:
 @op("ReduceMin")
 def reduce_min(site: Site, x: Array, axes: Array | None = None) -> Array:
     return _reduce(jnp.min, site, x, axes)
+
+
+@op("ReduceMean")
+def reduce_mean(site: Site, x: Array, axes: Array | None = None) -> Array:
+    made = _reduce(jnp.sum, site, x, axes)
+    return made / numpy.asarray(numpy.prod(site.operand(0).shape) / max(numpy.prod(site.results[0].shape), 1), made.dtype)
 
 
 @op("ReduceProd")
@@ -376,6 +414,8 @@ def move(entry: dict[str, Any], local: Array, axes: Sequence[tuple[str, int]]) -
     name, parts = axes[axis]
     source, target = (parse_layout(entry[end])[axis] for end in ("from", "to"))
     kind = entry["kind"]
+    if kind in ("all-gather", "all-to-all", "all-reduce", "reduce-scatter"):
+        local = lax.optimization_barrier(local)  # XLA would leave out what it sees to be constant, or sent twice
     if kind == "all-gather":
         return lax.all_gather(local, name, axis=split_dim(source), tiled=True)
     if kind == "all-to-all":

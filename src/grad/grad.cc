@@ -76,16 +76,24 @@ Status CheckPatterns(const Graph& graph, std::string_view flag, const std::vecto
   return OkStatus();
 }
 
+// Of texts of StableHLO parameters are arguments of the function: what has a value is a constant of its program.
+bool HasConstantsApart(const Graph& graph) {
+  return std::ranges::find(graph.metadata, std::pair<std::string, std::string>("producer_name", "stablehlo")) !=
+         graph.metadata.end();
+}
+
 Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest& request,
                                           std::vector<std::string>& constants) {
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--wrt", request.wrt, TensorRole::kParameter));
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--freeze", request.freeze, TensorRole::kParameter));
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--wrt-inputs", request.wrt_inputs, TensorRole::kInput));
   const std::vector<bool> trainable = request.trains() ? FindTrainable(graph) : std::vector<bool>();
+  const bool has_apart = HasConstantsApart(graph);
   std::vector<TensorId> targets;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
     if (!HasDerivative(tensor.type) || tensor.role == TensorRole::kActivation) continue;
+    if (request.wrt.empty() && tensor.literal != nullptr && has_apart) continue;
     const bool is_parameter = tensor.role == TensorRole::kParameter;
     bool wanted = is_parameter ? (request.wrt.empty() || MatchesAny(request.wrt, tensor.name)) &&
                                      !MatchesAny(request.freeze, tensor.name)

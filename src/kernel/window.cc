@@ -10,10 +10,13 @@
 namespace sbp {
 namespace {
 
+// MaxPool may be asked for places alone.
+const TensorView& MadeBy(const KernelCall& call) { return call.wants(0) ? call.outputs[0] : call.outputs.back(); }
+
 // Strides, dilations and pads as attributes say.
 Result<Window> Attributed(const KernelCall& call, const Shape& kernel) {
   const size_t n = kernel.size();
-  const TensorView &in = call.inputs[0], &out = call.outputs[0];
+  const TensorView &in = call.inputs[0], &out = MadeBy(call);
   if (n > 3 || in.shape.size() != n + 2 || out.shape.size() != n + 2)
     return RunFailed("windows over one to three spatial dimensions only");
   Window window;
@@ -56,7 +59,7 @@ Range WindowAxis::OutputsOver(int64_t k) const {
 
 Result<Window> WindowOf(const KernelCall& call, const Shape& kernel) {
   SBP_ASSIGN_OR_RETURN(Window window, Attributed(call, kernel));
-  const TensorView &in = call.inputs[0], &out = call.outputs[0];
+  const TensorView &in = call.inputs[0], &out = MadeBy(call);
   const std::string auto_pad = call.attributes->String("auto_pad", "NOTSET");
   for (size_t d = 0; d < kernel.size(); ++d) {
     WindowAxis& dim = window[3 - kernel.size() + d];

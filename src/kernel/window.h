@@ -44,9 +44,9 @@ struct WindowAxis {
 };
 using Window = std::array<WindowAxis, 3>;
 
-// Of an op whose operand 0 is (N, C, spatial...) and whose result 0 has the same rank; `kernel`: the window's sizes.
-// Errors: more than three spatial dimensions, attributes of other lengths, a part that lacks elements under its
-// windows.
+// Of an op whose operand 0 is (N, C, spatial...) and whose result 0, or the last one where 0 is not wanted, has the
+// same rank; `kernel`: the window's sizes. Errors: more than three spatial dimensions, attributes of other lengths, a
+// part that lacks elements under its windows.
 Result<Window> WindowOf(const KernelCall& call, const Shape& kernel);
 // The same of a transposed convolution, whose result is the larger side: there in_* tells of the result and out_* of
 // the operand.

@@ -96,8 +96,36 @@ std::set<TensorId> MergedOutputs(const Plan& plan, bool training) {
   return merged;
 }
 
+namespace {
+
+// Is the output its input with something taken off, `w - lr * g`, or the decayed input, `(1 - d) * w - lr * g`? What is
+// merely laid out like its input, as the gradients that a function returns, is not.
+bool IsUpdate(const Graph& graph, const Tie& tie) {
+  TensorId made = tie.output;
+  const auto producer = [&](TensorId id) {
+    return id.valid() && graph.tensor(id).producer.valid() ? &graph.op(graph.tensor(id).producer) : nullptr;
+  };
+  const Op* op = producer(made);
+  for (; op != nullptr && (graph.type_of(*op) == "Identity" || graph.type_of(*op) == "Cast"); op = producer(made)) {
+    made = op->inputs[0];
+  }
+  if (op == nullptr) return made == tie.input;
+  const auto reads = [&](const Op& at) { return std::ranges::find(at.inputs, tie.input) != at.inputs.end(); };
+  if (reads(*op)) return true;
+  const auto is_scaled = [&](TensorId id) {
+    const Op* scale = producer(id);
+    return scale != nullptr && graph.type_of(*scale) == "Mul" && reads(*scale);
+  };
+  return graph.type_of(*op) == "Sub" && std::ranges::any_of(op->inputs, is_scaled);
+}
+
+}  // namespace
+
 std::string_view MergedTitle(const Plan& plan, bool training) {
-  if (!training) return " updated parameters";
+  if (!training) {
+    const auto is_update = [&](const Tie& tie) { return IsUpdate(plan.graph, tie); };
+    return std::ranges::any_of(plan.graph.ties, is_update) ? " updated parameters" : " gradients";
+  }
   if (plan.graph.ties.empty()) return " gradients";
   const auto is_state = [&](const Tie& tie) { return plan.graph.tensor(tie.input).role == TensorRole::kInput; };
   return std::ranges::any_of(plan.graph.ties, is_state) ? " updated parameters and states" : " updated parameters";

@@ -16,14 +16,13 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
+#include "stablehlo/dims.h"
 #include "stablehlo/forms.h"
 #include "stablehlo/syntax.h"
 #include "stablehlo/values.h"
 
 namespace sbp::stablehlo {
 namespace {
-
-using Dims = std::vector<int64_t>;
 
 Status CheckDimsOf(const TensorType& type, const std::vector<int64_t>& dims) {
   for (const int64_t dim : dims) {

@@ -10,6 +10,7 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "stablehlo/cursor.h"
+#include "stablehlo/known.h"
 
 namespace sbp::stablehlo {
 namespace {
@@ -84,6 +85,16 @@ Result<std::vector<ValueRef>> WriteReshape(const FormCall& call) {
   return std::vector{call.writer.Reshaped(from, call.results[0].shape)};
 }
 
+Result<std::vector<ValueRef>> WriteReverse(const FormCall& call) {
+  SBP_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, call.Ints("dimensions"));
+  for (const int64_t dim : dims) {
+    if (dim < 0 || dim >= call.results[0].rank() || std::ranges::count(dims, dim) > 1) {
+      return BadInput(StrCat("the operand has no dimension ", dim, ", or it is named twice"));
+    }
+  }
+  return std::vector{call.writer.Reversed(call.operands[0], dims)};
+}
+
 Result<std::vector<ValueRef>> WriteSame(const FormCall& call) { return call.operands; }
 
 // An op of which nothing is known: its operands are x0, x1, ...
@@ -101,6 +112,16 @@ Result<std::vector<ValueRef>> WriteCustomCall(const FormCall& call) {
   const std::string name = target == call.op.attributes.end() ? "" : target->second.text;
   if ((name == "Sharding" || name == "xla.sdy.FuncResultSharding") && call.operands.size() == call.results.size()) {
     return call.operands;
+  }
+  const auto given = call.op.attributes.find("mhlo.attributes");
+  if (name == "mhlo.topk" && call.operands.size() == 1 && given != call.op.attributes.end()) {
+    const auto k = given->second.entries.find("k"), largest = given->second.entries.find("largest");
+    const bool is_read = k != given->second.entries.end() && k->second.kind == Attribute::Kind::kInteger &&
+                         (largest == given->second.entries.end() || largest->second.integer != 0);
+    if (!is_read) return BadInput("expected mhlo.attributes = {k = NUMBER, largest = true}");
+    Attributes attributes;
+    attributes.Set("k", k->second.integer);
+    return call.writer.Add("chlo::top_k", {{"x", call.Full(0)}}, std::move(attributes), call.results);
   }
   return WriteNumbered(call, StrCat("stablehlo::custom_call.", name), {});
 }
@@ -129,6 +150,7 @@ constexpr FormRow kRows[] = {
     {"stablehlo.abs", "x", "", true},
     {"stablehlo.add", "lhs rhs", "", true},
     {"stablehlo.and", "lhs rhs", "", true},
+    {"stablehlo.bitcast_convert", "x", ""},
     {"stablehlo.broadcast_in_dim", "x", "", false, WriteBroadcast},
     {"stablehlo.cbrt", "x", "", true},
     {"stablehlo.ceil", "x", "", true},
@@ -137,10 +159,13 @@ constexpr FormRow kRows[] = {
     {"stablehlo.concatenate", "inputs[]", "dimension"},
     {"stablehlo.constant", "", "", false, WriteConstant},
     {"stablehlo.convert", "x", "", false, WriteConvert},
+    {"stablehlo.convolution", "x w", "", false, WriteConvolution},
     {"stablehlo.cosine", "x", "", true},
     {"stablehlo.custom_call", "inputs[]", "", false, WriteCustomCall},
     {"stablehlo.divide", "lhs rhs", "", true},
     {"stablehlo.dot_general", "lhs rhs", "", false, WriteDotGeneral},
+    {"stablehlo.dynamic_slice", "operand starts[]", "", false, WriteDynamicSlice},
+    {"stablehlo.dynamic_update_slice", "operand update starts[]", "", false, WriteDynamicUpdateSlice},
     {"stablehlo.exponential", "x", "", true},
     {"stablehlo.exponential_minus_one", "x", "", true},
     {"stablehlo.floor", "x", "", true},
@@ -160,22 +185,28 @@ constexpr FormRow kRows[] = {
     {"stablehlo.pad", "operand value", "", false, WritePad},
     {"stablehlo.power", "lhs rhs", "", true},
     {"stablehlo.reduce", "inputs[]", "", false, WriteReduce},
+    {"stablehlo.reduce_window", "inputs[]", "", false, WriteReduceWindow},
     {"stablehlo.remainder", "lhs rhs", "", true},
     {"stablehlo.reshape", "x", "", false, WriteReshape},
-    {"stablehlo.reverse", "x", "dimensions"},
+    {"stablehlo.reverse", "x", "", false, WriteReverse},
     {"stablehlo.round_nearest_even", "x", "", true},
     {"stablehlo.rsqrt", "x", "", true},
     {"stablehlo.scatter", "inputs[]", "", false, WriteScatter},
     {"stablehlo.select", "pred on_true on_false", "", true},
+    {"stablehlo.select_and_scatter", "operand source value", "", false, WriteSelectAndScatter},
+    {"stablehlo.shift_left", "lhs rhs", "", true},
+    {"stablehlo.shift_right_logical", "lhs rhs", "", true},
     {"stablehlo.sign", "x", "", true},
     {"stablehlo.sine", "x", "", true},
-    {"stablehlo.slice", "x", "limit_indices start_indices strides"},
+    {"stablehlo.slice", "x", "", false, WriteSlice},
+    {"stablehlo.sort", "inputs[]", "", false, WriteSort},
     {"stablehlo.sqrt", "x", "", true},
     {"stablehlo.subtract", "lhs rhs", "", true},
     {"stablehlo.tanh", "x", "", true},
     {"stablehlo.transpose", "operand", "permutation"},
     {"stablehlo.xor", "lhs rhs", "", true},
     {"chlo.erf", "x", "", true},
+    {"chlo.erf_inv", "x", "", true},
     {"chlo.erfc", "x", "", true},
     {"chlo.square", "x", "", true},
     {"chlo.top_k", "x", "k"},
@@ -300,6 +331,10 @@ Result<std::vector<ValueRef>> WriteForm(const FormCall& call) {
   const auto row = std::ranges::find(kRows, std::string_view(call.op.name), &FormRow::op);
   if (row == std::end(kRows)) return WriteUnknown(call);
   SBP_RETURN_IF_ERROR(CheckCount(*row, call.operands.size()));
+  if (call.results.size() == 1) {
+    const std::string direction = row->attributes == "comparison_direction" ? call.Word(row->attributes) : "";
+    if (ValueRef known = FoldKnown(call.op.name, call.operands, direction, call.results[0])) return std::vector{known};
+  }
   if (row->form != nullptr) return row->form(call);
   Attributes attributes;
   for (const std::string_view name : Split(row->attributes, ' ')) {

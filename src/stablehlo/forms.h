@@ -46,7 +46,6 @@ struct DimensionNumbers {
 Result<DimensionNumbers> DimensionNumbersOf(const FormCall& call, std::string_view attribute);
 
 // The region's operation where it is one of two arguments: "add", "maximum", ...; "" if it is something else.
-// "replace": it returns the second argument.
 std::string ReducerOf(const Region& region);
 // `reducer` of nothing: is the value that?
 bool IsNeutral(const Value& value, std::string_view reducer);
@@ -57,10 +56,17 @@ Result<ValueRef> Padded(const FormCall& call, const ValueRef& value, const Value
                         const std::vector<int64_t>& interior);
 
 // Rows in files of their own.
+Result<std::vector<ValueRef>> WriteConvolution(const FormCall& call);
 Result<std::vector<ValueRef>> WriteDotGeneral(const FormCall& call);
-Result<std::vector<ValueRef>> WriteReduce(const FormCall& call);
+Result<std::vector<ValueRef>> WriteDynamicSlice(const FormCall& call);
+Result<std::vector<ValueRef>> WriteDynamicUpdateSlice(const FormCall& call);
 Result<std::vector<ValueRef>> WriteGather(const FormCall& call);
 Result<std::vector<ValueRef>> WritePad(const FormCall& call);
+Result<std::vector<ValueRef>> WriteReduce(const FormCall& call);
+Result<std::vector<ValueRef>> WriteReduceWindow(const FormCall& call);
 Result<std::vector<ValueRef>> WriteScatter(const FormCall& call);
+Result<std::vector<ValueRef>> WriteSelectAndScatter(const FormCall& call);
+Result<std::vector<ValueRef>> WriteSlice(const FormCall& call);
+Result<std::vector<ValueRef>> WriteSort(const FormCall& call);
 
 }  // namespace sbp::stablehlo

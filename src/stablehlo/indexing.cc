@@ -13,42 +13,13 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
+#include "stablehlo/dims.h"
 #include "stablehlo/forms.h"
 #include "stablehlo/syntax.h"
 #include "stablehlo/values.h"
 
 namespace sbp::stablehlo {
 namespace {
-
-using Dims = std::vector<int64_t>;
-
-bool Has(const Dims& list, int64_t value) { return std::ranges::find(list, value) != list.end(); }
-
-Dims Others(int64_t rank, const Dims& without) {
-  Dims rest;
-  for (int64_t i = 0; i < rank; ++i) {
-    if (!Has(without, i)) rest.push_back(i);
-  }
-  return rest;
-}
-
-Dims Joined(Dims a, const Dims& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-Dims Inverse(const Dims& permutation) {
-  Dims inverse(permutation.size());
-  for (size_t i = 0; i < permutation.size(); ++i)
-    inverse[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
-  return inverse;
-}
-
-Shape Picked(const Shape& shape, const Dims& dims) {
-  Shape picked;
-  for (const int64_t dim : dims) picked.push_back(shape[static_cast<size_t>(dim)]);
-  return picked;
-}
 
 // What gather and scatter have in common: slices of the operand, one element long along the dimensions that are
 // indexed and whole along the others, and where they stand in `slices`: gather's result, scatter's updates.
@@ -150,6 +121,19 @@ bool IsAlong(const Indexing& at, const TensorType& data, const TensorType& indic
   return indices.rank() == data.rank() + 1 && at.with_batch == at.batch;
 }
 
+// What ScatterND calls the region's op: "none" where the update takes the place; "": it has no name for it.
+std::string ReductionOf(const Region& region) {
+  const bool is_update = region.arguments.size() == 2 && region.operations.size() == 1 &&
+                         region.operations[0].operands.size() == 1 &&
+                         region.operations[0].operands[0].name == region.arguments[1].name;
+  if (is_update) return "none";
+  const std::string reducer = ReducerOf(region);
+  if (reducer == "add") return "add";
+  if (reducer == "multiply") return "mul";
+  if (reducer == "maximum") return "max";
+  return reducer == "minimum" ? "min" : "";
+}
+
 ValueRef WithoutVector(const FormCall& call, const ValueRef& indices) {
   Shape shape = indices->type.shape;
   shape.pop_back();
@@ -202,14 +186,17 @@ Result<std::vector<ValueRef>> WriteGather(const FormCall& call) {
 
 Result<std::vector<ValueRef>> WriteScatter(const FormCall& call) {
   SBP_ASSIGN_OR_RETURN(const DimensionNumbers numbers, DimensionNumbersOf(call, "scatter_dimension_numbers"));
-  const std::string reducer = call.op.regions.size() == 1 ? ReducerOf(call.op.regions[0]) : "";
-  if (call.operands.size() != 3 || reducer != "add") return BadInput("only scatters of one operand by add are read");
+  const std::string reduction = call.op.regions.size() == 1 ? ReductionOf(call.op.regions[0]) : "";
+  if (call.operands.size() != 3 || reduction.empty()) {
+    return BadInput("only scatters of one operand, by add, multiply, maximum, minimum or the update itself, are read");
+  }
   const ValueRef &data = call.operands[0], &indices = call.operands[1], &updates = call.operands[2];
   const Indexing at = {
       numbers["scatter_dims_to_operand_dims"], numbers["input_batching_dims"], numbers["scatter_indices_batching_dims"],
       numbers["inserted_window_dims"],         numbers["update_window_dims"],  numbers.Number("index_vector_dim", 0)};
   SBP_RETURN_IF_ERROR(CheckIndexing(at, data->type, indices->type, updates->type));
   Attributes attributes;
+  attributes.Set("reduction", reduction);
   if (IsAlong(at, data->type, indices->type)) {
     attributes.Set("axis", at.map[0]);
     const ValueRef places = WithoutVector(call, indices);

@@ -11,19 +11,14 @@
 #include "graph/literal.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
+#include "stablehlo/dims.h"
 #include "stablehlo/forms.h"
 #include "stablehlo/values.h"
 
 namespace sbp::stablehlo {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 constexpr int64_t kMaxBorder = int64_t{1} << 40;
-
-bool IsAll(const Dims& list, int64_t value) {
-  return std::ranges::all_of(list, [&](int64_t entry) { return entry == value; });
-}
 
 ValueRef Bordered(const FormCall& call, const ValueRef& value, const ValueRef& with, const Dims& low,
                   const Dims& high) {
@@ -57,17 +52,6 @@ ValueRef Spread(const FormCall& call, const ValueRef& value, const ValueRef& wit
                               joined);
 }
 
-ValueRef Sliced(const FormCall& call, const ValueRef& value, const Dims& start, const Dims& limit) {
-  if (IsAll(start, 0) && limit == value->type.shape) return value;
-  TensorType type = value->type;
-  for (size_t i = 0; i < start.size(); ++i) type.shape[i] = limit[i] - start[i];
-  Attributes attributes;
-  attributes.Set("start_indices", start);
-  attributes.Set("limit_indices", limit);
-  attributes.Set("strides", Dims(start.size(), 1));
-  return call.writer.AddOne("slice", {{"x", call.writer.Full(value)}}, std::move(attributes), type);
-}
-
 }  // namespace
 
 Result<ValueRef> Padded(const FormCall& call, const ValueRef& value, const ValueRef& with, const Dims& low,
@@ -94,7 +78,7 @@ Result<ValueRef> Padded(const FormCall& call, const ValueRef& value, const Value
   }
   ValueRef spread = IsAll(interior, 0) ? value : Spread(call, value, with, interior);
   spread = Bordered(call, spread, with, before, behind);
-  return Sliced(call, spread, start, limit);
+  return call.writer.Sliced(spread, start, limit);
 }
 
 Result<std::vector<ValueRef>> WritePad(const FormCall& call) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "sbp/sbp.h"
 #include "stablehlo/cursor.h"
 #include "stablehlo/forms.h"
+#include "stablehlo/known.h"
 #include "stablehlo/marks.h"
 #include "stablehlo/shardings.h"
 #include "stablehlo/syntax.h"
@@ -28,7 +30,8 @@ namespace stablehlo {
 namespace {
 
 constexpr int kMaxCallDepth = 32, kMaxLocationDepth = 16;
-constexpr int64_t kMaxOps = 1000000;  // with functions that are called again
+constexpr int64_t kMaxOps = 1000000;  // with functions that are called again, and loops
+constexpr int64_t kMaxTurns = 10000;
 
 // "params['w'][0]" -> "params.w.0".
 std::string Dotted(std::string_view text) {
@@ -43,7 +46,27 @@ std::string Dotted(std::string_view text) {
   return name;
 }
 
-using Frame = std::map<std::string_view, std::vector<ValueRef>>;
+// Values by name; a region sees those around it.
+struct Frame {
+  std::map<std::string_view, std::vector<ValueRef>> values;
+  const Frame* outer = nullptr;
+
+  ValueRef Find(const ValueName& name) const {
+    for (const Frame* frame = this; frame != nullptr; frame = frame->outer) {
+      const auto found = frame->values.find(name.name);
+      if (found == frame->values.end()) continue;
+      const bool is_one = name.index >= 0 && name.index < static_cast<int64_t>(found->second.size());
+      return is_one ? found->second[static_cast<size_t>(name.index)] : nullptr;
+    }
+    return nullptr;
+  }
+};
+
+// Pure ops that only hand on to functions or regions.
+bool IsControl(std::string_view op) {
+  return op == "func.call" || op == "stablehlo.composite" || op == "stablehlo.while" || op == "stablehlo.case" ||
+         op == "stablehlo.if";
+}
 
 class FunctionReader {
  public:
@@ -68,7 +91,7 @@ class FunctionReader {
     Frame frame;
     for (size_t i = 0; i < body.arguments.size(); ++i) {
       SBP_RETURN_IF_ERROR(Input(body.arguments[i], frame));
-      marks_.AddOf(*main->second, "arg_attrs", i, frame[body.arguments[i].name].front()->tensor);
+      marks_.AddOf(*main->second, "arg_attrs", i, frame.values[body.arguments[i].name].front()->tensor);
     }
     std::vector<ValueRef> results;
     SBP_RETURN_IF_ERROR(Body(body, frame, results, 0));
@@ -122,25 +145,39 @@ class FunctionReader {
     } else {
       builder_.AddInput(name, value->type);
     }
-    frame[argument.name] = {std::move(value)};
+    frame.values[argument.name] = {std::move(value)};
     return OkStatus();
   }
 
-  // Scope, name and line of Python, from the location.
-  void NotePlace(const Operation& op) {
-    const Location* at = &Resolve(op.location);
+  // Levels of the location's name, behind those of the calls around it unless it names all from "jit(...)" on; without
+  // what JAX wraps them in. Of loops each turn has a level of its own, "body.3".
+  std::vector<std::string> Levels(const Location& at) const {
     std::vector<std::string> levels;
-    for (const std::string_view level : Split(at->name, '/')) {
-      std::string_view inner = level;
+    if (!at.name.starts_with("jit(")) levels = calls_;
+    for (std::string_view inner : Split(at.name, '/')) {
       for (const std::string_view wrap : {"transpose(", "jvp(", "vmap(", "checkpoint("}) {
         if (inner.starts_with(wrap) && inner.ends_with(')')) {
           inner = inner.substr(wrap.size(), inner.size() - wrap.size() - 1);
         }
       }
-      if (!inner.empty() && !inner.starts_with("jit(")) levels.emplace_back(inner);
+      const bool is_named = !inner.empty() && !inner.starts_with("jit(") && inner != "closed_call";
+      if (is_named) levels.emplace_back(inner);
     }
-    std::string name = levels.empty() ? op.name.substr(op.name.find('.') + 1) : levels.back();
-    if (!levels.empty()) levels.pop_back();
+    size_t turn = 0;
+    for (size_t i = 1; i < levels.size(); ++i) {
+      if (levels[i - 1] != "while" || !levels[i].starts_with("body")) continue;
+      if (turn < turns_.size()) levels[i] = StrCat("body.", turns_[turn++]);
+    }
+    return levels;
+  }
+
+  // Scope, name and line of Python, from the location.
+  void NotePlace(const Operation& op) {
+    const Location* at = &Resolve(op.location);
+    std::vector<std::string> levels = Levels(*at);
+    const bool is_named = levels.size() > (at->name.starts_with("jit(") ? 0 : calls_.size());
+    std::string name = is_named ? levels.back() : op.name.substr(op.name.find('.') + 1);
+    if (is_named) levels.pop_back();
     const std::string scope = Join(levels, "/");
     if (!scope.empty()) name = StrCat(scope, "/", name);
     std::string source;
@@ -150,32 +187,26 @@ class FunctionReader {
   }
 
   Status Body(const Region& body, Frame& frame, std::vector<ValueRef>& results, int depth) {
-    if (depth > kMaxCallDepth) return BadInput("functions call each other too deeply");
+    if (depth > kMaxCallDepth) return BadInput("functions and regions call each other too deeply");
     for (const Operation& op : body.operations) {
       if (++ops_ > kMaxOps) return place_.ErrorAt(op.offset, "functions make too many ops");
       std::vector<ValueRef> operands;
       for (const ValueName& name : op.operands) {
-        const auto value = frame.find(name.name);
-        if (value == frame.end() || name.index < 0 || name.index >= static_cast<int64_t>(value->second.size())) {
+        operands.push_back(frame.Find(name));
+        if (operands.back() == nullptr) {
           return place_.ErrorAt(name.offset, StrCat(name.name, " is not defined above"));
         }
-        operands.push_back(value->second[static_cast<size_t>(name.index)]);
       }
-      if (op.name == "func.return") {
+      if (op.name == "func.return" || op.name == "stablehlo.return") {
         results = std::move(operands);
         return OkStatus();
       }
       SBP_RETURN_IF_ERROR(ReadOp(op, operands, frame, depth));
     }
-    return BadInput("a function has no func.return");
+    return BadInput("a function or region has no return");
   }
 
   Status ReadOp(const Operation& op, const std::vector<ValueRef>& operands, Frame& frame, int depth) {
-    if (op.name == "stablehlo.while" || op.name == "stablehlo.case" || op.name == "stablehlo.if") {
-      return place_.ErrorAt(op.offset, StrCat(op.name,
-                                              " is not read: write loops without lax.scan, fori_loop and "
-                                              "while_loop (scan has unroll=True), and branches with jnp.where"));
-    }
     if (op.name == "sdy.manual_computation") {
       return place_.ErrorAt(op.offset,
                             StrCat(op.name,
@@ -183,7 +214,10 @@ class FunctionReader {
                                    "of one device"));
     }
     if (op.name.starts_with("stablehlo.rng")) {
-      return place_.ErrorAt(op.offset, StrCat(op.name, " is not read: pass random numbers as arguments"));
+      return place_.ErrorAt(op.offset,
+                            StrCat(op.name,
+                                   " is not read: pass random numbers as arguments, or draw them from keys of "
+                                   "threefry2x32, JAX's default, which are read as what computes them"));
     }
     std::vector<ValueRef> values;
     std::vector<TensorType> types;
@@ -196,16 +230,12 @@ class FunctionReader {
       return place_.ErrorAt(
           op.offset, StrCat("operand ", i, " is ", ToString(operands[i]->type), ", not ", op.operand_types[i].text));
     }
-    if (op.name == "func.call") {
-      const auto callee = functions_.find(Text(op, "callee"));
-      const bool known = callee != functions_.end() && callee->second->regions.size() == 1 &&
-                         callee->second->regions[0].arguments.size() == operands.size();
-      if (!known)
-        return place_.ErrorAt(op.offset, StrCat("no function @", Text(op, "callee"), " takes these operands"));
-      Frame called;
-      const Region& body = callee->second->regions[0];
-      for (size_t i = 0; i < operands.size(); ++i) called[body.arguments[i].name] = {operands[i]};
-      SBP_RETURN_IF_ERROR(Body(body, called, values, depth + 1));
+    if (op.name == "func.call" || op.name == "stablehlo.composite") {
+      SBP_RETURN_IF_ERROR(Call(op, operands, values, depth));
+    } else if (op.name == "stablehlo.while") {
+      SBP_RETURN_IF_ERROR(Loop(op, operands, frame, values, depth));
+    } else if (IsControl(op.name)) {
+      SBP_RETURN_IF_ERROR(Branch(op, operands, frame, values, depth));
     } else {
       if (types.empty()) return place_.ErrorAt(op.offset, StrCat(op.name, " has no result, and is not read"));
       NotePlace(op);
@@ -221,19 +251,104 @@ class FunctionReader {
       }
     }
     Mark(op, operands, values);
-    if (trace_ != nullptr && op.name != "func.call") trace_->push_back({&op, operands, values});
+    if (trace_ != nullptr && !IsControl(op.name)) trace_->push_back({&op, operands, values});
     size_t next = 0;
     for (const auto& [name, count] : op.results) {
-      std::vector<ValueRef>& own = frame[name];
+      std::vector<ValueRef>& own = frame.values[name];
       own.clear();
       for (int64_t i = 0; i < count; ++i) own.push_back(values[next++]);
     }
     return OkStatus();
   }
 
+  Status Call(const Operation& op, const std::vector<ValueRef>& operands, std::vector<ValueRef>& results, int depth) {
+    const std::string name = Text(op, op.name == "func.call" ? "callee" : "decomposition");
+    const auto callee = functions_.find(name);
+    const bool known = callee != functions_.end() && callee->second->regions.size() == 1 &&
+                       callee->second->regions[0].arguments.size() == operands.size();
+    if (!known) return place_.ErrorAt(op.offset, StrCat("no function @", name, " takes these operands"));
+    std::vector<std::string> around = Levels(Resolve(op.location));
+    std::swap(calls_, around);
+    const Status read = RegionOf(callee->second->regions[0], operands, nullptr, results, depth);
+    calls_ = std::move(around);
+    return read;
+  }
+
+  Status RegionOf(const Region& body, const std::vector<ValueRef>& operands, const Frame* outer,
+                  std::vector<ValueRef>& results, int depth) {
+    Frame frame;
+    frame.outer = outer;
+    for (size_t i = 0; i < operands.size(); ++i) frame.values[body.arguments[i].name] = {operands[i]};
+    return Body(body, frame, results, depth + 1);
+  }
+
+  // Turn by turn, where counting alone decides how many there are: as lax.scan and fori_loop are lowered.
+  Status Loop(const Operation& op, const std::vector<ValueRef>& operands, const Frame& frame,
+              std::vector<ValueRef>& values, int depth) {
+    const auto takes_all = [&](const Region& region) { return region.arguments.size() == operands.size(); };
+    if (op.regions.size() != 2 || !std::ranges::all_of(op.regions, takes_all)) {
+      return place_.ErrorAt(op.offset, "expected a condition and a body, which take the operands");
+    }
+    values = operands;
+    // The derivative of a scan goes through its turns from the last one on.
+    const bool is_backward = Resolve(op.location).name.find("transpose(") != std::string::npos;
+    const int64_t bound = is_backward ? BoundOf(op.regions[0]) : 0;
+    for (int64_t turn = 0;; ++turn) {
+      std::vector<ValueRef> goes_on, next;
+      SBP_RETURN_IF_ERROR(RegionOf(op.regions[0], values, &frame, goes_on, depth));
+      const std::optional<int64_t> known = goes_on.size() == 1 ? KnownNumber(*goes_on[0]) : std::nullopt;
+      if (!known) {
+        return place_.ErrorAt(op.offset, StrCat(op.name,
+                                                " is not read where data decide how often it turns: write it as "
+                                                "lax.scan, or lax.fori_loop between two numbers"));
+      }
+      if (*known == 0) return OkStatus();
+      if (turn == kMaxTurns) return place_.ErrorAt(op.offset, StrCat(op.name, " turns more than ", turn, " times"));
+      turns_.push_back(is_backward && turn < bound ? bound - 1 - turn : turn);
+      SBP_RETURN_IF_ERROR(RegionOf(op.regions[1], values, &frame, next, depth));
+      turns_.pop_back();
+      SBP_RETURN_IF_ERROR(CheckCarried(op, values, next));
+      values = std::move(next);
+    }
+  }
+
+  // The constant that the condition compares with; 0: none.
+  int64_t BoundOf(const Region& condition) const {
+    for (const Operation& op : condition.operations) {
+      const auto value = op.attributes.find("value");
+      if (op.name != "stablehlo.constant" || value == op.attributes.end()) continue;
+      const Result<std::vector<int64_t>> numbers = IntegersOf(value->second, module_.text);
+      if (numbers.ok() && numbers->size() == 1) return numbers->front();
+    }
+    return 0;
+  }
+
+  Status CheckCarried(const Operation& op, const std::vector<ValueRef>& before, const std::vector<ValueRef>& after) {
+    bool fits = before.size() == after.size();
+    for (size_t i = 0; fits && i < before.size(); ++i) fits = before[i]->type == after[i]->type;
+    return fits ? OkStatus() : place_.ErrorAt(op.offset, "the body returns other types than it takes");
+  }
+
+  // The one that is known to be taken, as of a turn's number.
+  Status Branch(const Operation& op, const std::vector<ValueRef>& operands, const Frame& frame,
+                std::vector<ValueRef>& values, int depth) {
+    const std::optional<int64_t> known = operands.size() == 1 ? KnownNumber(*operands[0]) : std::nullopt;
+    if (!known || op.regions.empty()) {
+      return place_.ErrorAt(op.offset, StrCat(op.name,
+                                              " is not read where data decide which branch is taken: write it with "
+                                              "jnp.where, or lax.select"));
+    }
+    const auto last = static_cast<int64_t>(op.regions.size()) - 1;
+    const bool is_inside = *known >= 0 && *known <= last;
+    const int64_t taken = op.name == "stablehlo.if" ? (*known != 0 ? 0 : last) : (is_inside ? *known : last);
+    const Region& region = op.regions[static_cast<size_t>(taken)];
+    if (!region.arguments.empty()) return place_.ErrorAt(op.offset, "expected branches without arguments");
+    return RegionOf(region, {}, &frame, values, depth);
+  }
+
   // A value that an op only hands on is copied, so that its other readers are free.
   void Mark(const Operation& op, const std::vector<ValueRef>& operands, std::vector<ValueRef>& values) {
-    if (op.name == "func.call" || !Marks::IsMarked(op)) return;
+    if (IsControl(op.name) || !Marks::IsMarked(op)) return;
     std::vector<std::string> tensors;
     for (ValueRef& value : values) {
       const auto is_it = [&](const ValueRef& operand) { return operand == value || operand->tensor == value->tensor; };
@@ -269,6 +384,8 @@ class FunctionReader {
   std::vector<TracedOp>* trace_ = nullptr;
   std::vector<std::string> arguments_, outputs_;  // of main
   std::map<std::string, const Operation*, std::less<>> functions_;
+  std::vector<std::string> calls_;  // levels of the calls around what is read
+  std::vector<int64_t> turns_;      // of the loops around what is read
   int64_t ops_ = 0;
 };
 

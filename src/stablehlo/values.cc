@@ -12,6 +12,7 @@ namespace sbp::stablehlo {
 namespace {
 
 constexpr size_t kMaxSharedConstant = 64;  // elements; larger constants are not compared
+constexpr int kMaxOverlays = 1024;         // below each other, each looked at when one is read
 
 Shape WithoutLeadingOnes(const Shape& shape) {
   size_t first = 0;
@@ -105,7 +106,7 @@ ValueRef Writer::Broadcast(const ValueRef& from, const std::vector<int64_t>& dim
   ValueRef value = std::make_shared<Value>();
   value->type = type;
   value->scalar = from->scalar;
-  value->part_tensor = from->is_broadcast() ? from->part_tensor : from->tensor;
+  value->part_tensor = from->is_broadcast() ? from->part_tensor : Full(from);
   value->held = from->is_broadcast() ? from->held : from->type.shape;
   const Shape& part = from->is_broadcast() ? from->part : from->type.shape;
   for (int i = 0; i < type.rank(); ++i) value->part.push_back(1);
@@ -136,6 +137,143 @@ ValueRef Writer::Transposed(const ValueRef& value, const std::vector<int64_t>& p
   return AddOne("transpose", {{"operand", Full(value)}}, std::move(attributes), type);
 }
 
+ValueRef Writer::Known(int64_t number, DType dtype) {
+  const ValueRef value = std::make_shared<Value>();
+  value->scalar = std::make_shared<const Literal>(Literal::Scalar(number, dtype));
+  value->type = value->scalar->type;
+  value->literal = value->scalar;
+  return value;
+}
+
+void Writer::Settle(const ValueRef& value) {
+  if (value->overlay == nullptr) return;
+  Full(value);
+  value->overlay = nullptr;
+}
+
+ValueRef Writer::Reversed(const ValueRef& value, const std::vector<int64_t>& dims) {
+  const ValueRef& base = value->turned == nullptr ? value : value->turned;
+  Settle(base);
+  const ValueRef made = std::make_shared<Value>();
+  made->type = value->type;
+  made->turned = base;
+  for (int dim = 0; dim < value->type.rank(); ++dim) {
+    const bool is_turned = std::ranges::count(dims, dim) != std::ranges::count(value->turned_dims, dim);
+    if (is_turned && value->type.shape[static_cast<size_t>(dim)] > 1) made->turned_dims.push_back(dim);
+  }
+  return made->turned_dims.empty() ? base : made;
+}
+
+ValueRef Writer::Sliced(const ValueRef& value, const std::vector<int64_t>& start, const std::vector<int64_t>& limit) {
+  TensorType type = value->type;
+  std::vector<size_t> cut;  // dimensions that are not whole
+  for (size_t i = 0; i < start.size(); ++i) {
+    type.shape[i] = limit[i] - start[i];
+    if (type.shape[i] != value->type.shape[i]) cut.push_back(i);
+  }
+  if (cut.empty()) return value;
+  ValueRef from = value;
+  for (; cut.size() == 1 && from->overlay != nullptr; from = from->overlay->under) {
+    const Overlay& top = *from->overlay;
+    const auto dim = static_cast<size_t>(top.dim);
+    const int64_t end = top.start + top.over->type.shape[dim];
+    if (cut[0] == dim && start[dim] == top.start && limit[dim] == end) return top.over;
+    if (cut[0] != dim || (start[dim] < end && limit[dim] > top.start)) break;
+  }
+  if (from->scalar != nullptr && from->is_broadcast()) {
+    const ValueRef made = std::make_shared<Value>(*from);
+    made->type = type;
+    made->tensor.clear();
+    if (std::ranges::all_of(from->part, [](int64_t size) { return size == 1; })) return made;
+  }
+  Attributes attributes;
+  attributes.Set("start_indices", start);
+  attributes.Set("limit_indices", limit);
+  attributes.Set("strides", std::vector<int64_t>(start.size(), 1));
+  return AddOne("slice", {{"x", Full(from)}}, std::move(attributes), type);
+}
+
+ValueRef Writer::Updated(const ValueRef& value, const ValueRef& update, const std::vector<int64_t>& start) {
+  std::vector<size_t> cut;
+  for (size_t i = 0; i < start.size(); ++i) {
+    if (update->type.shape[i] != value->type.shape[i]) cut.push_back(i);
+  }
+  if (cut.empty()) return update;
+  ValueRef over = update;
+  const size_t dim = cut[0];
+  const int64_t size = update->type.shape[dim];
+  if (size == 0) return value;
+  if (cut.size() > 1) {  // a block of all others' size, itself updated
+    std::vector<int64_t> from(start.size(), 0), to = value->type.shape, at = start;
+    from[dim] = start[dim];
+    to[dim] = start[dim] + size;
+    at[dim] = 0;
+    over = Updated(Sliced(value, from, to), update, at);
+  }
+  Full(over);
+  Settle(over);
+  const bool is_overlaid = value->overlay != nullptr;
+  if (is_overlaid && (value->overlay->dim != static_cast<int>(dim) || value->overlay->depth >= kMaxOverlays)) {
+    Settle(value);
+  }
+  const ValueRef made = std::make_shared<Value>();
+  made->type = value->type;
+  made->overlay = std::make_shared<const Overlay>(Overlay{value, over, static_cast<int>(dim), start[dim],
+                                                          value->overlay == nullptr ? 1 : value->overlay->depth + 1});
+  return made;
+}
+
+ValueRef Writer::Concatenated(const std::vector<ValueRef>& values, int64_t dim) {
+  if (values.size() == 1) return values[0];
+  TensorType type = values[0]->type;
+  type.shape[static_cast<size_t>(dim)] = 0;
+  std::vector<NamedOperand> operands;
+  for (const ValueRef& value : values) {
+    type.shape[static_cast<size_t>(dim)] += value->type.shape[static_cast<size_t>(dim)];
+    operands.push_back({"inputs", Full(value)});
+  }
+  Attributes attributes;
+  attributes.Set("dimension", dim);
+  return AddOne("concatenate", operands, std::move(attributes), type);
+}
+
+ValueRef Writer::Joined(const ValueRef& value) {
+  const auto dim = static_cast<size_t>(value->overlay->dim);
+  struct Stretch {
+    int64_t end;
+    ValueRef from;
+    int64_t offset;  // of the stretch's start in `from`
+  };
+  std::map<int64_t, Stretch> covered;  // by start, from the newest on
+  // The gaps between `begin` and `end` are `from`'s, which begins at `origin`.
+  const auto cover = [&](int64_t begin, int64_t end, int64_t origin, const ValueRef& from) {
+    std::vector<std::pair<int64_t, int64_t>> gaps;
+    int64_t at = begin;
+    for (const auto& [start, stretch] : covered) {
+      if (stretch.end <= at) continue;
+      if (start >= end) break;
+      if (start > at) gaps.emplace_back(at, start);
+      at = stretch.end;
+    }
+    if (at < end) gaps.emplace_back(at, end);
+    for (const auto& [start, stop] : gaps) covered[start] = {stop, from, start - origin};
+  };
+  ValueRef at = value;
+  for (; at->overlay != nullptr && at->tensor.empty(); at = at->overlay->under) {
+    const Overlay& top = *at->overlay;
+    cover(top.start, top.start + top.over->type.shape[dim], top.start, top.over);
+  }
+  cover(0, value->type.shape[dim], 0, at);
+  std::vector<ValueRef> parts;
+  for (const auto& [start, stretch] : covered) {
+    std::vector<int64_t> from(value->type.shape.size(), 0), to = stretch.from->type.shape;
+    from[dim] = stretch.offset;
+    to[dim] = stretch.offset + stretch.end - start;
+    parts.push_back(Sliced(stretch.from, from, to));
+  }
+  return Concatenated(parts, static_cast<int64_t>(dim));
+}
+
 ValueRef Writer::Copied(const ValueRef& value) {
   const ValueRef copy = std::make_shared<Value>();
   copy->type = value->type;
@@ -159,6 +297,13 @@ std::string Writer::Part(const ValueRef& value) {
 
 std::string Writer::Full(const ValueRef& value) {
   if (!value->tensor.empty()) return value->tensor;
+  if (value->overlay != nullptr) return value->tensor = Full(Joined(value));
+  if (value->turned != nullptr) {
+    Attributes attributes;
+    attributes.Set("dimensions", value->turned_dims);
+    return value->tensor = AddOne("reverse", {{"x", Full(value->turned)}}, std::move(attributes), value->type)->tensor;
+  }
+  if (!value->is_broadcast()) return value->tensor = Constant(Literal(*value->literal), value->type, false)->tensor;
   if (value->part == value->type.shape && value->held == value->type.shape) {
     value->tensor = value->part_tensor;
     return value->tensor;

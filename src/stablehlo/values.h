@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
@@ -21,7 +22,19 @@
 
 namespace sbp::stablehlo {
 
-// A result or an argument. Where it is a broadcast of something smaller, no tensor is written before one is asked for.
+struct Value;
+using ValueRef = std::shared_ptr<Value>;
+
+// `over` written into `under` from `start` on along `dim`; both are as large along all other dimensions.
+struct Overlay {
+  ValueRef under, over;
+  int dim = 0;
+  int64_t start = 0;
+  int depth = 1;  // overlays below each other, this one too
+};
+
+// A result or an argument. No tensor is written before one is asked for where it is a broadcast of something smaller,
+// a known number, something turned around, or something written into another value.
 struct Value {
   TensorType type;
   std::string tensor;  // "": not written yet
@@ -32,10 +45,12 @@ struct Value {
   LiteralRef scalar;   // all elements, where they are one known number
   LiteralRef literal;  // the value of a constant
   int iota = -1;       // counts 0, 1, ... along this dimension
+  ValueRef turned;     // what it is with `turned_dims` reversed
+  std::vector<int64_t> turned_dims;
+  std::shared_ptr<const Overlay> overlay;  // along one dimension; what a loop stacks
 
   bool is_broadcast() const { return !part_tensor.empty(); }
 };
-using ValueRef = std::shared_ptr<Value>;
 
 // An operand as a row of the table calls it.
 struct NamedOperand {
@@ -65,6 +80,14 @@ class Writer {
   ValueRef Broadcast(const ValueRef& value, const std::vector<int64_t>& dims, const TensorType& type);
   ValueRef Reshaped(const ValueRef& value, const Shape& shape);
   ValueRef Transposed(const ValueRef& value, const std::vector<int64_t>& permutation);
+  ValueRef Reversed(const ValueRef& value, const std::vector<int64_t>& dims);
+  // The elements from `start` to `limit` of each dimension; read from what was written there, if all of it was at once.
+  ValueRef Sliced(const ValueRef& value, const std::vector<int64_t>& start, const std::vector<int64_t>& limit);
+  // `value` with `update` written into it at `start`, where it fits.
+  ValueRef Updated(const ValueRef& value, const ValueRef& update, const std::vector<int64_t>& start);
+  ValueRef Concatenated(const std::vector<ValueRef>& values, int64_t dim);
+  // A number that is known, of an integer type or bool.
+  static ValueRef Known(int64_t number, DType dtype);
 
   // The whole value as a tensor of its own.
   ValueRef Copied(const ValueRef& value);
@@ -77,6 +100,10 @@ class Writer {
   GraphBuilder& builder() { return builder_; }
 
  private:
+  // Writes what was written into the value, so that chains of values that are not written stay short.
+  void Settle(const ValueRef& value);
+  // What an overlay covers, one value behind the other.
+  ValueRef Joined(const ValueRef& value);
   // The part, with the dimensions that numpy's rules of broadcasting take for those of the value.
   std::string Part(const ValueRef& value);
 

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Plans of StableHLO, run by JAX on eight devices of a CPU as `export --to jax` writes them, equal the unsharded functions.
 
-    jax_test.py SBP_PLAN
+    jax_test.py SBP_PLAN [NAME...]
 
-Both forms: with shardings for a partitioner that is free, and exact, whose compiled program must have the plan's
+Both forms, of each family forward and with gradients, those of JAX and those of --train: with shardings for a partitioner that is free, and exact, whose compiled program must have the plan's
 collectives, by kind, count and bytes. Exit code 77: jax is not there.
 """
 
+import functools
 import importlib.machinery
 import importlib.util
+import itertools
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +28,8 @@ try:
 except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
+
+numpy = MODELS.numpy
 
 MESHES = ("data=8", "model=8", "data=2,model=4")
 BYTES = {"pred": 1, "u8": 1, "s8": 1, "bf16": 2, "f16": 2, "f32": 4, "s32": 4, "u32": 4, "f64": 8, "s64": 8, "u64": 8}
@@ -43,15 +48,40 @@ def cases():
     heads = tuple(normal(8, 16, n, 16) for n in (8, 8, 8))
     ids = MODELS.RANDOM.integers(0, 32, (8, 17), "i")
     yield "mlp", MODELS.mlp, (weights, normal(16, 16)), mlp_pins
+    logits = lambda p, x: jax.nn.gelu(x @ p["w1"] + p["b1"]) @ p["w2"] + p["b2"]  # noqa: E731
+    yield "mlp-logits", logits, (weights, normal(16, 16)), mlp_pins
     yield "mlp-grad", jax.value_and_grad(MODELS.loss), (weights, normal(16, 16)), mlp_pins
     yield "attention", MODELS.attention, heads, [("q", "S(0)", "S(2)"), ("k", "S(0)", "S(2)")]
     yield "attention-grad", jax.value_and_grad(MODELS.attention, (0, 1, 2)), heads, [("q", "S(0)", "S(2)"), ("k", "S(0)", "B")]
     embedding = lambda table, tokens: table[tokens] * 2  # noqa: E731
     yield "embedding", embedding, (normal(32, 16), ids), [("table", "B", "S(0)"), ("tokens", "S(0)", "B")]
-    yield "decoder-grad", jax.value_and_grad(MODELS.decoder_loss), (
-        MODELS.decoder_weights(32, 32), ids[:, :-1], ids[:, 1:]), [
-            ("tokens", "S(0)", "B"), ("params.h.*.c_fc", "B", "S(1)"), ("params.h.*.mlp_proj", "B", "S(0)"),
-            ("params.wte", "S(1)", "S(0)")]
+    # A family's inference, its loss's gradients, and pins that hold for both: p is what the text calls the parameters.
+    text, picture = (ids[:, :-1], ids[:, 1:]), (normal(8, 16, 16, 3), MODELS.RANDOM.integers(0, 8, (8,), "i"))
+    families = {
+        "gpt2": (MODELS.decoder, MODELS.decoder_loss, MODELS.decoder_weights(32, 32), text,
+                 [("tokens", "S(0)", "B"), ("{p}.h.*.c_fc", "B", "S(1)"), ("{p}.h.*.mlp_proj", "B", "S(0)"), ("{p}.wte", "S(1)", "S(0)")]),
+        "llama": (functools.partial(MODELS.llama, heads=8, groups=4), functools.partial(MODELS.llama_loss, heads=8, groups=4),
+                  MODELS.llama_weights(32, 32), text,
+                  [("tokens", "S(0)", "B"), ("{p}.layers.gate", "B", "S(2)"), ("{p}.layers.up", "B", "S(2)"),
+                   ("{p}.layers.down", "B", "S(1)"), ("{p}.head", "B", "S(1)")]),
+        "moe": (MODELS.moe, MODELS.moe_loss, MODELS.moe_weights(16, 32, 8), text,
+                [("tokens", "S(0)", "B"), ("{p}.h.*.up", "B", "S(0)"), ("{p}.h.*.down", "B", "S(0)")]),
+        "resnet": (MODELS.resnet, MODELS.resnet_loss, MODELS.resnet_weights(8, 8), picture,
+                   [("x", "S(0)", "B"), ("{p}.stem", "B", "S(3)"), ("{p}.blocks.0.conv2", "B", "S(3)"), ("{p}.dense", "B", "S(0)")])}
+    for name, (function, loss, params, data, pins) in families.items():
+        called = [(tensor.format(p="p"), *layouts) for tensor, *layouts in pins]
+        yield name, function, (params, data[0]), called
+        called = [(tensor.format(p="params"), *layouts) for tensor, *layouts in pins]
+        yield f"{name}-grad", jax.value_and_grad(loss), (params, *data), called
+
+
+def train_step(folder, name, function, arguments):
+    """What --train makes of the function, by JAX: NAME-train.outputs.npz beside the text NAME.mlir."""
+    loss, grads = MODELS.jax.value_and_grad(lambda params, *data: function(params, *data).mean())(*arguments)
+    leaves = MODELS.jax.tree_util.tree_leaves_with_path(grads)
+    names = [MODELS.dotted("p" + MODELS.jax.tree_util.keystr(path)) for path, _ in leaves]
+    made = {f"grad/{leaf}": value for leaf, (_, value) in zip(names, leaves)}
+    numpy.savez(folder / f"{name}-train.outputs.npz", loss=loss, **made)
 
 
 def run(*words):
@@ -81,30 +111,32 @@ def compiled_collectives(text):
     """The same of a compiled program on eight devices."""
     sent = defaultdict(lambda: [0, 0.0])
     for result, kind, groups in COLLECTIVE.findall(text):
-        size = 0
-        for dtype, dims in re.findall(r"(\w+)\[([\d,]*)\]", result):
+        size, parts = 0, re.findall(r"(\w+)\[([\d,]*)\]", result)  # several where XLA has combined what it sends at once
+        for dtype, dims in parts:
             count = BYTES[dtype]
             for n in filter(None, dims.split(",")):
                 count *= int(n)
             size += count
         sizes = [int(n) for n in re.findall(r"\d+", groups.split("<=")[0])]
         devices = sizes[1] if groups.startswith("[") else groups.split("}")[0].count(",") + 1
-        sent[kind][0] += 1
+        sent[kind][0] += len(parts)
         sent[kind][1] += SENT.get(kind, lambda *_: 0)(size, devices) * 8
     return dict(sent)
 
 
-def run_case(planner, folder, name, mesh, flags):
+def run_case(planner, folder, name, mesh, flags, trained=False):
     model, plan_file = folder / f"{name}.mlir", folder / "plan.json"
-    data = ["--inputs", model.with_suffix(".inputs.npz"), "--expect", model.with_suffix(".outputs.npz")]
+    expected = folder / f"{name}{'-train' if trained else ''}.outputs.npz"
+    flags = [*flags, "--train", "--loss", "mean:output:0"] if trained else flags
     run(planner, "infer", model, "--mesh", mesh, "--even-only", "-o", plan_file, *flags)
     planned = planned_collectives(json.loads(plan_file.read_text()))
     lines = []
-    for form in ("annotate", "exact"):
+    for form in ("exact",) if trained else ("annotate", "exact"):  # the text has no step of --train
         out = folder / f"{name}-{form}"
         run(planner, "export", "--to", "jax", f"--{form}", plan_file, "-o", out)
-        said = run(sys.executable, out / "load_plan.py", *data, "--hlo", out / "program.hlo")
-        lines.append(f"{form} {said.strip().splitlines()[-1].split()[-1]}")
+        said = run(sys.executable, out / "load_plan.py", "--inputs", model.with_suffix(".inputs.npz"), "--expect", expected,
+                   "--hlo", out / "program.hlo")
+        lines.append(f"{form} {re.search(r'largest error (.*)', said)[1]}")
     compiled = compiled_collectives((out / "program.hlo").read_text())
     assert compiled.keys() == planned.keys(), f"collectives {compiled}, the plan has {planned}"
     for kind, (count, size) in planned.items():
@@ -112,19 +144,41 @@ def run_case(planner, folder, name, mesh, flags):
     return f"errors {', '.join(lines)}; {sum(count for count, _ in planned.values())} collectives"
 
 
+# Forms of ops that no family has, as recorded: each device computes them whole.
+RECORDED = ("convolutions", "convolutions-grad", "orders", "pools", "pools-grad", "random", "writes")
+
+
+def checked(planner, folder, name, mesh, flags, trained=False):
+    """How many collectives there were; None: it is not as planned."""
+    try:
+        line = run_case(planner, folder, name, mesh, flags, trained)
+    except AssertionError as error:
+        line = f"FAILED: {error}"
+    print(f"{name}{' --train' if trained else ''} on {mesh}: {line}", flush=True)
+    return None if line.startswith("FAILED") else int(line.split()[-2])
+
+
 def main():
-    planner, failed, collectives = str(Path(sys.argv[1]).resolve()), 0, 0
+    planner, counts, chosen = str(Path(sys.argv[1]).resolve()), [], sys.argv[2:]
+    for name in RECORDED:
+        if name in chosen or not chosen:
+            with tempfile.TemporaryDirectory() as scratch:
+                for file in (ROOT / "tests/data/stablehlo").glob(f"{name}.*"):
+                    shutil.copy(file, scratch)
+                counts.append(checked(planner, Path(scratch), name, MESHES[-1], []))
     for name, function, arguments, pins in cases():
+        if chosen and name not in chosen:
+            continue
         with tempfile.TemporaryDirectory() as scratch:
-            MODELS.write(Path(scratch), name, function, arguments)
-            for mesh in MESHES:
-                try:
-                    line = run_case(planner, Path(scratch), name, mesh, pins_for(mesh, pins))
-                    collectives += int(line.split()[-2])
-                except AssertionError as error:
-                    failed, line = failed + 1, f"FAILED: {error}"
-                print(f"{name} on {mesh}: {line}", flush=True)
-    sys.exit(0 if failed == 0 and collectives > 0 else 1)
+            folder = Path(scratch)
+            MODELS.write(folder, name, function, arguments)
+            is_forward = any(tensor.startswith("p.") for tensor, *_ in pins) and not name.endswith("-grad")
+            is_forward = is_forward and name != "mlp"  # whose softmax has the same mean whatever its weights are
+            if is_forward:
+                train_step(folder, name, function, arguments)
+            for trained, mesh in itertools.product((False, True) if is_forward else (False,), MESHES):
+                counts.append(checked(planner, folder, name, mesh, pins_for(mesh, pins), trained))
+    sys.exit(0 if counts and None not in counts and sum(counts) > 0 else 1)
 
 
 if __name__ == "__main__":

@@ -50,9 +50,10 @@ struct Place {
 template <typename T>
 void MaxOver(const Window& window, KernelCall& call, DType type) {
   const TensorView& x = call.inputs[0];
-  TensorView& y = call.outputs[0];
+  const bool wants_values = call.wants(0);
+  TensorView& y = wants_values ? call.outputs[0] : call.outputs[1];
   const T* in = reinterpret_cast<const T*>(ElementsAs(x, type, *call.scratch));
-  std::byte* result = ResultAs(y, type, *call.scratch);
+  std::byte* result = wants_values ? ResultAs(y, type, *call.scratch) : nullptr;
   T* out = reinterpret_cast<T*>(result);
   int64_t* places = call.wants(1) ? call.outputs[1].as<int64_t>() : nullptr;
   const Place place{x, window, call.attributes->Int("storage_order", 0) != 0};
@@ -72,13 +73,13 @@ void MaxOver(const Window& window, KernelCall& call, DType type) {
             best = v;
             best_at = at;
           });
-          *out++ = best;
+          if (out != nullptr) *out++ = best;
           if (places != nullptr) *places++ = best_at < 0 ? 0 : place(plane, best_at);
         }
       }
     }
   }
-  FinishResult(result, type, y);
+  if (wants_values) FinishResult(result, type, y);
 }
 
 template <typename T>

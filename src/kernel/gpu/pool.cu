@@ -25,7 +25,7 @@ struct Pooled {
   WindowAxis window[3];
   DType type;  // of operand and result
   const std::byte* in;
-  std::byte* out;
+  std::byte* out;  // nullptr: not wanted
 
   struct Place {
     int64_t plane, at[3];
@@ -85,7 +85,7 @@ struct MaxUnder {
       best = v;
       best_at = at;
     });
-    StoreNumber(pool.type, pool.out, i, best);
+    if (pool.out != nullptr) StoreNumber(pool.type, pool.out, i, best);
     if (places != nullptr) places[i] = best_at < 0 ? 0 : PlaceInWhole(place.plane, best_at);
   }
 };
@@ -130,7 +130,10 @@ Result<Pooled> PooledOf(const KernelCall& call) {
   const auto* kernel = call.attributes->Ints("kernel_shape");
   if (kernel == nullptr) return RunFailed("kernel_shape is missing");
   SBP_ASSIGN_OR_RETURN(const Window window, WindowOf(call, *kernel));
-  Pooled pooled{{window[0], window[1], window[2]}, call.inputs[0].dtype, call.inputs[0].data, call.outputs[0].data};
+  Pooled pooled{{window[0], window[1], window[2]},
+                call.inputs[0].dtype,
+                call.inputs[0].data,
+                call.wants(0) ? call.outputs[0].data : nullptr};
   return pooled;
 }
 
@@ -143,7 +146,7 @@ Status MaxOver(KernelCall& call, const Pooled& pool) {
   f.first_channel = x.ranges[1].begin;
   f.whole_channels = x.whole[1];
   f.column_major = call.attributes->Int("storage_order", 0) != 0;
-  return gpu::ForEach(*call.stream, call.outputs[0].elements(), f);
+  return gpu::ForEach(*call.stream, call.outputs[call.wants(0) ? 0 : 1].elements(), f);
 }
 
 }  // namespace

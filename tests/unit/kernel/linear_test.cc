@@ -207,6 +207,13 @@ TEST(Pool, MaximaAndTheirPlaces) {
   EXPECT_THAT(padded.Doubles(), ElementsAre(-2, -1, -2));
 }
 
+TEST(Pool, PlacesAlone) {
+  KernelRun run("MaxPool");
+  run.In(DType::kF32, {1, 1, 4}, {1, 3, 2, 0}).Set("kernel_shape", Ints{2}).Set("strides", Ints{2});
+  run.Out(DType::kUndefined, {}).Out(DType::kI64, {1, 1, 2});
+  EXPECT_THAT(run.Doubles(1), ElementsAre(1, 2));
+}
+
 TEST(Range, AnyNumberType) {
   KernelRun down("Range");
   down.In(DType::kI16, {}, {10}).In(DType::kI16, {}, {4}).In(DType::kI16, {}, {-2}).Out(DType::kI16, {3});

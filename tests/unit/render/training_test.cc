@@ -91,6 +91,32 @@ TEST(Training, BothPassesOfALayerFoldAlike) {
   EXPECT_THAT(Titles(view, Phase::kOptimizer), ElementsAre("optimizer", "2 updated parameters and states"));
 }
 
+// A function of a framework's own: what it returns is laid out like its parameters, whether it updates them or not.
+TEST(Training, WhatAFunctionReturnsForItsParametersIsCalledWhatItIs) {
+  const auto title = [](const std::string& op) {
+    GraphBuilder builder("function");
+    const TensorType type = ParseTensorType("f32[4,4]").value();
+    builder.AddInput("x", type);
+    for (int i = 0; i < 9; ++i) {
+      const std::string w = StrCat("w", i), made = StrCat("made", i), result = StrCat("result", i);
+      builder.AddParameter(w, type);
+      builder.DescribeTensor(made, type);
+      builder.DescribeTensor(result, type);
+      builder.AddOp("MatMul", StrCat("product", i), {"x", w}, {StrCat("product", i)});
+      builder.DescribeTensor(StrCat("product", i), type);
+      builder.AddOp(op, made, {op == "Sub" ? w : "x", StrCat("product", i)}, {made});
+      builder.AddOp("Identity", result, {made}, {result});
+      builder.AddOutput(result);
+      builder.AddTie(result, w);
+    }
+    Plan plan;
+    plan.graph = builder.Build("function").value();
+    return MakeView(plan, {}).value().nodes.back().title;
+  };
+  EXPECT_EQ(title("Mul"), "9 gradients");
+  EXPECT_EQ(title("Sub"), "9 updated parameters");
+}
+
 TEST(Training, KeptTensorsHaveEdgesWithTheirBytes) {
   const View view = MakeView(TrainingStep(), {}).value();
   std::vector<std::string> kept, within;

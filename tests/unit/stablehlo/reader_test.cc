@@ -5,27 +5,50 @@
 #include <string>
 
 #include "base/text.h"
-#include "graph/graph.h"
+#include "read_main.h"
 
 namespace sbp {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
-// The dump of main with these ops, or the error. Arguments: %x of f32[4,6], %i of i32[4].
+// Arguments: %x of f32[4,6], %i of i32[4].
 std::string Read(const std::string& ops) {
-  const std::string text = StrCat(
-      "\"builtin.module\"() ({\n\"func.func\"() <{sym_name = \"main\"}> ({\n"
-      "^bb0(%x: tensor<4x6xf32> loc(\"p['x']\"), %i: tensor<4xi32> loc(\"i\")):\n",
-      ops, "\n}) : () -> ()\n}) : () -> ()");
-  const Result<Graph> graph = ReadStableHlo(text, "m.mlir");
-  if (!graph.ok()) {
-    EXPECT_EQ(graph.status().code(), Code::kBadInput);
-    return graph.status().message();
-  }
-  EXPECT_EQ(Verify(*graph, "").message(), "");
-  return Dump(*graph);
+  return ReadMain("%x: tensor<4x6xf32> loc(\"p['x']\"), %i: tensor<4xi32> loc(\"i\")", ops);
 }
+
+// A while of a counter from 0, the matrix and what it stacks.
+std::string Loop(const std::string& bound, const std::string& body) {
+  const std::string types = "(tensor<i32>, tensor<4x6xf32>, tensor<4x6xf32>)";
+  return Read(StrCat(
+      "%0 = \"stablehlo.constant\"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>\n"
+      "%1 = \"stablehlo.constant\"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>\n"
+      "%p = \"stablehlo.slice\"(%i) <{start_indices = array<i64: 0>, limit_indices = array<i64: 1>, strides = "
+      "array<i64: "
+      "1>}> : (tensor<4xi32>) -> tensor<1xi32>\n"
+      "%n = \"stablehlo.reshape\"(%p) : (tensor<1xi32>) -> tensor<i32>\n"
+      "%w:3 = \"stablehlo.while\"(%0, %x, %x) ({\n^bb0(%k: tensor<i32>, %a: tensor<4x6xf32>, %s: tensor<4x6xf32>):\n",
+      bound,
+      "%c = \"stablehlo.compare\"(%k, %b) <{comparison_direction = #stablehlo<comparison_direction LT>}> : "
+      "(tensor<i32>, "
+      "tensor<i32>) -> tensor<i1>\n\"stablehlo.return\"(%c) : (tensor<i1>) -> ()\n}, {\n"
+      "^bb0(%k: tensor<i32>, %a: tensor<4x6xf32>, %s: tensor<4x6xf32>):\n",
+      body,
+      "%m = \"stablehlo.add\"(%k, %1) : (tensor<i32>, tensor<i32>) -> tensor<i32>\n"
+      "\"stablehlo.return\"(%m, %y, %t) : ",
+      types, " -> ()\n}) : ", types, " -> ", types, " loc(\"jit(f)/while\")\n",
+      "\"func.return\"(%w#1, %w#2) : (tensor<4x6xf32>, tensor<4x6xf32>) -> ()"));
+}
+const std::string kThree = "%b = \"stablehlo.constant\"() <{value = dense<3> : tensor<i32>}> : () -> tensor<i32>\n";
+const std::string kBody =
+    "%y = \"stablehlo.tanh\"(%a) : (tensor<4x6xf32>) -> tensor<4x6xf32> loc(\"jit(f)/while/body/tanh\")\n"
+    "%r = \"stablehlo.slice\"(%y) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 1, 6>, strides = "
+    "array<i64: "
+    "1, 1>}> : (tensor<4x6xf32>) -> tensor<1x6xf32>\n"
+    "%t = \"stablehlo.dynamic_update_slice\"(%s, %r, %k, %0) : (tensor<4x6xf32>, tensor<1x6xf32>, tensor<i32>, "
+    "tensor<i32>) "
+    "-> tensor<4x6xf32>\n";
 
 TEST(StableHloReaderTest, ArgumentsAreParametersOrInputsByTheirNames) {
   const std::string dump = Read("\"func.return\"(%x, %i) : (tensor<4x6xf32>, tensor<4xi32>) -> ()");
@@ -57,6 +80,50 @@ TEST(StableHloReaderTest, AMatrixOfOneNumberIsBroadcastAndReshaped) {
 TEST(StableHloReaderTest, FunctionsThatCallThemselvesAreRefused) {
   EXPECT_THAT(Read("\"func.call\"(%x, %i) <{callee = @main}> : (tensor<4x6xf32>, tensor<4xi32>) -> ()"),
               HasSubstr("call each other too deeply"));
+}
+
+TEST(StableHloReaderTest, ALoopThatIsCountedIsReadTurnByTurn) {
+  const std::string dump = Loop(kThree, kBody);
+  EXPECT_THAT(dump, HasSubstr("op while/body.0/tanh stablehlo::tanh(p.x)"));
+  EXPECT_THAT(dump, HasSubstr("op while/body.2/tanh stablehlo::tanh(while/body.1/tanh)"));
+  EXPECT_THAT(dump, Not(HasSubstr("body.3")));
+  EXPECT_THAT(dump, HasSubstr("stablehlo::concatenate(slice_2, slice_3, slice_4, "));  // what it stacks, once
+  EXPECT_THAT(dump, Not(HasSubstr("stablehlo::add")));                                 // nor is the counter computed
+}
+
+TEST(StableHloReaderTest, ALoopThatDataEndsIsRefusedByItsPlace) {
+  EXPECT_THAT(
+      Loop("%b = \"stablehlo.reshape\"(%n) : (tensor<i32>) -> tensor<i32>\n", kBody),
+      HasSubstr("m.mlir:8:8: stablehlo.while is not read where data decide how often it turns: write it as lax.scan"));
+  const std::string many =
+      "%b = \"stablehlo.constant\"() <{value = dense<2000000> : tensor<i32>}> : () -> tensor<i32>\n";
+  EXPECT_THAT(Loop(many,
+                   "%y = \"stablehlo.optimization_barrier\"(%a) : (tensor<4x6xf32>) -> tensor<4x6xf32>\n"
+                   "%t = \"stablehlo.optimization_barrier\"(%s) : (tensor<4x6xf32>) -> tensor<4x6xf32>\n"),
+              HasSubstr("stablehlo.while turns more than 10000 times"));
+}
+
+TEST(StableHloReaderTest, ABranchIsReadWhereItIsKnown) {
+  const auto branch = [](const std::string& index) {
+    return Read(StrCat("%k = ", index,
+                       "%y = \"stablehlo.case\"(%k) ({\n%a = \"stablehlo.tanh\"(%x) : (tensor<4x6xf32>) -> "
+                       "tensor<4x6xf32>\n\"stablehlo.return\"(%a) : (tensor<4x6xf32>) -> ()\n}, {\n%b = "
+                       "\"stablehlo.abs\"(%x) : (tensor<4x6xf32>) -> tensor<4x6xf32>\n\"stablehlo.return\"(%b) : "
+                       "(tensor<4x6xf32>) -> ()\n}) : (tensor<i32>) -> tensor<4x6xf32>\n\"func.return\"(%y) : "
+                       "(tensor<4x6xf32>) -> ()"));
+  };
+  const auto number = [](int value) {
+    return StrCat("\"stablehlo.constant\"() <{value = dense<", value, "> : tensor<i32>}> : () -> tensor<i32>\n");
+  };
+  EXPECT_THAT(branch(number(0)), HasSubstr("stablehlo::tanh"));
+  EXPECT_THAT(branch(number(7)), HasSubstr("stablehlo::abs"));  // out of range: the last one
+}
+
+TEST(StableHloReaderTest, RandomNumbersOfADeviceAreRefused) {
+  EXPECT_THAT(
+      Read("%r:2 = \"stablehlo.rng_bit_generator\"(%i) <{rng_algorithm = #stablehlo<rng_algorithm DEFAULT>}> : "
+           "(tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>)"),
+      HasSubstr("m.mlir:4:8: stablehlo.rng_bit_generator is not read: pass random numbers as arguments, or draw"));
 }
 
 }  // namespace
