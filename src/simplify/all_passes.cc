@@ -9,6 +9,8 @@ namespace sbp {
 
 const std::vector<SimplifyPass>& AllSimplifyPasses() {
   static const std::vector<SimplifyPass> kPasses = {
+      {"causal masks", simplify::CausalMasks, true},
+      {"repeated heads", simplify::RepeatedHeads, true},
       {"unsort rows", simplify::UnsortRows, true},
       {"group experts", simplify::GroupExperts, true},
       {"loop experts", simplify::LoopExperts, true},
