@@ -1,6 +1,6 @@
-// A mask of attention that follows from positions alone, and lets each query see the keys up to its own position, or in a
-// window around it: attention that is told so needs no mask, skips what is not seen, and the ops that compute the mask
-// are gone. Proved row by row (position_table.h), never guessed from how it is spelled.
+// A mask of attention that follows from positions alone, and lets each query see the keys up to its own position, or in
+// a window around it: attention that is told so needs no mask, skips what is not seen, and the ops that compute the
+// mask are gone. Proved row by row (position_table.h), never guessed from how it is spelled.
 #include "simplify/causal_masks.h"
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 #include "base/text.h"
 #include "graph/simplified.h"
 #include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
 #include "simplify/graph_edit.h"
 #include "simplify/moves.h"
 #include "simplify/position_table.h"
 #include "simplify/positions.h"
 #include "simplify/simplify.h"
-#include "sbp/shard_math.h"
 
 namespace sbp::simplify {
 namespace {
@@ -96,9 +96,9 @@ namespace {
 // Ops that take a mask as operand 3 after queries, keys and values, whose dimension before the last one is positions.
 struct MaskedRow {
   std::string_view op;
-  size_t lengths;                 // operand that moves the queries' positions where it is there
-  std::optional<size_t> past;     // operand that holds earlier keys; else attribute `past` counts them
-  std::optional<size_t> scores;   // result that shows the masked scores
+  size_t lengths;                // operand that moves the queries' positions where it is there
+  std::optional<size_t> past;    // operand that holds earlier keys; else attribute `past` counts them
+  std::optional<size_t> scores;  // result that shows the masked scores
 };
 constexpr MaskedRow kMasked[] = {
     {"Attention", 6, 4, 3},

@@ -16,8 +16,8 @@ struct KeyWindow {
   friend bool operator==(const KeyWindow&, const KeyWindow&) = default;
 };
 
-// The window that a mask leaves of another one: true, or 0, where a key is seen, and false, or so low that its weight is
-// 0, elsewhere. Nothing: it is no window, or some query sees no key.
+// The window that a mask leaves of another one: true, or 0, where a key is seen, and false, or so low that its weight
+// is 0, elsewhere. Nothing: it is no window, or some query sees no key.
 std::optional<KeyWindow> WindowOf(const PlaceValue& mask, const KeyWindow& before, int64_t queries, int64_t keys,
                                   int64_t past);
 

@@ -2,20 +2,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
-#include <set>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "simplify/positions.h"
 #include "base/dtype.h"
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
+#include "simplify/positions.h"
 
 namespace sbp::simplify {
 namespace {
@@ -102,8 +102,7 @@ std::optional<Steps> MapRow(const Operands& operands, size_t row, int64_t r, int
   std::vector<int64_t> cuts = {0};
   const auto at = static_cast<size_t>(r);
   for (const Aligned& operand : operands.all) {
-    if (const PlaceBand* band = operand.value->band())
-      cuts.insert(cuts.end(), {band->first[at], band->end[at]});
+    if (const PlaceBand* band = operand.value->band()) cuts.insert(cuts.end(), {band->first[at], band->end[at]});
   }
   std::ranges::sort(cuts);
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
@@ -203,9 +202,8 @@ double LastWhole(DType type) {
 
 bool IsWhole(const PlaceSum& sum) {
   const auto whole = [](double number) { return std::isfinite(number) && number == std::trunc(number); };
-  return whole(sum.base) && std::ranges::all_of(sum.terms, [&](const auto& entry) {
-           return std::ranges::all_of(entry.second, whole);
-         });
+  return whole(sum.base) &&
+         std::ranges::all_of(sum.terms, [&](const auto& entry) { return std::ranges::all_of(entry.second, whole); });
 }
 
 }  // namespace

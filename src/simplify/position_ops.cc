@@ -157,7 +157,8 @@ MaybePlaces SlicedPlaces(const PositionCall& call) {
     return std::nullopt;
   MaybePlaces value = *call.operand(0);
   for (size_t i = 0; i < starts->size() && value; ++i) {
-    const std::optional<size_t> dim = DimOf(axes == nullptr ? static_cast<int64_t>(i) : (*axes)[i], value->shape.size());
+    const std::optional<size_t> dim =
+        DimOf(axes == nullptr ? static_cast<int64_t>(i) : (*axes)[i], value->shape.size());
     if (!dim) return std::nullopt;
     const int64_t size = value->shape[*dim], step = steps == nullptr ? 1 : (*steps)[i];
     const int64_t start = (*starts)[i] < 0 ? (*starts)[i] + size : (*starts)[i];
@@ -356,8 +357,8 @@ MaybePlaces Triangle(const PositionCall& call) {
   const MaybePlaces bound = Combine(sides, ones, {DType::kI64, shape});
   const bool upper = call.op.attributes->Int("upper", 1) != 0;
   if (!bound) return std::nullopt;
-  const MaybePlaces kept = Compare(*column, upper ? Order::kGreaterOrEqual : Order::kLessOrEqual, *bound,
-                                   {DType::kBool, shape});
+  const MaybePlaces kept =
+      Compare(*column, upper ? Order::kGreaterOrEqual : Order::kLessOrEqual, *bound, {DType::kBool, shape});
   if (!kept) return std::nullopt;
   const PlaceValue* operands[] = {&*kept, call.operand(0)};
   return Map(operands, call.type(), [](Arguments x) { return x[0] != 0 ? x[1] : 0; });

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "simplify/positions.h"
 #include "graph/tensor_type.h"
+#include "simplify/positions.h"
 
 namespace sbp::simplify {
 

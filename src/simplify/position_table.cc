@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 #include <optional>
+#include <utility>
 
 #include "graph/literal.h"
 #include "graph/tensor_type.h"

@@ -1,5 +1,5 @@
-// What the tensors of a graph hold that follow from positions alone (positions.h): constants that are known, and what ops
-// make of them. Found on demand, each tensor once.
+// What the tensors of a graph hold that follow from positions alone (positions.h): constants that are known, and what
+// ops make of them. Found on demand, each tensor once.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class PositionTable {
   const Graph& graph_;
   const std::vector<bool>& computed_;
   std::unordered_map<TensorId, MaybePlaces> found_;
-  int64_t numbers_ = 0;                              // held
+  int64_t numbers_ = 0;  // held
 };
 
 }  // namespace sbp::simplify

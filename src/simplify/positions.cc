@@ -341,9 +341,8 @@ MaybePlaces Sliced(const PlaceValue& value, size_t dim, int64_t start, int64_t c
   if (value.band() != nullptr) return SlicedBand(value, dim, start, count, step, std::move(shape));
   const auto& stack = std::get<PlaceStack>(value.form);
   if (dim != stack.axis) {
-    return MoveParts(value, stack, shape, stack.axis, [&](const PlaceValue& part, const Shape&) {
-      return Sliced(part, dim, start, count, step);
-    });
+    return MoveParts(value, stack, shape, stack.axis,
+                     [&](const PlaceValue& part, const Shape&) { return Sliced(part, dim, start, count, step); });
   }
   PlaceStack cut{dim, {}};
   for (int64_t i = 0; i < count; ++i) cut.parts.push_back(stack.parts[static_cast<size_t>(start + i * step)]);
