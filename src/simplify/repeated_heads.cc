@@ -18,7 +18,7 @@
 namespace sbp::simplify {
 namespace {
 
-constexpr size_t kLongest = 10;  // moves that repeat
+constexpr size_t kMostRepeatMoves = 10;  // moves that repeat
 
 class HeadGrouper {
  public:
@@ -53,7 +53,7 @@ class HeadGrouper {
     std::optional<Source> best;
     const Shape& repeated = ShapeOf(id);
     Route route;
-    for (TensorId at = id; route.size() < kLongest;) {
+    for (TensorId at = id; route.size() < kMostRepeatMoves;) {
       const Op* op = ProducerOf(graph_, at);
       const size_t result = graph_.tensor(at).producer_index;
       if (op == nullptr || !op->signature_pin.empty() || !IsMove(graph_, *op, result)) break;

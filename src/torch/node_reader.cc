@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <utility>
 #include <optional>
+#include <utility>
 
 #include "base/ids.h"
 #include "base/text.h"

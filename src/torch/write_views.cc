@@ -9,7 +9,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-#include <variant>
 
 namespace sbp::torch {
 namespace {

@@ -1,5 +1,5 @@
-// Writes through views: an op that changes a view in place changes the tensor that the view shows. As values: that tensor
-// with the view's new value put where the view reads it from.
+// Writes through views: an op that changes a view in place changes the tensor that the view shows. As values: that
+// tensor with the view's new value put where the view reads it from.
 #pragma once
 
 #include <optional>
