@@ -1,5 +1,5 @@
-// Attention that is spelled out as products and a softmax, and whose mask is a window of positions: as the operator, which
-// can be told of the window and needs no mask. Where nothing is known of the mask the spelling stays.
+// Attention that is spelled out as products and a softmax, and whose mask is a window of positions: as the operator,
+// which can be told of the window and needs no mask. Where nothing is known of the mask the spelling stays.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -22,7 +22,6 @@
 #include "simplify/position_table.h"
 #include "simplify/positions.h"
 #include "simplify/simplify.h"
-#include "simplify/view.h"
 #include "simplify/view.h"
 
 namespace sbp::simplify {
@@ -119,9 +118,8 @@ class AttentionReader {
       // As a mask that is added: 0 where the scores are chosen.
       const bool chosen = low == 2;
       const double number = *hidden->constant();
-      const MaybePlaces mask = Map(std::span(&shown, 1), {hidden->dtype, shown->shape}, [&](std::span<const double> flag) {
-        return (flag[0] != 0) == chosen ? 0 : number;
-      });
+      const MaybePlaces mask = Map(std::span(&shown, 1), {hidden->dtype, shown->shape},
+                                   [&](std::span<const double> flag) { return (flag[0] != 0) == chosen ? 0 : number; });
       if (const std::optional<KeyWindow> window = window_of(mask ? &*mask : nullptr))
         return Take(*choice, *window, choice->inputs[chosen ? 1 : 2], x, found);
     }
@@ -193,7 +191,8 @@ class AttentionReader {
     const std::string name = like.name;
     edit_.Remove(o);
     like.name = StrCat(name, "/key");
-    for (Op& op : edit_.MakeSteps(like, {{ElementView::Step::Kind::kTranspose, shape, {}, {0, 1, 3, 2}}}, found.k_turned, key))
+    for (Op& op :
+         edit_.MakeSteps(like, {{ElementView::Step::Kind::kTranspose, shape, {}, {0, 1, 3, 2}}}, found.k_turned, key))
       edit_.Insert(o, std::move(op));
     Op attention = edit_.MakeOp(like, "Attention", name, {found.q, key, found.v});
     attention.outputs = graph_.ops[o].outputs;

@@ -2,14 +2,18 @@
 """The Python package, by the library or else by the program: package_test.py PROGRAM [LIBRARY]. Without torch; arrays only
 where numpy is."""
 import concurrent.futures
+import io
+import json
 import os
 import pathlib
 import signal
+import struct
 import sys
 import tempfile
 import threading
 import time
 import unittest
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -224,6 +228,50 @@ class InProcess(unittest.TestCase):
         for _ in range(60):
             model().plan(mesh=MESH)
         self.assertLess(resident() - before, 8 << 20)
+
+
+@unittest.skipUnless(LIBRARY, "in this process")
+class Documents(unittest.TestCase):
+    """Models whose weights are in memory."""
+
+    def test_weights_inside_the_model(self):
+        folder = ROOT / "tests/data/torch"
+        model = {"memory:m/gpt2.pt2": (folder / "gpt2.pt2").read_bytes()}
+        given = ["--inputs", str(folder / "gpt2.inputs.npz"), "--expect", str(folder / "gpt2.outputs.npz")]
+        call("run", ["memory:m/gpt2.pt2", "--unsharded", *given], documents=model)
+        plan = call("infer", ["memory:m/gpt2.pt2", "--mesh=2", "-o", "memory:plan.json"], documents=model).documents
+        call("run", ["memory:plan.json", *given], documents={**plan, **model})
+        with self.assertRaisesRegex(sp.ExecutionError, "BAD: largest error"):  # without the model weights are random
+            call("run", ["memory:plan.json", *given], documents=plan)
+        with self.assertRaisesRegex(sp.InputError, "memory:other.pt2: no such document"):
+            call("run", ["memory:plan.json", "memory:other.pt2", *given], documents=plan)
+
+    def test_weights_of_hugging_face(self):
+        folder = ROOT / "tests/data/hf/llama"
+        documents = {f"memory:h/{name}": (folder / name).read_bytes() for name in ("config.json", "model.safetensors")}
+        index = {"weight_map": {"lm_head.weight": "model.safetensors"}}
+        documents["memory:h/model.safetensors.index.json"] = json.dumps(index).encode()
+        words = ["memory:h/config.json", "--unsharded", "--batch=2", "--seq=12", f"--inputs={folder}/inputs.npz",
+                 f"--expect={folder}/logits.npz"]
+        for weights in ("model.safetensors", "model.safetensors.index.json"):
+            call("run", [*words, f"--weights=memory:h/{weights}"], documents=documents)
+        with self.assertRaisesRegex(sp.InputError, "no such document"):
+            call("run", [*words, "--weights=memory:h/other.safetensors"], documents=documents)
+
+    def test_weights_beside_the_model(self):
+        graph = {"kind": "sbp_plan.graph.v1", "outputs": ["y"],
+                 "parameters": [{"name": "w", "type": "f32[4]", "data": {"location": "w.bin", "offset": 4, "length": 16}}],
+                 "ops": [{"name": "neg", "type": "Neg", "inputs": ["w"], "outputs": ["y"]}]}
+        documents = {"memory:m/graph.json": json.dumps(graph).encode(), "memory:m/w.bin": struct.pack("<5f", 9, 1, 2, 3, 4)}
+        words = ["memory:m/graph.json", "--unsharded", "--outputs=memory:y.npz"]
+        written = call("run", words, documents=documents).documents["memory:y.npz"]
+        with zipfile.ZipFile(io.BytesIO(written)) as archive:
+            self.assertEqual(struct.unpack("<4f", archive.read("y.npy")[-16:]), (-1, -2, -3, -4))
+        for size in (None, 19):
+            missing = {name: content[:size] for name, content in documents.items() if size or name.endswith("json")}
+            missing["memory:m/graph.json"] = documents["memory:m/graph.json"]
+            said = call("run", words, documents=missing).output.decode()  # as of a file that is not there
+            self.assertIn("random parameters: 1 whose values are not at hand", said)
 
 
 @unittest.skipIf(numpy is None, "numpy is not here")

@@ -52,7 +52,8 @@ TEST(CausalMasksTest, WindowsAreThoseOfTheMask) {
         for (int64_t q = 0; q < kQueries; ++q) {
           for (int64_t k = 0; k < kKeys; ++k) {
             const int64_t own = q + kPast;
-            const bool by_window = (!window->left || k >= own - *window->left) && (!window->right || k <= own + *window->right);
+            const bool by_window =
+                (!window->left || k >= own - *window->left) && (!window->right || k <= own + *window->right);
             EXPECT_EQ(by_window, seen(q, k) && (before < 0 || k <= own + before));
           }
         }
@@ -63,9 +64,7 @@ TEST(CausalMasksTest, WindowsAreThoseOfTheMask) {
 }
 
 TEST(CausalMasksTest, ACausalMaskIsOneInEverySpelling) {
-  const auto hidden = [](double low) {
-    return [low](int64_t q, int64_t k) { return k <= q + kPast ? 0 : low; };
-  };
+  const auto hidden = [](double low) { return [low](int64_t q, int64_t k) { return k <= q + kPast ? 0 : low; }; };
   const KeyWindow causal = {std::nullopt, 0};
   EXPECT_EQ(Window(MaskOf(DType::kF32, hidden(-std::numeric_limits<double>::infinity()))), causal);
   EXPECT_EQ(Window(MaskOf(DType::kF32, hidden(std::numeric_limits<float>::lowest()))), causal);

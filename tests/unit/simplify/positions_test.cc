@@ -142,7 +142,8 @@ TEST(PositionsTest, OtherMovesTakeTheElementsThatTheyName) {
       size_t dim;
       int64_t start, count, step;
     };
-    for (const auto& [dim, start, count, step] : {Part{0, 1, 1, 1}, {0, 1, 2, -1}, {2, 1, 3, 1}, {2, 2, 1, 1}, {2, 4, 2, -3}}) {
+    for (const auto& [dim, start, count, step] :
+         {Part{0, 1, 1, 1}, {0, 1, 2, -1}, {2, 1, 3, 1}, {2, 2, 1, 1}, {2, 4, 2, -3}}) {
       if (start >= value.shape[dim]) continue;
       const MaybePlaces cut = Sliced(value, dim, start, count, step);
       for (int64_t i = 0; cut && i < Count(cut->shape); ++i) {
@@ -235,7 +236,8 @@ TEST(PositionsTest, AStackIsSetApartAgain) {
   EXPECT_FALSE(tall.has_value());  // 0, 1, 2, 3 over two dimensions
   const PlaceValue limit = *FilledWith(2, {1, 2}, DType::kI64);
   const PlaceValue* both[] = {&stack, &limit};
-  const MaybePlaces less = Map(both, {DType::kI64, {4, 2}}, [](std::span<const double> x) { return std::min(x[0], x[1]); });
+  const MaybePlaces less =
+      Map(both, {DType::kI64, {4, 2}}, [](std::span<const double> x) { return std::min(x[0], x[1]); });
   ASSERT_TRUE(less.has_value());
   EXPECT_EQ(Dense(*less), (Numbers{0, 2, 1, 2, 2, 2, 2, 2}));
 }
