@@ -1,6 +1,7 @@
 """Plans: what they cost, how tensors lie, why; checked, compared, drawn, executed."""
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pathlib
@@ -141,15 +142,15 @@ class Plan:
     def show(self) -> None:
         """Shows summary and picture in a notebook; prints the summary elsewhere."""
         try:
-            from IPython import get_ipython
-            from IPython.display import HTML, display
+            python: Any = importlib.import_module("IPython")
+            display: Any = importlib.import_module("IPython.display")
         except ImportError:
             print(self.summary())
             return
-        if get_ipython() is None:
+        if python.get_ipython() is None:
             print(self.summary())
         else:
-            display(HTML(self._repr_html_()))
+            display.display(display.HTML(self._repr_html_()))
 
     def _repr_html_(self) -> str:
         import html
