@@ -46,6 +46,23 @@ class Flags(unittest.TestCase):
                           "--train", "--seed=0", "--log=l"])
 
 
+class Mistakes(unittest.TestCase):
+    def test_what_is_no_plan_and_no_model(self):
+        plan = model().plan(mesh={"data": 2})
+        with self.assertRaisesRegex(TypeError, "takes plans.*not int"):
+            sp.diff(plan, 3)
+        with self.assertRaisesRegex(TypeError, "takes plans.*not str"):
+            sp.check("plan.json")
+        with self.assertRaisesRegex(sp.InputError, "graph.json: graph, expected a plan"):
+            sp.load_plan(GRAPH)
+        with self.assertRaisesRegex(TypeError, "from_onnx.*not int"):
+            sp.from_onnx(3)
+        with self.assertRaisesRegex(sp.UsageError, '--as "gif": expected one of dot, svg'):
+            plan.render("gif")
+        self.assertRegex(repr(plan), r"^<plan of .*megatron/graph.json on data=2: [0-9.e-]+ s a step>$")
+        self.assertTrue(plan._repr_html_().startswith("<pre>") and model()._repr_html_().startswith("<svg"))
+
+
 class Options(unittest.TestCase):
     def test_what_the_package_gives_itself(self):
         for ask in (lambda: model().plan(mesh=MESH, output="plan.json"), lambda: model().run(outputs="y.npz"),
