@@ -81,8 +81,8 @@ typedef struct sbp_array {
 } sbp_array;
 
 /* What goes on: "planning: strategy" ("" where that is not known, as with --quiet); during a search or run some times a
- * second again. From any thread of the call, one at a time; must return soon. Other than 0: the call ends soon, as by
- * `cancel`. */
+ * second again. From any thread of the call, one at a time; must return soon. Not begun any more
+ * once `cancel` is set. Other than 0: the call ends soon, as by `cancel`. */
 typedef int (*sbp_progress)(void* user, const char* what);
 
 /* All but `words` may be 0. */

@@ -9,7 +9,6 @@
 #include "search/branch.h"
 #include "search/dual.h"
 #include "search/eliminate.h"
-#include "base/jobs.h"
 
 namespace sbp {
 namespace {

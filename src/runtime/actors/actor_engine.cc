@@ -11,9 +11,9 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <tuple>
-#include <system_error>
 
 #include "base/cancelled.h"
 #include "base/text.h"
