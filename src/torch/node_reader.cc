@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kOps = "torch.ops.";
 constexpr int64_t kMaxOps = 4000000;  // with subgraphs that are called again
+constexpr size_t kMostViews = 64;     // of views, each of which an op in place makes anew
 
 // Ops whose result shows the memory of their first operand. Reshapes may.
 constexpr std::array<std::string_view, 26> kViews = {
@@ -208,6 +209,10 @@ Status NodeReader::Update(const Node& node, const std::string& before, const std
   while (base_.contains(anew.back().first)) {
     const auto [view, value] = anew.back();
     const ViewMade& made = made_.at(view);
+    if (anew.size() > kMostViews) {
+      return BadInput(StrCat(PlaceOf(node), ": changes ", Quote(before), ", a view of more than ", kMostViews,
+                             " views, in place; export after program.run_decompositions()"));
+    }
     const TensorId whole = builder_.Tensor(made.of);
     const std::optional<WriteBack> write = WriteBackOf(made, builder_.graph().tensor(whole).type);
     if (!write) {
