@@ -21,7 +21,8 @@ def built_program(folder: pathlib.Path) -> pathlib.Path:
         return pathlib.Path(given)
     subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSBP_TESTS=OFF"],
                    check=True)
-    subprocess.run(["cmake", "--build", folder, "--target", "sbp-plan", "sbp_plan_c", "-j", str(os.cpu_count() or 1)], check=True)
+    parallel = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count() or 1)
+    subprocess.run(["cmake", "--build", folder, "--target", "sbp-plan", "sbp_plan_c", "-j", parallel], check=True)
     return folder / "sbp-plan"
 
 

@@ -121,13 +121,13 @@ class Listener {
   explicit Listener(const sbp_request& request) : request_(request) {}
 
   void Tell(const std::string& what) {
+    if (IsCancelled()) return;  // who has cancelled may not be there to be told
     const std::lock_guard lock(mutex_);
     what_ = what;
     Call();
   }
   bool Cancelled() {
-    const volatile int32_t* const cancel = request_.cancel;
-    if (cancel != nullptr && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0) return true;
+    if (IsCancelled()) return true;
     if (request_.progress == nullptr) return false;
     if (Clock::now().time_since_epoch().count() >= next_.load(std::memory_order_relaxed)) {
       if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) Call();
@@ -139,6 +139,10 @@ class Listener {
   using Clock = std::chrono::steady_clock;
   static constexpr auto kTick = std::chrono::milliseconds(200);
 
+  bool IsCancelled() const {
+    const volatile int32_t* const cancel = request_.cancel;
+    return cancel != nullptr && __atomic_load_n(cancel, __ATOMIC_ACQUIRE) != 0;
+  }
   void Call() {
     if (request_.progress(request_.user, what_.c_str()) != 0) refused_.store(true, std::memory_order_relaxed);
     next_.store((Clock::now() + kTick).time_since_epoch().count(), std::memory_order_relaxed);

@@ -15,9 +15,11 @@
  *   arrays:       of `run`: `--inputs arrays:` takes the request's arrays by the names of inputs (and weights),
  *                 `--outputs arrays:` returns the outputs. `arrays:PREFIX` takes, or returns, those with PREFIX in
  *                 front of their names, where a call has several sets of them.
- * Of a model's weights beside it, and of a plan's model, the files are read. Of a model that is a document no weights
- * are read, not those inside it either: `run` takes the request's arrays for them, fills the others at random and says
- * how many. Safetensors are files.
+ * Of a model's weights beside it, and of a plan's model, the files are read. Of a model that is a document they are in
+ * it, or in documents beside it, as files would be: those of "memory:m/model.onnx" that it calls "model.data" in
+ * "memory:m/model.data". `--weights memory:w.safetensors`, or an index of several, are documents as well. `run` finds
+ * the model of a plan made from a document where the request has it, by the same name or as MODEL. Weights that are not
+ * there it fills at random, and says how many; arrays of the request come first.
  *
  * Ownership: the request and all it points to is the caller's, and is only read, during the call alone. The answer and
  * all it points to is the library's, unchanged until sbp_answer_free.
@@ -79,8 +81,8 @@ typedef struct sbp_array {
 } sbp_array;
 
 /* What goes on: "planning: strategy" ("" where that is not known, as with --quiet); during a search or run some times a
- * second again. From any thread of the call, one at a time; must return soon. Other than 0: the call ends soon, as by
- * `cancel`. */
+ * second again. From any thread of the call, one at a time; must return soon. Not begun any more
+ * once `cancel` is set. Other than 0: the call ends soon, as by `cancel`. */
 typedef int (*sbp_progress)(void* user, const char* what);
 
 /* All but `words` may be 0. */

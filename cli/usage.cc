@@ -32,7 +32,8 @@ std::vector<std::string> CommandsOf(CLI::App& app) {
 
 // The word that nothing takes: where a command is missing the first one, else a flag before its value.
 std::string UnexpectedWord(const CLI::App& app, bool wants_command) {
-  const std::vector<std::string> words = app.remaining();
+  std::vector<std::string> words = app.remaining();
+  std::erase(words, "--");  // which ends the flags; CLI11 counts it among what is left
   if (wants_command) return words.empty() ? "" : words.front();
   const auto flag = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
   return flag != words.end() ? *flag : words.empty() ? "" : words.front();

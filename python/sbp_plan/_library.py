@@ -129,7 +129,7 @@ class _Call:
         finally:
             self._loaded.sbp_answer_free(answer)
             self.told.put(None)
-            _left.discard(self)
+            _running.discard(self)
 
     def _read(self, code: int, answer: ctypes.c_void_p) -> Returned:
         size, document, array = ctypes.c_size_t(), _Document(), _Array()
@@ -169,14 +169,16 @@ def _numpy_of(array: _Array) -> Any:
     return made
 
 
-_left: set[_Call] = set()  # cancelled, and not waited for
+_running: set[_Call] = set()  # of any thread, and those that were cancelled and not waited for
 
 
 @atexit.register
-def _wait_for_left() -> None:
-    """A process must not end below the feet of a call."""
+def _end_running() -> None:
+    """A process must not end below the feet of a call: it would tell an interpreter that is gone what goes on."""
     end = time.monotonic() + _SECONDS_AT_EXIT
-    for call in list(_left):
+    for call in list(_running):
+        call.cancel()
+    for call in list(_running):
         call.thread.join(max(0.0, end - time.monotonic()))
 
 
@@ -186,6 +188,7 @@ def run(loaded: ctypes.CDLL, words: Sequence[str], document: bytes, documents: M
     and some times a second again. Whatever is raised meanwhile, Ctrl-C too, ends the command."""
     call = _Call(loaded, words, document, documents, arrays, progress is not None)
     what = ""
+    _running.add(call)
     call.thread.start()
     try:
         while True:
@@ -200,10 +203,7 @@ def run(loaded: ctypes.CDLL, words: Sequence[str], document: bytes, documents: M
                 progress(what)
     except BaseException:
         call.cancel()
-        _left.add(call)
         call.thread.join(_SECONDS_TO_CANCEL)
-        if not call.thread.is_alive():
-            _left.discard(call)
         raise
     call.thread.join()
     if call.failure is not None:

@@ -180,5 +180,7 @@ def _message(chatter: str, code: int, output: bytes) -> str:
     at = 0 if chatter.startswith("error: ") else chatter.find("\nerror: ") + 1
     if chatter.startswith("error: ") or at > 0:
         return chatter[at:].removeprefix("error: ").rstrip()
+    if code == 1 and output.strip():  # a comparison that failed: its last line says by how much
+        return output.decode(errors="replace").strip().splitlines()[-1]
     return (chatter.strip() or output.decode(errors="replace").strip() or
             f"sbp-plan ended with {'signal' if code < 0 else 'exit code'} {abs(code)} and no message")

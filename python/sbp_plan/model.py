@@ -55,10 +55,15 @@ class Model:
         said = dict(self.options)
         return run_file(self.path, inputs, {**said, **options, "unsharded": True}, progress=progress)
 
+    def __repr__(self) -> str:
+        said = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"<model {os.fspath(self.path)}{said}>"
+
     def _repr_html_(self) -> str:
         """The model's picture, for notebooks."""
         said = {name: self.options[name] for name in _RESOLVING if name in self.options}
-        return call("render", [*flags({**said, "as": "svg", "output": "-"}), "--", os.fspath(self.path)]).output.decode()
+        picture = call("render", [*flags({**said, "as": "svg", "output": "-"}), "--", os.fspath(self.path)]).output.decode()
+        return picture[picture.find("<svg"):]
 
 
 def run_file(path: Path, inputs: Mapping[str, Any] | None, options: Mapping[str, Option], *,
@@ -94,6 +99,8 @@ def from_jax(lowered: Any, **options: Option) -> Model:
     """The model of jax.jit(function).lower(...): its StableHLO, in a temporary .mlir file."""
     folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
     path = pathlib.Path(folder.name) / "model.mlir"
+    if not hasattr(lowered, "compiler_ir"):
+        raise TypeError(f"from_jax() takes what jax.jit(function).lower(...) returns, not {type(lowered).__name__}")
     module = lowered.compiler_ir("stablehlo")
     path.write_text(module.operation.get_asm(print_generic_op_form=True, enable_debug_info=True))
     return Model(path, options, folder)
@@ -103,6 +110,8 @@ def from_onnx(model: Any, **options: Option) -> Model:
     """The model of an onnx.ModelProto, or of a path to one."""
     if isinstance(model, (str, os.PathLike)):
         return load(model, **options)
+    if not hasattr(model, "SerializeToString"):
+        raise TypeError(f"from_onnx() takes an onnx.ModelProto or a path, not {type(model).__name__}")
     folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
     path = pathlib.Path(folder.name) / "model.onnx"
     path.write_bytes(model.SerializeToString())

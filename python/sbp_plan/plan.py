@@ -1,6 +1,7 @@
 """Plans: what they cost, how tensors lie, why; checked, compared, drawn, executed."""
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._program import Option, Path, call, flags, refuse
 from ._progress import Progress
+from .errors import InputError
 
 if TYPE_CHECKING:
     from .model import Model
@@ -122,6 +124,11 @@ class Plan:
         """What a step takes and where it goes; of a plan from a file, its table of ops."""
         return self._summary if self._summary is not None else self.render("txt").decode()
 
+    def __repr__(self) -> str:
+        model = self.document.get("model", {})
+        seconds = self.cost.compute_seconds + self.cost.collective_seconds
+        return f"<plan of {model.get('path') or 'a graph'} on {self.document.get('mesh', '?')}: {seconds:.4g} s a step>"
+
     def __str__(self) -> str:
         return self.summary()
 
@@ -141,15 +148,15 @@ class Plan:
     def show(self) -> None:
         """Shows summary and picture in a notebook; prints the summary elsewhere."""
         try:
-            from IPython import get_ipython
-            from IPython.display import HTML, display
+            python: Any = importlib.import_module("IPython")
+            display: Any = importlib.import_module("IPython.display")
         except ImportError:
             print(self.summary())
             return
-        if get_ipython() is None:
+        if python.get_ipython() is None:
             print(self.summary())
         else:
-            display(HTML(self._repr_html_()))
+            display.display(display.HTML(self._repr_html_()))
 
     def _repr_html_(self) -> str:
         import html
@@ -173,13 +180,24 @@ class Plan:
         return folder
 
 
+def _expect_plan(function: str, value: object) -> None:
+    if not isinstance(value, Plan):
+        raise TypeError(f"{function}() takes plans (of Model.plan or load_plan), not {type(value).__name__}")
+
+
 def load_plan(path: Path) -> Plan:
     """The plan in a .json, .prototxt or .pb file. Raises InputError."""
-    return Plan(call("convert", ["--to=json", "--", os.fspath(path), "-"]).output)
+    plan = Plan(call("convert", ["--to=json", "--", os.fspath(path), "-"]).output)
+    kind = str(plan.document.get("kind", ""))
+    if not kind.startswith("sbp_plan.plan."):
+        raise InputError(f"{os.fspath(path)}: {kind.removeprefix('sbp_plan.').rpartition('.')[0] or 'no document of sbp-plan'}, "
+                         f"expected a plan (models are read by sbp_plan.load)")
+    return plan
 
 
 def check(plan: Plan, model: Model | None = None, **options: Option) -> Check:
     """Derives the plan's facts again and, with `model`, compares its graph with it."""
+    _expect_plan("check", plan)
     arguments = [*flags(options), "--", "-", *([os.fspath(model.path)] if model is not None else [])]
     answer = call("check", arguments, plan._document, differs=True)
     return Check(answer.code == 0, answer.output.decode())
@@ -187,6 +205,8 @@ def check(plan: Plan, model: Model | None = None, **options: Option) -> Check:
 
 def diff(before: Plan, after: Plan, **options: Option) -> Diff:
     """Compares two plans by meaning. Options: tolerance=0.01, all=True."""
+    _expect_plan("diff", before)
+    _expect_plan("diff", after)
     path = "memory:before.json"
     answer = call("diff", [*flags(options), "--", path, "-"], after._document, True, documents={path: before._document})
     return Diff(answer.code == 1, answer.output.decode())

@@ -19,6 +19,7 @@
 #include "graph/cut.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
+#include "io/call_files.h"
 #include "io/documents.h"
 #include "io/file.h"
 #include "physical/cut.h"
@@ -241,7 +242,9 @@ Result<std::string> FindModelOfPlan(const Plan& plan, const std::string& plan_pa
     places = {plan.model_path, (std::filesystem::path(plan_path).parent_path() / plan.model_path).string()};
   }
   for (const std::string& place : places) {
-    if (!std::filesystem::exists(place)) continue;
+    const bool is_there =
+        IsOfCall(place) ? DocumentOf(*CurrentCallFiles(), place).has_value() : std::filesystem::exists(place);
+    if (!is_there) continue;
     SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(place));
     if (!plan.model_fingerprint.empty() && Fingerprint(bytes) != plan.model_fingerprint) {
       return BadInput(StrCat(place, ": not the model that was planned (its hash is ", Fingerprint(bytes),
@@ -249,7 +252,7 @@ Result<std::string> FindModelOfPlan(const Plan& plan, const std::string& plan_pa
     }
     return place;
   }
-  if (!given.empty()) return BadInput(StrCat(given, ": no such file"));
+  if (!given.empty()) return BadInput(StrCat(given, ": no such ", IsOfCall(given) ? "document" : "file"));
   return std::string();
 }
 

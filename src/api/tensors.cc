@@ -170,7 +170,31 @@ Result<std::string> CheckWeights(const std::string& path, const Graph& graph) {
   return fit.unexpected.empty() ? "" : StrCat(path, ": ", DescribeUnexpected(fit));
 }
 
+namespace {
+
+// Of a model that is a document of this call.
+DataReader ReadDataOfDocument(const std::string& path) {
+  const std::optional<std::string_view> document = DocumentOf(*CurrentCallFiles(), path);
+  return [path, document, beside = ReadBeside(path)](const DataReference& place, int64_t bytes) -> Result<std::string> {
+    if (!place.location.empty()) {
+      std::optional<std::string> content = beside ? beside(place, bytes) : std::nullopt;
+      if (content) return *std::move(content);
+      return BadInput(StrCat("the call has no document ", Quote(BesideDocument(path, place.location)), " of ",
+                             place.offset + bytes, " bytes or more, which holds weights of ", path));
+    }
+    const size_t size = document ? document->size() : 0;
+    if (place.offset < 0 || bytes < 0 || static_cast<uint64_t>(place.offset) > size ||
+        static_cast<uint64_t>(bytes) > size - static_cast<uint64_t>(place.offset)) {
+      return BadInput(StrCat(path, ": has no ", bytes, " bytes at ", place.offset));
+    }
+    return std::string(document->substr(static_cast<size_t>(place.offset), static_cast<size_t>(bytes)));
+  };
+}
+
+}  // namespace
+
 DataReader ReadDataOf(const std::string& model_path) {
+  if (IsOfCall(model_path)) return ReadDataOfDocument(model_path);
   return
       [model_path, beside = ReadBeside(model_path)](const DataReference& place, int64_t bytes) -> Result<std::string> {
         if (!place.location.empty()) {

@@ -36,7 +36,8 @@ Result<std::vector<TensorData>> ReadWeights(const std::string& path, const Graph
 // The same without reading them; what is said of tensors that no parameter takes, "": there are none.
 Result<std::string> CheckWeights(const std::string& path, const Graph& graph);
 
-// Reads weights: from the model file itself, or from files beside it.
+// Reads weights: from the model file itself, or from files beside it. Of a model that is a document of a call, from
+// documents, whose call must outlive the reader; any thread may read.
 DataReader ReadDataOf(const std::string& model_path);
 
 }  // namespace sbp

@@ -232,8 +232,10 @@ class Lowering {
     ExpansionBuilder builder(query, binding, instance, rules_);
     SBP_RETURN_IF_ERROR(EvaluateExpansion(row.overloads.front(), builder).WithContext(SourceOf(op)));
     Result<Graph> graph = builder.Finish();
-    if (!graph.ok()) return graph.status().WithContext(SourceOf(op));
-    return graph;
+    if (graph.ok()) return graph;
+    const Status status = graph.status().WithContext(SourceOf(op));
+    // The types that results should have are the file's own word.
+    return status.code() == Code::kDefect ? BadInput(StrCat(status.message(), ", as the file states it")) : status;
   }
 
   static void Name(const std::vector<Parameter>& parameters, const std::vector<ParameterSlot>& slots,

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -44,7 +45,10 @@ class PagesAhead {
  public:
   template <typename Item>
   explicit PagesAhead(const std::vector<Item>& items) : pages_(PagesOf(items)), filled_(pages_.begin) {
-    if (pages_.end > pages_.begin + kAhead) thread_ = std::thread([this] { Run(); });
+    try {
+      if (pages_.end > pages_.begin + kAhead) thread_ = std::thread([this] { Run(); });
+    } catch (const std::system_error&) {  // it is only slower without
+    }
   }
   ~PagesAhead() {
     ended_ = true;

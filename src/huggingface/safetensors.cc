@@ -12,6 +12,7 @@
 #include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/text.h"
+#include "io/call_files.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {
@@ -167,7 +168,14 @@ Result<StoredWeights> ReadSafetensorsHeader(std::string_view start, int64_t size
   return weights;
 }
 
-Result<StoredWeights> ReadSafetensorsFile(const std::string& path) {
+namespace {
+
+// The first bytes of a file, as far as its header goes, and how many it has.
+struct Start {
+  std::string bytes;
+  int64_t size = 0;
+};
+Result<Start> StartOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
   if (size < 0) return BadInput(StrCat("cannot read ", Quote(path)));
@@ -180,12 +188,38 @@ Result<StoredWeights> ReadSafetensorsFile(const std::string& path) {
     file.read(start.data() + start.size() - length, static_cast<std::streamsize>(length));
   }
   if (!file) return BadInput(StrCat("cannot read ", Quote(path)));
-  Result<StoredWeights> weights = ReadSafetensorsHeader(start, size);
+  return Start{std::move(start), static_cast<int64_t>(size)};
+}
+
+// Of a path that is a document of this call.
+Result<std::string_view> Document(const std::string& path) {
+  if (const std::optional<std::string_view> document = DocumentOf(*CurrentCallFiles(), path)) return *document;
+  return BadInput(StrCat("cannot read ", Quote(path), ": the call has no such document"));
+}
+
+}  // namespace
+
+Result<StoredWeights> ReadSafetensorsFile(const std::string& path) {
+  Start start;
+  std::string_view bytes;
+  if (IsOfCall(path)) {
+    SBP_ASSIGN_OR_RETURN(bytes, Document(path));
+    start.size = static_cast<int64_t>(bytes.size());
+  } else {
+    SBP_ASSIGN_OR_RETURN(start, StartOf(path));
+    bytes = start.bytes;
+  }
+  Result<StoredWeights> weights = ReadSafetensorsHeader(bytes, start.size);
   if (!weights.ok()) return weights.status().WithContext(path);
   return weights;
 }
 
 Status AppendWeight(const std::string& path, const StoredWeight& weight, std::string& bytes) {
+  if (IsOfCall(path)) {
+    SBP_ASSIGN_OR_RETURN(const std::string_view document, Document(path));
+    bytes += document.substr(static_cast<size_t>(weight.offset), static_cast<size_t>(weight.length));
+    return OkStatus();
+  }
   std::ifstream file(path, std::ios::binary);
   const size_t before = bytes.size();
   bytes.resize(before + static_cast<size_t>(weight.length));

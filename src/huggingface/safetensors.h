@@ -28,7 +28,8 @@ inline constexpr int64_t kMaxSafetensorsHeader = 100'000'000;
 // outside of the file, overlap, leave a hole, or do not fit type and shape. Each names the tensor.
 Result<StoredWeights> ReadSafetensorsHeader(std::string_view start, int64_t size);
 
-// The tensors of a file, of which the header alone is read. Errors: as above, with the path; it cannot be opened.
+// The tensors of a file, of which the header alone is read, or of a document of a call (io/call_files.h). Errors: as
+// above, with the path; it cannot be opened.
 Result<StoredWeights> ReadSafetensorsFile(const std::string& path);
 // The bytes of one tensor, appended to `bytes`. Error (kBadInput): the file is not what it was.
 Status AppendWeight(const std::string& path, const StoredWeight& weight, std::string& bytes);

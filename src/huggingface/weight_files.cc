@@ -13,6 +13,7 @@
 #include "base/dtype.h"
 #include "base/text.h"
 #include "graph/tensor_type.h"
+#include "io/call_files.h"
 #include "io/file.h"
 
 namespace sbp {
@@ -69,6 +70,12 @@ bool Fits(DType stored, DType wanted) {
   return stored == wanted || (is_wide(stored) && is_wide(wanted));
 }
 
+// Without the folder that it is in.
+std::string NameOf(const std::string& path) {
+  const std::string name = fs::path(path).filename().string();
+  return IsOfCall(name) ? name.substr(kMemoryPrefix.size()) : name;
+}
+
 std::string Listed(const std::vector<std::string>& names) {
   const std::vector<std::string> first(names.begin(),
                                        names.begin() + static_cast<int64_t>(std::min(names.size(), kShown)));
@@ -107,11 +114,13 @@ Status WeightFiles::AddIndex(const std::string& path) {
     if (!is_plain) return BadInput(StrCat(path, ": ", Quote(tensor.substr(0, 200)), " is in no file of this folder"));
     names.insert(file.get<std::string>());
   }
-  for (const std::string& name : names) SBP_RETURN_IF_ERROR(AddFile((fs::path(path).parent_path() / name).string()));
+  for (const std::string& name : names) {
+    SBP_RETURN_IF_ERROR(
+        AddFile(IsOfCall(path) ? BesideDocument(path, name) : (fs::path(path).parent_path() / name).string()));
+  }
   for (const auto& [tensor, file] : map->items()) {
     const auto at = places_.find(tensor);
-    const bool is_there =
-        at != places_.end() && fs::path(files_[at->second.file]).filename() == file.get<std::string>();
+    const bool is_there = at != places_.end() && NameOf(files_[at->second.file]) == file.get<std::string>();
     if (!is_there) {
       return BadInput(StrCat(path, ": ", Quote(tensor.substr(0, 200)), " is not in ", file.get<std::string>()));
     }
@@ -124,7 +133,7 @@ Result<WeightFiles> WeightFiles::Open(const std::string& path) {
   files.path_ = path;
   std::error_code failed;
   std::string file = path;
-  if (fs::is_directory(path, failed)) {
+  if (!IsOfCall(path) && fs::is_directory(path, failed)) {
     const fs::path index = fs::path(path) / kIndexName, single = fs::path(path) / kFileName;
     if (!fs::exists(index, failed) && !fs::exists(single, failed)) {
       return BadInput(StrCat(path, ": the folder has no ", kIndexName, " and no ", kFileName));

@@ -17,4 +17,16 @@ bool IsOfCall(std::string_view path) {
          (path == "-" || path.starts_with(kArraysPrefix) || path.starts_with(kMemoryPrefix));
 }
 
+std::optional<std::string_view> DocumentOf(const CallFiles& files, std::string_view path) {
+  if (path == "-") return files.input;
+  if (const auto written = files.written.find(path); written != files.written.end()) return written->second;
+  if (const auto given = files.given.find(path); given != files.given.end()) return given->second;
+  return std::nullopt;
+}
+std::string BesideDocument(std::string_view path, std::string_view name) {
+  const size_t slash = path.rfind('/');
+  const size_t folder = slash == std::string_view::npos ? kMemoryPrefix.size() : slash + 1;
+  return std::string(path.substr(0, folder)).append(name);
+}
+
 }  // namespace sbp

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,5 +41,10 @@ class CallFilesScope {
 CallFiles* CurrentCallFiles();
 // Is a path no file, but the call's: "-", or a name in memory?
 bool IsOfCall(std::string_view path);
+// What "-" or a name in memory holds; nothing where the call has no such document. Valid as long as the document.
+std::optional<std::string_view> DocumentOf(const CallFiles& files, std::string_view path);
+// The name in memory of a document that stands beside another one, as files stand in a folder: of "memory:m/a.json" and
+// "b" "memory:m/b".
+std::string BesideDocument(std::string_view path, std::string_view name);
 
 }  // namespace sbp

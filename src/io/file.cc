@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -111,9 +113,7 @@ bool WriteNameless(const std::string& folder, const std::string& name, const Pro
 
 Result<std::string> ReadOfCall(const std::string& path) {
   const CallFiles& files = *CurrentCallFiles();
-  if (path == "-") return std::string(files.input);
-  if (const auto written = files.written.find(path); written != files.written.end()) return written->second;
-  if (const auto given = files.given.find(path); given != files.given.end()) return std::string(given->second);
+  if (const std::optional<std::string_view> document = DocumentOf(files, path)) return std::string(*document);
   std::vector<std::string> names;
   for (const auto& [name, document] : files.given) names.push_back(name);
   return BadInput(StrCat("cannot read ", Quote(path), ": the call has no such document", DidYouMean(path, names)));

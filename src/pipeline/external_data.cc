@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 #include "graph/literal.h"
+#include "io/call_files.h"
 
 namespace sbp {
 namespace {
@@ -28,10 +30,21 @@ std::optional<fs::path> Inside(const fs::path& folder, const std::string& locati
   return file;
 }
 
+ExternalReader ReadBesideDocument(const CallFiles& files, const std::string& model) {
+  return [&files, model](const DataReference& place, int64_t bytes) -> std::optional<std::string> {
+    const std::optional<std::string_view> document = DocumentOf(files, BesideDocument(model, place.location));
+    if (!document || place.offset < 0 || bytes < 0) return std::nullopt;
+    const auto offset = static_cast<uint64_t>(place.offset), count = static_cast<uint64_t>(bytes);
+    if (offset > document->size() || count > document->size() - offset) return std::nullopt;
+    return std::string(document->substr(offset, count));
+  };
+}
+
 }  // namespace
 
 ExternalReader ReadBeside(const std::string& model) {
   if (model.empty() || model == "-") return {};
+  if (IsOfCall(model)) return ReadBesideDocument(*CurrentCallFiles(), model);
   fs::path folder = fs::path(model).parent_path();
   if (folder.empty()) folder = ".";
   return [folder](const DataReference& place, int64_t bytes) -> std::optional<std::string> {

@@ -8,7 +8,8 @@
 namespace sbp {
 
 // Reads from the folder of `model`, a path, and from folders below it; other places, and what is no plain file, count
-// as absent. "-" or "": nothing is read.
+// as absent. Beside a model that is a document of a call stand others ("memory:m/model.onnx", "memory:m/model.data"),
+// whose call must outlive the reader. "-" or "": nothing is read.
 ExternalReader ReadBeside(const std::string& model);
 
 }  // namespace sbp

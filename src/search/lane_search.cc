@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <thread>
 #include <utility>
 
+#include "base/jobs.h"
 #include "search/branch.h"
 #include "search/dual.h"
 #include "search/eliminate.h"
@@ -274,13 +274,9 @@ int64_t LaneSearch::WideStep() {
 void LaneSearch::Round() {
   if (options_.only_dual) {
     DualLane();
-  } else if (options_.threads > 1) {
-    std::thread other([this] { NeighbourhoodLane(); });
-    DualLane();
-    other.join();
   } else {
-    DualLane();
-    NeighbourhoodLane();
+    RunJobs(2, std::clamp(options_.threads, 1, 2), {}, {},
+            [this](size_t lane) { lane == 0 ? DualLane() : NeighbourhoodLane(); });
   }
   if (best_.any()) best_ = {neighbourhoods_.choice(), neighbourhoods_.excess(), neighbourhoods_.cost()};
   Challenged();

@@ -9,6 +9,9 @@ namespace sbp {
 
 const std::vector<SimplifyPass>& AllSimplifyPasses() {
   static const std::vector<SimplifyPass> kPasses = {
+      {"causal masks", simplify::CausalMasks, true},
+      {"spelled attention", simplify::SpelledAttention, true},
+      {"repeated heads", simplify::RepeatedHeads, true},
       {"unsort rows", simplify::UnsortRows, true},
       {"group experts", simplify::GroupExperts, true},
       {"loop experts", simplify::LoopExperts, true},

@@ -29,13 +29,16 @@ const std::vector<SimplifyPass>& AllSimplifyPasses();
 void Simplify(Graph& graph, const std::vector<bool>& computed = {}, bool before_grad = false);
 
 namespace simplify {
-bool GroupExperts(Graph& graph, const std::vector<bool>& computed);  // group_experts.cc
-bool JoinMoves(Graph& graph, const std::vector<bool>& computed);     // join_moves.cc
-bool LoopExperts(Graph& graph, const std::vector<bool>& computed);   // loop_experts.cc
-bool OrderRows(Graph& graph, const std::vector<bool>& computed);     // order_rows.cc
-bool SplitWeights(Graph& graph, const std::vector<bool>& computed);  // split_weights.cc
-bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);   // unpack_heads.cc
-bool UnsortRows(Graph& graph, const std::vector<bool>& computed);    // unsort_rows.cc
+bool CausalMasks(Graph& graph, const std::vector<bool>& computed);       // causal_masks.cc
+bool GroupExperts(Graph& graph, const std::vector<bool>& computed);      // group_experts.cc
+bool JoinMoves(Graph& graph, const std::vector<bool>& computed);         // join_moves.cc
+bool LoopExperts(Graph& graph, const std::vector<bool>& computed);       // loop_experts.cc
+bool OrderRows(Graph& graph, const std::vector<bool>& computed);         // order_rows.cc
+bool RepeatedHeads(Graph& graph, const std::vector<bool>& computed);     // repeated_heads.cc
+bool SpelledAttention(Graph& graph, const std::vector<bool>& computed);  // spelled_attention.cc
+bool SplitWeights(Graph& graph, const std::vector<bool>& computed);      // split_weights.cc
+bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);       // unpack_heads.cc
+bool UnsortRows(Graph& graph, const std::vector<bool>& computed);        // unsort_rows.cc
 }  // namespace simplify
 
 }  // namespace sbp

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/ids.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::string_view kOps = "torch.ops.";
 constexpr int64_t kMaxOps = 4000000;  // with subgraphs that are called again
+constexpr size_t kMostViews = 64;     // of views, each of which an op in place makes anew
 
 // Ops whose result shows the memory of their first operand. Reshapes may.
 constexpr std::array<std::string_view, 26> kViews = {
@@ -186,25 +188,57 @@ Status NodeReader::AddOp(const Node& node, const Subgraph& graph, Frame& frame) 
   if (!node.source.empty()) builder_.graph().op(id).metadata.emplace_back("source", node.source);
   if (target.in_place) return Update(node, first, results.front());
   if (!IsView(target.type) || first.empty()) return OkStatus();
-  const auto outer = base_.find(first);
-  const std::string base = outer == base_.end() ? first : outer->second;
   for (const std::string& result : results) {
-    if (result.empty()) continue;
-    base_[result] = base;
-    views_[base].push_back(result);
+    if (!result.empty()) NoteView(result, {first, target.type, *builder_.graph().op(id).attributes});
   }
   return OkStatus();
 }
 
+void NodeReader::NoteView(const std::string& view, ViewMade made) {
+  const auto outer = base_.find(made.of);
+  const std::string base = outer == base_.end() ? made.of : outer->second;
+  base_[view] = base;
+  views_[base].push_back(view);
+  made_.insert_or_assign(view, std::move(made));
+}
+
 Status NodeReader::Update(const Node& node, const std::string& before, const std::string& after) {
   if (before.empty() || before == after || node.target.find("detach_") != std::string::npos) return OkStatus();
-  if (base_.contains(before)) {
-    return BadInput(StrCat(PlaceOf(node), ": changes ", Quote(before),
-                           ", a view, in place; export after program.run_decompositions()"));
+  // From the view that has changed to what it is a view of, and so on: each anew.
+  std::vector<std::pair<std::string, std::string>> anew = {{before, after}};
+  while (base_.contains(anew.back().first)) {
+    const auto [view, value] = anew.back();
+    const ViewMade& made = made_.at(view);
+    if (anew.size() > kMostViews) {
+      return BadInput(StrCat(PlaceOf(node), ": changes ", Quote(before), ", a view of more than ", kMostViews,
+                             " views, in place; export after program.run_decompositions()"));
+    }
+    const TensorId whole = builder_.Tensor(made.of);
+    const std::optional<WriteBack> write = WriteBackOf(made, builder_.graph().tensor(whole).type);
+    if (!write) {
+      return BadInput(StrCat(PlaceOf(node), ": changes ", Quote(view), ", a view by ", made.type,
+                             ", in place; export after program.run_decompositions()"));
+    }
+    const std::string name = NewName(StrCat(node.name, "/", made.of));
+    builder_.DescribeTensor(name, builder_.graph().tensor(whole).type, builder_.graph().tensor(whole).symbols);
+    std::vector<std::string> operands = {value};
+    if (write->takes_whole) operands.insert(operands.begin(), made.of);
+    builder_.AddOp(write->type, name, operands, {name}, write->attributes, node.module);
+    anew.emplace_back(made.of, name);
   }
-  updated_[before] = after;
-  for (const std::string& view : views_[before]) stale_[view] = node.name;
-  views_.erase(before);
+  const std::string& base = anew.back().first;
+  for (const std::string& view : views_[base]) stale_[view] = node.name;
+  views_.erase(base);
+  // The views that were written through show the new whole.
+  for (size_t i = anew.size(); i-- > 0;) {
+    const auto& [old_name, new_name] = anew[i];
+    if (i + 1 < anew.size()) {
+      ViewMade made = made_.at(old_name);
+      made.of = anew[i + 1].second;
+      NoteView(new_name, std::move(made));
+    }
+    updated_[old_name] = new_name;
+  }
   return OkStatus();
 }
 

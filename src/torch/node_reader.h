@@ -11,6 +11,7 @@
 #include "graph/builder.h"
 #include "graph/graph.h"
 #include "torch/program.h"
+#include "torch/write_views.h"
 
 namespace sbp::torch {
 
@@ -39,7 +40,9 @@ class NodeReader {
   Status ReadNode(const Node& node, const Subgraph& graph, Frame& frame);
   Status AddOp(const Node& node, const Subgraph& graph, Frame& frame);
   Status Inline(const Node& node, size_t subgraph, Frame& frame);
+  // An op in place has made `after` of `before`, and something new of all that `before` is a view of.
   Status Update(const Node& node, const std::string& before, const std::string& after);
+  void NoteView(const std::string& view, ViewMade made);
   std::vector<std::string> Results(const Node& node, const Subgraph& graph, Frame& frame);
 
   GraphBuilder& builder_;
@@ -49,6 +52,7 @@ class NodeReader {
   std::unordered_map<std::string, std::string> updated_;             // a tensor -> what an op in place made of it
   std::unordered_map<std::string, std::string> base_;                // a view -> the tensor whose memory it shows
   std::unordered_map<std::string, std::vector<std::string>> views_;  // the other way round
+  std::unordered_map<std::string, ViewMade> made_;                   // a view -> how
   std::unordered_map<std::string, std::string> stale_;               // a view of what has changed -> the op's name
   int depth_ = 0;
 };

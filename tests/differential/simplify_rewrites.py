@@ -36,6 +36,11 @@ class Builder:
         self.parameters.append({"name": name, "type": "i64[]", "literal": {"ints": [value]}})
         return name
 
+    def float(self, value):
+        name = f"float{len(self.parameters)}"
+        self.parameters.append({"name": name, "type": "f32[]", "literal": {"floats": [value]}})
+        return name
+
     def op(self, kind, *inputs, outputs=None, name=None, **attributes):
         name = name or f"{kind.split('::')[-1].lower()}{len(self.ops)}"
         outputs = outputs or [name]
@@ -266,6 +271,131 @@ def experts(spelling):
     return case
 
 
+def attention(b, mask, heads=2, keys=8, **attributes):
+    q, k, v = (b.input(x, f"f32[2,{h},{n},4]") for x, h, n in (("q", heads, 8), ("k", 2, keys), ("v", 2, keys)))
+    return b.op("Attention", q, k, v, *mask, **attributes)
+
+
+def positions(b, length, axes, batch=2):
+    """A table of positions, the same for each sequence, as positions of tokens are given."""
+    x = b.op("Range", b.scalar(0), b.scalar(length), b.scalar(1))
+    x = b.op("Expand", b.op("Unsqueeze", x, b.ints(0)), b.ints(batch, length))
+    return b.op("Unsqueeze", x, b.ints(*axes))
+
+
+MASKS = {  # how keys are hidden: attributes that say the same, or None where none can
+    "table": {"is_causal": 1}, "window": {"is_causal": 1, "left_window_size": 2}, "triangle": {"is_causal": 1},
+    "additive": {"is_causal": 1}, "packed": {"is_causal": 1}, "band": {"left_window_size": 3, "right_window_size": 1},
+    "all": {}, "ahead": {"right_window_size": 2}, "stride": None, "two documents": None, "from data": None,
+    "light": None, "empty row": None}
+
+
+def masked(spelling):
+    def case(b):
+        q, k = positions(b, 8, (1, 3)), positions(b, 8, (1, 2))
+        seen = b.op("LessOrEqual", k, q)
+        one = b.scalar(1)
+        if spelling == "window":
+            seen = b.op("And", seen, b.op("Greater", k, b.op("Sub", q, b.scalar(3))))
+        elif spelling == "triangle":
+            ones = b.op("ConstantOfShape", b.ints(8, 8))
+            seen = b.op("Not", b.op("Cast", b.op("Trilu", b.op("Add", ones, b.float(1)), one, upper=1), to=9))
+        elif spelling == "additive":
+            seen = b.op("Mul", b.op("Cast", b.op("Not", seen), to=1), b.float(-3.4028234663852886e38))
+        elif spelling in ("packed", "two documents"):
+            # Tokens of a sequence stand at consecutive positions: where they do not, another one begins.
+            table = b.op("Squeeze", q, b.ints(1, 3))
+            if spelling == "two documents":
+                table = b.op("Where", b.op("Less", table, b.scalar(4)), table, b.op("Sub", table, b.scalar(4)))
+            first = b.op("Sub", b.slice(table, 0, 1, 1), one)
+            steps = b.op("Sub", table, b.op("Concat", first, b.slice(table, 0, 7, 1), axis=1))
+            number = b.op("CumSum", b.op("Cast", b.op("Not", b.op("Equal", steps, one)), to=7), one)
+            batch = b.op("Reshape", b.op("Range", b.scalar(0), b.scalar(2), one), b.ints(2, 1, 1, 1, 1))
+
+            def of(positions, shape):
+                at = [b.op("Expand", batch, b.ints(*shape, 1)), b.op("Expand", b.op("Unsqueeze", positions, b.ints(-1)),
+                                                                    b.ints(*shape, 1))]
+                return b.op("GatherND", number, b.op("Concat", *at, axis=-1))
+            seen = b.op("And", seen, b.op("Equal", of(q, (2, 1, 8, 1)), of(k, (2, 1, 1, 8))))
+        elif spelling == "band":
+            ahead = b.op("Sub", k, q)
+            seen = b.op("And", b.op("LessOrEqual", ahead, one), b.op("GreaterOrEqual", ahead, b.scalar(-3)))
+        elif spelling == "all":
+            seen = b.op("GreaterOrEqual", b.op("Add", k, q), b.scalar(0))
+        elif spelling == "ahead":
+            seen = b.op("Not", b.op("Less", b.op("Add", q, b.scalar(2)), k))
+        elif spelling == "stride":
+            seen = b.op("LessOrEqual", k, b.op("Mul", q, b.scalar(2)))
+        elif spelling == "from data":
+            seen = b.op("And", seen, b.input("padding", "bool[2,1,1,8]"))
+        elif spelling == "light":
+            seen = b.op("Where", seen, b.float(0), b.float(-2))
+        elif spelling == "empty row":
+            seen = b.op("Less", k, q)
+        wanted = MASKS[spelling]
+        expected = {"Attention": 1} if wanted is None else ["Attention"]
+        return [attention(b, [seen])], expected, None if wanted is None else {"Attention": wanted}
+    return case
+
+
+def past_keys(b):
+    """A cache of four keys: queries stand behind them."""
+    seen = b.op("LessOrEqual", b.op("Unsqueeze", b.op("Range", b.scalar(0), b.scalar(12), b.scalar(1)), b.ints(0)),
+                b.op("Unsqueeze", b.op("Range", b.scalar(4), b.scalar(12), b.scalar(1)), b.ints(1)))
+    past = [b.input(x, "f32[2,2,4,4]") for x in ("past_k", "past_v")]
+    b.op("Attention", *(b.input(x, "f32[2,2,8,4]") for x in "qkv"), seen, *past, outputs=["y", "keys", "values"])
+    return ["y", "keys", "values"], ["Attention"], {"Attention": {"is_causal": 1}}
+
+
+def spelled(spelling):
+    """Attention as products and a softmax: with a mask that is a window it is the operator, else it stays."""
+    def case(b):
+        q, k, v = (b.input(x, "f32[2,2,8,4]") for x in "qkv")
+        scores = b.op("MatMul", q, b.transpose(k, 0, 1, 3, 2))
+        scores = b.op("Mul", scores, b.float(0.5)) if spelling != "divided" else b.op("Div", scores, b.float(2.5))
+        if spelling == "capped":
+            scores = b.op("Mul", b.op("Tanh", b.op("Div", scores, b.float(3))), b.float(3))
+        at_q, at_k = positions(b, 8, (1, 3)), positions(b, 8, (1, 2))
+        seen = b.op("LessOrEqual", at_k, at_q)
+        if spelling in ("added", "capped", "read twice"):
+            scores = b.op("Add", scores, b.op("Where", seen, b.float(0), b.float(-3.4028234663852886e38)))
+        elif spelling == "hidden":
+            scores = b.op("Where", b.op("Not", seen), b.float(-1e9), scores)
+        elif spelling == "light":
+            scores = b.op("Where", seen, scores, b.float(-3))
+        elif spelling == "data":
+            scores = b.op("Add", scores, b.input("mask", "f32[2,1,1,8]"))
+        else:
+            scores = b.op("Where", seen, scores, b.float(-1e9))
+        weights = b.op("Softmax", scores, axis=-1)
+        y = b.op("MatMul", weights, v)
+        stays = spelling in ("light", "data", "read twice")
+        attributes = {"is_causal": 1, "scale": 0.4 if spelling == "divided" else 0.5}
+        if spelling == "capped":
+            attributes["softcap"] = 3
+        outputs = [y, b.op("Exp", weights)] if spelling == "read twice" else [y]
+        return outputs, {"Softmax": 1, "Attention": 0} if stays else ["Attention"], None if stays else {"Attention": attributes}
+    return case
+
+
+def groups(spelling):
+    """Keys and values repeated for the query heads of their group, or in another order."""
+    def case(b):
+        q = b.input("q", "f32[2,6,8,4]")
+        heads = []
+        for name in "kv":
+            x = b.input(name, "f32[2,2,8,4]")
+            if spelling == "of groups":
+                x = b.reshape(b.op("Expand", b.op("Unsqueeze", x, b.ints(2)), b.ints(2, 2, 3, 8, 4)), 2, 6, 8, 4)
+            elif spelling == "side by side":
+                x = b.op("Concat", x, x, x, axis=1)
+            else:
+                x = b.reshape(b.op("Expand", b.op("Unsqueeze", x, b.ints(1)), b.ints(2, 3, 2, 8, 4)), 2, 6, 8, 4)
+            heads.append(x)
+        return [b.op("Attention", q, *heads)], ["Attention"] if spelling == "of groups" else {"Attention": 1, "Reshape": 0 if "side" in spelling else 2}
+    return case
+
+
 def random_moves(seed):
     """A long chain of moves: whatever is left must do the same."""
     def case(b):
@@ -306,6 +436,11 @@ CASES = {f.__name__: f for f in (keys_transposed, back_and_forth, repeated_heads
 CASES.update({f"packed heads, bias {bias}": packed_heads_unpacked(bias) for bias in (False, True)})
 CASES.update({f"rows in order, {p}": rows_in_order(p) for p in ("MatMul", "Gemm")})
 CASES.update({f"experts, {s}": experts(s) for s in ("columns", "rows", "transposed", "tokens")})
+CASES.update({f"mask, {s}": masked(s) for s in MASKS})
+CASES.update({"mask, past keys": past_keys})
+CASES.update({f"spelled attention, {s}": spelled(s) for s in ("added", "capped", "chosen", "divided", "hidden", "light",
+                                                             "data", "read twice")})
+CASES.update({f"repeated heads, {s}": groups(s) for s in ("of groups", "side by side", "across groups")})
 SEEDS = 8  # of random moves; with --all 40
 
 
@@ -317,7 +452,7 @@ def run(*command):
 
 def check(program, case, folder):
     builder = Builder()
-    outputs, expected = case(builder)
+    outputs, expected, *attributes = case(builder)  # op types; of the only op of a type: its attributes
     model, plan, wanted = folder / "model.json", folder / "plan.json", folder / "wanted.npz"
     model.write_text(json.dumps(builder.graph(*outputs)))
     run(program, "run", model, "--unsharded", "--outputs", wanted)
@@ -329,13 +464,18 @@ def check(program, case, folder):
         graph = json.loads(plan.read_text())["graph"]
         found = sorted(op["type"] for op in graph["ops"])
         if "--no-simplify" in flags:
-            expected = {}
+            expected, attributes = {}, []
             if len(found) != len([op for op in builder.ops]) and len(found) > len(builder.ops):
                 raise RuntimeError(f"--no-simplify: {found}")
         if isinstance(expected, dict) and any(found.count(kind) != n for kind, n in expected.items()):
             raise RuntimeError(f"expected {expected}, found {found}")
         if isinstance(expected, list) and found != expected:
             raise RuntimeError(f"expected {expected}, found {found}")
+        for kind, said in (attributes[0] or {}).items() if attributes else ():
+            op = next(op for op in graph["ops"] if op["type"] == kind)
+            found = {k: v for k, v in op.get("attributes", {}).items() if v != -1 and v != 0}
+            if found != said:
+                raise RuntimeError(f"expected {kind} with {said}, found {found}")
 
 
 def main():

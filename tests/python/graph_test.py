@@ -7,7 +7,8 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+if not os.environ.get("SBP_PLAN_INSTALLED"):  # else that of the environment is tested
+    sys.path.insert(0, str(ROOT / "python"))
 
 import sbp_plan as sp  # noqa: E402
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Functions of ops, on arrays: ops_test.py PROGRAM [LIBRARY]."""
+import importlib.machinery
+import importlib.util
 import inspect
 import json
 import os
@@ -10,7 +12,8 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+if not os.environ.get("SBP_PLAN_INSTALLED"):  # else that of the environment is tested
+    sys.path.insert(0, str(ROOT / "python"))
 
 import sbp_plan as sp  # noqa: E402
 from sbp_plan import _program  # noqa: E402
@@ -31,6 +34,16 @@ def rules():
 
 def paragraph(op):
     return subprocess.run([_program.program(), "rules", "show", op], capture_output=True, check=True, text=True).stdout
+
+
+class Stubs(unittest.TestCase):
+    def test_they_are_those_of_the_rules(self):
+        loader = importlib.machinery.SourceFileLoader("make_op_stubs", str(ROOT / "scripts/make-op-stubs"))
+        sys.dont_write_bytecode = True
+        stubs = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+        loader.exec_module(stubs)
+        self.assertEqual((ROOT / "python/sbp_plan/ops.pyi").read_text().splitlines(), stubs.text().splitlines(),
+                         "run scripts/make-op-stubs PROGRAM")
 
 
 class Names(unittest.TestCase):

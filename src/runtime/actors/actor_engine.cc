@@ -11,6 +11,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <tuple>
 
@@ -64,15 +65,20 @@ class Engine {
     running_ = static_cast<int>(kNumStreams * devices_.size());
     start_ = Clock::now();
     std::vector<std::thread> threads;
-    for (size_t d = 0; d < devices_.size(); ++d) {
-      for (const Stream stream : {Stream::kCompute, Stream::kCommunication}) {
-        threads.emplace_back([this, d, stream, pinned = CoresOfDevice(cores, devices_.size(), d)] {
-          PinThread(pinned);
-          RunDevice(devices_[d], stream);
-          const std::lock_guard lock(end_mutex_);
-          if (--running_ == 0) end_.notify_all();
-        });
+    threads.reserve(kNumStreams * devices_.size());
+    try {
+      for (size_t d = 0; d < devices_.size(); ++d) {
+        for (const Stream stream : {Stream::kCompute, Stream::kCommunication}) {
+          threads.emplace_back([this, d, stream, pinned = CoresOfDevice(cores, devices_.size(), d)] {
+            PinThread(pinned);
+            RunDevice(devices_[d], stream);
+            const std::lock_guard lock(end_mutex_);
+            if (--running_ == 0) end_.notify_all();
+          });
+        }
       }
+    } catch (const std::system_error& error) {  // those that run must end first
+      GiveUp(threads.size(), error.code().message());
     }
     WaitForEnd();
     for (std::thread& thread : threads) thread.join();
@@ -86,6 +92,14 @@ class Engine {
     Status status;
     auto Key() const { return std::tie(firing.micro_batch, firing.actor, device); }
   };
+
+  // There are only so many threads.
+  void GiveUp(size_t started, const std::string& why) {
+    const size_t wanted = kNumStreams * devices_.size();
+    Fail({kElsewhere, 0, RunFailed(StrCat(started, " of ", wanted, " threads could be started: ", why))});
+    const std::lock_guard lock(end_mutex_);
+    running_ -= static_cast<int>(wanted - started);
+  }
 
   // A thread of a device, which prefers one of its streams.
   void RunDevice(Device& device, Stream preferred) {

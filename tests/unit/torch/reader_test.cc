@@ -56,7 +56,35 @@ TEST(TorchReaderTest, AViewOfWhatChangedInPlaceIsNotReadLater) {
   EXPECT_THAT(Read(program), HasSubstr("a view of what \"relu_\" changed in place"));
   program = LinearProgram();
   NodesOf(program)[4]["inputs"][0]["arg"]["as_tensor"]["name"] = "a";
-  EXPECT_THAT(Read(program), HasSubstr("changes \"a\", a view, in place"));
+  EXPECT_THAT(Read(program), HasSubstr("changes \"a\", a view by aten::split"));
+}
+
+TEST(TorchReaderTest, AnOpInPlaceOnAViewMakesTheWholeAnew) {
+  json program = LinearProgram();
+  json& nodes = NodesOf(program);
+  json view = nodes[4];  // relu_
+  view["target"] = "torch.ops.aten.alias.default";
+  std::string shown = view["inputs"][0]["arg"]["as_tensor"]["name"];
+  json& tensors = program["graph_module"]["graph"]["tensor_values"];
+  const json meta = tensors[shown];
+  json written = nodes[4];
+  json made = json::array();
+  for (int i = 0; i < 100; ++i) {
+    view["inputs"][0]["arg"]["as_tensor"]["name"] = shown;
+    shown = "alias" + std::to_string(i);
+    view["name"] = view["outputs"][0]["as_tensor"]["name"] = shown;
+    tensors[shown] = meta;
+    made.push_back(view);
+    if (i != 1 && i != 99) continue;
+    json changed = nodes;
+    written["inputs"][0]["arg"]["as_tensor"]["name"] = shown;
+    changed.erase(4);
+    changed.insert(changed.begin() + 4, made.begin(), made.end());
+    changed.insert(changed.begin() + 4 + static_cast<int64_t>(made.size()), written);
+    json whole = program;
+    NodesOf(whole) = changed;
+    EXPECT_THAT(Read(whole), HasSubstr(i == 1 ? "aten::alias(relu_) -> (relu_/alias0)" : "more than 64 views"));
+  }
 }
 
 TEST(TorchReaderTest, ResultsThatNobodyReadsAreAbsentAndKeepTheirPlace) {
