@@ -10,5 +10,7 @@ std::string_view PlanCheckText();       // plan_check.py
 std::string_view PlanMovesText();       // plan_moves.py
 std::string_view PlanOpsText();         // plan_ops.py
 std::string_view PlanOpsNetworkText();  // plan_ops_network.py
+std::string_view PlanOpsOptimizerText();  // plan_ops_optimizer.py
+std::string_view PlanTrainText();  // plan_train.py
 
 }  // namespace sbp

@@ -25,6 +25,7 @@ class Site:
     """Where an op runs: its attributes, and per operand and result the whole shape and the box that this rank holds."""
 
     name: str
+    type: str
     attributes: dict[str, Any]
     shapes: list[Sequence[int]]
     boxes: list[Box]
