@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
-from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
 import plan_ops_network  # noqa: F401  registers its ops
@@ -31,7 +30,7 @@ import plan_ops_optimizer  # noqa: F401
 from plan_check import check_program, fingerprint, output_name
 from plan_moves import Layout, Move, Mover, cut, is_even, parse_layout, placements
 from plan_ops import DTYPES, OPS, Site
-from plan_train import UnshardedStep, example_step
+from plan_reference import UnshardedStep, example_inputs, example_step, expected_outputs
 
 Table = dict[str, Any]
 
@@ -205,24 +204,6 @@ def apply(program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table 
     return ShardedProgram(program, mesh, table)
 
 
-def expected_outputs(program: torch.export.ExportedProgram) -> dict[str, torch.Tensor]:
-    """What the program computes unsharded from its example inputs, by the plan's names."""
-    state, given = {**program.state_dict, **program.constants}, iter(pytree.tree_leaves(program.example_inputs))
-    inputs = [next(given) if s.kind is InputKind.USER_INPUT else state[s.target] for s in program.graph_signature.input_specs]
-    with torch.no_grad():
-        made = torch.fx.Interpreter(program.graph_module).run(*inputs)
-    return {name: value for name, value in zip(map(output_name, program.graph_signature.output_specs), made) if name}
-
-
-def example_inputs(program: torch.export.ExportedProgram) -> Iterator[tuple[str, torch.Tensor]]:
-    given = iter(pytree.tree_leaves(program.example_inputs))
-    for spec in program.graph_signature.input_specs:
-        if spec.kind is InputKind.USER_INPUT:
-            value = next(given)
-            if isinstance(value, torch.Tensor):
-                yield spec.arg.name, value
-
-
 def largest_error(made: Mapping[str, DTensor], expected: Mapping[str, torch.Tensor], mover: Mover) -> float:
     """Over all outputs. Error: one of them makes outputs that the other does not."""
     if set(made) != set(expected):
@@ -242,8 +223,9 @@ def compare(program: torch.export.ExportedProgram, sharded: ShardedProgram, step
         return largest_error(sharded.run(inputs), expected_outputs(program), sharded.mover)
     unsharded, errors = UnshardedStep(program, table), []
     for number in range(1, steps + 1):
-        given = example_step(inputs, table, number)
-        errors.append(largest_error(sharded.run(given), unsharded.run(given), sharded.mover))
+        given = example_step(program, inputs, table, number)
+        made = {name: value for name, value in sharded.run(given).items() if name not in unsharded.unknown}
+        errors.append(largest_error(made, unsharded.run(given), sharded.mover))
     return max(errors)
 
 

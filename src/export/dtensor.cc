@@ -121,10 +121,10 @@ std::string_view TrainingFlag(const Plan& plan, std::string_view flag) {
   return "";
 }
 
-// The optimizers that plan_train.py has rows of: `    "sgd": ("sbp::SGD", ...`.
+// The optimizers that plan_reference.py has rows of: `    "sgd": ("sbp::SGD", ...`.
 std::vector<std::string> ComparedOptimizers() {
-  std::vector<std::string> names = {"none"};
-  for (const std::string_view line : Split(PlanTrainText(), '\n')) {
+  std::vector<std::string> names;
+  for (const std::string_view line : Split(PlanReferenceText(), '\n')) {
     const size_t end = line.find("\": (\"sbp::");
     if (line.starts_with("    \"") && end != std::string_view::npos) names.emplace_back(line.substr(5, end - 5));
   }
@@ -143,9 +143,9 @@ Status CheckStep(const Plan& plan) {
   const std::string_view given = TrainingFlag(plan, "optimizer");
   const std::string optimizer(given.substr(0, given.find(':')));
   const std::vector<std::string> known = ComparedOptimizers();
-  if (optimizer.empty() || std::ranges::find(known, optimizer) != known.end()) return OkStatus();
+  if (optimizer.empty() || optimizer == "none" || std::ranges::find(known, optimizer) != known.end()) return OkStatus();
   return BadInput(StrCat("the plan's step updates weights by ", optimizer,
-                         ", and the program for DTensors compares with torch.optim's ", Join(known, ", "),
+                         ", and the program for DTensors has of torch.optim ", Join(known, ", "),
                          DidYouMean(optimizer, known)));
 }
 
@@ -174,6 +174,10 @@ std::vector<std::string> Report(const Plan& plan) {
   if (const std::string_view type = TrainingFlag(plan, "compute"); !type.empty()) {
     report.push_back(StrCat("the step computes in ", type, ", what it is compared with as the model does: they differ by ",
                             type, "'s rounding (apply_plan.py --tolerance)"));
+  }
+  if (!TrainingFlag(plan, "train-mode").empty()) {
+    report.emplace_back(
+        "running variances are the batch's own, as ONNX's BatchNormalization keeps them; torch's are n / (n - 1) of it");
   }
   for (const Transition& transition : plan.transitions) {
     const Tensor& tensor = plan.graph.tensor(transition.tensor);
@@ -206,7 +210,7 @@ Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions&) {
   made.files.push_back({"plan_ops.py", std::string(PlanOpsText())});
   made.files.push_back({"plan_ops_network.py", std::string(PlanOpsNetworkText())});
   made.files.push_back({"plan_ops_optimizer.py", std::string(PlanOpsOptimizerText())});
-  made.files.push_back({"plan_train.py", std::string(PlanTrainText())});
+  made.files.push_back({"plan_reference.py", std::string(PlanReferenceText())});
   made.files.push_back({"plan_table.json", PlanTable(plan)});
   made.report = Report(plan);
   return made;

@@ -11,6 +11,6 @@ std::string_view PlanMovesText();       // plan_moves.py
 std::string_view PlanOpsText();         // plan_ops.py
 std::string_view PlanOpsNetworkText();  // plan_ops_network.py
 std::string_view PlanOpsOptimizerText();  // plan_ops_optimizer.py
-std::string_view PlanTrainText();  // plan_train.py
+std::string_view PlanReferenceText();  // plan_reference.py
 
 }  // namespace sbp

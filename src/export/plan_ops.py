@@ -142,6 +142,13 @@ def minimum(site: Site, first: Tensor, *others: Tensor) -> Tensor:
     return first
 
 
+@op("Sum")
+def total(site: Site, first: Tensor, *others: Tensor) -> Tensor:
+    for other in others:
+        first = first + other
+    return first
+
+
 @op("Clip")
 def clip(site: Site, x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
     return x if low is None and high is None else torch.clamp(x, low, high)

@@ -1,17 +1,19 @@
-"""What a training step that `sbp-plan infer --train` planned computes, by torch on one device.
+"""What a program computes unsharded, by torch on one device, for comparison with the planned one.
 
-The program is differentiated by torch's autograd and its weights are updated by torch.optim, so that nothing of the
-planned graph is taken for true. Names of inputs and outputs are the plan's: `labels`, `lr`, `grad/PARAMETER`, `next/...`.
+Of a training step that `sbp-plan infer --train` made, the program is differentiated by torch's autograd and its weights
+are updated by torch.optim, so that nothing of the planned graph is taken for true. Names are the plan's: `labels`, `lr`,
+`grad/PARAMETER`, `next/...`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch.export.graph_signature import InputKind
 from torch.nn import functional
+from torch.utils import _pytree as pytree
 
 from plan_check import output_name
 from plan_ops import DTYPES
@@ -61,17 +63,57 @@ def _adam(get: Callable[[str, Any], Any], decay: float) -> dict[str, Any]:
             "weight_decay": get("weight_decay", decay), "foreach": False}
 
 
-class _TrainMode(torch.fx.Interpreter):
+class _Program(torch.fx.Interpreter):
     """Keeps the values of nodes; with `trains`, batches are normalised by their own statistics."""
 
-    def __init__(self, module: torch.fx.GraphModule, trains: bool) -> None:
+    def __init__(self, module: torch.fx.GraphModule, trains: bool = False) -> None:
         super().__init__(module, garbage_collect_values=False)
         self.trains = trains
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.trains and target is torch.ops.aten.batch_norm.default:
-            args = (*args[:5], True, *args[6:])  # the running statistics are written in place
+        if target is torch.ops.aten.batch_norm.default and self.trains:
+            return _normalised_by_batch(args)
+        backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+        if target is backward and args[5].ndim == 4:
+            return _attention_backward(*args[:4], args[5], kwargs.get("scale"))
         return super().call_function(target, args, kwargs)
+
+
+def _normalised_by_batch(args: tuple[Any, ...]) -> Tensor:
+    """As the planner's BatchNormalization, which is ONNX's, keeps the batch's own variance; torch n / (n - 1) of it."""
+    x, momentum = args[0], args[6]
+    mean, variance = args[3].clone(), args[4].clone()  # autograd keeps those that the op is given
+    made = torch.ops.aten.batch_norm.default(*args[:3], mean, variance, True, *args[6:])
+    kept, share = args[4] * (1 - momentum), 1 - x.shape[1] / x.numel()
+    args[3].copy_(mean)
+    args[4].copy_(kept + (variance - kept) * share)
+    return made
+
+
+def _attention_backward(d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, weights: Tensor, scale: float | None) -> Any:
+    """Joint graphs of torch 2.15 give the weights of attention in the place of logsumexp, from which its kernel computes
+    gradients that are wrong."""
+    d_weights = d_out @ v.transpose(2, 3)
+    d_scores = weights * (d_weights - (d_weights * weights).sum(3, keepdim=True)) * (scale or q.shape[3] ** -0.5)
+    return d_scores @ k, d_scores.transpose(2, 3) @ q, weights.transpose(2, 3) @ d_out
+
+
+def expected_outputs(program: torch.export.ExportedProgram) -> dict[str, torch.Tensor]:
+    """What the program computes unsharded from its example inputs, by the plan's names."""
+    state, given = {**program.state_dict, **program.constants}, iter(pytree.tree_leaves(program.example_inputs))
+    inputs = [next(given) if s.kind is InputKind.USER_INPUT else state[s.target] for s in program.graph_signature.input_specs]
+    with torch.no_grad():
+        made = _Program(program.graph_module).run(*inputs)
+    return {name: value for name, value in zip(map(output_name, program.graph_signature.output_specs), made) if name}
+
+
+def example_inputs(program: torch.export.ExportedProgram) -> Iterator[tuple[str, torch.Tensor]]:
+    given = iter(pytree.tree_leaves(program.example_inputs))
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT:
+            value = next(given)
+            if isinstance(value, torch.Tensor):
+                yield spec.arg.name, value
 
 
 class UnshardedStep:
@@ -83,6 +125,10 @@ class UnshardedStep:
         self.state = self._leaves({**program.state_dict, **program.constants})
         rows = {op: (make, states) for op, make, states in OPTIMIZERS.values()}
         self.updates = [(step, rows[step["type"]]) for step in table["steps"] if step.get("type") in rows]
+        # Gradients that torch has not: of buffers and constants, which a step without an optimizer may have.
+        known = {*program.graph_signature.parameters, *program.graph_signature.user_inputs}
+        self.unknown = {o["name"] for o in table["outputs"]
+                        if o["name"].startswith("grad/") and self._whole(o["name"][5:]) not in known}
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         for step, (make, _) in self.updates:  # parts of one parameter are updated together
             whole = self._whole(step["inputs"][0]["name"])
@@ -91,7 +137,7 @@ class UnshardedStep:
 
     def run(self, inputs: Inputs) -> dict[str, Tensor]:
         """Outputs by the plan's names. `inputs` are all of the plan's but states."""
-        wanted = [output["name"] for output in self.table["outputs"]]
+        wanted = [output["name"] for output in self.table["outputs"] if output["name"] not in self.unknown]
         given = {name: value.detach().clone() for name, value in inputs.items()}
         for name in wanted:
             if name.startswith("grad/") and name[5:] in given:
@@ -124,7 +170,7 @@ class UnshardedStep:
         """The program's outputs, what is differentiated, and the values of all nodes."""
         specs = self.program.graph_signature.input_specs
         arguments = [given[s.arg.name] if s.kind is InputKind.USER_INPUT else self.state[s.target] for s in specs]
-        interpreter = _TrainMode(self.program.graph_module, bool(self.flag("train-mode")))
+        interpreter = _Program(self.program.graph_module, bool(self.flag("train-mode")))
         results = interpreter.run(*arguments)
         outputs = dict(zip(map(output_name, self.program.graph_signature.output_specs), results))
         outputs = {name: value for name, value in outputs.items() if name and isinstance(value, Tensor)}
@@ -167,7 +213,7 @@ class UnshardedStep:
             made.update((out, self._part(name, value)) for out, value in zip(step["outputs"], results))
 
     def _whole(self, name: str) -> str:
-        return self.table["tensors"][name].get("part", {}).get("whole", name)  # type: ignore[no-any-return]
+        return self.table["tensors"].get(name, {}).get("part", {}).get("whole", name)  # type: ignore[no-any-return]
 
     def _part(self, name: str, whole: Tensor) -> Tensor:
         tensor = self.table["tensors"].get(name, {})
@@ -186,7 +232,7 @@ class UnshardedStep:
         raise ValueError(f"the plan has an output {name}, which the unsharded step does not make")
 
 
-def example_step(inputs: Inputs, table: dict[str, Any], number: int) -> dict[str, Tensor]:
+def example_step(program: torch.export.ExportedProgram, inputs: Inputs, table: dict[str, Any], number: int) -> dict[str, Tensor]:
     """The program's example inputs, and what else a step takes, drawn: labels, targets, cotangents. Step `number` is
     counted from 1."""
     made, draw = dict(inputs), torch.Generator().manual_seed(number)
@@ -197,14 +243,19 @@ def example_step(inputs: Inputs, table: dict[str, Any], number: int) -> dict[str
         if name == "step":
             made[name] = torch.tensor(number)
         elif name == "lr":
-            made[name] = torch.tensor(1e-2)
+            made[name] = torch.tensor(1e-3)  # Adam makes as much of a gradient of mere rounding
         elif name == "labels":
-            made[name] = torch.randint(0, _number_of_classes(table), tensor["shape"], generator=draw)
+            made[name] = torch.randint(0, _number_of_classes(program, table), tensor["shape"], generator=draw)
         else:
             made[name] = torch.randn(tensor["shape"], generator=draw, dtype=torch.float64).to(DTYPES[tensor["dtype"]])
     return made
 
 
-def _number_of_classes(table: dict[str, Any]) -> int:
-    losses = [step for step in table["steps"] if step.get("type") == "SoftmaxCrossEntropyLoss"]
-    return int(table["tensors"][losses[-1]["inputs"][0]["name"]]["shape"][1])
+def _number_of_classes(program: torch.export.ExportedProgram, table: dict[str, Any]) -> int:
+    """The last dimension of what the loss compares with labels."""
+    form = next(value for flag, value in table["train"] if flag == "loss")
+    name = form.partition(":")[2].partition(",")[0]
+    nodes = {node.name: node for node in program.graph.nodes}
+    if name not in nodes:
+        name = program.graph_signature.user_outputs[int(name.removeprefix("output:"))]
+    return int(nodes[name].meta["val"].shape[-1])
