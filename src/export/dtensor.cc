@@ -18,6 +18,7 @@
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
 #include "export/exporter.h"
+#include "export/parallelize.h"
 #include "export/plan_table.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
@@ -201,7 +202,17 @@ std::vector<std::string> Report(const Plan& plan) {
   return report;
 }
 
-Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions&) {
+// What people maintain, beside the exact program, where the plan folds to it.
+void AddParallelize(const Plan& plan, const ExportOptions& options, PlanExport& made) {
+  Result<std::string> program = ParallelizeProgram(plan, options, made.report);
+  if (program.ok()) {
+    made.files.push_back({"parallelize.py", *std::move(program)});
+  } else {
+    made.report.push_back(StrCat("parallelize.py is not written: ", program.status().message()));
+  }
+}
+
+Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions& options) {
   SBP_RETURN_IF_ERROR(CheckPlan(plan));
   PlanExport made;
   made.files.push_back({"apply_plan.py", std::string(ApplyPlanText())});
@@ -213,6 +224,7 @@ Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions&) {
   made.files.push_back({"plan_reference.py", std::string(PlanReferenceText())});
   made.files.push_back({"plan_table.json", PlanTable(plan)});
   made.report = Report(plan);
+  AddParallelize(plan, options, made);
   return made;
 }
 

@@ -13,6 +13,7 @@
 #include "parallelism/words.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {
@@ -85,6 +86,26 @@ ParameterStyle StyleOverTensor(const Fold& fold, const FoldedParameter& paramete
     style = parameter.styles[a];
   }
   return style == ParameterStyle::kExpert ? ParameterStyle::kOther : style.value_or(ParameterStyle::kWhole);
+}
+
+bool IsTurned(const Plan& plan, const Fold& fold, const FoldedParameter& parameter) {
+  if (parameter.looked_up || parameter.rank != 2) return false;
+  for (size_t a = 0; a < fold.axes.size(); ++a) {
+    const Sbp lies = plan.source_layouts[parameter.id.index()][static_cast<int>(a)];
+    if (fold.axes[a].use != AxisUse::kTensor || !lies.is_split()) continue;
+    if (parameter.styles[a] == ParameterStyle::kColumn && lies.dim() == 1) return true;
+    if (parameter.styles[a] == ParameterStyle::kRow && lies.dim() == 0) return true;
+  }
+  return false;
+}
+
+std::string ModulePattern(std::string_view module) {
+  std::vector<std::string> levels;
+  for (const std::string_view level : Split(module, '.')) {
+    const bool number = !level.empty() && level.find_first_not_of("0123456789") == std::string_view::npos;
+    levels.emplace_back(number ? "*" : level);
+  }
+  return Join(levels, ".");
 }
 
 bool HasResidual(const Fold& fold, ResidualUse use) {

@@ -47,6 +47,13 @@ ShardedData DataOf(const Fold& fold, const Plan& plan, FoldedReport& report);
 // How a parameter is split over all tensor axes together; kOther: not alike over each, or experts lie apart over one.
 ParameterStyle StyleOverTensor(const Fold& fold, const FoldedParameter& parameter);
 
+// Is a matrix split as nn.Linear's, [out, in], is not: by columns along dimension 1, or by rows along 0? Such is
+// Conv1D's, as GPT-2 has it, and that of graphs from elsewhere. Not tables, which lie alike everywhere.
+bool IsTurned(const Plan& plan, const Fold& fold, const FoldedParameter& parameter);
+
+// "model.layers.12.mlp" -> "model.layers.*.mlp": a level of digits only stands for every layer.
+std::string ModulePattern(std::string_view module);
+
 // Does any tensor axis, of more than one rank, leave this between layers?
 bool HasResidual(const Fold& fold, ResidualUse use);
 

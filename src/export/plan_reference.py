@@ -243,7 +243,7 @@ def example_step(program: torch.export.ExportedProgram, inputs: Inputs, table: d
         if name == "step":
             made[name] = torch.tensor(number)
         elif name == "lr":
-            made[name] = torch.tensor(1e-3)  # Adam makes as much of a gradient of mere rounding
+            made[name] = torch.tensor(1e-4)  # Adam makes as much of a gradient of mere rounding
         elif name == "labels":
             made[name] = torch.randint(0, _number_of_classes(program, table), tensor["shape"], generator=draw)
         else:

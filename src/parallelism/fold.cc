@@ -51,6 +51,7 @@ class Folder {
       const AxisUse use = fold_.axes[static_cast<size_t>(axis)].use;
       if (plan_.mesh.size(axis) == 1) continue;
       if (use == AxisUse::kTensor) {
+        FindProducts(axis);
         SBP_RETURN_IF_ERROR(HoldToTensor(axis, rules));
       } else {
         FindStage(axis);
@@ -79,11 +80,22 @@ class Folder {
         folded.layer = LayerOfPath(name->scope);
       }
       const std::vector<ParameterRead> reads = ReadsOf(plan_.graph, uses, parameter.id);
+      folded.looked_up = IsLookedUp(plan_.graph, reads);
       std::vector<StyleFound>& found = found_.emplace_back();
       for (int axis = 0; axis < plan_.mesh.num_axes(); ++axis) {
         found.push_back(StyleOf(plan_, parameter.id, reads, axis, parameter.expert_dim == 0));
         folded.styles.push_back(found.back().style);
       }
+    }
+  }
+
+  void FindProducts(int axis) {
+    const UseTable uses = BuildUses(plan_.graph);
+    for (FoldedParameter& folded : fold_.parameters) {
+      const std::vector<ParameterRead> reads = ReadsOf(plan_.graph, uses, folded.id);
+      const bool column = folded.styles[static_cast<size_t>(axis)] == ParameterStyle::kColumn;
+      folded.gathered = folded.gathered || (column && GathersProduct(plan_, uses, reads, axis));
+      folded.along_sequence = folded.along_sequence || ReadsAlongSequence(plan_, reads, axis);
     }
   }
 

@@ -56,6 +56,10 @@ struct FoldedParameter {
   int layer = -1;            // -1: of none
   int rank = 0;              // its dimensions
   bool is_part = false;      // of a fused parameter, which the module has whole
+  bool looked_up = false;    // a table, of which the forward pass reads rows
+  // Over tensor axes: split by columns, and the product is made whole before another product reads it, or is what the
+  // model gives; and: read with an activation whose sequence is split, as a norm's scale is.
+  bool gathered = false, along_sequence = false;
   std::vector<ParameterStyle> styles;  // per mesh axis
 };
 
