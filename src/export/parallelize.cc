@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include <cstdint>
 
 #include "base/status.h"
 #include "base/text.h"
@@ -17,6 +18,9 @@
 #include "parallelism/words.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {
@@ -56,10 +60,11 @@ class Parallelize {
     text += StrCat("COPIES: tuple[str, ...] = ", Tuple(copies_), "  # hold the same parameters\n");
     text += StrCat("SHARDED: tuple[str, ...] = ", Tuple(sharded_), "  # hold parts of what they train\n");
     text += StrCat("RESHARDS = ", regathers_ ? "True" : "False", "  # parameters are gathered anew for the backward pass\n");
+    text += Dictionary("SPLIT_ALONG", "int", SplitAlong());
     text += StrCat("TENSOR = ", PythonText(tensor_), "\n");
     if (sequence_) text += "BETWEEN = Shard(1)  # what lies between layers: the sequence is split\n";
-    text += Dictionary("TENSOR_PLAN", styles_);
-    text += Dictionary("GATHERED", gathered_);
+    text += Dictionary("TENSOR_PLAN", "ParallelStyle", styles_);
+    text += Dictionary("GATHERED", "ParallelStyle", gathered_);
     text += StrCat("BLOCKS: tuple[str, ...] = ", Tuple(Blocks()), "  # gathered one after the other\n");
     return text;
   }
@@ -179,9 +184,47 @@ class Parallelize {
     return {blocks.begin(), blocks.end()};
   }
 
-  static std::string Dictionary(std::string_view name, const std::vector<std::pair<std::string, std::string>>& entries) {
-    if (entries.empty()) return StrCat(name, ": dict[str, ParallelStyle] = {}\n");
-    std::string text = StrCat(name, " = {\n");
+  // Which dimension data ranks split, of parameters where it is not the first. fully_shard has even parts of those alone.
+  std::vector<std::pair<std::string, std::string>> SplitAlong() {
+    std::vector<std::pair<std::string, std::string>> entries;
+    std::map<std::string, int> of_pattern;
+    for (const FoldedParameter& parameter : fold_.parameters) {
+      const Tensor& tensor = plan_.graph.tensor(parameter.id);
+      const NdSbp& layout = plan_.source_layouts[parameter.id.index()];
+      for (int a = 0; a < layout.size() && !sharded_.empty(); ++a) {
+        if (plan_.mesh.axes[a].name != sharded_.front() || !layout[a].is_split() || layout[a].dim() == 0) continue;
+        const int dim = layout[a].dim();
+        if (!IsEvenly(tensor.type, layout, dim)) {
+          report_.Note(StrCat(tensor.name, " is split unevenly along dimension ", dim, " over ", sharded_.front(),
+                              ", by fully_shard along dimension 0"));
+          continue;
+        }
+        const std::string pattern = ModulePattern(tensor.name);
+        const auto [entry, is_new] = of_pattern.emplace(pattern, dim);
+        if (is_new) entries.emplace_back(pattern, StrCat(dim));
+        if (entry->second != dim)
+          report_.Cannot(parameter.name, StrCat("is split along dimension ", dim, " over ", sharded_.front(), ", where ",
+                                                pattern, " is along ", entry->second, " in a layer before it"));
+      }
+    }
+    return entries;
+  }
+
+  bool IsEvenly(const TensorType& type, const NdSbp& layout, int dim) const {
+    int64_t size = type.shape[static_cast<size_t>(dim)];
+    for (int a = 0; a < layout.size(); ++a) {
+      if (!layout[a].is_split(dim)) continue;
+      if (size % plan_.mesh.size(a) != 0) return false;
+      size /= plan_.mesh.size(a);
+    }
+    return true;
+  }
+
+  static std::string Dictionary(std::string_view name, std::string_view type,
+                                const std::vector<std::pair<std::string, std::string>>& entries) {
+    std::string text = StrCat(name, ": dict[str, ", type, "] = {");
+    if (entries.empty()) return text + "}\n";
+    text += "\n";
     for (const auto& [key, value] : entries) text += StrCat("    ", PythonText(key), ": ", value, ",\n");
     return text + "}\n";
   }

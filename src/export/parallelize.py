@@ -20,7 +20,13 @@ def parallelize(model: nn.Module, mesh: DeviceMesh) -> nn.Module:
         parallelize_module(model, mesh[TENSOR], TENSOR_PLAN)
         parallelize_module(model, mesh[TENSOR], GATHERED)
     if SHARDED:
-        shard = partial(fully_shard, mesh=mesh[COPIES + SHARDED], reshard_after_forward=RESHARDS)
+        names = {parameter: name for name, parameter in model.named_parameters()}
+
+        def placement(parameter: nn.Parameter) -> Shard:
+            return Shard(next((dim for pattern, dim in SPLIT_ALONG.items() if _is_any(names[parameter], [pattern])), 0))
+
+        shard = partial(fully_shard, mesh=mesh[COPIES + SHARDED], reshard_after_forward=RESHARDS,
+                        shard_placement_fn=placement)
     elif COPIES:
         shard = partial(replicate, mesh=mesh[COPIES])
     else:

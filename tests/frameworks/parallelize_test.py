@@ -223,7 +223,7 @@ def train(folder, name):
         own.backward()
         mean = own.detach().clone()
         dist.all_reduce(mean)
-        errors.append(abs(float(mean / RANKS - loss)))
+        errors.append(abs(float(mean / RANKS - loss.detach())))
         for a, b in zip(single.parameters(), sharded.parameters(), strict=True):
             errors.append(float((whole(b.grad) - a.grad).abs().max()))
         for optimizer in optimizers:
