@@ -29,17 +29,29 @@ std::vector<std::string> Lines(const std::vector<Unfolded>& all, size_t shown) {
 
 }  // namespace
 
+void FoldedReport::CannotOrderRanks(const Mesh& mesh) {
+  for (int64_t at = 0; at < mesh.num_devices(); ++at) {
+    if (mesh.rank(at) == at) continue;
+    Cannot(StrCat("rank ", mesh.rank(at)), StrCat("stands at place ", at, " of the mesh ", ToString(mesh), ": ", form_,
+                                                  " counts ranks from 0 on, the innermost axis fastest"));
+    return;
+  }
+}
+
 Status FoldedReport::Finish(const ExportOptions& options, std::vector<std::string>& report) const {
   if (!left_.empty() && !options.lossy) {
     const std::string things = StrCat(left_.size(), left_.size() == 1 ? " thing" : " things");
+    const std::string nearest =
+        follows_ ? StrCat("the plan is of --recipe ", recipe_, " already, the nearest of known ways")
+                 : StrCat("infer --recipe ", recipe_, " makes the nearest plan of known ways");
     return BadInput(StrCat("the plan has ", things, " that ", form_,
-                           " cannot say (--lossy leaves out what it cannot, and ", "lists all; infer --recipe ",
-                           recipe_, " makes the nearest plan of known ways):\n  ", Join(Lines(left_, kShown), "\n  ")));
+                           " cannot say (--lossy leaves out what it cannot, and lists all; ", nearest, "):\n  ",
+                           Join(Lines(left_, kShown), "\n  ")));
   }
   for (const std::string& line : Lines(left_, left_.size())) report.push_back(StrCat("not said: ", line));
   for (const std::string& line : notes_) report.push_back(line);
   if (!derived_.empty()) {
-    report.push_back(StrCat(derived_.size(), " transitions of the loss or the backward pass are the framework's own, ",
+    report.push_back(StrCat(derived_.size(), " transitions of the loss, the backward pass or integer inputs are the framework's own, ",
                             "those of the plan are others: first ", derived_.front().name, " ",
                             derived_.front().reason));
   }
@@ -123,7 +135,7 @@ Recomputation UniformRecomputation(const Fold& fold, FoldedReport& report) {
   }
   for (size_t i = 0; i < fold.layers.size(); ++i) {
     if (fold.layers[i] == most) continue;
-    report.Cannot(StrCat("layer ", i),
+    report.Cannot(StrCat("layer ", fold.layer_paths[i]),
                   StrCat("recomputes ", RecomputationName(fold.layers[i]), ", most layers ", RecomputationName(most)));
   }
   return most;

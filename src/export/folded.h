@@ -19,9 +19,11 @@ namespace sbp {
 class FoldedReport {
  public:
   FoldedReport(std::string_view form, const Fold& fold, const Mesh& mesh)
-      : form_(form), recipe_(NearestRecipe(fold, mesh)), left_(fold.unfolded), derived_(fold.derived) {}
+      : form_(form), recipe_(NearestRecipe(fold, mesh)), follows_(fold.follows_nearest), left_(fold.unfolded), derived_(fold.derived) {}
   // For forms without names of modules: what lies whole where tensor parallelism splits cannot be said.
   void CannotListModules(const Fold& fold) { left_.insert(left_.end(), fold.whole.begin(), fold.whole.end()); }
+  // For forms whose framework says itself which ranks form a group.
+  void CannotOrderRanks(const Mesh& mesh);
   void Cannot(std::string name, std::string reason) { left_.push_back({std::move(name), std::move(reason)}); }
   void Note(std::string line) { notes_.push_back(std::move(line)); }
   // Error (kBadInput): something cannot be said, and the export is not lossy.
@@ -29,6 +31,7 @@ class FoldedReport {
 
  private:
   std::string form_, recipe_;
+  bool follows_;  // was the plan made by that recipe?
   std::vector<Unfolded> left_, derived_;
   std::vector<std::string> notes_;
 };

@@ -71,6 +71,7 @@ Result<PlanExport> WriteMegatron(const Plan& plan, const ExportOptions& options)
   SBP_ASSIGN_OR_RETURN(const Fold fold, FoldPlan(plan));
   FoldedReport report("Megatron-LM", fold, plan.mesh);
   report.CannotListModules(fold);
+  report.CannotOrderRanks(plan.mesh);
   const int64_t tensor = RanksOf(fold, plan.mesh, AxisUse::kTensor);
   const int64_t context = RanksOf(fold, plan.mesh, AxisUse::kContext);
   const int64_t expert = RanksOf(fold, plan.mesh, AxisUse::kExpert);

@@ -76,6 +76,7 @@ class TorchtitanFlags {
 
   void AddTensor() {
     report_.CannotListModules(fold_);
+    report_.CannotOrderRanks(plan_.mesh);
     const int64_t tensor = Ranks(AxisUse::kTensor);
     if (tensor == 1) return;
     if (HasResidual(fold_, ResidualUse::kSequence) && HasResidual(fold_, ResidualUse::kWhole)) {

@@ -21,6 +21,7 @@
 #include "parallelism/parameter_uses.h"
 #include "plan/patterns.h"
 #include "plan/plan.h"
+#include "recipe/recipe.h"
 #include "recipe/roles.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
@@ -33,6 +34,14 @@ Result<RuleSet> RulesOf(const Plan& plan) {
   SBP_ASSIGN_OR_RETURN(RuleSet rules, RuleSet::Builtin());
   for (const auto& [name, text] : plan.options.rule_files) SBP_RETURN_IF_ERROR(rules.Add(text, name));
   return rules;
+}
+
+// Are all pins of a recipe among the plan's?
+Result<bool> HasPinsOf(const std::string& recipe, const Plan& plan, const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(const std::vector<Recipe> recipes, ReadRecipes(recipe, plan.mesh));
+  SBP_ASSIGN_OR_RETURN(const RecipePinning made, RecipePins(recipes, plan.graph, plan.mesh, rules));
+  const std::set<std::string> pins(plan.options.pins.begin(), plan.options.pins.end());
+  return !made.pins.empty() && std::ranges::all_of(made.pins, [&](const auto& pin) { return pins.contains(pin.first); });
 }
 
 class Folder {
@@ -77,7 +86,6 @@ class Folder {
         folded.module = DottedPath(name->scope);
         folded.role = name->role;
         folded.is_part = !name->whole.empty();
-        folded.layer = LayerOfPath(name->scope);
       }
       const std::vector<ParameterRead> reads = ReadsOf(plan_.graph, uses, parameter.id);
       folded.looked_up = IsLookedUp(plan_.graph, reads);
@@ -261,6 +269,7 @@ Result<Fold> FoldPlan(const Plan& plan) {
   Fold fold;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOf(plan));
   SBP_RETURN_IF_ERROR(Folder(plan, fold).Run(rules));
+  SBP_ASSIGN_OR_RETURN(fold.follows_nearest, HasPinsOf(NearestRecipe(fold, plan.mesh), plan, rules));
   return fold;
 }
 
