@@ -28,7 +28,7 @@ from torch.utils import _pytree as pytree
 import plan_ops_network  # noqa: F401  registers its ops
 import plan_ops_optimizer  # noqa: F401
 from plan_check import check_program, fingerprint, output_name
-from plan_moves import Layout, Move, Mover, cut, is_even, parse_layout, placements
+from plan_moves import Layout, Move, Mover, parse_layout, placements
 from plan_ops import DTYPES, OPS, Site
 from plan_reference import UnshardedStep, example_inputs, example_step, expected_outputs
 
@@ -110,8 +110,7 @@ class ShardedProgram:
         self.state[name] = self._wrap(name, self._own(value.to(DTYPES[tensor["dtype"]]), name), self.layouts[name])
 
     def _own(self, whole: torch.Tensor, name: str) -> torch.Tensor:
-        box = self.mover.box(whole.shape, self.layouts[name])
-        return cut(whole.to(self.device), tuple((0, n) for n in whole.shape), box).contiguous()
+        return self.mover.start(whole.to(self.device), self.layouts[name])
 
     def _wrap(self, name: str, local: torch.Tensor, layout: Layout) -> DTensor:
         shape = self.tensors[name]["shape"]

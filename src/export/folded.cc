@@ -1,6 +1,7 @@
 #include "export/folded.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "plan/plan.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
+#include "base/dtype.h"
+#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {
@@ -98,6 +101,35 @@ ParameterStyle StyleOverTensor(const Fold& fold, const FoldedParameter& paramete
     style = parameter.styles[a];
   }
   return style == ParameterStyle::kExpert ? ParameterStyle::kOther : style.value_or(ParameterStyle::kWhole);
+}
+
+void CheckEven(const Fold& fold, const Plan& plan, int64_t batch_ranks, FoldedReport& report) {
+  const auto padded = [](int64_t size, int64_t ranks) { return (size + ranks - 1) / ranks * ranks; };
+  if (fold.batch > 0 && fold.batch % batch_ranks != 0) {
+    const int64_t next = padded(fold.batch, batch_ranks);
+    report.Cannot(StrCat("a batch of ", fold.batch),
+                  StrCat("is not split evenly over ", batch_ranks, " data ranks: of ", next, ", the next that is, a step has ",
+                         FormatDouble(std::round(100.0 * static_cast<double>(next - fold.batch) /
+                                                static_cast<double>(fold.batch))),
+                         " % more to compute"));
+  }
+  for (const FoldedParameter& parameter : fold.parameters) {
+    const TensorType& type = plan.graph.tensor(parameter.id).type;
+    std::map<int, int64_t> ranks_of;  // by dimension
+    for (size_t a = 0; a < fold.axes.size(); ++a) {
+      const Sbp lies = plan.source_layouts[parameter.id.index()][static_cast<int>(a)];
+      const bool kept = fold.axes[a].use == AxisUse::kTensor || parameter.styles[a] == ParameterStyle::kExpert;
+      if (kept && lies.is_split()) ranks_of.emplace(lies.dim(), 1).first->second *= plan.mesh.axes[a].size;
+    }
+    for (const auto& [dim, ranks] : ranks_of) {
+      const int64_t size = type.shape[static_cast<size_t>(dim)];
+      if (size == 0 || size % ranks == 0) continue;
+      const int64_t next = padded(size, ranks);
+      const double bytes = static_cast<double>(type.num_elements() / size * (next - size)) * DTypeBits(type.dtype) / 8;
+      report.Cannot(parameter.name, StrCat("is split unevenly, ", size, " along dimension ", dim, " over ", ranks,
+                                           " ranks: of ", next, " it is ", FormatBytes(bytes), " more on all devices"));
+    }
+  }
 }
 
 bool IsTurned(const Plan& plan, const Fold& fold, const FoldedParameter& parameter) {

@@ -50,6 +50,10 @@ ShardedData DataOf(const Fold& fold, const Plan& plan, FoldedReport& report);
 // How a parameter is split over all tensor axes together; kOther: not alike over each, or experts lie apart over one.
 ParameterStyle StyleOverTensor(const Fold& fold, const FoldedParameter& parameter);
 
+// Reports a batch that so many ranks do not split evenly, and parameters that tensor or expert ranks do not, with what the
+// nearest sizes cost.
+void CheckEven(const Fold& fold, const Plan& plan, int64_t batch_ranks, FoldedReport& report);
+
 // Is a matrix split as nn.Linear's, [out, in], is not: by columns along dimension 1, or by rows along 0? Such is
 // Conv1D's, as GPT-2 has it, and that of graphs from elsewhere. Not tables, which lie alike everywhere.
 bool IsTurned(const Plan& plan, const Fold& fold, const FoldedParameter& parameter);

@@ -88,6 +88,7 @@ class GalvatronStrategy {
       report_.Cannot(StrCat("layers of ", fold_.stacks[s]),
                      StrCat("are beside those of ", fold_.stacks[0], ", where lists are of one stack of layers"));
     }
+    CheckEven(fold_, plan_, Ranks(AxisUse::kData), report_);
     report_.CannotOrderRanks(plan_.mesh);
     if (fold_.batch == 0) report_.Cannot("the inputs", "have no batch size in common");
   }

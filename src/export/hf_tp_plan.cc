@@ -40,6 +40,7 @@ class HfPlan {
   HfJson Make() {
     HfJson config = HfJson::object();
     report_.CannotOrderRanks(plan_.mesh);
+    CheckEven(fold_, plan_, RanksOf(fold_, plan_.mesh, AxisUse::kData), report_);
     if (const int64_t ranks = RanksOf(fold_, plan_.mesh, AxisUse::kTensor); ranks > 1) {
       config["tp_size"] = ranks;
       config["tp_plan"] = Styles();

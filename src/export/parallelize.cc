@@ -52,6 +52,7 @@ class Parallelize {
 
   std::string Make() {
     sequence_ = HasResidual(fold_, ResidualUse::kSequence);
+    CheckEven(fold_, plan_, RanksOf(fold_, plan_.mesh, AxisUse::kData), report_);
     FindAxes();
     FindStyles();
     std::vector<std::string> names;

@@ -122,6 +122,15 @@ class Mover:
     def box(self, shape: Shape, layout: Layout) -> Box:
         return box_of(shape, layout, self.sizes, self.coordinates)
 
+    def start(self, whole: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """What this rank holds of a tensor that lies so; of a sum in parts the first rank has all, and others nothing."""
+        held = cut(whole, tuple((0, n) for n in whole.shape), self.box(whole.shape, layout)).contiguous()
+        for axis, word in enumerate(layout):
+            neutral = NEUTRAL.get(reduce_kind(word)) if word[0] == "P" else None
+            if neutral is not None and self.coordinates[axis] != 0:
+                held = torch.full_like(held, neutral)
+        return held
+
     def run(self, move: Move, local: torch.Tensor, shape: Shape) -> torch.Tensor:
         return self._kinds[move.kind](move, local, shape)
 

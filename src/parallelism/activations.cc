@@ -194,7 +194,9 @@ void FoldTransitions(const Plan& plan, Fold& fold) {
   for (const Transition& transition : plan.transitions) {
     const Tensor& tensor = plan.graph.tensor(transition.tensor);
     const ReadBy read = WhoReads(plan, transition);
-    if (parameters.contains(transition.tensor) || read == ReadBy::kOptimizer || read == ReadBy::kNobody) continue;
+    const bool starts_partial =  // which is said already
+        tensor.role == TensorRole::kInput && plan.source_layouts[transition.tensor.index()].has_partial();
+    if (starts_partial || parameters.contains(transition.tensor) || read == ReadBy::kOptimizer || read == ReadBy::kNobody) continue;
     const bool of_integers = tensor.role == TensorRole::kInput && IsInteger(tensor.type.dtype);  // tokens, positions
     const bool of_loss = tensor.producer.valid() && !IsForward(plan.graph, plan.graph.op(tensor.producer));
     for (const BoxingStep& step : transition.steps) {

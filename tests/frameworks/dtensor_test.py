@@ -103,6 +103,7 @@ RESNET = [("x==", "S(0)", "B"), ("*layer2.conv2.weight==", "B", "S(1)"), ("*fc.w
 # (==), or a recipe along each.
 CASES = {
     "mlp": (regression, "", MLP),
+    "mlp from parts": (regression, "", [("x=", "P(sum)", "P(sum)"), ("net.0.weight=", "S(1)", "P(sum)"), ("y=", "P(max)", "P(max)")]),
     "gpt2": (lambda: (gpt(), (tokens(),)), "", [*GPT, ("*.c_proj.weight=", "S(0)", "S(1)")]),
     "llama": (lambda: (llama(), (tokens(),)), "", [("tokens==", "S(0)", "B"), *LLAMA]),
     "moe": (lambda: (MODELS.Moe(16, 32, 8), (torch.randn(16, 16),)), "", MOE),
