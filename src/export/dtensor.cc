@@ -173,12 +173,14 @@ Status CheckPlan(const Plan& plan) {
 std::vector<std::string> Report(const Plan& plan) {
   std::vector<std::string> report;
   if (const std::string_view type = TrainingFlag(plan, "compute"); !type.empty()) {
-    report.push_back(StrCat("the step computes in ", type, ", what it is compared with as the model does: they differ by ",
-                            type, "'s rounding (apply_plan.py --tolerance)"));
+    report.push_back(StrCat("the step computes in ", type,
+                            ", what it is compared with as the model does: they differ by ", type,
+                            "'s rounding (apply_plan.py --tolerance)"));
   }
   if (!TrainingFlag(plan, "train-mode").empty()) {
     report.emplace_back(
-        "running variances are the batch's own, as ONNX's BatchNormalization keeps them; torch's are n / (n - 1) of it");
+        "running variances are the batch's own, as ONNX's BatchNormalization keeps them; torch's are n / (n - 1) of "
+        "it");
   }
   for (const Transition& transition : plan.transitions) {
     const Tensor& tensor = plan.graph.tensor(transition.tensor);

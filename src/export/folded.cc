@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "export/exporter.h"
+#include "graph/tensor_type.h"
 #include "parallelism/words.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
-#include "base/dtype.h"
-#include "graph/tensor_type.h"
 
 namespace sbp {
 namespace {
@@ -44,9 +44,9 @@ void FoldedReport::CannotOrderRanks(const Mesh& mesh) {
 Status FoldedReport::Finish(const ExportOptions& options, std::vector<std::string>& report) const {
   if (!left_.empty() && !options.lossy) {
     const std::string things = StrCat(left_.size(), left_.size() == 1 ? " thing" : " things");
-    const std::string nearest =
-        follows_ ? StrCat("the plan is of --recipe ", recipe_, " already, the nearest of known ways")
-                 : StrCat("infer --recipe ", recipe_, " makes the nearest plan of known ways");
+    const std::string nearest = follows_
+                                    ? StrCat("the plan is of --recipe ", recipe_, " already, the nearest of known ways")
+                                    : StrCat("infer --recipe ", recipe_, " makes the nearest plan of known ways");
     return BadInput(StrCat("the plan has ", things, " that ", form_,
                            " cannot say (--lossy leaves out what it cannot, and lists all; ", nearest, "):\n  ",
                            Join(Lines(left_, kShown), "\n  ")));
@@ -54,9 +54,9 @@ Status FoldedReport::Finish(const ExportOptions& options, std::vector<std::strin
   for (const std::string& line : Lines(left_, left_.size())) report.push_back(StrCat("not said: ", line));
   for (const std::string& line : notes_) report.push_back(line);
   if (!derived_.empty()) {
-    report.push_back(StrCat(derived_.size(), " transitions of the loss, the backward pass or integer inputs are the framework's own, ",
-                            "those of the plan are others: first ", derived_.front().name, " ",
-                            derived_.front().reason));
+    report.push_back(StrCat(
+        derived_.size(), " transitions of the loss, the backward pass or integer inputs are the framework's own, ",
+        "those of the plan are others: first ", derived_.front().name, " ", derived_.front().reason));
   }
   return OkStatus();
 }
@@ -107,11 +107,12 @@ void CheckEven(const Fold& fold, const Plan& plan, int64_t batch_ranks, FoldedRe
   const auto padded = [](int64_t size, int64_t ranks) { return (size + ranks - 1) / ranks * ranks; };
   if (fold.batch > 0 && fold.batch % batch_ranks != 0) {
     const int64_t next = padded(fold.batch, batch_ranks);
-    report.Cannot(StrCat("a batch of ", fold.batch),
-                  StrCat("is not split evenly over ", batch_ranks, " data ranks: of ", next, ", the next that is, a step has ",
-                         FormatDouble(std::round(100.0 * static_cast<double>(next - fold.batch) /
-                                                static_cast<double>(fold.batch))),
-                         " % more to compute"));
+    report.Cannot(
+        StrCat("a batch of ", fold.batch),
+        StrCat(
+            "is not split evenly over ", batch_ranks, " data ranks: of ", next, ", the next that is, a step has ",
+            FormatDouble(std::round(100.0 * static_cast<double>(next - fold.batch) / static_cast<double>(fold.batch))),
+            " % more to compute"));
   }
   for (const FoldedParameter& parameter : fold.parameters) {
     const TensorType& type = plan.graph.tensor(parameter.id).type;

@@ -19,7 +19,11 @@ namespace sbp {
 class FoldedReport {
  public:
   FoldedReport(std::string_view form, const Fold& fold, const Mesh& mesh)
-      : form_(form), recipe_(NearestRecipe(fold, mesh)), follows_(fold.follows_nearest), left_(fold.unfolded), derived_(fold.derived) {}
+      : form_(form),
+        recipe_(NearestRecipe(fold, mesh)),
+        follows_(fold.follows_nearest),
+        left_(fold.unfolded),
+        derived_(fold.derived) {}
   // For forms without names of modules: what lies whole where tensor parallelism splits cannot be said.
   void CannotListModules(const Fold& fold) { left_.insert(left_.end(), fold.whole.begin(), fold.whole.end()); }
   // For forms whose framework says itself which ranks form a group.
@@ -50,8 +54,8 @@ ShardedData DataOf(const Fold& fold, const Plan& plan, FoldedReport& report);
 // How a parameter is split over all tensor axes together; kOther: not alike over each, or experts lie apart over one.
 ParameterStyle StyleOverTensor(const Fold& fold, const FoldedParameter& parameter);
 
-// Reports a batch that so many ranks do not split evenly, and parameters that tensor or expert ranks do not, with what the
-// nearest sizes cost.
+// Reports a batch that so many ranks do not split evenly, and parameters that tensor or expert ranks do not, with what
+// the nearest sizes cost.
 void CheckEven(const Fold& fold, const Plan& plan, int64_t batch_ranks, FoldedReport& report);
 
 // Is a matrix split as nn.Linear's, [out, in], is not: by columns along dimension 1, or by rows along 0? Such is

@@ -111,8 +111,9 @@ class GalvatronStrategy {
   bool IsRecomputed(size_t layer) {
     const Recomputation found = fold_.layers[layer];
     if (found != Recomputation::kNone && found != Recomputation::kFull) {
-      report_.Cannot(StrCat("layer ", fold_.layer_paths[layer]), StrCat("computes a part of it again (", RecomputationName(found),
-                                                     "), where checkpoint is all or nothing"));
+      report_.Cannot(
+          StrCat("layer ", fold_.layer_paths[layer]),
+          StrCat("computes a part of it again (", RecomputationName(found), "), where checkpoint is all or nothing"));
     }
     return found == Recomputation::kFull;
   }

@@ -29,13 +29,15 @@ using HfJson = nlohmann::ordered_json;
 // Does the graph have the layouts of the model's own modules? ONNX and StableHLO turn matrices as their exporters like.
 bool LiesAsModules(const Plan& plan) {
   return std::ranges::any_of(plan.graph.metadata, [](const auto& entry) {
-    return entry.first == "producer_name" && (entry.second == "torch.export" || entry.second.starts_with("config.json"));
+    return entry.first == "producer_name" &&
+           (entry.second == "torch.export" || entry.second.starts_with("config.json"));
   });
 }
 
 class HfPlan {
  public:
-  HfPlan(const Plan& plan, const Fold& fold, FoldedReport& report) : plan_(plan), fold_(fold), report_(report), as_modules_(LiesAsModules(plan)) {}
+  HfPlan(const Plan& plan, const Fold& fold, FoldedReport& report)
+      : plan_(plan), fold_(fold), report_(report), as_modules_(LiesAsModules(plan)) {}
 
   HfJson Make() {
     HfJson config = HfJson::object();

@@ -34,7 +34,8 @@ void AddZero(const Fold& fold, const ShardedData& data, std::vector<std::string>
 }
 
 // Batch sizes are of sequences; a data rank's own of one micro-batch, and all of a step.
-void AddBatch(const Fold& fold, const Plan& plan, int64_t data_ranks, std::vector<std::string>& flags, FoldedReport& report) {
+void AddBatch(const Fold& fold, const Plan& plan, int64_t data_ranks, std::vector<std::string>& flags,
+              FoldedReport& report) {
   CheckEven(fold, plan, data_ranks, report);
   if (fold.batch > 0 && fold.batch % data_ranks == 0) {
     flags.push_back(StrCat("--micro-batch-size ", fold.batch / data_ranks));

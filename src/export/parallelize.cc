@@ -1,25 +1,25 @@
 #include "export/parallelize.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <cstdint>
 
 #include "base/status.h"
 #include "base/text.h"
 #include "export/exporter.h"
 #include "export/folded.h"
 #include "export/starts.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "parallelism/fold.h"
 #include "parallelism/words.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
-#include "graph/graph.h"
-#include "graph/tensor_type.h"
 #include "sbp/sbp.h"
 
 namespace sbp {
@@ -60,7 +60,8 @@ class Parallelize {
     std::string text = StrCat("AXES, RANKS = ", Tuple(names), ", ", RanksOfMesh(plan_.mesh), "\n");
     text += StrCat("COPIES: tuple[str, ...] = ", Tuple(copies_), "  # hold the same parameters\n");
     text += StrCat("SHARDED: tuple[str, ...] = ", Tuple(sharded_), "  # hold parts of what they train\n");
-    text += StrCat("RESHARDS = ", regathers_ ? "True" : "False", "  # parameters are gathered anew for the backward pass\n");
+    text += StrCat("RESHARDS = ", regathers_ ? "True" : "False",
+                   "  # parameters are gathered anew for the backward pass\n");
     text += Dictionary("SPLIT_ALONG", "int", SplitAlong());
     text += StrCat("TENSOR = ", PythonText(tensor_), "\n");
     if (sequence_) text += "BETWEEN = Shard(1)  # what lies between layers: the sequence is split\n";
@@ -146,14 +147,15 @@ class Parallelize {
     const ParameterStyle style = StyleOverTensor(fold_, parameter);
     const bool whole = style == ParameterStyle::kWhole;
     if (whole && sequence_ && parameter.looked_up)
-      report_.Cannot(parameter.name, "is a table that lies whole, whose rows would have to be split as the sequence is");
+      report_.Cannot(parameter.name,
+                     "is a table that lies whole, whose rows would have to be split as the sequence is");
     if (whole) return "";
     const std::string_view reason =
-        parameter.module.empty()   ? "is split and belongs to no module that has a name"
-        : parameter.is_part        ? "is a part of a fused parameter, whose module has one style"
-        : parameter.rank > 2       ? "is no matrix of nn.Linear or nn.Embedding, which styles are for"
+        parameter.module.empty()            ? "is split and belongs to no module that has a name"
+        : parameter.is_part                 ? "is a part of a fused parameter, whose module has one style"
+        : parameter.rank > 2                ? "is no matrix of nn.Linear or nn.Embedding, which styles are for"
         : IsTurned(plan_, fold_, parameter) ? "lies as [in, out], where styles are for nn.Linear's [out, in]"
-                                   : "";
+                                            : "";
     if (!reason.empty()) {
       report_.Cannot(parameter.name, std::string(reason));
       return "";
@@ -185,7 +187,8 @@ class Parallelize {
     return {blocks.begin(), blocks.end()};
   }
 
-  // Which dimension data ranks split, of parameters where it is not the first. fully_shard has even parts of those alone.
+  // Which dimension data ranks split, of parameters where it is not the first. fully_shard has even parts of those
+  // alone.
   std::vector<std::pair<std::string, std::string>> SplitAlong() {
     std::vector<std::pair<std::string, std::string>> entries;
     std::map<std::string, int> of_pattern;
@@ -204,8 +207,9 @@ class Parallelize {
         const auto [entry, is_new] = of_pattern.emplace(pattern, dim);
         if (is_new) entries.emplace_back(pattern, StrCat(dim));
         if (entry->second != dim)
-          report_.Cannot(parameter.name, StrCat("is split along dimension ", dim, " over ", sharded_.front(), ", where ",
-                                                pattern, " is along ", entry->second, " in a layer before it"));
+          report_.Cannot(parameter.name,
+                         StrCat("is split along dimension ", dim, " over ", sharded_.front(), ", where ", pattern,
+                                " is along ", entry->second, " in a layer before it"));
       }
     }
     return entries;
@@ -252,7 +256,8 @@ Result<std::string> ParallelizeProgram(const Plan& plan, const ExportOptions& op
   return StrCat(
       "\"\"\"A plan as PyTorch's own modules have it: tensor parallelism by parallelize_module, data parallelism by "
       "fully_shard\nor replicate. Made by sbp-plan.\n\n    mesh = make_mesh(); parallelize(model, mesh)\n    "
-      "loss(model(own_part(tokens, mesh)), own_part(labels, mesh)).backward()\n\"\"\"\n\nfrom __future__ import annotations\n\n",
+      "loss(model(own_part(tokens, mesh)), own_part(labels, mesh)).backward()\n\"\"\"\n\nfrom __future__ import "
+      "annotations\n\n",
       kImports, "\n", lines, ParallelizeText());
 }
 

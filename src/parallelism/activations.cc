@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
 #include "boxing/boxing.h"
@@ -22,7 +23,6 @@
 #include "recipe/roles.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
-#include "base/dtype.h"
 
 namespace sbp {
 namespace {
@@ -196,7 +196,9 @@ void FoldTransitions(const Plan& plan, Fold& fold) {
     const ReadBy read = WhoReads(plan, transition);
     const bool starts_partial =  // which is said already
         tensor.role == TensorRole::kInput && plan.source_layouts[transition.tensor.index()].has_partial();
-    if (starts_partial || parameters.contains(transition.tensor) || read == ReadBy::kOptimizer || read == ReadBy::kNobody) continue;
+    if (starts_partial || parameters.contains(transition.tensor) || read == ReadBy::kOptimizer ||
+        read == ReadBy::kNobody)
+      continue;
     const bool of_integers = tensor.role == TensorRole::kInput && IsInteger(tensor.type.dtype);  // tokens, positions
     const bool of_loss = tensor.producer.valid() && !IsForward(plan.graph, plan.graph.op(tensor.producer));
     for (const BoxingStep& step : transition.steps) {
@@ -206,7 +208,8 @@ void FoldTransitions(const Plan& plan, Fold& fold) {
           StrCat("goes from ", ToString(step.from), " to ", ToString(step.to), " by ", CollectiveKindName(step.kind),
                  " over ", plan.mesh.axes[step.axis].name, ", which ",
                  AxisUseName(fold.axes[static_cast<size_t>(step.axis)].use), " parallelism does not imply");
-      (read == ReadBy::kForward && !of_loss && !of_integers ? fold.unfolded : fold.derived).push_back({tensor.name, reason});
+      (read == ReadBy::kForward && !of_loss && !of_integers ? fold.unfolded : fold.derived)
+          .push_back({tensor.name, reason});
     }
   }
 }

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
-#include <iterator>
 
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
 #include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/tensor_type.h"
@@ -20,6 +21,7 @@
 #include "naming/own_name.h"
 #include "parallelism/activations.h"
 #include "parallelism/parameter_uses.h"
+#include "plan/ends.h"
 #include "plan/patterns.h"
 #include "plan/plan.h"
 #include "recipe/recipe.h"
@@ -27,8 +29,6 @@
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
-#include "boxing/boxing.h"
-#include "plan/ends.h"
 
 namespace sbp {
 namespace {
@@ -44,7 +44,8 @@ Result<bool> HasPinsOf(const std::string& recipe, const Plan& plan, const RuleSe
   SBP_ASSIGN_OR_RETURN(const std::vector<Recipe> recipes, ReadRecipes(recipe, plan.mesh));
   SBP_ASSIGN_OR_RETURN(const RecipePinning made, RecipePins(recipes, plan.graph, plan.mesh, rules));
   const std::set<std::string> pins(plan.options.pins.begin(), plan.options.pins.end());
-  return !made.pins.empty() && std::ranges::all_of(made.pins, [&](const auto& pin) { return pins.contains(pin.first); });
+  return !made.pins.empty() &&
+         std::ranges::all_of(made.pins, [&](const auto& pin) { return pins.contains(pin.first); });
 }
 
 class Folder {
@@ -128,7 +129,8 @@ class Folder {
     std::set<TensorId> states;  // and sums of gradients: the framework's own
     for (const Tie& tie : plan_.graph.ties) states.insert({tie.input, tie.output});
     std::vector<TensorId> starts;
-    std::ranges::copy_if(plan_.graph.inputs, std::back_inserter(starts), [&](TensorId id) { return !states.contains(id); });
+    std::ranges::copy_if(plan_.graph.inputs, std::back_inserter(starts),
+                         [&](TensorId id) { return !states.contains(id); });
     for (const FoldedParameter& parameter : fold_.parameters) starts.push_back(parameter.id);
     for (const TensorId id : starts) {
       const NdSbp& lies = plan_.source_layouts[id.index()];

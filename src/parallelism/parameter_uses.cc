@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <set>
 #include <string>
-#include <vector>
 #include <string_view>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/ids.h"

@@ -73,7 +73,7 @@ struct Fold {
   // what stands in front of the numbers, "encoder.layers", in the order of the graph.
   std::vector<Recomputation> layers;
   std::vector<std::string> layer_paths, stacks;
-  bool trains = false;                // has a backward pass
+  bool trains = false;  // has a backward pass
   int64_t micro_batches = 1;
   // Dimensions 0 and 1 of the inputs, whole, of a micro-batch; 0: they differ.
   int64_t batch = 0, sequence = 0;
