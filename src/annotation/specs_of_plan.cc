@@ -7,15 +7,15 @@
 #include "annotation/check_specs.h"
 #include "annotation/layout_pins.h"
 #include "annotation/placement.h"
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
 #include "check/findings.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
-#include "base/dtype.h"
-#include "graph/tensor_type.h"
 
 namespace sbp {
 std::vector<NdSbp> LaidOut(const Plan& plan) {
