@@ -97,11 +97,22 @@ def test_model_explorer(folder):
     expect(differ and read(out / "differences.json")["plan"]["results"].keys() == differ, "differences", differ)
 
 
+def test_all_or_none(folder):
+    """Of several files none is replaced where one cannot be written."""
+    out = folder / "me-kept"
+    (out / "memory.json").mkdir(parents=True)  # where a file has to go
+    (out / "plan.json").write_text("the earlier file")
+    said = run("export", "--to", "model-explorer", folder / "megatron.json", "-o", out, code=3)
+    expect("memory.json" in said, "says", said)
+    expect((out / "plan.json").read_text() == "the earlier file", "an earlier file has changed")
+    expect(sorted(p.name for p in out.iterdir()) == ["memory.json", "plan.json"], "left behind", list(out.iterdir()))
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_plans(folder)
-        for test in (test_model_explorer,):
+        for test in (test_model_explorer, test_all_or_none):
             test(folder)
     print("\n".join(FAILURES) or "exports: all forms hold what their plans say")
     sys.exit(1 if FAILURES else 0)

@@ -7,10 +7,12 @@
 #include "annotation/check_specs.h"
 #include "annotation/layout_pins.h"
 #include "annotation/placement.h"
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
 #include "check/findings.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 #include "sbp/signature.h"
@@ -104,7 +106,7 @@ class SpecWriter {
         if (!finder_.IsCalled(op.inputs[i], name)) continue;
         tensor = op.inputs[i];
         const NdSbp& taken = plan_.decision(id).signature.inputs[i];
-        if (taken.has_partial()) partial_.push_back(StrCat(Quote(name), " by ", PlaceOf(plan_.graph, id)));
+        if (taken.has_partial()) partial_.push_back(PartialUse(name, tensor, id, taken));
         first_use_.emplace(tensor, *layouts.insert(WholeWherePartial(id, taken)).first);
       }
       for (const TensorId output : op.outputs) {
@@ -119,6 +121,15 @@ class SpecWriter {
     const auto& part = plan_.graph.tensor(tensor).part;
     if (part != nullptr) shape = part->type.shape;
     addition.specs.push_back(SpecOf(name, shape, *layouts.begin(), plan_.mesh));
+  }
+
+  // With what the nearest form sends: the value is reduced where it is made.
+  std::string PartialUse(const std::string& name, TensorId tensor, OpId reader, const NdSbp& taken) const {
+    const TensorType& type = plan_.graph.tensor(tensor).type;
+    double bytes = static_cast<double>(DTypeBits(type.dtype)) / 8;
+    for (const int64_t size : LocalShape(type.shape, taken, plan_.mesh)) bytes *= static_cast<double>(size);
+    return StrCat(Quote(name), " by ", PlaceOf(plan_.graph, reader), " (whole: an all-reduce of ", FormatBytes(bytes),
+                  " on each device)");
   }
 
   // B on the mesh axes on which the op takes a partial value.

@@ -2,13 +2,17 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "base/text.h"
 #include "export/exporter.h"
 #include "io/call_files.h"
 #include "io/file.h"
+#include "io/files.h"
 
 namespace sbp {
 
@@ -18,10 +22,10 @@ Status WriteExport(const PlanExport& made, const std::string& out) {
   std::error_code error;
   if (!IsOfCall(out)) std::filesystem::create_directories(out, error);
   if (error) return BadInput(StrCat(out, ": cannot make this folder: ", error.message()));
-  for (const ExportedFile& file : made.files) {
-    SBP_RETURN_IF_ERROR(WriteFile((std::filesystem::path(out) / file.name).string(), file.content));
-  }
-  return OkStatus();
+  std::vector<std::pair<std::string, std::string_view>> files;
+  for (const ExportedFile& file : made.files)
+    files.emplace_back((std::filesystem::path(out) / file.name).string(), file.content);
+  return WriteFiles(files);
 }
 
 }  // namespace sbp

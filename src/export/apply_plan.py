@@ -3,6 +3,9 @@
     torchrun --nproc-per-node 8 apply_plan.py --model model.pt2     compares with the unsharded program
     from apply_plan import apply; sharded = apply(program, mesh)    then sharded(*inputs) gives DTensors
 
+Of a training step that `infer --train` made, each call is one, with what it takes besides (labels, `lr`, `step`) by name:
+`sharded.run({"tokens": tokens, "labels": labels, "lr": lr, "step": step})`; weights and states go on in `sharded.state`.
+
 Parameters, inputs and outputs are DTensors. Between them each rank computes the plan's ops on the parts that it holds,
 and sends what the plan sends: one collective for each of its steps (`plan_table.json`, written by sbp-plan).
 """
@@ -12,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +23,14 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
-from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 import plan_ops_network  # noqa: F401  registers its ops
-from plan_check import check_program, fingerprint
-from plan_moves import Layout, Move, Mover, cut, is_even, parse_layout, placements
+import plan_ops_optimizer  # noqa: F401
+from plan_check import check_program, fingerprint, output_name
+from plan_moves import Layout, Move, Mover, parse_layout, placements
 from plan_ops import DTYPES, OPS, Site
+from plan_reference import UnshardedStep, example_inputs, example_step, expected_outputs
 
 Table = dict[str, Any]
 
@@ -52,7 +56,7 @@ class ShardedProgram:
         self.tensors: dict[str, Any] = table["tensors"]
         self.layouts = {name: parse_layout(t["layout"]) for name, t in self.tensors.items()}
         self.device = torch.device(mesh.device_type)
-        self.order = [_output_name(spec) for spec in program.graph_signature.output_specs]
+        self.order = [output_name(spec) for spec in program.graph_signature.output_specs]
         self.values: dict[str, torch.Tensor] = {}  # local parts of what only the plan knows
         self.state: dict[str, DTensor] = {}
         given = {**program.state_dict, **program.constants}
@@ -76,7 +80,8 @@ class ShardedProgram:
             made = {o["name"]: self._wrap(o["name"], env[o["name"], parse_layout(o["layout"])], parse_layout(o["layout"]))
                     for o in self.table["outputs"]}
         for tie in self.table["ties"]:
-            self.state[tie["input"]] = made[tie["output"]]
+            if not tie["restarts"]:
+                self.state[tie["input"]] = made[tie["output"]]
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
@@ -105,8 +110,7 @@ class ShardedProgram:
         self.state[name] = self._wrap(name, self._own(value.to(DTYPES[tensor["dtype"]]), name), self.layouts[name])
 
     def _own(self, whole: torch.Tensor, name: str) -> torch.Tensor:
-        box = self.mover.box(whole.shape, self.layouts[name])
-        return cut(whole.to(self.device), tuple((0, n) for n in whole.shape), box).contiguous()
+        return self.mover.start(whole.to(self.device), self.layouts[name])
 
     def _wrap(self, name: str, local: torch.Tensor, layout: Layout) -> DTensor:
         shape = self.tensors[name]["shape"]
@@ -139,7 +143,7 @@ class ShardedProgram:
         shapes = [self.tensors[use[0]]["shape"] if use else [] for use in reads]
         made_shapes = [self.tensors[r[0]]["shape"] if r else [] for r in results]
         site = Site(
-            step["op"], step["attributes"], shapes, [self.mover.box(s, u[1]) if u else () for s, u in zip(shapes, reads)],
+            step["op"], step["type"], step["attributes"], shapes, [self.mover.box(s, u[1]) if u else () for s, u in zip(shapes, reads)],
             made_shapes, [self.mover.box(s, r[1]) if r else () for s, r in zip(made_shapes, results)],
             [DTYPES[self.tensors[r[0]]["dtype"]] if r else torch.float32 for r in results])
         try:
@@ -190,15 +194,6 @@ def _literal(tensor: Any) -> torch.Tensor:
     return value.to(dtype)
 
 
-def _output_name(spec: Any) -> str | None:
-    """As the plan names an output of the program."""
-    if spec.kind in (OutputKind.GRADIENT_TO_PARAMETER, OutputKind.GRADIENT_TO_USER_INPUT):
-        return f"grad/{spec.target}"
-    if spec.kind is OutputKind.BUFFER_MUTATION:
-        return f"next/{spec.target}"
-    return getattr(spec.arg, "name", None)
-
-
 def apply(program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table | None = None) -> ShardedProgram:
     """`mesh` has the plan's shape; `table` is `plan_table.json` beside this file unless given."""
     table = table or read_table()
@@ -206,24 +201,6 @@ def apply(program: torch.export.ExportedProgram, mesh: DeviceMesh, table: Table 
         raise ValueError(f"the mesh is {list(mesh.shape)}, the plan's {table['mesh_shape']}")
     check_program(program, table)
     return ShardedProgram(program, mesh, table)
-
-
-def expected_outputs(program: torch.export.ExportedProgram) -> dict[str, torch.Tensor]:
-    """What the program computes unsharded from its example inputs, by the plan's names."""
-    state, given = {**program.state_dict, **program.constants}, iter(pytree.tree_leaves(program.example_inputs))
-    inputs = [next(given) if s.kind is InputKind.USER_INPUT else state[s.target] for s in program.graph_signature.input_specs]
-    with torch.no_grad():
-        made = torch.fx.Interpreter(program.graph_module).run(*inputs)
-    return {name: value for name, value in zip(map(_output_name, program.graph_signature.output_specs), made) if name}
-
-
-def example_inputs(program: torch.export.ExportedProgram) -> Iterator[tuple[str, torch.Tensor]]:
-    given = iter(pytree.tree_leaves(program.example_inputs))
-    for spec in program.graph_signature.input_specs:
-        if spec.kind is InputKind.USER_INPUT:
-            value = next(given)
-            if isinstance(value, torch.Tensor):
-                yield spec.arg.name, value
 
 
 def largest_error(made: Mapping[str, DTensor], expected: Mapping[str, torch.Tensor], mover: Mover) -> float:
@@ -238,6 +215,19 @@ def largest_error(made: Mapping[str, DTensor], expected: Mapping[str, torch.Tens
     return max(errors)
 
 
+def compare(program: torch.export.ExportedProgram, sharded: ShardedProgram, steps: int = 1) -> float:
+    """The largest error on the program's example inputs; of a training step of so many steps, states included."""
+    inputs, table = dict(example_inputs(program)), sharded.table
+    if not table["train"]:
+        return largest_error(sharded.run(inputs), expected_outputs(program), sharded.mover)
+    unsharded, errors = UnshardedStep(program, table), []
+    for number in range(1, steps + 1):
+        given = example_step(program, inputs, table, number)
+        made = {name: value for name, value in sharded.run(given).items() if name not in unsharded.unknown}
+        errors.append(largest_error(made, unsharded.run(given), sharded.mover))
+    return max(errors)
+
+
 def _word(placement: Any) -> str:
     if placement.is_shard():
         return f"S({placement.dim})"
@@ -248,6 +238,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="compare the planned program on DTensors with the unsharded one")
     parser.add_argument("--model", required=True, help="what torch.export.save wrote, with its example inputs")
     parser.add_argument("--tolerance", type=float, default=1e-5, help="greatest absolute difference (1e-5)")
+    parser.add_argument("--steps", type=int, default=1, help="of a training step: how many, one after the other (1)")
     parser.add_argument("--backend", default="gloo", help="of torch.distributed: gloo (on CPUs), nccl (on GPUs)")
     options = parser.parse_args()
     table = read_table()
@@ -258,8 +249,7 @@ def main() -> None:
     dist.init_process_group(options.backend)
     try:
         sharded = apply(program, make_mesh(table, "cuda" if options.backend == "nccl" else "cpu"), table)
-        inputs = dict(example_inputs(program))
-        error = largest_error(sharded.run(inputs), expected_outputs(program), sharded.mover)
+        error = compare(program, sharded, options.steps)
     except ValueError as refused:
         raise SystemExit(str(refused)) from refused
     finally:

@@ -18,6 +18,7 @@
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
 #include "export/exporter.h"
+#include "export/parallelize.h"
 #include "export/plan_table.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
@@ -76,6 +77,7 @@ std::map<std::string, std::vector<std::string>> RefusedOps(const Plan& plan) {
   std::set<std::string, std::less<>> known;
   AddOpsOf(PlanOpsText(), known);
   AddOpsOf(PlanOpsNetworkText(), known);
+  AddOpsOf(PlanOpsOptimizerText(), known);
   std::map<std::string, std::vector<std::string>> refused;
   for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
     const Op& op = plan.graph.ops[i];
@@ -112,16 +114,48 @@ Status CheckTensors(const Plan& plan) {
   return OkStatus();
 }
 
+// The value of a flag of `infer --train`; "": not given.
+std::string_view TrainingFlag(const Plan& plan, std::string_view flag) {
+  for (const auto& [name, value] : plan.options.train) {
+    if (name == flag) return value;
+  }
+  return "";
+}
+
+// The optimizers that plan_reference.py has rows of: `    "sgd": ("sbp::SGD", ...`.
+std::vector<std::string> ComparedOptimizers() {
+  std::vector<std::string> names;
+  for (const std::string_view line : Split(PlanReferenceText(), '\n')) {
+    const size_t end = line.find("\": (\"sbp::");
+    if (line.starts_with("    \"") && end != std::string_view::npos) names.emplace_back(line.substr(5, end - 5));
+  }
+  return names;
+}
+
+// Is there something in the step that --train made which the program does not run, or torch has not to compare with?
+Status CheckStep(const Plan& plan) {
+  if (plan.graph.micro_batches > 1) {
+    return BadInput(StrCat("the plan's step sums gradients over ", plan.graph.micro_batches,
+                           " micro-batches, and a call of the program for DTensors is one pass: plan it without "
+                           "--accumulate"));
+  }
+  if (!TrainingFlag(plan, "hvp").empty())
+    return BadInput("the plan's step has products with the Hessian (--hvp), which the program for DTensors has not");
+  const std::string_view given = TrainingFlag(plan, "optimizer");
+  const std::string optimizer(given.substr(0, given.find(':')));
+  const std::vector<std::string> known = ComparedOptimizers();
+  if (optimizer.empty() || optimizer == "none" || std::ranges::find(known, optimizer) != known.end()) return OkStatus();
+  return BadInput(StrCat("the plan's step updates weights by ", optimizer,
+                         ", and the program for DTensors has of torch.optim ", Join(known, ", "),
+                         DidYouMean(optimizer, known)));
+}
+
 Status CheckPlan(const Plan& plan) {
   if (!IsTorchExport(plan.graph)) {
     return BadInput(StrCat("the plan is of ", plan.model_path.empty() ? "no model file" : plan.model_path,
                            ", and DTensors run plans of what torch.export.save wrote (.pt2)"));
   }
-  if (!plan.options.train.empty()) {
-    return BadInput(
-        "the plan is of a training step that --train made, which torch has no graph of to compare with; plan the joint "
-        "graph of torch.export.experimental._export_forward_backward");
-  }
+  SBP_RETURN_IF_ERROR(CheckStep(plan));
   for (const Transition& transition : plan.transitions) {
     for (const BoxingStep& step : transition.steps) {
       if (step.kind == CollectiveKind::kSendRecv) {
@@ -138,6 +172,16 @@ Status CheckPlan(const Plan& plan) {
 // Where the program sends other bytes than the plan says, or DTensor cannot say how a tensor lies.
 std::vector<std::string> Report(const Plan& plan) {
   std::vector<std::string> report;
+  if (const std::string_view type = TrainingFlag(plan, "compute"); !type.empty()) {
+    report.push_back(StrCat("the step computes in ", type,
+                            ", what it is compared with as the model does: they differ by ", type,
+                            "'s rounding (apply_plan.py --tolerance)"));
+  }
+  if (!TrainingFlag(plan, "train-mode").empty()) {
+    report.emplace_back(
+        "running variances are the batch's own, as ONNX's BatchNormalization keeps them; torch's are n / (n - 1) of "
+        "it");
+  }
   for (const Transition& transition : plan.transitions) {
     const Tensor& tensor = plan.graph.tensor(transition.tensor);
     for (const BoxingStep& step : transition.steps) {
@@ -160,7 +204,17 @@ std::vector<std::string> Report(const Plan& plan) {
   return report;
 }
 
-Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions&) {
+// What people maintain, beside the exact program, where the plan folds to it.
+void AddParallelize(const Plan& plan, const ExportOptions& options, PlanExport& made) {
+  Result<std::string> program = ParallelizeProgram(plan, options, made.report);
+  if (program.ok()) {
+    made.files.push_back({"parallelize.py", *std::move(program)});
+  } else {
+    made.report.push_back(StrCat("parallelize.py is not written: ", program.status().message()));
+  }
+}
+
+Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions& options) {
   SBP_RETURN_IF_ERROR(CheckPlan(plan));
   PlanExport made;
   made.files.push_back({"apply_plan.py", std::string(ApplyPlanText())});
@@ -168,8 +222,11 @@ Result<PlanExport> WriteProgram(const Plan& plan, const ExportOptions&) {
   made.files.push_back({"plan_moves.py", std::string(PlanMovesText())});
   made.files.push_back({"plan_ops.py", std::string(PlanOpsText())});
   made.files.push_back({"plan_ops_network.py", std::string(PlanOpsNetworkText())});
+  made.files.push_back({"plan_ops_optimizer.py", std::string(PlanOpsOptimizerText())});
+  made.files.push_back({"plan_reference.py", std::string(PlanReferenceText())});
   made.files.push_back({"plan_table.json", PlanTable(plan)});
   made.report = Report(plan);
+  AddParallelize(plan, options, made);
   return made;
 }
 

@@ -5,10 +5,12 @@
 
 namespace sbp {
 
-std::string_view ApplyPlanText();       // apply_plan.py
-std::string_view PlanCheckText();       // plan_check.py
-std::string_view PlanMovesText();       // plan_moves.py
-std::string_view PlanOpsText();         // plan_ops.py
-std::string_view PlanOpsNetworkText();  // plan_ops_network.py
+std::string_view ApplyPlanText();         // apply_plan.py
+std::string_view PlanCheckText();         // plan_check.py
+std::string_view PlanMovesText();         // plan_moves.py
+std::string_view PlanOpsText();           // plan_ops.py
+std::string_view PlanOpsNetworkText();    // plan_ops_network.py
+std::string_view PlanOpsOptimizerText();  // plan_ops_optimizer.py
+std::string_view PlanReferenceText();     // plan_reference.py
 
 }  // namespace sbp

@@ -84,6 +84,12 @@ class GalvatronStrategy {
     if (Ranks(AxisUse::kExpert) > 1) report_.Cannot("expert parallelism", "has no key");
     if (Ranks(AxisUse::kIdle) > 1)
       report_.Cannot(StrCat(Ranks(AxisUse::kIdle), " ranks"), "repeat what others compute");
+    for (size_t s = 1; s < fold_.stacks.size(); ++s) {
+      report_.Cannot(StrCat("layers of ", fold_.stacks[s]),
+                     StrCat("are beside those of ", fold_.stacks[0], ", where lists are of one stack of layers"));
+    }
+    CheckEven(fold_, plan_, Ranks(AxisUse::kData), report_);
+    report_.CannotOrderRanks(plan_.mesh);
     if (fold_.batch == 0) report_.Cannot("the inputs", "have no batch size in common");
   }
 
@@ -105,8 +111,9 @@ class GalvatronStrategy {
   bool IsRecomputed(size_t layer) {
     const Recomputation found = fold_.layers[layer];
     if (found != Recomputation::kNone && found != Recomputation::kFull) {
-      report_.Cannot(StrCat("layer ", layer), StrCat("computes a part of it again (", RecomputationName(found),
-                                                     "), where checkpoint is all or nothing"));
+      report_.Cannot(
+          StrCat("layer ", fold_.layer_paths[layer]),
+          StrCat("computes a part of it again (", RecomputationName(found), "), where checkpoint is all or nothing"));
     }
     return found == Recomputation::kFull;
   }

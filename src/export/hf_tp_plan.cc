@@ -1,6 +1,7 @@
 // hf-tp-plan: the plan as a DistributedConfig of Hugging Face's transformers: a style for each module that tensor
 // parallelism splits, '*' for the number of the layer, and the sizes of the mesh. Styles: transformers 5.23,
 // distributed/tensor_parallel.py; fields: distributed/configuration_utils.py.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,22 +26,23 @@ namespace {
 
 using HfJson = nlohmann::ordered_json;
 
-// "model.layers.12.mlp" -> "model.layers.*.mlp": a level of digits only stands for every layer.
-std::string HfPattern(std::string_view module) {
-  std::vector<std::string> levels;
-  for (const std::string_view level : Split(module, '.')) {
-    const bool number = !level.empty() && level.find_first_not_of("0123456789") == std::string_view::npos;
-    levels.emplace_back(number ? "*" : level);
-  }
-  return Join(levels, ".");
+// Does the graph have the layouts of the model's own modules? ONNX and StableHLO turn matrices as their exporters like.
+bool LiesAsModules(const Plan& plan) {
+  return std::ranges::any_of(plan.graph.metadata, [](const auto& entry) {
+    return entry.first == "producer_name" &&
+           (entry.second == "torch.export" || entry.second.starts_with("config.json"));
+  });
 }
 
 class HfPlan {
  public:
-  HfPlan(const Plan& plan, const Fold& fold, FoldedReport& report) : plan_(plan), fold_(fold), report_(report) {}
+  HfPlan(const Plan& plan, const Fold& fold, FoldedReport& report)
+      : plan_(plan), fold_(fold), report_(report), as_modules_(LiesAsModules(plan)) {}
 
   HfJson Make() {
     HfJson config = HfJson::object();
+    report_.CannotOrderRanks(plan_.mesh);
+    CheckEven(fold_, plan_, RanksOf(fold_, plan_.mesh, AxisUse::kData), report_);
     if (const int64_t ranks = RanksOf(fold_, plan_.mesh, AxisUse::kTensor); ranks > 1) {
       config["tp_size"] = ranks;
       config["tp_plan"] = Styles();
@@ -62,9 +64,8 @@ class HfPlan {
       if (parameter.rank < 2) continue;
       const std::string style = StyleOf(parameter);
       if (style.empty()) continue;
-      NoteIfTurned(parameter);
       of_module[parameter.module] = style;
-      const std::string pattern = HfPattern(parameter.module);
+      const std::string pattern = ModulePattern(parameter.module);
       const auto [entry, is_new] = at.emplace(pattern, styles.size());
       if (is_new) styles.emplace_back(pattern, style);
       const std::string& first = styles[entry->second].second;
@@ -81,23 +82,6 @@ class HfPlan {
     return json;
   }
 
-  // Is a matrix split as nn.Linear's, [out, in], is not? Graphs that come from elsewhere have it so.
-  void NoteIfTurned(const FoldedParameter& parameter) {
-    if (turned_) return;
-    for (size_t a = 0; a < fold_.axes.size(); ++a) {
-      const Sbp lies = plan_.source_layouts[parameter.id.index()][static_cast<int>(a)];
-      const ParameterStyle style = parameter.styles[a];
-      turned_ = turned_ || (fold_.axes[a].use == AxisUse::kTensor && lies.is_split() &&
-                            ((style == ParameterStyle::kColumn && lies.dim() == 1) ||
-                             (style == ParameterStyle::kRow && lies.dim() == 0)));
-    }
-    if (turned_) {
-      report_.Note(StrCat(parameter.name,
-                          " lies as [in, out]: styles are those of nn.Linear, which lies as [out, in]; ",
-                          "transformers has none for Conv1D, as GPT-2's"));
-    }
-  }
-
   // Of a matrix. "": it has none, which is reported.
   std::string StyleOf(const FoldedParameter& parameter) {
     const ParameterStyle style = StyleOverTensor(fold_, parameter);
@@ -108,10 +92,13 @@ class HfPlan {
       reason = "is a part of a fused parameter, which has one style";
     } else if (parameter.rank > 2 && style != ParameterStyle::kWhole) {
       reason = "is a stack of experts, whose styles follow how the model fuses them";
+    } else if (as_modules_ && IsTurned(plan_, fold_, parameter)) {
+      reason = "lies as [in, out], as Conv1D's, which has no style: they are of nn.Linear, which lies as [out, in]";
     } else {
+      NoteIfTurned(parameter);
       switch (style) {
         case ParameterStyle::kColumn:
-          return parameter.layer < 0 ? "colwise_gather_output" : "colwise";
+          return parameter.gathered ? "colwise_gather_output" : "colwise";
         case ParameterStyle::kRow:
           return "rowwise";
         case ParameterStyle::kVocabulary:
@@ -126,6 +113,13 @@ class HfPlan {
     }
     if (!reason.empty()) report_.Cannot(parameter.name, std::string(reason));
     return "";
+  }
+
+  void NoteIfTurned(const FoldedParameter& parameter) {
+    if (noted_ || !IsTurned(plan_, fold_, parameter)) return;
+    noted_ = true;
+    report_.Note(StrCat(parameter.name, " lies as [in, out]: styles are those of nn.Linear, which lies as [out, in]; ",
+                        "transformers has none for Conv1D, as GPT-2's"));
   }
 
   // A bias goes with its matrix: split where that is by columns, else whole.
@@ -165,7 +159,8 @@ class HfPlan {
   const Plan& plan_;
   const Fold& fold_;
   FoldedReport& report_;
-  bool turned_ = false;
+  const bool as_modules_;  // do matrices lie as their modules have them?
+  bool noted_ = false;     // that some do not
 };
 
 Result<PlanExport> WriteHfTpPlan(const Plan& plan, const ExportOptions& options) {

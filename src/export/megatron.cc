@@ -34,12 +34,12 @@ void AddZero(const Fold& fold, const ShardedData& data, std::vector<std::string>
 }
 
 // Batch sizes are of sequences; a data rank's own of one micro-batch, and all of a step.
-void AddBatch(const Fold& fold, int64_t data_ranks, std::vector<std::string>& flags, FoldedReport& report) {
+void AddBatch(const Fold& fold, const Plan& plan, int64_t data_ranks, std::vector<std::string>& flags,
+              FoldedReport& report) {
+  CheckEven(fold, plan, data_ranks, report);
   if (fold.batch > 0 && fold.batch % data_ranks == 0) {
     flags.push_back(StrCat("--micro-batch-size ", fold.batch / data_ranks));
     flags.push_back(StrCat("--global-batch-size ", fold.batch * fold.micro_batches));
-  } else if (fold.batch > 0) {
-    report.Cannot(StrCat("a batch of ", fold.batch), StrCat("is not split evenly over ", data_ranks, " data ranks"));
   }
   if (fold.sequence > 0) flags.push_back(StrCat("--seq-length ", fold.sequence));
 }
@@ -71,6 +71,7 @@ Result<PlanExport> WriteMegatron(const Plan& plan, const ExportOptions& options)
   SBP_ASSIGN_OR_RETURN(const Fold fold, FoldPlan(plan));
   FoldedReport report("Megatron-LM", fold, plan.mesh);
   report.CannotListModules(fold);
+  report.CannotOrderRanks(plan.mesh);
   const int64_t tensor = RanksOf(fold, plan.mesh, AxisUse::kTensor);
   const int64_t context = RanksOf(fold, plan.mesh, AxisUse::kContext);
   const int64_t expert = RanksOf(fold, plan.mesh, AxisUse::kExpert);
@@ -100,7 +101,7 @@ Result<PlanExport> WriteMegatron(const Plan& plan, const ExportOptions& options)
                          " ranks that have the same experts"));
   }
   AddZero(fold, data, flags);
-  AddBatch(fold, RanksOf(fold, plan.mesh, AxisUse::kData) * expert, flags, report);
+  AddBatch(fold, plan, RanksOf(fold, plan.mesh, AxisUse::kData) * expert, flags, report);
   AddRecomputation(fold, flags, report);
   report.Note(StrCat("for ", plan.mesh.num_devices(), " ranks, mesh ", ToString(plan.mesh),
                      "; which ranks form a group is Megatron-LM's own order"));

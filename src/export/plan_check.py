@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.export.graph_signature import OutputKind
 
 LARGEST_HASHED = 32 << 20  # bytes: hashing takes a second for 10 MB
 
@@ -27,6 +27,15 @@ def check_program(program: torch.export.ExportedProgram, table: dict[str, Any]) 
     if differences:
         more = f"; and {len(differences) - 5} more" if len(differences) > 5 else ""
         raise ValueError(f"the program is not the plan's model {table['model']}: {'; '.join(differences[:5])}{more}")
+
+
+def output_name(spec: Any) -> str | None:
+    """As the plan names an output of the program."""
+    if spec.kind in (OutputKind.GRADIENT_TO_PARAMETER, OutputKind.GRADIENT_TO_USER_INPUT):
+        return f"grad/{spec.target}"
+    if spec.kind is OutputKind.BUFFER_MUTATION:
+        return f"next/{spec.target}"
+    return getattr(spec.arg, "name", None)
 
 
 def _sizes(value: Any) -> list[int] | None:
@@ -61,9 +70,16 @@ def _state_differences(program: torch.export.ExportedProgram, table: dict[str, A
             differences.append(f"it has no parameter {source}")
         elif found != shape:
             differences.append(f"parameter {source} is {found}, the plan's {shape}")
-    return differences + _input_differences(program, table["inputs"])
+    return differences + _input_differences(program, table)
 
 
-def _input_differences(program: torch.export.ExportedProgram, inputs: Sequence[str]) -> list[str]:
-    found = list(program.graph_signature.user_inputs)
-    return [f"it has no input {name}" for name in inputs if name not in found]
+# What a training step takes besides, by name or up to a slash. What starts as a state does, too.
+ADDED_INPUTS = ("labels", "lr", "step", "target", "cotangent")
+
+
+def _input_differences(program: torch.export.ExportedProgram, table: dict[str, Any]) -> list[str]:
+    found = {*program.graph_signature.user_inputs}
+    if table["train"]:
+        found |= {tie["input"] for tie in table["ties"]}
+        found |= {name for name in table["inputs"] if name.partition("/")[0] in ADDED_INPUTS}
+    return [f"it has no input {name}" for name in table["inputs"] if name not in found]

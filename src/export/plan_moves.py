@@ -122,6 +122,15 @@ class Mover:
     def box(self, shape: Shape, layout: Layout) -> Box:
         return box_of(shape, layout, self.sizes, self.coordinates)
 
+    def start(self, whole: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """What this rank holds of a tensor that lies so; of a sum in parts the first rank has all, and others nothing."""
+        held = cut(whole, tuple((0, n) for n in whole.shape), self.box(whole.shape, layout)).contiguous()
+        for axis, word in enumerate(layout):
+            neutral = NEUTRAL.get(reduce_kind(word)) if word[0] == "P" else None
+            if neutral is not None and self.coordinates[axis] != 0:
+                held = torch.full_like(held, neutral)
+        return held
+
     def run(self, move: Move, local: torch.Tensor, shape: Shape) -> torch.Tensor:
         return self._kinds[move.kind](move, local, shape)
 
@@ -149,7 +158,7 @@ class Mover:
         largest = max(math.prod(extents(box)) for box in boxes)
         flat = local.reshape(-1)
         sent = torch.cat([flat, flat.new_zeros(largest - flat.numel())]) if flat.numel() < largest else flat
-        parts = _wait(funcol.all_gather_tensor(_sendable(sent), 0, self._group(move.axis))).to(local.dtype).split(largest)
+        parts = _wait(_all_gather(_sendable(sent), 0, self._group(move.axis))).to(local.dtype).split(largest)
         target = self.box(shape, move.target)
         made = local.new_empty(extents(target))
         for part, box in zip(parts, boxes, strict=True):
@@ -168,7 +177,7 @@ class Mover:
         sent = local.new_zeros(len(boxes), largest)
         for row, box in zip(sent, boxes, strict=True):
             row[:math.prod(extents(box))] = cut(local, held, box).reshape(-1)
-        made = funcol.reduce_scatter_tensor(_sendable(sent).view(-1), DTENSOR_KINDS.get(kind, kind), 0, self._group(move.axis))
+        made = _reduce_scatter(_sendable(sent).view(-1), DTENSOR_KINDS.get(kind, kind), 0, self._group(move.axis))
         own = extents(self.box(shape, move.target))
         return _wait(made).to(local.dtype)[:math.prod(own)].view(own)
 
@@ -196,6 +205,11 @@ class Mover:
         made = local.new_full(extents(target), NEUTRAL[reduce_kind(move.target[move.axis])])
         cut(made, target, self.box(shape, move.source)).copy_(local)
         return made
+
+
+# torch 2.15 renamed both.
+_all_gather = getattr(funcol, "all_gather_single", None) or funcol.all_gather_tensor
+_reduce_scatter = getattr(funcol, "reduce_scatter_single", None) or funcol.reduce_scatter_tensor
 
 
 def _sendable(value: torch.Tensor) -> torch.Tensor:

@@ -25,6 +25,7 @@ class Site:
     """Where an op runs: its attributes, and per operand and result the whole shape and the box that this rank holds."""
 
     name: str
+    type: str
     attributes: dict[str, Any]
     shapes: list[Sequence[int]]
     boxes: list[Box]
@@ -138,6 +139,13 @@ def maximum(site: Site, first: Tensor, *others: Tensor) -> Tensor:
 def minimum(site: Site, first: Tensor, *others: Tensor) -> Tensor:
     for other in others:
         first = torch.minimum(first, other)
+    return first
+
+
+@op("Sum")
+def total(site: Site, first: Tensor, *others: Tensor) -> Tensor:
+    for other in others:
+        first = first + other
     return first
 
 

@@ -15,10 +15,12 @@
 
 #include "base/dtype.h"
 #include "base/ids.h"
+#include "base/text.h"
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
 #include "graph/graph.h"
 #include "graph/literal.h"
+#include "graph/phases.h"
 #include "graph/simplified.h"
 #include "graph/strided_ints.h"
 #include "graph/tensor_type.h"
@@ -150,6 +152,13 @@ Json StepsJson(const Plan& plan) {
   return steps;
 }
 
+// Was the op made with a training step, where the model itself has none of it?
+bool IsOfStep(const Plan& plan, const Op& op) {
+  const std::string& scope = plan.graph.scope_of(op);
+  const bool of_loss = scope == kLossScope || scope.starts_with(StrCat(kLossScope, "/"));
+  return !plan.options.train.empty() && (of_loss || PhaseOf(plan.graph, op) != Phase::kForward);
+}
+
 // Names of the model's nodes that an op of the plan is, or begins with: "layer_norm" of "layer_norm/Sqrt".
 Json NodesJson(const Plan& plan) {
   Json nodes = Json::array();
@@ -157,7 +166,7 @@ Json NodesJson(const Plan& plan) {
   for (const Op& op : plan.graph.ops) {
     const bool rewritten = std::ranges::any_of(op.metadata, [](const auto& m) { return m.first == kSimplifiedFrom; });
     const std::string_view name = std::string_view(op.name).substr(0, op.name.find_first_of("/["));
-    if (!rewritten && seen.insert(name).second) nodes.push_back(name);
+    if (!rewritten && !IsOfStep(plan, op) && seen.insert(name).second) nodes.push_back(name);
   }
   return nodes;
 }
@@ -213,7 +222,11 @@ std::string PlanTable(const Plan& plan) {
   }
   table["ties"] = Json::array();
   for (const Tie& tie : graph.ties)
-    table["ties"].push_back({{"output", graph.tensor(tie.output).name}, {"input", graph.tensor(tie.input).name}});
+    table["ties"].push_back({{"output", graph.tensor(tie.output).name},
+                             {"input", graph.tensor(tie.input).name},
+                             {"restarts", tie.restarts}});
+  table["train"] = Json::array();
+  for (const auto& [flag, value] : plan.options.train) table["train"].push_back({flag, value});
   table["nodes"] = NodesJson(plan);
   Json& tensors = table["tensors"] = Json::object();
   for (size_t i = 0; i < graph.tensors.size(); ++i)

@@ -159,10 +159,6 @@ std::string Spelled(const NdSbp& layout, const StartWords& words) {
   return StrCat(words.open, Join(axes, ", "), axes.size() == 1 ? words.one : words.close);
 }
 
-std::string PythonText(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
-
 std::string Table(std::string_view name, const std::vector<Start>& starts, StartReader& reader,
                   const StartWords& words) {
   std::string text = StrCat(name, " = {\n");
@@ -176,6 +172,10 @@ std::string Table(std::string_view name, const std::vector<Start>& starts, Start
 }
 
 }  // namespace
+
+std::string PythonText(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
 
 Result<std::string> StartTables(const Plan& plan, const StartWords& words, const ExportOptions& options,
                                 std::vector<std::string>& report) {

@@ -32,6 +32,8 @@ Result<std::string> StartTables(const Plan& plan, const StartWords& words, const
 std::string_view OneflowProgramText();  // oneflow.py
 std::string_view PaddleProgramText();   // paddle.py
 
+std::string PythonText(const std::string& text);  // a literal, in double quotes
+
 // "[[0, 1], [2, 3]]": the ranks of the mesh, row by row.
 std::string RanksOfMesh(const Mesh& mesh);
 

@@ -76,6 +76,7 @@ class TorchtitanFlags {
 
   void AddTensor() {
     report_.CannotListModules(fold_);
+    report_.CannotOrderRanks(plan_.mesh);
     const int64_t tensor = Ranks(AxisUse::kTensor);
     if (tensor == 1) return;
     if (HasResidual(fold_, ResidualUse::kSequence) && HasResidual(fold_, ResidualUse::kWhole)) {
@@ -88,9 +89,8 @@ class TorchtitanFlags {
 
   void AddBatch() {
     const int64_t ranks = Ranks(AxisUse::kData) * Ranks(AxisUse::kExpert);
-    if (fold_.batch % ranks != 0) {
-      report_.Cannot(StrCat("a batch of ", fold_.batch), StrCat("is not split evenly over ", ranks, " data ranks"));
-    } else if (fold_.batch > 0) {
+    CheckEven(fold_, plan_, ranks, report_);
+    if (fold_.batch > 0 && fold_.batch % ranks == 0) {
       flags_.push_back(StrCat("--training.local_batch_size ", fold_.batch / ranks));
       flags_.push_back(StrCat("--training.global_batch_size ", fold_.batch * fold_.micro_batches));
     }

@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "io/call_files.h"
+#include "io/files.h"
 #include "io/signals.h"
 
 namespace sbp {
@@ -111,6 +112,38 @@ bool WriteNameless(const std::string& folder, const std::string& name, const Pro
   return linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0 && file.Close();
 }
 
+// A file that is whole, and the name that it shall have.
+struct Replacement {
+  std::string temporary, target;
+};
+
+// Of a path that is no device and not of a call; signals are held.
+Result<Replacement> WriteReplacement(const std::string& path, const Produce& produce) {
+  static std::atomic<uint64_t> written_before = 0;  // several threads may write a file at once
+  struct stat info;
+  const bool exists = stat(path.c_str(), &info) == 0;
+  const std::string target = FollowLinks(path), temporary = StrCat(target, ".tmp.", getpid(), ".", written_before++);
+  const mode_t rights = exists ? info.st_mode & 0777 : 0;  // of the file that is replaced: they stay
+  bool written = WriteNameless(FolderOf(target), temporary, produce, rights);
+  if (!written) {
+    FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.get() < 0) return Failure("write", path);
+    if (exists) (void)fchmod(file.get(), rights);
+    written = WriteAll(file.get(), produce) && file.Close();
+  }
+  if (written) return Replacement{temporary, target};
+  const Status failure = Failure("write", path);
+  unlink(temporary.c_str());
+  return failure;
+}
+
+Status Replace(const std::string& path, const Replacement& replacement) {
+  if (rename(replacement.temporary.c_str(), replacement.target.c_str()) == 0) return OkStatus();
+  const Status failure = Failure("write", path);
+  unlink(replacement.temporary.c_str());
+  return failure;
+}
+
 Result<std::string> ReadOfCall(const std::string& path) {
   const CallFiles& files = *CurrentCallFiles();
   if (const std::optional<std::string_view> document = DocumentOf(files, path)) return std::string(*document);
@@ -179,20 +212,37 @@ Status WriteFileInPieces(const std::string& path, const Produce& produce) {
     return OkStatus();
   }
   const SignalsHeld held;
-  static std::atomic<uint64_t> written_before = 0;  // several threads may write a file at once
-  const std::string target = FollowLinks(path), temporary = StrCat(target, ".tmp.", getpid(), ".", written_before++);
-  const mode_t rights = exists ? info.st_mode & 0777 : 0;  // of the file that is replaced: they stay
-  bool written = WriteNameless(FolderOf(target), temporary, produce, rights);
-  if (!written) {
-    FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (file.get() < 0) return Failure("write", path);
-    if (exists) (void)fchmod(file.get(), rights);
-    written = WriteAll(file.get(), produce) && file.Close();
+  SBP_ASSIGN_OR_RETURN(const Replacement replacement, WriteReplacement(path, produce));
+  return Replace(path, replacement);
+}
+
+Status WriteFiles(const std::vector<std::pair<std::string, std::string_view>>& files) {
+  std::vector<size_t> in_place;  // devices, and documents of a call: there is nothing to rename
+  std::vector<std::pair<size_t, Replacement>> replacements;
+  const SignalsHeld held;
+  Status status = OkStatus();
+  for (size_t i = 0; i < files.size() && status.ok(); ++i) {
+    struct stat info;
+    const auto& [path, content] = files[i];
+    const bool exists = !IsOfCall(path) && stat(path.c_str(), &info) == 0;
+    if (path == "-" || IsOfCall(path) || (exists && !S_ISREG(info.st_mode))) {
+      in_place.push_back(i);
+      continue;
+    }
+    Result<Replacement> written = WriteReplacement(path, [&](const ByteSink& sink) { sink(files[i].second); });
+    status = written.status();
+    if (written.ok()) replacements.emplace_back(i, *std::move(written));
   }
-  if (written && rename(temporary.c_str(), target.c_str()) == 0) return OkStatus();
-  const Status failure = Failure("write", path);
-  unlink(temporary.c_str());
-  return failure;
+  for (size_t k = 0; k < in_place.size() && status.ok(); ++k)
+    status = WriteFile(files[in_place[k]].first, files[in_place[k]].second);
+  for (const auto& [i, replacement] : replacements) {
+    if (status.ok()) {
+      status = Replace(files[i].first, replacement);
+    } else {
+      unlink(replacement.temporary.c_str());
+    }
+  }
+  return status;
 }
 
 Status WriteFile(const std::string& path, std::string_view content) {

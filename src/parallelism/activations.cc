@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
 #include "boxing/boxing.h"
@@ -134,6 +135,19 @@ class Implied {
   std::set<std::string> experts_;  // modules that hold stacked experts
 };
 
+// Of a layer's forward pass, and of what the backward pass computes again of it.
+struct Seen {
+  int64_t products = 0, again_products = 0, again = 0;
+  bool attention = false;
+};
+
+Recomputation RecomputationOf(const Seen& seen) {
+  if (seen.again == 0) return Recomputation::kNone;
+  if (seen.again_products > 0)
+    return seen.again_products + 1 >= seen.products ? Recomputation::kFull : Recomputation::kAlternate;
+  return seen.attention ? Recomputation::kSelective : Recomputation::kLight;
+}
+
 enum class ReadBy : uint8_t { kNobody, kForward, kLossOrBackward, kOptimizer };
 
 ReadBy WhoReads(const Plan& plan, const Transition& transition) {
@@ -180,7 +194,12 @@ void FoldTransitions(const Plan& plan, Fold& fold) {
   for (const Transition& transition : plan.transitions) {
     const Tensor& tensor = plan.graph.tensor(transition.tensor);
     const ReadBy read = WhoReads(plan, transition);
-    if (parameters.contains(transition.tensor) || read == ReadBy::kOptimizer || read == ReadBy::kNobody) continue;
+    const bool starts_partial =  // which is said already
+        tensor.role == TensorRole::kInput && plan.source_layouts[transition.tensor.index()].has_partial();
+    if (starts_partial || parameters.contains(transition.tensor) || read == ReadBy::kOptimizer ||
+        read == ReadBy::kNobody)
+      continue;
+    const bool of_integers = tensor.role == TensorRole::kInput && IsInteger(tensor.type.dtype);  // tokens, positions
     const bool of_loss = tensor.producer.valid() && !IsForward(plan.graph, plan.graph.op(tensor.producer));
     for (const BoxingStep& step : transition.steps) {
       const bool local = step.kind == CollectiveKind::kFill && tensor.literal != nullptr;  // a number
@@ -189,17 +208,14 @@ void FoldTransitions(const Plan& plan, Fold& fold) {
           StrCat("goes from ", ToString(step.from), " to ", ToString(step.to), " by ", CollectiveKindName(step.kind),
                  " over ", plan.mesh.axes[step.axis].name, ", which ",
                  AxisUseName(fold.axes[static_cast<size_t>(step.axis)].use), " parallelism does not imply");
-      (read == ReadBy::kForward && !of_loss ? fold.unfolded : fold.derived).push_back({tensor.name, reason});
+      (read == ReadBy::kForward && !of_loss && !of_integers ? fold.unfolded : fold.derived)
+          .push_back({tensor.name, reason});
     }
   }
 }
 
 void FoldRecomputation(const Plan& plan, const Roles& roles, Fold& fold) {
-  struct Seen {
-    int64_t products = 0, again_products = 0, again = 0;
-    bool attention = false;
-  };
-  std::map<int, Seen> layers;
+  std::vector<std::map<int, Seen>> stacks;  // in the order of fold.stacks
   std::set<OpId> products;
   for (const Roles::Parameter& parameter : roles.parameters) {
     if (plan.graph.tensor(parameter.id).type.rank() < 2) continue;
@@ -214,7 +230,13 @@ void FoldRecomputation(const Plan& plan, const Roles& roles, Fold& fold) {
     if (again) scope.remove_prefix(std::min(scope.size(), kAgainScope.size() + 1));
     const int layer = LayerOfPath(scope);
     if (layer < 0) continue;
-    Seen& seen = layers[layer];
+    const std::string path = StackOfPath(scope);
+    const auto stack = static_cast<size_t>(std::ranges::find(fold.stacks, path) - fold.stacks.begin());
+    if (stack == fold.stacks.size()) {
+      fold.stacks.push_back(path);
+      stacks.emplace_back();
+    }
+    Seen& seen = stacks[stack][layer];
     const bool is_product = products.contains(OpId(i));
     if (!again) {
       seen.products += is_product ? 1 : 0;
@@ -226,16 +248,19 @@ void FoldRecomputation(const Plan& plan, const Roles& roles, Fold& fold) {
     const std::string& type = plan.graph.type_of(op);
     seen.attention = seen.attention || type.find("Attention") != std::string::npos || type == "Softmax";
   }
-  const int count = layers.empty() ? 0 : layers.rbegin()->first + 1;
-  if (static_cast<size_t>(count) > plan.graph.ops.size()) return;  // numbers that count no layers
-  fold.layers.assign(static_cast<size_t>(count), Recomputation::kNone);
-  for (const auto& [layer, seen] : layers) {
-    Recomputation& found = fold.layers[static_cast<size_t>(layer)];
-    if (seen.again == 0) continue;
-    found = seen.again_products == 0                   ? Recomputation::kLight
-            : seen.again_products + 1 >= seen.products ? Recomputation::kFull
-                                                       : Recomputation::kAlternate;
-    if (found == Recomputation::kLight && seen.attention) found = Recomputation::kSelective;
+  size_t count = 0;
+  for (const auto& layers : stacks) count += static_cast<size_t>(layers.rbegin()->first) + 1;
+  if (count > plan.graph.ops.size()) {  // numbers that count no layers
+    fold.stacks.clear();
+    return;
+  }
+  for (size_t s = 0; s < stacks.size(); ++s) {
+    const int last = stacks[s].rbegin()->first;
+    for (int layer = 0; layer <= last; ++layer) {
+      const auto found = stacks[s].find(layer);
+      fold.layers.push_back(found == stacks[s].end() ? Recomputation::kNone : RecomputationOf(found->second));
+      fold.layer_paths.push_back(StrCat(fold.stacks[s], fold.stacks[s].empty() ? "" : ".", layer));
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "boxing/boxing.h"
 #include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/tensor_type.h"
@@ -19,8 +21,10 @@
 #include "naming/own_name.h"
 #include "parallelism/activations.h"
 #include "parallelism/parameter_uses.h"
+#include "plan/ends.h"
 #include "plan/patterns.h"
 #include "plan/plan.h"
+#include "recipe/recipe.h"
 #include "recipe/roles.h"
 #include "rule/rule_set.h"
 #include "sbp/mesh.h"
@@ -35,6 +39,15 @@ Result<RuleSet> RulesOf(const Plan& plan) {
   return rules;
 }
 
+// Are all pins of a recipe among the plan's?
+Result<bool> HasPinsOf(const std::string& recipe, const Plan& plan, const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(const std::vector<Recipe> recipes, ReadRecipes(recipe, plan.mesh));
+  SBP_ASSIGN_OR_RETURN(const RecipePinning made, RecipePins(recipes, plan.graph, plan.mesh, rules));
+  const std::set<std::string> pins(plan.options.pins.begin(), plan.options.pins.end());
+  return !made.pins.empty() &&
+         std::ranges::all_of(made.pins, [&](const auto& pin) { return pins.contains(pin.first); });
+}
+
 class Folder {
  public:
   Folder(const Plan& plan, Fold& fold) : plan_(plan), fold_(fold), names_(plan.graph), patterns_(plan) {}
@@ -46,11 +59,13 @@ class Folder {
     SBP_ASSIGN_OR_RETURN(roles_, FindRoles(plan_.graph, rules, 2));
     FindStyles();
     FindBatch();
+    FindPartials();
     for (int axis = 0; axis < plan_.mesh.num_axes(); ++axis) FindUse(axis);
     for (int axis = 0; axis < plan_.mesh.num_axes(); ++axis) {
       const AxisUse use = fold_.axes[static_cast<size_t>(axis)].use;
       if (plan_.mesh.size(axis) == 1) continue;
       if (use == AxisUse::kTensor) {
+        FindProducts(axis);
         SBP_RETURN_IF_ERROR(HoldToTensor(axis, rules));
       } else {
         FindStage(axis);
@@ -76,14 +91,24 @@ class Folder {
         folded.module = DottedPath(name->scope);
         folded.role = name->role;
         folded.is_part = !name->whole.empty();
-        folded.layer = LayerOfPath(name->scope);
       }
       const std::vector<ParameterRead> reads = ReadsOf(plan_.graph, uses, parameter.id);
+      folded.looked_up = IsLookedUp(plan_.graph, reads);
       std::vector<StyleFound>& found = found_.emplace_back();
       for (int axis = 0; axis < plan_.mesh.num_axes(); ++axis) {
         found.push_back(StyleOf(plan_, parameter.id, reads, axis, parameter.expert_dim == 0));
         folded.styles.push_back(found.back().style);
       }
+    }
+  }
+
+  void FindProducts(int axis) {
+    const UseTable uses = BuildUses(plan_.graph);
+    for (FoldedParameter& folded : fold_.parameters) {
+      const std::vector<ParameterRead> reads = ReadsOf(plan_.graph, uses, folded.id);
+      const bool column = folded.styles[static_cast<size_t>(axis)] == ParameterStyle::kColumn;
+      folded.gathered = folded.gathered || (column && GathersProduct(plan_, uses, reads, axis));
+      folded.along_sequence = folded.along_sequence || ReadsAlongSequence(plan_, reads, axis);
     }
   }
 
@@ -97,6 +122,35 @@ class Folder {
     }
     if (batches.size() == 1) fold_.batch = *batches.begin();
     if (sequences.size() == 1) fold_.sequence = *sequences.begin();
+  }
+
+  // What starts partial has no word, and costs nothing to be whole instead. An output that ends so is the framework's.
+  void FindPartials() {
+    std::set<TensorId> states;  // and sums of gradients: the framework's own
+    for (const Tie& tie : plan_.graph.ties) states.insert({tie.input, tie.output});
+    std::vector<TensorId> starts;
+    std::ranges::copy_if(plan_.graph.inputs, std::back_inserter(starts),
+                         [&](TensorId id) { return !states.contains(id); });
+    for (const FoldedParameter& parameter : fold_.parameters) starts.push_back(parameter.id);
+    for (const TensorId id : starts) {
+      const NdSbp& lies = plan_.source_layouts[id.index()];
+      if (!lies.has_partial()) continue;
+      double saved = 0;
+      for (const Transition& transition : plan_.transitions) {
+        if (transition.tensor != id) continue;
+        for (const BoxingStep& step : transition.steps)
+          saved += step.from[step.axis].is_partial() && lies[step.axis].is_partial() ? step.seconds : 0;
+      }
+      fold_.unfolded.push_back({plan_.graph.tensor(id).name,
+                                StrCat("starts ", ToString(lies), ", to be reduced, where frameworks hold and feed ",
+                                       "tensors whole or split: whole it takes 0 B more on a device, and ",
+                                       FormatSeconds(saved), " less of sending")});
+    }
+    const std::vector<NdSbp> ends = OutputLayoutsOf(plan_);
+    for (size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i].has_partial() && !states.contains(plan_.graph.outputs[i]))
+        fold_.derived.push_back({plan_.graph.tensor(plan_.graph.outputs[i]).name, StrCat("ends ", ToString(ends[i]))});
+    }
   }
 
   // How the inputs lie over an axis tells what it is for, and where they are whole what parameters do.
@@ -249,6 +303,7 @@ Result<Fold> FoldPlan(const Plan& plan) {
   Fold fold;
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOf(plan));
   SBP_RETURN_IF_ERROR(Folder(plan, fold).Run(rules));
+  SBP_ASSIGN_OR_RETURN(fold.follows_nearest, HasPinsOf(NearestRecipe(fold, plan.mesh), plan, rules));
   return fold;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
@@ -86,6 +87,52 @@ StyleFound StyleOf(const Plan& plan, TensorId parameter, const std::vector<Param
   if (styles == std::set{ParameterStyle::kColumn, ParameterStyle::kVocabulary}) styles = {ParameterStyle::kVocabulary};
   if (styles.size() != 1) return other(StrCat("is used in several ways over ", over));
   return {.style = *styles.begin()};
+}
+
+bool IsLookedUp(const Graph& graph, const std::vector<ParameterRead>& reads) {
+  return std::ranges::any_of(reads, [&](const ParameterRead& read) {
+    return !read.backward && read.use.operand == 0 && LooksUp(graph, graph.op(read.use.op));
+  });
+}
+
+bool GathersProduct(const Plan& plan, const UseTable& uses, const std::vector<ParameterRead>& reads, int axis) {
+  const Graph& graph = plan.graph;
+  std::set<TensorId> seen;
+  std::vector<TensorId> left;
+  const auto follow = [&](OpId id) {  // to what lies split behind the op
+    const std::vector<TensorId>& outputs = graph.op(id).outputs;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const bool split = outputs[k].valid() && plan.decision(id).signature.outputs[k][axis].is_split();
+      if (split && seen.insert(outputs[k]).second) left.push_back(outputs[k]);
+    }
+  };
+  for (const ParameterRead& read : reads) {
+    if (!read.backward) follow(read.use.op);
+  }
+  while (!left.empty()) {
+    const TensorId at = left.back();
+    left.pop_back();
+    if (std::ranges::find(graph.outputs, at) != graph.outputs.end()) return true;
+    const auto [begin, end] = uses.of(at);
+    for (const Use* use = begin; use != end; ++use) {
+      const std::string_view scope = graph.scope_of(graph.op(use->op));
+      if (PhaseOfScope(scope) != Phase::kForward) continue;
+      if (scope == kLossScope || scope.starts_with(StrCat(kLossScope, "/"))) return true;
+      if (plan.decision(use->op).signature.inputs[use->operand][axis].is_broadcast()) return true;
+      follow(use->op);
+    }
+  }
+  return false;
+}
+
+bool ReadsAlongSequence(const Plan& plan, const std::vector<ParameterRead>& reads, int axis) {
+  return std::ranges::any_of(reads, [&](const ParameterRead& read) {
+    const std::vector<NdSbp>& operands = plan.decision(read.use.op).signature.inputs;
+    for (size_t k = 0; k < operands.size() && !read.backward; ++k) {
+      if (k != read.use.operand && operands[k].size() > axis && operands[k][axis].is_split(1)) return true;
+    }
+    return false;
+  });
 }
 
 }  // namespace sbp

@@ -27,4 +27,14 @@ struct StyleFound {
 StyleFound StyleOf(const Plan& plan, TensorId parameter, const std::vector<ParameterRead>& reads, int axis,
                    bool experts);
 
+// Does a read in the forward pass look rows up?
+bool IsLookedUp(const Graph& graph, const std::vector<ParameterRead>& reads);
+
+// Of what the parameter is split by columns into over an axis: is it made whole over it before a product or a sum uses
+// it up, or is it a result of the model (what an added loss reads is one)?
+bool GathersProduct(const Plan& plan, const UseTable& uses, const std::vector<ParameterRead>& reads, int axis);
+
+// Is another operand of a read in the forward pass split along dimension 1, the sequence, over the axis?
+bool ReadsAlongSequence(const Plan& plan, const std::vector<ParameterRead>& reads, int axis);
+
 }  // namespace sbp

@@ -108,7 +108,7 @@ std::string Dump(const Fold& fold, const Mesh& mesh) {
   }
   for (size_t i = 0; i < fold.layers.size(); ++i) {
     if (fold.layers[i] == Recomputation::kNone) continue;
-    text += StrCat("layer ", i, " recomputes ", RecomputationName(fold.layers[i]), "\n");
+    text += StrCat("layer ", fold.layer_paths[i], " recomputes ", RecomputationName(fold.layers[i]), "\n");
   }
   for (const Unfolded& whole : fold.whole) text += StrCat("whole ", whole.name, ": ", whole.reason, "\n");
   for (const Unfolded& left : fold.unfolded) text += StrCat("not ", left.name, ": ", left.reason, "\n");
@@ -136,6 +136,17 @@ int LayerOfPath(std::string_view path) {
     path.remove_prefix(std::min(end + 1, path.size()));
   }
   return -1;
+}
+
+std::string StackOfPath(std::string_view path) {
+  std::string stack;
+  for (size_t at = 0; at < path.size();) {
+    const size_t end = std::min(path.find_first_of("/.", at), path.size());
+    if (LayerOfPath(path.substr(at, end - at)) >= 0) break;
+    stack += StrCat(stack.empty() ? "" : ".", path.substr(at, end - at));
+    at = end + 1;
+  }
+  return stack;
 }
 
 int64_t RanksOf(const Fold& fold, const Mesh& mesh, AxisUse use) {

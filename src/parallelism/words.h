@@ -53,9 +53,12 @@ struct FoldedParameter {
   TensorId id;
   std::string name;          // for people: "layers.0/mlp/fc1:weight"
   std::string module, role;  // "model.layers.0.mlp.fc1", "weight"; module is "" where the parameter has no name
-  int layer = -1;            // -1: of none
   int rank = 0;              // its dimensions
   bool is_part = false;      // of a fused parameter, which the module has whole
+  bool looked_up = false;    // a table, of which the forward pass reads rows
+  // Over tensor axes: split by columns, and the product is made whole before another product reads it, or is what the
+  // model gives; and: read with an activation whose sequence is split, as a norm's scale is.
+  bool gathered = false, along_sequence = false;
   std::vector<ParameterStyle> styles;  // per mesh axis
 };
 
@@ -66,16 +69,21 @@ struct Unfolded {
 struct Fold {
   std::vector<FoldedAxis> axes;  // per mesh axis
   std::vector<FoldedParameter> parameters;
-  std::vector<Recomputation> layers;  // by number
-  bool trains = false;                // has a backward pass
+  // Layers, stack by stack and in each by number: what they recompute, and their paths, "encoder.layers.0". A stack is
+  // what stands in front of the numbers, "encoder.layers", in the order of the graph.
+  std::vector<Recomputation> layers;
+  std::vector<std::string> layer_paths, stacks;
+  bool trains = false;  // has a backward pass
   int64_t micro_batches = 1;
   // Dimensions 0 and 1 of the inputs, whole, of a micro-batch; 0: they differ.
   int64_t batch = 0, sequence = 0;
   std::vector<Unfolded> unfolded;
   // Parameters that lie whole over a tensor axis where tensor parallelism splits them: forms that list modules say so.
   std::vector<Unfolded> whole;
-  // Transitions of the backward pass and of the loss that the forward pass does not imply: frameworks derive theirs.
+  // Transitions of the backward pass, of the loss and of integers that are inputs, which the forward pass does not
+  // imply: frameworks derive theirs.
   std::vector<Unfolded> derived;
+  bool follows_nearest = false;  // was the plan made by the pins of NearestRecipe?
 };
 
 // For tests: a line an axis, then parameters that are not whole everywhere, layers, and what has no word.
@@ -89,5 +97,8 @@ int64_t RanksOf(const Fold& fold, const Mesh& mesh, AxisUse use);
 
 // "a.layers.12.b", '/' or '.' between levels: 12, the first number; -1: none.
 int LayerOfPath(std::string_view path);
+
+// What stands in front of that number, '.' between levels: "a.layers".
+std::string StackOfPath(std::string_view path);
 
 }  // namespace sbp

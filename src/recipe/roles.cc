@@ -84,9 +84,12 @@ std::unordered_map<TensorId, TurnedWeight> FindTurned(const Graph& graph,
   for (const Op& op : graph.ops) {
     if (graph.type_of(op) != "Transpose" || PhaseOf(graph, op) != Phase::kForward) continue;
     const auto copy = copies.find(op.inputs[0]);
-    const std::vector<int64_t>* order = op.attributes->Ints("perm");
-    const bool is_whole = order != nullptr && order->size() == graph.tensor(op.inputs[0]).type.shape.size();
-    if (copy != copies.end() && is_whole) turned.emplace(op.outputs[0], TurnedWeight{copy->second, *order});
+    if (copy == copies.end()) continue;
+    const auto rank = static_cast<int64_t>(graph.tensor(op.inputs[0]).type.shape.size());
+    std::vector<int64_t> order;
+    for (int64_t d = rank; d-- > 0;) order.push_back(d);  // without `perm`, as linear layers of .pt2 have it
+    if (const std::vector<int64_t>* given = op.attributes->Ints("perm")) order = *given;
+    if (static_cast<int64_t>(order.size()) == rank) turned.emplace(op.outputs[0], TurnedWeight{copy->second, order});
   }
   return turned;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans of torch.export programs, run on DTensors by what `export --to dtensor` writes, equal the unsharded programs.
 
-    dtensor_test.py SBP_PLAN
+    dtensor_test.py SBP_PLAN [CASE...]
 
 Outputs, losses and gradients are compared, and what each rank sends with the plan, by kind, count and bytes. Exit code
 77: torch is not there.
@@ -52,32 +52,108 @@ def regression():
     return MODELS.Regression(), (torch.randn(16, 8), torch.randn(16, 4))
 
 
+def llama():
+    return scaled(MODELS.Llama(64, 64, 8, 4, 96, 2))
+
+
+def images():
+    return torch.randn(8, 3, 16, 16)
+
+
+class WithLoss(torch.nn.Module):
+    """The model and one number that it is trained by."""
+
+    def __init__(self, model, loss):
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, x, *labels):
+        return self.loss(self.model(x), *labels)
+
+
+def classes(logits, labels):
+    return torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
+
+
 def joint_gpt():
     return gpt(layers=1, tied=False, fused=False), (tokens(), tokens())
 
 
-# Name -> module and inputs; whether with its backward pass; pins: a tensor's layout along data and along model.
+def joint_llama():
+    return WithLoss(llama(), classes), (tokens(), tokens())
+
+
+def joint_moe():
+    return WithLoss(MODELS.Moe(16, 32, 8), lambda made: made[0].square().mean()), (torch.randn(16, 16),)
+
+
+def joint_resnet():
+    return WithLoss(MODELS.ResNet(), classes), (images(), torch.randint(0, 5, (8,)))
+
+
+MLP = [("x==", "S(0)", "B"), ("net.0.weight==", "B", "S(0)"), ("net.2.weight==", "B", "S(1)")]
+GPT = [("tokens==", "S(0)", "B"), ("*.c_fc.weight==", "B", "S(0)"), ("*.mlp_proj.weight==", "B", "S(1)"), ("wte.weight=", "S(1)", "S(0)")]
+LLAMA = [("*q_proj.weight==", "B", "S(0)"), ("*o_proj.weight==", "B", "S(1)"), ("*gate_proj.weight=", "S(0)", "S(0)"),
+         ("*down_proj.weight==", "B", "S(1)")]
+MOE = [("x=", "S(0)", "B"), ("*up=", "S(1)", "S(0)"), ("*down==", "B", "S(0)"), ("*router.weight=", "S(1)", "B")]
+RESNET = [("x==", "S(0)", "B"), ("*layer2.conv2.weight==", "B", "S(1)"), ("*fc.weight==", "B", "S(1)")]
+
+# Name -> module and inputs; "" for the forward pass, "joint" for torch's joint graph, else the flags of --train, which are
+# steps of ours; pins: a tensor's layout along data and along model, starting there (=) or read so by all
+# (==), or a recipe along each.
 CASES = {
-    "mlp": (regression, False, [("x", "S(0)", "B"), ("net.0.weight", "B", "S(0)"), ("net.2.weight", "B", "S(1)")]),
-    "gpt2": (lambda: (gpt(), (tokens(),)), False,
-             [("tokens", "S(0)", "B"), ("*.c_fc.weight", "B", "S(0)"), ("*.mlp_proj.weight", "B", "S(1)"),
-              ("*.c_proj.weight", "S(0)", "S(1)"), ("wte.weight", "S(1)", "S(0)")]),
-    "llama": (lambda: (scaled(MODELS.Llama(64, 64, 8, 4, 96, 2)), (tokens(),)), False,
-              [("tokens", "S(0)", "B"), ("*.q_proj.weight", "B", "S(0)"), ("*.o_proj.weight", "B", "S(1)"),
-               ("*.gate_proj.weight", "S(0)", "S(0)"), ("*.down_proj.weight", "B", "S(1)")]),
-    "moe": (lambda: (MODELS.Moe(16, 32, 8), (torch.randn(16, 16),)), False,
-            [("x", "S(0)", "B"), ("up", "S(1)", "S(0)"), ("down", "B", "S(0)"), ("router.weight", "S(1)", "B")]),
-    "resnet": (lambda: (MODELS.ResNet().eval(), (torch.randn(8, 3, 16, 16),)), False,
-               [("x", "S(0)", "B"), ("layer2.conv2.weight", "B", "S(1)"), ("fc.weight", "B", "S(1)")]),
-    "mlp joint": (regression, True, [("x", "S(0)", "B"), ("net.0.weight", "B", "S(0)"), ("net.2.weight", "B", "S(1)")]),
-    "gpt2 joint": (joint_gpt, True, [("tokens", "S(0)", "B"), ("*.c_fc.weight", "B", "S(0)"),
-                                     ("*.mlp_proj.weight", "B", "S(1)"), ("wte.weight", "S(1)", "S(0)")]),
+    "mlp": (regression, "", MLP),
+    "mlp from parts": (regression, "", [("x=", "P(sum)", "P(sum)"), ("net.0.weight=", "S(1)", "P(sum)"), ("y=", "P(max)", "P(max)")]),
+    "gpt2": (lambda: (gpt(), (tokens(),)), "", [*GPT, ("*.c_proj.weight=", "S(0)", "S(1)")]),
+    "llama": (lambda: (llama(), (tokens(),)), "", [("tokens==", "S(0)", "B"), *LLAMA]),
+    "moe": (lambda: (MODELS.Moe(16, 32, 8), (torch.randn(16, 16),)), "", MOE),
+    "resnet": (lambda: (MODELS.ResNet().eval(), (images(),)), "", RESNET),
+    "mlp joint": (regression, "joint", MLP),
+    "gpt2 joint": (joint_gpt, "joint", GPT),
+    "llama joint": (joint_llama, "joint", [("x==", "S(0)", "B"), *LLAMA]),
+    "moe joint": (joint_moe, "joint", MOE),
+    "resnet joint": (joint_resnet, "joint", RESNET),
+    "mlp step": (regression, "--loss output:0 --wrt-inputs x", ("dp", "tp")),
+    "mlp updated": (regression, "--loss output:0 --optimizer momentum:nesterov=1 --weight-decay 0.1", ("zero3", "tp")),
+    "gpt2 step": (lambda: (gpt(), (tokens(),)), "--loss cross-entropy:output:0", ("dp", "sp")),
+    "gpt2 updated": (lambda: (gpt(), (tokens(),)), "--loss cross-entropy:output:0 --optimizer adamw --clip-norm 0.5 --remat full", ("fsdp", "tp")),
+    "llama step": (lambda: (llama(), (tokens(),)), "--loss causal-lm:output:0", ("zero3", "sp")),
+    "llama updated": (lambda: (llama(), (tokens(),)), "--loss causal-lm:output:0 --optimizer adam", ("zero2", "tp")),
+    "moe step": (lambda: (MODELS.Moe(16, 32, 8), (torch.randn(16, 16),)), "--loss mse:output:0", ("ep", "tp")),
+    "resnet step": (lambda: (MODELS.ResNet().eval(), (images(),)), "--loss cross-entropy:output:0", ("dp", "tp")),
+    "resnet in training": (lambda: (MODELS.ResNet().eval(), (images(),)), "--loss cross-entropy:output:0 --train-mode --optimizer sgd", ("zero1", "tp")),
 }
 
 
 def pins_for(mesh, pins):
-    words = {"data=8": "{0}={1}", "model=8": "{0}={2}", "data=2,model=4": "{0}=({1}, {2})"}[mesh]
+    if isinstance(pins[0], str):
+        words = {"data=8": "data={0}", "model=8": "model={1}", "data=2,model=4": "data={0},model={1}"}[mesh]
+        return ["--recipe", words.format(*pins)]
+    words = {"data=8": "{0}{1}", "model=8": "{0}{2}", "data=2,model=4": "{0}({1}, {2})"}[mesh]
     return [argument for pin in pins for argument in ("--pin", words.format(*pin))]
+
+
+STEPS = 2  # of training steps, so that states go on
+
+
+def cases_of(apply_plan, program, table):
+    """Inputs, and what the unsharded program makes of them, of each step; gradients of buffers torch has not."""
+    inputs = dict(apply_plan.example_inputs(program))
+    if not table["train"]:
+        return [(inputs, apply_plan.expected_outputs(program))]
+    unsharded, steps = apply_plan.UnshardedStep(program, table), []
+    for number in range(1, STEPS + 1):
+        given = apply_plan.example_step(program, inputs, table, number)
+        steps.append((given, unsharded.run(given)))
+    return steps
+
+
+def error_of_graph(apply_plan, program, module, inputs):
+    """How far the gradients that plans of a joint graph are held against are from autograd's."""
+    module.zero_grad()
+    module(*inputs).backward()
+    made = apply_plan.expected_outputs(program)
+    return max(float((made[f"grad/{name}"] - p.grad).abs().max()) for name, p in module.named_parameters())
 
 
 def run_case(planner, folder, name, mesh, flags):
@@ -86,13 +162,17 @@ def run_case(planner, folder, name, mesh, flags):
     bed.run_planner(planner, "infer", model, "--mesh", mesh, "-o", plan_file, *flags)
     bed.run_planner(planner, "export", "--to", "dtensor", plan_file, "-o", out)
     apply_plan, program = bed.load_exported(out), torch.export.load(model)
-    table, expected, inputs = apply_plan.read_table(), apply_plan.expected_outputs(program), dict(apply_plan.example_inputs(program))
+    table = apply_plan.read_table()
+    steps = cases_of(apply_plan, program, table)
 
     def work(rank):
-        sharded = apply_plan.apply(program, apply_plan.make_mesh(table), table)
-        with bed.Collectives() as counted:
-            made = sharded.run(inputs)
-        return apply_plan.largest_error(made, expected, sharded.mover), counted.sent
+        sharded, errors = apply_plan.apply(program, apply_plan.make_mesh(table), table), []
+        for inputs, expected in steps:
+            with bed.Collectives() as counted:
+                made = sharded.run(inputs)
+            compared = {n: v for n, v in made.items() if n in expected or not table["train"]}
+            errors.append(apply_plan.largest_error(compared, expected, sharded.mover))
+        return max(errors), counted.sent
 
     ranks = bed.run_ranks(math.prod(table["mesh_shape"]), work)
     error = max(rank[0] for rank in ranks)
@@ -104,15 +184,23 @@ def run_case(planner, folder, name, mesh, flags):
 
 def main():
     passed, collectives = True, 0
-    for name, (make, joint, pins) in CASES.items():
+    only = sys.argv[2:] or list(CASES)
+    for name in only:
+        make, form, pins = CASES[name]
         torch.manual_seed(0)
         module, inputs = make()
         program = torch.export.export(module, inputs)
         with tempfile.TemporaryDirectory() as folder:
-            torch.export.save(_export_forward_backward(program) if joint else program, Path(folder) / f"{name}.pt2")
+            torch.export.save(_export_forward_backward(program) if form == "joint" else program, Path(folder) / f"{name}.pt2")
+            train = ["--train", *form.split()] if form.startswith("--") else []
             for mesh in MESHES:
-                good, count = run_case(sys.argv[1], Path(folder), name, mesh, pins_for(mesh, pins))
+                good, count = run_case(sys.argv[1], Path(folder), name, mesh, [*train, *pins_for(mesh, pins)])
                 passed, collectives = passed and good, collectives + count
+            if form == "joint":
+                apply_plan = bed.load_exported(Path(folder) / "out")
+                error = error_of_graph(apply_plan, torch.export.load(Path(folder) / f"{name}.pt2"), module, inputs)
+                print(f"{name}: the unsharded graph is {error:.1e} from autograd", flush=True)
+                passed = passed and error <= TOLERANCE
     sys.exit(0 if passed and collectives > 0 else 1)
 
 
