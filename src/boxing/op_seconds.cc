@@ -62,7 +62,18 @@ FactorId SplitFactor(const FactorMap& map, const CandidateSignature& signature, 
   return read >= 0 ? read : of(map.results, signature.outputs);
 }
 
-// Sizes of the local product: letters of the first factor and the result, of the second, of both alone, of all.
+// Elements over the dimensions that no factor stands for, as no axis splits them: windows of convolutions, and
+// pictures.
+double WithoutFactors(const TensorFactors& dims, const TensorType& type) {
+  double size = 1;
+  for (size_t d = 0; d < dims.size() && d < type.shape.size(); ++d) {
+    if (dims[d].empty()) size *= static_cast<double>(std::max<int64_t>(type.shape[d], 1));
+  }
+  return size;
+}
+
+// Sizes of the local product: letters of the first factor and the result, of the second, of both alone, of all. Rows
+// are also what else the result has, and sums run over what else the second operand has.
 ContractionShape LocalContraction(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
   const FactorMap& map = instance.map;
   std::vector<int64_t> sizes;
@@ -79,6 +90,9 @@ ContractionShape LocalContraction(const RuleInstance& instance, const Candidate&
     });
   };
   ContractionShape shape;
+  const auto second = static_cast<size_t>(map.partials[1].operands.empty() ? first : map.partials[1].operands.front());
+  shape.k = WithoutFactors(map.operands[second], instance.operands[second]);
+  shape.m = WithoutFactors(map.results[0], instance.results[0]);
   for (size_t f = 0; f < sizes.size(); ++f) {
     switch (classes[f]) {
       case FactorClass::kReduced:

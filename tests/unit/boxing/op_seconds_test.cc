@@ -102,6 +102,27 @@ TEST(OpSeconds, WhatHandsOnTheSameMemoryTakesNothingCutOrNot) {
 }
 
 // Also where attention kernels are faster than products.
+// A convolution sums over its window too: what no factor stands for, its flops do. (The gradient of a weight is one
+// whose window is a whole picture.)
+TEST(OpSeconds, OfAConvolutionAreThoseOfAProductWithItsWindowInTheSums) {
+  const Mesh mesh = *ParseMesh("a=1");
+  const Cluster cluster = *FindPreset("8xH100");
+  const Attributes none;
+  const RuleInstanceRef conv = Move("Conv", none,
+                                    {{.present = true, .type = {DType::kBF16, {64, 128, 30, 30}}},
+                                     {.present = true, .type = {DType::kBF16, {256, 128, 7, 7}}}});
+  const Work work = WorkOf(*conv, MakeCandidates(conv, mesh).candidates.front(), mesh);
+  ASSERT_TRUE(work.contraction.has_value());
+  const auto [batch, m, n, k] = *work.contraction;
+  EXPECT_EQ(k, 128 * 7 * 7);
+  EXPECT_EQ(batch * m * n, 64.0 * 256 * 24 * 24);
+  EXPECT_EQ(2 * batch * m * n * k, work.flops);
+  const RuleInstanceRef product = Product();
+  const Work of_product = WorkOf(*product, MakeCandidates(product, mesh).candidates.front(), mesh);
+  EXPECT_EQ(of_product.contraction->k, 256);
+  EXPECT_GT(ContractionEfficiency(cluster.device, DType::kBF16, *work.contraction), 0.5);
+}
+
 TEST(OpSeconds, NoCandidateTakesLessThanTheLeast) {
   const Mesh mesh = *ParseMesh("a=2,b=2");
   const RuleInstanceRef product = Product();
