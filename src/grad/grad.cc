@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -76,10 +77,14 @@ Status CheckPatterns(const Graph& graph, std::string_view flag, const std::vecto
   return OkStatus();
 }
 
-// Of texts of StableHLO parameters are arguments of the function: what has a value is a constant of its program.
+// Of models of these producers it is known which numbers are parameters: what has a value in the graph is a constant of
+// the program (tables of angles, epsilons). ONNX does not tell.
+constexpr std::string_view kTellConstants[] = {"stablehlo", "torch.export", "config.json of Hugging Face"};
 bool HasConstantsApart(const Graph& graph) {
-  return std::ranges::find(graph.metadata, std::pair<std::string, std::string>("producer_name", "stablehlo")) !=
-         graph.metadata.end();
+  return std::ranges::any_of(graph.metadata, [](const auto& entry) {
+    return entry.first == "producer_name" &&
+           std::ranges::find(kTellConstants, entry.second) != std::end(kTellConstants);
+  });
 }
 
 Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest& request,
