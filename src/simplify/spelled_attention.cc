@@ -1,6 +1,7 @@
 // Attention that is spelled out as products and a softmax, and whose mask is a window of positions: as the operator,
 // which can be told of the window and needs no mask. Where nothing is known of the mask the spelling stays.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -53,12 +54,13 @@ class AttentionReader {
  private:
   const TensorType& TypeOf(TensorId id) const { return graph_.tensor(id).type; }
 
-  // The op of this type that writes a tensor which the spelling alone reads.
-  const Op* Inner(TensorId id, std::string_view type, size_t operands) const {
+  // The op of this type that writes a tensor which the spelling alone reads, in so many places.
+  const Op* Inner(TensorId id, std::string_view type, size_t operands, std::ptrdiff_t readers = 1) const {
     if (!id.valid() || edit_.IsKept(id) || (id.index() < computed_.size() && computed_[id.index()])) return nullptr;
     const auto [begin, end] = uses_.of(id);
     const Op* op = edit_.Producer(id);
-    if (end - begin != 1 || op == nullptr || graph_.type_of(*op) != type || !op->signature_pin.empty()) return nullptr;
+    if (end - begin != readers || op == nullptr || graph_.type_of(*op) != type || !op->signature_pin.empty())
+      return nullptr;
     const bool complete = op->inputs.size() == operands && std::ranges::all_of(op->inputs, &TensorId::valid);
     return complete ? op : nullptr;
   }
@@ -141,7 +143,8 @@ class AttentionReader {
     TensorId x = last.inputs[0];
     if (!IsHeads(x) || !IsHeads(found.v)) return std::nullopt;
     x = PastCast(x, found);
-    const Op* softmax = Inner(x, "Softmax", 1);
+    const bool is_guarded = TakeGuard(x, found);
+    const Op* softmax = Inner(x, "Softmax", 1, is_guarded ? 2 : 1);
     if (softmax == nullptr || (softmax->attributes->Int("axis", -1) != -1 && softmax->attributes->Int("axis", -1) != 3))
       return std::nullopt;
     found.ops.push_back(softmax->name);
@@ -149,20 +152,38 @@ class AttentionReader {
     x = PastCast(softmax->inputs[0], found);
     if (!TakeMask(x, found)) return std::nullopt;
     TakeCap(x, found);
-    for (std::optional<Scaled> scaled = ScaledOf(x); scaled; scaled = ScaledOf(x)) {
-      found.scale *= scaled->factor;
-      found.ops.push_back(scaled->op->name);
-      x = scaled->of;
-    }
+    TakeScales(x, found);
     const Op* scores = Inner(x, "MatMul", 2);
     if (scores == nullptr) return std::nullopt;
     found.q = scores->inputs[0];
     found.k_turned = scores->inputs[1];
     found.ops.push_back(scores->name);
+    TakeScales(found.q, found);
+    TakeScales(found.k_turned, found);
     if (!AreAlike(found)) return std::nullopt;
     if (found.softmax_type == TypeOf(found.q).dtype) found.softmax_type.reset();
     std::ranges::reverse(found.ops);
     return found;
+  }
+
+  void TakeScales(TensorId& x, Spelling& found) {
+    for (std::optional<Scaled> scaled = ScaledOf(x); scaled && TypeOf(scaled->of) == TypeOf(x); scaled = ScaledOf(x)) {
+      found.scale *= scaled->factor;
+      found.ops.push_back(scaled->op->name);
+      x = scaled->of;
+    }
+  }
+
+  // Where(IsNaN(x), 0, x), against rows of which no key is seen: a window leaves none such, so that it changes nothing
+  // as long as scores are numbers.
+  bool TakeGuard(TensorId& x, Spelling& found) {
+    const Op* choice = Inner(x, "Where", 3);
+    const Op* test = choice != nullptr ? Inner(choice->inputs[0], "IsNaN", 1) : nullptr;
+    if (test == nullptr || test->inputs[0] != choice->inputs[2]) return false;
+    if (ConstantOf(choice->inputs[1]) != 0.0 || TypeOf(choice->inputs[2]) != TypeOf(x)) return false;
+    for (const Op* op : {choice, test}) found.ops.push_back(op->name);
+    x = choice->inputs[2];
+    return true;
   }
 
   TensorId PastCast(TensorId x, Spelling& found) const {

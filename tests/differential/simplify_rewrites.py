@@ -351,13 +351,17 @@ def spelled(spelling):
     """Attention as products and a softmax: with a mask that is a window it is the operator, else it stays."""
     def case(b):
         q, k, v = (b.input(x, "f32[2,2,8,4]") for x in "qkv")
-        scores = b.op("MatMul", q, b.transpose(k, 0, 1, 3, 2))
-        scores = b.op("Mul", scores, b.float(0.5)) if spelling != "divided" else b.op("Div", scores, b.float(2.5))
+        turned = b.transpose(k, 0, 1, 3, 2)
+        if spelling == "guarded":  # as torch.onnx writes it: a share of the scale on either side
+            q, turned = (b.op("Mul", x, b.float(0.5)) for x in (q, turned))
+        scores = b.op("MatMul", q, turned)
+        if spelling != "guarded":
+            scores = b.op("Div", scores, b.float(2.5)) if spelling == "divided" else b.op("Mul", scores, b.float(0.5))
         if spelling == "capped":
             scores = b.op("Mul", b.op("Tanh", b.op("Div", scores, b.float(3))), b.float(3))
         at_q, at_k = positions(b, 8, (1, 3)), positions(b, 8, (1, 2))
         seen = b.op("LessOrEqual", at_k, at_q)
-        if spelling in ("added", "capped", "read twice"):
+        if spelling in ("added", "capped", "guarded", "read twice"):
             scores = b.op("Add", scores, b.op("Where", seen, b.float(0), b.float(-3.4028234663852886e38)))
         elif spelling == "hidden":
             scores = b.op("Where", b.op("Not", seen), b.float(-1e9), scores)
@@ -368,9 +372,11 @@ def spelled(spelling):
         else:
             scores = b.op("Where", seen, scores, b.float(-1e9))
         weights = b.op("Softmax", scores, axis=-1)
+        if spelling == "guarded":
+            weights = b.op("Where", b.op("IsNaN", weights), b.float(0), weights)
         y = b.op("MatMul", weights, v)
         stays = spelling in ("light", "data", "read twice")
-        attributes = {"is_causal": 1, "scale": 0.4 if spelling == "divided" else 0.5}
+        attributes = {"is_causal": 1, "scale": {"divided": 0.4, "guarded": 0.25}.get(spelling, 0.5)}
         if spelling == "capped":
             attributes["softcap"] = 3
         outputs = [y, b.op("Exp", weights)] if spelling == "read twice" else [y]
@@ -438,8 +444,8 @@ CASES.update({f"rows in order, {p}": rows_in_order(p) for p in ("MatMul", "Gemm"
 CASES.update({f"experts, {s}": experts(s) for s in ("columns", "rows", "transposed", "tokens")})
 CASES.update({f"mask, {s}": masked(s) for s in MASKS})
 CASES.update({"mask, past keys": past_keys})
-CASES.update({f"spelled attention, {s}": spelled(s) for s in ("added", "capped", "chosen", "divided", "hidden", "light",
-                                                             "data", "read twice")})
+CASES.update({f"spelled attention, {s}": spelled(s) for s in ("added", "capped", "chosen", "divided", "guarded", "hidden",
+                                                             "light", "data", "read twice")})
 CASES.update({f"repeated heads, {s}": groups(s) for s in ("of groups", "side by side", "across groups")})
 SEEDS = 8  # of random moves; with --all 40
 
