@@ -23,6 +23,7 @@ Result<GradGraph> MakeGradOfModel(GradInput input, const RuleSet& rules, const N
   if (inputs.empty()) AssumeBatch(model.graph, 1, input.resolve);
   SBP_ASSIGN_OR_RETURN(input.request.loss, LossOf(model.graph, input.request.loss));
   input.resolve.simplify = true;
+  input.resolve.asked_for = input.request.wrt;
   SBP_ASSIGN_OR_RETURN(Resolved resolved,
                        ResolveToDifferentiate(std::move(model.graph), rules, std::move(input.resolve), inputs));
   for (const std::string& warning : resolved.warnings) {

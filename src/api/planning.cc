@@ -106,6 +106,7 @@ Status LoadInto(PlanningInput& input, const RuleSet& rules, PlanRequest& request
   }
   if (input.train) {
     SBP_ASSIGN_OR_RETURN(input.train->loss, LossOf(model.graph, input.train->loss));
+    input.resolve.asked_for = input.train->wrt;
   }
   input.resolve.strict = request.options.strict;
   input.resolve.simplify = request.options.simplify;

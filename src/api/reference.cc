@@ -107,6 +107,7 @@ ResolveOptions ResolveOptionsOf(const Plan& plan, const Graph& model) {
   }
   for (const Assumption& assumption : plan.graph.assumptions)
     options.input_values.emplace_back(assumption.input, assumption.value);
+  if (const Result<GradRequest> trained = ReadFlags(plan.options.train); trained.ok()) options.asked_for = trained->wrt;
   return options;
 }
 

@@ -109,11 +109,16 @@ Status CheckNotEmpty(const Graph& graph) {
                          ToString(first.type), "; expected a size of at least 1 for its dimension ", axis));
 }
 
-// Moves of tensors whose sizes only running decides stay as they are.
-void SimplifyResolved(Graph& graph, const Assumptions& assumptions, bool before_grad) {
+// Moves of tensors whose sizes only running decides stay as they are, and so do numbers that are asked for.
+void SimplifyResolved(Graph& graph, const Assumptions& assumptions, const ResolveOptions& options) {
   std::vector<bool> computed(graph.tensors.size());
-  for (size_t t = 0; t < computed.size(); ++t) computed[t] = assumptions.Touches(TensorId(t));
-  Simplify(graph, computed, before_grad);
+  for (size_t t = 0; t < computed.size(); ++t) {
+    const Tensor& tensor = graph.tensors[t];
+    const auto names = [&](const std::string& pattern) { return GlobMatch(pattern, tensor.name); };
+    const bool is_number = tensor.role == TensorRole::kParameter && tensor.type.num_elements() == 1;
+    computed[t] = assumptions.Touches(TensorId(t)) || (is_number && std::ranges::any_of(options.asked_for, names));
+  }
+  Simplify(graph, computed, !options.simplify);
 }
 
 // The sizes of an input's type, as the file states it, in which the tensors of a sequence may differ.
@@ -194,7 +199,7 @@ Result<Resolved> Resolve(Graph graph, const RuleSet& rules, const ResolveOptions
   for (size_t i = 0; i < inputs.size(); ++i) pass.SetAssumed(inputs[i], ragged[i], {}, nullptr);
   SBP_ASSIGN_OR_RETURN(Graph resolved, ResolveGraph(pass));
   MergeAssumptions(context.provenance.Taken(), resolved);
-  if (options.simplify || options.group_experts) SimplifyResolved(resolved, pass.assumptions(), !options.simplify);
+  if (options.simplify || options.group_experts) SimplifyResolved(resolved, pass.assumptions(), options);
   pass.WarnOfBounds(resolved);
   Prune(resolved);
   ClearSymbols(resolved);

@@ -23,7 +23,10 @@ struct ResolveOptions {
   bool strict = false;         // an op without a rule is an error
   bool simplify = false;       // write the graph in a form that layouts pass (simplify/simplify.h)
   bool group_experts = false;  // of that only what leaves parameters as they are, for graphs to be differentiated
-  bool allow_empty = false;    // a model of which nothing comes out because nothing goes in is no mistake
+  // Numbers (parameters of one element) that somebody asks the gradient of, as patterns: no pass makes attributes of
+  // them.
+  std::vector<std::string> asked_for;
+  bool allow_empty = false;  // a model of which nothing comes out because nothing goes in is no mistake
 };
 
 }  // namespace sbp
