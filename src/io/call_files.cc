@@ -24,6 +24,7 @@ std::optional<std::string_view> DocumentOf(const CallFiles& files, std::string_v
   return std::nullopt;
 }
 std::string BesideDocument(std::string_view path, std::string_view name) {
+  if (path == "-") return std::string(kMemoryPrefix).append(name);  // the call's input has no folder
   const size_t slash = path.rfind('/');
   const size_t folder = slash == std::string_view::npos ? kMemoryPrefix.size() : slash + 1;
   return std::string(path.substr(0, folder)).append(name);

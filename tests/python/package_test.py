@@ -222,9 +222,9 @@ class InProcess(unittest.TestCase):
                 run(stop)
             # The caller goes on after a second; what has not ended by then (memory is given back) does so soon.
             self.assertLess(time.monotonic() - began[-1], 4, name)
-            for left in list(_library._left):
+            for left in list(_library._running):
                 left.thread.join(10)
-            self.assertFalse(_library._left, name)
+            self.assertFalse(_library._running, name)
 
     def test_a_call_left_behind_ends_with_the_process(self):
         script = f"""
