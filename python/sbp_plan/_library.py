@@ -193,7 +193,7 @@ def run(loaded: ctypes.CDLL, words: Sequence[str], document: bytes, documents: M
     try:
         while True:
             try:
-                told = call.told.get(timeout=_TICK if progress else None)
+                told = call.told.get(timeout=_TICK)  # also for Ctrl-C, which may have come to another thread
             except queue.Empty:
                 told = what
             if told is None:

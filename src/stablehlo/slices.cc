@@ -47,7 +47,9 @@ Result<BlockPlaces> PlacesOfBlock(const FormCall& call, size_t first, const Dims
 }
 
 // The indices along `dim`, of which the operand `start` is the first: a vector.
-ValueRef IndicesFrom(const FormCall& call, const ValueRef& start, int64_t size, int64_t of) {
+ValueRef IndicesFrom(const FormCall& call, ValueRef start, int64_t size, int64_t of) {
+  if (BytesOf(start->type.dtype, 1) < 4)  // the last index may be no number of its type
+    start = call.writer.AddOne("convert", {{"x", call.writer.Full(start)}}, {}, {DType::kI64, start->type.shape});
   const TensorType line{start->type.dtype, {size}};
   const ValueRef low = Writer::Known(0, start->type.dtype), high = Writer::Known(of - size, start->type.dtype);
   const ValueRef first = call.writer.AddOne(

@@ -233,8 +233,11 @@ sys.path.insert(0, {str(pathlib.Path(sp.__file__).parents[1])!r})
 import sbp_plan as sp
 told = []
 def plan():
-    sp.load({str(ROOT / 'examples/gpt2/graph.json')!r}, dim={{"batch": 8, "seq": 1024}}).plan(
-        mesh={{"a": 2, "b": 2, "c": 2}}, memory_limit="300MB", gap="0", effort=1000, progress=told.append)
+    try:
+        sp.load({str(ROOT / 'examples/gpt2/graph.json')!r}, dim={{"batch": 8, "seq": 1024}}).plan(
+            mesh={{"a": 2, "b": 2, "c": 2}}, memory_limit="300MB", gap="0", effort=1000, progress=told.append)
+    except sp.Error:
+        pass  # it was interrupted; whether it still comes here is a matter of time
 threading.Thread(target=plan, daemon=True).start()
 while not any("strategy" in what for what in told): time.sleep(0.01)
 """

@@ -75,6 +75,17 @@ TEST(SlicesTest, ComputedPlacesAreGatheredAndScattered) {
               AllOf(HasSubstr("stablehlo::write_along(x, "), HasSubstr("axis=0")));
 }
 
+// 296 is no i8.
+TEST(SlicesTest, PlacesOfNarrowTypesAreWidened) {
+  for (const std::string_view type : {"i8", "ui8", "i16"}) {
+    EXPECT_THAT(ReadMain(StrCat("%x: tensor<300xf32>, %i: tensor<", type, ">"),
+                         StrCat("%a = \"stablehlo.dynamic_slice\"(%x, %i) <{slice_sizes = array<i64: 4>}> : "
+                                "(tensor<300xf32>, tensor<",
+                                type, ">) -> tensor<4xf32>\n\"func.return\"(%a) : (tensor<4xf32>) -> ()")),
+                AllOf(HasSubstr("stablehlo::convert(i)"), HasSubstr("constant/296 i64[]")));
+  }
+}
+
 TEST(SlicesTest, WhatDoesNotFitIsSaid) {
   EXPECT_THAT(ReadMain("%x: tensor<4x6xf32>, %i: tensor<i32>",
                        "%a = \"stablehlo.dynamic_slice\"(%x, %i, %i) <{slice_sizes = array<i64: 5, 6>}> : "
