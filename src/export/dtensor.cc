@@ -114,14 +114,6 @@ Status CheckTensors(const Plan& plan) {
   return OkStatus();
 }
 
-// The value of a flag of `infer --train`; "": not given.
-std::string_view TrainingFlag(const Plan& plan, std::string_view flag) {
-  for (const auto& [name, value] : plan.options.train) {
-    if (name == flag) return value;
-  }
-  return "";
-}
-
 // The optimizers that plan_reference.py has rows of: `    "sgd": ("sbp::SGD", ...`.
 std::vector<std::string> ComparedOptimizers() {
   std::vector<std::string> names;

@@ -236,6 +236,13 @@ std::string PlanTable(const Plan& plan) {
   return Lines(table);
 }
 
+std::string_view TrainingFlag(const Plan& plan, std::string_view flag) {
+  for (const auto& [name, value] : plan.options.train) {
+    if (name == flag) return value;
+  }
+  return "";
+}
+
 Status CheckOnePass(const Plan& plan, std::string_view program) {
   if (plan.graph.micro_batches <= 1) return OkStatus();
   return BadInput(StrCat("the plan's step sums gradients over ", plan.graph.micro_batches,

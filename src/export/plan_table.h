@@ -15,6 +15,9 @@ namespace sbp {
 // Requires tensors of sizes that are numbers.
 std::string PlanTable(const Plan& plan);
 
+// The value of a flag of `infer --train`, the first of several; "": not given.
+std::string_view TrainingFlag(const Plan& plan, std::string_view flag);
+
 // Is the plan's step one pass, as a call of `program` ("the program for JAX") is? Error (kBadInput): it sums gradients
 // over micro-batches.
 Status CheckOnePass(const Plan& plan, std::string_view program);
