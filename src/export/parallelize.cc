@@ -148,16 +148,17 @@ class Parallelize {
 
   void FindStyles() {
     std::map<std::string, std::string> of_module;
-    std::map<std::string, std::string> split_by;  // by module: its first matrix that is split
-    std::set<std::string> norms;                  // patterns
+    std::map<std::string, int> matrices;  // of each module
+    for (const FoldedParameter& parameter : fold_.parameters) matrices[parameter.module] += parameter.rank > 1 ? 1 : 0;
+    std::set<std::string> norms;  // patterns
     for (const FoldedParameter& parameter : fold_.parameters) {
       if (parameter.rank < 2) continue;
       const std::string style = StyleOf(parameter);
       if (style.empty()) continue;
-      const auto [first, is_new] = split_by.emplace(parameter.module, parameter.name);
-      if (!is_new) {
-        report_.Cannot(parameter.name, StrCat("is split, as ", first->second, " of the same module is: styles are for ",
-                                              "nn.Linear and nn.Embedding, which have one matrix"));
+      if (matrices[parameter.module] > 1) {
+        report_.Cannot(parameter.name,
+                       "is split, and its module has other matrices: styles are for nn.Linear and "
+                       "nn.Embedding, and split all that a module has");
       }
       of_module[parameter.module] = style;
     }
