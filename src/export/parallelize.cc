@@ -260,32 +260,37 @@ class Parallelize {
     return {blocks.begin(), blocks.end()};
   }
 
-  // Which dimension data ranks split, of parameters where it is not the first. fully_shard has even parts of those
-  // alone.
+  // Which dimension data ranks split, of parameters where it is not the first: by pattern where all that it matches are
+  // alike. fully_shard has even parts of those alone.
   std::vector<std::pair<std::string, std::string>> SplitAlong() {
-    std::vector<std::pair<std::string, std::string>> entries;
-    std::map<std::string, int> of_pattern;
+    std::map<std::string, std::set<int>> of_pattern;
+    std::vector<std::pair<std::string, int>> found;
     for (const FoldedParameter& parameter : fold_.parameters) {
-      const Tensor& tensor = plan_.graph.tensor(parameter.id);
-      const NdSbp& layout = plan_.source_layouts[parameter.id.index()];
-      for (int a = 0; a < layout.size() && !sharded_.empty(); ++a) {
-        if (plan_.mesh.axes[a].name != sharded_.front() || !layout[a].is_split() || layout[a].dim() == 0) continue;
-        const int dim = layout[a].dim();
-        if (!IsEvenly(tensor.type, layout, dim)) {
-          report_.Note(StrCat(tensor.name, " is split unevenly along dimension ", dim, " over ", sharded_.front(),
-                              ", by fully_shard along dimension 0"));
-          continue;
-        }
-        const std::string pattern = ModulePattern(tensor.name);
-        const auto [entry, is_new] = of_pattern.emplace(pattern, dim);
-        if (is_new) entries.emplace_back(pattern, StrCat(dim));
-        if (entry->second != dim)
-          report_.Cannot(parameter.name,
-                         StrCat("is split along dimension ", dim, " over ", sharded_.front(), ", where ", pattern,
-                                " is along ", entry->second, " in a layer before it"));
-      }
+      const std::string& name = plan_.graph.tensor(parameter.id).name;
+      found.emplace_back(name, DataDim(parameter));
+      of_pattern[ModulePattern(name)].insert(found.back().second);
+    }
+    std::set<std::string> done;
+    std::vector<std::pair<std::string, std::string>> entries;
+    for (const auto& [name, dim] : found) {
+      const std::string pattern = ModulePattern(name);
+      const std::string& entry = of_pattern[pattern].size() == 1 ? pattern : name;
+      if (dim != 0 && done.insert(entry).second) entries.emplace_back(entry, StrCat(dim));
     }
     return entries;
+  }
+
+  // 0: the first, or none.
+  int DataDim(const FoldedParameter& parameter) {
+    const Tensor& tensor = plan_.graph.tensor(parameter.id);
+    const NdSbp& layout = plan_.source_layouts[parameter.id.index()];
+    for (int a = 0; a < layout.size() && !sharded_.empty(); ++a) {
+      if (plan_.mesh.axes[a].name != sharded_.front() || !layout[a].is_split() || layout[a].dim() == 0) continue;
+      if (IsEvenly(tensor.type, layout, layout[a].dim())) return layout[a].dim();
+      report_.Note(StrCat(tensor.name, " is split unevenly along dimension ", layout[a].dim(), " over ",
+                          sharded_.front(), ", by fully_shard along dimension 0"));
+    }
+    return 0;
   }
 
   bool IsEvenly(const TensorType& type, const NdSbp& layout, int dim) const {
