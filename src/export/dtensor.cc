@@ -114,14 +114,6 @@ Status CheckTensors(const Plan& plan) {
   return OkStatus();
 }
 
-// The value of a flag of `infer --train`; "": not given.
-std::string_view TrainingFlag(const Plan& plan, std::string_view flag) {
-  for (const auto& [name, value] : plan.options.train) {
-    if (name == flag) return value;
-  }
-  return "";
-}
-
 // The optimizers that plan_reference.py has rows of: `    "sgd": ("sbp::SGD", ...`.
 std::vector<std::string> ComparedOptimizers() {
   std::vector<std::string> names;
@@ -134,17 +126,18 @@ std::vector<std::string> ComparedOptimizers() {
 
 // Is there something in the step that --train made which the program does not run, or torch has not to compare with?
 Status CheckStep(const Plan& plan) {
-  if (plan.graph.micro_batches > 1) {
-    return BadInput(StrCat("the plan's step sums gradients over ", plan.graph.micro_batches,
-                           " micro-batches, and a call of the program for DTensors is one pass: plan it without "
-                           "--accumulate"));
-  }
+  SBP_RETURN_IF_ERROR(CheckOnePass(plan, "the program for DTensors"));
   if (!TrainingFlag(plan, "hvp").empty())
     return BadInput("the plan's step has products with the Hessian (--hvp), which the program for DTensors has not");
   const std::string_view given = TrainingFlag(plan, "optimizer");
   const std::string optimizer(given.substr(0, given.find(':')));
   const std::vector<std::string> known = ComparedOptimizers();
-  if (optimizer.empty() || optimizer == "none" || std::ranges::find(known, optimizer) != known.end()) return OkStatus();
+  if (optimizer.empty() || optimizer == "none") return OkStatus();
+  if (!TrainingFlag(plan, "decompose").empty()) {
+    return BadInput(StrCat("the plan's step expands ", optimizer, " into smaller ops, and the program for DTensors ",
+                           "compares updates of whole ones with torch.optim: plan it without --decompose"));
+  }
+  if (std::ranges::find(known, optimizer) != known.end()) return OkStatus();
   return BadInput(StrCat("the plan's step updates weights by ", optimizer,
                          ", and the program for DTensors has of torch.optim ", Join(known, ", "),
                          DidYouMean(optimizer, known)));

@@ -60,6 +60,7 @@ class HfPlan {
     std::vector<std::pair<std::string, std::string>> styles;
     std::map<std::string, size_t> at;
     std::map<std::string, std::string> of_module;  // for vectors beside the matrix
+    std::map<std::string, std::string> first_of;   // name of the parameter that gave a pattern its style
     for (const FoldedParameter& parameter : fold_.parameters) {
       if (parameter.rank < 2) continue;
       const std::string style = StyleOf(parameter);
@@ -67,11 +68,11 @@ class HfPlan {
       of_module[parameter.module] = style;
       const std::string pattern = ModulePattern(parameter.module);
       const auto [entry, is_new] = at.emplace(pattern, styles.size());
-      if (is_new) styles.emplace_back(pattern, style);
+      if (is_new) styles.emplace_back(pattern, style), first_of[pattern] = parameter.name;
       const std::string& first = styles[entry->second].second;
       if (first != style) {
-        report_.Cannot(parameter.name,
-                       StrCat("is ", style, ", where ", pattern, " is ", first, " in a layer before it"));
+        report_.Cannot(parameter.name, StrCat("is ", style, ", where ", first_of[pattern], " is ", first, ": ", pattern,
+                                              " has one style"));
       }
     }
     for (const FoldedParameter& parameter : fold_.parameters) {

@@ -109,6 +109,7 @@ Status CheckJaxTensors(const Plan& plan) {
 }  // namespace
 
 Result<PlanExport> WriteJaxProgram(const Plan& plan) {
+  SBP_RETURN_IF_ERROR(CheckOnePass(plan, "the program for JAX"));
   SBP_RETURN_IF_ERROR(CheckJaxOps(plan));
   SBP_RETURN_IF_ERROR(CheckJaxTensors(plan));
   PlanExport made;

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "export/exporter.h"
 #include "export/folded.h"
+#include "export/plan_table.h"
 #include "export/starts.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
@@ -26,7 +27,6 @@ namespace sbp {
 namespace {
 
 constexpr std::string_view kImports = R"(from collections.abc import Iterable
-from fnmatch import fnmatch
 from functools import partial
 
 import torch
@@ -57,7 +57,12 @@ class Parallelize {
     FindStyles();
     std::vector<std::string> names;
     for (const MeshAxis& axis : plan_.mesh.axes) names.push_back(axis.name);
-    std::string text = StrCat("AXES, RANKS = ", Tuple(names), ", ", RanksOfMesh(plan_.mesh), "\n");
+    std::string text;
+    for (const std::string& line : LeftToCaller()) {
+      text += StrCat("# Left to the caller: ", line, ".\n");
+      report_.Note(StrCat("parallelize.py leaves to the caller: ", line));
+    }
+    text += StrCat("AXES, RANKS = ", Tuple(names), ", ", RanksOfMesh(plan_.mesh), "\n");
     text += StrCat("COPIES: tuple[str, ...] = ", Tuple(copies_), "  # hold the same parameters\n");
     text += StrCat("SHARDED: tuple[str, ...] = ", Tuple(sharded_), "  # hold parts of what they train\n");
     text += StrCat("RESHARDS = ", regathers_ ? "True" : "False",
@@ -72,11 +77,47 @@ class Parallelize {
   }
 
  private:
+  // What the plan's step does that neither styles nor fully_shard say.
+  std::vector<std::string> LeftToCaller() {
+    std::vector<std::string> lines;
+    const Recomputation again = UniformRecomputation(fold_, report_);
+    const std::string_view remat = TrainingFlag(plan_, "remat");
+    if (again == Recomputation::kFull) {
+      lines.emplace_back(
+          "layers are computed again in the backward pass: apply_activation_checkpointing (model."
+          "gradient_checkpointing_enable() of transformers), before parallelize");
+    } else if (again != Recomputation::kNone || (fold_.layers.empty() && !remat.empty())) {
+      lines.push_back(
+          StrCat("a part of the forward pass, ",
+                 again == Recomputation::kNone ? StrCat("--remat ", remat) : std::string(RecomputationName(again)),
+                 ", is computed again in the backward pass: torch.utils.checkpoint with a context_fn of "
+                 "create_selective_checkpoint_contexts"));
+    }
+    if (const std::string_view type = TrainingFlag(plan_, "compute"); !type.empty()) {
+      lines.push_back(StrCat("the step computes in ", type,
+                             ", of parameters as they are held: MixedPrecisionPolicy as ",
+                             "mp_policy of fully_shard or replicate, or torch.autocast"));
+    }
+    if (const std::string_view norm = TrainingFlag(plan_, "clip-norm"); !norm.empty()) {
+      lines.push_back(StrCat("gradients are clipped to a norm of ", norm, " over all parameters: torch.nn.utils.",
+                             "clip_grad_norm_ behind backward"));
+    }
+    std::vector<std::string> frozen;
+    for (const auto& [flag, pattern] : plan_.options.train) {
+      if (flag == "freeze") frozen.push_back(pattern);
+    }
+    if (!frozen.empty())
+      lines.push_back(
+          StrCat("parameters ", Join(frozen, ", "), " are frozen: requires_grad_(False), before parallelize"));
+    return lines;
+  }
+
   void FindAxes() {
     const ShardedData data = DataOf(fold_, plan_, report_);
     if (data.zero == 1 || data.zero == 2)
       report_.Cannot(StrCat("ZeRO's stage ", data.zero), "splits states, not parameters: fully_shard splits all");
     regathers_ = data.regathers;
+    std::string outside;  // a tensor axis
     for (size_t a = 0; a < fold_.axes.size(); ++a) {
       const std::string& name = plan_.mesh.axes[a].name;
       if (plan_.mesh.axes[a].size == 1) continue;
@@ -89,12 +130,17 @@ class Parallelize {
           report_.Cannot(name, StrCat("is ", AxisUseName(fold_.axes[a].use), " parallelism, which no style is for"));
           break;
         case AxisUse::kData:
+          if (!outside.empty() && fold_.axes[a].zero > 0)
+            report_.Cannot(name,
+                           StrCat("splits parameters inside of ", outside, ", which splits matrices: fully_shard ",
+                                  "takes data axes outside of it, --mesh ", name, "=...,", outside, "=..."));
           if (!of_data.empty()) report_.Cannot(name, "splits the batch, as another axis does in the same way");
           if (of_data.empty()) of_data.push_back(name);
           break;
         case AxisUse::kTensor:
           if (!tensor_.empty()) report_.Cannot(name, "splits matrices, as another axis does: a style is for one");
           if (tensor_.empty()) tensor_ = name;
+          outside = tensor_;
           break;
       }
     }
@@ -102,11 +148,19 @@ class Parallelize {
 
   void FindStyles() {
     std::map<std::string, std::string> of_module;
+    std::map<std::string, int> matrices;  // of each module
+    for (const FoldedParameter& parameter : fold_.parameters) matrices[parameter.module] += parameter.rank > 1 ? 1 : 0;
     std::set<std::string> norms;  // patterns
     for (const FoldedParameter& parameter : fold_.parameters) {
       if (parameter.rank < 2) continue;
       const std::string style = StyleOf(parameter);
-      if (!style.empty()) of_module[parameter.module] = style;
+      if (style.empty()) continue;
+      if (matrices[parameter.module] > 1) {
+        report_.Cannot(parameter.name,
+                       "is split, and its module has other matrices: styles are for nn.Linear and "
+                       "nn.Embedding, and split all that a module has");
+      }
+      of_module[parameter.module] = style;
     }
     for (const FoldedParameter& parameter : fold_.parameters) {
       if (parameter.rank >= 2) continue;
@@ -116,7 +170,10 @@ class Parallelize {
       if (split != column)
         report_.Cannot(parameter.name,
                        split ? "is split, and no style splits it" : "lies whole, where its matrix is split by columns");
-      if (parameter.along_sequence && !split && found == of_module.end()) norms.insert(ModulePattern(parameter.module));
+      if (!sequence_ || !parameter.along_sequence || split || found != of_module.end()) continue;
+      const std::string reason = WhyNoNorm(parameter);
+      if (!reason.empty()) report_.Cannot(parameter.name, reason);
+      if (reason.empty()) norms.insert(ModulePattern(parameter.module));
     }
     for (const FoldedParameter& parameter : fold_.parameters) {  // in all layers alike, the first included
       if (!sequence_ || parameter.rank >= 2 || !norms.contains(ModulePattern(parameter.module))) continue;
@@ -154,6 +211,7 @@ class Parallelize {
         parameter.module.empty()            ? "is split and belongs to no module that has a name"
         : parameter.is_part                 ? "is a part of a fused parameter, whose module has one style"
         : parameter.rank > 2                ? "is no matrix of nn.Linear or nn.Embedding, which styles are for"
+        : parameter.role != "weight"        ? "is split and is no `weight`, which is all that styles split of a module"
         : IsTurned(plan_, fold_, parameter) ? "lies as [in, out], where styles are for nn.Linear's [out, in]"
                                             : "";
     if (!reason.empty()) {
@@ -177,7 +235,22 @@ class Parallelize {
     return "";
   }
 
-  // The modules that repeat: "layers.*" of "layers.0.mlp.up_proj".
+  // SequenceParallel replaces all parameters of a module that normalises, and splits what it is called with. "": of
+  // such.
+  std::string WhyNoNorm(const FoldedParameter& vector) const {
+    constexpr std::string_view kRead = "is read along the split sequence, ";
+    if (vector.role != "weight" && vector.role != "bias")
+      return StrCat(kRead, "and SequenceParallel is for the weight and bias of a norm");
+    for (const FoldedParameter& other : fold_.parameters) {
+      if (vector.module.empty() || other.module.starts_with(StrCat(vector.module, ".")))
+        return StrCat(kRead, "and SequenceParallel is for modules without others inside, as ", other.module);
+      if (other.module == vector.module && other.rank > 1)
+        return StrCat(kRead, "and SequenceParallel is for norms, where its module has ", other.name, ", too");
+    }
+    return "";
+  }
+
+  // The modules that repeat: "layers.*" of "layers.0.mlp.up_proj", "*" of "0" in an nn.Sequential.
   std::vector<std::string> Blocks() const {
     std::set<std::string> blocks;
     for (const FoldedParameter& parameter : fold_.parameters) {
@@ -187,32 +260,37 @@ class Parallelize {
     return {blocks.begin(), blocks.end()};
   }
 
-  // Which dimension data ranks split, of parameters where it is not the first. fully_shard has even parts of those
-  // alone.
+  // Which dimension data ranks split, of parameters where it is not the first: by pattern where all that it matches are
+  // alike. fully_shard has even parts of those alone.
   std::vector<std::pair<std::string, std::string>> SplitAlong() {
-    std::vector<std::pair<std::string, std::string>> entries;
-    std::map<std::string, int> of_pattern;
+    std::map<std::string, std::set<int>> of_pattern;
+    std::vector<std::pair<std::string, int>> found;
     for (const FoldedParameter& parameter : fold_.parameters) {
-      const Tensor& tensor = plan_.graph.tensor(parameter.id);
-      const NdSbp& layout = plan_.source_layouts[parameter.id.index()];
-      for (int a = 0; a < layout.size() && !sharded_.empty(); ++a) {
-        if (plan_.mesh.axes[a].name != sharded_.front() || !layout[a].is_split() || layout[a].dim() == 0) continue;
-        const int dim = layout[a].dim();
-        if (!IsEvenly(tensor.type, layout, dim)) {
-          report_.Note(StrCat(tensor.name, " is split unevenly along dimension ", dim, " over ", sharded_.front(),
-                              ", by fully_shard along dimension 0"));
-          continue;
-        }
-        const std::string pattern = ModulePattern(tensor.name);
-        const auto [entry, is_new] = of_pattern.emplace(pattern, dim);
-        if (is_new) entries.emplace_back(pattern, StrCat(dim));
-        if (entry->second != dim)
-          report_.Cannot(parameter.name,
-                         StrCat("is split along dimension ", dim, " over ", sharded_.front(), ", where ", pattern,
-                                " is along ", entry->second, " in a layer before it"));
-      }
+      const std::string& name = plan_.graph.tensor(parameter.id).name;
+      found.emplace_back(name, DataDim(parameter));
+      of_pattern[ModulePattern(name)].insert(found.back().second);
+    }
+    std::set<std::string> done;
+    std::vector<std::pair<std::string, std::string>> entries;
+    for (const auto& [name, dim] : found) {
+      const std::string pattern = ModulePattern(name);
+      const std::string& entry = of_pattern[pattern].size() == 1 ? pattern : name;
+      if (dim != 0 && done.insert(entry).second) entries.emplace_back(entry, StrCat(dim));
     }
     return entries;
+  }
+
+  // 0: the first, or none.
+  int DataDim(const FoldedParameter& parameter) {
+    const Tensor& tensor = plan_.graph.tensor(parameter.id);
+    const NdSbp& layout = plan_.source_layouts[parameter.id.index()];
+    for (int a = 0; a < layout.size() && !sharded_.empty(); ++a) {
+      if (plan_.mesh.axes[a].name != sharded_.front() || !layout[a].is_split() || layout[a].dim() == 0) continue;
+      if (IsEvenly(tensor.type, layout, layout[a].dim())) return layout[a].dim();
+      report_.Note(StrCat(tensor.name, " is split unevenly along dimension ", layout[a].dim(), " over ",
+                          sharded_.front(), ", by fully_shard along dimension 0"));
+    }
+    return 0;
   }
 
   bool IsEvenly(const TensorType& type, const NdSbp& layout, int dim) const {

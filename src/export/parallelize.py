@@ -31,15 +31,20 @@ def parallelize(model: nn.Module, mesh: DeviceMesh) -> nn.Module:
         shard = partial(replicate, mesh=mesh[COPIES])
     else:
         return model
-    for path, module in model.named_modules():
+    for path, module in list(model.named_modules()):
         if _is_any(path, BLOCKS):
             shard(module)
     return shard(model)
 
 
 def _is_any(path: str, patterns: Iterable[str]) -> bool:
+    """Does a pattern name the path? A level * is any number."""
     levels = path.split(".")
-    return any(len(levels) == len(p.split(".")) and all(map(fnmatch, levels, p.split("."))) for p in patterns)
+    return any(len(levels) == len(p.split(".")) and all(map(_is_level, levels, p.split("."))) for p in patterns)
+
+
+def _is_level(level: str, pattern: str) -> bool:
+    return level.isdecimal() if pattern == "*" else level == pattern
 
 
 def _check_modules(model: nn.Module) -> None:

@@ -225,7 +225,7 @@ class UnshardedStep:
             return made[name]
         if name.startswith("grad/"):
             return self._part(name[5:], made[f"grad/{self._whole(name[5:])}"])
-        if name.startswith("next/") and name[5:] in self.state:  # a running statistic
+        if name.startswith("next/") and name[5:] in self.program.graph_signature.buffers:  # a running statistic
             return self.state[name[5:]]  # type: ignore[no-any-return]
         if isinstance(nodes.get(name), Tensor):
             return nodes[name]  # type: ignore[no-any-return]
@@ -243,12 +243,19 @@ def example_step(program: torch.export.ExportedProgram, inputs: Inputs, table: d
         if name == "step":
             made[name] = torch.tensor(number)
         elif name == "lr":
-            made[name] = torch.tensor(1e-4)  # Adam makes as much of a gradient of mere rounding
+            made[name] = torch.tensor(_learning_rate(table))
         elif name == "labels":
             made[name] = torch.randint(0, _number_of_classes(program, table), tensor["shape"], generator=draw)
         else:
             made[name] = torch.randn(tensor["shape"], generator=draw, dtype=torch.float64).to(DTYPES[tensor["dtype"]])
     return made
+
+
+def _learning_rate(table: dict[str, Any]) -> float:
+    """Large enough that a wrong gradient is seen in the weights. Adam makes a whole step of a gradient of mere rounding,
+    so that its steps have to be small."""
+    optimizer = next((value for flag, value in table["train"] if flag == "optimizer"), "")
+    return 1e-4 if optimizer.partition(":")[0] in ("adam", "adamw") else 0.1
 
 
 def _number_of_classes(program: torch.export.ExportedProgram, table: dict[str, Any]) -> int:

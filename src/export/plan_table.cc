@@ -15,6 +15,7 @@
 
 #include "base/dtype.h"
 #include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
@@ -233,6 +234,19 @@ std::string PlanTable(const Plan& plan) {
     tensors[graph.tensors[i].name] = TensorJson(graph.tensors[i], plan.source_layouts[i]);
   table["steps"] = StepsJson(plan);
   return Lines(table);
+}
+
+std::string_view TrainingFlag(const Plan& plan, std::string_view flag) {
+  for (const auto& [name, value] : plan.options.train) {
+    if (name == flag) return value;
+  }
+  return "";
+}
+
+Status CheckOnePass(const Plan& plan, std::string_view program) {
+  if (plan.graph.micro_batches <= 1) return OkStatus();
+  return BadInput(StrCat("the plan's step sums gradients over ", plan.graph.micro_batches,
+                         " micro-batches, and a call of ", program, " is one pass: plan it without --accumulate"));
 }
 
 }  // namespace sbp

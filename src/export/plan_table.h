@@ -3,7 +3,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "base/status.h"
 #include "plan/plan.h"
 
 namespace sbp {
@@ -12,5 +14,12 @@ namespace sbp {
 // "nodes" names the model's nodes that stand in the plan as they are.
 // Requires tensors of sizes that are numbers.
 std::string PlanTable(const Plan& plan);
+
+// The value of a flag of `infer --train`, the first of several; "": not given.
+std::string_view TrainingFlag(const Plan& plan, std::string_view flag);
+
+// Is the plan's step one pass, as a call of `program` ("the program for JAX") is? Error (kBadInput): it sums gradients
+// over micro-batches.
+Status CheckOnePass(const Plan& plan, std::string_view program);
 
 }  // namespace sbp

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -148,6 +149,34 @@ Recomputation RecomputationOf(const Seen& seen) {
   return seen.attention ? Recomputation::kSelective : Recomputation::kLight;
 }
 
+// Over an axis: tensors that transitions split.
+using SplitLater = std::set<std::pair<TensorId, int>>;
+
+SplitLater FindSplitLater(const Plan& plan) {
+  SplitLater found;
+  for (const Transition& transition : plan.transitions) {
+    for (int axis = 0; axis < transition.to.size(); ++axis) {
+      if (transition.to[axis].is_split()) found.emplace(transition.tensor, axis);
+    }
+  }
+  return found;
+}
+
+// Does all that the forward pass reads by the transition go on in parts over the axis, as lookups of whole tokens in
+// parts of a table do, whose sums are scattered? Else all ranks compute the same from there on.
+bool GoesOnSplit(const Plan& plan, const Transition& transition, int axis, const SplitLater& split_later) {
+  return std::ranges::all_of(transition.consumers, [&](const Use& use) {
+    const Op& op = plan.graph.op(use.op);
+    if (!IsForward(plan.graph, op)) return true;
+    for (size_t k = 0; k < op.outputs.size(); ++k) {
+      if (!op.outputs[k].valid()) continue;
+      if (plan.decision(use.op).signature.outputs[k][axis].is_split()) return true;
+      if (split_later.contains({op.outputs[k], axis})) return true;
+    }
+    return false;
+  });
+}
+
 enum class ReadBy : uint8_t { kNobody, kForward, kLossOrBackward, kOptimizer };
 
 ReadBy WhoReads(const Plan& plan, const Transition& transition) {
@@ -186,6 +215,7 @@ void FoldResiduals(const Plan& plan, const Roles& roles, Fold& fold) {
 
 void FoldTransitions(const Plan& plan, Fold& fold) {
   const Implied implied(plan, fold);
+  const SplitLater split_later = FindSplitLater(plan);
   std::set<TensorId> parameters;
   for (const FoldedParameter& parameter : fold.parameters) parameters.insert(parameter.id);
   for (const Op& op : plan.graph.ops) {
@@ -208,8 +238,9 @@ void FoldTransitions(const Plan& plan, Fold& fold) {
           StrCat("goes from ", ToString(step.from), " to ", ToString(step.to), " by ", CollectiveKindName(step.kind),
                  " over ", plan.mesh.axes[step.axis].name, ", which ",
                  AxisUseName(fold.axes[static_cast<size_t>(step.axis)].use), " parallelism does not imply");
-      (read == ReadBy::kForward && !of_loss && !of_integers ? fold.unfolded : fold.derived)
-          .push_back({tensor.name, reason});
+      const bool derived =
+          read != ReadBy::kForward || of_loss || (of_integers && GoesOnSplit(plan, transition, step.axis, split_later));
+      (derived ? fold.derived : fold.unfolded).push_back({tensor.name, reason});
     }
   }
 }

@@ -124,6 +124,71 @@ class Mlp(nn.Module):
         return self.net(x)
 
 
+class Root(nn.Sequential):
+    """Its layers are at the root: 0, 1, 2."""
+
+    def __init__(self):
+        super().__init__(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+    def forward(self, x):
+        return super().forward(x)
+
+
+class TwoMatrices(nn.Module):
+    """A module of its own with two matrices that tensor parallelism splits."""
+
+    def __init__(self):
+        super().__init__()
+        self.w1, self.w2 = (nn.Parameter(torch.randn(16, 8)) for _ in range(2))
+
+    def forward(self, x):
+        return functional.silu(functional.linear(x, self.w1)) * functional.linear(x, self.w2)
+
+
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = TwoMatrices(), nn.Linear(16, 4, bias=False)
+
+    def forward(self, x):
+        return self.down(self.up(x))
+
+
+class WithTable(nn.Linear):
+    """A split matrix beside one that styles would split, too."""
+
+    def __init__(self, rows, columns):
+        super().__init__(rows, columns, bias=False)
+        self.added = nn.Parameter(torch.randn(4, columns))
+
+    def forward(self, x):
+        return super().forward(x) + self.added.sum(0)
+
+
+class Tabled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = WithTable(8, 16), nn.Linear(16, 4, bias=False)
+
+    def forward(self, x):
+        return self.down(functional.relu(self.up(x)))
+
+
+class Scaled(Llama):
+    """Its layers have a vector of their own, read along the sequence, and modules."""
+
+    def __init__(self):
+        super().__init__()
+        for layer in self.layers:
+            layer.weight = nn.Parameter(torch.ones(64))
+
+    def forward(self, tokens):
+        x = self.embed_tokens(tokens)
+        for layer in self.layers:
+            x = layer(x * layer.weight)
+        return self.lm_head(self.norm(x))
+
+
 def tokens():
     return torch.randint(0, 64, (8, 16))
 
@@ -132,18 +197,28 @@ def tokens():
 # its matrix is split by columns or rows: small models would rather gather matrices.
 CASES = {
     "mlp": (Mlp, lambda: torch.randn(16, 8), "mse", "dp", "tp", "CR"),
+    "root": (Root, lambda: torch.randn(16, 8), "mse", "fsdp", "tp", "CR"),
     "gpt": (Gpt, tokens, "cross-entropy", "dp", "tp", "CCCRCR" * 2 + "C"),
     "llama": (Llama, tokens, "cross-entropy", "fsdp", "tp", "CCCRCCR" * 2 + "C"),
     "llama by sequence": (Llama, tokens, "cross-entropy", "fsdp", "sp", "CCCRCCR" * 2 + "C"),
 }
 
+# What is refused: as above, and what the report says of it.
+REFUSED = {
+    "two matrices": (Gated, lambda: torch.randn(16, 8), "mse", "dp", "tp", "CCR", "up.w1 is split and is no `weight`"),
+    "a matrix more": (Tabled, lambda: torch.randn(16, 8), "mse", "dp", "tp", "CR",
+                      "up.weight is split, and its module has other matrices"),
+    "no norm": (Scaled, tokens, "cross-entropy", "fsdp", "sp", "CCCRCCR" * 2 + "C",
+                "SequenceParallel is for modules without others inside, as layers.1."),
+}
+
 
 def pins(name):
     """What inputs, products, tables and, by sequence, sums between layers are, over data and model."""
-    _, _, _, _, model, products = CASES[name]
-    rank = 1 if name == "mlp" else 2
+    _, _, _, _, model, products, *_ = CASES.get(name) or REFUSED[name]
+    rank = 2 if (CASES.get(name) or REFUSED[name])[2] == "cross-entropy" else 1
     written = {"C": f"(S(0), S({rank}))", "R": "(S(0), P(sum))"}
-    found = ["x==(S(0), B)"] if name == "mlp" else ["tokens==(S(0), B)", "embedding<-(S(0), P(sum))"]
+    found = ["x==(S(0), B)"] if rank == 1 else ["tokens==(S(0), B)", "embedding<-(S(0), P(sum))"]
     behind = {"gpt": "/p"}.get(name, "")  # what the product is called in front of its bias
     found += [f"linear{f'_{i}' if i else ''}{behind if kind == 'R' else ''}<-{written[kind]}" for i, kind in enumerate(products)]
     if model == "sp":
@@ -159,14 +234,14 @@ def run_planner(planner, *words):
 
 
 def export(planner, folder, name):
-    """The plan, and parallelize.py in folder/name."""
-    make, inputs, loss, data, model, _ = CASES[name]
+    """The plan, and parallelize.py in folder/name, unless it is to be refused."""
+    make, inputs, loss, data, model, _, *refused = CASES.get(name) or REFUSED[name]
     torch.manual_seed(0)
     torch.export.save(torch.export.export(make(), (inputs(),)), folder / f"{name}.pt2")
     run_planner(planner, "infer", folder / f"{name}.pt2", "--train", "--loss", f"{loss}:output:0", "--optimizer", "sgd",
                 "--mesh", "data=2,model=4", "--recipe", f"data={data},model={model}", "-q", "-o", folder / f"{name}.json", *pins(name))
     said = run_planner(planner, "export", "--to", "dtensor", folder / f"{name}.json", "-o", folder / name)
-    if not (folder / name / "parallelize.py").exists():
+    if (folder / name / "parallelize.py").exists() == bool(refused) or not all(words in said for words in refused):
         raise SystemExit(f"{name}: {said}")
 
 
@@ -251,7 +326,7 @@ def work(rank, folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for case in CASES:
+        for case in [*CASES, *REFUSED]:
             export(sys.argv[1], folder, case)
         torch.multiprocessing.spawn(work, (folder,), nprocs=RANKS)
 
