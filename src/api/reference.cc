@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "fold/resolve.h"
 #include "fold/resolve_options.h"
+#include "grad/request.h"
 #include "graph/cut.h"
 #include "graph/literal.h"
 #include "graph/tensor_type.h"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "graph/graph.h"
