@@ -21,6 +21,7 @@
 #include "export/parallelize.h"
 #include "export/plan_table.h"
 #include "graph/graph.h"
+#include "graph/producers.h"
 #include "graph/tensor_type.h"
 #include "plan/ends.h"
 #include "plan/plan.h"
@@ -31,13 +32,6 @@
 
 namespace sbp {
 namespace {
-
-bool IsTorchExport(const Graph& graph) {
-  for (const auto& [name, value] : graph.metadata) {
-    if (name == "producer_name" && value == "torch.export") return true;
-  }
-  return false;
-}
 
 // The ops that the program computes: it registers each by a line that starts so.
 void AddOpsOf(std::string_view program, std::set<std::string, std::less<>>& ops) {
@@ -144,7 +138,7 @@ Status CheckStep(const Plan& plan) {
 }
 
 Status CheckPlan(const Plan& plan) {
-  if (!IsTorchExport(plan.graph)) {
+  if (!IsProducedBy(plan.graph, kTorchProducer)) {
     return BadInput(StrCat("the plan is of ", plan.model_path.empty() ? "no model file" : plan.model_path,
                            ", and DTensors run plans of what torch.export.save wrote (.pt2)"));
   }

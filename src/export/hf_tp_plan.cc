@@ -1,7 +1,6 @@
 // hf-tp-plan: the plan as a DistributedConfig of Hugging Face's transformers: a style for each module that tensor
 // parallelism splits, '*' for the number of the layer, and the sizes of the mesh. Styles: transformers 5.23,
 // distributed/tensor_parallel.py; fields: distributed/configuration_utils.py.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,6 +14,7 @@
 #include "base/text.h"
 #include "export/exporter.h"
 #include "export/folded.h"
+#include "graph/producers.h"
 #include "parallelism/fold.h"
 #include "parallelism/words.h"
 #include "plan/plan.h"
@@ -28,10 +28,7 @@ using HfJson = nlohmann::ordered_json;
 
 // Does the graph have the layouts of the model's own modules? ONNX and StableHLO turn matrices as their exporters like.
 bool LiesAsModules(const Plan& plan) {
-  return std::ranges::any_of(plan.graph.metadata, [](const auto& entry) {
-    return entry.first == "producer_name" &&
-           (entry.second == "torch.export" || entry.second.starts_with("config.json"));
-  });
+  return IsProducedBy(plan.graph, kTorchProducer) || IsProducedBy(plan.graph, kConfigProducer);
 }
 
 class HfPlan {

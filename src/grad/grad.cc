@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +35,7 @@
 #include "grad/update.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
+#include "graph/producers.h"
 #include "graph/tensor_type.h"
 #include "remat/policy.h"
 #include "remat/recompute.h"
@@ -77,28 +77,18 @@ Status CheckPatterns(const Graph& graph, std::string_view flag, const std::vecto
   return OkStatus();
 }
 
-// Of models of these producers it is known which numbers are parameters: what has a value in the graph is a constant of
-// the program (tables of angles, epsilons). ONNX does not tell.
-constexpr std::string_view kTellConstants[] = {"stablehlo", "torch.export", "config.json of Hugging Face"};
-bool HasConstantsApart(const Graph& graph) {
-  return std::ranges::any_of(graph.metadata, [](const auto& entry) {
-    return entry.first == "producer_name" &&
-           std::ranges::find(kTellConstants, entry.second) != std::end(kTellConstants);
-  });
-}
-
 Result<std::vector<TensorId>> FindTargets(const Graph& graph, const GradRequest& request,
                                           std::vector<std::string>& constants) {
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--wrt", request.wrt, TensorRole::kParameter));
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--freeze", request.freeze, TensorRole::kParameter));
   SBP_RETURN_IF_ERROR(CheckPatterns(graph, "--wrt-inputs", request.wrt_inputs, TensorRole::kInput));
   const std::vector<bool> trainable = request.trains() ? FindTrainable(graph) : std::vector<bool>();
-  const bool has_apart = HasConstantsApart(graph);
+  const bool tells_constants = TellsConstants(graph);
   std::vector<TensorId> targets;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
     if (!HasDerivative(tensor.type) || tensor.role == TensorRole::kActivation) continue;
-    if (request.wrt.empty() && tensor.literal != nullptr && has_apart) continue;
+    if (request.wrt.empty() && tensor.literal != nullptr && tells_constants) continue;
     const bool is_parameter = tensor.role == TensorRole::kParameter;
     bool wanted = is_parameter ? (request.wrt.empty() || MatchesAny(request.wrt, tensor.name)) &&
                                      !MatchesAny(request.freeze, tensor.name)

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "grad/appender.h"
 #include "grad/order.h"
+#include "graph/families.h"
 #include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
@@ -48,8 +49,9 @@ class Narrower {
 
  private:
   // Casts and moves of one tensor, none of which mixes it with others.
-  static bool PassesOn(const std::string& type) {
-    return type == "Cast" || type == "Transpose" || type == "Identity" || type == "Reshape" || type == "sbp::Refetch";
+  static bool PassesOn(const Graph& graph, const Op& op) {
+    const std::string& type = graph.type_of(op);
+    return type == "Cast" || type == kRefetchOp || MovesOnly(graph, op);
   }
 
   // The parameter that each tensor is a copy of.
@@ -58,7 +60,7 @@ class Narrower {
       if (graph_.tensors[t].role == TensorRole::kParameter) root_[t] = TensorId(t);
     }
     for (const Op& op : graph_.ops) {
-      if (op.inputs.empty() || !op.inputs[0].valid() || !PassesOn(graph_.type_of(op))) continue;
+      if (op.inputs.empty() || !op.inputs[0].valid() || !PassesOn(graph_, op)) continue;
       if (op.outputs[0].valid()) root_[op.outputs[0].index()] = root_[op.inputs[0].index()];
     }
   }
@@ -106,7 +108,7 @@ class Narrower {
       if (!producer.valid()) return;
       const Op& op = graph_.op(producer);
       if (IsProduct(op)) gradients_.insert(at);
-      if (op.inputs.empty() || !PassesOn(graph_.type_of(op))) return;
+      if (op.inputs.empty() || !PassesOn(graph_, op)) return;
       at = op.inputs[0];
     }
   }

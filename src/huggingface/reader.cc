@@ -1,8 +1,7 @@
 #include "huggingface/reader.h"
 
-#include <algorithm>
-
 #include "base/text.h"
+#include "graph/producers.h"
 #include "huggingface/config.h"
 #include "huggingface/families.h"
 
@@ -46,7 +45,7 @@ Result<Graph> Read(std::string_view bytes) {
   Config config(json);
   Result<Graph> graph = family->read(config);
   if (!graph.ok()) return graph.status().WithContext(StrCat("model_type ", family->model_type));
-  graph->metadata.emplace_back("producer_name", std::string(kConfigProducer));
+  graph->metadata.emplace_back(kProducerName, kConfigProducer);
   graph->metadata.emplace_back("model_type", std::string(family->model_type));
   if (!config.defaults().empty()) graph->metadata.emplace_back("defaults", Join(config.defaults(), ", "));
   for (const std::string& note : config.notes()) graph->metadata.emplace_back("note", note);
@@ -64,11 +63,7 @@ Result<Graph> ReadConfig(std::string_view bytes, std::string_view where) {
   return graph;
 }
 
-bool IsOfConfig(const Graph& graph) {
-  return std::ranges::any_of(graph.metadata, [](const auto& entry) {
-    return entry.first == "producer_name" && entry.second == kConfigProducer;
-  });
-}
+bool IsOfConfig(const Graph& graph) { return IsProducedBy(graph, kConfigProducer); }
 
 std::vector<std::string> NotesOnConfig(const Graph& graph) {
   std::vector<std::string> notes;

@@ -14,6 +14,7 @@
 #include "base/dtype.h"
 #include "base/text.h"
 #include "graph/builder.h"
+#include "graph/producers.h"
 #include "graph/tensor_type.h"
 #include "sbp/sbp.h"
 #include "stablehlo/cursor.h"
@@ -74,7 +75,7 @@ class FunctionReader {
       : module_(module), writer_(builder_), place_(module.text), marks_(module.text) {}
 
   Result<Graph> Run(std::string_view where) {
-    builder_.graph().metadata.emplace_back("producer_name", "stablehlo");
+    builder_.graph().metadata.emplace_back(kProducerName, kStableHloProducer);
     for (const Region& region : module_.top.regions) {
       for (const Operation& op : region.operations) {
         if (op.name == "func.func") {

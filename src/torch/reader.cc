@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "graph/builder.h"
 #include "graph/literal.h"
+#include "graph/producers.h"
 #include "graph/tensor_type.h"
 #include "torch/archive.h"
 #include "torch/constant.h"
@@ -38,7 +39,7 @@ class ModelReader {
  private:
   void NoteMetadata() {
     auto& metadata = builder_.graph().metadata;
-    metadata.emplace_back("producer_name", "torch.export");
+    metadata.emplace_back(kProducerName, kTorchProducer);
     if (!program_.torch_version.empty()) metadata.emplace_back("producer_version", program_.torch_version);
     for (const auto& [symbol, range] : program_.ranges) {
       metadata.emplace_back(StrCat("range/", symbol), StrCat(range.first, "..", range.second));
