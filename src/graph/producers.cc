@@ -8,9 +8,8 @@
 namespace sbp {
 
 bool IsProducedBy(const Graph& graph, std::string_view producer) {
-  return std::ranges::any_of(graph.metadata, [&](const auto& entry) {
-    return entry.first == kProducerName && entry.second == producer;
-  });
+  return std::ranges::any_of(
+      graph.metadata, [&](const auto& entry) { return entry.first == kProducerName && entry.second == producer; });
 }
 
 bool TellsConstants(const Graph& graph) {
