@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/model.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "graph/graph.h"
