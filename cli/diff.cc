@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "api/page.h"
 #include "api/plan_file.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "io/file.h"
 #include "plan/plan.h"
 #include "report/report.h"
+#include "rule/rule_set.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {
@@ -20,13 +23,26 @@ struct DiffFlags {
   std::string a, b;
   double tolerance = 0;
   bool all = false;
+  std::string page;
   OutputFlags output;
 };
+
+// Both plans side by side.
+Status WritePageOf(const Plan& a, const Plan& b, const DiffFlags& flags) {
+  SBP_RETURN_IF_ERROR(CheckWritable(flags.page));
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules_a, RulesOfPlan(a));
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules_b, RulesOfPlan(b));
+  SBP_RETURN_IF_ERROR(RefuseWrongPlan(a, rules_a, flags.a));
+  SBP_RETURN_IF_ERROR(RefuseWrongPlan(b, rules_b, flags.b));
+  SBP_ASSIGN_OR_RETURN(const std::string page, PageOfPlans(a, rules_a, b, rules_b));
+  return WriteFile(flags.page, page);
+}
 
 Status Diff(const DiffFlags& flags) {
   if (flags.a == "-" && flags.b == "-") return UsageError("only one of the two plans can be stdin");
   SBP_ASSIGN_OR_RETURN(const Plan a, ReadPlanFile(flags.a));
   SBP_ASSIGN_OR_RETURN(const Plan b, ReadPlanFile(flags.b));
+  if (!flags.page.empty()) SBP_RETURN_IF_ERROR(WritePageOf(a, b, flags));
   const std::vector<PlanDifference> differences =
       DiffPlans(a, b, {.tolerance = flags.tolerance, .notation = flags.output.layout_notation()});
   if (flags.output.json()) {
@@ -50,6 +66,8 @@ Command SetupDiff(CLI::App& app) {
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   app.add_flag("--all", flags->all, "in text: every difference, not the sums by kind and scope");
+  app.add_option("-o,--output", flags->page, "also both plans side by side, as a page that opens from disk")
+      ->type_name("FILE.html");
   AddFormatFlag(app, flags->output);
   AddNotationFlag(app, flags->output);
   return [flags] { return Diff(*flags); };

@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <string_view>
 
 #include "api/model.h"
+#include "api/page.h"
 #include "api/plan_file.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -51,10 +53,24 @@ Result<Plan> LoadPlanOrModel(const RenderFlags& flags) {
   return plan;
 }
 
+constexpr std::string_view kPage = "html";
+
+bool IsPage(std::string_view path) { return path.ends_with(".html") || path.ends_with(".htm"); }
+
+Status RenderPage(const RenderFlags& flags) {
+  SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
+  SBP_ASSIGN_OR_RETURN(const Plan plan, LoadPlanOrModel(flags));
+  SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
+  if (plan.mesh.num_axes() > 0) SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, flags.model.model));
+  SBP_ASSIGN_OR_RETURN(const std::string page, PageOfPlan(plan, rules));
+  return WriteFile(flags.out, page);
+}
+
 Status Render(RenderFlags flags) {
   flags.options.notation = flags.output.layout_notation();
   if (flags.format.empty() && flags.out == "-") flags.format = "txt";
   const std::string path = flags.format.empty() ? flags.out : "x." + flags.format;
+  if (IsPage(path)) return RenderPage(flags);
   SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(Plan plan, LoadPlanOrModel(flags));
@@ -75,6 +91,7 @@ Command SetupRender(CLI::App& app) {
   auto flags = std::make_shared<RenderFlags>();
   std::vector<std::string> extensions;
   for (const FormatRow& row : AllFormats()) extensions.emplace_back(row.extension);
+  extensions.emplace_back(kPage);
   app.add_option("plan", flags->model.model, "a plan, or a model; - is stdin")->required()->type_name("PLAN|MODEL");
   app.add_option("-o,--output", flags->out, StrCat("FILE.{", Join(extensions, ","), "}; - is stdout"))
       ->required()

@@ -1,0 +1,35 @@
+#include "api/page.h"
+
+#include <optional>
+#include <utility>
+
+#include "page/page.h"
+#include "pipeline/pipeline.h"
+#include "problem/problem.h"
+#include "render/facts.h"
+
+namespace sbp {
+namespace {
+
+Result<std::optional<Problem>> ProblemOf(const Plan& plan, const RuleSet& rules) {
+  if (IsBareGraph(plan)) return std::optional<Problem>();
+  SBP_ASSIGN_OR_RETURN(Problem problem, RebuildProblem(plan, rules));
+  return std::optional<Problem>(std::move(problem));
+}
+
+}  // namespace
+
+Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules) {
+  SBP_ASSIGN_OR_RETURN(const std::optional<Problem> problem, ProblemOf(plan, rules));
+  return WritePage(plan, {.problem = problem ? &*problem : nullptr});
+}
+
+Result<std::string> PageOfPlans(const Plan& before, const RuleSet& rules_before, const Plan& after,
+                                const RuleSet& rules_after) {
+  SBP_ASSIGN_OR_RETURN(const std::optional<Problem> first, ProblemOf(before, rules_before));
+  SBP_ASSIGN_OR_RETURN(const std::optional<Problem> second, ProblemOf(after, rules_after));
+  return WriteDiffPage(before, after,
+                       {.before = {.problem = first ? &*first : nullptr}, .after = {.problem = second ? &*second : nullptr}});
+}
+
+}  // namespace sbp

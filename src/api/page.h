@@ -1,0 +1,19 @@
+// Plans as pages: HTML files that open from disk (page/page.h).
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "plan/plan.h"
+#include "rule/rule_set.h"
+
+namespace sbp {
+
+// Of a plan, with what is known of it from its rules (RulesOfPlan): candidates and their prices; or of a bare graph.
+Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules);
+
+// Two plans side by side.
+Result<std::string> PageOfPlans(const Plan& before, const RuleSet& rules_before, const Plan& after,
+                                const RuleSet& rules_after);
+
+}  // namespace sbp

@@ -1,0 +1,39 @@
+// The table of sections, in the order in which they stand in the document.
+#include <span>
+
+#include "page/sections.h"
+#include "render/facts.h"
+#include "memory/memory.h"
+#include "page/page.h"
+#include "plan/plan.h"
+#include "render/outline.h"
+#include "schedule/schedule.h"
+
+namespace sbp {
+namespace {
+
+constexpr SectionRow kSections[] = {
+    {"head", HeadSection, true},
+    {"graph", GraphSection, true},
+    {"outline", OutlineSection, true},
+    {"decisions", DecisionsSection},
+    {"transitions", TransitionsSection},
+    {"schedule", ScheduleSection},
+    {"memory", MemorySection},
+};
+
+}  // namespace
+
+std::span<const SectionRow> AllSections() { return kSections; }
+
+PageFacts FindPageFacts(const Plan& plan, const PageOptions& options) {
+  PageFacts facts{.plan = plan, .options = options, .bare = IsBareGraph(plan)};
+  facts.outline = BuildOutline(plan, {});
+  if (facts.bare) return facts;
+  facts.order = OrderOfStep(plan);
+  facts.schedule = MakeSchedule(plan);
+  facts.lifetimes = Lifetimes(plan, facts.order);
+  return facts;
+}
+
+}  // namespace sbp

@@ -1,0 +1,39 @@
+// Numbers as the program prints them (base/text.h): three digits, units of 10^3.
+
+function scaled(value, units, step) {
+  let unit = 0;
+  while (unit + 1 < units.length && Math.abs(value) >= step * 0.9995) {
+    value /= step;
+    ++unit;
+  }
+  return `${threeDigits(value)} ${units[unit]}`.trim();
+}
+
+export function threeDigits(value) {
+  if (value === 0 || !Number.isFinite(value)) return String(value);
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)) + 1e-9));
+  return value.toFixed(Math.min(digits, 6));
+}
+
+/** 0.0031 -> "3.10 ms" */
+export function seconds(value) {
+  if (value === 0) return "0 s";
+  const size = Math.abs(value);
+  if (size >= 0.9995) return `${threeDigits(value)} s`;
+  if (size >= 0.9995e-3) return `${threeDigits(value * 1e3)} ms`;
+  if (size >= 0.9995e-6) return `${threeDigits(value * 1e6)} us`;
+  return `${threeDigits(value * 1e9)} ns`;
+}
+
+/** 2097152 -> "2.10 MB" */
+export function bytes(value) {
+  return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"], 1000);
+}
+
+export function count(value) {
+  return value < 1e6 ? String(Math.round(value)) : scaled(value, ["", "k", "M", "G", "T", "P", "E"], 1000);
+}
+
+export function percent(part) {
+  return `${threeDigits(part * 100)} %`;
+}

@@ -1,0 +1,78 @@
+// Sections: the parts of the document that a page holds of a plan. A section is a function and a row in
+// all_sections.cc; what it writes is said at its function, and read by one module of html/. Lists are columns: entry i
+// of every list of one object is of the same op, tensor or transition, by its id in the plan.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "memory/memory.h"
+#include "page/page.h"
+#include "plan/plan.h"
+#include "render/outline.h"
+#include "schedule/schedule.h"
+
+namespace sbp {
+
+using Json = nlohmann::json;
+
+// What several sections ask of a plan, found once. Of a bare graph (render/facts.h, IsBareGraph) `order`, `schedule`
+// and `lifetimes` are empty.
+struct PageFacts {
+  const Plan& plan;
+  const PageOptions& options;
+  bool bare = false;
+  Outline outline;
+  StepOrder order;
+  Schedule schedule;
+  std::vector<Lifetime> lifetimes;
+};
+PageFacts FindPageFacts(const Plan& plan, const PageOptions& options);
+
+struct SectionRow {
+  std::string_view name;  // the key in the document
+  Json (*write)(const PageFacts& facts);
+  bool of_graph = false;  // also of a bare graph; others are null there
+};
+std::span<const SectionRow> AllSections();
+
+// The sections -------------------------------------------------------------------------------------------------------
+
+// name, version, mesh {axes [[name, size]], ranks}, cluster {name, device, memory_bytes, devices_per_node}, strategy,
+// measure, memory_limit; `summary`: what `infer --format json` prints (report.h, SummaryJson), null of a bare graph.
+Json HeadSection(const PageFacts& facts);
+
+// What is computed: op_types; ops {name, type, inputs, outputs (ids of tensors, -1: absent; captures last), scope,
+// phase (0 forward, 1 backward, 2 optimizer), attributes and notes (ids of `texts`, notes: metadata, lines "key:
+// value")}; scopes; tensors {name, type, role (0 activation, 1 input, 2 parameter), label (of texts: what people call
+// it, "": its name)}; types [{dtype, shape}]; inputs, outputs; texts (strings that many share; texts[0] is "").
+Json GraphSection(const PageFacts& facts);
+
+// The tree of scopes, repeated layers and ranges (render/outline.h): nodes {kind (0 scope, 1 range, 2 repeat), label,
+// path, parent, items (an op i as i, a node n as -1 - n)}.
+Json OutlineSection(const PageFacts& facts);
+
+// What was chosen: layouts [{text, axes ["S(0)", "B", ...]}]; records
+// {inputs, outputs (ids of layouts), choice, reason, alternative (null, or {inputs, outputs}), price,
+// alternative_price, unit, candidates}; of_op (record of each op); source (per tensor: the layout in which it is
+// written or starts, -1: none); seconds, alone_seconds (per op, of compute); sharing (per op: render/facts.h, Sharing);
+// kernels {of_op (-1: none), kinds (per group)}; no_kernel (ids of ops).
+Json DecisionsSection(const PageFacts& facts);
+
+// Boxing: transitions {tensor, from, to (layouts of `decisions`), steps [[kind, axis, seconds, wire_bytes, start,
+// end]], consumers [[op, operand]], seconds, wire_bytes, exposed, reason (of `reasons`), runs (times a step)}; kinds
+// [{name, color, is_local}]; reasons.
+Json TransitionsSection(const PageFacts& facts);
+
+// When things run: start, end (per op, seconds), summary {step, compute, collectives, exposed, slowed, idle}, runs (per
+// op: times a step). Steps of transitions have their times in `transitions`.
+Json ScheduleSection(const PageFacts& facts);
+
+// What memory holds: op_at (per position of the order of a step: the op that runs or is prepared), lifetimes {bytes,
+// first, last (positions), tensor, transition (-1: none), kind (of `kinds`)}, kinds, workspace_bytes, peak_bytes,
+// limit_bytes (null: none), device_bytes.
+Json MemorySection(const PageFacts& facts);
+
+}  // namespace sbp

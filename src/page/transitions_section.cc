@@ -1,0 +1,74 @@
+// Boxing: what moves data between layouts, when, and for whom.
+#include <utility>
+#include <vector>
+
+#include "boxing/boxing.h"
+#include "cluster/collective_kind.h"
+#include "cost/collective.h"
+#include "graph/sections.h"
+#include "page/interned.h"
+#include "page/layout_table.h"
+#include "page/sections.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "schedule/play.h"
+
+namespace sbp {
+namespace {
+
+Json Kinds() {
+  Json kinds = Json::array();
+#define SBP_KIND_OF_PAGE(kind, name)                                   \
+  kinds.push_back({{"name", name},                                     \
+                   {"color", PaintOf(CollectiveKind::k##kind).line},   \
+                   {"fill", PaintOf(CollectiveKind::k##kind).fill},    \
+                   {"text", PaintOf(CollectiveKind::k##kind).text}});
+  SBP_COLLECTIVES(SBP_KIND_OF_PAGE)
+#undef SBP_KIND_OF_PAGE
+  return kinds;
+}
+
+Json Steps(const Transition& transition, const std::vector<TaskTime>& times) {
+  Json steps = Json::array();
+  for (size_t i = 0; i < transition.steps.size(); ++i) {
+    const BoxingStep& step = transition.steps[i];
+    const TaskTime time = i < times.size() ? times[i] : TaskTime{};
+    steps.push_back({static_cast<int>(step.kind), step.axis, step.seconds, step.wire_bytes, time.start, time.end});
+  }
+  return steps;
+}
+
+}  // namespace
+
+Json TransitionsSection(const PageFacts& facts) {
+  const Plan& plan = facts.plan;
+  LayoutTable layouts = LayoutsOfPlan(plan);
+  Interned reasons;
+  const StepRuns runs(plan.graph);
+  Json tensor = Json::array(), from = Json::array(), to = Json::array(), steps = Json::array(),
+       consumers = Json::array(), seconds = Json::array(), wire_bytes = Json::array(), exposed = Json::array(),
+       reason = Json::array(), times = Json::array();
+  for (size_t i = 0; i < plan.transitions.size(); ++i) {
+    const Transition& transition = plan.transitions[i];
+    tensor.push_back(transition.tensor.index());
+    from.push_back(layouts.Find(transition.from));
+    to.push_back(layouts.Find(transition.to));
+    steps.push_back(Steps(transition, facts.schedule.transitions[i]));
+    Json readers = Json::array();
+    for (const Use& use : transition.consumers) readers.push_back({use.op.index(), use.operand});
+    consumers.push_back(std::move(readers));
+    seconds.push_back(transition.seconds);
+    wire_bytes.push_back(transition.wire_bytes);
+    exposed.push_back(facts.schedule.exposed[i]);
+    reason.push_back(reasons.Find(transition.reason));
+    times.push_back(transition.consumers.empty() ? runs.end(transition.tensor) : runs.of(transition.consumers[0].op));
+  }
+  return {{"tensor", std::move(tensor)},   {"from", std::move(from)},
+          {"to", std::move(to)},           {"steps", std::move(steps)},
+          {"consumers", std::move(consumers)}, {"seconds", std::move(seconds)},
+          {"wire_bytes", std::move(wire_bytes)}, {"exposed", std::move(exposed)},
+          {"reason", std::move(reason)},   {"runs", std::move(times)},
+          {"kinds", Kinds()},              {"reasons", reasons.all()}};
+}
+
+}  // namespace sbp
