@@ -28,8 +28,9 @@ Result<std::string> PageOfPlans(const Plan& before, const RuleSet& rules_before,
                                 const RuleSet& rules_after) {
   SBP_ASSIGN_OR_RETURN(const std::optional<Problem> first, ProblemOf(before, rules_before));
   SBP_ASSIGN_OR_RETURN(const std::optional<Problem> second, ProblemOf(after, rules_after));
-  return WriteDiffPage(before, after,
-                       {.before = {.problem = first ? &*first : nullptr}, .after = {.problem = second ? &*second : nullptr}});
+  return WriteDiffPage(
+      before, after,
+      {.before = {.problem = first ? &*first : nullptr}, .after = {.problem = second ? &*second : nullptr}});
 }
 
 }  // namespace sbp

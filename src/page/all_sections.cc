@@ -1,24 +1,20 @@
 // The table of sections, in the order in which they stand in the document.
 #include <span>
 
-#include "page/sections.h"
-#include "render/facts.h"
 #include "memory/memory.h"
-#include "page/page.h"
+#include "page/sections.h"
 #include "plan/plan.h"
+#include "render/facts.h"
 #include "render/outline.h"
 #include "schedule/schedule.h"
+#include "page/options.h"
 
 namespace sbp {
 namespace {
 
 constexpr SectionRow kSections[] = {
-    {"head", HeadSection, true},
-    {"graph", GraphSection, true},
-    {"outline", OutlineSection, true},
-    {"decisions", DecisionsSection},
-    {"transitions", TransitionsSection},
-    {"schedule", ScheduleSection},
+    {"head", HeadSection, true},     {"graph", GraphSection, true},       {"outline", OutlineSection, true},
+    {"decisions", DecisionsSection}, {"transitions", TransitionsSection}, {"schedule", ScheduleSection},
     {"memory", MemorySection},
 };
 

@@ -5,8 +5,8 @@
 #include "graph/kernel_groups.h"
 #include "page/layout_table.h"
 #include "page/sections.h"
-#include "render/facts.h"
 #include "plan/plan.h"
+#include "render/facts.h"
 #include "sbp/sbp.h"
 #include "sbp/signature.h"
 

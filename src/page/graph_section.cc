@@ -1,12 +1,13 @@
 // The graph: ops, tensors, scopes.
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <cstdint>
 
 #include "base/dtype.h"
+#include "base/ids.h"
 #include "base/text.h"
 #include "graph/adopt.h"
 #include "graph/graph.h"
@@ -15,7 +16,6 @@
 #include "naming/module_names.h"
 #include "page/interned.h"
 #include "page/sections.h"
-#include "base/ids.h"
 
 namespace sbp {
 namespace {
@@ -56,9 +56,14 @@ Json OpColumns(const Graph& graph, Interned& texts) {
     attributes.push_back(entry->second);
     notes.push_back(texts.Find(NoteLines(op)));
   }
-  return {{"name", std::move(names)},      {"type", std::move(types)},     {"inputs", std::move(inputs)},
-          {"outputs", std::move(outputs)}, {"scope", std::move(in_scopes)}, {"phase", std::move(phases)},
-          {"attributes", std::move(attributes)}, {"notes", std::move(notes)}};
+  return {{"name", std::move(names)},
+          {"type", std::move(types)},
+          {"inputs", std::move(inputs)},
+          {"outputs", std::move(outputs)},
+          {"scope", std::move(in_scopes)},
+          {"phase", std::move(phases)},
+          {"attributes", std::move(attributes)},
+          {"notes", std::move(notes)}};
 }
 
 // Also fills `types`.
@@ -76,7 +81,9 @@ Json TensorColumns(const Graph& graph, Interned& texts, Json& types) {
     const ModuleName* module = modules.Find(TensorId(static_cast<uint32_t>(i)));
     labels.push_back(texts.Find(module == nullptr ? "" : module->Text()));
   }
-  return {{"name", std::move(names)}, {"type", std::move(type_of)}, {"role", std::move(roles)},
+  return {{"name", std::move(names)},
+          {"type", std::move(type_of)},
+          {"role", std::move(roles)},
           {"label", std::move(labels)}};
 }
 
@@ -89,8 +96,8 @@ Json GraphSection(const PageFacts& facts) {
   Json types = Json::array();
   Json ops = OpColumns(graph, texts);
   Json tensors = TensorColumns(graph, texts, types);
-  return {{"op_types", graph.op_types},   {"ops", std::move(ops)},           {"tensors", std::move(tensors)},
-          {"types", std::move(types)},    {"inputs", Ids(graph.inputs)},     {"outputs", Ids(graph.outputs)},
+  return {{"op_types", graph.op_types}, {"ops", std::move(ops)},       {"tensors", std::move(tensors)},
+          {"types", std::move(types)},  {"inputs", Ids(graph.inputs)}, {"outputs", Ids(graph.outputs)},
           {"texts", texts.all()}};
 }
 

@@ -2,13 +2,13 @@
 #include <string>
 #include <utility>
 
+#include "cluster/cluster.h"
 #include "page/sections.h"
 #include "pipeline/pipeline.h"
-#include "report/report.h"
-#include "schedule/measure.h"
-#include "cluster/cluster.h"
 #include "plan/plan.h"
+#include "report/report.h"
 #include "sbp/mesh.h"
+#include "schedule/measure.h"
 
 namespace sbp {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "page/sections.h"
-#include "sbp/sbp.h"
 #include "plan/plan.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 

@@ -2,10 +2,10 @@
 #include <cstdint>
 #include <utility>
 
-#include "page/interned.h"
-#include "page/sections.h"
 #include "base/ids.h"
 #include "memory/memory.h"
+#include "page/interned.h"
+#include "page/sections.h"
 #include "plan/plan.h"
 
 namespace sbp {

@@ -1,9 +1,9 @@
 #include "page/modules.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
-#include <cstdint>
 
 #include "base/text.h"
 
@@ -29,7 +29,8 @@ class Joiner {
     if (file == files_.end()) return Defect(StrCat("the page imports ", name, ", which is no module"));
     const auto [state, is_new] = states_.try_emplace(name, State::kOpen);
     if (!is_new) {
-      return state->second == State::kDone ? OkStatus() : Defect(StrCat("modules of the page import ", name, " in a cycle"));
+      return state->second == State::kDone ? OkStatus()
+                                           : Defect(StrCat("modules of the page import ", name, " in a cycle"));
     }
     std::string body;
     bool importing = false;

@@ -50,7 +50,8 @@ std::string EscapeHtml(std::string_view text) {
 // `document` goes in as base64, so that nothing in it can end the element that holds it.
 Result<std::string> Frame(std::string_view title, const Json& document) {
   // Names from files may hold bytes that are no UTF-8; they are replaced, never thrown about.
-  SBP_ASSIGN_OR_RETURN(const std::string deflated, Deflate(document.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  SBP_ASSIGN_OR_RETURN(const std::string deflated,
+                       Deflate(document.dump(-1, ' ', false, Json::error_handler_t::replace)));
   SBP_ASSIGN_OR_RETURN(const std::string script, JoinModules(PageFiles(), "main.js"));
   std::string page;
   std::string_view frame = FileNamed("page.html");

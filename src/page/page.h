@@ -5,17 +5,10 @@
 #include <string>
 
 #include "base/status.h"
+#include "page/options.h"
 #include "plan/plan.h"
 
 namespace sbp {
-
-struct Problem;  // problem/problem.h
-
-struct PageOptions {
-  // The problem that the plan answers, built again (pipeline.h, RebuildProblem), for what only it tells: candidates and
-  // their prices. Null: the page says what the plan says. It outlives the call.
-  const Problem* problem = nullptr;
-};
 
 // The same plan and options give the same bytes. Linear in ops, tensors and transitions.
 Result<std::string> WritePage(const Plan& plan, const PageOptions& options = {});

@@ -1,9 +1,9 @@
 // When ops run, on the two streams of a device.
 #include <utility>
 
+#include "base/ids.h"
 #include "graph/sections.h"
 #include "page/sections.h"
-#include "base/ids.h"
 #include "schedule/play.h"
 #include "schedule/schedule.h"
 

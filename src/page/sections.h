@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "memory/memory.h"
-#include "page/page.h"
+#include "page/options.h"
 #include "plan/plan.h"
 #include "render/outline.h"
 #include "schedule/schedule.h"

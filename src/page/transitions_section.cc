@@ -5,11 +5,11 @@
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
 #include "cost/collective.h"
+#include "graph/graph.h"
 #include "graph/sections.h"
 #include "page/interned.h"
 #include "page/layout_table.h"
 #include "page/sections.h"
-#include "graph/graph.h"
 #include "plan/plan.h"
 #include "schedule/play.h"
 
@@ -18,13 +18,12 @@ namespace {
 
 Json Kinds() {
   Json kinds = Json::array();
-#define SBP_KIND_OF_PAGE(kind, name)                                   \
-  kinds.push_back({{"name", name},                                     \
-                   {"color", PaintOf(CollectiveKind::k##kind).line},   \
-                   {"fill", PaintOf(CollectiveKind::k##kind).fill},    \
-                   {"text", PaintOf(CollectiveKind::k##kind).text}});
-  SBP_COLLECTIVES(SBP_KIND_OF_PAGE)
-#undef SBP_KIND_OF_PAGE
+  for (const CollectiveRow& row : AllCollectives()) {
+    kinds.push_back({{"name", CollectiveKindName(row.kind)},
+                     {"color", row.colours.line},
+                     {"fill", row.colours.fill},
+                     {"text", row.colours.text}});
+  }
   return kinds;
 }
 
@@ -63,12 +62,18 @@ Json TransitionsSection(const PageFacts& facts) {
     reason.push_back(reasons.Find(transition.reason));
     times.push_back(transition.consumers.empty() ? runs.end(transition.tensor) : runs.of(transition.consumers[0].op));
   }
-  return {{"tensor", std::move(tensor)},   {"from", std::move(from)},
-          {"to", std::move(to)},           {"steps", std::move(steps)},
-          {"consumers", std::move(consumers)}, {"seconds", std::move(seconds)},
-          {"wire_bytes", std::move(wire_bytes)}, {"exposed", std::move(exposed)},
-          {"reason", std::move(reason)},   {"runs", std::move(times)},
-          {"kinds", Kinds()},              {"reasons", reasons.all()}};
+  return {{"tensor", std::move(tensor)},
+          {"from", std::move(from)},
+          {"to", std::move(to)},
+          {"steps", std::move(steps)},
+          {"consumers", std::move(consumers)},
+          {"seconds", std::move(seconds)},
+          {"wire_bytes", std::move(wire_bytes)},
+          {"exposed", std::move(exposed)},
+          {"reason", std::move(reason)},
+          {"runs", std::move(times)},
+          {"kinds", Kinds()},
+          {"reasons", reasons.all()}};
 }
 
 }  // namespace sbp

@@ -1,0 +1,14 @@
+// What a page is told besides the plan.
+#pragma once
+
+namespace sbp {
+
+struct Problem;  // problem/problem.h
+
+struct PageOptions {
+  // The problem that the plan answers, built again (pipeline.h, RebuildProblem), for what only it tells: candidates and
+  // their prices. Null: the page says what the plan says. It outlives the call.
+  const Problem* problem = nullptr;
+};
+
+}  // namespace sbp
