@@ -90,6 +90,7 @@ Status OptimalSearch::Offer(const Assignment& assignment) {
 
 Status OptimalSearch::TryOthers() {
   StrategyOptions options = options_;
+  double fastest = kNoLimit;
   for (const Start& start : kStarts) {
     if (best_ && Cancelled()) break;
     if (!start.criterion.empty()) options.criterion = start.criterion;
@@ -97,11 +98,16 @@ Status OptimalSearch::TryOthers() {
     const Result<Assignment> assignment = row->solve(problem_, options);
     if (!assignment.ok()) continue;  // pins may exclude what it wants
     SBP_RETURN_IF_ERROR(Offer(*assignment));
+    fastest = std::min(fastest, priced_.total.seconds());
     others_.push_back(*assignment);
   }
-  if (options_.start_signatures.empty() || !best_) return OkStatus();
-  SBP_ASSIGN_OR_RETURN(const Assignment earlier, AssignmentNearStart(problem_, options_, best_->assignment));
-  return Offer(earlier);
+  if (!options_.start_signatures.empty() && best_) {
+    SBP_ASSIGN_OR_RETURN(const Assignment earlier, AssignmentNearStart(problem_, options_, best_->assignment));
+    SBP_RETURN_IF_ERROR(Offer(earlier));
+    fastest = std::min(fastest, priced_.total.seconds());
+  }
+  presses_ = !best_ || best_->excess > 0 || fastest < best_->seconds;
+  return OkStatus();
 }
 
 // A bound over all candidates, and networks of the few that it favours: first of those that treat neighbouring axes
@@ -143,7 +149,7 @@ double OptimalSearch::SecondsOfFirst(const CandidateLists& lists) const {
 }
 
 LayoutNetworkOptions OptimalSearch::NetworkOptions(bool relaxed, double copy_price) const {
-  return {.memory_limit = options_.memory_limit,
+  return {.memory_limit = LimitOfNetworks(),
           .relaxed = relaxed,
           .copy_price = copy_price,
           .lists = chosen_ ? &*chosen_ : nullptr,
@@ -163,7 +169,7 @@ SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, d
   options.has_known_bound = !bounding;
   options.known_bound = bound_;
   options.stop = options_.cancelled;
-  if (options_.memory_limit && search_.seconds <= 0) {
+  if (LimitOfNetworks() && search_.seconds <= 0) {
     options.patience = static_cast<int64_t>(kPatience * std::max(1.0, search_.effort));
   }
   options.settled = bounding;
@@ -225,8 +231,15 @@ Status OptimalSearch::Bound() {
   if (below.evaluation.forbidden) return OkStatus();
   Assignment assignment;
   relaxed->Read(below.choice, assignment);
-  (void)Offer(assignment);  // an error: the relaxed network knows a way that no plan has
-  return OkStatus();
+  if (!Offer(assignment).ok()) return OkStatus();  // the relaxed network knows a way that no plan has
+  return NoticeLimit() ? Bound() : OkStatus();
+}
+
+// Of the plan priced last, which was searched without the limit: does that press after all?
+bool OptimalSearch::NoticeLimit() {
+  if (presses_ || Excess() <= 0) return false;
+  presses_ = true;
+  return true;
 }
 
 // The best uniform plan: good enough as a rule, and what the search ends with unless a mix is much better.
