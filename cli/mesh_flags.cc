@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,7 +24,6 @@
 #include "plan/plan.h"
 #include "remat/policy.h"
 #include "remat/segments.h"
-#include "sbp/mesh.h"
 #include "sbp/shard_math.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
@@ -49,21 +49,21 @@ Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags,
 
 // Each mix of recomputation on the best mesh for it; what is kept of the best mix is all that its search found. Between
 // policies of all layers (a mix has a number of layers in its name) only meshes are tried that are best for one of
-// these, unless the number of devices is open.
+// these, from its plans, unless the number of devices is open.
 Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlags& flags, const RuleSet& rules) {
   std::map<std::string, MeshChoice> chosen;
-  std::vector<Mesh> best_meshes;
+  std::vector<std::shared_ptr<const Plan>> best;
   const PlanWithRemat plan = [&](const std::string& remat) -> Result<Plan> {
     PlanningFlags own = planning;
     own.request.remat = remat;
     MeshSearch search = flags.search;
-    if (remat.find(':') != std::string::npos && !search.fit) search.among = best_meshes;
+    if (remat.find(':') != std::string::npos && !search.fit) search.among = best;
     const bool is_last = remat == AllRematPolicies().back().name;
     SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, search, rules, is_last));
-    for (const Plan& kept : found.plans) best_meshes.push_back(kept.mesh);
-    Plan best = found.plans.front();
+    for (const Plan& kept : found.plans) best.push_back(std::make_shared<const Plan>(kept));
+    Plan first = found.plans.front();
     chosen.insert_or_assign(remat, std::move(found));
-    return best;
+    return first;
   };
   PlanningFlags own = planning;
   own.request.remat.clear();

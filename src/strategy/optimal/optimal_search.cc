@@ -25,6 +25,8 @@ constexpr double kWorkOfBound = 6e8;                           // of LayoutBound
 constexpr double kEffortOfUniform = 0.5, kGapOfUniform = 0.3;  // of what the free search may take, and of its gap
 // Searches until a plan fits, by unit of effort and at least by one: so many, and as many as have so many ops together.
 constexpr double kFewestUntilFit = 5, kOpsUntilFit = 50'000;
+// Of so little effort, from a plan known, a search among mixes would be hardly more than their network's reductions.
+constexpr double kLittleEffort = 0.1;
 constexpr double kNear = 0.03;       // of a plan's seconds, above the bound
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
@@ -63,7 +65,8 @@ Result<Assignment> OptimalSearch::Run() {
   } else {
     SBP_RETURN_IF_ERROR(SearchChosen(all));
   }
-  if (!nothing_fits_ && search_.uniform >= 0 && !(uniform_ && GoodEnough())) TryUniform();
+  const bool has_uniform = uniform_ && (GoodEnough() || chosen_of_uniform_);
+  if (!nothing_fits_ && search_.uniform >= 0 && !has_uniform) TryUniform();
   if (!best_ || (!nothing_fits_ && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve());
   if (!nothing_fits_) SBP_RETURN_IF_ERROR(PriceCopies());
   SBP_RETURN_IF_ERROR(TryWays());
@@ -137,7 +140,13 @@ Status OptimalSearch::SearchAmong(const CandidateLists& lists, const CandidateLi
   if (best_) kept.push_back(best_->assignment);
   const bool fits = best_ && best_->excess == 0;
   chosen_ = ChooseCandidates(problem_, all, lists, bound, fits ? best_->seconds : kNoLimit, kept, most);
-  return best_ && GoodEnough() ? OkStatus() : Improve();
+  if (best_ && GoodEnough()) return OkStatus();
+  if (fits && search_.uniform >= 0 && options_.start_bound_seconds > 0 && search_.effort <= kLittleEffort) {
+    TryUniform();
+    chosen_of_uniform_ = uniform_.has_value();
+    if (chosen_of_uniform_) return OkStatus();
+  }
+  return Improve();
 }
 
 // Of one choice, boxing left out: what seconds are measured by where no plan is known.

@@ -121,6 +121,7 @@ class OptimalSearch {
   std::optional<Best> uniform_;      // the best uniform plan; absent: none is known
   std::optional<Assignment> alike_;  // a choice of the relaxed network in which equal layers choose alike
   bool searches_uniform_ = false, is_uniform_ = false;
+  bool chosen_of_uniform_ = false;                  // chosen_ was searched for uniform plans alone
   std::optional<Assignment> mix_;                   // passed over for a uniform plan
   double saved_by_mix_ = 0;                         // share of that plan's seconds that the best plan known would save
   std::vector<Assignment> others_;                  // of the other strategies
