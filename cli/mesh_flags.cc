@@ -19,6 +19,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "graph/graph.h"
 #include "meshes/choose.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
@@ -65,13 +66,21 @@ Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlag
     chosen.insert_or_assign(remat, std::move(found));
     return first;
   };
-  PlanningFlags own = planning;
-  own.request.remat.clear();
-  own.mesh = "1";
-  Timings load;
-  SBP_ASSIGN_OR_RETURN(const PlanRequest none, PreparePlan(own, rules, load));
+  const auto graph_of = [&](const std::string& remat) -> Result<Graph> {
+    PlanningFlags own = planning;
+    own.request.remat = remat;
+    own.mesh = "1";
+    Timings load;
+    SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(own, rules, load));
+    return std::move(request.graph);
+  };
+  SBP_ASSIGN_OR_RETURN(const Graph none, graph_of(""));
+  const GraphWithRemat graph = [&](const std::string& remat) -> Result<std::string> {
+    SBP_ASSIGN_OR_RETURN(const Graph made, graph_of(remat));
+    return Dump(made);
+  };
   SBP_ASSIGN_OR_RETURN(const RematChoice choice,
-                       ChooseRemat(static_cast<int64_t>(FindLayers(none.graph).all.size()), plan));
+                       ChooseRemat(static_cast<int64_t>(FindLayers(none).all.size()), plan, graph));
   Note(ToString(choice));
   return std::move(chosen.at(choice.remat));
 }
