@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,12 +19,12 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "graph/graph.h"
 #include "meshes/choose.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
 #include "remat/policy.h"
 #include "remat/segments.h"
-#include "sbp/mesh.h"
 #include "sbp/shard_math.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
@@ -49,29 +50,37 @@ Result<MeshChoice> Choose(const PlanningFlags& planning, const MeshFlags& flags,
 
 // Each mix of recomputation on the best mesh for it; what is kept of the best mix is all that its search found. Between
 // policies of all layers (a mix has a number of layers in its name) only meshes are tried that are best for one of
-// these, unless the number of devices is open.
+// these, from its plans, unless the number of devices is open.
 Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlags& flags, const RuleSet& rules) {
   std::map<std::string, MeshChoice> chosen;
-  std::vector<Mesh> best_meshes;
+  std::vector<std::shared_ptr<const Plan>> best;
   const PlanWithRemat plan = [&](const std::string& remat) -> Result<Plan> {
     PlanningFlags own = planning;
     own.request.remat = remat;
     MeshSearch search = flags.search;
-    if (remat.find(':') != std::string::npos && !search.fit) search.among = best_meshes;
+    if (remat.find(':') != std::string::npos && !search.fit) search.among = best;
     const bool is_last = remat == AllRematPolicies().back().name;
     SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, search, rules, is_last));
-    for (const Plan& kept : found.plans) best_meshes.push_back(kept.mesh);
-    Plan best = found.plans.front();
+    for (const Plan& kept : found.plans) best.push_back(std::make_shared<const Plan>(kept));
+    Plan first = found.plans.front();
     chosen.insert_or_assign(remat, std::move(found));
-    return best;
+    return first;
   };
-  PlanningFlags own = planning;
-  own.request.remat.clear();
-  own.mesh = "1";
-  Timings load;
-  SBP_ASSIGN_OR_RETURN(const PlanRequest none, PreparePlan(own, rules, load));
+  const auto graph_of = [&](const std::string& remat) -> Result<Graph> {
+    PlanningFlags own = planning;
+    own.request.remat = remat;
+    own.mesh = "1";
+    Timings load;
+    SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(own, rules, load));
+    return std::move(request.graph);
+  };
+  SBP_ASSIGN_OR_RETURN(const Graph none, graph_of(""));
+  const GraphWithRemat graph = [&](const std::string& remat) -> Result<std::string> {
+    SBP_ASSIGN_OR_RETURN(const Graph made, graph_of(remat));
+    return Dump(made);
+  };
   SBP_ASSIGN_OR_RETURN(const RematChoice choice,
-                       ChooseRemat(static_cast<int64_t>(FindLayers(none.graph).all.size()), plan));
+                       ChooseRemat(static_cast<int64_t>(FindLayers(none).all.size()), plan, graph));
   Note(ToString(choice));
   return std::move(chosen.at(choice.remat));
 }

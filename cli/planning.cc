@@ -30,6 +30,7 @@
 #include "cluster/cluster.h"
 #include "fold/resolve.h"
 #include "fold/resolve_options.h"
+#include "graph/graph.h"
 #include "graph/tensor_data.h"
 #include "io/call_files.h"
 #include "io/file.h"
@@ -476,17 +477,19 @@ bool ChoosesRemat(const PlanningFlags& flags) {
 
 Result<Plan> PlanChoosingRemat(const PlanningFlags& flags, const RuleSet& rules, PlanRequest none, Timings& timings) {
   const auto layers = static_cast<int64_t>(FindLayers(none.graph).all.size());
-  std::optional<PlanRequest> first = std::move(none);
-  const PlanWithRemat plan = [&](const std::string& remat) -> Result<Plan> {
-    if (std::optional<PlanRequest> request = std::exchange(first, std::nullopt))
-      return PlanObserved(*std::move(request), flags, timings);
-    PlanningFlags own = flags;
+  std::optional<PlanRequest> next = std::move(none);  // of the mix asked for last
+  PlanningFlags own = flags;
+  const GraphWithRemat graph = [&](const std::string& remat) -> Result<std::string> {
+    if (!own.request.remat.empty() && own.request.remat != kAuto) next.reset();
     own.request.remat = remat;
     Timings load;
-    SBP_ASSIGN_OR_RETURN(PlanRequest request, PreparePlan(own, rules, load));
-    return PlanObserved(std::move(request), own, timings);
+    if (!next) {
+      SBP_ASSIGN_OR_RETURN(next, PreparePlan(own, rules, load));
+    }
+    return Dump(next->graph);
   };
-  SBP_ASSIGN_OR_RETURN(RematChoice choice, ChooseRemat(layers, plan));
+  const PlanWithRemat plan = [&](const std::string&) { return PlanObserved(*std::move(next), own, timings); };
+  SBP_ASSIGN_OR_RETURN(RematChoice choice, ChooseRemat(layers, plan, graph));
   Note(ToString(choice));
   return std::move(choice.plan);
 }

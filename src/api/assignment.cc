@@ -103,12 +103,7 @@ Status ReadAssignment(const std::string& path, PlanRequest& request) {
   return FromPins(content, path, request);
 }
 
-Status ReadStart(const std::string& path, PlanRequest& request) {
-  SBP_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-  SBP_ASSIGN_OR_RETURN(Plan earlier, ReadPlan(content, path));
-  SBP_RETURN_IF_ERROR(CheckAxes(earlier, path, request));
-  request.start = std::make_shared<const Plan>(std::move(earlier));
-  const Plan& plan = *request.start;
+size_t StartFrom(const Plan& plan, PlanRequest& request) {
   const NameIndex names(plan.graph);
   size_t matched = 0;
   for (const Op& op : request.graph.ops) {
@@ -118,17 +113,27 @@ Status ReadStart(const std::string& path, PlanRequest& request) {
     signature = plan.decision(other).signature;
     ++matched;
   }
-  if (matched == 0) return BadInput(StrCat(path, " is the plan of another model: it has none of this one's ops"));
-  if (matched < request.graph.ops.size()) {
-    request.warnings.push_back(StrCat("--start: ", path, " has ", matched, " of the ", request.graph.ops.size(),
-                                      " ops of this model; the others start anew"));
-  }
   for (const Tensor& tensor : request.graph.tensors) {
     std::optional<NdSbp>& layout = request.strategy.start_sources.emplace_back();
     const TensorId other = names.tensor(tensor.name);
     if (other.valid()) layout = plan.source_layouts[other.index()];
   }
-  if (plan.options.uniform) request.strategy.values.try_emplace("uniform", *plan.options.uniform);
+  return matched;
+}
+
+Status ReadStart(const std::string& path, PlanRequest& request) {
+  SBP_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  SBP_ASSIGN_OR_RETURN(Plan earlier, ReadPlan(content, path));
+  SBP_RETURN_IF_ERROR(CheckAxes(earlier, path, request));
+  request.start = std::make_shared<const Plan>(std::move(earlier));
+  const size_t matched = StartFrom(*request.start, request);
+  if (matched == 0) return BadInput(StrCat(path, " is the plan of another model: it has none of this one's ops"));
+  if (matched < request.graph.ops.size()) {
+    request.warnings.push_back(StrCat("--start: ", path, " has ", matched, " of the ", request.graph.ops.size(),
+                                      " ops of this model; the others start anew"));
+  }
+  if (const auto& uniform = request.start->options.uniform)
+    request.strategy.values.try_emplace("uniform", *uniform);
   return OkStatus();
 }
 

@@ -2,10 +2,12 @@
 // FILE for --strategy optimal (an earlier plan).
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "base/status.h"
 #include "pipeline/pipeline.h"
+#include "plan/plan.h"
 
 namespace sbp {
 
@@ -17,5 +19,8 @@ Status ReadAssignment(const std::string& path, PlanRequest& request);
 // does not say. Ops and tensors are matched by name; what the plan lacks stays absent. Errors (kBadInput): no plan, one
 // for another number of mesh axes, one that has no op of the graph.
 Status ReadStart(const std::string& path, PlanRequest& request);
+
+// Likewise from a plan with as many mesh axes. Returns how many ops of the graph it has.
+size_t StartFrom(const Plan& plan, PlanRequest& request);
 
 }  // namespace sbp

@@ -1,9 +1,11 @@
 #include "api/meshes.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "api/assignment.h"
 #include "api/model.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
@@ -125,8 +127,7 @@ class Planner {
     cluster.fused_scopes = prepared_.cluster.fused_scopes;
     SBP_ASSIGN_OR_RETURN(std::vector<Mesh> meshes, MeshesOf(devices, names_, naming_, cluster));
     if (!search_.among.empty()) {
-      std::erase_if(meshes,
-                    [&](const Mesh& mesh) { return std::ranges::find(search_.among, mesh) == search_.among.end(); });
+      std::erase_if(meshes, [&](const Mesh& mesh) { return KnownOn(mesh) == nullptr; });
     }
     const RequestOnMesh request_on = [&](const Mesh& mesh) -> Result<PlanRequest> {
       PlanRequest request = prepared_;
@@ -135,12 +136,23 @@ class Planner {
       SBP_ASSIGN_OR_RETURN(const std::vector<Recipe> recipes, RecipesOn(mesh));
       const bool starts = start_axes_ == 0 || mesh.num_axes() == start_axes_;
       SBP_RETURN_IF_ERROR(PutOnMesh(starts ? input_ : without_start_, recipes, request));
+      const Plan* known = KnownOn(mesh);
+      if (known != nullptr && request.strategy.start_signatures.empty()) StartFrom(*known, request);
       return request;
     };
     MeshSearchOptions options = options_;
     options.explains = explains;
+    options.refines = !search_.among.empty();
     options.target_step = search_.fit ? search_.target_step : std::nullopt;
     return ChooseMesh(meshes, request_on, options);
+  }
+
+  const Plan* KnownOn(const Mesh& mesh) const {
+    const Plan* known = nullptr;
+    for (const std::shared_ptr<const Plan>& plan : search_.among) {
+      if (plan->mesh == mesh) known = plan.get();
+    }
+    return known;
   }
 
   // Of the axes that the mesh has.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,8 +12,8 @@
 #include "api/planning.h"
 #include "base/status.h"
 #include "meshes/choose.h"
+#include "plan/plan.h"
 #include "rule/rule_set.h"
-#include "sbp/mesh.h"
 
 namespace sbp {
 
@@ -24,7 +25,9 @@ struct MeshSearch {
   std::string axes;
   bool fit = false;                   // the smallest number of devices, up to `devices`, ...
   std::optional<double> target_step;  // ... on which a step takes at most that many seconds (MeshChoice::measure)
-  std::vector<Mesh> among;            // only these, of those that there are; empty: all
+  // Only the meshes of these plans, with which searches on them begin: of nearly the same model, such as one that
+  // computes other layers again, by names of ops; of two of one mesh, the later one. Empty: all meshes.
+  std::vector<std::shared_ptr<const Plan>> among;
 };
 inline constexpr std::string_view kDefaultAxes = "data,shard,model";
 inline constexpr int64_t kMostNodes = 64;

@@ -1,6 +1,8 @@
 #include "api/remat.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -29,7 +31,8 @@ std::string MixAt(int64_t at, int64_t layers) {
 
 class Chooser {
  public:
-  Chooser(int64_t layers, const PlanWithRemat& plan) : layers_(layers), plan_(plan) {}
+  Chooser(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph)
+      : layers_(layers), plan_(plan), graph_(graph) {}
 
   Result<RematChoice> Run() {
     const auto corners = static_cast<int64_t>(AllRematPolicies().size());
@@ -66,6 +69,17 @@ class Chooser {
 
   Result<bool> Try(int64_t at) {
     RematTrial trial{.remat = MixAt(at, layers_)};
+    if (graph_) {
+      SBP_ASSIGN_OR_RETURN(const std::string graph, graph_(trial.remat));
+      const auto [known, is_new] = trial_of_.try_emplace(graph, tried_.size());
+      if (!is_new) {
+        const RematTrial& before = tried_[known->second];
+        trial = {.remat = trial.remat, .fits = before.fits, .seconds = before.seconds, .same_as = before.remat};
+        tried_.push_back(trial);
+        if (best_) best_->tried = tried_;
+        return trial.fits;
+      }
+    }
     Result<Plan> made = plan_(trial.remat);
     if (!made.ok() && made.status().code() != Code::kNoPlan) return made.status();
     if (made.ok()) {
@@ -86,6 +100,8 @@ class Chooser {
 
   const int64_t layers_;
   const PlanWithRemat& plan_;
+  const GraphWithRemat& graph_;
+  std::map<std::string, size_t> trial_of_;  // by graph
   std::optional<RematChoice> best_;
   double best_seconds_ = 0;  // its, by its measure
   std::vector<RematTrial> tried_;
@@ -94,16 +110,21 @@ class Chooser {
 
 }  // namespace
 
-Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan) {
-  return Chooser(std::max<int64_t>(layers, 1), plan).Run();
+Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph) {
+  return Chooser(std::max<int64_t>(layers, 1), plan, graph).Run();
 }
 
 std::string ToString(const RematChoice& choice) {
   std::vector<std::string> trials;
+  size_t num_plans = 0;
   for (const RematTrial& trial : choice.tried) {
-    trials.push_back(StrCat(trial.remat, " ", trial.fits ? FormatSeconds(trial.seconds) : "does not fit"));
+    const bool is_same = !trial.same_as.empty();
+    trials.push_back(StrCat(trial.remat, " ", is_same      ? StrCat("makes the same graph as ", trial.same_as)
+                                              : trial.fits ? FormatSeconds(trial.seconds)
+                                                           : "does not fit"));
+    num_plans += is_same ? 0 : 1;
   }
-  return StrCat("--remat ", choice.remat, ", of ", choice.tried.size(), " plans: ", Join(trials, "; "));
+  return StrCat("--remat ", choice.remat, ", of ", num_plans, " plans: ", Join(trials, "; "));
 }
 
 }  // namespace sbp

@@ -16,6 +16,7 @@ struct RematTrial {
   std::string remat;  // as ParseRemat takes it (remat/policy.h)
   bool fits = false;
   double seconds = 0;  // of a step, where it fits, by the measure of plans (schedule/measure.h)
+  std::string same_as;  // an earlier mix that makes the same graph, so that this one was not planned; "": none
 };
 
 struct RematChoice {
@@ -27,15 +28,18 @@ struct RematChoice {
 // Plans the step with a mix, within its memory limit; where nothing fits, an error of kNoPlan.
 using PlanWithRemat = std::function<Result<Plan>(const std::string& remat)>;
 
+// The canonical text (graph/graph.h, Dump) of the step with a mix; empty: all are planned.
+using GraphWithRemat = std::function<Result<std::string>(const std::string& remat)>;
+
 // The cheapest plan of those tried. Mixes form a row in which each needs less memory and computes more than the one
 // before: of the first N layers light, then selective with light for the rest, then alternate, then full. Tried are
 // its corners (the policies), up to one behind the first that fits, as less memory may allow cheaper
 // layouts; and between that and the one before by halving, down to an eighth of the layers: at most 8 plans. Layouts
 // are chosen anew for each. None behind it where the peak is at most four fifths of the plan's memory limit: with so
 // much room, other layouts are hardly kept out by it. None between where all that is computed again takes at most one
-// percent of the step, and none after one that gained no percent. Errors: of the planner; kNoPlan of the last mix,
-// where none fits.
-Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan);
+// percent of the step, and none after one that gained no percent. What an earlier mix makes of the graph, too, is not
+// planned again. Errors: of the planner; kNoPlan of the last mix, where none fits.
+Result<RematChoice> ChooseRemat(int64_t layers, const PlanWithRemat& plan, const GraphWithRemat& graph = nullptr);
 
 // "full:12,selective: 9 plans tried; none 650 ms, ...".
 std::string ToString(const RematChoice& choice);

@@ -293,9 +293,10 @@ class Chooser {
         BeginFrom(*row.look->known, row.trial.mesh, request.strategy);
         request.strategy.start_bound_seconds = row.look->bound;
       }
-      if (row.look->is_large && is_long_) {
+      if (options_.refines) request.strategy.start_bound_seconds = row.look->bound;
+      if (row.look->is_large && (is_long_ || options_.refines)) {
         request.strategy.values["effort"] = effort_ * kShareOfLarge;
-        request.num_ways = 0;  // those of coarser meshes are in what it begins with
+        request.num_ways = 0;  // what it begins with has seen those
       }
     }
     StageObserver observer;

@@ -28,6 +28,7 @@ namespace {
 constexpr double kEffort = 0.1, kEffortOfSchedules = 0.02;
 constexpr double kGap = 0.003;      // of the relaxed problem: what is good enough for a look
 constexpr int64_t kPatience = 16;   // steps of the dual without a gain, under a memory limit
+constexpr double kRoom = 0.8;       // of the limit: it hardly presses where a plan peaks at that
 constexpr double kRounding = 1e-9;  // what sums of doubles may be off
 constexpr double kNoCandidate = std::numeric_limits<double>::infinity();
 constexpr std::string_view kFirst[] = {"einsum", "replicate"};
@@ -71,18 +72,19 @@ class Looker {
   }
 
  private:
-  // A plan is as good as it is priced; what cannot be priced is none.
-  void Offer(const Assignment& assignment) {
+  // A plan is as good as it is priced; what cannot be priced is none. Does it fit?
+  bool Offer(const Assignment& assignment) {
     Plan& plan = posed_.plan;
-    if (!Evaluate(problem_, assignment, plan, {.reasons = false, .memory = limit_.has_value()}).ok()) return;
+    if (!Evaluate(problem_, assignment, plan, {.reasons = false, .memory = limit_.has_value()}).ok()) return false;
     const int64_t peak = plan.memory.peak_bytes, excess = limit_ ? std::max<int64_t>(0, peak - *limit_) : 0;
     const double seconds = plan.total.seconds();
-    if (look_.known && std::tie(excess_, look_.known->seconds) <= std::tie(excess, seconds)) return;
+    if (look_.known && std::tie(excess_, look_.known->seconds) <= std::tie(excess, seconds)) return excess == 0;
     look_.known = KnownPlanOf(problem_, assignment, seconds);
     assignment_ = assignment;
     look_.peak_bytes = peak;
     look_.fits = excess == 0;
     excess_ = excess;
+    return excess == 0;
   }
 
   // Tensors alone, each as small as it can be, take more than the limit: that is quickly seen.
@@ -110,24 +112,35 @@ class Looker {
     }
   }
 
+  // Without the limit first, which takes a fraction of the time, unless plans of coarser meshes say that it presses:
+  // a bound without it holds with it, and a plan that fits is one.
   Status Relax() {
+    const bool may_have_room = !look_.known || look_.fits;
+    if (limit_ && may_have_room) {
+      SBP_ASSIGN_OR_RETURN(const bool fits, Relax(std::nullopt));
+      if (fits) return OkStatus();
+    }
+    return Relax(limit_).status();
+  }
+
+  // Is there a plan that fits?
+  Result<bool> Relax(std::optional<int64_t> limit) {
     SBP_ASSIGN_OR_RETURN(const LayoutNetwork relaxed,
-                         LayoutNetwork::Build(problem_, {.memory_limit = limit_, .relaxed = true}));
+                         LayoutNetwork::Build(problem_, {.memory_limit = limit, .relaxed = true}));
     SolveOptions options;
     options.effort = kEffort;
     options.threads = 1;
     options.gap = kGap;
     options.stop = cancelled_;
-    if (limit_) options.patience = kPatience;
+    if (limit) options.patience = kPatience;
     const SolveResult solved = Solve(relaxed.network(), options);
-    look_.proved_too_large = limit_ && solved.proved_infeasible;
-    if (solved.proved_infeasible) return OkStatus();
-    look_.bound = std::max(0.0, solved.lower_bound);
-    if (solved.evaluation.forbidden) return OkStatus();
+    look_.proved_too_large = limit && solved.proved_infeasible;
+    if (solved.proved_infeasible) return false;
+    look_.bound = std::max(look_.bound, solved.lower_bound);
+    if (solved.evaluation.forbidden) return false;
     Assignment assignment;
     relaxed.Read(solved.choice, assignment);
-    Offer(assignment);
-    return OkStatus();
+    return Offer(assignment);
   }
 
   // Of the plan known, and the bound: where the network is too large for one, what is computed at least is one of
@@ -152,7 +165,8 @@ class Looker {
   // Of the plan that is evaluated.
   void Bound(double step, double gap) {
     StrategyOptions search = strategy_;
-    search.memory_limit = limit_;
+    const bool has_room = limit_ && static_cast<double>(look_.peak_bytes) <= kRoom * static_cast<double>(*limit_);
+    search.memory_limit = has_room ? std::nullopt : limit_;  // a bound without it holds with it
     search.cancelled = cancelled_;
     search.values["threads"] = int64_t{1};
     const ScheduleBoundOptions options = {

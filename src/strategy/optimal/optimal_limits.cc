@@ -58,7 +58,8 @@ Status OptimalSearch::Improve() {
     network.Read(solved.choice, assignment);
     SBP_RETURN_IF_ERROR(Offer(assignment));
     const double seconds = priced_.total.seconds();
-    if (!options_.memory_limit || Cancelled() || Spent()) break;
+    if (NoticeLimit()) return Improve();
+    if (!LimitOfNetworks() || Cancelled() || Spent()) break;
     if (!solved.evaluation.feasible) {
       if (room.empty() || halvings++ == kMaxHalvings || best_->excess > 0) break;
       room.Halve();

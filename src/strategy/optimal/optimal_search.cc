@@ -25,6 +25,8 @@ constexpr double kWorkOfBound = 6e8;                           // of LayoutBound
 constexpr double kEffortOfUniform = 0.5, kGapOfUniform = 0.3;  // of what the free search may take, and of its gap
 // Searches until a plan fits, by unit of effort and at least by one: so many, and as many as have so many ops together.
 constexpr double kFewestUntilFit = 5, kOpsUntilFit = 50'000;
+// Of so little effort, from a plan known, a search among mixes would be hardly more than their network's reductions.
+constexpr double kLittleEffort = 0.1;
 constexpr double kNear = 0.03;       // of a plan's seconds, above the bound
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
@@ -63,7 +65,8 @@ Result<Assignment> OptimalSearch::Run() {
   } else {
     SBP_RETURN_IF_ERROR(SearchChosen(all));
   }
-  if (!nothing_fits_ && search_.uniform >= 0 && !(uniform_ && GoodEnough())) TryUniform();
+  const bool has_uniform = uniform_ && (GoodEnough() || chosen_of_uniform_);
+  if (!nothing_fits_ && search_.uniform >= 0 && !has_uniform) TryUniform();
   if (!best_ || (!nothing_fits_ && !chosen_ && !GoodEnough())) SBP_RETURN_IF_ERROR(Improve());
   if (!nothing_fits_) SBP_RETURN_IF_ERROR(PriceCopies());
   SBP_RETURN_IF_ERROR(TryWays());
@@ -90,6 +93,7 @@ Status OptimalSearch::Offer(const Assignment& assignment) {
 
 Status OptimalSearch::TryOthers() {
   StrategyOptions options = options_;
+  double fastest = kNoLimit;
   for (const Start& start : kStarts) {
     if (best_ && Cancelled()) break;
     if (!start.criterion.empty()) options.criterion = start.criterion;
@@ -97,11 +101,16 @@ Status OptimalSearch::TryOthers() {
     const Result<Assignment> assignment = row->solve(problem_, options);
     if (!assignment.ok()) continue;  // pins may exclude what it wants
     SBP_RETURN_IF_ERROR(Offer(*assignment));
+    fastest = std::min(fastest, priced_.total.seconds());
     others_.push_back(*assignment);
   }
-  if (options_.start_signatures.empty() || !best_) return OkStatus();
-  SBP_ASSIGN_OR_RETURN(const Assignment earlier, AssignmentNearStart(problem_, options_, best_->assignment));
-  return Offer(earlier);
+  if (!options_.start_signatures.empty() && best_) {
+    SBP_ASSIGN_OR_RETURN(const Assignment earlier, AssignmentNearStart(problem_, options_, best_->assignment));
+    SBP_RETURN_IF_ERROR(Offer(earlier));
+    fastest = std::min(fastest, priced_.total.seconds());
+  }
+  presses_ = !best_ || best_->excess > 0 || fastest < best_->seconds;
+  return OkStatus();
 }
 
 // A bound over all candidates, and networks of the few that it favours: first of those that treat neighbouring axes
@@ -131,7 +140,13 @@ Status OptimalSearch::SearchAmong(const CandidateLists& lists, const CandidateLi
   if (best_) kept.push_back(best_->assignment);
   const bool fits = best_ && best_->excess == 0;
   chosen_ = ChooseCandidates(problem_, all, lists, bound, fits ? best_->seconds : kNoLimit, kept, most);
-  return best_ && GoodEnough() ? OkStatus() : Improve();
+  if (best_ && GoodEnough()) return OkStatus();
+  if (fits && search_.uniform >= 0 && options_.start_bound_seconds > 0 && search_.effort <= kLittleEffort) {
+    TryUniform();
+    chosen_of_uniform_ = uniform_.has_value();
+    if (chosen_of_uniform_) return OkStatus();
+  }
+  return Improve();
 }
 
 // Of one choice, boxing left out: what seconds are measured by where no plan is known.
@@ -143,7 +158,7 @@ double OptimalSearch::SecondsOfFirst(const CandidateLists& lists) const {
 }
 
 LayoutNetworkOptions OptimalSearch::NetworkOptions(bool relaxed, double copy_price) const {
-  return {.memory_limit = options_.memory_limit,
+  return {.memory_limit = LimitOfNetworks(),
           .relaxed = relaxed,
           .copy_price = copy_price,
           .lists = chosen_ ? &*chosen_ : nullptr,
@@ -163,7 +178,7 @@ SolveResult OptimalSearch::Search(const LayoutNetwork& network, bool bounding, d
   options.has_known_bound = !bounding;
   options.known_bound = bound_;
   options.stop = options_.cancelled;
-  if (options_.memory_limit && search_.seconds <= 0) {
+  if (LimitOfNetworks() && search_.seconds <= 0) {
     options.patience = static_cast<int64_t>(kPatience * std::max(1.0, search_.effort));
   }
   options.settled = bounding;
@@ -225,8 +240,15 @@ Status OptimalSearch::Bound() {
   if (below.evaluation.forbidden) return OkStatus();
   Assignment assignment;
   relaxed->Read(below.choice, assignment);
-  (void)Offer(assignment);  // an error: the relaxed network knows a way that no plan has
-  return OkStatus();
+  if (!Offer(assignment).ok()) return OkStatus();  // the relaxed network knows a way that no plan has
+  return NoticeLimit() ? Bound() : OkStatus();
+}
+
+// Of the plan priced last, which was searched without the limit: does that press after all?
+bool OptimalSearch::NoticeLimit() {
+  if (presses_ || Excess() <= 0) return false;
+  presses_ = true;
+  return true;
 }
 
 // The best uniform plan: good enough as a rule, and what the search ends with unless a mix is much better.

@@ -75,6 +75,9 @@ class OptimalSearch {
   // Bytes that the priced plan exceeds the limit by; negative: it has that much room.
   int64_t Excess() const { return options_.memory_limit ? priced_.memory.peak_bytes - *options_.memory_limit : 0; }
   Status Offer(const Assignment& assignment);
+  // Networks without the limit are several times quicker to search, and their bounds hold under it: it is left out as
+  // long as it keeps no plan out that would be the fastest. What fits is known by its price.
+  std::optional<int64_t> LimitOfNetworks() const { return presses_ ? options_.memory_limit : std::nullopt; }
 
   // optimal_search.cc
   Status TryOthers();
@@ -84,6 +87,7 @@ class OptimalSearch {
   LayoutNetworkOptions NetworkOptions(bool relaxed, double copy_price) const;
   SolveResult Search(const LayoutNetwork& network, bool bounding, double seconds);
   bool BeginsNear() const;
+  bool NoticeLimit();
   Status Bound();
   void TryUniform();
   void PreferUniform();
@@ -117,6 +121,7 @@ class OptimalSearch {
   std::optional<Best> uniform_;      // the best uniform plan; absent: none is known
   std::optional<Assignment> alike_;  // a choice of the relaxed network in which equal layers choose alike
   bool searches_uniform_ = false, is_uniform_ = false;
+  bool chosen_of_uniform_ = false;                  // chosen_ was searched for uniform plans alone
   std::optional<Assignment> mix_;                   // passed over for a uniform plan
   double saved_by_mix_ = 0;                         // share of that plan's seconds that the best plan known would save
   std::vector<Assignment> others_;                  // of the other strategies
@@ -125,6 +130,7 @@ class OptimalSearch {
   Plan priced_;                                     // the last one: price and, with a limit, memory
   double bound_ = 0;
   bool nothing_fits_ = false;  // proved
+  bool presses_ = true;        // the memory limit: a plan that exceeds it is faster than those that do not
   double effort_;              // of the next search
   bool is_way_ = false;        // of another search, which has a plan of most_seconds_
   double most_seconds_ = kNoLimit;

@@ -82,6 +82,7 @@ Result<std::vector<OptimalSearch::Way>> OptimalSearch::SortWays(const std::vecto
       continue;
     seen.push_back(pinned->pins);
     OptimalSearch search(*pinned, options);
+    search.presses_ = presses_;
     const Result<std::optional<Way>> way = look(search, number);
     if (search.best_) SBP_RETURN_IF_ERROR(Offer(search.best_->assignment));
     if (way.ok() && *way) ways.push_back(**way);

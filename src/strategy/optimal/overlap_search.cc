@@ -51,6 +51,7 @@ constexpr double kWorkOfRound = 6e8;                                    // of La
 constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
 constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan must save
 constexpr double kTimeOfRounds = 0.7;       // of the time; the rest is for the bound
+constexpr double kRoom = 0.8;               // of the memory limit: it does not press a plan of that peak
 constexpr double kLeastOfRound = 0.001;     // and in the next round by sides
 
 class OverlapSearch {
@@ -68,6 +69,7 @@ class OverlapSearch {
   Result<Assignment> Run(Assignment summed, const Assignment* mix) {
     best_.assignment = std::move(summed);
     SBP_RETURN_IF_ERROR(Price(best_));
+    presses_ = !HasRoom(best_.plan);
     least_ = step();
     const Assignment first = best_.assignment;
     forms_.emplace(problem_, best_.plan);
@@ -115,6 +117,10 @@ class OverlapSearch {
     return seconds_ > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > share_of_time_ * seconds_;
   }
   double step() const { return best_.schedule.summary.step; }
+  bool HasRoom(const Plan& plan) const {
+    return options_.memory_limit &&
+           static_cast<double>(plan.memory.peak_bytes) <= kRoom * static_cast<double>(*options_.memory_limit);
+  }
   bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
 
   // Can a round look at all candidates?
@@ -134,6 +140,8 @@ class OverlapSearch {
   // By a part of the effort; plans that it meets are offered.
   void RaiseBound(bool offers, double gain) {
     if (IsLate()) return;
+    StrategyOptions search = options_;
+    if (!presses_) search.memory_limit.reset();
     const ScheduleBound bound = BoundSchedules(problem_, best_.plan,
                                                {.effort = kEffortOfScheduleBound * search_.effort,
                                                 .gap = search_.gap,
@@ -141,7 +149,7 @@ class OverlapSearch {
                                                 .sum_bound = sum_bound_,
                                                 .start = &best_.assignment,
                                                 .forms = &*forms_},
-                                               options_);
+                                               search);
     bound_ = std::max(bound_, bound.seconds);
     for (const Assignment& plan : bound.plans) {
       if (offers) Offer(plan, gain);
@@ -187,7 +195,7 @@ class OverlapSearch {
     int last_gain = -1;
     for (int round = 0; round < std::min(kRoundsOfSides, last_gain + 1 + without_gain); ++round) {
       if (IsNear() || IsLate()) return;
-      std::optional<Assignment> found = Solve(sides.Weights([this](TensorId t) { return ExposedShare(t); }));
+      std::optional<Assignment> found = SolveWithin(sides.Weights([this](TensorId t) { return ExposedShare(t); }));
       if (!found) return;
       std::vector<uint32_t> candidates = CandidatesOf(*found);
       if (candidates == before) return;
@@ -220,7 +228,7 @@ class OverlapSearch {
     int last_gain = -1;
     for (int round = 0; round < std::min(kRounds, last_gain + 1 + without_gain); ++round) {
       if (IsNear() || IsLate()) return;
-      std::optional<Assignment> found = Solve(Weights());
+      std::optional<Assignment> found = SolveWithin(Weights());
       if (!found) return;
       std::vector<uint32_t> candidates = CandidatesOf(*found);
       if (candidates == before) {
@@ -236,6 +244,19 @@ class OverlapSearch {
     }
   }
 
+  // Without the limit, which is quicker, as long as that finds what fits.
+  std::optional<Assignment> SolveWithin(const PriceWeights& weights) {
+    std::optional<Assignment> found = Solve(weights);
+    if (presses_ || !found) return found;
+    Plan plan;
+    plan.graph = *problem_.graph;
+    plan.mesh = best_.plan.mesh;
+    plan.cluster = best_.plan.cluster;
+    presses_ = !Evaluate(problem_, *found, plan, {.reasons = false}).ok() ||
+               plan.memory.peak_bytes > *options_.memory_limit;
+    return presses_ ? Solve(weights) : found;
+  }
+
   std::optional<Assignment> Solve(const PriceWeights& weights) {
     const Result<CandidateLists> all = CandidateLists::All(problem_);
     if (!all.ok()) return std::nullopt;
@@ -248,7 +269,7 @@ class OverlapSearch {
       chosen = ChooseCandidates(problem_, *all, *all, bound, upper, {&best_.assignment, 1}, kMostOfRound);
     }
     const Result<LayoutNetwork> network =
-        LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit ? std::optional(limit_) : std::nullopt,
+        LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit && presses_ ? std::optional(limit_) : std::nullopt,
                                         .lists = chosen ? &*chosen : nullptr,
                                         .start = chosen ? &best_.assignment : nullptr,
                                         .weights = &weights});
@@ -347,6 +368,7 @@ class OverlapSearch {
   double offered_step_ = 0;   // of the last plan offered; 0: it does not fit
   double share_of_time_ = 1;  // after which it is late
   int64_t limit_ = 0;         // of the network's memory, where there is one
+  bool presses_ = true;       // the memory limit, as far as is seen: networks know it
   Scheduled best_;
   bool is_new_ = false;
   std::vector<uint32_t> kind_of_;             // per tensor

@@ -113,6 +113,22 @@ TEST(ChooseRematTest, NothingLessIsTriedWhereItGainsLittle) {
   }
 }
 
+TEST(ChooseRematTest, TheSameGraphIsPlannedOnce) {
+  // Selective is no other step than light, behind which it would be tried.
+  std::vector<std::string> planned;
+  const auto choice = ChooseRemat(
+      kLayers,
+      [&](const std::string& remat) -> Result<Plan> {
+        planned.push_back(remat);
+        if (remat == "none") return NoPlan("too large");
+        return PlanOf({.bytes = 1, .seconds = kStep});
+      },
+      [](const std::string& remat) -> Result<std::string> { return remat == "selective" ? "light" : remat; });
+  EXPECT_EQ(planned, std::vector<std::string>({"none", "light"}));
+  EXPECT_EQ(ToString(choice.value()),
+            "--remat light, of 2 plans: none does not fit; light 100 s; selective makes the same graph as light");
+}
+
 TEST(ChooseRematTest, ErrorWhereNothingFits) {
   const auto choice = ChooseWithin(3);
   ASSERT_FALSE(choice.ok());
