@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -25,16 +26,6 @@ size_t SequenceLength(std::string_view text, size_t i) {
     if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return 0;
   }
   return length;
-}
-
-// Calls `put` for each character: one sequence of valid UTF-8, "?" for anything else.
-template <typename Put>
-void ForEachCharacter(std::string_view text, Put put) {
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = SequenceLength(text, i);
-    put(length == 0 ? std::string_view("?") : text.substr(i, length));
-    i += std::max<size_t>(length, 1);
-  }
 }
 
 std::string Row(std::string_view text, int size, std::string_view color, bool bold) {
@@ -251,6 +242,14 @@ class DotWriter {
 };
 
 }  // namespace
+
+void ForEachCharacter(std::string_view text, const std::function<void(std::string_view)>& put) {
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = SequenceLength(text, i);
+    put(length == 0 ? std::string_view("?") : text.substr(i, length));
+    i += std::max<size_t>(length, 1);
+  }
+}
 
 std::string EscapeHtml(std::string_view text) {
   std::string out;
