@@ -10,6 +10,7 @@
 #include "render/arena_map.h"
 #include "render/document.h"
 #include "render/dot.h"
+#include "render/overview_map.h"
 #include "render/render.h"
 #include "render/view.h"
 
@@ -24,7 +25,7 @@ Result<std::string> DrawGraph(const Plan& plan, const RenderOptions& options) {
 
 constexpr ViewRow kViews[] = {
     {"graph", "ops, layouts and collectives", TabulateGraph, DrawGraph, false, "dot"},
-    {"overview", "the same, folded to few nodes", TabulateGraph, DrawGraph, false, "dot"},
+    {"overview", "times, collectives and memory of the model's parts, on one screen", TabulateGraph, DrawOverview, false, "nop2"},
     {"tasks", "tasks and registers of a device, drawn as the arena over time", TabulateTasks, DrawArena, true, "nop2"},
 };
 

@@ -95,7 +95,8 @@ Status Failed(std::string_view what, const HoldStderr& printed) {
 // that boxes have room wherever the picture is looked at, and equal drawings are equal everywhere.
 boolean MeasureSpan(textspan_t* span, char** /*fontpath*/) {
   const double size = span->font->size;
-  span->size.x = RoomFor(span->str, size, (span->font->flags & HTML_BF) != 0);
+  const std::string_view font = span->font->name == nullptr ? "" : span->font->name;
+  span->size.x = RoomFor(span->str, size, (span->font->flags & HTML_BF) != 0 || font.ends_with(kBoldSuffix));
   span->size.y = size * 1.2;
   span->yoffset_layout = 0;
   span->yoffset_centerline = 0.1 * size;

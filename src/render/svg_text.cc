@@ -117,8 +117,11 @@ class LengthFixer {
   void AddText(std::string_view tag, std::string_view content) {
     const std::string text = Unescape(content.substr(1));
     const double size = NumberOf(Attribute(tag, "font-size"));
-    const bool bold = Attribute(tag, "font-weight") == "bold";
     std::string attributes(tag);
+    if (const size_t font = attributes.find(bold_family_); font != std::string::npos) {
+      attributes.replace(font, bold_family_.size(), " font-weight=\"bold\"");
+    }
+    const bool bold = Attribute(attributes, "font-weight") == "bold";
     if (const size_t font = attributes.find(family_); font != std::string::npos) attributes.erase(font, family_.size());
     const std::string start = "text-anchor=\"start\" x=\"";
     if (const size_t at = attributes.find(start); centre_nodes_ && in_node_ && at != std::string::npos) {
@@ -133,6 +136,7 @@ class LengthFixer {
   }
 
   const std::string family_ = StrCat(" font-family=\"", kFontFamily, "\"");
+  const std::string bold_family_ = StrCat(" font-family=\"", kFontFamily, kBoldSuffix, "\"");
   std::string_view svg_;  // what is left
   const bool centre_nodes_;
   bool in_node_ = false;

@@ -9,6 +9,8 @@ namespace sbp {
 
 // The fonts that drawings name.
 inline constexpr std::string_view kFontFamily = "Helvetica,Arial,sans-serif";
+// Behind it, of bold text outside of HTML-like labels: as Pango reads it.
+inline constexpr std::string_view kBoldSuffix = " bold";
 
 // Width in points of UTF-8 text of `size` points as Helvetica sets it. Viewers of SVG are told to set it so
 // (svg_text.h).
