@@ -42,4 +42,10 @@ Result<const ViewRow*> FindView(std::string_view name) {
   return UsageError(StrCat("no view ", Quote(name), DidYouMean(name, known), "; there are ", Join(known, ", ")));
 }
 
+Result<const ViewRow*> ViewFor(const Plan& plan, const RenderOptions& options) {
+  if (!options.view.empty()) return FindView(options.view);
+  const bool large = plan.graph.ops.size() > kMostOpsOfGraphView && options.expand.empty();
+  return FindView(large ? "overview" : "graph");
+}
+
 }  // namespace sbp

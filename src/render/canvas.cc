@@ -15,6 +15,7 @@ namespace {
 
 std::string Points(double value) { return FormatDouble(std::round(value * 100) / 100); }
 std::string Inches(double value) { return FormatDouble(std::round(value / 72 * 10000) / 10000); }
+std::string Tooltip(std::string_view text) { return text.empty() ? "" : StrCat(", tooltip=", QuoteDot(text)); }
 std::string At(const Point& point) { return StrCat(Points(point.x), ",", Points(point.y)); }
 
 }  // namespace
@@ -29,7 +30,7 @@ void Canvas::Node(const Rectangle& place, const std::string& attributes) {
 void Canvas::Box(const Rectangle& place, const BoxStyle& style, std::string_view tooltip) {
   Node(place, StrCat("fillcolor=\"", style.fill, "\", color=\"", style.line, "\"",
                      style.pen == BoxStyle().pen ? "" : StrCat(", penwidth=", FormatDouble(style.pen)),
-                     style.rounded ? ", style=\"filled,rounded\"" : "", ", tooltip=", QuoteDot(tooltip)));
+                     style.rounded ? ", style=\"filled,rounded\"" : "", Tooltip(tooltip)));
 }
 
 void Canvas::Text(const Rectangle& place, std::string_view text, const TextStyle& style) {
@@ -43,7 +44,7 @@ void Canvas::Text(const Rectangle& place, std::string_view text, const TextStyle
   label.pop_back();
   Node(place, StrCat("label=", label, end, ", shape=plaintext, style=solid, fontsize=", FormatDouble(style.size),
                      style.bold ? StrCat(", fontname=\"", kFontFamily, kBoldSuffix, "\"") : "", ", fontcolor=\"",
-                     style.colour, "\", tooltip=", fitting == text ? "\" \"" : QuoteDot(text)));
+                     style.colour, "\"", fitting == text ? "" : Tooltip(text)));
 }
 
 void Canvas::Line(const std::vector<Point>& points, const LineStyle& style, std::string_view tooltip) {
@@ -65,7 +66,7 @@ void Canvas::Line(const std::vector<Point>& points, const LineStyle& style, std:
   }
   edges_ << "  n0 -> n0 [pos=\"" << spline << "\", color=\"" << style.colour
          << "\", penwidth=" << FormatDouble(std::round(style.pen * 10) / 10) << (style.dashed ? ", style=dashed" : "")
-         << (style.arrow ? "" : ", dir=none") << ", tooltip=" << QuoteDot(tooltip) << "];\n";
+         << (style.arrow ? "" : ", dir=none") << Tooltip(tooltip) << "];\n";
 }
 
 std::string Canvas::Write(std::string_view name) const {

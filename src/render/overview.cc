@@ -35,6 +35,7 @@
 #include "plan/transition_runs.h"
 #include "render/facts.h"
 #include "render/node_text.h"
+#include "render/side_tables.h"
 #include "render/training.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
@@ -50,6 +51,7 @@ class OverviewBuilder {
       : plan_(plan), options_(options), transitions_(plan), runs_(plan.graph) {
     out_.training = HasBackward(plan.graph);
     out_.bare = IsBareGraph(plan);
+    side_ = FindSideTables(plan.graph);
     transition_runs_ = RunsOfTransitions(plan, runs_);
   }
 
@@ -122,7 +124,7 @@ class OverviewBuilder {
     const std::vector<std::string_view> scopes = AdoptScopes(plan_.graph);
     std::unordered_map<std::string_view, int32_t> row_of_scope;
     for (uint32_t o = 0; o < scopes.size(); ++o) {
-      if (row_of_op_[o] == kNoRow) continue;
+      if (row_of_op_[o] == kNoRow || side_[o]) continue;  // side tables may be made within any scope
       for (std::string_view scope = scopes[o]; row_of_scope.try_emplace(scope, row_of_op_[o]).second;) {
         const size_t slash = scope.rfind('/');
         if (slash == std::string_view::npos) break;
@@ -221,6 +223,7 @@ class OverviewBuilder {
         const Tensor& tensor = plan_.graph.tensor(operands[i]);
         if (!Valid(tensor.producer)) continue;
         const uint32_t from = tensor.producer.value;
+        if (side_[from]) continue;  // nearly all read them
         if (row_of_op_[from] == kNoRow || row_of_op_[from] == row_of_op_[o] || phase_[from] != phase_[o]) continue;
         FlowSum& sum = flows[{phase_[o], row_of_op_[from], row_of_op_[o]}];
         AddTensor(sum, o, i, operands[i], from);
@@ -338,6 +341,7 @@ class OverviewBuilder {
   OverviewParts parts_;
   std::vector<int32_t> row_of_op_;
   std::vector<Phase> phase_;
+  std::vector<bool> side_;
   Overview out_;
 };
 

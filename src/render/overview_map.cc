@@ -151,12 +151,14 @@ class OverviewMap {
                 {paint.fills[Depth(static_cast<int32_t>(f)) % 3], kRepeatColour, 1.4, true}, frame.label);
     double sum = 0;
     for (size_t r = frame.first; r <= frame.last; ++r) sum += Size(overview_.rows[r].forward) + Size(overview_.rows[r].backward);
-    const Rectangle head = {kBoxesLeft + 2, frame_top_[f] - kFrameHead, kBoxesRight - kBoxesLeft - 4, kFrameHead};
-    TextStyle style = {10, true, paint.text};
-    const double label = std::min(RoomFor(frame.label, 10, true), head.width * 0.5);
-    canvas_.Text({head.left, head.bottom, label + 1, head.height}, frame.label, style);
-    style = {12, true, kRepeatColour};
-    canvas_.Text({head.left + label + 8, head.bottom, 90, head.height}, StrCat("× ", frame.copies), style);
+    constexpr double kBesideArrow = 36;
+    const Rectangle head = {kBoxesLeft + kBesideArrow, frame_top_[f] - kFrameHead,
+                            kBoxesRight - kBoxesLeft - kBesideArrow - 4, kFrameHead};
+    const std::string times = StrCat("× ", frame.copies);
+    const double taken_by_times = RoomFor(times, 12, true) + 5;
+    canvas_.Text({head.left, head.bottom, taken_by_times, head.height}, times, {12, true, kRepeatColour});
+    canvas_.Text({head.left + taken_by_times, head.bottom, head.width * 0.6 - taken_by_times, head.height}, frame.label,
+                 {10, true, paint.text});
     std::string note = Taken(sum);
     if (!overview_.bare) note += StrCat(", each ", FormatSeconds(sum / static_cast<double>(frame.copies)));
     canvas_.Text({head.left + head.width * 0.6, head.bottom, head.width * 0.4, head.height}, note,
@@ -166,7 +168,7 @@ class OverviewMap {
   void AddRow(size_t r) {
     const OverviewRow& row = overview_.rows[r];
     // Two columns have no room for types of ops.
-    std::string detail = overview_.training && row.forward.ops > 1 ? StrCat(row.part_ops, " ops") : row.detail;
+    std::string detail = overview_.training && row.part_ops > 1 ? StrCat(row.part_ops, " ops") : row.detail;
     if (row.parameter_bytes > 0) {
       detail += StrCat(" · ", FormatBytes(static_cast<double>(row.parameter_bytes)), " parameters");
     }
@@ -187,8 +189,9 @@ class OverviewMap {
 
   void AddOptimizer() {
     Rectangle box = ColumnBox(kRowsTop, Phase::kBackward);
-    std::string detail = StrCat(FormatCount(static_cast<int64_t>(overview_.optimizer.ops)), " ops");
-    if (!overview_.states.empty()) detail += StrCat(" · ", overview_.states);
+    const std::string detail = overview_.states.empty()
+                                   ? StrCat(FormatCount(static_cast<int64_t>(overview_.optimizer.ops)), " ops")
+                                   : overview_.states;
     AddWork(box, overview_.optimizer, "optimizer", 1, detail, "");
     if (overview_.rows.empty()) return;
     const double x = box.left + 24;
@@ -208,12 +211,10 @@ class OverviewMap {
     const bool two_lines = box.height >= 22;
     const Rectangle line = {inner, two_lines ? box.middle() - 1 : box.bottom, text, two_lines ? 13 : box.height};
     const std::string times = copies > 1 ? StrCat("× ", copies) : "";
-    const double reserved = times.empty() ? 0 : RoomFor(times, 11, true) + 8;
-    const std::string name = FitText(title, text - reserved, 9.5, true);
-    canvas_.Text({line.left, line.bottom, text - reserved, line.height}, title, {9.5, true, paint.text});
-    if (!times.empty()) {
-      canvas_.Text({inner + RoomFor(name, 9.5, true) + 6, line.bottom, reserved, line.height}, times, {11, true, kRepeatColour});
-    }
+    const double taken_by_times = times.empty() ? 0 : RoomFor(times, 11, true) + 4;
+    canvas_.Text({line.left, line.bottom, taken_by_times, line.height}, times, {11, true, kRepeatColour});
+    canvas_.Text({line.left + taken_by_times, line.bottom, text - taken_by_times, line.height}, title,
+                 {9.5, true, paint.text});
     if (two_lines) canvas_.Text({inner, box.middle() - 12, text, 11}, detail, {8, false, paint.text});
     const double height = two_lines ? 7 : std::min(7.0, box.height - 4);
     const Rectangle bar = {bars_left, box.middle() - (two_lines ? height + 1.5 : height / 2),

@@ -17,6 +17,7 @@
 #include "render/opening.h"
 #include "render/outline.h"
 #include "render/overview.h"
+#include "render/side_tables.h"
 
 namespace sbp {
 namespace {
@@ -54,7 +55,7 @@ class PartChooser {
     for (const OutlineItem& item : outline_.nodes[0].items) {
       if (!training || PhaseOfItem(item) == Phase::kForward) roots.push_back(item);
     }
-    entries_ = Group(roots, -1, 1);
+    entries_ = Group(std::move(roots), -1, 1);
     for (const Entry& entry : entries_) total_ += entry.weight;
     while (OpenHeaviest()) {
     }
@@ -68,11 +69,15 @@ class PartChooser {
   double WeightOf(const OutlineItem& item) const {
     return item.is_op ? (*op_weight_)[item.index] : node_weight_[item.index];
   }
+  bool IsSideTables(const OutlineItem& item) const {
+    return !item.is_op && outline_.nodes[item.index].path.ends_with(kSideTablesScope);
+  }
   bool Wanted(const OutlineItem& item) const { return !item.is_op && wanted_[item.index]; }
 
   // The items of one level: scopes apart, but loose ops and what takes next to nothing together. `scale`: weights of
   // one copy as those of all.
-  std::vector<Entry> Group(const std::vector<OutlineItem>& items, int32_t frame, double scale) const {
+  std::vector<Entry> Group(std::vector<OutlineItem> items, int32_t frame, double scale) const {
+    std::ranges::stable_partition(items, [&](const OutlineItem& item) { return IsSideTables(item); });
     double level = 0;
     for (const OutlineItem& item : items) level += WeightOf(item) * scale;
     const double small = kSmall * (total_ > 0 ? total_ : level);
@@ -80,7 +85,7 @@ class PartChooser {
     bool open = false;  // the last entry takes more
     for (const OutlineItem& item : items) {
       const double weight = WeightOf(item) * scale;
-      const bool joins = !Wanted(item) && (item.is_op || weight < small);
+      const bool joins = !Wanted(item) && (item.is_op || weight < small) && !IsSideTables(item);
       if (joins && open) {
         entries.back().items.push_back(item);
         entries.back().weight += weight;
@@ -117,7 +122,7 @@ class PartChooser {
     Entry& entry = entries_[e];
     if (entry.items.size() > 1) return Halve(e);
     const OutlineItem item = entry.items[0];
-    if (item.is_op) return Close(entry);
+    if (item.is_op || IsSideTables(item)) return Close(entry);
     const OutlineNode& node = outline_.nodes[item.index];
     if (node.kind == OutlineNode::Kind::kRepeat) {
       if (node.items[0].is_op) return Close(entry);

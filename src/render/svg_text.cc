@@ -95,7 +95,7 @@ class LengthFixer {
       AddText(svg_.substr(0, close), svg_.substr(close, end - close));
       svg_.remove_prefix(end);
     }
-    out_ += svg_;
+    AppendWithoutTitles(svg_);
     return std::move(out_);
   }
 
@@ -109,8 +109,21 @@ class LengthFixer {
     if (const size_t at = part.rfind(kClass); at != std::string_view::npos) {
       in_node_ = part.substr(at + kClass.size()).starts_with("node");
     }
-    out_ += part;
+    AppendWithoutTitles(part);
     svg_.remove_prefix(part.size());
+  }
+
+  // Graphviz gives everything the name that it has in the source as its title, which viewers show in the place of the
+  // tooltip.
+  void AppendWithoutTitles(std::string_view part) {
+    constexpr std::string_view kOpen = "<title>", kClose = "</title>\n";
+    for (size_t begin = part.find(kOpen); begin != std::string_view::npos; begin = part.find(kOpen)) {
+      const size_t end = part.find(kClose, begin);
+      if (end == std::string_view::npos) break;
+      out_ += part.substr(0, begin);
+      part.remove_prefix(end + kClose.size());
+    }
+    out_ += part;
   }
 
   // `content` begins with the '>' of the tag.
@@ -130,7 +143,7 @@ class LengthFixer {
       attributes.replace(at, attributes.find('"', x) - at, StrCat("text-anchor=\"middle\" x=\"", Rounded(middle)));
     }
     out_ += attributes;
-    const double width = SetWidth(text, size, bold);
+    const double width = SetWidth(Trim(text), size, bold);  // viewers drop spaces at the ends, but for no-break ones
     if (width > 0) out_ += StrCat(" textLength=\"", Rounded(width), "\" lengthAdjust=\"spacingAndGlyphs\"");
     out_ += content;
   }
