@@ -55,7 +55,7 @@ class PartChooser {
     for (const OutlineItem& item : outline_.nodes[0].items) {
       if (!training || PhaseOfItem(item) == Phase::kForward) roots.push_back(item);
     }
-    entries_ = Group(std::move(roots), -1, 1);
+    entries_ = Group(std::move(roots), -1, 1, false);
     for (const Entry& entry : entries_) total_ += entry.weight;
     while (OpenHeaviest()) {
     }
@@ -75,8 +75,8 @@ class PartChooser {
   bool Wanted(const OutlineItem& item) const { return !item.is_op && wanted_[item.index]; }
 
   // The items of one level: scopes apart, but loose ops and what takes next to nothing together. `scale`: weights of
-  // one copy as those of all.
-  std::vector<Entry> Group(std::vector<OutlineItem> items, int32_t frame, double scale) const {
+  // one copy as those of all; `apart`: one by one, as was asked for.
+  std::vector<Entry> Group(std::vector<OutlineItem> items, int32_t frame, double scale, bool apart) const {
     std::ranges::stable_partition(items, [&](const OutlineItem& item) { return IsSideTables(item); });
     double level = 0;
     for (const OutlineItem& item : items) level += WeightOf(item) * scale;
@@ -85,7 +85,7 @@ class PartChooser {
     bool open = false;  // the last entry takes more
     for (const OutlineItem& item : items) {
       const double weight = WeightOf(item) * scale;
-      const bool joins = !Wanted(item) && (item.is_op || weight < small) && !IsSideTables(item);
+      const bool joins = !apart && !Wanted(item) && (item.is_op || weight < small) && !IsSideTables(item);
       if (joins && open) {
         entries.back().items.push_back(item);
         entries.back().weight += weight;
@@ -138,7 +138,7 @@ class PartChooser {
     const double scale = node_weight_[item.index] > 0 ? entry.weight / node_weight_[item.index] : 1;
     const size_t frame = frames_.size();
     const bool framed = entry.copies > 1;
-    std::vector<Entry> inner = Group(node.items, framed ? static_cast<int32_t>(frame) : entry.frame, scale);
+    std::vector<Entry> inner = Group(node.items, framed ? static_cast<int32_t>(frame) : entry.frame, scale, entry.wanted);
     if (inner.size() < 2 || !Fits(inner.size(), entry.wanted)) return Close(entry);
     if (framed) frames_.push_back({entry.label, entry.copies, entry.frame, 0, 0});
     if (framed) frame_path_.push_back(node.path);
