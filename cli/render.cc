@@ -75,7 +75,7 @@ Status Render(RenderFlags flags) {
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(Plan plan, LoadPlanOrModel(flags));
   // Tasks are made on the fly where the plan file holds none.
-  SBP_ASSIGN_OR_RETURN(const ViewRow* view, FindView(flags.options.view));
+  SBP_ASSIGN_OR_RETURN(const ViewRow* view, ViewFor(plan, flags.options));
   if (view->of_tasks && plan.mesh.num_axes() > 0) {
     SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
     SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, flags.model.model));
@@ -106,12 +106,14 @@ Command SetupRender(CLI::App& app) {
     views.emplace_back(row.name);
     described.push_back(StrCat(row.name, " (", row.doc, ")"));
   }
-  app.add_option("--view", flags->options.view, StrCat("what to draw: ", Join(described, ", ")))
-      ->check(CLI::IsMember(views))
-      ->capture_default_str();
-  app.add_option("--max-nodes", flags->options.max_nodes, "fold deeper scopes beyond this many nodes")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+  app.add_option("--view", flags->options.view,
+                 StrCat("what to draw: ", Join(described, ", "), "; default: graph of up to ", kMostOpsOfGraphView,
+                        " ops or with --expand or --max-nodes, overview of more"))
+      ->check(CLI::IsMember(views));
+  const CLI::Option* max_nodes =
+      app.add_option("--max-nodes", flags->options.max_nodes, "of a graph: fold deeper scopes beyond this many nodes")
+          ->check(CLI::Range(1, 100000))
+          ->capture_default_str();
   app.add_option("--dim", flags->model.dims, "for a model: bind a symbolic dimension")
       ->type_name("NAME=N")
       ->allow_extra_args(false);
@@ -120,7 +122,10 @@ Command SetupRender(CLI::App& app) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   AddNotationFlag(app, flags->output);
-  return [flags] { return Render(*flags); };
+  return [flags, max_nodes] {
+    if (flags->options.view.empty() && max_nodes->count() > 0) flags->options.view = "graph";
+    return Render(*flags);
+  };
 }
 
 }  // namespace sbp

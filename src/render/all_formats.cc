@@ -16,20 +16,20 @@ namespace sbp {
 namespace {
 
 Result<std::string> Dot(const Plan& plan, const RenderOptions& options) {
-  SBP_ASSIGN_OR_RETURN(const ViewRow* view, FindView(options.view));
+  SBP_ASSIGN_OR_RETURN(const ViewRow* view, ViewFor(plan, options));
   return view->draw(plan, options);
 }
 
 template <const char* kFormat>
 Result<std::string> Picture(const Plan& plan, const RenderOptions& options) {
-  SBP_ASSIGN_OR_RETURN(const ViewRow* view, FindView(options.view));
+  SBP_ASSIGN_OR_RETURN(const ViewRow* view, ViewFor(plan, options));
   SBP_ASSIGN_OR_RETURN(const std::string dot, view->draw(plan, options));
   return LayOut(dot, kFormat, view->engine);
 }
 
 template <std::string (*kWrite)(const Document&)>
 Result<std::string> Tables(const Plan& plan, const RenderOptions& options) {
-  SBP_ASSIGN_OR_RETURN(const ViewRow* view, FindView(options.view));
+  SBP_ASSIGN_OR_RETURN(const ViewRow* view, ViewFor(plan, options));
   SBP_ASSIGN_OR_RETURN(const Document document, view->tabulate(plan, options));
   return kWrite(document);
 }

@@ -10,6 +10,7 @@
 #include "render/arena_map.h"
 #include "render/document.h"
 #include "render/dot.h"
+#include "render/overview_map.h"
 #include "render/render.h"
 #include "render/view.h"
 
@@ -24,7 +25,7 @@ Result<std::string> DrawGraph(const Plan& plan, const RenderOptions& options) {
 
 constexpr ViewRow kViews[] = {
     {"graph", "ops, layouts and collectives", TabulateGraph, DrawGraph, false, "dot"},
-    {"overview", "the same, folded to few nodes", TabulateGraph, DrawGraph, false, "dot"},
+    {"overview", "times, collectives and memory of the model's parts, on one screen", TabulateGraph, DrawOverview, false, "nop2"},
     {"tasks", "tasks and registers of a device, drawn as the arena over time", TabulateTasks, DrawArena, true, "nop2"},
 };
 
@@ -39,6 +40,12 @@ Result<const ViewRow*> FindView(std::string_view name) {
     known.emplace_back(row.name);
   }
   return UsageError(StrCat("no view ", Quote(name), DidYouMean(name, known), "; there are ", Join(known, ", ")));
+}
+
+Result<const ViewRow*> ViewFor(const Plan& plan, const RenderOptions& options) {
+  if (!options.view.empty()) return FindView(options.view);
+  const bool large = plan.graph.ops.size() > kMostOpsOfGraphView && options.expand.empty();
+  return FindView(large ? "overview" : "graph");
 }
 
 }  // namespace sbp

@@ -2,160 +2,254 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/text.h"
+#include "graph/kept.h"
+#include "graph/phases.h"
 #include "plan/physical_plan.h"
 #include "plan/plan.h"
-#include "render/dot.h"
+#include "render/canvas.h"
 #include "render/facts.h"
+#include "render/overview.h"
 #include "render/palette.h"
 #include "render/task_text.h"
+#include "render/text_width.h"
 #include "render/view.h"
 
 namespace sbp {
 namespace {
 
 // In points.
-constexpr double kWidth = 1100, kHeight = 620;     // of the map, for most plans
-constexpr double kTaskWidth = 14, kWidest = 6000;  // long plans get wider maps
-constexpr double kMargin = 70, kLegendRow = 22;
-constexpr double kCharacter = 5.2, kLine = 11;  // of 9-point text
-constexpr double kLeastArea = 1;                // below this nothing can be seen
+constexpr double kMapHeight = 560, kNarrowest = 1120, kWidest = 2400;
+constexpr double kTaskWidth = 6;  // of a plan without repeated layers; one with them is as wide as a screen
+constexpr double kMargin = 64, kMapLegendRow = 18;
+constexpr double kMapLine = 11;   // of text within the map
+constexpr double kLeastArea = 1;  // below this nothing can be seen
+// What all folded tasks together take beside those that are shown.
+constexpr double kFoldedShare = 0.5;
+constexpr std::string_view kMapText = "#2B2E34", kFoldedColour = "#4B5BD6";
 
-struct Rectangle {
-  double left = 0, bottom = 0, width = 0, height = 0;
+// Tasks from left to right, those of repeated layers but for the first of each narrower.
+class TaskAxis {
+ public:
+  explicit TaskAxis(const Plan& plan) : plan_(plan), physical_(*plan.physical) {
+    const size_t tasks = physical_.tasks.size();
+    const auto parts = ChooseParts(plan, std::vector<double>(plan.graph.ops.size(), 1), {});
+    if (parts.ok()) parts_ = *parts;  // without patterns nothing can fail
+    part_of_.assign(plan.graph.ops.size(), -1);
+    for (size_t p = 0; p < parts_.parts.size(); ++p) {
+      for (const uint32_t o : parts_.parts[p].ops) part_of_[o] = static_cast<int32_t>(p);
+    }
+    for (const Task& task : physical_.tasks) folded_ += IsFolded(task) ? 1 : 0;
+    const auto shown = static_cast<double>(tasks - folded_), folded = static_cast<double>(folded_);
+    const double narrow = folded > 0 ? std::min(1.0, kFoldedShare * std::max(shown, 1.0) / folded) : 1;
+    double at = 0;
+    for (const Task& task : physical_.tasks) {
+      lefts_.push_back(at);
+      at += IsFolded(task) ? narrow : 1;
+    }
+    lefts_.push_back(at);
+    width_ = std::clamp(at * kTaskWidth, kNarrowest, folded_ > 0 ? kNarrowest : kWidest);
+    for (double& left : lefts_) left *= width_ / std::max(at, 1.0);
+  }
+
+  double width() const { return width_; }
+  size_t folded() const { return folded_; }
+  // Of the beginning of a task; the number of tasks: of the end.
+  double Left(size_t task) const { return lefts_[std::min(task, lefts_.size() - 1)]; }
+
+  // Neighbours of one part of the model.
+  struct Section {
+    size_t first = 0, end = 0;  // tasks
+    std::string name;
+    bool folded = false;
+  };
+  std::vector<Section> Sections() const {
+    std::vector<Section> sections;
+    std::tuple<Phase, int32_t, bool> last;
+    const bool training = HasBackward(plan_.graph);
+    for (size_t t = 0; t < physical_.tasks.size(); ++t) {
+      const OpId op = OpOf(physical_.tasks[t]);
+      const Phase phase = training && op.valid() ? PhaseOf(plan_.graph, plan_.graph.op(op)) : Phase::kForward;
+      const bool folded = IsFolded(physical_.tasks[t]);
+      const int32_t part = op.valid() && !folded && phase == Phase::kForward ? part_of_[op.index()] : -1;
+      if (sections.empty() || last != std::tuple(phase, part, folded)) {
+        last = {phase, part, folded};
+        const std::string name = part >= 0 ? parts_.parts[part].title : std::string(PhaseName(phase));
+        sections.push_back({t, t, folded ? StrCat("equal layers", training ? StrCat(", ", name) : "") : name, folded});
+      }
+      sections.back().end = t + 1;
+    }
+    return sections;
+  }
+
+ private:
+  OpId OpOf(const Task& task) const {
+    OpId op = task.op;
+    if (!op.valid() && task.transition >= 0 && static_cast<size_t>(task.transition) < plan_.transitions.size()) {
+      const Transition& transition = plan_.transitions[task.transition];
+      op = transition.consumers.empty() ? plan_.graph.tensor(transition.tensor).producer : transition.consumers[0].op;
+    }
+    return op.valid() && op.index() < plan_.graph.ops.size() ? op : OpId();
+  }
+  bool IsFolded(const Task& task) const {
+    const OpId op = OpOf(task);
+    return op.valid() && op.index() < parts_.stand_in.size() && parts_.stand_in[op.index()] != op.value;
+  }
+
+  const Plan& plan_;
+  const PhysicalPlan& physical_;
+  OverviewParts parts_;
+  std::vector<int32_t> part_of_;  // per op of a first copy
+  std::vector<double> lefts_;
+  size_t folded_ = 0;
+  double width_ = kNarrowest;
 };
 
 class ArenaMap {
  public:
-  ArenaMap(const Plan& plan, size_t max_nodes) : plan_(plan), physical_(*plan.physical), max_nodes_(max_nodes) {
-    tasks_ = std::max<double>(1, static_cast<double>(physical_.tasks.size()));
+  ArenaMap(const Plan& plan, size_t max_nodes)
+      : plan_(plan), physical_(*plan.physical), max_nodes_(max_nodes), axis_(plan) {
     bytes_ = std::max<double>(1, static_cast<double>(physical_.arena_bytes));
-    width_ = std::clamp(tasks_ * kTaskWidth, kWidth, kWidest);
   }
 
   std::string Draw() {
-    out_ << "digraph arena {\n  graph [layout=nop2, bgcolor=\"#FFFFFF\", pad=0.3];\n"
-         << "  node [shape=box, fixedsize=true, style=filled, fontname=\"Helvetica,Arial,sans-serif\", fontsize=9, "
-            "penwidth=0.6];\n";
-    AddText({0, kHeight + 26, width_, 40}, Title(), 12);
-    AddBox({0, 0, width_, kHeight}, {"#FAFBFC", "#5B6577", "#2B2E34"}, "", "the arena");
+    canvas_.Text({0, kMapHeight + 52, axis_.width(), 20}, plan_.graph.name.empty() ? "graph" : plan_.graph.name,
+                 {15, true, kMapText});
+    canvas_.Text({0, kMapHeight + 38, axis_.width(), 14}, PlanHeadline(plan_), {10, false, kMapText});
+    canvas_.Text({0, kMapHeight + 24, axis_.width(), 14}, ArenaHeadline(physical_), {10, false, kMapText});
+    canvas_.Box({0, 0, axis_.width(), kMapHeight}, {"#FAFBFC", "#5B6577"}, "the arena");
+    AddSections();
     AddRegisters();
     AddBound();
     AddAxes();
     AddLegend();
-    out_ << "}\n";
-    return std::move(out_).str();
+    return canvas_.Write("arena");
   }
 
  private:
-  std::string Title() const {
-    return StrCat(plan_.graph.name.empty() ? "graph" : plan_.graph.name, "  ·  ", PlanHeadline(plan_), "\n",
-                  ArenaHeadline(physical_));
-  }
-
   // From `first` to the end of `last`.
   Rectangle PlaceOf(const Register& reg) const {
     Rectangle place;
-    place.left = static_cast<double>(reg.first) / tasks_ * width_;
-    place.width = (static_cast<double>(reg.last) - reg.first + 1) / tasks_ * width_;
-    place.bottom = static_cast<double>(reg.offset) / bytes_ * kHeight;
-    place.height = static_cast<double>(reg.footprint()) / bytes_ * kHeight;
+    place.left = axis_.Left(reg.first);
+    place.width = axis_.Left(static_cast<size_t>(reg.last) + 1) - place.left;
+    place.bottom = static_cast<double>(reg.offset) / bytes_ * kMapHeight;
+    place.height = static_cast<double>(reg.footprint()) / bytes_ * kMapHeight;
     return place;
+  }
+
+  void AddSections() {
+    constexpr double kLeastSection = 5;
+    for (const TaskAxis::Section& section : axis_.Sections()) {
+      const double left = axis_.Left(section.first), width = axis_.Left(section.end) - left;
+      if (width < kLeastSection) continue;
+      const std::string_view colour = section.folded ? kFoldedColour : "#5B6577";
+      const Rectangle head = {left, kMapHeight + 3, width, 15};
+      canvas_.Box(head, {section.folded ? "#E4E7FA" : "#F1F5FA", section.folded ? "#A9B2EC" : "#B9C3D3"},
+                  StrCat(section.name, ", ", section.end - section.first, " tasks"));
+      canvas_.Text(head, section.name, {8, section.folded, colour, TextAlign::kCentre});
+      if (section.folded) canvas_.Box({left, 0, width, kMapHeight}, {"#F0F1FB", "#D6DAF5", 0.3}, section.name);
+    }
   }
 
   void AddRegisters() {
     std::vector<uint32_t> shown;
-    for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
-      const Rectangle place = PlaceOf(physical_.registers[r]);
-      if (place.width * place.height >= kLeastArea) shown.push_back(r);
-    }
     const auto area = [&](uint32_t r) {
-      return PlaceOf(physical_.registers[r]).width * PlaceOf(physical_.registers[r]).height;
+      const Rectangle place = PlaceOf(physical_.registers[r]);
+      return place.width * place.height;
     };
+    for (uint32_t r = 0; r < physical_.registers.size(); ++r) {
+      if (area(r) >= kLeastArea) shown.push_back(r);
+    }
     std::stable_sort(shown.begin(), shown.end(), [&](uint32_t a, uint32_t b) { return area(a) > area(b); });
     if (shown.size() > max_nodes_) shown.resize(max_nodes_);
     left_out_ = physical_.registers.size() - shown.size();
-    for (const uint32_t r : shown) {
-      const Register& reg = physical_.registers[r];
-      const RegisterKind kind = KindOfRegister(plan_, reg);
-      const Rectangle place = PlaceOf(reg);
-      kinds_.emplace(kind.name, kind.paint);
-      const std::string bytes = FormatBytes(static_cast<double>(reg.bytes));
-      const auto letters = static_cast<size_t>(place.width / kCharacter);
-      std::string label;
-      if (letters >= 4 && place.height >= kLine) {
-        const std::string name = Shorten(NameTail(plan_.graph.tensor(reg.tensor).name), letters);
-        label = place.height >= 2 * kLine && bytes.size() <= letters ? StrCat(name, "\n", bytes) : name;
-      }
-      AddBox(place, kind.paint, label,
-             StrCat("r", r, " ", plan_.graph.tensor(reg.tensor).name, " ", ToString(reg.layout), "\n", kind.name, ", ",
-                    bytes, reg.copies > 1 ? StrCat(" x ", reg.copies) : "", " at ", reg.offset, "\ntasks ", reg.first,
-                    " to ", reg.last, reg.over != kNoRegister ? StrCat("\nwritten over r", reg.over) : ""));
-    }
+    for (const uint32_t r : shown) AddRegister(r);
+  }
+
+  void AddRegister(uint32_t r) {
+    const Register& reg = physical_.registers[r];
+    const RegisterKind kind = KindOfRegister(plan_, reg);
+    const Rectangle place = PlaceOf(reg);
+    kinds_.emplace(kind.name, kind.paint);
+    const std::string bytes = FormatBytes(static_cast<double>(reg.bytes)), &name = plan_.graph.tensor(reg.tensor).name;
+    // Thin ones with a fine outline: many beside each other would be nothing but outlines.
+    const bool thin = std::min(place.width, place.height) < 2.5;
+    canvas_.Box(place, {kind.paint.fill, kind.paint.line, thin ? 0.12 : 0.6},
+                StrCat("r", r, " ", name, " ", ToString(reg.layout), "\n", kind.name, ", ", bytes,
+                       reg.copies > 1 ? StrCat(" x ", reg.copies) : "", " at ", reg.offset, "\ntasks ", reg.first,
+                       " to ", reg.last, reg.over != kNoRegister ? StrCat("\nwritten over r", reg.over) : ""));
+    const double inner = place.width - 4;
+    if (inner < 20 || place.height < kMapLine) return;
+    const TextStyle style = {8.5, false, kind.paint.text, TextAlign::kCentre};
+    const double half = place.height >= 2 * kMapLine ? kMapLine / 2 : 0;
+    const double middle = place.middle() - kMapLine / 2;
+    canvas_.Text({place.left + 2, middle + half, inner, kMapLine}, NameTail(name), style);
+    if (half > 0) canvas_.Text({place.left + 2, middle - half, inner, kMapLine}, bytes, style);
   }
 
   void AddBound() {
-    const double height = static_cast<double>(physical_.lower_bound_bytes) / bytes_ * kHeight;
     if (physical_.lower_bound_bytes >= physical_.arena_bytes) return;
-    AddBox({0, height - 0.5, width_, 1}, {"#CC3333", "#CC3333", "#CC3333"}, "", "lower bound");
+    const double height = static_cast<double>(physical_.lower_bound_bytes) / bytes_ * kMapHeight;
+    canvas_.Line({{0, height}, {axis_.width(), height}}, {"#CC3333", 1}, "lower bound");
   }
 
   void AddAxes() {
     constexpr int kTicks = 10;
     for (int i = 0; i <= kTicks; ++i) {
       const double part = static_cast<double>(i) / kTicks;
-      AddText({-kMargin, part * kHeight - kLine / 2, kMargin - 4, kLine}, FormatBytes(part * bytes_), 9);
+      canvas_.Text({-kMargin, part * kMapHeight - kMapLine / 2, kMargin - 4, kMapLine}, FormatBytes(part * bytes_),
+                   {8.5, false, kMapText, TextAlign::kRight});
     }
-    const auto every = static_cast<size_t>(std::max(1.0, std::ceil(tasks_ * 40 / width_)));
-    for (size_t t = 0; t < physical_.tasks.size(); t += every) {
-      AddText({static_cast<double>(t) / tasks_ * width_, -kLine - 4, 30, kLine}, StrCat("t", t), 9);
+    constexpr double kApart = 44;
+    double next = 0;
+    for (size_t t = 0; t < physical_.tasks.size(); ++t) {
+      if (axis_.Left(t) < next) continue;
+      next = axis_.Left(t) + kApart;
+      canvas_.Line({{axis_.Left(t), -3}, {axis_.Left(t), 0}}, {"#5B6577", 0.6});
+      canvas_.Text({axis_.Left(t), -kMapLine - 4, kApart - 4, kMapLine}, StrCat("t", t), {8, false, kMapText});
     }
   }
 
   void AddLegend() {
     double left = 0;
+    double bottom = -kMargin + 20;
     for (const auto& [name, paint] : kinds_) {
-      const double width = static_cast<double>(name.size()) * 6 + 24;
-      AddBox({left, -kMargin, width, kLegendRow}, paint, name, name);
-      left += width + 8;
+      const double width = 20 + RoomOf(name);
+      if (left + width > axis_.width()) {
+        left = 0;
+        bottom -= kMapLegendRow;
+      }
+      canvas_.Box({left, bottom + 4, 10, 10}, {paint.fill, paint.line});
+      canvas_.Text({left + 14, bottom, width - 14, kMapLegendRow}, name, {9, false, kMapText});
+      left += width + 10;
     }
     std::string note = "height: bytes of the arena; width: from the task that writes until all that read have ended";
+    if (axis_.folded() > 0) {
+      note += StrCat("; ", axis_.folded(), " tasks of layers that equal the one shown are narrower");
+    }
     if (left_out_ > 0) note += StrCat("; ", left_out_, " small registers are left out");
-    AddText({0, -kMargin - kLegendRow, width_, kLegendRow - 6}, note, 9);
+    canvas_.Text({0, bottom - kMapLegendRow, axis_.width(), kMapLegendRow}, note, {9, false, kMapText});
   }
 
-  void AddText(const Rectangle& place, const std::string& text, int size) {
-    AddNode(place,
-            StrCat("label=", QuoteDot(text), ", style=solid, shape=plaintext, fontsize=", size, ", tooltip=\"\""));
-  }
-
-  void AddBox(const Rectangle& place, const Paint& paint, const std::string& label, const std::string& tooltip) {
-    AddNode(place, StrCat("label=", QuoteDot(label), ", fillcolor=\"", paint.fill, "\", color=\"", paint.line,
-                          "\", fontcolor=\"", paint.text, "\", tooltip=", QuoteDot(tooltip)));
-  }
-
-  // Graphviz wants the middle in points and sizes in inches.
-  void AddNode(const Rectangle& place, const std::string& attributes) {
-    constexpr double kInch = 72;
-    const auto number = [](double value) { return FormatDouble(std::round(value * 100) / 100); };
-    const auto inches = [](double value) { return FormatDouble(std::round(value / kInch * 10000) / 10000); };
-    out_ << "  n" << nodes_++ << " [pos=\"" << number(place.left + place.width / 2) << ","
-         << number(place.bottom + place.height / 2) << "\", width=" << inches(std::max(place.width, 0.5))
-         << ", height=" << inches(std::max(place.height, 0.5)) << ", " << attributes << "];\n";
-  }
+  static double RoomOf(const std::string& name) { return RoomFor(name, 9, false) + 1; }
 
   const Plan& plan_;
   const PhysicalPlan& physical_;
   const size_t max_nodes_;
-  double tasks_ = 1, bytes_ = 1, width_ = kWidth;
+  const TaskAxis axis_;
+  double bytes_ = 1;
   std::map<std::string, Paint> kinds_;
-  size_t left_out_ = 0, nodes_ = 0;
-  std::ostringstream out_;
+  size_t left_out_ = 0;
+  Canvas canvas_;
 };
 
 }  // namespace

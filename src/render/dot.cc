@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -25,16 +26,6 @@ size_t SequenceLength(std::string_view text, size_t i) {
     if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return 0;
   }
   return length;
-}
-
-// Calls `put` for each character: one sequence of valid UTF-8, "?" for anything else.
-template <typename Put>
-void ForEachCharacter(std::string_view text, Put put) {
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = SequenceLength(text, i);
-    put(length == 0 ? std::string_view("?") : text.substr(i, length));
-    i += std::max<size_t>(length, 1);
-  }
 }
 
 std::string Row(std::string_view text, int size, std::string_view color, bool bold) {
@@ -151,11 +142,11 @@ class DotWriter {
       if (entry.kind != kind) continue;
       if (!any) label << "<TR><TD ALIGN=\"LEFT\"><FONT POINT-SIZE=\"12\">" << title << "</FONT>";
       any = true;
-      label << "<FONT POINT-SIZE=\"18\" COLOR=\"" << ColourOf(entry) << "\">  " << (entry.is_kept ? "╌" : "■")
-            << "</FONT><FONT POINT-SIZE=\"12\"> " << EscapeHtml(entry.text) << "</FONT>";
+      label << "<FONT POINT-SIZE=\"18\" COLOR=\"" << ColourOf(entry) << "\">&#160;&#160;" << (entry.is_kept ? "╌" : "■")
+            << "</FONT><FONT POINT-SIZE=\"12\">&#160;" << EscapeHtml(entry.text) << "</FONT>";
     }
     if (!any) return;
-    if (!end.empty()) label << "<FONT POINT-SIZE=\"12\" COLOR=\"#6A768C\">    " << end << "</FONT>";
+    if (!end.empty()) label << "<FONT POINT-SIZE=\"12\" COLOR=\"#6A768C\">&#160;&#160;&#160;" << end << "</FONT>";
     label << "</TD></TR>";
   }
 
@@ -211,9 +202,9 @@ class DotWriter {
          << "\", penwidth=" << (repeated ? "2.6" : "1") << ", margin=10, label=<<FONT POINT-SIZE=\""
          << (is_pass ? 16 : 12) << "\" COLOR=\"" << paint.text << "\"><B>" << EscapeHtml(Shorten(group.label, 60))
          << "</B></FONT>";
-    if (repeated) out_ << "<FONT POINT-SIZE=\"18\" COLOR=\"#4B5BD6\"><B>  × " << group.copies << "</B></FONT>";
+    if (repeated) out_ << "<FONT POINT-SIZE=\"18\" COLOR=\"#4B5BD6\"><B>&#160;× " << group.copies << "</B></FONT>";
     if (!group.note.empty()) {
-      out_ << "<FONT POINT-SIZE=\"10\" COLOR=\"#6A768C\">  " << EscapeHtml(group.note) << "</FONT>";
+      out_ << "<FONT POINT-SIZE=\"10\" COLOR=\"#6A768C\">&#160;&#160;" << EscapeHtml(group.note) << "</FONT>";
     }
     out_ << ">];\n";
   }
@@ -224,6 +215,8 @@ class DotWriter {
     out_ << std::string(indent, ' ') << "n" << index << " [shape=" << look.shape << ", style=\"" << look.style
          << "\", fillcolor=\"" << look.paint.fill << "\", color=\"" << look.paint.line << "\", penwidth=" << look.pen
          << ", label=" << NodeTable(node, look.paint.text, look.title_size);
+    if (node.kind == ViewNode::Kind::kSummary) out_ << ", margin=\"0.12,0.1\"";  // the sides of the box take some
+    if (node.kind == ViewNode::Kind::kSummary) out_ << ", margin=\"0.12,0.1\"";  // the sides of the box take some
     if (!node.tooltip.empty()) out_ << ", tooltip=" << QuoteDot(node.tooltip);
     out_ << "];\n";
   }
@@ -242,7 +235,7 @@ class DotWriter {
     if (edge.kind == ViewEdge::Kind::kKept) {
       out_ << ", style=dashed, color=\"" << kKeptColour << "\", fontcolor=\"" << kKeptColour << "\"";
     }
-    if (!edge.label.empty()) out_ << ", label=" << QuoteDot(" " + edge.label);
+    if (!edge.label.empty()) out_ << ", label=" << QuoteDot("\u00A0" + edge.label);
     out_ << ", tooltip=" << QuoteDot(FormatBytes(edge.bytes)) << "];\n";
   }
 
@@ -251,6 +244,14 @@ class DotWriter {
 };
 
 }  // namespace
+
+void ForEachCharacter(std::string_view text, const std::function<void(std::string_view)>& put) {
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = SequenceLength(text, i);
+    put(length == 0 ? std::string_view("?") : text.substr(i, length));
+    i += std::max<size_t>(length, 1);
+  }
+}
 
 std::string EscapeHtml(std::string_view text) {
   std::string out;

@@ -1,6 +1,7 @@
 // View -> DOT text.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,9 @@ namespace sbp {
 
 // Stable: equal views give equal bytes.
 std::string WriteDot(const View& view);
+
+// Calls `put` for each character of text: one sequence of valid UTF-8, "?" for each byte that is part of none.
+void ForEachCharacter(std::string_view text, const std::function<void(std::string_view)>& put);
 
 // For text inside an HTML-like label: markup characters escaped, control characters and bytes that are no UTF-8
 // replaced.

@@ -1,9 +1,15 @@
 #include "render/graphviz.h"
 
 #include <graphviz/gvc.h>
+#include <graphviz/gvplugin.h>
+#include <graphviz/gvplugin_textlayout.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <deque>
 #include <functional>
 #include <map>
@@ -14,6 +20,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "render/svg_text.h"
+#include "render/text_width.h"
 
 namespace sbp {
 namespace {
@@ -43,9 +51,68 @@ class CaptureMessages {
   agusererrf previous_;
 };
 
-Status Failed(std::string_view what) {
-  return Defect(StrCat("Graphviz cannot ", what, ": ", Messages().empty() ? "no reason given" : Trim(Messages())));
+// What libraries below Graphviz print past it: of fonts and their configuration (Pango, fontconfig), of bitmaps
+// (Cairo). While one of these lives, what the process writes to stderr is held back; it says no more than why a picture
+// failed.
+class HoldStderr {
+ public:
+  HoldStderr() {
+    std::fflush(stderr);
+    held_ = memfd_create("stderr", MFD_CLOEXEC);
+    if (held_ < 0) return;
+    before_ = dup(STDERR_FILENO);
+    if (before_ >= 0) dup2(held_, STDERR_FILENO);
+  }
+  ~HoldStderr() {
+    std::fflush(stderr);
+    if (before_ >= 0) {
+      dup2(before_, STDERR_FILENO);
+      close(before_);
+    }
+    if (held_ >= 0) close(held_);
+  }
+  HoldStderr(const HoldStderr&) = delete;
+  HoldStderr& operator=(const HoldStderr&) = delete;
+
+  // The beginning of it.
+  std::string Text() const {
+    std::fflush(stderr);
+    std::array<char, 2000> buffer;
+    const ssize_t length = held_ < 0 ? 0 : pread(held_, buffer.data(), buffer.size(), 0);
+    return {buffer.data(), static_cast<size_t>(std::max<ssize_t>(length, 0))};
+  }
+
+ private:
+  int held_ = -1, before_ = -1;
+};
+
+Status Failed(std::string_view what, const HoldStderr& printed) {
+  const std::string said = Messages() + printed.Text();
+  return Defect(StrCat("Graphviz cannot ", what, ": ", said.empty() ? "no reason given" : Trim(said)));
 }
+
+// Graphviz's text layout for SVG: the widths of text_width.h in the place of those of a font that is or is not here, so
+// that boxes have room wherever the picture is looked at, and equal drawings are equal everywhere.
+boolean MeasureSpan(textspan_t* span, char** /*fontpath*/) {
+  const double size = span->font->size;
+  const std::string_view font = span->font->name == nullptr ? "" : span->font->name;
+  span->size.x = RoomFor(span->str, size, (span->font->flags & HTML_BF) != 0 || font.ends_with(kBoldSuffix));
+  span->size.y = size * 1.2;
+  span->yoffset_layout = 0;
+  span->yoffset_centerline = 0.1 * size;
+  return TRUE;
+}
+gvtextlayout_engine_t measure_engine = {MeasureSpan};
+constexpr int kAboveOthers = 1000;  // Pango's has 8
+gvplugin_installed_t measure_types[] = {{0, "textlayout", kAboveOthers, &measure_engine, nullptr},
+                                        {0, nullptr, 0, nullptr, nullptr}};
+gvplugin_api_t measure_apis[] = {{API_textlayout, measure_types}, {static_cast<api_t>(0), nullptr}};
+char measure_name[] = "sbp_text_width";
+gvplugin_library_t measure_library = {measure_name, measure_apis};
+const lt_symlist_t measure_symbols[] = {{"gvplugin_sbp_text_width_LTX_library", &measure_library}, {nullptr, nullptr}};
+
+constexpr int kFindOthers = 1;  // plugins that are installed
+GVC_t* NewContext(bool measured) { return measured ? gvContextPlugins(measure_symbols, kFindOthers) : gvContext(); }
 
 // Graphviz walks clusters in the order of their ids, which by default are the addresses of their names: in a process
 // that has drawn before, equal drawings would differ. So ids are counted; odd ones are of objects without a name.
@@ -120,23 +187,25 @@ Result<std::string> LayOut(const std::string& dot, const std::string& format, co
   static std::mutex one_at_a_time;  // Graphviz keeps much in variables of its own
   const std::lock_guard lock(one_at_a_time);
   const CaptureMessages capture;
-  GVC_t* const context = gvContext();
-  if (context == nullptr) return Failed("start");
+  const HoldStderr printed;
+  const bool is_svg = format == "svg";  // bitmaps and PDF are set with this machine's fonts, and measured with them
+  GVC_t* const context = NewContext(is_svg);
+  if (context == nullptr) return Failed("start", printed);
   Agraph_t* const graph = ReadDot(dot);
   if (graph == nullptr) {
     gvFreeContext(context);
-    return Failed("read the drawing");
+    return Failed("read the drawing", printed);
   }
   KeepUntilExit({context, graph});
-  if (gvLayout(context, graph, engine) != 0) return Failed("lay the drawing out");
+  if (gvLayout(context, graph, engine) != 0) return Failed("lay the drawing out", printed);
   if (format == "png") LimitBitmap(graph);
   char* data = nullptr;
   unsigned int length = 0;
   const int failed = gvRenderData(context, graph, format.c_str(), &data, &length);
   std::string picture = data == nullptr ? std::string() : std::string(data, length);
   gvFreeRenderData(data);
-  if (failed != 0 || picture.empty()) return Failed(StrCat("write ", format));
-  return picture;
+  if (failed != 0 || picture.empty()) return Failed(StrCat("write ", format), printed);
+  return is_svg ? FixTextLengths(picture, std::string_view(engine) == "dot") : picture;
 }
 
 }  // namespace sbp

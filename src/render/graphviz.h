@@ -7,8 +7,10 @@
 
 namespace sbp {
 
-// `format`: "svg", "png" or "pdf"; `engine`: "dot" or "nop2". Graphviz never prints: its messages come back in the
-// error (kDefect: the DOT text is ours). Graphviz has global state: from several threads, one at a time.
+// `format`: "svg", "png" or "pdf"; `engine`: "dot" or "nop2". SVG is measured by text_width.h, the same everywhere; the
+// others with the fonts of this machine. Neither Graphviz nor what it stands on prints: while it draws, the process's
+// stderr is held back, and its messages come back in the error (kDefect: the DOT text is ours) or not at all. Graphviz
+// has global state: from several threads, one at a time.
 Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine = "dot");
 
 }  // namespace sbp

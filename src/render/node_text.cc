@@ -65,7 +65,10 @@ ViewNode OpNode(const Plan& plan, uint32_t o, Notation notation) {
   node.title = Shorten(graph.type_of(op), kNameLimit);
   node.sharing = SharingOf(plan, o);
   node.order = o;
-  node.lines.push_back(Shorten(NameTail(op.name), kNameLimit));
+  const DecisionRecord* record = DecisionOf(plan, o);
+  const bool takes_time = record != nullptr && record->compute_seconds > 0;
+  node.lines.push_back(StrCat(Shorten(NameTail(op.name), kNameLimit), takes_time ? " · " : "",
+                              takes_time ? FormatSeconds(record->compute_seconds) : ""));
   for (size_t i = 0; i < op.outputs.size(); ++i) {
     if (!op.outputs[i].valid()) continue;
     std::string shape = GlobalToLocal(plan, op.outputs[i], LayoutIn(plan, o, i, true));
@@ -82,7 +85,6 @@ ViewNode OpNode(const Plan& plan, uint32_t o, Notation notation) {
     node.lines.push_back(StrCat("◦ ", Shorten(NameTail(tensor.name), 24), " ",
                                 GlobalToLocal(plan, op.inputs[i], LayoutIn(plan, o, i, false))));
   }
-  const DecisionRecord* record = DecisionOf(plan, o);
   node.tooltip = op.name;
   if (record != nullptr) {
     node.tooltip += StrCat("\n", record->choice, "\n", record->reason, "\n", FormatSeconds(record->compute_seconds));

@@ -21,33 +21,6 @@ bool Matches(const std::string& pattern, const std::string& path) {
          NamesScope(scoped ? scoped->scope : pattern, path);
 }
 
-// Marks the nodes that patterns name, and all nodes around them. A copy other than the first can only be shown by
-// opening its repeat.
-Result<std::vector<bool>> WantedNodes(const Outline& outline, const std::vector<std::string>& patterns) {
-  std::vector<bool> wanted(outline.nodes.size(), false);
-  for (std::string pattern : patterns) {
-    if (pattern.size() > 1 && pattern.front() == '/') pattern.erase(0, 1);
-    bool found = pattern == "*";
-    for (size_t n = 0; n < outline.nodes.size(); ++n) {
-      if (!Matches(pattern, outline.nodes[n].path)) continue;
-      found = true;
-      int32_t child = -1;
-      for (int32_t at = static_cast<int32_t>(n); at >= 0; child = at, at = outline.nodes[at].parent) {
-        const OutlineNode& node = outline.nodes[at];
-        const bool needed = node.kind != OutlineNode::Kind::kRepeat || child < 0 ||
-                            node.items.front().index != static_cast<uint32_t>(child);
-        if (needed) wanted[at] = true;
-      }
-    }
-    if (found) continue;
-    std::vector<std::string> known;
-    for (size_t n = 1; n < outline.nodes.size() && known.size() < 1000; ++n) known.push_back(outline.nodes[n].path);
-    return BadInput(
-        StrCat("--expand ", Quote(pattern), ": no scope of the graph has this name", DidYouMean(pattern, known)));
-  }
-  return wanted;
-}
-
 class Opener {
  public:
   Opener(const Outline& outline, const std::vector<uint32_t>& weights, std::vector<bool> wanted,
@@ -166,8 +139,37 @@ class Opener {
   bool is_training_ = false;
 };
 
+}  // namespace
+
+// Marks the nodes that patterns name, and all nodes around them. A copy other than the first can only be shown by
+// opening its repeat.
+Result<std::vector<bool>> WantedNodes(const Outline& outline, const std::vector<std::string>& patterns) {
+  std::vector<bool> wanted(outline.nodes.size(), false);
+  for (std::string pattern : patterns) {
+    if (pattern.size() > 1 && pattern.front() == '/') pattern.erase(0, 1);
+    bool found = pattern == "*";
+    for (size_t n = 0; n < outline.nodes.size(); ++n) {
+      if (!Matches(pattern, outline.nodes[n].path)) continue;
+      found = true;
+      int32_t child = -1;
+      for (int32_t at = static_cast<int32_t>(n); at >= 0; child = at, at = outline.nodes[at].parent) {
+        const OutlineNode& node = outline.nodes[at];
+        const bool needed = node.kind != OutlineNode::Kind::kRepeat || child < 0 ||
+                            node.items.front().index != static_cast<uint32_t>(child);
+        if (needed) wanted[at] = true;
+      }
+    }
+    if (found) continue;
+    std::vector<std::string> known;
+    for (size_t n = 1; n < outline.nodes.size() && known.size() < 1000; ++n) known.push_back(outline.nodes[n].path);
+    return BadInput(
+        StrCat("--expand ", Quote(pattern), ": no scope of the graph has this name", DidYouMean(pattern, known)));
+  }
+  return wanted;
+}
+
 // Links every op of a copy to its counterpart in the first copy; nested folds are followed to the end.
-std::vector<uint32_t> StandIns(const Outline& outline, std::vector<bool>& open) {
+std::vector<uint32_t> StandIns(const Outline& outline, const std::vector<bool>& open) {
   std::vector<uint32_t> stand_in(outline.op_node.size());
   for (uint32_t o = 0; o < stand_in.size(); ++o) stand_in[o] = o;
   std::vector<uint32_t> repeats;  // outermost first
@@ -195,8 +197,6 @@ std::vector<uint32_t> StandIns(const Outline& outline, std::vector<bool>& open) 
   }
   return stand_in;
 }
-
-}  // namespace
 
 Result<Opening> ChooseOpening(const Outline& outline, const std::vector<uint32_t>& op_weights,
                               const OpeningOptions& options) {

@@ -23,6 +23,13 @@ struct OpeningOptions {
   bool open_parts = false;          // of training steps: also what one op became, and updates
 };
 
+// Per node of the outline: do patterns name it, or a node in it? Of a repeat: must it be opened for that? Error: a
+// pattern that matches nothing.
+Result<std::vector<bool>> WantedNodes(const Outline& outline, const std::vector<std::string>& patterns);
+
+// Per op: itself, or where repeats are closed its counterpart in the first copy.
+std::vector<uint32_t> StandIns(const Outline& outline, const std::vector<bool>& open);
+
 // Level by level from the root, in order, while the drawing has room. Error: a pattern that matches nothing.
 Result<Opening> ChooseOpening(const Outline& outline, const std::vector<uint32_t>& op_weights,
                               const OpeningOptions& options);

@@ -16,6 +16,7 @@
 #include "graph/phases.h"
 #include "render/facts.h"
 #include "render/repeats.h"
+#include "render/side_tables.h"
 #include "render/training.h"
 #include "sbp/shard_math.h"
 
@@ -32,6 +33,7 @@ class OutlineBuilder {
     const size_t num_scopes = out_.nodes.size();
     HashNodes();
     for (size_t n = 0; n < num_scopes; ++n) WrapRepeats(n);
+    for (size_t n = 0; n < num_scopes; ++n) WrapAlike(n);
     for (size_t n = 0; n < out_.nodes.size(); ++n) CutIntoRanges(n);
     MergeOnlyChildren();
     CountOps();
@@ -79,12 +81,17 @@ class OutlineBuilder {
     const bool training = HasBackward(graph);
     const std::vector<FramedScope> framed = training ? FrameScopes(graph, scopes) : std::vector<FramedScope>();
     for (size_t o = 0; o < framed.size(); ++o) scopes[o] = framed[o].path;
+    const std::vector<bool> side = FindSideTables(graph);
+    const std::string tables = training ? StrCat(PhaseName(Phase::kForward), "/", kSideTablesScope) : kSideTablesScope;
+    for (size_t o = 0; o < scopes.size(); ++o) {
+      if (side[o]) scopes[o] = tables;
+    }
     place_.assign(1, 0);
     out_.op_node.resize(graph.ops.size());
     op_place_.resize(graph.ops.size());
     for (uint32_t o = 0; o < graph.ops.size(); ++o) {
       const uint32_t node = ScopeNode(scopes[o], o);
-      if (training) out_.nodes[node].stays_closed |= framed[o].is_vjp;
+      out_.nodes[node].stays_closed = out_.nodes[node].stays_closed || side[o] || (training && framed[o].is_vjp);
       out_.op_node[o] = static_cast<int32_t>(node);
       op_place_[o] = static_cast<uint32_t>(out_.nodes[node].items.size());
       out_.nodes[node].items.push_back({true, o});
@@ -158,6 +165,66 @@ class OutlineBuilder {
     }
     if (wrapped.empty()) return;
     wrapped.insert(wrapped.end(), out_.nodes[n].items.begin() + next, out_.nodes[n].items.end());
+    out_.nodes[n].items = std::move(wrapped);
+  }
+
+  // Types of the ops of an item, where these are few; "" else.
+  std::string TypesOf(const OutlineItem& item) const {
+    constexpr size_t kFew = 3;
+    const auto type = [&](const OutlineItem& op) { return StrCat(plan_.graph.ops[op.index].type, " "); };
+    if (item.is_op) return type(item);
+    const OutlineNode& node = out_.nodes[item.index];
+    std::string types;
+    for (const OutlineItem& inner : node.items) {
+      if (!inner.is_op || node.items.size() > kFew) return "";
+      types += type(inner);
+    }
+    return types;
+  }
+  std::vector<uint32_t> OpsOfFew(const OutlineItem& item) const {
+    if (item.is_op) return {item.index};
+    std::vector<uint32_t> ops;
+    for (const OutlineItem& inner : out_.nodes[item.index].items) ops.push_back(inner.index);
+    return ops;
+  }
+
+  // Do only parameters and inputs come in, one parameter or more among them? So of an embedding.
+  bool ReadsSourcesOnly(const OutlineItem& item) const {
+    const std::vector<uint32_t> ops = OpsOfFew(item);
+    bool has_parameter = false;
+    for (const uint32_t o : ops) {
+      for (const TensorId id : plan_.graph.OperandsOf(plan_.graph.ops[o])) {
+        if (!id.valid()) continue;
+        const Tensor& tensor = plan_.graph.tensor(id);
+        has_parameter = has_parameter || tensor.role == TensorRole::kParameter;
+        const bool inside = tensor.producer.valid() && std::ranges::find(ops, tensor.producer.value) != ops.end();
+        if (tensor.role == TensorRole::kActivation && !inside) return false;
+      }
+    }
+    return has_parameter;
+  }
+
+  // Many embeddings beside each other, of tables of any size: equal but for shapes, so no repeat.
+  void WrapAlike(size_t n) {
+    constexpr size_t kMany = 6;
+    if (out_.nodes[n].kind == OutlineNode::Kind::kRepeat || out_.nodes[n].items.size() < kMany) return;
+    const std::vector<OutlineItem> items = std::move(out_.nodes[n].items);
+    std::vector<OutlineItem> wrapped;
+    for (size_t begin = 0; begin < items.size();) {
+      const std::string types = TypesOf(items[begin]);
+      size_t end = begin;
+      while (!types.empty() && end < items.size() && TypesOf(items[end]) == types && ReadsSourcesOnly(items[end])) ++end;
+      if (end - begin >= kMany) {
+        const uint32_t range = MakeRange(static_cast<uint32_t>(n), {items.data() + begin, end - begin});
+        out_.nodes[range].stays_closed = true;
+        wrapped.push_back({false, range});
+      } else {
+        end = std::max(end, begin + 1);
+        wrapped.insert(wrapped.end(), items.begin() + static_cast<ptrdiff_t>(begin),
+                       items.begin() + static_cast<ptrdiff_t>(end));
+      }
+      begin = end;
+    }
     out_.nodes[n].items = std::move(wrapped);
   }
 

@@ -20,6 +20,7 @@
 #include "render/node_text.h"
 #include "render/opening.h"
 #include "render/outline.h"
+#include "render/side_tables.h"
 #include "render/training.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
@@ -27,11 +28,7 @@
 namespace sbp {
 namespace {
 
-struct ViewSize {
-  std::string_view name;
-  size_t max_nodes;  // 0: as the options say
-};
-constexpr ViewSize kViews[] = {{"graph", 0}, {"overview", 40}};
+constexpr size_t kManyInputs = 5;
 
 class ViewBuilder {
  public:
@@ -40,12 +37,14 @@ class ViewBuilder {
     limit_ = 2 * std::max(options.max_nodes, options.expand.empty() ? 0 : kMaxDrawn);
     view_.training = HasBackward(plan.graph);
     if (view_.training) kept_bytes_ = KeptBytesPerTensor(plan);
+    side_ = FindSideTables(plan.graph);
   }
 
   View Build() {
     WalkOutline();
     FindInnerTransitions();
     MakeSummaries();
+    FindManyInputs();
     for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) ConnectOp(o);
     ConnectOutputs();
     DescribeGroups();
@@ -221,13 +220,73 @@ class ViewBuilder {
       if (plan_.graph.tensor(operands[i]).role == TensorRole::kParameter && (!boxed || closed_of_node_.contains(to))) {
         continue;
       }
-      const int32_t from = SourceOf(operands[i], to);
+      const int32_t from = IsSideTableFor(operands[i], to) ? TableNodeBeside(operands[i], to) : SourceOf(operands[i], to);
       if (from < 0 || static_cast<uint32_t>(from) == to) continue;
       const NdSbp* layout = boxed ? &plan_.transitions[feeding].to : SourceLayout(plan_, operands[i]);
       if (layout == nullptr) layout = LayoutIn(plan_, o, i, false);
       const int32_t last = boxed ? Boxed(static_cast<uint32_t>(feeding), static_cast<uint32_t>(from), to) : from;
       Connect(static_cast<uint32_t>(last), to, operands[i], layout);
     }
+  }
+
+  // Side tables are named beside those who read them: no edge leads to where they are made.
+  bool IsSideTableFor(TensorId t, uint32_t reader) const {
+    const OpId producer = plan_.graph.tensor(t).producer;
+    return producer.valid() && side_[producer.index()] && NodeOfOp(producer.value) != static_cast<int32_t>(reader) &&
+           !IsSideTableNode(reader);
+  }
+  bool IsSideTableNode(uint32_t node) const {
+    for (int32_t g = view_.nodes[node].group; g > 0; g = view_.groups[g].parent) {
+      if (view_.groups[g].label == kSideTablesScope) return true;
+    }
+    return false;
+  }
+  int32_t TableNodeBeside(TensorId t, uint32_t reader) {
+    const uint32_t producer = opening_.stand_in[plan_.graph.tensor(t).producer.value];
+    const auto [found, fresh] = table_nodes_.try_emplace(
+        std::tuple(producer, plan_.graph.tensor(t).producer_index, view_.nodes[reader].group), 0);
+    if (!fresh) return static_cast<int32_t>(found->second);
+    if (view_.nodes.size() >= limit_) {
+      table_nodes_.erase(found);
+      return -1;
+    }
+    ViewNode node = SourceNode(plan_, t, options_.notation);
+    node.title = Shorten(NameTail(plan_.graph.tensor(t).name), 24);
+    node.lines.emplace_back("side table");
+    node.order = view_.nodes[reader].order;
+    found->second = AddNode(std::move(node), view_.nodes[reader].group, view_.nodes[reader].phase);
+    return static_cast<int32_t>(found->second);
+  }
+
+  // Many inputs of one folded node are one node.
+  int32_t InputsOf(uint32_t reader, TensorId t) {
+    const auto [found, fresh] = input_nodes_.try_emplace(reader, 0);
+    if (fresh) {
+      found->second = AddNode(RestNode(ViewNode::Kind::kInput), GroupOfOne(view_.nodes[reader].group),
+                              view_.nodes[reader].phase);
+      view_.nodes[found->second].order = view_.nodes[reader].order;
+      view_.nodes[found->second].title = StrCat(many_inputs_.at(reader).size(), " inputs");
+      const TensorId last = *many_inputs_.at(reader).rbegin();
+      view_.nodes[found->second].lines = {
+          StrCat(Shorten(plan_.graph.tensor(t).name, 20), " .. ", Shorten(plan_.graph.tensor(last).name, 20))};
+    }
+    return static_cast<int32_t>(found->second);
+  }
+  // Inputs that nobody but one folded node reads, by that node, where they are many.
+  void FindManyInputs() {
+    std::map<TensorId, int32_t> reader;  // -1: several
+    for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) {
+      if (NodeOfOp(o) < 0) continue;
+      for (const TensorId id : plan_.graph.OperandsOf(plan_.graph.ops[o])) {
+        if (!id.valid() || plan_.graph.tensor(id).role != TensorRole::kInput) continue;
+        const auto [found, fresh] = reader.try_emplace(id, NodeOfOp(o));
+        if (!fresh && found->second != NodeOfOp(o)) found->second = -1;
+      }
+    }
+    for (const auto& [id, node] : reader) {
+      if (node >= 0 && closed_of_node_.contains(static_cast<uint32_t>(node))) many_inputs_[node].insert(id);
+    }
+    std::erase_if(many_inputs_, [](const auto& inputs) { return inputs.second.size() < kManyInputs; });
   }
 
   // The node that gives a tensor: its producer, or an input or parameter node made on demand beside its first reader.
@@ -242,6 +301,8 @@ class ViewBuilder {
       if (found != source_nodes_.end() && view_.nodes[found->second].phase != phase) return -1;
     }
     if (found != source_nodes_.end()) return static_cast<int32_t>(found->second);
+    const auto many = many_inputs_.find(reader);
+    if (many != many_inputs_.end() && many->second.contains(t)) return InputsOf(reader, t);
     constexpr size_t kMaxSources = 60;
     if (source_nodes_.size() >= std::max<size_t>(kMaxSources, limit_ / 8)) {
       if (rest_of_sources_ < 0) rest_of_sources_ = static_cast<int32_t>(AddNode(RestNode(ViewNode::Kind::kInput), 0));
@@ -284,8 +345,9 @@ class ViewBuilder {
         continue;
       }
       // Gradients are many, and all alike: what brings them to a folded optimizer is drawn once.
-      const bool of_gradients =
-          view_.training && view_.nodes[to].phase == Phase::kOptimizer && closed_of_node_.contains(to);
+      const bool of_gradients = view_.training && ((view_.nodes[to].phase == Phase::kOptimizer &&
+                                                    closed_of_node_.contains(to)) ||
+                                                   static_cast<int32_t>(to) == rest_of_outputs_);
       const std::string layouts = of_gradients ? "" : StrCat(ToString(step.from), ToString(step.to));
       auto key = std::make_tuple(of_gradients && s == 0 ? to : at, to,
                                  StrCat(CollectiveKindName(step.kind), step.axis, layouts));
@@ -322,7 +384,7 @@ class ViewBuilder {
     const std::set<TensorId> tied = MergedOutputs(plan_, view_.training);
     const std::vector<TensorEnd> ends = IsBareGraph(plan_) ? std::vector<TensorEnd>() : EndsOf(plan_);
     size_t drawn = 0, rest = 0;
-    int32_t rest_node = -1;
+    int32_t& rest_node = rest_of_outputs_;
     for (size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
       const TensorId t = plan_.graph.outputs[i];
       // The last of several folded copies writes it; the copy that is drawn stands for it.
@@ -458,8 +520,12 @@ class ViewBuilder {
   std::map<uint32_t, size_t> closed_of_node_;
   std::vector<std::vector<uint32_t>> group_collectives_;
   std::map<TensorId, uint32_t> source_nodes_;
+  std::vector<bool> side_;                                                    // per op: makes a side table
+  std::map<std::tuple<uint32_t, uint32_t, int32_t>, uint32_t> table_nodes_;  // producer, result, group of the reader
+  std::map<uint32_t, std::set<TensorId>> many_inputs_;                        // by folded node
+  std::map<uint32_t, uint32_t> input_nodes_;                                  // which stand for them
   std::set<TensorId> unseen_sources_;
-  int32_t rest_of_sources_ = -1;
+  int32_t rest_of_sources_ = -1, rest_of_outputs_ = -1;
   std::map<uint32_t, uint32_t> last_step_;                                 // transition -> node
   std::map<std::tuple<uint32_t, uint32_t, std::string>, uint32_t> steps_;  // from, to, what
   std::map<uint32_t, Merged> merged_;
@@ -474,17 +540,6 @@ class ViewBuilder {
 Result<View> MakeView(const Plan& plan, const RenderOptions& given) {
   RenderOptions options = given;
   options.max_nodes = std::clamp<size_t>(options.max_nodes, 10, kMaxDrawn);
-  const auto* known =
-      std::find_if(std::begin(kViews), std::end(kViews), [&](const ViewSize& v) { return v.name == given.view; });
-  if (known == std::end(kViews)) {
-    std::vector<std::string> names;
-    for (const ViewSize& view : kViews) names.emplace_back(view.name);
-    return UsageError(
-        StrCat("--view ", Quote(given.view), ": expected ", Join(names, " or "), DidYouMean(given.view, names)));
-  }
-  // A training step has two passes to show.
-  const size_t most = HasBackward(plan.graph) ? known->max_nodes * 3 / 2 : known->max_nodes;
-  if (most > 0) options.max_nodes = std::min(options.max_nodes, most);
   const Outline outline = BuildOutline(plan, {.max_items = options.max_nodes / 2});
   SBP_ASSIGN_OR_RETURN(const Opening opening,
                        ChooseOpening(outline, OpWeights(plan), {options.expand, options.max_nodes, kMaxDrawn}));

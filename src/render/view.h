@@ -79,7 +79,7 @@ struct View {
 };
 
 // Never more nodes than max_nodes allows, or kMaxDrawn when scopes are expanded. Error: an --expand pattern that
-// matches no scope (with the nearest names), an unknown view.
+// matches no scope (with the nearest names).
 inline constexpr size_t kMaxDrawn = 1000;
 Result<View> MakeView(const Plan& plan, const RenderOptions& options);
 

@@ -136,7 +136,7 @@ TEST(Training, KeptTensorsHaveEdgesWithTheirBytes) {
 
 TEST(Training, ALayerIsOpenedWithItsBackwardPass) {
   RenderOptions options;
-  options.view = "overview";
+  options.max_nodes = 60;
   options.expand = {"h.0"};
   const View view = MakeView(TrainingStep(), options).value();
   std::vector<std::string> labels;

@@ -131,8 +131,61 @@ TEST(View, OtherNotation) {
               HasSubstr("[0,-1,-1] partial=[1:sum]"));
 }
 
-TEST(View, UnknownViewIsAnError) {
-  EXPECT_EQ(MakeView(TransformerPlan(), {.view = "grph"}).status().code(), Code::kUsage);
+// Layers that all read a table, which is made within the first one.
+Plan WithTable(int layers) {
+  GraphBuilder builder("tables");
+  builder.AddInput("x", {DType::kF32, {8, 64}});
+  builder.AddInput("positions", {DType::kI64, {8}});
+  builder.AddParameter("angles", {DType::kF32, {512, 64}});
+  const auto add = [&](const char* type, const std::string& name, std::vector<std::string> inputs, int layer) {
+    builder.AddOp(type, name, std::move(inputs), {name}, {}, StrCat("layers.", layer, "/attn"));
+    builder.DescribeTensor(name, {DType::kF32, {8, 64}});
+  };
+  add("Gather", "rows", {"angles", "positions"}, 0);
+  add("Cos", "cos", {"rows"}, 0);
+  std::string last = "x";
+  for (int layer = 0; layer < layers; ++layer) {
+    const std::string turned = StrCat("turned", layer), next = StrCat("next", layer);
+    add("Mul", turned, {last, "cos"}, layer);
+    add("Relu", next, {turned}, layer);
+    last = next;
+  }
+  builder.AddOutput(last);
+  Plan plan;
+  plan.graph = *builder.Build("tables");
+  return plan;
+}
+
+TEST(View, SideTablesAreNamedBesideTheirReaders) {
+  const std::string dump = Dump(Make(WithTable(6)));
+  EXPECT_THAT(dump, HasSubstr("group layers.0 .. layers.5"));  // the first layer is as the others
+  EXPECT_THAT(dump, HasSubstr("node side tables"));
+  EXPECT_THAT(dump, HasSubstr("edge cos -> Mul"));
+  EXPECT_THAT(dump, ::testing::Not(HasSubstr("edge side tables")));
+  // Few readers: an ordinary value.
+  EXPECT_THAT(Dump(Make(WithTable(3))), HasSubstr("edge Cos -> Mul"));
+}
+
+TEST(View, EmbeddingsThatAreAlikeAreOneNode) {
+  GraphBuilder builder("embeddings");
+  std::vector<std::string> rows;
+  for (int i = 0; i < 26; ++i) {
+    const std::string index = StrCat("index", i), table = StrCat("table", i), row = StrCat("row", i);
+    builder.AddInput(index, {DType::kI64, {32}});
+    builder.AddParameter(table, {DType::kF32, {100 + i, 16}});
+    builder.AddOp("Gather", row, {table, index}, {row}, {}, StrCat("emb/", i));
+    builder.DescribeTensor(row, {DType::kF32, {32, 16}});
+    rows.push_back(row);
+  }
+  builder.AddOp("Concat", "join", rows, {"y"}, {}, "top");
+  builder.DescribeTensor("y", {DType::kF32, {32, 416}});
+  builder.AddOutput("y");
+  Plan plan;
+  plan.graph = *builder.Build("embeddings");
+  const View view = Make(plan);
+  ExpectSound(view);
+  EXPECT_EQ(view.nodes.size(), 4u);  // inputs, embeddings, Concat, output
+  EXPECT_THAT(Dump(view), HasSubstr("edge 26 inputs -> emb/0 .. 25 × 26\n"));
 }
 
 // A chain of ops without scopes, every one different: nothing folds.

@@ -1,0 +1,65 @@
+#include "render/side_tables.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/phases.h"
+#include "graph/tensor_type.h"
+
+namespace sbp {
+
+std::vector<bool> FindSideTables(const Graph& graph) {
+  constexpr size_t kLeastReaders = 4;
+  std::vector<bool> follows(graph.tensors.size(), false);  // from parameters, numbers and positions alone
+  for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
+    const Tensor& tensor = graph.tensors[t];
+    const bool is_position = !IsFloat(tensor.type.dtype) || tensor.type.rank() <= 1;
+    follows[t] = tensor.role == TensorRole::kParameter || (tensor.role == TensorRole::kInput && is_position);
+  }
+  std::vector<bool> alone(graph.ops.size(), false);  // ops that read nothing else
+  size_t forward = 0;
+  for (uint32_t o = 0; o < graph.ops.size(); ++o) {  // producers stand before readers
+    const std::vector<TensorId> operands = graph.OperandsOf(graph.ops[o]);
+    if (PhaseOf(graph, graph.ops[o]) != Phase::kForward) continue;
+    ++forward;
+    alone[o] = std::ranges::all_of(operands, [&](TensorId id) { return !id.valid() || follows[id.index()]; });
+    for (const TensorId id : graph.ops[o].outputs) {
+      if (id.valid()) follows[id.index()] = alone[o];
+    }
+  }
+  struct Readers {
+    size_t count = 0;
+    uint32_t first = 0, last = 0;
+  };
+  std::vector<Readers> readers(graph.tensors.size());
+  for (uint32_t o = 0; o < graph.ops.size(); ++o) {
+    if (PhaseOf(graph, graph.ops[o]) != Phase::kForward) continue;
+    for (const TensorId id : graph.OperandsOf(graph.ops[o])) {
+      if (!id.valid() || !follows[id.index()]) continue;
+      Readers& of = readers[id.index()];
+      if (of.count++ == 0) of.first = o;
+      of.last = o;
+    }
+  }
+  std::vector<bool> side(graph.ops.size(), false), needed(graph.tensors.size(), false);
+  for (uint32_t o = static_cast<uint32_t>(graph.ops.size()); o-- > 0;) {
+    if (!alone[o]) continue;
+    side[o] = std::ranges::any_of(graph.ops[o].outputs, [&](TensorId id) {
+      if (!id.valid()) return false;
+      const Readers& of = readers[id.index()];
+      return needed[id.index()] || (of.count >= kLeastReaders && of.last - of.first > forward / 2);
+    });
+    if (!side[o]) continue;
+    for (const TensorId id : graph.OperandsOf(graph.ops[o])) {
+      if (id.valid()) needed[id.index()] = true;
+    }
+  }
+  return side;
+}
+
+}  // namespace sbp
