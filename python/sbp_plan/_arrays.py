@@ -5,11 +5,16 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from ._values import bits_of_bf16
+
 
 def taken(value: Any) -> Any:
-    """A numpy array, or what numpy takes over by DLPack or the array protocol. No value is cast."""
+    """A numpy array, or what numpy takes over by DLPack or the array protocol. No value is cast; of bf16 the bits."""
     import numpy
 
+    bits = bits_of_bf16(value)
+    if bits is not None:
+        return bits
     if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__"):
         return numpy.from_dlpack(value)
     return numpy.asarray(value)

@@ -35,15 +35,52 @@ def is_array(value: Any) -> bool:
 
 
 def to_array(value: Any) -> Any:
-    """A numpy array in row-major order. Raises InputError where numpy cannot take it over."""
+    """A numpy array in row-major order; of bf16 in ml_dtypes' type. Raises InputError where numpy cannot take it over."""
     import numpy
 
     try:
+        bits = bits_of_bf16(value)
+        if bits is not None:
+            if bfloat16() is None:
+                raise InputError("numpy has no bf16; the package ml_dtypes adds it: pip install ml_dtypes")
+            return bits.view(bfloat16())
         taken = value if isinstance(value, numpy.ndarray) else (
             numpy.asarray(value) if hasattr(value, "__array__") else numpy.from_dlpack(value))
     except (TypeError, RuntimeError, BufferError, ValueError) as error:
         raise InputError(f"numpy cannot take over {type(value).__name__}: {error}") from None
     return numpy.ascontiguousarray(taken).reshape(taken.shape)
+
+
+def bfloat16() -> Any:
+    """numpy's type of bf16 as the package ml_dtypes has it; None where that is not there."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    import numpy
+
+    return numpy.dtype(ml_dtypes.bfloat16)
+
+
+def bits_of_bf16(value: Any) -> Any:
+    """The bits of an array or tensor of bf16, as a numpy array of uint16 in row-major order, which needs no ml_dtypes.
+    None: it is of another type. Raises what the tensor's package raises."""
+    import numpy
+
+    if not str(getattr(value, "dtype", "")).endswith("bfloat16"):
+        return None
+    if isinstance(value, numpy.ndarray) or not hasattr(value, "view") or not hasattr(value, "detach"):
+        array = numpy.asarray(value)
+        return numpy.ascontiguousarray(array).reshape(array.shape).view("uint16")
+    import torch  # whose tensors of bf16 numpy does not take, and of 16-bit integers does
+
+    return value.detach().cpu().contiguous().view(torch.int16).numpy().view("uint16")
+
+
+def narrowed(array: Any, dtype: str) -> Any:
+    """A result, which comes in f32 where it is of bf16, in ml_dtypes' type where that is there. No value changes."""
+    kind = bfloat16() if dtype == "bf16" else None
+    return array if kind is None else array.astype(kind)
 
 
 def dtype_name(dtype: Any) -> str:
@@ -68,10 +105,12 @@ def dtype_name(dtype: Any) -> str:
 
 
 def numpy_dtype(name: str) -> Any:
-    """numpy's type; for types that it lacks f32, to which files widen them."""
+    """numpy's type; that of ml_dtypes for bf16; for types that there are not f32, to which files widen them."""
     import numpy
 
     found = _BY_NAME.get(name)
+    if found == "bfloat16" and bfloat16() is not None:
+        return bfloat16()
     if found is None or found == "bfloat16":
         return numpy.dtype("float32")
     return numpy.dtype(found)

@@ -65,7 +65,8 @@ class GlobalTensor(TensorLike):
         return self._history
 
     def local(self, rank: int) -> Any:
-        """A copy of the part of one device; ranks are row-major in the mesh. Of types that numpy lacks as f32."""
+        """A copy of the part of one device; ranks are row-major in the mesh. Of types that numpy lacks as f32,
+        but for bf16 where ml_dtypes is."""
         if isinstance(rank, bool) or not hasattr(rank, "__index__") or not 0 <= rank < self._mesh.devices:
             raise CallError(f"rank {rank!r}: mesh {self._mesh} has ranks 0 to {self._mesh.devices - 1}")
         return self._parts[rank].copy()
@@ -110,7 +111,7 @@ def tensor(array: Any, mesh: MeshLike, sbp: Any) -> GlobalTensor:
     if given.dtype == numpy.float64 and not _values.is_array(array):
         given = given.astype("float32")
     dtype = _values.dtype_name(given.dtype)
-    if dtype in ("string", "bf16") or given.dtype.kind not in "fiubc":
+    if dtype == "string" or (dtype != "bf16" and given.dtype.kind not in "fiubc"):
         raise CallError(f"a global tensor of {dtype}: expected a type of numbers that numpy has")
     devices = _layouts.parse_mesh(mesh)
     layout = _layouts.parse_layout(sbp, devices, given.ndim)
@@ -236,6 +237,6 @@ def _results(plan: Plan, names: Sequence[str], mesh: Mesh, whole: dict[str, Any]
         shape = whole[name].shape
         layout = _layouts.parse_layout(text, mesh, len(shape))
         dtype = types[name].partition("[")[0] if name in types else _values.dtype_name(whole[name].dtype)
-        results.append(GlobalTensor([parts[f"{name}@{rank}"] for rank in range(mesh.devices)], shape, dtype, mesh, layout,
-                                    plan.collectives))
+        own = [_values.narrowed(parts[f"{name}@{rank}"], dtype) for rank in range(mesh.devices)]
+        results.append(GlobalTensor(own, shape, dtype, mesh, layout, plan.collectives))
     return results[0] if len(results) == 1 else tuple(results)

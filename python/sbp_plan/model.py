@@ -15,19 +15,25 @@ from .plan import Plan
 _RESOLVING = ("dim", "batch", "seq", "rules")  # of all that is said of a model, what `run` and `render` take as well
 
 
+# Named dimensions of a recorded graph: the size where nothing else is said, and the inputs and axes that have it.
+NamedDims = dict[str, tuple[int, list[tuple[str, int]]]]
+
+
 class Model:
     """A model's file with what is said about it. Immutable: `train` returns another one."""
 
     def __init__(self, path: Path, options: Mapping[str, Option],
-                 folder: tempfile.TemporaryDirectory[str] | None = None) -> None:
+                 folder: tempfile.TemporaryDirectory[str] | None = None,
+                 dims: NamedDims | None = None) -> None:
         self.path = pathlib.Path(path)
         self.options = dict(options)
+        self._dims = dict(dims or {})
         self._folder = folder  # of a file of our own: it goes with the last model of it
 
     def train(self, loss: str, **options: Option) -> Model:
         """The training step of this model: `plan` plans loss, gradients and optimizer. Options: the flags of
         `sbp-plan help infer` under "Training": optimizer="adamw", compute="bf16", remat="full", ..."""
-        return Model(self.path, {**self.options, "train": True, "loss": loss, **options}, self._folder)
+        return Model(self.path, {**self.options, "train": True, "loss": loss, **options}, self._folder, self._dims)
 
     def plan(self, *, progress: Progress = None, **options: Option) -> Plan:
         """Plans this model; the options are the flags of `sbp-plan help infer`: mesh={"data": 2, "model": 4} or
@@ -37,7 +43,7 @@ class Model:
         Raises UsageError, InputError, NoPlanError; Ctrl-C stops the search with KeyboardInterrupt."""
         refuse(options, "output")
         path = "memory:plan.json"
-        answer = call("infer", [*flags({**self.options, **options, "output": path}), "--", os.fspath(self.path)],
+        answer = call("infer", [*flags({**self._said(options), "output": path}), "--", os.fspath(self.path)],
                       progress=progress)
         return Plan(answer.documents[path], answer.output.decode(), self)
 
@@ -48,12 +54,24 @@ class Model:
         those of `plan`, and runs the plan, threads being its devices. A training step, or another dtype, runs as a plan.
         Needs numpy."""
         if mesh is not None:
-            return self.plan(mesh=mesh, progress=progress, **options).run(inputs, progress=progress)
+            planned = self.plan(mesh=mesh, progress=progress, **self._said(options, inputs or {}))
+            return planned.run(inputs, progress=progress)
         others = sorted(set(self.options) - set(_RESOLVING))
         if others:
             raise UsageError(f"{others[0]}: such a model runs as a plan; give mesh={{...}}")
-        said = dict(self.options)
-        return run_file(self.path, inputs, {**said, **options, "unsharded": True}, progress=progress)
+        return run_file(self.path, inputs, {**self._said(options, inputs or {}), "unsharded": True}, progress=progress)
+
+    def _said(self, options: Mapping[str, Option], inputs: Mapping[str, Any] | None = None) -> dict[str, Option]:
+        """All options, with the sizes of named dimensions of which they say nothing: those of arrays that have them."""
+        said: dict[str, Option] = {**self.options, **options}
+        own = said.get("dim")
+        if not self._dims or not (own is None or isinstance(own, Mapping)):
+            return said
+        sizes = {}
+        for name, (size, places) in self._dims.items():
+            shapes = [(getattr((inputs or {}).get(tensor), "shape", ()), axis) for tensor, axis in places]
+            sizes[name] = next((int(shape[axis]) for shape, axis in shapes if axis < len(shape)), size)
+        return {**said, "dim": {**sizes, **(own or {})}}
 
     def __repr__(self) -> str:
         said = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -61,7 +79,7 @@ class Model:
 
     def _repr_html_(self) -> str:
         """The model's picture, for notebooks."""
-        said = {name: self.options[name] for name in _RESOLVING if name in self.options}
+        said = {name: value for name, value in self._said({}).items() if name in _RESOLVING}
         picture = call("render", [*flags({**said, "as": "svg", "output": "-"}), "--", os.fspath(self.path)]).output.decode()
         return picture[picture.find("<svg"):]
 

@@ -27,7 +27,7 @@ from ._operators import TensorLike
 from ._program import Option, Path, flags
 from ._schema import Parameter, snake_case
 from .errors import CallError, InputError
-from .model import Model
+from .model import Model, NamedDims
 
 _OPSET = 23
 _WEIGHTS = "weights.bin"
@@ -71,6 +71,8 @@ class Graph:
         self._names: set[str] = set()
         self._counts: dict[str, int] = {}
         self._inputs: list[RecordedTensor] = []
+        self._dims: NamedDims = {}
+        self._declared: dict[str, str] = {}  # types of inputs with names of dimensions
         self._parameters: list[tuple[RecordedTensor, Any]] = []  # with the array that is its value, or None
         self._constants: dict[tuple[str, tuple[int, ...], bytes], RecordedTensor] = {}
         self._ops: list[tuple[str, str, Call, list[RecordedTensor | None], list[RecordedTensor]]] = []
@@ -89,9 +91,22 @@ class Graph:
         recording.record = self._outer
         self._open = False
 
-    def input(self, name: str, shape: Sequence[int], dtype: Any = "f32") -> RecordedTensor:
-        """Data that are given at each step."""
-        tensor = RecordedTensor(self, self._take(name), _values.type_text(_values.dtype_name(dtype), _sizes(name, shape)))
+    def input(self, name: str, shape: Sequence[int | str], dtype: Any = "f32") -> RecordedTensor:
+        """Data that are given at each step. A dimension is a size, or "batch=8": one called batch, of size 8 while recording
+        and where nothing else is said; `model().plan(dim={"batch": 64})` plans another, and arrays of `run` bring
+        theirs. Sizes that Python made of `shape` stay those of recording: write -1, or `ops.shape`, for one that follows."""
+        named = {i: _named(name, size) for i, size in enumerate(shape) if isinstance(size, str)} if not isinstance(
+            shape, (int, str)) else {}
+        sizes = _sizes(name, [named[i][1] if i in named else size for i, size in enumerate(shape)] if named else shape)
+        for symbol, size in named.values():
+            if self._dims.get(symbol, (size, []))[0] != size:
+                raise CallError(f'input "{name}": dimension {symbol} is {self._dims[symbol][0]} already, not {size}')
+        kind = _values.dtype_name(dtype)
+        tensor = RecordedTensor(self, self._take(name), _values.type_text(kind, sizes))
+        for axis, (symbol, size) in named.items():
+            self._dims.setdefault(symbol, (size, []))[1].append((name, axis))
+        if named:
+            self._declared[name] = f"{kind}[{','.join(named[i][0] if i in named else str(n) for i, n in enumerate(sizes))}]"
         self._inputs.append(tensor)
         return tensor
 
@@ -172,7 +187,7 @@ class Graph:
         self.save(path)
         if self._rules:
             options = {"rules": list(self._rules), **options}
-        return Model(path, options, folder)
+        return Model(path, options, folder, self._dims)
 
     def __repr__(self) -> str:
         return (f"<graph {self.name}: {len(self._inputs)} inputs, {len(self._parameters)} parameters, {len(self._ops)} ops, "
@@ -275,9 +290,11 @@ class Graph:
                 op["scope"] = scope
             ops.append(op)
         return {"kind": KIND, "name": self.name, "opsets": {"": _OPSET},
-                "inputs": [{"name": tensor.name, "type": tensor.type} for tensor in self._inputs],
+                "inputs": [{"name": tensor.name, "type": self._declared.get(tensor.name, tensor.type)}
+                           for tensor in self._inputs],
                 "parameters": [_parameter(tensor, array, data) for tensor, array in self._parameters],
-                "tensors": [{"name": tensor.name, "type": tensor.type} for *_, results in self._ops for tensor in results],
+                "tensors": [] if self._dims else [{"name": tensor.name, "type": tensor.type}
+                                                  for *_, results in self._ops for tensor in results],
                 "ops": ops, "outputs": [tensor.name for tensor in self._outputs]}
 
 
@@ -292,6 +309,15 @@ def _sizes(name: str, shape: Any) -> tuple[int, ...]:
             isinstance(size, bool) or not hasattr(size, "__index__") or size.__index__() < 0 for size in sizes):
         raise CallError(f'tensor "{name}": its shape must be whole numbers, not {shape!r}')
     return tuple(size.__index__() for size in sizes)
+
+
+def _named(tensor: str, text: str) -> tuple[str, int]:
+    """"batch=8": a name and a size."""
+    name, _, size = text.partition("=")
+    if not re.fullmatch(r"[A-Za-z_]\w*", name) or not re.fullmatch(r"\d+", size):
+        raise CallError(f'input "{tensor}": dimension {text!r}: expected a size, or a name with the size while recording, '
+                        'such as "batch=8"')
+    return name, int(size)
 
 
 def _evaluate(tensor: RecordedTensor) -> Any:

@@ -1,9 +1,16 @@
 #include "huggingface/reader.h"
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
 #include "base/text.h"
 #include "graph/producers.h"
 #include "huggingface/config.h"
 #include "huggingface/families.h"
+#include "io/json_text.h"
 
 namespace sbp {
 namespace {
@@ -37,10 +44,16 @@ Result<const FamilyRow*> FamilyOf(const Json& json) {
                          DidYouMean(name.substr(0, 60), KnownTypes())));
 }
 
-Result<Graph> Read(std::string_view bytes) {
-  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (json.is_discarded()) return BadInput("no JSON, or cut off");
-  if (!json.is_object()) return BadInput("no JSON object");
+// Some of the names: a file may have as many as it likes.
+std::string KeysListed(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 40, kLongest = 80;
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) shown.push_back(names[i].substr(0, kLongest));
+  if (names.size() > kShown) shown.push_back(StrCat("and ", names.size() - kShown, " more"));
+  return Join(shown, ", ");
+}
+
+Result<Graph> Read(const Json& json) {
   SBP_ASSIGN_OR_RETURN(const FamilyRow* family, FamilyOf(json));
   Config config(json);
   Result<Graph> graph = family->read(config);
@@ -50,7 +63,7 @@ Result<Graph> Read(std::string_view bytes) {
   if (!config.defaults().empty()) graph->metadata.emplace_back("defaults", Join(config.defaults(), ", "));
   for (const std::string& note : config.notes()) graph->metadata.emplace_back("note", note);
   if (const std::vector<std::string> unread = config.Unread(); !unread.empty()) {
-    graph->metadata.emplace_back("unread", Join(unread, ", "));
+    graph->metadata.emplace_back("unread", KeysListed(unread));
   }
   return graph;
 }
@@ -58,7 +71,8 @@ Result<Graph> Read(std::string_view bytes) {
 }  // namespace
 
 Result<Graph> ReadConfig(std::string_view bytes, std::string_view where) {
-  Result<Graph> graph = Read(bytes);
+  SBP_ASSIGN_OR_RETURN(const Json json, ParseJsonObject(bytes, where));
+  Result<Graph> graph = Read(json);
   if (!graph.ok()) return graph.status().WithContext(where);
   return graph;
 }

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "base/dtype.h"
 #include "base/text.h"
 #include "io/call_files.h"
+#include "io/json_text.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {
@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kLengthBytes = 8;
-constexpr int kDepth = 3;  // of what a header holds: entries, their members, the entries of lists
+constexpr int kDepth = 8;  // brackets; a header has three within each other
 constexpr size_t kMaxRank = 16;
 
 constexpr std::array<std::pair<std::string_view, DType>, 17> kTypes = {{{"BOOL", DType::kBool},
@@ -61,13 +61,12 @@ std::optional<int64_t> Natural(const Json& value) {
 
 Result<Shape> ShapeOf(const Json& entry) {
   const auto list = entry.find("shape");
-  if (list == entry.end() || !list->is_array()) return BadInput("has no list \"shape\"");
-  if (list->size() > kMaxRank)
-    return BadInput(StrCat("has ", list->size(), " dimensions; at most ", kMaxRank, " are read"));
+  if (list == entry.end() || !list->is_array()) return BadInput("expected a list \"shape\"");
+  if (list->size() > kMaxRank) return BadInput(StrCat(list->size(), " dimensions; at most ", kMaxRank, " are read"));
   Shape shape;
   for (const Json& value : *list) {
     const std::optional<int64_t> size = Natural(value);
-    if (!size) return BadInput("\"shape\" holds what is no size");
+    if (!size) return BadInput("\"shape\" must hold whole numbers of at least 0");
     shape.push_back(*size);
   }
   return shape;
@@ -75,9 +74,9 @@ Result<Shape> ShapeOf(const Json& entry) {
 
 // `data`: bytes behind the header, which begin at `from`.
 Result<StoredWeight> WeightOf(const Json& entry, int64_t from, int64_t data) {
-  if (!entry.is_object()) return BadInput("is no object");
+  if (!entry.is_object()) return BadInput("expected an object");
   const auto dtype = entry.find("dtype");
-  if (dtype == entry.end() || !dtype->is_string()) return BadInput("has no text \"dtype\"");
+  if (dtype == entry.end() || !dtype->is_string()) return BadInput("expected a text \"dtype\"");
   StoredWeight weight;
   SBP_ASSIGN_OR_RETURN(weight.type.dtype, TypeNamed(dtype->get<std::string>()));
   SBP_ASSIGN_OR_RETURN(weight.type.shape, ShapeOf(entry));
@@ -85,32 +84,19 @@ Result<StoredWeight> WeightOf(const Json& entry, int64_t from, int64_t data) {
   const bool is_pair = offsets != entry.end() && offsets->is_array() && offsets->size() == 2;
   const std::optional<int64_t> begin = is_pair ? Natural((*offsets)[0]) : std::nullopt;
   const std::optional<int64_t> end = is_pair ? Natural((*offsets)[1]) : std::nullopt;
-  if (!begin || !end || *begin > *end) return BadInput("\"data_offsets\" are not [BEGIN, END]");
+  if (!begin || !end || *begin > *end)
+    return BadInput("\"data_offsets\" must be [BEGIN, END], whole numbers with BEGIN <= END");
   if (*end > data) {
-    return BadInput(StrCat("ends at byte ", *end, " of the data, of which the file has ", data, ": it is cut off"));
+    return BadInput(
+        StrCat("its bytes end at byte ", *end, " of the data, of which the file has ", data, ": it is cut off"));
   }
   weight.offset = from + *begin;
   weight.length = *end - *begin;
   if (const int64_t bytes = weight.type.num_bytes(); bytes != weight.length) {
-    return BadInput(StrCat("is ", ToString(weight.type), ", ", bytes == kInt64Max ? "too many" : StrCat(bytes),
-                           " bytes, and has ", weight.length));
+    return BadInput(StrCat(ToString(weight.type), " takes ", bytes == kInt64Max ? "too many" : StrCat(bytes),
+                           " bytes; \"data_offsets\" give it ", weight.length));
   }
   return weight;
-}
-
-// The text as JSON; what is nested deeper than a header is left out. A name that comes twice is an error.
-Result<Json> ParseHeader(std::string_view text) {
-  std::unordered_set<std::string> names;
-  std::string twice;
-  const auto look = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    const bool is_name = event == Json::parse_event_t::key && depth == 1;
-    if (is_name && !names.insert(parsed.get<std::string>()).second) twice = parsed.get<std::string>();
-    return depth <= kDepth;
-  };
-  Json json = Json::parse(text.begin(), text.end(), look, false);
-  if (json.is_discarded() || !json.is_object()) return BadInput("the header is no JSON object");
-  if (!twice.empty()) return BadInput(StrCat("the header names ", Quote(twice.substr(0, 200)), " twice"));
-  return json;
 }
 
 // Every byte of the data belongs to one tensor.
@@ -156,12 +142,13 @@ Result<StoredWeights> ReadSafetensorsHeader(std::string_view start, int64_t size
   if (data < 0 || start.size() < static_cast<size_t>(from)) {
     return BadInput(StrCat("cut off: the header has ", length, " bytes, the file ", size));
   }
-  SBP_ASSIGN_OR_RETURN(const Json header, ParseHeader(start.substr(kLengthBytes, static_cast<size_t>(length))));
+  SBP_ASSIGN_OR_RETURN(const Json header, ParseJsonObject(start.substr(kLengthBytes, static_cast<size_t>(length)),
+                                                          "the header", {.depth = kDepth}));
   StoredWeights weights;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") continue;
     Result<StoredWeight> weight = WeightOf(entry, from, data);
-    if (!weight.ok()) return BadInput(StrCat("tensor ", Quote(name.substr(0, 200)), " ", weight.status().message()));
+    if (!weight.ok()) return BadInput(StrCat("tensor ", Quote(name.substr(0, 200)), ": ", weight.status().message()));
     weights.emplace(name, *std::move(weight));
   }
   SBP_RETURN_IF_ERROR(CheckPlaces(weights, from, data));

@@ -15,6 +15,7 @@
 #include "graph/tensor_type.h"
 #include "io/call_files.h"
 #include "io/file.h"
+#include "io/json_text.h"
 
 namespace sbp {
 namespace {
@@ -77,8 +78,11 @@ std::string NameOf(const std::string& path) {
 }
 
 std::string Listed(const std::vector<std::string>& names) {
-  const std::vector<std::string> first(names.begin(),
-                                       names.begin() + static_cast<int64_t>(std::min(names.size(), kShown)));
+  constexpr size_t kLongest = 200;
+  std::vector<std::string> first;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    first.push_back(names[i].size() <= kLongest ? names[i] : names[i].substr(0, kLongest) + "...");
+  }
   return StrCat(Join(first, ", "), names.size() > kShown ? StrCat(" and ", names.size() - kShown, " more") : "");
 }
 
@@ -102,11 +106,9 @@ Status WeightFiles::AddFile(const std::string& path) {
 
 Status WeightFiles::AddIndex(const std::string& path) {
   SBP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  const auto map = json.is_object() ? json.find("weight_map") : json.end();
-  if (!json.is_object() || map == json.end() || !map->is_object()) {
-    return BadInput(StrCat(path, ": no JSON with an object \"weight_map\""));
-  }
+  SBP_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJsonObject(text, path));
+  const auto map = json.find("weight_map");
+  if (map == json.end() || !map->is_object()) return BadInput(StrCat(path, ": expected an object \"weight_map\""));
   std::set<std::string> names;
   for (const auto& [tensor, file] : map->items()) {
     const bool is_plain =

@@ -43,6 +43,9 @@ std::string PlaceOf(std::string_view text, size_t offset, std::string_view where
 Status JsonSyntaxError(std::string_view text, size_t offset, std::string_view what, std::string_view where) {
   // "[json.exception.parse_error.101] parse error at line 1, column 8: syntax error while parsing value - ...".
   constexpr size_t kMaxLength = 300;
+  if (const size_t end = what.find("] "); what.starts_with('[') && end != std::string_view::npos) {
+    what.remove_prefix(end + 2);
+  }
   if (const size_t colon = what.find(": "); colon != std::string_view::npos) what.remove_prefix(colon + 2);
   const std::string_view more = what.size() > kMaxLength ? "..." : "";
   return BadInput(StrCat(PlaceOf(text, offset, where), ": not valid JSON: ", what.substr(0, kMaxLength), more));

@@ -53,6 +53,11 @@ bool IsPickle(std::string_view bytes) {
          kOpcodes.find(bytes[2]) != std::string_view::npos;
 }
 
+bool IsWebPage(std::string_view start) {
+  const std::string_view text = Trim(start);
+  return EqualIgnoringCase(text.substr(0, 5), "<html") || EqualIgnoringCase(text.substr(0, 14), "<!doctype html");
+}
+
 std::string_view InZip(std::string_view bytes) {
   if (Has(bytes, "data.pkl") || Has(bytes, "constants.pkl") || Has(bytes, "/code/"))
     return "a PyTorch checkpoint or TorchScript";
@@ -101,6 +106,11 @@ std::string ForeignFormat(std::string_view bytes, std::string_view path) {
   }
   if (EndsWith(path, ".py")) return StrCat("Python code: ", kTorchWay);
   const std::string_view start = bytes.substr(0, 4096);
+  if (start.starts_with("version https://git-lfs.")) {
+    return "a pointer of Git LFS in the place of the file; fetch it: git lfs pull";
+  }
+  if (IsWebPage(start)) return "a web page (HTML): what was downloaded is no model but an error or a page about it";
+  if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) return "text in UTF-16; expected UTF-8";
   // A model may quote code in its metadata, as torch's exporter writes it.
   if (!LooksLikeText(start)) return "";
   if (start.find("<net ") != std::string_view::npos && Has(bytes, "<layers")) {

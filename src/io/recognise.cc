@@ -50,6 +50,7 @@ class KindFinder : public nlohmann::json_sax<nlohmann::json> {
  public:
   KindFinder(std::string_view text, std::string_view where) : text_(text), where_(where) {}
   bool found() const { return found_; }
+  bool found_object() const { return found_object_; }
   bool found_model_type() const { return found_model_type_; }
   const std::string& kind() const { return kind_; }
   const Status& error() const { return error_; }
@@ -65,7 +66,10 @@ class KindFinder : public nlohmann::json_sax<nlohmann::json> {
     return Value() && !found_;
   }
   bool binary(nlohmann::json::binary_t& /*value*/) override { return Value(); }
-  bool start_object(size_t /*elements*/) override { return Open(); }
+  bool start_object(size_t /*elements*/) override {
+    found_object_ = found_object_ || depth_ == 0;
+    return Open();
+  }
   bool key(std::string& name) override {
     at_kind_ = depth_ == 1 && name == "kind";
     found_model_type_ = found_model_type_ || (depth_ == 1 && name == "model_type");
@@ -98,13 +102,21 @@ class KindFinder : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
   bool at_kind_ = false;
   bool found_ = false;
+  bool found_object_ = false;
   bool found_model_type_ = false;
   std::string kind_;
 };
 
+bool EndsWithJson(std::string_view where) {
+  constexpr std::string_view kExtension = ".json";
+  return where.size() >= kExtension.size() &&
+         EqualIgnoringCase(where.substr(where.size() - kExtension.size()), kExtension);
+}
+
 Result<DocumentInfo> RecogniseJson(std::string_view text, std::string_view where) {
   KindFinder finder(text, where);
-  nlohmann::json::sax_parse(text.begin(), text.end(), &finder);
+  const bool is_whole = nlohmann::json::sax_parse(text.begin(), text.end(), &finder);
+  if (is_whole && !finder.found_object()) return BadInput(StrCat(where, ": JSON, but no object; expected {...}"));
   if (finder.found()) return InfoOf(finder.kind(), Encoding::kJson, where);
   if (!finder.error().ok()) return finder.error();
   if (finder.found_model_type()) return DocumentInfo{DocumentKind::kConfig, Encoding::kJson};
@@ -148,6 +160,8 @@ Result<DocumentInfo> RecognisePrototxt(std::string_view text, std::string_view w
     const size_t end = rest.find('\n');
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
   }
+  // What is called so and holds no document of ours is JSON that went wrong.
+  if (EndsWithJson(where)) return RecogniseJson(text, where);
   return NoKind(where, "prototxt", "kind: \"sbp_plan.graph.v1\"");
 }
 
@@ -174,6 +188,7 @@ Result<DocumentInfo> Recognise(std::string_view bytes, std::string_view where) {
   if (text.starts_with('{')) return RecogniseJson(bytes, where);
   if (LooksLikeText(bytes.substr(0, 256))) {
     if (StartsWithField(text)) return RecognisePrototxt(text, where);
+    if (EndsWithJson(where) || text.starts_with('[')) return RecogniseJson(bytes, where);
     return BadInput(StrCat(where,
                            ": not recognised; expected ONNX, .pt2, config.json of Hugging Face, or one of our "
                            "documents in JSON (\"{...\"), ",

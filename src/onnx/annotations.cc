@@ -79,7 +79,7 @@ std::vector<std::string> TensorNames(const sbp_onnx::Graph& graph) {
   for (const sbp_onnx::SparseTensor& tensor : graph.sparse_initializer()) names.push_back(tensor.values().name());
   for (const sbp_onnx::Node& node : graph.node()) names.insert(names.end(), node.output().begin(), node.output().end());
   std::ranges::sort(names);
-  names.erase(std::ranges::unique(names).begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "io/json_text.h"
 #include "io/zip.h"
 #include "torch/json_view.h"
 #include "torch/program.h"
@@ -66,7 +67,7 @@ Status ReadTable(std::string_view bytes, const Members& members, std::string_vie
   if (table == members.end()) return OkStatus();
   const std::string& place = table->second->name;
   SBP_ASSIGN_OR_RETURN(const std::string text, Content(*table->second));
-  SBP_ASSIGN_OR_RETURN(const Json json, ParseJson(text, Quote(place)));
+  SBP_ASSIGN_OR_RETURN(const Json json, ParseJsonObject(text, place));
   SBP_ASSIGN_OR_RETURN(const Json* config, ObjectIn(json, "config", Quote(place)));
   for (const auto& [name, entry] : config->items()) {
     const std::string where = StrCat(Quote(place), ", ", Quote(name));

@@ -11,13 +11,6 @@ Status Missing(std::string_view place, std::string_view name, std::string_view k
 
 }  // namespace
 
-Result<Json> ParseJson(std::string_view text, std::string_view what) {
-  Json json = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (json.is_discarded()) return BadInput(StrCat(what, " is no JSON, or is cut off"));
-  if (!json.is_object()) return BadInput(StrCat(what, " is no JSON object"));
-  return json;
-}
-
 const Json* Find(const Json& object, std::string_view name) {
   if (!object.is_object()) return nullptr;
   const auto it = object.find(name);

@@ -12,9 +12,6 @@ namespace sbp::torch {
 
 using Json = nlohmann::json;
 
-// Error (kBadInput): no JSON; `what` names the text.
-Result<Json> ParseJson(std::string_view text, std::string_view what);
-
 // nullptr: there is none, or it is null.
 const Json* Find(const Json& object, std::string_view name);
 // Errors (kBadInput): "PLACE has no NAME", or it is of another kind.

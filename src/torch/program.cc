@@ -288,7 +288,9 @@ Status ReadGraph(const Json& json, int depth, Subgraph& graph) {
 }
 
 std::string PlaceOf(const Node& node) {
-  return StrCat(node.target, " ", Quote(node.name), node.source.empty() ? "" : StrCat(" (", node.source, ")"));
+  constexpr size_t kLongest = 200;  // a name may be as long as the file
+  return StrCat(node.target.substr(0, kLongest), " ", Quote(node.name.substr(0, kLongest)),
+                node.source.empty() ? "" : StrCat(" (", node.source, ")"));
 }
 
 DType DTypeOf(int64_t scalar_type) {
@@ -306,6 +308,10 @@ Result<TensorMeta> ReadTensorMeta(const Json& json, std::string_view place) {
     return BadInput(StrCat(place, " has torch's element type ", scalar_type, ", which has no counterpart"));
   }
   SBP_ASSIGN_OR_RETURN(const Json* sizes, ListIn(json, "sizes", place));
+  constexpr size_t kMaxRank = 64;  // torch's own
+  if (sizes->size() > kMaxRank) {
+    return BadInput(StrCat(place, " has ", sizes->size(), " dimensions; torch has at most ", kMaxRank));
+  }
   bool symbolic = false;
   for (const Json& size : *sizes) {
     SBP_ASSIGN_OR_RETURN(Size read, ReadSize(size, StrCat("a size of ", place)));

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "io/json_text.h"
 #include "torch/json_view.h"
 #include "torch/program.h"
 
@@ -97,7 +98,7 @@ Status ReadRanges(const Json& json, Program& program) {
 }  // namespace
 
 Result<Program> ReadProgram(std::string_view text) {
-  SBP_ASSIGN_OR_RETURN(const Json json, ParseJson(text, "models/model.json"));
+  SBP_ASSIGN_OR_RETURN(const Json json, ParseJsonObject(text, "models/model.json"));
   SBP_RETURN_IF_ERROR(CheckVersion(json));
   Program program;
   SBP_ASSIGN_OR_RETURN(const Json* module, ObjectIn(json, "graph_module", "the program"));

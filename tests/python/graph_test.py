@@ -35,6 +35,29 @@ class Recorded(unittest.TestCase):
         for outputs in (model.run(inputs), model.run(inputs, mesh={"data": 2, "model": 2})):
             numpy.testing.assert_allclose(outputs["y"], expected, rtol=1e-4, atol=1e-5)
 
+    def test_named_dimensions(self):
+        w = self.data(16, 4)
+        with sp.graph() as g:
+            x = g.input("x", ("batch=8", 16))
+            self.assertEqual((8, 16), x.shape)
+            g.output(sp.ops.relu(x @ g.parameter("w", w)), "y")
+        model = g.model()
+        bound = lambda plan: plan.document["graph"]["bindings"]
+        self.assertEqual({"batch": 8}, bound(model.plan(mesh={"data": 2})))
+        self.assertEqual({"batch": 64}, bound(model.plan(mesh={"data": 2}, dim={"batch": 64})))
+        self.assertEqual((8, 4), model.run()["y"].shape)
+        for batch in (8, 12):  # arrays bring their own
+            x = self.data(batch, 16)
+            self.check(model, {"x": x}, numpy.maximum(x @ w, 0))
+        with self.assertRaisesRegex(sp.InputError, "12.*64|64.*12"):
+            model.run({"x": self.data(12, 16)}, dim={"batch": 64})
+        with sp.graph() as g:
+            g.input("x", ("batch=8", 16))
+            for shape, message in [(("batch=9", 4), "dimension batch is 8 already, not 9"), (("batch", 4), "such as"),
+                                   (("batch=-1", 4), "such as"), (("=8", 4), "such as")]:
+                with self.assertRaisesRegex(sp.CallError, message):
+                    g.input("z", shape)
+
     def test_mlp_is_planned_trained_and_run(self):
         weights, x = [self.data(16, 32), self.data(32, 100)], self.data(8, 16)  # the second is no literal
         with sp.graph("mlp") as g:

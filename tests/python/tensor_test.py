@@ -16,6 +16,14 @@ try:
     import numpy
 except ImportError:
     numpy = None
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+try:
+    import torch
+except ImportError:
+    torch = None
 MESH = {"data": 2, "model": 2}
 
 
@@ -42,6 +50,31 @@ class Tensors(unittest.TestCase):
         self.close(a, p.local(1))
         self.close(0 * a, p.local(2))
         self.close(a, p.numpy())
+
+    @unittest.skipIf(ml_dtypes is None, "needs ml_dtypes")
+    def test_bf16(self):
+        a = self.data(4, 6).astype(ml_dtypes.bfloat16)
+        wide = a.astype("float32")
+        self.assertEqual(a.dtype, sp.ops.relu(a).dtype)
+        numpy.testing.assert_array_equal(numpy.maximum(wide, 0), sp.ops.relu(a).astype("float32"))
+        self.assertEqual(a.dtype, sp.ops.cast(wide, to="bf16").dtype)
+        numpy.testing.assert_array_equal(a, sp.ops.cast(wide, to="bf16"))
+        for layout in ("(S(0), B)", "(P(sum), S(1))", "(B, P(max))"):
+            t = sp.tensor(a, mesh=MESH, sbp=layout)
+            self.assertEqual(("bf16", a.dtype, a.dtype), (t.dtype, t.local(1).dtype, t.numpy().dtype))
+            moved = sp.ops.neg(t).to("(B, S(1))")
+            self.assertEqual(("bf16", a.dtype), (moved.dtype, moved.local(0).dtype))
+            numpy.testing.assert_array_equal(-wide, moved.numpy().astype("float32"))
+
+    @unittest.skipIf(ml_dtypes is None or torch is None, "needs torch and ml_dtypes")
+    def test_bf16_of_torch(self):
+        a = torch.arange(24, dtype=torch.bfloat16).reshape(4, 6)
+        whole = a.float().numpy()
+        numpy.testing.assert_array_equal(whole.T + 1, sp.ops.add(a.t(), 1).astype("float32"))
+        numpy.testing.assert_array_equal(whole, sp.tensor(a, MESH, "(S(0), B)").numpy().astype("float32"))
+        with sp.graph() as g:
+            g.output(g.input("x", (4, 6), torch.bfloat16) + g.parameter("w", a), "y")
+        numpy.testing.assert_array_equal(2 * whole, g.model().run({"x": a})["y"])
 
     def test_every_layout_in_and_out(self):
         a = self.data(6, 4)

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <string>
 
 #include "base/status.h"
+#include "base/text.h"
 
 namespace sbp {
 namespace {
@@ -47,8 +49,21 @@ TEST(SafetensorsTest, WhatIsCutOffOrNoSafetensors) {
   EXPECT_TRUE(Read(whole).ok());
   EXPECT_THAT(Read(whole.substr(0, 20)).status().message(), HasSubstr("cut off"));
   EXPECT_THAT(Read(whole.substr(0, whole.size() - 1)).status().message(), HasSubstr("it is cut off"));
-  EXPECT_THAT(ErrorOf("{]", 0), HasSubstr("no JSON object"));
-  EXPECT_THAT(ErrorOf(std::string(100'000, '['), 0), HasSubstr("no JSON object"));
+  EXPECT_THAT(ErrorOf("{]", 0), HasSubstr("the header:1:2: not valid JSON"));
+  EXPECT_THAT(ErrorOf(std::string(100'000, '['), 0), HasSubstr("expected a JSON object"));
+}
+
+// As many as the experts of a checkpoint: time must grow with their number, not with its square (which took minutes).
+TEST(SafetensorsTest, ManyTensors) {
+  std::string header = "{";
+  for (int i = 0; i < 200'000; ++i) {
+    header += StrCat(i == 0 ? "" : ",", "\"n", i, R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})");
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const Result<StoredWeights> weights = Read(FileOf(header + "}", 0));
+  ASSERT_TRUE(weights.ok()) << weights.status().message();
+  EXPECT_EQ(weights->size(), 200'000U);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 // Fewer bytes than the length of the header takes say nothing about it.
@@ -71,17 +86,18 @@ TEST(SafetensorsTest, EveryByteBelongsToOneTensorOfItsSize) {
               HasSubstr("4 bytes before \"a\""));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 8), HasSubstr("4 bytes at the end"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8),
-              HasSubstr("12 bytes, and has 8"));
+              HasSubstr("takes 12 bytes; \"data_offsets\" give it 8"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8]}})", 8),
               HasSubstr("too many bytes"));
-  EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4), HasSubstr("what is no size"));
+  EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4),
+              HasSubstr("whole numbers of at least 0"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4), HasSubstr("[BEGIN, END]"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", 4),
               HasSubstr("did you mean \"F32\""));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
                       R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})",
                       0),
-              HasSubstr("\"a\" twice"));
+              HasSubstr("\"a\" is given twice"));
 }
 
 }  // namespace
