@@ -1,4 +1,4 @@
-"""Convolutions and pools of a plan, computed by JAX on the part that a device holds: see jax_ops.py."""
+"""Convolutions, pools and attention of a plan, computed by JAX on the part that a device holds: see jax_ops.py."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy
 from jax import lax
@@ -154,3 +155,67 @@ def global_pool(site: Site, x: Array) -> Array:
     _window(site, x.shape[2:])
     reduce = jnp.mean if site.type == "GlobalAveragePool" else jnp.max
     return reduce(x, axis=tuple(range(2, x.ndim)), keepdims=True)
+
+
+# Attention.
+
+
+def _seen(site: Site, scores: Array, mask: Array | None, rows: Array) -> Array:
+    """Scores of heads (..., rows, keys), minus infinity where a row, whose position is in `rows`, does not see a key."""
+    if site.get("softcap", 0.0):
+        cap = site.get("softcap", 0.0)
+        scores = jnp.tanh(scores / cap) * cap
+    if mask is not None:
+        scores = jnp.where(mask, scores, -jnp.inf) if mask.dtype == jnp.bool_ else scores + mask
+    ahead = jnp.arange(scores.shape[-1])[None] - (rows + site.get("past", 0))[:, None]  # of the query's own position
+    left, right = (site.get(f"{side}_window_size", -1) for side in ("left", "right"))
+    right = 0 if site.get("is_causal", 0) else right
+    if right != -1:
+        scores = jnp.where(ahead > right, -jnp.inf, scores)
+    return scores if left == -1 else jnp.where(-ahead > left, -jnp.inf, scores)
+
+
+def _rows(site: Site, dim: int) -> Array:
+    """Positions of the queries that this device holds."""
+    queries = site.operand(0)
+    return queries.begin(dim) + jnp.arange(queries.local()[dim])
+
+
+@op("Attention")
+def attention(site: Site, q: Array, k: Array, v: Array, mask: Array | None = None, *others: Array | None) -> Any:
+    if q.ndim != 4 or any(o is not None for o in others):
+        raise site.refuse("packed heads, kept keys and lengths are not computed")
+    queries, keys = site.operand(0), site.operand(1)
+    group = queries.shape[1] // keys.shape[1]
+    heads = (queries.begin(1) + jnp.arange(q.shape[1])) // group - keys.begin(1)  # of keys, for each head of queries
+    k, v = (t if group == 1 else jnp.take(t, heads, axis=1) for t in (k, v))
+    scale = site.get("scale")
+    scores = jnp.einsum("bhsd,bhtd->bhst", q, k) * (q.shape[3] ** -0.5 if scale is None else scale)
+    scores = _seen(site, scores, mask, _rows(site, 2))
+    y = jnp.einsum("bhst,bhte->bhse", jax.nn.softmax(scores, axis=-1), v)
+    return y, None, None, None, jax.nn.logsumexp(scores.astype(jnp.float32), axis=-1)
+
+
+@op("sbp::FlashAttention")
+def flash_attention(site: Site, q: Array, k: Array, v: Array, mask: Array | None = None, *others: Array | None) -> Any:
+    """Heads (b, h, g, s, d) of queries, (b, h, t, d) of keys."""
+    if any(o is not None for o in others):
+        raise site.refuse("lengths and sinks are not computed")
+    scores = _seen(site, jnp.einsum("bhgsd,bhtd->bhgst", q, k) * site.get("scale", 1.0), mask, _rows(site, 3))
+    y = jnp.einsum("bhgst,bhte->bhgse", jax.nn.softmax(scores, axis=-1), v)
+    return y, jax.nn.logsumexp(scores.astype(jnp.float32), axis=-1)
+
+
+@op("sbp::FlashAttentionGrad")
+def flash_attention_grad(site: Site, q: Array, k: Array, v: Array, mask: Array | None, lengths: Array | None, y: Array,
+                         log_sum_exp: Array, d_y: Array, d_log_sum_exp: Array | None = None) -> Any:
+    if lengths is not None or site.get("softcap", 0.0):
+        raise site.refuse("lengths and caps are not computed")
+    scale = site.get("scale", 1.0)
+    scores = _seen(site, jnp.einsum("bhgsd,bhtd->bhgst", q, k) * scale, mask, _rows(site, 3))
+    p = jnp.exp(scores - log_sum_exp[..., None]).astype(q.dtype)
+    inner = (d_y * y).sum(-1, keepdims=True)
+    inner = inner if d_log_sum_exp is None else inner - d_log_sum_exp[..., None]
+    d_scores = p * (jnp.einsum("bhgse,bhte->bhgst", d_y, v) - inner) * scale
+    return (jnp.einsum("bhgst,bhtd->bhgsd", d_scores, k), jnp.einsum("bhgst,bhgsd->bhtd", d_scores, q),
+            jnp.einsum("bhgst,bhgse->bhte", p, d_y))

@@ -11,6 +11,7 @@ const std::vector<SimplifyPass>& AllSimplifyPasses() {
   static const std::vector<SimplifyPass> kPasses = {
       {"causal masks", simplify::CausalMasks, true},
       {"spelled attention", simplify::SpelledAttention, true},
+      {"einsum attention", simplify::EinsumAttention, true},
       {"repeated heads", simplify::RepeatedHeads, true},
       {"unsort rows", simplify::UnsortRows, true},
       {"group experts", simplify::GroupExperts, true},

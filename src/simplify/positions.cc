@@ -146,8 +146,10 @@ MaybePlaces PlacesOf(const Literal& literal) {
   Numbers numbers = literal.floats;
   if (literal.is_integral()) numbers.assign(literal.ints.begin(), literal.ints.end());
   if (static_cast<int64_t>(numbers.size()) != type.num_elements()) return std::nullopt;
-  for (const double number : numbers) {
-    if (Rounded(number, type.dtype) != number) return std::nullopt;
+  for (double& number : numbers) {  // a text's decimals, such as 0.1, stand for the nearest number of the type
+    const std::optional<double> rounded = Rounded(number, type.dtype);
+    if (!rounded) return std::nullopt;
+    number = *rounded;
   }
   const std::vector<size_t> dims = VaryingDims(numbers, type.shape);
   if (dims.empty()) return FilledWith(numbers[0], type.shape, type.dtype);

@@ -30,6 +30,7 @@ void Simplify(Graph& graph, const std::vector<bool>& computed = {}, bool before_
 
 namespace simplify {
 bool CausalMasks(Graph& graph, const std::vector<bool>& computed);       // causal_masks.cc
+bool EinsumAttention(Graph& graph, const std::vector<bool>& computed);   // einsum_attention.cc
 bool GroupExperts(Graph& graph, const std::vector<bool>& computed);      // group_experts.cc
 bool JoinMoves(Graph& graph, const std::vector<bool>& computed);         // join_moves.cc
 bool LoopExperts(Graph& graph, const std::vector<bool>& computed);       // loop_experts.cc

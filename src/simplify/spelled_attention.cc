@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,10 +18,8 @@
 #include "graph/tensor_type.h"
 #include "sbp/shard_math.h"
 #include "simplify/causal_masks.h"
-#include "simplify/graph_edit.h"
-#include "simplify/position_table.h"
-#include "simplify/positions.h"
 #include "simplify/simplify.h"
+#include "simplify/spelling_reader.h"
 #include "simplify/view.h"
 
 namespace sbp::simplify {
@@ -37,10 +34,9 @@ struct Spelling {
   std::vector<std::string> ops;       // that are gone
 };
 
-class AttentionReader {
+class AttentionReader : SpellingReader {
  public:
-  AttentionReader(Graph& graph, const std::vector<bool>& computed)
-      : edit_(graph), graph_(graph), computed_(computed), uses_(BuildUses(graph)), table_(graph, computed) {}
+  AttentionReader(Graph& graph, const std::vector<bool>& computed) : SpellingReader(graph, computed) {}
 
   bool Run() {
     const size_t count = graph_.ops.size();
@@ -52,39 +48,6 @@ class AttentionReader {
   }
 
  private:
-  const TensorType& TypeOf(TensorId id) const { return graph_.tensor(id).type; }
-
-  // The op of this type that writes a tensor which the spelling alone reads, in so many places.
-  const Op* Inner(TensorId id, std::string_view type, size_t operands, std::ptrdiff_t readers = 1) const {
-    if (!id.valid() || edit_.IsKept(id) || (id.index() < computed_.size() && computed_[id.index()])) return nullptr;
-    const auto [begin, end] = uses_.of(id);
-    const Op* op = edit_.Producer(id);
-    if (end - begin != readers || op == nullptr || graph_.type_of(*op) != type || !op->signature_pin.empty())
-      return nullptr;
-    const bool complete = op->inputs.size() == operands && std::ranges::all_of(op->inputs, &TensorId::valid);
-    return complete ? op : nullptr;
-  }
-  std::optional<double> ConstantOf(TensorId id) {
-    const PlaceValue* value = table_.Find(id);
-    return value == nullptr ? std::nullopt : value->constant();
-  }
-
-  // What `x` is times a number.
-  struct Scaled {
-    const Op* op;
-    TensorId of;
-    double factor;
-  };
-  std::optional<Scaled> ScaledOf(TensorId x) {
-    const Op* product = Inner(x, "Mul", 2);
-    const Op* op = product != nullptr ? product : Inner(x, "Div", 2);
-    if (op == nullptr) return std::nullopt;
-    if (const std::optional<double> number = ConstantOf(op->inputs[1]); number && *number != 0)
-      return Scaled{op, op->inputs[0], product != nullptr ? *number : 1 / *number};
-    const std::optional<double> number = product != nullptr ? ConstantOf(op->inputs[0]) : std::nullopt;
-    return number && *number != 0 ? std::optional(Scaled{op, op->inputs[1], *number}) : std::nullopt;
-  }
-
   // tanh(x / c) * c
   void TakeCap(TensorId& x, Spelling& found) {
     const std::optional<Scaled> outer = ScaledOf(x);
@@ -100,38 +63,11 @@ class AttentionReader {
 
   // Scores and a mask in one: the scores, and the window that is left of them.
   bool TakeMask(TensorId& x, Spelling& found) {
-    const Shape shape = TypeOf(x).shape;
-    const auto window_of = [&](const PlaceValue* mask) {
-      return mask == nullptr ? std::nullopt : WindowOf(*mask, {}, shape[2], shape[3], 0);
-    };
-    if (const Op* sum = Inner(x, "Add", 2)) {
-      for (const size_t side : {size_t{1}, size_t{0}}) {
-        if (const std::optional<KeyWindow> window = window_of(table_.Find(sum->inputs[side])))
-          return Take(*sum, *window, sum->inputs[1 - side], x, found);
-      }
-    }
-    const Op* choice = Inner(x, "Where", 3);
-    if (choice == nullptr) return false;
-    const PlaceValue* shown = table_.Find(choice->inputs[0]);
-    if (shown == nullptr) return false;
-    for (const size_t low : {size_t{2}, size_t{1}}) {
-      const PlaceValue* hidden = table_.Find(choice->inputs[low]);
-      if (hidden == nullptr || !hidden->constant()) continue;
-      // As a mask that is added: 0 where the scores are chosen.
-      const bool chosen = low == 2;
-      const double number = *hidden->constant();
-      const MaybePlaces mask = Map(std::span(&shown, 1), {hidden->dtype, shown->shape},
-                                   [&](std::span<const double> flag) { return (flag[0] != 0) == chosen ? 0 : number; });
-      if (const std::optional<KeyWindow> window = window_of(mask ? &*mask : nullptr))
-        return Take(*choice, *window, choice->inputs[chosen ? 1 : 2], x, found);
-    }
-    return false;
-  }
-  bool Take(const Op& op, const KeyWindow& window, TensorId scores, TensorId& x, Spelling& found) {
-    if (TypeOf(scores).shape != TypeOf(x).shape) return false;
-    found.window = window;
-    found.ops.push_back(op.name);
-    x = scores;
+    const std::optional<Masked> masked = MaskedOf(x);
+    if (!masked) return false;
+    found.window = masked->window;
+    found.ops.push_back(masked->op->name);
+    x = masked->scores;
     return true;
   }
 
@@ -226,12 +162,6 @@ class AttentionReader {
     attention.metadata.emplace_back(kSimplifiedFrom, StrCat(Join(found.ops, ", "), ", ", name));
     edit_.Insert(o, std::move(attention));
   }
-
-  GraphEdit edit_;
-  Graph& graph_;
-  const std::vector<bool>& computed_;
-  UseTable uses_;
-  PositionTable table_;
 };
 
 }  // namespace

@@ -384,6 +384,39 @@ def spelled(spelling):
     return case
 
 
+def contracted(spelling):
+    """Attention as JAX spells it: two Einsums, and a softmax in single ops."""
+    def case(b):
+        grouped = spelling != "one head"
+        q = b.input("q", "f32[2,8,3,2,4]" if grouped else "f32[2,8,4]")  # batch, queries, heads of keys, of each of them
+        k, v = (b.input(x, "f32[2,8,3,4]" if grouped else "f32[2,8,4]") for x in "kv")
+        scores = b.op("Einsum", q, k, equation="adbec,afbc->abdef" if grouped else "abc,adc->abd")
+        shape = [2, 2, 3, 8, 8] if grouped else [2, 8, 8]  # heads of a group stand first
+        scores = b.op("Mul", scores, b.float(0.5))
+        scores = b.transpose(scores, 3, 0, 1, 2, 4) if grouped else scores
+        at = b.op("Range", b.scalar(0), b.scalar(8), b.scalar(1))
+        at_q = b.op("Unsqueeze", at, b.ints(1))
+        seen = b.op("GreaterOrEqual", at_q, at)
+        if spelling == "window":
+            seen = b.op("And", seen, b.op("Less", b.op("Sub", at_q, at), b.scalar(3)))
+        logits = b.op("Where", seen, scores, b.float(-2.0 if spelling == "light" else -2.38e38))
+        most = b.op("ReduceMax", logits, b.ints(len(shape) - 1 if spelling != "other axis" else 1), keepdims=0)
+        if spelling == "other axis":
+            most = b.op("Unsqueeze", most, b.ints(1))
+        else:
+            floor = -9.0 if spelling == "no floor" else -3.4028234663852886e38
+            most = b.reshape(b.op("Max", b.float(floor), most), *shape[:-1], 1)
+        each = b.op("Exp", b.op("Sub", logits, most))
+        total = b.reshape(b.op("ReduceSum", each, b.ints(-1), keepdims=0), *shape[int(grouped and shape[0] == 1):-1], 1)
+        weights = b.op("Div", each, total)
+        y = b.op("Einsum", v, weights, equation="acbd,eabfc->abdef") if grouped else b.op("Einsum", weights, v, equation="abc,acd->abd")
+        stays = spelling in ("light", "other axis", "no floor", "read twice")
+        attributes = {"is_causal": 1, "scale": 0.5, **({"left_window_size": 2} if spelling == "window" else {})}
+        outputs = [y, b.op("Log", weights)] if spelling == "read twice" else [y]
+        return outputs, {"Einsum": 2, "Attention": 0} if stays else {"Attention": 1, "Exp": 0, "Einsum": 0}, None if stays else {"Attention": attributes}
+    return case
+
+
 def groups(spelling):
     """Keys and values repeated for the query heads of their group, or in another order."""
     def case(b):
@@ -446,6 +479,8 @@ CASES.update({f"mask, {s}": masked(s) for s in MASKS})
 CASES.update({"mask, past keys": past_keys})
 CASES.update({f"spelled attention, {s}": spelled(s) for s in ("added", "capped", "chosen", "divided", "guarded", "hidden",
                                                              "light", "data", "read twice")})
+CASES.update({f"contracted attention, {s}": contracted(s) for s in ("groups", "one head", "window", "light", "other axis",
+                                                                    "no floor", "read twice")})
 CASES.update({f"repeated heads, {s}": groups(s) for s in ("of groups", "side by side", "across groups")})
 SEEDS = 8  # of random moves; with --all 40
 

@@ -1,0 +1,54 @@
+// What the passes share that read attention from products and a softmax: ops that the spelling alone reads, numbers, and
+// masks that are a window of positions.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "graph/tensor_type.h"
+#include "simplify/causal_masks.h"
+#include "simplify/graph_edit.h"
+#include "simplify/position_table.h"
+
+namespace sbp::simplify {
+
+class SpellingReader {
+ protected:
+  // `computed`: as of SimplifyPass. Both outlive this.
+  SpellingReader(Graph& graph, const std::vector<bool>& computed)
+      : edit_(graph), graph_(graph), computed_(computed), uses_(BuildUses(graph)), table_(graph, computed) {}
+
+  const TensorType& TypeOf(TensorId id) const { return graph_.tensor(id).type; }
+  // The op of this type that writes a tensor which the spelling alone reads, in so many places; null: another one.
+  const Op* Inner(TensorId id, std::string_view type, size_t operands, std::ptrdiff_t readers = 1) const;
+  std::optional<double> ConstantOf(TensorId id);
+
+  // What `x` is times a number that is not 0.
+  struct Scaled {
+    const Op* op;
+    TensorId of;
+    double factor;
+  };
+  std::optional<Scaled> ScaledOf(TensorId x);
+
+  // Scores under a mask, by its op: what lets a window of keys, its last dimension, through for each query, the
+  // dimension before.
+  struct Masked {
+    const Op* op;
+    TensorId scores;
+    KeyWindow window;
+  };
+  std::optional<Masked> MaskedOf(TensorId x, std::ptrdiff_t readers = 1);
+
+  GraphEdit edit_;
+  Graph& graph_;
+  const std::vector<bool>& computed_;
+  UseTable uses_;
+  PositionTable table_;
+};
+
+}  // namespace sbp::simplify
