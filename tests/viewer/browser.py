@@ -194,6 +194,8 @@ class Page:
     def wait(self, expression, timeout=30):
         end = time.monotonic() + timeout
         while not self.evaluate(f"Boolean({expression})", timeout):
+            if self.errors:
+                raise BrowserError(f"while waiting for {expression}: {self.errors[0]}")
             if time.monotonic() > end:
                 raise BrowserError(f"not so in {timeout} s: {expression}")
             time.sleep(0.005)

@@ -2,6 +2,7 @@
 // first opened, and listens to the store from then on. `page`: {models, store}.
 import {aboutPanel} from "./about.js";
 import {overlayTool} from "./overlays.js";
+import {sidePanel} from "./side.js";
 import {themeTool} from "./theme.js";
 
 export const PANELS = [
@@ -10,6 +11,7 @@ export const PANELS = [
 
 /** What stands beside whatever panel is open: {id, title, mount(element, page)}. */
 export const BESIDE = [
+  sidePanel,
 ];
 
 /** In the bar, right of the panels' names: tool(page) is an element. */

@@ -1,6 +1,8 @@
 // What the sections of the side panel are made of: links to what is named, chips of layouts, lists, text to copy.
 import {el, shorten} from "./dom.js";
 
+export const MOST_ROWS = 12;  // of a list, until more are asked for
+
 /** What a selection is called. */
 export function nameOf(model, {kind, id}) {
   if (kind === "op") return model.opName(id);

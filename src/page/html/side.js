@@ -98,7 +98,7 @@ function navigation(page, visits, close) {
 }
 
 /** Fills `element` with what is selected, from now on; hides it while nothing is. */
-export function mountSide(element, page) {
+function mountSide(element, page) {
   const {models, store} = page;
   const visits = new Visits();
   const {bar, update} = navigation(page, visits, () => store.set("selection", null));
@@ -130,3 +130,5 @@ function sectionsOf(page, selection) {
   const row = KINDS.find(({kind}) => kind === selection.kind);
   return row.sections(page, page.models[selection.plan], selection.id).flat(Infinity).filter((section) => section !== null);
 }
+
+export const sidePanel = {id: "side", title: "Selection", mount: mountSide};

@@ -2,9 +2,7 @@
 import {el} from "./dom.js";
 import {bytes, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
-import {copyable, factList, growingList, layoutChip, link, part, shellWord, transitionTitle} from "./parts.js";
-
-const MOST_ROWS = 12;
+import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord, transitionTitle} from "./parts.js";
 
 function lines(text) {
   return text === "" ? [] : text.split("\n").map((line) => {

@@ -2,11 +2,9 @@
 import {el} from "./dom.js";
 import {bytes, count} from "./format.js";
 import {ROLES} from "./model.js";
-import {copyable, factList, growingList, layoutChip, link, part, shellWord, transitionTitle} from "./parts.js";
+import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord, transitionTitle} from "./parts.js";
 import {localShape, shardPicture} from "./shards.js";
 import {transitionLine} from "./side_op.js";
-
-const MOST_ROWS = 12;
 
 /** Bytes of one element: "bf16" -> 2, "bool" -> 1. */
 export function elementBytes(dtype) {

@@ -1,10 +1,10 @@
 // The side panel of a transition (what brings a tensor from one layout to another), and of a scope.
 import {el} from "./dom.js";
 import {bytes, seconds} from "./format.js";
-import {copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
+import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 import {collectivesOf, transitionLine} from "./side_op.js";
 
-const MOST_ROWS = 12, MOST_TYPES = 24;
+const MOST_TYPES = 24;
 
 function stepTable(model, transition) {
   const {steps, kinds} = model.transitions;
