@@ -99,7 +99,9 @@ Status View(const ViewFlags& flags) {
   if (!flags.out.empty()) SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(const std::string page, MakePage(flags));
   std::string path = flags.out;
-  if (path.empty()) SBP_ASSIGN_OR_RETURN(path, TemporaryPage(flags.plan));
+  if (path.empty()) {
+    SBP_ASSIGN_OR_RETURN(path, TemporaryPage(flags.plan));
+  }
   SBP_RETURN_IF_ERROR(WriteFile(path, page));
   if (path == "-") return OkStatus();
   const std::string whole = std::filesystem::absolute(path).string();  // an opener may start elsewhere

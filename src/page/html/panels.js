@@ -1,11 +1,13 @@
 // The table of panels. A panel is a module and a row: `mount(element, page)` fills an element once, when the panel is
-// first opened, and listens to the store from then on. `page`: {models, store}.
+// first opened, and listens to the store from then on; `needsTwo`: only in a page of two plans. `page`: {models, store}.
 import {aboutPanel} from "./about.js";
+import {diffPanel} from "./diff.js";
 import {overlayTool} from "./overlays.js";
 import {sidePanel} from "./side.js";
 import {themeTool} from "./theme.js";
 
 export const PANELS = [
+  diffPanel,
   aboutPanel,
 ];
 

@@ -1,7 +1,9 @@
 // The side panel: everything about what is selected, with links to what it names, and the way back.
 import {el, shorten} from "./dom.js";
-import {copyText, nameOf} from "./parts.js";
-import {opSections} from "./side_op.js";
+import {seconds} from "./format.js";
+import {comparisonOf} from "./match.js";
+import {copyText, factList, layoutChip, link, nameOf, part} from "./parts.js";
+import {opSections, signatureChips} from "./side_op.js";
 import {tensorSections} from "./side_tensor.js";
 import {scopeSections, transitionSections} from "./side_transition.js";
 
@@ -77,6 +79,28 @@ function heading(page, selection) {
       el("h2", {title: name.slice(0, 2000)}, el("bdi", {}, shorten(name, 240))));
 }
 
+/** In a page of two plans: the same thing in the other one. */
+function otherPlan(page, selection) {
+  const comparison = comparisonOf(page);
+  if (comparison === null) return null;
+  const title = `In the plan ${selection.plan === 0 ? "after" : "before"}`;
+  const other = comparison.counterpart(selection);
+  if (other === null) return part(title, true, el("p", {}, "It is not there."));
+  const model = page.models[other.plan];
+  const rows = [["there", link(page, model, other.kind, other.id)]];
+  if (other.kind === "op" && !model.bare) {
+    const record = model.record(other.id);
+    rows.push(["layouts", signatureChips(model, record)], ["because", `${model.head.strategy}: ${record.reason}`],
+        ["time", seconds(model.decisions.seconds[other.id])]);
+  } else if (other.kind === "tensor" && !model.bare) {
+    rows.push(["layout", layoutChip(model, model.decisions.source[other.id])]);
+  } else if (other.kind === "transition") {
+    rows.push(["time", seconds(model.transitions.seconds[other.id])],
+        ["because", model.transitions.reasons[model.transitions.reason[other.id]]]);
+  }
+  return part(title, true, factList(rows));
+}
+
 function navigation(page, visits, close) {
   const back = el("button", {type: "button", "aria-label": "Back", title: "Back (Alt+Left)", onclick: () => go(-1)}, "←");
   const forward = el("button", {type: "button", "aria-label": "Forward", title: "Forward (Alt+Right)", onclick: () => go(1)}, "→");
@@ -111,6 +135,7 @@ function mountSide(element, page) {
     visits.add(selection);
     update();
     body.append(heading(page, selection), ...sectionsOf(page, selection));
+    store.set("counterpart", comparisonOf(page)?.counterpart(selection) ?? null);
     element.scrollTop = 0;
   };
   store.on("selection", (selection) => {
@@ -128,7 +153,8 @@ function mountSide(element, page) {
 
 function sectionsOf(page, selection) {
   const row = KINDS.find(({kind}) => kind === selection.kind);
-  return row.sections(page, page.models[selection.plan], selection.id).flat(Infinity).filter((section) => section !== null);
+  const [first, ...rest] = row.sections(page, page.models[selection.plan], selection.id);
+  return [first, otherPlan(page, selection), ...rest].flat(Infinity).filter((section) => section !== null);
 }
 
 export const sidePanel = {id: "side", title: "Selection", mount: mountSide};

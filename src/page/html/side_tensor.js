@@ -6,17 +6,6 @@ import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shel
 import {localShape, shardPicture} from "./shards.js";
 import {transitionLine} from "./side_op.js";
 
-/** Bytes of one element: "bf16" -> 2, "bool" -> 1. */
-export function elementBytes(dtype) {
-  const bits = /^[a-z]+(\d+)/.exec(dtype);
-  return bits === null ? 1 : Number(bits[1]) / 8;
-}
-
-function wholeBytes(model, tensor) {
-  const {dtype, shape} = model.graph.types[model.graph.tensors.type[tensor]];
-  return shape.some((size) => size < 0) ? null : shape.reduce((product, size) => product * size, elementBytes(dtype));
-}
-
 /** The layouts in which it lies: as it is written first, then those that boxing makes; each once, with how. */
 function layoutsOf(model, tensor) {
   const layouts = [];
@@ -61,7 +50,7 @@ function lifetimeRows(page, model, tensor) {
     const op = opAt[position];
     return op === undefined || op < 0 ? `position ${position}` : link(page, model, "op", op);
   };
-  return rows.map((i) => el("li", {}, `${bytes(lifetimes.bytes[i])} as ${kinds[lifetimes.kind[i]]}, from `,
+  return rows.map((i) => el("li", {}, `${lifetimes.bytes[i] === 0 ? "no memory of its own" : bytes(lifetimes.bytes[i])} as ${kinds[lifetimes.kind[i]]}, from `,
       at(lifetimes.first[i]), " to ", at(lifetimes.last[i]),
       lifetimes.transition[i] >= 0 ? [", made by ", link(page, model, "transition", lifetimes.transition[i],
           transitionTitle(model, lifetimes.transition[i]))] : ""));
@@ -81,7 +70,7 @@ function readerList(page, model, tensor) {
 export function tensorSections(page, model, tensor) {
   const {tensors, texts} = model.graph;
   const producer = model.producer[tensor];
-  const size = wholeBytes(model, tensor);
+  const size = model.shapeOf(tensor).some((extent) => extent < 0) ? null : model.tensorBytes(tensor);
   const sections = [factList([
     ["label", texts[tensors.label[tensor]]],
     ["type", model.typeText(tensor)],

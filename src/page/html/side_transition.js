@@ -67,7 +67,7 @@ function typeTable(model, ops) {
   for (const op of ops) {
     const sum = types.get(model.opType(op)) ?? {number: 0, time: 0};
     sum.number += 1;
-    sum.time += model.bare ? 0 : model.decisions.seconds[op];
+    sum.time += model.bare ? 0 : model.opSeconds()[op];
     types.set(model.opType(op), sum);
   }
   const rows = [...types].sort(([, a], [, b]) => b.time - a.time || b.number - a.number);
@@ -93,7 +93,7 @@ export function scopeSections(page, model, node) {
     factList([
       ["within", parent >= 0 ? link(page, model, "scope", parent) : null],
       ["ops", String(ops.length)],
-      ["compute", model.bare ? null : el("span", {"data-value": "seconds"}, seconds(sum(model.decisions.seconds)))],
+      ["compute", model.bare ? null : el("span", {"data-value": "seconds"}, seconds(sum(model.opSeconds())))],
       ["collectives", model.bare ? null : `${boxed.length}, ${seconds(total("seconds"))}, exposed ${seconds(total("exposed"))}`],
       ["bytes moved", model.bare ? null : bytes(total("wire_bytes"))],
     ]),
