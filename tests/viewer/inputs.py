@@ -97,12 +97,13 @@ class Inputs:
         return self._planned("hostile", hostile_graph(), "--mesh", "2,2")
 
     def _llama(self):
-        """A small one with repeated layers and collectives."""
+        """A training step of a small one: repeated layers, forward and backward, and collectives."""
         def make(path):
             graph = self.folder / "llama.graph.json"
             self.run("generate", "llama", "--layers", 6, "--hidden", 256, "--ffn", 704, "--heads", 4, "--kv-heads", 4,
                      "--vocab", 1000, "--batch", 8, "--seq", 128, "-o", graph, "-q")
-            self.run("infer", graph, "--mesh", "data=2,model=4", "--strategy", "einsum", "-o", path, "-q")
+            self.run("infer", graph, "--mesh", "data=2,model=4", "--strategy", "einsum", "--train", "--loss",
+                     "causal-lm:logits", "--optimizer", "adamw", "--recipe", "data=zero3,model=tp", "-o", path, "-q")
         return self._once("llama.json", make)
 
     def _sized(self, ops):

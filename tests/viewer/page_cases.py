@@ -99,7 +99,7 @@ def graphs_that_differ(browser, inputs):
     page = browser.open(inputs.diff_page("mlp", "mlp_longer"))
     page.click("[role=tab][data-panel=diff]")
     kinds = page.texts(".changes .change .what")
-    expect(any("Ops added" in kind for kind in kinds), f"changes: {kinds}")
+    expect(any("Op added" in kind for kind in kinds), f"changes: {kinds}")
     page.evaluate("location.hash = '#op=last&plan=1'")
     page.wait("document.querySelector('.side h2')?.innerText === 'last'")
     expect("It is not there." in page.text(".side"), "an op that only one plan has")

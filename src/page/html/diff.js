@@ -9,10 +9,10 @@ const ROW_HEIGHT = 46;
 const KINDS_OF_CHANGE = [
   {id: "", title: "All changes"},
   {id: "layouts", title: "Layouts", sign: "≠"},
-  {id: "collective added", title: "Collectives added", sign: "+⇄"},
-  {id: "collective removed", title: "Collectives removed", sign: "−⇄"},
-  {id: "added", title: "Ops added", sign: "+"},
-  {id: "removed", title: "Ops removed", sign: "−"},
+  {id: "collective added", title: "Collective added", sign: "+⇄"},
+  {id: "collective removed", title: "Collective removed", sign: "−⇄"},
+  {id: "added", title: "Op added", sign: "+"},
+  {id: "removed", title: "Op removed", sign: "−"},
   {id: "type", title: "Another type", sign: "T"},
   {id: "time", title: "Only time", sign: "t"},
 ];
@@ -92,7 +92,7 @@ function changeRow(page, row, at) {
   const model = page.models[plan];
   const id = row.ids[plan];
   const kind = KINDS_OF_CHANGE.find(({id: name}) => name === row.kind);
-  const name = row.of === "op" ? model.opName(id) : nameOf(model, {kind: "transition", id});
+  const name = row.of === "op" ? model.opName(id) : model.graph.tensors.name[model.transitions.tensor[id]];
   const chosen = page.store.get("selection");
   const isChosen = chosen !== null && chosen.kind === row.of && chosen.id === row.ids[chosen.plan];
   return el("div", {class: "change", role: "row", "data-at": at, tabindex: 0, "aria-selected": String(isChosen),
