@@ -137,7 +137,7 @@ export class GraphPainter {
     ctx.stroke();
     if (TITLE_HEIGHT * this.camera.zoom < 14) return false;
     const share = this.facts.shareText(box);
-    const taken = this.#text(share, box.x + box.width - 12, box.y + 21, box.width * 0.45, {size: 11, color: paint.quiet, right: true});
+    const taken = this.#text(share, box.x + box.width - 12, box.y + 21, box.width * 0.55, {size: 11, color: paint.quiet, right: true});
     this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, box.y + 21, box.width - taken - 32, {size: 13, bold: true});
     return true;
   }
@@ -304,25 +304,35 @@ export class GraphPainter {
     ctx.fill();
   }
 
-  // On the last run of an edge, before it enters: collectives, or the layout where there is room for it.
+  // On the last run of an edge, before it enters: collectives, or the layout where there is room for it and the box that
+  // it comes from does not say it.
   #drawMarks(edge) {
-    const [[x, y], direction] = [edge.points[edge.points.length - 1], this.scene.directionOf(edge)];
+    const [[x, y], [dx, dy]] = [edge.points[edge.points.length - 1], this.scene.directionOf(edge)];
     const collectives = this.facts.collectivesOf(edge);
+    if (dx !== 0) return this.#drawAcross(edge, collectives);
+    const isSaid = edge.group.children[edge.from].item >= 0;
     if (collectives.length > 0) {
-      this.#drawRow(collectives, x + direction[0] * -40, y - direction[1] * 27, true);
-    } else if (this.camera.zoom > 0.55 && edge.hasRoom && direction[1] !== 0) {
-      this.#drawChips(this.facts.layoutOf(edge), x + 7, direction[1] > 0 ? y - 18 : y + 7, 150);
+      this.#drawRow(collectives, x, y - dy * 29);
+    } else if (this.camera.zoom > 0.5 && edge.hasRoom && !isSaid) {
+      this.#drawChips(this.facts.layoutOf(edge), x + 7, dy > 0 ? y - 18 : y + 7, 150);
     }
-    const note = this.facts.noteOf(edge);
-    if (note !== "") this.#text(note, edge.points[0][0] + 8, edge.points[0][1] - 7, 136, {size: 11, color: this.paint.quiet});
   }
 
-  #drawRow(collectives, x, y, labelled) {
+  // Between phases: what goes across above the line, collectives below it.
+  #drawAcross(edge, collectives) {
+    const [[x, y], [end]] = [edge.points[0], edge.points[edge.points.length - 1]];
+    this.facts.noteOf(edge).forEach((line, i) => {
+      this.#text(line, x + 8, y - 22 + 13 * i, end - x - 16, {size: 11, color: this.paint.quiet});
+    });
+    collectives.slice(0, 4).forEach((entry, i) => this.#drawRow([entry], x + 22, y + 22 + 22 * i));
+  }
+
+  #drawRow(collectives, x, y) {
     for (const {kind, name, letters, seconds: time} of collectives.slice(0, 2)) {
       const radius = markRadius(time, this.facts.longest);
       this.#drawMark(kind, name, x, y, radius);
       let end = x + radius;
-      if (labelled) end += 4 + this.#text(`${letters} ${seconds(time)}`, x + radius + 4, y + 3.5, 110, {size: 10, bold: true});
+      end += 4 + this.#text(`${letters} ${seconds(time)}`, x + radius + 4, y + 3.5, 110, {size: 10, bold: true});
       x = end + 12;
     }
   }
@@ -355,7 +365,7 @@ export class GraphPainter {
     ctx.lineTo(x, edgeY);
     ctx.stroke();
     ctx.setLineDash([]);
-    this.#drawRow(collectives, x, y, true);
+    this.#drawRow(collectives, x, y);
   }
 
   // What is selected ---------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // What the drawing of a graph says of boxes and edges, found once per box and kept until the scene changes.
-import {bytes, percent, seconds} from "./format.js";
+import {bytes, seconds} from "./format.js";
 import {collectivesOf} from "./graph_marks.js";
 import {SHARING, groupValue, overlayNamed} from "./overlays.js";
 
@@ -52,7 +52,9 @@ export class GraphFacts {
   }
 
   valueText(box) {
-    if (this.overlay.id === "sharing") return box.item >= 0 && this.totalSeconds > 0 ? seconds(this.secondsOf(box)) : "";
+    if (this.overlay.id === "sharing") {
+      return box.item >= 0 && this.secondsOf(box) >= 1e-9 ? seconds(this.secondsOf(box)) : "";
+    }
     const value = this.valueOf(box);
     return value === null || value === undefined ? "" : this.overlay.format(value);
   }
@@ -76,11 +78,14 @@ export class GraphFacts {
     return `${text}  × ${copies} · ${(this.scene.copy.get(node) ?? 0) + 1} of ${copies} ◂ ▸`;
   }
 
-  /** "12 ops · 3.1 ms · 40 %", and what the overlay says. */
+  /** "40.1 % · 3.10 ms · 12 ops", and what the overlay says. */
   shareText(box) {
     const count = this.numOps[-1 - box.item];
     const parts = [`${count} ${count === 1 ? "op" : "ops"}`];
-    if (this.totalSeconds > 0) parts.push(seconds(this.secondsOf(box)), percent(this.secondsOf(box) / this.totalSeconds));
+    if (this.totalSeconds > 0) {
+      const share = this.secondsOf(box) / this.totalSeconds;
+      parts.unshift(share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(1)} %`, seconds(this.secondsOf(box)));
+    }
     if (!["sharing", "time"].includes(this.overlay.id)) {
       const text = this.valueText(box);
       if (text !== "") parts.unshift(text);
@@ -147,8 +152,7 @@ export class GraphFacts {
 
   /** Between the phases of a training step: what goes across. */
   noteOf(edge) {
-    if (edge.group.parent !== null || !this.scene.runsAcross(edge)) return "";
-    return `${this.#sizesOf(edge).count} tensors, ${bytes(this.bytesOf(edge))}`;
+    return [`${this.#sizesOf(edge).count} tensors,`, `${bytes(this.bytesOf(edge))} in all`];
   }
 
   /** What a box is, in words: for tooltips and for who cannot see it. */

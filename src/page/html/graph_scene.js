@@ -255,11 +255,6 @@ export class Scene {
     return this.root;
   }
 
-  /** Between the columns of a training step. */
-  runsAcross({points}) {
-    return points.length === 2 && points[0][1] === points[1][1];
-  }
-
   /** Of the last run of an edge, [dx, dy]. */
   directionOf({points}) {
     const [[ax, ay], [bx, by]] = points.slice(-2);

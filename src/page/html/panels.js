@@ -3,6 +3,7 @@
 import {aboutPanel} from "./about.js";
 import {graphPanel} from "./graph.js";
 import {overlayTool} from "./overlays.js";
+import {searchTool} from "./search.js";
 import {themeTool} from "./theme.js";
 
 export const PANELS = [
@@ -16,6 +17,7 @@ export const BESIDE = [
 
 /** In the bar, right of the panels' names: tool(page) is an element. */
 export const TOOLS = [
+  searchTool,
   overlayTool,
   themeTool,
 ];
