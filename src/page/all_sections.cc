@@ -16,7 +16,7 @@ constexpr SectionRow kSections[] = {
     {"head", HeadSection, true},     {"graph", GraphSection, true},       {"outline", OutlineSection, true},
     {"layout", LayoutSection, true},
     {"decisions", DecisionsSection}, {"transitions", TransitionsSection}, {"schedule", ScheduleSection},
-    {"memory", MemorySection},
+    {"memory", MemorySection},       {"explain", ExplainSection},
 };
 
 }  // namespace

@@ -81,4 +81,10 @@ Json ScheduleSection(const PageFacts& facts);
 // limit_bytes (null: none), device_bytes.
 Json MemorySection(const PageFacts& facts);
 
+// Why (explain/explain.h), of the distinct ops that take most of the step, within bounds of a page; null without a
+// problem: of_op (per op: an entry, -1: none); entries {rule, criterion ("": of greedy), again ("": no op is run again),
+// pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing, extra (seconds, null:
+// cannot be), own (null, or {criterion, unit, price, terms [[what, value]]})}], the chosen one first, then by price}.
+Json ExplainSection(const PageFacts& facts);
+
 }  // namespace sbp
