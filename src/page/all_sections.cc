@@ -14,6 +14,7 @@ namespace {
 
 constexpr SectionRow kSections[] = {
     {"head", HeadSection, true},     {"graph", GraphSection, true},       {"outline", OutlineSection, true},
+    {"layout", LayoutSection, true},
     {"decisions", DecisionsSection}, {"transitions", TransitionsSection}, {"schedule", ScheduleSection},
     {"memory", MemorySection},       {"explain", ExplainSection},
 };

@@ -54,10 +54,16 @@ Json GraphSection(const PageFacts& facts);
 // path, parent, items (an op i as i, a node n as -1 - n)}.
 Json OutlineSection(const PageFacts& facts);
 
+// What the graph shows at first: open (nodes of the outline whose items are shown, parents first; of a repeat its first
+// copy), and of each: size [width, height], at [x, y of its items, in turn], edges [[from, to (places among its items),
+// 1: a collective is on it]], routes (per edge [x, y, ...]). In CSS pixels at scale 1, from the group's inner corner.
+Json LayoutSection(const PageFacts& facts);
+
 // What was chosen: layouts [{text, axes ["S(0)", "B", ...]}]; records
 // {inputs, outputs (ids of layouts), choice, reason, alternative (null, or {inputs, outputs}), price,
 // alternative_price, unit, candidates}; of_op (record of each op); source (per tensor: the layout in which it is
-// written or starts, -1: none); seconds, alone_seconds (per op, of compute); sharing (per op: render/facts.h, Sharing);
+// written or starts, -1: none); seconds, alone_seconds (per op, of compute); flops (per op: of the whole, each time it
+// runs; null without the problem); peaks (flops per second of a device), peak_of (per op: which of them); sharing (per op: render/facts.h, Sharing);
 // kernels {of_op (-1: none), kinds (per group)}; no_kernel (ids of ops).
 Json DecisionsSection(const PageFacts& facts);
 

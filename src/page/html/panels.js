@@ -2,11 +2,14 @@
 // first opened, and listens to the store from then on; `needsTwo`: only in a page of two plans. `page`: {models, store}.
 import {aboutPanel} from "./about.js";
 import {diffPanel} from "./diff.js";
+import {graphPanel} from "./graph.js";
 import {overlayTool} from "./overlays.js";
+import {searchTool} from "./search.js";
 import {sidePanel} from "./side.js";
 import {themeTool} from "./theme.js";
 
 export const PANELS = [
+  graphPanel,
   diffPanel,
   aboutPanel,
 ];
@@ -18,6 +21,7 @@ export const BESIDE = [
 
 /** In the bar, right of the panels' names: tool(page) is an element. */
 export const TOOLS = [
+  searchTool,
   overlayTool,
   themeTool,
 ];
