@@ -1,7 +1,19 @@
 // The table of panels. A panel is a module and a row: `mount(element, page)` fills an element once, when the panel is
 // first opened, and listens to the store from then on. `page`: {models, store}.
 import {aboutPanel} from "./about.js";
+import {overlayTool} from "./overlays.js";
+import {themeTool} from "./theme.js";
 
 export const PANELS = [
   aboutPanel,
+];
+
+/** What stands beside whatever panel is open: {id, title, mount(element, page)}. */
+export const BESIDE = [
+];
+
+/** In the bar, right of the panels' names: tool(page) is an element. */
+export const TOOLS = [
+  overlayTool,
+  themeTool,
 ];
