@@ -15,7 +15,7 @@ namespace {
 constexpr SectionRow kSections[] = {
     {"head", HeadSection, true},     {"graph", GraphSection, true},       {"outline", OutlineSection, true},
     {"decisions", DecisionsSection}, {"transitions", TransitionsSection}, {"schedule", ScheduleSection},
-    {"memory", MemorySection},
+    {"memory", MemorySection},        {"traffic", TrafficSection},         {"trace", TraceSection},
 };
 
 }  // namespace
