@@ -52,6 +52,9 @@ export class GraphView {
     this.minimap.addEventListener("pointermove", (event) => { if (event.buttons) this.#jump(event); });
     new ResizeObserver(() => this.#resize()).observe(this.element);
     store.on("selection", (selection) => this.#follow(selection));
+    store.on("counterpart", (selection) => {
+      if (selection?.plan === this.model.index) this.#follow(selection);
+    });
     store.on("overlay", (id) => {
       this.facts.setOverlay(id);
       this.redraw();
