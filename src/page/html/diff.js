@@ -2,10 +2,10 @@
 import {el, shorten} from "./dom.js";
 import {bytes, seconds} from "./format.js";
 import {comparisonOf} from "./match.js";
-import {layoutChip, nameOf, transitionTitle} from "./parts.js";
+import {layoutChip, nameOf, stepsText} from "./parts.js";
 import {signatureChips} from "./side_op.js";
 
-const ROW_HEIGHT = 46;
+const CHANGE_HEIGHT = 46;
 const KINDS_OF_CHANGE = [
   {id: "", title: "All changes"},
   {id: "layouts", title: "Layouts", sign: "≠"},
@@ -107,7 +107,7 @@ function changeRow(page, row, at) {
     }},
   el("div", {class: "cell what", role: "gridcell"}, el("span", {class: "sign", "aria-hidden": "true"}, kind.sign), ` ${kind.title}`),
   el("div", {class: "cell name", role: "gridcell"}, el("bdi", {title: name.slice(0, 2000)}, shorten(name, 90)),
-      el("div", {class: "why"}, row.of === "op" ? model.opType(id) : transitionTitle(model, id))),
+      el("div", {class: "why"}, row.of === "op" ? model.opType(id) : stepsText(model, id))),
   sideOf(page.models[0], row, row.ids[0]), sideOf(page.models[1], row, row.ids[1]),
   el("div", {role: "gridcell", class: `cell number ${row.change > 0 ? "more" : "less"}`}, signed(row.change, seconds)));
 }
@@ -126,7 +126,7 @@ function mount(element, page) {
   const words = el("input", {type: "search", placeholder: "Name, type or reason", "aria-label": "Filter changes"});
   const status = el("span", {role: "status"});
   const body = el("div", {class: "changes", role: "rowgroup", tabindex: -1});
-  const list = virtualRows(body, ROW_HEIGHT, (row, at) => changeRow(page, row, at));
+  const list = virtualRows(body, CHANGE_HEIGHT, (row, at) => changeRow(page, row, at));
   const texts = new Map();
   const textOf = (row) => {
     if (!texts.has(row)) texts.set(row, row.ids.flatMap((id, plan) => id < 0 ? [] : describe(page.models[plan], row, id)).join("\n").toLowerCase());
