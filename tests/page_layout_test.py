@@ -76,7 +76,7 @@ def residual_graph(blocks):
 
 
 def main():
-    program, html = sys.argv[1], pathlib.Path(sys.argv[2])
+    program, html = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2])
     if shutil.which("node") is None:
         print("no node: skipped")
         return 77
