@@ -1,7 +1,7 @@
 // Draws a scene on a canvas: what is in sight, in as much detail as there is room for.
 import {seconds} from "./format.js";
 import {TITLE_HEIGHT} from "./graph_scene.js";
-import {axisName, markRadius, traceMark} from "./graph_marks.js";
+import {axisName, markColor, markRadius, traceMark} from "./graph_marks.js";
 import {SHARING, inkOn, overlayColor} from "./overlays.js";
 
 const FONT = '"DejaVu Sans", Verdana, sans-serif';
@@ -136,9 +136,8 @@ export class GraphPainter {
     ctx.lineWidth = 1.2;
     ctx.stroke();
     if (TITLE_HEIGHT * this.camera.zoom < 14) return false;
-    const share = this.facts.shareText(box);
-    const taken = this.#text(share, box.x + box.width - 12, box.y + 21, box.width * 0.55, {size: 11, color: paint.quiet, right: true});
-    this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, box.y + 21, box.width - taken - 32, {size: 13, bold: true});
+    const taken = this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, box.y + 21, box.width - 100, {size: 13, bold: true});
+    this.#text(this.facts.shareText(box), box.x + box.width - 12, box.y + 21, box.width - taken - 32, {size: 11, color: paint.quiet, right: true});
     return true;
   }
 
@@ -341,7 +340,7 @@ export class GraphPainter {
     const {ctx, paint, model} = this;
     ctx.beginPath();
     traceMark(ctx, name, x, y, radius);
-    ctx.fillStyle = model.transitions.kinds[kind].color;
+    ctx.fillStyle = markColor(model.transitions.kinds[kind], this.theme);
     ctx.fill();
     ctx.strokeStyle = paint.mark;
     ctx.lineWidth = 1.2;

@@ -1,6 +1,6 @@
 // What the drawing of a graph says of boxes and edges, found once per box and kept until the scene changes.
 import {bytes, seconds} from "./format.js";
-import {collectivesOf} from "./graph_marks.js";
+import {sumCollectives} from "./graph_marks.js";
 import {SHARING, groupValue, overlayNamed} from "./overlays.js";
 
 /** Sums over the ops of each node of the outline and of all below it. */
@@ -70,12 +70,14 @@ export class GraphFacts {
 
   titleOf(box) {
     const node = -1 - box.item;
-    const {label} = this.model.outline;
+    const {label, items} = this.model.outline;
     const text = label[node] === "" ? this.model.head.name : label[node];
     const copies = this.copiesOf(box);
     if (copies < 2) return text;
     if (!box.open) return `${text}  × ${copies}`;
-    return `${text}  × ${copies} · ${(this.scene.copy.get(node) ?? 0) + 1} of ${copies} ◂ ▸`;
+    const at = this.scene.copy.get(node) ?? 0;
+    const copy = items[node][at];
+    return `${copy >= 0 ? this.model.opType(copy) : label[-1 - copy]}, ${at + 1} of ${copies} ◂ ▸`;
   }
 
   /** "40.1 % · 3.10 ms · 12 ops", and what the overlay says. */
@@ -99,7 +101,7 @@ export class GraphFacts {
     if (!this.inside.has(node)) {
       const transitions = [];
       for (const op of this.model.opsOf(node)) for (const t of this.model.feeding.get(op) ?? []) if (t !== undefined) transitions.push(t);
-      this.inside.set(node, this.model.bare ? [] : collectivesOf(this.model, transitions));
+      this.inside.set(node, this.model.bare ? [] : sumCollectives(this.model, transitions));
     }
     return this.inside.get(node);
   }
@@ -115,13 +117,13 @@ export class GraphFacts {
 
   collectivesOf(edge) {
     if (!edge.mark) return [];
-    if (!this.collectives.has(edge)) this.collectives.set(edge, collectivesOf(this.model, this.transitionsOf(edge)));
+    if (!this.collectives.has(edge)) this.collectives.set(edge, sumCollectives(this.model, this.transitionsOf(edge)));
     return this.collectives.get(edge);
   }
 
   ownCollectives(box) {
     if (this.model.bare || !this.model.feeding.has(box.item)) return [];
-    if (!this.collectives.has(box)) this.collectives.set(box, collectivesOf(this.model, this.scene.ownTransitions(box.item)));
+    if (!this.collectives.has(box)) this.collectives.set(box, sumCollectives(this.model, this.scene.ownTransitions(box.item)));
     return this.collectives.get(box);
   }
 

@@ -8,11 +8,11 @@ export function nameOf(model, {kind, id}) {
   if (kind === "op") return model.opName(id);
   if (kind === "tensor") return model.graph.tensors.name[id];
   if (kind === "scope") return model.outline.path[id] || model.outline.label[id];
-  return `${stepsText(model, id)} of ${model.graph.tensors.name[model.transitions.tensor[id]]}`;
+  return `${stepsAcross(model, id)} of ${model.graph.tensors.name[model.transitions.tensor[id]]}`;
 }
 
 /** "all-gather over model, all-reduce over data" */
-export function stepsText(model, transition) {
+export function stepsAcross(model, transition) {
   const {steps, kinds} = model.transitions;
   return steps[transition].map(([kind, axis]) => `${kinds[kind].name} over ${model.head.mesh.axes[axis][0]}`).join(", ");
 }

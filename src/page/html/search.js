@@ -55,20 +55,20 @@ function addChoices(model, plan, add) {
 }
 
 // What begins like the text goes first, then what has a word that does, then what holds it; kinds in this order.
-const KINDS = ["group", "type", "collective", "layout", "op", "module", "tensor", "reason"];
+const HIT_KINDS = ["group", "type", "collective", "layout", "op", "module", "tensor", "reason"];
 
 /** The rows whose text holds all words of the query, the best first. */
 export function findTerms(terms, query) {
   const words = query.toLowerCase().split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return {rows: [], total: 0};
-  const buckets = Array.from({length: 3 * KINDS.length}, () => []);
+  const buckets = Array.from({length: 3 * HIT_KINDS.length}, () => []);
   let total = 0;
   for (const term of terms) {
     const at = term.lower.indexOf(words[0]);
     if (at < 0 || !words.every((word) => term.lower.includes(word))) continue;
     ++total;
     const place = at === 0 ? 0 : /[a-z0-9]/.test(term.lower[at - 1]) ? 2 : 1;
-    const bucket = buckets[place * KINDS.length + KINDS.indexOf(term.kind)];
+    const bucket = buckets[place * HIT_KINDS.length + HIT_KINDS.indexOf(term.kind)];
     if (bucket.length < MOST_SHOWN) bucket.push(term);
   }
   return {rows: buckets.flat().slice(0, MOST_SHOWN), total};
