@@ -1,10 +1,20 @@
 // The table of panels. A panel is a module and a row: `mount(element, page)` fills an element once, when the panel is
 // first opened, and listens to the store from then on. `page`: {models, store}.
 import {aboutPanel} from "./about.js";
+import {memoryPanel} from "./memory.js";
 import {overlayTool} from "./overlays.js";
+import {schedulePanel} from "./schedule.js";
+import {tablesPanel} from "./tables.js";
 import {themeTool} from "./theme.js";
+import {trafficPanel} from "./traffic.js";
+import {wherePanel} from "./where.js";
 
 export const PANELS = [
+  wherePanel,
+  tablesPanel,
+  memoryPanel,
+  schedulePanel,
+  trafficPanel,
   aboutPanel,
 ];
 
