@@ -6,7 +6,7 @@ import {PHASES} from "./model.js";
 import {inkOn} from "./overlays.js";
 import {intervalFacts, predictedRows, rowSeconds, tracedRows} from "./timeline.js";
 
-const GUTTER = 150, ABOVE = 30, LANE = 30, GROUP_HEAD = 24;
+const GUTTER = 150, ABOVE = 30, LANE = 30, MOST_LANE = 140, GROUP_HEAD = 24;  // pixels
 const PHASE_SERIES = [SERIES[0], SERIES[1], SERIES[3]];
 const EXPOSED = {light: "#cc6677", dark: "#c45566", pattern: "diagonal"};
 
@@ -23,6 +23,7 @@ class ScheduleView {
     element.replaceChildren(this.facts, this.scroller);
     this.tip = new ChartTip(this.surface.element);
     this.#listen();
+    new ResizeObserver(() => this.#place()).observe(this.scroller);
     if (model.trace) this.showDevice(model.trace.shown[0]);
     else this.#place();
   }
@@ -36,7 +37,7 @@ class ScheduleView {
 
   /** Gives each row its place; groups have a line of their own above. */
   #place() {
-    const fixed = ABOVE + 40 + this.rows.length * 4 + new Set(this.rows.map(({group}) => group)).size * NAME_HEIGHT;
+    const fixed = ABOVE + 40 + this.rows.length * 4 + new Set(this.rows.map(({group}) => group)).size * GROUP_HEAD;
     const room = (this.scroller.clientHeight - fixed) / Math.max(1, this.rows.length);
     const lane = Math.min(Math.max(LANE, room), MOST_LANE);
     let y = ABOVE;
