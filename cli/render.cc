@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "api/model.h"
-#include "api/page.h"
 #include "api/plan_file.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/plan_pages.h"
 #include "cli/planning.h"
 #include "fold/resolve.h"
 #include "io/documents.h"
@@ -62,15 +62,13 @@ bool IsPage(std::string_view path) { return path.ends_with(".html") || path.ends
 Status RenderPage(const RenderFlags& flags) {
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(const Plan plan, LoadPlanOrModel(flags));
-  SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
-  if (plan.mesh.num_axes() > 0) SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, flags.model.model));
   std::optional<TraceFile> trace;
   if (!flags.trace.empty()) {
     if (plan.mesh.num_axes() == 0) return UsageError("--trace stands beside a plan, not beside a model");
     SBP_ASSIGN_OR_RETURN(std::string text, ReadFile(flags.trace));
     trace = TraceFile{flags.trace, std::move(text)};
   }
-  SBP_ASSIGN_OR_RETURN(const std::string page, PageOfPlan(plan, rules, trace ? &*trace : nullptr));
+  SBP_ASSIGN_OR_RETURN(const std::string page, PageOf(plan, flags.model.model, trace ? &*trace : nullptr));
   return WriteFile(flags.out, page);
 }
 

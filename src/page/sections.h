@@ -54,10 +54,16 @@ Json GraphSection(const PageFacts& facts);
 // path, parent, items (an op i as i, a node n as -1 - n)}.
 Json OutlineSection(const PageFacts& facts);
 
+// What the graph shows at first: open (nodes of the outline whose items are shown, parents first; of a repeat its first
+// copy), and of each: size [width, height], at [x, y of its items, in turn], edges [[from, to (places among its items),
+// 1: a collective is on it]], routes (per edge [x, y, ...]). In CSS pixels at scale 1, from the group's inner corner.
+Json LayoutSection(const PageFacts& facts);
+
 // What was chosen: layouts [{text, axes ["S(0)", "B", ...]}]; records
 // {inputs, outputs (ids of layouts), choice, reason, alternative (null, or {inputs, outputs}), price,
 // alternative_price, unit, candidates}; of_op (record of each op); source (per tensor: the layout in which it is
-// written or starts, -1: none); seconds, alone_seconds (per op, of compute); sharing (per op: render/facts.h, Sharing);
+// written or starts, -1: none); seconds, alone_seconds (per op, of compute); flops (per op: of the whole, each time it
+// runs; null without the problem); peaks (flops per second of a device), peak_of (per op: which of them); sharing (per op: render/facts.h, Sharing);
 // kernels {of_op (-1: none), kinds (per group)}; no_kernel (ids of ops).
 Json DecisionsSection(const PageFacts& facts);
 
@@ -75,6 +81,12 @@ Json ScheduleSection(const PageFacts& facts);
 // first, last (positions), tensor, transition (-1: none), kind (of `kinds`), part (of `parts`: what the summary splits
 // the peak into)}, kinds, parts, workspace_bytes, peak_bytes, limit_bytes (null: none), device_bytes.
 Json MemorySection(const PageFacts& facts);
+
+// Why (explain/explain.h), of the distinct ops that take most of the step, within bounds of a page; null without a
+// problem: of_op (per op: an entry, -1: none); entries {rule, criterion ("": of greedy), again ("": no op is run again),
+// pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing, extra (seconds, null:
+// cannot be), own (null, or {criterion, unit, price, terms [[what, value]]})}], the chosen one first, then by price}.
+Json ExplainSection(const PageFacts& facts);
 
 // Who sends to whom in a step, as cost/traffic.h says: devices, per_block, blocks, devices_per_node; intra_node,
 // inter_node {name, bandwidth (bytes per second of a device, as reached), bandwidth_source, bytes}; flows, one per kind

@@ -23,7 +23,8 @@ Json Kinds() {
     kinds.push_back({{"name", CollectiveKindName(row.kind)},
                      {"color", row.colours.line},
                      {"fill", row.colours.fill},
-                     {"text", row.colours.text}});
+                     {"text", row.colours.text},
+                     {"is_local", row.local}});
   }
   return kinds;
 }

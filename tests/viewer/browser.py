@@ -136,6 +136,17 @@ class Browser:
                 self._pages[message["sessionId"]].on_event(message["method"], message["params"])
         return True
 
+    def forget(self, session):
+        self._pages.pop(session, None)
+
+    def picture(self, path):
+        """Of the page that was opened last, if there is one: to see what failed."""
+        if self._pages:
+            try:
+                list(self._pages.values())[-1].screenshot(path)
+            except BrowserError:
+                pass
+
     def open(self, path, width=1600, height=1000, fragment="", wait=True, timeout=120, dark=False):
         """A new tab with that file; `wait`: until the plan is shown."""
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
@@ -176,6 +187,7 @@ class Page:
         return self._browser.call(method, params, self._session, timeout)
 
     def close(self):
+        self._browser.forget(self._session)
         self._browser.call("Target.closeTarget", {"targetId": self._target})
 
     def resize(self, width, height):
@@ -194,6 +206,8 @@ class Page:
     def wait(self, expression, timeout=30):
         end = time.monotonic() + timeout
         while not self.evaluate(f"Boolean({expression})", timeout):
+            if self.errors:
+                raise BrowserError(f"while waiting for {expression}: {self.errors[0]}")
             if time.monotonic() > end:
                 raise BrowserError(f"not so in {timeout} s: {expression}")
             time.sleep(0.005)

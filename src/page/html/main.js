@@ -6,9 +6,10 @@ import {BESIDE, PANELS, TOOLS} from "./panels.js";
 import {Store} from "./store.js";
 
 function tabs(page, main) {
+  const panels = PANELS.filter(({needsTwo}) => !needsTwo || page.models.length > 1);
   const mounted = new Map();
   const show = (id) => {
-    const panel = PANELS.find((row) => row.id === id) ?? PANELS[0];
+    const panel = panels.find((row) => row.id === id) ?? panels[0];
     if (!mounted.has(panel.id)) {
       const element = el("section", {class: `panel ${panel.id}`, role: "tabpanel", "aria-label": panel.title});
       main.append(element);
@@ -23,7 +24,7 @@ function tabs(page, main) {
     }
   };
   const bar = el("nav", {class: "tabs", role: "tablist", onkeydown: moveBetweenTabs},
-      PANELS.map(({id, title}) => el("button", {role: "tab", "data-panel": id, onclick: () => page.store.set("panel", id)}, title)));
+      panels.map(({id, title}) => el("button", {role: "tab", "data-panel": id, onclick: () => page.store.set("panel", id)}, title)));
   page.store.on("panel", show);
   return {bar, show};
 }

@@ -40,6 +40,12 @@ export class Model {
     return this.graph.types[this.graph.tensors.type[tensor]].shape;
   }
 
+  /** Does a transition (undefined: none) send anything? What is local only copies. */
+  movesData(transition) {
+    return transition !== undefined &&
+        this.transitions.steps[transition].some(([kind]) => !this.transitions.kinds[kind].is_local);
+  }
+
   record(op) {
     return this.bare ? null : this.decisions.records[this.decisions.of_op[op]];
   }
@@ -75,6 +81,15 @@ export class Model {
     this.nodeOf = new Int32Array(this.numOps);
     this.outline.items.forEach((items, node) => {
       for (const item of items) if (item >= 0) this.nodeOf[item] = node;
+    });
+  }
+
+  /** The nodes of the outline, each before its parent. */
+  deepestFirst() {
+    return this.#column("nodes", () => {
+      const order = [0];
+      for (let i = 0; i < order.length; ++i) for (const item of this.outline.items[order[i]]) if (item < 0) order.push(-1 - item);
+      return order.reverse();
     });
   }
 
