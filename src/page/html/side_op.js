@@ -38,7 +38,7 @@ function results(page, model, op) {
 }
 
 /** Transitions that bring an operand, or carry a result to anybody. */
-export function collectivesOf(model, op) {
+export function collectivesAround(model, op) {
   const around = new Set((model.feeding.get(op) ?? []).filter((transition) => transition !== undefined));
   for (const tensor of model.graph.ops.outputs[op]) {
     for (const transition of model.transitionsOf.get(tensor) ?? []) around.add(transition);
@@ -161,7 +161,7 @@ export function opSections(page, model, op) {
   if (!model.bare) sections.push(decision(page, model, op));
   sections.push(part("Operands", true, operands(page, model, op)), part("Results", true, results(page, model, op)));
   if (!model.bare) {
-    const around = collectivesOf(model, op);
+    const around = collectivesAround(model, op);
     sections.push(part(`Collectives that it causes (${around.length})`, true, around.length === 0 ? el("p", {}, "None.") :
       growingList(around, MOST_ROWS, (transition) => transitionLine(page, model, transition))));
     sections.push(alternatives(model, op));

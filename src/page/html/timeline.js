@@ -1,5 +1,5 @@
 // What runs when, as rows of intervals: the plan's schedule, and a trace beside it.
-import {isLocalKind, transitionTitle} from "./costs.js";
+import {isLocalKind, boxingTitle} from "./costs.js";
 import {PHASES} from "./model.js";
 
 /**
@@ -161,5 +161,5 @@ export function intervalFacts(model, row, i) {
       phase: PHASES[model.graph.ops.phase[row.op[i]]]};
   }
   const reader = model.transitions.consumers[row.transition[i]][0]?.[0] ?? -1;
-  return {title: transitionTitle(model, row.transition[i]), phase: reader < 0 ? "end of the step" : PHASES[model.graph.ops.phase[reader]]};
+  return {title: boxingTitle(model, row.transition[i]), phase: reader < 0 ? "end of the step" : PHASES[model.graph.ops.phase[reader]]};
 }

@@ -5,7 +5,7 @@ import {DataTable} from "./data_table.js";
 import {el} from "./dom.js";
 import {bytes, count, percent, seconds} from "./format.js";
 import {PHASES} from "./model.js";
-import {inkOn, OVERLAYS, overlayColor} from "./overlays.js";
+import {inkOn, OVERLAYS, overlayColor, overlayLegend, signedSeconds} from "./overlays.js";
 
 const HEAT_ROW = OVERLAYS.find(({id}) => id === "bytes");
 const PEERS = ["each to the next of its ring", "each to every other one", "each to both neighbours"];
@@ -17,6 +17,8 @@ class TrafficMatrix {
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {role: "img",
       "aria-label": "bytes from device to device; arrow keys choose a cell"});
     this.tip = new ChartTip(this.surface.element);
+    this.legend = el("div", {});
+    store.on("theme", () => this.fill());
     this.#listen();
     this.fill();
   }
@@ -30,6 +32,7 @@ class TrafficMatrix {
       for (const [from, to, size] of flow.matrix) this.bytes[from * blocks + to] += size;
     }
     this.most = this.bytes.reduce((most, size) => Math.max(most, size), 0);
+    this.legend.replaceChildren(this.most > 0 ? overlayLegend(HEAT_ROW, this.most, this.store.get("theme")) : "nothing is sent by these");
     this.surface.redraw();
   }
 
@@ -196,8 +199,10 @@ function groupsTable(model, select) {
   const removals = groups.map((group) => removalOf(model, group));
   const pins = removals.some((removal) => removal !== null) ? [
     {id: "pin", title: "Pin that removes it", value: (row) => removals[row]?.pin ?? "", search: true, width: "minmax(14em, 2fr)"},
-    {id: "price", title: "Its price", value: (row) => (removals[row] ? removals[row].extra_seconds : null),
-      show: (value) => (value > 0 ? `+${seconds(value)}` : value < 0 ? `−${seconds(-value)}` : "0 s"), hint: "what the step takes more, every other op as it is"},
+    {id: "price", title: "Its price", value: (row) => removals[row]?.extra_seconds ?? null, width: "7em",
+      show: (value) => (value === 0 ? "0 s" : signedSeconds(value)), hint: "seconds that the step takes more for one of them, every other op as it is"},
+    {id: "held", title: "and bytes", value: (row) => removals[row]?.extra_bytes || null, show: (value) => `+${bytes(value)}`, width: "7em",
+      hint: "that a device holds more"},
   ] : [];
   return new DataTable({
     name: "collectives that are alike", numRows: groups.length, sort: {id: "seconds", down: true},
@@ -233,7 +238,7 @@ export const trafficPanel = {
       const across = traffic.inter_node.bytes / Math.max(1, traffic.inter_node.bytes + traffic.intra_node.bytes);
       place.replaceChildren(
           el("div", {class: "columns"}, matrix.surface.element, el("div", {class: "beside"}, linksTable(model), flowsTable(model, matrix),
-              el("p", {class: "hint"}, `Rows send, columns receive; ${percent(across)} goes between nodes`, traffic.per_block > 1 ? `; each row is a block of ${traffic.per_block} devices` :
+              matrix.legend, el("p", {class: "hint"}, `Rows send, columns receive; ${percent(across)} goes between nodes`, traffic.per_block > 1 ? `; each row is a block of ${traffic.per_block} devices` :
                   traffic.blocks > traffic.devices_per_node ? "; lines part the nodes" : "", ". Rings are taken in the order of ranks, the last back to the first; libraries run several that cross between nodes at different devices, with the same bytes from node to node."))),
           groupsTable(model, (kind, id) => store.select(kind, id, model.index)).element);
     };
