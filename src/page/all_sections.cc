@@ -17,7 +17,7 @@ constexpr SectionRow kSections[] = {
     {"layout", LayoutSection, true},
     {"decisions", DecisionsSection}, {"transitions", TransitionsSection}, {"schedule", ScheduleSection},
     {"memory", MemorySection},       {"traffic", TrafficSection},         {"trace", TraceSection},
-    {"explain", ExplainSection},
+    {"explain", ExplainSection},     {"removals", RemovalsSection},
 };
 
 }  // namespace

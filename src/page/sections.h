@@ -88,6 +88,12 @@ Json MemorySection(const PageFacts& facts);
 // cannot be), own (null, or {criterion, unit, price, terms [[what, value]]})}], the chosen one first, then by price}.
 Json ExplainSection(const PageFacts& facts);
 
+// What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), at most one each, within bounds
+// of a page; null without a problem: [{transition (the first of its kind), pin (as --pin takes it), where ("reader",
+// "writer", "start": of an input or parameter), extra_seconds (of the step, with every other op as the plan has it, for
+// this transition alone; null: it takes memory), extra_bytes (on a device)}].
+Json RemovalsSection(const PageFacts& facts);
+
 // Who sends to whom in a step, as cost/traffic.h says: devices, per_block, blocks, devices_per_node; intra_node,
 // inter_node {name, bandwidth (bytes per second of a device, as reached), bandwidth_source, bytes}; flows, one per kind
 // and mesh axis {kind (of `transitions`), axis, peers (0 the next of a ring, 1 all, 2 both neighbours), count, bytes,

@@ -59,6 +59,6 @@ export function stepsText(model, transition) {
 }
 
 /** "all-gather of x" for people: what a transition does, to which tensor. */
-export function transitionTitle(model, transition) {
+export function boxingTitle(model, transition) {
   return `${stepsText(model, transition)} of ${model.tensorLabel(model.transitions.tensor[transition])}`;
 }

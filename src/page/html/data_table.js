@@ -4,7 +4,7 @@ import {csvText, saveText} from "./csv.js";
 import {el, shorten} from "./dom.js";
 import {count} from "./format.js";
 
-const ROW_HEIGHT = 24;
+const TABLE_ROW = 24;
 const MOST_HEIGHT = 8e6;  // pixels: browsers cut what is taller
 
 /**
@@ -129,17 +129,17 @@ export class DataTable {
 
   /** Rows in sight; a very long list is scrolled through faster than by the pixel. */
   #show() {
-    const height = Math.min(this.rows.length * ROW_HEIGHT, MOST_HEIGHT);
+    const height = Math.min(this.rows.length * TABLE_ROW, MOST_HEIGHT);
     this.spacer.style.height = `${height}px`;
     const seen = this.body.clientHeight;
     if (seen === 0) return;
-    const num = Math.ceil(seen / ROW_HEIGHT) + 1;
+    const num = Math.ceil(seen / TABLE_ROW) + 1;
     const room = Math.max(1, height - seen);
     const part = Math.min(1, this.body.scrollTop / room);
-    const top = height < this.rows.length * ROW_HEIGHT ? part * (this.rows.length - seen / ROW_HEIGHT) :
-        this.body.scrollTop / ROW_HEIGHT;
+    const top = height < this.rows.length * TABLE_ROW ? part * (this.rows.length - seen / TABLE_ROW) :
+        this.body.scrollTop / TABLE_ROW;
     this.first = Math.max(0, Math.floor(top));
-    const shift = this.body.scrollTop - (top - this.first) * ROW_HEIGHT;
+    const shift = this.body.scrollTop - (top - this.first) * TABLE_ROW;
     for (let i = 0; i < Math.max(num, this.pool.length); ++i) this.#fill(i, num, shift);
   }
 
@@ -155,7 +155,7 @@ export class DataTable {
     slot.element.hidden = i >= num || at >= this.rows.length;
     if (slot.element.hidden) return;
     slot.row = this.rows[at];
-    slot.element.style.top = `${shift + i * ROW_HEIGHT}px`;
+    slot.element.style.top = `${shift + i * TABLE_ROW}px`;
     slot.element.setAttribute("aria-rowindex", String(at + 2));
     slot.element.classList.toggle("current", slot.row === this.current);
     slot.element.classList.toggle("odd", at % 2 === 1);
@@ -181,7 +181,7 @@ export class DataTable {
   }
 
   #key(event) {
-    const page = Math.max(1, Math.floor(this.body.clientHeight / ROW_HEIGHT) - 1);
+    const page = Math.max(1, Math.floor(this.body.clientHeight / TABLE_ROW) - 1);
     const last = this.rows.length - 1;
     const at = this.rows.indexOf(this.current);
     const next = {ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: last}[event.key];
@@ -196,10 +196,10 @@ export class DataTable {
     const at = this.rows.indexOf(row);
     this.current = row;
     if (at >= 0 && this.body.clientHeight > 0) {
-      const height = Math.min(this.rows.length * ROW_HEIGHT, MOST_HEIGHT);
+      const height = Math.min(this.rows.length * TABLE_ROW, MOST_HEIGHT);
       const perRow = height / this.rows.length;
       const top = at * perRow;
-      if (top < this.body.scrollTop || top + ROW_HEIGHT > this.body.scrollTop + this.body.clientHeight) {
+      if (top < this.body.scrollTop || top + TABLE_ROW > this.body.scrollTop + this.body.clientHeight) {
         this.body.scrollTop = Math.max(0, top - this.body.clientHeight / 2);
       }
     }

@@ -46,7 +46,7 @@ class MemoryView {
   #top() {
     const {limit_bytes: limit, device_bytes: device} = this.model.memory;
     const peak = this.curve.total[this.curve.peak];
-    const lines = [limit, device].filter((line) => line !== null && line > 0 && line < peak * 3);
+    const lines = [limit, device].filter((line) => line !== null && line > 0 && line < peak * 1.5);
     return Math.max(peak, ...lines, 1) * 1.06;
   }
 
@@ -164,7 +164,8 @@ class MemoryView {
       context.setLineDash(dash);
       if (!above) context.strokeRect(plot.left, Math.round(at) + 0.5, plot.width, 0);
       context.setLineDash([]);
-      context.fillText(`${name} ${bytes(value)}${above ? " ↑ above this picture" : ""}`, plot.left + 6 + (name === "limit" ? 260 : 0), at + (above ? 0 : 9));
+      const text = `${name} ${bytes(value)}${above ? ", above this picture ↑" : ""}`;
+      context.fillText(text, plot.left + 6 + (name === "limit" ? 260 : 0), at + (above ? 0 : -8));
     }
   }
 

@@ -1,6 +1,6 @@
 // The tree of scopes with a size per node, repeated layers as one or one by one; children are made when asked for.
 
-const REPEAT = 2;  // kind of an outline's node
+const OUTLINE_REPEAT = 2;  // kind of an outline's node
 
 /**
  * A node: {label, path, nodes (equal nodes of the outline that it stands for, [] for an op), ops (equal ops, for an op),
@@ -16,7 +16,7 @@ export class ScopeTree {
     this.partSums = this.#sumNodes(parts);
     this.root = {label: model.head.name || "model", path: "", nodes: [0], ops: [], copies: 1, parent: null,
       size: this.sums[0], part: this.partSums[0]};
-    this.isRepeat = (node) => outline.kind[node] === REPEAT;
+    this.isRepeat = (node) => outline.kind[node] === OUTLINE_REPEAT;
     this.known = new Map([["0", this.root]]);
   }
 

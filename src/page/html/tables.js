@@ -39,7 +39,7 @@ function opsTable(model, select) {
   return new DataTable({
     name: "ops", numRows: model.numOps, onSelect: (op) => select("op", op), sort: {id: "compute", down: true},
     columns: [
-      {id: "name", title: "Op", value: (op) => model.opName(op), search: true, width: "minmax(14em, 2fr)"},
+      {id: "name", title: "Op", value: (op) => model.opName(op), search: true, width: "minmax(24em, 3fr)"},
       {id: "type", title: "Type", value: (op) => model.opType(op), choices: true, search: true, width: "9em"},
       {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "7em"},
       {id: "scope", title: "Scope", value: (op) => texts[ops.scope[op]], search: true},
@@ -49,7 +49,7 @@ function opsTable(model, select) {
       timeColumn("wire", "Collectives", (op) => costs.wire[op], "of those that bring its operands"),
       timeColumn("exposed", "Exposed", (op) => costs.exposed[op], "of its collectives, while nothing is computed"),
       ...traceColumns(model), ...overlayColumns(model),
-      {id: "reason", title: "Reason", value: (op) => model.record(op)?.reason ?? "", search: true, width: "minmax(16em, 3fr)"},
+      {id: "reason", title: "Reason", value: (op) => model.record(op)?.reason ?? "", search: true, width: "minmax(12em, 1fr)"},
     ],
   });
 }

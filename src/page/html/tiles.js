@@ -35,7 +35,7 @@ export function squarify(sizes, {x, y, width, height}) {
   return tiles;
 }
 
-const HEAD = 17;  // pixels that a group's name takes
+const TILE_HEAD = 17;  // pixels that a group's name takes
 const LEAST_SIDE = 3, LEAST_OPEN = 34;
 
 /**
@@ -47,8 +47,8 @@ export function treemapTiles(root, childrenOf, box, most) {
   const waiting = [{node: root, depth: 0, ...box}];
   for (let i = 0; i < waiting.length && tiles.length < most; ++i) {
     const tile = waiting[i];
-    const inner = {x: tile.x + 1, y: tile.y + (tile.depth === 0 ? 0 : HEAD), width: tile.width - 2,
-      height: tile.height - (tile.depth === 0 ? 0 : HEAD + 1)};
+    const inner = {x: tile.x + 1, y: tile.y + (tile.depth === 0 ? 0 : TILE_HEAD), width: tile.width - 2,
+      height: tile.height - (tile.depth === 0 ? 0 : TILE_HEAD + 1)};
     const children = inner.width > LEAST_OPEN && inner.height > LEAST_OPEN / 2 ? childrenOf(tile.node) : [];
     tile.open = children.length > 0;
     tiles.push(tile);
