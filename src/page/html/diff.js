@@ -1,8 +1,9 @@
 // The panel of a page of two plans: totals with their differences, and every change with the reasons of both.
+import {stepsText} from "./costs.js";
 import {el, shorten} from "./dom.js";
 import {bytes, seconds} from "./format.js";
 import {comparisonOf} from "./match.js";
-import {layoutChip, nameOf, stepsAcross} from "./parts.js";
+import {layoutChip, nameOf} from "./parts.js";
 import {signatureChips} from "./side_op.js";
 
 const CHANGE_HEIGHT = 46;
@@ -107,7 +108,7 @@ function changeRow(page, row, at) {
     }},
   el("div", {class: "cell what", role: "gridcell"}, el("span", {class: "sign", "aria-hidden": "true"}, kind.sign), ` ${kind.title}`),
   el("div", {class: "cell name", role: "gridcell"}, el("bdi", {title: name.slice(0, 2000)}, shorten(name, 90)),
-      el("div", {class: "why"}, row.of === "op" ? model.opType(id) : stepsAcross(model, id))),
+      el("div", {class: "why"}, row.of === "op" ? model.opType(id) : stepsText(model, id))),
   sideOf(page.models[0], row, row.ids[0]), sideOf(page.models[1], row, row.ids[1]),
   el("div", {role: "gridcell", class: `cell number ${row.change > 0 ? "more" : "less"}`}, signed(row.change, seconds)));
 }

@@ -1,8 +1,9 @@
 // The side panel of an op: all that `sbp-plan explain` says of it.
+import {stepsText} from "./costs.js";
 import {el} from "./dom.js";
 import {bytes, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
-import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord, stepsAcross} from "./parts.js";
+import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 
 function lines(text) {
   return text === "" ? [] : text.split("\n").map((line) => {
@@ -26,7 +27,7 @@ function operands(page, model, op) {
     const boxed = feeding[operand];
     return [link(page, model, "tensor", tensor), " ", el("span", {class: "type"}, model.typeText(tensor)), " ",
       record ? layoutChip(model, record.inputs[operand]) : null,
-      boxed === undefined ? null : [" by ", link(page, model, "transition", boxed, stepsAcross(model, boxed))]];
+      boxed === undefined ? null : [" by ", link(page, model, "transition", boxed, stepsText(model, boxed))]];
   });
 }
 
@@ -49,7 +50,7 @@ export function collectivesAround(model, op) {
 
 export function transitionLine(page, model, transition) {
   const {seconds: time, exposed, wire_bytes: moved, reason, reasons, from, to, tensor} = model.transitions;
-  return [link(page, model, "transition", transition, stepsAcross(model, transition) || "boxing"), " ",
+  return [link(page, model, "transition", transition, stepsText(model, transition) || "boxing"), " ",
     el("span", {class: "number"}, seconds(time[transition])),
     ` (exposed ${seconds(exposed[transition])}), ${bytes(moved[transition])} of `,
     link(page, model, "tensor", tensor[transition]), " ",
