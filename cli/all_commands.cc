@@ -22,6 +22,11 @@ constexpr CommandRow kCommands[] = {
      "  sbp-plan render plan.json -o plan.md\n"
      "  sbp-plan render model.onnx --dim batch=8 -o model.png\n",
      SetupRender},
+    {"view", "look at a plan in a browser, or at two side by side",
+     "  sbp-plan view plan.json\n"
+     "  sbp-plan view before.json after.json\n"
+     "  sbp-plan view plan.json --no-open -o plan.html\n",
+     SetupView},
     {"explain", "why an op or a tensor is laid out as it is",
      "  sbp-plan explain plan.json /model/layers.0/mlp/MatMul\n"
      "  sbp-plan explain plan.json logits --format json\n",

@@ -30,6 +30,7 @@ Command SetupInfer(CLI::App& app);
 Command SetupCalibrate(CLI::App& app);
 Command SetupCompare(CLI::App& app);
 Command SetupRender(CLI::App& app);
+Command SetupView(CLI::App& app);
 Command SetupExplain(CLI::App& app);
 Command SetupCheck(CLI::App& app);
 Command SetupDiff(CLI::App& app);

@@ -5,15 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "api/page.h"
 #include "api/plan_file.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/plan_pages.h"
 #include "io/file.h"
 #include "plan/plan.h"
 #include "report/report.h"
-#include "rule/rule_set.h"
 #include "sbp/shard_math.h"
 
 namespace sbp {
@@ -30,11 +29,7 @@ struct DiffFlags {
 // Both plans side by side.
 Status WritePageOf(const Plan& a, const Plan& b, const DiffFlags& flags) {
   SBP_RETURN_IF_ERROR(CheckWritable(flags.page));
-  SBP_ASSIGN_OR_RETURN(const RuleSet rules_a, RulesOfPlan(a));
-  SBP_ASSIGN_OR_RETURN(const RuleSet rules_b, RulesOfPlan(b));
-  SBP_RETURN_IF_ERROR(RefuseWrongPlan(a, rules_a, flags.a));
-  SBP_RETURN_IF_ERROR(RefuseWrongPlan(b, rules_b, flags.b));
-  SBP_ASSIGN_OR_RETURN(const std::string page, PageOfPlans(a, rules_a, b, rules_b));
+  SBP_ASSIGN_OR_RETURN(const std::string page, PageOf(a, flags.a, b, flags.b));
   return WriteFile(flags.page, page);
 }
 

@@ -213,7 +213,7 @@ Status AddForced(const Problem& problem, const Plan& plan, OpId op, std::vector<
 
 }  // namespace
 
-Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op) {
+Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op, const ExplainParts& parts) {
   const Op& facts = problem.graph->op(op);
   const CandidateList& list = problem.candidates(op);
   const DecisionRecord& decision = plan.decision(op);
@@ -225,11 +225,15 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
                         std::string(CriterionOf(plan.options.strategy, plan.options.criterion)),
                         KernelText(plan, op),
                         PinTexts(problem, op),
-                        NeighboursOf(problem, plan, op),
                         {},
                         {},
                         {},
-                        CollectivesOf(problem, plan, op)};
+                        {},
+                        {}};
+  if (parts.around) {
+    explained.neighbours = NeighboursOf(problem, plan, op);
+    explained.collectives = CollectivesOf(problem, plan, op);
+  }
   if (IsAgain(*problem.graph, facts)) explained.again = WithoutAgain(facts.name);
   SBP_ASSIGN_OR_RETURN(const uint32_t chosen, FindCandidate(problem, op, decision.signature, "the plan"));
   SBP_ASSIGN_OR_RETURN(const std::vector<uint32_t> allowed, AllowedCandidates(problem, op));
@@ -263,7 +267,7 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op)
   for (ExplainedCandidate& candidate : explained.candidates) {
     candidate.extra_seconds = candidate.compute_seconds + candidate.boxing_seconds - base;
   }
-  SBP_RETURN_IF_ERROR(AddForced(problem, plan, op, explained.candidates));
+  if (parts.forced) SBP_RETURN_IF_ERROR(AddForced(problem, plan, op, explained.candidates));
   return explained;
 }
 

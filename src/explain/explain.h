@@ -16,6 +16,7 @@
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
+#include "sbp/signature.h"
 #include "strategy/optimal/what_if.h"
 #include "strategy/strategy.h"
 
@@ -108,7 +109,12 @@ struct ExplainedTensor {
 
 inline constexpr int64_t kMaxExplainedRanks = 1024;
 
-Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op);
+// What of an op is asked: all, or what needs only its neighbours.
+struct ExplainParts {
+  bool around = true;  // neighbours and collectives: linear in the plan
+  bool forced = true;  // what forcing an alternative costs the step: searches
+};
+Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op, const ExplainParts& parts = {});
 Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, TensorId tensor);
 
 struct ExplainFormat {
@@ -120,6 +126,10 @@ struct ExplainFormat {
 // which collectives the choice causes. Then the neighbours and the candidates by price: what forcing one costs the step
 // where that is known, else greedy's own price, else what it costs with all others as they are.
 std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const ExplainFormat& format = {});
+// Positions of the op's candidates in that order: the chosen one, then by price, those that pins exclude last.
+std::vector<size_t> CandidatesByPrice(const ExplainedOp& op);
+// "(S(0), B), (B, B) -> (S(0), B)"; of very many operands runs of equal layouts are one: "3 x (S(0), B)".
+std::string SignatureText(const Signature& signature, const ExplainedOp& op, const ExplainFormat& format);
 std::string FormatExplained(const ExplainedTensor& tensor, const Mesh& mesh, const ExplainFormat& format = {});
 std::string ExplainedJson(const ExplainedOp& op, const ExplainFormat& format);
 std::string ExplainedJson(const ExplainedTensor& tensor, const ExplainFormat& format);

@@ -43,14 +43,6 @@ std::string LayoutRuns(const std::vector<NdSbp>& layouts, const std::vector<int>
   return Join(parts, ", ");
 }
 
-std::string SignatureText(const Signature& signature, const ExplainedOp& op, const ExplainFormat& format) {
-  if (signature.inputs.size() > kMostOperandsSpelled) {
-    return StrCat(LayoutRuns(signature.inputs, op.operand_ranks, format), " -> ",
-                  LayoutRuns(signature.outputs, op.result_ranks, format));
-  }
-  return FormatSignature(signature, op.operand_ranks, op.result_ranks, format.notation);
-}
-
 std::string FormatRanges(const std::vector<Range>& ranges) {
   std::vector<std::string> parts;
   for (const Range& range : ranges) parts.push_back(StrCat(range.begin, ":", range.end));
@@ -141,20 +133,6 @@ std::vector<double> SortPrices(const ExplainedOp& op) {
     prices.push_back(price);
   }
   return prices;
-}
-
-// Positions of the candidates: the chosen one, then by price; those that pins exclude last.
-std::vector<size_t> ByPrice(const ExplainedOp& op) {
-  const std::vector<double> prices = SortPrices(op);
-  std::vector<size_t> order(op.candidates.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const ExplainedCandidate &x = op.candidates[a], &y = op.candidates[b];
-    if (x.chosen != y.chosen) return x.chosen;
-    if (x.allowed != y.allowed) return x.allowed;
-    return prices[a] != prices[b] ? prices[a] < prices[b] : x.extra_seconds < y.extra_seconds;
-  });
-  return order;
 }
 
 std::string FormatTerms(const ExplainedCandidate& candidate, const std::string& indent) {
@@ -302,8 +280,29 @@ std::string Print(const Json& json) { return json.dump(2, ' ', false, Json::erro
 
 }  // namespace
 
+std::string SignatureText(const Signature& signature, const ExplainedOp& op, const ExplainFormat& format) {
+  if (signature.inputs.size() > kMostOperandsSpelled) {
+    return StrCat(LayoutRuns(signature.inputs, op.operand_ranks, format), " -> ",
+                  LayoutRuns(signature.outputs, op.result_ranks, format));
+  }
+  return FormatSignature(signature, op.operand_ranks, op.result_ranks, format.notation);
+}
+
+std::vector<size_t> CandidatesByPrice(const ExplainedOp& op) {
+  const std::vector<double> prices = SortPrices(op);
+  std::vector<size_t> order(op.candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const ExplainedCandidate &x = op.candidates[a], &y = op.candidates[b];
+    if (x.chosen != y.chosen) return x.chosen;
+    if (x.allowed != y.allowed) return x.allowed;
+    return prices[a] != prices[b] ? prices[a] < prices[b] : x.extra_seconds < y.extra_seconds;
+  });
+  return order;
+}
+
 std::string FormatExplained(const ExplainedOp& op, const Mesh& mesh, const ExplainFormat& format) {
-  const std::vector<size_t> order = ByPrice(op);
+  const std::vector<size_t> order = CandidatesByPrice(op);
   std::string text = FormatAnswer(op, mesh, order, format);
   text += StrCat("\nneighbours\n", FormatNeighbours(op.neighbours, format));
   if (format.all && op.collectives.size() > 2) {

@@ -14,8 +14,10 @@ namespace {
 
 constexpr SectionRow kSections[] = {
     {"head", HeadSection, true},     {"graph", GraphSection, true},       {"outline", OutlineSection, true},
+    {"layout", LayoutSection, true},
     {"decisions", DecisionsSection}, {"transitions", TransitionsSection}, {"schedule", ScheduleSection},
-    {"memory", MemorySection},
+    {"memory", MemorySection},       {"traffic", TrafficSection},         {"trace", TraceSection},
+    {"explain", ExplainSection},     {"removals", RemovalsSection},
 };
 
 }  // namespace

@@ -1,12 +1,20 @@
 // What was chosen for each op, and why.
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "boxing/op_seconds.h"
+#include "cluster/cluster.h"
 #include "graph/kernel_groups.h"
 #include "page/layout_table.h"
 #include "page/sections.h"
 #include "plan/plan.h"
+#include "problem/problem.h"
 #include "render/facts.h"
+#include "rule/candidates.h"
 #include "sbp/sbp.h"
 #include "sbp/signature.h"
 
@@ -43,6 +51,28 @@ Json Kernels(const Plan& plan) {
   return {{"of_op", std::move(of_op)}, {"kinds", std::move(kinds)}, {"no_kernel", std::move(no_kernel)}};
 }
 
+// Of each op the flops and the rate that a device has for its element type.
+void AddFlops(const PageFacts& facts, Json& section) {
+  const Problem* problem = facts.options.problem;
+  if (problem == nullptr) {
+    section["flops"] = nullptr;
+    return;
+  }
+  std::map<DType, size_t> known;
+  Json flops = Json::array(), peaks = Json::array(), peak_of = Json::array();
+  for (uint32_t op = 0; op < facts.plan.graph.ops.size(); ++op) {
+    const CandidateList& list = problem->candidates(OpId(op));
+    const DType type = WorkOf(*list.instance, list.candidates[0], problem->mesh).dtype;
+    const auto [entry, is_new] = known.try_emplace(type, known.size());
+    if (is_new) peaks.push_back(FlopsFor(facts.plan.cluster.device, type).constant.value);
+    flops.push_back(list.instance->flops);
+    peak_of.push_back(entry->second);
+  }
+  section["flops"] = std::move(flops);
+  section["peaks"] = std::move(peaks);
+  section["peak_of"] = std::move(peak_of);
+}
+
 }  // namespace
 
 Json DecisionsSection(const PageFacts& facts) {
@@ -62,6 +92,7 @@ Json DecisionsSection(const PageFacts& facts) {
                   {"source", std::move(source)},       {"seconds", std::move(seconds)},
                   {"alone_seconds", std::move(alone)}, {"sharing", std::move(sharing)},
                   {"kernels", Kernels(plan)}};
+  AddFlops(facts, section);
   section["layouts"] = layouts.Write();
   return section;
 }

@@ -1,14 +1,15 @@
-// Opens the page: reads the document, then shows bar, panels and the side panel.
+// Opens the page: reads the document, then shows bar, panels and what stands beside them.
 import {readDocument} from "./document.js";
 import {el} from "./dom.js";
 import {Model} from "./model.js";
-import {PANELS} from "./panels.js";
+import {BESIDE, PANELS, TOOLS} from "./panels.js";
 import {Store} from "./store.js";
 
 function tabs(page, main) {
+  const panels = PANELS.filter(({needsTwo}) => !needsTwo || page.models.length > 1);
   const mounted = new Map();
   const show = (id) => {
-    const panel = PANELS.find((row) => row.id === id) ?? PANELS[0];
+    const panel = panels.find((row) => row.id === id) ?? panels[0];
     if (!mounted.has(panel.id)) {
       const element = el("section", {class: `panel ${panel.id}`, role: "tabpanel", "aria-label": panel.title});
       main.append(element);
@@ -16,21 +17,47 @@ function tabs(page, main) {
       panel.mount(element, page);
     }
     for (const [other, element] of mounted) element.hidden = other !== panel.id;
-    for (const button of bar.children) button.setAttribute("aria-selected", String(button.dataset.panel === panel.id));
+    for (const button of bar.children) {
+      const chosen = button.dataset.panel === panel.id;
+      button.setAttribute("aria-selected", String(chosen));
+      button.tabIndex = chosen ? 0 : -1;
+    }
   };
-  const bar = el("nav", {class: "tabs", role: "tablist"},
-      PANELS.map(({id, title}) => el("button", {role: "tab", "data-panel": id, onclick: () => page.store.set("panel", id)}, title)));
+  const bar = el("nav", {class: "tabs", role: "tablist", onkeydown: moveBetweenTabs},
+      panels.map(({id, title}) => el("button", {role: "tab", "data-panel": id, onclick: () => page.store.set("panel", id)}, title)));
   page.store.on("panel", show);
   return {bar, show};
+}
+
+function moveBetweenTabs(event) {
+  const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+  const buttons = [...event.currentTarget.children];
+  const at = buttons.indexOf(document.activeElement);
+  if (step === undefined || at < 0) return;
+  const next = buttons[(at + step + buttons.length) % buttons.length];
+  next.focus();
+  next.click();
+}
+
+function beside(page) {
+  return BESIDE.map(({id, title, mount}) => {
+    const element = el("aside", {class: id, "aria-label": title});
+    mount(element, page);
+    return element;
+  });
 }
 
 async function open() {
   const app = document.getElementById("app");
   const {plans} = await readDocument();
   const page = {models: plans.map((plan, index) => new Model(plan, index)), store: new Store()};
+  if (page.models.length > 1) page.models.forEach((model, index) => { model.other = page.models[1 - index]; });
   const main = el("main", {});
   const {bar, show} = tabs(page, main);
-  app.replaceChildren(el("header", {}, el("h1", {}, page.models[0].head.name), bar), main);
+  app.replaceChildren(
+      el("header", {}, el("h1", {title: page.models[0].head.model}, page.models[0].head.name), bar,
+          el("div", {class: "tools"}, TOOLS.map((tool) => tool(page)))),
+      el("div", {class: "work"}, main, beside(page)));
   show(page.store.get("panel"));
   app.removeAttribute("aria-busy");
 }

@@ -40,6 +40,12 @@ export class Model {
     return this.graph.types[this.graph.tensors.type[tensor]].shape;
   }
 
+  /** Does a transition (undefined: none) send anything? What is local only copies. */
+  movesData(transition) {
+    return transition !== undefined &&
+        this.transitions.steps[transition].some(([kind]) => !this.transitions.kinds[kind].is_local);
+  }
+
   record(op) {
     return this.bare ? null : this.decisions.records[this.decisions.of_op[op]];
   }
@@ -78,6 +84,15 @@ export class Model {
     });
   }
 
+  /** The nodes of the outline, each before its parent. */
+  deepestFirst() {
+    return this.#column("nodes", () => {
+      const order = [0];
+      for (let i = 0; i < order.length; ++i) for (const item of this.outline.items[order[i]]) if (item < 0) order.push(-1 - item);
+      return order.reverse();
+    });
+  }
+
   /** The ops of a node of the outline and of all below it, in the order of its items. */
   opsOf(node) {
     const ops = [];
@@ -92,5 +107,118 @@ export class Model {
       }
     }
     return ops;
+  }
+
+  // Columns of ops, made when first asked for ------------------------------------------------------------------------
+
+  #columns = new Map();
+  #column(name, make) {
+    if (!this.#columns.has(name)) this.#columns.set(name, make());
+    return this.#columns.get(name);
+  }
+
+  /** Seconds of compute in a step. */
+  opSeconds() {
+    return this.#column("seconds", () => Float64Array.from({length: this.numOps},
+        (_, op) => (this.bare ? 0 : this.decisions.seconds[op] * (this.schedule.runs[op] ?? 1))));
+  }
+
+  /** Of transitions, what `value(t)` is, at the first op that reads, or at the producer of a graph's output. */
+  #ofTransitions(value) {
+    const column = new Float64Array(this.numOps);
+    if (this.bare) return column;
+    const {tensor, consumers} = this.transitions;
+    for (let t = 0; t < tensor.length; ++t) {
+      const op = consumers[t].length > 0 ? consumers[t][0][0] : this.producer[tensor[t]];
+      if (op >= 0) column[op] += value(t);
+    }
+    return column;
+  }
+
+  opExposed() {
+    return this.#column("exposed", () => this.#ofTransitions((t) => this.transitions.exposed[t]));
+  }
+
+  opCommunication() {
+    return this.#column("communication", () => this.#ofTransitions((t) => this.transitions.seconds[t] * this.transitions.runs[t]));
+  }
+
+  /** Of a whole tensor; 0 where a size is open. */
+  tensorBytes(tensor) {
+    const {dtype, shape} = this.graph.types[this.graph.tensors.type[tensor]];
+    const bits = dtype === "bool" ? 8 : dtype.startsWith("f8") ? 8 : dtype.startsWith("f4") ? 4 : Number(/\d+/.exec(dtype)?.[0] ?? 0);
+    return shape.reduce((product, size) => product * Math.max(size, 0), bits / 8);
+  }
+
+  /** Of whole results. */
+  opBytes() {
+    return this.#column("bytes", () => Float64Array.from(this.graph.ops.outputs,
+        (tensors) => tensors.reduce((sum, tensor) => sum + (tensor < 0 ? 0 : this.tensorBytes(tensor)), 0)));
+  }
+
+  /** Position in the step at which a device holds most. */
+  peakPosition() {
+    return this.#column("peak", () => {
+      const {bytes, first, last} = this.memory.lifetimes;
+      const change = new Float64Array(this.memory.op_at.length + 2);
+      for (let i = 0; i < bytes.length; ++i) {
+        change[Math.max(first[i], 0)] += bytes[i];
+        change[Math.min(last[i] + 1, change.length - 1)] -= bytes[i];
+      }
+      let held = 0;
+      let most = -1;
+      let at = 0;
+      change.forEach((more, position) => {
+        held += more;
+        if (held > most) [most, at] = [held, position];
+      });
+      return at;
+    });
+  }
+
+  /** Bytes that a device holds, at the peak, of what each op made. */
+  opHeld() {
+    return this.#column("held", () => {
+      const column = new Float64Array(this.numOps);
+      if (this.bare) return column;
+      const {bytes, first, last, tensor} = this.memory.lifetimes;
+      const peak = this.peakPosition();
+      for (let i = 0; i < bytes.length; ++i) {
+        const op = tensor[i] >= 0 ? this.producer[tensor[i]] : -1;
+        if (op >= 0 && first[i] <= peak && peak <= last[i]) column[op] += bytes[i];
+      }
+      return column;
+    });
+  }
+
+  /** Of the whole op, in a step. */
+  opFlops() {
+    return this.#column("flops", () => Float64Array.from({length: this.numOps},
+        (_, op) => (this.decisions?.flops?.[op] ?? 0) * (this.schedule?.runs[op] ?? 1)));
+  }
+
+  /** Flops per second that all devices could reach for the op's element type; 0: none is known. */
+  opPeak() {
+    return this.#column("peaks", () => {
+      const devices = this.bare ? 0 : this.head.mesh.axes.reduce((product, [, size]) => product * size, 1);
+      return Float64Array.from({length: this.numOps},
+          (_, op) => devices * (this.decisions?.peaks?.[this.decisions.peak_of[op]] ?? 0));
+    });
+  }
+
+  /** Seconds that an op's compute and communication take more than in the other plan, by its name; 0 in a page of one. */
+  changeOf(op) {
+    return this.#column("change", () => {
+      const column = new Float64Array(this.numOps);
+      const other = this.other;
+      if (!other || this.bare || other.bare) return column;
+      const place = new Map(other.graph.ops.name.map((name, index) => [name, index]));
+      const [mine, theirs] = [this, other].map((model) => ({time: model.opSeconds(), sent: model.opCommunication()}));
+      for (let i = 0; i < this.numOps; ++i) {
+        const index = place.get(this.opName(i));
+        column[i] = mine.time[i] + mine.sent[i] - (index === undefined ? 0 : theirs.time[index] + theirs.sent[index]);
+      }
+      return column;
+    })[op];
   }
 }

@@ -1,0 +1,73 @@
+// The panel of the graph: one view, or two of two plans side by side, and the legend.
+import {el, svg} from "./dom.js";
+import {exportButtons} from "./export.js";
+import {markColor, markPoints, markShape} from "./graph_marks.js";
+import {GraphView} from "./graph_view.js";
+import {overlayLegend, overlayNamed} from "./overlays.js";
+
+/** The kinds of collectives that a plan has. */
+function kindsOf(model) {
+  if (model.bare) return [];
+  const used = new Set(model.transitions.steps.flatMap((steps) => steps.map(([kind]) => kind)));
+  return model.transitions.kinds.filter((row, kind) => used.has(kind) && !row.is_local);
+}
+
+function legend(views, models, store) {
+  const content = el("div", {class: "legend-content"});
+  const show = () => {
+    const overlay = overlayNamed(store.get("overlay"));
+    const most = Math.max(...views.map(({facts}) => facts.most));
+    const names = new Map(models.flatMap(kindsOf).map((row) => [row.name, markColor(row, store.get("theme"))]));
+    content.replaceChildren(
+        el("b", {}, overlay.title), overlayLegend(overlay, most, store.get("theme")),
+        el("div", {class: "scale"}, [...names].map(([name, color]) => el("span", {},
+            svg("svg", {width: 16, height: 14, "aria-hidden": "true"}, svg("polygon", {points: markPoints(name, 8, 7, 6), fill: color})),
+            ` ${markShape(name).letters} ${name}`))),
+        el("div", {class: "scale"}, names.size > 0 ? "a mark is as large as its time · " : "",
+            "a line is as wide as its bytes · blue line: read by the selected box, dashed: reads it"));
+  };
+  store.on("overlay", show);
+  store.on("theme", show);
+  show();
+  return el("details", {class: "legend", open: true}, el("summary", {}, "Legend"), content);
+}
+
+/** What the user moves or zooms in one view, the other does too; each goes alone to what is selected. */
+function moveTogether(views, store) {
+  const before = views.map(({camera}) => ({...camera}));
+  let selection = store.get("selection");
+  views.forEach((view, index) => {
+    const other = views[1 - index];
+    view.onDraw = () => {
+      const {x, y, zoom, width} = before[index];
+      const moved = view.camera.x !== x || view.camera.y !== y || view.camera.zoom !== zoom;
+      if (moved && width > 0 && width === view.camera.width && selection === store.get("selection")) {
+        other.camera.x += view.camera.x - x;
+        other.camera.y += view.camera.y - y;
+        other.camera.zoom *= view.camera.zoom / zoom;
+        before[1 - index] = {...other.camera};
+        other.redraw();
+      }
+      selection = store.get("selection");
+      before[index] = {...view.camera};
+    };
+  });
+}
+
+export const graphPanel = {
+  id: "graph",
+  title: "Graph",
+  mount(element, {models, store}) {
+    const views = [];
+    models.forEach((model, index) => {
+      const side = el("div", {class: "graph-view"}, models.length > 1 ? el("div", {class: "graph-name"}, `${index === 0 ? "before" : "after"}: ${model.head.name}`) : null);
+      element.append(side);
+      views.push(new GraphView(side, model, store, (path, open) => {
+        for (const other of views) if (other.model !== model) other.setOpen(path, open);
+      }));
+    });
+    for (const view of views) view.buttons.append(...exportButtons(view));
+    if (views.length > 1) moveTogether(views, store);
+    views[0].element.append(legend(views, models, store));
+  },
+};

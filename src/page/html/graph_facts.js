@@ -1,0 +1,197 @@
+// What the drawing of a graph says of boxes and edges, found once per box and kept until the scene changes.
+import {bytes, seconds} from "./format.js";
+import {sumCollectives} from "./graph_marks.js";
+import {SHARING, groupValue, overlayNamed} from "./overlays.js";
+
+/** Sums over the ops of each node of the outline and of all below it. */
+function sumsOfNodes(model, value) {
+  const {parent} = model.outline;
+  const sums = new Float64Array(parent.length);
+  for (let op = 0; op < model.numOps; ++op) sums[model.nodeOf[op]] += value(op) ?? 0;
+  for (const node of model.deepestFirst()) if (parent[node] >= 0) sums[parent[node]] += sums[node];
+  return sums;
+}
+
+export class GraphFacts {
+  constructor(model, scene) {
+    this.model = model;
+    this.scene = scene;
+    const compute = model.opSeconds();
+    const sent = model.opCommunication();
+    this.seconds = sumsOfNodes(model, (op) => compute[op] + sent[op]);
+    this.numOps = sumsOfNodes(model, () => 1);
+    this.totalSeconds = this.seconds[0];
+    this.longest = 0;
+    if (!model.bare) model.transitions.seconds.forEach((time, t) => { this.longest = Math.max(this.longest, time * model.transitions.runs[t]); });
+    this.inside = new Map();
+    this.setOverlay("sharing");
+    this.forget();
+  }
+
+  /** After the scene changed. */
+  forget() {
+    this.collectives = new WeakMap();
+    this.widths = new WeakMap();
+  }
+
+  setOverlay(id) {
+    const {model} = this;
+    this.overlay = overlayNamed(id);
+    this.values = new Map();
+    this.sums = this.overlay.sums ? sumsOfNodes(model, (op) => this.overlay.value(model, op)) : null;
+    this.most = 0;
+    if (this.sums !== null) for (const value of this.sums) this.most = Math.max(this.most, Math.abs(value));
+  }
+
+  valueOf({item}) {
+    if (item >= 0) return this.overlay.value(this.model, item);
+    const node = -1 - item;
+    if (this.sums !== null) return this.sums[node];
+    if (!this.values.has(node)) this.values.set(node, groupValue(this.overlay, this.model, this.model.opsOf(node)));
+    return this.values.get(node);
+  }
+
+  valueText(box) {
+    if (this.overlay.id === "sharing") {
+      return box.item >= 0 && this.secondsOf(box) >= 1e-9 ? seconds(this.secondsOf(box)) : "";
+    }
+    const value = this.valueOf(box);
+    return value === null || value === undefined ? "" : this.overlay.format(value);
+  }
+
+  secondsOf({item}) {
+    if (item < 0) return this.seconds[-1 - item];
+    return this.model.opSeconds()[item] + this.model.opCommunication()[item];
+  }
+
+  copiesOf({item}) {
+    return item < 0 ? this.scene.copies(-1 - item) : 1;
+  }
+
+  titleOf(box) {
+    const node = -1 - box.item;
+    const {label, items} = this.model.outline;
+    const text = label[node] === "" ? this.model.head.name : label[node];
+    const copies = this.copiesOf(box);
+    if (copies < 2) return text;
+    if (!box.open) return `${text}  × ${copies}`;
+    const at = this.scene.copy.get(node) ?? 0;
+    const copy = items[node][at];
+    return `${copy >= 0 ? this.model.opType(copy) : label[-1 - copy]}, ${at + 1} of ${copies} ◂ ▸`;
+  }
+
+  /** "40.1 % · 3.10 ms · 12 ops", and what the overlay says. */
+  shareText(box) {
+    const count = this.numOps[-1 - box.item];
+    const parts = [`${count} ${count === 1 ? "op" : "ops"}`];
+    if (this.totalSeconds > 0) {
+      const share = this.secondsOf(box) / this.totalSeconds;
+      parts.unshift(share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(1)} %`, seconds(this.secondsOf(box)));
+    }
+    if (!["sharing", "time"].includes(this.overlay.id)) {
+      const text = this.valueText(box);
+      if (text !== "") parts.unshift(text);
+    }
+    return parts.join(" · ");
+  }
+
+  /** Collectives inside a group: of transitions whose first reader is in it. */
+  insideOf({item}) {
+    const node = -1 - item;
+    if (!this.inside.has(node)) {
+      const transitions = [];
+      for (const op of this.model.opsOf(node)) for (const t of this.model.feeding.get(op) ?? []) if (t !== undefined) transitions.push(t);
+      this.inside.set(node, this.model.bare ? [] : sumCollectives(this.model, transitions));
+    }
+    return this.inside.get(node);
+  }
+
+  transitionsOf(edge) {
+    return [...new Set(edge.uses.map((use) => this.scene.transitionOf(use)).filter((t) => t !== undefined))];
+  }
+
+  tensorsOf(edge) {
+    const {to, operand} = this.scene.uses;
+    return [...new Set(edge.uses.map((use) => this.model.graph.ops.inputs[to[use]][operand[use]]))];
+  }
+
+  collectivesOf(edge) {
+    if (!edge.mark) return [];
+    if (!this.collectives.has(edge)) this.collectives.set(edge, sumCollectives(this.model, this.transitionsOf(edge)));
+    return this.collectives.get(edge);
+  }
+
+  ownCollectives(box) {
+    if (this.model.bare || !this.model.feeding.has(box.item)) return [];
+    if (!this.collectives.has(box)) this.collectives.set(box, sumCollectives(this.model, this.scene.ownTransitions(box.item)));
+    return this.collectives.get(box);
+  }
+
+  #sizesOf(edge) {
+    if (!this.widths.has(edge)) {
+      const tensors = this.tensorsOf(edge);
+      const size = tensors.reduce((sum, tensor) => sum + this.model.tensorBytes(tensor), 0);
+      const layouts = new Set(tensors.map((tensor) => (this.model.bare ? -1 : this.model.decisions.source[tensor])));
+      this.widths.set(edge, {size, count: tensors.length, layout: layouts.size === 1 ? [...layouts][0] : -1});
+    }
+    return this.widths.get(edge);
+  }
+
+  bytesOf(edge) {
+    return this.#sizesOf(edge).size;
+  }
+
+  /** A kB is thin, a GB is thick. */
+  edgeWidth(edge) {
+    const size = this.#sizesOf(edge).size;
+    return size <= 1000 ? 1 : Math.min(7, 1 + (Math.log10(size) - 3) * 0.85);
+  }
+
+  /** The layout that all tensors of an edge leave in; -1: there are several. */
+  layoutOf(edge) {
+    return this.#sizesOf(edge).layout;
+  }
+
+  /** Between the phases of a training step: what goes across. */
+  noteOf(edge) {
+    return [`${this.#sizesOf(edge).count} tensors,`, `${bytes(this.bytesOf(edge))} in all`];
+  }
+
+  /** What a box is, in words: for tooltips and for who cannot see it. */
+  describe(box) {
+    const {model} = this;
+    if (box.item < 0) return [this.titleOf(box).replace(" ◂ ▸", ""), `group of ${this.shareText(box)}`, ...this.#insideLines(box)];
+    const op = box.item;
+    const lines = [`${model.opType(op)} ${model.opName(op)}`];
+    for (const tensor of model.graph.ops.outputs[op]) {
+      if (tensor < 0) continue;
+      const layout = model.bare ? "" : ` ${model.layoutText(model.decisions.source[tensor])}`;
+      lines.push(`→ ${model.typeText(tensor)}${layout}`);
+    }
+    if (model.bare) return lines;
+    lines.push(`${seconds(model.opSeconds()[op])} of compute, ${seconds(model.opCommunication()[op])} of communication, ` +
+        `${seconds(model.opExposed()[op])} exposed`, SHARING[model.decisions.sharing[op]].title, model.record(op).choice);
+    if (this.overlay.id !== "sharing") lines.push(`${this.overlay.title}: ${this.valueText(box)}`);
+    return lines;
+  }
+
+  #insideLines(box) {
+    return this.insideOf(box).map(({name, transitions, seconds: time, bytes: size}) =>
+        `${transitions.size} ${name}, ${seconds(time)}, ${bytes(size)} sent by a device`);
+  }
+
+  describeEdge(edge) {
+    const {model} = this;
+    const tensors = this.tensorsOf(edge);
+    const lines = tensors.length === 1 ? [`${model.tensorLabel(tensors[0])}`, model.typeText(tensors[0])] : [`${tensors.length} tensors`];
+    lines.push(`${bytes(this.bytesOf(edge))} in all`);
+    const layout = this.layoutOf(edge);
+    if (layout >= 0) lines.push(`leaves as ${model.layoutText(layout)}`);
+    for (const {name, axes, transitions, seconds: time} of this.collectivesOf(edge)) {
+      lines.push(`${transitions.size} ${name} over ${[...axes].join(", ")}: ${seconds(time)}`);
+    }
+    const [first] = this.transitionsOf(edge);
+    if (first !== undefined) lines.push(model.transitions.reasons[model.transitions.reason[first]]);
+    return lines;
+  }
+}

@@ -1,0 +1,173 @@
+// The side panel of an op: all that `sbp-plan explain` says of it.
+import {stepsText} from "./costs.js";
+import {el} from "./dom.js";
+import {bytes, seconds, threeDigits} from "./format.js";
+import {PHASES} from "./model.js";
+import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
+
+function lines(text) {
+  return text === "" ? [] : text.split("\n").map((line) => {
+    const colon = line.indexOf(": ");
+    return colon < 0 ? [line, ""] : [line.slice(0, colon), line.slice(colon + 2)];
+  });
+}
+
+/** The reader's half of the text of a signature: how operands lie, then results. */
+export function signatureChips(model, {inputs, outputs}) {
+  const side = (layouts) => layouts.length <= 8 ? layouts.map((layout) => layoutChip(model, layout)) :
+    [layoutChip(model, layouts[0]), ` and ${layouts.length - 1} more`];
+  return el("span", {class: "signature"}, side(inputs), el("span", {class: "arrow"}, "→"), side(outputs));
+}
+
+function operands(page, model, op) {
+  const record = model.record(op);
+  const feeding = model.feeding.get(op) ?? [];
+  const rows = model.graph.ops.inputs[op].map((tensor, operand) => ({tensor, operand})).filter(({tensor}) => tensor >= 0);
+  return growingList(rows, MOST_ROWS, ({tensor, operand}) => {
+    const boxed = feeding[operand];
+    return [link(page, model, "tensor", tensor), " ", el("span", {class: "type"}, model.typeText(tensor)), " ",
+      record ? layoutChip(model, record.inputs[operand]) : null,
+      boxed === undefined ? null : [" by ", link(page, model, "transition", boxed, stepsText(model, boxed))]];
+  });
+}
+
+function results(page, model, op) {
+  const record = model.record(op);
+  const rows = model.graph.ops.outputs[op].map((tensor, result) => ({tensor, result})).filter(({tensor}) => tensor >= 0);
+  return growingList(rows, MOST_ROWS, ({tensor, result}) => [link(page, model, "tensor", tensor), " ",
+    el("span", {class: "type"}, model.typeText(tensor)), " ", record ? layoutChip(model, record.outputs[result]) : null]);
+}
+
+/** Transitions that bring an operand, or carry a result to anybody. */
+export function collectivesAround(model, op) {
+  const around = new Set((model.feeding.get(op) ?? []).filter((transition) => transition !== undefined));
+  for (const tensor of model.graph.ops.outputs[op]) {
+    for (const transition of model.transitionsOf.get(tensor) ?? []) around.add(transition);
+  }
+  const {seconds: time} = model.transitions;
+  return [...around].sort((a, b) => time[b] - time[a] || a - b);
+}
+
+export function transitionLine(page, model, transition) {
+  const {seconds: time, exposed, wire_bytes: moved, reason, reasons, from, to, tensor} = model.transitions;
+  return [link(page, model, "transition", transition, stepsText(model, transition) || "boxing"), " ",
+    el("span", {class: "number"}, seconds(time[transition])),
+    ` (exposed ${seconds(exposed[transition])}), ${bytes(moved[transition])} of `,
+    link(page, model, "tensor", tensor[transition]), " ",
+    layoutChip(model, from[transition]), el("span", {class: "arrow"}, "→"), layoutChip(model, to[transition]),
+    el("div", {class: "why"}, reasons[reason[transition]])];
+}
+
+function price(own) {
+  if (own === null) return "";
+  const show = (value) => value === null ? "∞" : own.unit === "seconds" ? seconds(value) :
+    own.unit === "bytes" ? bytes(value) : threeDigits(value);
+  const terms = own.terms.filter(([, value]) => value !== 0).map(([what, value]) => `${show(value)} (${what})`);
+  return `${own.criterion} ${show(own.price)}${terms.length > 0 ? ` = ${terms.join(" + ")}` : ""}`;
+}
+
+/** What a candidate costs more than the chosen one, all else as it is. */
+function difference(candidate) {
+  if (candidate.chosen) return "chosen";
+  if (!candidate.allowed) return "excluded by pins";
+  if (candidate.extra === null) return "cannot be";
+  return `${candidate.extra < 0 ? "−" : "+"}${seconds(Math.abs(candidate.extra))}`;
+}
+
+function candidateTable(entry) {
+  const time = (value) => value === null ? "∞" : seconds(value);
+  const rows = entry.candidates.map((candidate) => [
+    el("tr", {class: candidate.chosen ? "chosen" : candidate.allowed ? null : "excluded"},
+        el("td", {}, candidate.chosen ? "✓" : ""), el("td", {class: "signature"}, candidate.signature),
+        el("td", {class: "number"}, difference(candidate)), el("td", {class: "number"}, time(candidate.compute)),
+        el("td", {class: "number"}, time(candidate.boxing))),
+    el("tr", {class: "why"}, el("td", {}), el("td", {colspan: 4}, candidate.choice,
+        candidate.own ? el("div", {}, price(candidate.own)) : null))]);
+  return el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step", "op", "boxing around"]
+      .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, rows));
+}
+
+/** A candidate that would take less with its neighbours as they are: what the strategy missed, or knew better. */
+function regret(entry) {
+  const best = entry.candidates.filter(({allowed, extra}) => allowed && extra !== null)
+      .reduce((least, next) => next.extra < least.extra ? next : least, entry.candidates[0]);
+  const noise = 1e-9 * ((best.compute ?? 0) + (best.boxing ?? 0));
+  return best.extra >= -noise ? null :
+    `With its neighbours as they are, ${best.signature} would take ${seconds(-best.extra)} less.`;
+}
+
+function alternatives(model, op) {
+  const entry = model.explain === null || model.explain === undefined ? null :
+    model.explain.entries[model.explain.of_op[op]] ?? null;
+  const record = model.record(op);
+  const ask = copyable(`sbp-plan explain plan.json ${shellWord(model.opName(op))}`);
+  if (entry === null) {
+    const other = record.alternative;
+    return part(`Alternatives (${record.candidates} candidates)`, true,
+        other ? el("p", {}, "Next best: ", signatureChips(model, other), record.unit === "" ? null :
+          ` ${showPrice(record.alternative_price, record.unit)} against ${showPrice(record.price, record.unit)}`) : null,
+        el("p", {class: "note"}, "This page holds prices of the ops that take most of the step; of this one: "), ask);
+  }
+  const more = entry.count - entry.candidates.length;
+  return part(`Candidates by price (${entry.candidates.length} of ${entry.count})`, true,
+      regret(entry) ? el("p", {class: "regret"}, regret(entry)) : null, candidateTable(entry),
+      el("p", {class: "note"}, `${more > 0 ? `${more} dearer ones, and w` : "W"}hat forcing one costs with all else chosen anew: `), ask,
+      el("details", {}, el("summary", {}, "Rule"), el("pre", {}, entry.rule)));
+}
+
+function showPrice(value, unit) {
+  return unit === "seconds" ? seconds(value) : unit === "bytes" ? bytes(value) : threeDigits(value);
+}
+
+function kernelOf(page, model, op) {
+  const {kernels, alone_seconds: alone} = model.decisions;
+  if (kernels.of_op.length === 0 || kernels.of_op[op] === undefined) return null;
+  if (kernels.no_kernel.includes(op)) return "none: its neighbours read and write the operand as it lies";
+  const group = kernels.of_op[op];
+  if (group < 0) return "its own";
+  const others = kernels.of_op.flatMap((other, index) => other === group && index !== op ? [index] : []);
+  return [`${kernels.kinds[group]}, with `, others.slice(0, 4).map((other, i) => [i > 0 ? ", " : "", link(page, model, "op", other)]),
+    others.length > 4 ? ` and ${others.length - 4} more` : "",
+    `; as a kernel of its own it would take ${seconds(alone[op])}`];
+}
+
+function decision(page, model, op) {
+  const record = model.record(op);
+  const entry = model.explain?.entries[model.explain.of_op[op]];
+  const {schedule, decisions} = model;
+  return part("Chosen", true, factList([
+    ["layouts", signatureChips(model, record)],
+    ["by axis", record.choice],
+    ["because", `${model.head.strategy}: ${record.reason}`],
+    ["time", [el("span", {"data-value": "seconds"}, seconds(decisions.seconds[op])),
+      schedule.runs[op] > 1 ? ` in ${schedule.runs[op]} runs of a step` : ""]],
+    ["when", `${seconds(schedule.start[op])} – ${seconds(schedule.end[op])}`],
+    ["kernel", kernelOf(page, model, op)],
+    ["again", entry?.again ? `computes ${entry.again} again for the backward pass` : null],
+    ["pinned", entry && entry.pins.length > 0 ? entry.pins.map((pin) => el("div", {}, el("code", {}, pin))) : null],
+  ]));
+}
+
+/** @returns what stands in the panel below the name. */
+export function opSections(page, model, op) {
+  const {ops, texts} = model.graph;
+  const attributes = lines(texts[ops.attributes[op]]);
+  const notes = lines(texts[ops.notes[op]]);
+  const scope = model.nodeOf[op];
+  const sections = [factList([
+    ["type", model.opType(op)],
+    ["phase", PHASES[ops.phase[op]]],
+    ["scope", model.outline.label[scope] === "" ? null : link(page, model, "scope", scope)],
+  ])];
+  if (!model.bare) sections.push(decision(page, model, op));
+  sections.push(part("Operands", true, operands(page, model, op)), part("Results", true, results(page, model, op)));
+  if (!model.bare) {
+    const around = collectivesAround(model, op);
+    sections.push(part(`Collectives that it causes (${around.length})`, true, around.length === 0 ? el("p", {}, "None.") :
+      growingList(around, MOST_ROWS, (transition) => transitionLine(page, model, transition))));
+    sections.push(alternatives(model, op));
+  }
+  if (attributes.length > 0) sections.push(part("Attributes", false, factList(attributes)));
+  if (notes.length > 0) sections.push(part("Source", true, factList(notes)));
+  return sections;
+}

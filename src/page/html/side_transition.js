@@ -1,0 +1,108 @@
+// The side panel of a transition (what brings a tensor from one layout to another), and of a scope.
+import {el} from "./dom.js";
+import {bytes, seconds} from "./format.js";
+import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
+import {collectivesAround, transitionLine} from "./side_op.js";
+
+const MOST_TYPES = 24;
+
+function stepTable(model, transition) {
+  const {steps, kinds} = model.transitions;
+  return el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ["step", "time", "bytes on the wire", "begins", "ends"]
+      .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, steps[transition]
+      .map(([kind, axis, time, moved, start, end]) => el("tr", {},
+          el("td", {}, `${kinds[kind].name} over ${model.head.mesh.axes[axis][0]}`),
+          [seconds(time), bytes(moved), seconds(start), seconds(end)].map((text) => el("td", {class: "number"}, text))))));
+}
+
+export function transitionSections(page, model, transition) {
+  const {tensor, from, to, consumers, seconds: time, wire_bytes: moved, exposed, reason, reasons, runs} = model.transitions;
+  const id = tensor[transition];
+  const producer = model.producer[id];
+  const name = model.graph.tensors.name[id];
+  return [
+    factList([
+      ["tensor", [link(page, model, "tensor", id), ` ${model.typeText(id)}`]],
+      ["from", layoutChip(model, from[transition])],
+      ["to", layoutChip(model, to[transition])],
+      ["because", reasons[reason[transition]]],
+      ["time", [el("span", {"data-value": "seconds"}, seconds(time[transition])),
+        runs[transition] > 1 ? ` in ${runs[transition]} runs of a step` : ""]],
+      ["exposed", seconds(exposed[transition])],
+      ["bytes moved", bytes(moved[transition])],
+    ]),
+    part("Steps", true, stepTable(model, transition)),
+    part("Caused by", true, el("p", {}, "written by ", producer >= 0 ? link(page, model, "op", producer) : "nobody: it starts so"),
+        el("p", {}, "wanted so by"), consumers[transition].length === 0 ? el("p", {}, "the end of the graph") :
+        growingList(consumers[transition], MOST_ROWS, ([op, operand]) => [link(page, model, "op", op), ` ${model.opType(op)}, operand ${operand}`])),
+    part("Plan without it", true,
+        el("p", {class: "note"}, producer >= 0 ? "The tensor written as it is wanted, or wanted as it is written:" :
+          "The tensor started as it is wanted, or wanted as it starts:"),
+        el("p", {}, copyable(`--pin ${shellWord(`${name}${producer >= 0 ? "<-" : "="}${model.layoutText(to[transition])}`)}`)),
+        el("p", {}, copyable(`--pin ${shellWord(`${name}==${model.layoutText(from[transition])}`)}`))),
+  ];
+}
+
+/** What enters a scope, or leaves it: [tensor, layout] of those whose other end is outside. */
+function boundary(model, ops) {
+  const inside = new Set(ops);
+  const entering = new Map(), leaving = new Map();
+  for (const op of ops) {
+    const record = model.record(op);
+    model.graph.ops.inputs[op].forEach((tensor, operand) => {
+      const producer = tensor < 0 ? op : model.producer[tensor];
+      if (tensor >= 0 && !inside.has(producer)) entering.set(tensor, record?.inputs[operand]);
+    });
+    model.graph.ops.outputs[op].forEach((tensor, result) => {
+      if (tensor < 0) return;
+      const readers = model.readers[tensor];
+      if (readers.length === 0 || readers.some((reader) => !inside.has(reader))) leaving.set(tensor, record?.outputs[result]);
+    });
+  }
+  return {entering: [...entering], leaving: [...leaving]};
+}
+
+function typeTable(model, ops) {
+  const types = new Map();
+  for (const op of ops) {
+    const sum = types.get(model.opType(op)) ?? {number: 0, time: 0};
+    sum.number += 1;
+    sum.time += model.bare ? 0 : model.opSeconds()[op];
+    types.set(model.opType(op), sum);
+  }
+  const rows = [...types].sort(([, a], [, b]) => b.time - a.time || b.number - a.number);
+  return el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ["type", "ops", "time"].map((name) => el("th", {scope: "col"}, name)))),
+      el("tbody", {}, rows.slice(0, MOST_TYPES).map(([type, {number, time}]) => el("tr", {}, el("td", {}, type),
+          el("td", {class: "number"}, String(number)), el("td", {class: "number"}, model.bare ? "" : seconds(time))))));
+}
+
+function boundaryList(page, model, title, tensors) {
+  return part(`${title} (${tensors.length})`, false, growingList(tensors, MOST_ROWS, ([tensor, layout]) =>
+    [link(page, model, "tensor", tensor), ` ${model.typeText(tensor)} `, layout === undefined ? null : layoutChip(model, layout)]));
+}
+
+export function scopeSections(page, model, node) {
+  const ops = model.opsOf(node);
+  const parent = model.outline.parent[node];
+  const {entering, leaving} = boundary(model, ops);
+  const sum = (values) => ops.reduce((total, op) => total + values[op], 0);
+  const boxed = model.bare ? [] : [...new Set(ops.flatMap((op) => collectivesAround(model, op)))];
+  const total = (column) => boxed.reduce((all, transition) => all + model.transitions[column][transition], 0);
+  boxed.sort((a, b) => model.transitions.seconds[b] - model.transitions.seconds[a] || a - b);
+  return [
+    factList([
+      ["within", parent >= 0 ? link(page, model, "scope", parent) : null],
+      ["ops", String(ops.length)],
+      ["compute", model.bare ? null : el("span", {"data-value": "seconds"}, seconds(sum(model.opSeconds())))],
+      ["collectives", model.bare ? null : `${boxed.length}, ${seconds(total("seconds"))}, exposed ${seconds(total("exposed"))}`],
+      ["bytes moved", model.bare ? null : bytes(total("wire_bytes"))],
+    ]),
+    part("By type", true, typeTable(model, ops)),
+    boxed.length === 0 ? null : part(`Collectives (${boxed.length})`, true,
+        growingList(boxed, 6, (transition) => transitionLine(page, model, transition))),
+    boundaryList(page, model, "Comes in", entering),
+    boundaryList(page, model, "Goes out", leaving),
+    part("Ops", false, growingList(ops, MOST_ROWS, (op) => [link(page, model, "op", op), ` ${model.opType(op)}`])),
+  ];
+}
+

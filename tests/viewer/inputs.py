@@ -1,0 +1,131 @@
+"""Plans and pages that the checks of the viewer look at, made by the program when first asked for."""
+import json
+import subprocess
+
+from rejoin import rejoin
+
+HOSTILE = [
+    "<script>document.title='owned'</script>", "</script><img src=x onerror=alert(1)>", "quo\"te'`&amp;",
+    "‮evil‬ ‏abc", "{{document}}${alert(1)}", "x" * 10_000, " \t leading", "<!--", "a/b/<b>c</b>", "%00%zz",
+]
+
+MLP = {"kind": "sbp_plan.graph.v1", "name": "mlp", "inputs": [{"name": "x", "type": "f32[64,256]"}],
+       "parameters": [{"name": "w1", "type": "f32[256,1024]"}, {"name": "w2", "type": "f32[1024,256]"}],
+       "ops": [{"name": "up", "type": "MatMul", "inputs": ["x", "w1"], "outputs": ["h"], "scope": "mlp"},
+               {"name": "act", "type": "Relu", "inputs": ["h"], "outputs": ["r"], "scope": "mlp"},
+               {"name": "down", "type": "MatMul", "inputs": ["r", "w2"], "outputs": ["y"], "scope": "mlp"}],
+       "outputs": ["y"]}
+# Sizes that nothing divides, split over one axis, over both in one dimension, over both in two; a partial result.
+UNEVEN = {"kind": "sbp_plan.graph.v1", "name": "uneven",
+          "inputs": [{"name": "x", "type": "f32[11,7,5]"}, {"name": "u", "type": "f32[7,13]"}],
+          "parameters": [{"name": "w", "type": "f32[13,9]"}],
+          "ops": [{"name": "act", "type": "Relu", "inputs": ["x"], "outputs": ["r"]},
+                  {"name": "mm", "type": "MatMul", "inputs": ["u", "w"], "outputs": ["y"]}],
+          "outputs": ["r", "y"]}
+
+
+def hostile_graph():
+    """A chain of ops whose names, types of scopes and metadata are what breaks pages."""
+    ops, last = [], "x"
+    for i, name in enumerate(HOSTILE):
+        result = f"{name} out"
+        ops.append({"name": name, "type": "Relu", "inputs": [last], "outputs": [result], "scope": name[:200],
+                    "metadata": [{"name": name[:100], "value": name[:300]}]})
+        last = result
+    return {"kind": "sbp_plan.graph.v1", "name": HOSTILE[1], "inputs": [{"name": "x", "type": "f32[64,32]"}],
+            "parameters": [], "ops": ops, "outputs": [last]}
+
+
+class Inputs:
+    """`folder` holds what is made; `program`: sbp-plan; `rejoins`: pages get the modules of the source tree."""
+
+    def __init__(self, program, folder, rejoins=False):
+        self.program, self.folder, self.rejoins = program, folder, rejoins
+        self._made = {}
+
+    def run(self, *words, codes=(0,)):
+        ran = subprocess.run([self.program, *map(str, words)], cwd=self.folder, capture_output=True, text=True, check=False)
+        if ran.returncode not in codes:
+            raise RuntimeError(f"sbp-plan {' '.join(map(str, words))}: exit {ran.returncode}: {ran.stderr[-1000:]}")
+        return ran.stdout
+
+    def _once(self, name, make):
+        path = self.folder / name
+        if name not in self._made:
+            make(path)
+            self._made[name] = path
+        return path
+
+    def _planned(self, name, graph, *flags):
+        def make(path):
+            source = self.folder / f"{name}.graph.json"
+            source.write_text(json.dumps(graph))
+            self.run("infer", source, *flags, "-o", path, "-q")
+        return self._once(f"{name}.json", make)
+
+    def plan(self, name):
+        return getattr(self, f"_{name}")()
+
+    def read(self, name):
+        return json.loads(self.plan(name).read_text())
+
+    def page(self, name):
+        return self._paged(f"{name}.html", "render", self.plan(name))
+
+    def _paged(self, name, *words):
+        def make(path):
+            self.run(*words, "-o", path, codes=(0, 1) if words[0] == "diff" else (0,))
+            if self.rejoins:
+                rejoin(path, path)
+        return self._once(name, make)
+
+    def diff_page(self, before, after):
+        return self._paged(f"{before}-{after}.diff.html", "diff", self.plan(before), self.plan(after))
+
+    def explain(self, name, what):
+        return json.loads(self.run("explain", self.plan(name), what, "--format", "json", "--all"))
+
+    def _mlp(self):
+        return self._planned("mlp", MLP, "--mesh", "data=2,model=4", "--strategy", "einsum", "--pin", "w1=(B, S(1))")
+
+    def _mlp_other(self):
+        return self._planned("mlp_other", MLP, "--mesh", "data=2,model=4", "--strategy", "replicate")
+
+    def _mlp_longer(self):
+        graph = json.loads(json.dumps(MLP))
+        graph["ops"].append({"name": "last", "type": "Tanh", "inputs": ["y"], "outputs": ["z"], "scope": "head"})
+        graph["outputs"] = ["z"]
+        return self._planned("mlp_longer", graph, "--mesh", "data=2,model=4", "--strategy", "einsum")
+
+    def _uneven(self):
+        return self._planned("uneven", UNEVEN, "--mesh", "a=2,b=3", "--pin", "x=(S(0), S(0))", "--pin", "r<-(S(0), S(1))",
+                             "--pin", "u=(B, S(1))", "--pin", "w=(B, S(0))", "--pin", "y<-(B, P(sum))")
+
+    def _hostile(self):
+        return self._planned("hostile", hostile_graph(), "--mesh", "2,2")
+
+    def _llama(self):
+        """A training step of a small one: repeated layers, forward and backward, and collectives."""
+        def make(path):
+            graph = self.folder / "llama.graph.json"
+            self.run("generate", "llama", "--layers", 6, "--hidden", 256, "--ffn", 704, "--heads", 4, "--kv-heads", 4,
+                     "--vocab", 1000, "--batch", 8, "--seq", 128, "-o", graph, "-q")
+            self.run("infer", graph, "--mesh", "data=2,model=4", "--strategy", "einsum", "--train", "--loss",
+                     "causal-lm:logits", "--optimizer", "adamw", "--recipe", "data=zero3,model=tp", "-o", path, "-q")
+        return self._once("llama.json", make)
+
+    def _sized(self, ops):
+        def make(path):
+            graph = self.folder / f"transformer{ops}.graph.json"
+            self.run("generate", "transformer", "--ops", ops, "-o", graph, "-q")
+            self.run("infer", graph, "--mesh", "data=2,model=4", "--strategy", "greedy", "-o", path, "-q")
+        return self._once(f"transformer{ops}.json", make)
+
+    def _ops10000(self):
+        return self._sized(10_000)
+
+    def _ops50000(self):
+        return self._sized(50_000)
+
+    def _ops200000(self):
+        return self._sized(200_000)

@@ -1,0 +1,197 @@
+"""What holds of every page: nothing asked for, hostile names as text, equal bytes, two plans side by side, and that
+keyboard and readers of screens reach all."""
+import json
+import urllib.parse
+
+from expect import expect, expect_equal, expect_quiet, expect_shown
+from inputs import HOSTILE
+
+
+def opens_from_disk(browser, inputs):
+    page = browser.open(inputs.page("mlp"))
+    expect_equal(page.evaluate("document.title"), "mlp", "title")
+    expect_quiet(page)
+    policy = page.evaluate("document.querySelector('meta[http-equiv=Content-Security-Policy]').content")
+    expect("default-src 'none'" in policy, f"policy: {policy}")
+    page.close()
+
+
+def asks_for_nothing(browser, inputs):
+    """Each panel opened once: no request, no complaint."""
+    page = browser.open(inputs.page("llama"))
+    for panel in page.evaluate("[...document.querySelectorAll('[role=tab]')].map((b) => b.dataset.panel)"):
+        page.click(f"[role=tab][data-panel={panel}]")
+        page.settle()
+        expect_equal(page.evaluate("document.querySelector('[role=tab][aria-selected=true]').dataset.panel"), panel, "open panel")
+        expect(page.evaluate(f"document.querySelector('.panel.{panel}').getBoundingClientRect().height") > 100,
+               f"{panel} shows nothing")
+    expect_quiet(page)
+    page.close()
+
+
+def hostile_names(browser, inputs):
+    """Names that would be markup, code, or 10 kB long are shown as text, in every panel."""
+    page = browser.open(inputs.page("hostile"))
+    expect_equal(page.evaluate("document.title"), HOSTILE[1], "title")
+    for name in HOSTILE:
+        page.evaluate(f"location.hash = {'#op=' + urllib.parse.quote(name, safe='')!r}")
+        page.wait(f"document.querySelector('.side h2')?.title === {json.dumps(name[:2000])}")
+        if len(name) < 200:
+            expect_equal(page.evaluate("document.querySelector('.side h2').textContent"), name, "name as text")
+    for panel in page.evaluate("[...document.querySelectorAll('[role=tab]')].map((b) => b.dataset.panel)"):
+        page.click(f"[role=tab][data-panel={panel}]")
+        page.settle()
+    expect_equal(page.count("img, #app script, iframe"), 0, "elements made of names")
+    expect_equal(page.evaluate("document.title"), HOSTILE[1], "title afterwards")
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    expect(wide <= 0, f"the page is {wide} points too wide")
+    expect_quiet(page)
+    page.close()
+
+
+def same_bytes(_, inputs):
+    """The same plan gives the same file."""
+    for name in ("first.html", "again.html"):
+        inputs.run("render", inputs.plan("llama"), "-o", name)
+    first, again = ((inputs.folder / name).read_bytes() for name in ("first.html", "again.html"))
+    expect(first == again, "two pages of one plan differ")
+
+
+def numbers_are_the_plans(browser, inputs):
+    """The totals of the page about the plan."""
+    page = browser.open(inputs.page("llama"))
+    page.click("[role=tab][data-panel=about]")
+    seen = dict(page.evaluate("[...document.querySelectorAll('.panel.about dt')].map((t) => [t.innerText, t.nextElementSibling.innerText])"))
+    plan = inputs.read("llama")
+    expect_shown(seen["peak memory"], plan["memory"]["peak_bytes"], "peak memory")
+    expect_shown(seen["bytes moved"], plan["total"]["bytes_moved"], "bytes moved")
+    page.close()
+
+
+def two_plans(browser, inputs):
+    """The page of two plans: every op whose layouts differ is listed, and the difference of the totals."""
+    page = browser.open(inputs.diff_page("mlp", "mlp_other"))
+    page.click("[role=tab][data-panel=diff]")
+    before, after = inputs.read("mlp"), inputs.read("mlp_other")
+    cells = page.evaluate("[...document.querySelector('[data-total=\"peak memory\"]').cells].map((c) => c.innerText)")
+    expect_shown(cells[1], before["memory"]["peak_bytes"], "peak before")
+    expect_shown(cells[2], after["memory"]["peak_bytes"], "peak after")
+    differing = {name for name in ("up", "act", "down")
+                 if inputs.explain("mlp", name)["candidates"] != inputs.explain("mlp_other", name)["candidates"]}
+    page.evaluate("""(() => { const s = document.querySelector('.panel.diff select'); s.value = 'layouts';
+                  s.dispatchEvent(new Event('change')); })()""")
+    page.settle()
+    listed = set(page.texts(".changes .change .name bdi"))
+    expect(listed and listed <= differing, f"listed {listed}, differing {differing}")
+    page.click(".changes .change")
+    name = page.text(".side h2")
+    expect(name in listed, "a click selects the op")
+    expect("In the plan before" in page.text(".side"), "the side panel tells of the other plan")
+    page.click(".panel.diff input[type=search]")
+    page.type("no such op")
+    page.settle()
+    expect_equal(page.text(".panel.diff [role=status]"), "No change.", "filtered by what is nowhere")
+    expect_quiet(page)
+    page.close()
+
+
+def graphs_that_differ(browser, inputs):
+    """Ops that only one of the two plans has."""
+    page = browser.open(inputs.diff_page("mlp", "mlp_longer"))
+    page.click("[role=tab][data-panel=diff]")
+    kinds = page.texts(".changes .change .what")
+    expect(any("Op added" in kind for kind in kinds), f"changes: {kinds}")
+    page.evaluate("location.hash = '#op=last&plan=1'")
+    page.wait("document.querySelector('.side h2')?.innerText === 'last'")
+    expect("It is not there." in page.text(".side"), "an op that only one plan has")
+    expect_quiet(page)
+    page.close()
+
+
+CONTROLS = "button, a[href], input, select, textarea, summary, [tabindex]:not([tabindex='-1'])"
+# Of each text the two colours as drawn: what is transparent shows what lies behind.
+CONTRAST = """(() => {
+  const channels = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = (c) => { const v = c / 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+  const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
+  const behind = (element) => {
+    for (let e = element; e !== null; e = e.parentElement) {
+      const color = channels(getComputedStyle(e).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const element of document.querySelectorAll("#app *")) {
+    if (element.closest("svg, [disabled], [aria-hidden=true]") || element.getClientRects().length === 0) continue;
+    const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).join("");
+    if (text === "") continue;
+    const style = getComputedStyle(element);
+    const [a, b] = [luminance(channels(style.color)), luminance(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const size = parseFloat(style.fontSize), large = size >= 24 || size >= 18.66 && Number(style.fontWeight) >= 700;
+    if (ratio < (large ? 3 : 4.5)) poor.push(`${element.tagName}.${element.className} "${text.slice(0, 30)}" ${ratio.toFixed(2)}`);
+  }
+  return poor;
+})()"""
+
+
+def each_panel(page):
+    for panel in page.evaluate("[...document.querySelectorAll('[role=tab]')].map((b) => b.dataset.panel)"):
+        page.click(f"[role=tab][data-panel={panel}]")
+        page.settle()
+        yield panel
+
+
+def is_readable(browser, inputs):
+    """Contrast AA of all text, in light and in dark."""
+    page = browser.open(inputs.page("llama"), fragment="#op=" + urllib.parse.quote(first_matmul(inputs), safe=""))
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme === {theme!r} || document.querySelector('.theme')?.click()")
+        page.evaluate(f"document.documentElement.dataset.theme = {theme!r}")
+        for panel in each_panel(page):
+            poor = page.evaluate(CONTRAST)
+            expect(not poor, f"{theme}, {panel}: too little contrast: {poor[:4]}")
+    page.close()
+
+
+def first_matmul(inputs):
+    return next(op["name"] for op in inputs.read("llama")["graph"]["ops"] if op["type"] == "MatMul")
+
+
+def controls_have_names(browser, inputs):
+    """What a reader of screens hears of every control."""
+    page = browser.open(inputs.page("llama"), fragment="#op=" + urllib.parse.quote(first_matmul(inputs), safe=""))
+    named = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "tab", "slider", "img", "listbox"}
+    for panel in each_panel(page):
+        for node in page.accessibility_tree():
+            role = node.get("role", {}).get("value")
+            if node.get("ignored") or role not in named:
+                continue
+            expect(node.get("name", {}).get("value", "").strip(), f"{panel}: a {role} without a name")
+    page.close()
+
+
+def keyboard_reaches_all(browser, inputs):
+    """Tab comes to every control that is in sight (one of each group of radio buttons and of the tabs)."""
+    page = browser.open(inputs.page("mlp"), fragment="#op=up")
+    for panel in each_panel(page):
+        page.evaluate(f"""(() => {{
+          window.controls = [...document.querySelectorAll({json.dumps(CONTROLS)})].filter((e) => e.tabIndex >= 0 && !e.disabled &&
+              e.checkVisibility() && e.type !== "radio" && e.getAttribute("role") !== "tab");
+          window.reached = new Set();
+          document.addEventListener("focusin", (event) => window.reached.add(event.target));
+          document.activeElement.blur();
+        }})()""")
+        number = page.evaluate("window.controls.length")
+        for _ in range(number + 24):
+            page.press("Tab")
+        missed = page.evaluate("window.controls.filter((e) => e.isConnected && !window.reached.has(e)).map((e) => e.outerHTML.slice(0, 120))")
+        expect(not missed, f"{panel}: Tab does not come to {missed[:3]}")
+        bare = page.evaluate("""[...document.querySelectorAll("#app [onclick]")].length""")
+        expect_equal(bare, 0, "handlers written as text")
+    page.close()
+
+
+CASES = [opens_from_disk, asks_for_nothing, hostile_names, same_bytes, numbers_are_the_plans, two_plans,
+         graphs_that_differ, is_readable, controls_have_names, keyboard_reaches_all]

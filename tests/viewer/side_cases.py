@@ -1,0 +1,121 @@
+"""The side panel: ops, tensors with their shards, collectives, scopes; links, the way back, addresses."""
+import urllib.parse
+
+from expect import expect, expect_equal, expect_quiet, expect_shown
+
+
+def fragment(kind, name):
+    return f"#{kind}={urllib.parse.quote(name, safe='')}"
+
+
+def facts(page):
+    """The terms and values of all lists of the panel."""
+    return dict(page.evaluate("[...document.querySelectorAll('.side dt')].map((t) => [t.innerText, t.nextElementSibling.innerText])"))
+
+
+def shows_op(browser, inputs):
+    """All that `explain` says of an op: reason, candidates with prices, collectives, time as in the plan."""
+    plan = inputs.read("mlp")
+    page = browser.open(inputs.page("mlp"), fragment=fragment("op", "down"))
+    explained = inputs.explain("mlp", "down")
+    seen = facts(page)
+    expect_equal(page.text(".side h2"), "down", "name")
+    expect_equal(seen["type"], "MatMul", "type")
+    expect_equal(seen["because"], f"{explained['strategy']}: {explained['reason']}", "reason")
+    chosen = next(c for c in explained["candidates"] if c["chosen"])
+    expect_equal(page.text(".candidates tr.chosen .signature"), chosen["signature"], "chosen candidate")
+    expect_shown(page.text(".side [data-value=seconds]"), chosen["compute_seconds"], "time")
+    rows = page.texts(".candidates tbody tr:not(.why)")
+    expect_equal(len(rows), min(24, len(explained["candidates"])), "number of candidates")
+    by_signature = {c["signature"]: c for c in explained["candidates"]}
+    for line in page.evaluate("[...document.querySelectorAll('.candidates tbody tr:not(.why)')].map((r) => [...r.cells].map((c) => c.innerText))"):
+        candidate = by_signature[line[1]]
+        expect_shown(line[3], candidate["compute_seconds"], f"op seconds of {line[1]}")
+        if not candidate["chosen"] and candidate["allowed"]:
+            expect_shown(line[2], candidate["extra_seconds"], f"extra seconds of {line[1]}")
+    text = page.text(".side")
+    for collective in explained["collectives"]:
+        expect(collective["reason"] in text, f"the reason {collective['reason']!r} is not shown")
+        expect(", then ".join(collective["steps"]) in text, f"{collective['steps']} is not shown")
+    expect(any(t["reason"] for t in plan["transitions"]) if plan.get("transitions") else True, "reasons in the plan")
+    expect_quiet(page)
+    page.close()
+
+
+def shows_pins(browser, inputs):
+    page = browser.open(inputs.page("mlp"), fragment=fragment("op", "up"))
+    expect("w1=(B, S(1))" in page.text(".side"), "the pin of w1 is not shown at the op that reads it")
+    page.close()
+
+
+def shards_are_exact(browser, inputs):
+    """The picture's slices are those of `explain`, of sizes that nothing divides, layout by layout."""
+    page = browser.open(inputs.page("uneven"), fragment="")
+    for tensor in ("x", "r", "u", "w", "y"):
+        explained = inputs.explain("uneven", tensor)
+        page.evaluate(f"location.hash = {fragment('tensor', tensor)!r}")
+        page.wait(f"document.querySelector('.side h2')?.innerText === {tensor!r}")
+        layouts = {}
+        for layout in explained["layouts"]:
+            layouts.setdefault(layout["layout"], layout)
+        radios = page.count(".side input[type=radio]")
+        expect_equal(radios, len(layouts), f"layouts of {tensor}")
+        for i, layout in enumerate(layouts.values()):
+            page.evaluate(f"document.querySelectorAll('.side input[type=radio]')[{i}].click()")
+            seen = page.evaluate("[...document.querySelectorAll('.slices tbody tr')].map((r) => [Number(r.cells[0].textContent), r.cells[3].textContent])")
+            wanted = [[s["rank"], "[" + ", ".join(f"{b}:{e}" for b, e in s["ranges"]) + "]"] for s in layout["slices"]]
+            expect_equal(seen, wanted, f"slices of {tensor} as {layout['layout']}")
+            hatched = page.count(".shards pattern") > 0 and page.count(".shards rect[fill^=url]") > 0
+            expect_equal(hatched, "P" in layout["layout"], f"hatching of {tensor} as {layout['layout']}")
+            distinct = len({text for _, text in wanted})
+            expect(page.text(".shards p").startswith(f"{distinct} distinct"), f"{tensor}: {page.text('.shards p')}")
+    page.hover(".shards g[data-shard='1']")
+    page.settle()
+    expect("[" in page.text(".shards .told"), "hovering a shard tells its ranges")
+    expect_quiet(page)
+    page.close()
+
+
+def links_and_way_back(browser, inputs):
+    page = browser.open(inputs.page("mlp"), fragment=fragment("op", "act"))
+    page.click(".side button.tensor")
+    expect_equal(page.text(".side .kind"), "Tensor", "kind after a link")
+    expect_equal(page.evaluate("location.hash"), "#tensor=h", "address")
+    page.press("ArrowLeft", ["alt"])
+    expect_equal(page.text(".side h2"), "act", "after Alt+Left")
+    expect_equal(page.evaluate("location.hash"), "#op=act", "address after Alt+Left")
+    page.press("ArrowRight", ["alt"])
+    expect_equal(page.text(".side h2"), "h", "after Alt+Right")
+    page.click(".side button[aria-label=Back]")
+    expect_equal(page.text(".side h2"), "act", "after the button Back")
+    page.click(".side button[aria-label=Close]")
+    expect(page.evaluate("document.querySelector('.side').hidden"), "closed")
+    page.close()
+
+
+def shows_collective(browser, inputs):
+    """A transition: steps, cause, and pins that are pins of the program."""
+    plan = inputs.read("llama")
+    page = browser.open(inputs.page("llama"), fragment="#transition=0")
+    transition = plan["transitions"][0]
+    seen = facts(page)
+    expect_equal(seen["because"], transition["reason"], "reason")
+    expect_shown(seen["time"], transition["seconds"], "time")
+    expect_shown(seen["bytes moved"], transition["wire_bytes"], "bytes")
+    pins = page.evaluate("[...document.querySelectorAll('.side code')].map((c) => c.title)")
+    expect(len(pins) == 2 and all(pin.startswith("--pin ") for pin in pins), f"pins: {pins}")
+    expect_quiet(page)
+    page.close()
+
+
+def shows_scope(browser, inputs):
+    plan = inputs.read("mlp")
+    page = browser.open(inputs.page("mlp"), fragment="#scope=mlp")
+    seen = facts(page)
+    expect_equal(seen["ops"], str(len(plan["graph"]["ops"])), "ops")
+    expect("MatMul" in page.text(".side table"), "types of the scope")
+    expect_quiet(page)
+    page.close()
+
+
+CASES = [shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]
