@@ -252,8 +252,8 @@ class OverlapSearch {
     plan.graph = *problem_.graph;
     plan.mesh = best_.plan.mesh;
     plan.cluster = best_.plan.cluster;
-    presses_ = !Evaluate(problem_, *found, plan, {.reasons = false}).ok() ||
-               plan.memory.peak_bytes > *options_.memory_limit;
+    presses_ =
+        !Evaluate(problem_, *found, plan, {.reasons = false}).ok() || plan.memory.peak_bytes > *options_.memory_limit;
     return presses_ ? Solve(weights) : found;
   }
 
@@ -268,11 +268,11 @@ class OverlapSearch {
                    options_.cancelled);
       chosen = ChooseCandidates(problem_, *all, *all, bound, upper, {&best_.assignment, 1}, kMostOfRound);
     }
-    const Result<LayoutNetwork> network =
-        LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit && presses_ ? std::optional(limit_) : std::nullopt,
-                                        .lists = chosen ? &*chosen : nullptr,
-                                        .start = chosen ? &best_.assignment : nullptr,
-                                        .weights = &weights});
+    const Result<LayoutNetwork> network = LayoutNetwork::Build(
+        problem_, {.memory_limit = options_.memory_limit && presses_ ? std::optional(limit_) : std::nullopt,
+                   .lists = chosen ? &*chosen : nullptr,
+                   .start = chosen ? &best_.assignment : nullptr,
+                   .weights = &weights});
     if (!network.ok()) return std::nullopt;
     SolveOptions options;
     options.effort = kEffortOfRound * search_.effort;
