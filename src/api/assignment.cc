@@ -132,8 +132,7 @@ Status ReadStart(const std::string& path, PlanRequest& request) {
     request.warnings.push_back(StrCat("--start: ", path, " has ", matched, " of the ", request.graph.ops.size(),
                                       " ops of this model; the others start anew"));
   }
-  if (const auto& uniform = request.start->options.uniform)
-    request.strategy.values.try_emplace("uniform", *uniform);
+  if (const auto& uniform = request.start->options.uniform) request.strategy.values.try_emplace("uniform", *uniform);
   return OkStatus();
 }
 

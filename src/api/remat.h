@@ -15,7 +15,7 @@ namespace sbp {
 struct RematTrial {
   std::string remat;  // as ParseRemat takes it (remat/policy.h)
   bool fits = false;
-  double seconds = 0;  // of a step, where it fits, by the measure of plans (schedule/measure.h)
+  double seconds = 0;   // of a step, where it fits, by the measure of plans (schedule/measure.h)
   std::string same_as;  // an earlier mix that makes the same graph, so that this one was not planned; "": none
 };
 

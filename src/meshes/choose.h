@@ -94,7 +94,8 @@ struct MeshSearchOptions {
 // kept by more than that. Where planning is long (large graphs, three and more axes) it ends when the effort is spent
 // that all meshes have together, some ten times one mesh's --effort; meshes that are left were only looked at, and say
 // so. Meshes whose networks are too large to hold all candidates (network_size.h) are planned with a twentieth of the
-// effort, from the plans of coarser ones or from those that requests begin with (refines). Other strategies plan each mesh; the best get a bound where one is wanted.
+// effort, from the plans of coarser ones or from those that requests begin with (refines). Other strategies plan each
+// mesh; the best get a bound where one is wanted.
 //
 // Deterministic. Errors: kNoPlan where no mesh has a plan, with the words of the one that is nearest to one, or where
 // bounds say that none keeps to target_step; others of the first mesh that has them.

@@ -25,8 +25,10 @@ constexpr double kWorkOfBound = 6e8;                           // of LayoutBound
 constexpr double kEffortOfUniform = 0.5, kGapOfUniform = 0.3;  // of what the free search may take, and of its gap
 // Searches until a plan fits, by unit of effort and at least by one: so many, and as many as have so many ops together.
 constexpr double kFewestUntilFit = 5, kOpsUntilFit = 50'000;
-// Of so little effort, from a plan known, a search among mixes would be hardly more than their network's reductions.
+// Of so little effort in so many ops, from a plan known, a search among mixes would be hardly more than their network's
+// reductions.
 constexpr double kLittleEffort = 0.1;
+constexpr size_t kManyOps = 3000;
 constexpr double kNear = 0.03;       // of a plan's seconds, above the bound
 constexpr double kShareOfGap = 0.6;  // of the gap that is good enough, for the relaxed problem
 
@@ -141,7 +143,8 @@ Status OptimalSearch::SearchAmong(const CandidateLists& lists, const CandidateLi
   const bool fits = best_ && best_->excess == 0;
   chosen_ = ChooseCandidates(problem_, all, lists, bound, fits ? best_->seconds : kNoLimit, kept, most);
   if (best_ && GoodEnough()) return OkStatus();
-  if (fits && search_.uniform >= 0 && options_.start_bound_seconds > 0 && search_.effort <= kLittleEffort) {
+  const bool is_short = search_.effort <= kLittleEffort && problem_.num_ops() >= kManyOps;
+  if (fits && is_short && search_.uniform >= 0 && options_.start_bound_seconds > 0) {
     TryUniform();
     chosen_of_uniform_ = uniform_.has_value();
     if (chosen_of_uniform_) return OkStatus();

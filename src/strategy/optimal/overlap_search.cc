@@ -51,7 +51,7 @@ constexpr double kWorkOfRound = 6e8;                                    // of La
 constexpr size_t kMostOfRound = 12;         // of each op, where not all can be looked at together
 constexpr double kLeastShortening = 0.005;  // of a schedule: what another plan must save
 constexpr double kTimeOfRounds = 0.7;       // of the time; the rest is for the bound
-constexpr double kRoom = 0.8;               // of the memory limit: it does not press a plan of that peak
+constexpr double kRoomLeft = 0.8;           // of the memory limit: it does not press a plan of that peak
 constexpr double kLeastOfRound = 0.001;     // and in the next round by sides
 
 class OverlapSearch {
@@ -119,7 +119,7 @@ class OverlapSearch {
   double step() const { return best_.schedule.summary.step; }
   bool HasRoom(const Plan& plan) const {
     return options_.memory_limit &&
-           static_cast<double>(plan.memory.peak_bytes) <= kRoom * static_cast<double>(*options_.memory_limit);
+           static_cast<double>(plan.memory.peak_bytes) <= kRoomLeft * static_cast<double>(*options_.memory_limit);
   }
   bool IsNear() const { return step() - bound_ <= search_.gap * step(); }
 
@@ -252,8 +252,8 @@ class OverlapSearch {
     plan.graph = *problem_.graph;
     plan.mesh = best_.plan.mesh;
     plan.cluster = best_.plan.cluster;
-    presses_ = !Evaluate(problem_, *found, plan, {.reasons = false}).ok() ||
-               plan.memory.peak_bytes > *options_.memory_limit;
+    presses_ =
+        !Evaluate(problem_, *found, plan, {.reasons = false}).ok() || plan.memory.peak_bytes > *options_.memory_limit;
     return presses_ ? Solve(weights) : found;
   }
 
@@ -268,11 +268,11 @@ class OverlapSearch {
                    options_.cancelled);
       chosen = ChooseCandidates(problem_, *all, *all, bound, upper, {&best_.assignment, 1}, kMostOfRound);
     }
-    const Result<LayoutNetwork> network =
-        LayoutNetwork::Build(problem_, {.memory_limit = options_.memory_limit && presses_ ? std::optional(limit_) : std::nullopt,
-                                        .lists = chosen ? &*chosen : nullptr,
-                                        .start = chosen ? &best_.assignment : nullptr,
-                                        .weights = &weights});
+    const Result<LayoutNetwork> network = LayoutNetwork::Build(
+        problem_, {.memory_limit = options_.memory_limit && presses_ ? std::optional(limit_) : std::nullopt,
+                   .lists = chosen ? &*chosen : nullptr,
+                   .start = chosen ? &best_.assignment : nullptr,
+                   .weights = &weights});
     if (!network.ok()) return std::nullopt;
     SolveOptions options;
     options.effort = kEffortOfRound * search_.effort;
