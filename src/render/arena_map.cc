@@ -1,14 +1,13 @@
 #include "render/arena_map.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
+#include <string_view>
 
 #include "base/ids.h"
 #include "base/text.h"

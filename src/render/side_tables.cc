@@ -62,4 +62,24 @@ std::vector<bool> FindSideTables(const Graph& graph) {
   return side;
 }
 
+std::map<uint32_t, std::set<TensorId>> InputsOfOneReader(const Graph& graph,
+                                                         const std::function<int32_t(uint32_t)>& node_of_op) {
+  constexpr int32_t kSeveral = -1;
+  std::map<TensorId, int32_t> readers;
+  for (uint32_t o = 0; o < graph.ops.size(); ++o) {
+    const int32_t node = node_of_op(o);
+    if (node < 0) continue;
+    for (const TensorId id : graph.OperandsOf(graph.ops[o])) {
+      if (!id.valid() || graph.tensor(id).role != TensorRole::kInput) continue;
+      int32_t& reader = readers.try_emplace(id, node).first->second;
+      if (reader != node) reader = kSeveral;
+    }
+  }
+  std::map<uint32_t, std::set<TensorId>> inputs;
+  for (const auto& [id, node] : readers) {
+    if (node != kSeveral) inputs[static_cast<uint32_t>(node)].insert(id);
+  }
+  return inputs;
+}
+
 }  // namespace sbp
