@@ -127,7 +127,7 @@ class PartChooser {
     if (node.kind == OutlineNode::Kind::kRepeat) {
       if (node.items[0].is_op) return Close(entry);
       entry.copies *= static_cast<int64_t>(node.items.size());
-      entry.label = node.label;
+      entry.label = Within(node.path, entry.frame);
       entry.items = {node.items[0]};
       return true;
     }
@@ -140,6 +140,10 @@ class PartChooser {
     const bool framed = entry.copies > 1;
     std::vector<Entry> inner =
         Group(node.items, framed ? static_cast<int32_t>(frame) : entry.frame, scale, entry.wanted);
+    if (inner.size() == 1 && inner[0].items.size() == 1 && !inner[0].items[0].is_op) {
+      entry.items = inner[0].items;  // a scope around another one
+      return true;
+    }
     if (inner.size() < 2 || !Fits(inner.size(), entry.wanted)) return Close(entry);
     if (framed) frames_.push_back({entry.label, entry.copies, entry.frame, 0, 0});
     if (framed) frame_path_.push_back(node.path);
@@ -220,7 +224,7 @@ class PartChooser {
     if (entry.items.size() == 1 && !item.is_op) {
       const OutlineNode& node = outline_.nodes[item.index];
       part.path = node.path;
-      part.title = entry.label.empty() ? Within(node.path, entry.frame) : entry.label;
+      part.title = entry.label.empty() ? Within(node.path, entry.frame) : entry.label;  // which names all copies
       if (node.kind == OutlineNode::Kind::kRepeat && !node.items.empty()) {
         part.copies *= static_cast<int64_t>(node.items.size());
       }

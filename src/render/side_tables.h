@@ -16,7 +16,7 @@ namespace sbp {
 // Where an outline puts them.
 inline constexpr const char* kSideTablesScope = "side tables";
 
-// Per op: does it make a side table, or is it only there for one? A side table follows from parameters, numbers and
+// Per op: does it make a side table, or is it only there for one? A side table follows from small parameters, numbers and
 // positions (inputs of integers or truth values, or of at most one dimension) alone, and is read at four places or more
 // that lie more than half the forward pass apart. Linear.
 std::vector<bool> FindSideTables(const Graph& graph);
