@@ -245,12 +245,18 @@ class PartChooser {
     part.title = StrCat(Join(names, ", "), more > 0 ? StrCat(", ", more, " more") : "");
   }
 
-  // Without what the frame around it says, and without the name of the pass.
+  // Without what the innermost frame around it that is a scope says, and without the name of the pass.
   std::string Within(std::string_view path, int32_t frame) const {
-    const std::string_view around = frame >= 0 ? std::string_view(frame_path_[frame]) : PhaseName(Phase::kForward);
-    if (path.size() > around.size() + 1 && path.starts_with(around) && path[around.size()] == '/') {
-      path.remove_prefix(around.size() + 1);
+    const auto starts_with = [&](std::string_view around) {
+      return path.size() > around.size() + 1 && path.starts_with(around) && path[around.size()] == '/';
+    };
+    std::string_view around = PhaseName(Phase::kForward);
+    for (int32_t f = frame; f >= 0; f = frames_[f].parent) {
+      if (!starts_with(frame_path_[f])) continue;
+      around = frame_path_[f];
+      break;
     }
+    if (starts_with(around)) path.remove_prefix(around.size() + 1);
     return std::string(path);
   }
 
