@@ -121,9 +121,24 @@ class OverviewBuilder {
     if (out_.training) PlaceBackward();
   }
 
-  // An op of the backward pass stands beside the part of the forward pass whose scope it has.
+  // The row of the forward op whose derivative an op is, as its name "backward/OP/..." says; OP may hold slashes, too.
+  int32_t RowOfDifferentiated(const NameIndex& names, const Op& op) const {
+    std::string_view name = op.name;
+    if (!name.starts_with(kBackwardScope)) return kNoRow;
+    name.remove_prefix(std::min(name.size(), kBackwardScope.size() + 1));
+    for (size_t slash = name.rfind('/'); slash != std::string_view::npos; slash = name.rfind('/')) {
+      name = name.substr(0, slash);
+      const OpId id = names.op(name);
+      if (Valid(id) && phase_[id.index()] == Phase::kForward) return row_of_op_[id.index()];
+    }
+    return kNoRow;
+  }
+
+  // An op of the backward pass stands beside that which it differentiates; sums and the like beside the part of the
+  // forward pass whose scope they have.
   void PlaceBackward() {
     const std::vector<std::string_view> scopes = AdoptScopes(plan_.graph);
+    const NameIndex names(plan_.graph);
     std::unordered_map<std::string_view, int32_t> row_of_scope;
     for (uint32_t o = 0; o < scopes.size(); ++o) {
       if (row_of_op_[o] == kNoRow || side_[o]) continue;  // side tables may be made within any scope
@@ -135,6 +150,8 @@ class OverviewBuilder {
     }
     for (uint32_t o = 0; o < scopes.size(); ++o) {
       if (phase_[o] != Phase::kBackward) continue;
+      row_of_op_[o] = RowOfDifferentiated(names, plan_.graph.ops[o]);
+      if (row_of_op_[o] != kNoRow) continue;
       std::string_view scope = scopes[o];
       scope.remove_prefix(std::min(scope.size(), kBackwardScope.size() + 1));
       auto found = row_of_scope.find(scope);
