@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
-#include <string_view>
 
 #include "base/ids.h"
 #include "base/text.h"

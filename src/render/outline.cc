@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/text.h"
 #include "graph/adopt.h"
+#include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
 #include "render/facts.h"
@@ -19,7 +20,6 @@
 #include "render/side_tables.h"
 #include "render/training.h"
 #include "sbp/shard_math.h"
-#include "graph/graph.h"
 
 namespace sbp {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,7 +13,6 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-#include <functional>
 
 #include "base/checked_math.h"
 #include "base/dtype.h"

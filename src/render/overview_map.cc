@@ -34,7 +34,7 @@ constexpr double kRowsTop = kScreenHeight - 96, kRowsBottom = 30;
 constexpr double kLanesLeft = 14, kBoxesLeft = 116, kBoxesRight = 812, kBetweenPasses = 58;
 constexpr double kFrameHead = 17, kFrameFoot = 6, kFramePad = 7;
 constexpr double kLeastRow = 15, kMostRow = 62;
-constexpr double kFlowSize = 7.5, kLeastGapForText = 9;
+constexpr double kEndsSize = 8.5, kFlowSize = 7.5, kLeastGapForText = 9;
 
 constexpr std::string_view kTitleText = "#1F2733", kFlowText = "#5B6577", kRepeatColour = "#4B5BD6",
                            kFlowLine = "#5B6577";
@@ -199,9 +199,11 @@ class OverviewMap {
                                    ? StrCat(FormatCount(static_cast<int64_t>(overview_.optimizer.ops)), " ops")
                                    : overview_.states;
     AddWork(box, overview_.optimizer, "optimizer", 1, detail, "");
-    if (overview_.rows.empty()) return;
+    const auto last = std::ranges::find_if(overview_.rows, [](const OverviewRow& row) { return row.backward.ops > 0; });
+    if (last == overview_.rows.end()) return;
     const double x = box.left + 24;
-    canvas_.Line({{x, row_top_[0]}, {x, box.bottom - 1}}, {PaintOf(Phase::kOptimizer).strong, 1.6, true});
+    canvas_.Line({{x, row_top_[last - overview_.rows.begin()]}, {x, box.bottom - 1}},
+                 {PaintOf(Phase::kOptimizer).strong, 1.6, true});
     if (gap_ >= kLeastGapForText) {
       canvas_.Text({x + 8, box.bottom - gap_, box.width - 40, gap_},
                    StrCat("gradients, ", FormatBytes(overview_.gradient_bytes)), {kFlowSize, false, kFlowText});
@@ -341,11 +343,15 @@ class OverviewMap {
   }
 
   void AddEnds() {
-    const auto list = [](std::string_view what, const std::vector<std::string>& ends) {
-      constexpr size_t kNamed = 3;
+    // As many as have room.
+    const auto list = [](std::string_view what, const std::vector<std::string>& ends, double room) {
       std::string text = StrCat(what, ": ");
-      for (size_t i = 0; i < std::min(ends.size(), kNamed); ++i) text += StrCat(i > 0 ? ",  " : "", ends[i]);
-      if (ends.size() > kNamed) text += StrCat(", ", ends.size() - kNamed, " more");
+      for (size_t i = 0; i < ends.size(); ++i) {
+        const std::string longer = StrCat(text, i > 0 ? ",  " : "", ends[i]);
+        const std::string more = StrCat(", ", ends.size() - i, " more");
+        if (i > 0 && RoomFor(longer + more, kEndsSize, false) > room) return text + more;
+        text = longer;
+      }
       return text;
     };
     const double width = kBoxesRight - kBoxesLeft;
@@ -353,7 +359,7 @@ class OverviewMap {
                                                          : Rectangle{kBoxesLeft, kRowsTop - 12, width, 14};
     if (!overview_.inputs.empty()) {
       canvas_.Text({inputs.left, overview_.optimizer.ops > 0 ? inputs.bottom : kRowsTop - 10, inputs.width, 12},
-                   list("inputs", overview_.inputs), {8.5, false, "#31507F"});
+                   list("inputs", overview_.inputs, inputs.width), {kEndsSize, false, "#31507F"});
     }
     const double last = overview_.rows.empty() ? kRowsBottom : BoxOf(overview_.rows.size() - 1, Phase::kForward).bottom;
     double below = last - 16;
@@ -361,8 +367,8 @@ class OverviewMap {
       if (frame.last + 1 == overview_.rows.size()) below -= kFrameFoot;
     }
     if (!overview_.outputs.empty()) {
-      canvas_.Text({kBoxesLeft, std::max(below, 4.0), width, 12}, list("outputs", overview_.outputs),
-                   {8.5, false, "#31507F"});
+      canvas_.Text({kBoxesLeft, std::max(below, 4.0), width, 12}, list("outputs", overview_.outputs, width),
+                   {kEndsSize, false, "#31507F"});
     }
   }
 

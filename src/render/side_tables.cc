@@ -15,13 +15,14 @@ namespace sbp {
 
 std::vector<bool> FindSideTables(const Graph& graph) {
   constexpr size_t kLeastReaders = 4;
-  constexpr int64_t kMostElements = int64_t{1} << 22;  // of parameters: larger ones are embeddings and weights
+  constexpr int64_t kMostElements = int64_t{1} << 22;      // of parameters: larger ones are embeddings and weights
   std::vector<bool> follows(graph.tensors.size(), false);  // from parameters, numbers and positions alone
   for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
     const bool is_position = !IsFloat(tensor.type.dtype) || tensor.type.rank() <= 1;
     const bool is_small = tensor.type.num_elements() <= kMostElements;
-    follows[t] = (tensor.role == TensorRole::kParameter && is_small) || (tensor.role == TensorRole::kInput && is_position);
+    follows[t] =
+        (tensor.role == TensorRole::kParameter && is_small) || (tensor.role == TensorRole::kInput && is_position);
   }
   std::vector<bool> alone(graph.ops.size(), false);  // ops that read nothing else
   size_t forward = 0;
