@@ -25,7 +25,8 @@ Result<std::string> DrawGraph(const Plan& plan, const RenderOptions& options) {
 
 constexpr ViewRow kViews[] = {
     {"graph", "ops, layouts and collectives", TabulateGraph, DrawGraph, false, "dot"},
-    {"overview", "times, collectives and memory of the model's parts, on one screen", TabulateGraph, DrawOverview, false, "nop2"},
+    {"overview", "times, collectives and memory of the model's parts, on one screen", TabulateGraph, DrawOverview,
+     false, "nop2"},
     {"tasks", "tasks and registers of a device, drawn as the arena over time", TabulateTasks, DrawArena, true, "nop2"},
 };
 

@@ -1,13 +1,12 @@
 #include "render/arena_map.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "base/ids.h"

@@ -37,9 +37,7 @@ void Canvas::Text(const Rectangle& place, std::string_view text, const TextStyle
   const std::string fitting = FitText(text, place.width, style.size, style.bold);
   if (fitting.empty()) return;
   // Where a line ends says how it is aligned.
-  const char* end = style.align == TextAlign::kLeft    ? "\\l\""
-                    : style.align == TextAlign::kRight ? "\\r\""
-                                                              : "\"";
+  const char* end = style.align == TextAlign::kLeft ? "\\l\"" : style.align == TextAlign::kRight ? "\\r\"" : "\"";
   std::string label = QuoteDot(fitting);
   label.pop_back();
   Node(place, StrCat("label=", label, end, ", shape=plaintext, style=solid, fontsize=", FormatDouble(style.size),

@@ -179,4 +179,14 @@ std::string PlanCosts(const Plan& plan) {
                 " · peak ", FormatBytes(static_cast<double>(plan.memory.peak_bytes)), " per device");
 }
 
+std::vector<std::string> TitleOf(const Plan& plan) {
+  const std::string& path = plan.model_path;
+  std::string name = plan.graph.name.empty() ? NameTail(path) : plan.graph.name;
+  if (!path.empty() && name != NameTail(path)) name = StrCat(NameTail(path), " (", Shorten(name, 40), ")");
+  std::vector<std::string> title = {name.empty() ? "graph" : name};
+  title.push_back(StrCat(FormatCount(static_cast<int64_t>(plan.graph.ops.size())), " ops · ", PlanHeadline(plan)));
+  if (!IsBareGraph(plan)) title.push_back(PlanCosts(plan));
+  return title;
+}
+
 }  // namespace sbp

@@ -61,6 +61,8 @@ std::string GlobalToLocal(const Plan& plan, TensorId tensor, const NdSbp* layout
 std::string CountTypes(const Plan& plan, std::span<const uint32_t> ops, size_t limit);
 // One line for one plan: "data=2,model=4 · greedy (bytes) · 8xH100", and "step 3.1 ms = ... · peak 12 GB = ...".
 std::string PlanHeadline(const Plan& plan);
+// The model's name, the headline with the number of ops, and the costs of a plan.
+std::vector<std::string> TitleOf(const Plan& plan);
 std::string PlanCosts(const Plan& plan);
 
 }  // namespace sbp

@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/text.h"
 #include "graph/adopt.h"
+#include "graph/graph.h"
 #include "graph/kept.h"
 #include "graph/phases.h"
 #include "render/facts.h"
@@ -213,7 +214,8 @@ class OutlineBuilder {
     for (size_t begin = 0; begin < items.size();) {
       const std::string types = TypesOf(items[begin]);
       size_t end = begin;
-      while (!types.empty() && end < items.size() && TypesOf(items[end]) == types && ReadsSourcesOnly(items[end])) ++end;
+      while (!types.empty() && end < items.size() && TypesOf(items[end]) == types && ReadsSourcesOnly(items[end]))
+        ++end;
       if (end - begin >= kMany) {
         const uint32_t range = MakeRange(static_cast<uint32_t>(n), {items.data() + begin, end - begin});
         out_.nodes[range].stays_closed = true;

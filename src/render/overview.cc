@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -64,7 +65,7 @@ class OverviewBuilder {
     AddKept();
     AddEnds();
     AddTotals();
-    MakeTitle();
+    out_.title = TitleOf(plan_);
     return std::move(out_);
   }
 
@@ -74,8 +75,8 @@ class OverviewBuilder {
   // The op whose time a transition is: that which reads it first; where only the caller does, that which wrote it.
   OpId ForWhom(const Transition& transition) const {
     if (!transition.tensor.valid() || transition.tensor.index() >= plan_.graph.tensors.size()) return OpId();
-    const OpId op = transition.consumers.empty() ? plan_.graph.tensor(transition.tensor).producer
-                                                 : transition.consumers.front().op;
+    const OpId op =
+        transition.consumers.empty() ? plan_.graph.tensor(transition.tensor).producer : transition.consumers.front().op;
     return Valid(op) ? op : OpId();
   }
   double Seconds(uint32_t o) const {
@@ -90,7 +91,8 @@ class OverviewBuilder {
     for (uint32_t o = 0; o < weights.size() && !out_.bare; ++o) weights[o] = Seconds(o);
     for (size_t t = 0; t < plan_.transitions.size(); ++t) {
       const OpId op = ForWhom(plan_.transitions[t]);
-      if (op.valid()) weights[op.index()] += Runs(t) * (plan_.transitions[t].seconds + plan_.transitions[t].cut_seconds);
+      if (op.valid())
+        weights[op.index()] += Runs(t) * (plan_.transitions[t].seconds + plan_.transitions[t].cut_seconds);
     }
     return weights;
   }
@@ -119,9 +121,24 @@ class OverviewBuilder {
     if (out_.training) PlaceBackward();
   }
 
-  // An op of the backward pass stands beside the part of the forward pass whose scope it has.
+  // The row of the forward op whose derivative an op is, as its name "backward/OP/..." says; OP may hold slashes, too.
+  int32_t RowOfDifferentiated(const NameIndex& names, const Op& op) const {
+    std::string_view name = op.name;
+    if (!name.starts_with(kBackwardScope)) return kNoRow;
+    name.remove_prefix(std::min(name.size(), kBackwardScope.size() + 1));
+    for (size_t slash = name.rfind('/'); slash != std::string_view::npos; slash = name.rfind('/')) {
+      name = name.substr(0, slash);
+      const OpId id = names.op(name);
+      if (Valid(id) && phase_[id.index()] == Phase::kForward) return row_of_op_[id.index()];
+    }
+    return kNoRow;
+  }
+
+  // An op of the backward pass stands beside that which it differentiates; sums and the like beside the part of the
+  // forward pass whose scope they have.
   void PlaceBackward() {
     const std::vector<std::string_view> scopes = AdoptScopes(plan_.graph);
+    const NameIndex names(plan_.graph);
     std::unordered_map<std::string_view, int32_t> row_of_scope;
     for (uint32_t o = 0; o < scopes.size(); ++o) {
       if (row_of_op_[o] == kNoRow || side_[o]) continue;  // side tables may be made within any scope
@@ -133,6 +150,8 @@ class OverviewBuilder {
     }
     for (uint32_t o = 0; o < scopes.size(); ++o) {
       if (phase_[o] != Phase::kBackward) continue;
+      row_of_op_[o] = RowOfDifferentiated(names, plan_.graph.ops[o]);
+      if (row_of_op_[o] != kNoRow) continue;
       std::string_view scope = scopes[o];
       scope.remove_prefix(std::min(scope.size(), kBackwardScope.size() + 1));
       auto found = row_of_scope.find(scope);
@@ -198,8 +217,8 @@ class OverviewBuilder {
         counted[id.index()] = true;
         const NdSbp* layout = SourceLayout(plan_, id);
         int64_t& bytes = out_.rows[row_of_op_[o]].parameter_bytes;
-        bytes = SaturatingAdd(bytes, layout == nullptr ? tensor.type.num_bytes()
-                                                       : LocalBytes(tensor.type, *layout, plan_.mesh));
+        bytes = SaturatingAdd(
+            bytes, layout == nullptr ? tensor.type.num_bytes() : LocalBytes(tensor.type, *layout, plan_.mesh));
       }
     }
   }
@@ -284,8 +303,8 @@ class OverviewBuilder {
     const auto end = [&](TensorId id, const NdSbp* layout) {
       const Tensor& tensor = plan_.graph.tensor(id);
       return StrCat(Shorten(tensor.name, 28), " ", DTypeName(tensor.type.dtype), FormatShape(tensor.type.shape),
-                    layout == nullptr ? "" : " ", layout == nullptr ? "" : FormatLayout(*layout, tensor.type.rank(),
-                                                                                       options_.notation));
+                    layout == nullptr ? "" : " ",
+                    layout == nullptr ? "" : FormatLayout(*layout, tensor.type.rank(), options_.notation));
     };
     for (const TensorId id : plan_.graph.inputs) out_.inputs.push_back(end(id, SourceLayout(plan_, id)));
     const std::vector<NdSbp> layouts = out_.bare ? std::vector<NdSbp>() : OutputLayoutsOf(plan_);
@@ -321,16 +340,6 @@ class OverviewBuilder {
     for (const Op& op : plan_.graph.ops) ++counts[op.type];
     for (const auto& [type, count] : counts) out_.types.emplace_back(plan_.graph.op_types[type], count);
     std::ranges::stable_sort(out_.types, std::greater<>(), &std::pair<std::string, size_t>::second);
-  }
-
-  void MakeTitle() {
-    const std::string& path = plan_.model_path;
-    std::string name = plan_.graph.name.empty() ? NameTail(path) : plan_.graph.name;
-    if (!path.empty() && name != NameTail(path)) name = StrCat(NameTail(path), " (", Shorten(name, 40), ")");
-    out_.title.push_back(name.empty() ? "graph" : name);
-    out_.title.push_back(
-        StrCat(FormatCount(static_cast<int64_t>(plan_.graph.ops.size())), " ops · ", PlanHeadline(plan_)));
-    if (!out_.bare) out_.title.push_back(PlanCosts(plan_));
   }
 
   const Plan& plan_;

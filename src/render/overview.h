@@ -2,7 +2,6 @@
 // any drawing format; overview_map.cc draws it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -30,11 +29,11 @@ struct OverviewWork {
 
 // A part of the model, in the order of the forward pass.
 struct OverviewRow {
-  std::string title;   // scope, within the frame that it stands in
-  std::string detail;  // "14 ops: 4 MatMul, 3 Add, 7 other": of one copy
-  size_t part_ops = 0; // of one copy
-  std::string path;    // whole scope, or the first and last op
-  int64_t copies = 1;  // equal ones, drawn as this one; not those of its frame
+  std::string title;    // scope, within the frame that it stands in
+  std::string detail;   // "14 ops: 4 MatMul, 3 Add, 7 other": of one copy
+  size_t part_ops = 0;  // of one copy
+  std::string path;     // whole scope, or the first and last op
+  int64_t copies = 1;   // equal ones, drawn as this one; not those of its frame
   int32_t frame = -1;
   OverviewWork forward, backward;
   int64_t parameter_bytes = 0;  // on each device
@@ -45,7 +44,7 @@ struct OverviewRow {
 struct OverviewFrame {
   std::string label;
   int64_t copies = 1;
-  int32_t parent = -1;  // stands before it
+  int32_t parent = -1;         // stands before it
   size_t first = 0, last = 0;  // rows
 };
 
@@ -75,15 +74,15 @@ struct Overview {
   std::vector<OverviewFrame> frames;
   std::vector<OverviewFlow> flows;  // by (phase, from, to)
   OverviewWork optimizer;
-  std::string states;                    // "12 states, 2.1 MB on each device"
-  double gradient_bytes = 0;             // to the optimizer, of the whole tensors
+  std::string states;         // "12 states, 2.1 MB on each device"
+  double gradient_bytes = 0;  // to the optimizer, of the whole tensors
   std::vector<std::string> inputs, outputs;
-  std::vector<OverviewCollective> collectives;              // by time, then kind and axis; local steps left out
-  std::vector<std::pair<std::string, int64_t>> memory;      // parts of the peak on the fullest device, bytes
-  std::vector<std::pair<std::string, int64_t>> holders;     // the largest at the peak
-  int64_t peak_bytes = 0, device_bytes = 0;                 // device_bytes: 0 where it is not known
-  double compute_seconds = 0, collective_seconds = 0;       // of the step
-  std::vector<std::pair<std::string, size_t>> types;        // of ops, the commonest first
+  std::vector<OverviewCollective> collectives;           // by time, then kind and axis; local steps left out
+  std::vector<std::pair<std::string, int64_t>> memory;   // parts of the peak on the fullest device, bytes
+  std::vector<std::pair<std::string, int64_t>> holders;  // the largest at the peak
+  int64_t peak_bytes = 0, device_bytes = 0;              // device_bytes: 0 where it is not known
+  double compute_seconds = 0, collective_seconds = 0;    // of the step
+  std::vector<std::pair<std::string, size_t>> types;     // of ops, the commonest first
 };
 
 // Linear in the size of the plan. Error: an --expand pattern that matches no scope.

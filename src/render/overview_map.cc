@@ -1,5 +1,5 @@
-// Left the parts of the model from top to bottom, forward beside backward, with bars of their time; right what the whole
-// step takes: time, collectives, memory.
+// Left the parts of the model from top to bottom, forward beside backward, with bars of their time; right what the
+// whole step takes: time, collectives, memory.
 #include "render/overview_map.h"
 
 #include <algorithm>
@@ -34,9 +34,10 @@ constexpr double kRowsTop = kScreenHeight - 96, kRowsBottom = 30;
 constexpr double kLanesLeft = 14, kBoxesLeft = 116, kBoxesRight = 812, kBetweenPasses = 58;
 constexpr double kFrameHead = 17, kFrameFoot = 6, kFramePad = 7;
 constexpr double kLeastRow = 15, kMostRow = 62;
-constexpr double kFlowSize = 7.5, kLeastGapForText = 9;
+constexpr double kEndsSize = 8.5, kFlowSize = 7.5, kLeastGapForText = 9;
 
-constexpr std::string_view kTitleText = "#1F2733", kFlowText = "#5B6577", kRepeatColour = "#4B5BD6", kFlowLine = "#5B6577";
+constexpr std::string_view kTitleText = "#1F2733", kFlowText = "#5B6577", kRepeatColour = "#4B5BD6",
+                           kFlowLine = "#5B6577";
 
 class OverviewMap {
  public:
@@ -127,9 +128,11 @@ class OverviewMap {
       place.bottom = kRowsTop + 3;
       place.height = 14;
       double seconds = 0;
-      for (const OverviewRow& row : overview_.rows) seconds += Size(phase == Phase::kForward ? row.forward : row.backward);
-      canvas_.Text(place, StrCat(phase == Phase::kForward ? "forward ↓" : "backward ↑", overview_.bare ? "" : "   ",
-                                 overview_.bare ? "" : Taken(seconds)),
+      for (const OverviewRow& row : overview_.rows)
+        seconds += Size(phase == Phase::kForward ? row.forward : row.backward);
+      canvas_.Text(place,
+                   StrCat(phase == Phase::kForward ? "forward ↓" : "backward ↑", overview_.bare ? "" : "   ",
+                          overview_.bare ? "" : Taken(seconds)),
                    {11, true, PaintOf(phase).text});
     }
   }
@@ -144,13 +147,16 @@ class OverviewMap {
 
   void AddFrame(size_t f) {
     const OverviewFrame& frame = overview_.frames[f];
-    const double pad = kFramePad * static_cast<double>(std::max<size_t>(4 - std::min<size_t>(Depth(static_cast<int32_t>(f)), 3), 1)) / 2;
+    const double pad =
+        kFramePad * static_cast<double>(std::max<size_t>(4 - std::min<size_t>(Depth(static_cast<int32_t>(f)), 3), 1)) /
+        2;
     const double left = kBoxesLeft - pad, right = kBoxesRight + pad;
     const FramePaint paint = PaintOf(Phase::kForward);
     canvas_.Box({left, frame_bottom_[f], right - left, frame_top_[f] - frame_bottom_[f]},
                 {paint.fills[Depth(static_cast<int32_t>(f)) % 3], kRepeatColour, 1.4, true}, frame.label);
     double sum = 0;
-    for (size_t r = frame.first; r <= frame.last; ++r) sum += Size(overview_.rows[r].forward) + Size(overview_.rows[r].backward);
+    for (size_t r = frame.first; r <= frame.last; ++r)
+      sum += Size(overview_.rows[r].forward) + Size(overview_.rows[r].backward);
     constexpr double kBesideArrow = 36;
     const Rectangle head = {kBoxesLeft + kBesideArrow, frame_top_[f] - kFrameHead,
                             kBoxesRight - kBoxesLeft - kBesideArrow - 4, kFrameHead};
@@ -193,9 +199,11 @@ class OverviewMap {
                                    ? StrCat(FormatCount(static_cast<int64_t>(overview_.optimizer.ops)), " ops")
                                    : overview_.states;
     AddWork(box, overview_.optimizer, "optimizer", 1, detail, "");
-    if (overview_.rows.empty()) return;
+    const auto last = std::ranges::find_if(overview_.rows, [](const OverviewRow& row) { return row.backward.ops > 0; });
+    if (last == overview_.rows.end()) return;
     const double x = box.left + 24;
-    canvas_.Line({{x, row_top_[0]}, {x, box.bottom - 1}}, {PaintOf(Phase::kOptimizer).strong, 1.6, true});
+    canvas_.Line({{x, row_top_[last - overview_.rows.begin()]}, {x, box.bottom - 1}},
+                 {PaintOf(Phase::kOptimizer).strong, 1.6, true});
     if (gap_ >= kLeastGapForText) {
       canvas_.Text({x + 8, box.bottom - gap_, box.width - 40, gap_},
                    StrCat("gradients, ", FormatBytes(overview_.gradient_bytes)), {kFlowSize, false, kFlowText});
@@ -324,21 +332,26 @@ class OverviewMap {
     for (const OverviewFlow* flow : far) {
       const Rectangle from = BoxOf(flow->from, Phase::kForward), to = BoxOf(flow->to, Phase::kForward);
       const double x = std::max(kBoxesLeft - 24 - 10 * static_cast<double>(lane_of[flow->from]), kLanesLeft);
-      canvas_.Line({{from.left, from.middle() - 3},
-                    {x, from.middle() - 3},
-                    {x, to.middle() + 3},
-                    {to.left - 0.5, to.middle() + 3}},
-                   StyleOf(*flow),
-                   StrCat(overview_.rows[flow->from].title, " to ", overview_.rows[flow->to].title, ": ", Words(*flow)));
+      canvas_.Line(
+          {{from.left, from.middle() - 3},
+           {x, from.middle() - 3},
+           {x, to.middle() + 3},
+           {to.left - 0.5, to.middle() + 3}},
+          StyleOf(*flow),
+          StrCat(overview_.rows[flow->from].title, " to ", overview_.rows[flow->to].title, ": ", Words(*flow)));
     }
   }
 
   void AddEnds() {
-    const auto list = [](std::string_view what, const std::vector<std::string>& ends) {
-      constexpr size_t kNamed = 3;
+    // As many as have room.
+    const auto list = [](std::string_view what, const std::vector<std::string>& ends, double room) {
       std::string text = StrCat(what, ": ");
-      for (size_t i = 0; i < std::min(ends.size(), kNamed); ++i) text += StrCat(i > 0 ? ",  " : "", ends[i]);
-      if (ends.size() > kNamed) text += StrCat(", ", ends.size() - kNamed, " more");
+      for (size_t i = 0; i < ends.size(); ++i) {
+        const std::string longer = StrCat(text, i > 0 ? ",  " : "", ends[i]);
+        const std::string more = StrCat(", ", ends.size() - i, " more");
+        if (i > 0 && RoomFor(longer + more, kEndsSize, false) > room) return text + more;
+        text = longer;
+      }
       return text;
     };
     const double width = kBoxesRight - kBoxesLeft;
@@ -346,7 +359,7 @@ class OverviewMap {
                                                          : Rectangle{kBoxesLeft, kRowsTop - 12, width, 14};
     if (!overview_.inputs.empty()) {
       canvas_.Text({inputs.left, overview_.optimizer.ops > 0 ? inputs.bottom : kRowsTop - 10, inputs.width, 12},
-                   list("inputs", overview_.inputs), {8.5, false, "#31507F"});
+                   list("inputs", overview_.inputs, inputs.width), {kEndsSize, false, "#31507F"});
     }
     const double last = overview_.rows.empty() ? kRowsBottom : BoxOf(overview_.rows.size() - 1, Phase::kForward).bottom;
     double below = last - 16;
@@ -354,7 +367,8 @@ class OverviewMap {
       if (frame.last + 1 == overview_.rows.size()) below -= kFrameFoot;
     }
     if (!overview_.outputs.empty()) {
-      canvas_.Text({kBoxesLeft, std::max(below, 4.0), width, 12}, list("outputs", overview_.outputs), {8.5, false, "#31507F"});
+      canvas_.Text({kBoxesLeft, std::max(below, 4.0), width, 12}, list("outputs", overview_.outputs, width),
+                   {kEndsSize, false, "#31507F"});
     }
   }
 

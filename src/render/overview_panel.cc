@@ -9,7 +9,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -73,7 +72,7 @@ class Panel {
   void Row(std::string_view colour, const std::string& words, const std::vector<std::string>& numbers) {
     const Rectangle line = Next(kPanelLine);
     if (!colour.empty()) canvas_.Box({line.left, line.bottom + 3, 8, 8}, {colour, colour});
-    
+
     const double taken = kNumber * static_cast<double>(numbers.size());
     canvas_.Text({line.left + 13, line.bottom, line.width - 13 - taken, line.height}, words, {8.5, false, kInk});
     for (size_t i = 0; i < numbers.size(); ++i) {
@@ -97,7 +96,8 @@ class Panel {
     }
     AddBar(canvas_, Next(12), parts, total);
     top_ -= 3;
-    Row(kComputeColour, "compute", {FormatSeconds(overview_.compute_seconds), Percent(overview_.compute_seconds, total)});
+    Row(kComputeColour, "compute",
+        {FormatSeconds(overview_.compute_seconds), Percent(overview_.compute_seconds, total)});
     for (const auto& [kind, seconds] : by_kind) {
       Row(PaintOf(kind).fill, std::string(CollectiveKindName(kind)), {FormatSeconds(seconds), Percent(seconds, total)});
     }
@@ -111,8 +111,7 @@ class Panel {
   void AddCollectives() {
     int64_t count = 0;
     for (const OverviewCollective& sum : overview_.collectives) count += sum.count;
-    Head("Collectives", overview_.collectives.empty() ? "none"
-                                                      : StrCat(FormatCount(count), " in a step"));
+    Head("Collectives", overview_.collectives.empty() ? "none" : StrCat(FormatCount(count), " in a step"));
     if (overview_.collectives.empty()) {
       top_ -= kBetween;
       return;
@@ -120,8 +119,8 @@ class Panel {
     const Rectangle line = Next(kPanelLine);
     const std::array<std::string_view, 3> titles = {"count", "bytes sent", "time"};
     for (size_t i = 0; i < titles.size(); ++i) {
-      canvas_.Text({line.right() - kNumber * static_cast<double>(titles.size() - i), line.bottom, kNumber, line.height}, titles[i],
-                   {8, false, kPale, TextAlign::kRight});
+      canvas_.Text({line.right() - kNumber * static_cast<double>(titles.size() - i), line.bottom, kNumber, line.height},
+                   titles[i], {8, false, kPale, TextAlign::kRight});
     }
     constexpr size_t kMost = 9;
     for (size_t i = 0; i < std::min(overview_.collectives.size(), kMost); ++i) {
@@ -136,8 +135,8 @@ class Panel {
   void AddMemory() {
     const auto peak = static_cast<double>(overview_.peak_bytes), device = static_cast<double>(overview_.device_bytes);
     if (peak <= 0) return;
-    Head("Memory peak", StrCat(FormatBytes(peak), device > 0 ? " of " : "", device > 0 ? FormatBytes(device) : "",
-                               " per device"));
+    Head("Memory peak",
+         StrCat(FormatBytes(peak), device > 0 ? " of " : "", device > 0 ? FormatBytes(device) : "", " per device"));
     std::vector<BarPart> parts;
     for (size_t i = 0; i < overview_.memory.size(); ++i) {
       const auto& [name, bytes] = overview_.memory[i];
@@ -154,7 +153,8 @@ class Panel {
     top_ -= 3;
     for (size_t i = 0; i < overview_.memory.size(); ++i) {
       const auto bytes = static_cast<double>(overview_.memory[i].second);
-      Row(kMemoryColours[i % kMemoryColours.size()], overview_.memory[i].first, {FormatBytes(bytes), Percent(bytes, peak)});
+      Row(kMemoryColours[i % kMemoryColours.size()], overview_.memory[i].first,
+          {FormatBytes(bytes), Percent(bytes, peak)});
     }
     constexpr size_t kMost = 8;
     if (!overview_.holders.empty() && HasRoom(kLegendRoom)) {
@@ -216,7 +216,8 @@ void AddBar(Canvas& canvas, const Rectangle& bar, const std::vector<BarPart>& pa
   double left = bar.left;
   for (const BarPart& part : parts) {
     const double width = std::min(bar.width * part.size / whole, bar.right() - left);
-    if (width >= kLeastWidth) canvas.Box({left, bar.bottom, width, bar.height}, {part.colour, part.colour, 0.2}, part.tooltip);
+    if (width >= kLeastWidth)
+      canvas.Box({left, bar.bottom, width, bar.height}, {part.colour, part.colour, 0.2}, part.tooltip);
     left += std::max(width, 0.0);
   }
 }

@@ -13,7 +13,6 @@
 #include "graph/kept.h"
 #include "graph/phases.h"
 #include "plan/plan.h"
-#include "render/facts.h"
 #include "render/opening.h"
 #include "render/outline.h"
 #include "render/overview.h"
@@ -22,8 +21,8 @@
 namespace sbp {
 namespace {
 
-constexpr size_t kMostParts = 14;      // that a screen holds beside each other and can be read
-constexpr size_t kMostExpanded = 30;   // with --expand
+constexpr size_t kMostParts = 14;       // that a screen holds beside each other and can be read
+constexpr size_t kMostExpanded = 30;    // with --expand
 constexpr double kWorthOpening = 0.04;  // share of the whole
 constexpr double kSmall = 0.01;         // neighbours that are smaller are one part
 constexpr size_t kOutlineItems = 64;
@@ -64,7 +63,8 @@ class PartChooser {
 
  private:
   Phase PhaseOfItem(const OutlineItem& item) const {
-    return item.is_op ? PhaseOf(plan_.graph, plan_.graph.ops[item.index]) : PhaseOfScope(outline_.nodes[item.index].path);
+    return item.is_op ? PhaseOf(plan_.graph, plan_.graph.ops[item.index])
+                      : PhaseOfScope(outline_.nodes[item.index].path);
   }
   double WeightOf(const OutlineItem& item) const {
     return item.is_op ? (*op_weight_)[item.index] : node_weight_[item.index];
@@ -127,7 +127,7 @@ class PartChooser {
     if (node.kind == OutlineNode::Kind::kRepeat) {
       if (node.items[0].is_op) return Close(entry);
       entry.copies *= static_cast<int64_t>(node.items.size());
-      entry.label = node.label;
+      entry.label = Within(node.path, entry.frame);
       entry.items = {node.items[0]};
       return true;
     }
@@ -138,7 +138,12 @@ class PartChooser {
     const double scale = node_weight_[item.index] > 0 ? entry.weight / node_weight_[item.index] : 1;
     const size_t frame = frames_.size();
     const bool framed = entry.copies > 1;
-    std::vector<Entry> inner = Group(node.items, framed ? static_cast<int32_t>(frame) : entry.frame, scale, entry.wanted);
+    std::vector<Entry> inner =
+        Group(node.items, framed ? static_cast<int32_t>(frame) : entry.frame, scale, entry.wanted);
+    if (inner.size() == 1 && inner[0].items.size() == 1 && !inner[0].items[0].is_op) {
+      entry.items = inner[0].items;  // a scope around another one
+      return true;
+    }
     if (inner.size() < 2 || !Fits(inner.size(), entry.wanted)) return Close(entry);
     if (framed) frames_.push_back({entry.label, entry.copies, entry.frame, 0, 0});
     if (framed) frame_path_.push_back(node.path);
@@ -161,7 +166,8 @@ class PartChooser {
     Entry second = entry;
     second.weight = 0;
     size_t cut = 0;
-    for (double sum = 0; cut + 1 < entry.items.size() && (cut == 0 || sum < own / 2); ++cut) sum += WeightOf(entry.items[cut]);
+    for (double sum = 0; cut + 1 < entry.items.size() && (cut == 0 || sum < own / 2); ++cut)
+      sum += WeightOf(entry.items[cut]);
     second.items.assign(entry.items.begin() + static_cast<ptrdiff_t>(cut), entry.items.end());
     for (const OutlineItem& item : second.items) second.weight += WeightOf(item) * scale;
     Entry first = entry;
@@ -218,7 +224,7 @@ class PartChooser {
     if (entry.items.size() == 1 && !item.is_op) {
       const OutlineNode& node = outline_.nodes[item.index];
       part.path = node.path;
-      part.title = entry.label.empty() ? Within(node.path, entry.frame) : entry.label;
+      part.title = entry.label.empty() ? Within(node.path, entry.frame) : entry.label;  // which names all copies
       if (node.kind == OutlineNode::Kind::kRepeat && !node.items.empty()) {
         part.copies *= static_cast<int64_t>(node.items.size());
       }
@@ -226,7 +232,8 @@ class PartChooser {
     }
     std::vector<std::string> names;
     for (const OutlineItem& inner : entry.items) {
-      std::string name = inner.is_op ? plan_.graph.type_of(plan_.graph.ops[inner.index]) : outline_.nodes[inner.index].label;
+      std::string name =
+          inner.is_op ? plan_.graph.type_of(plan_.graph.ops[inner.index]) : outline_.nodes[inner.index].label;
       if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
     }
     const auto& first = plan_.graph.ops[part.ops.front()].name;
@@ -238,12 +245,18 @@ class PartChooser {
     part.title = StrCat(Join(names, ", "), more > 0 ? StrCat(", ", more, " more") : "");
   }
 
-  // Without what the frame around it says, and without the name of the pass.
+  // Without what the innermost frame around it that is a scope says, and without the name of the pass.
   std::string Within(std::string_view path, int32_t frame) const {
-    const std::string_view around = frame >= 0 ? std::string_view(frame_path_[frame]) : PhaseName(Phase::kForward);
-    if (path.size() > around.size() + 1 && path.starts_with(around) && path[around.size()] == '/') {
-      path.remove_prefix(around.size() + 1);
+    const auto starts_with = [&](std::string_view around) {
+      return path.size() > around.size() + 1 && path.starts_with(around) && path[around.size()] == '/';
+    };
+    std::string_view around = PhaseName(Phase::kForward);
+    for (int32_t f = frame; f >= 0; f = frames_[f].parent) {
+      if (!starts_with(frame_path_[f])) continue;
+      around = frame_path_[f];
+      break;
     }
+    if (starts_with(around)) path.remove_prefix(around.size() + 1);
     return std::string(path);
   }
 

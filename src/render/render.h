@@ -15,7 +15,7 @@ namespace sbp {
 struct RenderOptions {
   std::vector<std::string> expand;  // scopes to open ("*" all); names may hold '*'
   Notation notation = Notation::kSbp;
-  std::string view;  // "": as ViewFor() says
+  std::string view;        // "": as ViewFor() says
   size_t max_nodes = 240;  // what a drawing may hold before deeper scopes stay folded; more of a wide graph is a tangle
 };
 
@@ -32,8 +32,8 @@ struct ViewRow {
 std::span<const ViewRow> AllViews();
 Result<const ViewRow*> FindView(std::string_view name);
 
-// A graph of more ops is drawn as its overview, where neither a view nor scopes to open are asked for: op by op it is too
-// large for a screen.
+// A graph of more ops is drawn as its overview, where neither a view nor scopes to open are asked for: op by op it is
+// too large for a screen.
 inline constexpr size_t kMostOpsOfGraphView = 300;
 // The view that the options name, or that is best for this plan.
 Result<const ViewRow*> ViewFor(const Plan& plan, const RenderOptions& options);

@@ -15,11 +15,14 @@ namespace sbp {
 
 std::vector<bool> FindSideTables(const Graph& graph) {
   constexpr size_t kLeastReaders = 4;
+  constexpr int64_t kMostElements = int64_t{1} << 22;      // of parameters: larger ones are embeddings and weights
   std::vector<bool> follows(graph.tensors.size(), false);  // from parameters, numbers and positions alone
   for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
     const bool is_position = !IsFloat(tensor.type.dtype) || tensor.type.rank() <= 1;
-    follows[t] = tensor.role == TensorRole::kParameter || (tensor.role == TensorRole::kInput && is_position);
+    const bool is_small = tensor.type.num_elements() <= kMostElements;
+    follows[t] =
+        (tensor.role == TensorRole::kParameter && is_small) || (tensor.role == TensorRole::kInput && is_position);
   }
   std::vector<bool> alone(graph.ops.size(), false);  // ops that read nothing else
   size_t forward = 0;
@@ -60,6 +63,26 @@ std::vector<bool> FindSideTables(const Graph& graph) {
     }
   }
   return side;
+}
+
+std::map<uint32_t, std::set<TensorId>> InputsOfOneReader(const Graph& graph,
+                                                         const std::function<int32_t(uint32_t)>& node_of_op) {
+  constexpr int32_t kSeveral = -1;
+  std::map<TensorId, int32_t> readers;
+  for (uint32_t o = 0; o < graph.ops.size(); ++o) {
+    const int32_t node = node_of_op(o);
+    if (node < 0) continue;
+    for (const TensorId id : graph.OperandsOf(graph.ops[o])) {
+      if (!id.valid() || graph.tensor(id).role != TensorRole::kInput) continue;
+      int32_t& reader = readers.try_emplace(id, node).first->second;
+      if (reader != node) reader = kSeveral;
+    }
+  }
+  std::map<uint32_t, std::set<TensorId>> inputs;
+  for (const auto& [id, node] : readers) {
+    if (node != kSeveral) inputs[static_cast<uint32_t>(node)].insert(id);
+  }
+  return inputs;
 }
 
 }  // namespace sbp

@@ -1,5 +1,5 @@
-// How wide text is, whatever fonts there are: drawings name Helvetica, Arial and sans-serif, and must come out alike where
-// none of them is installed.
+// How wide text is, whatever fonts there are: drawings name Helvetica, Arial and sans-serif, and must come out alike
+// where none of them is installed.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ inline constexpr std::string_view kBoldSuffix = " bold";
 // (svg_text.h).
 double SetWidth(std::string_view text, double size, bool bold);
 
-// Width that the widest of the common fonts takes (DejaVu Sans, Verdana, a monospaced one); at least SetWidth. Boxes are
-// made for it, since not every viewer sets text as it is told.
+// Width that the widest of the common fonts takes (DejaVu Sans, Verdana, a monospaced one); at least SetWidth. Boxes
+// are made for it, since not every viewer sets text as it is told.
 double RoomFor(std::string_view text, double size, bool bold);
 
 // The text, elided in its middle where it takes more than `room`; "" where not even a few letters fit.

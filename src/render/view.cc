@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include "base/ids.h"
@@ -44,7 +43,10 @@ class ViewBuilder {
     WalkOutline();
     FindInnerTransitions();
     MakeSummaries();
-    FindManyInputs();
+    many_inputs_ = InputsOfOneReader(plan_.graph, [&](uint32_t o) { return NodeOfOp(o); });
+    std::erase_if(many_inputs_, [&](const auto& inputs) {
+      return inputs.second.size() < kManyInputs || !closed_of_node_.contains(inputs.first);
+    });
     for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) ConnectOp(o);
     ConnectOutputs();
     DescribeGroups();
@@ -220,7 +222,8 @@ class ViewBuilder {
       if (plan_.graph.tensor(operands[i]).role == TensorRole::kParameter && (!boxed || closed_of_node_.contains(to))) {
         continue;
       }
-      const int32_t from = IsSideTableFor(operands[i], to) ? TableNodeBeside(operands[i], to) : SourceOf(operands[i], to);
+      const int32_t from =
+          IsSideTableFor(operands[i], to) ? TableNodeBeside(operands[i], to) : SourceOf(operands[i], to);
       if (from < 0 || static_cast<uint32_t>(from) == to) continue;
       const NdSbp* layout = boxed ? &plan_.transitions[feeding].to : SourceLayout(plan_, operands[i]);
       if (layout == nullptr) layout = LayoutIn(plan_, o, i, false);
@@ -262,8 +265,8 @@ class ViewBuilder {
   int32_t InputsOf(uint32_t reader, TensorId t) {
     const auto [found, fresh] = input_nodes_.try_emplace(reader, 0);
     if (fresh) {
-      found->second = AddNode(RestNode(ViewNode::Kind::kInput), GroupOfOne(view_.nodes[reader].group),
-                              view_.nodes[reader].phase);
+      found->second =
+          AddNode(RestNode(ViewNode::Kind::kInput), GroupOfOne(view_.nodes[reader].group), view_.nodes[reader].phase);
       view_.nodes[found->second].order = view_.nodes[reader].order;
       view_.nodes[found->second].title = StrCat(many_inputs_.at(reader).size(), " inputs");
       const TensorId last = *many_inputs_.at(reader).rbegin();
@@ -272,23 +275,6 @@ class ViewBuilder {
     }
     return static_cast<int32_t>(found->second);
   }
-  // Inputs that nobody but one folded node reads, by that node, where they are many.
-  void FindManyInputs() {
-    std::map<TensorId, int32_t> reader;  // -1: several
-    for (uint32_t o = 0; o < plan_.graph.ops.size(); ++o) {
-      if (NodeOfOp(o) < 0) continue;
-      for (const TensorId id : plan_.graph.OperandsOf(plan_.graph.ops[o])) {
-        if (!id.valid() || plan_.graph.tensor(id).role != TensorRole::kInput) continue;
-        const auto [found, fresh] = reader.try_emplace(id, NodeOfOp(o));
-        if (!fresh && found->second != NodeOfOp(o)) found->second = -1;
-      }
-    }
-    for (const auto& [id, node] : reader) {
-      if (node >= 0 && closed_of_node_.contains(static_cast<uint32_t>(node))) many_inputs_[node].insert(id);
-    }
-    std::erase_if(many_inputs_, [](const auto& inputs) { return inputs.second.size() < kManyInputs; });
-  }
-
   // The node that gives a tensor: its producer, or an input or parameter node made on demand beside its first reader.
   int32_t SourceOf(TensorId t, uint32_t reader) {
     const Tensor& tensor = plan_.graph.tensor(t);
@@ -345,9 +331,9 @@ class ViewBuilder {
         continue;
       }
       // Gradients are many, and all alike: what brings them to a folded optimizer is drawn once.
-      const bool of_gradients = view_.training && ((view_.nodes[to].phase == Phase::kOptimizer &&
-                                                    closed_of_node_.contains(to)) ||
-                                                   static_cast<int32_t>(to) == rest_of_outputs_);
+      const bool of_gradients =
+          view_.training && ((view_.nodes[to].phase == Phase::kOptimizer && closed_of_node_.contains(to)) ||
+                             static_cast<int32_t>(to) == rest_of_outputs_);
       const std::string layouts = of_gradients ? "" : StrCat(ToString(step.from), ToString(step.to));
       auto key = std::make_tuple(of_gradients && s == 0 ? to : at, to,
                                  StrCat(CollectiveKindName(step.kind), step.axis, layouts));
@@ -482,13 +468,7 @@ class ViewBuilder {
   }
 
   void MakeTitle() {
-    const std::string& path = plan_.model_path;
-    std::string name = plan_.graph.name.empty() ? NameTail(path) : plan_.graph.name;
-    if (!path.empty() && name != NameTail(path)) name = StrCat(NameTail(path), " (", Shorten(name, 40), ")");
-    view_.title.push_back(name.empty() ? "graph" : name);
-    view_.title.push_back(
-        StrCat(FormatCount(static_cast<int64_t>(plan_.graph.ops.size())), " ops · ", PlanHeadline(plan_)));
-    if (!IsBareGraph(plan_)) view_.title.push_back(PlanCosts(plan_));
+    view_.title = TitleOf(plan_);
     if (const std::string peak = PeakParts(plan_); !peak.empty()) view_.title.push_back(peak);
     if (opening_.closed_for_size > 0) {
       view_.notes.push_back(StrCat(opening_.closed_for_size,
@@ -520,10 +500,10 @@ class ViewBuilder {
   std::map<uint32_t, size_t> closed_of_node_;
   std::vector<std::vector<uint32_t>> group_collectives_;
   std::map<TensorId, uint32_t> source_nodes_;
-  std::vector<bool> side_;                                                    // per op: makes a side table
+  std::vector<bool> side_;                                                   // per op: makes a side table
   std::map<std::tuple<uint32_t, uint32_t, int32_t>, uint32_t> table_nodes_;  // producer, result, group of the reader
-  std::map<uint32_t, std::set<TensorId>> many_inputs_;                        // by folded node
-  std::map<uint32_t, uint32_t> input_nodes_;                                  // which stand for them
+  std::map<uint32_t, std::set<TensorId>> many_inputs_;                       // by folded node
+  std::map<uint32_t, uint32_t> input_nodes_;                                 // which stand for them
   std::set<TensorId> unseen_sources_;
   int32_t rest_of_sources_ = -1, rest_of_outputs_ = -1;
   std::map<uint32_t, uint32_t> last_step_;                                 // transition -> node

@@ -69,7 +69,8 @@ TEST(Formats, SmallPlanAsDot) {
   const std::string dot = Render(SmallPlan(), "dot");
   EXPECT_THAT(dot, StartsWith("digraph plan {\n"));
   EXPECT_THAT(dot, HasSubstr("n0 -> n3 [penwidth=0.8, label=\"\u00A0P(sum)\""));
-  EXPECT_THAT(dot, HasSubstr("n3 -> n1 [penwidth=0.8, label=\"\u00A0" "B\""));
+  EXPECT_THAT(dot, HasSubstr("n3 -> n1 [penwidth=0.8, label=\"\u00A0"
+                             "B\""));
   EXPECT_THAT(dot, HasSubstr("n3 [shape=octagon, style=\"filled\", fillcolor=\"#CC3333\""));
   EXPECT_EQ(dot, Render(SmallPlan(), "dot"));
 }

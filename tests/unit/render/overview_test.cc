@@ -115,6 +115,33 @@ TEST(Overview, BackwardStandsBesideForward) {
   EXPECT_EQ(overview.rows[0].kept_bytes, 64);
 }
 
+// Ops of one scope that are different rows: each has its own derivative.
+TEST(Overview, DerivativesStandBesideTheirOps) {
+  GraphBuilder builder("step");
+  const TensorType type = ParseTensorType("f32[4,4]").value();
+  builder.AddInput("x", type);
+  std::string last = "x";
+  const auto add = [&](const std::string& name, const std::string& scope) {
+    builder.DescribeTensor(name, type);
+    builder.AddOp("Relu", name, {last}, {name}, {}, scope);
+    last = name;
+  };
+  add("early", "net");
+  add("middle", "net/middle");
+  add("middle2", "net/middle");
+  add("late", "net");
+  add("loss", "loss");
+  for (const char* op : {"loss", "late", "middle", "early"}) {
+    add(StrCat("backward/", op, "/d"), StrCat("backward/", op == std::string("middle") ? "net/middle" : "net"));
+  }
+  builder.AddOutput(last);
+  Plan plan;
+  plan.graph = builder.Build("step").value();
+  const Overview overview = Look(plan, {.expand = {"forward/net"}});
+  ASSERT_GE(overview.rows.size(), 3u);
+  for (const OverviewRow& row : overview.rows) EXPECT_EQ(row.backward.ops, 1u) << row.title;
+}
+
 TEST(Overview, IsTheDefaultOfLargeGraphs) {
   const auto name = [](const Plan& plan, const RenderOptions& options) { return (*ViewFor(plan, options))->name; };
   const Plan small = BareTransformer({.layers = 1}), large = BareTransformer({.layers = 64});

@@ -129,8 +129,8 @@ TEST(SvgText, LengthsAreOfTheTextNotOfItsEntities) {
   const std::string svg = FixTextLengths(
       "<svg width=\"9\">\n<text text-anchor=\"start\" x=\"0\" y=\"0\" font-size=\"10.00\">a&#45;&lt;</text>\n</svg>",
       false);
-  EXPECT_THAT(svg, HasSubstr(StrCat(" textLength=\"", FormatDouble(std::round(SetWidth("a-<", 10, false) * 100) / 100),
-                                    "\"")));
+  EXPECT_THAT(
+      svg, HasSubstr(StrCat(" textLength=\"", FormatDouble(std::round(SetWidth("a-<", 10, false) * 100) / 100), "\"")));
 }
 
 TEST(SvgText, WhatIsNoSvgStays) {
@@ -165,10 +165,12 @@ TEST(Graphviz, NothingReachesStderr) {
     setenv("FONTCONFIG_FILE", "/nonexistent/fonts.conf", 1);
     bool good = true;
     for (const char* format : {"svg", "png", "pdf"}) {
-      good = good && LayOut("digraph g { a [label=<<TABLE FIXEDSIZE=\"TRUE\" WIDTH=\"9\" HEIGHT=\"9\"><TR><TD>too long for "
-                            "this</TD></TR></TABLE>>]; a -> b [label=\"日本\"]; }",
-                            format)
-                         .ok();
+      good =
+          good && LayOut(
+                      "digraph g { a [label=<<TABLE FIXEDSIZE=\"TRUE\" WIDTH=\"9\" HEIGHT=\"9\"><TR><TD>too long for "
+                      "this</TD></TR></TABLE>>]; a -> b [label=\"日本\"]; }",
+                      format)
+                      .ok();
     }
     _exit(good ? 0 : 1);
   }
