@@ -3,6 +3,7 @@
 #include <graphviz/gvc.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/text.h"
 
 namespace sbp {
@@ -109,6 +111,8 @@ struct Drawing {
   GVC_t* context;
   Agraph_t* graph;
 };
+constexpr std::chrono::milliseconds kAskedEvery{50};
+
 void KeepUntilExit(Drawing drawing) {
   static std::vector<Drawing>* const kept = new std::vector<Drawing>();
   kept->push_back(drawing);
@@ -116,9 +120,13 @@ void KeepUntilExit(Drawing drawing) {
 
 }  // namespace
 
-Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine) {
-  static std::mutex one_at_a_time;  // Graphviz keeps much in variables of its own
-  const std::lock_guard lock(one_at_a_time);
+Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine,
+                           const std::function<bool()>& cancelled) {
+  static std::timed_mutex one_at_a_time;  // Graphviz keeps much in variables of its own
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  do {
+    SBP_RETURN_IF_ERROR(RefuseCancelled(cancelled));
+  } while (!lock.try_lock_for(kAskedEvery));
   const CaptureMessages capture;
   GVC_t* const context = gvContext();
   if (context == nullptr) return Failed("start");
@@ -129,6 +137,7 @@ Result<std::string> LayOut(const std::string& dot, const std::string& format, co
   }
   KeepUntilExit({context, graph});
   if (gvLayout(context, graph, engine) != 0) return Failed("lay the drawing out");
+  SBP_RETURN_IF_ERROR(RefuseCancelled(cancelled));
   if (format == "png") LimitBitmap(graph);
   char* data = nullptr;
   unsigned int length = 0;

@@ -1,6 +1,7 @@
 // DOT text -> a picture, by Graphviz as a library. The only place that sees its headers.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/status.h"
@@ -9,6 +10,9 @@ namespace sbp {
 
 // `format`: "svg", "png" or "pdf"; `engine`: "dot" or "nop2". Graphviz never prints: its messages come back in the
 // error (kDefect: the DOT text is ours). Graphviz has global state: from several threads, one at a time.
-Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine = "dot");
+// `cancelled`, which may be null, is asked while others draw, and before and after the layout (kRunFailed): Graphviz
+// itself asks nobody.
+Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine = "dot",
+                           const std::function<bool()>& cancelled = nullptr);
 
 }  // namespace sbp
