@@ -188,7 +188,10 @@ class FunctionReader {
   }
 
   Status Body(const Region& body, Frame& frame, std::vector<ValueRef>& results, int depth) {
-    if (depth > kMaxCallDepth) return BadInput("functions and regions call each other too deeply");
+    if (depth > kMaxCallDepth) {
+      const size_t at = body.operations.empty() ? 0 : body.operations.front().offset;
+      return place_.ErrorAt(at, StrCat("functions and regions call each other deeper than ", kMaxCallDepth, " levels"));
+    }
     for (const Operation& op : body.operations) {
       if (++ops_ > kMaxOps) return place_.ErrorAt(op.offset, "functions make too many ops");
       std::vector<ValueRef> operands;
