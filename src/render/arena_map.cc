@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <sstream>
 #include <vector>
 
+#include "base/number_text.h"
 #include "base/text.h"
 #include "plan/physical_plan.h"
 #include "plan/plan.h"
@@ -155,7 +155,7 @@ class ArenaMap {
   double tasks_ = 1, bytes_ = 1, width_ = kWidth;
   std::map<std::string, Paint> kinds_;
   size_t left_out_ = 0, nodes_ = 0;
-  std::ostringstream out_;
+  PlainStream out_;
 };
 
 }  // namespace
