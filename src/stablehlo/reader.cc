@@ -97,7 +97,9 @@ class FunctionReader {
     std::vector<ValueRef> results;
     SBP_RETURN_IF_ERROR(Body(body, frame, results, 0));
     Outputs(*main->second, results);
-    return builder_.Build(where);
+    SBP_ASSIGN_OR_RETURN(Graph graph, builder_.Build(where));
+    SBP_RETURN_IF_ERROR(Verify(graph, where));  // of sizes that no machine has
+    return graph;
   }
 
   // What each op that is read becomes is added there; the module must outlive it.
