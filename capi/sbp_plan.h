@@ -27,8 +27,8 @@
  * Threads: calls from several threads at once are independent of each other (drawing a picture waits for its turn,
  * since Graphviz draws one at a time; its library keeps some memory of each drawing). A call may start threads of its
  * own, which have ended when it returns. It changes no signal handler, no locale, no folder and no stream of the
- * process; numbers are written and read as in the C locale, whatever setlocale says (but not after
- * std::locale::global of another one).
+ * process; numbers are written and read as in the C locale, whatever setlocale or std::locale::global say
+ * (but for ranges that `help` shows).
  *
  * Errors: the exit code of the program, and its message in the chatter. Nothing ends the process and no C++ exception
  * comes out. Backends that are processes or GPUs (`--backend mpi`, `cuda`) are refused with SBP_USAGE: the program has
@@ -82,7 +82,8 @@ typedef struct sbp_array {
 
 /* What goes on: "planning: strategy" ("" where that is not known, as with --quiet); during a search or run some times a
  * second again. From any thread of the call, one at a time; must return soon. Not begun any more
- * once `cancel` is set. Other than 0: the call ends soon, as by `cancel`. */
+ * once `cancel` is set. Other than 0: the call ends soon, as by `cancel` (a picture
+ * when Graphviz has laid it out, which asks nobody: `--max-nodes` bounds it). */
 typedef int (*sbp_progress)(void* user, const char* what);
 
 /* All but `words` may be 0. */

@@ -4,10 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <ctime>
-#include <iomanip>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "api/model.h"
 #include "api/tensors.h"
 #include "base/dtype.h"
+#include "base/number_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "calibrate/cases.h"
@@ -59,11 +58,7 @@ std::string Today() {
   return text;
 }
 
-std::string PercentText(double value) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(1) << 100 * value << " %";
-  return out.str();
-}
+std::string PercentText(double value) { return FormatFixed(100 * value, 1) + " %"; }
 
 std::string FitText(const Fit& fit) {
   const Cluster& cluster = fit.cluster;
@@ -75,9 +70,7 @@ std::string FitText(const Fit& fit) {
                  PercentText(device.memory_efficiency.value), " of it; a kernel takes at least ",
                  FormatSeconds(device.launch_seconds.value), "\n");
   for (const auto& [dtype, flops] : device.flops) {
-    std::ostringstream number;
-    number << std::setprecision(3) << flops.value / 1e9;
-    text += StrCat("products in ", DTypeName(dtype), ": ", number.str(), " GFLOP/s at best\n");
+    text += StrCat("products in ", DTypeName(dtype), ": ", FormatGeneral(flops.value / 1e9, 3), " GFLOP/s at best\n");
   }
   text += StrCat("usually ", PercentText(device.compute_efficiency.value), " of that\n");
   if (!cluster.samples.empty()) {

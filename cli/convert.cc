@@ -75,13 +75,15 @@ Status ConvertGraph(const ConvertFlags& flags, std::string_view bytes, bool has_
 Status Convert(const ConvertFlags& flags) {
   SBP_ASSIGN_OR_RETURN(const Encoding encoding, ChooseEncoding(flags));
   SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.model.model));
-  SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, flags.model.model));
-  switch (info.kind) {
+  const auto info = Recognise(bytes, flags.model.model);
+  // StableHLO is none of the kinds; of what is no model either, reading says why.
+  if (!info.ok()) return ConvertGraph(flags, bytes, /*has_weights=*/false, encoding);
+  switch (info->kind) {
     case DocumentKind::kOnnx:
     case DocumentKind::kTorch:
     case DocumentKind::kConfig:
     case DocumentKind::kGraph:
-      return ConvertGraph(flags, bytes, info.kind != DocumentKind::kGraph, encoding);
+      return ConvertGraph(flags, bytes, info->kind != DocumentKind::kGraph, encoding);
     case DocumentKind::kCluster: {
       SBP_ASSIGN_OR_RETURN(const Cluster cluster, ReadCluster(bytes, flags.model.model));
       return WriteChecked(cluster, encoding, flags.out, WriteCluster, ReadCluster);
@@ -98,8 +100,9 @@ Status Convert(const ConvertFlags& flags) {
 
 Command SetupConvert(CLI::App& app) {
   auto flags = std::make_shared<ConvertFlags>();
-  app.add_option("in", flags->model.model,
-                 "ONNX, .pt2, config.json of Hugging Face, or a graph, cluster or plan in any encoding; - is stdin")
+  app.add_option(
+         "in", flags->model.model,
+         "ONNX, .pt2, StableHLO, config.json of Hugging Face, or a graph, cluster or plan in any encoding; - is stdin")
       ->required()
       ->type_name("IN");
   app.add_option("out", flags->out, ".json, .prototxt or .pb; - is stdout")->required()->type_name("OUT");

@@ -45,8 +45,8 @@ Result<Plan> Trusted(Result<Plan> plan, const std::string& path) {
 Result<Plan> ReadOrMakePlan(const PlanningFlags& flags) {
   const std::string& path = flags.model.model;
   SBP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  SBP_ASSIGN_OR_RETURN(const DocumentInfo info, Recognise(bytes, path));
-  if (info.kind == DocumentKind::kPlan) {
+  const auto info = Recognise(bytes, path);  // no error yet: StableHLO is none of these
+  if (info.ok() && info->kind == DocumentKind::kPlan) {
     if (flags.mesh) return UsageError(StrCat("--mesh: ", path, " is a plan, which has its own"));
     return Trusted(ReadPlan(bytes, path), path);
   }

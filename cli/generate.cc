@@ -3,18 +3,23 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/caller.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/planning.h"
+#include "cli/progress.h"
 #include "generate/options.h"
 #include "io/documents.h"
 #include "io/file.h"
@@ -137,8 +142,27 @@ Status WriteProblem(const GenerateFlags& flags, const GeneratorRow& row) {
     return UsageError(StrCat(flags.out, ": ", flags.family, " is written as .json"));
   }
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
+  options.cancelled = InterruptAsker();
   SBP_ASSIGN_OR_RETURN(const CostNetwork problem, row.make_problem(options));
   return WriteFile(flags.out, FormatIopddl(problem));
+}
+
+// A user's Ctrl-C waits until the file is whole, and in pieces it takes no memory. A call is cancelled in between, and
+// then leaves no part of a file.
+Status WriteGenerated(const Graph& graph, Encoding encoding, const std::string& path,
+                      const std::function<bool()>& cancelled) {
+  TellProgress("writing");
+  if (CurrentCaller() == nullptr) {
+    return WriteFileInPieces(path, [&](const ByteSink& sink) { WriteGraph(graph, encoding, sink); });
+  }
+  std::string text;
+  WriteGraph(graph, encoding, [&](std::string_view piece) {
+    if (cancelled()) return false;
+    text += piece;
+    return true;
+  });
+  SBP_RETURN_IF_ERROR(RefuseCancelled(cancelled));
+  return WriteFile(path, text);
 }
 
 Status Generate(const GenerateFlags& flags) {
@@ -151,8 +175,9 @@ Status Generate(const GenerateFlags& flags) {
   options.sizes.dtype = ParseDType(flags.dtype).value_or(options.sizes.dtype);
   options.sizes.positions = ParsePositions(flags.positions);
   if (flags.tied_option->count() > 0) options.sizes.tied = flags.tied;
+  options.cancelled = InterruptAsker();
   SBP_ASSIGN_OR_RETURN(const Graph graph, row->make(options));
-  return WriteFileInPieces(flags.out, [&](const ByteSink& sink) { WriteGraph(graph, encoding, sink); });
+  return WriteGenerated(graph, encoding, flags.out, options.cancelled);
 }
 
 }  // namespace

@@ -11,12 +11,15 @@
 
 #include "api/model.h"
 #include "api/plan_file.h"
+#include "base/cancelled.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/plan_pages.h"
 #include "cli/planning.h"
+#include "cli/progress.h"
 #include "fold/resolve.h"
 #include "io/documents.h"
 #include "io/file.h"
@@ -80,7 +83,9 @@ Status Render(RenderFlags flags) {
   if (!flags.trace.empty()) return UsageError("--trace stands in a page alone; expected -o FILE.html");
   SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
+  flags.options.cancelled = InterruptAsker();
   SBP_ASSIGN_OR_RETURN(Plan plan, LoadPlanOrModel(flags));
+  SBP_RETURN_IF_ERROR(RefuseCancelled(flags.options.cancelled));
   // Tasks are made on the fly where the plan file holds none.
   SBP_ASSIGN_OR_RETURN(const ViewRow* view, ViewFor(plan, flags.options));
   if (view->of_tasks && plan.mesh.num_axes() > 0) {
@@ -88,6 +93,8 @@ Status Render(RenderFlags flags) {
     SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, flags.model.model));
   }
   if (view->of_tasks && !plan.physical && plan.mesh.num_axes() > 0) plan.physical = MakePhysicalPlan(plan);
+  SBP_RETURN_IF_ERROR(RefuseCancelled(flags.options.cancelled));
+  TellProgress("drawing");
   SBP_ASSIGN_OR_RETURN(const std::string picture, format->render(plan, flags.options));
   return WriteFile(flags.out, picture);
 }

@@ -1,9 +1,9 @@
 #include "cli/rules_verify.h"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/number_text.h"
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -71,11 +71,9 @@ std::string Padded(const std::string& text, size_t width) {
 std::string ReportText(const VerifyReport& report) {
   std::string text = "op                                        instances  candidates  worst error  missing\n";
   for (const VerifiedOp& op : report.ops) {
-    char error[32];
-    std::snprintf(error, sizeof error, "%.1e", op.worst_error);
+    const std::string error = op.worst_error > 0 ? FormatScientific(op.worst_error, 1) : "0";
     text += StrCat(Padded(op.op, 42), Padded(StrCat(op.instances), 11), Padded(StrCat(op.candidates), 12),
-                   Padded(op.worst_error > 0 ? error : "0", 13), op.missing,
-                   op.failed > 0 ? StrCat("  ", op.failed, " FAILED") : "", "\n");
+                   Padded(error, 13), op.missing, op.failed > 0 ? StrCat("  ", op.failed, " FAILED") : "", "\n");
   }
   text += FindingsText("missing: right when executed, not offered", report.missing);
   text += FindingsText("skipped", report.skipped);
@@ -110,11 +108,9 @@ Json VjpJson(const VjpReport& report) {
 std::string VjpText(const VjpReport& report) {
   std::string text = "op                                        instances  entries  kinks  worst error  by\n";
   for (const VerifiedVjp& op : report.ops) {
-    char error[32];
-    std::snprintf(error, sizeof error, "%.1e", op.worst_error);
+    const std::string error = op.worst_error > 0 ? FormatScientific(op.worst_error, 1) : "0";
     text += StrCat(Padded(op.op, 42), Padded(StrCat(op.instances), 11), Padded(StrCat(op.entries), 9),
-                   Padded(StrCat(op.at_kinks), 7), Padded(op.worst_error > 0 ? error : "0", 13),
-                   op.by_expansion ? "expansion" : "vjp", "\n");
+                   Padded(StrCat(op.at_kinks), 7), Padded(error, 13), op.by_expansion ? "expansion" : "vjp", "\n");
   }
   text += FindingsText("without a derivative", report.skipped);
   text += FindingsText("failed", report.failed);

@@ -20,6 +20,7 @@
 #include "api/train.h"
 #include "base/dtype.h"
 #include "base/hash.h"
+#include "base/number_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/backend_flags.h"
@@ -256,7 +257,8 @@ Status CheckFlags(const RunFlags& flags) {
   const std::pair<const std::optional<double>&, std::string_view> numbers[] = {
       {flags.tolerance, "--tolerance"}, {flags.rtol, "--rtol"}, {flags.atol, "--atol"}};
   for (const auto& [number, name] : numbers) {
-    if (number && !(*number >= 0)) return UsageError(StrCat(name, " ", *number, ": expected a number of at least 0"));
+    if (number && !(*number >= 0))
+      return UsageError(StrCat(name, " ", FormatGeneral(*number), ": expected a number of at least 0"));
   }
   if (flags.compare && BackendOf(flags).is_virtual) {
     return UsageError("--compare measures: it goes with a backend that computes");

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/number_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/caller.h"
@@ -122,11 +122,11 @@ std::string ResultJson(const CostNetwork& network, const SolveResult& result, in
 
 std::string ResultText(const CostNetwork& network, const SolveResult& result, double read_seconds, double seconds) {
   const auto cost = [&](int64_t units, double value) { return network.integral ? StrCat(units) : FormatDouble(value); };
-  char times[80];
-  std::snprintf(times, sizeof times, "%.2f s, of which reading %.2f s", seconds, read_seconds);
+  const std::string times =
+      StrCat(FormatFixed(seconds, 2), " s, of which reading ", FormatFixed(read_seconds, 2), " s");
   return StrCat("cost         ", cost(result.evaluation.cost, result.evaluation.value), "\nlower bound  ",
                 cost(result.lower_bound_units, result.lower_bound), "\ngap          ",
-                result.gap == 0 ? "0, proved" : StrCat(result.gap * 100, " %"), "\npeak         ",
+                result.gap == 0 ? "0, proved" : StrCat(FormatGeneral(result.gap * 100), " %"), "\npeak         ",
                 result.evaluation.peak, network.usage_limit ? StrCat(" of ", *network.usage_limit) : "", " at time ",
                 result.evaluation.peak_time, "\ntime         ", times);
 }

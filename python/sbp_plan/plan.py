@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .model import Model
 
 
+_LARGEST_PAGE = 8_000_000  # characters that a notebook holds of a plan; of larger ones a picture
+
+
 @dataclass(frozen=True)
 class Cost:
     """A step of a plan: seconds summed over compute and collectives, bytes that a device moves, bytes at its peak."""
@@ -141,12 +144,13 @@ class Plan:
         return call("explain", [*flags(options), "--", "-", name], self._document).output.decode()
 
     def render(self, form: str = "svg", **options: Option) -> bytes:
-        """The plan as svg, png, pdf, dot, md or txt. Options: view="overview", expand=[...], max_nodes=..."""
+        """The plan as html (the viewer, one file that opens from disk), svg, png, pdf, dot, md or txt. Options of pictures
+        and tables: view="overview", expand=[...], max_nodes=..."""
         refuse(options, "as", "output")
         return call("render", [*flags({**options, "as": form, "output": "-"}), "--", "-"], self._document).output
 
     def show(self) -> None:
-        """Shows summary and picture in a notebook; prints the summary elsewhere."""
+        """Shows summary and viewer in a notebook; prints the summary elsewhere."""
         try:
             python: Any = importlib.import_module("IPython")
             display: Any = importlib.import_module("IPython.display")
@@ -161,8 +165,13 @@ class Plan:
     def _repr_html_(self) -> str:
         import html
 
-        picture = self.render("svg", view="overview").decode()
-        return f"<pre>{html.escape(self.summary())}</pre>{picture[picture.find('<svg'):]}"
+        summary = f"<pre>{html.escape(self.summary())}</pre>"
+        page = self.render("html").decode()
+        if len(page) > _LARGEST_PAGE:
+            picture = self.render("svg", view="overview").decode()
+            return f"{summary}{picture[picture.find('<svg'):]}"
+        return (f'{summary}<iframe sandbox="allow-scripts allow-downloads" title="the plan" '
+                f'style="width:100%;height:640px;border:1px solid" srcdoc="{html.escape(page)}"></iframe>')
 
     def run(self, inputs: Mapping[str, Any] | None = None, *, progress: Progress = None,
             **options: Option) -> dict[str, Any]:

@@ -15,6 +15,7 @@
 #include "decompose/decompose.h"
 #include "decompose/evaluate.h"
 #include "decompose/expansion_builder.h"
+#include "graph/producers.h"
 #include "rule/factor_map.h"
 #include "rule/op_query.h"
 #include "rule/overload.h"
@@ -141,7 +142,7 @@ class Lowering {
     }
     if (missing.size() > kMaxListed) list += StrCat("\n  and ", missing.size() - kMaxListed, " more");
     const std::string& example = missing.begin()->first;
-    if (example.starts_with("stablehlo::") || example.starts_with("chlo::")) {
+    if (IsProducedBy(graph_, kStableHloProducer)) {
       return BadInput(StrCat("no row says what these ops compute; write rows and give them with --rules FILE: op ",
                              example,
                              "(Tensor x0) -> Tensor y, then the lines \"expand\" and \"y = Relu(x0)\" "

@@ -1,16 +1,16 @@
-// The part of text.h that reads and writes numbers.
+// Numbers as text, and back: number_text.h, and a part of text.h.
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/checked_math.h"
+#include "base/number_text.h"
 #include "base/text.h"
 
 namespace sbp {
@@ -23,6 +23,14 @@ std::optional<Number> ParseNumber(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
   return value;
+}
+
+std::string WithDigits(double value, std::chars_format form, int digits) {
+  constexpr int kMostDigits = 60;
+  std::array<char, 400> buffer;  // a double has at most 309 digits before the point
+  const auto result =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, form, std::min(digits, kMostDigits));
+  return std::string(buffer.data(), result.ptr);
 }
 
 struct Unit {
@@ -40,12 +48,16 @@ std::string FormatScaled(double value, const std::array<Unit, N>& units) {
   while (i + 1 < N && value / units[i].factor >= 999.5) ++i;
   const double scaled = value / units[i].factor;
   const int decimals = scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
-  std::array<char, 352> buffer;
-  std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, scaled);
-  return std::string(buffer.data()) + " " + std::string(units[i].name);
+  return FormatFixed(scaled, decimals) + " " + std::string(units[i].name);
 }
 
 }  // namespace
+
+std::string FormatGeneral(double value, int digits) { return WithDigits(value, std::chars_format::general, digits); }
+std::string FormatFixed(double value, int decimals) { return WithDigits(value, std::chars_format::fixed, decimals); }
+std::string FormatScientific(double value, int decimals) {
+  return WithDigits(value, std::chars_format::scientific, decimals);
+}
 
 std::optional<int64_t> ParseInt(std::string_view text) { return ParseNumber<int64_t>(text); }
 std::optional<double> ParseDouble(std::string_view text) { return ParseNumber<double>(text); }

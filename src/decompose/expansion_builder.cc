@@ -8,6 +8,7 @@
 #include "base/dtype.h"
 #include "base/hash.h"
 #include "base/ids.h"
+#include "base/number_text.h"
 #include "base/text.h"
 #include "graph/builder.h"
 #include "graph/literal.h"
@@ -147,7 +148,7 @@ TensorId ExpansionBuilder::Number(double value, DType type) {
   if (IsInteger(type) && std::abs(value) < 0x1p63) {
     return Constant(Literal::Scalar(static_cast<int64_t>(value), type));
   }
-  Fail(BadInput(StrCat("no number ", value, " of type ", DTypeName(type))));
+  Fail(BadInput(StrCat("no number ", FormatGeneral(value), " of type ", DTypeName(type))));
   return {};
 }
 

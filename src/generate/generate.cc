@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/dtype.h"
 #include "base/text.h"
 #include "generate/gpt.h"
@@ -81,6 +82,7 @@ Result<Graph> Transformer(const GenerateOptions& options) {
   LayerWriter w(builder, DType::kBF16);
   std::string x = "x";
   for (int64_t layer = 0; w.count() < options.ops; ++layer) {
+    SBP_RETURN_IF_ERROR(RefuseCancelled(options.cancelled));
     const std::string scope = StrCat("model/layers.", layer);
     w.EnterScope(scope + "/attention");
     const std::string attended = Attention(w, Norm(w, "norm", x));
@@ -99,6 +101,7 @@ Result<Graph> MlpChain(const GenerateOptions& options) {
   LayerWriter w(builder, DType::kBF16);
   std::string x = "x";
   for (int64_t layer = 0; w.count() < options.ops; ++layer) {
+    SBP_RETURN_IF_ERROR(RefuseCancelled(options.cancelled));
     w.EnterScope(StrCat("layers.", layer));
     x = Mlp(w, x);
   }
@@ -116,6 +119,7 @@ Result<Graph> RandomDag(const GenerateOptions& options) {
   constexpr std::array<const char*, 4> kBinary = {"Add", "Mul", "Sub", "Max"};
   const int64_t n = std::array<int64_t, 4>{8, 12, 16, 30}[pick(4)];
   const TensorType matrix{DType::kF32, {n, n}};
+  constexpr int64_t kAskedEvery = 256;  // ops
   std::vector<std::string> live;
   const uint64_t sources = 1 + pick(3);
   for (uint64_t i = 0; i < sources; ++i) {
@@ -132,6 +136,7 @@ Result<Graph> RandomDag(const GenerateOptions& options) {
     return live[live.size() - 1 - pick(std::min<uint64_t>(live.size(), pick(4) == 0 ? 64 : 4))];
   };
   for (int64_t i = 0; i < options.ops; ++i) {
+    if (i % kAskedEvery == 0) SBP_RETURN_IF_ERROR(RefuseCancelled(options.cancelled));
     const std::string name = StrCat("op", i), out = StrCat("t", i);
     switch (pick(4)) {
       case 0:

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -56,7 +57,7 @@ class GptWriter {
         w_(builder, sizes.dtype),
         hidden_{sizes.batch, sizes.sequence, sizes.hidden} {}
 
-  void Write(int64_t ops) {
+  Status Write(const GenerateOptions& options) {
     builder_.AddInput("input_ids", {DType::kI64, {sizes_.batch, sizes_.sequence}});
     w_.EnterScope("model");
     const std::string table = w_.Parameter("model.wte.weight", {sizes_.vocabulary, sizes_.hidden});
@@ -66,7 +67,8 @@ class GptWriter {
     } else {
       x = w_.Op("Add", "wpe", {x, w_.Parameter("model.wpe.weight", {sizes_.sequence, sizes_.hidden})}, hidden_);
     }
-    for (int64_t layer = 0; ops > 0 ? w_.count() < ops : layer < sizes_.layers; ++layer) {
+    for (int64_t layer = 0; options.ops > 0 ? w_.count() < options.ops : layer < sizes_.layers; ++layer) {
+      SBP_RETURN_IF_ERROR(RefuseCancelled(options.cancelled));
       const std::string scope = StrCat("model/layers.", layer);
       w_.EnterScope(scope);
       const std::string attended = Attention(scope, Norm("norm_1", x));
@@ -86,6 +88,7 @@ class GptWriter {
     builder_.AddOp("MatMul", "head/lm_head", {x, weight}, {"logits"}, {}, "head");
     builder_.DescribeTensor("logits", {sizes_.dtype, {sizes_.batch, sizes_.sequence, sizes_.vocabulary}});
     builder_.AddOutput("logits");
+    return OkStatus();
   }
 
  private:
@@ -172,7 +175,7 @@ Result<Graph> Generate(const std::string& family, const GenerateOptions& options
   }
   SBP_RETURN_IF_ERROR(CheckSizes(sizes));
   GraphBuilder builder(family);
-  GptWriter(builder, sizes, biases).Write(options.ops);
+  SBP_RETURN_IF_ERROR(GptWriter(builder, sizes, biases).Write(options));
   return builder.Build("generate " + family);
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/text.h"
 #include "search/random.h"
 
@@ -257,6 +258,7 @@ Result<CostNetwork> LayoutProblem::Make() {
   }
   std::map<std::tuple<Kind, Kind, int32_t, int64_t>, int32_t> tables;  // equal edges have the same
   for (const Edge& edge : edges_) {
+    SBP_RETURN_IF_ERROR(RefuseCancelled(options_.cancelled));
     const Node &from = nodes_[edge.from], &to = nodes_[edge.to];
     const auto [table, is_new] = tables.try_emplace({from.kind, to.kind, edge.operand, from.bytes}, 0);
     if (is_new) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -34,7 +35,7 @@ class LlamaWriter {
         w_(builder, sizes.dtype),
         hidden_{sizes.batch, sizes.sequence, sizes.hidden} {}
 
-  void Write(int64_t ops) {
+  Status Write(const GenerateOptions& options) {
     const TensorType places{DType::kI64, {sizes_.batch, sizes_.sequence}};
     builder_.AddInput("input_ids", places);
     builder_.AddInput("position_ids", places);
@@ -42,7 +43,8 @@ class LlamaWriter {
     const std::string table = Weight("embed_tokens", {sizes_.vocabulary, sizes_.hidden});
     std::string x = w_.Op("Gather", "embed_tokens", {table, "input_ids"}, hidden_);
     WriteAngles();
-    for (int64_t layer = 0; ops > 0 ? w_.count() < ops : layer < sizes_.layers; ++layer) {
+    for (int64_t layer = 0; options.ops > 0 ? w_.count() < options.ops : layer < sizes_.layers; ++layer) {
+      SBP_RETURN_IF_ERROR(RefuseCancelled(options.cancelled));
       const std::string scope = StrCat("model/layers.", layer);
       w_.EnterScope(scope);
       const std::string attended = Attention(scope, Norm("input_layernorm", x));
@@ -65,6 +67,7 @@ class LlamaWriter {
     builder_.AddOp("MatMul", "head/lm_head", {x, weight}, {"logits"}, {}, "head");
     builder_.DescribeTensor("logits", {sizes_.dtype, logits});
     builder_.AddOutput("logits");
+    return OkStatus();
   }
 
  private:
@@ -201,7 +204,7 @@ class LlamaWriter {
   std::string weights_;  // of the experts of the last layer
 };
 
-Result<Graph> Generate(const char* family, const DecoderSizes& sizes, int64_t ops) {
+Result<Graph> Generate(const char* family, const DecoderSizes& sizes, const GenerateOptions& options) {
   if (sizes.positions.value_or(PositionKind::kRotary) != PositionKind::kRotary) {
     return UsageError(StrCat(family, " has --positions rope; learned and alibi are given to gpt, mpt"));
   }
@@ -214,7 +217,7 @@ Result<Graph> Generate(const char* family, const DecoderSizes& sizes, int64_t op
   }
   SBP_RETURN_IF_ERROR(CheckSizes(sizes));
   GraphBuilder builder(family);
-  LlamaWriter(builder, sizes).Write(ops);
+  SBP_RETURN_IF_ERROR(LlamaWriter(builder, sizes).Write(options));
   return builder.Build(StrCat("generate ", family));
 }
 
@@ -225,7 +228,7 @@ Result<Graph> GenerateLlama(const GenerateOptions& options) {
   if (sizes.feed_forward == 0) sizes.feed_forward = 14336;
   if (sizes.kv_heads == 0) sizes.kv_heads = 8;
   if (sizes.vocabulary == 0) sizes.vocabulary = 128256;
-  return Generate("llama", sizes, options.ops);
+  return Generate("llama", sizes, options);
 }
 
 Result<Graph> GenerateMoe(const GenerateOptions& options) {
@@ -238,7 +241,7 @@ Result<Graph> GenerateMoe(const GenerateOptions& options) {
   if (sizes.top_k > sizes.experts) {
     return UsageError(StrCat("--top-k ", sizes.top_k, " is more than --experts ", sizes.experts));
   }
-  return Generate("moe", sizes, options.ops);
+  return Generate("moe", sizes, options);
 }
 
 }  // namespace sbp

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "base/dtype.h"
@@ -40,6 +41,7 @@ struct GenerateOptions {
   uint64_t seed = 0;  // only the random family and layout problems have choices
   DecoderSizes sizes = {};
   ProblemSizes problem = {};
+  std::function<bool()> cancelled = nullptr;  // is the graph no longer wanted? Asked between layers
 };
 
 }  // namespace sbp

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/number_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "graph/graph.h"
@@ -172,7 +173,8 @@ Result<Optimizer> ParseOptimizer(const OptimizerRequest& request, const RuleSet&
         StrCat("--state-dtype: ", Quote(type_name), " is no type to compute with; expected f32, bf16, f16"));
   }
   if (request.weight_decay && !(*request.weight_decay >= 0 && std::isfinite(*request.weight_decay))) {
-    return BadInput(StrCat("--weight-decay: expected a finite number of at least 0, not ", *request.weight_decay));
+    return BadInput(
+        StrCat("--weight-decay: expected a finite number of at least 0, not ", FormatGeneral(*request.weight_decay)));
   }
   for (UpdateOp* update : both) {
     if (FindParameter(*update->schema, kStateType, true) != nullptr) {

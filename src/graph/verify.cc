@@ -26,6 +26,10 @@ class Verifier {
 
   Status Run() {
     SBP_RETURN_IF_ERROR(CheckNames());
+    for (const std::string& type : graph_.op_types) {
+      if (type.size() > kLongestShown)
+        return BadInput(StrCat("an op's type of ", type.size(), " characters: ", Start(type)));
+    }
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
       const Status status = CheckTensor(TensorId(i));
       if (!status.ok()) return status.WithContext("tensor " + Quote(graph_.tensors[i].name));
@@ -38,6 +42,10 @@ class Verifier {
   }
 
  private:
+  // Messages show types of ops and sizes of dimensions as they are.
+  static constexpr size_t kLongestShown = 1000;
+  static std::string Start(std::string_view text) { return Quote(text.substr(0, 60)) + "..."; }
+
   bool InRange(TensorId id) const { return id.valid() && id.index() < graph_.tensors.size(); }
 
   Status CheckNames() const {
@@ -83,6 +91,11 @@ class Verifier {
     }
     if (!tensor.symbols.empty() && type.has_rank && tensor.symbols.size() != type.shape.size()) {
       return BadInput(StrCat(tensor.symbols.size(), " symbols for ", type.shape.size(), " dimensions"));
+    }
+    for (const std::string& symbol : tensor.symbols) {
+      if (symbol.size() > kLongestShown) {
+        return BadInput(StrCat("a dimension of ", symbol.size(), " characters: ", Start(symbol)));
+      }
     }
     if (tensor.role != TensorRole::kActivation) {
       return tensor.producer.valid() ? BadInput("an input or parameter that an op writes") : OkStatus();

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/dtype.h"
+#include "base/number_text.h"
 #include "base/text.h"
 #include "cluster/collective_kind.h"
 #include "io/utf8.h"
@@ -85,7 +86,8 @@ Status ReadConstants(std::span<const ConstantRow> rows) {
   for (const ConstantRow& row : rows) {
     if (!row.present) return BadInput(StrCat(Quote(row.name), " is missing"));
     if (!std::isfinite(row.message.value())) {
-      return BadInput(StrCat(Quote(row.name), ": expected a finite number, found ", row.message.value()));
+      return BadInput(
+          StrCat(Quote(row.name), ": expected a finite number, found ", FormatGeneral(row.message.value())));
     }
     row.constant = {row.message.value(), row.message.source()};
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/number_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "boxing/boxing.h"
@@ -46,7 +47,7 @@ struct Amount {
 Status CheckAmounts(std::initializer_list<Amount> amounts) {
   for (const Amount& amount : amounts) {
     if (std::isfinite(amount.value) && amount.value >= 0) continue;
-    return BadInput(StrCat(Quote(amount.name), ": expected a finite number >= 0, found ", amount.value));
+    return BadInput(StrCat(Quote(amount.name), ": expected a finite number >= 0, found ", FormatGeneral(amount.value)));
   }
   return OkStatus();
 }

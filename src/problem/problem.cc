@@ -4,12 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <sstream>
 #include <unordered_map>
 #include <utility>
 
 #include "base/hash.h"
 #include "base/ids.h"
+#include "base/number_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "boxing/op_seconds.h"
@@ -363,7 +363,7 @@ Result<Problem> WithPins(const Problem& problem, Pins pins, OutputPolicy outputs
 }
 
 std::string Dump(const Problem& problem) {
-  std::ostringstream out;
+  PlainStream out;
   const Graph& graph = *problem.graph;
   out << "mesh " << ToString(problem.mesh) << "\n";
   for (size_t c = 0; c < problem.classes.size(); ++c) {

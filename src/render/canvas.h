@@ -3,10 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/number_text.h"
 
 namespace sbp {
 
@@ -60,7 +61,7 @@ class Canvas {
  private:
   void Node(const Rectangle& place, const std::string& attributes);
 
-  std::ostringstream nodes_, edges_;
+  PlainStream nodes_, edges_;
   size_t num_nodes_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/number_text.h"
 #include "base/text.h"
 #include "cost/collective.h"
 #include "graph/phases.h"
@@ -29,14 +30,14 @@ size_t SequenceLength(std::string_view text, size_t i) {
 }
 
 std::string Row(std::string_view text, int size, std::string_view color, bool bold) {
-  std::ostringstream out;
+  PlainStream out;
   out << "<TR><TD><FONT POINT-SIZE=\"" << size << "\" COLOR=\"" << color << "\">" << (bold ? "<B>" : "")
       << EscapeHtml(text) << (bold ? "</B>" : "") << "</FONT></TD></TR>";
   return std::move(out).str();
 }
 
 std::string NodeTable(const ViewNode& node, std::string_view text_color, int title_size) {
-  std::ostringstream out;
+  PlainStream out;
   out << "<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">"
       << Row(node.title, title_size, text_color, true);
   for (const std::string& line : node.lines) {
@@ -109,7 +110,7 @@ class DotWriter {
 
   // Title and legend are the drawing's label: they take part in no layout.
   std::string TitleLabel() const {
-    std::ostringstream label;
+    PlainStream label;
     label << "<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" CELLPADDING=\"2\">";
     for (size_t i = 0; i < view_.title.size(); ++i) {
       label << "<TR><TD ALIGN=\"LEFT\"><FONT POINT-SIZE=\"" << (i == 0 ? 22 : 13) << "\">" << (i == 0 ? "<B>" : "")
@@ -240,7 +241,7 @@ class DotWriter {
   }
 
   const View& view_;
-  std::ostringstream out_;
+  PlainStream out_;
 };
 
 }  // namespace

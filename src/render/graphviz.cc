@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <deque>
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancelled.h"
 #include "base/text.h"
 #include "render/svg_text.h"
 #include "render/text_width.h"
@@ -176,6 +178,8 @@ struct Drawing {
   GVC_t* context;
   Agraph_t* graph;
 };
+constexpr std::chrono::milliseconds kAskedEvery{50};
+
 void KeepUntilExit(Drawing drawing) {
   static std::vector<Drawing>* const kept = new std::vector<Drawing>();
   kept->push_back(drawing);
@@ -183,9 +187,13 @@ void KeepUntilExit(Drawing drawing) {
 
 }  // namespace
 
-Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine) {
-  static std::mutex one_at_a_time;  // Graphviz keeps much in variables of its own
-  const std::lock_guard lock(one_at_a_time);
+Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine,
+                           const std::function<bool()>& cancelled) {
+  static std::timed_mutex one_at_a_time;  // Graphviz keeps much in variables of its own
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  do {
+    SBP_RETURN_IF_ERROR(RefuseCancelled(cancelled));
+  } while (!lock.try_lock_for(kAskedEvery));
   const CaptureMessages capture;
   const HoldStderr printed;
   const bool is_svg = format == "svg";  // bitmaps and PDF are set with this machine's fonts, and measured with them
@@ -198,6 +206,7 @@ Result<std::string> LayOut(const std::string& dot, const std::string& format, co
   }
   KeepUntilExit({context, graph});
   if (gvLayout(context, graph, engine) != 0) return Failed("lay the drawing out", printed);
+  SBP_RETURN_IF_ERROR(RefuseCancelled(cancelled));
   if (format == "png") LimitBitmap(graph);
   char* data = nullptr;
   unsigned int length = 0;

@@ -1,6 +1,7 @@
 // Render: a plan or graph as a neutral view, then dot, svg, png, pdf, markdown or text.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ struct RenderOptions {
   std::vector<std::string> expand;  // scopes to open ("*" all); names may hold '*'
   Notation notation = Notation::kSbp;
   std::string view;        // "": as ViewFor() says
+  std::function<bool()> cancelled = nullptr;  // is the picture no longer wanted? Asked before Graphviz lays it out
   size_t max_nodes = 240;  // what a drawing may hold before deeper scopes stay folded; more of a wide graph is a tangle
 };
 

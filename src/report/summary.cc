@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/number_text.h"
 #include "base/text.h"
 #include "cluster/collective_kind.h"
 #include "cost/cost.h"
@@ -42,7 +43,7 @@ std::string Percent(double part, double whole) {
 std::string GapPercent(double gap) {
   if (gap < 1e-9) return "0 %";
   const int parts = gap < 0.001 ? 100 : gap < 0.1 ? 10 : 1;  // of a percent
-  return StrCat(std::ceil(100 * gap * parts - 1e-6) / parts, " %");
+  return StrCat(FormatGeneral(std::ceil(100 * gap * parts - 1e-6) / parts), " %");
 }
 
 std::string Headline(const Plan& plan) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/checked_math.h"
+#include "base/number_text.h"
 #include "base/text.h"
 
 namespace sbp {
@@ -154,7 +155,7 @@ Status CostNetworkBuilder::ScaleFractions() {
   for (size_t row = 0; row < rows_.size(); ++row) {
     for (const double cost : Fractions(static_cast<int32_t>(row))) {
       if (std::isnan(cost)) return BadInput("a cost is not a number");
-      if (cost <= -kInfinite) return BadInput(StrCat("a cost of ", cost, ", expected more than -10^18"));
+      if (cost <= -kInfinite) return BadInput(StrCat("a cost of ", FormatGeneral(cost), ", expected more than -10^18"));
       if (cost < kInfinite) largest[row] = std::max(largest[row], std::fabs(cost));
     }
   }
@@ -243,6 +244,17 @@ Evaluation Evaluate(const CostNetwork& network, std::span<const int32_t> choice)
   return result;
 }
 
+namespace {
+
+template <typename Numbers>
+std::string FractionsText(const Numbers& fractions) {
+  std::vector<std::string> texts;
+  for (const double fraction : fractions) texts.push_back(FormatGeneral(fraction));
+  return Join(texts, " ");
+}
+
+}  // namespace
+
 std::string Dump(const CostNetwork& network) {
   std::string text = StrCat("problem ", Quote(network.name), "\nlimit ",
                             network.usage_limit ? StrCat(*network.usage_limit) : "none", "\n");
@@ -268,7 +280,8 @@ std::string Dump(const CostNetwork& network) {
     text += StrCat("map ", row, ": ", Join(network.maps[row], " "), "\n");
   }
   for (int32_t row = 0; row < network.costs.size(); ++row) {
-    const std::string numbers = network.integral ? Join(network.costs[row], " ") : Join(network.fractions[row], " ");
+    const std::string numbers =
+        network.integral ? Join(network.costs[row], " ") : FractionsText(network.fractions[row]);
     text += StrCat("costs ", row, ": ", numbers, "\n");
   }
   for (int32_t row = 0; row < network.usages.size(); ++row) {

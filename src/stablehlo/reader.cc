@@ -97,7 +97,9 @@ class FunctionReader {
     std::vector<ValueRef> results;
     SBP_RETURN_IF_ERROR(Body(body, frame, results, 0));
     Outputs(*main->second, results);
-    return builder_.Build(where);
+    SBP_ASSIGN_OR_RETURN(Graph graph, builder_.Build(where));
+    SBP_RETURN_IF_ERROR(Verify(graph, where));  // of sizes that no machine has
+    return graph;
   }
 
   // What each op that is read becomes is added there; the module must outlive it.
@@ -188,7 +190,10 @@ class FunctionReader {
   }
 
   Status Body(const Region& body, Frame& frame, std::vector<ValueRef>& results, int depth) {
-    if (depth > kMaxCallDepth) return BadInput("functions and regions call each other too deeply");
+    if (depth > kMaxCallDepth) {
+      const size_t at = body.operations.empty() ? 0 : body.operations.front().offset;
+      return place_.ErrorAt(at, StrCat("functions and regions call each other deeper than ", kMaxCallDepth, " levels"));
+    }
     for (const Operation& op : body.operations) {
       if (++ops_ > kMaxOps) return place_.ErrorAt(op.offset, "functions make too many ops");
       std::vector<ValueRef> operands;

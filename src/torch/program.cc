@@ -238,6 +238,10 @@ Status ReadNode(const Json& json, const ArgumentReader& reader, size_t index, No
   SBP_ASSIGN_OR_RETURN(node.target, TextIn(json, "target", StrCat("node ", index)));
   if (const Json* name = Find(json, "name"); name != nullptr && name->is_string()) node.name = name->get<std::string>();
   const std::string place = PlaceOf(node);
+  constexpr size_t kLongestTarget = 1000;  // messages show it
+  if (node.target.size() > kLongestTarget) {
+    return BadInput(StrCat(place, ": a target of ", node.target.size(), " characters"));
+  }
   SBP_ASSIGN_OR_RETURN(const Json* inputs, ListIn(json, "inputs", place));
   for (const Json& input : *inputs) {
     SBP_ASSIGN_OR_RETURN(const std::string name, TextIn(input, "name", place));

@@ -33,7 +33,9 @@ class ModelReader {
     SBP_RETURN_IF_ERROR(NameOutputs());
     SBP_RETURN_IF_ERROR(nodes_.Read(program_.graph, frame_));
     Outputs();
-    return builder_.Build(where);
+    SBP_ASSIGN_OR_RETURN(Graph graph, builder_.Build(where));
+    SBP_RETURN_IF_ERROR(Verify(graph, where));  // of sizes that no machine has
+    return graph;
   }
 
  private:

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/jobs.h"
+#include "base/number_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
@@ -260,11 +260,7 @@ class Trial {
 };
 
 // In as many digits as a difference has.
-std::string Short(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
+std::string Short(double value) { return FormatGeneral(value); }
 
 double Largest(const Numbers& numbers) {
   double largest = 1;

@@ -102,7 +102,7 @@ class Planning(unittest.TestCase):
         self.assertEqual("(S(0), B), (B, S(1)) -> (S(0), S(2))", plan.signatures["layers.0.mlp.fc1"])
         self.assertIn("MatMul", plan.explain("layers.0.mlp.fc1"))
         self.assertIn(b"<svg", plan.render())
-        self.assertIn("<svg", plan._repr_html_())
+        self.assertIn("<iframe sandbox=", plan._repr_html_())
 
     def test_files_and_comparison(self):
         plan, other = model().plan(mesh=MESH), model().plan(mesh=MESH, strategy="replicate")

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/number_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "graph/literal.h"
@@ -32,7 +33,8 @@ struct ScaledDim {
 
 Result<int64_t> ScaledSize(const FactorizerContext& context, int64_t size, double scale) {
   const double scaled = std::floor(static_cast<double>(size) * scale);
-  if (!(scaled >= 0 && scaled < 9e18)) return context.Error(StrCat("scale ", scale, " gives no valid size"));
+  if (!(scaled >= 0 && scaled < 9e18))
+    return context.Error(StrCat("scale ", FormatGeneral(scale), " gives no valid size"));
   return static_cast<int64_t>(scaled);
 }
 

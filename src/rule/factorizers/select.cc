@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/checked_math.h"
+#include "base/number_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "graph/literal.h"
@@ -18,7 +19,8 @@ Status FactorizeOneHot(FactorizerContext& context) {
   const size_t indices = context.operand("indices");
   const Shape& in = context.shape(indices);
   SBP_ASSIGN_OR_RETURN(const double depth, KnownNumber(context, context.operand("depth")));
-  if (depth < 1 || depth > 1e18) return context.Error(StrCat("depth must be at least 1, but is ", depth));
+  if (depth < 1 || depth > 1e18)
+    return context.Error(StrCat("depth must be at least 1, but is ", FormatGeneral(depth)));
   SBP_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context, context.Int("axis", -1), context.rank(indices) + 1));
   Shape shape = in;
   shape.insert(shape.begin() + axis, static_cast<int64_t>(depth));

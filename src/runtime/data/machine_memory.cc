@@ -12,6 +12,7 @@ namespace {
 
 std::optional<int64_t> NumberIn(const std::string& path) {
   std::ifstream file(path);
+  file.imbue(std::locale::classic());
   int64_t number = 0;
   if (file >> number) return number;
   return std::nullopt;  // no such file, or "max"
@@ -23,6 +24,7 @@ std::optional<int64_t> FieldIn(const std::string& path, std::string_view key) {
   std::string line;
   while (std::getline(file, line)) {
     std::istringstream words(line);
+    words.imbue(std::locale::classic());
     std::string word;
     int64_t number = 0;
     if (words >> word && word == key && words >> number) return number;

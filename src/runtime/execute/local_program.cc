@@ -1,11 +1,11 @@
 #include "runtime/execute/local_program.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/dtype.h"
 #include "base/hash.h"
 #include "base/ids.h"
+#include "base/number_text.h"
 #include "base/text.h"
 #include "decompose/decompose.h"
 #include "decompose/primitives.h"
@@ -435,7 +435,7 @@ Result<LocalProgramRef> LocalCompiler::Compile(const OpForm& form, const std::ve
 }
 
 std::string Dump(const LocalProgram& program) {
-  std::ostringstream out;
+  PlainStream out;
   for (size_t s = 0; s < program.slots.size(); ++s) {
     const LocalSlot& slot = program.slots[s];
     if (slot.type.dtype == DType::kUndefined) continue;

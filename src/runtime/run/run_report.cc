@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/number_text.h"
 #include "base/text.h"
 
 namespace sbp {
@@ -15,11 +16,7 @@ namespace {
 
 constexpr size_t kShownTensors = 20, kShownTasks = 5;
 
-std::string Scientific(double value) {
-  std::ostringstream out;
-  out << std::setprecision(2) << std::scientific << value;
-  return out.str();
-}
+std::string Scientific(double value) { return FormatScientific(value, 2); }
 
 void AddLine(const RunReport& report, const TensorReport& tensor, std::string& text) {
   text += StrCat("  ", tensor.name, "  ", ToString(tensor.type));
@@ -115,11 +112,7 @@ struct KindTimes {
   double predicted = 0, measured = 0;
 };
 
-std::string Percent(double ratio) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(1) << 100 * ratio << " %";
-  return out.str();
-}
+std::string Percent(double ratio) { return FormatFixed(100 * ratio, 1) + " %"; }
 std::string ErrorOf(double predicted, double measured) {
   if (measured <= 0) return "-";
   const double error = predicted / measured - 1;
