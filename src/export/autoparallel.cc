@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,12 +18,14 @@
 #include "export/plan_table.h"
 #include "graph/graph.h"
 #include "graph/producers.h"
+#include "graph/tensor_type.h"
 #include "io/file.h"
 #include "memory/memory.h"
 #include "plan/plan.h"
 #include "sbp/mesh.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
+#include "sbp/signature.h"
 #include "torch/reader.h"
 
 namespace sbp {
@@ -43,8 +44,8 @@ std::string Placement(const NdSbp& layout) {
 
 std::string Joined(const std::vector<std::string>& names) {
   constexpr size_t kShown = 5;
-  const std::vector<std::string> shown(
-      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kShown)));
+  const std::vector<std::string> shown(names.begin(),
+                                       names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kShown)));
   return StrCat(Join(shown, ", "), names.size() > kShown ? ", ..." : "");
 }
 
@@ -73,8 +74,8 @@ class PlacementWriter {
   std::vector<std::string> Notes() const {
     std::vector<std::string> notes;
     for (const auto& [reason, names] : left_out_) {
-      notes.push_back(
-          StrCat(names.size(), names.size() == 1 ? " node is" : " nodes are", " left out, ", reason, ": ", Joined(names)));
+      notes.push_back(StrCat(names.size(), names.size() == 1 ? " node is" : " nodes are", " left out, ", reason, ": ",
+                             Joined(names)));
     }
     return notes;
   }
@@ -143,11 +144,12 @@ class PlacementWriter {
     return name.empty() || found == tensors_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // A call that the plan's graph has not since it copies nothing, or since its result is known: what it takes and makes.
+  // A call that the plan's graph has not since it copies nothing, or since its result is known: what it takes and
+  // makes.
   std::optional<Json> OfGone(const TorchNode& node) {
     if (node.outputs.size() != 1 || node.outputs[0].empty()) return std::nullopt;
-    const bool is_alias = node.target.find("aten.alias.") != std::string::npos ||
-                          node.target.find("aten.detach.") != std::string::npos;
+    const bool is_alias =
+        node.target.find("aten.alias.") != std::string::npos || node.target.find("aten.detach.") != std::string::npos;
     const std::optional<TensorId> source = node.inputs.size() == 1 ? Find(node.inputs[0]) : std::nullopt;
     if (is_alias && source) {
       aliases_[node.outputs[0]] = plan_.graph.tensor(*source).name;
@@ -155,7 +157,8 @@ class PlacementWriter {
       return Json{{"output", text}, {"inputs", {text}}};
     }
     const bool is_like = source && node.target.find("_like.") != std::string::npos;
-    const bool is_known = std::ranges::all_of(node.inputs, [&](const std::string& name) { return known_.contains(name); });
+    const bool is_known =
+        std::ranges::all_of(node.inputs, [&](const std::string& name) { return known_.contains(name); });
     if (!is_like && !is_known) return std::nullopt;
     NdSbp layout(plan_.mesh.num_axes());
     if (is_like) layout = WithoutPartial(Left(*source));
@@ -325,8 +328,8 @@ Result<PlanExport> WritePlacements(const Plan& plan, const ExportOptions& option
   if (writer.placements().empty()) return BadInput("no node of the model stands in the plan");
   if (!writer.refused().empty() && !options.lossy) {
     return BadInput(StrCat("AutoParallel offers no partial operands and no uneven parts, and the plan has ",
-                           writer.refused().size(), " of them (--lossy writes them whole over the axis): ",
-                           Join(writer.refused(), "; ")));
+                           writer.refused().size(),
+                           " of them (--lossy writes them whole over the axis): ", Join(writer.refused(), "; ")));
   }
   PlanExport made;
   made.report = writer.Notes();
@@ -337,8 +340,9 @@ Result<PlanExport> WritePlacements(const Plan& plan, const ExportOptions& option
     sizes.push_back(axis.size);
   }
   // A line a node, so that files can be read and compared.
-  std::string text = StrCat("{\"version\": 1, \"mesh_shape\": ", sizes.dump(), ", \"mesh_dim_names\": ",
-                            names.dump(-1, ' ', false, Json::error_handler_t::replace), ",\n\"placements\": {");
+  std::string text = StrCat("{\"version\": 1, \"mesh_shape\": ", sizes.dump(),
+                            ", \"mesh_dim_names\": ", names.dump(-1, ' ', false, Json::error_handler_t::replace),
+                            ",\n\"placements\": {");
   bool first = true;
   for (const auto& [node, entry] : writer.placements().items()) {
     text += StrCat(first ? "\n " : ",\n ", Json(node).dump(-1, ' ', false, Json::error_handler_t::replace), ": ",
