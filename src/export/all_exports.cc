@@ -7,8 +7,9 @@ namespace sbp {
 std::span<const ExporterRow> AllExports() {
   static const ExporterRow kRows[] = {
       IopddlExporter(),  // the default of --to
-      DtensorExporter(),       GalvatronExporter(), HfTpPlanExporter(), JaxExporter(),    MegatronExporter(),
-      ModelExplorerExporter(), OneflowExporter(),   OnnxExporter(),     PaddleExporter(), TorchtitanExporter(),
+      AutoparallelExporter(), DtensorExporter(),  GalvatronExporter(),     HfTpPlanExporter(),
+      JaxExporter(),          MegatronExporter(), ModelExplorerExporter(), OneflowExporter(),
+      OnnxExporter(),         PaddleExporter(),   TorchtitanExporter(),
   };
   return kRows;
 }

@@ -50,6 +50,7 @@ std::span<const ExporterRow> AllExports();  // all_exports.cc
 Result<const ExporterRow*> FindExporter(std::string_view name);
 
 // Rows.
+ExporterRow AutoparallelExporter();
 ExporterRow DtensorExporter();
 ExporterRow GalvatronExporter();
 ExporterRow HfTpPlanExporter();

@@ -193,7 +193,8 @@ def attention(site: Site, q: Array, k: Array, v: Array, mask: Array | None = Non
     scores = jnp.einsum("bhsd,bhtd->bhst", q, k) * (q.shape[3] ** -0.5 if scale is None else scale)
     scores = _seen(site, scores, mask, _rows(site, 2))
     y = jnp.einsum("bhst,bhte->bhse", jax.nn.softmax(scores, axis=-1), v)
-    return y, None, None, None, jax.nn.logsumexp(scores.astype(jnp.float32), axis=-1)
+    made = (y, None, None, None, jax.nn.logsumexp(scores.astype(jnp.float32), axis=-1))
+    return tuple(value for value, name in zip(made, site.written) if name)
 
 
 @op("sbp::FlashAttention")
@@ -203,7 +204,8 @@ def flash_attention(site: Site, q: Array, k: Array, v: Array, mask: Array | None
         raise site.refuse("lengths and sinks are not computed")
     scores = _seen(site, jnp.einsum("bhgsd,bhtd->bhgst", q, k) * site.get("scale", 1.0), mask, _rows(site, 3))
     y = jnp.einsum("bhgst,bhte->bhgse", jax.nn.softmax(scores, axis=-1), v)
-    return y, jax.nn.logsumexp(scores.astype(jnp.float32), axis=-1)
+    made = (y, jax.nn.logsumexp(scores.astype(jnp.float32), axis=-1))
+    return tuple(value for value, name in zip(made, site.written) if name)
 
 
 @op("sbp::FlashAttentionGrad")
@@ -217,5 +219,6 @@ def flash_attention_grad(site: Site, q: Array, k: Array, v: Array, mask: Array |
     inner = (d_y * y).sum(-1, keepdims=True)
     inner = inner if d_log_sum_exp is None else inner - d_log_sum_exp[..., None]
     d_scores = p * (jnp.einsum("bhgse,bhte->bhgst", d_y, v) - inner) * scale
-    return (jnp.einsum("bhgst,bhtd->bhgsd", d_scores, k), jnp.einsum("bhgst,bhgsd->bhtd", d_scores, q),
+    made = (jnp.einsum("bhgst,bhtd->bhgsd", d_scores, k), jnp.einsum("bhgst,bhgsd->bhtd", d_scores, q),
             jnp.einsum("bhgst,bhgse->bhte", p, d_y))
+    return tuple(value for value, name in zip(made, site.written) if name)

@@ -160,14 +160,13 @@ bool IsOfStep(const Plan& plan, const Op& op) {
   return !plan.options.train.empty() && (of_loss || PhaseOf(plan.graph, op) != Phase::kForward);
 }
 
-// Names of the model's nodes that an op of the plan is, or begins with: "layer_norm" of "layer_norm/Sqrt".
+// Names of the model's nodes.
 Json NodesJson(const Plan& plan) {
   Json nodes = Json::array();
   std::set<std::string_view> seen;
   for (const Op& op : plan.graph.ops) {
-    const bool rewritten = std::ranges::any_of(op.metadata, [](const auto& m) { return m.first == kSimplifiedFrom; });
-    const std::string_view name = std::string_view(op.name).substr(0, op.name.find_first_of("/["));
-    if (!rewritten && !IsOfStep(plan, op) && seen.insert(name).second) nodes.push_back(name);
+    const std::string_view name = NodeOf(plan, op);
+    if (!name.empty() && seen.insert(name).second) nodes.push_back(name);
   }
   return nodes;
 }
@@ -234,6 +233,12 @@ std::string PlanTable(const Plan& plan) {
     tensors[graph.tensors[i].name] = TensorJson(graph.tensors[i], plan.source_layouts[i]);
   table["steps"] = StepsJson(plan);
   return Lines(table);
+}
+
+std::string_view NodeOf(const Plan& plan, const Op& op) {
+  const bool rewritten = std::ranges::any_of(op.metadata, [](const auto& m) { return m.first == kSimplifiedFrom; });
+  if (rewritten || IsOfStep(plan, op)) return "";
+  return std::string_view(op.name).substr(0, op.name.find_first_of("/["));
 }
 
 std::string_view TrainingFlag(const Plan& plan, std::string_view flag) {

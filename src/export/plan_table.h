@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "graph/graph.h"
 #include "plan/plan.h"
 
 namespace sbp {
@@ -14,6 +15,10 @@ namespace sbp {
 // "nodes" names the model's nodes that stand in the plan as they are.
 // Requires tensors of sizes that are numbers.
 std::string PlanTable(const Plan& plan);
+
+// The node of the model that an op of the plan is, or begins with: "layer_norm" of "layer_norm/Sqrt". "": of none, as
+// it was made with a training step or stands for several (simplify/). Of models whose ops have their nodes' names.
+std::string_view NodeOf(const Plan& plan, const Op& op);
 
 // The value of a flag of `infer --train`, the first of several; "": not given.
 std::string_view TrainingFlag(const Plan& plan, std::string_view flag);

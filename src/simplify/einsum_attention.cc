@@ -36,9 +36,8 @@ struct Equation {
 bool Has(std::string_view letters, char letter) { return letters.find(letter) != std::string_view::npos; }
 
 bool IsPlain(std::string_view letters) {
-  return std::ranges::all_of(letters, [&](char letter) {
-    return letter >= 'a' && letter <= 'z' && std::ranges::count(letters, letter) == 1;
-  });
+  return std::ranges::all_of(
+      letters, [&](char letter) { return letter >= 'a' && letter <= 'z' && std::ranges::count(letters, letter) == 1; });
 }
 
 // Where the dimensions of the products stand: letters of the first equation, and those of values.
@@ -325,10 +324,10 @@ class EinsumAttentionReader : SpellingReader {
              HeadsShape(found, "", roles.key, roles.value), "value")};
     const std::string made = order(roles.groups, roles.query, roles.value);
     std::vector<ElementView::Step> steps;
-    if (ShapeOf(found, made) != out)
-      steps.push_back({ElementView::Step::Kind::kReshape, ShapeOf(found, made), {}, {}});
+    if (ShapeOf(found, made) != out) steps.push_back({ElementView::Step::Kind::kReshape, ShapeOf(found, made), {}, {}});
     if (made != found.result)
-      steps.push_back({ElementView::Step::Kind::kTranspose, ShapeOf(found, found.result), {}, Turn(made, found.result)});
+      steps.push_back(
+          {ElementView::Step::Kind::kTranspose, ShapeOf(found, found.result), {}, Turn(made, found.result)});
     const std::string name = steps.empty() ? like.name : StrCat(like.name, "/attention");
     Op attention = edit_.MakeOp(like, "Attention", name, std::move(operands));
     attention.outputs = {steps.empty() ? result : edit_.AddTensor(name, {TypeOf(result).dtype, out})};

@@ -1,7 +1,6 @@
 #include "simplify/spelling_reader.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <span>
 
 #include "sbp/shard_math.h"

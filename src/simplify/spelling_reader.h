@@ -1,5 +1,5 @@
-// What the passes share that read attention from products and a softmax: ops that the spelling alone reads, numbers, and
-// masks that are a window of positions.
+// What the passes share that read attention from products and a softmax: ops that the spelling alone reads, numbers,
+// and masks that are a window of positions.
 #pragma once
 
 #include <cstddef>

@@ -83,6 +83,8 @@ Status ReadTable(std::string_view bytes, const Members& members, std::string_vie
     stored.storage = StrCat(data, path, "+", meta.storage_offset);
     const auto member = members.find(StrCat(data, path));
     if (member == members.end()) continue;  // saved without values
+    // Weights of the meta device all lie in one empty member: which of them are tied is not known.
+    if (member->second->size == 0) stored.storage.clear();
     SBP_ASSIGN_OR_RETURN(stored.place, PlaceOf(meta, *member->second, bytes));
   }
   return OkStatus();

@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/text.h"
@@ -38,7 +39,44 @@ class ModelReader {
     return graph;
   }
 
+  // After Read.
+  std::vector<TorchNode> Nodes() const {
+    std::vector<TorchNode> nodes;
+    for (const InputSpec& spec : program_.inputs) {
+      if (spec.argument.empty()) continue;
+      nodes.push_back({TorchNode::Kind::kInput, spec.argument, "", {}, {NameOf(spec.argument)}});
+    }
+    for (const torch::Node& node : program_.graph.nodes) {
+      TorchNode call{TorchNode::Kind::kCall, node.name, node.target, {}, {}};
+      for (const torch::Argument& argument : node.inputs) {
+        for (const std::string& tensor : argument.tensors) {
+          if (!tensor.empty()) call.inputs.push_back(NameOf(tensor));
+        }
+      }
+      bool is_tuple = node.outputs.size() > 1;
+      std::vector<std::string> results;
+      for (const torch::Argument& output : node.outputs) {
+        is_tuple = is_tuple || output.is_list;
+        results.insert(results.end(), output.tensors.begin(), output.tensors.end());
+      }
+      if (results.empty()) continue;  // arithmetic on sizes, checks
+      for (const std::string& result : results) call.outputs.push_back(NameOf(result));
+      if (call.name.empty()) call.name = results.front();
+      nodes.push_back(call);
+      for (size_t i = 0; is_tuple && i < results.size(); ++i) {
+        if (!results[i].empty())
+          nodes.push_back({TorchNode::Kind::kItem, results[i], "", call.outputs, {call.outputs[i]}});
+      }
+    }
+    return nodes;
+  }
+
  private:
+  std::string NameOf(const std::string& tensor) const {
+    const auto known = frame_.names.find(tensor);
+    return known == frame_.names.end() ? "" : known->second;
+  }
+
   void NoteMetadata() {
     auto& metadata = builder_.graph().metadata;
     metadata.emplace_back(kProducerName, kTorchProducer);
@@ -152,12 +190,26 @@ Result<Graph> Read(std::string_view bytes, std::string_view where) {
   return ModelReader(program, archive, bytes).Read(where);
 }
 
+Result<std::vector<TorchNode>> Nodes(std::string_view bytes, std::string_view where) {
+  SBP_ASSIGN_OR_RETURN(const torch::Archive archive, torch::ReadArchive(bytes));
+  SBP_ASSIGN_OR_RETURN(const torch::Program program, torch::ReadProgram(archive.program));
+  ModelReader reader(program, archive, bytes);
+  SBP_RETURN_IF_ERROR(reader.Read(where).status());
+  return reader.Nodes();
+}
+
+template <typename T>
+Result<T> In(std::string_view where, Result<T> read) {
+  if (read.ok() || read.status().message().starts_with(where)) return read;
+  return read.status().WithContext(where);
+}
+
 }  // namespace
 
-Result<Graph> ReadTorch(std::string_view bytes, std::string_view where) {
-  Result<Graph> graph = Read(bytes, where);
-  if (graph.ok() || graph.status().message().starts_with(where)) return graph;
-  return graph.status().WithContext(where);
+Result<Graph> ReadTorch(std::string_view bytes, std::string_view where) { return In(where, Read(bytes, where)); }
+
+Result<std::vector<TorchNode>> ReadTorchNodes(std::string_view bytes, std::string_view where) {
+  return In(where, Nodes(bytes, where));
 }
 
 }  // namespace sbp

@@ -1,7 +1,9 @@
 // Reads what torch.export.save wrote (.pt2) into a graph, without torch and without its weights.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "graph/graph.h"
@@ -17,5 +19,22 @@ namespace sbp {
 // Ops in place become ops with a result. Errors (kBadInput): see archive.h and program.h; control flow; an op in place
 // on a view, or whose operand's views are read later.
 Result<Graph> ReadTorch(std::string_view bytes, std::string_view where);
+
+// A node of the exported graph, as torch.fx has it.
+struct TorchNode {
+  enum class Kind {
+    kInput,  // a parameter, a buffer or an input of the user: "placeholder"
+    kCall,
+    kItem,  // one result of a call that has several: "getitem"; `inputs` are all of these
+  };
+  Kind kind = Kind::kCall;
+  std::string name;    // as torch.fx calls it: "p_mlp_weight", "addmm_2"
+  std::string target;  // kCall: "torch.ops.aten.addmm.default"
+  // Tensors by the names that ReadTorch gives them: those that a call reads in the order of its arguments, one that is
+  // read twice twice; and what the node makes. "": nothing reads it, or an op in place made it.
+  std::vector<std::string> inputs, outputs;
+};
+// The nodes in their order, those of subgraphs left out. Errors as ReadTorch.
+Result<std::vector<TorchNode>> ReadTorchNodes(std::string_view bytes, std::string_view where);
 
 }  // namespace sbp

@@ -99,6 +99,12 @@ TEST(PositionsTest, WhatIsOfNoFormIsNothing) {
   EXPECT_FALSE(PlacesOf(Literal()).has_value());
 }
 
+TEST(PositionsTest, DecimalsOfALiteralStandForTheNearestNumberOfItsType) {
+  const MaybePlaces mask = PlacesOf(Literal::Float(-2.38197633e+38));  // as JAX hides scores
+  ASSERT_TRUE(mask.has_value());
+  EXPECT_EQ(mask->constant(), static_cast<double>(-2.38197633e+38F));
+}
+
 TEST(PositionsTest, NumbersAreRoundedAsTheirTypeDoes) {
   EXPECT_EQ(Rounded(0.1, DType::kF32), static_cast<double>(0.1F));
   EXPECT_EQ(Rounded(257, DType::kBF16), 256);
