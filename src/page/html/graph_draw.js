@@ -186,10 +186,10 @@ export class GraphPainter {
   // The collectives inside, by kind.
   #drawSummary(box, front, ink) {
     let x = box.x + 14;
-    for (const {name, kind, letters, transitions} of this.facts.insideOf(box).slice(0, 4)) {
+    for (const {name, kind, letters, count} of this.facts.insideOf(box).slice(0, 4)) {
       if (x > front.x + front.width - 36) return;
       this.#drawMark(kind, name, x, box.y + 43, 5);
-      x += 9 + this.#text(`${transitions.size} ${letters}`, x + 8, box.y + 46, front.x + front.width - x - 12, {size: 9, color: ink}) + 10;
+      x += 9 + this.#text(`${count} ${letters}`, x + 8, box.y + 46, front.x + front.width - x - 12, {size: 9, color: ink}) + 10;
     }
   }
 
