@@ -94,7 +94,7 @@ export class GraphFacts {
       const text = this.valueText(box);
       if (text !== "") parts.unshift(text);
     }
-    return parts.join(" · ");
+    return `${box.open && this.copiesOf(box) > 1 ? "all: " : ""}${parts.join(" · ")}`;
   }
 
   /** Collectives inside a group, of transitions whose first reader is in it: [{kind, name, letters, seconds, bytes, count}]. */
