@@ -1,16 +1,15 @@
 #include "cli/plan_pages.h"
 
-#include "api/page.h"
 #include "api/plan_file.h"
 #include "pipeline/pipeline.h"
 #include "rule/rule_set.h"
 
 namespace sbp {
 
-Result<std::string> PageOf(const Plan& plan, const std::string& where) {
+Result<std::string> PageOf(const Plan& plan, const std::string& where, const TraceFile* trace) {
   SBP_ASSIGN_OR_RETURN(const RuleSet rules, RulesOfPlan(plan));
   if (plan.mesh.num_axes() > 0) SBP_RETURN_IF_ERROR(RefuseWrongPlan(plan, rules, where));
-  return PageOfPlan(plan, rules);
+  return PageOfPlan(plan, rules, trace);
 }
 
 Result<std::string> PageOf(const Plan& before, const std::string& where_before, const Plan& after,

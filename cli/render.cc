@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,7 @@ struct RenderFlags {
   ModelFlags model;
   std::string out;
   std::string format;
+  std::string trace;
   RenderOptions options;
   OutputFlags output;
 };
@@ -60,7 +62,13 @@ bool IsPage(std::string_view path) { return path.ends_with(".html") || path.ends
 Status RenderPage(const RenderFlags& flags) {
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(const Plan plan, LoadPlanOrModel(flags));
-  SBP_ASSIGN_OR_RETURN(const std::string page, PageOf(plan, flags.model.model));
+  std::optional<TraceFile> trace;
+  if (!flags.trace.empty()) {
+    if (plan.mesh.num_axes() == 0) return UsageError("--trace stands beside a plan, not beside a model");
+    SBP_ASSIGN_OR_RETURN(std::string text, ReadFile(flags.trace));
+    trace = TraceFile{flags.trace, std::move(text)};
+  }
+  SBP_ASSIGN_OR_RETURN(const std::string page, PageOf(plan, flags.model.model, trace ? &*trace : nullptr));
   return WriteFile(flags.out, page);
 }
 
@@ -69,6 +77,7 @@ Status Render(RenderFlags flags) {
   if (flags.format.empty() && flags.out == "-") flags.format = "txt";
   const std::string path = flags.format.empty() ? flags.out : "x." + flags.format;
   if (IsPage(path)) return RenderPage(flags);
+  if (!flags.trace.empty()) return UsageError("--trace stands in a page alone; expected -o FILE.html");
   SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(Plan plan, LoadPlanOrModel(flags));
@@ -110,6 +119,8 @@ Command SetupRender(CLI::App& app) {
   app.add_option("--max-nodes", flags->options.max_nodes, "fold deeper scopes beyond this many nodes")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
+  app.add_option("--trace", flags->trace, "for a page: what run --trace wrote, to stand beside the plan's times")
+      ->type_name("T.json");
   app.add_option("--dim", flags->model.dims, "for a model: bind a symbolic dimension")
       ->type_name("NAME=N")
       ->allow_extra_args(false);

@@ -95,6 +95,7 @@ std::string WhatIsWrong(CLI::App& command, const std::string& path, const CLI::P
 
 // Flags that name a file to write.
 constexpr std::string_view kWritten[] = {"--output", "--out", "--outputs", "--save", "--trace"};
+constexpr std::string_view kReadsTrace = "render";  // the command whose --trace is read
 
 bool IsOneFile(const std::string& a, const std::string& b) {
   std::error_code error;  // none of them need exist
@@ -107,6 +108,7 @@ Status KeepArguments(const CLI::App& command) {
   for (const std::string_view name : kWritten) {
     const CLI::Option* const written = command.get_option_no_throw(std::string(name));
     if (written == nullptr || written->empty()) continue;
+    if (command.get_name() == kReadsTrace && name == "--trace") continue;
     for (const CLI::Option* argument : command.get_options()) {
       if (!argument->get_positional()) continue;
       for (const std::string& read : argument->results()) {

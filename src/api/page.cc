@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "page/page.h"
+#include "page/trace.h"
 #include "pipeline/pipeline.h"
 #include "problem/problem.h"
 #include "render/facts.h"
@@ -19,9 +20,13 @@ Result<std::optional<Problem>> ProblemOf(const Plan& plan, const RuleSet& rules)
 
 }  // namespace
 
-Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules) {
+Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules, const TraceFile* trace) {
+  std::optional<PlanTrace> read;
+  if (trace != nullptr) {
+    SBP_ASSIGN_OR_RETURN(read, ReadTrace(trace->text, trace->path, plan));
+  }
   SBP_ASSIGN_OR_RETURN(const std::optional<Problem> problem, ProblemOf(plan, rules));
-  return WritePage(plan, {.problem = problem ? &*problem : nullptr});
+  return WritePage(plan, {.problem = problem ? &*problem : nullptr, .trace = read ? &*read : nullptr});
 }
 
 Result<std::string> PageOfPlans(const Plan& before, const RuleSet& rules_before, const Plan& after,

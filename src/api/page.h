@@ -9,8 +9,14 @@
 
 namespace sbp {
 
+// What `run --trace` wrote; `path` is for messages.
+struct TraceFile {
+  std::string path, text;
+};
+
 // Of a plan, with what is known of it from its rules (RulesOfPlan): candidates and their prices; or of a bare graph.
-Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules);
+// `trace`: a run of the plan, to be drawn beside it. Error (kBadInput): it is no trace, or one of another plan.
+Result<std::string> PageOfPlan(const Plan& plan, const RuleSet& rules, const TraceFile* trace = nullptr);
 
 // Two plans side by side.
 Result<std::string> PageOfPlans(const Plan& before, const RuleSet& rules_before, const Plan& after,

@@ -20,6 +20,7 @@
 namespace sbp {
 namespace {
 
+// In the order of PartsOf.
 enum class BufferUse : uint8_t { kParameter, kGradient, kState, kKept, kActivation, kBuffer };
 
 // As `grad` names them.
@@ -143,6 +144,14 @@ std::optional<MemorySplit> SplitPeak(const Plan& plan) {
     sum = SaturatingAdd(sum, lifetimes[b].bytes);
   }
   return split;
+}
+
+std::vector<uint8_t> PartsOfBuffers(const Plan& plan) {
+  if (!HasLayouts(plan)) return {};
+  TrainingBuffers buffers(plan);
+  std::vector<uint8_t> parts(buffers.size());
+  for (size_t b = 0; b < parts.size(); ++b) parts[b] = static_cast<uint8_t>(buffers.UseOf(b));
+  return parts;
 }
 
 std::vector<int64_t> KeptBytesOnDevice(const Plan& plan) {

@@ -28,6 +28,10 @@ std::array<std::pair<std::string_view, int64_t>, 6> PartsOf(const MemorySplit& s
 // Nothing for a graph without a backward pass, or a plan whose memory was not asked for. Linear.
 std::optional<MemorySplit> SplitPeak(const Plan& plan);
 
+// Per buffer of Lifetimes(plan, OrderOfStep(plan)): which of PartsOf it counts as. Empty for a graph without a backward
+// pass. Linear.
+std::vector<uint8_t> PartsOfBuffers(const Plan& plan);
+
 // Per tensor: bytes that a device holds of it for the backward pass: as it was written or in copies that the forward
 // pass made, whatever of it the backward pass reads. 0 for what is not kept.
 std::vector<int64_t> KeptBytesOnDevice(const Plan& plan);

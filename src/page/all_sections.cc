@@ -16,7 +16,8 @@ constexpr SectionRow kSections[] = {
     {"head", HeadSection, true},     {"graph", GraphSection, true},       {"outline", OutlineSection, true},
     {"layout", LayoutSection, true},
     {"decisions", DecisionsSection}, {"transitions", TransitionsSection}, {"schedule", ScheduleSection},
-    {"memory", MemorySection},       {"explain", ExplainSection},
+    {"memory", MemorySection},       {"traffic", TrafficSection},         {"trace", TraceSection},
+    {"explain", ExplainSection},     {"removals", RemovalsSection},
 };
 
 }  // namespace

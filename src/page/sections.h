@@ -68,7 +68,8 @@ Json LayoutSection(const PageFacts& facts);
 Json DecisionsSection(const PageFacts& facts);
 
 // Boxing: transitions {tensor, from, to (layouts of `decisions`), steps [[kind, axis, seconds, wire_bytes, start,
-// end]], consumers [[op, operand]], seconds, wire_bytes, exposed, reason (of `reasons`), runs (times a step)}; kinds
+// end]], consumers [[op, operand]], seconds, wire_bytes, cut (compute seconds of what cuts a kernel group, not in
+// `seconds`), exposed, reason (of `reasons`), runs (times a step; of `seconds`, `wire_bytes` and `cut` each time)}; kinds
 // [{name, color, is_local}]; reasons.
 Json TransitionsSection(const PageFacts& facts);
 
@@ -77,8 +78,8 @@ Json TransitionsSection(const PageFacts& facts);
 Json ScheduleSection(const PageFacts& facts);
 
 // What memory holds: op_at (per position of the order of a step: the op that runs or is prepared), lifetimes {bytes,
-// first, last (positions), tensor, transition (-1: none), kind (of `kinds`)}, kinds, workspace_bytes, peak_bytes,
-// limit_bytes (null: none), device_bytes.
+// first, last (positions), tensor, transition (-1: none), kind (of `kinds`), part (of `parts`: what the summary splits
+// the peak into)}, kinds, parts, workspace_bytes, peak_bytes, limit_bytes (null: none), device_bytes.
 Json MemorySection(const PageFacts& facts);
 
 // Why (explain/explain.h), of the distinct ops that take most of the step, within bounds of a page; null without a
@@ -86,5 +87,25 @@ Json MemorySection(const PageFacts& facts);
 // pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing, extra (seconds, null:
 // cannot be), own (null, or {criterion, unit, price, terms [[what, value]]})}], the chosen one first, then by price}.
 Json ExplainSection(const PageFacts& facts);
+
+// What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), at most one each, within bounds
+// of a page; null without a problem: [{transition (the first of its kind), pin (as --pin takes it), where ("reader",
+// "writer", "start": of an input or parameter), extra_seconds (of the step, with every other op as the plan has it, for
+// this transition alone; null: it takes memory), extra_bytes (on a device)}].
+Json RemovalsSection(const PageFacts& facts);
+
+// Who sends to whom in a step, as cost/traffic.h says: devices, per_block, blocks, devices_per_node; intra_node,
+// inter_node {name, bandwidth (bytes per second of a device, as reached), bandwidth_source, bytes}; flows, one per kind
+// and mesh axis {kind (of `transitions`), axis, peers (0 the next of a ring, 1 all, 2 both neighbours), count, bytes,
+// seconds, inside, across (bytes within nodes and between them), matrix [[from, to (blocks), bytes]]}. The bytes of all
+// flows are the summary's bytes_moved, and so are those of all entries, but for a mesh of more than kMaxTrafficDevices,
+// which has no entries.
+Json TrafficSection(const PageFacts& facts);
+
+// A run of the plan (PageOptions::trace; else null): path, kind ("measured", "predicted"), devices, shown (the devices
+// whose events follow), micro_batches, seconds; op_seconds, transition_seconds (in a step, the mean of all devices);
+// events {device, micro_batch, stream (0 compute, 1 communication), op (-1: none), transition, step (-1: none), start,
+// end}, by device and start.
+Json TraceSection(const PageFacts& facts);
 
 }  // namespace sbp

@@ -11,6 +11,7 @@
 #include "page/layout_table.h"
 #include "page/sections.h"
 #include "plan/plan.h"
+#include "plan/transition_runs.h"
 #include "schedule/play.h"
 
 namespace sbp {
@@ -44,9 +45,9 @@ Json TransitionsSection(const PageFacts& facts) {
   const Plan& plan = facts.plan;
   LayoutTable layouts = LayoutsOfPlan(plan);
   Interned reasons;
-  const StepRuns runs(plan.graph);
+  const std::vector<int64_t> runs = RunsOfTransitions(plan, StepRuns(plan.graph));
   Json tensor = Json::array(), from = Json::array(), to = Json::array(), steps = Json::array(),
-       consumers = Json::array(), seconds = Json::array(), wire_bytes = Json::array(), exposed = Json::array(),
+       consumers = Json::array(), seconds = Json::array(), wire_bytes = Json::array(), exposed = Json::array(), cut = Json::array(),
        reason = Json::array(), times = Json::array();
   for (size_t i = 0; i < plan.transitions.size(); ++i) {
     const Transition& transition = plan.transitions[i];
@@ -59,9 +60,10 @@ Json TransitionsSection(const PageFacts& facts) {
     consumers.push_back(std::move(readers));
     seconds.push_back(transition.seconds);
     wire_bytes.push_back(transition.wire_bytes);
+    cut.push_back(transition.cut_seconds);
     exposed.push_back(facts.schedule.exposed[i]);
     reason.push_back(reasons.Find(transition.reason));
-    times.push_back(transition.consumers.empty() ? runs.end(transition.tensor) : runs.of(transition.consumers[0].op));
+    times.push_back(runs[i]);
   }
   return {{"tensor", std::move(tensor)},
           {"from", std::move(from)},
@@ -70,6 +72,7 @@ Json TransitionsSection(const PageFacts& facts) {
           {"consumers", std::move(consumers)},
           {"seconds", std::move(seconds)},
           {"wire_bytes", std::move(wire_bytes)},
+          {"cut", std::move(cut)},
           {"exposed", std::move(exposed)},
           {"reason", std::move(reason)},
           {"runs", std::move(times)},

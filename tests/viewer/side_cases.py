@@ -36,7 +36,7 @@ def shows_op(browser, inputs):
     text = page.text(".side")
     for collective in explained["collectives"]:
         expect(collective["reason"] in text, f"the reason {collective['reason']!r} is not shown")
-        expect(", ".join(collective["steps"]) in text, f"{collective['steps']} is not shown")
+        expect(", then ".join(collective["steps"]) in text, f"{collective['steps']} is not shown")
     expect(any(t["reason"] for t in plan["transitions"]) if plan.get("transitions") else True, "reasons in the plan")
     expect_quiet(page)
     page.close()

@@ -1,18 +1,19 @@
 // The panel of a page of two plans: totals with their differences, and every change with the reasons of both.
+import {stepsText} from "./costs.js";
 import {el, shorten} from "./dom.js";
 import {bytes, seconds} from "./format.js";
 import {comparisonOf} from "./match.js";
-import {layoutChip, nameOf, transitionTitle} from "./parts.js";
+import {layoutChip, nameOf} from "./parts.js";
 import {signatureChips} from "./side_op.js";
 
-const ROW_HEIGHT = 46;
+const CHANGE_HEIGHT = 46;
 const KINDS_OF_CHANGE = [
   {id: "", title: "All changes"},
   {id: "layouts", title: "Layouts", sign: "≠"},
-  {id: "collective added", title: "Collectives added", sign: "+⇄"},
-  {id: "collective removed", title: "Collectives removed", sign: "−⇄"},
-  {id: "added", title: "Ops added", sign: "+"},
-  {id: "removed", title: "Ops removed", sign: "−"},
+  {id: "collective added", title: "Collective added", sign: "+⇄"},
+  {id: "collective removed", title: "Collective removed", sign: "−⇄"},
+  {id: "added", title: "Op added", sign: "+"},
+  {id: "removed", title: "Op removed", sign: "−"},
   {id: "type", title: "Another type", sign: "T"},
   {id: "time", title: "Only time", sign: "t"},
 ];
@@ -92,7 +93,7 @@ function changeRow(page, row, at) {
   const model = page.models[plan];
   const id = row.ids[plan];
   const kind = KINDS_OF_CHANGE.find(({id: name}) => name === row.kind);
-  const name = row.of === "op" ? model.opName(id) : nameOf(model, {kind: "transition", id});
+  const name = row.of === "op" ? model.opName(id) : model.graph.tensors.name[model.transitions.tensor[id]];
   const chosen = page.store.get("selection");
   const isChosen = chosen !== null && chosen.kind === row.of && chosen.id === row.ids[chosen.plan];
   return el("div", {class: "change", role: "row", "data-at": at, tabindex: 0, "aria-selected": String(isChosen),
@@ -107,7 +108,7 @@ function changeRow(page, row, at) {
     }},
   el("div", {class: "cell what", role: "gridcell"}, el("span", {class: "sign", "aria-hidden": "true"}, kind.sign), ` ${kind.title}`),
   el("div", {class: "cell name", role: "gridcell"}, el("bdi", {title: name.slice(0, 2000)}, shorten(name, 90)),
-      el("div", {class: "why"}, row.of === "op" ? model.opType(id) : transitionTitle(model, id))),
+      el("div", {class: "why"}, row.of === "op" ? model.opType(id) : stepsText(model, id))),
   sideOf(page.models[0], row, row.ids[0]), sideOf(page.models[1], row, row.ids[1]),
   el("div", {role: "gridcell", class: `cell number ${row.change > 0 ? "more" : "less"}`}, signed(row.change, seconds)));
 }
@@ -126,7 +127,7 @@ function mount(element, page) {
   const words = el("input", {type: "search", placeholder: "Name, type or reason", "aria-label": "Filter changes"});
   const status = el("span", {role: "status"});
   const body = el("div", {class: "changes", role: "rowgroup", tabindex: -1});
-  const list = virtualRows(body, ROW_HEIGHT, (row, at) => changeRow(page, row, at));
+  const list = virtualRows(body, CHANGE_HEIGHT, (row, at) => changeRow(page, row, at));
   const texts = new Map();
   const textOf = (row) => {
     if (!texts.has(row)) texts.set(row, row.ids.flatMap((id, plan) => id < 0 ? [] : describe(page.models[plan], row, id)).join("\n").toLowerCase());

@@ -1,5 +1,6 @@
 // The panel of the graph: one view, or two of two plans side by side, and the legend.
 import {el, svg} from "./dom.js";
+import {exportButtons} from "./export.js";
 import {markColor, markPoints, markShape} from "./graph_marks.js";
 import {GraphView} from "./graph_view.js";
 import {overlayLegend, overlayNamed} from "./overlays.js";
@@ -31,6 +32,28 @@ function legend(views, models, store) {
   return el("details", {class: "legend", open: true}, el("summary", {}, "Legend"), content);
 }
 
+/** What the user moves or zooms in one view, the other does too; each goes alone to what is selected. */
+function moveTogether(views, store) {
+  const before = views.map(({camera}) => ({...camera}));
+  let selection = store.get("selection");
+  views.forEach((view, index) => {
+    const other = views[1 - index];
+    view.onDraw = () => {
+      const {x, y, zoom, width} = before[index];
+      const moved = view.camera.x !== x || view.camera.y !== y || view.camera.zoom !== zoom;
+      if (moved && width > 0 && width === view.camera.width && selection === store.get("selection")) {
+        other.camera.x += view.camera.x - x;
+        other.camera.y += view.camera.y - y;
+        other.camera.zoom *= view.camera.zoom / zoom;
+        before[1 - index] = {...other.camera};
+        other.redraw();
+      }
+      selection = store.get("selection");
+      before[index] = {...view.camera};
+    };
+  });
+}
+
 export const graphPanel = {
   id: "graph",
   title: "Graph",
@@ -43,6 +66,8 @@ export const graphPanel = {
         for (const other of views) if (other.model !== model) other.setOpen(path, open);
       }));
     });
+    for (const view of views) view.buttons.append(...exportButtons(view));
+    if (views.length > 1) moveTogether(views, store);
     views[0].element.append(legend(views, models, store));
   },
 };

@@ -52,6 +52,9 @@ export class GraphView {
     this.minimap.addEventListener("pointermove", (event) => { if (event.buttons) this.#jump(event); });
     new ResizeObserver(() => this.#resize()).observe(this.element);
     store.on("selection", (selection) => this.#follow(selection));
+    store.on("counterpart", (selection) => {
+      if (selection?.plan === this.model.index) this.#follow(selection);
+    });
     store.on("overlay", (id) => {
       this.facts.setOverlay(id);
       this.redraw();
@@ -73,7 +76,8 @@ export class GraphView {
     Object.assign(this.camera, {width, height});
     if (isFirst) {
       this.fit();
-      this.#follow(this.store.get("selection"));
+      const counterpart = this.store.get("counterpart");
+      this.#follow(counterpart?.plan === this.model.index ? counterpart : this.store.get("selection"));
     }
     this.draw();
   }

@@ -3,14 +3,24 @@
 import {aboutPanel} from "./about.js";
 import {diffPanel} from "./diff.js";
 import {graphPanel} from "./graph.js";
+import {memoryPanel} from "./memory.js";
 import {overlayTool} from "./overlays.js";
+import {schedulePanel} from "./schedule.js";
 import {searchTool} from "./search.js";
 import {sidePanel} from "./side.js";
+import {tablesPanel} from "./tables.js";
 import {themeTool} from "./theme.js";
+import {trafficPanel} from "./traffic.js";
+import {wherePanel} from "./where.js";
 
 export const PANELS = [
   graphPanel,
   diffPanel,
+  wherePanel,
+  tablesPanel,
+  memoryPanel,
+  schedulePanel,
+  trafficPanel,
   aboutPanel,
 ];
 

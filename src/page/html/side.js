@@ -7,7 +7,7 @@ import {opSections, signatureChips} from "./side_op.js";
 import {tensorSections} from "./side_tensor.js";
 import {scopeSections, transitionSections} from "./side_transition.js";
 
-const KINDS = [
+const SIDE_KINDS = [
   {kind: "op", title: "Op", sections: opSections, find: (model, name) => model.graph.ops.name.indexOf(name)},
   {kind: "tensor", title: "Tensor", sections: tensorSections, find: (model, name) => model.graph.tensors.name.indexOf(name)},
   {kind: "transition", title: "Collective", sections: transitionSections,
@@ -28,7 +28,7 @@ export function selectionOf(models, fragment) {
   const fields = new Map(fragment.slice(1).split("&").map((field) => field.split("=", 2)));
   const plan = Number(fields.get("plan") ?? 0);
   if (!models[plan]) return null;
-  for (const {kind, find} of KINDS) {
+  for (const {kind, find} of SIDE_KINDS) {
     if (!fields.has(kind)) continue;
     const id = find(models[plan], decode(fields.get(kind)));
     if (id >= 0) return {kind, id, plan};
@@ -72,7 +72,7 @@ class Visits {
 function heading(page, selection) {
   const model = page.models[selection.plan];
   const name = nameOf(model, selection);
-  const title = KINDS.find(({kind}) => kind === selection.kind).title;
+  const title = SIDE_KINDS.find(({kind}) => kind === selection.kind).title;
   const plan = page.models.length > 1 ? `, plan ${selection.plan === 0 ? "before" : "after"}` : "";
   const copy = el("button", {type: "button", class: "copy", "aria-label": "Copy name", onclick: () => copyText(name)}, "Copy name");
   return el("div", {class: "heading"}, el("span", {class: `kind ${selection.kind}`}, `${title}${plan}`), copy,
@@ -152,7 +152,7 @@ function mountSide(element, page) {
 }
 
 function sectionsOf(page, selection) {
-  const row = KINDS.find(({kind}) => kind === selection.kind);
+  const row = SIDE_KINDS.find(({kind}) => kind === selection.kind);
   const [first, ...rest] = row.sections(page, page.models[selection.plan], selection.id);
   return [first, otherPlan(page, selection), ...rest].flat(Infinity).filter((section) => section !== null);
 }

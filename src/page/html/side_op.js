@@ -1,8 +1,9 @@
 // The side panel of an op: all that `sbp-plan explain` says of it.
+import {stepsText} from "./costs.js";
 import {el} from "./dom.js";
 import {bytes, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
-import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord, transitionTitle} from "./parts.js";
+import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 
 function lines(text) {
   return text === "" ? [] : text.split("\n").map((line) => {
@@ -26,7 +27,7 @@ function operands(page, model, op) {
     const boxed = feeding[operand];
     return [link(page, model, "tensor", tensor), " ", el("span", {class: "type"}, model.typeText(tensor)), " ",
       record ? layoutChip(model, record.inputs[operand]) : null,
-      boxed === undefined ? null : [" by ", link(page, model, "transition", boxed, transitionTitle(model, boxed))]];
+      boxed === undefined ? null : [" by ", link(page, model, "transition", boxed, stepsText(model, boxed))]];
   });
 }
 
@@ -38,7 +39,7 @@ function results(page, model, op) {
 }
 
 /** Transitions that bring an operand, or carry a result to anybody. */
-export function collectivesOf(model, op) {
+export function collectivesAround(model, op) {
   const around = new Set((model.feeding.get(op) ?? []).filter((transition) => transition !== undefined));
   for (const tensor of model.graph.ops.outputs[op]) {
     for (const transition of model.transitionsOf.get(tensor) ?? []) around.add(transition);
@@ -49,7 +50,7 @@ export function collectivesOf(model, op) {
 
 export function transitionLine(page, model, transition) {
   const {seconds: time, exposed, wire_bytes: moved, reason, reasons, from, to, tensor} = model.transitions;
-  return [link(page, model, "transition", transition, transitionTitle(model, transition) || "boxing"), " ",
+  return [link(page, model, "transition", transition, stepsText(model, transition) || "boxing"), " ",
     el("span", {class: "number"}, seconds(time[transition])),
     ` (exposed ${seconds(exposed[transition])}), ${bytes(moved[transition])} of `,
     link(page, model, "tensor", tensor[transition]), " ",
@@ -161,7 +162,7 @@ export function opSections(page, model, op) {
   if (!model.bare) sections.push(decision(page, model, op));
   sections.push(part("Operands", true, operands(page, model, op)), part("Results", true, results(page, model, op)));
   if (!model.bare) {
-    const around = collectivesOf(model, op);
+    const around = collectivesAround(model, op);
     sections.push(part(`Collectives that it causes (${around.length})`, true, around.length === 0 ? el("p", {}, "None.") :
       growingList(around, MOST_ROWS, (transition) => transitionLine(page, model, transition))));
     sections.push(alternatives(model, op));

@@ -2,7 +2,7 @@
 import {el} from "./dom.js";
 import {bytes, seconds} from "./format.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
-import {collectivesOf, transitionLine} from "./side_op.js";
+import {collectivesAround, transitionLine} from "./side_op.js";
 
 const MOST_TYPES = 24;
 
@@ -86,7 +86,7 @@ export function scopeSections(page, model, node) {
   const parent = model.outline.parent[node];
   const {entering, leaving} = boundary(model, ops);
   const sum = (values) => ops.reduce((total, op) => total + values[op], 0);
-  const boxed = model.bare ? [] : [...new Set(ops.flatMap((op) => collectivesOf(model, op)))];
+  const boxed = model.bare ? [] : [...new Set(ops.flatMap((op) => collectivesAround(model, op)))];
   const total = (column) => boxed.reduce((all, transition) => all + model.transitions[column][transition], 0);
   boxed.sort((a, b) => model.transitions.seconds[b] - model.transitions.seconds[a] || a - b);
   return [

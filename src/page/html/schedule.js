@@ -1,0 +1,333 @@
+// The schedule of a step as a Gantt chart: what each stream runs when, predicted beside measured.
+import {bindZoom, ChartSurface, ChartTip, fitText, planChoice, roundTicks, saysBare, SERIES, seriesFill, seriesSample, ZoomRange} from "./chart.js";
+import {el} from "./dom.js";
+import {bytes, percent, seconds, threeDigits} from "./format.js";
+import {PHASES} from "./model.js";
+import {inkOn} from "./overlays.js";
+import {intervalFacts, predictedRows, rowSeconds, tracedRows} from "./timeline.js";
+
+const GUTTER = 150, ABOVE = 30, LANE = 30, MOST_LANE = 140, GROUP_HEAD = 24;  // pixels
+const PHASE_SERIES = [SERIES[0], SERIES[1], SERIES[3]];
+const EXPOSED = {light: "#cc6677", dark: "#c45566", pattern: "diagonal"};
+
+class ScheduleView {
+  constructor(element, model, store) {
+    Object.assign(this, {model, store, pointed: null});
+    this.rows = predictedRows(model);
+    this.step = Math.max(model.schedule.summary.step, 1e-12);
+    this.range = new ZoomRange(this.step, () => this.surface?.redraw(), this.step / 1e6);
+    this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {role: "img", "aria-label":
+        "what runs when; arrow keys move, plus and minus magnify, N and B go to the next and the one before, 0 shows all"});
+    this.facts = el("p", {class: "totals", role: "status"});
+    this.scroller = el("div", {class: "scroller"}, this.surface.element);
+    element.replaceChildren(this.facts, this.scroller);
+    this.tip = new ChartTip(this.surface.element);
+    this.#listen();
+    new ResizeObserver(() => this.#place()).observe(this.scroller);
+    if (model.trace) this.showDevice(model.trace.shown[0]);
+    else this.#place();
+  }
+
+  showDevice(device) {
+    this.rows = [...predictedRows(this.model), ...tracedRows(this.model, device)];
+    this.range.length = Math.max(this.step, this.model.trace.seconds);
+    this.#place();
+    this.range.all();
+  }
+
+  /** Gives each row its place; groups have a line of their own above. */
+  #place() {
+    const fixed = ABOVE + 40 + this.rows.length * 4 + new Set(this.rows.map(({group}) => group)).size * GROUP_HEAD;
+    const room = (this.scroller.clientHeight - fixed) / Math.max(1, this.rows.length);
+    const lane = Math.min(Math.max(LANE, room), MOST_LANE);
+    let y = ABOVE;
+    this.heads = [];
+    this.rows.forEach((row, i) => {
+      if (i === 0 || row.group !== this.rows[i - 1].group) {
+        this.heads.push({y, text: row.group});
+        y += GROUP_HEAD;
+      }
+      row.y = y;
+      row.height = row.isExposed ? lane / 2 : lane;
+      y += row.height + 4;
+    });
+    this.surface.element.style.minHeight = `${y + 30}px`;
+    this.#tell();
+    this.surface.redraw();
+  }
+
+  #tell() {
+    const {summary, start} = this.model.schedule;
+    const part = (name, value, id) => el("span", {"data-total": id, "data-value": value}, `${name} ${seconds(value)}`);
+    const drawn = this.rows.find((row) => row.isExposed);
+    const traced = this.model.trace;
+    this.facts.replaceChildren(
+        el("b", {"data-total": "step", "data-value": summary.step}, `step ${seconds(summary.step)}`),
+        part("compute", summary.compute, "compute"), part("slower beside collectives", summary.slowed, "slowed"),
+        part("exposed", drawn ? rowSeconds(drawn) : 0, "exposed"), part("idle", summary.idle, "idle"),
+        part("collectives", summary.collectives, "collectives"),
+        el("span", {}, summary.collectives > 0 ? `${percent(1 - summary.exposed / summary.collectives)} of them hidden` : "no collectives"),
+        this.model.head.micro_batches > 1 ? el("span", {}, `${this.model.head.micro_batches} micro-batches, drawn as one task each`) : "",
+        traced ? el("span", {}, `${traced.kind} (${traced.path}): ${seconds(traced.seconds)}, ${threeDigits(traced.seconds / summary.step)} × predicted`) : "",
+        start.length === 0 ? "no op" : "");
+  }
+
+  // What is drawn ----------------------------------------------------------------------------------------------------
+
+  #plot() {
+    return {left: GUTTER, width: Math.max(10, this.surface.size.width - GUTTER - 10)};
+  }
+
+  #x(time) {
+    const {left, width} = this.#plot();
+    return left + (time - this.range.low) / (this.range.high - this.range.low) * width;
+  }
+
+  #draw(context, size, colors, theme) {
+    const plot = this.#plot();
+    this.#drawAxis(context, size, colors);
+    context.save();
+    context.beginPath();
+    context.rect(plot.left, 0, plot.width, size.height);
+    context.clip();
+    for (const row of this.rows) this.#drawRow(context, row, colors, theme);
+    context.restore();
+    this.#drawLabels(context, colors);
+    this.#drawChosen(context, colors);
+  }
+
+  #drawAxis(context, size, colors) {
+    const {low, high} = this.range;
+    const {width} = this.#plot();
+    context.fillStyle = colors.quiet;
+    context.strokeStyle = colors.line;
+    context.textAlign = "center";
+    for (const tick of roundTicks(low, high, width / 120)) {
+      const x = Math.round(this.#x(tick)) + 0.5;
+      context.fillText(this.#tickText(tick), x, 14);
+      context.globalAlpha = 0.4;
+      context.strokeRect(x, ABOVE - 6, 0, size.height - ABOVE - 6);
+      context.globalAlpha = 1;
+    }
+    for (const end of new Set([this.step, this.model.trace?.seconds ?? this.step])) {
+      context.strokeStyle = colors.ink;
+      context.setLineDash([4, 4]);
+      context.strokeRect(Math.round(this.#x(end)) + 0.5, ABOVE - 6, 0, size.height - ABOVE - 6);
+      context.setLineDash([]);
+    }
+  }
+
+  /** As many digits as tell neighbours apart. */
+  #tickText(tick) {
+    const span = this.range.high - this.range.low;
+    if (tick === 0 || span > tick * 0.02) return seconds(tick);
+    const micro = span < 1e-3;
+    const digits = Math.max(0, 2 - Math.floor(Math.log10(span * (micro ? 1e6 : 1e3))));
+    return micro ? `${(tick * 1e6).toFixed(digits)} us` : `${(tick * 1e3).toFixed(digits)} ms`;
+  }
+
+  #fillOf(context, row, i, theme) {
+    const {kinds} = this.model.transitions;
+    if (row.isExposed) return [seriesFill(context, EXPOSED, theme), EXPOSED[theme]];
+    if (row.kind >= 0) return [kinds[row.kind].fill, kinds[row.kind].fill];
+    if (row.op[i] < 0) return [seriesFill(context, SERIES[4], theme), SERIES[4][theme]];
+    const series = PHASE_SERIES[this.model.graph.ops.phase[row.op[i]]];
+    return [seriesFill(context, series, theme), series[theme]];
+  }
+
+  /** Intervals of less than a pixel join into one, as high as they fill it. */
+  #drawRow(context, row, colors, theme) {
+    const {low, high} = this.range;
+    let tiny = {x: -1, share: 0, fill: null};
+    const flush = () => {
+      if (tiny.fill === null) return;
+      const part = Math.min(1, Math.max(0.15, tiny.share));
+      context.fillStyle = tiny.fill;
+      context.fillRect(tiny.x, row.y + row.height * (1 - part), 1, row.height * part);
+      tiny = {x: -1, share: 0, fill: null};
+    };
+    for (let i = row.firstAfter(low); i < row.start.length && row.start[i] < high; ++i) {
+      const x = this.#x(row.start[i]);
+      const width = this.#x(row.end[i]) - x;
+      const [fill, color] = this.#fillOf(context, row, i, theme);
+      if (width < 1) {
+        if (Math.floor(x) !== tiny.x) flush();
+        tiny = {x: Math.floor(x), share: tiny.share + width, fill};
+        continue;
+      }
+      flush();
+      context.fillStyle = fill;
+      context.fillRect(x, row.y, Math.max(1, width - (width > 4 ? 1 : 0)), row.height);
+      if (width > 30 && !row.isExposed) this.#drawName(context, row, i, {x, width, color});
+    }
+    flush();
+    context.strokeStyle = colors.line;
+    context.strokeRect(GUTTER, row.y + row.height + 0.5, this.#plot().width, 0);
+  }
+
+  #drawName(context, row, i, {x, width, color}) {
+    const from = Math.max(x, GUTTER);
+    const room = Math.min(x + width, GUTTER + this.#plot().width) - from - 8;
+    const {title, phase} = intervalFacts(this.model, row, i);
+    context.fillStyle = inkOn(color);
+    context.textAlign = "left";
+    const text = fitText(context, row.kind < 0 && phase !== "" ? `${phase[0].toUpperCase()} ${title}` : title, room);
+    if (text !== "") context.fillText(text, from + 4, row.y + row.height / 2 + 1);
+  }
+
+  #drawLabels(context, colors) {
+    context.textAlign = "right";
+    for (const row of this.rows) {
+      context.fillStyle = colors.ink;
+      context.fillText(fitText(context, row.label, GUTTER - 12), GUTTER - 8, row.y + row.height / 2);
+    }
+    context.textAlign = "left";
+    context.font = `bold ${context.font}`;
+    for (const {y, text} of this.heads) {
+      context.fillStyle = colors.ink;
+      context.fillText(fitText(context, text, 400), 8, y + GROUP_HEAD / 2);
+    }
+    context.font = context.font.replace("bold ", "");
+  }
+
+  #drawChosen(context, colors) {
+    const chosen = this.store.get("selection");
+    const outline = (row, i, width) => {
+      const x = Math.max(GUTTER, this.#x(row.start[i]));
+      const right = Math.min(GUTTER + this.#plot().width, this.#x(row.end[i]));
+      if (right < GUTTER || x > GUTTER + this.#plot().width) return;
+      context.strokeStyle = width > 2 ? colors.accent : colors.ink;
+      context.lineWidth = width;
+      context.strokeRect(x - 1, row.y - 1, Math.max(3, right - x + 2), row.height + 2);
+      context.lineWidth = 1;
+    };
+    for (const [row, i] of this.#found(chosen)) outline(row, i, 3);
+    if (this.pointed !== null) outline(this.pointed.row, this.pointed.i, 1.5);
+  }
+
+  /** The intervals of a selection: [[row, index]]. */
+  #found(chosen) {
+    if (chosen === null || chosen.plan !== this.model.index) return [];
+    const column = {op: "op", transition: "transition"}[chosen.kind];
+    if (column === undefined) return [];
+    return this.rows.flatMap((row) => {
+      const found = [];
+      for (let i = row[column].indexOf(chosen.id); i >= 0; i = row[column].indexOf(chosen.id, i + 1)) found.push([row, i]);
+      return found;
+    });
+  }
+
+  // What the user does -----------------------------------------------------------------------------------------------
+
+  /** Brings what is selected into sight. */
+  toSelection() {
+    const found = this.#found(this.store.get("selection"));
+    if (found.length === 0) return;
+    const [row, i] = found[0];
+    const span = Math.max((row.end[i] - row.start[i]) * 8, this.range.least);
+    const middle = (row.start[i] + row.end[i]) / 2;
+    this.range.set(middle - span / 2, middle + span / 2);
+  }
+
+  #at({x, y}) {
+    const row = this.rows.find((one) => y >= one.y && y <= one.y + one.height);
+    if (row === undefined || x < GUTTER) return null;
+    const perPixel = (this.range.high - this.range.low) / this.#plot().width;
+    const i = row.at(this.range.low + (x - GUTTER) * perPixel, perPixel * 2);
+    return i < 0 ? null : {row, i};
+  }
+
+  #describe({row, i}) {
+    const {title, phase} = intervalFacts(this.model, row, i);
+    const rows = [title, ["takes", seconds(row.end[i] - row.start[i])], ["from", this.#tickText(row.start[i])], ["to", this.#tickText(row.end[i])]];
+    if (phase !== "") rows.push(["phase", phase]);
+    const op = row.op[i];
+    const t = row.transition[i];
+    if (op >= 0) {
+      const times = this.model.schedule.runs[op];
+      if (times > 1) rows.push(["runs", `${times} times, in each micro-batch`]);
+      const measured = this.model.trace?.op_seconds[op] ?? 0;
+      const predicted = this.model.opSeconds()[op];
+      if (measured > 0 && predicted > 0) {
+        rows.push([this.model.trace.kind, seconds(measured)], ["predicted", seconds(predicted)], ["ratio", `${threeDigits(measured / predicted)} ×`]);
+      }
+    }
+    if (t >= 0) {
+      rows.push(["exposed", seconds(this.model.transitions.exposed[t])],
+          ["bytes moved", bytes(this.model.transitions.wire_bytes[t] * this.model.transitions.runs[t])],
+          this.model.transitions.reasons[this.model.transitions.reason[t]]);
+    }
+    return rows;
+  }
+
+  #select({row, i}) {
+    if (row.op[i] >= 0) this.store.select("op", row.op[i], this.model.index);
+    else if (row.transition[i] >= 0) this.store.select("transition", row.transition[i], this.model.index);
+  }
+
+  #listen() {
+    const {canvas} = this.surface;
+    bindZoom(this.surface, this.range, () => this.#plot(), (at) => {
+      const hit = this.#at(at);
+      if (hit !== null) this.#select(hit);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      this.pointed = this.#at(this.surface.at(event));
+      if (this.pointed === null) this.tip.hide();
+      else this.tip.show(event, this.#describe(this.pointed));
+      this.surface.redraw();
+    });
+    canvas.addEventListener("pointerleave", () => {
+      this.pointed = null;
+      this.tip.hide();
+      this.surface.redraw();
+    });
+    canvas.addEventListener("keydown", (event) => {
+      const step = {n: 1, b: -1, N: 1, B: -1}[event.key];
+      if (step !== undefined) this.#walk(step);
+      else if (event.key === "f" || event.key === "F") this.toSelection();
+      else if (!this.range.key(event.key)) return;
+      event.preventDefault();
+    });
+    this.store.on("selection", () => this.surface.redraw());
+  }
+
+  /** Selects the interval after, or before, the selected one in its row. */
+  #walk(step) {
+    const [[row, i]] = [...this.#found(this.store.get("selection")), [this.rows[0], step > 0 ? -1 : this.rows[0].start.length]];
+    const next = i + step;
+    if (next < 0 || next >= row.start.length) return;
+    this.#select({row, i: next});
+    if (row.start[next] < this.range.low || row.end[next] > this.range.high) this.toSelection();
+  }
+}
+
+function scheduleLegend(theme, model) {
+  return el("span", {class: "scale"},
+      PHASES.map((phase, i) => el("span", {}, seriesSample(PHASE_SERIES[i], theme), ` ${phase[0].toUpperCase()}: ${phase}`)),
+      el("span", {}, seriesSample(SERIES[4], theme), " slices and copies"),
+      model.transitions.tensor.length > 0 ? el("span", {}, seriesSample(EXPOSED, theme), " exposed communication") : null);
+}
+
+export const schedulePanel = {
+  id: "schedule",
+  title: "Schedule",
+  mount(element, {models, store}) {
+    if (saysBare(element, models)) return;
+    const place = el("div", {class: "place"});
+    let view = new ScheduleView(place, models[0], store);
+    const devices = el("span", {});
+    const choose = (model) => {
+      if (view.model !== model) view = new ScheduleView(place, model, store);
+      const select = el("select", {"aria-label": "device of the trace", onchange: () => view.showDevice(Number(select.value))},
+          (model.trace?.shown ?? []).map((device) => el("option", {value: device}, `device ${device}`)));
+      devices.replaceChildren(model.trace && model.trace.shown.length > 1 ? el("label", {}, "Trace of ", select) : "");
+    };
+    const legend = el("span", {}, scheduleLegend(store.get("theme"), models[0]));
+    store.on("theme", (theme) => legend.replaceChildren(scheduleLegend(theme, view.model)));
+    element.append(el("div", {class: "controls"}, planChoice(models, choose), devices,
+        el("button", {onclick: () => view.range.all()}, "Whole step"), el("button", {onclick: () => view.toSelection()}, "To the selection"),
+        legend), place);
+    choose(models[0]);
+  },
+};

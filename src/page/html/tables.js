@@ -1,0 +1,180 @@
+// Sorted tables: ops, collectives, tensors at the peak, decisions.
+import {planChoice, saysBare} from "./chart.js";
+import {costsOf, isLocalKind, stepsText} from "./costs.js";
+import {DataTable} from "./data_table.js";
+import {el} from "./dom.js";
+import {bytes, count, seconds, threeDigits} from "./format.js";
+import {PHASES, ROLES} from "./model.js";
+import {OVERLAYS} from "./overlays.js";
+
+const timeColumn = (id, title, value, hint) => ({id, title, value, show: seconds, sum: true, hint, unit: "s"});
+const bytesColumn = (id, title, value, hint) => ({id, title, value, show: bytes, sum: true, hint, unit: "B"});
+
+/** Overlays that other columns do not tell already; one that has nothing to tell is left out. */
+function overlayColumns(model) {
+  const told = new Set(["sharing", "time", "exposed", "communication", "kernels"]);
+  return OVERLAYS.filter((row) => !told.has(row.id) && (!row.needsTwo || model.other))
+      .map((row) => ({id: row.id, title: row.title, value: (op) => row.value(model, op), show: row.format, sum: row.sums}))
+      .filter(({value}) => Array.from({length: Math.min(model.numOps, 200)}, (_, op) => value(op)).some((v) => v));
+}
+
+function opLayouts(model, op) {
+  return model.graph.ops.outputs[op].map((tensor) => (tensor < 0 ? "" : model.layoutText(model.decisions.source[tensor]))).join(", ");
+}
+
+function traceColumns(model) {
+  if (!model.trace) return [];
+  const predicted = costsOf(model).compute;
+  const took = model.trace.op_seconds;
+  return [
+    timeColumn("measured", "Measured", (op) => took[op], "mean of the devices, in the run of the trace"),
+    {id: "ratio", title: "Measured / predicted", value: (op) => (predicted[op] > 0 && took[op] > 0 ? took[op] / predicted[op] : null),
+      show: (value) => `${threeDigits(value)} ×`},
+  ];
+}
+
+function opsTable(model, select) {
+  const costs = costsOf(model);
+  const {texts, ops} = model.graph;
+  return new DataTable({
+    name: "ops", numRows: model.numOps, onSelect: (op) => select("op", op), sort: {id: "compute", down: true},
+    columns: [
+      {id: "name", title: "Op", value: (op) => model.opName(op), search: true, width: "minmax(24em, 3fr)"},
+      {id: "type", title: "Type", value: (op) => model.opType(op), choices: true, search: true, width: "9em"},
+      {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "7em"},
+      {id: "scope", title: "Scope", value: (op) => texts[ops.scope[op]], search: true},
+      {id: "layout", title: "Layout", value: (op) => opLayouts(model, op), choices: true, search: true, width: "9em"},
+      {id: "has", title: "Has collectives", value: (op) => (costs.collectives[op] > 0 ? "yes" : "no"), choices: true, width: "6em"},
+      timeColumn("compute", "Compute", (op) => costs.compute[op] + costs.cut[op], "in a step, with what cut kernels cost more"),
+      timeColumn("wire", "Collectives", (op) => costs.wire[op], "of those that bring its operands"),
+      timeColumn("exposed", "Exposed", (op) => costs.exposed[op], "of its collectives, while nothing is computed"),
+      ...traceColumns(model), ...overlayColumns(model),
+      {id: "reason", title: "Reason", value: (op) => model.record(op)?.reason ?? "", search: true, width: "minmax(12em, 1fr)"},
+    ],
+  });
+}
+
+function collectivesTable(model, select) {
+  const {transitions} = model;
+  const rows = [];
+  transitions.steps.forEach((steps, t) => {
+    if (steps.some(([kind]) => !isLocalKind(transitions.kinds[kind].name))) rows.push(t);
+  });
+  const at = (column) => (row) => transitions[column][rows[row]];
+  const tensor = at("tensor");
+  const reader = (row) => transitions.consumers[rows[row]][0]?.[0] ?? -1;
+  const wire = (row) => transitions.runs[rows[row]] * transitions.steps[rows[row]].reduce(
+      (sum, [kind, , time]) => sum + (isLocalKind(transitions.kinds[kind].name) ? 0 : time), 0);
+  return new DataTable({
+    name: "collectives", numRows: rows.length, onSelect: (row) => select("transition", rows[row]), sort: {id: "seconds", down: true},
+    columns: [
+      {id: "steps", title: "Collective", value: (row) => stepsText(model, rows[row]), choices: true, search: true, width: "minmax(14em, 1.5fr)"},
+      {id: "tensor", title: "Tensor", value: (row) => model.tensorLabel(tensor(row)), search: true, width: "minmax(12em, 2fr)"},
+      {id: "shape", title: "Type", value: (row) => model.typeText(tensor(row)), search: true, width: "10em"},
+      {id: "from", title: "From", value: (row) => model.layoutText(transitions.from[rows[row]]), choices: true, width: "9em"},
+      {id: "to", title: "To", value: (row) => model.layoutText(transitions.to[rows[row]]), choices: true, width: "9em"},
+      {id: "reader", title: "For", value: (row) => (reader(row) < 0 ? "end of the step" : model.opName(reader(row))), search: true},
+      {id: "phase", title: "Phase", value: (row) => (reader(row) < 0 ? "end" : PHASES[model.graph.ops.phase[reader(row)]]), choices: true, width: "7em"},
+      {id: "runs", title: "Times", value: at("runs"), show: count, sum: true, width: "5em"},
+      timeColumn("seconds", "Time", wire, "in a step, without slices and copies"),
+      timeColumn("exposed", "Exposed", at("exposed"), "while nothing is computed"),
+      bytesColumn("bytes", "Bytes moved", (row) => transitions.runs[rows[row]] * transitions.wire_bytes[rows[row]], "sent by all devices together"),
+      {id: "reason", title: "Reason", value: (row) => transitions.reasons[transitions.reason[rows[row]]], search: true, width: "minmax(16em, 3fr)"},
+    ],
+  });
+}
+
+function peakTable(model, select) {
+  const {lifetimes, kinds, parts, op_at: opAt} = model.memory;
+  const peak = model.peakPosition();
+  const rows = [];
+  lifetimes.bytes.forEach((size, i) => {
+    if (size > 0 && lifetimes.first[i] <= peak && peak <= lifetimes.last[i]) rows.push(i);
+  });
+  const tensor = (row) => lifetimes.tensor[rows[row]];
+  const of = (position) => (opAt[position] < 0 ? "start" : model.opName(opAt[position]));
+  const layout = (row) => {
+    const t = lifetimes.transition[rows[row]];
+    return model.layoutText(t >= 0 ? model.transitions.to[t] : model.decisions.source[tensor(row)]);
+  };
+  return new DataTable({
+    name: "tensors at the peak", numRows: rows.length, sort: {id: "bytes", down: true},
+    onSelect: (row) => select("tensor", tensor(row)),
+    columns: [
+      {id: "tensor", title: "Tensor", value: (row) => model.tensorLabel(tensor(row)), search: true, width: "minmax(14em, 2fr)"},
+      {id: "part", title: "Part of the peak", value: (row) => parts[lifetimes.part[rows[row]]], choices: true, width: "10em"},
+      {id: "kind", title: "Buffer", value: (row) => kinds[lifetimes.kind[rows[row]]], choices: true, width: "8em"},
+      {id: "role", title: "Role", value: (row) => ROLES[model.graph.tensors.role[tensor(row)]], choices: true, width: "7em"},
+      {id: "shape", title: "Type, whole", value: (row) => model.typeText(tensor(row)), search: true, width: "12em"},
+      {id: "layout", title: "Layout", value: layout, choices: true, width: "9em"},
+      bytesColumn("bytes", "Bytes on a device", (row) => lifetimes.bytes[rows[row]]),
+      {id: "from", title: "Held from", value: (row) => of(lifetimes.first[rows[row]]), search: true},
+      {id: "to", title: "to", value: (row) => of(lifetimes.last[rows[row]]), search: true},
+    ],
+  });
+}
+
+function decisionsTable(model, select) {
+  const {records, of_op: ofOp} = model.decisions;
+  const firstOp = new Int32Array(records.length).fill(-1);
+  const times = new Int32Array(records.length);
+  const spent = new Float64Array(records.length);
+  ofOp.forEach((record, op) => {
+    if (firstOp[record] < 0) firstOp[record] = op;
+    ++times[record];
+    spent[record] += model.opSeconds()[op];
+  });
+  const layouts = (ids) => ids.map((id) => model.layoutText(id)).join(", ");
+  const signature = ({inputs, outputs}) => `${layouts(inputs)} → ${layouts(outputs)}`;
+  const priced = (record, price) => (record.unit === "seconds" ? seconds(price) : `${threeDigits(price)} ${record.unit}`);
+  return new DataTable({
+    name: "decisions", numRows: records.length, sort: {id: "seconds", down: true},
+    onSelect: (row) => (firstOp[row] >= 0 ? select("op", firstOp[row]) : undefined),
+    columns: [
+      {id: "type", title: "Op type", value: (row) => (firstOp[row] < 0 ? "" : model.opType(firstOp[row])), choices: true, search: true, width: "9em"},
+      {id: "first", title: "First op", value: (row) => (firstOp[row] < 0 ? "" : model.opName(firstOp[row])), search: true},
+      {id: "ops", title: "Ops", value: (row) => times[row], show: count, sum: true, width: "5em"},
+      timeColumn("seconds", "Compute", (row) => spent[row], "of all its ops, in a step"),
+      {id: "choice", title: "Choice", value: (row) => records[row].choice, search: true, width: "minmax(14em, 2fr)"},
+      {id: "signature", title: "Layouts", value: (row) => signature(records[row]), search: true, width: "minmax(12em, 2fr)"},
+      {id: "candidates", title: "Candidates", value: (row) => records[row].candidates, show: count, width: "6em"},
+      {id: "price", title: "Price", value: (row) => records[row].price, show: (value, row) => priced(records[row], value)},
+      {id: "other", title: "Next best", value: (row) => (records[row].alternative ? records[row].alternative_price : null),
+        show: (value, row) => priced(records[row], value), hint: "price of the best one not chosen"},
+      {id: "alternative", title: "Not chosen", value: (row) => (records[row].alternative ? signature(records[row].alternative) : ""), width: "minmax(12em, 2fr)"},
+      {id: "reason", title: "Reason", value: (row) => records[row].reason, search: true, width: "minmax(16em, 3fr)"},
+    ],
+  });
+}
+
+const TABLES = [
+  {id: "ops", title: "Ops", make: opsTable},
+  {id: "collectives", title: "Collectives", make: collectivesTable},
+  {id: "peak", title: "Tensors at the peak", make: peakTable},
+  {id: "decisions", title: "Decisions", make: decisionsTable},
+];
+
+export const tablesPanel = {
+  id: "tables",
+  title: "Tables",
+  mount(element, {models, store}) {
+    if (saysBare(element, models)) return;
+    let model = models[0];
+    let shown = TABLES[0];
+    const made = new Map();  // "plan table" -> DataTable
+    const place = el("div", {class: "place"});
+    const show = () => {
+      const key = `${model.index} ${shown.id}`;
+      if (!made.has(key)) made.set(key, shown.make(model, (kind, id) => store.select(kind, id, model.index)));
+      place.replaceChildren(made.get(key).element);
+      for (const button of bar.children) button.setAttribute("aria-pressed", String(button.dataset.table === shown.id));
+    };
+    const bar = el("div", {class: "switch", role: "group", "aria-label": "which table"},
+        TABLES.map((row) => el("button", {"data-table": row.id, onclick: () => { shown = row; show(); }}, row.title)));
+    store.on("selection", (selection) => {
+      if (selection?.kind === "op" && selection.plan === model.index) made.get(`${model.index} ops`)?.mark(selection.id);
+    });
+    element.append(el("div", {class: "controls"}, bar, planChoice(models, (chosen) => { model = chosen; show(); })), place);
+    show();
+  },
+};

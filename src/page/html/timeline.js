@@ -1,0 +1,165 @@
+// What runs when, as rows of intervals: the plan's schedule, and a trace beside it.
+import {isLocalKind, boxingTitle} from "./costs.js";
+import {PHASES} from "./model.js";
+
+/**
+ * Intervals in ascending order of start: start, end (seconds), op (-1: none), transition (-1: none), step. `label` of a
+ * row; `kind`: index of a collective kind, or -1.
+ */
+class IntervalRow {
+  constructor(label, kind, group) {
+    Object.assign(this, {label, kind, group, start: [], end: [], op: [], transition: [], step: []});
+  }
+
+  add(start, end, op, transition, step) {
+    this.start.push(start);
+    this.end.push(end);
+    this.op.push(op);
+    this.transition.push(transition);
+    this.step.push(step);
+  }
+
+  sorted() {
+    const order = this.start.map((_, i) => i).sort((a, b) => this.start[a] - this.start[b] || this.end[a] - this.end[b]);
+    for (const column of ["start", "end", "op", "transition", "step"]) this[column] = order.map((i) => this[column][i]);
+    // Ends may fall where intervals overlap: the latest so far, to search by.
+    let last = 0;
+    this.latest = this.end.map((end) => (last = Math.max(last, end)));
+    return this;
+  }
+
+  /** The first interval that ends after `time`, or may. */
+  firstAfter(time) {
+    let low = 0;
+    let high = this.latest.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.latest[middle] <= time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The interval at a time, or within `slack` of it; -1: none. */
+  at(time, slack) {
+    let best = -1;
+    let least = slack;
+    for (let i = this.firstAfter(time - slack); i < this.start.length && this.start[i] <= time + slack; ++i) {
+      const far = Math.max(this.start[i] - time, time - this.end[i], 0);
+      if (far < least || (far === 0 && least === 0)) [best, least] = [i, far];
+    }
+    return best;
+  }
+}
+
+/** Merged intervals, ascending: [[start, end]]. */
+function unionOf(intervals) {
+  intervals.sort((a, b) => a[0] - b[0]);
+  const union = [];
+  for (const [start, end] of intervals) {
+    const last = union.at(-1);
+    if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], end);
+    else if (end > start) union.push([start, end]);
+  }
+  return union;
+}
+
+/** What of `intervals` lies outside of `cover`; both merged. */
+export function intervalsOutside(intervals, cover) {
+  const outside = [];
+  let c = 0;
+  for (const [from, end] of intervals) {
+    let start = from;
+    while (c < cover.length && cover[c][1] <= start) ++c;
+    for (let k = c; k < cover.length && cover[k][0] < end && start < end; ++k) {
+      if (cover[k][0] > start) outside.push([start, cover[k][0]]);
+      start = Math.max(start, cover[k][1]);
+    }
+    if (start < end) outside.push([start, end]);
+  }
+  return outside;
+}
+
+/** Rows of one device: compute, a row per kind of collective, and what of these is exposed. */
+class RowsOfDevice {
+  constructor(model, group) {
+    Object.assign(this, {model, group, compute: new IntervalRow("compute", -1, group), byKind: new Map(), busy: [], sent: []});
+  }
+
+  addOp(start, end, op) {
+    if (end <= start) return;
+    this.compute.add(start, end, op, -1, -1);
+    this.busy.push([start, end]);
+  }
+
+  addStep(start, end, transition, step) {
+    const {kinds, steps} = this.model.transitions;
+    const [kind] = steps[transition][step];
+    if (end <= start) return;
+    if (isLocalKind(kinds[kind].name)) {
+      this.compute.add(start, end, -1, transition, step);
+      this.busy.push([start, end]);
+      return;
+    }
+    if (!this.byKind.has(kind)) this.byKind.set(kind, new IntervalRow(kinds[kind].name, kind, this.group));
+    this.byKind.get(kind).add(start, end, -1, transition, step);
+    this.sent.push([start, end]);
+  }
+
+  /** A neighbours' exchange of an op. */
+  addHalo(start, end, op) {
+    const kind = this.model.transitions.kinds.findIndex(({name}) => name === "send-recv");
+    if (!this.byKind.has(kind)) this.byKind.set(kind, new IntervalRow("send-recv", kind, this.group));
+    this.byKind.get(kind).add(start, end, op, -1, -1);
+    this.sent.push([start, end]);
+  }
+
+  finish() {
+    const exposed = new IntervalRow("exposed", -1, this.group);
+    for (const [start, end] of intervalsOutside(unionOf(this.sent), unionOf(this.busy))) exposed.add(start, end, -1, -1, -1);
+    exposed.isExposed = true;
+    const kinds = [...this.byKind].sort(([a], [b]) => a - b).map(([, row]) => row);
+    return [this.compute, ...kinds, ...(this.sent.length > 0 ? [exposed] : [])].map((row) => row.sorted());
+  }
+}
+
+/** The rows of the plan's own schedule. */
+export function predictedRows(model) {
+  const rows = new RowsOfDevice(model, model.trace ? "predicted" : "each device");
+  const {start, end} = model.schedule;
+  for (let op = 0; op < model.numOps; ++op) rows.addOp(start[op], end[op], op);
+  model.transitions.steps.forEach((steps, t) => steps.forEach(([, , , , from, to], s) => rows.addStep(from, to, t, s)));
+  return rows.finish();
+}
+
+/** The rows of one device of the trace. */
+export function tracedRows(model, device) {
+  const {events, kind} = model.trace;
+  const rows = new RowsOfDevice(model, `${kind}, device ${device}`);
+  for (let i = 0; i < events.device.length; ++i) {
+    if (events.device[i] !== device) continue;
+    const [from, to] = [events.start[i], events.end[i]];
+    if (events.transition[i] >= 0) rows.addStep(from, to, events.transition[i], events.step[i]);
+    else if (events.stream[i] === 1) rows.addHalo(from, to, events.op[i]);
+    else rows.addOp(from, to, events.op[i]);
+  }
+  return rows.finish();
+}
+
+/** Seconds that the intervals of a row take. */
+export function rowSeconds(row) {
+  let sum = 0;
+  for (let i = 0; i < row.start.length; ++i) sum += row.end[i] - row.start[i];
+  return sum;
+}
+
+/** What an interval is called, and what it is: {title, phase}. */
+export function intervalFacts(model, row, i) {
+  if (row.isExposed) return {title: "exposed communication: nothing is computed meanwhile", phase: ""};
+  if (row.op[i] >= 0) {
+    return {title: `${row.kind >= 0 ? "neighbours' elements for " : ""}${model.opType(row.op[i])} ${model.opName(row.op[i])}`,
+      phase: PHASES[model.graph.ops.phase[row.op[i]]]};
+  }
+  const reader = model.transitions.consumers[row.transition[i]][0]?.[0] ?? -1;
+  return {title: boxingTitle(model, row.transition[i]), phase: reader < 0 ? "end of the step" : PHASES[model.graph.ops.phase[reader]]};
+}

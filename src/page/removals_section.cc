@@ -1,0 +1,128 @@
+// What would remove the dearest collectives: a pin of one who reads or writes the tensor, and what it costs.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "explain/explain.h"
+#include "graph/graph.h"
+#include "memory/memory.h"
+#include "page/sections.h"
+#include "plan/plan.h"
+#include "problem/problem.h"
+#include "report/facts.h"
+#include "rule/candidates.h"
+#include "sbp/sbp.h"
+
+namespace sbp {
+namespace {
+
+// Bounds of a page: groups of equal collectives, and candidates that are priced for all of them.
+constexpr size_t kMostRemovals = 40;
+constexpr int64_t kMostPriced = 20'000;
+
+struct Removal {
+  std::string pin, where;
+  std::optional<double> seconds;  // none: it costs memory
+  int64_t bytes = 0;
+};
+
+class Removals {
+ public:
+  explicit Removals(const PageFacts& facts) : plan_(facts.plan), problem_(*facts.options.problem) {}
+
+  // The cheapest pin after which the tensor need not be brought from one layout to the other; none is known: nothing.
+  std::optional<Removal> Find(const Transition& transition) {
+    std::optional<Removal> best;
+    const auto consider = [&](std::optional<Removal> found) {
+      if (found && (!best || found->seconds < best->seconds)) best = std::move(found);
+    };
+    if (transition.consumers.size() == 1) consider(ByReader(transition));
+    consider(ByWriter(transition));
+    return best ? best : ByStart(transition);
+  }
+
+ private:
+  // The reader takes the tensor as it lies.
+  std::optional<Removal> ByReader(const Transition& transition) {
+    const Use use = transition.consumers[0];
+    const auto seconds = Cheapest(use.op, [&](const CandidateSignature& signature) {
+      return use.operand < signature.inputs.size() && signature.inputs[use.operand] == transition.from;
+    });
+    if (!seconds) return std::nullopt;
+    const std::vector<std::string>& names = problem_.candidates(use.op).instance->operand_names;
+    const std::string operand = use.operand < names.size() ? names[use.operand] : StrCat(use.operand);
+    return Removal{StrCat(plan_.graph.op(use.op).name, ".", operand, "=", ToString(transition.from)), "reader", seconds};
+  }
+
+  // The producer writes it as it is wanted.
+  std::optional<Removal> ByWriter(const Transition& transition) {
+    const OpId producer = plan_.graph.tensor(transition.tensor).producer;
+    if (!producer.valid()) return std::nullopt;
+    const std::vector<TensorId>& outputs = plan_.graph.op(producer).outputs;
+    const auto result = static_cast<size_t>(std::ranges::find(outputs, transition.tensor) - outputs.begin());
+    const auto seconds = Cheapest(producer, [&](const CandidateSignature& signature) {
+      return result < signature.outputs.size() && signature.outputs[result] == transition.to;
+    });
+    if (!seconds) return std::nullopt;
+    return Removal{StrCat(plan_.graph.tensor(transition.tensor).name, "<-", ToString(transition.to)), "writer", seconds};
+  }
+
+  // An input or parameter starts as it is wanted: devices hold more of it all the time.
+  std::optional<Removal> ByStart(const Transition& transition) const {
+    const Tensor& tensor = plan_.graph.tensor(transition.tensor);
+    if (tensor.producer.valid() || transition.from != plan_.source_layouts[transition.tensor.index()]) {
+      return std::nullopt;
+    }
+    return Removal{StrCat(tensor.name, "=", ToString(transition.to)), "start", std::nullopt,
+                   LocalBytes(tensor.type, transition.to, plan_.mesh) -
+                       LocalBytes(tensor.type, transition.from, plan_.mesh)};
+  }
+
+  // What the step takes more with the cheapest allowed candidate of the op that `fits`, all other ops as they are.
+  template <typename Fits>
+  std::optional<double> Cheapest(OpId op, Fits fits) {
+    left_ -= static_cast<int64_t>(problem_.candidates(op).candidates.size());
+    if (left_ < 0) return std::nullopt;
+    const Result<ExplainedOp> explained = ExplainOp(problem_, plan_, op, {.around = false, .forced = false});
+    if (!explained.ok()) return std::nullopt;  // a plan that somebody changed
+    std::optional<double> best;
+    for (const ExplainedCandidate& candidate : explained->candidates) {
+      if (candidate.chosen || !candidate.allowed || !std::isfinite(candidate.extra_seconds)) continue;
+      if (fits(candidate.signature) && (!best || candidate.extra_seconds < *best)) best = candidate.extra_seconds;
+    }
+    return best;
+  }
+
+  const Plan& plan_;
+  const Problem& problem_;
+  int64_t left_ = kMostPriced;
+};
+
+}  // namespace
+
+Json RemovalsSection(const PageFacts& facts) {
+  if (facts.options.problem == nullptr) return nullptr;
+  Removals removals(facts);
+  Json list = Json::array();
+  const std::vector<CollectiveGroup> groups = GroupCollectives(facts.plan);
+  for (size_t i = 0; i < std::min(groups.size(), kMostRemovals); ++i) {
+    const std::optional<Removal> found = removals.Find(*groups[i].first);
+    if (!found) continue;
+    list.push_back({{"transition", groups[i].first - facts.plan.transitions.data()},
+                    {"pin", found->pin},
+                    {"where", found->where},
+                    {"extra_seconds", found->seconds ? Json(*found->seconds) : Json()},
+                    {"extra_bytes", found->bytes}});
+  }
+  return list;
+}
+
+}  // namespace sbp

@@ -1,0 +1,77 @@
+// What a page says of why, against explain of each op.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "explain/explain.h"
+#include "graph/builder.h"
+#include "page/sections.h"
+#include "pipeline/pipeline.h"
+
+namespace sbp {
+namespace {
+
+// Two equal blocks, x w relu, of which only the second has a pin.
+Graph TwoBlocks() {
+  GraphBuilder b("blocks");
+  const TensorType type{DType::kF32, {8, 64}};
+  b.AddInput("x", type);
+  for (const char* name : {"w0", "w1"}) b.AddParameter(name, {DType::kF32, {64, 64}});
+  b.AddOp("MatMul", "fc0", {"x", "w0"}, {"h0"});
+  b.AddOp("Relu", "act0", {"h0"}, {"y0"});
+  b.AddOp("MatMul", "fc1", {"y0", "w1"}, {"h1"});
+  b.AddOp("Relu", "act1", {"h1"}, {"y1"});
+  for (const char* name : {"h0", "y0", "h1", "y1"}) b.DescribeTensor(name, type);
+  b.AddOutput("y1");
+  return *b.Build("blocks");
+}
+
+class ExplainSectionTest : public testing::Test {
+ protected:
+  Plan PlanOf(const std::vector<std::string>& pins) {
+    PlanRequest request;
+    request.model_path = "blocks";
+    request.graph = TwoBlocks();
+    request.mesh = *ParseMesh("data=2,model=2");
+    request.cluster = *FindPreset("8xH100");
+    request.options.strategy = "greedy";
+    for (const std::string& pin : pins) request.pins.emplace_back(pin, "--pin");
+    request.rules = &rules_;
+    return *MakePlan(std::move(request));
+  }
+  RuleSet rules_ = *RuleSet::Builtin();
+};
+
+TEST_F(ExplainSectionTest, SaysWhatExplainSays) {
+  const Plan plan = PlanOf({"w1=(B, S(0))"});
+  const Result<Problem> problem = RebuildProblem(plan, rules_);
+  ASSERT_TRUE(problem.ok()) << problem.status().message();
+  const PageOptions options{.problem = &*problem};
+  const Json section = ExplainSection(FindPageFacts(plan, options));
+  ASSERT_EQ(section["of_op"].size(), plan.graph.ops.size());
+  for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
+    const int64_t entry = section["of_op"][i];
+    ASSERT_GE(entry, 0) << plan.graph.ops[i].name;
+    const Json& told = section["entries"][static_cast<size_t>(entry)];
+    const Result<ExplainedOp> explained = ExplainOp(*problem, plan, OpId(i));
+    ASSERT_TRUE(explained.ok());
+    EXPECT_EQ(told["pins"], Json(explained->pins)) << plan.graph.ops[i].name;
+    EXPECT_EQ(told["rule"], explained->rule);
+    EXPECT_EQ(told["count"], explained->candidates.size());
+    const std::vector<size_t> order = CandidatesByPrice(*explained);
+    for (size_t c = 0; c < told["candidates"].size(); ++c) {
+      const ExplainedCandidate& candidate = explained->candidates[order[c]];
+      EXPECT_EQ(told["candidates"][c]["signature"], SignatureText(candidate.signature, *explained, {}));
+      EXPECT_EQ(told["candidates"][c]["chosen"], candidate.chosen);
+      EXPECT_EQ(told["candidates"][c]["compute"], candidate.compute_seconds);
+      EXPECT_EQ(told["candidates"][c]["extra"], candidate.extra_seconds);
+    }
+  }
+}
+
+TEST_F(ExplainSectionTest, WithoutAProblemThePlanAloneSpeaks) {
+  EXPECT_EQ(ExplainSection(FindPageFacts(PlanOf({}), {})), nullptr);
+}
+
+}  // namespace
+}  // namespace sbp
