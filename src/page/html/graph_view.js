@@ -78,6 +78,8 @@ export class GraphView {
       this.fit();
       const counterpart = this.store.get("counterpart");
       this.#follow(counterpart?.plan === this.model.index ? counterpart : this.store.get("selection"));
+    } else if (this.selected !== null) {  // the side panel that tells of it opened over it
+      this.bringToSight(this.selected);
     }
     this.draw();
   }
@@ -92,8 +94,18 @@ export class GraphView {
     this.redraw();
   }
 
+  /** Where keys and buttons zoom: at what is selected, if it is in sight. */
+  #zoomCenter() {
+    const {camera} = this;
+    const box = this.focus ?? this.selected;
+    const middle = [camera.width / 2, camera.height / 2];
+    if (!box) return middle;
+    const at = [(box.x + box.width / 2 - camera.x) * camera.zoom, (box.y + box.height / 2 - camera.y) * camera.zoom];
+    return at[0] > 0 && at[1] > 0 && at[0] < camera.width && at[1] < camera.height ? at : middle;
+  }
+
   /** What is at a place of the screen stays there. */
-  zoomBy(factor, at = [this.camera.width / 2, this.camera.height / 2]) {
+  zoomBy(factor, at = this.#zoomCenter()) {
     const {camera} = this;
     const zoom = Math.min(Math.max(camera.zoom * factor, LEAST_ZOOM), MOST_ZOOM);
     camera.x += at[0] / camera.zoom - at[0] / zoom;
