@@ -66,6 +66,8 @@ PLANTED = [
     ("names", "src/cluster/verify.cc", "", "namespace sbp {\nnamespace {\nvoid CopyEngineRate(char) {}\n}\n}\n", None),
     ("names", "scripts/check-names", '"src/onnx": ["Row"]', '"src/onnx": ["Row", "Gone"]',
      "src/onnx: Gone stands in one file now: take it off the list"),
+    ("names", "src/page/html/shards.js", "", "function tint(x) {}\n", "src/page/html/shards.js: tint is declared by shards.js, too"),
+    ("names", "src/page/html/shards.js", "import {el, svg}", "import {el, svg, gone}", "src/page/html/shards.js: dom.js exports no gone"),
     ("words", "src/base/text.h", "", "// As design" ".md says.\n", "a document outside the project"),
     ("words", "src/base/text.h", "", "// See manual" ".md.\n", "no such document in the project"),
     ("words", "CONTRIBUTING.md", "", "Since issue " "12.\n", "an issue of elsewhere"),

@@ -2,6 +2,8 @@
 import json
 import subprocess
 
+from rejoin import rejoin
+
 HOSTILE = [
     "<script>document.title='owned'</script>", "</script><img src=x onerror=alert(1)>", "quo\"te'`&amp;",
     "‮evil‬ ‏abc", "{{document}}${alert(1)}", "x" * 10_000, " \t leading", "<!--", "a/b/<b>c</b>", "%00%zz",
@@ -29,17 +31,17 @@ def hostile_graph():
     for i, name in enumerate(HOSTILE):
         result = f"{name} out"
         ops.append({"name": name, "type": "Relu", "inputs": [last], "outputs": [result], "scope": name[:200],
-                    "metadata": {name[:100]: name[:300]}})
+                    "metadata": [{"name": name[:100], "value": name[:300]}]})
         last = result
     return {"kind": "sbp_plan.graph.v1", "name": HOSTILE[1], "inputs": [{"name": "x", "type": "f32[64,32]"}],
             "parameters": [], "ops": ops, "outputs": [last]}
 
 
 class Inputs:
-    """`folder` holds what is made; `program`: sbp-plan."""
+    """`folder` holds what is made; `program`: sbp-plan; `rejoins`: pages get the modules of the source tree."""
 
-    def __init__(self, program, folder):
-        self.program, self.folder = program, folder
+    def __init__(self, program, folder, rejoins=False):
+        self.program, self.folder, self.rejoins = program, folder, rejoins
         self._made = {}
 
     def run(self, *words, codes=(0,)):
@@ -69,11 +71,17 @@ class Inputs:
         return json.loads(self.plan(name).read_text())
 
     def page(self, name):
-        return self._once(f"{name}.html", lambda path: self.run("render", self.plan(name), "-o", path))
+        return self._paged(f"{name}.html", "render", self.plan(name))
+
+    def _paged(self, name, *words):
+        def make(path):
+            self.run(*words, "-o", path, codes=(0, 1) if words[0] == "diff" else (0,))
+            if self.rejoins:
+                rejoin(path, path)
+        return self._once(name, make)
 
     def diff_page(self, before, after):
-        return self._once(f"{before}-{after}.diff.html", lambda path: self.run(
-            "diff", self.plan(before), self.plan(after), "-o", path, codes=(0, 1)))
+        return self._paged(f"{before}-{after}.diff.html", "diff", self.plan(before), self.plan(after))
 
     def explain(self, name, what):
         return json.loads(self.run("explain", self.plan(name), what, "--format", "json", "--all"))

@@ -35,19 +35,23 @@ def join(main):
     return "\n".join(parts)
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Puts the modules as they stand into a page.")
-    parser.add_argument("page", type=pathlib.Path)
-    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
-    flags = parser.parse_args()
-    page = flags.page.read_text()
+def rejoin(source, target):
+    page = source.read_text()
     document = re.search(r'id="document">([^<]*)</script>', page).group(1)
     title = re.search(r"<title>(.*?)</title>", page, re.S).group(1)
     out = (HTML / "page.html").read_text()
     for mark, text in (("title", title), ("style", (HTML / "style.css").read_text()), ("document", document),
                        ("script", join("main.js"))):
         out = out.replace("{{" + mark + "}}", text)
-    flags.output.write_text(out)
+    target.write_text(out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Puts the modules as they stand into a page.")
+    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    flags = parser.parse_args()
+    rejoin(flags.page, flags.output)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 // The panel of a page of two plans: totals with their differences, and every change with the reasons of both.
+import {stepsText} from "./costs.js";
 import {el, shorten} from "./dom.js";
 import {bytes, seconds} from "./format.js";
 import {comparisonOf} from "./match.js";
-import {layoutChip, nameOf, transitionTitle} from "./parts.js";
+import {layoutChip, nameOf} from "./parts.js";
 import {signatureChips} from "./side_op.js";
 
-const ROW_HEIGHT = 46;
+const CHANGE_HEIGHT = 46;
 const KINDS_OF_CHANGE = [
   {id: "", title: "All changes"},
   {id: "layouts", title: "Layouts", sign: "≠"},
@@ -41,7 +42,7 @@ function totalsTable(models) {
     const [before, after] = [value(a), value(b)];
     const relative = before > 0 && after !== before ? ` (${signed(100 * (after - before) / before, (part) => `${part.toFixed(1)} %`)})` : "";
     return el("tr", {"data-total": title}, el("th", {scope: "row"}, title), el("td", {}, show(before)), el("td", {}, show(after)),
-        el("td", {class: after > before ? "more" : after < before ? "less" : null}, signed(after - before, show), relative));
+        el("td", {class: after > before ? "dearer" : after < before ? "cheaper" : null}, signed(after - before, show), relative));
   });
   return el("table", {class: "totals"}, el("thead", {}, el("tr", {}, ["", `before: ${planName(a)}`, `after: ${planName(b)}`, "difference"]
       .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, rows));
@@ -107,9 +108,9 @@ function changeRow(page, row, at) {
     }},
   el("div", {class: "cell what", role: "gridcell"}, el("span", {class: "sign", "aria-hidden": "true"}, kind.sign), ` ${kind.title}`),
   el("div", {class: "cell name", role: "gridcell"}, el("bdi", {title: name.slice(0, 2000)}, shorten(name, 90)),
-      el("div", {class: "why"}, row.of === "op" ? model.opType(id) : transitionTitle(model, id))),
+      el("div", {class: "why"}, row.of === "op" ? model.opType(id) : stepsText(model, id))),
   sideOf(page.models[0], row, row.ids[0]), sideOf(page.models[1], row, row.ids[1]),
-  el("div", {role: "gridcell", class: `cell number ${row.change > 0 ? "more" : "less"}`}, signed(row.change, seconds)));
+  el("div", {role: "gridcell", class: `cell number ${row.change > 0 ? "dearer" : "cheaper"}`}, signed(row.change, seconds)));
 }
 
 function countsOf(rows) {
@@ -126,7 +127,7 @@ function mount(element, page) {
   const words = el("input", {type: "search", placeholder: "Name, type or reason", "aria-label": "Filter changes"});
   const status = el("span", {role: "status"});
   const body = el("div", {class: "changes", role: "rowgroup", tabindex: -1});
-  const list = virtualRows(body, ROW_HEIGHT, (row, at) => changeRow(page, row, at));
+  const list = virtualRows(body, CHANGE_HEIGHT, (row, at) => changeRow(page, row, at));
   const texts = new Map();
   const textOf = (row) => {
     if (!texts.has(row)) texts.set(row, row.ids.flatMap((id, plan) => id < 0 ? [] : describe(page.models[plan], row, id)).join("\n").toLowerCase());

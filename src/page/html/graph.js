@@ -1,7 +1,7 @@
 // The panel of the graph: one view, or two of two plans side by side, and the legend.
 import {el, svg} from "./dom.js";
 import {exportButtons} from "./export.js";
-import {markPoints, markShape} from "./graph_marks.js";
+import {markColor, markPoints, markShape} from "./graph_marks.js";
 import {GraphView} from "./graph_view.js";
 import {overlayLegend, overlayNamed} from "./overlays.js";
 
@@ -17,7 +17,7 @@ function legend(views, models, store) {
   const show = () => {
     const overlay = overlayNamed(store.get("overlay"));
     const most = Math.max(...views.map(({facts}) => facts.most));
-    const names = new Map(models.flatMap(kindsOf).map((row) => [row.name, row.color]));
+    const names = new Map(models.flatMap(kindsOf).map((row) => [row.name, markColor(row, store.get("theme"))]));
     content.replaceChildren(
         el("b", {}, overlay.title), overlayLegend(overlay, most, store.get("theme")),
         el("div", {class: "scale"}, [...names].map(([name, color]) => el("span", {},

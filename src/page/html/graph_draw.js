@@ -1,7 +1,7 @@
 // Draws a scene on a canvas: what is in sight, in as much detail as there is room for.
 import {seconds} from "./format.js";
 import {TITLE_HEIGHT} from "./graph_scene.js";
-import {axisName, markRadius, traceMark} from "./graph_marks.js";
+import {axisName, markColor, markRadius, traceMark} from "./graph_marks.js";
 import {SHARING, inkOn, overlayColor} from "./overlays.js";
 
 const FONT = '"DejaVu Sans", Verdana, sans-serif';
@@ -12,7 +12,7 @@ const PAINT = {
     chips: {S: ["#d6e6fa", "#123a70"], B: ["#eceef2", "#3c434e"], P: ["#fde3c8", "#6b3303"]},
   },
   dark: {
-    paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff", mark: "#14181f",
+    paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff", mark: "#f2f5f9",
     frames: [["#181e27", "#1c242f"], ["#1f1826", "#271e30"], ["#231d14", "#2b2418"]], frameLines: ["#46536a", "#5d4669", "#635133"],
     chips: {S: ["#1d3a61", "#cfe2ff"], B: ["#333a46", "#d5dae2"], P: ["#5e3512", "#ffe0c2"]},
   },
@@ -136,9 +136,8 @@ export class GraphPainter {
     ctx.lineWidth = 1.2;
     ctx.stroke();
     if (TITLE_HEIGHT * this.camera.zoom < 14) return false;
-    const share = this.facts.shareText(box);
-    const taken = this.#text(share, box.x + box.width - 12, box.y + 21, box.width * 0.55, {size: 11, color: paint.quiet, right: true});
-    this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, box.y + 21, box.width - taken - 32, {size: 13, bold: true});
+    const taken = this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, box.y + 21, box.width - 100, {size: 13, bold: true});
+    this.#text(this.facts.shareText(box), box.x + box.width - 12, box.y + 21, box.width - taken - 32, {size: 11, color: paint.quiet, right: true});
     return true;
   }
 
@@ -187,10 +186,10 @@ export class GraphPainter {
   // The collectives inside, by kind.
   #drawSummary(box, front, ink) {
     let x = box.x + 14;
-    for (const {name, kind, letters, transitions} of this.facts.insideOf(box).slice(0, 4)) {
+    for (const {name, kind, letters, count} of this.facts.insideOf(box).slice(0, 4)) {
       if (x > front.x + front.width - 36) return;
       this.#drawMark(kind, name, x, box.y + 43, 5);
-      x += 9 + this.#text(`${transitions.size} ${letters}`, x + 8, box.y + 46, front.x + front.width - x - 12, {size: 9, color: ink}) + 10;
+      x += 9 + this.#text(`${count} ${letters}`, x + 8, box.y + 46, front.x + front.width - x - 12, {size: 9, color: ink}) + 10;
     }
   }
 
@@ -341,7 +340,7 @@ export class GraphPainter {
     const {ctx, paint, model} = this;
     ctx.beginPath();
     traceMark(ctx, name, x, y, radius);
-    ctx.fillStyle = model.transitions.kinds[kind].color;
+    ctx.fillStyle = markColor(model.transitions.kinds[kind], this.theme);
     ctx.fill();
     ctx.strokeStyle = paint.mark;
     ctx.lineWidth = 1.2;

@@ -25,7 +25,7 @@ export function axisName(model, axis) {
 }
 
 /** What moves data of some transitions: [{kind, name, letters, seconds, bytes, transitions, axes}], the longest first. */
-export function collectivesOf(model, transitions) {
+export function sumCollectives(model, transitions) {
   const byKind = new Map();
   for (const t of new Set(transitions)) {
     for (const [kind, axis, seconds, wire] of model.transitions.steps[t]) {
@@ -43,6 +43,11 @@ export function collectivesOf(model, transitions) {
     }
   }
   return [...byKind.values()].sort((a, b) => b.seconds - a.seconds || a.kind - b.kind);
+}
+
+/** Dark on light pages, pale on dark ones. `row`: of the kinds of a plan. */
+export function markColor(row, theme) {
+  return theme === "dark" ? row.fill : row.color;
 }
 
 /** Traces a shape of radius `r` around (x, y) into `path`, a Path2D or a context. */

@@ -10,7 +10,7 @@ const PADDING = 16;
 export const TITLE_HEIGHT = 34;
 const MIN_GROUP_WIDTH = 250;
 const MAX_COLUMNS = 4;
-const REPEAT = 2;  // kind of an outline's node
+const REPEAT_NODE = 2;  // kind of an outline's node
 
 /**
  * A box: {item (an op i as i, a node n of the outline as -1 - n), x, y, width, height, open, depth, phase, parent (box),
@@ -34,7 +34,7 @@ export class Scene {
   // Which nodes are groups ---------------------------------------------------------------------------------------------
 
   #isRepeat(node) {
-    return node >= 0 && this.#outline.kind[node] === REPEAT;
+    return node >= 0 && this.#outline.kind[node] === REPEAT_NODE;
   }
 
   /** The group as which a node is drawn: a copy is drawn as its repeat. */

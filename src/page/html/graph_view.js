@@ -76,7 +76,8 @@ export class GraphView {
     Object.assign(this.camera, {width, height});
     if (isFirst) {
       this.fit();
-      this.#follow(this.store.get("selection"));
+      const counterpart = this.store.get("counterpart");
+      this.#follow(counterpart?.plan === this.model.index ? counterpart : this.store.get("selection"));
     }
     this.draw();
   }

@@ -1,4 +1,5 @@
 // What the sections of the side panel are made of: links to what is named, chips of layouts, lists, text to copy.
+import {stepsText} from "./costs.js";
 import {el, shorten} from "./dom.js";
 
 export const MOST_ROWS = 12;  // of a list, until more are asked for
@@ -8,13 +9,7 @@ export function nameOf(model, {kind, id}) {
   if (kind === "op") return model.opName(id);
   if (kind === "tensor") return model.graph.tensors.name[id];
   if (kind === "scope") return model.outline.path[id] || model.outline.label[id];
-  return `${transitionTitle(model, id)} of ${model.graph.tensors.name[model.transitions.tensor[id]]}`;
-}
-
-/** "all-gather over model, all-reduce over data" */
-export function transitionTitle(model, transition) {
-  const {steps, kinds} = model.transitions;
-  return steps[transition].map(([kind, axis]) => `${kinds[kind].name} over ${model.head.mesh.axes[axis][0]}`).join(", ");
+  return `${stepsText(model, id)} of ${model.graph.tensors.name[model.transitions.tensor[id]]}`;
 }
 
 /** A button that selects; `text`: the name, if it is to be another. */

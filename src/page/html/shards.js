@@ -102,7 +102,12 @@ function cell(x, y, width, height, shard, text, label, found, pattern, tell) {
   const fontSize = Math.max(5, Math.min(12, height * 0.6, width / Math.max(1, text.length) * 1.5));
   const parts = [svg("title", {}, label),
     svg("rect", {x, y, width, height, fill: tint(shard), stroke: "#1b2430", "stroke-width": 0.8})];
-  if (found.partial.length > 0) parts.push(svg("rect", {x, y, width, height, fill: `url(#${pattern})`}));
+  if (found.partial.length > 0) {
+    parts.push(svg("rect", {x, y, width, height, fill: `url(#${pattern})`}));
+  } else if (found.shards[shard].ranks.length > 1 && width > 10 && height > 10) {  // one of several copies
+    parts.push(svg("rect", {x: x + 2.5, y: y + 2.5, width: width - 5, height: height - 5, fill: "none", stroke: "#1b2430",
+      "stroke-width": 0.8, "stroke-dasharray": "2 2"}));
+  }
   if (width >= 8 && height >= 8) {
     parts.push(svg("text", {x: x + width / 2, y: y + height / 2, "font-size": fontSize, fill: "#1b2430",
       "text-anchor": "middle", "dominant-baseline": "central"}, text));
@@ -191,7 +196,7 @@ function sentence(found) {
   const copies = found.shards[0].ranks.length;
   const number = `${found.shards.length} distinct ${found.shards.length === 1 ? "slice" : "slices"}`;
   if (found.partial.length > 0) return `${number}; each value is the sum of terms over ${found.partial.join(", ")} (hatched)`;
-  if (copies > 1) return `${number}, ${copies} copies of each (the same number and tint)`;
+  if (copies > 1) return `${number}, ${copies} copies of each (of one tint, dashed inside)`;
   return `${number}, one device each`;
 }
 

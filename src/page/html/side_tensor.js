@@ -1,8 +1,9 @@
 // The side panel of a tensor: type, layouts, who writes and reads it, when it is held, and the shard picture.
+import {stepsText} from "./costs.js";
 import {el} from "./dom.js";
 import {bytes, count} from "./format.js";
 import {ROLES} from "./model.js";
-import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord, transitionTitle} from "./parts.js";
+import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 import {localShape, shardPicture} from "./shards.js";
 import {transitionLine} from "./side_op.js";
 
@@ -15,7 +16,7 @@ function layoutsOf(model, tensor) {
   const producer = model.producer[tensor];
   add(model.decisions.source[tensor], producer >= 0 ? `as written by ${model.opName(producer)}` : "as it starts");
   for (const transition of model.transitionsOf.get(tensor) ?? []) {
-    add(model.transitions.to[transition], `after ${transitionTitle(model, transition)}`);
+    add(model.transitions.to[transition], `after ${stepsText(model, transition)}`);
   }
   return layouts;
 }
@@ -53,7 +54,7 @@ function lifetimeRows(page, model, tensor) {
   return rows.map((i) => el("li", {}, `${lifetimes.bytes[i] === 0 ? "no memory of its own" : bytes(lifetimes.bytes[i])} as ${kinds[lifetimes.kind[i]]}, from `,
       at(lifetimes.first[i]), " to ", at(lifetimes.last[i]),
       lifetimes.transition[i] >= 0 ? [", made by ", link(page, model, "transition", lifetimes.transition[i],
-          transitionTitle(model, lifetimes.transition[i]))] : ""));
+          stepsText(model, lifetimes.transition[i]))] : ""));
 }
 
 function readerList(page, model, tensor) {

@@ -1,0 +1,135 @@
+"""The graph: pointer and keyboard, search, overlays, themes. A canvas is read back by what is said of it and by whether
+its pixels change."""
+import json
+
+from expect import expect, expect_equal, expect_quiet
+
+CANVAS = ".graph-canvas"
+SAID = ".graph-view .said"
+
+
+def pixels(page):
+    page.settle()
+    return page.evaluate(f"document.querySelector('{CANVAS}').toDataURL().length + ':' + "
+                         f"[...document.querySelector('{CANVAS}').toDataURL()].reduce((h, c) => (h * 31 + c.charCodeAt(0)) | 0, 7)")
+
+
+def said(page):
+    page.settle()
+    return page.evaluate(f"document.querySelector('{SAID}').textContent")
+
+
+def keyboard_reaches_all(browser, inputs):
+    """From the canvas alone: into a group, along its items, open, close, out again."""
+    page = browser.open(inputs.page("llama"))
+    page.evaluate(f"document.querySelector('{CANVAS}').focus()")
+    page.press("ArrowDown")
+    first = said(page)
+    expect("group of" in first or "compute" in first, f"nothing is said of the first box: {first!r}")
+    seen = {first}
+    for _ in range(12):
+        page.press("ArrowDown")
+        seen.add(said(page))
+    expect(len(seen) > 4, f"arrows reach {len(seen)} boxes")
+    page.press("Escape")
+    expect("group of" in said(page), "Escape goes to the group around")
+    before = pixels(page)
+    page.press("Enter")
+    expect("is closed" in said(page), f"Enter closes: {said(page)!r}")
+    expect(pixels(page) != before, "a closed group looks as it did open")
+    page.press("Enter")
+    expect("is open" in said(page), "Enter opens again")
+    expect_quiet(page)
+    page.close()
+
+
+def zooms(browser, inputs):
+    page = browser.open(inputs.page("mlp"))
+    page.press("Tab")
+    page.evaluate(f"document.querySelector('{CANVAS}').focus()")
+    page.press("0")
+    whole = pixels(page)
+    page.press("+")
+    near = pixels(page)
+    page.wheel(600, 500, -300)
+    nearer = pixels(page)
+    page.drag(600, 500, 700, 560)
+    moved = pixels(page)
+    expect(len({whole, near, nearer, moved}) == 4, "plus, wheel and drag each change the view")
+    page.press("0")
+    expect_equal(pixels(page), whole, "all again")
+    expect_quiet(page)
+    page.close()
+
+
+def search_finds_kinds(browser, inputs):
+    """A name, a type, a layout, a kind of collective: completed, chosen by keys, shown by the graph."""
+    page = browser.open(inputs.page("llama"))
+    plan = inputs.read("llama")
+    op = plan["graph"]["ops"][-1]
+    for query, kind, word in ((op["name"], "op", op["name"]), (op["type"], "type", op["type"]), ("S(0)", "layout", "S(0)")):
+        page.press("/")
+        page.evaluate("document.querySelector('.search input').select()")
+        page.type(query)
+        page.settle()
+        rows = page.texts(".search li")
+        expect(any(row.split("\n")[0] == kind and word in row for row in rows), f"{query}: no {kind} among {rows[:5]}")
+        place = next(i for i, row in enumerate(rows) if row.split("\n")[0] == kind and word in row)
+        for _ in range(place):
+            page.press("ArrowDown")
+        page.press("Enter")
+        expect(said(page) != "", f"{query}: nothing is said of the hit")
+        expect(page.evaluate("document.querySelector('.search ul').hidden"), "the list stays open")
+        page.evaluate(f"document.querySelector('{CANVAS}').focus()")
+    page.press("/")
+    page.evaluate("document.querySelector('.search input').select()")
+    page.type("no such thing <b>")
+    page.settle()
+    expect(any("nothing has this" in row for row in page.texts(".search li")), "nothing found is not said")
+    expect_quiet(page)
+    page.close()
+
+
+def overlays_and_themes(browser, inputs):
+    page = browser.open(inputs.page("llama"))
+    looks, legends = set(), set()
+    for overlay in page.evaluate("[...document.querySelectorAll('.tools select option')].map((o) => o.value)"):
+        page.evaluate(f"""(() => {{
+          const select = document.querySelector('.tools select');
+          select.value = {json.dumps(overlay)};
+          select.dispatchEvent(new Event('change'));
+        }})()""")
+        looks.add(pixels(page))
+        legends.add(page.text(".legend-content"))
+    expect(len(looks) >= 7, f"{len(looks)} looks of the overlays")
+    expect(len(legends) >= 7, f"{len(legends)} legends")
+    light = pixels(page)
+    theme = page.evaluate("document.documentElement.dataset.theme")
+    page.evaluate("[...document.querySelectorAll('.tools button')].find((b) => /dark|light/.test(b.textContent)).click()")
+    expect(page.evaluate("document.documentElement.dataset.theme") != theme, "the theme stays")
+    expect(pixels(page) != light, "the canvas keeps its colours in the other theme")
+    expect_quiet(page)
+    page.close()
+
+
+def double_click_opens(browser, inputs):
+    """What is in the middle of the first view of three ops is a group or an op; at its title it closes."""
+    page = browser.open(inputs.page("mlp"))
+    page.evaluate(f"document.querySelector('{CANVAS}').focus()")
+    page.press("ArrowDown")
+    text = said(page)
+    expect("group" in text, f"the first box of a graph of one scope is its group: {text!r}")
+    x, y = page.place(CANVAS)
+    before = pixels(page)
+    page.press("Enter")
+    expect("is closed" in said(page), "closed by key")
+    page.press("0")
+    page.click_at(*page.place(CANVAS), clicks=2)
+    expect("is open" in said(page), f"opened by a double click at {x}, {y}: {said(page)!r}")
+    page.press("0")
+    expect(before.count(":") == 1 and pixels(page) != "", "drawn")
+    expect_quiet(page)
+    page.close()
+
+
+CASES = [keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]
