@@ -1,5 +1,6 @@
 // What is open at first, and where it stands. html/graph_scene.js does the same to what is opened later.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -100,14 +101,34 @@ class Scene {
     return node;
   }
 
-  // Level by level.
+  // Level by level, on each what takes most of the step first: there may not be room for all.
   void FindOpen(const std::vector<bool>& wanted) {
+    const std::vector<double> seconds = SecondsOfNodes();
     groups_ = {0};
-    for (size_t i = 0; i < groups_.size(); ++i) {
-      for (const OutlineItem& item : Content(groups_[i])) {
-        if (!item.is_op && wanted[Inner(item.index)]) groups_.push_back(item.index);
+    for (size_t level = 0, next = 1; level < next; next = groups_.size()) {
+      for (; level < next; ++level) {
+        for (const OutlineItem& item : Content(groups_[level])) {
+          if (!item.is_op && wanted[Inner(item.index)]) groups_.push_back(item.index);
+        }
       }
+      std::stable_sort(groups_.begin() + static_cast<ptrdiff_t>(next), groups_.end(),
+                       [&](uint32_t a, uint32_t b) { return seconds[a] > seconds[b]; });
     }
+  }
+
+  std::vector<double> SecondsOfNodes() const {
+    std::vector<double> seconds(outline_.nodes.size(), 0);
+    const auto add = [&](uint32_t op, double more) {
+      for (int32_t node = outline_.op_node[op]; node >= 0; node = outline_.nodes[node].parent) seconds[node] += more;
+    };
+    for (uint32_t op = 0; op < plan_.graph.ops.size(); ++op) {
+      const DecisionRecord* record = DecisionOf(plan_, op);
+      if (record != nullptr) add(op, record->compute_seconds);
+    }
+    for (const Transition& transition : plan_.transitions) {
+      if (!transition.consumers.empty()) add(transition.consumers[0].op.value, transition.seconds);
+    }
+    return seconds;
   }
 
   void OpenWhatFits() {

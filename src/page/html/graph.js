@@ -23,8 +23,9 @@ function legend(views, models, store) {
         el("div", {class: "scale"}, [...names].map(([name, color]) => el("span", {},
             svg("svg", {width: 16, height: 14, "aria-hidden": "true"}, svg("polygon", {points: markPoints(name, 8, 7, 6), fill: color})),
             ` ${markShape(name).letters} ${name}`))),
-        el("div", {class: "scale"}, names.size > 0 ? "a mark is as large as its time · " : "",
-            "a line is as wide as its bytes · blue line: read by the selected box, dashed: reads it"));
+        el("div", {}, models[0].bare ? "" : "S(i) split along dimension i · B whole · P parts to be summed"),
+        el("div", {}, names.size > 0 ? "a mark is as large as its time, " : "", "a line as wide as its bytes"),
+        el("div", {}, "blue: what the selected box reads; dashed: what reads it"));
   };
   store.on("overlay", show);
   store.on("theme", show);

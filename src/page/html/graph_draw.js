@@ -327,13 +327,13 @@ export class GraphPainter {
   }
 
   #drawRow(collectives, x, y) {
-    for (const {kind, name, letters, seconds: time} of collectives.slice(0, 2)) {
+    let end = x;
+    collectives.slice(0, 2).forEach(({kind, name, letters, seconds: time}, i) => {
       const radius = markRadius(time, this.facts.longest);
-      this.#drawMark(kind, name, x, y, radius);
-      let end = x + radius;
-      end += 4 + this.#text(`${letters} ${seconds(time)}`, x + radius + 4, y + 3.5, 110, {size: 10, bold: true});
-      x = end + 12;
-    }
+      const center = i === 0 ? x : end + 10 + radius;
+      this.#drawMark(kind, name, center, y, radius);
+      end = center + radius + 4 + this.#text(`${letters} ${seconds(time)}`, center + radius + 4, y + 3.5, 110, {size: 10, bold: true});
+    });
   }
 
   #drawMark(kind, name, x, y, radius) {
@@ -352,10 +352,8 @@ export class GraphPainter {
     const collectives = this.facts.ownCollectives(box);
     if (collectives.length === 0 || this.camera.zoom < 0.12) return;
     const {ctx, paint} = this;
-    const up = box.phase === 1;  // the way of its edges
-    const x = box.x + box.width - 60;
-    const edgeY = up ? box.y + box.height : box.y;
-    const y = up ? edgeY + 20 : edgeY - 20;
+    const [x, y] = ownMarkPlace(box);
+    const edgeY = y > box.y ? box.y + box.height : box.y;
     ctx.strokeStyle = paint.edge;
     ctx.lineWidth = 2;
     ctx.setLineDash([3, 3]);
@@ -399,6 +397,11 @@ export class GraphPainter {
     }
     ctx.setLineDash([]);
   }
+}
+
+/** Where the marks of operands that no op makes stand: on the side where edges enter. */
+export function ownMarkPlace(box) {
+  return [box.x + box.width - 60, box.phase === 1 ? box.y + box.height + 20 : box.y - 20];
 }
 
 /** From afar, for the minimap: frames of the first levels, and what is in sight. */

@@ -205,11 +205,21 @@ export class GraphFacts {
     lines.push(`${bytes(this.bytesOf(edge))} in all`);
     const layout = this.layoutOf(edge);
     if (layout >= 0) lines.push(`leaves as ${model.layoutText(layout)}`);
-    for (const {name, axes, transitions, seconds: time} of this.collectivesOf(edge)) {
-      lines.push(`${transitions.size} ${name} over ${[...axes].join(", ")}: ${seconds(time)}`);
-    }
-    const [first] = this.transitionsOf(edge);
-    if (first !== undefined) lines.push(model.transitions.reasons[model.transitions.reason[first]]);
-    return lines;
+    return [...lines, ...this.#reasonLines(this.transitionsOf(edge))];
+  }
+
+  /** Of operands that no op makes. */
+  describeTransitions(transitions) {
+    const tensors = new Set(transitions.map((t) => this.model.transitions.tensor[t]));
+    return [...[...tensors].slice(0, 3).map((tensor) => this.model.tensorLabel(tensor)), ...this.#reasonLines(transitions)];
+  }
+
+  #reasonLines(transitions) {
+    if (transitions.length === 0) return [];
+    const {reasons, reason, from, to} = this.model.transitions;
+    const [first] = transitions;
+    const lines = sumCollectives(this.model, transitions).map(({name, axes, transitions: made, seconds: time, bytes: size}) =>
+        `${made.size} ${name} over ${[...axes].join(", ")}: ${seconds(time)}, ${bytes(size)} sent by a device`);
+    return [...lines, `${this.model.layoutText(from[first])} → ${this.model.layoutText(to[first])}`, reasons[reason[first]]];
   }
 }
