@@ -152,12 +152,8 @@ Json EntryOf(const ExplainedOp& op) {
                           {"extra", Finite(candidate.extra_seconds)},
                           {"own", OwnPrice(candidate, op.criterion)}});
   }
-  return {{"rule", op.rule},
-          {"criterion", op.criterion},
-          {"again", op.again},
-          {"pins", op.pins},
-          {"count", op.candidates.size()},
-          {"candidates", std::move(candidates)}};
+  return {{"rule", op.rule}, {"criterion", op.criterion},     {"again", op.again},
+          {"pins", op.pins}, {"count", op.candidates.size()}, {"candidates", std::move(candidates)}};
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ struct LayerNode {
 
 class LayerLayout {
  public:
-  LayerLayout(std::span<const BoxSize> boxes, std::span<const BoxEdge> edges) : edges_(edges), num_boxes_(boxes.size()) {
+  LayerLayout(std::span<const BoxSize> boxes, std::span<const BoxEdge> edges)
+      : edges_(edges), num_boxes_(boxes.size()) {
     for (const BoxSize& box : boxes) nodes_.push_back({.width = box.width, .height = box.height, .mark = box.mark});
   }
 
@@ -204,7 +205,9 @@ class LayerLayout {
     const std::vector<uint32_t>& neighbours = down ? node.above : node.below;
     int64_t sum = 0, weights = 0;
     for (const uint32_t other : neighbours) {
-      const int64_t weight = node.is_trunk && nodes_[other].is_trunk ? 8 : node.is_trunk || nodes_[other].is_trunk ? 1 : 2;
+      const int64_t weight = node.is_trunk && nodes_[other].is_trunk   ? 8
+                             : node.is_trunk || nodes_[other].is_trunk ? 1
+                                                                       : 2;
       sum += weight * nodes_[other].center();
       weights += weight;
     }

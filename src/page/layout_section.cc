@@ -251,9 +251,9 @@ class Scene {
   const Outline& outline_;
   const TransitionIndex transitions_;
   std::vector<bool> open_;
-  std::vector<uint32_t> groups_;  // that are open; parents before children
-  std::vector<int32_t> place_, op_place_;  // of nodes and ops in the group that shows them; -1: none does
-  std::vector<bool> marked_;               // per op: collectives of operands that no op makes
+  std::vector<uint32_t> groups_;             // that are open; parents before children
+  std::vector<int32_t> place_, op_place_;    // of nodes and ops in the group that shows them; -1: none does
+  std::vector<bool> marked_;                 // per op: collectives of operands that no op makes
   std::vector<std::map<Pair, bool>> edges_;  // per group: between places, and whether one has a collective
   std::map<uint32_t, BoxLayout> layouts_;
 };

@@ -28,7 +28,8 @@ Plan TwoOps() {
   plan.graph = *b.Build("two");
   plan.mesh = *ParseMesh("m=2");
   for (int i = 0; i < 2; ++i) {
-    Transition transition{.tensor = NameIndex(plan.graph).tensor("y"), .from = *ParseNdSbp("S(0)"), .to = *ParseNdSbp("B")};
+    Transition transition{
+        .tensor = NameIndex(plan.graph).tensor("y"), .from = *ParseNdSbp("S(0)"), .to = *ParseNdSbp("B")};
     transition.steps = {{CollectiveKind::kAllGather, 0, transition.from, transition.to}};
     plan.transitions.push_back(transition);
   }
@@ -43,18 +44,18 @@ std::string Event(int process, int thread, const std::string& name, double start
                 R"(,"dur":)", duration, R"(,"args":{"task":0,"micro_batch":1,"predicted_us":1}},)", "\n");
 }
 std::string File(const std::string& events) {
-  return StrCat(R"({"displayTimeUnit":"ms","traceEvents":[)", "\n", events, R"({"name":"memory","ph":"C","pid":0,"ts":1,"args":{"bytes":7}}]})");
+  return StrCat(R"({"displayTimeUnit":"ms","traceEvents":[)", "\n", events,
+                R"({"name":"memory","ph":"C","pid":0,"ts":1,"args":{"bytes":7}}]})");
 }
 
 const std::string kRelu = R"(Relu \"a \\\"b\\\"\")", kGather = R"(all-gather over m of \"y\")";
 
 TEST(Trace, FindsOpsAndStepsByName) {
   const Plan plan = TwoOps();
-  const std::string text =
-      File(StrCat(Process(0, "device 0, measured"), Process(1, "device 0, predicted"), Process(2, "device 1, measured"),
-                  Event(0, 0, "inputs", 0, 1), Event(0, 0, kRelu, 10, 4), Event(0, 1, kGather, 14, 2),
-                  Event(0, 1, kGather, 16, 2), Event(2, 0, kRelu, 12, 8), Event(1, 0, R"(Exp \"c\")", 0, 99),
-                  Event(0, 1, R"(halo of Exp \"c\")", 20, 1)));
+  const std::string text = File(StrCat(
+      Process(0, "device 0, measured"), Process(1, "device 0, predicted"), Process(2, "device 1, measured"),
+      Event(0, 0, "inputs", 0, 1), Event(0, 0, kRelu, 10, 4), Event(0, 1, kGather, 14, 2), Event(0, 1, kGather, 16, 2),
+      Event(2, 0, kRelu, 12, 8), Event(1, 0, R"(Exp \"c\")", 0, 99), Event(0, 1, R"(halo of Exp \"c\")", 20, 1)));
   const Result<PlanTrace> trace = ReadTrace(text, "t.json", plan);
   ASSERT_TRUE(trace.ok()) << trace.status().message();
   EXPECT_EQ(trace->kind, "measured");
