@@ -20,6 +20,7 @@
 #include "report/facts.h"
 #include "rule/candidates.h"
 #include "sbp/sbp.h"
+#include "sbp/layout_rows.h"
 
 namespace sbp {
 namespace {
@@ -59,7 +60,8 @@ class Removals {
     if (!seconds) return std::nullopt;
     const std::vector<std::string>& names = problem_.candidates(use.op).instance->operand_names;
     const std::string operand = use.operand < names.size() ? names[use.operand] : StrCat(use.operand);
-    return Removal{StrCat(plan_.graph.op(use.op).name, ".", operand, "=", ToString(transition.from)), "reader", seconds};
+    return Removal{StrCat(plan_.graph.op(use.op).name, ".", operand, "=", ToString(transition.from)), "reader",
+                   seconds};
   }
 
   // The producer writes it as it is wanted.
@@ -72,7 +74,8 @@ class Removals {
       return result < signature.outputs.size() && signature.outputs[result] == transition.to;
     });
     if (!seconds) return std::nullopt;
-    return Removal{StrCat(plan_.graph.tensor(transition.tensor).name, "<-", ToString(transition.to)), "writer", seconds};
+    return Removal{StrCat(plan_.graph.tensor(transition.tensor).name, "<-", ToString(transition.to)), "writer",
+                   seconds};
   }
 
   // An input or parameter starts as it is wanted: devices hold more of it all the time.
@@ -81,9 +84,9 @@ class Removals {
     if (tensor.producer.valid() || transition.from != plan_.source_layouts[transition.tensor.index()]) {
       return std::nullopt;
     }
-    return Removal{StrCat(tensor.name, "=", ToString(transition.to)), "start", std::nullopt,
-                   LocalBytes(tensor.type, transition.to, plan_.mesh) -
-                       LocalBytes(tensor.type, transition.from, plan_.mesh)};
+    return Removal{
+        StrCat(tensor.name, "=", ToString(transition.to)), "start", std::nullopt,
+        LocalBytes(tensor.type, transition.to, plan_.mesh) - LocalBytes(tensor.type, transition.from, plan_.mesh)};
   }
 
   // What the step takes more with the cheapest allowed candidate of the op that `fits`, all other ops as they are.

@@ -151,8 +151,13 @@ class ScheduleView {
       const width = this.#x(row.end[i]) - x;
       const [fill, color] = this.#fillOf(context, row, i, theme);
       if (width < 1) {
-        if (Math.floor(x) !== tiny.x) flush();
-        tiny = {x: Math.floor(x), share: tiny.share + width, fill};
+        for (let from = x; from < x + width;) {
+          const pixel = Math.floor(from);
+          const until = Math.min(x + width, pixel + 1);
+          if (pixel !== tiny.x) flush();
+          tiny = {x: pixel, share: tiny.share + until - from, fill};
+          from = until;
+        }
         continue;
       }
       flush();

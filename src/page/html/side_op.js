@@ -74,17 +74,27 @@ function difference(candidate) {
   return `${candidate.extra < 0 ? "−" : "+"}${seconds(Math.abs(candidate.extra))}`;
 }
 
-function candidateTable(entry) {
+const FIRST_CANDIDATES = 8;
+
+function candidateRows(candidates) {
   const time = (value) => value === null ? "∞" : seconds(value);
-  const rows = entry.candidates.map((candidate) => [
+  return candidates.flatMap((candidate) => [
     el("tr", {class: candidate.chosen ? "chosen" : candidate.allowed ? null : "excluded"},
         el("td", {}, candidate.chosen ? "✓" : ""), el("td", {class: "signature"}, candidate.signature),
         el("td", {class: "number"}, difference(candidate)), el("td", {class: "number"}, time(candidate.compute)),
         el("td", {class: "number"}, time(candidate.boxing))),
     el("tr", {class: "why"}, el("td", {}), el("td", {colspan: 4}, candidate.choice,
         candidate.own ? el("div", {}, price(candidate.own)) : null))]);
-  return el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step", "op", "boxing around"]
-      .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, rows));
+}
+
+function candidateTable({candidates}) {
+  const body = el("tbody", {}, candidateRows(candidates.slice(0, FIRST_CANDIDATES)));
+  const more = el("button", {type: "button", class: "more", onclick: () => {
+    body.append(...candidateRows(candidates.slice(FIRST_CANDIDATES)));
+    more.remove();
+  }}, `${candidates.length - FIRST_CANDIDATES} more`);
+  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step", "op", "boxing around"]
+      .map((name) => el("th", {scope: "col"}, name)))), body), candidates.length > FIRST_CANDIDATES ? more : null];
 }
 
 /** A candidate that would take less with its neighbours as they are: what the strategy missed, or knew better. */
@@ -109,7 +119,7 @@ function alternatives(model, op) {
         el("p", {class: "note"}, "This page holds prices of the ops that take most of the step; of this one: "), ask);
   }
   const more = entry.count - entry.candidates.length;
-  return part(`Candidates by price (${entry.candidates.length} of ${entry.count})`, true,
+  return part(`Candidates by price (${entry.count})`, true,
       regret(entry) ? el("p", {class: "regret"}, regret(entry)) : null, candidateTable(entry),
       el("p", {class: "note"}, `${more > 0 ? `${more} dearer ones, and w` : "W"}hat forcing one costs with all else chosen anew: `), ask,
       el("details", {}, el("summary", {}, "Rule"), el("pre", {}, entry.rule)));
