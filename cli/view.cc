@@ -63,8 +63,8 @@ Result<std::string> TemporaryPage(const std::string& plan) {
   return (std::filesystem::path(made) / (stem + ".html")).string();
 }
 
-// False: nothing here opens pages. What the opener prints goes nowhere. Some end when they have handed the file on, others
-// with the browser: what lasts longer than an error would is left alone.
+// False: nothing here opens pages. What the opener prints goes nowhere. Some end when they have handed the file on,
+// others with the browser: what lasts longer than an error would is left alone.
 bool Open(const std::string& path) {
   posix_spawn_file_actions_t actions;
   if (posix_spawn_file_actions_init(&actions) != 0) return false;

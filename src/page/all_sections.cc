@@ -2,22 +2,21 @@
 #include <span>
 
 #include "memory/memory.h"
+#include "page/options.h"
 #include "page/sections.h"
 #include "plan/plan.h"
 #include "render/facts.h"
 #include "render/outline.h"
 #include "schedule/schedule.h"
-#include "page/options.h"
 
 namespace sbp {
 namespace {
 
 constexpr SectionRow kSections[] = {
-    {"head", HeadSection, true},     {"graph", GraphSection, true},       {"outline", OutlineSection, true},
-    {"layout", LayoutSection, true},
-    {"decisions", DecisionsSection}, {"transitions", TransitionsSection}, {"schedule", ScheduleSection},
-    {"memory", MemorySection},       {"traffic", TrafficSection},         {"trace", TraceSection},
-    {"explain", ExplainSection},     {"removals", RemovalsSection},
+    {"head", HeadSection, true},     {"graph", GraphSection, true},   {"outline", OutlineSection, true},
+    {"layout", LayoutSection, true}, {"decisions", DecisionsSection}, {"transitions", TransitionsSection},
+    {"schedule", ScheduleSection},   {"memory", MemorySection},       {"traffic", TrafficSection},
+    {"trace", TraceSection},         {"explain", ExplainSection},     {"removals", RemovalsSection},
 };
 
 }  // namespace

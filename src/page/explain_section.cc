@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <functional>
 
 #include "base/ids.h"
 #include "base/status.h"
@@ -21,6 +22,7 @@
 #include "problem/problem.h"
 #include "rule/candidates.h"
 #include "sbp/sbp.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {
@@ -152,12 +154,8 @@ Json EntryOf(const ExplainedOp& op) {
                           {"extra", Finite(candidate.extra_seconds)},
                           {"own", OwnPrice(candidate, op.criterion)}});
   }
-  return {{"rule", op.rule},
-          {"criterion", op.criterion},
-          {"again", op.again},
-          {"pins", op.pins},
-          {"count", op.candidates.size()},
-          {"candidates", std::move(candidates)}};
+  return {{"rule", op.rule}, {"criterion", op.criterion},     {"again", op.again},
+          {"pins", op.pins}, {"count", op.candidates.size()}, {"candidates", std::move(candidates)}};
 }
 
 }  // namespace

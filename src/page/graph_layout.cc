@@ -28,7 +28,8 @@ struct LayerNode {
 
 class LayerLayout {
  public:
-  LayerLayout(std::span<const BoxSize> boxes, std::span<const BoxEdge> edges) : edges_(edges), num_boxes_(boxes.size()) {
+  LayerLayout(std::span<const BoxSize> boxes, std::span<const BoxEdge> edges)
+      : edges_(edges), num_boxes_(boxes.size()) {
     for (const BoxSize& box : boxes) nodes_.push_back({.width = box.width, .height = box.height, .mark = box.mark});
   }
 
@@ -53,10 +54,11 @@ class LayerLayout {
 
   // Longest path, in the order in which boxes are ready; in a cycle the first box that is left goes on.
   void AssignLayers() {
-    std::vector<std::vector<uint32_t>> readers(num_boxes_);
+    std::vector<std::vector<uint32_t>> readers(num_boxes_), sources(num_boxes_);
     std::vector<uint32_t> pending(num_boxes_, 0);
     for (const BoxEdge& edge : edges_) {
       readers[edge.from].push_back(edge.to);
+      sources[edge.to].push_back(edge.from);
       ++pending[edge.to];
     }
     std::vector<bool> is_ready(num_boxes_, false);
@@ -75,6 +77,9 @@ class LayerLayout {
       const uint32_t n = queue[next];
       place_[n] = static_cast<uint32_t>(next);
       TakePlace(n);
+      for (const uint32_t source : sources[n]) {  // that is left: of an edge back
+        if (place_[source] == num_boxes_) nodes_[source].layer = std::max(nodes_[source].layer, nodes_[n].layer + 1);
+      }
       for (const uint32_t reader : readers[n]) {
         if (place_[reader] != num_boxes_) continue;
         nodes_[reader].layer = std::max(nodes_[reader].layer, nodes_[n].layer + 1);
@@ -200,7 +205,9 @@ class LayerLayout {
     const std::vector<uint32_t>& neighbours = down ? node.above : node.below;
     int64_t sum = 0, weights = 0;
     for (const uint32_t other : neighbours) {
-      const int64_t weight = node.is_trunk && nodes_[other].is_trunk ? 8 : node.is_trunk || nodes_[other].is_trunk ? 1 : 2;
+      const int64_t weight = node.is_trunk && nodes_[other].is_trunk   ? 8
+                             : node.is_trunk || nodes_[other].is_trunk ? 1
+                                                                       : 2;
       sum += weight * nodes_[other].center();
       weights += weight;
     }

@@ -63,13 +63,14 @@ Json LayoutSection(const PageFacts& facts);
 // {inputs, outputs (ids of layouts), choice, reason, alternative (null, or {inputs, outputs}), price,
 // alternative_price, unit, candidates}; of_op (record of each op); source (per tensor: the layout in which it is
 // written or starts, -1: none); seconds, alone_seconds (per op, of compute); flops (per op: of the whole, each time it
-// runs; null without the problem); peaks (flops per second of a device), peak_of (per op: which of them); sharing (per op: render/facts.h, Sharing);
-// kernels {of_op (-1: none), kinds (per group)}; no_kernel (ids of ops).
+// runs; null without the problem); peaks (flops per second of a device), peak_of (per op: which of them); sharing (per
+// op: render/facts.h, Sharing); kernels {of_op (-1: none), kinds (per group)}; no_kernel (ids of ops).
 Json DecisionsSection(const PageFacts& facts);
 
 // Boxing: transitions {tensor, from, to (layouts of `decisions`), steps [[kind, axis, seconds, wire_bytes, start,
 // end]], consumers [[op, operand]], seconds, wire_bytes, cut (compute seconds of what cuts a kernel group, not in
-// `seconds`), exposed, reason (of `reasons`), runs (times a step; of `seconds`, `wire_bytes` and `cut` each time)}; kinds
+// `seconds`), exposed, reason (of `reasons`), runs (times a step; of `seconds`, `wire_bytes` and `cut` each time)};
+// kinds
 // [{name, color, is_local}]; reasons.
 Json TransitionsSection(const PageFacts& facts);
 
@@ -83,15 +84,16 @@ Json ScheduleSection(const PageFacts& facts);
 Json MemorySection(const PageFacts& facts);
 
 // Why (explain/explain.h), of the distinct ops that take most of the step, within bounds of a page; null without a
-// problem: of_op (per op: an entry, -1: none); entries {rule, criterion ("": of greedy), again ("": no op is run again),
-// pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing, extra (seconds, null:
-// cannot be), own (null, or {criterion, unit, price, terms [[what, value]]})}], the chosen one first, then by price}.
+// problem: of_op (per op: an entry, -1: none); entries {rule, criterion ("": of greedy), again ("": no op is run
+// again), pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing, extra
+// (seconds, null: cannot be), own (null, or {criterion, unit, price, terms [[what, value]]})}], the chosen one first,
+// then by price}.
 Json ExplainSection(const PageFacts& facts);
 
-// What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), at most one each, within bounds
-// of a page; null without a problem: [{transition (the first of its kind), pin (as --pin takes it), where ("reader",
-// "writer", "start": of an input or parameter), extra_seconds (of the step, with every other op as the plan has it, for
-// this transition alone; null: it takes memory), extra_bytes (on a device)}].
+// What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), at most one each, within
+// bounds of a page; null without a problem: [{transition (the first of its kind), pin (as --pin takes it), where
+// ("reader", "writer", "start": of an input or parameter), extra_seconds (of the step, with every other op as the plan
+// has it, for this transition alone; null: it takes memory), extra_bytes (on a device)}].
 Json RemovalsSection(const PageFacts& facts);
 
 // Who sends to whom in a step, as cost/traffic.h says: devices, per_block, blocks, devices_per_node; intra_node,

@@ -32,9 +32,9 @@ struct PlanTrace {
   std::vector<TraceEvent> events;  // by device, start
 };
 
-// Events are found by name: ops by type and name, boxing steps by collective, axis and tensor, in the plan's order where
-// several are called alike. Linear in the text. Errors (kBadInput): no JSON (with line and column), no Trace Event
-// Format, no process that `run --trace` would name, an event of another plan.
+// Events are found by name: ops by type and name, boxing steps by collective, axis and tensor, in the plan's order
+// where several are called alike. Linear in the text. Errors (kBadInput): no JSON (with line and column), no Trace
+// Event Format, no process that `run --trace` would name, an event of another plan.
 Result<PlanTrace> ReadTrace(std::string_view text, std::string_view path, const Plan& plan);
 
 }  // namespace sbp

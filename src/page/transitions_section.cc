@@ -1,6 +1,7 @@
 // Boxing: what moves data between layouts, when, and for whom.
 #include <utility>
 #include <vector>
+#include <cstdint>
 
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
@@ -47,8 +48,8 @@ Json TransitionsSection(const PageFacts& facts) {
   Interned reasons;
   const std::vector<int64_t> runs = RunsOfTransitions(plan, StepRuns(plan.graph));
   Json tensor = Json::array(), from = Json::array(), to = Json::array(), steps = Json::array(),
-       consumers = Json::array(), seconds = Json::array(), wire_bytes = Json::array(), exposed = Json::array(), cut = Json::array(),
-       reason = Json::array(), times = Json::array();
+       consumers = Json::array(), seconds = Json::array(), wire_bytes = Json::array(), exposed = Json::array(),
+       cut = Json::array(), reason = Json::array(), times = Json::array();
   for (size_t i = 0; i < plan.transitions.size(); ++i) {
     const Transition& transition = plan.transitions[i];
     tensor.push_back(transition.tensor.index());

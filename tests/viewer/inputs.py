@@ -7,6 +7,7 @@ from rejoin import rejoin
 HOSTILE = [
     "<script>document.title='owned'</script>", "</script><img src=x onerror=alert(1)>", "quo\"te'`&amp;",
     "‮evil‬ ‏abc", "{{document}}${alert(1)}", "x" * 10_000, " \t leading", "<!--", "a/b/<b>c</b>", "%00%zz",
+    "=1+1|'calc'!A0",
 ]
 
 MLP = {"kind": "sbp_plan.graph.v1", "name": "mlp", "inputs": [{"name": "x", "type": "f32[64,256]"}],

@@ -25,6 +25,7 @@ def shows_op(browser, inputs):
     chosen = next(c for c in explained["candidates"] if c["chosen"])
     expect_equal(page.text(".candidates tr.chosen .signature"), chosen["signature"], "chosen candidate")
     expect_shown(page.text(".side [data-value=seconds]"), chosen["compute_seconds"], "time")
+    page.click(".candidates + .more")
     rows = page.texts(".candidates tbody tr:not(.why)")
     expect_equal(len(rows), min(24, len(explained["candidates"])), "number of candidates")
     by_signature = {c["signature"]: c for c in explained["candidates"]}

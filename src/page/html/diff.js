@@ -42,7 +42,7 @@ function totalsTable(models) {
     const [before, after] = [value(a), value(b)];
     const relative = before > 0 && after !== before ? ` (${signed(100 * (after - before) / before, (part) => `${part.toFixed(1)} %`)})` : "";
     return el("tr", {"data-total": title}, el("th", {scope: "row"}, title), el("td", {}, show(before)), el("td", {}, show(after)),
-        el("td", {class: after > before ? "more" : after < before ? "less" : null}, signed(after - before, show), relative));
+        el("td", {class: after > before ? "dearer" : after < before ? "cheaper" : null}, signed(after - before, show), relative));
   });
   return el("table", {class: "totals"}, el("thead", {}, el("tr", {}, ["", `before: ${planName(a)}`, `after: ${planName(b)}`, "difference"]
       .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, rows));
@@ -110,7 +110,7 @@ function changeRow(page, row, at) {
   el("div", {class: "cell name", role: "gridcell"}, el("bdi", {title: name.slice(0, 2000)}, shorten(name, 90)),
       el("div", {class: "why"}, row.of === "op" ? model.opType(id) : stepsText(model, id))),
   sideOf(page.models[0], row, row.ids[0]), sideOf(page.models[1], row, row.ids[1]),
-  el("div", {role: "gridcell", class: `cell number ${row.change > 0 ? "more" : "less"}`}, signed(row.change, seconds)));
+  el("div", {role: "gridcell", class: `cell number ${row.change > 0 ? "dearer" : "cheaper"}`}, signed(row.change, seconds)));
 }
 
 function countsOf(rows) {

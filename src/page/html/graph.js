@@ -23,8 +23,9 @@ function legend(views, models, store) {
         el("div", {class: "scale"}, [...names].map(([name, color]) => el("span", {},
             svg("svg", {width: 16, height: 14, "aria-hidden": "true"}, svg("polygon", {points: markPoints(name, 8, 7, 6), fill: color})),
             ` ${markShape(name).letters} ${name}`))),
-        el("div", {class: "scale"}, names.size > 0 ? "a mark is as large as its time · " : "",
-            "a line is as wide as its bytes · blue line: read by the selected box, dashed: reads it"));
+        el("div", {}, models[0].bare ? "" : "S(i) split along dimension i · B whole · P parts to be summed"),
+        el("div", {}, names.size > 0 ? "a mark is as large as its time, " : "", "a line as wide as its bytes"),
+        el("div", {}, "blue: what the selected box reads; dashed: what reads it"));
   };
   store.on("overlay", show);
   store.on("theme", show);
@@ -68,6 +69,9 @@ export const graphPanel = {
     });
     for (const view of views) view.buttons.append(...exportButtons(view));
     if (views.length > 1) moveTogether(views, store);
-    views[0].element.append(legend(views, models, store));
+    const box = legend(views, models, store);
+    views[0].element.append(box);
+    // Where there is room, all stands beside the legend.
+    views[0].coveredLeft = () => (box.open && views[0].element.clientWidth > 4 * box.offsetWidth ? box.offsetWidth : 0);
   },
 };

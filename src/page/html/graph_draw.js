@@ -5,6 +5,7 @@ import {axisName, markColor, markRadius, traceMark} from "./graph_marks.js";
 import {SHARING, inkOn, overlayColor} from "./overlays.js";
 
 const FONT = '"DejaVu Sans", Verdana, sans-serif';
+const LEAST_TEXT = 4.9;  // pixels: smaller letters cannot be read
 const PAINT = {
   light: {
     paper: "#ffffff", ink: "#1b2430", quiet: "#55606f", border: "#7d8aa0", edge: "#8694aa", accent: "#1f5fbf", mark: "#ffffff",
@@ -12,7 +13,7 @@ const PAINT = {
     chips: {S: ["#d6e6fa", "#123a70"], B: ["#eceef2", "#3c434e"], P: ["#fde3c8", "#6b3303"]},
   },
   dark: {
-    paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff", mark: "#14181f",
+    paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff", mark: "#f2f5f9",
     frames: [["#181e27", "#1c242f"], ["#1f1826", "#271e30"], ["#231d14", "#2b2418"]], frameLines: ["#46536a", "#5d4669", "#635133"],
     chips: {S: ["#1d3a61", "#cfe2ff"], B: ["#333a46", "#d5dae2"], P: ["#5e3512", "#ffe0c2"]},
   },
@@ -97,7 +98,7 @@ export class GraphPainter {
   }
 
   #text(text, x, y, width, {size = 12, bold = false, color = this.paint.ink, right = false} = {}) {
-    if (size * this.camera.zoom < 5.5 || width < 8) return 0;
+    if (size * this.camera.zoom < LEAST_TEXT || width < 8) return 0;
     const {ctx} = this;
     ctx.font = `${bold ? "bold " : ""}${size}px ${FONT}`;
     const fitted = this.#fit(text, width, ctx.font);
@@ -186,10 +187,10 @@ export class GraphPainter {
   // The collectives inside, by kind.
   #drawSummary(box, front, ink) {
     let x = box.x + 14;
-    for (const {name, kind, letters, transitions} of this.facts.insideOf(box).slice(0, 4)) {
+    for (const {name, kind, letters, count} of this.facts.insideOf(box).slice(0, 4)) {
       if (x > front.x + front.width - 36) return;
       this.#drawMark(kind, name, x, box.y + 43, 5);
-      x += 9 + this.#text(`${transitions.size} ${letters}`, x + 8, box.y + 46, front.x + front.width - x - 12, {size: 9, color: ink}) + 10;
+      x += 9 + this.#text(`${count} ${letters}`, x + 8, box.y + 46, front.x + front.width - x - 12, {size: 9, color: ink}) + 10;
     }
   }
 
@@ -218,7 +219,7 @@ export class GraphPainter {
     const ink = inkOn(fill);
     const sign = model.bare ? "" : `${SHARING[model.decisions.sharing[op]].sign} `;
     const value = facts.valueText(box);
-    const taken = this.#text(value, box.x + box.width - 6, box.y + 15, 84, {size: 9, color: ink, right: true});
+    const taken = this.#text(value, box.x + box.width - 6, box.y + 15, 84, {size: 10, color: ink, right: true});
     this.#text(`${sign}${model.opType(op)}`, box.x + 6, box.y + 15, box.width - taken - 18, {bold: true, color: ink});
     this.#text(nameTail(model.opName(op)), box.x + 6, box.y + 26, box.width - 12, {size: 9, color: ink});
     this.#drawChips(model.record(op)?.outputs[0] ?? -1, box.x + 5, box.y + 30, box.width - 10);
@@ -226,7 +227,7 @@ export class GraphPainter {
 
   /** A chip per mesh axis: how the tensor lies on it. Returns where they end. */
   #drawChips(layout, x, y, width) {
-    if (layout < 0 || 9 * this.camera.zoom < 5.5) return x;
+    if (layout < 0 || 9 * this.camera.zoom < LEAST_TEXT) return x;
     const {ctx, paint, model} = this;
     const end = x + width;
     const {axes} = model.decisions.layouts[layout];
@@ -327,13 +328,13 @@ export class GraphPainter {
   }
 
   #drawRow(collectives, x, y) {
-    for (const {kind, name, letters, seconds: time} of collectives.slice(0, 2)) {
+    let end = x;
+    collectives.slice(0, 2).forEach(({kind, name, letters, seconds: time}, i) => {
       const radius = markRadius(time, this.facts.longest);
-      this.#drawMark(kind, name, x, y, radius);
-      let end = x + radius;
-      end += 4 + this.#text(`${letters} ${seconds(time)}`, x + radius + 4, y + 3.5, 110, {size: 10, bold: true});
-      x = end + 12;
-    }
+      const center = i === 0 ? x : end + 10 + radius;
+      this.#drawMark(kind, name, center, y, radius);
+      end = center + radius + 4 + this.#text(`${letters} ${seconds(time)}`, center + radius + 4, y + 3.5, 110, {size: 10, bold: true});
+    });
   }
 
   #drawMark(kind, name, x, y, radius) {
@@ -352,10 +353,8 @@ export class GraphPainter {
     const collectives = this.facts.ownCollectives(box);
     if (collectives.length === 0 || this.camera.zoom < 0.12) return;
     const {ctx, paint} = this;
-    const up = box.phase === 1;  // the way of its edges
-    const x = box.x + box.width - 60;
-    const edgeY = up ? box.y + box.height : box.y;
-    const y = up ? edgeY + 20 : edgeY - 20;
+    const [x, y] = ownMarkPlace(box);
+    const edgeY = y > box.y ? box.y + box.height : box.y;
     ctx.strokeStyle = paint.edge;
     ctx.lineWidth = 2;
     ctx.setLineDash([3, 3]);
@@ -399,6 +398,11 @@ export class GraphPainter {
     }
     ctx.setLineDash([]);
   }
+}
+
+/** Where the marks of operands that no op makes stand: on the side where edges enter. */
+export function ownMarkPlace(box) {
+  return [box.x + box.width - 60, box.phase === 1 ? box.y + box.height + 20 : box.y - 20];
 }
 
 /** From afar, for the minimap: frames of the first levels, and what is in sight. */

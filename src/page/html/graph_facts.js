@@ -1,15 +1,19 @@
 // What the drawing of a graph says of boxes and edges, found once per box and kept until the scene changes.
 import {bytes, seconds} from "./format.js";
-import {sumCollectives} from "./graph_marks.js";
-import {SHARING, groupValue, overlayNamed} from "./overlays.js";
+import {markShape, sumCollectives} from "./graph_marks.js";
+import {SHARING, overlayNamed} from "./overlays.js";
 
 /** Sums over the ops of each node of the outline and of all below it. */
 function sumsOfNodes(model, value) {
-  const {parent} = model.outline;
-  const sums = new Float64Array(parent.length);
+  const sums = new Float64Array(model.outline.parent.length);
   for (let op = 0; op < model.numOps; ++op) sums[model.nodeOf[op]] += value(op) ?? 0;
-  for (const node of model.deepestFirst()) if (parent[node] >= 0) sums[parent[node]] += sums[node];
-  return sums;
+  return addToParents(model, sums);
+}
+
+function addToParents(model, column) {
+  const {parent} = model.outline;
+  for (const node of model.deepestFirst()) if (parent[node] >= 0) column[parent[node]] += column[node];
+  return column;
 }
 
 export class GraphFacts {
@@ -23,7 +27,7 @@ export class GraphFacts {
     this.totalSeconds = this.seconds[0];
     this.longest = 0;
     if (!model.bare) model.transitions.seconds.forEach((time, t) => { this.longest = Math.max(this.longest, time * model.transitions.runs[t]); });
-    this.inside = new Map();
+    this.inside = null;
     this.setOverlay("sharing");
     this.forget();
   }
@@ -37,18 +41,16 @@ export class GraphFacts {
   setOverlay(id) {
     const {model} = this;
     this.overlay = overlayNamed(id);
-    this.values = new Map();
-    this.sums = this.overlay.sums ? sumsOfNodes(model, (op) => this.overlay.value(model, op)) : null;
+    const {sums, value, parts, combine} = this.overlay;
+    this.sums = sums ? sumsOfNodes(model, (op) => value(model, op)) : null;
+    const columns = sums ? [] : parts.map((part) => sumsOfNodes(model, (op) => part(model, op)));
+    this.ofNode = sums ? (node) => this.sums[node] : (node) => combine(columns.map((column) => column[node]));
     this.most = 0;
     if (this.sums !== null) for (const value of this.sums) this.most = Math.max(this.most, Math.abs(value));
   }
 
   valueOf({item}) {
-    if (item >= 0) return this.overlay.value(this.model, item);
-    const node = -1 - item;
-    if (this.sums !== null) return this.sums[node];
-    if (!this.values.has(node)) this.values.set(node, groupValue(this.overlay, this.model, this.model.opsOf(node)));
-    return this.values.get(node);
+    return item >= 0 ? this.overlay.value(this.model, item) : this.ofNode(-1 - item);
   }
 
   valueText(box) {
@@ -92,18 +94,34 @@ export class GraphFacts {
       const text = this.valueText(box);
       if (text !== "") parts.unshift(text);
     }
-    return parts.join(" · ");
+    return `${box.open && this.copiesOf(box) > 1 ? "all: " : ""}${parts.join(" · ")}`;
   }
 
-  /** Collectives inside a group: of transitions whose first reader is in it. */
+  /** Collectives inside a group, of transitions whose first reader is in it: [{kind, name, letters, seconds, bytes, count}]. */
   insideOf({item}) {
+    if (this.model.bare) return [];
+    this.inside ??= this.#findInside();
     const node = -1 - item;
-    if (!this.inside.has(node)) {
-      const transitions = [];
-      for (const op of this.model.opsOf(node)) for (const t of this.model.feeding.get(op) ?? []) if (t !== undefined) transitions.push(t);
-      this.inside.set(node, this.model.bare ? [] : sumCollectives(this.model, transitions));
+    return this.inside.map(({sums, ...row}) => ({...row, seconds: sums[0][node], bytes: sums[1][node], count: sums[2][node]}))
+        .filter(({count}) => count > 0).sort((a, b) => b.seconds - a.seconds || a.kind - b.kind);
+  }
+
+  // Per kind the sums of seconds, bytes and times over each node.
+  #findInside() {
+    const {model} = this;
+    const {steps, consumers, runs, kinds} = model.transitions;
+    const columns = new Map();
+    for (let t = 0; t < steps.length; ++t) {
+      if (consumers[t].length === 0) continue;
+      const node = model.nodeOf[consumers[t][0][0]];
+      for (const [kind, , time, wire] of steps[t]) {
+        if (kinds[kind].is_local) continue;
+        if (!columns.has(kind)) columns.set(kind, [0, 1, 2].map(() => new Float64Array(model.outline.parent.length)));
+        [time * runs[t], wire * runs[t], 1].forEach((value, i) => { columns.get(kind)[i][node] += value; });
+      }
     }
-    return this.inside.get(node);
+    for (const column of [...columns.values()].flat()) addToParents(model, column);
+    return [...columns].map(([kind, sums]) => ({kind, name: kinds[kind].name, letters: markShape(kinds[kind].name).letters, sums}));
   }
 
   transitionsOf(edge) {
@@ -176,8 +194,8 @@ export class GraphFacts {
   }
 
   #insideLines(box) {
-    return this.insideOf(box).map(({name, transitions, seconds: time, bytes: size}) =>
-        `${transitions.size} ${name}, ${seconds(time)}, ${bytes(size)} sent by a device`);
+    return this.insideOf(box).map(({name, count, seconds: time, bytes: size}) =>
+        `${count} ${name}, ${seconds(time)}, ${bytes(size)} sent by a device`);
   }
 
   describeEdge(edge) {
@@ -187,11 +205,21 @@ export class GraphFacts {
     lines.push(`${bytes(this.bytesOf(edge))} in all`);
     const layout = this.layoutOf(edge);
     if (layout >= 0) lines.push(`leaves as ${model.layoutText(layout)}`);
-    for (const {name, axes, transitions, seconds: time} of this.collectivesOf(edge)) {
-      lines.push(`${transitions.size} ${name} over ${[...axes].join(", ")}: ${seconds(time)}`);
-    }
-    const [first] = this.transitionsOf(edge);
-    if (first !== undefined) lines.push(model.transitions.reasons[model.transitions.reason[first]]);
-    return lines;
+    return [...lines, ...this.#reasonLines(this.transitionsOf(edge))];
+  }
+
+  /** Of operands that no op makes. */
+  describeTransitions(transitions) {
+    const tensors = new Set(transitions.map((t) => this.model.transitions.tensor[t]));
+    return [...[...tensors].slice(0, 3).map((tensor) => this.model.tensorLabel(tensor)), ...this.#reasonLines(transitions)];
+  }
+
+  #reasonLines(transitions) {
+    if (transitions.length === 0) return [];
+    const {reasons, reason, from, to} = this.model.transitions;
+    const [first] = transitions;
+    const lines = sumCollectives(this.model, transitions).map(({name, axes, transitions: made, seconds: time, bytes: size}) =>
+        `${made.size} ${name} over ${[...axes].join(", ")}: ${seconds(time)}, ${bytes(size)} sent by a device`);
+    return [...lines, `${this.model.layoutText(from[first])} → ${this.model.layoutText(to[first])}`, reasons[reason[first]]];
   }
 }

@@ -56,9 +56,11 @@ class LayerLayout {
   #assignLayers() {
     const {nodes, numBoxes} = this;
     const readers = nodes.map(() => []);
+    const sources = nodes.map(() => []);
     const pending = new Int32Array(numBoxes);
     for (const {from, to} of this.edges) {
       readers[from].push(to);
+      sources[to].push(from);
       ++pending[to];
     }
     const isReady = nodes.map((_, n) => pending[n] === 0);
@@ -75,6 +77,9 @@ class LayerLayout {
       const n = queue[next];
       this.place[n] = next;
       this.#takePlace(nodes[n]);
+      for (const source of sources[n]) {
+        if (this.place[source] === numBoxes) nodes[source].layer = Math.max(nodes[source].layer, nodes[n].layer + 1);
+      }
       for (const reader of readers[n]) {
         if (this.place[reader] !== numBoxes) continue;
         nodes[reader].layer = Math.max(nodes[reader].layer, nodes[n].layer + 1);

@@ -1,7 +1,7 @@
 // One graph on a canvas: camera, pointer and keyboard. What is drawn is in graph_draw.js, what is where in
 // graph_scene.js.
 import {el, shorten} from "./dom.js";
-import {drawMinimap, GraphPainter} from "./graph_draw.js";
+import {drawMinimap, GraphPainter, ownMarkPlace} from "./graph_draw.js";
 import {GraphFacts} from "./graph_facts.js";
 import {Scene, TITLE_HEIGHT} from "./graph_scene.js";
 
@@ -78,6 +78,8 @@ export class GraphView {
       this.fit();
       const counterpart = this.store.get("counterpart");
       this.#follow(counterpart?.plan === this.model.index ? counterpart : this.store.get("selection"));
+    } else if (this.selected !== null) {  // the side panel that tells of it opened over it
+      this.bringToSight(this.selected);
     }
     this.draw();
   }
@@ -85,15 +87,28 @@ export class GraphView {
   fit(box = this.scene.root) {
     const {camera} = this;
     const margin = 24;
-    const zoom = Math.min((camera.width - 2 * margin) / box.width, (camera.height - 2 * margin) / box.height, 1.25);
+    const buttons = 28;  // on the right, beside the margin
+    const left = this.coveredLeft?.() ?? 0;
+    const width = camera.width - buttons - left;
+    const zoom = Math.min((width - 2 * margin) / box.width, (camera.height - 2 * margin) / box.height, 1.25);
     camera.zoom = Math.min(Math.max(zoom, LEAST_ZOOM), MOST_ZOOM);
-    camera.x = box.x + box.width / 2 - camera.width / camera.zoom / 2;
+    camera.x = box.x + box.width / 2 - (left + width / 2) / camera.zoom;
     camera.y = box.y + box.height / 2 - camera.height / camera.zoom / 2;
     this.redraw();
   }
 
+  /** Where keys and buttons zoom: at what is selected, if it is in sight. */
+  #zoomCenter() {
+    const {camera} = this;
+    const box = this.focus ?? this.selected;
+    const middle = [camera.width / 2, camera.height / 2];
+    if (!box) return middle;
+    const at = [(box.x + box.width / 2 - camera.x) * camera.zoom, (box.y + box.height / 2 - camera.y) * camera.zoom];
+    return at[0] > 0 && at[1] > 0 && at[0] < camera.width && at[1] < camera.height ? at : middle;
+  }
+
   /** What is at a place of the screen stays there. */
-  zoomBy(factor, at = [this.camera.width / 2, this.camera.height / 2]) {
+  zoomBy(factor, at = this.#zoomCenter()) {
     const {camera} = this;
     const zoom = Math.min(Math.max(camera.zoom * factor, LEAST_ZOOM), MOST_ZOOM);
     camera.x += at[0] / camera.zoom - at[0] / zoom;
@@ -128,6 +143,10 @@ export class GraphView {
     const ctx = this.canvas.getContext("2d", {alpha: false});
     ctx.setTransform(scale, 0, 0, scale, 0, 0);
     this.painter.draw(ctx, {camera: this.camera, theme, selected: this.selected, focus: this.focus, related: this.related});
+    const {root} = this.scene;
+    const {x, y, zoom, width, height} = this.camera;
+    this.minimap.hidden = x <= root.x && y <= root.y && x + width / zoom >= root.width && y + height / zoom >= root.height;
+    if (this.minimap.hidden) return this.onDraw?.();
     const small = this.minimap.getContext("2d", {alpha: false});
     small.setTransform(scale, 0, 0, scale, 0, 0);
     this.minimapPlace = drawMinimap(small, this.scene, this.painter, this.camera, theme, MINIMAP);
@@ -162,6 +181,16 @@ export class GraphView {
     }));
   }
 
+  /** The op at whose mark of operands that no op makes this place is. */
+  opOfMarkAt(x, y) {
+    const group = this.boxAt(x, y) ?? this.scene.root;
+    return group.children.find((box) => {
+      if (box.item < 0 || this.facts.ownCollectives(box).length === 0) return false;
+      const [markX, markY] = ownMarkPlace(box);
+      return Math.abs(x - markX) < 16 && Math.abs(y - markY) < 16;
+    });
+  }
+
   #startDrag(event) {
     if (event.button !== 0) return;
     const start = this.#world(event);
@@ -191,8 +220,11 @@ export class GraphView {
   #click({x, y}) {
     const box = this.boxAt(x, y);
     if (box !== null && box.open && this.#onArrows(box, x, y)) return;
+    const marked = this.opOfMarkAt(x, y);
     const edge = box === null || box.open ? this.edgeAt(x, y) : undefined;
-    if (edge !== undefined) {
+    if (marked !== undefined) {
+      this.store.select("transition", this.scene.ownTransitions(marked.item)[0], this.model.index);
+    } else if (edge !== undefined) {
       const [tensor] = this.facts.tensorsOf(edge);
       const [transition] = this.facts.transitionsOf(edge);
       if (transition !== undefined) this.store.select("transition", transition, this.model.index);
@@ -221,7 +253,9 @@ export class GraphView {
     const {screen, x, y} = this.#world(event);
     const box = this.boxAt(x, y);
     const edge = box === null || box.open ? this.edgeAt(x, y) : undefined;
-    const lines = edge !== undefined ? this.facts.describeEdge(edge) : box === null ? [] : this.facts.describe(box);
+    const marked = this.opOfMarkAt(x, y);
+    const lines = marked !== undefined ? this.facts.describeTransitions(this.scene.ownTransitions(marked.item)) :
+        edge !== undefined ? this.facts.describeEdge(edge) : box === null ? [] : this.facts.describe(box);
     this.tooltip.hidden = lines.length === 0;
     if (lines.length === 0) return;
     this.tooltip.replaceChildren(...lines.map((line) => el("div", {}, shorten(line, 300))));
@@ -290,7 +324,7 @@ export class GraphView {
       this.camera.x += after.x - before.x;
       this.camera.y += after.y - before.y;
     }
-    this.#find(this.store.get("selection"));
+    this.#find(this.followed ?? null);
     this.focus = this.focus ? this.#again(this.focus) : null;
     this.redraw();
   }
@@ -327,6 +361,7 @@ export class GraphView {
 
   // Opens what is around the selected item, and brings it to sight.
   #follow(selection) {
+    this.followed = selection;
     const item = this.#itemOf(selection);
     if (item !== undefined && this.camera.width > 0) {
       const isDrawn = item >= 0 ? this.scene.boxOfOp.has(item) : this.scene.boxOfGroup.has(-1 - item);

@@ -145,9 +145,10 @@ export class Model {
 
   /** Of a whole tensor; 0 where a size is open. */
   tensorBytes(tensor) {
-    const {dtype, shape} = this.graph.types[this.graph.tensors.type[tensor]];
-    const bits = dtype === "bool" ? 8 : dtype.startsWith("f8") ? 8 : dtype.startsWith("f4") ? 4 : Number(/\d+/.exec(dtype)?.[0] ?? 0);
-    return shape.reduce((product, size) => product * Math.max(size, 0), bits / 8);
+    return this.#column("types", () => this.graph.types.map(({dtype, shape}) => {
+      const bits = dtype === "bool" || dtype.startsWith("f8") ? 8 : dtype.startsWith("f4") ? 4 : Number(/\d+/.exec(dtype)?.[0] ?? 0);
+      return shape.reduce((product, size) => product * Math.max(size, 0), bits / 8);
+    }))[this.graph.tensors.type[tensor]];
   }
 
   /** Of whole results. */

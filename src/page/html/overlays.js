@@ -25,16 +25,28 @@ const DISTINCT = {  // Okabe and Ito's, tempered
   dark: ["#1c5f85", "#7a5a10", "#0a6b50", "#8a3d10", "#6b3f5e", "#6b6415", "#12466e", "#454b55"],
 };
 
+// Seconds of an op that is shared so: of a group what most of its time is.
+const timeOfSharing = (kind) => (model, op) =>
+  (model.bare || model.decisions.sharing[op] !== kind ? 0 : model.opSeconds()[op] + 1e-12);
+
+// Seconds that all devices would need at their peak, and those that they take.
+const EFFICIENCY = [
+  (model, op) => (model.opPeak()[op] > 0 ? model.opFlops()[op] / model.opPeak()[op] : 0),
+  (model, op) => model.opSeconds()[op],
+];
+const ratio = ([part, whole]) => (whole > 0 ? part / whole : null);
+
 const ofOps = (column) => (model, op) => column(model)[op];
 
 /**
  * value(model, op): a number, or null where there is none. `scale`: "heat" (of 0 to the most, by decades), "share" (0
  * to 1), "change" (about 0), "sharing" (index of SHARING), "distinct" (numbers that only differ). `sums`: of a group it
- * is the sum over its ops; else `ofGroup(model, ops)`.
+ * is the sum over its ops; else `combine` makes it of the sums of `parts`.
  */
 export const OVERLAYS = [
   {id: "sharing", title: "Sharing", scale: "sharing", format: (value) => SHARING[value].title,
-    value: (model, op) => (model.bare ? 0 : model.decisions.sharing[op]), ofGroup: worstSharing},
+    value: (model, op) => (model.bare ? 0 : model.decisions.sharing[op]), parts: SHARING.map((_, i) => timeOfSharing(i)),
+    combine: (times) => times.indexOf(Math.max(...times))},
   {id: "time", title: "Time", scale: "heat", format: seconds, sums: true, value: ofOps((model) => model.opSeconds())},
   {id: "exposed", title: "Exposed communication", scale: "heat", format: seconds, sums: true,
     value: ofOps((model) => model.opExposed())},
@@ -46,10 +58,9 @@ export const OVERLAYS = [
     value: ofOps((model) => model.opHeld())},
   {id: "flops", title: "Flops", scale: "heat", format: (value) => `${count(value)}flop`, sums: true,
     value: ofOps((model) => model.opFlops())},
-  {id: "efficiency", title: "Efficiency", scale: "share", format: percent, value: (model, op) => efficiencyOf(model, [op]),
-    ofGroup: efficiencyOf},
+  {id: "efficiency", title: "Efficiency", scale: "share", format: percent, value: (model, op) => ratio(EFFICIENCY.map((part) => part(model, op))), parts: EFFICIENCY, combine: ratio},
   {id: "kernels", title: "Kernel group", scale: "distinct", format: (value) => (value < 0 ? "a kernel of its own" : `kernel ${value}`),
-    value: (model, op) => (model.bare ? null : model.decisions.kernels.of_op[op] ?? -1), ofGroup: () => null},
+    value: (model, op) => (model.bare ? null : model.decisions.kernels.of_op[op] ?? -1), parts: [], combine: () => null},
   {id: "change", title: "Change against the other plan", scale: "change", format: signedSeconds, sums: true, needsTwo: true,
     value: (model, op) => model.changeOf(op)},
 ];
@@ -62,33 +73,10 @@ export function signedSeconds(value) {
   return value > 0 ? `+${seconds(value)}` : value < 0 ? `−${seconds(-value)}` : "no change";
 }
 
-function worstSharing(model, ops) {
-  const seen = new Array(SHARING.length).fill(0);
-  const weights = model.opSeconds();
-  for (const op of ops) seen[model.bare ? 0 : model.decisions.sharing[op]] += weights[op] + 1e-12;
-  return seen.indexOf(Math.max(...seen));
-}
-
-/** Flops of the whole in a second of all devices, of the peak of their element type. */
-function efficiencyOf(model, ops) {
-  const flops = model.opFlops();
-  const times = model.opSeconds();
-  const peak = model.opPeak();
-  let needed = 0;
-  let taken = 0;
-  for (const op of ops) {
-    if (peak[op] > 0) needed += flops[op] / peak[op];
-    taken += times[op];
-  }
-  return taken > 0 ? needed / taken : null;
-}
-
-/** Value of an op or, of a group, of `ops`. */
+/** Value of a group of `ops`. */
 export function groupValue(overlay, model, ops) {
-  if (!overlay.sums) return overlay.ofGroup(model, ops);
-  let sum = 0;
-  for (const op of ops) sum += overlay.value(model, op) ?? 0;
-  return sum;
+  const total = (part) => ops.reduce((sum, op) => sum + (part(model, op) ?? 0), 0);
+  return overlay.sums ? total(overlay.value) : overlay.combine(overlay.parts.map(total));
 }
 
 function mix(stops, at) {

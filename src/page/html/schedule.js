@@ -68,7 +68,7 @@ class ScheduleView {
         part("collectives", summary.collectives, "collectives"),
         el("span", {}, summary.collectives > 0 ? `${percent(1 - summary.exposed / summary.collectives)} of them hidden` : "no collectives"),
         this.model.head.micro_batches > 1 ? el("span", {}, `${this.model.head.micro_batches} micro-batches, drawn as one task each`) : "",
-        traced ? el("span", {}, `${traced.kind} (${traced.path}): ${seconds(traced.seconds)}, ${threeDigits(traced.seconds / summary.step)} × predicted`) : "",
+        traced ? el("span", {}, `trace (${traced.path}), ${traced.kind}: ${seconds(traced.seconds)}, ${threeDigits(traced.seconds / summary.step)} × predicted`) : "",
         start.length === 0 ? "no op" : "");
   }
 
@@ -151,8 +151,13 @@ class ScheduleView {
       const width = this.#x(row.end[i]) - x;
       const [fill, color] = this.#fillOf(context, row, i, theme);
       if (width < 1) {
-        if (Math.floor(x) !== tiny.x) flush();
-        tiny = {x: Math.floor(x), share: tiny.share + width, fill};
+        for (let from = x; from < x + width;) {
+          const pixel = Math.floor(from);
+          const until = Math.min(x + width, pixel + 1);
+          if (pixel !== tiny.x) flush();
+          tiny = {x: pixel, share: tiny.share + until - from, fill};
+          from = until;
+        }
         continue;
       }
       flush();

@@ -4,79 +4,81 @@ import {el, shorten} from "./dom.js";
 
 const MOST_SHOWN = 50;
 
-/**
- * Texts and what each of them stands for, one row a distinct text: {text, lower, kind, hits (number), find(): items},
- * an item {kind, id, plan} as in the store. Made when first asked for.
- */
+/** Texts and what each of them stands for, one row a distinct text: {kind, text, lower, items: [{kind, id, plan}]}. */
 function termsOf(models) {
-  const terms = new Map();
-  const add = (kind, text, item) => {
-    const key = `${kind}\n${text}`;
-    const found = terms.get(key);
-    if (found === undefined) terms.set(key, {kind, text, lower: text.toLowerCase(), items: [item]});
-    else found.items.push(item);
+  const terms = [];
+  const add = (kind, text, items) => {
+    if (items.length > 0 && text !== "") terms.push({kind, text, lower: text.toLowerCase(), items});
   };
   models.forEach((model, plan) => {
     addNames(model, plan, add);
     if (!model.bare) addChoices(model, plan, add);
   });
-  return [...terms.values()];
+  return terms;
+}
+
+/** `size` lists, with item({kind, id, plan}) of each id in 0 .. count in those that `places(id)` names. */
+function sortedInto(size, count, kind, plan, places) {
+  const lists = Array.from({length: size}, () => []);
+  for (let id = 0; id < count; ++id) for (const place of places(id)) if (place >= 0) lists[place].push({kind, id, plan});
+  return lists;
 }
 
 function addNames(model, plan, add) {
-  const {label, path, kind} = model.outline;
-  for (let node = 1; node < label.length; ++node) {
-    if (kind[node] !== 1) add("group", path[node] === "" ? label[node] : path[node], {kind: "scope", id: node, plan});
-  }
-  for (let op = 0; op < model.numOps; ++op) {
-    add("type", model.opType(op), {kind: "op", id: op, plan});
-    add("op", model.opName(op), {kind: "op", id: op, plan});
-  }
-  for (let tensor = 0; tensor < model.numTensors; ++tensor) {
-    const label = model.graph.texts[model.graph.tensors.label[tensor]];
-    const name = model.graph.tensors.name[tensor];
-    const item = {kind: "tensor", id: tensor, plan};
-    if (label !== "" && label !== name) add("module", label, item);
-    add("tensor", name, item);
-  }
+  const {outline, graph, numOps, numTensors} = model;
+  outline.label.forEach((label, node) => {
+    if (node > 0 && outline.kind[node] !== 1) add("group", outline.path[node] || label, [{kind: "scope", id: node, plan}]);
+  });
+  sortedInto(graph.op_types.length, numOps, "op", plan, (op) => [graph.ops.type[op]])
+      .forEach((items, type) => add("type", graph.op_types[type], items));
+  sortedInto(graph.texts.length, numTensors, "tensor", plan, (tensor) => [graph.tensors.label[tensor]])
+      .forEach((items, text) => add("module", graph.texts[text], items));
+  graph.ops.name.forEach((name, id) => add("op", name, [{kind: "op", id, plan}]));
+  graph.tensors.name.forEach((name, id) => add("tensor", name, [{kind: "tensor", id, plan}]));
 }
 
 function addChoices(model, plan, add) {
-  const {decisions, transitions} = model;
-  decisions.source.forEach((layout, tensor) => {
-    if (layout >= 0) add("layout", decisions.layouts[layout].text, {kind: "tensor", id: tensor, plan});
+  const {decisions, transitions, numOps, numTensors} = model;
+  const count = transitions.tensor.length;
+  sortedInto(decisions.layouts.length, numTensors, "tensor", plan, (tensor) => [decisions.source[tensor]])
+      .forEach((items, layout) => add("layout", decisions.layouts[layout].text, items));
+  sortedInto(transitions.kinds.length, count, "transition", plan, (t) => new Set(transitions.steps[t].map(([kind]) => kind)))
+      .forEach((items, kind) => add("collective", transitions.kinds[kind].name, items));
+  sortedInto(transitions.reasons.length, count, "transition", plan, (t) => [transitions.reason[t]])
+      .forEach((items, reason) => add("reason", transitions.reasons[reason], items));
+  const reasons = new Map();
+  const places = decisions.records.map(({reason}) => {
+    if (!reasons.has(reason)) reasons.set(reason, reasons.size);
+    return reasons.get(reason);
   });
-  transitions.tensor.forEach((_, t) => {
-    const item = {kind: "transition", id: t, plan};
-    for (const kind of new Set(transitions.steps[t].map(([kind]) => kind))) add("collective", transitions.kinds[kind].name, item);
-    add("reason", transitions.reasons[transitions.reason[t]], item);
-  });
-  for (let op = 0; op < model.numOps; ++op) add("reason", model.record(op).reason, {kind: "op", id: op, plan});
+  const lists = sortedInto(reasons.size, numOps, "op", plan, (op) => [places[decisions.of_op[op]] ?? -1]);
+  [...reasons.keys()].forEach((reason, i) => add("reason", reason, lists[i]));
 }
 
 // What begins like the text goes first, then what has a word that does, then what holds it; kinds in this order.
 const HIT_KINDS = ["group", "type", "collective", "layout", "op", "module", "tensor", "reason"];
 
-/** The rows whose text holds all words of the query, the best first. */
+/** The rows whose text holds all words of the query, the best first; `found`: all of them. */
 export function findTerms(terms, query) {
   const words = query.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  if (words.length === 0) return {rows: [], total: 0};
+  if (words.length === 0) return {rows: [], found: []};
   const buckets = Array.from({length: 3 * HIT_KINDS.length}, () => []);
-  let total = 0;
+  const found = [];
   for (const term of terms) {
     const at = term.lower.indexOf(words[0]);
     if (at < 0 || !words.every((word) => term.lower.includes(word))) continue;
-    ++total;
+    found.push(term);
     const place = at === 0 ? 0 : /[a-z0-9]/.test(term.lower[at - 1]) ? 2 : 1;
     const bucket = buckets[place * HIT_KINDS.length + HIT_KINDS.indexOf(term.kind)];
     if (bucket.length < MOST_SHOWN) bucket.push(term);
   }
-  return {rows: buckets.flat().slice(0, MOST_SHOWN), total};
+  return {rows: buckets.flat().slice(0, MOST_SHOWN), found};
 }
 
 /** The box in the bar. */
 export function searchTool({models, store}) {
   let terms = null;
+  let before = null;  // {query, found}
   let rows = [];
   let chosen = 0;
   let last = null;  // {term, at}: the hit that is shown
@@ -97,8 +99,11 @@ export function searchTool({models, store}) {
   };
   const show = () => {
     terms ??= termsOf(models);
-    const {rows: found, total} = findTerms(terms, input.value);
-    rows = found;
+    // Who goes on typing searches what was found.
+    const answer = findTerms(before !== null && input.value.startsWith(before.query) ? before.found : terms, input.value);
+    before = input.value.trim() === "" ? null : {query: input.value, found: answer.found};
+    rows = answer.rows;
+    const total = answer.found.length;
     chosen = 0;
     list.replaceChildren(...rows.map((term, i) => hitRow(term, i, () => go(term, 0))));
     if (total > rows.length) list.append(el("li", {class: "more"}, `and ${total - rows.length} more`));
@@ -120,6 +125,7 @@ export function searchTool({models, store}) {
     if (last !== null) go(last.term, (last.at + by + last.term.items.length) % last.term.items.length);
   };
   const count = el("span", {class: "hit-count"});
+  requestIdleCallback(() => { terms ??= termsOf(models); }, {timeout: 3000});
   input.addEventListener("input", show);
   input.addEventListener("focus", () => { if (input.value !== "") show(); });
   input.addEventListener("blur", () => setTimeout(close, 150));

@@ -126,17 +126,16 @@ function mountSide(element, page) {
   const {models, store} = page;
   const visits = new Visits();
   const {bar, update} = navigation(page, visits, () => store.set("selection", null));
-  const body = el("div", {class: "body"});
-  element.append(bar, body);
+  element.append(bar);
   const show = (selection) => {
     element.hidden = selection === null;
-    body.replaceChildren();
+    element.querySelector(".body")?.remove();
     if (selection === null) return;
     visits.add(selection);
     update();
-    body.append(heading(page, selection), ...sectionsOf(page, selection));
+    // A new element begins at its top, without asking for its layout now.
+    element.append(el("div", {class: "body"}, heading(page, selection), sectionsOf(page, selection)));
     store.set("counterpart", comparisonOf(page)?.counterpart(selection) ?? null);
-    element.scrollTop = 0;
   };
   store.on("selection", (selection) => {
     show(selection);

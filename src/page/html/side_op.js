@@ -74,17 +74,27 @@ function difference(candidate) {
   return `${candidate.extra < 0 ? "−" : "+"}${seconds(Math.abs(candidate.extra))}`;
 }
 
-function candidateTable(entry) {
+const FIRST_CANDIDATES = 8;
+
+function candidateRows(candidates) {
   const time = (value) => value === null ? "∞" : seconds(value);
-  const rows = entry.candidates.map((candidate) => [
+  return candidates.flatMap((candidate) => [
     el("tr", {class: candidate.chosen ? "chosen" : candidate.allowed ? null : "excluded"},
         el("td", {}, candidate.chosen ? "✓" : ""), el("td", {class: "signature"}, candidate.signature),
         el("td", {class: "number"}, difference(candidate)), el("td", {class: "number"}, time(candidate.compute)),
         el("td", {class: "number"}, time(candidate.boxing))),
     el("tr", {class: "why"}, el("td", {}), el("td", {colspan: 4}, candidate.choice,
         candidate.own ? el("div", {}, price(candidate.own)) : null))]);
-  return el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step", "op", "boxing around"]
-      .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, rows));
+}
+
+function candidateTable({candidates}) {
+  const body = el("tbody", {}, candidateRows(candidates.slice(0, FIRST_CANDIDATES)));
+  const more = el("button", {type: "button", class: "more", onclick: () => {
+    body.append(...candidateRows(candidates.slice(FIRST_CANDIDATES)));
+    more.remove();
+  }}, `${candidates.length - FIRST_CANDIDATES} more`);
+  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step", "op", "boxing around"]
+      .map((name) => el("th", {scope: "col"}, name)))), body), candidates.length > FIRST_CANDIDATES ? more : null];
 }
 
 /** A candidate that would take less with its neighbours as they are: what the strategy missed, or knew better. */
@@ -109,7 +119,7 @@ function alternatives(model, op) {
         el("p", {class: "note"}, "This page holds prices of the ops that take most of the step; of this one: "), ask);
   }
   const more = entry.count - entry.candidates.length;
-  return part(`Candidates by price (${entry.candidates.length} of ${entry.count})`, true,
+  return part(`Candidates by price (${entry.count})`, true,
       regret(entry) ? el("p", {class: "regret"}, regret(entry)) : null, candidateTable(entry),
       el("p", {class: "note"}, `${more > 0 ? `${more} dearer ones, and w` : "W"}hat forcing one costs with all else chosen anew: `), ask,
       el("details", {}, el("summary", {}, "Rule"), el("pre", {}, entry.rule)));
@@ -119,13 +129,30 @@ function showPrice(value, unit) {
   return unit === "seconds" ? seconds(value) : unit === "bytes" ? bytes(value) : threeDigits(value);
 }
 
+const knownKernels = new WeakMap();
+
+/** {members: group -> its ops, none: the ops that run no kernel}, found once. */
+function kernelGroups(model) {
+  if (!knownKernels.has(model)) {
+    const {of_op: ofOp, no_kernel: none} = model.decisions.kernels;
+    const members = new Map();
+    ofOp.forEach((group, op) => {
+      if (!members.has(group)) members.set(group, []);
+      members.get(group).push(op);
+    });
+    knownKernels.set(model, {members, none: new Set(none)});
+  }
+  return knownKernels.get(model);
+}
+
 function kernelOf(page, model, op) {
   const {kernels, alone_seconds: alone} = model.decisions;
   if (kernels.of_op.length === 0 || kernels.of_op[op] === undefined) return null;
-  if (kernels.no_kernel.includes(op)) return "none: its neighbours read and write the operand as it lies";
+  const {members, none} = kernelGroups(model);
+  if (none.has(op)) return "none: its neighbours read and write the operand as it lies";
   const group = kernels.of_op[op];
   if (group < 0) return "its own";
-  const others = kernels.of_op.flatMap((other, index) => other === group && index !== op ? [index] : []);
+  const others = members.get(group).filter((other) => other !== op);
   return [`${kernels.kinds[group]}, with `, others.slice(0, 4).map((other, i) => [i > 0 ? ", " : "", link(page, model, "op", other)]),
     others.length > 4 ? ` and ${others.length - 4} more` : "",
     `; as a kernel of its own it would take ${seconds(alone[op])}`];

@@ -4,7 +4,7 @@ import {costsOf, sumOf} from "./costs.js";
 import {el, shorten} from "./dom.js";
 import {bytes, count, percent, seconds} from "./format.js";
 import {PHASES} from "./model.js";
-import {inkOn} from "./overlays.js";
+import {groupValue, inkOn, overlayColor, overlayLegend, overlayNamed} from "./overlays.js";
 import {ScopeTree} from "./scope_tree.js";
 import {icicleTiles, treemapTiles} from "./tiles.js";
 
@@ -66,7 +66,7 @@ function memoryColumns(model) {
 
 class WhereView {
   constructor(element, model, store) {
-    Object.assign(this, {model, store, shape: "treemap", folded: true, measure: MEASURES[0], tiles: [], pointed: null});
+    Object.assign(this, {model, store, shape: "treemap", folded: true, colour: "phase", measure: MEASURES[0], tiles: [], pointed: null});
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {"aria-label":
         "sizes by scope; arrow keys choose a tile, Enter goes into it, Backspace goes out", role: "img"});
     this.trail = el("nav", {class: "trail", "aria-label": "scope"});
@@ -104,16 +104,34 @@ class WhereView {
   }
 
   #describe(node) {
-    const ops = node.ops.length > 0 ? node.ops.length : node.nodes.reduce((sum, id) => sum + this.model.opsOf(id).length, 0);
+    const ops = this.#opsOf(node).length;
     const rows = [node.path || node.label, [this.measure.title.split(":")[0], this.measure.show(node.size)],
       ["share of all", percent(node.size / this.total)]];
     if (node.copies > 1) rows.push(["each of", `${count(node.copies)} copies, ${this.measure.show(node.size / node.copies)}`]);
     if (this.measure.part !== null && node.part > 0) rows.push([this.measure.part, `${this.measure.show(node.part)} (${percent(node.part / node.size)})`]);
     rows.push(["ops", count(ops)], ["phase", this.#phase(node)]);
+    const overlay = this.#overlay();
+    const value = overlay === null ? null : this.#overlayValue(overlay, node);
+    if (value !== null) rows.push([overlay.title, overlay.format(value)]);
     const op = node.ops[0];
     if (op !== undefined) rows.push(["layout", this.model.graph.ops.outputs[op].map((t) => (t < 0 ? "" : this.model.layoutText(this.model.decisions.source[t]))).join(", ")]);
     rows.push(node.ops.length > 0 ? "click: select this op" : "click: go into it");
     return rows;
+  }
+
+  #opsOf(node) {
+    return node.ops.length > 0 ? node.ops : node.nodes.flatMap((id) => this.model.opsOf(id));
+  }
+
+  #overlay() {
+    return this.colour === "phase" ? null : overlayNamed(this.store.get("overlay"));
+  }
+
+  /** Of the overlay; kept, as a node has many ops. */
+  #overlayValue(overlay, node) {
+    node.values ??= new Map();
+    if (!node.values.has(overlay.id)) node.values.set(overlay.id, groupValue(overlay, this.model, this.#opsOf(node)));
+    return node.values.get(overlay.id);
   }
 
   #phase(node) {
@@ -134,7 +152,11 @@ class WhereView {
     }
     this.tiles = this.shape === "treemap" ? treemapTiles(this.node, children, box, MOST_TILES) :
         icicleTiles(this.node, children, box, MOST_TILES);
+    const overlay = this.#overlay();
+    const closed = this.tiles.filter(({open}) => !open);
+    this.most = overlay === null ? 0 : Math.max(1e-30, ...closed.map(({node}) => Math.abs(this.#overlayValue(overlay, node) ?? 0)));
     for (const tile of this.tiles) this.#drawTile(context, tile, colors, theme);
+    this.told?.(overlay, this.most, theme);
     if (this.pointed !== null) {
       const {x, y, width: w, height: h} = this.pointed;
       context.strokeStyle = colors.accent;
@@ -145,8 +167,7 @@ class WhereView {
   }
 
   #drawTile(context, {node, depth, x, y, width, height, open}, colors, theme) {
-    const op = this.tree.firstOp(node);
-    const fill = PHASE_FILLS[op < 0 ? 0 : this.model.graph.ops.phase[op]][theme][depth % 2];
+    const fill = this.#fillOf(node, open, depth, theme);
     context.fillStyle = fill;
     context.fillRect(x, y, width, height);
     if (!open && node.part > 0) {
@@ -169,6 +190,13 @@ class WhereView {
       context.textAlign = "right";
       context.fillText(size, x + width - 5, y + 9);
     }
+  }
+
+  #fillOf(node, open, depth, theme) {
+    const overlay = this.#overlay();
+    if (overlay !== null) return open ? overlayColor(overlay, null, 0, theme) : overlayColor(overlay, this.#overlayValue(overlay, node), this.most, theme);
+    const op = this.tree.firstOp(node);
+    return PHASE_FILLS[op < 0 ? 0 : this.model.graph.ops.phase[op]][theme][depth % 2];
   }
 
   // What the user does -----------------------------------------------------------------------------------------------
@@ -245,8 +273,8 @@ class WhereView {
   }
 }
 
-function whereLegend(theme) {
-  return el("span", {class: "scale"}, PHASES.map((phase, i) => el("span", {},
+function whereLegend(overlay, most, theme) {
+  return el("span", {class: "scale"}, overlay !== null ? overlayLegend(overlay, most, theme) : PHASES.map((phase, i) => el("span", {},
       el("i", {class: "sample", style: `background:${PHASE_FILLS[i][theme][1]}`}), ` ${phase}`)),
   el("span", {}, seriesSample(HATCH, theme), " the hatched part"));
 }
@@ -267,13 +295,21 @@ export const wherePanel = {
     const shape = el("select", {"aria-label": "shape", onchange: () => change({shape: shape.value})},
         el("option", {value: "treemap"}, "treemap"), el("option", {value: "icicle"}, "icicle"));
     const folded = el("input", {type: "checkbox", checked: true, onchange: () => change({folded: folded.checked})});
+    const colour = el("select", {"aria-label": "colour", onchange: () => change({colour: colour.value})},
+        el("option", {value: "phase"}, "phase"), el("option", {value: "overlay"}, "as chosen in the bar"));
+    const legend = el("span", {});
+    const told = (...what) => legend.replaceChildren(whereLegend(...what));
     const choose = (model) => {
       view = new WhereView(place, model, store);
-      change({measure: MEASURES.find(({id}) => id === measure.value), shape: shape.value, folded: folded.checked});
+      change({measure: MEASURES.find(({id}) => id === measure.value), shape: shape.value, folded: folded.checked, colour: colour.value, told});
     };
-    const legend = el("span", {}, whereLegend(store.get("theme")));
-    store.on("theme", (theme) => legend.replaceChildren(whereLegend(theme)));
+    view.told = told;
+    store.on("overlay", () => {
+      colour.value = "overlay";
+      view.colour = "overlay";
+      view.surface.redraw();
+    });
     element.append(el("div", {class: "controls"}, planChoice(models, choose), el("label", {}, "Size: ", measure), el("label", {}, "as ", shape),
-        el("label", {}, folded, " repeated layers as one"), legend), place);
+        el("label", {}, "Colour: ", colour), el("label", {}, folded, " repeated layers as one"), legend), place);
   },
 };

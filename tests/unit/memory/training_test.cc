@@ -68,6 +68,17 @@ TEST(Training, EveryByteOfThePeakIsOneOfTheSix) {
   int64_t sum = 0;
   for (const auto& [name, bytes] : PartsOf(split)) sum += bytes;
   EXPECT_EQ(sum, plan.memory.peak_bytes);
+  // The same from the parts of buffers.
+  const StepOrder order = OrderOfStep(plan);
+  const std::vector<Lifetime> lifetimes = Lifetimes(plan, order);
+  const std::vector<uint8_t> parts = PartsOfBuffers(plan);
+  const uint32_t peak = PeakPosition(order, lifetimes);
+  ASSERT_EQ(parts.size(), lifetimes.size());
+  std::vector<int64_t> sums(PartsOf(split).size(), 0);
+  for (size_t b = 0; b < parts.size(); ++b) {
+    if (lifetimes[b].first <= peak && peak <= lifetimes[b].last) sums.at(parts[b]) += lifetimes[b].bytes;
+  }
+  for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i], PartsOf(split)[i].second) << PartsOf(split)[i].first;
 }
 
 TEST(Training, CopiesAreGradientsKeptOrBuffers) {

@@ -26,7 +26,8 @@ void ExpectSound(const std::vector<BoxSize>& boxes, const std::vector<BoxEdge>& 
     EXPECT_GE(layout.at[a].y, 0);
     EXPECT_LE(layout.at[a].x + boxes[a].width, layout.width);
     EXPECT_LE(layout.at[a].y + boxes[a].height, layout.height);
-    for (size_t b = 0; b < a; ++b) EXPECT_FALSE(Overlap(layout.at[a], boxes[a], layout.at[b], boxes[b])) << a << " " << b;
+    for (size_t b = 0; b < a; ++b)
+      EXPECT_FALSE(Overlap(layout.at[a], boxes[a], layout.at[b], boxes[b])) << a << " " << b;
   }
   for (const std::vector<Point>& route : layout.routes) {
     ASSERT_GE(route.size(), 2u);
@@ -100,7 +101,8 @@ TEST(GraphLayout, RandomGraphsAreSound) {
   for (int round = 0; round < 60; ++round) {
     std::vector<BoxSize> boxes;
     for (int n = 0; n < 40; ++n) {
-      boxes.push_back({static_cast<int32_t>(40 + random() % 300), static_cast<int32_t>(20 + random() % 200), random() % 4 == 0});
+      boxes.push_back(
+          {static_cast<int32_t>(40 + random() % 300), static_cast<int32_t>(20 + random() % 200), random() % 4 == 0});
     }
     std::vector<std::pair<uint32_t, uint32_t>> pairs;
     for (int e = 0; e < 70; ++e) {

@@ -33,7 +33,8 @@ TEST(Modules, ImportsStandFirstAndOnce) {
 TEST(Modules, MissingModulesAndCyclesAreDefects) {
   const std::vector<PageFile> missing = {{"main.js", "import {x} from \"./x.js\";\n"}};
   EXPECT_EQ(JoinModules(missing, "main.js").status().code(), Code::kDefect);
-  const std::vector<PageFile> cycle = {{"a.js", "import {b} from \"./main.js\";\n"}, {"main.js", "import {a} from \"./a.js\";\n"}};
+  const std::vector<PageFile> cycle = {{"a.js", "import {b} from \"./main.js\";\n"},
+                                       {"main.js", "import {a} from \"./a.js\";\n"}};
   EXPECT_EQ(JoinModules(cycle, "main.js").status().code(), Code::kDefect);
 }
 

@@ -1,0 +1,294 @@
+"""Where time and memory go, tables, memory over the step, schedule and communication: that what they show adds up to
+the plan's summary (what `infer --format json` prints, which the page holds), and that one can click it."""
+import base64
+import csv
+import io
+import json
+import re
+import zlib
+
+from expect import Failure, expect, expect_equal, expect_quiet, expect_shown
+
+
+def document(path):
+    text = re.search(r'id="document">([^<]*)<', path.read_text()).group(1)
+    return json.loads(zlib.decompress(base64.b64decode(text)))["plans"][0]
+
+
+def expect_near(seen, wanted, what):
+    if seen is None or abs(seen - wanted) > 1e-9 * abs(wanted) + 1e-15:
+        raise Failure(f"{what}: {seen}, the plan says {wanted}")
+
+
+def total(page, panel, name):
+    return page.evaluate(f"Number(document.querySelector('.panel.{panel} [data-total={json.dumps(name)}]')?.dataset.value)")
+
+
+def choose(page, selector, value):
+    page.evaluate(f"""(() => {{ const select = document.querySelector({json.dumps(selector)}); select.value = {json.dumps(value)};
+                  select.dispatchEvent(new Event("change")); }})()""")
+    page.settle()
+
+
+def open_panel(browser, inputs, name, panel):
+    page = browser.open(inputs.page(name))
+    page.click(f"[role=tab][data-panel={panel}]")
+    page.settle()
+    return page, document(inputs.page(name))
+
+
+def middle(page, selector, across=0.5, down=0.5):
+    box = page.evaluate(f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; }})()")
+    return box[0] + box[2] * across, box[1] + box[3] * down
+
+
+def where_adds_up(browser, inputs):
+    """Every measure, folded and not, as treemap and as icicle."""
+    for name in ("llama", "mlp"):
+        page, plan = open_panel(browser, inputs, name, "where")
+        summary, schedule = plan["head"]["summary"], plan["schedule"]["summary"]
+        wanted = {"step": schedule["compute"] + schedule["exposed"], "exposed": schedule["exposed"],
+                  "sum": summary["compute_seconds"] + summary["collective_seconds"], "moved": summary["bytes_moved"],
+                  "peak": summary["peak_bytes"]}
+        for measure, value in wanted.items():
+            choose(page, ".where select[aria-label=size]", measure)
+            expect_near(total(page, "where", measure), value, f"{name}, {measure}")
+            page.click(".where input[type=checkbox]")
+            expect_near(total(page, "where", measure), value, f"{name}, {measure}, unfolded")
+        expect_quiet(page)
+        page.close()
+
+
+def where_is_gone_into(browser, inputs):
+    """A click goes into a scope, a button of the trail out of it; so do keys."""
+    page, _ = open_panel(browser, inputs, "llama", "where")
+    expect_equal(page.count(".trail button"), 1, "steps at first")
+    for shape in ("treemap", "icicle"):
+        choose(page, ".where select[aria-label=shape]", shape)
+        x, y = middle(page, ".where .surface canvas", 0.2, 0.02 if shape == "treemap" else 0.2)
+        page.move(x, y)
+        page.settle()
+        told = page.text(".where .tip b")
+        page.click_at(x, y)
+        page.settle()
+        expect(page.count(".trail button") > 1 and told, f"a click goes nowhere: {told}")
+        page.click(".trail button")
+        expect_equal(page.count(".trail button"), 1, "steps after going out")
+    page.evaluate("document.querySelector('.where .surface canvas').focus()")
+    page.press("ArrowRight")
+    page.press("Enter")
+    page.settle()
+    expect(page.count(".trail button") > 1, "Enter goes into a tile")
+    page.press("Backspace")
+    page.settle()
+    expect_equal(page.count(".trail button"), 1, "steps after Backspace")
+    expect_quiet(page)
+    page.close()
+
+
+def tables_add_up(browser, inputs):
+    page, plan = open_panel(browser, inputs, "llama", "tables")
+    summary = plan["head"]["summary"]
+    wire = sum(row["seconds"] for row in summary["collectives"])
+    expect_near(total(page, "tables", "compute"), summary["compute_seconds"], "compute of ops")
+    expect_near(total(page, "tables", "exposed"), plan["schedule"]["summary"]["exposed"], "exposed of ops")
+    expect_near(total(page, "tables", "wire"), wire, "collectives of ops")
+    page.click("[data-table=collectives]")
+    expect_near(total(page, "tables", "seconds"), wire, "time of collectives")
+    expect_near(total(page, "tables", "bytes"), summary["bytes_moved"], "bytes of collectives")
+    page.click("[data-table=peak]")
+    expect_near(total(page, "tables", "bytes") + plan["memory"]["workspace_bytes"], summary["peak_bytes"], "tensors at the peak")
+    page.click("[data-table=decisions]")
+    expect_near(total(page, "tables", "ops"), len(plan["graph"]["ops"]["name"]), "ops of all decisions")
+    expect_quiet(page)
+    page.close()
+
+
+def tables_filter_and_sort(browser, inputs):
+    """By text, by column, by a click on a head; a click on a row selects; few rows are elements."""
+    page, plan = open_panel(browser, inputs, "llama", "tables")
+    ops = plan["graph"]["ops"]
+    rows = lambda: int(page.text(".tables .totals b").split()[0])
+    expect_equal(rows(), len(ops["name"]), "rows")
+    expect(page.count(".tables .row") < 100, "rows out of sight are no elements")
+    page.click(".tables input[type=search]")
+    page.type("LAYERS.3 mlp")
+    page.settle()
+    columns = [[name, plan["graph"]["op_types"][ops["type"][i]], plan["graph"]["texts"][ops["scope"][i]]] for i, name in enumerate(ops["name"])]
+    least = [i for i, texts in enumerate(columns) if all(word in "\n".join(texts).lower() for word in ("layers.3", "mlp"))]
+    expect(len(least) <= rows() < len(ops["name"]), f"filtered to {rows()}, named so {len(least)}")
+    page.evaluate("(() => { const b = document.querySelector('.tables input[type=search]'); b.value = ''; b.dispatchEvent(new Event('input')); })()")
+    choose(page, ".tables .data-table label:nth-of-type(1) select", "0")
+    kind = page.evaluate("document.querySelector('.tables .data-table select').selectedOptions[0].textContent").split(" (")[0]
+    expect_equal(rows(), sum(plan["graph"]["op_types"][t] == kind for t in ops["type"]), f"ops of type {kind}")
+    page.click(".tables [role=columnheader]:nth-child(1) button")
+    first = page.text(".tables .row [role=cell]")
+    expect_equal(first, min(name for i, name in enumerate(ops["name"]) if columns[i][1] == kind), "first by name")
+    page.click(".tables .row")
+    page.wait(f"document.querySelector('.side h2')?.textContent === {json.dumps(first)}")
+    expect_quiet(page)
+    page.close()
+
+
+def tables_are_saved(browser, inputs):
+    """What is saved is read back by a reader of CSV, whatever names hold; none of them is a formula."""
+    page, plan = open_panel(browser, inputs, "hostile", "tables")
+    page.evaluate("URL.createObjectURL = (blob) => { window.saved = blob; return 'data:,'; }")
+    page.evaluate("document.addEventListener('click', (e) => { if (e.target.download) { window.named = e.target.download; e.preventDefault(); } }, true)")
+    page.click(".tables .data-table button")
+    text = page.evaluate("window.saved.text()")
+    expect_equal(page.evaluate("window.named"), "ops.csv", "name of the file")
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    expect_equal(len(rows), 1 + len(plan["graph"]["ops"]["name"]), "rows saved")
+    expect(all(len(row) == len(rows[0]) for row in rows), "rows of different lengths")
+    seen = {row[0].removeprefix("'") for row in rows[1:]}
+    expect_equal(seen, set(plan["graph"]["ops"]["name"]), "names saved")
+    for row in rows[1:]:
+        for cell in row:
+            number = re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", cell)
+            expect(number or not cell.startswith(("=", "+", "-", "@", "\t", "\r")), f"a formula: {cell[:50]!r}")
+    expect_quiet(page)
+    page.close()
+
+
+def memory_adds_up(browser, inputs):
+    """What is held at the peak, part by part, and the holders of a moment."""
+    for name in ("llama", "mlp"):
+        page, plan = open_panel(browser, inputs, name, "memory")
+        seen = dict(page.evaluate("[...document.querySelectorAll('.memory [data-part]')].map((e) => [e.dataset.part, Number(e.dataset.value)])"))
+        memory = plan["memory"]
+        expect_equal(seen["all"], memory["peak_bytes"], "all at the peak")
+        for part, size in parts_of(plan["head"]["summary"]).items():
+            expect_equal(seen[part], size, f"{part} at the peak")
+        before = page.text(".moment p")
+        page.move(*middle(page, ".memory .surface canvas", 0.3, 0.5))
+        page.settle()
+        expect(page.text(".moment p") != before, "the moment follows the pointer")
+        page.click(".moment ol button")
+        page.wait("document.querySelector('.side h2') !== null")
+        page.evaluate("document.querySelector('.memory .surface canvas').focus()")
+        page.press("p")
+        page.settle()
+        expect_equal(page.text(".moment p"), before, "P goes to the peak")
+        choose(page, ".memory select[aria-label=across]", "time")
+        expect_quiet(page)
+        page.close()
+
+
+PARTS = {"parameter_bytes": "parameters", "gradient_bytes": "gradients", "optimizer_state_bytes": "optimizer states",
+         "kept_activation_bytes": "kept activations", "other_activation_bytes": "other activations",
+         "activation_bytes": "activations", "boxing_bytes": "boxing buffers"}
+
+
+def parts_of(summary):
+    """What the summary says the peak is made of: by name, bytes."""
+    memory = summary["memory"]
+    return {PARTS[key]: size for key, size in memory.get("training", memory).items() if key in PARTS}
+
+
+def schedule_adds_up(browser, inputs):
+    """The intervals that are drawn as exposed are the plan's; keys magnify; a click selects."""
+    page, plan = open_panel(browser, inputs, "llama", "schedule")
+    schedule = plan["schedule"]["summary"]
+    for name in ("step", "compute", "slowed", "idle", "exposed", "collectives"):
+        seen = total(page, "schedule", name)
+        expect(abs(seen - schedule[name]) <= 1e-6 * schedule["step"], f"{name}: {seen}, the plan says {schedule[name]}")
+    page.evaluate("document.querySelector('.schedule .surface canvas').focus()")
+    page.press("n")
+    page.wait("document.querySelector('.side h2') !== null")
+    first = page.text(".side h2")
+    page.press("n")
+    page.wait(f"document.querySelector('.side h2').innerText !== {json.dumps(first)}")
+    page.press("f")
+    page.settle()
+    x, y = middle(page, ".schedule .surface canvas", 0.55, 0.12)
+    page.move(x, y)
+    page.settle()
+    expect(page.count(".schedule .tip:not([hidden])") == 1, "the pointer tells what runs")
+    page.wheel(x, y, -400)
+    page.settle()
+    expect_quiet(page)
+    page.close()
+
+
+def trace_beside_plan(browser, inputs):
+    """A run's trace has rows of its own, and a ratio for each op."""
+    inputs.run("run", inputs.plan("llama"), "--backend", "fake", "--trace", "trace.json", "-q")
+    inputs.run("render", inputs.plan("llama"), "--trace", "trace.json", "-o", "traced.html")
+    page = browser.open(inputs.folder / "traced.html")
+    plan = document(inputs.folder / "traced.html")
+    page.click("[role=tab][data-panel=schedule]")
+    page.settle()
+    expect_shown(re.search(r"\(trace.json\), predicted: ([\d.]+ \w+)", page.text(".schedule .totals")).group(1), plan["trace"]["seconds"], "end of the trace")
+    page.click("[role=tab][data-panel=tables]")
+    page.settle()
+    expect_near(total(page, "tables", "measured"), sum(plan["trace"]["op_seconds"]), "measured seconds of ops")
+    expect(any("Measured / predicted" in text for text in page.texts(".tables [role=columnheader]")), "a column of ratios")
+    expect_quiet(page)
+    page.close()
+
+
+def traffic_adds_up(browser, inputs):
+    page, plan = open_panel(browser, inputs, "llama", "traffic")
+    summary, traffic = plan["head"]["summary"], plan["traffic"]
+    expect_near(total(page, "traffic", "moved"), summary["bytes_moved"], "bytes of all kinds")
+    expect_near(sum(size for flow in traffic["flows"] for _, _, size in flow["matrix"]), summary["bytes_moved"], "bytes of the matrix")
+    expect_near(traffic["intra_node"]["bytes"] + traffic["inter_node"]["bytes"], summary["bytes_moved"], "bytes of the links")
+    expect_near(total(page, "traffic", "bytes"), summary["bytes_moved"], "bytes of the groups")
+    expect_near(total(page, "traffic", "exposed"), plan["schedule"]["summary"]["exposed"], "exposed of the groups")
+    x, y = middle(page, ".traffic .surface canvas", 0.3, 0.3)
+    page.move(x, y)
+    page.settle()
+    expect("device" in (page.text(".traffic .tip b") or ""), "the pointer tells of a cell")
+    page.click(".flows input")
+    page.settle()
+    page.click(".traffic .row")
+    page.wait("document.querySelector('.side h2') !== null")
+    expect_quiet(page)
+    page.close()
+
+
+def collectives_of(plan, tensor):
+    """How often each kind of collective moves a tensor."""
+    transitions = plan["transitions"]
+    kinds = [kind["name"] for kind in transitions["kinds"]]
+    number = plan["graph"]["tensors"]["name"].index(tensor)
+    return [kinds[step[0]] for t, name in enumerate(transitions["tensor"]) if name == number for step in transitions["steps"][t]]
+
+
+def pins_remove_collectives(browser, inputs):
+    """A plan that gathers for no good reason: the page names the pin after which nothing is gathered."""
+    inputs.plan("mlp")
+    flags = ["mlp.graph.json", "--mesh", "data=2,model=4", "-q"]
+    inputs.run("infer", *flags, "--strategy", "einsum", "--pin", "w1=(B, S(1))", "--pin", "act.0=(B, B)", "-o", "gathers.json")
+    inputs.run("infer", *flags, "--strategy", "fixed", "--assignment", "gathers.json", "-o", "fixed.json")
+    inputs.run("render", "fixed.json", "-o", "fixed.html")
+    plan = document(inputs.folder / "fixed.html")
+    expect("all-gather" in collectives_of(plan, "h"), "the plan gathers h")
+    tensors = [plan["graph"]["tensors"]["name"][plan["transitions"]["tensor"][row["transition"]]] for row in plan["removals"]]
+    expect("h" in tensors, f"no pin is named: {plan['removals']}")
+    pin = plan["removals"][tensors.index("h")]["pin"]
+    page = browser.open(inputs.folder / "fixed.html")
+    page.click("[role=tab][data-panel=traffic]")
+    page.settle()
+    expect(any(pin in text for text in page.texts(".traffic .row")), f"the table does not say {pin}")
+    page.close()
+    inputs.run("infer", *flags, "--strategy", "einsum", "--pin", "w1=(B, S(1))", "--pin", pin, "-o", "pinned.json")
+    inputs.run("render", "pinned.json", "-o", "pinned.html")
+    expect_equal(collectives_of(document(inputs.folder / "pinned.html"), "h"), [], f"collectives of h after {pin}")
+
+
+def large_plans_stay_quick(browser, inputs):
+    """Panels of 50,000 ops open within a second, and no panel makes an element per op."""
+    page = browser.open(inputs.page("ops50000"))
+    for panel in ("where", "tables", "memory", "schedule", "traffic"):
+        took = page.timed(lambda: page.click(f"[role=tab][data-panel={panel}]"))
+        expect(took < 3, f"{panel} opens in {took:.2f} s")
+    expect(page.evaluate("document.querySelectorAll('*').length") < 6000, "too many elements")
+    expect_quiet(page)
+    page.close()
+
+
+CASES = [where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
+         schedule_adds_up, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
+SLOW_CASES = [large_plans_stay_quick]
