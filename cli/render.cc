@@ -25,6 +25,7 @@
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 #include "sbp/shard_math.h"
+#include "api/page.h"
 
 namespace sbp {
 namespace {

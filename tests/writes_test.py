@@ -31,6 +31,8 @@ COMMANDS = [
     ("infer log", "infer small.json --mesh 2 --effort 0 --log OUT", "log.csv"),
     ("render", "render plan-in.json -o OUT", "plan.svg"),
     ("render table", "render big.json -o OUT", "graph.md"),
+    ("page", "render plan-in.json -o OUT", "plan.html"),
+    ("view", "view plan-in.json --no-open -o OUT", "plan.html"),
     ("convert", "convert big.json OUT", "graph.prototxt"),
     ("export", "export small.json --mesh 2 -o OUT", "problem.json"),
     ("solve", "solve problem-in.json --effort 0.1 -o OUT", "solution.json"),

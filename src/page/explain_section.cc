@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include <functional>
 
 #include "base/ids.h"
 #include "base/status.h"
@@ -21,6 +22,7 @@
 #include "problem/problem.h"
 #include "rule/candidates.h"
 #include "sbp/sbp.h"
+#include "strategy/strategy.h"
 
 namespace sbp {
 namespace {

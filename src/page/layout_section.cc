@@ -16,6 +16,8 @@
 #include "render/facts.h"
 #include "render/opening.h"
 #include "render/outline.h"
+#include "base/status.h"
+#include "boxing/boxing.h"
 
 namespace sbp {
 namespace {

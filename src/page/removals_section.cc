@@ -20,6 +20,7 @@
 #include "report/facts.h"
 #include "rule/candidates.h"
 #include "sbp/sbp.h"
+#include "sbp/layout_rows.h"
 
 namespace sbp {
 namespace {

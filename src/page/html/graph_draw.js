@@ -5,6 +5,7 @@ import {axisName, markColor, markRadius, traceMark} from "./graph_marks.js";
 import {SHARING, inkOn, overlayColor} from "./overlays.js";
 
 const FONT = '"DejaVu Sans", Verdana, sans-serif';
+const LEAST_TEXT = 4.9;  // pixels: smaller letters cannot be read
 const PAINT = {
   light: {
     paper: "#ffffff", ink: "#1b2430", quiet: "#55606f", border: "#7d8aa0", edge: "#8694aa", accent: "#1f5fbf", mark: "#ffffff",
@@ -97,7 +98,7 @@ export class GraphPainter {
   }
 
   #text(text, x, y, width, {size = 12, bold = false, color = this.paint.ink, right = false} = {}) {
-    if (size * this.camera.zoom < 5.5 || width < 8) return 0;
+    if (size * this.camera.zoom < LEAST_TEXT || width < 8) return 0;
     const {ctx} = this;
     ctx.font = `${bold ? "bold " : ""}${size}px ${FONT}`;
     const fitted = this.#fit(text, width, ctx.font);
@@ -218,7 +219,7 @@ export class GraphPainter {
     const ink = inkOn(fill);
     const sign = model.bare ? "" : `${SHARING[model.decisions.sharing[op]].sign} `;
     const value = facts.valueText(box);
-    const taken = this.#text(value, box.x + box.width - 6, box.y + 15, 84, {size: 9, color: ink, right: true});
+    const taken = this.#text(value, box.x + box.width - 6, box.y + 15, 84, {size: 10, color: ink, right: true});
     this.#text(`${sign}${model.opType(op)}`, box.x + 6, box.y + 15, box.width - taken - 18, {bold: true, color: ink});
     this.#text(nameTail(model.opName(op)), box.x + 6, box.y + 26, box.width - 12, {size: 9, color: ink});
     this.#drawChips(model.record(op)?.outputs[0] ?? -1, box.x + 5, box.y + 30, box.width - 10);
@@ -226,7 +227,7 @@ export class GraphPainter {
 
   /** A chip per mesh axis: how the tensor lies on it. Returns where they end. */
   #drawChips(layout, x, y, width) {
-    if (layout < 0 || 9 * this.camera.zoom < 5.5) return x;
+    if (layout < 0 || 9 * this.camera.zoom < LEAST_TEXT) return x;
     const {ctx, paint, model} = this;
     const end = x + width;
     const {axes} = model.decisions.layouts[layout];

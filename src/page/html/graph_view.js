@@ -87,9 +87,11 @@ export class GraphView {
   fit(box = this.scene.root) {
     const {camera} = this;
     const margin = 24;
-    const zoom = Math.min((camera.width - 2 * margin) / box.width, (camera.height - 2 * margin) / box.height, 1.25);
+    const buttons = 28;  // on the right, beside the margin
+    const width = camera.width - buttons;
+    const zoom = Math.min((width - 2 * margin) / box.width, (camera.height - 2 * margin) / box.height, 1.25);
     camera.zoom = Math.min(Math.max(zoom, LEAST_ZOOM), MOST_ZOOM);
-    camera.x = box.x + box.width / 2 - camera.width / camera.zoom / 2;
+    camera.x = box.x + box.width / 2 - width / camera.zoom / 2;
     camera.y = box.y + box.height / 2 - camera.height / camera.zoom / 2;
     this.redraw();
   }

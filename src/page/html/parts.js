@@ -8,7 +8,7 @@ export const MOST_ROWS = 12;  // of a list, until more are asked for
 export function nameOf(model, {kind, id}) {
   if (kind === "op") return model.opName(id);
   if (kind === "tensor") return model.graph.tensors.name[id];
-  if (kind === "scope") return model.outline.path[id] || model.outline.label[id];
+  if (kind === "scope") return model.outline.path[id] || model.outline.label[id] || model.head.name;
   return `${stepsText(model, id)} of ${model.graph.tensors.name[model.transitions.tensor[id]]}`;
 }
 

@@ -129,13 +129,30 @@ function showPrice(value, unit) {
   return unit === "seconds" ? seconds(value) : unit === "bytes" ? bytes(value) : threeDigits(value);
 }
 
+const knownKernels = new WeakMap();
+
+/** {members: group -> its ops, none: the ops that run no kernel}, found once. */
+function kernelGroups(model) {
+  if (!knownKernels.has(model)) {
+    const {of_op: ofOp, no_kernel: none} = model.decisions.kernels;
+    const members = new Map();
+    ofOp.forEach((group, op) => {
+      if (!members.has(group)) members.set(group, []);
+      members.get(group).push(op);
+    });
+    knownKernels.set(model, {members, none: new Set(none)});
+  }
+  return knownKernels.get(model);
+}
+
 function kernelOf(page, model, op) {
   const {kernels, alone_seconds: alone} = model.decisions;
   if (kernels.of_op.length === 0 || kernels.of_op[op] === undefined) return null;
-  if (kernels.no_kernel.includes(op)) return "none: its neighbours read and write the operand as it lies";
+  const {members, none} = kernelGroups(model);
+  if (none.has(op)) return "none: its neighbours read and write the operand as it lies";
   const group = kernels.of_op[op];
   if (group < 0) return "its own";
-  const others = kernels.of_op.flatMap((other, index) => other === group && index !== op ? [index] : []);
+  const others = members.get(group).filter((other) => other !== op);
   return [`${kernels.kinds[group]}, with `, others.slice(0, 4).map((other, i) => [i > 0 ? ", " : "", link(page, model, "op", other)]),
     others.length > 4 ? ` and ${others.length - 4} more` : "",
     `; as a kernel of its own it would take ${seconds(alone[op])}`];
