@@ -3,10 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/status.h"
+#include "boxing/boxing.h"
 #include "cost/collective.h"
 #include "graph/graph.h"
 #include "graph/phases.h"
@@ -16,8 +20,6 @@
 #include "render/facts.h"
 #include "render/opening.h"
 #include "render/outline.h"
-#include "base/status.h"
-#include "boxing/boxing.h"
 
 namespace sbp {
 namespace {
@@ -27,6 +29,7 @@ constexpr BoxSize kScreen = {2600, 1500};  // the first view is no larger: then 
 constexpr BoxSize kOpBox = {176, 44}, kGroupBox = {208, 60};
 constexpr int32_t kPadding = 16, kTitle = 34, kMinGroupWidth = 250;
 constexpr size_t kMaxColumns = 4;
+constexpr size_t kMaxCandidates = 1000, kMaxFailed = 40;  // bound the search for what fits
 
 bool MovesData(const Transition& transition) {
   return std::ranges::any_of(transition.steps, [](const BoxingStep& step) { return !RowOf(step.kind).local; });
@@ -36,7 +39,7 @@ bool MovesData(const Transition& transition) {
 class Scene {
  public:
   explicit Scene(const PageFacts& facts) : plan_(facts.plan), outline_(facts.outline), transitions_(plan_) {
-    const Result<Opening> opening = ChooseOpening(outline_, OpWeights(plan_), {});
+    const Result<Opening> opening = ChooseOpening(outline_, OpWeights(plan_), {.max_nodes = kMaxCandidates});
     open_.assign(outline_.nodes.size(), false);
     edges_.resize(outline_.nodes.size());
     FindOpen(opening.ok() ? opening->open : std::vector<bool>(outline_.nodes.size(), false));
@@ -103,18 +106,13 @@ class Scene {
     return node;
   }
 
-  // Level by level, on each what takes most of the step first: there may not be room for all.
+  // What may open: parents before children.
   void FindOpen(const std::vector<bool>& wanted) {
-    const std::vector<double> seconds = SecondsOfNodes();
     groups_ = {0};
-    for (size_t level = 0, next = 1; level < next; next = groups_.size()) {
-      for (; level < next; ++level) {
-        for (const OutlineItem& item : Content(groups_[level])) {
-          if (!item.is_op && wanted[Inner(item.index)]) groups_.push_back(item.index);
-        }
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      for (const OutlineItem& item : Content(groups_[i])) {
+        if (!item.is_op && wanted[Inner(item.index)]) groups_.push_back(item.index);
       }
-      std::stable_sort(groups_.begin() + static_cast<ptrdiff_t>(next), groups_.end(),
-                       [&](uint32_t a, uint32_t b) { return seconds[a] > seconds[b]; });
     }
   }
 
@@ -133,22 +131,34 @@ class Scene {
     return seconds;
   }
 
+  // What takes most of the step first, as there is not room for all; inside of it what takes most there, and so on.
   void OpenWhatFits() {
-    std::vector<uint32_t> kept;
-    for (const uint32_t group : groups_) {
-      const uint32_t parent = Above(group);
-      if (group != 0 && !open_[parent]) continue;
+    const std::vector<double> seconds = SecondsOfNodes();
+    std::vector<bool> may_open(outline_.nodes.size(), false);
+    for (const uint32_t group : groups_) may_open[group] = true;
+    std::set<std::tuple<double, uint32_t, uint32_t>> left;  // less is better: -seconds, -ops, group
+    const auto offer = [&](uint32_t group) {
+      left.emplace(-seconds[group], UINT32_MAX - outline_.nodes[group].num_ops, group);
+    };
+    groups_.clear();
+    offer(0);
+    for (size_t failed = 0; !left.empty() && failed < kMaxFailed;) {
+      const uint32_t group = std::get<2>(*left.begin());
+      left.erase(left.begin());
       open_[group] = true;
       LayOutUpwards(group);
       const BoxLayout& whole = layouts_.at(0);
-      if (group == 0 || (whole.width <= kScreen.width && whole.height <= kScreen.height)) {
-        kept.push_back(group);
+      if (group != 0 && (whole.width > kScreen.width || whole.height > kScreen.height)) {
+        open_[group] = false;
+        LayOutUpwards(Above(group));
+        ++failed;
         continue;
       }
-      open_[group] = false;
-      LayOutUpwards(parent);
+      groups_.push_back(group);
+      for (const OutlineItem& item : Content(group)) {
+        if (!item.is_op && may_open[item.index]) offer(item.index);
+      }
     }
-    groups_ = std::move(kept);
   }
 
   uint32_t Above(uint32_t group) const {

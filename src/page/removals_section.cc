@@ -28,6 +28,8 @@ namespace {
 // Bounds of a page: groups of equal collectives, and candidates that are priced for all of them.
 constexpr size_t kMostRemovals = 40;
 constexpr int64_t kMostPriced = 20'000;
+// Of a transition's seconds, what is spared where it is gone: what is left may be a smaller one in its place.
+constexpr double kSpared = 0.75;
 
 struct Removal {
   std::string pin, where;
@@ -39,7 +41,7 @@ class Removals {
  public:
   explicit Removals(const PageFacts& facts) : plan_(facts.plan), problem_(*facts.options.problem) {}
 
-  // The cheapest pin after which the tensor need not be brought from one layout to the other; none is known: nothing.
+  // The cheapest pin that spares the step the transition; none is known: nothing.
   std::optional<Removal> Find(const Transition& transition) {
     std::optional<Removal> best;
     const auto consider = [&](std::optional<Removal> found) {
@@ -51,31 +53,29 @@ class Removals {
   }
 
  private:
-  // The reader takes the tensor as it lies.
+  // The reader takes the tensor in another layout.
   std::optional<Removal> ByReader(const Transition& transition) {
     const Use use = transition.consumers[0];
-    const auto seconds = Cheapest(use.op, [&](const CandidateSignature& signature) {
-      return use.operand < signature.inputs.size() && signature.inputs[use.operand] == transition.from;
-    });
-    if (!seconds) return std::nullopt;
+    const auto layout = [&](const CandidateSignature& signature) -> NdSbp { return signature.inputs[use.operand]; };
+    const auto found = Cheapest(use.op, transition, layout);
+    if (!found) return std::nullopt;
     const std::vector<std::string>& names = problem_.candidates(use.op).instance->operand_names;
     const std::string operand = use.operand < names.size() ? names[use.operand] : StrCat(use.operand);
-    return Removal{StrCat(plan_.graph.op(use.op).name, ".", operand, "=", ToString(transition.from)), "reader",
-                   seconds};
+    return Removal{StrCat(plan_.graph.op(use.op).name, ".", operand, "=", ToString(found->first)), "reader",
+                   found->second};
   }
 
-  // The producer writes it as it is wanted.
+  // The producer writes it in another layout.
   std::optional<Removal> ByWriter(const Transition& transition) {
     const OpId producer = plan_.graph.tensor(transition.tensor).producer;
     if (!producer.valid()) return std::nullopt;
     const std::vector<TensorId>& outputs = plan_.graph.op(producer).outputs;
     const auto result = static_cast<size_t>(std::ranges::find(outputs, transition.tensor) - outputs.begin());
-    const auto seconds = Cheapest(producer, [&](const CandidateSignature& signature) {
-      return result < signature.outputs.size() && signature.outputs[result] == transition.to;
-    });
-    if (!seconds) return std::nullopt;
-    return Removal{StrCat(plan_.graph.tensor(transition.tensor).name, "<-", ToString(transition.to)), "writer",
-                   seconds};
+    const auto layout = [&](const CandidateSignature& signature) -> NdSbp { return signature.outputs[result]; };
+    const auto found = Cheapest(producer, transition, layout);
+    if (!found) return std::nullopt;
+    return Removal{StrCat(plan_.graph.tensor(transition.tensor).name, "<-", ToString(found->first)), "writer",
+                   found->second};
   }
 
   // An input or parameter starts as it is wanted: devices hold more of it all the time.
@@ -84,22 +84,27 @@ class Removals {
     if (tensor.producer.valid() || transition.from != plan_.source_layouts[transition.tensor.index()]) {
       return std::nullopt;
     }
-    return Removal{
-        StrCat(tensor.name, "=", ToString(transition.to)), "start", std::nullopt,
-        LocalBytes(tensor.type, transition.to, plan_.mesh) - LocalBytes(tensor.type, transition.from, plan_.mesh)};
+    return Removal{StrCat(tensor.name, "=", ToString(transition.to)), "start", std::nullopt,
+                   LocalBytes(tensor.type, transition.to, plan_.mesh) -
+                       LocalBytes(tensor.type, transition.from, plan_.mesh)};
   }
 
-  // What the step takes more with the cheapest allowed candidate of the op that `fits`, all other ops as they are.
-  template <typename Fits>
-  std::optional<double> Cheapest(OpId op, Fits fits) {
+  // Of the op's allowed candidates in which the tensor lies otherwise, and which need less boxing by most of what the
+  // transition takes (a collective that only moves to the op's other side is not removed), the one that makes the step
+  // least longer with all other ops as they are: how the tensor lies, and how much longer.
+  template <typename LayoutIn>
+  std::optional<std::pair<NdSbp, double>> Cheapest(OpId op, const Transition& transition, LayoutIn layout) {
     left_ -= static_cast<int64_t>(problem_.candidates(op).candidates.size());
     if (left_ < 0) return std::nullopt;
     const Result<ExplainedOp> explained = ExplainOp(problem_, plan_, op, {.around = false, .forced = false});
     if (!explained.ok()) return std::nullopt;  // a plan that somebody changed
-    std::optional<double> best;
+    const auto chosen = std::ranges::find_if(explained->candidates, &ExplainedCandidate::chosen);
+    std::optional<std::pair<NdSbp, double>> best;
     for (const ExplainedCandidate& candidate : explained->candidates) {
-      if (candidate.chosen || !candidate.allowed || !std::isfinite(candidate.extra_seconds)) continue;
-      if (fits(candidate.signature) && (!best || candidate.extra_seconds < *best)) best = candidate.extra_seconds;
+      if (!candidate.allowed || !std::isfinite(candidate.extra_seconds)) continue;
+      if (candidate.boxing_seconds > chosen->boxing_seconds - kSpared * transition.seconds) continue;
+      if (layout(candidate.signature) == layout(chosen->signature)) continue;
+      if (!best || candidate.extra_seconds < best->second) best = {layout(candidate.signature), candidate.extra_seconds};
     }
     return best;
   }

@@ -68,7 +68,7 @@ class ScheduleView {
         part("collectives", summary.collectives, "collectives"),
         el("span", {}, summary.collectives > 0 ? `${percent(1 - summary.exposed / summary.collectives)} of them hidden` : "no collectives"),
         this.model.head.micro_batches > 1 ? el("span", {}, `${this.model.head.micro_batches} micro-batches, drawn as one task each`) : "",
-        traced ? el("span", {}, `${traced.kind} (${traced.path}): ${seconds(traced.seconds)}, ${threeDigits(traced.seconds / summary.step)} × predicted`) : "",
+        traced ? el("span", {}, `trace (${traced.path}), ${traced.kind}: ${seconds(traced.seconds)}, ${threeDigits(traced.seconds / summary.step)} × predicted`) : "",
         start.length === 0 ? "no op" : "");
   }
 

@@ -125,7 +125,7 @@ class RowsOfDevice {
 
 /** The rows of the plan's own schedule. */
 export function predictedRows(model) {
-  const rows = new RowsOfDevice(model, model.trace ? "predicted" : "each device");
+  const rows = new RowsOfDevice(model, model.trace ? "plan, each device" : "each device");
   const {start, end} = model.schedule;
   for (let op = 0; op < model.numOps; ++op) rows.addOp(start[op], end[op], op);
   model.transitions.steps.forEach((steps, t) => steps.forEach(([, , , , from, to], s) => rows.addStep(from, to, t, s)));
@@ -135,7 +135,7 @@ export function predictedRows(model) {
 /** The rows of one device of the trace. */
 export function tracedRows(model, device) {
   const {events, kind} = model.trace;
-  const rows = new RowsOfDevice(model, `${kind}, device ${device}`);
+  const rows = new RowsOfDevice(model, `trace, ${kind}, device ${device}`);
   for (let i = 0; i < events.device.length; ++i) {
     if (events.device[i] !== device) continue;
     const [from, to] = [events.start[i], events.end[i]];
