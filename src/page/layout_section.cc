@@ -18,7 +18,6 @@
 #include "page/sections.h"
 #include "plan/plan.h"
 #include "render/facts.h"
-#include "render/opening.h"
 #include "render/outline.h"
 
 namespace sbp {
@@ -29,7 +28,7 @@ constexpr BoxSize kScreen = {2600, 1500};  // the first view is no larger: then 
 constexpr BoxSize kOpBox = {176, 44}, kGroupBox = {208, 60};
 constexpr int32_t kPadding = 16, kTitle = 34, kMinGroupWidth = 250;
 constexpr size_t kMaxColumns = 4;
-constexpr size_t kMaxCandidates = 1000, kMaxFailed = 40;  // bound the search for what fits
+constexpr size_t kMaxFailed = 40;  // bounds the search for what fits
 
 bool MovesData(const Transition& transition) {
   return std::ranges::any_of(transition.steps, [](const BoxingStep& step) { return !RowOf(step.kind).local; });
@@ -39,10 +38,9 @@ bool MovesData(const Transition& transition) {
 class Scene {
  public:
   explicit Scene(const PageFacts& facts) : plan_(facts.plan), outline_(facts.outline), transitions_(plan_) {
-    const Result<Opening> opening = ChooseOpening(outline_, OpWeights(plan_), {.max_nodes = kMaxCandidates});
     open_.assign(outline_.nodes.size(), false);
     edges_.resize(outline_.nodes.size());
-    FindOpen(opening.ok() ? opening->open : std::vector<bool>(outline_.nodes.size(), false));
+    FindShown();
     FindEdges();
     OpenWhatFits();
   }
@@ -106,14 +104,19 @@ class Scene {
     return node;
   }
 
-  // What may open: parents before children.
-  void FindOpen(const std::vector<bool>& wanted) {
-    groups_ = {0};
-    for (size_t i = 0; i < groups_.size(); ++i) {
-      for (const OutlineItem& item : Content(groups_[i])) {
-        if (!item.is_op && wanted[Inner(item.index)]) groups_.push_back(item.index);
+  // Whatever opening can show while each repeat shows its first copy; parents before children.
+  void FindShown() {
+    shown_ = {0};
+    for (size_t i = 0; i < shown_.size(); ++i) {
+      for (const OutlineItem& item : Content(shown_[i])) {
+        if (!item.is_op) shown_.push_back(item.index);
       }
     }
+  }
+
+  // What one op became says little at first, and so does an update of a weight.
+  bool MayOpen(const OutlineItem& item) const {
+    return !item.is_op && !outline_.nodes[Inner(item.index)].stays_closed && PhaseOfItem(item) != Phase::kOptimizer;
   }
 
   std::vector<double> SecondsOfNodes() const {
@@ -134,13 +137,10 @@ class Scene {
   // What takes most of the step first, as there is not room for all; inside of it what takes most there, and so on.
   void OpenWhatFits() {
     const std::vector<double> seconds = SecondsOfNodes();
-    std::vector<bool> may_open(outline_.nodes.size(), false);
-    for (const uint32_t group : groups_) may_open[group] = true;
     std::set<std::tuple<double, uint32_t, uint32_t>> left;  // less is better: -seconds, -ops, group
     const auto offer = [&](uint32_t group) {
       left.emplace(-seconds[group], UINT32_MAX - outline_.nodes[group].num_ops, group);
     };
-    groups_.clear();
     offer(0);
     for (size_t failed = 0; !left.empty() && failed < kMaxFailed;) {
       const uint32_t group = std::get<2>(*left.begin());
@@ -156,7 +156,7 @@ class Scene {
       }
       groups_.push_back(group);
       for (const OutlineItem& item : Content(group)) {
-        if (!item.is_op && may_open[item.index]) offer(item.index);
+        if (MayOpen(item)) offer(item.index);
       }
     }
   }
@@ -173,7 +173,7 @@ class Scene {
   void FindEdges() {
     place_.resize(outline_.nodes.size(), -1);
     op_place_.resize(plan_.graph.ops.size(), -1);
-    for (const uint32_t group : groups_) {
+    for (const uint32_t group : shown_) {
       const std::vector<OutlineItem> items = Content(group);
       for (size_t i = 0; i < items.size(); ++i) {
         (items[i].is_op ? op_place_ : place_)[items[i].index] = static_cast<int32_t>(i);
@@ -263,6 +263,7 @@ class Scene {
   const Outline& outline_;
   const TransitionIndex transitions_;
   std::vector<bool> open_;
+  std::vector<uint32_t> shown_;              // that may be open
   std::vector<uint32_t> groups_;             // that are open; parents before children
   std::vector<int32_t> place_, op_place_;    // of nodes and ops in the group that shows them; -1: none does
   std::vector<bool> marked_;                 // per op: collectives of operands that no op makes
