@@ -69,6 +69,9 @@ export const graphPanel = {
     });
     for (const view of views) view.buttons.append(...exportButtons(view));
     if (views.length > 1) moveTogether(views, store);
-    views[0].element.append(legend(views, models, store));
+    const box = legend(views, models, store);
+    views[0].element.append(box);
+    // Where there is room, all stands beside the legend.
+    views[0].coveredLeft = () => (box.open && views[0].element.clientWidth > 4 * box.offsetWidth ? box.offsetWidth : 0);
   },
 };

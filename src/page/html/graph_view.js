@@ -88,10 +88,11 @@ export class GraphView {
     const {camera} = this;
     const margin = 24;
     const buttons = 28;  // on the right, beside the margin
-    const width = camera.width - buttons;
+    const left = this.coveredLeft?.() ?? 0;
+    const width = camera.width - buttons - left;
     const zoom = Math.min((width - 2 * margin) / box.width, (camera.height - 2 * margin) / box.height, 1.25);
     camera.zoom = Math.min(Math.max(zoom, LEAST_ZOOM), MOST_ZOOM);
-    camera.x = box.x + box.width / 2 - width / camera.zoom / 2;
+    camera.x = box.x + box.width / 2 - (left + width / 2) / camera.zoom;
     camera.y = box.y + box.height / 2 - camera.height / camera.zoom / 2;
     this.redraw();
   }
@@ -142,6 +143,10 @@ export class GraphView {
     const ctx = this.canvas.getContext("2d", {alpha: false});
     ctx.setTransform(scale, 0, 0, scale, 0, 0);
     this.painter.draw(ctx, {camera: this.camera, theme, selected: this.selected, focus: this.focus, related: this.related});
+    const {root} = this.scene;
+    const {x, y, zoom, width, height} = this.camera;
+    this.minimap.hidden = x <= root.x && y <= root.y && x + width / zoom >= root.width && y + height / zoom >= root.height;
+    if (this.minimap.hidden) return this.onDraw?.();
     const small = this.minimap.getContext("2d", {alpha: false});
     small.setTransform(scale, 0, 0, scale, 0, 0);
     this.minimapPlace = drawMinimap(small, this.scene, this.painter, this.camera, theme, MINIMAP);
