@@ -15,6 +15,7 @@ class ScheduleView {
     Object.assign(this, {model, store, pointed: null});
     this.rows = predictedRows(model);
     this.step = Math.max(model.schedule.summary.step, 1e-12);
+    this.drawnStep = this.step;
     this.range = new ZoomRange(this.step, () => this.surface?.redraw(), this.step / 1e6);
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {role: "img", "aria-label":
         "what runs when; arrow keys move, plus and minus magnify, N and B go to the next and the one before, 0 shows all"});
@@ -28,9 +29,12 @@ class ScheduleView {
     else this.#place();
   }
 
-  showDevice(device) {
-    this.rows = [...predictedRows(this.model), ...tracedRows(this.model, device)];
-    this.range.length = Math.max(this.step, this.model.trace.seconds);
+  /** `stretched`: the plan is drawn as long as the trace, to see its order where the run was on another machine. */
+  showDevice(device, stretched = false) {
+    const {trace} = this.model;
+    this.drawnStep = stretched ? trace.seconds : this.step;
+    this.rows = [...predictedRows(this.model, this.drawnStep / this.step), ...tracedRows(this.model, device)];
+    this.range.length = Math.max(this.drawnStep, trace.seconds);
     this.#place();
     this.range.all();
   }
@@ -109,7 +113,7 @@ class ScheduleView {
       context.strokeRect(x, ABOVE - 6, 0, size.height - ABOVE - 6);
       context.globalAlpha = 1;
     }
-    for (const end of new Set([this.step, this.model.trace?.seconds ?? this.step])) {
+    for (const end of new Set([this.drawnStep, this.model.trace?.seconds ?? this.step])) {
       context.strokeStyle = colors.ink;
       context.setLineDash([4, 4]);
       context.strokeRect(Math.round(this.#x(end)) + 0.5, ABOVE - 6, 0, size.height - ABOVE - 6);
@@ -121,9 +125,8 @@ class ScheduleView {
   #tickText(tick) {
     const span = this.range.high - this.range.low;
     if (tick === 0 || span > tick * 0.02) return seconds(tick);
-    const micro = span < 1e-3;
-    const digits = Math.max(0, 2 - Math.floor(Math.log10(span * (micro ? 1e6 : 1e3))));
-    return micro ? `${(tick * 1e6).toFixed(digits)} us` : `${(tick * 1e3).toFixed(digits)} ms`;
+    const [unit, factor] = tick >= 1 ? ["s", 1] : tick >= 1e-3 ? ["ms", 1e3] : ["us", 1e6];
+    return `${(tick * factor).toFixed(Math.max(0, 2 - Math.floor(Math.log10(span * factor))))} ${unit}`;
   }
 
   #fillOf(context, row, i, theme) {
@@ -173,10 +176,10 @@ class ScheduleView {
   #drawName(context, row, i, {x, width, color}) {
     const from = Math.max(x, GUTTER);
     const room = Math.min(x + width, GUTTER + this.#plot().width) - from - 8;
-    const {title, phase} = intervalFacts(this.model, row, i);
+    const {short, phase} = intervalFacts(this.model, row, i);
     context.fillStyle = inkOn(color);
     context.textAlign = "left";
-    const text = fitText(context, row.kind < 0 && phase !== "" ? `${phase[0].toUpperCase()} ${title}` : title, room);
+    const text = fitText(context, row.kind < 0 && phase !== "" ? `${phase[0].toUpperCase()} ${short}` : short, room);
     if (text !== "") context.fillText(text, from + 4, row.y + row.height / 2 + 1);
   }
 
@@ -244,7 +247,8 @@ class ScheduleView {
 
   #describe({row, i}) {
     const {title, phase} = intervalFacts(this.model, row, i);
-    const rows = [title, ["takes", seconds(row.end[i] - row.start[i])], ["from", this.#tickText(row.start[i])], ["to", this.#tickText(row.end[i])]];
+    const rows = [title, ["takes", seconds((row.end[i] - row.start[i]) / row.factor)],
+      ["from", this.#tickText(row.start[i] / row.factor)], ["to", this.#tickText(row.end[i] / row.factor)]];
     if (phase !== "") rows.push(["phase", phase]);
     const op = row.op[i];
     const t = row.transition[i];
@@ -324,9 +328,12 @@ export const schedulePanel = {
     const devices = el("span", {});
     const choose = (model) => {
       if (view.model !== model) view = new ScheduleView(place, model, store);
-      const select = el("select", {"aria-label": "device of the trace", onchange: () => view.showDevice(Number(select.value))},
-          (model.trace?.shown ?? []).map((device) => el("option", {value: device}, `device ${device}`)));
-      devices.replaceChildren(model.trace && model.trace.shown.length > 1 ? el("label", {}, "Trace of ", select) : "");
+      if (!model.trace) return devices.replaceChildren();
+      const redraw = () => view.showDevice(Number(select.value), stretched.checked);
+      const select = el("select", {"aria-label": "device of the trace", onchange: redraw},
+          model.trace.shown.map((device) => el("option", {value: device}, `device ${device}`)));
+      const stretched = el("input", {type: "checkbox", onchange: redraw});
+      devices.replaceChildren(el("label", {}, "Trace of ", select), " ", el("label", {}, stretched, " plan as long as the trace"));
     };
     const legend = el("span", {}, scheduleLegend(store.get("theme"), models[0]));
     store.on("theme", (theme) => legend.replaceChildren(scheduleLegend(theme, view.model)));

@@ -1,5 +1,6 @@
 // What runs when, as rows of intervals: the plan's schedule, and a trace beside it.
 import {isLocalKind, boxingTitle} from "./costs.js";
+import {threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
 
 /**
@@ -8,7 +9,7 @@ import {PHASES} from "./model.js";
  */
 class IntervalRow {
   constructor(label, kind, group) {
-    Object.assign(this, {label, kind, group, start: [], end: [], op: [], transition: [], step: []});
+    Object.assign(this, {label, kind, group, factor: 1, start: [], end: [], op: [], transition: [], step: []});
   }
 
   add(start, end, op, transition, step) {
@@ -123,13 +124,16 @@ class RowsOfDevice {
   }
 }
 
-/** The rows of the plan's own schedule. */
-export function predictedRows(model) {
-  const rows = new RowsOfDevice(model, model.trace ? "plan, each device" : "each device");
+/** The rows of the plan's own schedule; its times are drawn `factor` times as long. */
+export function predictedRows(model, factor = 1) {
+  const group = model.trace ? "plan, each device" : "each device";
+  const rows = new RowsOfDevice(model, factor === 1 ? group : `${group}, stretched × ${threeDigits(factor)}`);
   const {start, end} = model.schedule;
-  for (let op = 0; op < model.numOps; ++op) rows.addOp(start[op], end[op], op);
-  model.transitions.steps.forEach((steps, t) => steps.forEach(([, , , , from, to], s) => rows.addStep(from, to, t, s)));
-  return rows.finish();
+  for (let op = 0; op < model.numOps; ++op) rows.addOp(start[op] * factor, end[op] * factor, op);
+  model.transitions.steps.forEach((steps, t) => steps.forEach(([, , , , from, to], s) => rows.addStep(from * factor, to * factor, t, s)));
+  const finished = rows.finish();
+  for (const row of finished) row.factor = factor;
+  return finished;
 }
 
 /** The rows of one device of the trace. */
@@ -150,16 +154,23 @@ export function tracedRows(model, device) {
 export function rowSeconds(row) {
   let sum = 0;
   for (let i = 0; i < row.start.length; ++i) sum += row.end[i] - row.start[i];
-  return sum;
+  return sum / row.factor;
 }
 
-/** What an interval is called, and what it is: {title, phase}. */
+/** Of a path the end, which tells neighbours apart. */
+function endOfPath(name) {
+  return name.split("/").slice(-3).join("/");
+}
+
+/** What an interval is called, in full and in short, and when it is: {title, short, phase}. */
 export function intervalFacts(model, row, i) {
-  if (row.isExposed) return {title: "exposed communication: nothing is computed meanwhile", phase: ""};
-  if (row.op[i] >= 0) {
-    return {title: `${row.kind >= 0 ? "neighbours' elements for " : ""}${model.opType(row.op[i])} ${model.opName(row.op[i])}`,
-      phase: PHASES[model.graph.ops.phase[row.op[i]]]};
+  if (row.isExposed) return {title: "exposed communication: nothing is computed meanwhile", short: "", phase: ""};
+  const [op, transition] = [row.op[i], row.transition[i]];
+  if (op >= 0) {
+    const what = `${row.kind >= 0 ? "neighbours' elements for " : ""}${model.opType(op)}`;
+    return {title: `${what} ${model.opName(op)}`, short: `${what} ${endOfPath(model.opName(op))}`, phase: PHASES[model.graph.ops.phase[op]]};
   }
-  const reader = model.transitions.consumers[row.transition[i]][0]?.[0] ?? -1;
-  return {title: boxingTitle(model, row.transition[i]), phase: reader < 0 ? "end of the step" : PHASES[model.graph.ops.phase[reader]]};
+  const reader = model.transitions.consumers[transition][0]?.[0] ?? -1;
+  const tensor = model.graph.tensors.name[model.transitions.tensor[transition]];
+  return {title: boxingTitle(model, transition), short: endOfPath(tensor), phase: reader < 0 ? "end of the step" : PHASES[model.graph.ops.phase[reader]]};
 }
