@@ -80,6 +80,12 @@ class Inputs:
                 rejoin(path, path)
         return self._once(name, make)
 
+    def model_page(self):
+        """Of a graph that is not planned."""
+        graph = self.folder / "bare.graph.json"
+        graph.write_text(json.dumps(MLP))
+        return self._paged("bare.html", "render", graph)
+
     def diff_page(self, before, after):
         return self._paged(f"{before}-{after}.diff.html", "diff", self.plan(before), self.plan(after))
 

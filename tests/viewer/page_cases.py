@@ -57,6 +57,19 @@ def same_bytes(_, inputs):
     expect(first == again, "two pages of one plan differ")
 
 
+def bare_model(browser, inputs):
+    """A model without a plan: its graph, and of what is selected what there is to say."""
+    page = browser.open(inputs.model_page())
+    for panel in page.evaluate("[...document.querySelectorAll('[role=tab]')].map((b) => b.dataset.panel)"):
+        page.click(f"[role=tab][data-panel={panel}]")
+        page.settle()
+    for name, kind in (("up", "op"), ("h", "tensor"), ("mlp", "scope")):
+        page.evaluate(f"location.hash = '#{kind}={name}'")
+        page.wait(f"document.querySelector('.side h2')?.innerText === '{name}'")
+    expect_quiet(page)
+    page.close()
+
+
 def numbers_are_the_plans(browser, inputs):
     """The totals of the page about the plan."""
     page = browser.open(inputs.page("llama"))
@@ -193,5 +206,5 @@ def keyboard_reaches_all(browser, inputs):
     page.close()
 
 
-CASES = [opens_from_disk, asks_for_nothing, hostile_names, same_bytes, numbers_are_the_plans, two_plans,
+CASES = [opens_from_disk, asks_for_nothing, hostile_names, bare_model, same_bytes, numbers_are_the_plans, two_plans,
          graphs_that_differ, is_readable, controls_have_names, keyboard_reaches_all]

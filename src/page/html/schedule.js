@@ -121,9 +121,8 @@ class ScheduleView {
   #tickText(tick) {
     const span = this.range.high - this.range.low;
     if (tick === 0 || span > tick * 0.02) return seconds(tick);
-    const micro = span < 1e-3;
-    const digits = Math.max(0, 2 - Math.floor(Math.log10(span * (micro ? 1e6 : 1e3))));
-    return micro ? `${(tick * 1e6).toFixed(digits)} us` : `${(tick * 1e3).toFixed(digits)} ms`;
+    const [unit, factor] = tick >= 1 ? ["s", 1] : tick >= 1e-3 ? ["ms", 1e3] : ["us", 1e6];
+    return `${(tick * factor).toFixed(Math.max(0, 2 - Math.floor(Math.log10(span * factor))))} ${unit}`;
   }
 
   #fillOf(context, row, i, theme) {
@@ -173,10 +172,10 @@ class ScheduleView {
   #drawName(context, row, i, {x, width, color}) {
     const from = Math.max(x, GUTTER);
     const room = Math.min(x + width, GUTTER + this.#plot().width) - from - 8;
-    const {title, phase} = intervalFacts(this.model, row, i);
+    const {short, phase} = intervalFacts(this.model, row, i);
     context.fillStyle = inkOn(color);
     context.textAlign = "left";
-    const text = fitText(context, row.kind < 0 && phase !== "" ? `${phase[0].toUpperCase()} ${title}` : title, room);
+    const text = fitText(context, row.kind < 0 && phase !== "" ? `${phase[0].toUpperCase()} ${short}` : short, room);
     if (text !== "") context.fillText(text, from + 4, row.y + row.height / 2 + 1);
   }
 

@@ -153,13 +153,20 @@ export function rowSeconds(row) {
   return sum;
 }
 
-/** What an interval is called, and what it is: {title, phase}. */
+/** Of a path the end, which tells neighbours apart. */
+function endOfPath(name) {
+  return name.split("/").slice(-3).join("/");
+}
+
+/** What an interval is called, in full and in short, and when it is: {title, short, phase}. */
 export function intervalFacts(model, row, i) {
-  if (row.isExposed) return {title: "exposed communication: nothing is computed meanwhile", phase: ""};
-  if (row.op[i] >= 0) {
-    return {title: `${row.kind >= 0 ? "neighbours' elements for " : ""}${model.opType(row.op[i])} ${model.opName(row.op[i])}`,
-      phase: PHASES[model.graph.ops.phase[row.op[i]]]};
+  if (row.isExposed) return {title: "exposed communication: nothing is computed meanwhile", short: "", phase: ""};
+  const [op, transition] = [row.op[i], row.transition[i]];
+  if (op >= 0) {
+    const what = `${row.kind >= 0 ? "neighbours' elements for " : ""}${model.opType(op)}`;
+    return {title: `${what} ${model.opName(op)}`, short: `${what} ${endOfPath(model.opName(op))}`, phase: PHASES[model.graph.ops.phase[op]]};
   }
-  const reader = model.transitions.consumers[row.transition[i]][0]?.[0] ?? -1;
-  return {title: boxingTitle(model, row.transition[i]), phase: reader < 0 ? "end of the step" : PHASES[model.graph.ops.phase[reader]]};
+  const reader = model.transitions.consumers[transition][0]?.[0] ?? -1;
+  const tensor = model.graph.tensors.name[model.transitions.tensor[transition]];
+  return {title: boxingTitle(model, transition), short: endOfPath(tensor), phase: reader < 0 ? "end of the step" : PHASES[model.graph.ops.phase[reader]]};
 }
