@@ -31,21 +31,30 @@ constexpr int64_t kMostPriced = 20'000;
 // Of a transition's seconds, what is spared where it is gone: what is left may be a smaller one in its place.
 constexpr double kSpared = 0.75;
 
+// A candidate in which the tensor lies as `layout`.
+struct Change {
+  NdSbp layout;
+  double seconds = 0;  // that the step takes more, all other ops as they are
+  bool moves = false;  // the op's other side then needs about as much boxing, as long as other ops stay as they are
+};
+
 struct Removal {
   std::string pin, where;
   std::optional<double> seconds;  // none: it costs memory
   int64_t bytes = 0;
+  bool moves = false;
 };
 
 class Removals {
  public:
   explicit Removals(const PageFacts& facts) : plan_(facts.plan), problem_(*facts.options.problem) {}
 
-  // The cheapest pin that spares the step the transition; none is known: nothing.
+  // The cheapest pin that spares the step the transition, else the cheapest one that moves it; none is known: nothing.
   std::optional<Removal> Find(const Transition& transition) {
     std::optional<Removal> best;
     const auto consider = [&](std::optional<Removal> found) {
-      if (found && (!best || found->seconds < best->seconds)) best = std::move(found);
+      if (found && (!best || std::pair(found->moves, *found->seconds) < std::pair(best->moves, *best->seconds)))
+        best = std::move(found);
     };
     if (transition.consumers.size() == 1) consider(ByReader(transition));
     consider(ByWriter(transition));
@@ -57,12 +66,12 @@ class Removals {
   std::optional<Removal> ByReader(const Transition& transition) {
     const Use use = transition.consumers[0];
     const auto layout = [&](const CandidateSignature& signature) -> NdSbp { return signature.inputs[use.operand]; };
-    const auto found = Cheapest(use.op, transition, layout);
+    const std::optional<Change> found = Cheapest(use.op, transition, transition.from, layout);
     if (!found) return std::nullopt;
     const std::vector<std::string>& names = problem_.candidates(use.op).instance->operand_names;
     const std::string operand = use.operand < names.size() ? names[use.operand] : StrCat(use.operand);
-    return Removal{StrCat(plan_.graph.op(use.op).name, ".", operand, "=", ToString(found->first)), "reader",
-                   found->second};
+    return Removal{StrCat(plan_.graph.op(use.op).name, ".", operand, "=", ToString(found->layout)), "reader",
+                   found->seconds, 0, found->moves};
   }
 
   // The producer writes it in another layout.
@@ -72,10 +81,10 @@ class Removals {
     const std::vector<TensorId>& outputs = plan_.graph.op(producer).outputs;
     const auto result = static_cast<size_t>(std::ranges::find(outputs, transition.tensor) - outputs.begin());
     const auto layout = [&](const CandidateSignature& signature) -> NdSbp { return signature.outputs[result]; };
-    const auto found = Cheapest(producer, transition, layout);
+    const std::optional<Change> found = Cheapest(producer, transition, transition.to, layout);
     if (!found) return std::nullopt;
-    return Removal{StrCat(plan_.graph.tensor(transition.tensor).name, "<-", ToString(found->first)), "writer",
-                   found->second};
+    return Removal{StrCat(plan_.graph.tensor(transition.tensor).name, "<-", ToString(found->layout)), "writer",
+                   found->seconds, 0, found->moves};
   }
 
   // An input or parameter starts as it is wanted: devices hold more of it all the time.
@@ -89,22 +98,23 @@ class Removals {
                        LocalBytes(tensor.type, transition.from, plan_.mesh)};
   }
 
-  // Of the op's allowed candidates in which the tensor lies otherwise, and which need less boxing by most of what the
-  // transition takes (a collective that only moves to the op's other side is not removed), the one that makes the step
-  // least longer with all other ops as they are: how the tensor lies, and how much longer.
+  // Of the op's allowed candidates in which the tensor lies otherwise: the cheapest that needs less boxing by most of
+  // what the transition takes, else the cheapest in which it lies as `fitting`, so that this transition is not needed.
   template <typename LayoutIn>
-  std::optional<std::pair<NdSbp, double>> Cheapest(OpId op, const Transition& transition, LayoutIn layout) {
+  std::optional<Change> Cheapest(OpId op, const Transition& transition, const NdSbp& fitting, LayoutIn layout) {
     left_ -= static_cast<int64_t>(problem_.candidates(op).candidates.size());
     if (left_ < 0) return std::nullopt;
     const Result<ExplainedOp> explained = ExplainOp(problem_, plan_, op, {.around = false, .forced = false});
     if (!explained.ok()) return std::nullopt;  // a plan that somebody changed
     const auto chosen = std::ranges::find_if(explained->candidates, &ExplainedCandidate::chosen);
-    std::optional<std::pair<NdSbp, double>> best;
+    std::optional<Change> best;
     for (const ExplainedCandidate& candidate : explained->candidates) {
-      if (!candidate.allowed || !std::isfinite(candidate.extra_seconds)) continue;
-      if (candidate.boxing_seconds > chosen->boxing_seconds - kSpared * transition.seconds) continue;
-      if (layout(candidate.signature) == layout(chosen->signature)) continue;
-      if (!best || candidate.extra_seconds < best->second) best = {layout(candidate.signature), candidate.extra_seconds};
+      const double seconds = candidate.extra_seconds;
+      if (!candidate.allowed || !std::isfinite(seconds)) continue;
+      const NdSbp other = layout(candidate.signature);
+      const bool moves = candidate.boxing_seconds > chosen->boxing_seconds - kSpared * transition.seconds;
+      if (other == layout(chosen->signature) || (moves && other != fitting)) continue;
+      if (!best || std::pair(moves, seconds) < std::pair(best->moves, best->seconds)) best = {other, seconds, moves};
     }
     return best;
   }
@@ -128,7 +138,8 @@ Json RemovalsSection(const PageFacts& facts) {
                     {"pin", found->pin},
                     {"where", found->where},
                     {"extra_seconds", found->seconds ? Json(*found->seconds) : Json()},
-                    {"extra_bytes", found->bytes}});
+                    {"extra_bytes", found->bytes},
+                    {"moves", found->moves}});
   }
   return list;
 }

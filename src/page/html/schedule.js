@@ -15,6 +15,7 @@ class ScheduleView {
     Object.assign(this, {model, store, pointed: null});
     this.rows = predictedRows(model);
     this.step = Math.max(model.schedule.summary.step, 1e-12);
+    this.drawnStep = this.step;
     this.range = new ZoomRange(this.step, () => this.surface?.redraw(), this.step / 1e6);
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {role: "img", "aria-label":
         "what runs when; arrow keys move, plus and minus magnify, N and B go to the next and the one before, 0 shows all"});
@@ -28,9 +29,12 @@ class ScheduleView {
     else this.#place();
   }
 
-  showDevice(device) {
-    this.rows = [...predictedRows(this.model), ...tracedRows(this.model, device)];
-    this.range.length = Math.max(this.step, this.model.trace.seconds);
+  /** `stretched`: the plan is drawn as long as the trace, to see its order where the run was on another machine. */
+  showDevice(device, stretched = false) {
+    const {trace} = this.model;
+    this.drawnStep = stretched ? trace.seconds : this.step;
+    this.rows = [...predictedRows(this.model, this.drawnStep / this.step), ...tracedRows(this.model, device)];
+    this.range.length = Math.max(this.drawnStep, trace.seconds);
     this.#place();
     this.range.all();
   }
@@ -109,7 +113,7 @@ class ScheduleView {
       context.strokeRect(x, ABOVE - 6, 0, size.height - ABOVE - 6);
       context.globalAlpha = 1;
     }
-    for (const end of new Set([this.step, this.model.trace?.seconds ?? this.step])) {
+    for (const end of new Set([this.drawnStep, this.model.trace?.seconds ?? this.step])) {
       context.strokeStyle = colors.ink;
       context.setLineDash([4, 4]);
       context.strokeRect(Math.round(this.#x(end)) + 0.5, ABOVE - 6, 0, size.height - ABOVE - 6);
@@ -243,7 +247,8 @@ class ScheduleView {
 
   #describe({row, i}) {
     const {title, phase} = intervalFacts(this.model, row, i);
-    const rows = [title, ["takes", seconds(row.end[i] - row.start[i])], ["from", this.#tickText(row.start[i])], ["to", this.#tickText(row.end[i])]];
+    const rows = [title, ["takes", seconds((row.end[i] - row.start[i]) / row.factor)],
+      ["from", this.#tickText(row.start[i] / row.factor)], ["to", this.#tickText(row.end[i] / row.factor)]];
     if (phase !== "") rows.push(["phase", phase]);
     const op = row.op[i];
     const t = row.transition[i];
@@ -323,9 +328,12 @@ export const schedulePanel = {
     const devices = el("span", {});
     const choose = (model) => {
       if (view.model !== model) view = new ScheduleView(place, model, store);
-      const select = el("select", {"aria-label": "device of the trace", onchange: () => view.showDevice(Number(select.value))},
-          (model.trace?.shown ?? []).map((device) => el("option", {value: device}, `device ${device}`)));
-      devices.replaceChildren(model.trace && model.trace.shown.length > 1 ? el("label", {}, "Trace of ", select) : "");
+      if (!model.trace) return devices.replaceChildren();
+      const redraw = () => view.showDevice(Number(select.value), stretched.checked);
+      const select = el("select", {"aria-label": "device of the trace", onchange: redraw},
+          model.trace.shown.map((device) => el("option", {value: device}, `device ${device}`)));
+      const stretched = el("input", {type: "checkbox", onchange: redraw});
+      devices.replaceChildren(el("label", {}, "Trace of ", select), " ", el("label", {}, stretched, " plan as long as the trace"));
     };
     const legend = el("span", {}, scheduleLegend(store.get("theme"), models[0]));
     store.on("theme", (theme) => legend.replaceChildren(scheduleLegend(theme, view.model)));

@@ -1,5 +1,6 @@
 // What runs when, as rows of intervals: the plan's schedule, and a trace beside it.
 import {isLocalKind, boxingTitle} from "./costs.js";
+import {threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
 
 /**
@@ -8,7 +9,7 @@ import {PHASES} from "./model.js";
  */
 class IntervalRow {
   constructor(label, kind, group) {
-    Object.assign(this, {label, kind, group, start: [], end: [], op: [], transition: [], step: []});
+    Object.assign(this, {label, kind, group, factor: 1, start: [], end: [], op: [], transition: [], step: []});
   }
 
   add(start, end, op, transition, step) {
@@ -123,13 +124,16 @@ class RowsOfDevice {
   }
 }
 
-/** The rows of the plan's own schedule. */
-export function predictedRows(model) {
-  const rows = new RowsOfDevice(model, model.trace ? "plan, each device" : "each device");
+/** The rows of the plan's own schedule; its times are drawn `factor` times as long. */
+export function predictedRows(model, factor = 1) {
+  const group = model.trace ? "plan, each device" : "each device";
+  const rows = new RowsOfDevice(model, factor === 1 ? group : `${group}, stretched × ${threeDigits(factor)}`);
   const {start, end} = model.schedule;
-  for (let op = 0; op < model.numOps; ++op) rows.addOp(start[op], end[op], op);
-  model.transitions.steps.forEach((steps, t) => steps.forEach(([, , , , from, to], s) => rows.addStep(from, to, t, s)));
-  return rows.finish();
+  for (let op = 0; op < model.numOps; ++op) rows.addOp(start[op] * factor, end[op] * factor, op);
+  model.transitions.steps.forEach((steps, t) => steps.forEach(([, , , , from, to], s) => rows.addStep(from * factor, to * factor, t, s)));
+  const finished = rows.finish();
+  for (const row of finished) row.factor = factor;
+  return finished;
 }
 
 /** The rows of one device of the trace. */
@@ -150,7 +154,7 @@ export function tracedRows(model, device) {
 export function rowSeconds(row) {
   let sum = 0;
   for (let i = 0; i < row.start.length; ++i) sum += row.end[i] - row.start[i];
-  return sum;
+  return sum / row.factor;
 }
 
 /** Of a path the end, which tells neighbours apart. */

@@ -201,6 +201,8 @@ function groupsTable(model, select) {
     {id: "pin", title: "Pin that removes it", value: (row) => removals[row]?.pin ?? "", search: true, width: "minmax(14em, 2fr)"},
     {id: "price", title: "Its price", value: (row) => removals[row]?.extra_seconds ?? null, width: "7em",
       show: (value) => (value === 0 ? "0 s" : signedSeconds(value)), hint: "seconds that the step takes more for one of them, every other op as it is"},
+    {id: "moves", title: "Then", value: (row) => (removals[row] === null ? "" : removals[row].moves ? "moves on" : "gone"), width: "6em",
+      hint: "moves on: as long as other ops stay as they are, the op's other side needs as much; planned anew with the pin, it may be gone"},
     {id: "held", title: "and bytes", value: (row) => removals[row]?.extra_bytes || null, show: (value) => `+${bytes(value)}`, width: "7em",
       hint: "that a device holds more"},
   ] : [];
