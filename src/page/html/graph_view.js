@@ -87,12 +87,12 @@ export class GraphView {
   fit(box = this.scene.root) {
     const {camera} = this;
     const margin = 24;
-    const buttons = 28;  // on the right, beside the margin
-    const left = this.coveredLeft?.() ?? 0;
-    const width = camera.width - buttons - left;
-    const zoom = Math.min((width - 2 * margin) / box.width, (camera.height - 2 * margin) / box.height, 1.25);
+    const width = camera.width - 28;  // left of the buttons
+    const covered = this.coveredLeft?.() ?? 0;
+    const zoom = Math.min((width - covered - 2 * margin) / box.width, (camera.height - 2 * margin) / box.height, 1.25);
     camera.zoom = Math.min(Math.max(zoom, LEAST_ZOOM), MOST_ZOOM);
-    camera.x = box.x + box.width / 2 - (left + width / 2) / camera.zoom;
+    const left = (width - box.width * camera.zoom) / 2;  // in the middle, or beside what covers that
+    camera.x = box.x - Math.max(left, covered === 0 ? left : covered + margin) / camera.zoom;
     camera.y = box.y + box.height / 2 - camera.height / camera.zoom / 2;
     this.redraw();
   }
