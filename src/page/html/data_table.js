@@ -35,11 +35,12 @@ export class DataTable {
       onscroll: () => this.#show(), onkeydown: (event) => this.#key(event)}, this.spacer);
     this.heads = this.columns.map((column) => el("div", {role: "columnheader", title: column.hint},
         el("button", {onclick: () => this.#sortBy(column)}, column.title)));
-    const grid = this.columns.map((column) => column.width ?? (column.sum || column.show ? "8em" : "minmax(8em, 1fr)")).join(" ");
+    const widths = this.columns.map((column) => column.width ?? (column.sum || column.show ? "8em" : "minmax(8em, 1fr)"));
+    const least = widths.reduce((sum, width) => sum + Number(/[\d.]+/.exec(width)[0]), 2);  // in em
     this.element = el("div", {class: "data-table"},
         el("div", {class: "controls"}, this.filterBox, this.choices.map(({element}) => element),
             el("button", {onclick: () => this.save()}, "Save as CSV"), this.total),
-        el("div", {class: "frame", role: "table", "aria-label": this.name, style: `--columns: ${grid}`},
+        el("div", {class: "frame", role: "table", "aria-label": this.name, style: `--columns: ${widths.join(" ")}; --least: ${least}em`},
             el("div", {class: "head", role: "row"}, this.heads), this.body));
     new ResizeObserver(() => this.#show()).observe(this.body);
   }
