@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/model.h"
+#include "api/page.h"
 #include "api/plan_file.h"
 #include "base/cancelled.h"
 #include "base/status.h"
@@ -28,7 +29,6 @@
 #include "plan/plan.h"
 #include "rule/rule_set.h"
 #include "sbp/shard_math.h"
-#include "api/page.h"
 
 namespace sbp {
 namespace {

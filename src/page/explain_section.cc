@@ -3,12 +3,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
-#include <functional>
 
 #include "base/ids.h"
 #include "base/status.h"

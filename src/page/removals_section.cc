@@ -19,8 +19,8 @@
 #include "problem/problem.h"
 #include "report/facts.h"
 #include "rule/candidates.h"
-#include "sbp/sbp.h"
 #include "sbp/layout_rows.h"
+#include "sbp/sbp.h"
 
 namespace sbp {
 namespace {
@@ -93,9 +93,9 @@ class Removals {
     if (tensor.producer.valid() || transition.from != plan_.source_layouts[transition.tensor.index()]) {
       return std::nullopt;
     }
-    return Removal{StrCat(tensor.name, "=", ToString(transition.to)), "start", std::nullopt,
-                   LocalBytes(tensor.type, transition.to, plan_.mesh) -
-                       LocalBytes(tensor.type, transition.from, plan_.mesh)};
+    return Removal{
+        StrCat(tensor.name, "=", ToString(transition.to)), "start", std::nullopt,
+        LocalBytes(tensor.type, transition.to, plan_.mesh) - LocalBytes(tensor.type, transition.from, plan_.mesh)};
   }
 
   // Of the op's allowed candidates in which the tensor lies otherwise: the cheapest that needs less boxing by most of

@@ -90,11 +90,11 @@ Json MemorySection(const PageFacts& facts);
 // then by price}.
 Json ExplainSection(const PageFacts& facts);
 
-// What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), at most one each, within bounds
-// of a page; null without a problem: [{transition (the first of its kind), pin (as --pin takes it), where ("reader",
-// "writer", "start": of an input or parameter), extra_seconds (of the step, with every other op as the plan has it, for
-// this transition alone; null: it takes memory), extra_bytes (on a device), moves (unless other ops change too, the
-// op's other side needs as much boxing)}].
+// What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), at most one each, within
+// bounds of a page; null without a problem: [{transition (the first of its kind), pin (as --pin takes it), where
+// ("reader", "writer", "start": of an input or parameter), extra_seconds (of the step, with every other op as the plan
+// has it, for this transition alone; null: it takes memory), extra_bytes (on a device), moves (unless other ops change
+// too, the op's other side needs as much boxing)}].
 Json RemovalsSection(const PageFacts& facts);
 
 // Who sends to whom in a step, as cost/traffic.h says: devices, per_block, blocks, devices_per_node; intra_node,

@@ -1,7 +1,7 @@
 // Boxing: what moves data between layouts, when, and for whom.
+#include <cstdint>
 #include <utility>
 #include <vector>
-#include <cstdint>
 
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"

@@ -21,7 +21,8 @@ function legend(views, models, store) {
     content.replaceChildren(
         el("b", {}, overlay.title), overlayLegend(overlay, most, store.get("theme")),
         el("div", {class: "scale"}, [...names].map(([name, color]) => el("span", {},
-            svg("svg", {width: 16, height: 14, "aria-hidden": "true"}, svg("polygon", {points: markPoints(name, 8, 7, 6), fill: color})),
+            svg("svg", {width: 16, height: 14, "aria-hidden": "true"},
+                svg("polygon", {points: markPoints(name, 8, 7, 6), fill: color})),
             ` ${markShape(name).letters} ${name}`))),
         el("div", {}, models[0].bare ? "" : "S(i) split along dimension i · B whole · P parts to be summed"),
         el("div", {}, names.size > 0 ? "a mark is as large as its time, " : "", "a line as wide as its bytes"),
@@ -61,7 +62,8 @@ export const graphPanel = {
   mount(element, {models, store}) {
     const views = [];
     models.forEach((model, index) => {
-      const side = el("div", {class: "graph-view"}, models.length > 1 ? el("div", {class: "graph-name"}, `${index === 0 ? "before" : "after"}: ${model.head.name}`) : null);
+      const which = `${index === 0 ? "before" : "after"}: ${model.head.name}`;
+      const side = el("div", {class: "graph-view"}, models.length > 1 ? el("div", {class: "graph-name"}, which) : null);
       element.append(side);
       views.push(new GraphView(side, model, store, (path, open) => {
         for (const other of views) if (other.model !== model) other.setOpen(path, open);

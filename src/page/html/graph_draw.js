@@ -8,13 +8,17 @@ const FONT = '"DejaVu Sans", Verdana, sans-serif';
 const LEAST_TEXT = 4.9;  // pixels: smaller letters cannot be read
 const PAINT = {
   light: {
-    paper: "#ffffff", ink: "#1b2430", quiet: "#55606f", border: "#7d8aa0", edge: "#8694aa", accent: "#1f5fbf", mark: "#ffffff",
-    frames: [["#f8fafd", "#eff4fa"], ["#fbf6fd", "#f3e9f8"], ["#fdf8f0", "#f8eedd"]], frameLines: ["#aeb9ca", "#c2a2d1", "#cfb88e"],
+    paper: "#ffffff", ink: "#1b2430", quiet: "#55606f", border: "#7d8aa0", edge: "#8694aa", accent: "#1f5fbf",
+    mark: "#ffffff",
+    frames: [["#f8fafd", "#eff4fa"], ["#fbf6fd", "#f3e9f8"], ["#fdf8f0", "#f8eedd"]],
+    frameLines: ["#aeb9ca", "#c2a2d1", "#cfb88e"],
     chips: {S: ["#d6e6fa", "#123a70"], B: ["#eceef2", "#3c434e"], P: ["#fde3c8", "#6b3303"]},
   },
   dark: {
-    paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff", mark: "#f2f5f9",
-    frames: [["#181e27", "#1c242f"], ["#1f1826", "#271e30"], ["#231d14", "#2b2418"]], frameLines: ["#46536a", "#5d4669", "#635133"],
+    paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff",
+    mark: "#f2f5f9",
+    frames: [["#181e27", "#1c242f"], ["#1f1826", "#271e30"], ["#231d14", "#2b2418"]],
+    frameLines: ["#46536a", "#5d4669", "#635133"],
     chips: {S: ["#1d3a61", "#cfe2ff"], B: ["#333a46", "#d5dae2"], P: ["#5e3512", "#ffe0c2"]},
   },
 };
@@ -33,7 +37,8 @@ export class GraphPainter {
     this.theme = theme;
     this.paint = PAINT[theme];
     this.camera = camera;
-    this.sight = {left: camera.x, top: camera.y, right: camera.x + camera.width / camera.zoom, bottom: camera.y + camera.height / camera.zoom};
+    this.sight = {left: camera.x, top: camera.y,
+      right: camera.x + camera.width / camera.zoom, bottom: camera.y + camera.height / camera.zoom};
     ctx.save();
     ctx.fillStyle = this.paint.paper;
     ctx.fillRect(0, 0, camera.width, camera.height);
@@ -137,8 +142,10 @@ export class GraphPainter {
     ctx.lineWidth = 1.2;
     ctx.stroke();
     if (TITLE_HEIGHT * this.camera.zoom < 14) return false;
-    const taken = this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, box.y + 21, box.width - 100, {size: 13, bold: true});
-    this.#text(this.facts.shareText(box), box.x + box.width - 12, box.y + 21, box.width - taken - 32, {size: 11, color: paint.quiet, right: true});
+    const [y, right] = [box.y + 21, box.x + box.width - 12];
+    const taken = this.#text(`▾ ${this.facts.titleOf(box)}`, box.x + 10, y, box.width - 100, {size: 13, bold: true});
+    const style = {size: 11, color: paint.quiet, right: true};
+    this.#text(this.facts.shareText(box), right, y, box.width - taken - 32, style);
     return true;
   }
 
@@ -333,7 +340,8 @@ export class GraphPainter {
       const radius = markRadius(time, this.facts.longest);
       const center = i === 0 ? x : end + 10 + radius;
       this.#drawMark(kind, name, center, y, radius);
-      end = center + radius + 4 + this.#text(`${letters} ${seconds(time)}`, center + radius + 4, y + 3.5, 110, {size: 10, bold: true});
+      const beside = center + radius + 4;
+      end = beside + this.#text(`${letters} ${seconds(time)}`, beside, y + 3.5, 110, {size: 10, bold: true});
     });
   }
 
@@ -430,7 +438,8 @@ export function drawMinimap(ctx, scene, painter, camera, theme, size) {
   }
   ctx.strokeStyle = paint.accent;
   ctx.lineWidth = 2;
-  ctx.strokeRect(left + camera.x * scale, top + camera.y * scale, camera.width / camera.zoom * scale, camera.height / camera.zoom * scale);
+  const sight = scale / camera.zoom;
+  ctx.strokeRect(left + camera.x * scale, top + camera.y * scale, camera.width * sight, camera.height * sight);
   return {scale, left, top};
 }
 

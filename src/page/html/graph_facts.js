@@ -26,7 +26,9 @@ export class GraphFacts {
     this.numOps = sumsOfNodes(model, () => 1);
     this.totalSeconds = this.seconds[0];
     this.longest = 0;
-    if (!model.bare) model.transitions.seconds.forEach((time, t) => { this.longest = Math.max(this.longest, time * model.transitions.runs[t]); });
+    model.transitions?.seconds.forEach((time, t) => {
+      this.longest = Math.max(this.longest, time * model.transitions.runs[t]);
+    });
     this.inside = null;
     this.setOverlay("sharing");
     this.forget();
@@ -97,7 +99,7 @@ export class GraphFacts {
     return `${box.open && this.copiesOf(box) > 1 ? "all: " : ""}${parts.join(" · ")}`;
   }
 
-  /** Collectives inside a group, of transitions whose first reader is in it: [{kind, name, letters, seconds, bytes, count}]. */
+  /** Collectives of a group, of transitions whose first reader is in it: [{kind, name, letters, seconds, bytes, count}]. */
   insideOf({item}) {
     if (this.model.bare) return [];
     this.inside ??= this.#findInside();
@@ -121,7 +123,8 @@ export class GraphFacts {
       }
     }
     for (const column of [...columns.values()].flat()) addToParents(model, column);
-    return [...columns].map(([kind, sums]) => ({kind, name: kinds[kind].name, letters: markShape(kinds[kind].name).letters, sums}));
+    return [...columns].map(([kind, sums]) =>
+        ({kind, name: kinds[kind].name, letters: markShape(kinds[kind].name).letters, sums}));
   }
 
   transitionsOf(edge) {
@@ -178,7 +181,9 @@ export class GraphFacts {
   /** What a box is, in words: for tooltips and for who cannot see it. */
   describe(box) {
     const {model} = this;
-    if (box.item < 0) return [this.titleOf(box).replace(" ◂ ▸", ""), `group of ${this.shareText(box)}`, ...this.#insideLines(box)];
+    if (box.item < 0) {
+      return [this.titleOf(box).replace(" ◂ ▸", ""), `group of ${this.shareText(box)}`, ...this.#insideLines(box)];
+    }
     const op = box.item;
     const lines = [`${model.opType(op)} ${model.opName(op)}`];
     for (const tensor of model.graph.ops.outputs[op]) {
@@ -195,13 +200,14 @@ export class GraphFacts {
 
   #insideLines(box) {
     return this.insideOf(box).map(({name, count, seconds: time, bytes: size}) =>
-        `${count} ${name}, ${seconds(time)}, ${bytes(size)} sent by a device`);
+        `${count} ${name}, ${seconds(time)}, ${bytes(size)} sent by all devices`);
   }
 
   describeEdge(edge) {
     const {model} = this;
     const tensors = this.tensorsOf(edge);
-    const lines = tensors.length === 1 ? [`${model.tensorLabel(tensors[0])}`, model.typeText(tensors[0])] : [`${tensors.length} tensors`];
+    const lines = tensors.length > 1 ? [`${tensors.length} tensors`] :
+        [model.tensorLabel(tensors[0]), model.typeText(tensors[0])];
     lines.push(`${bytes(this.bytesOf(edge))} in all`);
     const layout = this.layoutOf(edge);
     if (layout >= 0) lines.push(`leaves as ${model.layoutText(layout)}`);
@@ -219,7 +225,7 @@ export class GraphFacts {
     const {reasons, reason, from, to} = this.model.transitions;
     const [first] = transitions;
     const lines = sumCollectives(this.model, transitions).map(({name, axes, transitions: made, seconds: time, bytes: size}) =>
-        `${made.size} ${name} over ${[...axes].join(", ")}: ${seconds(time)}, ${bytes(size)} sent by a device`);
+        `${made.size} ${name} over ${[...axes].join(", ")}: ${seconds(time)}, ${bytes(size)} sent by all devices`);
     return [...lines, `${this.model.layoutText(from[first])} → ${this.model.layoutText(to[first])}`, reasons[reason[first]]];
   }
 }

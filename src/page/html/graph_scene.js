@@ -127,7 +127,8 @@ export class Scene {
     const order = new Int32Array(group.length);
     const next = counts.slice();
     group.forEach((node, use) => { order[next[node]++] = use; });
-    this.uses = {from: Int32Array.from(from), to: Int32Array.from(to), operand: Int32Array.from(operand), order, begin: counts};
+    this.uses = {from: Int32Array.from(from), to: Int32Array.from(to), operand: Int32Array.from(operand), order,
+      begin: counts};
     this.shownOf = shown;
     this.upOf = up;
   }
@@ -237,9 +238,12 @@ export class Scene {
     const isRoot = box.parent === null;
     const x = box.x + (isRoot ? 0 : Math.floor((box.width - layout.width) / 2));
     const y = box.y + (isRoot ? 0 : TITLE_HEIGHT);
-    box.children = layout.items.map((item, i) => this.#box(item,
-        {x: x + layout.at[i][0], y: y + layout.at[i][1], width: layout.sizes[i].width, height: layout.sizes[i].height}, box, i));
-    box.edges = layout.edges.map((edge, i) => ({...edge, group: box, points: layout.routes[i].map(([a, b]) => [x + a, y + b])}));
+    box.children = layout.items.map((item, i) => {
+      const {width, height} = layout.sizes[i];
+      return this.#box(item, {x: x + layout.at[i][0], y: y + layout.at[i][1], width, height}, box, i);
+    });
+    box.edges = layout.edges.map((edge, i) =>
+        ({...edge, group: box, points: layout.routes[i].map(([a, b]) => [x + a, y + b])}));
     const last = new Map();  // box -> the edge that enters it rightmost: beside it there is room for words
     const endOf = ({points}) => points[points.length - 1][0];
     for (const edge of box.edges) if (!last.has(edge.to) || endOf(last.get(edge.to)) < endOf(edge)) last.set(edge.to, edge);

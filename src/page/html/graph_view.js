@@ -165,7 +165,8 @@ export class GraphView {
   boxAt(x, y) {
     let box = this.scene.root;
     for (;;) {
-      const inner = box.children.find((child) => x >= child.x && x <= child.x + child.width && y >= child.y && y <= child.y + child.height);
+      const inner = box.children.find((child) =>
+          x >= child.x && x <= child.x + child.width && y >= child.y && y <= child.y + child.height);
       if (inner === undefined) return box === this.scene.root ? null : box;
       box = inner;
     }
@@ -177,7 +178,8 @@ export class GraphView {
     return box.edges.find(({points}) => points.some((point, i) => {
       if (i === 0) return false;
       const [[ax, ay], [bx, by]] = [points[i - 1], point];
-      return x >= Math.min(ax, bx) - reach && x <= Math.max(ax, bx) + reach && y >= Math.min(ay, by) - reach && y <= Math.max(ay, by) + reach;
+      return x >= Math.min(ax, bx) - reach && x <= Math.max(ax, bx) + reach &&
+          y >= Math.min(ay, by) - reach && y <= Math.max(ay, by) + reach;
     }));
   }
 
@@ -261,7 +263,8 @@ export class GraphView {
     this.tooltip.replaceChildren(...lines.map((line) => el("div", {}, shorten(line, 300))));
     const {offsetWidth: width, offsetHeight: height} = this.tooltip;
     this.tooltip.style.left = `${Math.max(4, Math.min(screen[0] + 14, this.camera.width - width - 4))}px`;
-    this.tooltip.style.top = `${screen[1] + 18 + height > this.camera.height ? Math.max(4, screen[1] - height - 10) : screen[1] + 18}px`;
+    const below = screen[1] + 18;
+    this.tooltip.style.top = `${below + height > this.camera.height ? Math.max(4, screen[1] - height - 10) : below}px`;
   }
 
   #wheel(event) {
@@ -355,7 +358,7 @@ export class GraphView {
 
   #find(selection) {
     const item = this.#itemOf(selection);
-    this.selected = item === undefined ? null : item >= 0 ? this.scene.boxFor(item) : this.scene.boxOfGroup.get(-1 - item) ?? null;
+    this.selected = item === undefined ? null : this.#again({item});
     this.related = this.selected === null ? null : this.#relatedTo(this.selected);
   }
 
@@ -388,7 +391,7 @@ export class GraphView {
     const {model, scene} = this;
     const lines = new Map();
     const add = (from, to, reads) => {
-      if (from !== to && from !== null && to !== null && lines.size < MAX_RELATED) lines.set(`${from.item}>${to.item}`, {from, to, reads});
+      if (from !== to && lines.size < MAX_RELATED) lines.set(`${from.item}>${to.item}`, {from, to, reads});
     };
     if (box.item >= 0) {
       for (const tensor of model.graph.ops.inputs[box.item]) {
@@ -451,7 +454,8 @@ export class GraphView {
   }
 
   #enter(group, last) {
-    const sorted = [...group.children].sort((a, b) => a.y - b.y || a.x - b.x);
+    const {children} = group;  // of the whole in their own order: the forward pass, then what is beside it
+    const sorted = group === this.scene.root ? children : [...children].sort((a, b) => a.y - b.y || a.x - b.x);
     if (sorted.length > 0) this.choose(sorted[last ? sorted.length - 1 : 0]);
   }
 

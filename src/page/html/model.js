@@ -88,7 +88,9 @@ export class Model {
   deepestFirst() {
     return this.#column("nodes", () => {
       const order = [0];
-      for (let i = 0; i < order.length; ++i) for (const item of this.outline.items[order[i]]) if (item < 0) order.push(-1 - item);
+      for (let i = 0; i < order.length; ++i) {
+        for (const item of this.outline.items[order[i]]) if (item < 0) order.push(-1 - item);
+      }
       return order.reverse();
     });
   }
@@ -146,7 +148,8 @@ export class Model {
   /** Of a whole tensor; 0 where a size is open. */
   tensorBytes(tensor) {
     return this.#column("types", () => this.graph.types.map(({dtype, shape}) => {
-      const bits = dtype === "bool" || dtype.startsWith("f8") ? 8 : dtype.startsWith("f4") ? 4 : Number(/\d+/.exec(dtype)?.[0] ?? 0);
+      const known = {bool: 8, f8: 8, f4: 4}[/^(bool|f8|f4)/.exec(dtype)?.[0]];
+      const bits = known ?? Number(/\d+/.exec(dtype)?.[0] ?? 0);
       return shape.reduce((product, size) => product * Math.max(size, 0), bits / 8);
     }))[this.graph.tensors.type[tensor]];
   }

@@ -83,7 +83,8 @@ export function searchTool({models, store}) {
   let chosen = 0;
   let last = null;  // {term, at}: the hit that is shown
   const input = el("input", {type: "search", placeholder: "Search  /", role: "combobox", "aria-expanded": "false",
-    "aria-controls": "hits", "aria-autocomplete": "list", "aria-label": "search ops, tensors, layouts, reasons", autocomplete: "off"});
+    "aria-controls": "hits", "aria-autocomplete": "list", "aria-label": "search ops, tensors, layouts, reasons",
+    autocomplete: "off"});
   const list = el("ul", {id: "hits", role: "listbox", hidden: true});
   const said = el("span", {class: "said", "aria-live": "polite"});
 
@@ -141,7 +142,8 @@ export function searchTool({models, store}) {
     actions[event.key]();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "")) return;
+    const writes = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "");
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || writes) return;
     event.preventDefault();
     input.focus();
     input.select();

@@ -198,7 +198,7 @@ function groupsTable(model, select) {
   const reader = (row) => transitions.consumers[first(row)][0]?.[0] ?? -1;
   const removals = groups.map((group) => removalOf(model, group));
   const pins = removals.some((removal) => removal !== null) ? [
-    {id: "pin", title: "Pin that removes it", value: (row) => removals[row]?.pin ?? "", search: true, width: "minmax(14em, 2fr)"},
+    {id: "pin", title: "Pin that removes it here", value: (row) => removals[row]?.pin ?? "", search: true, width: "minmax(24em, 2fr)"},
     {id: "price", title: "Its price", value: (row) => removals[row]?.extra_seconds ?? null, width: "7em",
       show: (value) => (value === 0 ? "0 s" : signedSeconds(value)), hint: "seconds that the step takes more for one of them, every other op as it is"},
     {id: "moves", title: "Then", value: (row) => (removals[row] === null ? "" : removals[row].moves ? "moves on" : "gone"), width: "6em",
@@ -210,8 +210,8 @@ function groupsTable(model, select) {
     name: "collectives that are alike", numRows: groups.length, sort: {id: "seconds", down: true},
     onSelect: (row) => select("transition", first(row)),
     columns: [
-      {id: "steps", title: "Collective", value: (row) => stepsText(model, first(row)), choices: true, search: true, width: "minmax(12em, 1.5fr)"},
-      {id: "tensor", title: "First tensor", value: (row) => model.tensorLabel(transitions.tensor[first(row)]), search: true, width: "minmax(12em, 1.5fr)"},
+      {id: "steps", title: "Collective", value: (row) => stepsText(model, first(row)), choices: true, search: true, width: "minmax(18em, 1.5fr)"},
+      {id: "tensor", title: "First tensor", value: (row) => model.tensorLabel(transitions.tensor[first(row)]), search: true, width: "minmax(16em, 1.5fr)"},
       {id: "layouts", title: "From, to", value: (row) => `${model.layoutText(transitions.from[first(row)])} → ${model.layoutText(transitions.to[first(row)])}`, width: "14em"},
       {id: "phase", title: "Phase", value: (row) => (reader(row) < 0 ? "end" : PHASES[model.graph.ops.phase[reader(row)]]), choices: true, width: "6.5em"},
       {id: "count", title: "Count", value: (row) => groups[row].count, show: count, sum: true, width: "5em"},
