@@ -15,6 +15,16 @@ function stepTable(model, transition) {
           [seconds(time), bytes(moved), seconds(start), seconds(end)].map((text) => el("td", {class: "number"}, text))))));
 }
 
+/** The pin that removes it with the least more, where the page knows one (src/page/removals_section.cc). */
+function removal(model, transition) {
+  const found = (model.removals ?? []).find((row) => row.transition === transition);
+  if (found === undefined) return null;
+  const time = found.extra_seconds === null ? [] :
+    [`${found.extra_seconds < 0 ? "−" : "+"}${seconds(Math.abs(found.extra_seconds))} with all else as it is`];
+  const held = found.extra_bytes > 0 ? [`${bytes(found.extra_bytes)} more on a device`] : [];
+  return el("p", {}, `${[...time, ...held].join(", ")}${found.moves ? "; it moves on" : ""}:`, copyable(`--pin ${shellWord(found.pin)}`));
+}
+
 export function transitionSections(page, model, transition) {
   const {tensor, from, to, consumers, seconds: time, wire_bytes: moved, exposed, reason, reasons, runs} = model.transitions;
   const id = tensor[transition];
@@ -35,7 +45,7 @@ export function transitionSections(page, model, transition) {
     part("Caused by", true, el("p", {}, "written by ", producer >= 0 ? link(page, model, "op", producer) : "nobody: it starts so"),
         el("p", {}, "wanted so by"), consumers[transition].length === 0 ? el("p", {}, "the end of the graph") :
         growingList(consumers[transition], MOST_ROWS, ([op, operand]) => [link(page, model, "op", op), ` ${model.opType(op)}, operand ${operand}`])),
-    part("Plan without it", true,
+    part("Plan without it", true, removal(model, transition),
         el("p", {class: "note"}, producer >= 0 ? "The tensor written as it is wanted, or wanted as it is written:" :
           "The tensor started as it is wanted, or wanted as it starts:"),
         el("p", {}, copyable(`--pin ${shellWord(`${name}${producer >= 0 ? "<-" : "="}${model.layoutText(to[transition])}`)}`)),
