@@ -131,4 +131,44 @@ def double_click_opens(browser, inputs):
     page.close()
 
 
-CASES = [keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]
+# Pixels of the frame around what is selected, in the canvas of one of two plans.
+ACCENTS = """(() => {
+  const canvas = document.querySelectorAll(".graph-canvas")[%d];
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4) found += data[i] === 0x1f && data[i + 1] === 0x5f && data[i + 2] === 0xbf;
+  return found;
+})()"""
+
+
+def marks_in_both_plans(browser, inputs):
+    """What is selected in one of two plans is marked in the other one, too."""
+    page = browser.open(inputs.diff_page("mlp", "mlp_longer"))
+    for fragment, marked in (("#op=act", (True, True)), ("#op=last&plan=1", (False, True)), ("#op=up&plan=1", (True, True))):
+        page.evaluate(f"location.hash = {fragment!r}")
+        page.settle()
+        page.settle()
+        seen = tuple(page.evaluate(ACCENTS % view) > 200 for view in (0, 1))
+        expect_equal(seen, marked, f"marked before and after, {fragment}")
+    page.click("[aria-label=Close]")
+    page.settle()
+    expect_equal([page.evaluate(ACCENTS % view) > 200 for view in (0, 1)], [False, False], "marked when nothing is selected")
+    expect_quiet(page)
+    page.close()
+
+
+def without_idle_callbacks(browser, inputs):
+    """Safari has none."""
+    path = inputs.folder / "safari.html"
+    path.write_text(inputs.page("mlp").read_text().replace("<head>", "<head><script>delete window.requestIdleCallback</script>", 1))
+    page = browser.open(path)
+    expect_equal(page.evaluate("typeof requestIdleCallback"), "undefined", "requestIdleCallback")
+    page.press("/")
+    page.type("down")
+    page.settle()
+    expect("down" in page.text("#hits li"), "search finds")
+    expect_quiet(page)
+    page.close()
+
+
+CASES = [marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]

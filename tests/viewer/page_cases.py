@@ -89,6 +89,9 @@ def two_plans(browser, inputs):
     cells = page.evaluate("[...document.querySelector('[data-total=\"peak memory\"]').cells].map((c) => c.innerText)")
     expect_shown(cells[1], before["memory"]["peak_bytes"], "peak before")
     expect_shown(cells[2], after["memory"]["peak_bytes"], "peak after")
+    columns = page.evaluate("[...document.querySelectorAll('.totals-table tr')].map((r) => Math.round(r.cells[1].getBoundingClientRect().right))")
+    expect_equal(len(set(columns)), 1, f"right edges of the totals' second column, {columns}")
+    expect_equal(page.evaluate("getComputedStyle(document.querySelector('.totals-table')).display"), "table", "totals")
     differing = {name for name in ("up", "act", "down")
                  if inputs.explain("mlp", name)["candidates"] != inputs.explain("mlp_other", name)["candidates"]}
     page.evaluate("""(() => { const s = document.querySelector('.panel.diff select'); s.value = 'layouts';

@@ -1,4 +1,7 @@
 """The side panel: ops, tensors with their shards, collectives, scopes; links, the way back, addresses."""
+import html
+import json
+import time
 import urllib.parse
 
 from expect import expect, expect_equal, expect_quiet, expect_shown
@@ -119,4 +122,52 @@ def shows_scope(browser, inputs):
     page.close()
 
 
-CASES = [shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]
+# In the page: does what the page around it asks for, and tells of errors.
+PROBE = """<script>
+const tell = (answer) => parent.postMessage(answer, "*");
+addEventListener("error", (event) => tell({error: event.message}));
+addEventListener("message", ({data: {click, text}}) => {
+  if (click) document.querySelector(click).click();
+  requestAnimationFrame(() => requestAnimationFrame(() => tell({text: document.querySelector(text)?.textContent ?? null})));
+});
+</script>"""
+AROUND = """<!DOCTYPE html><title>around</title><iframe sandbox="allow-scripts allow-downloads" width="1400" height="900" srcdoc="%s"></iframe>
+<script>
+window.complaints = [];
+window.ask = (question) => new Promise((done) => {
+  window.answered = done;
+  document.querySelector("iframe").contentWindow.postMessage(question, "*");
+});
+addEventListener("message", ({data}) => (data.error ? complaints.push(data.error) : answered(data.text)));
+</script>"""
+
+
+def works_in_a_sandbox(browser, inputs):
+    """As notebooks embed it: a page of no origin, which may not change its address. The graph hears of selections."""
+    around = inputs.folder / "around.html"
+    around.write_text(AROUND % html.escape(inputs.page("mlp").read_text().replace("</body>", f"{PROBE}</body>")))
+    page = browser.open(around, wait=False)
+    ask = lambda text, click=None: page.evaluate(f"ask({json.dumps({'click': click, 'text': text})})")  # noqa: E731
+    for _ in range(100):
+        if page.evaluate("document.querySelector('iframe') !== null") and ask("[data-panel=tables]") == "Tables":
+            break
+        time.sleep(0.1)
+    expect_equal(ask(".side h2", "[data-panel=tables]"), None, "selected at first")
+    first = ask(".data-table .row > div")
+    expect_equal(ask(".side h2", ".data-table .row"), first, "the panel tells of what is selected")
+    expect_equal(ask(".data-table .row.current > div"), first, "the table marks it")
+    expect(first in ask(".graph-view .said"), "the graph does not hear of a selection")
+    expect_equal(page.evaluate("complaints"), [], "errors within")
+    page.close()
+
+
+def odd_addresses(browser, inputs):
+    """What an address names that is not there selects nothing."""
+    for odd in ("#transition=1.5", "#transition=-1", "#transition=", "#transition=1e9", "#op=%", "#plan=7", "#op=up&plan=x"):
+        page = browser.open(inputs.page("mlp"), fragment=odd)
+        expect(page.evaluate("document.querySelector('.side').hidden"), f"{odd} selects {page.text('.side h2')}")
+        expect_quiet(page)
+        page.close()
+
+
+CASES = [works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]

@@ -11,7 +11,7 @@ const SIDE_KINDS = [
   {kind: "op", title: "Op", sections: opSections, find: (model, name) => model.graph.ops.name.indexOf(name)},
   {kind: "tensor", title: "Tensor", sections: tensorSections, find: (model, name) => model.graph.tensors.name.indexOf(name)},
   {kind: "transition", title: "Collective", sections: transitionSections,
-    find: (model, name) => model.transitions && Number(name) < model.transitions.tensor.length ? Number(name) : -1},
+    find: (model, name) => /^[0-9]+$/.test(name) && Number(name) < (model.transitions?.tensor.length ?? 0) ? Number(name) : -1},
   {kind: "scope", title: "Scope", sections: scopeSections, find: (model, name) => model.outline.path.indexOf(name)},
 ];
 
@@ -121,6 +121,15 @@ function navigation(page, visits, close) {
   return {bar: el("div", {class: "visits"}, back, forward, el("span", {class: "grow"}), closing), update};
 }
 
+/** A page within a page of another origin, as in a notebook, may not change its address; all else works there. */
+function showAddress(fragment) {
+  try {
+    history.replaceState(null, "", fragment || location.pathname);
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error;
+  }
+}
+
 /** Fills `element` with what is selected, from now on; hides it while nothing is. */
 function mountSide(element, page) {
   const {models, store} = page;
@@ -128,6 +137,8 @@ function mountSide(element, page) {
   const {bar, update} = navigation(page, visits, () => store.set("selection", null));
   element.append(bar);
   const show = (selection) => {
+    // Before all else: the views ask for it when they hear of the selection.
+    store.set("counterpart", selection === null ? null : comparisonOf(page)?.counterpart(selection) ?? null);
     element.hidden = selection === null;
     element.querySelector(".body")?.remove();
     if (selection === null) return;
@@ -135,11 +146,10 @@ function mountSide(element, page) {
     update();
     // A new element begins at its top, without asking for its layout now.
     element.append(el("div", {class: "body"}, heading(page, selection), sectionsOf(page, selection)));
-    store.set("counterpart", comparisonOf(page)?.counterpart(selection) ?? null);
   };
   store.on("selection", (selection) => {
     show(selection);
-    history.replaceState(null, "", fragmentOf(models, selection) || location.pathname);
+    showAddress(fragmentOf(models, selection));
   });
   addEventListener("hashchange", () => {
     const selection = selectionOf(models, location.hash);
