@@ -151,7 +151,7 @@ export function searchTool({models, store}) {
   return el("div", {class: "search", role: "search"}, input, count, list, said);
 }
 
-/** Safari has no requestIdleCallback. */
+// Safari has no requestIdleCallback.
 function whenIdle(action) {
   if (globalThis.requestIdleCallback) requestIdleCallback(action, {timeout: 3000});
   else setTimeout(action, 500);

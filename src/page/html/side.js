@@ -1,6 +1,6 @@
 // The side panel: everything about what is selected, with links to what it names, and the way back.
 import {el, shorten} from "./dom.js";
-import {seconds} from "./format.js";
+import {inAStep} from "./format.js";
 import {comparisonOf} from "./match.js";
 import {copyText, factList, layoutChip, link, nameOf, part} from "./parts.js";
 import {opSections, signatureChips} from "./side_op.js";
@@ -91,11 +91,11 @@ function otherPlan(page, selection) {
   if (other.kind === "op" && !model.bare) {
     const record = model.record(other.id);
     rows.push(["layouts", signatureChips(model, record)], ["because", `${model.head.strategy}: ${record.reason}`],
-        ["time", seconds(model.decisions.seconds[other.id])]);
+        ["time", inAStep(model.decisions.seconds[other.id], model.schedule.runs[other.id])]);
   } else if (other.kind === "tensor" && !model.bare) {
     rows.push(["layout", layoutChip(model, model.decisions.source[other.id])]);
   } else if (other.kind === "transition") {
-    rows.push(["time", seconds(model.transitions.seconds[other.id])],
+    rows.push(["time", inAStep(model.transitions.seconds[other.id], model.transitions.runs[other.id])],
         ["because", model.transitions.reasons[model.transitions.reason[other.id]]]);
   }
   return part(title, true, factList(rows));
