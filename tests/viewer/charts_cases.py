@@ -99,6 +99,7 @@ def tables_add_up(browser, inputs):
     page.click("[data-table=peak]")
     expect_near(total(page, "tables", "bytes") + plan["memory"]["workspace_bytes"], summary["peak_bytes"], "tensors at the peak")
     page.click("[data-table=decisions]")
+    expect_near(total(page, "tables", "seconds"), summary["compute_seconds"], "compute of all decisions")
     expect_near(total(page, "tables", "ops"), len(plan["graph"]["ops"]["name"]), "ops of all decisions")
     expect_quiet(page)
     page.close()
@@ -232,6 +233,30 @@ def trace_beside_plan(browser, inputs):
     page.close()
 
 
+def trace_of_micro_batches(browser, inputs):
+    """Predicted beside measured: once for each micro-batch that was traced, and once for what runs once a step."""
+    for batches in (1, 4):
+        name = f"traced{batches}"
+        inputs.run("run", inputs.plan("accumulated"), "--backend", "fake", "--micro-batches", batches, "--trace", f"{name}.json", "-q")
+        page_file = inputs._paged(f"{name}.html", "render", inputs.plan("accumulated"), "--trace", f"{name}.json")
+        plan = document(page_file)
+        expect_equal(plan["trace"]["micro_batches"], batches, "micro-batches of the trace")
+        page = browser.open(page_file)
+        page.click("[role=tab][data-panel=schedule]")
+        page.settle()
+        told = page.text(".schedule .totals")
+        expect(("× predicted" if batches == 4 else "a run of 1 micro-batch; the plan's step has 4") in told, f"told: {told}")
+        page.click("[role=tab][data-panel=tables]")
+        page.settle()
+        ratios = [float(text.split()[0]) for text in page.evaluate("""(() => {
+          const at = [...document.querySelectorAll(".tables [role=columnheader]")].findIndex((h) => h.innerText.startsWith("Measured /"));
+          return [...document.querySelectorAll(".data-table .row")].map((r) => r.children[at].innerText).filter((t) => t !== "");
+        })()""")]
+        expect(len(ratios) > 5 and all(0.8 < ratio < 1.5 for ratio in ratios), f"{batches} traced: measured / predicted {ratios}")
+        expect_quiet(page)
+        page.close()
+
+
 def traffic_adds_up(browser, inputs):
     page, plan = open_panel(browser, inputs, "llama", "traffic")
     summary, traffic = plan["head"]["summary"], plan["traffic"]
@@ -293,6 +318,6 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
+CASES = [trace_of_micro_batches, where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
          schedule_adds_up, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
 SLOW_CASES = [large_plans_stay_quick]

@@ -117,14 +117,14 @@ class Inputs:
             graph = self.folder / "accumulated.graph.json"
             self.run("generate", "llama", "--layers", 2, "--hidden", 256, "--ffn", 704, "--heads", 4, "--kv-heads", 4,
                      "--vocab", 1000, "--batch", 8, "--seq", 128, "-o", graph, "-q")
-            self.run("infer", graph, "--mesh", "data=2,model=4", "--train", "--loss", "causal-lm:logits", "--accumulate", 4,
+            self.run("infer", graph, "--mesh", "data=2,model=4", "--train", "--loss", "cross-entropy:logits", "--accumulate", 4,
                      "--recipe", "data=zero3,model=tp", "--optimizer", "adamw", "-o", path, "-q")
         return self._once("accumulated.json", make)
 
     def _accumulated_other(self):
         def make(path):
             self.run("infer", self.plan("accumulated").with_name("accumulated.graph.json"), "--mesh", "data=2,model=4", "--train",
-                     "--loss", "causal-lm:logits", "--accumulate", 4, "--recipe", "data=dp", "--optimizer", "adamw", "-o", path, "-q")
+                     "--loss", "cross-entropy:logits", "--accumulate", 4, "--recipe", "data=dp", "--optimizer", "adamw", "-o", path, "-q")
         return self._once("accumulated_other.json", make)
 
     def _llama(self):

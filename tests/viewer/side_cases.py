@@ -4,6 +4,7 @@ import json
 import time
 import urllib.parse
 
+from charts_cases import document
 from expect import expect, expect_equal, expect_quiet, expect_shown
 
 
@@ -170,4 +171,41 @@ def odd_addresses(browser, inputs):
         page.close()
 
 
-CASES = [works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]
+def times_of_a_step(browser, inputs):
+    """Of what runs in each of four micro-batches: the time of a step, then that of one run; scopes add up."""
+    page = browser.open(inputs.page("accumulated"), fragment="#scope=")
+    plan = document(inputs.page("accumulated"))
+    transitions, runs = plan["transitions"], plan["schedule"]["runs"]
+    op = max(range(len(runs)), key=lambda i: plan["decisions"]["seconds"][i] * (runs[i] > 1))
+    transition = max(range(len(transitions["runs"])), key=lambda i: transitions["seconds"][i] * (transitions["runs"][i] > 1))
+    expect(runs[op] == 4 and transitions["runs"][transition] == 4, "nothing runs four times")
+    for address, once, what in ((fragment("op", plan["graph"]["ops"]["name"][op]), plan["decisions"]["seconds"][op], "op"),
+                                (f"#transition={transition}", transitions["seconds"][transition], "transition")):
+        page.evaluate(f"location.hash = {address!r}")
+        page.settle()
+        shown = page.text(".side [data-value=seconds]")
+        expect_shown(shown, once * 4, f"time of the {what} in a step")
+        expect_shown(shown.split("×")[1], once, f"time of one run of the {what}")
+    expect_shown(facts(page)["bytes moved"], transitions["wire_bytes"][transition] * 4, "bytes in a step")
+    scope = plan["outline"]["path"][plan["outline"]["parent"].index(0)]
+    page.evaluate(f"location.hash = {fragment('scope', scope)!r}")
+    page.settle()
+    within = {i for i, path in enumerate(outline_of_ops(plan)) if path == scope or path.startswith(scope + "/")}
+    reader = lambda t: transitions["consumers"][t][0][0] if transitions["consumers"][t] else -1  # noqa: E731
+    moved = sum(transitions["wire_bytes"][t] * transitions["runs"][t] for t in range(len(transitions["runs"])) if reader(t) in within)
+    expect_shown(facts(page)["bytes moved"], moved, f"bytes moved for {scope}")
+    expect_quiet(page)
+    page.close()
+
+
+def outline_of_ops(plan):
+    """Per op the path of the node of the outline that holds it."""
+    paths = [""] * len(plan["graph"]["ops"]["name"])
+    for node, items in enumerate(plan["outline"]["items"]):
+        for item in items:
+            if item >= 0:
+                paths[item] = plan["outline"]["path"][node]
+    return paths
+
+
+CASES = [times_of_a_step, works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]

@@ -42,6 +42,19 @@ function findCosts(model) {
   return {...costs, kernels, all: kernels.map((seconds, op) => seconds + costs.local[op] + costs.wire[op]), owner};
 }
 
+/**
+ * Seconds that the plan foretells for an op in a run that was traced, `trace.micro_batches` of them: once for each in
+ * which it runs. Of a step that accumulates, what has one run (the update) is traced once.
+ */
+export function foretold(model, op) {
+  const once = costsOf(model).kernels[op] / model.schedule.runs[op];
+  return once * tracedRuns(model, op);
+}
+
+export function tracedRuns({trace, head, schedule}, op) {
+  return head.micro_batches > 1 && schedule.runs[op] === 1 ? 1 : trace.micro_batches;
+}
+
 /** Slices and copies that move nothing between devices are no collectives. */
 export function isLocalKind(name) {
   return name === "slice" || name === "fill" || name === "pad";

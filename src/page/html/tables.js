@@ -1,6 +1,6 @@
 // Sorted tables: ops, collectives, tensors at the peak, decisions.
 import {planChoice, saysBare} from "./chart.js";
-import {costsOf, isLocalKind, stepsText} from "./costs.js";
+import {costsOf, foretold, isLocalKind, stepsText} from "./costs.js";
 import {DataTable} from "./data_table.js";
 import {el} from "./dom.js";
 import {bytes, count, seconds, threeDigits} from "./format.js";
@@ -29,11 +29,12 @@ function opLayouts(model, op) {
 
 function traceColumns(model) {
   if (!model.trace) return [];
-  const predicted = costsOf(model).compute;
   const took = model.trace.op_seconds;
+  const runs = model.trace.micro_batches;
   return [
-    timeColumn("measured", "Measured", (op) => took[op], "mean of the devices, in the run of the trace"),
-    {id: "ratio", title: "Measured / predicted", value: (op) => (predicted[op] > 0 && took[op] > 0 ? took[op] / predicted[op] : null),
+    timeColumn("measured", "Measured", (op) => took[op], `mean of the devices, in the run of the trace${runs > 1 ? `, ${runs} micro-batches` : ""}`),
+    {id: "ratio", title: "Measured / predicted", value: (op) => (foretold(model, op) > 0 && took[op] > 0 ? took[op] / foretold(model, op) : null),
+      hint: runs > 1 ? `predicted for ${runs} micro-batches, where it runs in each` : undefined,
       show: (value) => `${threeDigits(value)} ×`},
   ];
 }
