@@ -2,6 +2,7 @@
 its pixels change."""
 import json
 
+from charts_cases import choose, document
 from expect import expect, expect_equal, expect_quiet
 
 CANVAS = ".graph-canvas"
@@ -157,6 +158,38 @@ def marks_in_both_plans(browser, inputs):
     page.close()
 
 
+def marks_changes(browser, inputs):
+    """What differs between two plans has a sign and words of it, in both; a plan beside itself has none."""
+    orange = ACCENTS.replace("0x1f", "0xa8").replace("0x5f", "0x48").replace("0xbf", "0x0a")
+    for after, differs in (("mlp_other", True), ("mlp", False)):
+        page = browser.open(inputs.diff_page("mlp", after))
+        page.evaluate("location.hash = '#op=up'")
+        page.settle()
+        page.settle()
+        for view in (0, 1):
+            expect_equal(page.evaluate(orange % view) > 50, differs, f"signs in view {view} beside {after}")
+        expect_equal("≠" in said(page), differs, f"what is said of an op beside {after}: {said(page)}")
+        expect_quiet(page)
+        page.close()
+
+
+def changes_by_pairs(browser, inputs):
+    """Colours of both views go by after less before, on one scale; all prices of ops and collectives add up to it."""
+    page = browser.open(inputs.diff_page("accumulated", "accumulated_other"))
+    costs = [document(inputs.page(name)) for name in ("accumulated", "accumulated_other")]
+    totals = [plan["head"]["summary"]["compute_seconds"] + plan["head"]["summary"]["collective_seconds"] for plan in costs]
+    choose(page, "[aria-label='colour by']", "change")
+    page.click("[role=tab][data-panel=tables]")
+    page.settle()
+    change = page.evaluate("Number(document.querySelector('.tables [data-total=change]').dataset.value)")
+    expect(abs(change - (totals[1] - totals[0])) < 1e-6 * sum(totals), f"changes of ops {change}, of plans {totals[1] - totals[0]}")
+    choose(page, ".tables [aria-label='which plan']", "1")
+    other = page.evaluate("Number(document.querySelector('.tables [data-total=change]').dataset.value)")
+    expect(abs(change - other) < 1e-9 * sum(totals), f"change by ops before {change}, after {other}")
+    expect_quiet(page)
+    page.close()
+
+
 def without_idle_callbacks(browser, inputs):
     """Safari has none."""
     path = inputs.folder / "safari.html"
@@ -171,4 +204,4 @@ def without_idle_callbacks(browser, inputs):
     page.close()
 
 
-CASES = [marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]
+CASES = [marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]

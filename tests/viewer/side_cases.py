@@ -98,6 +98,31 @@ def links_and_way_back(browser, inputs):
     page.close()
 
 
+def focus_follows(browser, inputs):
+    """By keys alone: a link's target has the focus, Escape and Close give it back to who opened the panel."""
+    page = browser.open(inputs.page("mlp"))
+    focused = lambda: page.evaluate("document.activeElement.className || document.activeElement.tagName")  # noqa: E731
+    for leave in ("Escape", "Close"):
+        page.evaluate("document.querySelector('.graph-canvas').focus()")
+        page.evaluate(f"location.hash = {'#op=act' if leave == 'Escape' else '#op=up'!r}")
+        page.settle()
+        page.evaluate("document.querySelector('.side button.tensor').focus()")
+        page.press("Enter")
+        page.settle()
+        expect_equal(page.text(".side .kind"), "Tensor", "what a link shows")
+        expect_equal(focused(), "H2", "focus after a link")
+        if leave == "Escape":
+            page.press("Escape")
+        else:
+            page.evaluate("document.querySelector('.side button[aria-label=Close]').focus()")
+            page.press("Enter")
+        page.settle()
+        expect(page.evaluate("document.querySelector('.side').hidden"), f"{leave} closes")
+        expect_equal(focused(), "graph-canvas", f"focus after {leave}")
+    expect_quiet(page)
+    page.close()
+
+
 def shows_collective(browser, inputs):
     """A transition: steps, cause, and pins that are pins of the program."""
     plan = inputs.read("llama")
@@ -208,4 +233,4 @@ def outline_of_ops(plan):
     return paths
 
 
-CASES = [times_of_a_step, works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]
+CASES = [focus_follows, times_of_a_step, works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]

@@ -28,6 +28,7 @@ function legend(views, models, store) {
         el("div", {}, models[0].bare ? "" : "S(i) split along dimension i · B whole · P parts to be summed"),
         el("div", {}, names.size > 0 ? "a mark is as large as its time, " : "", "a line as wide as its bytes"),
         el("div", {}, models[0].bare ? "" : GROUP_TIMES),
+        el("div", {}, models.length > 1 ? "≠ and a frame: layouts, collectives or type differ from the other plan" : ""),
         el("div", {}, "blue: what the selected box reads; dashed: what reads it"));
   };
   store.on("overlay", show);

@@ -2,6 +2,7 @@
 import {costsOf} from "./costs.js";
 import {bytes, seconds} from "./format.js";
 import {markShape, sumCollectives} from "./graph_marks.js";
+import {changedOps} from "./match.js";
 import {SHARING, overlayNamed} from "./overlays.js";
 
 export const GROUP_TIMES = "times of groups: prices added up, nothing overlapped";
@@ -26,6 +27,9 @@ export class GraphFacts {
     this.costs = costsOf(model);
     this.seconds = sumsOfNodes(model, (op) => this.costs.all[op]);
     this.numOps = sumsOfNodes(model, () => 1);
+    const changed = changedOps(model);
+    this.numChanged = sumsOfNodes(model, (op) => (changed.has(op) ? 1 : 0));
+    this.isChanged = ({item}) => (item >= 0 ? changed.has(item) : this.numChanged[-1 - item] > 0);
     this.totalSeconds = this.seconds[0];
     this.beside = [this];  // views that are looked at together have one scale
     this.ownLongest = 0;
@@ -199,7 +203,8 @@ export class GraphFacts {
     const {model} = this;
     if (box.item < 0) {
       return [this.titleOf(box).replace(" ◂ ▸", ""), `group of ${this.shareText(box)}`,
-        ...(this.secondsOf(box) > 0 ? [GROUP_TIMES] : []), ...this.#insideLines(box)];
+        ...(this.secondsOf(box) > 0 ? [GROUP_TIMES] : []),
+        ...(this.isChanged(box) ? [`≠ ${this.numChanged[-1 - box.item]} of its ops differ from the other plan`] : []), ...this.#insideLines(box)];
     }
     const op = box.item;
     const lines = [`${model.opType(op)} ${model.opName(op)}`];
@@ -208,6 +213,7 @@ export class GraphFacts {
       const layout = model.bare ? "" : ` ${model.layoutText(model.decisions.source[tensor])}`;
       lines.push(`→ ${model.typeText(tensor)}${layout}`);
     }
+    if (this.isChanged(box)) lines.push("≠ differs from the other plan: layouts, collectives or type");
     if (model.bare) return lines;
     const {kernels, wire, exposed} = this.costs;
     lines.push(`${seconds(kernels[op])} of compute, ${seconds(wire[op])} of communication, ${seconds(exposed[op])} exposed`, SHARING[model.decisions.sharing[op]].title, model.record(op).choice);

@@ -85,9 +85,13 @@ export class Comparison {
     this.scopes.byKey((node) => models[0].outline.path[node], (node) => models[1].outline.path[node]);
     this.rows = [...this.#opRows(), ...this.#transitionRows()]
         .sort((a, b) => Math.abs(b.change) - Math.abs(a.change) || Math.max(...a.ids) - Math.max(...b.ids));
-    this.changed = [new Set(), new Set()];  // ops of each plan whose layouts or type differ, or that the other lacks
+    this.changed = [new Set(), new Set()];  // ops of each plan, as changedOps says
     for (const {of, kind, ids} of this.rows) {
-      if (of === "op" && kind !== "time") ids.forEach((id, plan) => { if (id >= 0) this.changed[plan].add(id); });
+      if (kind === "time") continue;
+      ids.forEach((id, plan) => {
+        const op = id < 0 || of === "op" ? id : costsOf(models[plan]).owner[id];
+        if (op >= 0) this.changed[plan].add(op);
+      });
     }
   }
 
@@ -155,6 +159,13 @@ function comparisonBetween(models) {
 /** Of a page of two plans; null of one. */
 export function comparisonOf(page) {
   return page.models.length < 2 ? null : comparisonBetween(page.models);
+}
+
+/** Ops of a plan of two whose layouts or type differ in the other, that it lacks, or that need other collectives. */
+export function changedOps(model) {
+  const {other, index} = model;
+  if (!other) return new Set();
+  return comparisonBetween(index === 0 ? [model, other] : [other, model]).changed[index];
 }
 
 const changes = new WeakMap();

@@ -76,7 +76,7 @@ function heading(page, selection) {
   const plan = page.models.length > 1 ? `, plan ${selection.plan === 0 ? "before" : "after"}` : "";
   const copy = el("button", {type: "button", class: "copy", "aria-label": "Copy name", onclick: () => copyText(name)}, "Copy name");
   return el("div", {class: "heading"}, el("span", {class: `kind ${selection.kind}`}, `${title}${plan}`), copy,
-      el("h2", {title: name.slice(0, 2000)}, el("bdi", {}, shorten(name, 240))));
+      el("h2", {title: name.slice(0, 2000), tabindex: -1}, el("bdi", {}, shorten(name, 240))));
 }
 
 /** In a page of two plans: the same thing in the other one. */
@@ -134,18 +134,35 @@ function showAddress(fragment) {
 function mountSide(element, page) {
   const {models, store} = page;
   const visits = new Visits();
-  const {bar, update} = navigation(page, visits, () => store.set("selection", null));
+  let opener = null;  // what had the focus before it came in here
+  element.addEventListener("focusin", ({relatedTarget}) => {
+    if (relatedTarget !== null && !element.contains(relatedTarget)) opener = relatedTarget;
+  });
+  const close = () => {
+    const hadFocus = element.contains(document.activeElement);
+    store.set("selection", null);
+    if (hadFocus) (opener?.isConnected ? opener : document.querySelector("[role=tab][aria-selected=true]"))?.focus();
+  };
+  element.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    close();
+  });
+  const {bar, update} = navigation(page, visits, close);
   element.append(bar);
   const show = (selection) => {
     // Before all else: the views ask for it when they hear of the selection.
     store.set("counterpart", selection === null ? null : comparisonOf(page)?.counterpart(selection) ?? null);
     element.hidden = selection === null;
-    element.querySelector(".body")?.remove();
+    const body = element.querySelector(".body");
+    const followed = body?.contains(document.activeElement);  // a link in it: the focus goes on to what it shows
+    body?.remove();
     if (selection === null) return;
     visits.add(selection);
     update();
     // A new element begins at its top, without asking for its layout now.
     element.append(el("div", {class: "body"}, heading(page, selection), sectionsOf(page, selection)));
+    if (followed) element.querySelector("h2").focus({preventScroll: true});
   };
   store.on("selection", (selection) => {
     show(selection);
