@@ -123,7 +123,7 @@ def tables_filter_and_sort(browser, inputs):
     kind = page.evaluate("document.querySelector('.tables .data-table select').selectedOptions[0].textContent").split(" (")[0]
     expect_equal(rows(), sum(plan["graph"]["op_types"][t] == kind for t in ops["type"]), f"ops of type {kind}")
     page.click(".tables [role=columnheader]:nth-child(1) button")
-    first = page.text(".tables .row [role=cell]")
+    first = page.text(".tables .row [role=gridcell]")
     expect_equal(first, min(name for i, name in enumerate(ops["name"]) if columns[i][1] == kind), "first by name")
     page.click(".tables .row")
     page.wait(f"document.querySelector('.side h2')?.textContent === {json.dumps(first)}")
@@ -277,6 +277,26 @@ def traffic_adds_up(browser, inputs):
     page.close()
 
 
+def matrix_parts_nodes(browser, inputs):
+    """Lines stand where the node changes, by rank, also where the mesh begins inside of a node."""
+    page, plan = open_panel(browser, inputs, "off_node", "traffic")
+    traffic, ranks = plan["traffic"], plan["head"]["mesh"]["ranks"]
+    expect_equal((traffic["per_block"], traffic["devices_per_node"], ranks), (1, 8, list(range(4, 12))), "devices")
+    expect("lines part the nodes" in page.text(".traffic"), "the lines are not told of")
+    dark = page.evaluate("""(() => {
+      const canvas = document.querySelector(".traffic canvas"), scale = devicePixelRatio;
+      const side = Math.min(canvas.clientWidth - 46 - 8, canvas.clientHeight - 24 - 8) / 8;
+      const ink = (at, row) => {  // cells with bytes are dark, too: a line goes through all rows
+        const {data} = canvas.getContext("2d").getImageData((46 + Math.round(at * side) - 2) * scale, (24 + (row + 0.3) * side) * scale, 5 * scale, 1);
+        return Math.min(...Array.from({length: data.length / 4}, (_, i) => data[4 * i] + data[4 * i + 1] + data[4 * i + 2]));
+      };
+      return Array.from({length: 7}, (_, i) => Math.max(...Array.from({length: 8}, (_, row) => ink(i + 1, row))));
+    })()""")
+    expect(all(dark[3] + 60 < value for i, value in enumerate(dark) if i != 3), f"how dark at each border: {dark}")
+    expect_quiet(page)
+    page.close()
+
+
 def collectives_of(plan, tensor):
     """How often each kind of collective moves a tensor."""
     transitions = plan["transitions"]
@@ -318,6 +338,6 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [trace_of_micro_batches, where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
+CASES = [matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
          schedule_adds_up, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
 SLOW_CASES = [large_plans_stay_quick]

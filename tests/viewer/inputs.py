@@ -98,6 +98,10 @@ class Inputs:
     def _mlp_other(self):
         return self._planned("mlp_other", MLP, "--mesh", "data=2,model=4", "--strategy", "replicate")
 
+    def _off_node(self):
+        """On the last four devices of a node of eight, and the first four of the next."""
+        return self._planned("off_node", MLP, "--mesh", "model=8@4-11", "--strategy", "einsum", "--pin", "w1=S(1)", "--pin", "w2=S(0)")
+
     def _mlp_longer(self):
         graph = json.loads(json.dumps(MLP))
         graph["ops"].append({"name": "last", "type": "Tanh", "inputs": ["y"], "outputs": ["z"], "scope": "head"})

@@ -209,5 +209,29 @@ def keyboard_reaches_all(browser, inputs):
     page.close()
 
 
-CASES = [opens_from_disk, asks_for_nothing, hostile_names, bare_model, same_bytes, numbers_are_the_plans, two_plans,
+def tables_tell_where(browser, inputs):
+    """A table's rows go by keys, and a reader of screens hears of the current one; tabs name their panels."""
+    page = browser.open(inputs.page("llama"))
+    for panel in each_panel(page):
+        controls = page.evaluate(f"document.querySelector('[data-panel={panel}]').getAttribute('aria-controls')")
+        expect_equal(page.evaluate(f"document.getElementById({controls!r})?.className"), f"panel {panel}", f"what the tab {panel} controls")
+    page.click("[role=tab][data-panel=tables]")
+    page.settle()
+    grid = ".tables [role=grid]"
+    expect_equal(page.evaluate(f"document.querySelector('{grid}').getAttribute('aria-rowcount')"),
+                 str(1 + len(inputs.read("llama")["graph"]["ops"])), "rows of the table")
+    page.evaluate(f"document.querySelector('{grid}').focus()")
+    for key, index in (("ArrowDown", 2), ("ArrowDown", 3), ("End", 1 + len(inputs.read("llama")["graph"]["ops"]))):
+        page.press(key)
+        page.settle()
+        row = page.evaluate(f"""(() => {{ const row = document.getElementById(document.querySelector('{grid}').getAttribute('aria-activedescendant'));
+            return [row.getAttribute('aria-rowindex'), row.getAttribute('aria-selected'), row.hidden]; }})()""")
+        expect_equal(row, [str(index), "true", False], f"the current row after {key}")
+    page.press("Enter")
+    page.settle()
+    expect_equal(page.text(".side h2"), page.text(".tables .row.current > div"), "Enter selects")
+    page.close()
+
+
+CASES = [tables_tell_where, opens_from_disk, asks_for_nothing, hostile_names, bare_model, same_bytes, numbers_are_the_plans, two_plans,
          graphs_that_differ, is_readable, controls_have_names, keyboard_reaches_all]
