@@ -1,6 +1,7 @@
 """What holds of every page: nothing asked for, hostile names as text, equal bytes, two plans side by side, and that
 keyboard and readers of screens reach all."""
 import json
+import re
 import urllib.parse
 
 from expect import expect, expect_equal, expect_quiet, expect_shown
@@ -78,6 +79,18 @@ def numbers_are_the_plans(browser, inputs):
     plan = inputs.read("llama")
     expect_shown(seen["peak memory"], plan["memory"]["peak_bytes"], "peak memory")
     expect_shown(seen["bytes moved"], plan["total"]["bytes_moved"], "bytes moved")
+    page.close()
+    # Times as `diff` tells them.
+    told = {line.split("  ")[0]: re.findall(r"[\d.]+ \w+", line)
+            for line in inputs.run("diff", inputs.plan("mlp"), inputs.plan("mlp_other"), codes=(1,)).splitlines()}
+    page = browser.open(inputs.diff_page("mlp", "mlp_other"))
+    page.click("[role=tab][data-panel=about]")
+    lists = page.evaluate("""[...document.querySelectorAll('.panel.about dl')].map((list) => Object.fromEntries(
+        [...list.querySelectorAll('dt')].map((t) => [t.innerText, t.nextElementSibling.innerText])))""")
+    expect_equal(len(lists), 2, "plans of the page")
+    for plan, seen in enumerate(lists):
+        expect_equal(seen["step"], told["overlapped"][plan], f"step of plan {plan}")
+        expect_equal(seen["exposed communication"], told["exposed"][plan], f"exposed of plan {plan}")
     page.close()
 
 
