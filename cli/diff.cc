@@ -37,7 +37,8 @@ Status WritePageOf(const Plan& a, const Plan& b, const DiffFlags& flags) {
 Status Diff(const DiffFlags& flags) {
   if (flags.a == "-" && flags.b == "-") return UsageError("only one of the two plans can be stdin");
   const bool page_alone = flags.page == "-";  // stdout holds one thing
-  if (page_alone && flags.output.json()) return UsageError("-o - and --format json both go to stdout; expected -o FILE.html");
+  if (page_alone && flags.output.json())
+    return UsageError("-o - and --format json both go to stdout; expected -o FILE.html");
   if (!flags.page.empty() && !page_alone && !IsPagePath(flags.page)) {
     return UsageError(StrCat(Quote(flags.page), ": a page's extension is html or htm; the text goes to stdout"));
   }
@@ -69,7 +70,9 @@ Command SetupDiff(CLI::App& app) {
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   app.add_flag("--all", flags->all, "in text: every difference, not the sums by kind and scope");
-  app.add_option("-o,--output", flags->page, "also both plans side by side, as a page that opens from disk; - is stdout, which holds nothing else then")
+  app.add_option(
+         "-o,--output", flags->page,
+         "also both plans side by side, as a page that opens from disk; - is stdout, which holds nothing else then")
       ->type_name("FILE.html");
   AddFormatFlag(app, flags->output);
   AddNotationFlag(app, flags->output);
