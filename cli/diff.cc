@@ -7,6 +7,7 @@
 
 #include "api/plan_file.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/plan_pages.h"
@@ -35,12 +36,20 @@ Status WritePageOf(const Plan& a, const Plan& b, const DiffFlags& flags) {
 
 Status Diff(const DiffFlags& flags) {
   if (flags.a == "-" && flags.b == "-") return UsageError("only one of the two plans can be stdin");
+  const bool page_alone = flags.page == "-";  // stdout holds one thing
+  if (page_alone && flags.output.json())
+    return UsageError("-o - and --format json both go to stdout; expected -o FILE.html");
+  if (!flags.page.empty() && !page_alone && !IsPagePath(flags.page)) {
+    return UsageError(StrCat(Quote(flags.page), ": a page's extension is html or htm; the text goes to stdout"));
+  }
   SBP_ASSIGN_OR_RETURN(const Plan a, ReadPlanFile(flags.a));
   SBP_ASSIGN_OR_RETURN(const Plan b, ReadPlanFile(flags.b));
   if (!flags.page.empty()) SBP_RETURN_IF_ERROR(WritePageOf(a, b, flags));
   const std::vector<PlanDifference> differences =
       DiffPlans(a, b, {.tolerance = flags.tolerance, .notation = flags.output.layout_notation()});
-  if (flags.output.json()) {
+  if (page_alone) {
+    // It says what differs.
+  } else if (flags.output.json()) {
     SBP_RETURN_IF_ERROR(Print(DifferencesJson(differences)));
   } else {
     constexpr size_t kAll = std::numeric_limits<size_t>::max();
@@ -61,7 +70,9 @@ Command SetupDiff(CLI::App& app) {
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   app.add_flag("--all", flags->all, "in text: every difference, not the sums by kind and scope");
-  app.add_option("-o,--output", flags->page, "also both plans side by side, as a page that opens from disk")
+  app.add_option(
+         "-o,--output", flags->page,
+         "also both plans side by side, as a page that opens from disk; - is stdout, which holds nothing else then")
       ->type_name("FILE.html");
   AddFormatFlag(app, flags->output);
   AddNotationFlag(app, flags->output);

@@ -1,5 +1,10 @@
 #include "cli/plan_pages.h"
 
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+
 #include "api/plan_file.h"
 #include "pipeline/pipeline.h"
 #include "rule/rule_set.h"
@@ -19,6 +24,15 @@ Result<std::string> PageOf(const Plan& before, const std::string& where_before, 
   SBP_RETURN_IF_ERROR(RefuseWrongPlan(before, rules_before, where_before));
   SBP_RETURN_IF_ERROR(RefuseWrongPlan(after, rules_after, where_after));
   return PageOfPlans(before, rules_before, after, rules_after);
+}
+
+bool IsPagePath(std::string_view path) {
+  const auto ends_with = [path](std::string_view ending) {
+    if (path.size() < ending.size()) return false;
+    return std::ranges::equal(path.substr(path.size() - ending.size()), ending,
+                              [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+  };
+  return ends_with(".html") || ends_with(".htm");
 }
 
 }  // namespace sbp

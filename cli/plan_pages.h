@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "api/page.h"
 #include "base/status.h"
@@ -15,5 +16,8 @@ Result<std::string> PageOf(const Plan& plan, const std::string& where, const Tra
 // Both side by side.
 Result<std::string> PageOf(const Plan& before, const std::string& where_before, const Plan& after,
                            const std::string& where_after);
+
+// Does a file's name end as a page's, in any case?
+bool IsPagePath(std::string_view path);
 
 }  // namespace sbp

@@ -61,8 +61,6 @@ Result<Plan> LoadPlanOrModel(const RenderFlags& flags) {
 
 constexpr std::string_view kPage = "html";
 
-bool IsPage(std::string_view path) { return path.ends_with(".html") || path.ends_with(".htm"); }
-
 Status RenderPage(const RenderFlags& flags) {
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(const Plan plan, LoadPlanOrModel(flags));
@@ -80,7 +78,7 @@ Status Render(RenderFlags flags) {
   flags.options.notation = flags.output.layout_notation();
   if (flags.format.empty() && flags.out == "-") flags.format = "txt";
   const std::string path = flags.format.empty() ? flags.out : "x." + flags.format;
-  if (IsPage(path)) return RenderPage(flags);
+  if (IsPagePath(path)) return RenderPage(flags);
   if (!flags.trace.empty()) return UsageError("--trace stands in a page alone; expected -o FILE.html");
   SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));

@@ -99,6 +99,7 @@ def tables_add_up(browser, inputs):
     page.click("[data-table=peak]")
     expect_near(total(page, "tables", "bytes") + plan["memory"]["workspace_bytes"], summary["peak_bytes"], "tensors at the peak")
     page.click("[data-table=decisions]")
+    expect_near(total(page, "tables", "seconds"), summary["compute_seconds"], "compute of all decisions")
     expect_near(total(page, "tables", "ops"), len(plan["graph"]["ops"]["name"]), "ops of all decisions")
     expect_quiet(page)
     page.close()
@@ -122,7 +123,7 @@ def tables_filter_and_sort(browser, inputs):
     kind = page.evaluate("document.querySelector('.tables .data-table select').selectedOptions[0].textContent").split(" (")[0]
     expect_equal(rows(), sum(plan["graph"]["op_types"][t] == kind for t in ops["type"]), f"ops of type {kind}")
     page.click(".tables [role=columnheader]:nth-child(1) button")
-    first = page.text(".tables .row [role=cell]")
+    first = page.text(".tables .row [role=gridcell]")
     expect_equal(first, min(name for i, name in enumerate(ops["name"]) if columns[i][1] == kind), "first by name")
     page.click(".tables .row")
     page.wait(f"document.querySelector('.side h2')?.textContent === {json.dumps(first)}")
@@ -232,6 +233,30 @@ def trace_beside_plan(browser, inputs):
     page.close()
 
 
+def trace_of_micro_batches(browser, inputs):
+    """Predicted beside measured: once for each micro-batch that was traced, and once for what runs once a step."""
+    for batches in (1, 4):
+        name = f"traced{batches}"
+        inputs.run("run", inputs.plan("accumulated"), "--backend", "fake", "--micro-batches", batches, "--trace", f"{name}.json", "-q")
+        page_file = inputs._paged(f"{name}.html", "render", inputs.plan("accumulated"), "--trace", f"{name}.json")
+        plan = document(page_file)
+        expect_equal(plan["trace"]["micro_batches"], batches, "micro-batches of the trace")
+        page = browser.open(page_file)
+        page.click("[role=tab][data-panel=schedule]")
+        page.settle()
+        told = page.text(".schedule .totals")
+        expect(("× predicted" if batches == 4 else "a run of 1 micro-batch; the plan's step has 4") in told, f"told: {told}")
+        page.click("[role=tab][data-panel=tables]")
+        page.settle()
+        ratios = [float(text.split()[0]) for text in page.evaluate("""(() => {
+          const at = [...document.querySelectorAll(".tables [role=columnheader]")].findIndex((h) => h.innerText.startsWith("Measured /"));
+          return [...document.querySelectorAll(".data-table .row")].map((r) => r.children[at].innerText).filter((t) => t !== "");
+        })()""")]
+        expect(len(ratios) > 5 and all(0.8 < ratio < 1.5 for ratio in ratios), f"{batches} traced: measured / predicted {ratios}")
+        expect_quiet(page)
+        page.close()
+
+
 def traffic_adds_up(browser, inputs):
     page, plan = open_panel(browser, inputs, "llama", "traffic")
     summary, traffic = plan["head"]["summary"], plan["traffic"]
@@ -248,6 +273,26 @@ def traffic_adds_up(browser, inputs):
     page.settle()
     page.click(".traffic .row")
     page.wait("document.querySelector('.side h2') !== null")
+    expect_quiet(page)
+    page.close()
+
+
+def matrix_parts_nodes(browser, inputs):
+    """Lines stand where the node changes, by rank, also where the mesh begins inside of a node."""
+    page, plan = open_panel(browser, inputs, "off_node", "traffic")
+    traffic, ranks = plan["traffic"], plan["head"]["mesh"]["ranks"]
+    expect_equal((traffic["per_block"], traffic["devices_per_node"], ranks), (1, 8, list(range(4, 12))), "devices")
+    expect("lines part the nodes" in page.text(".traffic"), "the lines are not told of")
+    dark = page.evaluate("""(() => {
+      const canvas = document.querySelector(".traffic canvas"), scale = devicePixelRatio;
+      const side = Math.min(canvas.clientWidth - 46 - 8, canvas.clientHeight - 24 - 8) / 8;
+      const ink = (at, row) => {  // cells with bytes are dark, too: a line goes through all rows
+        const {data} = canvas.getContext("2d").getImageData((46 + Math.round(at * side) - 2) * scale, (24 + (row + 0.3) * side) * scale, 5 * scale, 1);
+        return Math.min(...Array.from({length: data.length / 4}, (_, i) => data[4 * i] + data[4 * i + 1] + data[4 * i + 2]));
+      };
+      return Array.from({length: 7}, (_, i) => Math.max(...Array.from({length: 8}, (_, row) => ink(i + 1, row))));
+    })()""")
+    expect(all(dark[3] + 60 < value for i, value in enumerate(dark) if i != 3), f"how dark at each border: {dark}")
     expect_quiet(page)
     page.close()
 
@@ -283,7 +328,7 @@ def pins_remove_collectives(browser, inputs):
 
 
 def large_plans_stay_quick(browser, inputs):
-    """Panels of 50,000 ops open within a second, and no panel makes an element per op."""
+    """Panels of 50,000 ops open within three seconds (the goal is one), and no panel makes an element per op."""
     page = browser.open(inputs.page("ops50000"))
     for panel in ("where", "tables", "memory", "schedule", "traffic"):
         took = page.timed(lambda: page.click(f"[role=tab][data-panel={panel}]"))
@@ -293,6 +338,6 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
+CASES = [matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
          schedule_adds_up, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
 SLOW_CASES = [large_plans_stay_quick]

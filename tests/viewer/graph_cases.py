@@ -2,6 +2,7 @@
 its pixels change."""
 import json
 
+from charts_cases import choose, document
 from expect import expect, expect_equal, expect_quiet
 
 CANVAS = ".graph-canvas"
@@ -131,4 +132,76 @@ def double_click_opens(browser, inputs):
     page.close()
 
 
-CASES = [keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]
+# Pixels of the frame around what is selected, in the canvas of one of two plans.
+ACCENTS = """(() => {
+  const canvas = document.querySelectorAll(".graph-canvas")[%d];
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4) found += data[i] === 0x1f && data[i + 1] === 0x5f && data[i + 2] === 0xbf;
+  return found;
+})()"""
+
+
+def marks_in_both_plans(browser, inputs):
+    """What is selected in one of two plans is marked in the other one, too."""
+    page = browser.open(inputs.diff_page("mlp", "mlp_longer"))
+    for fragment, marked in (("#op=act", (True, True)), ("#op=last&plan=1", (False, True)), ("#op=up&plan=1", (True, True))):
+        page.evaluate(f"location.hash = {fragment!r}")
+        page.settle()
+        page.settle()
+        seen = tuple(page.evaluate(ACCENTS % view) > 200 for view in (0, 1))
+        expect_equal(seen, marked, f"marked before and after, {fragment}")
+    page.click("[aria-label=Close]")
+    page.settle()
+    expect_equal([page.evaluate(ACCENTS % view) > 200 for view in (0, 1)], [False, False], "marked when nothing is selected")
+    expect_quiet(page)
+    page.close()
+
+
+def marks_changes(browser, inputs):
+    """What differs between two plans has a sign and words of it, in both; a plan beside itself has none."""
+    orange = ACCENTS.replace("0x1f", "0xa8").replace("0x5f", "0x48").replace("0xbf", "0x0a")
+    for after, differs in (("mlp_other", True), ("mlp", False)):
+        page = browser.open(inputs.diff_page("mlp", after))
+        page.evaluate("location.hash = '#op=up'")
+        page.settle()
+        page.settle()
+        for view in (0, 1):
+            expect_equal(page.evaluate(orange % view) > 50, differs, f"signs in view {view} beside {after}")
+        expect_equal("≠" in said(page), differs, f"what is said of an op beside {after}: {said(page)}")
+        expect_quiet(page)
+        page.close()
+
+
+def changes_by_pairs(browser, inputs):
+    """Colours of both views go by after less before, on one scale; all prices of ops and collectives add up to it."""
+    page = browser.open(inputs.diff_page("accumulated", "accumulated_other"))
+    costs = [document(inputs.page(name)) for name in ("accumulated", "accumulated_other")]
+    totals = [plan["head"]["summary"]["compute_seconds"] + plan["head"]["summary"]["collective_seconds"] for plan in costs]
+    choose(page, "[aria-label='colour by']", "change")
+    page.click("[role=tab][data-panel=tables]")
+    page.settle()
+    change = page.evaluate("Number(document.querySelector('.tables [data-total=change]').dataset.value)")
+    expect(abs(change - (totals[1] - totals[0])) < 1e-6 * sum(totals), f"changes of ops {change}, of plans {totals[1] - totals[0]}")
+    choose(page, ".tables [aria-label='which plan']", "1")
+    other = page.evaluate("Number(document.querySelector('.tables [data-total=change]').dataset.value)")
+    expect(abs(change - other) < 1e-9 * sum(totals), f"change by ops before {change}, after {other}")
+    expect_quiet(page)
+    page.close()
+
+
+def without_idle_callbacks(browser, inputs):
+    """Safari has none."""
+    path = inputs.folder / "safari.html"
+    path.write_text(inputs.page("mlp").read_text().replace("<head>", "<head><script>delete window.requestIdleCallback</script>", 1))
+    page = browser.open(path)
+    expect_equal(page.evaluate("typeof requestIdleCallback"), "undefined", "requestIdleCallback")
+    page.press("/")
+    page.type("down")
+    page.settle()
+    expect("down" in page.text("#hits li"), "search finds")
+    expect_quiet(page)
+    page.close()
+
+
+CASES = [marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]

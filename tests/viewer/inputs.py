@@ -98,6 +98,10 @@ class Inputs:
     def _mlp_other(self):
         return self._planned("mlp_other", MLP, "--mesh", "data=2,model=4", "--strategy", "replicate")
 
+    def _off_node(self):
+        """On the last four devices of a node of eight, and the first four of the next."""
+        return self._planned("off_node", MLP, "--mesh", "model=8@4-11", "--strategy", "einsum", "--pin", "w1=S(1)", "--pin", "w2=S(0)")
+
     def _mlp_longer(self):
         graph = json.loads(json.dumps(MLP))
         graph["ops"].append({"name": "last", "type": "Tanh", "inputs": ["y"], "outputs": ["z"], "scope": "head"})
@@ -110,6 +114,22 @@ class Inputs:
 
     def _hostile(self):
         return self._planned("hostile", hostile_graph(), "--mesh", "2,2")
+
+    def _accumulated(self):
+        """A training step of four micro-batches: what runs in each, and what runs once."""
+        def make(path):
+            graph = self.folder / "accumulated.graph.json"
+            self.run("generate", "llama", "--layers", 2, "--hidden", 256, "--ffn", 704, "--heads", 4, "--kv-heads", 4,
+                     "--vocab", 1000, "--batch", 8, "--seq", 128, "-o", graph, "-q")
+            self.run("infer", graph, "--mesh", "data=2,model=4", "--train", "--loss", "cross-entropy:logits", "--accumulate", 4,
+                     "--recipe", "data=zero3,model=tp", "--optimizer", "adamw", "-o", path, "-q")
+        return self._once("accumulated.json", make)
+
+    def _accumulated_other(self):
+        def make(path):
+            self.run("infer", self.plan("accumulated").with_name("accumulated.graph.json"), "--mesh", "data=2,model=4", "--train",
+                     "--loss", "cross-entropy:logits", "--accumulate", 4, "--recipe", "data=dp", "--optimizer", "adamw", "-o", path, "-q")
+        return self._once("accumulated_other.json", make)
 
     def _llama(self):
         """A training step of a small one: repeated layers, forward and backward, and collectives."""

@@ -1,6 +1,7 @@
 """What holds of every page: nothing asked for, hostile names as text, equal bytes, two plans side by side, and that
 keyboard and readers of screens reach all."""
 import json
+import re
 import urllib.parse
 
 from expect import expect, expect_equal, expect_quiet, expect_shown
@@ -79,6 +80,18 @@ def numbers_are_the_plans(browser, inputs):
     expect_shown(seen["peak memory"], plan["memory"]["peak_bytes"], "peak memory")
     expect_shown(seen["bytes moved"], plan["total"]["bytes_moved"], "bytes moved")
     page.close()
+    # Times as `diff` tells them.
+    told = {line.split("  ")[0]: re.findall(r"[\d.]+ \w+", line)
+            for line in inputs.run("diff", inputs.plan("mlp"), inputs.plan("mlp_other"), codes=(1,)).splitlines()}
+    page = browser.open(inputs.diff_page("mlp", "mlp_other"))
+    page.click("[role=tab][data-panel=about]")
+    lists = page.evaluate("""[...document.querySelectorAll('.panel.about dl')].map((list) => Object.fromEntries(
+        [...list.querySelectorAll('dt')].map((t) => [t.innerText, t.nextElementSibling.innerText])))""")
+    expect_equal(len(lists), 2, "plans of the page")
+    for plan, seen in enumerate(lists):
+        expect_equal(seen["step"], told["overlapped"][plan], f"step of plan {plan}")
+        expect_equal(seen["exposed communication"], told["exposed"][plan], f"exposed of plan {plan}")
+    page.close()
 
 
 def two_plans(browser, inputs):
@@ -89,6 +102,9 @@ def two_plans(browser, inputs):
     cells = page.evaluate("[...document.querySelector('[data-total=\"peak memory\"]').cells].map((c) => c.innerText)")
     expect_shown(cells[1], before["memory"]["peak_bytes"], "peak before")
     expect_shown(cells[2], after["memory"]["peak_bytes"], "peak after")
+    columns = page.evaluate("[...document.querySelectorAll('.totals-table tr')].map((r) => Math.round(r.cells[1].getBoundingClientRect().right))")
+    expect_equal(len(set(columns)), 1, f"right edges of the totals' second column, {columns}")
+    expect_equal(page.evaluate("getComputedStyle(document.querySelector('.totals-table')).display"), "table", "totals")
     differing = {name for name in ("up", "act", "down")
                  if inputs.explain("mlp", name)["candidates"] != inputs.explain("mlp_other", name)["candidates"]}
     page.evaluate("""(() => { const s = document.querySelector('.panel.diff select'); s.value = 'layouts';
@@ -160,8 +176,9 @@ def is_readable(browser, inputs):
     """Contrast AA of all text, in light and in dark."""
     page = browser.open(inputs.page("llama"), fragment="#op=" + urllib.parse.quote(first_matmul(inputs), safe=""))
     for theme in ("light", "dark"):
-        page.evaluate(f"document.documentElement.dataset.theme === {theme!r} || document.querySelector('.theme')?.click()")
-        page.evaluate(f"document.documentElement.dataset.theme = {theme!r}")
+        if page.evaluate("document.documentElement.dataset.theme") != theme:
+            page.click("header button[aria-label^='switch to the']")
+        expect_equal(page.evaluate("document.documentElement.dataset.theme"), theme, "theme")
         for panel in each_panel(page):
             poor = page.evaluate(CONTRAST)
             expect(not poor, f"{theme}, {panel}: too little contrast: {poor[:4]}")
@@ -206,5 +223,29 @@ def keyboard_reaches_all(browser, inputs):
     page.close()
 
 
-CASES = [opens_from_disk, asks_for_nothing, hostile_names, bare_model, same_bytes, numbers_are_the_plans, two_plans,
+def tables_tell_where(browser, inputs):
+    """A table's rows go by keys, and a reader of screens hears of the current one; tabs name their panels."""
+    page = browser.open(inputs.page("llama"))
+    for panel in each_panel(page):
+        controls = page.evaluate(f"document.querySelector('[data-panel={panel}]').getAttribute('aria-controls')")
+        expect_equal(page.evaluate(f"document.getElementById({controls!r})?.className"), f"panel {panel}", f"what the tab {panel} controls")
+    page.click("[role=tab][data-panel=tables]")
+    page.settle()
+    grid = ".tables [role=grid]"
+    expect_equal(page.evaluate(f"document.querySelector('{grid}').getAttribute('aria-rowcount')"),
+                 str(1 + len(inputs.read("llama")["graph"]["ops"])), "rows of the table")
+    page.evaluate(f"document.querySelector('{grid}').focus()")
+    for key, index in (("ArrowDown", 2), ("ArrowDown", 3), ("End", 1 + len(inputs.read("llama")["graph"]["ops"]))):
+        page.press(key)
+        page.settle()
+        row = page.evaluate(f"""(() => {{ const row = document.getElementById(document.querySelector('{grid}').getAttribute('aria-activedescendant'));
+            return [row.getAttribute('aria-rowindex'), row.getAttribute('aria-selected'), row.hidden]; }})()""")
+        expect_equal(row, [str(index), "true", False], f"the current row after {key}")
+    page.press("Enter")
+    page.settle()
+    expect_equal(page.text(".side h2"), page.text(".tables .row.current > div"), "Enter selects")
+    page.close()
+
+
+CASES = [tables_tell_where, opens_from_disk, asks_for_nothing, hostile_names, bare_model, same_bytes, numbers_are_the_plans, two_plans,
          graphs_that_differ, is_readable, controls_have_names, keyboard_reaches_all]

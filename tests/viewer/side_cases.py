@@ -1,6 +1,10 @@
 """The side panel: ops, tensors with their shards, collectives, scopes; links, the way back, addresses."""
+import html
+import json
+import time
 import urllib.parse
 
+from charts_cases import document
 from expect import expect, expect_equal, expect_quiet, expect_shown
 
 
@@ -94,6 +98,31 @@ def links_and_way_back(browser, inputs):
     page.close()
 
 
+def focus_follows(browser, inputs):
+    """By keys alone: a link's target has the focus, Escape and Close give it back to who opened the panel."""
+    page = browser.open(inputs.page("mlp"))
+    focused = lambda: page.evaluate("document.activeElement.className || document.activeElement.tagName")  # noqa: E731
+    for leave in ("Escape", "Close"):
+        page.evaluate("document.querySelector('.graph-canvas').focus()")
+        page.evaluate(f"location.hash = {'#op=act' if leave == 'Escape' else '#op=up'!r}")
+        page.settle()
+        page.evaluate("document.querySelector('.side button.tensor').focus()")
+        page.press("Enter")
+        page.settle()
+        expect_equal(page.text(".side .kind"), "Tensor", "what a link shows")
+        expect_equal(focused(), "H2", "focus after a link")
+        if leave == "Escape":
+            page.press("Escape")
+        else:
+            page.evaluate("document.querySelector('.side button[aria-label=Close]').focus()")
+            page.press("Enter")
+        page.settle()
+        expect(page.evaluate("document.querySelector('.side').hidden"), f"{leave} closes")
+        expect_equal(focused(), "graph-canvas", f"focus after {leave}")
+    expect_quiet(page)
+    page.close()
+
+
 def shows_collective(browser, inputs):
     """A transition: steps, cause, and pins that are pins of the program."""
     plan = inputs.read("llama")
@@ -119,4 +148,89 @@ def shows_scope(browser, inputs):
     page.close()
 
 
-CASES = [shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]
+# In the page: does what the page around it asks for, and tells of errors.
+PROBE = """<script>
+const tell = (answer) => parent.postMessage(answer, "*");
+addEventListener("error", (event) => tell({error: event.message}));
+addEventListener("message", ({data: {click, text}}) => {
+  if (click) document.querySelector(click).click();
+  requestAnimationFrame(() => requestAnimationFrame(() => tell({text: document.querySelector(text)?.textContent ?? null})));
+});
+</script>"""
+AROUND = """<!DOCTYPE html><title>around</title><iframe sandbox="allow-scripts allow-downloads" width="1400" height="900" srcdoc="%s"></iframe>
+<script>
+window.complaints = [];
+window.ask = (question) => new Promise((done) => {
+  window.answered = done;
+  document.querySelector("iframe").contentWindow.postMessage(question, "*");
+});
+addEventListener("message", ({data}) => (data.error ? complaints.push(data.error) : answered(data.text)));
+</script>"""
+
+
+def works_in_a_sandbox(browser, inputs):
+    """As notebooks embed it: a page of no origin, which may not change its address. The graph hears of selections."""
+    around = inputs.folder / "around.html"
+    around.write_text(AROUND % html.escape(inputs.page("mlp").read_text().replace("</body>", f"{PROBE}</body>")))
+    page = browser.open(around, wait=False)
+    ask = lambda text, click=None: page.evaluate(f"ask({json.dumps({'click': click, 'text': text})})")  # noqa: E731
+    for _ in range(100):
+        if page.evaluate("document.querySelector('iframe') !== null") and ask("[data-panel=tables]") == "Tables":
+            break
+        time.sleep(0.1)
+    expect_equal(ask(".side h2", "[data-panel=tables]"), None, "selected at first")
+    first = ask(".data-table .row > div")
+    expect_equal(ask(".side h2", ".data-table .row"), first, "the panel tells of what is selected")
+    expect_equal(ask(".data-table .row.current > div"), first, "the table marks it")
+    expect(first in ask(".graph-view .said"), "the graph does not hear of a selection")
+    expect_equal(page.evaluate("complaints"), [], "errors within")
+    page.close()
+
+
+def odd_addresses(browser, inputs):
+    """What an address names that is not there selects nothing."""
+    for odd in ("#transition=1.5", "#transition=-1", "#transition=", "#transition=1e9", "#op=%", "#plan=7", "#op=up&plan=x"):
+        page = browser.open(inputs.page("mlp"), fragment=odd)
+        expect(page.evaluate("document.querySelector('.side').hidden"), f"{odd} selects {page.text('.side h2')}")
+        expect_quiet(page)
+        page.close()
+
+
+def times_of_a_step(browser, inputs):
+    """Of what runs in each of four micro-batches: the time of a step, then that of one run; scopes add up."""
+    page = browser.open(inputs.page("accumulated"), fragment="#scope=")
+    plan = document(inputs.page("accumulated"))
+    transitions, runs = plan["transitions"], plan["schedule"]["runs"]
+    op = max(range(len(runs)), key=lambda i: plan["decisions"]["seconds"][i] * (runs[i] > 1))
+    transition = max(range(len(transitions["runs"])), key=lambda i: transitions["seconds"][i] * (transitions["runs"][i] > 1))
+    expect(runs[op] == 4 and transitions["runs"][transition] == 4, "nothing runs four times")
+    for address, once, what in ((fragment("op", plan["graph"]["ops"]["name"][op]), plan["decisions"]["seconds"][op], "op"),
+                                (f"#transition={transition}", transitions["seconds"][transition], "transition")):
+        page.evaluate(f"location.hash = {address!r}")
+        page.settle()
+        shown = page.text(".side [data-value=seconds]")
+        expect_shown(shown, once * 4, f"time of the {what} in a step")
+        expect_shown(shown.split("×")[1], once, f"time of one run of the {what}")
+    expect_shown(facts(page)["bytes moved"], transitions["wire_bytes"][transition] * 4, "bytes in a step")
+    scope = plan["outline"]["path"][plan["outline"]["parent"].index(0)]
+    page.evaluate(f"location.hash = {fragment('scope', scope)!r}")
+    page.settle()
+    within = {i for i, path in enumerate(outline_of_ops(plan)) if path == scope or path.startswith(scope + "/")}
+    reader = lambda t: transitions["consumers"][t][0][0] if transitions["consumers"][t] else -1  # noqa: E731
+    moved = sum(transitions["wire_bytes"][t] * transitions["runs"][t] for t in range(len(transitions["runs"])) if reader(t) in within)
+    expect_shown(facts(page)["bytes moved"], moved, f"bytes moved for {scope}")
+    expect_quiet(page)
+    page.close()
+
+
+def outline_of_ops(plan):
+    """Per op the path of the node of the outline that holds it."""
+    paths = [""] * len(plan["graph"]["ops"]["name"])
+    for node, items in enumerate(plan["outline"]["items"]):
+        for item in items:
+            if item >= 0:
+                paths[item] = plan["outline"]["path"][node]
+    return paths
+
+
+CASES = [focus_follows, times_of_a_step, works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]

@@ -4,7 +4,7 @@ const cachedCosts = new WeakMap();
 
 /**
  * Columns per op, in seconds of a step: compute (its own), local (slices and copies for it), cut (what kernels cost
- * more since layouts cut them), exposed (its collectives, while nothing is computed), wire (all of its collectives);
+ * more since layouts cut them), kernels (compute and cut), all (of the prices, nothing overlapped), exposed (its collectives, while nothing is computed), wire (all of its collectives);
  * collectives (how many). A transition counts for the first op that reads what it makes, else for the producer.
  * `rest`: the same sums of transitions of inputs that no op reads. `owner`: the op per transition, -1: none.
  */
@@ -17,7 +17,7 @@ function findCosts(model) {
   const column = () => new Float64Array(model.numOps);
   const costs = {compute: model.opSeconds(), local: column(), cut: column(), exposed: column(), wire: column(),
     collectives: column(), moved: column(), rest: {local: 0, cut: 0, exposed: 0, wire: 0, collectives: 0, moved: 0}};
-  if (model.bare) return {...costs, owner: new Int32Array(0)};
+  if (model.bare) return {...costs, kernels: column(), all: column(), owner: new Int32Array(0)};
   const {tensor, consumers, steps, runs, cut, exposed} = model.transitions;
   const {kinds} = model.transitions;
   const owner = new Int32Array(tensor.length);
@@ -38,7 +38,21 @@ function findCosts(model) {
     add("cut", cut[t] * runs[t]);
     add("exposed", exposed[t]);
   }
-  return {...costs, owner};
+  const kernels = costs.compute.map((seconds, op) => seconds + costs.cut[op]);
+  return {...costs, kernels, all: kernels.map((seconds, op) => seconds + costs.local[op] + costs.wire[op]), owner};
+}
+
+/**
+ * Seconds that the plan foretells for an op in a run that was traced, `trace.micro_batches` of them: once for each in
+ * which it runs. Of a step that accumulates, what has one run (the update) is traced once.
+ */
+export function foretold(model, op) {
+  const once = costsOf(model).kernels[op] / model.schedule.runs[op];
+  return once * tracedRuns(model, op);
+}
+
+export function tracedRuns({trace, head, schedule}, op) {
+  return head.micro_batches > 1 && schedule.runs[op] === 1 ? 1 : trace.micro_batches;
 }
 
 /** Slices and copies that move nothing between devices are no collectives. */

@@ -6,6 +6,7 @@ import {count} from "./format.js";
 
 const TABLE_ROW = 24;
 const MOST_HEIGHT = 8e6;  // pixels: browsers cut what is taller
+let numTables = 0;
 
 /**
  * columns: [{id, title, value(row) -> number or text, show(value, row) -> text (of numbers), sum: true (is totalled),
@@ -14,7 +15,7 @@ const MOST_HEIGHT = 8e6;  // pixels: browsers cut what is taller
  */
 export class DataTable {
   constructor({name, columns, numRows, onSelect, sort}) {
-    Object.assign(this, {name, columns, numRows, onSelect});
+    Object.assign(this, {name, columns, numRows, onSelect, id: `table-${numTables++}`});
     this.sort = sort ?? {id: columns[0].id, down: false};
     this.current = -1;  // row
     this.texts = null;  // what the filter looks through, per row, made when first needed
@@ -31,17 +32,20 @@ export class DataTable {
     this.choices = this.columns.filter((column) => column.choices).map((column) => this.#choice(column));
     this.total = el("div", {class: "totals", role: "status"});
     this.spacer = el("div", {class: "spacer"});
-    this.body = el("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": `${this.name}: rows`,
-      onscroll: () => this.#show(), onkeydown: (event) => this.#key(event)}, this.spacer);
+    this.body = el("div", {class: "rows", role: "rowgroup", tabindex: "-1", onscroll: () => this.#show(),
+      onfocus: () => this.frame.focus({preventScroll: true})}, this.spacer);
     this.heads = this.columns.map((column) => el("div", {role: "columnheader", title: column.hint},
         el("button", {onclick: () => this.#sortBy(column)}, column.title)));
     const widths = this.columns.map((column) => column.width ?? (column.sum || column.show ? "8em" : "minmax(8em, 1fr)"));
     const least = widths.reduce((sum, width) => sum + Number(/[\d.]+/.exec(width)[0]), 2);  // in em
+    this.frame = el("div", {class: "frame", role: "grid", tabindex: "0", "aria-label": this.name, "aria-colcount": this.columns.length,
+      onkeydown: (event) => (event.target === this.frame ? this.#key(event) : undefined),
+      style: `--columns: ${widths.join(" ")}; --least: ${least}em`},
+        el("div", {class: "head", role: "row"}, this.heads), this.body);
     this.element = el("div", {class: "data-table"},
         el("div", {class: "controls"}, this.filterBox, this.choices.map(({element}) => element),
             el("button", {onclick: () => this.save()}, "Save as CSV"), this.total),
-        el("div", {class: "frame", role: "table", "aria-label": this.name, style: `--columns: ${widths.join(" ")}; --least: ${least}em`},
-            el("div", {class: "head", role: "row"}, this.heads), this.body));
+        this.frame);
     new ResizeObserver(() => this.#show()).observe(this.body);
   }
 
@@ -80,6 +84,7 @@ export class DataTable {
     }
     this.#order();
     this.#sum();
+    this.frame.setAttribute("aria-rowcount", String(this.rows.length + 1));
     this.body.scrollTop = 0;
     this.#show();
   }
@@ -142,12 +147,15 @@ export class DataTable {
     this.first = Math.max(0, Math.floor(top));
     const shift = this.body.scrollTop - (top - this.first) * TABLE_ROW;
     for (let i = 0; i < Math.max(num, this.pool.length); ++i) this.#fill(i, num, shift);
+    const current = this.pool.find(({element, row}) => !element.hidden && row === this.current);
+    if (current === undefined) this.frame.removeAttribute("aria-activedescendant");
+    else this.frame.setAttribute("aria-activedescendant", current.element.id);
   }
 
   #fill(i, num, shift) {
     if (i >= this.pool.length) {
-      const cells = this.columns.map((column) => el("div", {role: "cell", class: column.show ? "number" : ""}));
-      const element = el("div", {class: "row", role: "row", onclick: () => this.#choose(this.pool[i].row)}, cells);
+      const cells = this.columns.map((column) => el("div", {role: "gridcell", class: column.show ? "number" : ""}));
+      const element = el("div", {class: "row", role: "row", id: `${this.id}-${i}`, onclick: () => this.#choose(this.pool[i].row)}, cells);
       this.pool.push({element, cells, row: -1});
       this.body.append(element);
     }
@@ -159,6 +167,7 @@ export class DataTable {
     slot.element.style.top = `${shift + i * TABLE_ROW}px`;
     slot.element.setAttribute("aria-rowindex", String(at + 2));
     slot.element.classList.toggle("current", slot.row === this.current);
+    slot.element.setAttribute("aria-selected", String(slot.row === this.current));
     slot.element.classList.toggle("odd", at % 2 === 1);
     this.columns.forEach((column, c) => {
       const text = this.#text(column, slot.row);

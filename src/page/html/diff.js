@@ -44,7 +44,7 @@ function totalsTable(models) {
     return el("tr", {"data-total": title}, el("th", {scope: "row"}, title), el("td", {}, show(before)), el("td", {}, show(after)),
         el("td", {class: after > before ? "dearer" : after < before ? "cheaper" : null}, signed(after - before, show), relative));
   });
-  return el("table", {class: "totals"}, el("thead", {}, el("tr", {}, ["", `before: ${planName(a)}`, `after: ${planName(b)}`, "difference"]
+  return el("table", {class: "totals-table"}, el("thead", {}, el("tr", {}, ["", `before: ${planName(a)}`, `after: ${planName(b)}`, "difference"]
       .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, rows));
 }
 

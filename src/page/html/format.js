@@ -37,3 +37,8 @@ export function count(value) {
 export function percent(part) {
   return `${threeDigits(part * 100)} %`;
 }
+
+/** Of what runs `runs` times a step: 3.27e-6, 4 -> "13.1 us (4 × 3.27 us)"; `show`: seconds or bytes. */
+export function inAStep(value, runs, show = seconds) {
+  return runs > 1 ? `${show(value * runs)} (${runs} × ${show(value)})` : show(value);
+}

@@ -1,6 +1,7 @@
 // The panel of the graph: one view, or two of two plans side by side, and the legend.
 import {el, svg} from "./dom.js";
 import {exportButtons} from "./export.js";
+import {GROUP_TIMES} from "./graph_facts.js";
 import {markColor, markPoints, markShape} from "./graph_marks.js";
 import {GraphView} from "./graph_view.js";
 import {overlayLegend, overlayNamed} from "./overlays.js";
@@ -16,7 +17,7 @@ function legend(views, models, store) {
   const content = el("div", {class: "legend-content"});
   const show = () => {
     const overlay = overlayNamed(store.get("overlay"));
-    const most = Math.max(...views.map(({facts}) => facts.most));
+    const [{facts: {most}}] = views;
     const names = new Map(models.flatMap(kindsOf).map((row) => [row.name, markColor(row, store.get("theme"))]));
     content.replaceChildren(
         el("b", {}, overlay.title), overlayLegend(overlay, most, store.get("theme")),
@@ -26,6 +27,8 @@ function legend(views, models, store) {
             ` ${markShape(name).letters} ${name}`))),
         el("div", {}, models[0].bare ? "" : "S(i) split along dimension i · B whole · P parts to be summed"),
         el("div", {}, names.size > 0 ? "a mark is as large as its time, " : "", "a line as wide as its bytes"),
+        el("div", {}, models[0].bare ? "" : GROUP_TIMES),
+        el("div", {}, models.length > 1 ? "≠ and a frame: layouts, collectives or type differ from the other plan" : ""),
         el("div", {}, "blue: what the selected box reads; dashed: what reads it"));
   };
   store.on("overlay", show);
@@ -70,6 +73,7 @@ export const graphPanel = {
       }));
     });
     for (const view of views) view.buttons.append(...exportButtons(view));
+    for (const {facts} of views) facts.beside = views.map((view) => view.facts);
     if (views.length > 1) moveTogether(views, store);
     const box = legend(views, models, store);
     views[0].element.append(box);

@@ -8,14 +8,14 @@ const FONT = '"DejaVu Sans", Verdana, sans-serif';
 const LEAST_TEXT = 4.9;  // pixels: smaller letters cannot be read
 const PAINT = {
   light: {
-    paper: "#ffffff", ink: "#1b2430", quiet: "#55606f", border: "#7d8aa0", edge: "#8694aa", accent: "#1f5fbf",
+    changed: "#a8480a", paper: "#ffffff", ink: "#1b2430", quiet: "#55606f", border: "#7d8aa0", edge: "#8694aa", accent: "#1f5fbf",
     mark: "#ffffff",
     frames: [["#f8fafd", "#eff4fa"], ["#fbf6fd", "#f3e9f8"], ["#fdf8f0", "#f8eedd"]],
     frameLines: ["#aeb9ca", "#c2a2d1", "#cfb88e"],
     chips: {S: ["#d6e6fa", "#123a70"], B: ["#eceef2", "#3c434e"], P: ["#fde3c8", "#6b3303"]},
   },
   dark: {
-    paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff",
+    changed: "#ffb066", paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff",
     mark: "#f2f5f9",
     frames: [["#181e27", "#1c242f"], ["#1f1826", "#271e30"], ["#231d14", "#2b2418"]],
     frameLines: ["#46536a", "#5d4669", "#635133"],
@@ -183,12 +183,28 @@ export class GraphPainter {
     ctx.fill();
     ctx.strokeStyle = paint.border;
     ctx.stroke();
+    if (facts.isChanged(box)) this.#drawChange(front);
     if (this.camera.zoom < 0.3) return;
     const ink = inkOn(fill);
     this.#text(`▸ ${facts.titleOf(box)}`, box.x + 8, box.y + 17, front.width - 16, {bold: true, color: ink});
     this.#text(facts.shareText(box), box.x + 8, box.y + 32, front.width - 16, {size: 10, color: ink});
     this.#drawSummary(box, front, ink);
     this.#drawBar(box, front);
+  }
+
+  /** Of two plans: what differs has a sign in its corner and a frame. */
+  #drawChange({x, y, width, height}) {
+    const {ctx, paint} = this;
+    const {zoom} = this.camera;
+    ctx.strokeStyle = paint.changed;
+    ctx.lineWidth = Math.max(2, 1.5 / zoom);
+    ctx.stroke();  // the path of its box
+    if (zoom < 0.28) return;
+    ctx.fillStyle = paint.changed;
+    ctx.beginPath();
+    ctx.roundRect(x + width - 9, y + height - 9, 15, 13, 3);
+    ctx.fill();
+    this.#text("≠", x + width - 6, y + height + 1.5, 14, {size: 11, bold: true, color: paint.paper});
   }
 
   // The collectives inside, by kind.
@@ -221,6 +237,7 @@ export class GraphPainter {
     ctx.strokeStyle = paint.border;
     ctx.lineWidth = 1;
     ctx.stroke();
+    if (facts.isChanged(box)) this.#drawChange(box);
     this.#drawOwnMarks(box);
     if (this.camera.zoom < 0.28) return;
     const ink = inkOn(fill);

@@ -1,7 +1,11 @@
 // What the drawing of a graph says of boxes and edges, found once per box and kept until the scene changes.
+import {costsOf} from "./costs.js";
 import {bytes, seconds} from "./format.js";
 import {markShape, sumCollectives} from "./graph_marks.js";
+import {changedOps} from "./match.js";
 import {SHARING, overlayNamed} from "./overlays.js";
+
+export const GROUP_TIMES = "times of groups: prices added up, nothing overlapped";
 
 /** Sums over the ops of each node of the outline and of all below it. */
 function sumsOfNodes(model, value) {
@@ -20,14 +24,17 @@ export class GraphFacts {
   constructor(model, scene) {
     this.model = model;
     this.scene = scene;
-    const compute = model.opSeconds();
-    const sent = model.opCommunication();
-    this.seconds = sumsOfNodes(model, (op) => compute[op] + sent[op]);
+    this.costs = costsOf(model);
+    this.seconds = sumsOfNodes(model, (op) => this.costs.all[op]);
     this.numOps = sumsOfNodes(model, () => 1);
+    const changed = changedOps(model);
+    this.numChanged = sumsOfNodes(model, (op) => (changed.has(op) ? 1 : 0));
+    this.isChanged = ({item}) => (item >= 0 ? changed.has(item) : this.numChanged[-1 - item] > 0);
     this.totalSeconds = this.seconds[0];
-    this.longest = 0;
+    this.beside = [this];  // views that are looked at together have one scale
+    this.ownLongest = 0;
     model.transitions?.seconds.forEach((time, t) => {
-      this.longest = Math.max(this.longest, time * model.transitions.runs[t]);
+      this.ownLongest = Math.max(this.ownLongest, time * model.transitions.runs[t]);
     });
     this.inside = null;
     this.setOverlay("sharing");
@@ -47,8 +54,21 @@ export class GraphFacts {
     this.sums = sums ? sumsOfNodes(model, (op) => value(model, op)) : null;
     const columns = sums ? [] : parts.map((part) => sumsOfNodes(model, (op) => part(model, op)));
     this.ofNode = sums ? (node) => this.sums[node] : (node) => combine(columns.map((column) => column[node]));
-    this.most = 0;
-    if (this.sums !== null) for (const value of this.sums) this.most = Math.max(this.most, Math.abs(value));
+    this.ownMost = 0;
+    const look = (value) => { this.ownMost = Math.max(this.ownMost, Math.abs(value ?? 0)); };
+    if (this.sums === null) return;
+    this.sums.forEach(look);
+    for (let op = 0; op < model.numOps; ++op) look(value(model, op));  // changes of ops may cancel in a group
+  }
+
+  /** The end of the colours' scale. */
+  get most() {
+    return Math.max(...this.beside.map(({ownMost}) => ownMost));
+  }
+
+  /** Seconds of the largest mark. */
+  get longest() {
+    return Math.max(...this.beside.map(({ownLongest}) => ownLongest));
   }
 
   valueOf({item}) {
@@ -65,7 +85,7 @@ export class GraphFacts {
 
   secondsOf({item}) {
     if (item < 0) return this.seconds[-1 - item];
-    return this.model.opSeconds()[item] + this.model.opCommunication()[item];
+    return this.costs.all[item];
   }
 
   copiesOf({item}) {
@@ -182,7 +202,9 @@ export class GraphFacts {
   describe(box) {
     const {model} = this;
     if (box.item < 0) {
-      return [this.titleOf(box).replace(" ◂ ▸", ""), `group of ${this.shareText(box)}`, ...this.#insideLines(box)];
+      return [this.titleOf(box).replace(" ◂ ▸", ""), `group of ${this.shareText(box)}`,
+        ...(this.secondsOf(box) > 0 ? [GROUP_TIMES] : []),
+        ...(this.isChanged(box) ? [`≠ ${this.numChanged[-1 - box.item]} of its ops differ from the other plan`] : []), ...this.#insideLines(box)];
     }
     const op = box.item;
     const lines = [`${model.opType(op)} ${model.opName(op)}`];
@@ -191,9 +213,10 @@ export class GraphFacts {
       const layout = model.bare ? "" : ` ${model.layoutText(model.decisions.source[tensor])}`;
       lines.push(`→ ${model.typeText(tensor)}${layout}`);
     }
+    if (this.isChanged(box)) lines.push("≠ differs from the other plan: layouts, collectives or type");
     if (model.bare) return lines;
-    lines.push(`${seconds(model.opSeconds()[op])} of compute, ${seconds(model.opCommunication()[op])} of communication, ` +
-        `${seconds(model.opExposed()[op])} exposed`, SHARING[model.decisions.sharing[op]].title, model.record(op).choice);
+    const {kernels, wire, exposed} = this.costs;
+    lines.push(`${seconds(kernels[op])} of compute, ${seconds(wire[op])} of communication, ${seconds(exposed[op])} exposed`, SHARING[model.decisions.sharing[op]].title, model.record(op).choice);
     if (this.overlay.id !== "sharing") lines.push(`${this.overlay.title}: ${this.valueText(box)}`);
     return lines;
   }

@@ -51,7 +51,7 @@ export class GraphView {
     this.minimap.addEventListener("pointerdown", (event) => this.#jump(event));
     this.minimap.addEventListener("pointermove", (event) => { if (event.buttons) this.#jump(event); });
     new ResizeObserver(() => this.#resize()).observe(this.element);
-    store.on("selection", (selection) => this.#follow(selection));
+    store.on("selection", () => this.#follow(this.#chosenHere()));
     store.on("counterpart", (selection) => {
       if (selection?.plan === this.model.index) this.#follow(selection);
     });
@@ -76,8 +76,7 @@ export class GraphView {
     Object.assign(this.camera, {width, height});
     if (isFirst) {
       this.fit();
-      const counterpart = this.store.get("counterpart");
-      this.#follow(counterpart?.plan === this.model.index ? counterpart : this.store.get("selection"));
+      this.#follow(this.#chosenHere());
     } else if (this.selected !== null) {  // the side panel that tells of it opened over it
       this.bringToSight(this.selected);
     }
@@ -342,6 +341,12 @@ export class GraphView {
     this.focus = box;
     if (box.item >= 0) this.store.select("op", box.item, this.model.index);
     else this.store.select("scope", -1 - box.item, this.model.index);
+  }
+
+  /** What is selected; of two plans, in the one where it is not, the same thing here. */
+  #chosenHere() {
+    const counterpart = this.store.get("counterpart");
+    return counterpart?.plan === this.model.index ? counterpart : this.store.get("selection");
   }
 
   /** The item of the outline that a selection is about; undefined: none of this plan. */

@@ -11,9 +11,10 @@ function tabs(page, main) {
   const show = (id) => {
     const panel = panels.find((row) => row.id === id) ?? panels[0];
     if (!mounted.has(panel.id)) {
-      const element = el("section", {class: `panel ${panel.id}`, role: "tabpanel", "aria-label": panel.title});
+      const element = el("section", {class: `panel ${panel.id}`, role: "tabpanel", id: `panel-${panel.id}`, "aria-labelledby": `tab-${panel.id}`});
       main.append(element);
       mounted.set(panel.id, element);
+      document.getElementById(`tab-${panel.id}`)?.setAttribute("aria-controls", element.id);
       panel.mount(element, page);
     }
     for (const [other, element] of mounted) element.hidden = other !== panel.id;
@@ -24,7 +25,7 @@ function tabs(page, main) {
     }
   };
   const bar = el("nav", {class: "tabs", role: "tablist", onkeydown: moveBetweenTabs},
-      panels.map(({id, title}) => el("button", {role: "tab", "data-panel": id, onclick: () => page.store.set("panel", id)}, title)));
+      panels.map(({id, title}) => el("button", {role: "tab", id: `tab-${id}`, "data-panel": id, onclick: () => page.store.set("panel", id)}, title)));
   page.store.on("panel", show);
   return {bar, show};
 }

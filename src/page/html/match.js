@@ -1,4 +1,5 @@
 // Two plans, op by op and tensor by tensor: what is the same thing in both, and what differs.
+import {costsOf} from "./costs.js";
 
 /** Pairs equal keys in their order: [index in b of each of a, and back]; -1: none. */
 function pair(before, after, size) {
@@ -84,9 +85,13 @@ export class Comparison {
     this.scopes.byKey((node) => models[0].outline.path[node], (node) => models[1].outline.path[node]);
     this.rows = [...this.#opRows(), ...this.#transitionRows()]
         .sort((a, b) => Math.abs(b.change) - Math.abs(a.change) || Math.max(...a.ids) - Math.max(...b.ids));
-    this.changed = [new Set(), new Set()];  // ops of each plan whose layouts or type differ, or that the other lacks
+    this.changed = [new Set(), new Set()];  // ops of each plan, as changedOps says
     for (const {of, kind, ids} of this.rows) {
-      if (of === "op" && kind !== "time") ids.forEach((id, plan) => { if (id >= 0) this.changed[plan].add(id); });
+      if (kind === "time") continue;
+      ids.forEach((id, plan) => {
+        const op = id < 0 || of === "op" ? id : costsOf(models[plan]).owner[id];
+        if (op >= 0) this.changed[plan].add(op);
+      });
     }
   }
 
@@ -109,7 +114,7 @@ export class Comparison {
 
   #opRows() {
     const [a, b] = this.models;
-    const [before, after] = this.models.map((model) => model.opSeconds());
+    const [before, after] = this.models.map((model) => costsOf(model).kernels);
     const known = new Map();
     const bare = a.bare || b.bare;
     const rows = [];
@@ -146,9 +151,39 @@ export class Comparison {
 
 const comparisons = new WeakMap();
 
+function comparisonBetween(models) {
+  if (!comparisons.has(models[0])) comparisons.set(models[0], new Comparison(models));
+  return comparisons.get(models[0]);
+}
+
 /** Of a page of two plans; null of one. */
 export function comparisonOf(page) {
-  if (page.models.length < 2) return null;
-  if (!comparisons.has(page)) comparisons.set(page, new Comparison(page.models));
-  return comparisons.get(page);
+  return page.models.length < 2 ? null : comparisonBetween(page.models);
+}
+
+/** Ops of a plan of two whose layouts or type differ in the other, that it lacks, or that need other collectives. */
+export function changedOps(model) {
+  const {other, index} = model;
+  if (!other) return new Set();
+  return comparisonBetween(index === 0 ? [model, other] : [other, model]).changed[index];
+}
+
+const changes = new WeakMap();
+
+/**
+ * Per op of a plan of two: what the ops that are the same in both take (all prices), after less before; one that the
+ * other plan lacks counts whole. Zeros in a page of one plan.
+ */
+export function changeOfOps(model) {
+  if (!changes.has(model)) changes.set(model, findChanges(model));
+  return changes.get(model);
+}
+
+function findChanges(model) {
+  const {other, index} = model;
+  if (!other || model.bare || other.bare) return new Float64Array(model.numOps);
+  const {ops} = comparisonBetween(index === 0 ? [model, other] : [other, model]);
+  const pairs = index === 0 ? ops.forth : ops.back;
+  const theirs = costsOf(other).all;
+  return costsOf(model).all.map((mine, op) => (mine - (pairs[op] < 0 ? 0 : theirs[pairs[op]])) * (index === 0 ? -1 : 1) + 0);
 }

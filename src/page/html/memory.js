@@ -16,7 +16,7 @@ class MemoryView {
     this.range = new ZoomRange(this.curve.length, () => this.surface?.redraw(), Math.min(8, this.curve.length));
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {"role": "img",
       "aria-label": "memory over the step; arrow keys move the moment, plus and minus magnify, P goes to the peak"});
-    this.moment = el("div", {class: "moment"});
+    this.moment = el("div", {class: "moment", role: "region", "aria-label": "held at the moment", "aria-live": "polite"});
     element.replaceChildren(el("div", {class: "columns"}, this.surface.element, this.moment));
     this.#listen();
     this.tell();

@@ -119,30 +119,10 @@ export class Model {
     return this.#columns.get(name);
   }
 
-  /** Seconds of compute in a step. */
+  /** Seconds of compute in a step, without what kernels cost more where layouts cut them (costs.js). */
   opSeconds() {
     return this.#column("seconds", () => Float64Array.from({length: this.numOps},
         (_, op) => (this.bare ? 0 : this.decisions.seconds[op] * (this.schedule.runs[op] ?? 1))));
-  }
-
-  /** Of transitions, what `value(t)` is, at the first op that reads, or at the producer of a graph's output. */
-  #ofTransitions(value) {
-    const column = new Float64Array(this.numOps);
-    if (this.bare) return column;
-    const {tensor, consumers} = this.transitions;
-    for (let t = 0; t < tensor.length; ++t) {
-      const op = consumers[t].length > 0 ? consumers[t][0][0] : this.producer[tensor[t]];
-      if (op >= 0) column[op] += value(t);
-    }
-    return column;
-  }
-
-  opExposed() {
-    return this.#column("exposed", () => this.#ofTransitions((t) => this.transitions.exposed[t]));
-  }
-
-  opCommunication() {
-    return this.#column("communication", () => this.#ofTransitions((t) => this.transitions.seconds[t] * this.transitions.runs[t]));
   }
 
   /** Of a whole tensor; 0 where a size is open. */
@@ -208,21 +188,5 @@ export class Model {
       return Float64Array.from({length: this.numOps},
           (_, op) => devices * (this.decisions?.peaks?.[this.decisions.peak_of[op]] ?? 0));
     });
-  }
-
-  /** Seconds that an op's compute and communication take more than in the other plan, by its name; 0 in a page of one. */
-  changeOf(op) {
-    return this.#column("change", () => {
-      const column = new Float64Array(this.numOps);
-      const other = this.other;
-      if (!other || this.bare || other.bare) return column;
-      const place = new Map(other.graph.ops.name.map((name, index) => [name, index]));
-      const [mine, theirs] = [this, other].map((model) => ({time: model.opSeconds(), sent: model.opCommunication()}));
-      for (let i = 0; i < this.numOps; ++i) {
-        const index = place.get(this.opName(i));
-        column[i] = mine.time[i] + mine.sent[i] - (index === undefined ? 0 : theirs.time[index] + theirs.sent[index]);
-      }
-      return column;
-    })[op];
   }
 }

@@ -1,7 +1,9 @@
 // Overlays: what colours ops, groups, tiles and rows. A row gives each op a number; colours and legends follow from its
 // scale, one that also tells light from dark, so that no hue has to be told apart.
+import {costsOf} from "./costs.js";
 import {el} from "./dom.js";
 import {bytes, count, percent, seconds} from "./format.js";
+import {changeOfOps} from "./match.js";
 
 export const SHARING = [
   {title: "not known", sign: "?", light: "#e9f0fa", dark: "#2a3850"},
@@ -27,12 +29,12 @@ const DISTINCT = {  // Okabe and Ito's, tempered
 
 // Seconds of an op that is shared so: of a group what most of its time is.
 const timeOfSharing = (kind) => (model, op) =>
-  (model.bare || model.decisions.sharing[op] !== kind ? 0 : model.opSeconds()[op] + 1e-12);
+  (model.bare || model.decisions.sharing[op] !== kind ? 0 : costsOf(model).kernels[op] + 1e-12);
 
 // Seconds that all devices would need at their peak, and those that they take.
 const EFFICIENCY = [
   (model, op) => (model.opPeak()[op] > 0 ? model.opFlops()[op] / model.opPeak()[op] : 0),
-  (model, op) => model.opSeconds()[op],
+  (model, op) => costsOf(model).kernels[op],
 ];
 const ratio = ([part, whole]) => (whole > 0 ? part / whole : null);
 
@@ -47,11 +49,11 @@ export const OVERLAYS = [
   {id: "sharing", title: "Sharing", scale: "sharing", format: (value) => SHARING[value].title,
     value: (model, op) => (model.bare ? 0 : model.decisions.sharing[op]), parts: SHARING.map((_, i) => timeOfSharing(i)),
     combine: (times) => times.indexOf(Math.max(...times))},
-  {id: "time", title: "Time", scale: "heat", format: seconds, sums: true, value: ofOps((model) => model.opSeconds())},
+  {id: "time", title: "Time", scale: "heat", format: seconds, sums: true, value: ofOps((model) => costsOf(model).kernels)},
   {id: "exposed", title: "Exposed communication", scale: "heat", format: seconds, sums: true,
-    value: ofOps((model) => model.opExposed())},
+    value: ofOps((model) => costsOf(model).exposed)},
   {id: "communication", title: "Communication", scale: "heat", format: seconds, sums: true,
-    value: ofOps((model) => model.opCommunication())},
+    value: ofOps((model) => costsOf(model).wire)},
   {id: "bytes", title: "Bytes of results", scale: "heat", format: bytes, sums: true,
     value: ofOps((model) => model.opBytes())},
   {id: "memory", title: "Memory held at the peak", scale: "heat", format: bytes, sums: true,
@@ -64,7 +66,7 @@ export const OVERLAYS = [
     format: (value) => (value < 0 ? "a kernel of its own" : `kernel ${value}`),
     value: (model, op) => (model.bare ? null : model.decisions.kernels.of_op[op] ?? -1), parts: [], combine: () => null},
   {id: "change", title: "Change against the other plan", scale: "change", format: signedSeconds, sums: true, needsTwo: true,
-    value: (model, op) => model.changeOf(op)},
+    value: ofOps(changeOfOps)},
 ];
 
 export function overlayNamed(id) {

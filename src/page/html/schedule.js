@@ -1,5 +1,6 @@
 // The schedule of a step as a Gantt chart: what each stream runs when, predicted beside measured.
 import {bindZoom, ChartSurface, ChartTip, fitText, planChoice, roundTicks, saysBare, SERIES, seriesFill, seriesSample, ZoomRange} from "./chart.js";
+import {foretold, tracedRuns} from "./costs.js";
 import {el} from "./dom.js";
 import {bytes, percent, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
@@ -9,6 +10,19 @@ import {intervalFacts, predictedRows, rowSeconds, tracedRows} from "./timeline.j
 const GUTTER = 150, ABOVE = 30, LANE = 30, MOST_LANE = 140, GROUP_HEAD = 24;  // pixels
 const PHASE_SERIES = [SERIES[0], SERIES[1], SERIES[3]];
 const EXPOSED = {light: "#cc6677", dark: "#c45566", pattern: "diagonal"};
+
+/** How long a trace is beside the plan's step, where it ran as many micro-batches. */
+function tracedPart({trace, head, schedule}) {
+  const batches = (number) => `${number} micro-batch${number === 1 ? "" : "es"}`;
+  return trace.micro_batches === head.micro_batches ? `${threeDigits(trace.seconds / schedule.summary.step)} × predicted` :
+    `a run of ${batches(trace.micro_batches)}; the plan's step has ${head.micro_batches}`;
+}
+
+/** " for 4 micro-batches" */
+function predictedRuns(model, op) {
+  const runs = tracedRuns(model, op);
+  return runs > 1 ? ` for ${runs} micro-batches` : "";
+}
 
 class ScheduleView {
   constructor(element, model, store) {
@@ -72,7 +86,7 @@ class ScheduleView {
         part("collectives", summary.collectives, "collectives"),
         el("span", {}, summary.collectives > 0 ? `${percent(1 - summary.exposed / summary.collectives)} of them hidden` : "no collectives"),
         this.model.head.micro_batches > 1 ? el("span", {}, `${this.model.head.micro_batches} micro-batches, drawn as one task each`) : "",
-        traced ? el("span", {}, `trace (${traced.path}), ${traced.kind}: ${seconds(traced.seconds)}, ${threeDigits(traced.seconds / summary.step)} × predicted`) : "",
+        traced ? el("span", {}, `trace (${traced.path}), ${traced.kind}: ${seconds(traced.seconds)}, ${tracedPart(this.model)}`) : "",
         start.length === 0 ? "no op" : "");
   }
 
@@ -256,9 +270,9 @@ class ScheduleView {
       const times = this.model.schedule.runs[op];
       if (times > 1) rows.push(["runs", `${times} times, in each micro-batch`]);
       const measured = this.model.trace?.op_seconds[op] ?? 0;
-      const predicted = this.model.opSeconds()[op];
+      const predicted = this.model.trace ? foretold(this.model, op) : 0;
       if (measured > 0 && predicted > 0) {
-        rows.push([this.model.trace.kind, seconds(measured)], ["predicted", seconds(predicted)], ["ratio", `${threeDigits(measured / predicted)} ×`]);
+        rows.push([this.model.trace.kind, seconds(measured)], ["predicted", `${seconds(predicted)}${predictedRuns(this.model, op)}`], ["ratio", `${threeDigits(measured / predicted)} ×`]);
       }
     }
     if (t >= 0) {

@@ -126,7 +126,7 @@ export function searchTool({models, store}) {
     if (last !== null) go(last.term, (last.at + by + last.term.items.length) % last.term.items.length);
   };
   const count = el("span", {class: "hit-count"});
-  requestIdleCallback(() => { terms ??= termsOf(models); }, {timeout: 3000});
+  whenIdle(() => { terms ??= termsOf(models); });
   input.addEventListener("input", show);
   input.addEventListener("focus", () => { if (input.value !== "") show(); });
   input.addEventListener("blur", () => setTimeout(close, 150));
@@ -149,6 +149,12 @@ export function searchTool({models, store}) {
     input.select();
   });
   return el("div", {class: "search", role: "search"}, input, count, list, said);
+}
+
+// Safari has no requestIdleCallback.
+function whenIdle(action) {
+  if (globalThis.requestIdleCallback) requestIdleCallback(action, {timeout: 3000});
+  else setTimeout(action, 500);
 }
 
 function hitRow(term, i, choose) {

@@ -1,6 +1,6 @@
 // The side panel: everything about what is selected, with links to what it names, and the way back.
 import {el, shorten} from "./dom.js";
-import {seconds} from "./format.js";
+import {inAStep} from "./format.js";
 import {comparisonOf} from "./match.js";
 import {copyText, factList, layoutChip, link, nameOf, part} from "./parts.js";
 import {opSections, signatureChips} from "./side_op.js";
@@ -11,7 +11,7 @@ const SIDE_KINDS = [
   {kind: "op", title: "Op", sections: opSections, find: (model, name) => model.graph.ops.name.indexOf(name)},
   {kind: "tensor", title: "Tensor", sections: tensorSections, find: (model, name) => model.graph.tensors.name.indexOf(name)},
   {kind: "transition", title: "Collective", sections: transitionSections,
-    find: (model, name) => model.transitions && Number(name) < model.transitions.tensor.length ? Number(name) : -1},
+    find: (model, name) => /^[0-9]+$/.test(name) && Number(name) < (model.transitions?.tensor.length ?? 0) ? Number(name) : -1},
   {kind: "scope", title: "Scope", sections: scopeSections, find: (model, name) => model.outline.path.indexOf(name)},
 ];
 
@@ -76,7 +76,7 @@ function heading(page, selection) {
   const plan = page.models.length > 1 ? `, plan ${selection.plan === 0 ? "before" : "after"}` : "";
   const copy = el("button", {type: "button", class: "copy", "aria-label": "Copy name", onclick: () => copyText(name)}, "Copy name");
   return el("div", {class: "heading"}, el("span", {class: `kind ${selection.kind}`}, `${title}${plan}`), copy,
-      el("h2", {title: name.slice(0, 2000)}, el("bdi", {}, shorten(name, 240))));
+      el("h2", {title: name.slice(0, 2000), tabindex: -1}, el("bdi", {}, shorten(name, 240))));
 }
 
 /** In a page of two plans: the same thing in the other one. */
@@ -91,11 +91,11 @@ function otherPlan(page, selection) {
   if (other.kind === "op" && !model.bare) {
     const record = model.record(other.id);
     rows.push(["layouts", signatureChips(model, record)], ["because", `${model.head.strategy}: ${record.reason}`],
-        ["time", seconds(model.decisions.seconds[other.id])]);
+        ["time", inAStep(model.decisions.seconds[other.id], model.schedule.runs[other.id])]);
   } else if (other.kind === "tensor" && !model.bare) {
     rows.push(["layout", layoutChip(model, model.decisions.source[other.id])]);
   } else if (other.kind === "transition") {
-    rows.push(["time", seconds(model.transitions.seconds[other.id])],
+    rows.push(["time", inAStep(model.transitions.seconds[other.id], model.transitions.runs[other.id])],
         ["because", model.transitions.reasons[model.transitions.reason[other.id]]]);
   }
   return part(title, true, factList(rows));
@@ -121,25 +121,52 @@ function navigation(page, visits, close) {
   return {bar: el("div", {class: "visits"}, back, forward, el("span", {class: "grow"}), closing), update};
 }
 
+/** A page within a page of another origin, as in a notebook, may not change its address; all else works there. */
+function showAddress(fragment) {
+  try {
+    history.replaceState(null, "", fragment || location.pathname);
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error;
+  }
+}
+
 /** Fills `element` with what is selected, from now on; hides it while nothing is. */
 function mountSide(element, page) {
   const {models, store} = page;
   const visits = new Visits();
-  const {bar, update} = navigation(page, visits, () => store.set("selection", null));
+  let opener = null;  // what had the focus before it came in here
+  element.addEventListener("focusin", ({relatedTarget}) => {
+    if (relatedTarget !== null && !element.contains(relatedTarget)) opener = relatedTarget;
+  });
+  const close = () => {
+    const hadFocus = element.contains(document.activeElement);
+    store.set("selection", null);
+    if (hadFocus) (opener?.isConnected ? opener : document.querySelector("[role=tab][aria-selected=true]"))?.focus();
+  };
+  element.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    close();
+  });
+  const {bar, update} = navigation(page, visits, close);
   element.append(bar);
   const show = (selection) => {
+    // Before all else: the views ask for it when they hear of the selection.
+    store.set("counterpart", selection === null ? null : comparisonOf(page)?.counterpart(selection) ?? null);
     element.hidden = selection === null;
-    element.querySelector(".body")?.remove();
+    const body = element.querySelector(".body");
+    const followed = body?.contains(document.activeElement);  // a link in it: the focus goes on to what it shows
+    body?.remove();
     if (selection === null) return;
     visits.add(selection);
     update();
     // A new element begins at its top, without asking for its layout now.
     element.append(el("div", {class: "body"}, heading(page, selection), sectionsOf(page, selection)));
-    store.set("counterpart", comparisonOf(page)?.counterpart(selection) ?? null);
+    if (followed) element.querySelector("h2").focus({preventScroll: true});
   };
   store.on("selection", (selection) => {
     show(selection);
-    history.replaceState(null, "", fragmentOf(models, selection) || location.pathname);
+    showAddress(fragmentOf(models, selection));
   });
   addEventListener("hashchange", () => {
     const selection = selectionOf(models, location.hash);

@@ -1,7 +1,7 @@
 // The side panel of an op: all that `sbp-plan explain` says of it.
 import {stepsText} from "./costs.js";
 import {el} from "./dom.js";
-import {bytes, seconds, threeDigits} from "./format.js";
+import {bytes, inAStep, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 
@@ -44,15 +44,20 @@ export function collectivesAround(model, op) {
   for (const tensor of model.graph.ops.outputs[op]) {
     for (const transition of model.transitionsOf.get(tensor) ?? []) around.add(transition);
   }
-  const {seconds: time} = model.transitions;
-  return [...around].sort((a, b) => time[b] - time[a] || a - b);
+  return byTime(model, [...around]);
+}
+
+/** Sorts transitions, what takes most of a step first. */
+export function byTime({transitions: {seconds: time, runs}}, transitions) {
+  return transitions.sort((a, b) => time[b] * runs[b] - time[a] * runs[a] || a - b);
 }
 
 export function transitionLine(page, model, transition) {
-  const {seconds: time, exposed, wire_bytes: moved, reason, reasons, from, to, tensor} = model.transitions;
+  const {seconds: time, exposed, wire_bytes: moved, reason, reasons, from, to, tensor, runs} = model.transitions;
+  const times = runs[transition];
   return [link(page, model, "transition", transition, stepsText(model, transition) || "boxing"), " ",
-    el("span", {class: "number"}, seconds(time[transition])),
-    ` (exposed ${seconds(exposed[transition])}), ${bytes(moved[transition])} of `,
+    el("span", {class: "number"}, inAStep(time[transition], times)),
+    `, exposed ${seconds(exposed[transition])}, ${inAStep(moved[transition], times, bytes)} of `,
     link(page, model, "tensor", tensor[transition]), " ",
     layoutChip(model, from[transition]), el("span", {class: "arrow"}, "→"), layoutChip(model, to[transition]),
     el("div", {class: "why"}, reasons[reason[transition]])];
@@ -166,8 +171,7 @@ function decision(page, model, op) {
     ["layouts", signatureChips(model, record)],
     ["by axis", record.choice],
     ["because", `${model.head.strategy}: ${record.reason}`],
-    ["time", [el("span", {"data-value": "seconds"}, seconds(decisions.seconds[op])),
-      schedule.runs[op] > 1 ? ` in ${schedule.runs[op]} runs of a step` : ""]],
+    ["time", el("span", {"data-value": "seconds"}, inAStep(decisions.seconds[op], schedule.runs[op]))],
     ["when", `${seconds(schedule.start[op])} – ${seconds(schedule.end[op])}`],
     ["kernel", kernelOf(page, model, op)],
     ["again", entry?.again ? `computes ${entry.again} again for the backward pass` : null],

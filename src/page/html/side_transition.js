@@ -1,18 +1,20 @@
 // The side panel of a transition (what brings a tensor from one layout to another), and of a scope.
+import {costsOf, sumOf} from "./costs.js";
 import {el} from "./dom.js";
-import {bytes, seconds} from "./format.js";
+import {bytes, inAStep, seconds} from "./format.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
-import {collectivesAround, transitionLine} from "./side_op.js";
+import {byTime, transitionLine} from "./side_op.js";
 
 const MOST_TYPES = 24;
 
 function stepTable(model, transition) {
   const {steps, kinds} = model.transitions;
+  const runs = model.transitions.runs[transition];
   return el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ["step", "time", "bytes on the wire", "begins", "ends"]
       .map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, steps[transition]
       .map(([kind, axis, time, moved, start, end]) => el("tr", {},
           el("td", {}, `${kinds[kind].name} over ${model.head.mesh.axes[axis][0]}`),
-          [seconds(time), bytes(moved), seconds(start), seconds(end)].map((text) => el("td", {class: "number"}, text))))));
+          [inAStep(time, runs), inAStep(moved, runs, bytes), seconds(start), seconds(end)].map((text) => el("td", {class: "number"}, text))))));
 }
 
 /** The pin that removes it with the least more, where the page knows one (src/page/removals_section.cc). */
@@ -36,10 +38,9 @@ export function transitionSections(page, model, transition) {
       ["from", layoutChip(model, from[transition])],
       ["to", layoutChip(model, to[transition])],
       ["because", reasons[reason[transition]]],
-      ["time", [el("span", {"data-value": "seconds"}, seconds(time[transition])),
-        runs[transition] > 1 ? ` in ${runs[transition]} runs of a step` : ""]],
+      ["time", el("span", {"data-value": "seconds"}, inAStep(time[transition], runs[transition]))],
       ["exposed", seconds(exposed[transition])],
-      ["bytes moved", bytes(moved[transition])],
+      ["bytes moved", inAStep(moved[transition], runs[transition], bytes)],
     ]),
     part("Steps", true, stepTable(model, transition)),
     part("Caused by", true, el("p", {}, "written by ", producer >= 0 ? link(page, model, "op", producer) : "nobody: it starts so"),
@@ -77,7 +78,7 @@ function typeTable(model, ops) {
   for (const op of ops) {
     const sum = types.get(model.opType(op)) ?? {number: 0, time: 0};
     sum.number += 1;
-    sum.time += model.bare ? 0 : model.opSeconds()[op];
+    sum.time += costsOf(model).kernels[op];
     types.set(model.opType(op), sum);
   }
   const rows = [...types].sort(([, a], [, b]) => b.time - a.time || b.number - a.number);
@@ -95,20 +96,21 @@ export function scopeSections(page, model, node) {
   const ops = model.opsOf(node);
   const parent = model.outline.parent[node];
   const {entering, leaving} = boundary(model, ops);
-  const sum = (values) => ops.reduce((total, op) => total + values[op], 0);
-  const boxed = model.bare ? [] : [...new Set(ops.flatMap((op) => collectivesAround(model, op)))];
-  const total = (column) => boxed.reduce((all, transition) => all + model.transitions[column][transition], 0);
-  boxed.sort((a, b) => model.transitions.seconds[b] - model.transitions.seconds[a] || a - b);
+  const costs = costsOf(model);
+  const sum = (column) => sumOf(ops.map((op) => column[op]));
+  const inside = new Set(ops);  // a transition counts in one scope, as in all sums
+  const boxed = byTime(model, [...costs.owner.keys()].filter((t) => inside.has(costs.owner[t])));
   return [
     factList([
       ["within", parent >= 0 ? link(page, model, "scope", parent) : null],
       ["ops", String(ops.length)],
-      ["compute", model.bare ? null : el("span", {"data-value": "seconds"}, seconds(sum(model.opSeconds())))],
-      ["collectives", model.bare ? null : `${boxed.length}, ${seconds(total("seconds"))}, exposed ${seconds(total("exposed"))}`],
-      ["bytes moved", model.bare ? null : bytes(total("wire_bytes"))],
+      ["compute", model.bare ? null : el("span", {"data-value": "seconds"}, seconds(sum(costs.kernels)))],
+      ["collectives", model.bare ? null : `${sum(costs.collectives)}, ${seconds(sum(costs.wire))}, exposed ${seconds(sum(costs.exposed))}`],
+      ["slices and copies", model.bare || sum(costs.local) === 0 ? null : seconds(sum(costs.local))],
+      ["bytes moved", model.bare ? null : bytes(sum(costs.moved))],
     ]),
     part("By type", true, typeTable(model, ops)),
-    boxed.length === 0 ? null : part(`Collectives (${boxed.length})`, true,
+    boxed.length === 0 ? null : part(`Collectives, slices and copies (${boxed.length})`, true,
         growingList(boxed, 6, (transition) => transitionLine(page, model, transition))),
     boundaryList(page, model, "Comes in", entering),
     boundaryList(page, model, "Goes out", leaving),

@@ -16,7 +16,7 @@ export class Store {
   set(key, value) {
     if (this.#values[key] === value) return;
     this.#values[key] = value;
-    for (const listener of this.#listeners.get(key) ?? []) listener(value);
+    for (const listener of this.#listeners.get(key) ?? []) tell(listener, value);
   }
 
   /** Calls `listener(value)` after each change of `key`; returns what ends that. */
@@ -28,5 +28,14 @@ export class Store {
 
   select(kind, id, plan = 0) {
     this.set("selection", {kind, id, plan});
+  }
+}
+
+/** An error of one who listens is reported as any other is, and keeps nobody else from hearing. */
+function tell(listener, value) {
+  try {
+    listener(value);
+  } catch (error) {
+    setTimeout(() => { throw error; });
   }
 }

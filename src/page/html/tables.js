@@ -1,6 +1,6 @@
 // Sorted tables: ops, collectives, tensors at the peak, decisions.
 import {planChoice, saysBare} from "./chart.js";
-import {costsOf, isLocalKind, stepsText} from "./costs.js";
+import {costsOf, foretold, isLocalKind, stepsText} from "./costs.js";
 import {DataTable} from "./data_table.js";
 import {el} from "./dom.js";
 import {bytes, count, seconds, threeDigits} from "./format.js";
@@ -15,7 +15,12 @@ function overlayColumns(model) {
   const told = new Set(["sharing", "time", "exposed", "communication", "kernels"]);
   return OVERLAYS.filter((row) => !told.has(row.id) && (!row.needsTwo || model.other))
       .map((row) => ({id: row.id, title: row.title, value: (op) => row.value(model, op), show: row.format, sum: row.sums}))
-      .filter(({value}) => Array.from({length: Math.min(model.numOps, 200)}, (_, op) => value(op)).some((v) => v));
+      .filter(({value}) => someOp(model, value));
+}
+
+function someOp(model, value) {
+  for (let op = 0; op < model.numOps; ++op) if (value(op)) return true;
+  return false;
 }
 
 function opLayouts(model, op) {
@@ -24,11 +29,12 @@ function opLayouts(model, op) {
 
 function traceColumns(model) {
   if (!model.trace) return [];
-  const predicted = costsOf(model).compute;
   const took = model.trace.op_seconds;
+  const runs = model.trace.micro_batches;
   return [
-    timeColumn("measured", "Measured", (op) => took[op], "mean of the devices, in the run of the trace"),
-    {id: "ratio", title: "Measured / predicted", value: (op) => (predicted[op] > 0 && took[op] > 0 ? took[op] / predicted[op] : null),
+    timeColumn("measured", "Measured", (op) => took[op], `mean of the devices, in the run of the trace${runs > 1 ? `, ${runs} micro-batches` : ""}`),
+    {id: "ratio", title: "Measured / predicted", value: (op) => (foretold(model, op) > 0 && took[op] > 0 ? took[op] / foretold(model, op) : null),
+      hint: runs > 1 ? `predicted for ${runs} micro-batches, where it runs in each` : undefined,
       show: (value) => `${threeDigits(value)} ×`},
   ];
 }
@@ -45,7 +51,7 @@ function opsTable(model, select) {
       {id: "scope", title: "Scope", value: (op) => texts[ops.scope[op]], search: true},
       {id: "layout", title: "Layout", value: (op) => opLayouts(model, op), choices: true, search: true, width: "9em"},
       {id: "has", title: "Has collectives", value: (op) => (costs.collectives[op] > 0 ? "yes" : "no"), choices: true, width: "6em"},
-      timeColumn("compute", "Compute", (op) => costs.compute[op] + costs.cut[op], "in a step, with what cut kernels cost more"),
+      timeColumn("compute", "Compute", (op) => costs.kernels[op], "in a step, with what cut kernels cost more"),
       timeColumn("wire", "Collectives", (op) => costs.wire[op], "of those that bring its operands"),
       timeColumn("exposed", "Exposed", (op) => costs.exposed[op], "of its collectives, while nothing is computed"),
       ...traceColumns(model), ...overlayColumns(model),
@@ -122,7 +128,7 @@ function decisionsTable(model, select) {
   ofOp.forEach((record, op) => {
     if (firstOp[record] < 0) firstOp[record] = op;
     ++times[record];
-    spent[record] += model.opSeconds()[op];
+    spent[record] += costsOf(model).kernels[op];
   });
   const layouts = (ids) => ids.map((id) => model.layoutText(id)).join(", ");
   const signature = ({inputs, outputs}) => `${layouts(inputs)} → ${layouts(outputs)}`;
@@ -134,7 +140,7 @@ function decisionsTable(model, select) {
       {id: "type", title: "Op type", value: (row) => (firstOp[row] < 0 ? "" : model.opType(firstOp[row])), choices: true, search: true, width: "9em"},
       {id: "first", title: "First op", value: (row) => (firstOp[row] < 0 ? "" : model.opName(firstOp[row])), search: true},
       {id: "ops", title: "Ops", value: (row) => times[row], show: count, sum: true, width: "5em"},
-      timeColumn("seconds", "Compute", (row) => spent[row], "of all its ops, in a step"),
+      timeColumn("seconds", "Compute", (row) => spent[row], "of all its ops, in a step, with what cut kernels cost more"),
       {id: "choice", title: "Choice", value: (row) => records[row].choice, search: true, width: "minmax(14em, 2fr)"},
       {id: "signature", title: "Layouts", value: (row) => signature(records[row]), search: true, width: "minmax(12em, 2fr)"},
       {id: "candidates", title: "Candidates", value: (row) => records[row].candidates, show: count, width: "6em"},

@@ -36,14 +36,29 @@ class TrafficMatrix {
     this.surface.redraw();
   }
 
+  /** The rank of a place, counted over the devices of the mesh in the order of ranks. */
+  #rank(place) {
+    const {ranks} = this.model.head.mesh;
+    if (ranks.length === 0) return place;
+    this.sorted ??= [...ranks].sort((a, b) => a - b);
+    return this.sorted[place];
+  }
+
+  #nodeOf(block) {
+    return Math.floor(this.#rank(block) / this.traffic.devices_per_node);
+  }
+
+  /** Are cells single devices, of several nodes? */
+  partsNodes() {
+    const {blocks, per_block: per} = this.traffic;
+    return per === 1 && this.#nodeOf(0) !== this.#nodeOf(blocks - 1);
+  }
+
   /** "3", or "64-71" of a block of devices. */
   blockName(block) {
     const {per_block: per, devices} = this.traffic;
     const first = block * per;
-    const {ranks} = this.model.head.mesh;
-    const sorted = ranks.length > 0 ? (this.sorted ??= [...ranks].sort((a, b) => a - b)) : null;
-    const rank = (place) => (sorted === null ? place : sorted[place]);
-    return per === 1 ? String(rank(first)) : `${rank(first)}-${rank(Math.min(first + per, devices) - 1)}`;
+    return per === 1 ? String(this.#rank(first)) : `${this.#rank(first)}-${this.#rank(Math.min(first + per, devices) - 1)}`;
   }
 
   #side() {
@@ -52,7 +67,7 @@ class TrafficMatrix {
   }
 
   #draw(context, size, colors, theme) {
-    const {blocks, per_block: per, devices_per_node: node} = this.traffic;
+    const {blocks} = this.traffic;
     const side = this.#side();
     context.textAlign = "center";
     for (let from = 0; from < blocks; ++from) {
@@ -66,9 +81,10 @@ class TrafficMatrix {
       context.textAlign = "center";
       context.fillText(this.blockName(block), MATRIX_LEFT + (block + 0.5) * side, MATRIX_TOP - 9);
     }
-    if (per === 1 && blocks > node) {
+    if (this.partsNodes()) {
       context.strokeStyle = colors.ink;
-      for (let at = 0; at <= blocks; at += node) {
+      for (let at = 0; at <= blocks; ++at) {
+        if (at > 0 && at < blocks && this.#nodeOf(at) === this.#nodeOf(at - 1)) continue;
         context.strokeRect(MATRIX_LEFT + Math.round(at * side), MATRIX_TOP, 0, blocks * side);
         context.strokeRect(MATRIX_LEFT, MATRIX_TOP + Math.round(at * side), blocks * side, 0);
       }
@@ -156,7 +172,7 @@ function flowsTable(model, matrix) {
   }}));
   const sum = (column) => flows.reduce((all, flow) => all + flow[column], 0);
   const cells = (flow) => [count(flow.count), bytes(flow.bytes), seconds(flow.seconds)];
-  return el("table", {class: "flows"}, el("thead", {}, el("tr", {}, ["Collectives shown", "Count", "Bytes", "Time", "Sends"].map((title) => el("th", {}, title)))),
+  return el("table", {class: "flows"}, el("thead", {}, el("tr", {}, ["Collectives shown", "Collectives", "Bytes", "Time", "Sends"].map((title) => el("th", {}, title)))),
       el("tbody", {}, flows.map((flow, i) => el("tr", {}, el("th", {scope: "row"}, el("label", {}, boxes[i], ` ${flowTitle(model, flow)}`)),
           cells(flow).map((text) => el("td", {}, text)), el("td", {class: "text"}, PEERS[flow.peers]))),
       el("tr", {class: "sum"}, el("th", {scope: "row"}, "all"), el("td", {}, count(sum("count"))),
@@ -214,7 +230,8 @@ function groupsTable(model, select) {
       {id: "tensor", title: "First tensor", value: (row) => model.tensorLabel(transitions.tensor[first(row)]), search: true, width: "minmax(16em, 1.5fr)"},
       {id: "layouts", title: "From, to", value: (row) => `${model.layoutText(transitions.from[first(row)])} → ${model.layoutText(transitions.to[first(row)])}`, width: "14em"},
       {id: "phase", title: "Phase", value: (row) => (reader(row) < 0 ? "end" : PHASES[model.graph.ops.phase[reader(row)]]), choices: true, width: "6.5em"},
-      {id: "count", title: "Count", value: (row) => groups[row].count, show: count, sum: true, width: "5em"},
+      {id: "count", title: "Times", value: (row) => groups[row].count, show: count, sum: true, width: "5em",
+        hint: "in a step; each time may be several collectives, one after the other"},
       {id: "seconds", title: "Time", value: (row) => groups[row].seconds, show: seconds, sum: true, width: "7em"},
       {id: "exposed", title: "Exposed", value: (row) => groups[row].exposed, show: seconds, sum: true, width: "7em"},
       {id: "bytes", title: "Bytes", value: (row) => groups[row].bytes, show: bytes, sum: true, width: "7em"},
@@ -241,7 +258,7 @@ export const trafficPanel = {
       place.replaceChildren(
           el("div", {class: "columns"}, matrix.surface.element, el("div", {class: "beside"}, linksTable(model), flowsTable(model, matrix),
               matrix.legend, el("p", {class: "hint"}, `Rows send, columns receive; ${percent(across)} goes between nodes`, traffic.per_block > 1 ? `; each row is a block of ${traffic.per_block} devices` :
-                  traffic.blocks > traffic.devices_per_node ? "; lines part the nodes" : "", ". Rings are taken in the order of ranks, the last back to the first; libraries run several that cross between nodes at different devices, with the same bytes from node to node."))),
+                  matrix.partsNodes() ? "; lines part the nodes" : "", ". Rings are taken in the order of ranks, the last back to the first; libraries run several that cross between nodes at different devices, with the same bytes from node to node."))),
           groupsTable(model, (kind, id) => store.select(kind, id, model.index)).element);
     };
     element.append(el("div", {class: "controls"}, planChoice(models, show)), place);
