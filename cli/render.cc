@@ -15,6 +15,7 @@
 #include "base/cancelled.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -83,6 +84,7 @@ Status Render(RenderFlags flags) {
   SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   flags.options.cancelled = InterruptAsker();
+  flags.options.hold_stderr = CurrentCaller() == nullptr;  // else the process is somebody else's
   SBP_ASSIGN_OR_RETURN(Plan plan, LoadPlanOrModel(flags));
   SBP_RETURN_IF_ERROR(RefuseCancelled(flags.options.cancelled));
   // Tasks are made on the fly where the plan file holds none.

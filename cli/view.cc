@@ -19,6 +19,7 @@
 #include "api/plan_file.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/plan_pages.h"
@@ -95,6 +96,8 @@ Result<std::string> MakePage(const ViewFlags& flags) {
 }
 
 Status View(const ViewFlags& flags) {
+  const bool is_call = CurrentCaller() != nullptr;  // of a program, which alone says what it starts and leaves behind
+  if (is_call && flags.out.empty()) return UsageError("expected -o FILE.html: a call leaves no temporary files");
   if (flags.plan == "-" && flags.after == "-") return UsageError("only one of the two plans can be stdin");
   if (!flags.out.empty()) SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   SBP_ASSIGN_OR_RETURN(const std::string page, MakePage(flags));
@@ -104,6 +107,7 @@ Status View(const ViewFlags& flags) {
   }
   SBP_RETURN_IF_ERROR(WriteFile(path, page));
   if (path == "-") return OkStatus();
+  if (is_call) return Print(path);
   const std::string whole = std::filesystem::absolute(path).string();  // an opener may start elsewhere
   if (!flags.no_open && HasDisplay() && !Open(whole)) Note(StrCat(kOpener, " does not open it; open it in a browser"));
   return Print(path);

@@ -36,8 +36,9 @@ struct ExplainedCandidate {
   bool allowed = true;  // by the pins
   // One per criterion, given what the producers wrote; in lists of very many terms of the chosen one only.
   std::vector<ExplainedPrice> prices;
-  // With every other op as the plan has it: seconds of the op, of all boxing of its operands and of its results
-  // (what other consumers need of them included), and how much more than the chosen candidate that is.
+  // With every other op as the plan has it: seconds of a step (as often as it runs them) of the op, of all boxing of
+  // its operands and of its results (what other consumers need of them included), and how much more than the chosen
+  // candidate that is.
   double compute_seconds = 0;  // with what it takes to cut kernel groups around the op
   double boxing_seconds = 0;
   double extra_seconds = 0;

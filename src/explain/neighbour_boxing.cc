@@ -1,7 +1,6 @@
 #include "explain/neighbour_boxing.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/ids.h"
 #include "boxing/boxing.h"
@@ -17,6 +16,16 @@ namespace {
 
 void AddDistinct(std::vector<NdSbp>& layouts, const NdSbp& layout) {
   if (std::find(layouts.begin(), layouts.end(), layout) == layouts.end()) layouts.push_back(layout);
+}
+
+// A layout that is made `runs` times a step; 0: for the tensor's end alone.
+void AddWanted(std::vector<CountedLayout>& wanted, const NdSbp& layout, int64_t runs) {
+  const auto known = std::ranges::find(wanted, layout, &CountedLayout::layout);
+  if (known == wanted.end()) {
+    wanted.push_back({layout, runs});
+  } else {
+    known->runs = std::max(known->runs, runs);
+  }
 }
 
 }  // namespace
@@ -44,12 +53,14 @@ void NeighbourBoxing::AddAround(TensorId tensor, const Plan& plan) {
     if (use->op == op_) {
       around.operands.push_back(use->operand);
     } else {
-      AddDistinct(others.wanted, plan.decision(use->op).signature.inputs[use->operand]);
+      AddWanted(others.wanted, plan.decision(use->op).signature.inputs[use->operand], problem_.runs.of(use->op));
     }
   }
+  others.end_runs = problem_.runs.end(tensor);
   const EndRule rule = problem_.demands.end(tensor);
-  if (rule.kind == EndRule::Kind::kTied) AddDistinct(others.wanted, plan.source_layouts[rule.tied.index()]);
-  if (rule.kind == EndRule::Kind::kWhole) AddDistinct(others.wanted, NdSbp(problem_.mesh.num_axes()));
+  if (rule.kind == EndRule::Kind::kTied)
+    AddWanted(others.wanted, plan.source_layouts[rule.tied.index()], others.end_runs);
+  if (rule.kind == EndRule::Kind::kWhole) AddWanted(others.wanted, NdSbp(problem_.mesh.num_axes()), 0);
   others.not_partial = rule.kind == EndRule::Kind::kNotPartial;
   if (others_.empty() || others_.back() != others) {  // neighbouring operands are alike, if any are
     others_.push_back(std::move(others));
@@ -71,15 +82,10 @@ double NeighbourBoxing::Seconds(const Around& around, const CandidateSignature& 
 }
 
 double NeighbourBoxing::SecondsOf(const Others& others, const NdSbp& written, const std::vector<NdSbp>& own) {
-  std::vector<NdSbp> wanted = others.wanted;
-  for (const NdSbp& layout : own) AddDistinct(wanted, layout);
-  const NdSbp& standing = others.standing ? *others.standing : written;
-  std::erase(wanted, standing);
-  BoxingTable& boxing = *problem_.boxing;
-  const BoxingPath& to_standing = boxing.Path(others.type, written, standing);
-  if (!to_standing.reachable) return std::numeric_limits<double>::infinity();
-  return to_standing.seconds +
-         FindBestHub(others.type, standing, wanted, others.hubs, boxing, others.not_partial).seconds;
+  std::vector<CountedLayout> wanted = others.wanted;
+  for (const NdSbp& layout : own) AddWanted(wanted, layout, problem_.runs.of(op_));
+  return SecondsOfStep(others.type, written, others.standing ? *others.standing : written, wanted, others.hubs,
+                       *problem_.boxing, others.not_partial, others.end_runs);
 }
 
 double NeighbourBoxing::BoxingSeconds(const CandidateSignature& signature) {

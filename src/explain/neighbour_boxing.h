@@ -2,6 +2,7 @@
 // all others did not.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -13,14 +14,15 @@
 #include "problem/problem.h"
 #include "sbp/layout_rows.h"
 #include "sbp/sbp.h"
+#include "strategy/transitions.h"
 
 namespace sbp {
 
 class NeighbourBoxing {
  public:
   NeighbourBoxing(const Problem& problem, const Plan& plan, OpId op);
-  // Seconds of all boxing of the op's operands and results under this candidate; infinite where a layout cannot be
-  // reached.
+  // Seconds of all boxing of the op's operands and results in a step (as often as it makes them) under this candidate;
+  // infinite where a layout cannot be reached.
   double BoxingSeconds(const CandidateSignature& signature);
 
  private:
@@ -29,7 +31,8 @@ class NeighbourBoxing {
     TensorType type;
     NdSbp written;
     std::optional<NdSbp> standing;  // as a pin has it
-    std::vector<NdSbp> wanted;
+    std::vector<CountedLayout> wanted;
+    int64_t end_runs = 1;
     bool not_partial = false;  // in the end
     std::vector<NdSbp> hubs;   // HubsOf
     friend bool operator==(const Others&, const Others&) = default;

@@ -42,11 +42,11 @@ std::string Placement(const NdSbp& layout) {
   return text;
 }
 
-std::string Joined(const std::vector<std::string>& names) {
+std::string Joined(const std::vector<std::string>& names, std::string_view separator = ", ") {
   constexpr size_t kShown = 5;
   const std::vector<std::string> shown(names.begin(),
                                        names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kShown)));
-  return StrCat(Join(shown, ", "), names.size() > kShown ? ", ..." : "");
+  return StrCat(Join(shown, separator), names.size() > kShown ? StrCat(separator, "...") : "");
 }
 
 class PlacementWriter {
@@ -274,13 +274,18 @@ class PlacementWriter {
     const Op& op = plan_.graph.op(id);
     const Signature& signature = plan_.decision(id).signature;
     std::set<TensorId> seen;
-    const auto note = [&](TensorId tensor, const NdSbp& layout, std::string_view how) {
+    // Of results only what is split: that partial ones are reduced, the operands that they come from say.
+    const auto note = [&](TensorId tensor, const NdSbp& layout, std::string_view how, bool is_result) {
       if (!tensor.valid() || !seen.insert(tensor).second) return;
       const NdSbp written = Written(id, layout);
-      if (written == layout) return;
+      bool reduced = false, gathered = false;
+      for (int a = 0; a < layout.size(); ++a) {
+        if (written[a] != layout[a]) (layout[a].is_partial() ? reduced : gathered) = true;
+      }
+      if (!gathered && (is_result || !reduced)) return;
       const TensorType& type = plan_.graph.tensor(tensor).type;
       const std::string price =
-          layout.has_partial()
+          reduced && !is_result
               ? StrCat("an all-reduce of ", FormatBytes(static_cast<double>(LocalBytes(type, layout, plan_.mesh))),
                        " on each device")
               : StrCat(FormatBytes(static_cast<double>(LocalBytes(type, written, plan_.mesh) -
@@ -290,10 +295,8 @@ class PlacementWriter {
                                 Quote(plan_.graph.tensor(tensor).name), " as ", ToString(layout), ", written as ",
                                 Placement(written), ": ", price));
     };
-    for (size_t k = 0; k < op.inputs.size(); ++k) note(op.inputs[k], signature.inputs[k], "takes");
-    for (size_t k = 0; k < op.outputs.size(); ++k) {
-      if (!signature.outputs[k].has_partial()) note(op.outputs[k], signature.outputs[k], "leaves");
-    }
+    for (size_t k = 0; k < op.inputs.size(); ++k) note(op.inputs[k], signature.inputs[k], "takes", false);
+    for (size_t k = 0; k < op.outputs.size(); ++k) note(op.outputs[k], signature.outputs[k], "leaves", true);
   }
 
   const Plan& plan_;
@@ -329,7 +332,7 @@ Result<PlanExport> WritePlacements(const Plan& plan, const ExportOptions& option
   if (!writer.refused().empty() && !options.lossy) {
     return BadInput(StrCat("AutoParallel offers no partial operands and no uneven parts, and the plan has ",
                            writer.refused().size(),
-                           " of them (--lossy writes them whole over the axis): ", Join(writer.refused(), "; ")));
+                           " of them (--lossy writes them whole over the axis): ", Joined(writer.refused(), "; ")));
   }
   PlanExport made;
   made.report = writer.Notes();

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy
 from jax import lax
@@ -181,6 +180,29 @@ def _rows(site: Site, dim: int) -> Array:
     return queries.begin(dim) + jnp.arange(queries.local()[dim])
 
 
+PRECISIONS = {1: jnp.float32, 10: jnp.float16, 11: jnp.float64, 16: jnp.bfloat16}  # by ONNX's numbers
+
+
+def _wide(x: Array) -> Array:
+    return x if x.dtype == jnp.float64 else x.astype(jnp.float32)
+
+
+def _log_sum_exp(scores: Array) -> Array:
+    """The logarithm of the sum of powers of each row, (..., 1); of minus infinities alone minus infinity."""
+    most = scores.max(-1, keepdims=True)
+    most = jnp.where(jnp.isfinite(most), most, 0)
+    return most + jnp.log(jnp.exp(scores - most).sum(-1, keepdims=True))
+
+
+def _weights(site: Site, scores: Array) -> Array:
+    """Softmax of each row, zeros of one that sees no key; in the type of softmax_precision."""
+    scores = scores.astype(PRECISIONS.get(site.get("softmax_precision"), scores.dtype))
+    most = scores.max(-1, keepdims=True)
+    powers = jnp.exp(scores - jnp.where(jnp.isfinite(most), most, 0))
+    total = powers.sum(-1, keepdims=True)
+    return powers / jnp.where(total > 0, total, 1)
+
+
 @op("Attention")
 def attention(site: Site, q: Array, k: Array, v: Array, mask: Array | None = None, *others: Array | None) -> Any:
     if q.ndim != 4 or any(o is not None for o in others):
@@ -192,8 +214,8 @@ def attention(site: Site, q: Array, k: Array, v: Array, mask: Array | None = Non
     scale = site.get("scale")
     scores = jnp.einsum("bhsd,bhtd->bhst", q, k) * (q.shape[3] ** -0.5 if scale is None else scale)
     scores = _seen(site, scores, mask, _rows(site, 2))
-    y = jnp.einsum("bhst,bhte->bhse", jax.nn.softmax(scores, axis=-1), v)
-    made = (y, None, None, None, jax.nn.logsumexp(scores.astype(jnp.float32), axis=-1))
+    y = jnp.einsum("bhst,bhte->bhse", _weights(site, scores).astype(v.dtype), v).astype(q.dtype)
+    made = (y, None, None, None, _log_sum_exp(_wide(scores))[..., 0])
     return tuple(value for value, name in zip(made, site.written) if name)
 
 
@@ -203,8 +225,8 @@ def flash_attention(site: Site, q: Array, k: Array, v: Array, mask: Array | None
     if any(o is not None for o in others):
         raise site.refuse("lengths and sinks are not computed")
     scores = _seen(site, jnp.einsum("bhgsd,bhtd->bhgst", q, k) * site.get("scale", 1.0), mask, _rows(site, 3))
-    y = jnp.einsum("bhgst,bhte->bhgse", jax.nn.softmax(scores, axis=-1), v)
-    made = (y, jax.nn.logsumexp(scores.astype(jnp.float32), axis=-1))
+    y = jnp.einsum("bhgst,bhte->bhgse", _weights(site, scores).astype(v.dtype), v).astype(q.dtype)
+    made = (y, _log_sum_exp(_wide(scores))[..., 0])
     return tuple(value for value, name in zip(made, site.written) if name)
 
 
@@ -215,7 +237,8 @@ def flash_attention_grad(site: Site, q: Array, k: Array, v: Array, mask: Array |
         raise site.refuse("lengths and caps are not computed")
     scale = site.get("scale", 1.0)
     scores = _seen(site, jnp.einsum("bhgsd,bhtd->bhgst", q, k) * scale, mask, _rows(site, 3))
-    p = jnp.exp(scores - log_sum_exp[..., None]).astype(q.dtype)
+    row = jnp.where(jnp.isinf(log_sum_exp), 0, log_sum_exp)[..., None]  # of a row without a key: powers of 0
+    p = jnp.exp(scores.astype(row.dtype) - row).astype(q.dtype)
     inner = (d_y * y).sum(-1, keepdims=True)
     inner = inner if d_log_sum_exp is None else inner - d_log_sum_exp[..., None]
     d_scores = p * (jnp.einsum("bhgse,bhte->bhgst", d_y, v) - inner) * scale

@@ -59,8 +59,7 @@ class Alike {
         wanted.push_back(layouts_.Find(plan_.decision(use->op).signature.inputs[use->operand]));
       }
       std::ranges::sort(wanted);
-      const auto rest = std::ranges::unique(wanted);
-      key.insert(key.end(), wanted.begin(), rest.begin());
+      key.insert(key.end(), wanted.begin(), std::unique(wanted.begin(), wanted.end()));
     }
     return key;
   }

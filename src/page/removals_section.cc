@@ -16,6 +16,7 @@
 #include "memory/memory.h"
 #include "page/sections.h"
 #include "plan/plan.h"
+#include "plan/transition_runs.h"
 #include "problem/problem.h"
 #include "report/facts.h"
 #include "rule/candidates.h"
@@ -47,9 +48,11 @@ struct Removal {
 
 class Removals {
  public:
-  explicit Removals(const PageFacts& facts) : plan_(facts.plan), problem_(*facts.options.problem) {}
+  explicit Removals(const PageFacts& facts)
+      : plan_(facts.plan), problem_(*facts.options.problem), runs_(RunsOfTransitions(plan_, problem_.runs)) {}
 
-  // The cheapest pin that spares the step the transition, else the cheapest one that moves it; none is known: nothing.
+  // Of a transition of the plan the cheapest pin that spares the step it, else the cheapest one that moves it; none is
+  // known: nothing.
   std::optional<Removal> Find(const Transition& transition) {
     std::optional<Removal> best;
     const auto consider = [&](std::optional<Removal> found) {
@@ -106,13 +109,15 @@ class Removals {
     if (left_ < 0) return std::nullopt;
     const Result<ExplainedOp> explained = ExplainOp(problem_, plan_, op, {.around = false, .forced = false});
     if (!explained.ok()) return std::nullopt;  // a plan that somebody changed
+    const auto runs = static_cast<double>(runs_[static_cast<size_t>(&transition - plan_.transitions.data())]);
+    const double spared = kSpared * transition.seconds * runs;  // of a step
     const auto chosen = std::ranges::find_if(explained->candidates, &ExplainedCandidate::chosen);
     std::optional<Change> best;
     for (const ExplainedCandidate& candidate : explained->candidates) {
       const double seconds = candidate.extra_seconds;
       if (!candidate.allowed || !std::isfinite(seconds)) continue;
       const NdSbp other = layout(candidate.signature);
-      const bool moves = candidate.boxing_seconds > chosen->boxing_seconds - kSpared * transition.seconds;
+      const bool moves = candidate.boxing_seconds > chosen->boxing_seconds - spared;
       if (other == layout(chosen->signature) || (moves && other != fitting)) continue;
       if (!best || std::pair(moves, seconds) < std::pair(best->moves, best->seconds)) best = {other, seconds, moves};
     }
@@ -121,6 +126,7 @@ class Removals {
 
   const Plan& plan_;
   const Problem& problem_;
+  const std::vector<int64_t> runs_;  // per transition
   int64_t left_ = kMostPriced;
 };
 

@@ -24,7 +24,7 @@ template <const char* kFormat>
 Result<std::string> Picture(const Plan& plan, const RenderOptions& options) {
   SBP_ASSIGN_OR_RETURN(const ViewRow* view, ViewFor(plan, options));
   SBP_ASSIGN_OR_RETURN(const std::string dot, view->draw(plan, options));
-  return LayOut(dot, kFormat, view->engine, options.cancelled);
+  return LayOut(dot, kFormat, view->engine, options.cancelled, options.hold_stderr);
 }
 
 template <std::string (*kWrite)(const Document&)>

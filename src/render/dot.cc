@@ -217,7 +217,6 @@ class DotWriter {
          << "\", fillcolor=\"" << look.paint.fill << "\", color=\"" << look.paint.line << "\", penwidth=" << look.pen
          << ", label=" << NodeTable(node, look.paint.text, look.title_size);
     if (node.kind == ViewNode::Kind::kSummary) out_ << ", margin=\"0.12,0.1\"";  // the sides of the box take some
-    if (node.kind == ViewNode::Kind::kSummary) out_ << ", margin=\"0.12,0.1\"";  // the sides of the box take some
     if (!node.tooltip.empty()) out_ << ", tooltip=" << QuoteDot(node.tooltip);
     out_ << "];\n";
   }

@@ -1,5 +1,6 @@
 #include "render/graphviz.h"
 
+#include <fcntl.h>
 #include <graphviz/gvc.h>
 #include <graphviz/gvplugin.h>
 #include <graphviz/gvplugin_textlayout.h>
@@ -54,20 +55,21 @@ class CaptureMessages {
 };
 
 // What libraries below Graphviz print past it: of fonts and their configuration (Pango, fontconfig), of bitmaps
-// (Cairo). While one of these lives, what the process writes to stderr is held back; it says no more than why a picture
-// failed.
+// (Cairo). While one of these holds, what the process writes to stderr, its own lines of progress too, is lost but for
+// why a picture failed.
 class HoldStderr {
  public:
-  HoldStderr() {
+  explicit HoldStderr(bool hold) {
+    if (!hold) return;
     std::fflush(stderr);
     held_ = memfd_create("stderr", MFD_CLOEXEC);
     if (held_ < 0) return;
-    before_ = dup(STDERR_FILENO);
+    before_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (before_ >= 0) dup2(held_, STDERR_FILENO);
   }
   ~HoldStderr() {
-    std::fflush(stderr);
     if (before_ >= 0) {
+      std::fflush(stderr);
       dup2(before_, STDERR_FILENO);
       close(before_);
     }
@@ -78,8 +80,8 @@ class HoldStderr {
 
   // The beginning of it.
   std::string Text() const {
-    std::fflush(stderr);
     std::array<char, 2000> buffer;
+    if (held_ >= 0) std::fflush(stderr);
     const ssize_t length = held_ < 0 ? 0 : pread(held_, buffer.data(), buffer.size(), 0);
     return {buffer.data(), static_cast<size_t>(std::max<ssize_t>(length, 0))};
   }
@@ -188,14 +190,14 @@ void KeepUntilExit(Drawing drawing) {
 }  // namespace
 
 Result<std::string> LayOut(const std::string& dot, const std::string& format, const char* engine,
-                           const std::function<bool()>& cancelled) {
+                           const std::function<bool()>& cancelled, bool hold_stderr) {
   static std::timed_mutex one_at_a_time;  // Graphviz keeps much in variables of its own
   std::unique_lock lock(one_at_a_time, std::defer_lock);
   do {
     SBP_RETURN_IF_ERROR(RefuseCancelled(cancelled));
   } while (!lock.try_lock_for(kAskedEvery));
   const CaptureMessages capture;
-  const HoldStderr printed;
+  const HoldStderr printed(hold_stderr);
   const bool is_svg = format == "svg";  // bitmaps and PDF are set with this machine's fonts, and measured with them
   GVC_t* const context = NewContext(is_svg);
   if (context == nullptr) return Failed("start", printed);

@@ -323,7 +323,7 @@ class OverviewMap {
     std::map<size_t, size_t> lane_of;
     for (const auto& [from, last] : order) {
       size_t lane = 0;
-      const auto crosses = [&](const auto& other) {
+      const auto crosses = [&, from = from, last = last](const auto& other) {  // clang 14 captures no bindings
         return other.second == lane && other.first < last && from < reach[other.first];
       };
       while (std::ranges::any_of(lane_of, crosses)) ++lane;

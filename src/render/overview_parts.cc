@@ -77,7 +77,7 @@ class PartChooser {
   // The items of one level: scopes apart, but loose ops and what takes next to nothing together. `scale`: weights of
   // one copy as those of all; `apart`: one by one, as was asked for.
   std::vector<Entry> Group(std::vector<OutlineItem> items, int32_t frame, double scale, bool apart) const {
-    std::ranges::stable_partition(items, [&](const OutlineItem& item) { return IsSideTables(item); });
+    std::stable_partition(items.begin(), items.end(), [&](const OutlineItem& item) { return IsSideTables(item); });
     double level = 0;
     for (const OutlineItem& item : items) level += WeightOf(item) * scale;
     const double small = kSmall * (total_ > 0 ? total_ : level);

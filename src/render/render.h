@@ -16,8 +16,9 @@ namespace sbp {
 struct RenderOptions {
   std::vector<std::string> expand;  // scopes to open ("*" all); names may hold '*'
   Notation notation = Notation::kSbp;
-  std::string view;        // "": as ViewFor() says
+  std::string view;                           // "": as ViewFor() says
   std::function<bool()> cancelled = nullptr;  // is the picture no longer wanted? Asked before Graphviz lays it out
+  bool hold_stderr = false;                   // redirect the process's while Graphviz draws (render/graphviz.h)
   size_t max_nodes = 240;  // what a drawing may hold before deeper scopes stay folded; more of a wide graph is a tangle
 };
 

@@ -46,6 +46,12 @@ struct Roles {
   char query = 0, key = 0, inner = 0, value = 0;
 };
 
+// Is every number of type `narrow` one of `wide`?
+bool Holds(DType wide, DType narrow) {
+  if (!IsFloat(wide) || !IsFloat(narrow)) return false;
+  return wide == narrow || (DTypeBits(wide) > DTypeBits(narrow) && DTypeBits(wide) >= 32);
+}
+
 struct EinsumSpelling {
   TensorId q, k, v;
   std::string q_letters, k_letters, v_letters, result;
@@ -141,9 +147,11 @@ class EinsumAttentionReader : SpellingReader {
     return difference->inputs[0];
   }
 
-  // The product of queries and keys behind scales and transpositions; `letters`: those of x's dimensions.
+  // The product of queries and keys behind scales, transpositions and casts that keep every value; `letters`: those of
+  // x's dimensions.
   const Op* ScoresOf(TensorId x, std::string& letters, EinsumSpelling& found) {
     std::vector<std::vector<int64_t>> turns;
+    DType narrowest = TypeOf(x).dtype;
     const Op* scores = nullptr;
     while (scores == nullptr) {
       if (const std::optional<Scaled> scaled = ScaledOf(x); scaled && TypeOf(scaled->of) == TypeOf(x)) {
@@ -156,7 +164,8 @@ class EinsumAttentionReader : SpellingReader {
       if (scores != nullptr) break;
       const Op* turn = Inner(x, "Transpose", 1);
       if (turn == nullptr) turn = Inner(x, "Cast", 1);
-      if (turn == nullptr || !IsFloat(TypeOf(turn->inputs[0]).dtype)) return nullptr;
+      if (turn == nullptr || !Holds(narrowest, TypeOf(turn->inputs[0]).dtype)) return nullptr;
+      narrowest = TypeOf(turn->inputs[0]).dtype;
       if (graph_.type_of(*turn) == "Transpose") {
         const std::vector<int64_t>* perm = turn->attributes->Ints("perm");
         if (perm == nullptr || perm->size() != TypeOf(x).shape.size()) return nullptr;
@@ -231,7 +240,8 @@ class EinsumAttentionReader : SpellingReader {
       found.ops.push_back(cast->name);
       x = cast->inputs[0];
     }
-    const std::optional<TensorId> logits = SoftmaxOf(x, found);
+    const TensorId weights = x;
+    const std::optional<TensorId> logits = SoftmaxOf(weights, found);
     if (!logits || TypeOf(*logits).shape.size() < 3) return std::nullopt;
     const std::optional<Masked> masked = MaskedOf(*logits, 2);
     if (!masked) return std::nullopt;
@@ -255,10 +265,26 @@ class EinsumAttentionReader : SpellingReader {
     const DType type = TypeOf(found.q).dtype;
     if (TypeOf(found.k).dtype != type || TypeOf(found.v).dtype != type || TypeOf(last.outputs[0]).dtype != type)
       return std::nullopt;
+    if (!HasOneSizes(found)) return std::nullopt;
+    const Shape rows = ShapeOf(found, letters);
+    for (const TensorId id : {masked->scores, *logits, weights}) {
+      if (TypeOf(id).shape != rows) return std::nullopt;
+    }
+    if (TypeOf(scores->outputs[0]).shape != ShapeOf(found, first.result) ||
+        TypeOf(last.outputs[0]).shape != ShapeOf(found, found.result)) {
+      return std::nullopt;
+    }
     if (TypeOf(*logits).dtype != type) found.softmax_type = TypeOf(*logits).dtype;
     found.ops.push_back(scores->name);
     std::ranges::reverse(found.ops);
     return found;
+  }
+
+  // Has each letter one size? Einsums broadcast sizes of 1, the operator does not.
+  bool HasOneSizes(const EinsumSpelling& found) const {
+    return TypeOf(found.q).shape == ShapeOf(found, found.q_letters) &&
+           TypeOf(found.k).shape == ShapeOf(found, found.k_letters) &&
+           TypeOf(found.v).shape == ShapeOf(found, found.v_letters);
   }
 
   int64_t SizeOf(const EinsumSpelling& found, std::string_view letters) const {

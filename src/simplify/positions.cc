@@ -361,7 +361,8 @@ RowRanges AllRows(int64_t rows, int64_t first, int64_t end, double inside, doubl
 
 // Of numbers along the rows, or along the columns, of which there are two.
 std::optional<RowRanges> RangesAlong(const Numbers& numbers, bool is_row, int64_t rows, int64_t columns) {
-  const auto [least, greatest] = std::ranges::minmax(numbers);
+  const auto range = std::ranges::minmax(numbers);
+  const double least = range.min, greatest = range.max;  // clang 14 captures no bindings
   if (std::ranges::any_of(numbers, [&](double n) { return n != least && n != greatest; })) return std::nullopt;
   if (is_row) {
     RowRanges ranges{{}, {}, greatest, least};

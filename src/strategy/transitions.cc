@@ -216,6 +216,38 @@ BestHub FindBestHub(const TensorType& type, const NdSbp& from, std::span<const N
   return best;
 }
 
+double SecondsOfStep(const TensorType& type, const NdSbp& written, const NdSbp& standing,
+                     std::span<const CountedLayout> wanted, std::span<const NdSbp> hubs, BoxingTable& boxing,
+                     bool not_partial, int64_t end_runs) {
+  const auto runs_of = [&](const CountedLayout& demand) { return demand.runs > 0 ? demand.runs : end_runs; };
+  std::vector<NdSbp> boxed;
+  int64_t of_standing = 0, of_hub = 0;
+  for (const CountedLayout& demand : wanted) {
+    of_standing = std::max(of_standing, runs_of(demand));
+    if (demand.layout != standing) boxed.push_back(demand.layout);
+  }
+  if (not_partial || of_standing == 0) of_standing = std::max(of_standing, end_runs);
+  const NdSbp hub = FindBestHub(type, standing, boxed, hubs, boxing, not_partial).hub;
+  double later = 0;
+  for (const CountedLayout& demand : wanted) {
+    if (demand.layout == standing) continue;
+    const BoxingPath& direct = boxing.Path(type, standing, demand.layout);
+    const BoxingPath& onward = boxing.Path(type, hub, demand.layout);
+    if (demand.layout == hub || FromHub(direct, onward)) of_hub = std::max(of_hub, runs_of(demand));
+    if (demand.layout != hub)
+      later += static_cast<double>(runs_of(demand)) * std::min(Seconds(direct), Seconds(onward));
+  }
+  if (not_partial && hub.has_partial() && IsPartialEverywhere(standing, boxed)) {
+    const double direct = FindCheapestEnd(type, standing, boxing).seconds;
+    const double onward = FindCheapestEnd(type, hub, boxing).seconds;
+    if (onward < direct) of_hub = std::max(of_hub, end_runs);
+    later += static_cast<double>(end_runs) * std::min(direct, onward);
+  }
+  const double to_standing = static_cast<double>(of_standing) * Seconds(boxing.Path(type, written, standing));
+  if (hub == standing) return to_standing + later;
+  return to_standing + static_cast<double>(of_hub) * Seconds(boxing.Path(type, standing, hub)) + later;
+}
+
 Status MakeTransitions(TensorId tensor, const Tensor& facts, const TensorDemands& demands, std::span<const NdSbp> hubs,
                        const Problem& problem, std::vector<TimedTransition>& out, NdSbp& end) {
   return TransitionMaker(tensor, facts, demands, problem).Run(hubs, out, end);

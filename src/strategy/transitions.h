@@ -59,6 +59,19 @@ struct BestHub {
 BestHub FindBestHub(const TensorType& type, const NdSbp& from, std::span<const NdSbp> wanted,
                     std::span<const NdSbp> hubs, BoxingTable& boxing, bool not_partial = false);
 
+// A layout that is wanted, and how often a step makes it (plan/transition_runs.h). 0: only for the tensor's end.
+struct CountedLayout {
+  NdSbp layout;
+  int64_t runs = 0;
+  friend bool operator==(const CountedLayout&, const CountedLayout&) = default;
+};
+// What a step takes for all transitions of a tensor, each as often as what it serves; the hub is that of FindBestHub.
+// `wanted`: distinct, `standing` may be one. `end_runs`: how often the tensor's end is met. Infinite where a layout
+// cannot be reached.
+double SecondsOfStep(const TensorType& type, const NdSbp& written, const NdSbp& standing,
+                     std::span<const CountedLayout> wanted, std::span<const NdSbp> hubs, BoxingTable& boxing,
+                     bool not_partial, int64_t end_runs);
+
 // Appends the transitions that meet `demands` (`boxed` ordered by `first`) in the order in which they run, and says how
 // the tensor ends where it must not be partial (else `standing`). A hub that nobody wants, and an end, are transitions
 // without consumers. Error (kNoPlan): a layout cannot be reached.

@@ -86,6 +86,22 @@ static void check(const sbp_document* document) {
   sbp_answer_free(answer);
 }
 
+/* A page in memory: no browser is started, and no temporary file left. */
+static void view(const sbp_document* document) {
+  const char* words[] = {"view", "memory:plan.json", "-o", "memory:plan.html"};
+  sbp_request request = request_of(words, 4);
+  sbp_answer* answer = NULL;
+  request.documents = document;
+  request.num_documents = 1;
+  expect(sbp_call(&request, &answer) == SBP_OK, "the plan is viewed");
+  expect(answer != NULL && strcmp(sbp_answer_output(answer, NULL), "memory:plan.html\n") == 0, "the page's name is as given");
+  sbp_answer_free(answer);
+  request = request_of(words, 2);
+  request.documents = document;
+  request.num_documents = 1;
+  expect_failure(&request, SBP_USAGE, "expected -o FILE.html");
+}
+
 /* y = 2 x + x, as a graph of one's own. */
 static const char kGraph[] =
     "{\"kind\": \"sbp_plan.graph.v1\", \"name\": \"three\", \"opsets\": {\"\": 20},"
@@ -173,6 +189,7 @@ int main(int argc, char** argv) {
   if (answer != NULL && sbp_answer_document(answer, 0, &document)) {
     expect(strcmp(document.name, "memory:plan.json") == 0 && ((const char*)document.data)[0] == '{', "it is the plan");
     check(&document);
+    view(&document);
   }
   sbp_answer_free(answer);
   run();

@@ -417,6 +417,47 @@ def contracted(spelling):
     return case
 
 
+def broadcast(spelling):
+    """Einsums, and single ops between them, that repeat dimensions of 1, as the operator does not."""
+    def case(b):
+        sizes = {"queries": (1, 3, 3), "keys": (3, 1, 3), "values": (3, 3, 1), "keys and values": (3, 1, 1),
+                 "sums": (1, 1, 5)}
+        heads = spelling == "one head of keys"
+        shapes = ([2, 8, 4, 4], [2, 8, 1, 4], [2, 8, 1, 4]) if heads else [[n, 8, 4] for n in sizes[spelling]]
+        q, k, v = (b.input(x, f"f32{str(shape).replace(' ', '')}") for x, shape in zip("qkv", shapes))
+        scores = b.op("Einsum", q, k, equation="bqhd,bkhd->bhqk" if heads else "abc,adc->abd")
+        at = b.op("Range", b.scalar(0), b.scalar(8), b.scalar(1))
+        seen = b.op("GreaterOrEqual", b.op("Unsqueeze", at, b.ints(1)), at)
+        logits = b.op("Where", seen, b.op("Mul", scores, b.float(0.5)), b.float(-2.38e38))
+        each = b.op("Exp", b.op("Sub", logits, b.op("ReduceMax", logits, b.ints(-1), keepdims=1)))
+        total = b.op("ReduceSum", each, b.ints(-1), keepdims=1)
+        total = b.op("Expand", total, b.ints(5, 8, 1)) if spelling == "sums" else total
+        weights = b.op("Div", each, total)
+        y = b.op("Einsum", weights, v, equation="bhqk,bkhd->bqhd" if heads else "abd,adc->abc")
+        return [y], {"Einsum": 2, "Attention": 0}
+    return case
+
+
+def cast_scores(narrow):
+    """Scores that are cast on the way: what a narrower type makes of them is not the operator's."""
+    def case(b):
+        kind, wide = ("f32", 1) if narrow else ("f16", 10)
+        q, k, v = (b.input(x, f"{kind}[3,8,4]") for x in "qkv")
+        scores = b.op("Einsum", q, k, equation="abc,adc->abd")
+        if narrow:
+            scores = b.op("Cast", scores, to=10)
+        scores = b.op("Cast", scores, to=1)
+        at = b.op("Range", b.scalar(0), b.scalar(8), b.scalar(1))
+        seen = b.op("GreaterOrEqual", b.op("Unsqueeze", at, b.ints(1)), at)
+        logits = b.op("Where", seen, scores, b.float(-2.38e38))
+        each = b.op("Exp", b.op("Sub", logits, b.op("ReduceMax", logits, b.ints(-1), keepdims=1)))
+        weights = b.op("Div", each, b.op("ReduceSum", each, b.ints(-1), keepdims=1))
+        weights = weights if narrow else b.op("Cast", weights, to=wide)
+        y = b.op("Einsum", weights, v, equation="abd,adc->abc")
+        return [y], {"Einsum": 2, "Attention": 0} if narrow else {"Attention": 1, "Exp": 0, "Einsum": 0}
+    return case
+
+
 def groups(spelling):
     """Keys and values repeated for the query heads of their group, or in another order."""
     def case(b):
@@ -481,6 +522,9 @@ CASES.update({f"spelled attention, {s}": spelled(s) for s in ("added", "capped",
                                                              "light", "data", "read twice")})
 CASES.update({f"contracted attention, {s}": contracted(s) for s in ("groups", "one head", "window", "light", "other axis",
                                                                     "no floor", "read twice")})
+CASES.update({f"contracted attention, repeats {s}": broadcast(s) for s in ("queries", "keys", "values", "keys and values",
+                                                                           "sums", "one head of keys")})
+CASES.update({"contracted attention, scores in f16": cast_scores(True), "contracted attention, scores in f32": cast_scores(False)})
 CASES.update({f"repeated heads, {s}": groups(s) for s in ("of groups", "side by side", "across groups")})
 SEEDS = 8  # of random moves; with --all 40
 

@@ -146,7 +146,7 @@ Status OptimalSearch::SearchAmong(const CandidateLists& lists, const CandidateLi
   const bool is_short = search_.effort <= kLittleEffort && problem_.num_ops() >= kManyOps;
   if (fits && is_short && search_.uniform >= 0 && options_.start_bound_seconds > 0) {
     TryUniform();
-    chosen_of_uniform_ = uniform_.has_value();
+    chosen_of_uniform_ = uniform_ && uniform_->excess == 0;
     if (chosen_of_uniform_) return OkStatus();
   }
   return Improve();

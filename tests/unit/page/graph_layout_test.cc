@@ -110,7 +110,7 @@ TEST(GraphLayout, RandomGraphsAreSound) {
       if (from != to && (from < to || round % 3 == 0)) pairs.emplace_back(from, to);
     }
     std::ranges::sort(pairs);
-    pairs.erase(std::ranges::unique(pairs).begin(), pairs.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     std::vector<BoxEdge> edges;
     for (const auto& [from, to] : pairs) edges.push_back({from, to, random() % 2 == 0});
     ExpectSound(boxes, edges, LayOutBoxes(boxes, edges, round % 2 == 1));

@@ -154,6 +154,26 @@ TEST(TextWidth, TextIsElidedToItsRoom) {
   EXPECT_THAT(FitText(name, 90, 9, false), HasSubstr(".."));
 }
 
+// Another's process: what its threads print while a picture is drawn comes out.
+TEST(Graphviz, StderrIsHeldOnlyWhereAsked) {
+  for (const bool hold : {false, true}) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const int before = dup(STDERR_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    const auto print = [] { return write(STDERR_FILENO, "x", 1) < 0; };  // asked before the drawing and in it
+    const bool good = LayOut("digraph g { a -> b }", "svg", "dot", print, hold).ok();
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(ends[1]);
+    char buffer[16];
+    const ssize_t got = read(ends[0], buffer, sizeof(buffer));
+    close(ends[0]);
+    EXPECT_TRUE(good);
+    EXPECT_EQ(got, hold ? 1 : 2);
+  }
+}
+
 // Of what Graphviz stands on, too: no configuration of fonts is there, and Pango and fontconfig say so.
 TEST(Graphviz, NothingReachesStderr) {
   int ends[2];
@@ -169,7 +189,7 @@ TEST(Graphviz, NothingReachesStderr) {
           good && LayOut(
                       "digraph g { a [label=<<TABLE FIXEDSIZE=\"TRUE\" WIDTH=\"9\" HEIGHT=\"9\"><TR><TD>too long for "
                       "this</TD></TR></TABLE>>]; a -> b [label=\"日本\"]; }",
-                      format)
+                      format, "dot", nullptr, /*hold_stderr=*/true)
                       .ok();
     }
     _exit(good ? 0 : 1);
