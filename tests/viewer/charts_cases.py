@@ -105,6 +105,16 @@ def tables_add_up(browser, inputs):
     page.close()
 
 
+def late_changes_have_a_column(browser, inputs):
+    """A column of what only the last op has is there."""
+    page = browser.open(inputs.diff_page("late", "late_other"))
+    page.click("[role=tab][data-panel=tables]")
+    page.settle()
+    expect(total(page, "tables", "change") != 0 and page.count(".tables [data-total=change]") == 1, "no column of changes")
+    expect_quiet(page)
+    page.close()
+
+
 def tables_filter_and_sort(browser, inputs):
     """By text, by column, by a click on a head; a click on a row selects; few rows are elements."""
     page, plan = open_panel(browser, inputs, "llama", "tables")
@@ -338,6 +348,6 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
+CASES = [late_changes_have_a_column, matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
          schedule_adds_up, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
 SLOW_CASES = [large_plans_stay_quick]

@@ -1,9 +1,10 @@
 """The graph: pointer and keyboard, search, overlays, themes. A canvas is read back by what is said of it and by whether
 its pixels change."""
 import json
+import re
 
 from charts_cases import choose, document
-from expect import expect, expect_equal, expect_quiet
+from expect import expect, expect_equal, expect_quiet, expect_shown
 
 CANVAS = ".graph-canvas"
 SAID = ".graph-view .said"
@@ -190,6 +191,44 @@ def changes_by_pairs(browser, inputs):
     page.close()
 
 
+def prices_of(plan, op):
+    """Compute with what cuts cost, and collectives without slices and copies, of an op in a step."""
+    transitions, compute, wire = plan["transitions"], plan["decisions"]["seconds"][op] * plan["schedule"]["runs"][op], 0
+    local = {i for i, kind in enumerate(transitions["kinds"]) if kind["is_local"]}
+    for t, readers in enumerate(transitions["consumers"]):
+        if readers and readers[0][0] == op:
+            compute += transitions["cut"][t] * transitions["runs"][t]
+            wire += sum(step[2] for step in transitions["steps"][t] if step[0] not in local) * transitions["runs"][t]
+    return compute, wire
+
+
+def says_prices(browser, inputs):
+    """Of ops before which layouts cut a kernel, and of ops for which data is sliced: what the plan's sums hold; of groups, how
+    they are added up."""
+    page = browser.open(inputs.page("accumulated"))
+    plan = document(inputs.page("accumulated"))
+    transitions = plan["transitions"]
+    local = {i for i, kind in enumerate(transitions["kinds"]) if kind["is_local"]}
+    reader = lambda t: transitions["consumers"][t][0][0] if transitions["consumers"][t] else None  # noqa: E731
+    numbers = range(len(transitions["consumers"]))
+    cut = [reader(t) for t in numbers if transitions["cut"][t] > 0]
+    sliced = [reader(t) for t in numbers if any(step[0] in local and step[2] > 0 for step in transitions["steps"][t])]
+    asked = [op for ops in (cut, sliced) for op in ops if op is not None][:1] + [op for op in sliced if op is not None][:2]
+    expect(asked, "no op with a cut or a slice")
+    choose(page, "[aria-label='colour by']", "time")
+    for op in asked:
+        page.evaluate(f"location.hash = '#op=' + encodeURIComponent({plan['graph']['ops']['name'][op]!r})")
+        text = said(page)
+        compute, wire = prices_of(plan, op)
+        expect_shown(re.search(r"([\d.]+ \w+) of compute", text).group(1), compute, f"compute of op {op}")
+        expect_shown(re.search(r"([\d.]+ \w+) of communication", text).group(1), wire, f"communication of op {op}")
+        expect_shown(re.search(r"Time: ([\d.]+ \w+)", text).group(1), compute, f"time of op {op}")
+    page.evaluate("location.hash = '#scope=' + encodeURIComponent(%r)" % plan["outline"]["path"][plan["outline"]["parent"].index(0)])
+    expect("nothing overlapped" in said(page), f"said of a group: {said(page)}")
+    expect_quiet(page)
+    page.close()
+
+
 def without_idle_callbacks(browser, inputs):
     """Safari has none."""
     path = inputs.folder / "safari.html"
@@ -204,4 +243,4 @@ def without_idle_callbacks(browser, inputs):
     page.close()
 
 
-CASES = [marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]
+CASES = [says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]

@@ -102,6 +102,17 @@ class Inputs:
         """On the last four devices of a node of eight, and the first four of the next."""
         return self._planned("off_node", MLP, "--mesh", "model=8@4-11", "--strategy", "einsum", "--pin", "w1=S(1)", "--pin", "w2=S(0)")
 
+    def _late(self, name="late", *flags):
+        """The plans of this and the next differ in the last of 251 ops alone."""
+        ops = [{"name": f"r{i}", "type": "Relu", "inputs": [f"t{i}"], "outputs": [f"t{i + 1}"]} for i in range(250)]
+        ops.append({"name": "last", "type": "MatMul", "inputs": ["t250", "w"], "outputs": ["y"]})
+        graph = {"kind": "sbp_plan.graph.v1", "name": "late", "inputs": [{"name": "t0", "type": "f32[256,256]"}],
+                 "parameters": [{"name": "w", "type": "f32[256,4096]"}], "ops": ops, "outputs": ["y"]}
+        return self._planned(name, graph, "--mesh", "model=4", "--strategy", "einsum", *flags)
+
+    def _late_other(self):
+        return self._late("late_other", "--pin", "w=S(1)")
+
     def _mlp_longer(self):
         graph = json.loads(json.dumps(MLP))
         graph["ops"].append({"name": "last", "type": "Tanh", "inputs": ["y"], "outputs": ["z"], "scope": "head"})

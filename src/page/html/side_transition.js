@@ -99,7 +99,7 @@ export function scopeSections(page, model, node) {
   const costs = costsOf(model);
   const sum = (column) => sumOf(ops.map((op) => column[op]));
   const inside = new Set(ops);  // a transition counts in one scope, as in all sums
-  const boxed = byTime(model, [...costs.owner.keys()].filter((t) => inside.has(costs.owner[t])));
+  const boxed = model.bare ? [] : byTime(model, [...costs.owner.keys()].filter((t) => inside.has(costs.owner[t])));
   return [
     factList([
       ["within", parent >= 0 ? link(page, model, "scope", parent) : null],
