@@ -69,7 +69,7 @@ class Model:
             return said
         sizes = {}
         for name, (size, places) in self._dims.items():
-            shapes = [(getattr((inputs or {}).get(tensor), "shape", ()), axis) for tensor, axis in places]
+            shapes = [(_shape_of((inputs or {}).get(tensor)), axis) for tensor, axis in places]
             sizes[name] = next((int(shape[axis]) for shape, axis in shapes if axis < len(shape)), size)
         return {**said, "dim": {**sizes, **(own or {})}}
 
@@ -82,6 +82,15 @@ class Model:
         said = {name: value for name, value in self._said({}).items() if name in _RESOLVING}
         picture = call("render", [*flags({**said, "as": "svg", "output": "-"}), "--", os.fspath(self.path)]).output.decode()
         return picture[picture.find("<svg"):]
+
+
+def _shape_of(value: Any) -> Any:
+    """Of an array, or of numbers in lists, which numpy takes too; () of nothing."""
+    if value is None or hasattr(value, "shape"):
+        return getattr(value, "shape", ())
+    import numpy
+
+    return numpy.shape(value)
 
 
 def run_file(path: Path, inputs: Mapping[str, Any] | None, options: Mapping[str, Option], *,

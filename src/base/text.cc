@@ -4,6 +4,8 @@
 #include <cctype>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace sbp {
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
@@ -33,7 +35,7 @@ std::string Quote(std::string_view text) {
   constexpr size_t kLongest = 400;
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out = "\"";
-  for (const char c : text.substr(0, kLongest)) {
+  for (const char c : CutAtCharacter(text, kLongest)) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out += '\\';

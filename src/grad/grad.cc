@@ -189,6 +189,9 @@ Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest
   // Seeds are outputs, so that expansion keeps their names.
   std::vector<TensorId>& outputs = forward.graph.outputs;
   if (!forward.loss.given) outputs.clear();
+  const std::vector<TensorId> labels(forward.loss.labels.valid() ? 1 : 0, forward.loss.labels);
+  std::vector<std::string> label_names;
+  for (const TensorId id : labels) label_names.push_back(forward.graph.tensor(id).name);
   std::vector<TensorId> seeds;
   std::vector<std::string> seed_names;
   for (const Seed& seed : forward.loss.seeds) {
@@ -203,6 +206,7 @@ Result<Forward> MakeForward(Graph graph, const RuleSet& rules, const GradRequest
   const std::vector<TensorId> expanded = FindNamed(forward.graph, seed_names, seeds);
   for (size_t i = 0; i < expanded.size(); ++i) forward.loss.seeds[i].tensor = expanded[i];
   if (!forward.loss.given) forward.loss.loss = expanded[0];
+  if (!labels.empty()) forward.loss.labels = FindNamed(forward.graph, label_names, labels)[0];
   // Operands of which an expansion reads the value, or nothing, are gone.
   forward.targets_at = FindNamed(forward.graph, forward.targets, targets);
   for (size_t i = forward.targets.size(); i-- > 0;) {

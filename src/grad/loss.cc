@@ -203,9 +203,11 @@ Result<Loss> AddLoss(const std::string& form, Appender& appender) {
     SBP_ASSIGN_OR_RETURN(const TensorId of, FindFloat(graph, name));
     SBP_ASSIGN_OR_RETURN(const TensorId loss, row.make(of, options, appender));
     const bool of_next = row.make == CausalLm;
-    return Loss{.loss = loss,
-                .seeds = {{loss, TensorId()}},
-                .ignored = IgnoredLabel(of_next && options.empty() ? kIgnoreNone : options)};
+    Loss made{.loss = loss, .seeds = {{loss, TensorId()}}};
+    if (of_next || row.make == CrossEntropyOf)
+      made.ignored = IgnoredLabel(of_next && options.empty() ? kIgnoreNone : options);
+    if (made.ignored) made.labels = graph.op(graph.tensor(loss).producer).inputs[1];  // of the cross entropy
+    return made;
   }
   SBP_ASSIGN_OR_RETURN(const TensorId of, FindFloat(graph, text));
   SBP_ASSIGN_OR_RETURN(const TensorId loss, Itself(of, "", appender));
@@ -214,11 +216,10 @@ Result<Loss> AddLoss(const std::string& form, Appender& appender) {
 
 Status AddShare(Loss& loss, Appender& appender) {
   if (!loss.ignored) return OkStatus();
-  const Graph& graph = appender.graph();
-  const TensorId labels = graph.op(graph.tensor(loss.loss).producer).inputs[1];  // of the cross entropy
+  if (!loss.labels.valid()) return Defect("the labels of the loss are gone");
   const TensorId ignored = appender.Constant(Literal::Scalar(*loss.ignored));
   SBP_ASSIGN_OR_RETURN(const TensorId equal,
-                       appender.Call("Equal", {labels, ignored}, {}, "loss/ignored", LossScope(appender)));
+                       appender.Call("Equal", {loss.labels, ignored}, {}, "loss/ignored", LossScope(appender)));
   SBP_ASSIGN_OR_RETURN(const TensorId counts, appender.Call("Not", {equal}, {}, "loss/counts", LossScope(appender)));
   SBP_ASSIGN_OR_RETURN(
       const TensorId numbers,

@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "sbp/sbp.h"
@@ -44,7 +45,7 @@ class Verifier {
  private:
   // Messages show types of ops and sizes of dimensions as they are.
   static constexpr size_t kLongestShown = 1000;
-  static std::string Start(std::string_view text) { return Quote(text.substr(0, 60)) + "..."; }
+  static std::string Start(std::string_view text) { return Quote(CutAtCharacter(text, 60)) + "..."; }
 
   bool InRange(TensorId id) const { return id.valid() && id.index() < graph_.tensors.size(); }
 

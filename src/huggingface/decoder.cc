@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "graph/builder.h"
 #include "graph/tensor_type.h"
 
@@ -96,7 +97,7 @@ Activation ReadActivation(Config& config, std::string_view key, std::string_view
     if (known_name == name) return activation;
     known.emplace_back(known_name);
   }
-  const std::string shown = name.substr(0, 60);
+  const std::string_view shown = CutAtCharacter(name, 60);
   config.Refuse(key,
                 StrCat("unknown activation ", Quote(shown), "; known: ", Join(known, ", "), DidYouMean(shown, known)));
   return {};
@@ -176,7 +177,7 @@ void ReadLayerTypes(Config& config, const std::function<bool(size_t layer)>& is_
     if (!types.empty()) {
       slides = types[i] == "sliding_attention";
       if (!slides && types[i] != "full_attention") {
-        const std::string shown = types[i].substr(0, 60);
+        const std::string_view shown = CutAtCharacter(types[i], 60);
         return config.Refuse("layer_types", StrCat("layer ", i, " is ", Quote(shown), "; expected one of ",
                                                    Join(kKinds, ", "), DidYouMean(shown, kKinds)));
       }

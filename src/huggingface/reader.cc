@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "graph/producers.h"
 #include "huggingface/config.h"
 #include "huggingface/families.h"
@@ -36,19 +37,19 @@ Result<const FamilyRow*> FamilyOf(const Json& json) {
     if (row.model_type == name) return &row;
   }
   if (json.contains("text_config")) {
-    return BadInput(StrCat("model_type ", Quote(name.substr(0, 60)),
+    return BadInput(StrCat("model_type ", Quote(CutAtCharacter(name, 60)),
                            " holds a model of images and text; give what is under \"text_config\" as a config.json of "
                            "its own"));
   }
-  return BadInput(StrCat("unknown model_type ", Quote(name.substr(0, 60)), "; known: ", Join(KnownTypes(), ", "),
-                         DidYouMean(name.substr(0, 60), KnownTypes())));
+  return BadInput(StrCat("unknown model_type ", Quote(CutAtCharacter(name, 60)), "; known: ", Join(KnownTypes(), ", "),
+                         DidYouMean(CutAtCharacter(name, 60), KnownTypes())));
 }
 
 // Some of the names: a file may have as many as it likes.
 std::string KeysListed(const std::vector<std::string>& names) {
   constexpr size_t kShown = 40, kLongest = 80;
   std::vector<std::string> shown;
-  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) shown.push_back(names[i].substr(0, kLongest));
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) shown.emplace_back(CutAtCharacter(names[i], kLongest));
   if (names.size() > kShown) shown.push_back(StrCat("and ", names.size() - kShown, " more"));
   return Join(shown, ", ");
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace sbp::huggingface {
 namespace {
@@ -212,8 +213,8 @@ Rope ReadRope(Config& config, const RopeDefaults& defaults, std::string_view lay
     ScaleLong(config, keys, of, rope);
   } else {
     const std::vector<std::string> known = {"default", "linear", "dynamic", "llama3", "yarn", "longrope"};
-    config.Refuse("rope_parameters", StrCat("unknown rope_type ", Quote(type.substr(0, 60)),
-                                            "; known: ", Join(known, ", "), DidYouMean(type.substr(0, 60), known)));
+    config.Refuse("rope_parameters", StrCat("unknown rope_type ", Quote(CutAtCharacter(type, 60)), "; known: ",
+                                            Join(known, ", "), DidYouMean(CutAtCharacter(type, 60), known)));
   }
   if (!IsFinite(rope)) config.Refuse("rope_parameters", "they make angles that are no numbers");
   return rope;

@@ -11,6 +11,7 @@
 #include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "io/call_files.h"
 #include "io/json_text.h"
 #include "sbp/shard_math.h"
@@ -148,7 +149,8 @@ Result<StoredWeights> ReadSafetensorsHeader(std::string_view start, int64_t size
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") continue;
     Result<StoredWeight> weight = WeightOf(entry, from, data);
-    if (!weight.ok()) return BadInput(StrCat("tensor ", Quote(name.substr(0, 200)), ": ", weight.status().message()));
+    if (!weight.ok())
+      return BadInput(StrCat("tensor ", Quote(CutAtCharacter(name, 200)), ": ", weight.status().message()));
     weights.emplace(name, *std::move(weight));
   }
   SBP_RETURN_IF_ERROR(CheckPlaces(weights, from, data));

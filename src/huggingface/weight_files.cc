@@ -12,6 +12,7 @@
 
 #include "base/dtype.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "graph/tensor_type.h"
 #include "io/call_files.h"
 #include "io/file.h"
@@ -81,7 +82,7 @@ std::string Listed(const std::vector<std::string>& names) {
   constexpr size_t kLongest = 200;
   std::vector<std::string> first;
   for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    first.push_back(names[i].size() <= kLongest ? names[i] : names[i].substr(0, kLongest) + "...");
+    first.push_back(names[i].size() <= kLongest ? names[i] : StrCat(CutAtCharacter(names[i], kLongest), "..."));
   }
   return StrCat(Join(first, ", "), names.size() > kShown ? StrCat(" and ", names.size() - kShown, " more") : "");
 }
@@ -113,7 +114,8 @@ Status WeightFiles::AddIndex(const std::string& path) {
   for (const auto& [tensor, file] : map->items()) {
     const bool is_plain =
         file.is_string() && !file.get<std::string>().empty() && file.get<std::string>().find('/') == std::string::npos;
-    if (!is_plain) return BadInput(StrCat(path, ": ", Quote(tensor.substr(0, 200)), " is in no file of this folder"));
+    if (!is_plain)
+      return BadInput(StrCat(path, ": ", Quote(CutAtCharacter(tensor, 200)), " is in no file of this folder"));
     names.insert(file.get<std::string>());
   }
   for (const std::string& name : names) {
@@ -124,7 +126,7 @@ Status WeightFiles::AddIndex(const std::string& path) {
     const auto at = places_.find(tensor);
     const bool is_there = at != places_.end() && NameOf(files_[at->second.file]) == file.get<std::string>();
     if (!is_there) {
-      return BadInput(StrCat(path, ": ", Quote(tensor.substr(0, 200)), " is not in ", file.get<std::string>()));
+      return BadInput(StrCat(path, ": ", Quote(CutAtCharacter(tensor, 200)), " is not in ", file.get<std::string>()));
     }
   }
   return OkStatus();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace sbp {
 
@@ -56,7 +57,7 @@ std::string UnknownFieldMessage(const google::protobuf::Descriptor& descriptor, 
   for (int i = 0; i < descriptor.field_count(); ++i) known.push_back(descriptor.field(i)->name());
   std::string hint = DidYouMean(name, known);
   if (hint.empty()) hint = StrCat("; its fields: ", Join(known, ", "));
-  return StrCat("unknown field ", Quote(name.substr(0, 80)), " of ", descriptor.name(), hint);
+  return StrCat("unknown field ", Quote(CutAtCharacter(name, 80)), " of ", descriptor.name(), hint);
 }
 
 }  // namespace sbp

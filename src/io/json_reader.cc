@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "io/base64.h"
 #include "io/codec.h"
 #include "io/json_form.h"
@@ -105,7 +106,7 @@ std::string Describe(const Scalar& value) {
     case Scalar::Type::kFloat:
       return FormatDouble(value.number);
     case Scalar::Type::kString:
-      return StrCat("the text ", Quote(std::string_view(*value.string).substr(0, 60)));
+      return StrCat("the text ", Quote(CutAtCharacter(*value.string, 60)));
   }
   return "";
 }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "io/codec.h"
 
 namespace sbp {
@@ -31,7 +32,7 @@ class Scan : public nlohmann::json_sax<Json> {
   bool end_array() override { return Close(); }
   bool key(std::string& name) override {
     if (depth_ == 1 && !names_.insert(name).second) {
-      return Fail(StrCat("name ", Quote(name.substr(0, kLongestShown)), " is given twice"));
+      return Fail(StrCat("name ", Quote(CutAtCharacter(name, kLongestShown)), " is given twice"));
     }
     return Value();
   }

@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "graph/simplified.h"
 #include "graph/tensor_type.h"
 #include "io/pin_targets.h"
@@ -439,7 +440,8 @@ Result<std::vector<PinText>> ReadPinsFile(std::string_view content, std::string_
     const bool divided = pin.find_first_of("=:") != std::string_view::npos;
     if (!divided) {
       const auto column = static_cast<size_t>(text.data() - line.data()) + 1;
-      return BadInput(StrCat(file, ":", number, ":", column, ": ", Quote(pin.substr(0, 80)), " is no pin; ", kForms));
+      return BadInput(
+          StrCat(file, ":", number, ":", column, ": ", Quote(CutAtCharacter(pin, 80)), " is no pin; ", kForms));
     }
     pins.push_back({std::string(pin), StrCat(file, ":", number)});
   }
@@ -451,7 +453,7 @@ Status ApplyPins(const std::vector<PinText>& texts, const Graph& graph, const Me
   TextPins reader(graph, mesh, rules, pins);
   for (const PinText& pin : texts) {
     const Status status = reader.Apply(pin);
-    if (!status.ok()) return status.WithContext(StrCat(pin.where, " ", Quote(pin.text.substr(0, 200))));
+    if (!status.ok()) return status.WithContext(StrCat(pin.where, " ", Quote(CutAtCharacter(pin.text, 200))));
   }
   return OkStatus();
 }

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "io/codec.h"
 #include "io/documents.h"
 #include "io/foreign.h"
@@ -36,8 +37,8 @@ Result<DocumentInfo> InfoOf(std::string_view name, Encoding encoding, std::strin
   for (const KindRow& row : kKinds) {
     if (row.name == name) return DocumentInfo{row.kind, encoding};
   }
-  return BadInput(StrCat(where, ": unknown kind ", Quote(name.substr(0, 80)), "; expected one of ",
-                         Join(KindNames(), ", "), DidYouMean(name.substr(0, 80), KindNames())));
+  return BadInput(StrCat(where, ": unknown kind ", Quote(CutAtCharacter(name, 80)), "; expected one of ",
+                         Join(KindNames(), ", "), DidYouMean(CutAtCharacter(name, 80), KindNames())));
 }
 
 Status NoKind(std::string_view where, std::string_view form, std::string_view example) {

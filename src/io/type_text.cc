@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "io/utf8.h"
 #include "sbp/sbp.h"
 
@@ -155,7 +156,7 @@ std::string FormatTypeText(const TensorType& type, const std::vector<std::string
 
 Result<SymbolicType> ParseTypeText(std::string_view text) {
   const auto error = [&](std::string_view what) {
-    return BadInput(StrCat("type ", Quote(text.substr(0, 200)), ": ", what));
+    return BadInput(StrCat("type ", Quote(CutAtCharacter(text, 200)), ": ", what));
   };
   SymbolicType result;
   std::string numeric(text);

@@ -8,6 +8,7 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace sbp::torch {
 namespace {
@@ -293,7 +294,7 @@ Status ReadGraph(const Json& json, int depth, Subgraph& graph) {
 
 std::string PlaceOf(const Node& node) {
   constexpr size_t kLongest = 200;  // a name may be as long as the file
-  return StrCat(node.target.substr(0, kLongest), " ", Quote(node.name.substr(0, kLongest)),
+  return StrCat(CutAtCharacter(node.target, kLongest), " ", Quote(CutAtCharacter(node.name, kLongest)),
                 node.source.empty() ? "" : StrCat(" (", node.source, ")"));
 }
 

@@ -49,6 +49,7 @@ class Recorded(unittest.TestCase):
         for batch in (8, 12):  # arrays bring their own
             x = self.data(batch, 16)
             self.check(model, {"x": x}, numpy.maximum(x @ w, 0))
+        self.assertEqual({"batch": 12}, model._said({}, {"x": [[0.0] * 16] * 12})["dim"])  # lists of numbers, too
         with self.assertRaisesRegex(sp.InputError, "12.*64|64.*12"):
             model.run({"x": self.data(12, 16)}, dim={"batch": 64})
         with sp.graph() as g:
