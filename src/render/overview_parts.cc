@@ -144,11 +144,36 @@ class PartChooser {
       entry.items = inner[0].items;  // a scope around another one
       return true;
     }
+    for (const bool keep : {true, false}) {  // what is to be opened itself
+      if (entry.wanted && !Fits(inner.size(), true)) inner = Ranges(std::move(inner), keep);
+    }
     if (inner.size() < 2 || !Fits(inner.size(), entry.wanted)) return Close(entry);
     if (framed) frames_.push_back({entry.label, entry.copies, entry.frame, 0, 0});
     if (framed) frame_path_.push_back(node.path);
     Replace(e, std::move(inner));
     return true;
+  }
+
+  // As many ranges of neighbours as there is room for; `keep`: what is to be opened itself stays apart, which may be
+  // too many.
+  std::vector<Entry> Ranges(std::vector<Entry> inner, bool keep) const {
+    const size_t room = kMostExpanded - std::min(kMostExpanded - 1, entries_.size() - 1);
+    const size_t longest = (inner.size() + room - 1) / room;
+    std::vector<Entry> ranges;
+    size_t length = 0;  // of the last one
+    for (Entry& entry : inner) {
+      const bool apart = ranges.empty() || (keep && (entry.wanted || ranges.back().wanted));
+      if (apart || length == longest) {
+        ranges.push_back(std::move(entry));
+        length = 1;
+        continue;
+      }
+      ranges.back().items.insert(ranges.back().items.end(), entry.items.begin(), entry.items.end());
+      ranges.back().weight += entry.weight;
+      ranges.back().wanted = false;
+      ++length;
+    }
+    return ranges;
   }
 
   static bool Close(Entry& entry) {

@@ -88,6 +88,33 @@ TEST(Overview, ExpandOpensAScope) {
   EXPECT_EQ(MakeOverview(TransformerPlan(), {.expand = {"nope"}}).status().code(), Code::kBadInput);
 }
 
+// A scope of more parts than there is room for opens in ranges of neighbours.
+TEST(Overview, ExpandOpensAWideScopeInRanges) {
+  GraphBuilder builder("wide");
+  const TensorType type = ParseTensorType("f32[4,4]").value();
+  builder.AddInput("x", type);
+  constexpr size_t kWide = 45;
+  const std::vector<std::string> types = {"Exp", "Tanh", "Relu", "Sigmoid", "Abs", "Neg", "Sqrt"};
+  std::string last = "x";
+  size_t type_of = 0;
+  for (size_t i = 0; i < kWide + 3; ++i) {
+    type_of = (type_of + 1 + i * i % 5 + i / 11) % types.size();  // no repeats, which would be one part
+    const std::string name = StrCat("op", i);
+    builder.DescribeTensor(name, type);
+    builder.AddOp(types[type_of], name, {last}, {name}, {}, StrCat(i < kWide ? "wide/" : "end/", name));
+    last = name;
+  }
+  builder.AddOutput(last);
+  Plan plan;
+  plan.graph = builder.Build("wide").value();
+  const Overview overview = Look(plan, {.expand = {"wide"}});
+  EXPECT_GT(overview.rows.size(), 20u);
+  EXPECT_LE(overview.rows.size(), 30u);
+  size_t ops = 0;
+  for (const OverviewRow& row : overview.rows) ops += row.forward.ops;
+  EXPECT_EQ(ops, kWide + 3);
+}
+
 // A layer's backward pass stands in the row of its forward pass.
 TEST(Overview, BackwardStandsBesideForward) {
   GraphBuilder builder("step");
