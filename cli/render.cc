@@ -81,7 +81,7 @@ Status Render(RenderFlags flags) {
   const std::string path = flags.format.empty() ? flags.out : "x." + flags.format;
   if (IsPagePath(path)) return RenderPage(flags);
   if (!flags.trace.empty()) return UsageError("--trace stands in a page alone; expected -o FILE.html");
-  SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path));
+  SBP_ASSIGN_OR_RETURN(const FormatRow* format, FormatForPath(path, {&kPage, 1}));
   SBP_RETURN_IF_ERROR(CheckWritable(flags.out));
   flags.options.cancelled = InterruptAsker();
   flags.options.hold_stderr = CurrentCaller() == nullptr;  // else the process is somebody else's

@@ -49,7 +49,7 @@ constexpr FormatRow kFormats[] = {
 
 std::span<const FormatRow> AllFormats() { return kFormats; }
 
-Result<const FormatRow*> FormatForPath(std::string_view path) {
+Result<const FormatRow*> FormatForPath(std::string_view path, std::span<const std::string_view> others) {
   const size_t slash = path.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
   const size_t dot = name.rfind('.');
@@ -59,6 +59,7 @@ Result<const FormatRow*> FormatForPath(std::string_view path) {
     if (row.extension == extension) return &row;
     known.emplace_back(row.extension);
   }
+  known.insert(known.end(), others.begin(), others.end());
   return UsageError(
       StrCat(Quote(path), ": a drawing's extension is one of ", Join(known, ", "), DidYouMean(extension, known)));
 }

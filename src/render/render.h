@@ -48,6 +48,8 @@ struct FormatRow {
   Result<std::string> (*render)(const Plan& plan, const RenderOptions& options);
 };
 std::span<const FormatRow> AllFormats();
-Result<const FormatRow*> FormatForPath(std::string_view path);
+// By the extension. Error (kUsage): none of these, with the nearest; `others`: what the caller writes itself, for the
+// text.
+Result<const FormatRow*> FormatForPath(std::string_view path, std::span<const std::string_view> others = {});
 
 }  // namespace sbp

@@ -21,6 +21,7 @@
 #include "render/outline.h"
 #include "render/side_tables.h"
 #include "render/training.h"
+#include "render/view_edges.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
 
@@ -32,10 +33,14 @@ constexpr size_t kManyInputs = 5;
 class ViewBuilder {
  public:
   ViewBuilder(const Plan& plan, const Outline& outline, const Opening& opening, const RenderOptions& options)
-      : plan_(plan), outline_(outline), opening_(opening), options_(options), transitions_(plan) {
+      : plan_(plan),
+        outline_(outline),
+        opening_(opening),
+        options_(options),
+        transitions_(plan),
+        edges_(plan, HasBackward(plan.graph), options.notation) {
     limit_ = 2 * std::max(options.max_nodes, options.expand.empty() ? 0 : kMaxDrawn);
     view_.training = HasBackward(plan.graph);
-    if (view_.training) kept_bytes_ = KeptBytesPerTensor(plan);
     side_ = FindSideTables(plan.graph);
   }
 
@@ -228,7 +233,7 @@ class ViewBuilder {
       const NdSbp* layout = boxed ? &plan_.transitions[feeding].to : SourceLayout(plan_, operands[i]);
       if (layout == nullptr) layout = LayoutIn(plan_, o, i, false);
       const int32_t last = boxed ? Boxed(static_cast<uint32_t>(feeding), static_cast<uint32_t>(from), to) : from;
-      Connect(static_cast<uint32_t>(last), to, operands[i], layout);
+      edges_.Add(static_cast<uint32_t>(last), to, operands[i], layout);
     }
   }
 
@@ -348,22 +353,12 @@ class ViewBuilder {
       ++merged.steps;
       merged.bytes += step.wire_bytes;
       merged.seconds += step.seconds;
-      Connect(at, drawn->second, transition.tensor, layout);
+      edges_.Add(at, drawn->second, transition.tensor, layout);
       at = drawn->second;
       layout = &step.to;
     }
     last_step_[t] = at;
     return static_cast<int32_t>(at);
-  }
-
-  void Connect(uint32_t from, uint32_t to, TensorId t, const NdSbp* layout) {
-    const TensorType& type = plan_.graph.tensor(t).type;
-    EdgeSum& edge = edges_[{from, to}];
-    if (!edge.tensors.insert(t).second) return;
-    edge.bytes += static_cast<double>(type.num_bytes());
-    if (view_.training) edge.kept += static_cast<double>(kept_bytes_[t.index()]);
-    if (layout == nullptr || IsBareGraph(plan_)) return;
-    edge.layouts.insert(FormatLayout(*layout, type.rank(), options_.notation));
   }
 
   void ConnectOutputs() {
@@ -403,7 +398,7 @@ class ViewBuilder {
   void ConnectEnd(uint32_t from, uint32_t output, TensorId t, int32_t boxed, const NdSbp* layout) {
     const bool drawable = boxed >= 0 && ValidTransition(plan_.transitions[boxed]);
     const uint32_t last = drawable ? static_cast<uint32_t>(Boxed(static_cast<uint32_t>(boxed), from, output)) : from;
-    Connect(last, output, t, layout);
+    edges_.Add(last, output, t, layout);
   }
 
   void DescribeGroups() {
@@ -433,38 +428,9 @@ class ViewBuilder {
     if (rest_of_sources_ >= 0) {
       view_.nodes[rest_of_sources_].title = StrCat(unseen_sources_.size(), " more inputs and parameters");
     }
-    for (const auto& [ends, sum] : edges_) {
-      std::string label = sum.layouts.size() == 1 ? *sum.layouts.begin() : "";
-      if (sum.tensors.size() > 1) label += StrCat(label.empty() ? "" : "  ", "× ", sum.tensors.size());
-      const Phase from = view_.nodes[ends.first].phase, to = view_.nodes[ends.second].phase;
-      ViewEdge::Kind kind = ViewEdge::Kind::kData;
-      if (from == Phase::kBackward && to == Phase::kBackward) kind = ViewEdge::Kind::kBackward;
-      if (from == Phase::kForward && to == Phase::kBackward) {
-        kind = ViewEdge::Kind::kKept;
-        if (sum.kept > 0) label = FormatBytes(sum.kept);
-      }
-      if (from == Phase::kBackward && to == Phase::kOptimizer) {
-        kind = ViewEdge::Kind::kGradient;
-        label.clear();
-      }
-      view_.edges.push_back(
-          {ends.first, ends.second, std::move(label), sum.bytes, static_cast<int64_t>(sum.tensors.size()), kind});
-    }
-    CapEdges();
+    edges_.WriteTo(view_);
     MakeTitle();
     view_.legend = LegendOf(view_, IsBareGraph(plan_));
-  }
-
-  // Graphviz's time grows with edges, not only nodes: the lightest go first.
-  void CapEdges() {
-    const size_t most = std::max<size_t>(4 * view_.nodes.size(), 100);
-    if (view_.edges.size() <= most) return;
-    view_.notes.push_back(StrCat(view_.edges.size() - most, " of the lightest edges are not drawn"));
-    std::stable_sort(view_.edges.begin(), view_.edges.end(),
-                     [](const ViewEdge& a, const ViewEdge& b) { return a.bytes > b.bytes; });
-    view_.edges.resize(most);
-    std::sort(view_.edges.begin(), view_.edges.end(),
-              [](const ViewEdge& a, const ViewEdge& b) { return std::tie(a.from, a.to) < std::tie(b.from, b.to); });
   }
 
   void MakeTitle() {
@@ -478,11 +444,6 @@ class ViewBuilder {
     if (undrawn_steps_ > 0) view_.notes.push_back(StrCat(undrawn_steps_, " collectives are not drawn"));
   }
 
-  struct EdgeSum {
-    std::set<TensorId> tensors;
-    std::set<std::string> layouts;
-    double bytes = 0, kept = 0;
-  };
   struct Merged {
     size_t steps = 0;
     double bytes = 0, seconds = 0;
@@ -509,9 +470,8 @@ class ViewBuilder {
   std::map<uint32_t, uint32_t> last_step_;                                 // transition -> node
   std::map<std::tuple<uint32_t, uint32_t, std::string>, uint32_t> steps_;  // from, to, what
   std::map<uint32_t, Merged> merged_;
-  std::map<std::pair<uint32_t, uint32_t>, EdgeSum> edges_;
-  std::vector<int64_t> kept_bytes_;  // of a training step, per tensor
-  bool folded_kept_ = false;         // some edges of kept tensors are not drawn
+  EdgesOfView edges_;
+  bool folded_kept_ = false;  // some edges of kept tensors are not drawn
   size_t undrawn_steps_ = 0;
 };
 

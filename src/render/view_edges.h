@@ -1,0 +1,44 @@
+// Edges of a view: what passes between two of its nodes, as one edge for all tensors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "plan/plan.h"
+#include "render/view.h"
+#include "sbp/sbp.h"
+#include "sbp/shard_math.h"
+
+namespace sbp {
+
+class EdgesOfView {
+ public:
+  // `training`: the plan is of a training step, whose kept tensors have edges of their own. The plan outlives this.
+  EdgesOfView(const Plan& plan, bool training, Notation notation);
+
+  // A tensor passes from one node of the view to another, in `layout` (nullptr: unknown). A second time is none.
+  void Add(uint32_t from, uint32_t to, TensorId tensor, const NdSbp* layout);
+
+  // Into `view`, whose nodes are complete, sorted by ends. Of many the heaviest, and a note says how many are left out:
+  // Graphviz's time grows with edges, not only nodes.
+  void WriteTo(View& view) const;
+
+ private:
+  struct Sum {
+    std::set<TensorId> tensors;
+    std::set<std::string> layouts;
+    double bytes = 0, kept = 0;  // kept: on each device, for the backward pass
+  };
+
+  const Plan& plan_;
+  const Notation notation_;
+  std::vector<int64_t> kept_bytes_;  // of a training step, per tensor
+  std::map<std::pair<uint32_t, uint32_t>, Sum> sums_;
+};
+
+}  // namespace sbp
