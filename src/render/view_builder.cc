@@ -1,12 +1,14 @@
 // Walks the opened outline for nodes and groups, then every op's operands for edges, collectives, inputs and outputs.
-#include "render/view.h"
-
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/ids.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "boxing/boxing.h"
 #include "cluster/collective_kind.h"
@@ -16,11 +18,15 @@
 #include "graph/phases.h"
 #include "graph/tensor_type.h"
 #include "plan/ends.h"
+#include "plan/plan.h"
+#include "render/facts.h"
 #include "render/node_text.h"
 #include "render/opening.h"
 #include "render/outline.h"
+#include "render/render.h"
 #include "render/side_tables.h"
 #include "render/training.h"
+#include "render/view.h"
 #include "render/view_edges.h"
 #include "sbp/sbp.h"
 #include "sbp/shard_math.h"
