@@ -86,6 +86,24 @@ def where_is_gone_into(browser, inputs):
     page.close()
 
 
+def where_keys_need_no_frame(browser, inputs):
+    """Keys that come before what they follow is drawn mean the tiles that stand then, not those of before."""
+    page, _ = open_panel(browser, inputs, "llama", "where")
+    for shape in ("treemap", "icicle"):
+        choose(page, ".where select[aria-label=shape]", shape)
+        steps = page.evaluate("""(() => {
+          const canvas = document.querySelector(".where .surface canvas");
+          const press = (key) => {
+            canvas.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+            return document.querySelectorAll(".where .trail button").length;
+          };
+          return [..."ABCD"].flatMap(() => ["ArrowRight", "Enter", "ArrowRight", "Enter", "Backspace", "Backspace"].map(press));
+        })()""")
+        expect_equal(steps, [1, 2, 2, 3, 2, 1] * 4, f"steps of the trail as {shape}")
+    expect_quiet(page)
+    page.close()
+
+
 def tables_add_up(browser, inputs):
     page, plan = open_panel(browser, inputs, "llama", "tables")
     summary = plan["head"]["summary"]
@@ -348,6 +366,7 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [late_changes_have_a_column, matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
+CASES = [late_changes_have_a_column, matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, where_keys_need_no_frame,
+         tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
          schedule_adds_up, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
 SLOW_CASES = [large_plans_stay_quick]

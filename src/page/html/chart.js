@@ -91,10 +91,14 @@ export class ChartSurface {
   redraw() {
     if (this.#asked) return;
     this.#asked = true;
-    requestAnimationFrame(() => {
-      this.#asked = false;
-      this.#paint();
-    });
+    requestAnimationFrame(() => this.flush());
+  }
+
+  /** Paints what was asked for now: what is pointed at must be what stands there, also before the next frame. */
+  flush() {
+    if (!this.#asked) return;
+    this.#asked = false;
+    this.#paint();
   }
 
   #paint() {
@@ -118,6 +122,7 @@ export class ChartSurface {
 
   /** Where on the canvas an event of the pointer is. */
   at(event) {
+    this.flush();
     const box = this.canvas.getBoundingClientRect();
     return {x: event.clientX - box.left, y: event.clientY - box.top};
   }

@@ -242,6 +242,7 @@ class WhereView {
   }
 
   #key(event) {
+    this.surface.flush();
     const near = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[event.key];
     if (near !== undefined) this.#point(near);
     else if (event.key === "Enter" && this.pointed !== null) this.#open(this.pointed);
