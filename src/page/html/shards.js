@@ -2,8 +2,11 @@
 // src/sbp/shard_math.h; tests/viewer compares the two.
 import {el, svg} from "./dom.js";
 
-const MOST_DEVICES = 1024;  // drawn; what they hold is told of all
+const MOST_DEVICES = 4096;  // drawn
 const MOST_LISTED = 256;
+const FEW_DEVICES = 64;
+const MOST_CELL_ELEMENTS = 256;
+const LEAST_FONT = 6.5;  // pixels, of numbers in cells of many
 // Light tints that stay apart for colour-blind readers; numbers and patterns say the same.
 const TINTS = ["#9ecae9", "#ffc98b", "#a9dbaf", "#f3b6c4", "#d3c1ea", "#f2e394", "#8fd6d1", "#d9c3ad"];
 
@@ -87,6 +90,7 @@ export function rangesText(ranges) {
   return `[${ranges.map(([begin, end]) => `${begin}:${end}`).join(", ")}]`;
 }
 
+const SHARD_INK = "#1b2430";
 const tint = (shard) => TINTS[shard % TINTS.length];
 let numPatterns = 0;
 
@@ -98,21 +102,61 @@ function hatching() {
     "stroke-opacity": 0.55})))};
 }
 
-function cell(x, y, width, height, shard, text, label, found, pattern, tell) {
-  const fontSize = Math.max(5, Math.min(12, height * 0.6, width / Math.max(1, text.length) * 1.5));
+/** A picture of cells: {x, y, width, height, shard, text, label() -> what is told of it}. Few are elements each; of many
+ * those of one tint are one path, so that what is drawn stays bounded. */
+function drawCells(picture, cells, found, pattern, tell) {
+  if (cells.length <= MOST_CELL_ELEMENTS) picture.append(...cells.map((cell) => cellElement(cell, found, pattern, tell)));
+  else drawJoined(picture, cells, found, pattern, tell);
+}
+
+const isCopy = ({shard, width, height}, found) => found.partial.length === 0 && found.shards[shard].ranks.length > 1 && width > 10 && height > 10;
+const fontSizeOf = ({text, width, height}) => Math.max(5, Math.min(12, height * 0.6, width / Math.max(1, text.length) * 1.5));
+
+function cellText(cell) {
+  return svg("text", {x: cell.x + cell.width / 2, y: cell.y + cell.height / 2, "font-size": fontSizeOf(cell), fill: SHARD_INK,
+    "text-anchor": "middle", "dominant-baseline": "central"}, cell.text);
+}
+
+function cellElement(cell, found, pattern, tell) {
+  const {x, y, width, height, shard} = cell;
+  const label = cell.label();
   const parts = [svg("title", {}, label),
-    svg("rect", {x, y, width, height, fill: tint(shard), stroke: "#1b2430", "stroke-width": 0.8})];
+    svg("rect", {x, y, width, height, fill: tint(shard), stroke: SHARD_INK, "stroke-width": 0.8})];
   if (found.partial.length > 0) {
     parts.push(svg("rect", {x, y, width, height, fill: `url(#${pattern})`}));
-  } else if (found.shards[shard].ranks.length > 1 && width > 10 && height > 10) {  // one of several copies
-    parts.push(svg("rect", {x: x + 2.5, y: y + 2.5, width: width - 5, height: height - 5, fill: "none", stroke: "#1b2430",
+  } else if (isCopy(cell, found)) {
+    parts.push(svg("rect", {x: x + 2.5, y: y + 2.5, width: width - 5, height: height - 5, fill: "none", stroke: SHARD_INK,
       "stroke-width": 0.8, "stroke-dasharray": "2 2"}));
   }
-  if (width >= 8 && height >= 8) {
-    parts.push(svg("text", {x: x + width / 2, y: y + height / 2, "font-size": fontSize, fill: "#1b2430",
-      "text-anchor": "middle", "dominant-baseline": "central"}, text));
-  }
+  if (width >= 8 && height >= 8) parts.push(cellText(cell));
   return svg("g", {"data-shard": shard, onmouseenter: () => tell(label), onmouseleave: () => tell("")}, parts);
+}
+
+/** Of a rectangle; `inset`: smaller by so much on each side. */
+const cellPath = ({x, y, width, height}, inset = 0) =>
+  `M${(x + inset).toFixed(2)} ${(y + inset).toFixed(2)}h${(width - 2 * inset).toFixed(2)}v${(height - 2 * inset).toFixed(2)}h${(2 * inset - width).toFixed(2)}z`;
+
+function drawJoined(picture, cells, found, pattern, tell) {
+  const paths = TINTS.map(() => []);
+  for (const cell of cells) paths[cell.shard % TINTS.length].push(cellPath(cell));
+  const lines = cells[0].width >= 3 && cells[0].height >= 3 ? {stroke: SHARD_INK, "stroke-width": 0.8} : {};
+  paths.forEach((path, i) => {
+    if (path.length > 0) picture.append(svg("path", {d: path.join(""), fill: TINTS[i], ...lines}));
+  });
+  if (found.partial.length > 0) picture.append(svg("path", {d: cells.map((cell) => cellPath(cell)).join(""), fill: `url(#${pattern})`}));
+  const copies = cells.filter((cell) => isCopy(cell, found));
+  if (copies.length > 0) {
+    picture.append(svg("path", {d: copies.map((cell) => cellPath(cell, 2.5)).join(""), fill: "none", stroke: SHARD_INK,
+      "stroke-width": 0.8, "stroke-dasharray": "2 2"}));
+  }
+  picture.append(...cells.filter((cell) => fontSizeOf(cell) >= LEAST_FONT && cell.height >= 8).map(cellText));
+  picture.addEventListener("mousemove", (event) => {
+    const bounds = picture.getBoundingClientRect();
+    const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
+    const at = cells.find((cell) => x >= cell.x && x < cell.x + cell.width && y >= cell.y && y < cell.y + cell.height);
+    tell(at === undefined ? "" : at.label());
+  });
+  picture.addEventListener("mouseleave", () => tell(""));
 }
 
 function deviceLabel(device, found, mesh) {
@@ -136,15 +180,16 @@ function meshPicture(found, mesh, width, tell) {
       svg("text", {x: left, y: 12, "font-size": 11, fill: "currentColor"}, `${mesh.axes.at(-1)[0]} →`));
   const downNames = mesh.axes.slice(0, -1).map(([name]) => name).join(" × ");
   if (downNames !== "") picture.append(svg("text", {x: 0, y: 12, "font-size": 11, fill: "currentColor"}, `${downNames} ↓`));
-  found.devices.forEach((device, position) => {
+  const cells = found.devices.map((device, position) => {
     const row = Math.floor(position / across), column = position % across;
     if (column === 0 && size >= 10 && downNames !== "") {
       picture.append(svg("text", {x: left - 6, y: top + (row + 0.65) * size, "font-size": 11, "text-anchor": "end",
         fill: "currentColor"}, device.coordinates.slice(0, -1).join(",")));
     }
-    picture.append(cell(left + column * size, top + row * size, size, size, device.shard,
-        String(device.rank), deviceLabel(device, found, mesh), found, id, tell));
+    return {x: left + column * size, y: top + row * size, width: size, height: size, shard: device.shard,
+      text: String(device.rank), label: () => deviceLabel(device, found, mesh)};
   });
+  drawCells(picture, cells, found, id, tell);
   return picture;
 }
 
@@ -165,29 +210,36 @@ function tensorPicture(found, shape, width, tell) {
   if (across !== undefined) note(left, 12, `dim ${across} → (${shape[across]})`);
   if (down !== undefined) note(0, top + height / 2, String(shape[down]));
   const drawn = new Set();
+  const cells = [];
   found.shards.forEach(({ranges, ranks}, shard) => {
     const [x0, x1] = across === undefined ? [0, 1] : ranges[across];
     const [y0, y1] = down === undefined ? [0, 1] : ranges[down];
     const spot = `${x0},${y0}`;
     if (drawn.has(spot)) return;  // behind another along a third dimension
     drawn.add(spot);
-    picture.append(cell(left + x0 * scaleX, top + y0 * scaleY, (x1 - x0) * scaleX, (y1 - y0) * scaleY, shard,
-        rankRuns(ranks), `shard ${shard} ${rangesText(ranges)} on ${rankRuns(ranks)}`, found, id, tell));
+    const runs = rankRuns(ranks);
+    cells.push({x: left + x0 * scaleX, y: top + y0 * scaleY, width: (x1 - x0) * scaleX, height: (y1 - y0) * scaleY, shard, text: runs,
+      label: () => `shard ${shard} ${rangesText(ranges)} on ${runs}`});
   });
+  drawCells(picture, cells, found, id, tell);
   if (split.length > 2) {
     note(left, top + height - 4, `also split along ${split.slice(2).map((dimension) => `dim ${dimension}`).join(", ")}`);
   }
   return picture;
 }
 
+/** Of many devices it is made when it is opened. */
 function deviceTable(found, mesh) {
   const listed = found.devices.slice(0, MOST_LISTED);
-  const rows = listed.map((device) => el("tr", {}, el("td", {}, String(device.rank)),
+  const body = el("tbody", {});
+  const fill = () => body.replaceChildren(...listed.map((device) => el("tr", {}, el("td", {}, String(device.rank)),
       el("td", {}, device.coordinates.join(", ")), el("td", {}, String(device.shard)),
-      el("td", {class: "ranges"}, rangesText(found.shards[device.shard].ranges))));
-  return el("details", {}, el("summary", {}, "Slices as a table"),
+      el("td", {class: "ranges"}, rangesText(found.shards[device.shard].ranges)))));
+  if (listed.length <= FEW_DEVICES) fill();
+  const opened = () => body.children.length === 0 && fill();
+  return el("details", {ontoggle: opened}, el("summary", {}, "Slices as a table"),
       el("table", {class: "plain slices"}, el("thead", {}, el("tr", {}, ["device", mesh.axes.map(([name]) => name).join(", "),
-        "shard", "slice"].map((name) => el("th", {scope: "col"}, name)))), el("tbody", {}, rows)),
+        "shard", "slice"].map((name) => el("th", {scope: "col"}, name)))), body),
       found.total > listed.length ? el("p", {class: "note"}, `and ${found.total - listed.length} devices more`) : null);
 }
 
