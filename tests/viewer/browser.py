@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 # A tab that asks for anything but its file is refused even names; no first-run pages, no updates.
@@ -36,8 +37,34 @@ KEYS = {"Enter": ("Enter", 13, "\r"), "Tab": ("Tab", 9, ""), "Escape": ("Escape"
         "End": ("End", 35, ""), "PageUp": ("PageUp", 33, ""), "PageDown": ("PageDown", 34, "")}
 
 
+# How many frames the page waits for: so that one can wait until it has drawn all that it asked for.
+COUNT_FRAMES = """(() => {
+  const ask = requestAnimationFrame.bind(window);
+  window.framesAsked = 0;
+  window.plainFrame = ask;
+  window.requestAnimationFrame = (draw) => {
+    ++window.framesAsked;
+    return ask((time) => {
+      --window.framesAsked;
+      draw(time);
+    });
+  };
+})()"""
+# Two frames, the first of which tells observers of sizes; then until nothing more is asked for.
+SETTLED = """new Promise((done) => {
+  let frames = 0;
+  const next = () => (++frames < 3 || window.framesAsked > 0 && frames < 60 ? plainFrame(next) : setTimeout(done));
+  plainFrame(next);
+})"""
+
+
 class BrowserError(Exception):
     pass
+
+
+def fragment(kind, name):
+    """Of the address that selects something by its name."""
+    return f"#{kind}={urllib.parse.quote(name, safe='')}"
 
 
 def find_program():
@@ -56,7 +83,8 @@ def find_program():
 
 
 class Browser:
-    def __init__(self, program=None):
+    def __init__(self, program=None, throttle=1):
+        """`throttle`: its pages compute as if the processor were that many times slower."""
         program = program or find_program()
         if program is None:
             raise BrowserError(f"no browser: none of {', '.join(PROGRAMS)} is there")
@@ -75,6 +103,7 @@ class Browser:
         self._next = 0
         self._answers = {}
         self._pages = {}
+        self.throttle = throttle
 
     def __enter__(self):
         return self
@@ -139,6 +168,10 @@ class Browser:
     def forget(self, session):
         self._pages.pop(session, None)
 
+    def close_pages(self):
+        for page in list(self._pages.values()):
+            page.close()
+
     def picture(self, path):
         """Of the page that was opened last, if there is one: to see what failed."""
         if self._pages:
@@ -152,8 +185,11 @@ class Browser:
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         page = self._pages[session] = Page(self, session, target)
-        for domain in ("Page", "Runtime", "Network", "Log", "DOM", "Accessibility"):
+        for domain in ("Page", "Runtime", "Network", "Log"):
             page.call(f"{domain}.enable")
+        page.call("Page.addScriptToEvaluateOnNewDocument", {"source": COUNT_FRAMES})
+        if self.throttle != 1:
+            page.call("Emulation.setCPUThrottlingRate", {"rate": self.throttle})
         page.resize(width, height)
         page.call("Emulation.setEmulatedMedia",
                   {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
@@ -203,7 +239,7 @@ class Page:
             raise BrowserError(f"{expression}: {details.get('exception', {}).get('description') or details['text']}")
         return result["result"].get("value")
 
-    def wait(self, expression, timeout=30):
+    def wait(self, expression, timeout=120):
         end = time.monotonic() + timeout
         while not self.evaluate(f"Boolean({expression})", timeout):
             if self.errors:
@@ -212,16 +248,32 @@ class Page:
                 raise BrowserError(f"not so in {timeout} s: {expression}")
             time.sleep(0.005)
 
-    def settle(self, timeout=60):
-        """Until two frames are drawn after all that was asked for."""
-        self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))", timeout)
+    def settle(self, timeout=120):
+        """Until all that was asked for is drawn."""
+        self.evaluate(SETTLED, timeout)
 
-    def timed(self, action):
-        """Seconds from before `action` until the frame after it is drawn."""
-        started = time.monotonic()
-        action()
+    def go(self, fragment):
+        """To another fragment of the address, until the page has heard of it and drawn what it shows then."""
+        self.evaluate(f"""new Promise((done) => {{
+          const before = location.href;
+          addEventListener("hashchange", () => done(), {{once: true}});
+          location.hash = {json.dumps(fragment)};
+          if (location.href === before) done();
+        }})""")
         self.settle()
-        return time.monotonic() - started
+
+    def timed(self, expression):
+        """Seconds from before an expression of JavaScript until the frame is drawn that shows what it did."""
+        return self.evaluate(f"""(async () => {{
+          const started = performance.now();
+          await ({expression});
+          let frames = 0;
+          await new Promise((done) => {{
+            const next = () => (++frames < 60 && framesAsked > 0 ? plainFrame(next) : setTimeout(done));
+            plainFrame(next);
+          }});
+          return (performance.now() - started) / 1000;
+        }})()""")
 
     def count(self, selector):
         return self.evaluate(f"document.querySelectorAll({json.dumps(selector)}).length")
@@ -296,6 +348,7 @@ class Page:
         return self.call("Runtime.getHeapUsage")["usedSize"]
 
     def accessibility_tree(self):
+        self.call("Accessibility.enable")
         return self.call("Accessibility.getFullAXTree")["nodes"]
 
     def screenshot(self, path):

@@ -3,6 +3,7 @@ its pixels change."""
 import json
 import re
 
+from browser import fragment
 from charts_cases import choose, document
 from expect import expect, expect_equal, expect_quiet, expect_shown
 
@@ -11,9 +12,13 @@ SAID = ".graph-view .said"
 
 
 def pixels(page):
+    """A number that stands for what the canvas shows."""
     page.settle()
-    return page.evaluate(f"document.querySelector('{CANVAS}').toDataURL().length + ':' + "
-                         f"[...document.querySelector('{CANVAS}').toDataURL()].reduce((h, c) => (h * 31 + c.charCodeAt(0)) | 0, 7)")
+    return page.evaluate(f"""(() => {{
+      const canvas = document.querySelector('{CANVAS}');
+      const {{data}} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return new Int32Array(data.buffer).reduce((hash, pixel) => (Math.imul(hash, 31) + pixel) | 0, 7);
+    }})()""")
 
 
 def said(page):
@@ -146,12 +151,10 @@ ACCENTS = """(() => {
 def marks_in_both_plans(browser, inputs):
     """What is selected in one of two plans is marked in the other one, too."""
     page = browser.open(inputs.diff_page("mlp", "mlp_longer"))
-    for fragment, marked in (("#op=act", (True, True)), ("#op=last&plan=1", (False, True)), ("#op=up&plan=1", (True, True))):
-        page.evaluate(f"location.hash = {fragment!r}")
-        page.settle()
-        page.settle()
+    for address, marked in (("#op=act", (True, True)), ("#op=last&plan=1", (False, True)), ("#op=up&plan=1", (True, True))):
+        page.go(address)
         seen = tuple(page.evaluate(ACCENTS % view) > 200 for view in (0, 1))
-        expect_equal(seen, marked, f"marked before and after, {fragment}")
+        expect_equal(seen, marked, f"marked before and after, {address}")
     page.click("[aria-label=Close]")
     page.settle()
     expect_equal([page.evaluate(ACCENTS % view) > 200 for view in (0, 1)], [False, False], "marked when nothing is selected")
@@ -164,9 +167,7 @@ def marks_changes(browser, inputs):
     orange = ACCENTS.replace("0x1f", "0xa8").replace("0x5f", "0x48").replace("0xbf", "0x0a")
     for after, differs in (("mlp_other", True), ("mlp", False)):
         page = browser.open(inputs.diff_page("mlp", after))
-        page.evaluate("location.hash = '#op=up'")
-        page.settle()
-        page.settle()
+        page.go("#op=up")
         for view in (0, 1):
             expect_equal(page.evaluate(orange % view) > 50, differs, f"signs in view {view} beside {after}")
         expect_equal("≠" in said(page), differs, f"what is said of an op beside {after}: {said(page)}")
@@ -217,13 +218,13 @@ def says_prices(browser, inputs):
     expect(asked, "no op with a cut or a slice")
     choose(page, "[aria-label='colour by']", "time")
     for op in asked:
-        page.evaluate(f"location.hash = '#op=' + encodeURIComponent({plan['graph']['ops']['name'][op]!r})")
+        page.go(fragment("op", plan["graph"]["ops"]["name"][op]))
         text = said(page)
         compute, wire = prices_of(plan, op)
         expect_shown(re.search(r"([\d.]+ \w+) of compute", text).group(1), compute, f"compute of op {op}")
         expect_shown(re.search(r"([\d.]+ \w+) of communication", text).group(1), wire, f"communication of op {op}")
         expect_shown(re.search(r"Time: ([\d.]+ \w+)", text).group(1), compute, f"time of op {op}")
-    page.evaluate("location.hash = '#scope=' + encodeURIComponent(%r)" % plan["outline"]["path"][plan["outline"]["parent"].index(0)])
+    page.go(fragment("scope", plan["outline"]["path"][plan["outline"]["parent"].index(0)]))
     expect("nothing overlapped" in said(page), f"said of a group: {said(page)}")
     expect_quiet(page)
     page.close()

@@ -1,6 +1,7 @@
 """Plans and pages that the checks of the viewer look at, made by the program when first asked for."""
 import json
 import subprocess
+import threading
 
 from rejoin import rejoin
 
@@ -43,6 +44,7 @@ class Inputs:
     def __init__(self, program, folder, rejoins=False):
         self.program, self.folder, self.rejoins = program, folder, rejoins
         self._made = {}
+        self._locks, self._lock = {}, threading.Lock()
 
     def run(self, *words, codes=(0,)):
         ran = subprocess.run([self.program, *map(str, words)], cwd=self.folder, capture_output=True, text=True, check=False)
@@ -51,11 +53,14 @@ class Inputs:
         return ran.stdout
 
     def _once(self, name, make):
-        path = self.folder / name
-        if name not in self._made:
-            make(path)
-            self._made[name] = path
-        return path
+        """The file of that name: cases run side by side, the first that asks makes it."""
+        with self._lock:
+            lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
+            if name not in self._made:
+                make(self.folder / name)
+                self._made[name] = self.folder / name
+        return self._made[name]
 
     def _planned(self, name, graph, *flags):
         def make(path):
@@ -97,6 +102,11 @@ class Inputs:
 
     def _mlp_other(self):
         return self._planned("mlp_other", MLP, "--mesh", "data=2,model=4", "--strategy", "replicate")
+
+    def _devices2048(self):
+        """Tensors that are split over two axes of 2,048 devices, over one, and over none."""
+        return self._planned("devices2048", MLP, "--cluster", "8xH100", "--mesh", "data=64,model=32", "--strategy", "einsum",
+                             "--pin", "x=(S(0), B)", "--pin", "w1=(B, S(1))")
 
     def _off_node(self):
         """On the last four devices of a node of eight, and the first four of the next."""

@@ -2,8 +2,8 @@
 keyboard and readers of screens reach all."""
 import json
 import re
-import urllib.parse
 
+from browser import fragment
 from expect import expect, expect_equal, expect_quiet, expect_shown
 from inputs import HOSTILE
 
@@ -35,8 +35,8 @@ def hostile_names(browser, inputs):
     page = browser.open(inputs.page("hostile"))
     expect_equal(page.evaluate("document.title"), HOSTILE[1], "title")
     for name in HOSTILE:
-        page.evaluate(f"location.hash = {'#op=' + urllib.parse.quote(name, safe='')!r}")
-        page.wait(f"document.querySelector('.side h2')?.title === {json.dumps(name[:2000])}")
+        page.go(fragment("op", name))
+        expect_equal(page.evaluate("document.querySelector('.side h2')?.title"), name[:2000], "title of what is selected")
         if len(name) < 200:
             expect_equal(page.evaluate("document.querySelector('.side h2').textContent"), name, "name as text")
     for panel in page.evaluate("[...document.querySelectorAll('[role=tab]')].map((b) => b.dataset.panel)"):
@@ -65,8 +65,8 @@ def bare_model(browser, inputs):
         page.click(f"[role=tab][data-panel={panel}]")
         page.settle()
     for name, kind in (("up", "op"), ("h", "tensor"), ("mlp", "scope")):
-        page.evaluate(f"location.hash = '#{kind}={name}'")
-        page.wait(f"document.querySelector('.side h2')?.innerText === '{name}'")
+        page.go(fragment(kind, name))
+        expect_equal(page.text(".side h2"), name, f"selected by {kind}")
     expect_quiet(page)
     page.close()
 
@@ -130,8 +130,8 @@ def graphs_that_differ(browser, inputs):
     page.click("[role=tab][data-panel=diff]")
     kinds = page.texts(".changes .change .what")
     expect(any("Op added" in kind for kind in kinds), f"changes: {kinds}")
-    page.evaluate("location.hash = '#op=last&plan=1'")
-    page.wait("document.querySelector('.side h2')?.innerText === 'last'")
+    page.go("#op=last&plan=1")
+    expect_equal(page.text(".side h2"), "last", "selected of the other plan")
     expect("It is not there." in page.text(".side"), "an op that only one plan has")
     expect_quiet(page)
     page.close()
@@ -174,7 +174,7 @@ def each_panel(page):
 
 def is_readable(browser, inputs):
     """Contrast AA of all text, in light and in dark."""
-    page = browser.open(inputs.page("llama"), fragment="#op=" + urllib.parse.quote(first_matmul(inputs), safe=""))
+    page = browser.open(inputs.page("llama"), fragment=fragment("op", first_matmul(inputs)))
     for theme in ("light", "dark"):
         if page.evaluate("document.documentElement.dataset.theme") != theme:
             page.click("header button[aria-label^='switch to the']")
@@ -191,7 +191,7 @@ def first_matmul(inputs):
 
 def controls_have_names(browser, inputs):
     """What a reader of screens hears of every control."""
-    page = browser.open(inputs.page("llama"), fragment="#op=" + urllib.parse.quote(first_matmul(inputs), safe=""))
+    page = browser.open(inputs.page("llama"), fragment=fragment("op", first_matmul(inputs)))
     named = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "tab", "slider", "img", "listbox"}
     for panel in each_panel(page):
         for node in page.accessibility_tree():

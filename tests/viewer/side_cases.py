@@ -1,15 +1,10 @@
 """The side panel: ops, tensors with their shards, collectives, scopes; links, the way back, addresses."""
 import html
 import json
-import time
-import urllib.parse
 
+from browser import fragment
 from charts_cases import document
 from expect import expect, expect_equal, expect_quiet, expect_shown
-
-
-def fragment(kind, name):
-    return f"#{kind}={urllib.parse.quote(name, safe='')}"
 
 
 def facts(page):
@@ -58,8 +53,8 @@ def shards_are_exact(browser, inputs):
     page = browser.open(inputs.page("uneven"), fragment="")
     for tensor in ("x", "r", "u", "w", "y"):
         explained = inputs.explain("uneven", tensor)
-        page.evaluate(f"location.hash = {fragment('tensor', tensor)!r}")
-        page.wait(f"document.querySelector('.side h2')?.innerText === {tensor!r}")
+        page.go(fragment("tensor", tensor))
+        expect_equal(page.text(".side h2"), tensor, "what the panel tells of")
         layouts = {}
         for layout in explained["layouts"]:
             layouts.setdefault(layout["layout"], layout)
@@ -77,6 +72,26 @@ def shards_are_exact(browser, inputs):
     page.hover(".shards g[data-shard='1']")
     page.settle()
     expect("[" in page.text(".shards .told"), "hovering a shard tells its ranges")
+    expect_quiet(page)
+    page.close()
+
+
+def many_devices_are_drawn(browser, inputs):
+    """All of 2,048 devices, in few elements; the pointer tells of each, and the table is made when it is opened."""
+    page = browser.open(inputs.page("devices2048"), fragment="#tensor=x")
+    expect(page.text(".shards p").startswith("64 distinct slices, 32 copies"), page.text(".shards p"))
+    expect(page.count(".shards *") < 500, f"{page.count('.shards *')} elements")
+    x, y = page.evaluate("(({x, y}) => [x, y])(document.querySelector('.shards svg').getBoundingClientRect())")
+    told = []
+    for across, down in ((60, 22), (60 + 304 / 32, 22), (60, 22 + 304 / 32)):  # the first, the next of its row and column
+        page.move(x + across, y + down)
+        told.append(page.text(".shards .told"))
+    expect_equal([text.split(":")[0] for text in told],
+                 ["device 0 (data 0, model 0)", "device 1 (data 0, model 1)", "device 32 (data 1, model 0)"], "told of devices")
+    expect("[0:1, 0:256], shard 0, one of 32 copies" in told[0], told[0])
+    expect_equal(page.count(".slices tbody tr"), 0, "rows before the table is opened")
+    page.click(".shards summary")
+    page.wait("document.querySelectorAll('.slices tbody tr').length === 256")
     expect_quiet(page)
     page.close()
 
@@ -104,8 +119,7 @@ def focus_follows(browser, inputs):
     focused = lambda: page.evaluate("document.activeElement.className || document.activeElement.tagName")  # noqa: E731
     for leave in ("Escape", "Close"):
         page.evaluate("document.querySelector('.graph-canvas').focus()")
-        page.evaluate(f"location.hash = {'#op=act' if leave == 'Escape' else '#op=up'!r}")
-        page.settle()
+        page.go("#op=act" if leave == "Escape" else "#op=up")
         page.evaluate("document.querySelector('.side button.tensor').focus()")
         page.press("Enter")
         page.settle()
@@ -151,6 +165,11 @@ def shows_scope(browser, inputs):
 # In the page: does what the page around it asks for, and tells of errors.
 PROBE = """<script>
 const tell = (answer) => parent.postMessage(answer, "*");
+const watch = setInterval(() => {
+  if (document.querySelector("[data-panel=tables]") === null) return;
+  clearInterval(watch);
+  tell({ready: true});
+}, 10);
 addEventListener("error", (event) => tell({error: event.message}));
 addEventListener("message", ({data: {click, text}}) => {
   if (click) document.querySelector(click).click();
@@ -164,7 +183,11 @@ window.ask = (question) => new Promise((done) => {
   window.answered = done;
   document.querySelector("iframe").contentWindow.postMessage(question, "*");
 });
-addEventListener("message", ({data}) => (data.error ? complaints.push(data.error) : answered(data.text)));
+addEventListener("message", ({data}) => {
+  if (data.error) complaints.push(data.error);
+  else if (data.ready) window.ready = true;
+  else answered(data.text);
+});
 </script>"""
 
 
@@ -174,10 +197,7 @@ def works_in_a_sandbox(browser, inputs):
     around.write_text(AROUND % html.escape(inputs.page("mlp").read_text().replace("</body>", f"{PROBE}</body>")))
     page = browser.open(around, wait=False)
     ask = lambda text, click=None: page.evaluate(f"ask({json.dumps({'click': click, 'text': text})})")  # noqa: E731
-    for _ in range(100):
-        if page.evaluate("document.querySelector('iframe') !== null") and ask("[data-panel=tables]") == "Tables":
-            break
-        time.sleep(0.1)
+    page.wait("window.ready")
     expect_equal(ask(".side h2", "[data-panel=tables]"), None, "selected at first")
     first = ask(".data-table .row > div")
     expect_equal(ask(".side h2", ".data-table .row"), first, "the panel tells of what is selected")
@@ -206,15 +226,13 @@ def times_of_a_step(browser, inputs):
     expect(runs[op] == 4 and transitions["runs"][transition] == 4, "nothing runs four times")
     for address, once, what in ((fragment("op", plan["graph"]["ops"]["name"][op]), plan["decisions"]["seconds"][op], "op"),
                                 (f"#transition={transition}", transitions["seconds"][transition], "transition")):
-        page.evaluate(f"location.hash = {address!r}")
-        page.settle()
+        page.go(address)
         shown = page.text(".side [data-value=seconds]")
         expect_shown(shown, once * 4, f"time of the {what} in a step")
         expect_shown(shown.split("×")[1], once, f"time of one run of the {what}")
     expect_shown(facts(page)["bytes moved"], transitions["wire_bytes"][transition] * 4, "bytes in a step")
     scope = plan["outline"]["path"][plan["outline"]["parent"].index(0)]
-    page.evaluate(f"location.hash = {fragment('scope', scope)!r}")
-    page.settle()
+    page.go(fragment("scope", scope))
     within = {i for i, path in enumerate(outline_of_ops(plan)) if path == scope or path.startswith(scope + "/")}
     reader = lambda t: transitions["consumers"][t][0][0] if transitions["consumers"][t] else -1  # noqa: E731
     moved = sum(transitions["wire_bytes"][t] * transitions["runs"][t] for t in range(len(transitions["runs"])) if reader(t) in within)
@@ -233,4 +251,4 @@ def outline_of_ops(plan):
     return paths
 
 
-CASES = [focus_follows, times_of_a_step, works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, links_and_way_back, shows_collective, shows_scope]
+CASES = [focus_follows, times_of_a_step, works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, many_devices_are_drawn, links_and_way_back, shows_collective, shows_scope]
