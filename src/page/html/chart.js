@@ -136,8 +136,12 @@ export class ChartTip {
     parent.append(this.element);
   }
 
-  /** `rows`: a title, then [name, value] or texts; `event`: of the pointer. */
-  show(event, [title, ...rows]) {
+  /**
+   * @param {{clientX: number, clientY: number}} event of the pointer
+   * @param {any[]} lines a title, then [name, value] or texts
+   */
+  show(event, lines) {
+    const [title, ...rows] = lines;
     this.element.replaceChildren(el("b", {}, shorten(title)),
         rows.map((row) => (Array.isArray(row) ? el("div", {}, el("span", {}, row[0]), el("span", {}, shorten(String(row[1]), 200))) :
             el("p", {}, shorten(row, 300)))).reduce((all, row) => (all.append(row), all), document.createDocumentFragment()));
@@ -183,7 +187,11 @@ export function fitText(context, text, width) {
 /** A visible part of a line, moved and magnified by wheel, drag and keys. */
 export class ZoomRange {
   constructor(length, changed, least = length / 1e6) {
-    Object.assign(this, {length, changed, least, low: 0, high: length});
+    this.length = length;
+    this.changed = changed;
+    this.least = least;
+    this.low = 0;
+    this.high = length;
   }
 
   set(low, high) {

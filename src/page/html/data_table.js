@@ -15,7 +15,11 @@ let numTables = 0;
  */
 export class DataTable {
   constructor({name, columns, numRows, onSelect, sort}) {
-    Object.assign(this, {name, columns, numRows, onSelect, id: `table-${numTables++}`});
+    this.name = name;
+    this.columns = columns;
+    this.numRows = numRows;
+    this.onSelect = onSelect;
+    this.id = `table-${numTables++}`;
     this.sort = sort ?? {id: columns[0].id, down: false};
     this.current = -1;  // row
     this.texts = null;  // what the filter looks through, per row, made when first needed

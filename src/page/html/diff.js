@@ -56,7 +56,7 @@ export function virtualRows(element, height, show) {
   const draw = () => {
     const first = Math.max(0, Math.floor(element.scrollTop / height) - 4);
     const last = Math.min(items.length, first + Math.ceil(element.clientHeight / height) + 8);
-    const focused = element.contains(document.activeElement) ? document.activeElement.dataset.at : null;
+    const focused = element.contains(document.activeElement) ? document.activeElement.getAttribute("data-at") : null;
     spacer.style.height = `${items.length * height}px`;
     spacer.replaceChildren(...items.slice(first, last).map((item, i) => {
       const row = show(item, first + i);

@@ -29,7 +29,9 @@ export class GraphPainter {
 
   /** `facts`: {valueOf(box), most, overlay, secondsOf(box), totalSeconds, longest} as graph_facts.js makes them. */
   constructor(model, scene, facts) {
-    Object.assign(this, {model, scene, facts});
+    this.model = model;
+    this.scene = scene;
+    this.facts = facts;
   }
 
   draw(ctx, {camera, theme, selected, focus, related}) {
@@ -431,7 +433,7 @@ export function ownMarkPlace(box) {
 }
 
 /** From afar, for the minimap: frames of the first levels, and what is in sight. */
-export function drawMinimap(ctx, scene, painter, camera, theme, size) {
+export function drawMinimap(ctx, scene, camera, theme, size) {
   const paint = PAINT[theme];
   const {root} = scene;
   const scale = Math.min(size.width / Math.max(root.width, 1), size.height / Math.max(root.height, 1));

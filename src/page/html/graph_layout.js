@@ -299,8 +299,8 @@ class LayerLayout {
 }
 
 /**
- * @param boxes [{width, height, mark}]; `edges`: [{from, to, mark}], sorted by (from, to); `upwards`: sources below.
- * @returns {{width, height, at: [x, y] per box, routes: [[x, y], ...] per edge}}
+ * `boxes`: [{width, height, mark}]; `edges`: [{from, to, mark}], sorted by (from, to); `upwards`: sources below. Is
+ * {width, height, at: [x, y] per box, routes: [[x, y], ...] per edge}.
  */
 export function layOutBoxes(boxes, edges, upwards) {
   const layout = new LayerLayout(boxes, edges).run();

@@ -14,8 +14,13 @@ const KEYS = "Arrow keys move between boxes, Enter opens or closes a group, Esca
 
 export class GraphView {
   /** `store`: of the page. Call `onToggle(path, open)` is told of groups that the user opens or closes. */
-  constructor(element, model, store, onToggle = () => {}) {
-    Object.assign(this, {element, model, store, onToggle});
+  constructor(element, model, store, onToggle = null) {
+    this.element = element;
+    this.model = model;
+    this.store = store;
+    this.onToggle = onToggle;
+    this.onDraw = null;       // is called after each drawing
+    this.coveredLeft = null;  // says how many pixels on the left something covers
     this.scene = new Scene(model);
     this.facts = new GraphFacts(model, this.scene);
     this.facts.setOverlay(store.get("overlay"));
@@ -148,7 +153,7 @@ export class GraphView {
     if (this.minimap.hidden) return this.onDraw?.();
     const small = this.minimap.getContext("2d", {alpha: false});
     small.setTransform(scale, 0, 0, scale, 0, 0);
-    this.minimapPlace = drawMinimap(small, this.scene, this.painter, this.camera, theme, MINIMAP);
+    this.minimapPlace = drawMinimap(small, this.scene, this.camera, theme, MINIMAP);
     this.onDraw?.();
   }
 
@@ -296,7 +301,7 @@ export class GraphView {
     const group = -1 - box.item;
     this.scene.setOpen(group, !box.open);
     this.#sceneChanged(group, box);
-    this.onToggle(this.model.outline.path[group], !box.open);
+    this.onToggle?.(this.model.outline.path[group], !box.open);
     this.#say(`${this.facts.titleOf(box)} is ${box.open ? "closed" : "open"}`);
   }
 

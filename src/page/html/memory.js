@@ -10,7 +10,9 @@ const WORKSPACE = {light: "#8b95a5", dark: "#67707e", pattern: "cross"};
 
 class MemoryView {
   constructor(element, model, store) {
-    Object.assign(this, {model, store, curve: new MemoryCurve(model)});
+    this.model = model;
+    this.store = store;
+    this.curve = new MemoryCurve(model);
     this.byTime = false;
     this.cursor = this.curve.peak;
     this.range = new ZoomRange(this.curve.length, () => this.surface?.redraw(), Math.min(8, this.curve.length));
@@ -65,7 +67,7 @@ class MemoryView {
 
   // What is drawn ----------------------------------------------------------------------------------------------------
 
-  #draw(context, size, colors, theme) {
+  #draw(context, _size, colors, theme) {
     const plot = this.#plot();
     const scale = plot.height / this.#top();
     const y = (value) => plot.top + plot.height - value * scale;

@@ -4,6 +4,10 @@ export const PHASES = ["forward", "backward", "optimizer"];
 export const ROLES = ["activation", "input", "parameter"];
 
 export class Model {
+  // Sections of the document, as src/page/sections.h says.
+  head; graph; outline; layout; decisions; transitions; memory; schedule; traffic; removals; trace; explain;
+  other = null;  // of a page of two plans: the other one
+
   /** @param {object} plan one entry of the document's `plans`; `index`: which. */
   constructor(plan, index = 0) {
     Object.assign(this, plan);
@@ -136,8 +140,8 @@ export class Model {
 
   /** Of whole results. */
   opBytes() {
-    return this.#column("bytes", () => Float64Array.from(this.graph.ops.outputs,
-        (tensors) => tensors.reduce((sum, tensor) => sum + (tensor < 0 ? 0 : this.tensorBytes(tensor)), 0)));
+    return this.#column("bytes", () => Float64Array.from(this.graph.ops.outputs.map(
+        (tensors) => tensors.reduce((sum, tensor) => sum + (tensor < 0 ? 0 : this.tensorBytes(tensor)), 0))));
   }
 
   /** Position in the step at which a device holds most. */

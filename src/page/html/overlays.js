@@ -36,6 +36,7 @@ const EFFICIENCY = [
   (model, op) => (model.opPeak()[op] > 0 ? model.opFlops()[op] / model.opPeak()[op] : 0),
   (model, op) => costsOf(model).kernels[op],
 ];
+/** @param {number[]} parts */
 const ratio = ([part, whole]) => (whole > 0 ? part / whole : null);
 
 const ofOps = (column) => (model, op) => column(model)[op];

@@ -26,7 +26,9 @@ function predictedRuns(model, op) {
 
 class ScheduleView {
   constructor(element, model, store) {
-    Object.assign(this, {model, store, pointed: null});
+    this.model = model;
+    this.store = store;
+    this.pointed = null;
     this.rows = predictedRows(model);
     this.step = Math.max(model.schedule.summary.step, 1e-12);
     this.drawnStep = this.step;

@@ -10,7 +10,10 @@ const OUTLINE_REPEAT = 2;  // kind of an outline's node
 export class ScopeTree {
   /** `sizes`, `parts`: per op. */
   constructor(model, sizes, parts, folded) {
-    Object.assign(this, {model, sizes, parts, folded});
+    this.model = model;
+    this.sizes = sizes;
+    this.parts = parts;
+    this.folded = folded;
     const {outline} = model;
     this.sums = this.#sumNodes(sizes);
     this.partSums = this.#sumNodes(parts);

@@ -37,7 +37,8 @@ export class SvgCanvas {
   #ruler = document.createElement("canvas").getContext("2d");
 
   constructor(width, height) {
-    Object.assign(this, {width, height});
+    this.width = width;
+    this.height = height;
   }
 
   /** The file. */

@@ -9,7 +9,16 @@ import {PHASES} from "./model.js";
  */
 class IntervalRow {
   constructor(label, kind, group) {
-    Object.assign(this, {label, kind, group, factor: 1, start: [], end: [], op: [], transition: [], step: []});
+    this.label = label;
+    this.kind = kind;
+    this.group = group;
+    this.factor = 1;
+    this.isExposed = false;
+    this.start = [];
+    this.end = [];
+    this.op = [];
+    this.transition = [];
+    this.step = [];
   }
 
   add(start, end, op, transition, step) {
@@ -84,7 +93,12 @@ export function intervalsOutside(intervals, cover) {
 /** Rows of one device: compute, a row per kind of collective, and what of these is exposed. */
 class RowsOfDevice {
   constructor(model, group) {
-    Object.assign(this, {model, group, compute: new IntervalRow("compute", -1, group), byKind: new Map(), busy: [], sent: []});
+    this.model = model;
+    this.group = group;
+    this.compute = new IntervalRow("compute", -1, group);
+    this.byKind = new Map();
+    this.busy = [];
+    this.sent = [];
   }
 
   addOp(start, end, op) {

@@ -13,7 +13,12 @@ const MATRIX_LEFT = 46, MATRIX_TOP = 24;
 
 class TrafficMatrix {
   constructor(model, store) {
-    Object.assign(this, {model, store, traffic: model.traffic, pointed: null, chosen: () => true});
+    this.model = model;
+    this.store = store;
+    this.traffic = model.traffic;
+    this.pointed = null;
+    this.sortedRanks = null;
+    this.chosen = (_flow) => true;
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {role: "img",
       "aria-label": "bytes from device to device; arrow keys choose a cell"});
     this.tip = new ChartTip(this.surface.element);
@@ -40,8 +45,8 @@ class TrafficMatrix {
   #rank(place) {
     const {ranks} = this.model.head.mesh;
     if (ranks.length === 0) return place;
-    this.sorted ??= [...ranks].sort((a, b) => a - b);
-    return this.sorted[place];
+    this.sortedRanks ??= [...ranks].sort((a, b) => a - b);
+    return this.sortedRanks[place];
   }
 
   #nodeOf(block) {
@@ -66,7 +71,7 @@ class TrafficMatrix {
     return Math.max(1, Math.min(width - MATRIX_LEFT - 8, height - MATRIX_TOP - 8) / this.traffic.blocks);
   }
 
-  #draw(context, size, colors, theme) {
+  #draw(context, _size, colors, theme) {
     const {blocks} = this.traffic;
     const side = this.#side();
     context.textAlign = "center";

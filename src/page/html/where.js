@@ -33,17 +33,17 @@ const MEASURES = [
       rest: costs.rest.cut + costs.rest.local + costs.rest.exposed})},
   {id: "sum", title: "Time: compute and all communication", show: seconds, part: "communication",
     total: ({head: {summary}}) => summary.compute_seconds + summary.collective_seconds,
-    note: () => "the sum of all prices, as if nothing overlapped",
+    note: (_model) => "the sum of all prices, as if nothing overlapped",
     columns: (costs) => ({sizes: added(costs.compute, costs.cut, costs.local, costs.wire), parts: costs.wire,
       rest: costs.rest.cut + costs.rest.local + costs.rest.wire})},
   {id: "exposed", title: "Exposed communication", show: seconds, part: null, total: ({schedule}) => schedule.summary.exposed,
-    note: () => "while nothing is computed", columns: (costs) => ({sizes: costs.exposed, rest: costs.rest.exposed})},
+    note: (_model) => "while nothing is computed", columns: (costs) => ({sizes: costs.exposed, rest: costs.rest.exposed})},
   {id: "moved", title: "Bytes moved", show: bytes, part: null, total: ({head}) => head.summary.bytes_moved,
-    note: () => "sent by all devices in a step", columns: (costs) => ({sizes: costs.moved, rest: costs.rest.moved})},
+    note: (_model) => "sent by all devices in a step", columns: (costs) => ({sizes: costs.moved, rest: costs.rest.moved})},
   {id: "peak", title: "Memory at the peak", show: bytes, part: "parameters",
     total: ({memory}) => memory.peak_bytes, note: ({memory}) => "held by a device" +
         (memory.workspace_bytes > 0 ? `, workspace of kernels ${bytes(memory.workspace_bytes)} among it` : ""),
-    columns: (costs, model) => memoryColumns(model)},
+    columns: (_costs, model) => memoryColumns(model)},
 ];
 
 /** What is held at the peak: at the op that made it, or at the first that reads an input or parameter. */
@@ -66,7 +66,15 @@ function memoryColumns(model) {
 
 class WhereView {
   constructor(element, model, store) {
-    Object.assign(this, {model, store, shape: "treemap", folded: true, colour: "phase", measure: MEASURES[0], tiles: [], pointed: null});
+    this.model = model;
+    this.store = store;
+    this.shape = "treemap";
+    this.folded = true;
+    this.colour = "phase";
+    this.measure = MEASURES[0];
+    this.tiles = [];
+    this.pointed = null;
+    this.told = null;  // is told of the overlay that is drawn, for the legend
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {"aria-label":
         "sizes by scope; arrow keys choose a tile, Enter goes into it, Backspace goes out", role: "img"});
     this.trail = el("nav", {class: "trail", "aria-label": "scope"});
