@@ -19,8 +19,10 @@ import zlib
 
 CHECK = """
 import {readFileSync} from "node:fs";
-import {Model} from "./model.js";
+import {GraphFacts} from "./graph_facts.js";
+import {placeMarks} from "./graph_mark_places.js";
 import {Scene} from "./graph_scene.js";
+import {Model} from "./model.js";
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const model = new Model(JSON.parse(readFileSync(process.argv[2])).plans[0]);
@@ -55,8 +57,43 @@ for (const group of scene.boxOfGroup.values()) {
   });
 }
 if (written.open.length < 2 || boxes < 5) problems.push("nothing was compared");
-console.log(JSON.stringify({problems: problems.slice(0, 5), groups: written.open.length, boxes}));
+// Marks of collectives and their words stand apart.
+const facts = new GraphFacts(model, scene);
+const widthOf = (text) => 6.6 * text.length;  // DejaVu Sans, bold, of 10 pixels
+let marks = 0;
+let words = 0;
+for (const group of scene.boxOfGroup.values()) {
+  if (!group.open) continue;
+  const rooms = placeMarks(group, scene, facts, widthOf).flatMap(({shapes}) => shapes).flatMap(({x, y, radius, label, side}) => {
+    const start = x + side * (radius + 4);
+    const end = start + side * widthOf(label);
+    marks += 1;
+    words += label === "" ? 0 : 1;
+    const shape = {what: "a mark", left: x - radius, right: x + radius, top: y - radius, bottom: y + radius};
+    return label === "" ? [shape] : [shape, {what: label, left: Math.min(start, end), right: Math.max(start, end), top: y - 5, bottom: y + 5}];
+  }).sort((a, b) => a.top - b.top);
+  rooms.forEach((room, i) => {
+    for (let k = i + 1; k < rooms.length && rooms[k].top < room.bottom; ++k) {
+      const other = rooms[k];
+      if (other.left < room.right && room.left < other.right) problems.push(`group ${group.item}: ${room.what} and ${other.what} overlap`);
+    }
+  });
+}
+const uses = [...scene.boxOfGroup.values()].flatMap((group) => group.edges).filter((edge) => facts.collectivesOf(edge).length > 0);
+if (marks < uses.length) problems.push(`${marks} marks for ${uses.length} edges with collectives`);
+console.log(JSON.stringify({problems: problems.slice(0, 5), groups: written.open.length, boxes, marks, words}));
 """
+
+
+# Training steps with many collectives, as transformers' config.json says them.
+CONFIGS = {
+    "gpt2": {"model_type": "gpt2", "n_embd": 256, "n_head": 4, "n_layer": 3, "n_positions": 128, "vocab_size": 1000},
+    "llama": {"model_type": "llama", "hidden_size": 256, "intermediate_size": 704, "num_attention_heads": 4, "num_hidden_layers": 3,
+              "num_key_value_heads": 4, "vocab_size": 1000},
+    "mixtral": {"model_type": "mixtral", "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 3,
+                "num_key_value_heads": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 1000},
+}
+TRAINED = ["--train", "--loss", "causal-lm:logits", "--optimizer", "adamw", "--recipe", "data=zero3,model=tp", "--strategy", "einsum"]
 
 
 def document_of(page):
@@ -95,8 +132,14 @@ def main():
         run("grad", "blocks.graph.json", "--loss", "sum:sum5", "--optimizer", "adam", "-o", "step.graph.json")
         run("generate", "transformer", "--ops", "1500", "-o", "transformer.graph.json")
         failed = 0
-        for model in ("blocks", "step", "transformer"):
-            run("infer", f"{model}.graph.json", "--mesh", "data=2,model=4", "--strategy", "greedy", "-o", f"{model}.json")
+        for model in (*("blocks", "step", "transformer"), *CONFIGS):
+            if model in CONFIGS:
+                (folder / model).mkdir()
+                (folder / model / "config.json").write_text(json.dumps(CONFIGS[model]))
+                source = [f"{model}/config.json", "--dim", "batch=8", "--dim", "seq=64", *TRAINED]
+            else:
+                source = [f"{model}.graph.json", "--strategy", "greedy"]
+            run("infer", *source, "--mesh", "data=2,model=4", "-o", f"{model}.json")
             run("render", f"{model}.json", "-o", f"{model}.html")
             (folder / f"{model}.document.json").write_bytes(document_of(folder / f"{model}.html"))
             ran = subprocess.run(["node", "check.js", f"{model}.document.json"], cwd=folder, capture_output=True, text=True, check=False)

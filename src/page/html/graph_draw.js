@@ -1,7 +1,7 @@
 // Draws a scene on a canvas: what is in sight, in as much detail as there is room for.
-import {seconds} from "./format.js";
+import {placeMarks} from "./graph_mark_places.js";
+import {axisName, markColor, traceMark} from "./graph_marks.js";
 import {TITLE_HEIGHT} from "./graph_scene.js";
-import {axisName, markColor, markRadius, traceMark} from "./graph_marks.js";
 import {SHARING, inkOn, overlayColor} from "./overlays.js";
 
 const FONT = '"DejaVu Sans", Verdana, sans-serif';
@@ -26,6 +26,7 @@ const PAINT = {
 /** A view of the whole: screen = (world - at) * zoom. `width`, `height`: of the screen. */
 export class GraphPainter {
   #texts = new Map();
+  #marks = new WeakMap();  // open group -> its marks
 
   /** `facts`: {valueOf(box), most, overlay, secondsOf(box), totalSeconds, longest} as graph_facts.js makes them. */
   constructor(model, scene, facts) {
@@ -61,6 +62,7 @@ export class GraphPainter {
   // Frames first, then edges over them, then what is closed: depth by depth.
   #drawTree() {
     const {zoom} = this.camera;
+    const groups = [];        // whose marks are drawn over all boxes
     const named = [];         // frames whose titles are written over all
     const small = new Map();  // colour -> rectangles that are too small for words
     let level = [this.scene.root];
@@ -71,6 +73,7 @@ export class GraphPainter {
         if (box.open && (box.parent === null || box.width * zoom > 24)) {
           if (box.parent !== null && !this.#drawFrame(box)) named.push(box);
           next.push(...box.children);
+          groups.push(box);
           if (zoom > 0.04) this.#drawEdges(box);
         } else if (box.height * zoom < 9) {
           const color = this.#color(box);
@@ -91,6 +94,7 @@ export class GraphPainter {
       this.ctx.lineWidth = 0.5 / zoom;
       if (boxes.length < 2000) for (const box of boxes) this.ctx.strokeRect(box.x, box.y, box.width, box.height);
     }
+    if (zoom > 0.12) for (const group of groups) this.#drawMarks(group);
     for (const box of named) this.#drawBigTitle(box);
   }
 
@@ -240,7 +244,6 @@ export class GraphPainter {
     ctx.lineWidth = 1;
     ctx.stroke();
     if (facts.isChanged(box)) this.#drawChange(box);
-    this.#drawOwnMarks(box);
     if (this.camera.zoom < 0.28) return;
     const ink = inkOn(fill);
     const sign = model.bare ? "" : `${SHARING[model.decisions.sharing[op]].sign} `;
@@ -257,10 +260,12 @@ export class GraphPainter {
     const {ctx, paint, model} = this;
     const end = x + width;
     const {axes} = model.decisions.layouts[layout];
-    const named = axes.length <= 2;
+    const names = axes.map((entry, axis) => `${axisName(model, axis)} ${entry}`);
+    ctx.font = `9px ${FONT}`;
+    const named = axes.length <= 2 && names.reduce((sum, text) => sum + Math.min(76, this.#fit(text, 76, ctx.font).width) + 9, 0) <= width;
     for (let axis = 0; axis < axes.length; ++axis) {
       const [fill, ink] = paint.chips[axes[axis][0]] ?? paint.chips.B;
-      const text = named ? `${axisName(model, axis)} ${axes[axis]}` : axes[axis];
+      const text = named ? names[axis] : axes[axis];
       ctx.font = `9px ${FONT}`;
       const fitted = this.#fit(text, Math.min(76, end - x - 8), ctx.font);
       if (x + fitted.width + 6 > end) break;
@@ -287,7 +292,8 @@ export class GraphPainter {
       ctx.stroke();
       if (zoom > 0.15) this.#drawArrow(edge.points, ctx.lineWidth);
     }
-    if (zoom > 0.12) for (const edge of group.edges) if (this.#edgeInSight(edge)) this.#drawMarks(edge);
+    if (zoom <= 0.12) return;
+    for (const edge of group.edges) if (this.#edgeInSight(edge)) this.#drawNote(edge);
   }
 
   #edgeInSight({points}) {
@@ -330,38 +336,48 @@ export class GraphPainter {
     ctx.fill();
   }
 
-  // On the last run of an edge, before it enters: collectives, or the layout where there is room for it and the box that
-  // it comes from does not say it.
-  #drawMarks(edge) {
-    const [[x, y], [dx, dy]] = [edge.points[edge.points.length - 1], this.scene.directionOf(edge)];
-    const collectives = this.facts.collectivesOf(edge);
-    if (dx !== 0) return this.#drawAcross(edge, collectives);
-    const isSaid = edge.group.children[edge.from].item >= 0;
-    if (collectives.length > 0) {
-      this.#drawRow(collectives, x, y - dy * 29);
-    } else if (this.camera.zoom > 0.5 && edge.hasRoom && !isSaid) {
-      this.#drawChips(this.facts.layoutOf(edge), x + 7, dy > 0 ? y - 18 : y + 7, 150);
+  /** The marks of collectives of an open group, placed once (graph_mark_places.js); of one that was not drawn yet none. */
+  marksOf(group) {
+    if (!this.#marks.has(group)) {
+      if (this.ctx === undefined) return [];
+      const font = `bold 10px ${FONT}`;
+      this.#marks.set(group, placeMarks(group, this.scene, this.facts, (text) => {
+        this.ctx.font = font;
+        return this.#fit(text, 130, font).width;
+      }));
+    }
+    return this.#marks.get(group);
+  }
+
+  #drawMarks(group) {
+    for (const mark of group.open ? this.marksOf(group) : []) {
+      const [{x, y}] = mark.shapes;
+      const {left, top, right, bottom} = this.sight;
+      if (x < left - 200 || x > right + 20 || y < top - 120 || y > bottom + 120) continue;
+      if (mark.box) this.#drawStem(x, y, mark.from);
+      for (const {kind, name, radius, label, side, ...shape} of mark.shapes) {
+        this.#drawMark(kind, name, shape.x, shape.y, radius);
+        if (label !== "") this.#text(label, shape.x + side * (radius + 4), shape.y + 3.5, 130, {size: 10, bold: true, right: side < 0});
+      }
     }
   }
 
-  // Between phases: what goes across above the line, collectives below it.
-  #drawAcross(edge, collectives) {
-    const [[x, y], [end]] = [edge.points[0], edge.points[edge.points.length - 1]];
-    this.facts.noteOf(edge).forEach((line, i) => {
-      this.#text(line, x + 8, y - 22 + 13 * i, end - x - 16, {size: 11, color: this.paint.quiet});
-    });
-    collectives.slice(0, 4).forEach((entry, i) => this.#drawRow([entry], x + 22, y + 22 + 22 * i));
-  }
-
-  #drawRow(collectives, x, y) {
-    let end = x;
-    collectives.slice(0, 2).forEach(({kind, name, letters, seconds: time}, i) => {
-      const radius = markRadius(time, this.facts.longest);
-      const center = i === 0 ? x : end + 10 + radius;
-      this.#drawMark(kind, name, center, y, radius);
-      const beside = center + radius + 4;
-      end = beside + this.#text(`${letters} ${seconds(time)}`, beside, y + 3.5, 110, {size: 10, bold: true});
-    });
+  // What an edge without collectives carries: the layout where there is room for it and the box that it comes from does
+  // not say it; between phases what goes across, above the line.
+  #drawNote(edge) {
+    const [x, y] = edge.points[edge.points.length - 1];
+    const [dx, dy] = this.scene.directionOf(edge);
+    if (dx !== 0) {
+      const [fromX, fromY] = edge.points[0];
+      this.facts.noteOf(edge).forEach((line, i) => {
+        this.#text(line, fromX + 8, fromY - 22 + 13 * i, x - fromX - 16, {size: 11, color: this.paint.quiet});
+      });
+      return;
+    }
+    const isSaid = edge.group.children[edge.from].item >= 0;
+    if (this.camera.zoom <= 0.5 || !edge.hasRoom || isSaid || this.facts.collectivesOf(edge).length > 0) return;
+    const width = Math.min(150, edge.group.x + edge.group.width - x - 10);
+    this.#drawChips(this.facts.layoutOf(edge), x + 7, dy > 0 ? y - 18 : y + 7, width);
   }
 
   #drawMark(kind, name, x, y, radius) {
@@ -375,22 +391,17 @@ export class GraphPainter {
     ctx.stroke();
   }
 
-  // Of operands that no op makes, such as gathered weights.
-  #drawOwnMarks(box) {
-    const collectives = this.facts.ownCollectives(box);
-    if (collectives.length === 0 || this.camera.zoom < 0.12) return;
+  // From a mark of operands that no op makes to their op.
+  #drawStem(x, y, end) {
     const {ctx, paint} = this;
-    const [x, y] = ownMarkPlace(box);
-    const edgeY = y > box.y ? box.y + box.height : box.y;
     ctx.strokeStyle = paint.edge;
     ctx.lineWidth = 2;
     ctx.setLineDash([3, 3]);
     ctx.beginPath();
     ctx.moveTo(x, y);
-    ctx.lineTo(x, edgeY);
+    ctx.lineTo(x, end);
     ctx.stroke();
     ctx.setLineDash([]);
-    this.#drawRow(collectives, x, y);
   }
 
   // What is selected ---------------------------------------------------------------------------------------------------
@@ -425,11 +436,6 @@ export class GraphPainter {
     }
     ctx.setLineDash([]);
   }
-}
-
-/** Where the marks of operands that no op makes stand: on the side where edges enter. */
-export function ownMarkPlace(box) {
-  return [box.x + box.width - 60, box.phase === 1 ? box.y + box.height + 20 : box.y - 20];
 }
 
 /** From afar, for the minimap: frames of the first levels, and what is in sight. */

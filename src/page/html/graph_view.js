@@ -1,7 +1,7 @@
 // One graph on a canvas: camera, pointer and keyboard. What is drawn is in graph_draw.js, what is where in
 // graph_scene.js.
 import {el, shorten} from "./dom.js";
-import {drawMinimap, GraphPainter, ownMarkPlace} from "./graph_draw.js";
+import {drawMinimap, GraphPainter} from "./graph_draw.js";
 import {GraphFacts} from "./graph_facts.js";
 import {Scene, TITLE_HEIGHT} from "./graph_scene.js";
 
@@ -187,14 +187,11 @@ export class GraphView {
     }));
   }
 
-  /** The op at whose mark of operands that no op makes this place is. */
-  opOfMarkAt(x, y) {
+  /** The mark at a place: {edge} of a use, {box} of operands that no op makes. */
+  markAt(x, y) {
     const group = this.boxAt(x, y) ?? this.scene.root;
-    return group.children.find((box) => {
-      if (box.item < 0 || this.facts.ownCollectives(box).length === 0) return false;
-      const [markX, markY] = ownMarkPlace(box);
-      return Math.abs(x - markX) < 16 && Math.abs(y - markY) < 16;
-    });
+    const isAt = (shape) => Math.hypot(x - shape.x, y - shape.y) < shape.radius + 3;
+    return (group.open ? this.painter.marksOf(group) : []).find(({shapes}) => shapes.some(isAt));
   }
 
   #startDrag(event) {
@@ -226,10 +223,10 @@ export class GraphView {
   #click({x, y}) {
     const box = this.boxAt(x, y);
     if (box !== null && box.open && this.#onArrows(box, x, y)) return;
-    const marked = this.opOfMarkAt(x, y);
-    const edge = box === null || box.open ? this.edgeAt(x, y) : undefined;
-    if (marked !== undefined) {
-      this.store.select("transition", this.scene.ownTransitions(marked.item)[0], this.model.index);
+    const mark = this.markAt(x, y);
+    const edge = mark?.edge ?? (box === null || box.open ? this.edgeAt(x, y) : undefined);
+    if (mark?.box) {
+      this.store.select("transition", this.scene.ownTransitions(mark.box.item)[0], this.model.index);
     } else if (edge !== undefined) {
       const [tensor] = this.facts.tensorsOf(edge);
       const [transition] = this.facts.transitionsOf(edge);
@@ -258,9 +255,9 @@ export class GraphView {
     if (event.buttons) return;
     const {screen, x, y} = this.#world(event);
     const box = this.boxAt(x, y);
-    const edge = box === null || box.open ? this.edgeAt(x, y) : undefined;
-    const marked = this.opOfMarkAt(x, y);
-    const lines = marked !== undefined ? this.facts.describeTransitions(this.scene.ownTransitions(marked.item)) :
+    const mark = this.markAt(x, y);
+    const edge = mark?.edge ?? (box === null || box.open ? this.edgeAt(x, y) : undefined);
+    const lines = mark?.box ? this.facts.describeTransitions(this.scene.ownTransitions(mark.box.item)) :
         edge !== undefined ? this.facts.describeEdge(edge) : box === null ? [] : this.facts.describe(box);
     this.tooltip.hidden = lines.length === 0;
     if (lines.length === 0) return;
