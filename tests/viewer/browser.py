@@ -347,6 +347,16 @@ class Page:
         self.call("HeapProfiler.collectGarbage")
         return self.call("Runtime.getHeapUsage")["usedSize"]
 
+    def living(self, kind):
+        """How many objects of a kind are still reachable, in the document or not."""
+        self.call("HeapProfiler.enable")
+        self.call("HeapProfiler.collectGarbage")
+        prototype = self.call("Runtime.evaluate", {"expression": f"{kind}.prototype"})["result"]["objectId"]
+        objects = self.call("Runtime.queryObjects", {"prototypeObjectId": prototype})["objects"]["objectId"]
+        number = self.call("Runtime.callFunctionOn", {"objectId": objects, "functionDeclaration": "function () { return this.length; }"})
+        self.call("Runtime.releaseObject", {"objectId": objects})
+        return number["result"]["value"]
+
     def accessibility_tree(self):
         self.call("Accessibility.enable")
         return self.call("Accessibility.getFullAXTree")["nodes"]

@@ -355,6 +355,25 @@ def pins_remove_collectives(browser, inputs):
     expect_equal(collectives_of(document(inputs.folder / "pinned.html"), "h"), [], f"collectives of h after {pin}")
 
 
+def old_views_are_let_go(browser, inputs):
+    """Of two plans one is chosen again and again: nothing holds the views of before, and they hear of nothing."""
+    page = browser.open(inputs.diff_page("accumulated", "accumulated_other"))
+    for panel in ("where", "memory", "schedule", "traffic"):
+        page.click(f"[role=tab][data-panel={panel}]")
+        choice = f".panel.{panel} select[aria-label='which plan']"
+        for plan in "1010":  # samples of fills are kept once they are made
+            choose(page, choice, plan)
+        before = page.living("HTMLCanvasElement")
+        for plan in "1010101010":
+            choose(page, choice, plan)
+        after = page.living("HTMLCanvasElement")  # the last view may not be let go yet
+        expect(after <= before + 2, f"{panel}: {before} canvases are held before ten choices, {after} after them")
+        page.click("header button[aria-label^='switch to the']")
+        page.settle()
+    expect_quiet(page)
+    page.close()
+
+
 def large_plans_stay_quick(browser, inputs):
     """Panels of 50,000 ops open within seconds (size_cases.py says what a loaded machine may take), and no panel makes an element per op."""
     page = browser.open(inputs.page("ops50000"))
@@ -366,7 +385,7 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [late_changes_have_a_column, matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, where_keys_need_no_frame,
+CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, where_keys_need_no_frame,
          tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
          schedule_adds_up, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
 SLOW_CASES = [large_plans_stay_quick]

@@ -72,7 +72,7 @@ export function pageColors() {
 
 /**
  * A canvas as large as its element. `draw(context, size {width, height}, colors, theme)` is called once per frame at most,
- * after redraw(), a change of size, or of the theme.
+ * after redraw(), a change of size, or of the theme; dispose() ends that.
  */
 export class ChartSurface {
   #asked = false;
@@ -84,8 +84,13 @@ export class ChartSurface {
     this.element = el("div", {class: "surface"}, this.canvas);
     this.context = this.canvas.getContext("2d");
     this.size = {width: 0, height: 0};
-    new ResizeObserver(() => this.redraw()).observe(this.element);
-    store.on("theme", () => this.redraw());
+    const observer = new ResizeObserver(() => this.redraw());
+    observer.observe(this.element);
+    const end = store.on("theme", () => this.redraw());
+    this.dispose = () => {
+      observer.disconnect();
+      end();
+    };
   }
 
   redraw() {

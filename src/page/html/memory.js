@@ -24,6 +24,10 @@ class MemoryView {
     this.tell();
   }
 
+  dispose() {
+    this.surface.dispose();
+  }
+
   setByTime(byTime) {
     this.byTime = byTime;
     const {curve} = this;
@@ -261,6 +265,7 @@ export const memoryPanel = {
     const axis = el("select", {"aria-label": "across", onchange: () => view.setByTime(axis.value === "time")},
         el("option", {value: "position"}, "position in the step"), el("option", {value: "time"}, "time"));
     const choose = (model) => {
+      view.dispose();
       view = new MemoryView(place, model, store);
       view.setByTime(axis.value === "time");
     };

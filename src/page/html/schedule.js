@@ -40,7 +40,14 @@ class ScheduleView {
     element.replaceChildren(this.facts, this.scroller);
     this.tip = new ChartTip(this.surface.element);
     this.#listen();
-    new ResizeObserver(() => this.#place()).observe(this.scroller);
+    const observer = new ResizeObserver(() => this.#place());
+    observer.observe(this.scroller);
+    const end = store.on("selection", () => this.surface.redraw());
+    this.dispose = () => {
+      observer.disconnect();
+      end();
+      this.surface.dispose();
+    };
     if (model.trace) this.showDevice(model.trace.shown[0]);
     else this.#place();
   }
@@ -314,7 +321,6 @@ class ScheduleView {
       else if (!this.range.key(event.key)) return;
       event.preventDefault();
     });
-    this.store.on("selection", () => this.surface.redraw());
   }
 
   /** Selects the interval after, or before, the selected one in its row. */
@@ -343,7 +349,10 @@ export const schedulePanel = {
     let view = new ScheduleView(place, models[0], store);
     const devices = el("span", {});
     const choose = (model) => {
-      if (view.model !== model) view = new ScheduleView(place, model, store);
+      if (view.model !== model) {
+        view.dispose();
+        view = new ScheduleView(place, model, store);
+      }
       if (!model.trace) return devices.replaceChildren();
       const redraw = () => view.showDevice(Number(select.value), stretched.checked);
       const select = el("select", {"aria-label": "device of the trace", onchange: redraw},

@@ -23,7 +23,11 @@ class TrafficMatrix {
       "aria-label": "bytes from device to device; arrow keys choose a cell"});
     this.tip = new ChartTip(this.surface.element);
     this.legend = el("div", {});
-    store.on("theme", () => this.fill());
+    const end = store.on("theme", () => this.fill());
+    this.dispose = () => {
+      end();
+      this.surface.dispose();
+    };
     this.#listen();
     this.fill();
   }
@@ -252,13 +256,16 @@ export const trafficPanel = {
   mount(element, {models, store}) {
     if (saysBare(element, models)) return;
     const place = el("div", {class: "place"});
+    let matrix = null;
     const show = (model) => {
       const {traffic} = model;
+      matrix?.dispose();
+      matrix = null;
       if (traffic.flows.length === 0) {
         place.replaceChildren(el("p", {class: "empty"}, "No collectives: no tensor moves between devices in this plan."));
         return;
       }
-      const matrix = new TrafficMatrix(model, store);
+      matrix = new TrafficMatrix(model, store);
       const across = traffic.inter_node.bytes / Math.max(1, traffic.inter_node.bytes + traffic.intra_node.bytes);
       place.replaceChildren(
           el("div", {class: "columns"}, matrix.surface.element, el("div", {class: "beside"}, linksTable(model), flowsTable(model, matrix),

@@ -85,6 +85,10 @@ class WhereView {
     this.rebuild();
   }
 
+  dispose() {
+    this.surface.dispose();
+  }
+
   rebuild() {
     const {sizes, parts, rest} = this.measure.columns(costsOf(this.model), this.model);
     this.total = sumOf(sizes) + rest;
@@ -309,6 +313,7 @@ export const wherePanel = {
     const legend = el("span", {});
     const told = (...what) => legend.replaceChildren(whereLegend(...what));
     const choose = (model) => {
+      view.dispose();
       view = new WhereView(place, model, store);
       change({measure: MEASURES.find(({id}) => id === measure.value), shape: shape.value, folded: folded.checked, colour: colour.value, told});
     };
