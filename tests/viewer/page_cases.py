@@ -165,6 +165,54 @@ CONTRAST = """(() => {
 })()"""
 
 
+# Controls that neither stand in the window nor are scrolled into it, or that something else covers.
+OUT_OF_REACH = """(() => {
+  const lost = [];
+  for (const control of document.querySelectorAll("button, a[href], input, select, textarea, summary")) {
+    if (!control.checkVisibility() || control.closest("[inert], .offscreen")) continue;
+    control.scrollIntoView({block: "nearest", inline: "nearest"});
+    const box = control.getBoundingClientRect();
+    const [x, y] = [box.x + Math.min(box.width / 2, 20), box.y + box.height / 2];
+    const found = x < 0 || y < 0 || x > innerWidth || y > innerHeight ? null : document.elementFromPoint(x, y);
+    if (found === null || !(control.contains(found) || found.contains(control) && found.tagName === "LABEL")) {
+      lost.push(`${control.outerHTML.slice(0, 90)} at ${Math.round(x)}, ${Math.round(y)}: ${found?.outerHTML.slice(0, 60)}`);
+    }
+  }
+  return lost;
+})()"""
+
+
+def small_screens(browser, inputs):
+    """All controls are reached, nothing stands out of the window, and the legend leaves the graph its room."""
+    for width, height in ((1024, 700), (800, 600), (390, 844)):
+        page = browser.open(inputs.page("llama"), width, height)
+        page.settle()
+        covered = page.evaluate("""(() => {
+          const area = (selector) => (({width, height}) => width * height)(document.querySelector(selector).getBoundingClientRect());
+          return area(".legend") / area(".graph-view");
+        })()""")
+        expect(covered < 0.1, f"{width} x {height}: the legend covers {covered:.0%} of the graph")
+        for address in (None, fragment("op", first_matmul(inputs))):
+            if address:
+                page.go(address)
+            for panel in each_panel(page):
+                where = f"{width} x {height}{' with the side panel' if address else ''}, {panel}"
+                wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                expect(wide <= 0, f"{where}: {wide} points too wide")
+                lost = page.evaluate(OUT_OF_REACH)
+                expect(not lost, f"{where}: out of reach: {lost[:3]}")
+                room = page.evaluate(f"document.querySelector('.panel.{panel}').getBoundingClientRect().height")
+                expect(room > 150, f"{where}: {room} points high")
+        page.click("[role=tab][data-panel=graph]")
+        page.click(".legend summary")
+        expect(page.evaluate("document.querySelector('.legend').open"), "a click opens the legend")
+        page.resize(width - 20, height)
+        page.settle()
+        expect(page.evaluate("document.querySelector('.legend').open"), "it stays open when the window changes")
+        expect_quiet(page)
+        page.close()
+
+
 def each_panel(page):
     for panel in page.evaluate("[...document.querySelectorAll('[role=tab]')].map((b) => b.dataset.panel)"):
         page.click(f"[role=tab][data-panel={panel}]")
@@ -248,4 +296,4 @@ def tables_tell_where(browser, inputs):
 
 
 CASES = [tables_tell_where, opens_from_disk, asks_for_nothing, hostile_names, bare_model, same_bytes, numbers_are_the_plans, two_plans,
-         graphs_that_differ, is_readable, controls_have_names, keyboard_reaches_all]
+         graphs_that_differ, small_screens, is_readable, controls_have_names, keyboard_reaches_all]

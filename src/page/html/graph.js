@@ -6,6 +6,13 @@ import {markColor, markPoints, markShape} from "./graph_marks.js";
 import {GraphView} from "./graph_view.js";
 import {overlayLegend, overlayNamed} from "./overlays.js";
 
+// Pixels of a view: so wide that its graph stands beside the legend; that the legend is open at first; too narrow, or too
+// low, to have it open.
+const ROOM_BESIDE = 1200;
+const ROOM_OPEN = 1100;
+const LEAST_BESIDE = 900;
+const LEAST_ABOVE = 480;
+
 /** The kinds of collectives that a plan has. */
 function kindsOf(model) {
   if (model.bare) return [];
@@ -35,6 +42,17 @@ function legend(views, models, store) {
   store.on("theme", show);
   show();
   return el("details", {class: "legend", open: true}, el("summary", {}, "Legend"), content);
+}
+
+/** Open at first where it leaves the graph its room, folded where it would cover it; what the user does stays. */
+function foldWhereNarrow(box, view) {
+  let chosen = false;
+  box.querySelector("summary").addEventListener("click", () => { chosen = true; });
+  new ResizeObserver(() => {
+    const {clientWidth: width, clientHeight: height} = view.element;
+    if (chosen || width === 0) return;
+    if (width < LEAST_BESIDE || height < LEAST_ABOVE) box.open = false;
+  }).observe(view.element);
 }
 
 /** What the user moves or zooms in one view, the other does too; each goes alone to what is selected. */
@@ -77,7 +95,9 @@ export const graphPanel = {
     if (views.length > 1) moveTogether(views, store);
     const box = legend(views, models, store);
     views[0].element.append(box);
+    box.open = views[0].element.clientWidth > ROOM_OPEN && views[0].element.clientHeight > LEAST_ABOVE;
+    foldWhereNarrow(box, views[0]);
     // Where there is room, all stands beside the legend.
-    views[0].coveredLeft = () => (box.open && views[0].element.clientWidth > 4 * box.offsetWidth ? box.offsetWidth : 0);
+    views[0].coveredLeft = () => (box.open && views[0].element.clientWidth > ROOM_BESIDE ? box.offsetWidth : 0);
   },
 };

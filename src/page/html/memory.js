@@ -6,6 +6,7 @@ import {MemoryCurve} from "./memory_curve.js";
 import {PHASES} from "./model.js";
 
 const MOST_HOLDERS = 14;
+const ROW_ABOVE = 15;  // pixels, of words of lines that are above the picture
 const WORKSPACE = {light: "#8b95a5", dark: "#67707e", pattern: "cross"};
 
 class MemoryView {
@@ -160,22 +161,28 @@ class MemoryView {
   }
 
   #drawLines(context, plot, colors, y) {
-    const {limit_bytes: limit, device_bytes: device} = this.model.memory;
-    const lines = [["device", device, [2, 4]], ["limit", limit, [8, 4]]].filter(([, value]) => value !== null && value > 0);
+    let numAbove = 0;
     context.textAlign = "left";
-    for (const [name, value, dash] of lines) {
+    for (const [name, value, dash] of this.#lines()) {
       const above = value > this.#top();
-      const at = above ? plot.top + 8 : y(value);
+      const at = above ? plot.top + 8 + ROW_ABOVE * numAbove++ : y(value);
       context.strokeStyle = context.fillStyle = colors.alert;
       context.setLineDash(dash);
       if (!above) context.strokeRect(plot.left, Math.round(at) + 0.5, plot.width, 0);
       context.setLineDash([]);
-      const text = `${name} ${bytes(value)}${above ? ", above this picture ↑" : ""}`;
-      context.fillText(text, plot.left + 6 + (name === "limit" ? 260 : 0), at + (above ? 0 : -8));
+      const text = fitText(context, `${name} ${bytes(value)}${above ? ", above this picture ↑" : ""}`, plot.width - 12);
+      context.fillText(text, plot.left + 6 + (!above && name === "limit" ? Math.min(260, plot.width / 2) : 0), at + (above ? 0 : -8));
     }
   }
 
+  /** The sizes that are drawn as lines: [name, bytes, dashes]. */
+  #lines() {
+    const {limit_bytes: limit, device_bytes: device} = this.model.memory;
+    return [["device", device, [2, 4]], ["limit", limit, [8, 4]]].filter(([, value]) => value !== null && value > 0);
+  }
+
   #drawMarks(context, plot, colors, y) {
+    const least = plot.top + 8 + ROW_ABOVE * this.#lines().filter(([, value]) => value > this.#top()).length;
     const mark = (position, color, text, dash) => {
       const x = this.#across(position);
       if (x < plot.left - 1 || x > plot.left + plot.width + 1) return;
@@ -185,7 +192,7 @@ class MemoryView {
       context.setLineDash([]);
       if (text === "") return;
       context.textAlign = x > plot.left + plot.width / 2 ? "right" : "left";
-      context.fillText(text, x + (x > plot.left + plot.width / 2 ? -6 : 6), Math.max(plot.top + 8, y(this.curve.total[position]) - 9));
+      context.fillText(text, x + (x > plot.left + plot.width / 2 ? -6 : 6), Math.max(least, y(this.curve.total[position]) - 9));
     };
     mark(this.curve.peak, colors.ink, `▲ peak ${bytes(this.curve.total[this.curve.peak])}`, []);
     if (this.cursor !== this.curve.peak) mark(this.cursor, colors.accent, "", [3, 3]);
