@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/phases.h"
 #include "memory/memory.h"
 #include "page/options.h"
 #include "plan/plan.h"
@@ -24,6 +25,7 @@ struct PageFacts {
   const Plan& plan;
   const PageOptions& options;
   bool bare = false;
+  std::vector<Phase> phases;  // per op (page/step_phases.h)
   Outline outline;
   StepOrder order;
   Schedule schedule;
