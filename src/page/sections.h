@@ -66,7 +66,8 @@ Json LayoutSection(const PageFacts& facts);
 // alternative_price, unit, candidates}; of_op (record of each op); source (per tensor: the layout in which it is
 // written or starts, -1: none); seconds, alone_seconds (per op, of compute); flops (per op: of the whole, each time it
 // runs; null without the problem); peaks (flops per second of a device), peak_of (per op: which of them); sharing (per
-// op: render/facts.h, Sharing); kernels {of_op (-1: none), kinds (per group)}; no_kernel (ids of ops).
+// op: render/facts.h, Sharing); outputs (layouts in which the graph's outputs end); kernels {of_op (-1: none), kinds
+// (per group)}; no_kernel (ids of ops).
 Json DecisionsSection(const PageFacts& facts);
 
 // Boxing: transitions {tensor, from, to (layouts of `decisions`), steps [[kind, axis, seconds, wire_bytes, start,
@@ -88,10 +89,12 @@ Json ScheduleSection(const PageFacts& facts);
 Json MemorySection(const PageFacts& facts);
 
 // Why (explain/explain.h), of the distinct ops that take most of the step, within bounds of a page; null without a
-// problem: of_op (per op: an entry, -1: none); entries {rule, criterion ("": of greedy), again ("": no op is run
-// again), pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing, extra
-// (seconds, null: cannot be), own (null, or {criterion, unit, price, terms [[what, value]]})}], the chosen one first,
-// then by price}.
+// problem: of_op (per op: an entry, -1: none); criteria [[name, unit]]; entries {first (the op that is explained), ops
+// (how many are alike), operands, results (their names in the rule), rule, criterion ("": of greedy), again ("": no op
+// is run again), pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing,
+// extra (seconds, null: cannot be), forced (null: not searched; else [at least, at most] more seconds of the whole step
+// with all else chosen anew, null: no plan, none found), own (null, or {criterion, unit, price, terms [[what,
+// value]]}), prices (by each of `criteria`, where there are few operands)}], the chosen one first, then by price}.
 Json ExplainSection(const PageFacts& facts);
 
 // What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), at most one each, within
