@@ -372,8 +372,7 @@ export class GraphView {
     this.followed = selection;
     const item = this.#itemOf(selection);
     if (item !== undefined && this.camera.width > 0) {
-      const isDrawn = item >= 0 ? this.scene.boxOfOp.has(item) : this.scene.boxOfGroup.has(-1 - item);
-      if (!isDrawn) {
+      if (!this.#isDrawn(item)) {
         this.scene.reveal(item);
         this.scene.place();
         this.facts.forget();
@@ -389,6 +388,13 @@ export class GraphView {
       this.related = null;
     }
     this.redraw();
+  }
+
+  // Of a repeat's copy: is that one shown?
+  #isDrawn(item) {
+    if (item >= 0) return this.scene.boxOfOp.has(item);
+    const group = this.scene.shown(-1 - item);
+    return this.scene.boxOfGroup.has(group) && (group === -1 - item || this.scene.inner(group) === -1 - item);
   }
 
   // Of an op, what it reads and what reads it; of a closed group the edges at it.
