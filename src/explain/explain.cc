@@ -174,10 +174,18 @@ ExplainedLayout LayoutOf(const Problem& problem, TensorId tensor, const NdSbp& l
   return explained;
 }
 
-// What alternatives cost the whole step, in plans of strategies that state a bound.
-Status AddForced(const Problem& problem, const Plan& plan, OpId op, std::vector<ExplainedCandidate>& candidates) {
+size_t NumUses(const Problem& problem) {
+  size_t uses = problem.num_ops();
+  for (size_t o = 0; o < problem.num_ops(); ++o) uses += problem.operands(OpId(o)).size();
+  return uses;
+}
+
+bool HasForced(const Problem& problem, const Plan& plan) {
   const auto strategy = FindStrategy(plan.options.strategy);
-  if (!strategy.ok() || !(*strategy)->has_bound || problem.mesh.num_devices() == 1) return OkStatus();
+  return strategy.ok() && (*strategy)->has_bound && problem.mesh.num_devices() > 1;
+}
+
+Result<Assignment> AssignmentOf(const Problem& problem, const Plan& plan) {
   Assignment assignment;
   assignment.sources = plan.source_layouts;
   assignment.reasons = {"as the plan says"};
@@ -186,27 +194,49 @@ Status AddForced(const Problem& problem, const Plan& plan, OpId op, std::vector<
                          FindCandidate(problem, OpId(o), plan.decision(OpId(o)).signature, "the plan"));
     assignment.ops.push_back({.candidate = chosen});
   }
+  return assignment;
+}
+
+// The alternatives that pins allow, what looks best first.
+std::vector<uint32_t> Alternatives(const std::vector<ExplainedCandidate>& candidates) {
   std::vector<uint32_t> asked;
   for (uint32_t c = 0; c < candidates.size(); ++c) {
     if (candidates[c].allowed && !candidates[c].chosen) asked.push_back(c);
   }
   std::stable_sort(asked.begin(), asked.end(),
                    [&](uint32_t a, uint32_t b) { return candidates[a].extra_seconds < candidates[b].extra_seconds; });
-  size_t uses = problem.num_ops();
-  for (size_t o = 0; o < problem.num_ops(); ++o) uses += problem.operands(OpId(o)).size();
-  const ForcedWork work{.searched = std::clamp(kUsesForced / uses, kLeastForced, kMostForced),
-                        .priced = std::max(kUsesPriced / uses, kLeastForced)};
+  return asked;
+}
+
+// How much more than the plan's own step; `most`: another bound of that.
+ForcedStep MoreThan(const Plan& plan, const ForcedStep& step, std::optional<double> most = {}) {
+  const double now = plan.total.seconds();
+  ForcedStep more{std::max(0.0, step.at_least - now), std::max(0.0, most ? *most : step.at_most - now)};
+  if (more.at_most <= more.at_least + kForcedRounding * now) more.at_least = more.at_most;
+  return more;
+}
+
+StrategyOptions ForcedOptions(const Plan& plan) {
   StrategyOptions options;
   options.memory_limit = plan.options.memory_limit;
+  return options;
+}
+
+// What alternatives cost the whole step, in plans of strategies that state a bound.
+Status AddForced(const Problem& problem, const Plan& plan, OpId op, std::vector<ExplainedCandidate>& candidates) {
+  if (!HasForced(problem, plan)) return OkStatus();
+  SBP_ASSIGN_OR_RETURN(const Assignment assignment, AssignmentOf(problem, plan));
+  const std::vector<uint32_t> asked = Alternatives(candidates);
+  const size_t uses = NumUses(problem);
+  const ForcedWork work{.searched = std::clamp(kUsesForced / uses, kLeastForced, kMostForced),
+                        .priced = std::max(kUsesPriced / uses, kLeastForced)};
   SBP_ASSIGN_OR_RETURN(const std::vector<ForcedStep> steps,
-                       StepsIfForced(problem, assignment, op, asked, work, options));
-  const double now = plan.total.seconds();
+                       StepsIfForced(problem, assignment, op, asked, work, ForcedOptions(plan)));
   for (size_t i = 0; i < asked.size(); ++i) {
-    ForcedStep more{std::max(0.0, steps[i].at_least - now), std::max(0.0, steps[i].at_most - now)};
+    ExplainedCandidate& candidate = candidates[asked[i]];
     // The plan in which only this op is changed; whether it fits is not known.
-    if (i >= work.priced && !options.memory_limit) more.at_most = std::max(0.0, candidates[asked[i]].extra_seconds);
-    if (more.at_most <= more.at_least + kForcedRounding * now) more.at_least = more.at_most;
-    candidates[asked[i]].forced = more;
+    const bool as_changed = i >= work.priced && !plan.options.memory_limit;
+    candidate.forced = MoreThan(plan, steps[i], as_changed ? std::optional(candidate.extra_seconds) : std::nullopt);
   }
   return OkStatus();
 }
@@ -269,6 +299,26 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op,
   }
   if (parts.forced) SBP_RETURN_IF_ERROR(AddForced(problem, plan, op, explained.candidates));
   return explained;
+}
+
+Status AddForced(const Problem& problem, const Plan& plan, std::span<const OpId> ops,
+                 std::span<ExplainedOp* const> explained, const ForcedAmong& among) {
+  if (!HasForced(problem, plan) || NumUses(problem) > among.most_uses) return OkStatus();
+  SBP_ASSIGN_OR_RETURN(const Assignment assignment, AssignmentOf(problem, plan));
+  std::vector<ForcedQuestion> questions;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    std::vector<uint32_t> asked = Alternatives(explained[i]->candidates);
+    if (asked.size() > among.candidates) asked.resize(among.candidates);
+    questions.push_back({ops[i], std::move(asked)});
+  }
+  const ForcedWork work{.searched = among.candidates, .priced = among.candidates, .effort = among.effort};
+  SBP_ASSIGN_OR_RETURN(const auto answers, StepsIfForced(problem, assignment, questions, work, ForcedOptions(plan)));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    for (size_t c = 0; c < answers[i].size(); ++c) {
+      explained[i]->candidates[questions[i].candidates[c]].forced = MoreThan(plan, answers[i][c]);
+    }
+  }
+  return OkStatus();
 }
 
 Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, TensorId tensor) {

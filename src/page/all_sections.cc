@@ -4,6 +4,7 @@
 #include "memory/memory.h"
 #include "page/options.h"
 #include "page/sections.h"
+#include "page/step_phases.h"
 #include "plan/plan.h"
 #include "render/facts.h"
 #include "render/outline.h"
@@ -25,7 +26,14 @@ std::span<const SectionRow> AllSections() { return kSections; }
 
 PageFacts FindPageFacts(const Plan& plan, const PageOptions& options) {
   PageFacts facts{.plan = plan, .options = options, .bare = IsBareGraph(plan)};
-  facts.outline = BuildOutline(plan, {});
+  facts.phases = PhasesOfStep(plan.graph);
+  if (AreTraced(plan.graph, facts.phases)) {
+    Plan scoped = plan;
+    SetPhaseScopes(facts.phases, scoped.graph);
+    facts.outline = BuildOutline(scoped, {});
+  } else {
+    facts.outline = BuildOutline(plan, {});
+  }
   if (facts.bare) return facts;
   facts.order = OrderOfStep(plan);
   facts.schedule = MakeSchedule(plan);

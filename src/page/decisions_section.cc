@@ -91,7 +91,7 @@ Json DecisionsSection(const PageFacts& facts) {
   Json section = {{"records", Records(plan, layouts)}, {"of_op", plan.op_records},
                   {"source", std::move(source)},       {"seconds", std::move(seconds)},
                   {"alone_seconds", std::move(alone)}, {"sharing", std::move(sharing)},
-                  {"kernels", Kernels(plan)}};
+                  {"kernels", Kernels(plan)},          {"outputs", layouts.FindAll(plan.output_layouts)}};
   AddFlops(facts, section);
   section["layouts"] = layouts.Write();
   return section;

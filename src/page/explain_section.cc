@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "plan/plan.h"
 #include "problem/problem.h"
 #include "rule/candidates.h"
+#include "rule/factor_map.h"
 #include "sbp/sbp.h"
 #include "strategy/strategy.h"
 
@@ -31,6 +33,11 @@ namespace {
 // takes microseconds).
 constexpr size_t kMostOps = 400, kMostCandidates = 24;
 constexpr int64_t kMostWork = 3'000'000;
+// What forcing a candidate costs the whole step is a search each: of so many distinct ops, the dearest of each type
+// first, and so many candidates; a second of searches in all.
+constexpr size_t kMostForcedOps = 24;
+constexpr ForcedAmong kForced = {.candidates = 2, .effort = 0.02, .most_uses = 40'000};
+constexpr size_t kMostTermsOfForced = 20'000;  // of an op that is held until they are found
 
 using OpKey = std::vector<uint32_t>;
 
@@ -98,6 +105,7 @@ class Alike {
 
 struct OpGroup {
   OpId first;
+  size_t num_ops = 0;
   double seconds = 0;  // of all its ops, with the boxing of their operands
 };
 
@@ -114,6 +122,7 @@ OpGroups FindGroups(const PageFacts& facts, Alike& alike) {
     const OpId op(i);
     const auto [entry, is_new] = known.try_emplace(alike.KeyOf(op), static_cast<uint32_t>(groups.all.size()));
     if (is_new) groups.all.push_back({.first = op});
+    ++groups.all[entry->second].num_ops;
     groups.all[entry->second].seconds += plan.decision(op).compute_seconds;
     groups.of_op.push_back(entry->second);
   }
@@ -139,7 +148,18 @@ Json OwnPrice(const ExplainedCandidate& candidate, const std::string& criterion)
   return nullptr;
 }
 
-Json EntryOf(const ExplainedOp& op) {
+Json PricesOf(const ExplainedCandidate& candidate) {
+  Json prices = Json::array();
+  for (const ExplainedPrice& price : candidate.prices) prices.push_back(Finite(price.price));
+  return prices;
+}
+
+Json ForcedOf(const ExplainedCandidate& candidate) {
+  if (!candidate.forced) return nullptr;
+  return {Finite(candidate.forced->at_least), Finite(candidate.forced->at_most)};
+}
+
+Json EntryOf(const ExplainedOp& op, const OpGroup& group, const RuleInstance& instance) {
   Json candidates = Json::array();
   const std::vector<size_t> order = CandidatesByPrice(op);
   for (size_t i = 0; i < std::min(order.size(), kMostCandidates); ++i) {
@@ -151,10 +171,54 @@ Json EntryOf(const ExplainedOp& op) {
                           {"compute", Finite(candidate.compute_seconds)},
                           {"boxing", Finite(candidate.boxing_seconds)},
                           {"extra", Finite(candidate.extra_seconds)},
-                          {"own", OwnPrice(candidate, op.criterion)}});
+                          {"forced", ForcedOf(candidate)},
+                          {"own", OwnPrice(candidate, op.criterion)},
+                          {"prices", PricesOf(candidate)}});
   }
-  return {{"rule", op.rule}, {"criterion", op.criterion},     {"again", op.again},
-          {"pins", op.pins}, {"count", op.candidates.size()}, {"candidates", std::move(candidates)}};
+  return {{"first", group.first.index()},
+          {"ops", group.num_ops},
+          {"operands", instance.operand_names},
+          {"results", instance.result_names},
+          {"rule", op.rule},
+          {"criterion", op.criterion},
+          {"again", op.again},
+          {"pins", op.pins},
+          {"count", op.candidates.size()},
+          {"candidates", std::move(candidates)}};
+}
+
+// Groups by what they take of the step, the dearest first.
+std::vector<uint32_t> ByTime(const OpGroups& groups) {
+  std::vector<uint32_t> order(groups.all.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](uint32_t group) { return groups.all[group].seconds; });
+  return order;
+}
+
+struct Told {
+  uint32_t group;
+  ExplainedOp op;
+};
+
+// Sets what forcing costs the step for some of those that are told: the dearest of each type of op, then the others.
+void AddForcedToSome(const PageFacts& facts, const OpGroups& groups, std::vector<Told>& told) {
+  std::set<std::string> types;
+  std::vector<size_t> first, others;
+  for (size_t i = 0; i < told.size(); ++i) {
+    const ExplainedOp& op = told[i].op;
+    if (op.candidates.size() < 2 || op.candidates.size() * op.operand_ranks.size() > kMostTermsOfForced) continue;
+    (types.insert(op.type).second ? first : others).push_back(i);
+  }
+  first.insert(first.end(), others.begin(), others.end());
+  first.resize(std::min(first.size(), kMostForcedOps));
+  std::vector<OpId> ops;
+  std::vector<ExplainedOp*> explained;
+  for (const size_t i : first) {
+    ops.push_back(groups.all[told[i].group].first);
+    explained.push_back(&told[i].op);
+  }
+  // A plan that somebody changed has no answer, and `check` says so: what is not known is left out.
+  if (!AddForced(*facts.options.problem, facts.plan, ops, explained, kForced).ok()) return;
 }
 
 }  // namespace
@@ -163,28 +227,31 @@ Json ExplainSection(const PageFacts& facts) {
   if (facts.options.problem == nullptr) return nullptr;
   Alike alike(facts);
   const OpGroups groups = FindGroups(facts, alike);
-  std::vector<uint32_t> order(groups.all.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::ranges::greater(), [&](uint32_t group) { return groups.all[group].seconds; });
-  std::vector<int64_t> entry_of(groups.all.size(), -1);
-  Json entries = Json::array();
+  std::vector<Told> told;
   int64_t left = kMostWork;
-  for (const uint32_t group : order) {
-    if (entries.size() == kMostOps) break;
+  for (const uint32_t group : ByTime(groups)) {
+    if (told.size() == kMostOps) break;
     const OpId op = groups.all[group].first;
     const int64_t work = alike.WorkOf(op);
     if (work > left) continue;
     left -= work;
     // An op whose decision is none of its candidates (a plan that somebody changed) has no answer; `check` says so.
-    const Result<ExplainedOp> explained =
+    Result<ExplainedOp> explained =
         ExplainOp(*facts.options.problem, facts.plan, op, {.around = false, .forced = false});
-    if (!explained.ok()) continue;
-    entry_of[group] = static_cast<int64_t>(entries.size());
-    entries.push_back(EntryOf(*explained));
+    if (explained.ok()) told.push_back({group, *std::move(explained)});
   }
+  AddForcedToSome(facts, groups, told);
+  std::vector<int64_t> entry_of(groups.all.size(), -1);
+  Json entries = Json::array(), criteria = Json::array();
+  for (const Told& one : told) {
+    entry_of[one.group] = static_cast<int64_t>(entries.size());
+    const OpGroup& group = groups.all[one.group];
+    entries.push_back(EntryOf(one.op, group, *facts.options.problem->candidates(group.first).instance));
+  }
+  for (const CriterionRow& row : AllCriteria()) criteria.push_back({row.name, row.unit});
   Json of_op = Json::array();
   for (const uint32_t group : groups.of_op) of_op.push_back(entry_of[group]);
-  return {{"of_op", std::move(of_op)}, {"entries", std::move(entries)}};
+  return {{"of_op", std::move(of_op)}, {"criteria", std::move(criteria)}, {"entries", std::move(entries)}};
 }
 
 }  // namespace sbp

@@ -38,7 +38,7 @@ std::string NoteLines(const Op& op) {
   return Join(lines, "\n");
 }
 
-Json OpColumns(const Graph& graph, Interned& texts) {
+Json OpColumns(const Graph& graph, const std::vector<Phase>& of_op, Interned& texts) {
   const std::vector<std::string_view> scopes = AdoptScopes(graph);
   Json names = Json::array(), types = Json::array(), inputs = Json::array(), outputs = Json::array(),
        in_scopes = Json::array(), phases = Json::array(), attributes = Json::array(), notes = Json::array();
@@ -50,7 +50,7 @@ Json OpColumns(const Graph& graph, Interned& texts) {
     inputs.push_back(Ids(graph.OperandsOf(op)));
     outputs.push_back(Ids(op.outputs));
     in_scopes.push_back(texts.Find(std::string(scopes[i])));
-    phases.push_back(static_cast<int>(PhaseOf(graph, op)));
+    phases.push_back(static_cast<int>(of_op[i]));
     const auto [entry, is_new] = known.try_emplace(op.attributes.get(), 0);
     if (is_new) entry->second = texts.Find(AttributeLines(*op.attributes));
     attributes.push_back(entry->second);
@@ -94,7 +94,7 @@ Json GraphSection(const PageFacts& facts) {
   Interned texts;
   texts.Find("");
   Json types = Json::array();
-  Json ops = OpColumns(graph, texts);
+  Json ops = OpColumns(graph, facts.phases, texts);
   Json tensors = TensorColumns(graph, texts, types);
   return {{"op_types", graph.op_types}, {"ops", std::move(ops)},       {"tensors", std::move(tensors)},
           {"types", std::move(types)},  {"inputs", Ids(graph.inputs)}, {"outputs", Ids(graph.outputs)},

@@ -37,7 +37,8 @@ bool MovesData(const Transition& transition) {
 // Groups as they are drawn: of a repeat one copy is shown, whose items stand in the repeat itself.
 class Scene {
  public:
-  explicit Scene(const PageFacts& facts) : plan_(facts.plan), outline_(facts.outline), transitions_(plan_) {
+  explicit Scene(const PageFacts& facts)
+      : plan_(facts.plan), outline_(facts.outline), phases_(facts.phases), transitions_(plan_) {
     open_.assign(outline_.nodes.size(), false);
     edges_.resize(outline_.nodes.size());
     FindShown();
@@ -237,7 +238,7 @@ class Scene {
 
   Phase PhaseOfItem(OutlineItem item) const {
     while (!item.is_op) item = outline_.nodes[item.index].items[0];
-    return PhaseOf(plan_.graph, plan_.graph.ops[item.index]);
+    return phases_[item.index];
   }
 
   bool InColumns(const std::vector<OutlineItem>& items) const {
@@ -261,6 +262,7 @@ class Scene {
 
   const Plan& plan_;
   const Outline& outline_;
+  const std::vector<Phase>& phases_;  // per op
   const TransitionIndex transitions_;
   std::vector<bool> open_;
   std::vector<uint32_t> shown_;              // that may be open

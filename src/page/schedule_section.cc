@@ -1,13 +1,44 @@
 // When ops run, on the two streams of a device.
+#include <cstddef>
 #include <utility>
 
 #include "base/ids.h"
 #include "graph/sections.h"
 #include "page/sections.h"
+#include "plan/plan.h"
+#include "schedule/micro_batches.h"
 #include "schedule/play.h"
 #include "schedule/schedule.h"
 
 namespace sbp {
+namespace {
+
+constexpr size_t kMostTasks = 60'000;  // of all micro-batches: a bound of a page
+
+Json MicroBatchColumns(const Plan& plan) {
+  const MicroBatches played = PlayMicroBatches(plan, kMostTasks);
+  if (played.counts.empty()) return nullptr;
+  Json part = Json::array(), op = Json::array(), transition = Json::array(), step = Json::array(),
+       start = Json::array(), end = Json::array();
+  for (const PlayedTask& task : played.tasks) {
+    part.push_back(task.part);
+    op.push_back(task.op);
+    transition.push_back(task.transition);
+    step.push_back(task.step);
+    start.push_back(task.time.start);
+    end.push_back(task.time.end);
+  }
+  return {{"counts", played.counts},
+          {"seconds", played.seconds},
+          {"part", std::move(part)},
+          {"op", std::move(op)},
+          {"transition", std::move(transition)},
+          {"step", std::move(step)},
+          {"start", std::move(start)},
+          {"end", std::move(end)}};
+}
+
+}  // namespace
 
 Json ScheduleSection(const PageFacts& facts) {
   Json start = Json::array(), end = Json::array(), times = Json::array();
@@ -21,6 +52,7 @@ Json ScheduleSection(const PageFacts& facts) {
   return {{"start", std::move(start)},
           {"end", std::move(end)},
           {"runs", std::move(times)},
+          {"micro_batches", MicroBatchColumns(facts.plan)},
           {"summary",
            {{"step", summary.step},
             {"compute", summary.compute},

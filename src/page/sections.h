@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/phases.h"
 #include "memory/memory.h"
 #include "page/options.h"
 #include "plan/plan.h"
@@ -24,6 +25,7 @@ struct PageFacts {
   const Plan& plan;
   const PageOptions& options;
   bool bare = false;
+  std::vector<Phase> phases;  // per op (page/step_phases.h)
   Outline outline;
   StepOrder order;
   Schedule schedule;
@@ -64,7 +66,8 @@ Json LayoutSection(const PageFacts& facts);
 // alternative_price, unit, candidates}; of_op (record of each op); source (per tensor: the layout in which it is
 // written or starts, -1: none); seconds, alone_seconds (per op, of compute); flops (per op: of the whole, each time it
 // runs; null without the problem); peaks (flops per second of a device), peak_of (per op: which of them); sharing (per
-// op: render/facts.h, Sharing); kernels {of_op (-1: none), kinds (per group)}; no_kernel (ids of ops).
+// op: render/facts.h, Sharing); outputs (layouts in which the graph's outputs end); kernels {of_op (-1: none), kinds
+// (per group)}; no_kernel (ids of ops).
 Json DecisionsSection(const PageFacts& facts);
 
 // Boxing: transitions {tensor, from, to (layouts of `decisions`), steps [[kind, axis, seconds, wire_bytes, start,
@@ -75,7 +78,9 @@ Json DecisionsSection(const PageFacts& facts);
 Json TransitionsSection(const PageFacts& facts);
 
 // When things run: start, end (per op, seconds), summary {step, compute, collectives, exposed, slowed, idle}, runs (per
-// op: times a step). Steps of transitions have their times in `transitions`.
+// op: times a step), micro_batches (schedule/micro_batches.h: each of its own; null: none, or too many tasks; else
+// counts (micro-batches per part), seconds, and per task part, op, transition, step, start, end; -1: none). Steps of
+// transitions have their times in `transitions`.
 Json ScheduleSection(const PageFacts& facts);
 
 // What memory holds: op_at (per position of the order of a step: the op that runs or is prepared), lifetimes {bytes,
@@ -84,10 +89,12 @@ Json ScheduleSection(const PageFacts& facts);
 Json MemorySection(const PageFacts& facts);
 
 // Why (explain/explain.h), of the distinct ops that take most of the step, within bounds of a page; null without a
-// problem: of_op (per op: an entry, -1: none); entries {rule, criterion ("": of greedy), again ("": no op is run
-// again), pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing, extra
-// (seconds, null: cannot be), own (null, or {criterion, unit, price, terms [[what, value]]})}], the chosen one first,
-// then by price}.
+// problem: of_op (per op: an entry, -1: none); criteria [[name, unit]]; entries {first (the op that is explained), ops
+// (how many are alike), operands, results (their names in the rule), rule, criterion ("": of greedy), again ("": no op
+// is run again), pins, count (of all candidates), candidates [{signature, choice, chosen, allowed, compute, boxing,
+// extra (seconds, null: cannot be), forced (null: not searched; else [at least, at most] more seconds of the whole step
+// with all else chosen anew, null: no plan, none found), own (null, or {criterion, unit, price, terms [[what,
+// value]]}), prices (by each of `criteria`, where there are few operands)}], the chosen one first, then by price}.
 Json ExplainSection(const PageFacts& facts);
 
 // What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), at most one each, within

@@ -1,4 +1,6 @@
 // The table of output formats: a format is a function and a row.
+#include <algorithm>
+#include <cctype>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,7 +55,8 @@ Result<const FormatRow*> FormatForPath(std::string_view path, std::span<const st
   const size_t slash = path.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
   const size_t dot = name.rfind('.');
-  const std::string_view extension = dot == std::string_view::npos ? "" : name.substr(dot + 1);
+  std::string extension(dot == std::string_view::npos ? "" : name.substr(dot + 1));
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
   std::vector<std::string> known;
   for (const FormatRow& row : kFormats) {
     if (row.extension == extension) return &row;

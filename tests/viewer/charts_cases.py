@@ -1,6 +1,7 @@
 """Where time and memory go, tables, memory over the step, schedule and communication: that what they show adds up to
 the plan's summary (what `infer --format json` prints, which the page holds), and that one can click it."""
 import base64
+import collections
 import csv
 import io
 import json
@@ -285,6 +286,43 @@ def trace_of_micro_batches(browser, inputs):
         page.close()
 
 
+def micro_batches_stand_apart(browser, inputs):
+    """Each micro-batch has its own intervals, and stands where a run of them has it; together they are the plan's step."""
+    inputs.run("run", inputs.plan("accumulated"), "--backend", "fake", "--micro-batches", 4, "--trace", "apart.json", "-q")
+    page_file = inputs._paged("apart.html", "render", inputs.plan("accumulated"), "--trace", "apart.json")
+    plan = document(page_file)
+    played, trace = plan["schedule"]["micro_batches"], plan["trace"]
+    expect_equal(played["counts"], [1, 1, 1, 1], "micro-batches")
+    runs = plan["schedule"]["runs"]
+    repeated = [op for op, times in enumerate(runs) if times == 4 and plan["decisions"]["seconds"][op] > 0]
+    seen = collections.Counter(op for op in played["op"] if op >= 0)
+    expect(all(seen[op] == 4 for op in repeated), "an op of micro-batches that is not drawn four times")
+    expect(abs(played["seconds"] / trace["seconds"] - 1) < 0.2, f"{played['seconds']} s, a run takes {trace['seconds']} s")
+    page = browser.open(page_file)
+    page.click("[role=tab][data-panel=schedule]")
+    page.settle()
+    expect_equal(page.text(".schedule .batches").split(":")[0], "4 micro-batches, one after the other", "what is drawn")
+    apart = total(page, "schedule", "exposed")
+    page.click(".schedule .together input")
+    page.settle()
+    expect("drawn as one task each" in page.text(".schedule .batches"), "together")
+    expect_near(total(page, "schedule", "exposed"), plan["schedule"]["summary"]["exposed"], "exposed, together")
+    expect(abs(apart / plan["schedule"]["summary"]["exposed"] - 1) < 0.2, f"exposed apart: {apart}")
+    page.click(".schedule .together input")
+    page.settle()
+    x, y = middle(page, ".schedule .surface canvas", 0.5, 0.2)
+    told = ""
+    for step in range(40):
+        page.move(x + 3 * step, y)
+        page.settle()
+        told = page.text(".schedule .tip") or ""
+        if "micro-batch " in told:
+            break
+    expect("micro-batch 2 of 4" in told or "micro-batch 3 of 4" in told, f"the pointer tells {told}")
+    expect_quiet(page)
+    page.close()
+
+
 def traffic_adds_up(browser, inputs):
     page, plan = open_panel(browser, inputs, "llama", "traffic")
     summary, traffic = plan["head"]["summary"], plan["traffic"]
@@ -387,5 +425,5 @@ def large_plans_stay_quick(browser, inputs):
 
 CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, where_keys_need_no_frame,
          tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
-         schedule_adds_up, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
+         schedule_adds_up, micro_batches_stand_apart, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
 SLOW_CASES = [large_plans_stay_quick]

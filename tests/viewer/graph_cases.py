@@ -148,6 +148,23 @@ ACCENTS = """(() => {
 })()"""
 
 
+def only_changes(browser, inputs):
+    """Of two plans, what did not change is folded and faint in the graph, and stands again afterwards; what did stays."""
+    for other, all_changed in (("mlp", False), ("mlp_other", True)):
+        page = browser.open(inputs.diff_page("mlp", other))
+        picture = lambda: page.evaluate("document.querySelector('.graph-canvas').toDataURL()")  # noqa: E731, B023
+        page.settle()
+        before = picture()
+        page.click(".only-changes input")
+        page.settle()
+        expect_equal(picture() == before, all_changed, f"{other}: does the graph stay as it is")
+        page.click(".only-changes input")
+        page.settle()
+        expect(picture() == before, f"{other}: it does not stand again as before")
+        expect_quiet(page)
+        page.close()
+
+
 def marks_in_both_plans(browser, inputs):
     """What is selected in one of two plans is marked in the other one, too."""
     page = browser.open(inputs.diff_page("mlp", "mlp_longer"))
@@ -244,4 +261,4 @@ def without_idle_callbacks(browser, inputs):
     page.close()
 
 
-CASES = [says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]
+CASES = [only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]

@@ -1,9 +1,11 @@
 """What holds of every page: nothing asked for, hostile names as text, equal bytes, two plans side by side, and that
 keyboard and readers of screens reach all."""
 import json
+import pathlib
 import re
 
 from browser import fragment
+from charts_cases import document
 from expect import expect, expect_equal, expect_quiet, expect_shown
 from inputs import HOSTILE
 
@@ -67,6 +69,52 @@ def bare_model(browser, inputs):
     for name, kind in (("up", "op"), ("h", "tensor"), ("mlp", "scope")):
         page.go(fragment(kind, name))
         expect_equal(page.text(".side h2"), name, f"selected by {kind}")
+    expect_quiet(page)
+    page.close()
+
+
+def bare_tables(browser, inputs):
+    """Of a model without a plan: ops and tensors, with what is known of them; a row is selected."""
+    page = browser.open(inputs.model_page())
+    page.click("[role=tab][data-panel=tables]")
+    page.settle()
+    expect_equal(page.texts(".tables .switch button"), ["Ops", "Tensors"], "tables")
+    rows = page.evaluate("[...document.querySelectorAll('.tables .data-table .row')].map((r) => [...r.children].map((c) => c.innerText))")
+    rows = [row for row in rows if row[0] != ""]
+    expect_equal([row[:2] for row in rows], [["act", "Relu"], ["down", "MatMul"], ["up", "MatMul"]], "ops")
+    expect_equal(rows[2][4:6], ["f32[64,256], f32[256,1024]", "f32[64,1024]"], "what an op reads and writes")
+    page.click(".tables .switch button[data-table=tensors]")
+    page.settle()
+    expect(any(text.startswith("w1") for text in page.texts(".tables .data-table .row")), "the weights are not there")
+    page.click(".tables .data-table .row")
+    page.wait("document.querySelector('.side .kind')?.innerText === 'Tensor'")
+    expect_quiet(page)
+    page.close()
+
+
+def any_case_of_a_file(browser, inputs):
+    """FILE.HTML is a page as FILE.html is."""
+    inputs.run("render", inputs.plan("mlp"), "-o", "upper.HTML")
+    expect((inputs.folder / "upper.HTML").read_text().startswith("<!DOCTYPE html>"), "upper.HTML is no page")
+
+
+def traced_steps_have_phases(browser, inputs):
+    """A joint graph that torch traced has no scopes; its gradients tell which ops are the backward pass."""
+    source = pathlib.Path(__file__).resolve().parents[1] / "data/spellings/gpt2-joint.pt2"
+    inputs.run("infer", source, "--mesh", "2", "--strategy", "greedy", "-o", "joint.json", "-q")
+    page = browser.open(inputs._paged("joint.html", "render", "joint.json"))
+    plan = document(inputs.folder / "joint.html")
+    phases, outputs = plan["graph"]["ops"]["phase"], plan["graph"]["ops"]["outputs"]
+    names = plan["graph"]["tensors"]["name"]
+    for op, phase in enumerate(phases):
+        if any(tensor >= 0 and names[tensor].startswith("grad/") for tensor in outputs[op]):
+            expect_equal(phase, 1, f"phase of what makes {names[outputs[op][0]]}")
+    expect(0 < phases.count(0) < phases.count(1), f"{phases.count(0)} ops forward, {phases.count(1)} backward")
+    root = [label for label, parent in zip(plan["outline"]["label"], plan["outline"]["parent"]) if parent == 0]
+    expect_equal(root, ["forward", "backward"], "groups of the whole")
+    page.click("[role=tab][data-panel=tables]")
+    page.settle()
+    expect(any("backward" in text for text in page.texts(".tables .data-table .row")), "the table knows no backward pass")
     expect_quiet(page)
     page.close()
 
@@ -295,5 +343,6 @@ def tables_tell_where(browser, inputs):
     page.close()
 
 
-CASES = [tables_tell_where, opens_from_disk, asks_for_nothing, hostile_names, bare_model, same_bytes, numbers_are_the_plans, two_plans,
-         graphs_that_differ, small_screens, is_readable, controls_have_names, keyboard_reaches_all]
+CASES = [tables_tell_where, opens_from_disk, asks_for_nothing, hostile_names, bare_model, bare_tables, any_case_of_a_file,
+         traced_steps_have_phases, same_bytes, numbers_are_the_plans, two_plans, graphs_that_differ, small_screens,
+         is_readable, controls_have_names, keyboard_reaches_all]

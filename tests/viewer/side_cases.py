@@ -4,7 +4,7 @@ import json
 
 from browser import fragment
 from charts_cases import document
-from expect import expect, expect_equal, expect_quiet, expect_shown
+from expect import expect, expect_equal, expect_quiet, expect_shown, number_of
 
 
 def facts(page):
@@ -38,6 +38,85 @@ def shows_op(browser, inputs):
         expect(collective["reason"] in text, f"the reason {collective['reason']!r} is not shown")
         expect(", then ".join(collective["steps"]) in text, f"{collective['steps']} is not shown")
     expect(any(t["reason"] for t in plan["transitions"]) if plan.get("transitions") else True, "reasons in the plan")
+    expect_quiet(page)
+    page.close()
+
+
+def interval(text):
+    """What the last column of candidates says, as [at least, at most]; None: nothing, or no plan."""
+    if text in ("", "no plan"):
+        return None
+    if text.startswith("≥"):
+        return [number_of(text[2:]), float("inf")]
+    ends = [number_of(part) for part in text.split(" – ")]
+    return [ends[0], ends[-1]]
+
+
+def says_what_explain_says(browser, inputs):
+    """Five kinds of op: neighbours with layouts, candidates, and what forcing one costs, as `explain` has them."""
+    plan = document(inputs.page("accumulated"))
+    ops, types, entries = plan["graph"]["ops"], plan["graph"]["op_types"], plan["explain"]["entries"]
+    page = browser.open(inputs.page("accumulated"))
+    searched = 0
+    for kind in ("MatMul", "Attention", "RMSNormalization", "Gather", "sbp::AdamW"):
+        first = next(entry["first"] for entry in entries if types[ops["type"][entry["first"]]] == kind)
+        name = ops["name"][first]
+        page.evaluate(f"location.hash = {fragment('op', name)!r}")
+        page.wait(f"document.querySelector('.side h2')?.innerText === {json.dumps(name)}")
+        explained = inputs.explain("accumulated", name)
+        while page.count(".side li .more, .side .part:not(:has(.candidates)) .more"):
+            page.click(".side li .more, .side .part:not(:has(.candidates)) .more")
+        told = page.evaluate("[...document.querySelectorAll('.side .neighbour')].map((n) => n.innerText)")
+        text = page.text(".side").replace("\n", " ")
+        for neighbour in explained["neighbours"]:
+            slot, other = neighbour["slot"].split(" ", 1)[1], neighbour["other"]
+            expect(neighbour["tensor"] in text and slot in text, f"{name}: {neighbour['slot']} is not told")
+            reader = other.split('"')[1] if '"' in other else {"output of the graph": "the end of the graph"}.get(other, other)
+            expect(any(reader[:60] in line for line in told), f"{name}: neighbour {other} is not told: {told}")
+        page.click(".candidates + .more")
+        by_signature = {c["signature"]: c for c in explained["candidates"]}
+        for cells in page.evaluate("[...document.querySelectorAll('.candidates tbody tr:not(.why)')].map((r) => [...r.cells].map((c) => c.innerText))"):
+            candidate, forced = by_signature[cells[1]], interval(cells[5])
+            if forced is None:
+                continue
+            searched += 1
+            theirs = [candidate["forced"]["at_least"], candidate["forced"]["at_most"] or float("inf")]
+            expect(forced[0] <= theirs[1] * 1.006 + 1e-12 and theirs[0] <= forced[1] * 1.006 + 1e-12,
+                   f"{name}, {cells[1]}: forced {cells[5]}, explain says {theirs}")
+        whys = page.texts(".candidates tr.why")
+        expect(any("copy-cost" in why and "bytes" in why for why in whys), f"{name}: prices by other criteria: {whys[:1]}")
+    expect(searched >= 8, f"only {searched} candidates are forced")
+    expect_quiet(page)
+    page.close()
+
+
+def copies_are_chosen(browser, inputs):
+    """Which copy of a repeated layer is shown can be said, and a hit of the search in another one is shown."""
+    plan = document(inputs.page("llama"))
+    outline, ops = plan["outline"], plan["graph"]["ops"]
+    repeat = next(node for node, kind in enumerate(outline["kind"]) if kind == 2 and outline["items"][node][0] < 0)
+    copies = [-1 - item for item in outline["items"][repeat]]
+    page = browser.open(inputs.page("llama"), fragment=fragment("scope", outline["path"][copies[0]]))
+    select = ".side select[aria-label='which copy']"
+    expect_equal(page.count(f"{select} option"), len(copies), "copies to choose from")
+    expect("Copies are equal" in page.text(".side"), "whether copies differ is not told")
+    page.evaluate(f"""(() => {{ const select = document.querySelector({json.dumps(select)}); select.value = {len(copies) - 1};
+                  select.dispatchEvent(new Event("change")); }})()""")
+    page.settle()
+    expect_equal(page.text(".side h2"), outline["path"][copies[-1]], "the copy that was chosen")
+    said = page.text(".graph-view .said")
+    expect(f"{outline['label'][copies[-1]]}, {len(copies)} of {len(copies)}" in said, f"the graph shows {said}")
+    inside = -1 - copies[1]
+    while inside < 0:  # an op in it
+        inside = outline["items"][-1 - inside][0]
+    page.click("input[type=search]")
+    page.type(ops["name"][inside])
+    page.settle()
+    page.press("Enter")
+    page.settle()
+    expect_equal(page.text(".side h2"), ops["name"][inside], "the hit")
+    expect(ops["name"][inside] in page.text(".graph-view .said"), "the graph does not show the hit in another copy")
+    expect("In copies of the layer" in page.text(".side"), "the same op in other copies")
     expect_quiet(page)
     page.close()
 
@@ -251,4 +330,5 @@ def outline_of_ops(plan):
     return paths
 
 
-CASES = [focus_follows, times_of_a_step, works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, many_devices_are_drawn, links_and_way_back, shows_collective, shows_scope]
+CASES = [says_what_explain_says, copies_are_chosen, focus_follows, times_of_a_step, works_in_a_sandbox, odd_addresses, shows_op, shows_pins,
+         shards_are_exact, many_devices_are_drawn, links_and_way_back, shows_collective, shows_scope]

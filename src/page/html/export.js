@@ -6,7 +6,7 @@ const PNG_SCALE = 2;
 
 function drawing(view) {
   const {camera, selected, focus, related, store} = view;
-  return {camera, selected, focus, related, theme: store.get("theme")};
+  return {camera, selected, focus, related, theme: store.get("theme"), onlyChanges: store.get("onlyChanges")};
 }
 
 /** The view as the text of an SVG file. */

@@ -20,6 +20,13 @@ function kindsOf(model) {
   return model.transitions.kinds.filter((row, kind) => used.has(kind) && !row.is_local);
 }
 
+/** Filters the graphs of two plans; the list of changes holds nothing else anyway. */
+function onlyChangesBox(store) {
+  const box = el("input", {type: "checkbox", onchange: () => store.set("onlyChanges", box.checked)});
+  box.checked = store.get("onlyChanges");
+  return el("label", {class: "only-changes"}, box, " only changes: what did not change is folded and faint");
+}
+
 function legend(views, models, store) {
   const content = el("div", {class: "legend-content"});
   const show = () => {
@@ -35,6 +42,7 @@ function legend(views, models, store) {
         el("div", {}, models[0].bare ? "" : "S(i) split along dimension i · B whole · P parts to be summed"),
         el("div", {}, names.size > 0 ? "a mark is as large as its time, " : "", "a line as wide as its bytes"),
         el("div", {}, models[0].bare ? "" : GROUP_TIMES),
+        models.length > 1 ? onlyChangesBox(store) : "",
         el("div", {}, models.length > 1 ? "≠ and a frame: layouts, collectives or type differ from the other plan" : ""),
         el("div", {}, "blue: what the selected box reads; dashed: what reads it"));
   };

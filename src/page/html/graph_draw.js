@@ -5,6 +5,7 @@ import {TITLE_HEIGHT} from "./graph_scene.js";
 import {SHARING, inkOn, overlayColor} from "./overlays.js";
 
 const FONT = '"DejaVu Sans", Verdana, sans-serif';
+const FAINT = 0.25;
 const LEAST_TEXT = 4.9;  // pixels: smaller letters cannot be read
 const PAINT = {
   light: {
@@ -35,8 +36,9 @@ export class GraphPainter {
     this.facts = facts;
   }
 
-  draw(ctx, {camera, theme, selected, focus, related}) {
+  draw(ctx, {camera, theme, selected, focus, related, onlyChanges = false}) {
     this.ctx = ctx;
+    this.onlyChanges = onlyChanges;
     this.theme = theme;
     this.paint = PAINT[theme];
     this.camera = camera;
@@ -70,6 +72,7 @@ export class GraphPainter {
       const next = [];
       for (const box of level) {
         if (!this.#inSight(box)) continue;
+        this.ctx.globalAlpha = this.#strength(box);
         if (box.open && (box.parent === null || box.width * zoom > 24)) {
           if (box.parent !== null && !this.#drawFrame(box)) named.push(box);
           next.push(...box.children);
@@ -89,13 +92,23 @@ export class GraphPainter {
     }
     for (const [color, boxes] of small) {
       this.ctx.fillStyle = color;
-      for (const box of boxes) this.ctx.fillRect(box.x, box.y, box.width, box.height);
+      for (const box of boxes) {
+        this.ctx.globalAlpha = this.#strength(box);
+        this.ctx.fillRect(box.x, box.y, box.width, box.height);
+      }
+      this.ctx.globalAlpha = 1;
       this.ctx.strokeStyle = this.paint.border;
       this.ctx.lineWidth = 0.5 / zoom;
       if (boxes.length < 2000) for (const box of boxes) this.ctx.strokeRect(box.x, box.y, box.width, box.height);
     }
     if (zoom > 0.12) for (const group of groups) this.#drawMarks(group);
-    for (const box of named) this.#drawBigTitle(box);
+    this.ctx.globalAlpha = 1;
+    for (const box of named) if (this.#strength(box) === 1) this.#drawBigTitle(box);
+  }
+
+  /** Of two plans, where only changes are asked for: what did not change is faint. */
+  #strength(box) {
+    return this.onlyChanges && box.parent !== null && !this.facts.isChanged(box) ? FAINT : 1;
   }
 
   #color(box) {
@@ -287,13 +300,22 @@ export class GraphPainter {
     ctx.strokeStyle = paint.edge;
     for (const edge of group.edges) {
       if (!this.#edgeInSight(edge)) continue;
+      ctx.globalAlpha = this.#strengthOf(edge);
       ctx.lineWidth = Math.max(this.facts.edgeWidth(edge), 0.6 / zoom);
       this.#tracePath(edge.points);
       ctx.stroke();
       if (zoom > 0.15) this.#drawArrow(edge.points, ctx.lineWidth);
     }
-    if (zoom <= 0.12) return;
-    for (const edge of group.edges) if (this.#edgeInSight(edge)) this.#drawNote(edge);
+    for (const edge of group.edges) {
+      if (zoom <= 0.12 || !this.#edgeInSight(edge)) continue;
+      ctx.globalAlpha = this.#strengthOf(edge);
+      this.#drawNote(edge);
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  #strengthOf({group, from, to}) {
+    return Math.max(this.#strength(group.children[from]), this.#strength(group.children[to]));
   }
 
   #edgeInSight({points}) {
@@ -354,6 +376,7 @@ export class GraphPainter {
       const [{x, y}] = mark.shapes;
       const {left, top, right, bottom} = this.sight;
       if (x < left - 200 || x > right + 20 || y < top - 120 || y > bottom + 120) continue;
+      this.ctx.globalAlpha = mark.box ? this.#strength(mark.box) : this.#strengthOf(mark.edge);
       if (mark.box) this.#drawStem(x, y, mark.from);
       for (const {kind, name, radius, label, side, ...shape} of mark.shapes) {
         this.#drawMark(kind, name, shape.x, shape.y, radius);

@@ -65,6 +65,7 @@ export class GraphView {
       this.redraw();
     });
     store.on("theme", () => this.redraw());
+    store.on("onlyChanges", (only) => this.#foldUnchanged(only));
   }
 
   // Camera -------------------------------------------------------------------------------------------------------------
@@ -146,7 +147,8 @@ export class GraphView {
     const theme = this.store.get("theme");
     const ctx = this.canvas.getContext("2d", {alpha: false});
     ctx.setTransform(scale, 0, 0, scale, 0, 0);
-    this.painter.draw(ctx, {camera: this.camera, theme, selected: this.selected, focus: this.focus, related: this.related});
+    this.painter.draw(ctx, {camera: this.camera, theme, selected: this.selected, focus: this.focus, related: this.related,
+      onlyChanges: this.store.get("onlyChanges")});
     const {root} = this.scene;
     const {x, y, zoom, width, height} = this.camera;
     this.minimap.hidden = x <= root.x && y <= root.y && x + width / zoom >= root.width && y + height / zoom >= root.height;
@@ -302,6 +304,19 @@ export class GraphView {
     this.#say(`${this.facts.titleOf(box)} is ${box.open ? "closed" : "open"}`);
   }
 
+  /** Closes groups in which nothing differs from the other plan; then opens those again. */
+  #foldUnchanged(only) {
+    const {scene, facts} = this;
+    const groups = only ? [...scene.open].filter((group) => group !== 0 && facts.numChanged[group] === 0) : this.folded ?? [];
+    this.folded = only ? groups : [];
+    for (const group of groups) scene.setOpen(group, !only);
+    scene.place();
+    facts.forget();
+    this.#find(this.followed ?? null);
+    this.focus = this.focus ? this.#again(this.focus) : null;
+    this.fit();
+  }
+
   /** Opens or closes a group by its path, as in another view. */
   setOpen(path, open) {
     const group = this.model.outline.path.indexOf(path);
@@ -334,7 +349,8 @@ export class GraphView {
   }
 
   #again({item}) {
-    return item >= 0 ? this.scene.boxFor(item) : this.scene.boxOfGroup.get(-1 - item) ?? null;
+    // A copy of a repeat is drawn as that.
+    return item >= 0 ? this.scene.boxFor(item) : this.scene.boxOfGroup.get(this.scene.shown(-1 - item)) ?? null;
   }
 
   // Selection ----------------------------------------------------------------------------------------------------------
@@ -374,8 +390,7 @@ export class GraphView {
     this.followed = selection;
     const item = this.#itemOf(selection);
     if (item !== undefined && this.camera.width > 0) {
-      const isDrawn = item >= 0 ? this.scene.boxOfOp.has(item) : this.scene.boxOfGroup.has(-1 - item);
-      if (!isDrawn) {
+      if (!this.#isDrawn(item)) {
         this.scene.reveal(item);
         this.scene.place();
         this.facts.forget();
@@ -391,6 +406,13 @@ export class GraphView {
       this.related = null;
     }
     this.redraw();
+  }
+
+  // Of a repeat's copy: is that one shown?
+  #isDrawn(item) {
+    if (item >= 0) return this.scene.boxOfOp.has(item);
+    const group = this.scene.shown(-1 - item);
+    return this.scene.boxOfGroup.has(group) && (group === -1 - item || this.scene.inner(group) === -1 - item);
   }
 
   // Of an op, what it reads and what reads it; of a closed group the edges at it.

@@ -5,7 +5,7 @@ import {el} from "./dom.js";
 import {bytes, percent, seconds, threeDigits} from "./format.js";
 import {PHASES} from "./model.js";
 import {inkOn} from "./overlays.js";
-import {intervalFacts, predictedRows, rowSeconds, tracedRows} from "./timeline.js";
+import {intervalFacts, partTimes, partTitle, predictedRows, rowSeconds, tracedRows} from "./timeline.js";
 
 const GUTTER = 150, ABOVE = 30, LANE = 30, MOST_LANE = 140, GROUP_HEAD = 24;  // pixels
 const PHASE_SERIES = [SERIES[0], SERIES[1], SERIES[3]];
@@ -29,8 +29,10 @@ class ScheduleView {
     this.model = model;
     this.store = store;
     this.pointed = null;
-    this.rows = predictedRows(model);
-    this.step = Math.max(model.schedule.summary.step, 1e-12);
+    this.batches = model.schedule.micro_batches ?? null;  // each micro-batch on its own; null: nothing is drawn so
+    this.parts = this.batches === null ? [] : partTimes(model);
+    this.#setStep();
+    this.rows = predictedRows(model, {apart: this.batches !== null});
     this.drawnStep = this.step;
     this.range = new ZoomRange(this.step, () => this.surface?.redraw(), this.step / 1e6);
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {role: "img", "aria-label":
@@ -52,11 +54,27 @@ class ScheduleView {
     else this.#place();
   }
 
+  /** As the plan counts a step: what runs in each micro-batch as one task. Else each micro-batch on its own. */
+  showTogether(together) {
+    this.batches = together ? null : this.model.schedule.micro_batches ?? null;
+    this.#setStep();
+    if (this.model.trace) return this.showDevice(this.device, this.stretched);
+    this.rows = predictedRows(this.model, {apart: this.batches !== null});
+    this.drawnStep = this.range.length = this.step;
+    this.#place();
+    this.range.all();
+  }
+
+  #setStep() {
+    this.step = Math.max(this.batches === null ? this.model.schedule.summary.step : this.batches.seconds, 1e-12);
+  }
+
   /** `stretched`: the plan is drawn as long as the trace, to see its order where the run was on another machine. */
   showDevice(device, stretched = false) {
     const {trace} = this.model;
+    Object.assign(this, {device, stretched});
     this.drawnStep = stretched ? trace.seconds : this.step;
-    this.rows = [...predictedRows(this.model, this.drawnStep / this.step), ...tracedRows(this.model, device)];
+    this.rows = [...predictedRows(this.model, {factor: this.drawnStep / this.step, apart: this.batches !== null}), ...tracedRows(this.model, device)];
     this.range.length = Math.max(this.drawnStep, trace.seconds);
     this.#place();
     this.range.all();
@@ -94,9 +112,20 @@ class ScheduleView {
         part("exposed", drawn ? rowSeconds(drawn) : 0, "exposed"), part("idle", summary.idle, "idle"),
         part("collectives", summary.collectives, "collectives"),
         el("span", {}, summary.collectives > 0 ? `${percent(1 - summary.exposed / summary.collectives)} of them hidden` : "no collectives"),
-        this.model.head.micro_batches > 1 ? el("span", {}, `${this.model.head.micro_batches} micro-batches, drawn as one task each`) : "",
+        this.model.head.micro_batches > 1 ? el("span", {class: "batches"}, this.#batchesText()) : "",
         traced ? el("span", {}, `trace (${traced.path}), ${traced.kind}: ${seconds(traced.seconds)}, ${tracedPart(this.model)}`) : "",
         start.length === 0 ? "no op" : "");
+  }
+
+  /** How micro-batches are drawn, and what was folded for that. */
+  #batchesText() {
+    const {micro_batches: number} = this.model.head;
+    if (this.batches === null) {
+      return `${number} micro-batches, drawn as one task each${this.model.schedule.micro_batches ? "" : ": too many tasks to draw them one by one"}`;
+    }
+    const {counts, seconds: step} = this.batches;
+    const folded = counts.findIndex((count) => count > 1);
+    return `${number} micro-batches, one after the other: ${seconds(step)}${folded < 0 ? "" : `; ${partTitle(this.batches, folded)}`}`;
   }
 
   // What is drawn ----------------------------------------------------------------------------------------------------
@@ -136,12 +165,35 @@ class ScheduleView {
       context.strokeRect(x, ABOVE - 6, 0, size.height - ABOVE - 6);
       context.globalAlpha = 1;
     }
+    this.#drawParts(context, size, colors);
     for (const end of new Set([this.drawnStep, this.model.trace?.seconds ?? this.step])) {
       context.strokeStyle = colors.ink;
       context.setLineDash([4, 4]);
       context.strokeRect(Math.round(this.#x(end)) + 0.5, ABOVE - 6, 0, size.height - ABOVE - 6);
       context.setLineDash([]);
     }
+  }
+
+  /** Where each micro-batch begins, with its number. */
+  #drawParts(context, size, colors) {
+    if (this.batches === null) return;
+    const {left, width} = this.#plot();
+    const factor = this.drawnStep / this.step;
+    let free = left;  // numbers that would stand over another are left out
+    this.parts.forEach(({start}, part) => {
+      const x = Math.round(this.#x(start * factor)) + 0.5;
+      if (x < left || x > left + width) return;
+      context.strokeStyle = colors.accent;
+      context.strokeRect(x, ABOVE - 6, 0, size.height - ABOVE - 6);
+      const text = partTitle(this.batches, part).replace(/ of .*/, "").replace(/micro-batch(es)? /, "µ").replace(" to ", "–");
+      const wide = context.measureText(text).width + 8;
+      if (x < free) return;
+      context.fillStyle = colors.accent;
+      context.textAlign = "left";
+      context.fillText(text, x + 3, ABOVE + GROUP_HEAD / 2);
+      context.textAlign = "center";
+      free = x + wide;
+    });
   }
 
   /** As many digits as tell neighbours apart. */
@@ -273,6 +325,7 @@ class ScheduleView {
     const rows = [title, ["takes", seconds((row.end[i] - row.start[i]) / row.factor)],
       ["from", this.#tickText(row.start[i] / row.factor)], ["to", this.#tickText(row.end[i] / row.factor)]];
     if (phase !== "") rows.push(["phase", phase]);
+    if (row.part[i] >= 0) rows.push(["part", this.#partOf(row, i)]);
     const op = row.op[i];
     const t = row.transition[i];
     if (op >= 0) {
@@ -290,6 +343,11 @@ class ScheduleView {
           this.model.transitions.reasons[this.model.transitions.reason[t]]);
     }
     return rows;
+  }
+
+  #partOf(row, i) {
+    const {runs} = row.op[i] >= 0 ? this.model.schedule : this.model.transitions;
+    return runs[row.op[i] >= 0 ? row.op[i] : row.transition[i]] > 1 ? partTitle(this.batches, row.part[i]) : "once a step";
   }
 
   #select({row, i}) {
@@ -348,11 +406,14 @@ export const schedulePanel = {
     const place = el("div", {class: "place"});
     let view = new ScheduleView(place, models[0], store);
     const devices = el("span", {});
+    const batches = el("span", {});
     const choose = (model) => {
       if (view.model !== model) {
         view.dispose();
         view = new ScheduleView(place, model, store);
       }
+      const together = el("input", {type: "checkbox", onchange: () => view.showTogether(together.checked)});
+      batches.replaceChildren(model.schedule.micro_batches ? el("label", {class: "together"}, together, " micro-batches as one task each") : "");
       if (!model.trace) return devices.replaceChildren();
       const redraw = () => view.showDevice(Number(select.value), stretched.checked);
       const select = el("select", {"aria-label": "device of the trace", onchange: redraw},
@@ -362,7 +423,7 @@ export const schedulePanel = {
     };
     const legend = el("span", {}, scheduleLegend(store.get("theme"), models[0]));
     store.on("theme", (theme) => legend.replaceChildren(scheduleLegend(theme, view.model)));
-    element.append(el("div", {class: "controls"}, planChoice(models, choose), devices,
+    element.append(el("div", {class: "controls"}, planChoice(models, choose), batches, devices,
         el("button", {onclick: () => view.range.all()}, "Whole step"), el("button", {onclick: () => view.toSelection()}, "To the selection"),
         legend), place);
     choose(models[0]);

@@ -1,4 +1,5 @@
 // The side panel of an op: all that `sbp-plan explain` says of it.
+import {sameInCopies} from "./copies.js";
 import {stepsText} from "./costs.js";
 import {el} from "./dom.js";
 import {bytes, inAStep, seconds, threeDigits} from "./format.js";
@@ -19,23 +20,66 @@ export function signatureChips(model, {inputs, outputs}) {
   return el("span", {class: "signature"}, side(inputs), el("span", {class: "arrow"}, "→"), side(outputs));
 }
 
+/** The page's answer of why (src/page/explain_section.cc); null: it holds none. */
+function entryOf(model, op) {
+  return model.explain?.entries[model.explain.of_op[op]] ?? null;
+}
+
+/** "a", or its number where the page does not know the rule. */
+function slotName(names, slot) {
+  return el("b", {}, names?.[slot] ?? String(slot));
+}
+
+function writerOf(page, model, tensor) {
+  const producer = model.producer[tensor];
+  return producer >= 0 ? [link(page, model, "op", producer), ` ${model.opType(producer)}`] :
+    model.graph.tensors.role[tensor] === 2 ? "parameter" : "input";
+}
+
+/** Who wrote each operand, in which layout, and in which the op wants it. */
 function operands(page, model, op) {
   const record = model.record(op);
   const feeding = model.feeding.get(op) ?? [];
+  const names = entryOf(model, op)?.operands;
   const rows = model.graph.ops.inputs[op].map((tensor, operand) => ({tensor, operand})).filter(({tensor}) => tensor >= 0);
   return growingList(rows, MOST_ROWS, ({tensor, operand}) => {
     const boxed = feeding[operand];
-    return [link(page, model, "tensor", tensor), " ", el("span", {class: "type"}, model.typeText(tensor)), " ",
+    return [slotName(names, operand), " ", link(page, model, "tensor", tensor), " ", el("span", {class: "type"}, model.typeText(tensor)), " ",
       record ? layoutChip(model, record.inputs[operand]) : null,
-      boxed === undefined ? null : [" by ", link(page, model, "transition", boxed, stepsText(model, boxed))]];
+      el("div", {class: "neighbour"}, "from ", writerOf(page, model, tensor),
+          record && model.decisions.source[tensor] !== record.inputs[operand] ? [" as ", layoutChip(model, model.decisions.source[tensor])] : null,
+          boxed === undefined ? null : [", by ", link(page, model, "transition", boxed, stepsText(model, boxed))])];
   });
 }
 
+/** Who reads a tensor: ops with their operand, then the end of the graph (op -1). */
+function readersOf(model, tensor) {
+  const rows = [...new Set(model.readers[tensor])].flatMap((op) => model.graph.ops.inputs[op]
+      .map((operand, at) => ({op, at, operand})).filter(({operand}) => operand === tensor));
+  const end = model.graph.outputs.indexOf(tensor);
+  return end < 0 ? rows : [...rows, {op: -1, at: end}];
+}
+
+function readerLine(page, model, {op, at}, written) {
+  const wants = model.bare ? -1 : op < 0 ? model.decisions.outputs[at] : model.record(op).inputs[at];
+  const boxed = op < 0 ? undefined : model.feeding.get(op)?.[at];
+  return ["for ", op < 0 ? "the end of the graph" : [link(page, model, "op", op), ` ${model.opType(op)}, `, slotName(entryOf(model, op)?.operands, at)],
+    wants < 0 || wants === written ? null : [" as ", layoutChip(model, wants)],
+    boxed === undefined ? null : [", by ", link(page, model, "transition", boxed, stepsText(model, boxed))]];
+}
+
+/** What the op writes, in which layout, and who wants it in which. */
 function results(page, model, op) {
   const record = model.record(op);
+  const names = entryOf(model, op)?.results;
   const rows = model.graph.ops.outputs[op].map((tensor, result) => ({tensor, result})).filter(({tensor}) => tensor >= 0);
-  return growingList(rows, MOST_ROWS, ({tensor, result}) => [link(page, model, "tensor", tensor), " ",
-    el("span", {class: "type"}, model.typeText(tensor)), " ", record ? layoutChip(model, record.outputs[result]) : null]);
+  return growingList(rows, MOST_ROWS, ({tensor, result}) => {
+    const readers = readersOf(model, tensor);
+    return [slotName(names, result), " ", link(page, model, "tensor", tensor), " ", el("span", {class: "type"}, model.typeText(tensor)), " ",
+      record ? layoutChip(model, record.outputs[result]) : null,
+      el("div", {class: "neighbour"}, readers.length === 0 ? "for nobody" :
+        growingList(readers, MOST_ROWS, (reader) => readerLine(page, model, reader, record?.outputs[result])))];
+  });
 }
 
 /** Transitions that bring an operand, or carry a result to anybody. */
@@ -53,14 +97,15 @@ export function byTime({transitions: {seconds: time, runs}}, transitions) {
 }
 
 export function transitionLine(page, model, transition) {
-  const {seconds: time, exposed, wire_bytes: moved, reason, reasons, from, to, tensor, runs} = model.transitions;
+  const {seconds: time, exposed, wire_bytes: moved, reason, reasons, from, to, tensor, runs, cut} = model.transitions;
   const times = runs[transition];
+  const more = cut[transition] > 0 ? `; a kernel group is cut here, ${inAStep(cut[transition], times)} more` : "";
   return [link(page, model, "transition", transition, stepsText(model, transition) || "boxing"), " ",
     el("span", {class: "number"}, inAStep(time[transition], times)),
     `, exposed ${seconds(exposed[transition])}, ${inAStep(moved[transition], times, bytes)} of `,
     link(page, model, "tensor", tensor[transition]), " ",
     layoutChip(model, from[transition]), el("span", {class: "arrow"}, "→"), layoutChip(model, to[transition]),
-    el("div", {class: "why"}, reasons[reason[transition]])];
+    el("div", {class: "why"}, reasons[reason[transition]], more)];
 }
 
 function price(own) {
@@ -79,26 +124,43 @@ function difference(candidate) {
   return `${candidate.extra < 0 ? "−" : "+"}${seconds(Math.abs(candidate.extra))}`;
 }
 
+/** What it costs the whole step with the candidate forced and all else chosen anew; "": the page holds no search of it. */
+function forcedText({forced, chosen}) {
+  if (chosen || !forced) return "";
+  const [least, most] = forced;
+  if (least === null) return "no plan";
+  if (least === most) return `+${seconds(least)}`;
+  return most === null ? `≥ +${seconds(least)}` : `+${seconds(least)} – +${seconds(most)}`;
+}
+
+/** By the other criteria, without their terms. */
+function otherPrices(model, entry, {prices}) {
+  return model.explain.criteria.map(([name, unit], i) => ({name, unit, value: prices[i]}))
+      .filter(({name, value}) => name !== entry.criterion && value !== undefined && value !== null)
+      .map(({name, unit, value}) => `${name} ${showPrice(value, unit)}`).join(", ");
+}
+
 const FIRST_CANDIDATES = 8;
 
-function candidateRows(candidates) {
+function candidateRows(model, entry, candidates) {
   const time = (value) => value === null ? "∞" : seconds(value);
   return candidates.flatMap((candidate) => [
     el("tr", {class: candidate.chosen ? "chosen" : candidate.allowed ? null : "excluded"},
         el("td", {}, candidate.chosen ? "✓" : ""), el("td", {class: "signature"}, candidate.signature),
         el("td", {class: "number"}, difference(candidate)), el("td", {class: "number"}, time(candidate.compute)),
-        el("td", {class: "number"}, time(candidate.boxing))),
-    el("tr", {class: "why"}, el("td", {}), el("td", {colspan: 4}, candidate.choice,
-        candidate.own ? el("div", {}, price(candidate.own)) : null))]);
+        el("td", {class: "number"}, time(candidate.boxing)), el("td", {class: "number forced"}, forcedText(candidate))),
+    el("tr", {class: "why"}, el("td", {}), el("td", {colspan: 5}, candidate.choice,
+        candidate.own ? el("div", {}, price(candidate.own)) : null, el("div", {}, otherPrices(model, entry, candidate))))]);
 }
 
-function candidateTable({candidates}) {
-  const body = el("tbody", {}, candidateRows(candidates.slice(0, FIRST_CANDIDATES)));
+function candidateTable(model, entry) {
+  const {candidates} = entry;
+  const body = el("tbody", {}, candidateRows(model, entry, candidates.slice(0, FIRST_CANDIDATES)));
   const more = el("button", {type: "button", class: "more", onclick: () => {
-    body.append(...candidateRows(candidates.slice(FIRST_CANDIDATES)));
+    body.append(...candidateRows(model, entry, candidates.slice(FIRST_CANDIDATES)));
     more.remove();
   }}, `${candidates.length - FIRST_CANDIDATES} more`);
-  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step", "op", "boxing around"]
+  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step, all else as it is", "op", "boxing around", "step, if forced"]
       .map((name) => el("th", {scope: "col"}, name)))), body), candidates.length > FIRST_CANDIDATES ? more : null];
 }
 
@@ -111,9 +173,15 @@ function regret(entry) {
     `With its neighbours as they are, ${best.signature} would take ${seconds(-best.extra)} less.`;
 }
 
-function alternatives(model, op) {
-  const entry = model.explain === null || model.explain === undefined ? null :
-    model.explain.entries[model.explain.of_op[op]] ?? null;
+/** Of what the last column is. */
+function forcedNote(page, model, entry, op) {
+  if (!entry.candidates.some(({forced}) => forced)) return "Forcing a candidate, with all else chosen anew, is searched for the dearest ops of each type.";
+  const other = entry.first === op ? null : [" Searched for ", link(page, model, "op", entry.first), `, the first of ${entry.ops} that lie alike.`];
+  return ["If forced: what the whole step takes more with that candidate and all else chosen anew.", other];
+}
+
+function alternatives(page, model, op) {
+  const entry = entryOf(model, op);
   const record = model.record(op);
   const ask = copyable(`sbp-plan explain plan.json ${shellWord(model.opName(op))}`);
   if (entry === null) {
@@ -125,8 +193,9 @@ function alternatives(model, op) {
   }
   const more = entry.count - entry.candidates.length;
   return part(`Candidates by price (${entry.count})`, true,
-      regret(entry) ? el("p", {class: "regret"}, regret(entry)) : null, candidateTable(entry),
-      el("p", {class: "note"}, `${more > 0 ? `${more} dearer ones, and w` : "W"}hat forcing one costs with all else chosen anew: `), ask,
+      regret(entry) ? el("p", {class: "regret"}, regret(entry)) : null, candidateTable(model, entry),
+      el("p", {class: "note"}, forcedNote(page, model, entry, op)),
+      el("p", {class: "note"}, `${more > 0 ? `${more} dearer candidates, and ` : ""}more of what forcing one costs, and all terms of prices (--all): `), ask,
       el("details", {}, el("summary", {}, "Rule"), el("pre", {}, entry.rule)));
 }
 
@@ -196,8 +265,9 @@ export function opSections(page, model, op) {
     const around = collectivesAround(model, op);
     sections.push(part(`Collectives that it causes (${around.length})`, true, around.length === 0 ? el("p", {}, "None.") :
       growingList(around, MOST_ROWS, (transition) => transitionLine(page, model, transition))));
-    sections.push(alternatives(model, op));
+    sections.push(alternatives(page, model, op));
   }
+  sections.push(sameInCopies(page, model, op));
   if (attributes.length > 0) sections.push(part("Attributes", false, factList(attributes)));
   if (notes.length > 0) sections.push(part("Source", true, factList(notes)));
   return sections;

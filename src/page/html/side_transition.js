@@ -1,4 +1,5 @@
 // The side panel of a transition (what brings a tensor from one layout to another), and of a scope.
+import {copiesPart} from "./copies.js";
 import {costsOf, sumOf} from "./costs.js";
 import {el} from "./dom.js";
 import {bytes, inAStep, seconds} from "./format.js";
@@ -109,6 +110,7 @@ export function scopeSections(page, model, node) {
       ["slices and copies", model.bare || sum(costs.local) === 0 ? null : seconds(sum(costs.local))],
       ["bytes moved", model.bare ? null : bytes(sum(costs.moved))],
     ]),
+    copiesPart(page, model, node),
     part("By type", true, typeTable(model, ops)),
     boxed.length === 0 ? null : part(`Collectives, slices and copies (${boxed.length})`, true,
         growingList(boxed, 6, (transition) => transitionLine(page, model, transition))),

@@ -3,10 +3,10 @@
 /**
  * Keys: `selection` (null, or {kind: "op" | "tensor" | "transition" | "scope", id, plan (0, or 1 of two plans)}),
  * `counterpart` (of a page of two plans: the same thing in the other one, as a selection, or null),
- * `overlay` (name of a row of overlays.js), `panel` (id of the open panel), `theme` ("light", "dark").
+ * `onlyChanges` (of two plans: what did not change is folded and faint), `overlay` (name of a row of overlays.js), `panel` (id of the open panel), `theme` ("light", "dark").
  */
 export class Store {
-  #values = {selection: null, counterpart: null, overlay: "sharing", panel: "graph", theme: "light"};
+  #values = {selection: null, counterpart: null, onlyChanges: false, overlay: "sharing", panel: "graph", theme: "light"};
   #listeners = new Map();
 
   get(key) {

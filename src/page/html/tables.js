@@ -1,5 +1,5 @@
 // Sorted tables: ops, collectives, tensors at the peak, decisions.
-import {planChoice, saysBare} from "./chart.js";
+import {planChoice} from "./chart.js";
 import {costsOf, foretold, isLocalKind, stepsText} from "./costs.js";
 import {DataTable} from "./data_table.js";
 import {el} from "./dom.js";
@@ -56,6 +56,46 @@ function opsTable(model, select) {
       timeColumn("exposed", "Exposed", (op) => costs.exposed[op], "of its collectives, while nothing is computed"),
       ...traceColumns(model), ...overlayColumns(model),
       {id: "reason", title: "Reason", value: (op) => model.record(op)?.reason ?? "", search: true, width: "minmax(12em, 1fr)"},
+    ],
+  });
+}
+
+const typesOf = (model, tensors) => tensors.filter((tensor) => tensor >= 0).map((tensor) => model.typeText(tensor)).join(", ");
+
+/** What is known of ops that nobody has planned. */
+function modelOpsTable(model, select) {
+  const {texts, ops, tensors} = model.graph;
+  const sizes = model.opBytes();
+  const weights = (op) => [...new Set(ops.inputs[op])].filter((tensor) => tensor >= 0 && ROLES[tensors.role[tensor]] === "parameter");
+  return new DataTable({
+    name: "ops", numRows: model.numOps, onSelect: (op) => select("op", op), sort: {id: "op", down: false},
+    columns: [
+      {id: "op", title: "Op", value: (op) => model.opName(op), search: true, width: "minmax(24em, 3fr)"},
+      {id: "type", title: "Type", value: (op) => model.opType(op), choices: true, search: true, width: "9em"},
+      {id: "phase", title: "Phase", value: (op) => PHASES[ops.phase[op]], choices: true, width: "7em"},
+      {id: "scope", title: "Scope", value: (op) => texts[ops.scope[op]], search: true, width: "minmax(10em, 1fr)"},
+      {id: "reads", title: "Reads", value: (op) => typesOf(model, ops.inputs[op]), search: true, width: "minmax(14em, 2fr)"},
+      {id: "writes", title: "Writes", value: (op) => typesOf(model, ops.outputs[op]), search: true, width: "minmax(10em, 1fr)"},
+      bytesColumn("bytes", "Bytes of results", (op) => sizes[op], "whole; open sizes count as nothing"),
+      bytesColumn("weights", "Bytes of parameters", (op) => weights(op).reduce((sum, tensor) => sum + model.tensorBytes(tensor), 0),
+          "that it reads; what several ops read counts at each"),
+    ],
+  });
+}
+
+function modelTensorsTable(model, select) {
+  const {tensors} = model.graph;
+  const outputs = new Set(model.graph.outputs);
+  const producer = (tensor) => (model.producer[tensor] < 0 ? "" : model.opName(model.producer[tensor]));
+  return new DataTable({
+    name: "tensors", numRows: model.numTensors, onSelect: (tensor) => select("tensor", tensor), sort: {id: "bytes", down: true},
+    columns: [
+      {id: "tensor", title: "Tensor", value: (tensor) => model.tensorLabel(tensor), search: true, width: "minmax(20em, 3fr)"},
+      {id: "role", title: "Role", value: (tensor) => (outputs.has(tensor) ? "output" : ROLES[tensors.role[tensor]]), choices: true, width: "8em"},
+      {id: "shape", title: "Type", value: (tensor) => model.typeText(tensor), search: true, width: "14em"},
+      bytesColumn("bytes", "Bytes", (tensor) => model.tensorBytes(tensor), "whole; open sizes count as nothing"),
+      {id: "from", title: "Written by", value: producer, search: true},
+      {id: "readers", title: "Readers", value: (tensor) => new Set(model.readers[tensor]).size, show: count, width: "6em"},
     ],
   });
 }
@@ -159,28 +199,39 @@ const TABLES = [
   {id: "peak", title: "Tensors at the peak", make: peakTable},
   {id: "decisions", title: "Decisions", make: decisionsTable},
 ];
+const MODEL_TABLES = [  // of a graph without a plan
+  {id: "ops", title: "Ops", make: modelOpsTable},
+  {id: "tensors", title: "Tensors", make: modelTensorsTable},
+];
+const tablesOf = (model) => (model.bare ? MODEL_TABLES : TABLES);
 
 export const tablesPanel = {
   id: "tables",
   title: "Tables",
   mount(element, {models, store}) {
-    if (saysBare(element, models)) return;
     let model = models[0];
-    let shown = TABLES[0];
+    let shown = "ops";
     const made = new Map();  // "plan table" -> DataTable
     const place = el("div", {class: "place"});
+    const bar = el("div", {class: "switch", role: "group", "aria-label": "which table"});
     const show = () => {
-      const key = `${model.index} ${shown.id}`;
-      if (!made.has(key)) made.set(key, shown.make(model, (kind, id) => store.select(kind, id, model.index)));
+      const rows = tablesOf(model);
+      const table = rows.find(({id}) => id === shown) ?? rows[0];
+      const key = `${model.index} ${table.id}`;
+      if (!made.has(key)) made.set(key, table.make(model, (kind, id) => store.select(kind, id, model.index)));
       place.replaceChildren(made.get(key).element);
-      for (const button of bar.children) button.setAttribute("aria-pressed", String(button.dataset.table === shown.id));
+      for (const button of bar.children) button.setAttribute("aria-pressed", String(button.dataset.table === table.id));
     };
-    const bar = el("div", {class: "switch", role: "group", "aria-label": "which table"},
-        TABLES.map((row) => el("button", {"data-table": row.id, onclick: () => { shown = row; show(); }}, row.title)));
+    const choose = (chosen) => {
+      model = chosen;
+      bar.replaceChildren(...tablesOf(model).map(({id, title}) =>
+        el("button", {"data-table": id, onclick: () => { shown = id; show(); }}, title)));
+      show();
+    };
     store.on("selection", (selection) => {
       if (selection?.kind === "op" && selection.plan === model.index) made.get(`${model.index} ops`)?.mark(selection.id);
     });
-    element.append(el("div", {class: "controls"}, bar, planChoice(models, (chosen) => { model = chosen; show(); })), place);
-    show();
+    element.append(el("div", {class: "controls"}, bar, planChoice(models, choose)), place);
+    choose(model);
   },
 };

@@ -5,7 +5,7 @@ import {PHASES} from "./model.js";
 
 /**
  * Intervals in ascending order of start: start, end (seconds), op (-1: none), transition (-1: none), step. `label` of a
- * row; `kind`: index of a collective kind, or -1.
+ * row; `kind`: index of a collective kind, or -1; `part`: which micro-batches.
  */
 class IntervalRow {
   constructor(label, kind, group) {
@@ -19,19 +19,22 @@ class IntervalRow {
     this.op = [];
     this.transition = [];
     this.step = [];
+    this.part = [];
   }
 
-  add(start, end, op, transition, step) {
+  /** `part`: of the micro-batches that are drawn one by one; -1: of all, or of the step. */
+  add(start, end, op, transition, step, part = -1) {
     this.start.push(start);
     this.end.push(end);
     this.op.push(op);
     this.transition.push(transition);
     this.step.push(step);
+    this.part.push(part);
   }
 
   sorted() {
     const order = this.start.map((_, i) => i).sort((a, b) => this.start[a] - this.start[b] || this.end[a] - this.end[b]);
-    for (const column of ["start", "end", "op", "transition", "step"]) this[column] = order.map((i) => this[column][i]);
+    for (const column of ["start", "end", "op", "transition", "step", "part"]) this[column] = order.map((i) => this[column][i]);
     // Ends may fall where intervals overlap: the latest so far, to search by.
     let last = 0;
     this.latest = this.end.map((end) => (last = Math.max(last, end)));
@@ -101,23 +104,23 @@ class RowsOfDevice {
     this.sent = [];
   }
 
-  addOp(start, end, op) {
+  addOp(start, end, op, part = -1) {
     if (end <= start) return;
-    this.compute.add(start, end, op, -1, -1);
+    this.compute.add(start, end, op, -1, -1, part);
     this.busy.push([start, end]);
   }
 
-  addStep(start, end, transition, step) {
+  addStep(start, end, transition, step, part = -1) {
     const {kinds, steps} = this.model.transitions;
     const [kind] = steps[transition][step];
     if (end <= start) return;
     if (isLocalKind(kinds[kind].name)) {
-      this.compute.add(start, end, -1, transition, step);
+      this.compute.add(start, end, -1, transition, step, part);
       this.busy.push([start, end]);
       return;
     }
     if (!this.byKind.has(kind)) this.byKind.set(kind, new IntervalRow(kinds[kind].name, kind, this.group));
-    this.byKind.get(kind).add(start, end, -1, transition, step);
+    this.byKind.get(kind).add(start, end, -1, transition, step, part);
     this.sent.push([start, end]);
   }
 
@@ -138,16 +141,50 @@ class RowsOfDevice {
   }
 }
 
-/** The rows of the plan's own schedule; its times are drawn `factor` times as long. */
-export function predictedRows(model, factor = 1) {
+/**
+ * The rows of the plan's own schedule; its times are drawn `factor` times as long. `apart`: each micro-batch on its own,
+ * where the page holds that.
+ */
+export function predictedRows(model, {factor = 1, apart = false} = {}) {
   const group = model.trace ? "plan, each device" : "each device";
   const rows = new RowsOfDevice(model, factor === 1 ? group : `${group}, stretched × ${threeDigits(factor)}`);
-  const {start, end} = model.schedule;
-  for (let op = 0; op < model.numOps; ++op) rows.addOp(start[op] * factor, end[op] * factor, op);
-  model.transitions.steps.forEach((steps, t) => steps.forEach(([, , , , from, to], s) => rows.addStep(from * factor, to * factor, t, s)));
+  if (apart) addMicroBatches(model.schedule.micro_batches, factor, rows);
+  else addWholeStep(model, factor, rows);
   const finished = rows.finish();
   for (const row of finished) row.factor = factor;
   return finished;
+}
+
+function addWholeStep(model, factor, rows) {
+  const {start, end} = model.schedule;
+  for (let op = 0; op < model.numOps; ++op) rows.addOp(start[op] * factor, end[op] * factor, op);
+  model.transitions.steps.forEach((steps, t) => steps.forEach(([, , , , from, to], s) => rows.addStep(from * factor, to * factor, t, s)));
+}
+
+function addMicroBatches({op, transition, step, part, start, end}, factor, rows) {
+  for (let i = 0; i < op.length; ++i) {
+    if (op[i] >= 0) rows.addOp(start[i] * factor, end[i] * factor, op[i], part[i]);
+    else rows.addStep(start[i] * factor, end[i] * factor, transition[i], step[i], part[i]);
+  }
+}
+
+/** "micro-batch 3 of 8", "micro-batches 5 to 63 of 64", of a part. */
+export function partTitle({counts}, part) {
+  const before = counts.slice(0, part).reduce((sum, number) => sum + number, 0);
+  const all = counts.reduce((sum, number) => sum + number, 0);
+  return counts[part] === 1 ? `micro-batch ${before + 1} of ${all}` : `micro-batches ${before + 1} to ${before + counts[part]} of ${all}, drawn as one`;
+}
+
+/** When each part begins and ends: of what runs in every micro-batch. */
+export function partTimes({schedule, transitions}) {
+  const {counts, part, op, transition, start, end} = schedule.micro_batches;
+  const times = counts.map(() => ({start: Infinity, end: 0}));
+  part.forEach((at, i) => {
+    if ((op[i] >= 0 ? schedule.runs[op[i]] : transitions.runs[transition[i]]) === 1) return;
+    times[at].start = Math.min(times[at].start, start[i]);
+    times[at].end = Math.max(times[at].end, end[i]);
+  });
+  return times;
 }
 
 /** The rows of one device of the trace. */

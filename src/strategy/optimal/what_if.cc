@@ -21,7 +21,6 @@
 namespace sbp {
 namespace {
 
-constexpr double kEffortOfOne = 0.2;  // of the search for one candidate
 constexpr double kEffortOfAll = 0.5;  // of the search that bounds the others
 constexpr size_t kCandidates = 8;     // of each op, where not all can be looked at together
 constexpr int64_t kWorkOfAnswers = 600'000'000;
@@ -67,7 +66,7 @@ class WhatIf {
       steps.push_back({known == at_least_.end() ? 0 : known->second, is_priced ? SecondsOf(With(candidate)) : kNever});
     }
     const size_t searched = std::min(work.searched, candidates.size());
-    for (size_t i = 0; i < searched && !Cancelled(); ++i) SearchWith(candidates[i], steps[i]);
+    for (size_t i = 0; i < searched && !Cancelled(); ++i) SearchWith(candidates[i], work.effort, steps[i]);
     if (searched < candidates.size() && !Cancelled() && !chosen_)
       BoundAll(candidates.subspan(searched), &steps[searched]);
     return steps;
@@ -108,13 +107,13 @@ class WhatIf {
     return static_cast<int32_t>(found - known.begin());
   }
 
-  void SearchWith(uint32_t candidate, ForcedStep& step) {
+  void SearchWith(uint32_t candidate, double effort, ForcedStep& step) {
     const std::optional<int32_t> number = NumberOf(candidate);
     if (!number) return;
     CostNetwork network = layouts_.network();
     Force(network, Node(), *number);
     Assignment assignment = With(candidate);
-    const SolveResult solved = Solve(network, SearchFrom(assignment, kEffortOfOne));
+    const SolveResult solved = Solve(network, SearchFrom(assignment, effort));
     if (!chosen_) step.at_least = solved.proved_infeasible ? kNever : solved.lower_bound;
     if (solved.evaluation.forbidden) return;
     layouts_.Read(solved.choice, assignment);
@@ -174,6 +173,20 @@ Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assi
   WhatIf what_if(problem, layouts, best, op, options);
   what_if.BoundBy(bound, all);
   return what_if.Steps(candidates, work);
+}
+
+Result<std::vector<std::vector<ForcedStep>>> StepsIfForced(const Problem& problem, const Assignment& best,
+                                                           std::span<const ForcedQuestion> questions,
+                                                           const ForcedWork& work, const StrategyOptions& options) {
+  std::vector<std::vector<ForcedStep>> answers;
+  SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem));
+  if (!FitsNetwork(problem, all, false)) return answers;
+  SBP_ASSIGN_OR_RETURN(const LayoutNetwork layouts,
+                       LayoutNetwork::Build(problem, {.memory_limit = options.memory_limit, .relaxed = true}));
+  for (const ForcedQuestion& question : questions) {
+    answers.push_back(WhatIf(problem, layouts, best, question.op, options).Steps(question.candidates, work));
+  }
+  return answers;
 }
 
 }  // namespace sbp

@@ -23,6 +23,7 @@ struct ForcedStep {
 struct ForcedWork {
   size_t searched = 0;  // a search of their own each
   size_t priced = 0;    // at least a plan: `best` with only this op changed
+  double effort = 0.2;  // of such a search (SolveOptions::effort)
 };
 
 // The answer for each of `candidates` (indices into the op's list that pins allow), with `best`, a plan of the problem,
@@ -34,5 +35,15 @@ struct ForcedWork {
 Result<std::vector<ForcedStep>> StepsIfForced(const Problem& problem, const Assignment& best, OpId op,
                                               std::span<const uint32_t> candidates, const ForcedWork& work,
                                               const StrategyOptions& options);
+
+struct ForcedQuestion {
+  OpId op;
+  std::vector<uint32_t> candidates;
+};
+// The same of several ops, an answer for each question: the network is built once. Nothing (no answers) where it would
+// be too large for all candidates.
+Result<std::vector<std::vector<ForcedStep>>> StepsIfForced(const Problem& problem, const Assignment& best,
+                                                           std::span<const ForcedQuestion> questions,
+                                                           const ForcedWork& work, const StrategyOptions& options);
 
 }  // namespace sbp

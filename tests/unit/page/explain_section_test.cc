@@ -1,6 +1,8 @@
 // What a page says of why, against explain of each op.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "explain/explain.h"
@@ -28,13 +30,13 @@ Graph TwoBlocks() {
 
 class ExplainSectionTest : public testing::Test {
  protected:
-  Plan PlanOf(const std::vector<std::string>& pins) {
+  Plan PlanOf(const std::vector<std::string>& pins, const std::string& strategy = "greedy") {
     PlanRequest request;
     request.model_path = "blocks";
     request.graph = TwoBlocks();
     request.mesh = *ParseMesh("data=2,model=2");
     request.cluster = *FindPreset("8xH100");
-    request.options.strategy = "greedy";
+    request.options.strategy = strategy;
     for (const std::string& pin : pins) request.pins.emplace_back(pin, "--pin");
     request.rules = &rules_;
     return *MakePlan(std::move(request));
@@ -67,6 +69,37 @@ TEST_F(ExplainSectionTest, SaysWhatExplainSays) {
       EXPECT_EQ(told["candidates"][c]["extra"], candidate.extra_seconds);
     }
   }
+}
+
+// What forcing costs is what `explain` finds of the op that is told, as far as both prove it.
+TEST_F(ExplainSectionTest, ForcesWhatExplainForces) {
+  const Plan plan = PlanOf({"w1=(B, S(0))"}, "optimal");
+  const Result<Problem> problem = RebuildProblem(plan, rules_);
+  ASSERT_TRUE(problem.ok()) << problem.status().message();
+  const PageOptions options{.problem = &*problem};
+  const Json section = ExplainSection(FindPageFacts(plan, options));
+  size_t forced = 0;
+  for (const Json& told : section["entries"]) {
+    const Result<ExplainedOp> explained = ExplainOp(*problem, plan, OpId(told["first"].get<uint32_t>()));
+    ASSERT_TRUE(explained.ok());
+    for (const Json& candidate : told["candidates"]) {
+      EXPECT_EQ(candidate["prices"].size(), section["criteria"].size());
+      if (candidate["forced"].is_null()) continue;
+      ++forced;
+      const auto same = std::ranges::find_if(explained->candidates, [&](const ExplainedCandidate& other) {
+        return SignatureText(other.signature, *explained, {}) == candidate["signature"];
+      });
+      ASSERT_NE(same, explained->candidates.end());
+      ASSERT_TRUE(same->forced);
+      const double noise = 1e-9 * plan.total.seconds();
+      const auto end = [&](size_t i) {
+        return candidate["forced"][i].is_null() ? INFINITY : candidate["forced"][i].get<double>();
+      };
+      EXPECT_GE(end(1), same->forced->at_least - noise);
+      EXPECT_LE(end(0), same->forced->at_most + noise);
+    }
+  }
+  EXPECT_GE(forced, 4U);  // two of each type of op
 }
 
 TEST_F(ExplainSectionTest, WithoutAProblemThePlanAloneSpeaks) {

@@ -109,6 +109,14 @@ TEST(Formats, HostileNames) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
+TEST(Formats, AnyCaseOfAnExtension) {
+  for (const char* path : {"plan.SVG", "dir.x/plan.Svg"}) {
+    const Result<const FormatRow*> row = FormatForPath(path);
+    ASSERT_TRUE(row.ok()) << path;
+    EXPECT_EQ((*row)->extension, "svg");
+  }
+}
+
 TEST(Formats, UnknownExtension) {
   const Result<const FormatRow*> row = FormatForPath("dir.svg/plan.sgv");
   ASSERT_FALSE(row.ok());

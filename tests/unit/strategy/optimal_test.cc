@@ -165,8 +165,18 @@ TEST(WhatIf, HoldsTheTrueStepOfEachAlternative) {
                                      {.searched = candidates.size(), .priced = candidates.size()}, {});
     const auto bounds = StepsIfForced(made.problem, *best, op, candidates, {.priced = candidates.size()}, {});
     ASSERT_TRUE(steps.ok() && bounds.ok());
+    // The same of many questions at once.
+    const std::vector<ForcedQuestion> questions(2, {op, {candidates.begin(), candidates.end()}});
+    const auto many =
+        StepsIfForced(made.problem, *best, questions, {.searched = candidates.size(), .priced = candidates.size()}, {});
+    ASSERT_TRUE(many.ok());
+    ASSERT_EQ(many->size(), questions.size());
     for (size_t c = 0; c < candidates.size(); ++c) {
       const ForcedStep& step = (*steps)[c];
+      for (const std::vector<ForcedStep>& answer : *many) {
+        EXPECT_EQ(answer[c].at_least, step.at_least);
+        EXPECT_EQ(answer[c].at_most, step.at_most);
+      }
       EXPECT_LE(step.at_least, least[c] * (1 + 1e-9)) << "graph " << i << " candidate " << c;
       EXPECT_GE(step.at_most, least[c] * (1 - 1e-9)) << "graph " << i << " candidate " << c;
       EXPECT_LE((*bounds)[c].at_least, least[c] * (1 + 1e-9)) << "graph " << i << " candidate " << c;
