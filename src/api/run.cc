@@ -33,11 +33,30 @@
 namespace sbp {
 namespace {
 
+// The type of the entries, a size that is not that of all of them unknown.
+TensorType TypeOfSequence(const std::vector<Value>& entries) {
+  TensorType type;
+  type.has_rank = !entries.empty();
+  if (!entries.empty()) type = {entries[0].view.dtype, entries[0].view.shape};
+  type.kind = ValueKind::kSequence;
+  for (const Value& entry : entries) {
+    if (entry.view.shape.size() != type.shape.size()) {
+      type.has_rank = false;
+      type.shape.clear();
+      break;
+    }
+    for (size_t d = 0; d < type.shape.size(); ++d) {
+      if (entry.view.shape[d] != type.shape[d]) type.shape[d] = kUnknownDim;
+    }
+  }
+  return type;
+}
+
 TensorReport ReportOf(const std::string& name, const Value& value) {
   TensorReport report;
   report.name = name;
   report.type = {value.view.dtype, value.view.shape};
-  if (value.sequence != nullptr) report.type.kind = ValueKind::kSequence;
+  if (value.sequence != nullptr) report.type = TypeOfSequence(*value.sequence);
   return report;
 }
 

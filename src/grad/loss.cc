@@ -1,5 +1,6 @@
 #include "grad/loss.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -162,12 +163,25 @@ Result<TensorId> CausalLm(TensorId id, std::string_view options, Appender& appen
 struct FormRow {
   std::string_view name;
   Result<TensorId> (*make)(TensorId id, std::string_view options, Appender& appender);
+  bool has_labels = false;  // of which ",ignore=N" names one that does not count
 };
 constexpr std::array<FormRow, 5> kForms = {{{"sum", SumOf},
                                             {"mean", MeanOf},
                                             {"mse", SquaredError},
-                                            {"cross-entropy", CrossEntropyOf},
-                                            {"causal-lm", CausalLm}}};
+                                            {"cross-entropy", CrossEntropyOf, true},
+                                            {"causal-lm", CausalLm, true}}};
+
+// "NAME,OPTIONS" of a form that has no labels; a name may hold a comma.
+Status RefuseOptions(const FormRow& form, std::string_view name, std::string_view options, const Graph& graph) {
+  const auto is_named = [&](const Tensor& tensor) { return tensor.name == StrCat(name, ",", options); };
+  if (std::ranges::any_of(graph.tensors, is_named)) return OkStatus();
+  std::vector<std::string_view> others;
+  for (const FormRow& row : kForms) {
+    if (row.has_labels) others.push_back(row.name);
+  }
+  return BadInput(StrCat("--loss: ", form.name, " takes no options, and ", Quote(options), " is one; ",
+                         Join(others, " and "), " take ignore=N"));
+}
 
 Result<Loss> Cotangents(std::string_view names, const Graph& graph) {
   Loss loss{.given = true};
@@ -198,14 +212,17 @@ Result<Loss> AddLoss(const std::string& form, Appender& appender) {
     std::string_view name = text.substr(row.name.size() + 1), options;
     if (const size_t comma = name.find(','); comma != std::string_view::npos) {
       options = name.substr(comma + 1);
-      name = name.substr(0, comma);
+      if (row.has_labels) {
+        name = name.substr(0, comma);
+      } else {
+        SBP_RETURN_IF_ERROR(RefuseOptions(row, name.substr(0, comma), options, graph));
+      }
     }
     SBP_ASSIGN_OR_RETURN(const TensorId of, FindFloat(graph, name));
     SBP_ASSIGN_OR_RETURN(const TensorId loss, row.make(of, options, appender));
     const bool of_next = row.make == CausalLm;
     Loss made{.loss = loss, .seeds = {{loss, TensorId()}}};
-    if (of_next || row.make == CrossEntropyOf)
-      made.ignored = IgnoredLabel(of_next && options.empty() ? kIgnoreNone : options);
+    if (row.has_labels) made.ignored = IgnoredLabel(of_next && options.empty() ? kIgnoreNone : options);
     if (made.ignored) made.labels = graph.op(graph.tensor(loss).producer).inputs[1];  // of the cross entropy
     return made;
   }

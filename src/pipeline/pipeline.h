@@ -77,7 +77,8 @@ Result<Problem> RebuildProblem(const Plan& plan, const RuleSet& rules);
 // Ties found by name: an output whose name equals an input's or parameter's name up to a prefix or suffix that all such
 // pairs share ("new.w" and "w", "w_out" and "w", "new.h.w" and "net/h/w"; separators count as equal), with equal type.
 // When several affixes fit, the one that most pairs share; none when two fit equally many. Of those, the updates:
-// computed from the input and something else, two or more by ops of one type, or one of a parameter.
+// computed from the input and something else, two or more by ops of one type, or one of a parameter. None of StableHLO,
+// which says itself what is donated to which result.
 std::vector<Tie> FindTiesByName(const Graph& graph);
 
 }  // namespace sbp

@@ -18,6 +18,7 @@
 #include "base/dtype.h"
 #include "base/ids.h"
 #include "graph/graph.h"
+#include "graph/producers.h"
 #include "graph/tensor_type.h"
 #include "pipeline/pipeline.h"
 
@@ -162,6 +163,9 @@ bool IsConvincing(const Form& form, const std::vector<Tie>& ties) {
 }  // namespace
 
 std::vector<Tie> FindTiesByName(const Graph& graph) {
+  // There a name says where a value stands in what a function returns: gradients of "params.w" are "result.w" as updates
+  // are. What takes an argument's place is donated.
+  if (IsProducedBy(graph, kStableHloProducer)) return {};
   std::vector<Named> outputs, sources;
   std::unordered_set<TensorType> types;  // of outputs: most parameters of a graph without ties have none of them
   for (TensorId id : graph.outputs) {

@@ -97,6 +97,7 @@ class FunctionReader {
     std::vector<ValueRef> results;
     SBP_RETURN_IF_ERROR(Body(body, frame, results, 0));
     Outputs(*main->second, results);
+    SBP_RETURN_IF_ERROR(TieDonated(*main->second));
     SBP_ASSIGN_OR_RETURN(Graph graph, builder_.Build(where));
     SBP_RETURN_IF_ERROR(Verify(graph, where));  // of sizes that no machine has
     return graph;
@@ -380,6 +381,24 @@ class FunctionReader {
       outputs_.push_back(name);
       builder_.AddOutput(name);
     }
+  }
+
+  // An argument that is donated to a result: that is its next value, in its memory.
+  Status TieDonated(const Operation& main) {
+    const auto given = main.attributes.find("arg_attrs");
+    if (given == main.attributes.end()) return OkStatus();
+    const std::vector<Attribute>& attributes = given->second.list;
+    for (size_t i = 0; i < attributes.size() && i < arguments_.size(); ++i) {
+      const auto donated = attributes[i].entries.find("tf.aliasing_output");
+      if (donated == attributes[i].entries.end()) continue;
+      const int64_t result = donated->second.integer;
+      if (result < 0 || result >= static_cast<int64_t>(outputs_.size())) {
+        return place_.ErrorAt(donated->second.entry_begin, StrCat("tf.aliasing_output is ", result, ": main has ",
+                                                                  outputs_.size(), " results, counted from 0"));
+      }
+      builder_.AddTie(outputs_[static_cast<size_t>(result)], arguments_[i]);
+    }
+    return OkStatus();
   }
 
   const Module& module_;

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "explain/explain.h"
 #include "graph/builder.h"
+#include "graph/producers.h"
 #include "pipeline/pipeline.h"
 
 namespace sbp {
@@ -418,6 +419,24 @@ TEST(TiesByName, UpdatesOnly) {
               b.AddOp("Add", "b", {"src_mask", "x"}, {"out_src_mask"});
             }),
             2u);
+}
+
+// Gradients and updates of "params.w" are both called "result.w" there.
+TEST(TiesByName, NotOfStableHlo) {
+  const auto count = [](std::string_view producer) {
+    GraphBuilder builder("ties");
+    builder.graph().metadata.emplace_back(kProducerName, producer);
+    builder.AddInput("x", F32({4}));
+    for (const std::string name : {"w", "b"}) {
+      builder.AddParameter("params." + name, F32({4}));
+      builder.AddOp("Mul", "of_" + name, {"params." + name, "x"}, {"result." + name});
+      builder.DescribeTensor("result." + name, F32({4}));
+      builder.AddOutput("result." + name);
+    }
+    return FindTiesByName(*builder.Build("ties")).size();
+  };
+  EXPECT_EQ(count(kStableHloProducer), 0u);
+  EXPECT_EQ(count(kTorchProducer), 2u);
 }
 
 TEST(TiesByName, TypesMustAgree) {

@@ -4,7 +4,9 @@
 
 #include <string>
 
+#include "base/status.h"
 #include "base/text.h"
+#include "graph/graph.h"
 #include "read_main.h"
 
 namespace sbp {
@@ -75,6 +77,26 @@ TEST(StableHloReaderTest, AMatrixOfOneNumberIsBroadcastAndReshaped) {
       "\"func.return\"(%y) : (tensor<24xf32>) -> ()");
   EXPECT_THAT(dump, HasSubstr("stablehlo::add"));
   EXPECT_THAT(dump, HasSubstr("stablehlo::add(reshape_3, reshape_2)"));  // not the constant
+}
+
+TEST(StableHloReaderTest, WhatIsDonatedIsTiedToItsResult) {
+  const auto read = [](int result) {
+    return ReadStableHlo(
+        StrCat("\"builtin.module\"() ({\n\"func.func\"() <{arg_attrs = [{}, {tf.aliasing_output = ", result,
+               " : i32}], res_attrs = [{jax.result_info = \"result[0]['x']\"}, {jax.result_info = \"result[1]['w']\"}], "
+               "sym_name = \"main\"}> ({\n"
+               "^bb0(%x: tensor<4xf32> loc(\"p['x']\"), %w: tensor<4xf32> loc(\"p['w']\")):\n"
+               "%y = \"stablehlo.add\"(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>\n"
+               "\"func.return\"(%y, %y) : (tensor<4xf32>, tensor<4xf32>) -> ()\n}) : () -> ()\n}) : () -> ()"),
+        "m.mlir");
+  };
+  const Result<Graph> graph = read(1);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  ASSERT_EQ(graph->ties.size(), 1u);
+  EXPECT_EQ(graph->tensor(graph->ties[0].output).name, "result.1.w");
+  EXPECT_EQ(graph->tensor(graph->ties[0].input).name, "p.w");
+  EXPECT_EQ(read(2).status().message(),
+            "m.mlir:2:35: tf.aliasing_output is 2: main has 2 results, counted from 0");
 }
 
 TEST(StableHloReaderTest, FunctionsThatCallThemselvesAreRefused) {
