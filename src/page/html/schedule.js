@@ -34,6 +34,8 @@ class ScheduleView {
     this.#setStep();
     this.rows = predictedRows(model, {apart: this.batches !== null});
     this.drawnStep = this.step;
+    this.device = -1;  // of the trace
+    this.stretched = false;
     this.range = new ZoomRange(this.step, () => this.surface?.redraw(), this.step / 1e6);
     this.surface = new ChartSurface(store, (...all) => this.#draw(...all), {role: "img", "aria-label":
         "what runs when; arrow keys move, plus and minus magnify, N and B go to the next and the one before, 0 shows all"});
