@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "base/dtype.h"
 #include "base/text.h"
@@ -201,39 +202,14 @@ std::string FamilyOf(std::string_view file) {
   return std::string(file);
 }
 
-}  // namespace
-
-const Literal* OperandInfo::known() const {
-  static const Literal kI32 = Literal::Ints({}, DType::kI32), kI64 = Literal::Ints({});
-  if (value != nullptr || !present) return value;
-  return type == kI64.type ? &kI64 : type == kI32.type ? &kI32 : nullptr;
+std::vector<std::string> NamesOf(const RuleSet::Ops& ops) {
+  std::vector<std::string> names;
+  names.reserve(ops.size());
+  for (const auto& [name, definition] : ops) names.push_back(name);
+  return names;
 }
 
-Result<RuleSet> RuleSet::Builtin() {
-  // Parsed once in a process that asks often. Never freed: calls may still run when the process ends.
-  static const auto* const parsed = new const Result<RuleSet>([]() -> Result<RuleSet> {
-    RuleSet rules;
-    for (const BuiltinRuleFile& file : BuiltinRuleFiles()) {
-      Status status = rules.AddFile(file.text, StrCat("rules/", file.name), true);
-      if (!status.ok()) return Defect(status.message());
-    }
-    const Status status = rules.Inherit();
-    if (!status.ok()) return Defect(status.message());
-    return rules;
-  }());
-  return *parsed;
-}
-
-Status RuleSet::Add(std::string_view text, std::string_view file) {
-  RuleSet next = *this;  // so that a file with an error adds nothing
-  SBP_RETURN_IF_ERROR(next.AddFile(text, file, false));
-  SBP_RETURN_IF_ERROR(next.Inherit());
-  next.user_files_.emplace_back(file, text);
-  *this = std::move(next);
-  return OkStatus();
-}
-
-Status RuleSet::AddFile(std::string_view text, std::string_view file, bool builtin) {
+Status AddFile(std::string_view text, std::string_view file, bool builtin, RuleSet::Ops& ops) {
   SBP_ASSIGN_OR_RETURN(std::vector<OpOverload> overloads, ParseRules(text, file));
   std::map<std::string, OpDefinition, std::less<>> added;
   std::map<std::string, bool, std::less<>> overridden;
@@ -250,35 +226,31 @@ Status RuleSet::AddFile(std::string_view text, std::string_view file, bool built
     definition.overloads.push_back(std::move(overload));
   }
   for (const auto& [name, overrides] : overridden) {
-    const OpDefinition* known = Find(name);
+    const auto found = ops.find(name);
+    const OpDefinition* known = found == ops.end() ? nullptr : &found->second;
     const SourcePosition& at = added[name].overloads.front().at;
     if (known != nullptr && !overrides) {
       return BadInput(StrCat(ToString(at), ": op ", name, " is already known (", ToString(known->overloads.front().at),
                              "); write \"override op\" to replace it"));
     }
     if (known == nullptr && overrides) {
-      return BadInput(StrCat(ToString(at), ": no op ", name, " to override", DidYouMean(name, Names())));
+      return BadInput(StrCat(ToString(at), ": no op ", name, " to override", DidYouMean(name, NamesOf(ops))));
     }
   }
-  for (auto& [name, definition] : added) ops_[name] = std::move(definition);
+  for (auto& [name, definition] : added) ops[name] = std::move(definition);
   return OkStatus();
 }
 
-Status RuleSet::Inherit() {
-  std::map<std::string, bool, std::less<>> done;  // false: begun, and not yet done
-  for (auto& [name, definition] : ops_) SBP_RETURN_IF_ERROR(Inherit(definition, done));
-  return OkStatus();
-}
-
-Status RuleSet::Inherit(OpDefinition& definition, std::map<std::string, bool, std::less<>>& done) {
+Status Inherit(OpDefinition& definition, RuleSet::Ops& ops, std::map<std::string, bool, std::less<>>& done) {
   if (!done.emplace(definition.name, false).second) return OkStatus();
   for (const OpOverload& overload : definition.overloads) {
     for (const RuleLine& line : overload.rules) {
       if (!line.inherited) continue;
       const Expression& call = *line.inherited;
-      const auto inner = ops_.find(call.text);
-      if (inner == ops_.end()) {
-        return BadInput(StrCat(ToString(call.at), ": unknown op ", Quote(call.text), DidYouMean(call.text, Names())));
+      const auto inner = ops.find(call.text);
+      if (inner == ops.end()) {
+        return BadInput(
+            StrCat(ToString(call.at), ": unknown op ", Quote(call.text), DidYouMean(call.text, NamesOf(ops))));
       }
       if (const auto known = done.find(call.text); known != done.end() && !known->second) {
         return BadInput(StrCat(ToString(call.at), ": op ", definition.name, " takes the rule of ", call.text,
@@ -286,7 +258,7 @@ Status RuleSet::Inherit(OpDefinition& definition, std::map<std::string, bool, st
                                call.text == definition.name ? "" : " in turn"));
       }
       SBP_RETURN_IF_ERROR(CheckCall(call, inner->second));
-      SBP_RETURN_IF_ERROR(Inherit(inner->second, done));
+      SBP_RETURN_IF_ERROR(Inherit(inner->second, ops, done));
       CollectInheritedReads(call, overload, inner->second.reads_values, definition.reads_values);
       CollectInheritedReads(call, overload, inner->second.reads_for_form, definition.reads_for_form);
     }
@@ -295,17 +267,53 @@ Status RuleSet::Inherit(OpDefinition& definition, std::map<std::string, bool, st
   return OkStatus();
 }
 
-const OpDefinition* RuleSet::Find(std::string_view type) const {
-  auto it = ops_.find(type);
-  return it == ops_.end() ? nullptr : &it->second;
+// Of `rule as Op(...)`: the op exists and takes the call, no op takes its own rule, and values that it reads are read.
+Status Inherit(RuleSet::Ops& ops) {
+  std::map<std::string, bool, std::less<>> done;  // false: begun, and not yet done
+  for (auto& [name, definition] : ops) SBP_RETURN_IF_ERROR(Inherit(definition, ops, done));
+  return OkStatus();
 }
 
-std::vector<std::string> RuleSet::Names() const {
-  std::vector<std::string> names;
-  names.reserve(ops_.size());
-  for (const auto& [name, definition] : ops_) names.push_back(name);
-  return names;
+}  // namespace
+
+const Literal* OperandInfo::known() const {
+  static const Literal kI32 = Literal::Ints({}, DType::kI32), kI64 = Literal::Ints({});
+  if (value != nullptr || !present) return value;
+  return type == kI64.type ? &kI64 : type == kI32.type ? &kI32 : nullptr;
 }
+
+Result<RuleSet> RuleSet::Builtin() {
+  // Parsed once in a process that asks often. Never freed: calls may still run when the process ends.
+  static const auto* const parsed = new const Result<RuleSet>([]() -> Result<RuleSet> {
+    Ops ops;
+    for (const BuiltinRuleFile& file : BuiltinRuleFiles()) {
+      Status status = AddFile(file.text, StrCat("rules/", file.name), true, ops);
+      if (!status.ok()) return Defect(status.message());
+    }
+    const Status status = Inherit(ops);
+    if (!status.ok()) return Defect(status.message());
+    RuleSet rules;
+    rules.ops_ = std::make_shared<const Ops>(std::move(ops));
+    return rules;
+  }());
+  return *parsed;
+}
+
+Status RuleSet::Add(std::string_view text, std::string_view file) {
+  Ops next = *ops_;  // so that a file with an error adds nothing
+  SBP_RETURN_IF_ERROR(AddFile(text, file, false, next));
+  SBP_RETURN_IF_ERROR(Inherit(next));
+  ops_ = std::make_shared<const Ops>(std::move(next));
+  user_files_.emplace_back(file, text);
+  return OkStatus();
+}
+
+const OpDefinition* RuleSet::Find(std::string_view type) const {
+  auto it = ops_->find(type);
+  return it == ops_->end() ? nullptr : &it->second;
+}
+
+std::vector<std::string> RuleSet::Names() const { return NamesOf(*ops_); }
 
 bool RuleSet::ReadsValue(std::string_view type, size_t index) const {
   const OpDefinition* definition = Find(type);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,8 +45,11 @@ struct OpQuery {
 // Errors about a value that a rule needs and that is not known contain this.
 inline constexpr std::string_view kMustBeKnown = "must be known";
 
+// Copies share their ops: one costs as much as a pointer.
 class RuleSet {
  public:
+  using Ops = std::map<std::string, OpDefinition, std::less<>>;
+
   // The rules compiled into the program from rules/*.rules. A syntax error there is a defect of ours.
   static Result<RuleSet> Builtin();
 
@@ -53,7 +57,7 @@ class RuleSet {
   Status Add(std::string_view text, std::string_view file);
 
   const OpDefinition* Find(std::string_view type) const;  // nullptr when unknown
-  const std::map<std::string, OpDefinition, std::less<>>& ops() const { return ops_; }
+  const Ops& ops() const { return *ops_; }
   std::vector<std::string> Names() const;
   // The text of every user file added, in order: recorded in plans.
   const std::vector<std::pair<std::string, std::string>>& user_files() const { return user_files_; }
@@ -72,13 +76,7 @@ class RuleSet {
   bool ValueDecidesForm(std::string_view type, size_t index) const;
 
  private:
-  Status AddFile(std::string_view text, std::string_view file, bool builtin);
-  // Of `rule as Op(...)`: the op exists and takes the call, no op takes its own rule, and values that it reads are
-  // read.
-  Status Inherit();
-  Status Inherit(OpDefinition& definition, std::map<std::string, bool, std::less<>>& done);
-
-  std::map<std::string, OpDefinition, std::less<>> ops_;
+  std::shared_ptr<const Ops> ops_ = std::make_shared<const Ops>();  // never null
   std::vector<std::pair<std::string, std::string>> user_files_;
 };
 
