@@ -105,6 +105,28 @@ def where_keys_need_no_frame(browser, inputs):
     page.close()
 
 
+def memory_keys_need_no_frame(browser, inputs):
+    """Keys that come before a panel is first drawn mean what they mean afterwards."""
+    keys = """async (before) => {
+      document.querySelector("[role=tab][data-panel=memory]").click();
+      const canvas = document.querySelector(".memory .surface canvas");
+      const width = canvas.width;
+      while (!before && canvas.width === width) await new Promise((done) => plainFrame(done));
+      for (const key of ["+", "+", "ArrowLeft", "ArrowLeft", "ArrowLeft"]) {
+        canvas.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+      }
+    }"""
+    moments = []
+    for before in ("true", "false"):
+        page = browser.open(inputs.page("llama"))
+        page.evaluate(f"({keys})({before})")
+        page.settle()
+        moments.append(page.text(".moment p"))
+        expect_quiet(page)
+        page.close()
+    expect_equal(moments[0], moments[1], "the moment after keys before the first frame")
+
+
 def tables_add_up(browser, inputs):
     page, plan = open_panel(browser, inputs, "llama", "tables")
     summary = plan["head"]["summary"]
@@ -423,7 +445,7 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, where_keys_need_no_frame,
+CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, where_keys_need_no_frame, memory_keys_need_no_frame,
          tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
          schedule_adds_up, micro_batches_stand_apart, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
 SLOW_CASES = [large_plans_stay_quick]

@@ -96,6 +96,25 @@ def search_finds_kinds(browser, inputs):
     page.close()
 
 
+def search_stays_open(browser, inputs):
+    """Who leaves the search and comes back at once finds its list open, also when what leaving began is done."""
+    page = browser.open(inputs.page("mlp"))
+    page.press("/")
+    page.type("up")
+    shown = page.evaluate("""(async () => {
+      const input = document.querySelector(".search input");
+      input.blur();
+      input.focus();
+      await new Promise((done) => setTimeout(done, 300));
+      return !document.querySelector(".search ul").hidden;
+    })()""")
+    expect(shown, "the list is closed")
+    page.evaluate("document.querySelector('.search input').blur()")
+    page.wait("document.querySelector('.search ul').hidden")
+    expect_quiet(page)
+    page.close()
+
+
 def overlays_and_themes(browser, inputs):
     page = browser.open(inputs.page("llama"))
     looks, legends = set(), set()
@@ -261,4 +280,5 @@ def without_idle_callbacks(browser, inputs):
     page.close()
 
 
-CASES = [only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all, zooms, search_finds_kinds, overlays_and_themes, double_click_opens]
+CASES = [only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all,
+         zooms, search_finds_kinds, search_stays_open, overlays_and_themes, double_click_opens]

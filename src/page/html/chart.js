@@ -101,7 +101,7 @@ export class ChartSurface {
 
   /** Paints what was asked for now: what is pointed at must be what stands there, also before the next frame. */
   flush() {
-    if (!this.#asked) return;
+    if (!this.#asked && this.size.width > 0) return;
     this.#asked = false;
     this.#paint();
   }
@@ -237,6 +237,7 @@ export function bindZoom(surface, range, plot, click) {
   let held = null;
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
+    surface.flush();
     const {left, width} = plot();
     if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       return range.move((event.deltaX || event.deltaY) / width);
@@ -244,6 +245,7 @@ export function bindZoom(surface, range, plot, click) {
     range.zoom((surface.at(event).x - left) / width, 1.0015 ** event.deltaY);
   }, {passive: false});
   canvas.addEventListener("pointerdown", (event) => {
+    surface.flush();
     held = {x: event.clientX, low: range.low, high: range.high, moved: false};
     canvas.setPointerCapture(event.pointerId);
   });

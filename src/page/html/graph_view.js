@@ -19,6 +19,7 @@ export class GraphView {
     this.model = model;
     this.store = store;
     this.onToggle = onToggle;
+    this.minimapPlace = undefined;  // {scale, left, top} once it is drawn
     this.onDraw = null;       // is called after each drawing
     this.coveredLeft = null;  // says how many pixels on the left something covers
     this.scene = new Scene(model);
@@ -281,6 +282,7 @@ export class GraphView {
   }
 
   #jump(event) {
+    if (this.minimapPlace === undefined) return;
     const bounds = this.minimap.getBoundingClientRect();
     const {scale, left, top} = this.minimapPlace;
     this.camera.x = (event.clientX - bounds.left - left) / scale - this.camera.width / this.camera.zoom / 2;

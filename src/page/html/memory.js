@@ -210,6 +210,7 @@ class MemoryView {
       if (!this.fixed) this.#moveTo(this.#positionAt(this.surface.at(event).x));
     });
     canvas.addEventListener("keydown", (event) => {
+      this.surface.flush();
       const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
       if (step !== undefined) this.#moveTo(this.#positionAt(this.#across(this.cursor) + step) === this.cursor ? this.cursor + step :
           this.#positionAt(this.#across(this.cursor) + step));

@@ -128,8 +128,12 @@ export function searchTool({models, store}) {
   const count = el("span", {class: "hit-count"});
   whenIdle(() => { terms ??= termsOf(models); });
   input.addEventListener("input", show);
-  input.addEventListener("focus", () => { if (input.value !== "") show(); });
-  input.addEventListener("blur", () => setTimeout(close, 150));
+  let closing = 0;
+  input.addEventListener("focus", () => {
+    clearTimeout(closing);
+    if (input.value !== "") show();
+  });
+  input.addEventListener("blur", () => { closing = setTimeout(close, 150); });
   input.addEventListener("keydown", (event) => {
     const actions = {
       ArrowDown: () => { chosen = Math.min(chosen + 1, rows.length - 1); mark(); },

@@ -126,6 +126,7 @@ class TrafficMatrix {
     });
     canvas.addEventListener("pointerleave", () => this.#point(-1, -1));
     canvas.addEventListener("keydown", (event) => {
+      this.surface.flush();
       const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
       if (step === undefined) return;
       event.preventDefault();
