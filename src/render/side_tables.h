@@ -21,6 +21,9 @@ inline constexpr const char* kSideTablesScope = "side tables";
 // more that lie more than half the forward pass apart. Linear.
 std::vector<bool> FindSideTables(const Graph& graph);
 
+// Per tensor: is it an input that is read at as many places, as far apart? Masks, and what cross-attention reads.
+std::vector<bool> FindSideInputs(const Graph& graph);
+
 // Inputs that one node of a drawing alone reads, by that node. `node_of_op`: that of an op of the graph; negative:
 // none.
 std::map<uint32_t, std::set<TensorId>> InputsOfOneReader(const Graph& graph,

@@ -48,6 +48,7 @@ class ViewBuilder {
     limit_ = 2 * std::max(options.max_nodes, options.expand.empty() ? 0 : kMaxDrawn);
     view_.training = HasBackward(plan.graph);
     side_ = FindSideTables(plan.graph);
+    side_inputs_ = FindSideInputs(plan.graph);
   }
 
   View Build() {
@@ -243,8 +244,9 @@ class ViewBuilder {
     }
   }
 
-  // Side tables are named beside those who read them: no edge leads to where they are made.
+  // Side tables and side inputs are named beside those who read them: no edge leads to where they are made, or stand.
   bool IsSideTableFor(TensorId t, uint32_t reader) const {
+    if (side_inputs_[t.index()]) return view_.nodes[reader].phase == Phase::kForward && !IsSideTableNode(reader);
     const OpId producer = plan_.graph.tensor(t).producer;
     return producer.valid() && side_[producer.index()] && NodeOfOp(producer.value) != static_cast<int32_t>(reader) &&
            !IsSideTableNode(reader);
@@ -256,17 +258,19 @@ class ViewBuilder {
     return false;
   }
   int32_t TableNodeBeside(TensorId t, uint32_t reader) {
-    const uint32_t producer = opening_.stand_in[plan_.graph.tensor(t).producer.value];
-    const auto [found, fresh] = table_nodes_.try_emplace(
-        std::tuple(producer, plan_.graph.tensor(t).producer_index, view_.nodes[reader].group), 0);
+    const Tensor& tensor = plan_.graph.tensor(t);
+    const bool input = side_inputs_[t.index()];
+    const uint32_t source = input ? t.value : opening_.stand_in[tensor.producer.value];
+    const int64_t place = input ? -1 : tensor.producer_index;
+    const auto [found, fresh] = table_nodes_.try_emplace(std::tuple(source, place, view_.nodes[reader].group), 0);
     if (!fresh) return static_cast<int32_t>(found->second);
     if (view_.nodes.size() >= limit_) {
       table_nodes_.erase(found);
       return -1;
     }
     ViewNode node = SourceNode(plan_, t, options_.notation);
-    node.title = Shorten(NameTail(plan_.graph.tensor(t).name), 24);
-    node.lines.emplace_back("side table");
+    if (!input) node.title = Shorten(NameTail(tensor.name), 24);
+    if (!input) node.lines.emplace_back("side table");
     node.order = view_.nodes[reader].order;
     found->second = AddNode(std::move(node), view_.nodes[reader].group, view_.nodes[reader].phase);
     return static_cast<int32_t>(found->second);
@@ -467,10 +471,11 @@ class ViewBuilder {
   std::map<uint32_t, size_t> closed_of_node_;
   std::vector<std::vector<uint32_t>> group_collectives_;
   std::map<TensorId, uint32_t> source_nodes_;
-  std::vector<bool> side_;                                                   // per op: makes a side table
-  std::map<std::tuple<uint32_t, uint32_t, int32_t>, uint32_t> table_nodes_;  // producer, result, group of the reader
-  std::map<uint32_t, std::set<TensorId>> many_inputs_;                       // by folded node
-  std::map<uint32_t, uint32_t> input_nodes_;                                 // which stand for them
+  std::vector<bool> side_;                                                  // per op: makes a side table
+  std::vector<bool> side_inputs_;                                           // per tensor
+  std::map<std::tuple<uint32_t, int64_t, int32_t>, uint32_t> table_nodes_;  // producer, result, group of the reader
+  std::map<uint32_t, std::set<TensorId>> many_inputs_;                      // by folded node
+  std::map<uint32_t, uint32_t> input_nodes_;                                // which stand for them
   std::set<TensorId> unseen_sources_;
   int32_t rest_of_sources_ = -1, rest_of_outputs_ = -1;
   std::map<uint32_t, uint32_t> last_step_;                                 // transition -> node

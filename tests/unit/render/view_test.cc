@@ -166,6 +166,39 @@ TEST(View, SideTablesAreNamedBesideTheirReaders) {
   EXPECT_THAT(Dump(Make(WithTable(3))), HasSubstr("edge Cos -> Mul"));
 }
 
+// A chain of layers that add the same input, as cross-attention reads a text.
+Plan WithSideInput(size_t layers) {
+  const TensorType type{DType::kF32, {8, 64}};
+  GraphBuilder builder("cross");
+  builder.AddInput("x", type);
+  builder.AddInput("text", type);
+  std::string last = "x";
+  for (size_t i = 0; i < layers; ++i) {
+    const std::string scope = StrCat("block", i), sum = StrCat("sum", i), next = StrCat("next", i);
+    builder.AddOp("Add", sum, {last, "text"}, {sum}, {}, scope);
+    builder.AddOp(StrCat("Op", i), next, {sum}, {next}, {}, scope);  // no two blocks are alike
+    for (const std::string& name : {sum, next}) builder.DescribeTensor(name, type);
+    last = next;
+  }
+  builder.AddOutput(last);
+  Plan plan;
+  plan.graph = *builder.Build("cross");
+  return plan;
+}
+
+TEST(View, InputsThatAllLayersReadAreNamedBesideThem) {
+  const auto texts = [](const std::string& dump) {
+    size_t count = 0;
+    for (const std::string_view line : Split(dump, '\n')) count += line.find("edge text -> Add") != line.npos;
+    return count;
+  };
+  const View view = Make(WithSideInput(6));
+  ExpectSound(view);
+  EXPECT_EQ(std::ranges::count(view.nodes, "text", &ViewNode::title), 6);
+  EXPECT_EQ(texts(Dump(view)), 6U);
+  EXPECT_EQ(std::ranges::count(Make(WithSideInput(3)).nodes, "text", &ViewNode::title), 1);  // few readers
+}
+
 TEST(View, EmbeddingsThatAreAlikeAreOneNode) {
   GraphBuilder builder("embeddings");
   std::vector<std::string> rows;
