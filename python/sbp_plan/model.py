@@ -1,14 +1,16 @@
 """Models: where they come from, their training steps, plans of them, and runs on this machine's CPU."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from ._program import Option, Path, call, flags, refuse
+from ._program import Option, Path, call, flags, refuse, refuse_unnamed
 from ._progress import Progress
+from ._values import typed
 from .errors import UsageError
 from .plan import Plan
 
@@ -50,9 +52,11 @@ class Model:
     def run(self, inputs: Mapping[str, Any] | None = None, mesh: Option = None, *, progress: Progress = None,
             **options: Option) -> dict[str, Any]:
         """Executes this model on the CPU, with numpy arrays by input name (random where not given), and returns its
-        outputs likewise; arrays of other packages come by DLPack. With `mesh`: plans it first, options being
-        those of `plan`, and runs the plan, threads being its devices. A training step, or another dtype, runs as a plan.
-        Needs numpy."""
+        outputs likewise; arrays of other packages come by DLPack. Floats of any type are taken for floats. Outputs are of
+        the model's types: bf16 is ml_dtypes' where that package is, else f32; other types that numpy lacks are f32, i8 or
+        u8, without loss. With `mesh`: plans it first, options being those of `plan`, and runs the plan, threads being
+        its devices. A training step, or another dtype, runs as a plan. Needs numpy."""
+        refuse_unnamed(inputs)
         if mesh is not None:
             planned = self.plan(mesh=mesh, progress=progress, **self._said(options, inputs or {}))
             return planned.run(inputs, progress=progress)
@@ -96,12 +100,13 @@ def _shape_of(value: Any) -> Any:
 def run_file(path: Path, inputs: Mapping[str, Any] | None, options: Mapping[str, Option], *,
              documents: Mapping[str, bytes] | None = None, progress: Progress = None) -> dict[str, Any]:
     """Runs a model or plan file, or one of the `documents`, with arrays in and out."""
+    refuse_unnamed(inputs)
     refuse(options, "outputs", *(["inputs"] if inputs else []))
-    given: dict[str, Option] = {**options, "outputs": "arrays:"}
+    given: dict[str, Option] = {**options, "outputs": "arrays:", "format": "json"}
     if inputs:
         given["inputs"] = "arrays:"
     answer = call("run", [*flags(given), "--", os.fspath(path)], documents=documents, arrays=inputs, progress=progress)
-    return dict(answer.arrays)
+    return typed(answer.arrays, {row["name"]: row["type"] for row in json.loads(answer.output)["outputs"]})
 
 
 def load(path: Path, **options: Option) -> Model:
