@@ -57,6 +57,9 @@ class RecordedTensor(TensorLike):
     def _compute(self, call: Call) -> Any:
         return self.graph._record(call)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise TypeError(f'"{self.name}" is recorded and has no values; make it an output and run the model')
+
     def __repr__(self) -> str:
         return f"<{self.name}: {self._type}>"
 
@@ -192,6 +195,12 @@ class Graph:
     def __repr__(self) -> str:
         return (f"<graph {self.name}: {len(self._inputs)} inputs, {len(self._parameters)} parameters, {len(self._ops)} ops, "
                 f"{len(self._outputs)} outputs>")
+
+    def _repr_html_(self) -> str:
+        """The graph's picture, for notebooks, once it has an output."""
+        import html
+
+        return self.model()._repr_html_() if self._outputs else f"<pre>{html.escape(repr(self))}</pre>"
 
     def _take(self, name: str) -> str:
         if not isinstance(name, str) or not name:
