@@ -31,6 +31,7 @@ Path = Union[str, "os.PathLike[str]"]
 Option = Union[None, bool, str, Number, "os.PathLike[str]", Sequence[str], Mapping[str, Union[str, Number]]]
 
 _HERE = str(pathlib.Path(__file__).parent) + os.sep
+_WITHOUT_MODEL = "note: the model of the plan is not at hand"  # nobody who runs a plan expects random weights
 _IN_BYTES = ("memory_limit", "prefetch")
 _SECONDS_TO_STOP = 10.0  # after Ctrl-C; the program answers within one
 
@@ -184,8 +185,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _warn(chatter: str) -> None:
     for line in chatter.splitlines():
-        if line.startswith("warning: "):
-            warnings.warn(line.removeprefix("warning: "), stacklevel=_caller())
+        if line.startswith(("warning: ", _WITHOUT_MODEL)):
+            warnings.warn(line.removeprefix("warning: ").removeprefix("note: "), stacklevel=_caller())
 
 
 def _caller() -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
+from ._folder import Folder
 from ._program import Option, Path, call, flags, refuse, refuse_unnamed
 from ._progress import Progress
 from ._values import typed
@@ -25,7 +25,7 @@ class Model:
     """A model's file with what is said about it. Immutable: `train` returns another one."""
 
     def __init__(self, path: Path, options: Mapping[str, Option],
-                 folder: tempfile.TemporaryDirectory[str] | None = None,
+                 folder: Folder | None = None,
                  dims: NamedDims | None = None) -> None:
         self.path = pathlib.Path(path)
         self.options = dict(options)
@@ -77,6 +77,11 @@ class Model:
             sizes[name] = next((int(shape[axis]) for shape, axis in shapes if axis < len(shape)), size)
         return {**said, "dim": {**sizes, **(own or {})}}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._folder is not None:  # a copy, with files of its own
+            self.path = self._folder.path / self.path.name
+
     def __repr__(self) -> str:
         said = "".join(f", {name}={value!r}" for name, value in self.options.items())
         return f"<model {os.fspath(self.path)}{said}>"
@@ -98,14 +103,16 @@ def _shape_of(value: Any) -> Any:
 
 
 def run_file(path: Path, inputs: Mapping[str, Any] | None, options: Mapping[str, Option], *,
-             documents: Mapping[str, bytes] | None = None, progress: Progress = None) -> dict[str, Any]:
-    """Runs a model or plan file, or one of the `documents`, with arrays in and out."""
+             model: Path | None = None, documents: Mapping[str, bytes] | None = None, progress: Progress = None) -> dict[str, Any]:
+    """Runs a model or plan file, or one of the `documents`, with arrays in and out. `model`: a plan's, where it is not
+    at the place that the plan says."""
     refuse_unnamed(inputs)
     refuse(options, "outputs", *(["inputs"] if inputs else []))
     given: dict[str, Option] = {**options, "outputs": "arrays:", "format": "json"}
     if inputs:
         given["inputs"] = "arrays:"
-    answer = call("run", [*flags(given), "--", os.fspath(path)], documents=documents, arrays=inputs, progress=progress)
+    files = [os.fspath(path), *([] if model is None else [os.fspath(model)])]
+    answer = call("run", [*flags(given), "--", *files], documents=documents, arrays=inputs, progress=progress)
     return typed(answer.arrays, {row["name"]: row["type"] for row in json.loads(answer.output)["outputs"]})
 
 
@@ -121,16 +128,16 @@ def from_torch(program: Any, **options: Option) -> Model:
     """The model of what torch.export.export returned; torch is needed, and writes a temporary .pt2 file."""
     import torch
 
-    folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
-    path = pathlib.Path(folder.name) / "model.pt2"
+    folder = Folder()
+    path = folder.path / "model.pt2"
     torch.export.save(program, os.fspath(path))
     return Model(path, options, folder)
 
 
 def from_jax(lowered: Any, **options: Option) -> Model:
     """The model of jax.jit(function).lower(...): its StableHLO, in a temporary .mlir file."""
-    folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
-    path = pathlib.Path(folder.name) / "model.mlir"
+    folder = Folder()
+    path = folder.path / "model.mlir"
     if not hasattr(lowered, "compiler_ir"):
         raise TypeError(f"from_jax() takes what jax.jit(function).lower(...) returns, not {type(lowered).__name__}")
     module = lowered.compiler_ir("stablehlo")
@@ -144,7 +151,7 @@ def from_onnx(model: Any, **options: Option) -> Model:
         return load(model, **options)
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"from_onnx() takes an onnx.ModelProto or a path, not {type(model).__name__}")
-    folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
-    path = pathlib.Path(folder.name) / "model.onnx"
+    folder = Folder()
+    path = folder.path / "model.onnx"
     path.write_bytes(model.SerializeToString())
     return Model(path, options, folder)

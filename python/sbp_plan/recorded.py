@@ -22,6 +22,7 @@ from typing import Any
 from . import _eager, _rules, _values
 from ._binding import Call, Operand, nearest
 from ._document import KIND
+from ._folder import Folder
 from ._functions import recording
 from ._operators import TensorLike
 from ._program import Option, Path, flags
@@ -185,8 +186,8 @@ class Graph:
         """The model to plan, train and run. Options are those of `load`."""
         if not self._outputs:
             raise CallError(f'graph "{self.name}" has no output; g.output(tensor) makes one')
-        folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
-        path = pathlib.Path(folder.name) / "graph.json"
+        folder = Folder()
+        path = folder.path / "graph.json"
         self.save(path)
         if self._rules:
             options = {"rules": list(self._rules), **options}

@@ -2,10 +2,12 @@
 """The Python package, by the library or else by the program: package_test.py PROGRAM [LIBRARY]. Without torch; arrays only
 where numpy is."""
 import concurrent.futures
+import copy
 import io
 import json
 import os
 import pathlib
+import pickle
 import re
 import signal
 import struct
@@ -380,6 +382,31 @@ class Running(unittest.TestCase):
             wide = model.run({"x": narrow})["y"]
         self.assertEqual("float32", wide.dtype)
         numpy.testing.assert_array_equal(whole["y"], wide)
+
+    def test_what_is_pickled_has_its_weights(self):
+        """Also once the process that made it has ended; of a plan from a file whose model is gone, a warning says so."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"""
+import sys, pickle
+sys.path.insert(0, {str(pathlib.Path(sp.__file__).parents[1])!r})
+import numpy, sbp_plan as sp
+with sp.graph() as g:
+    g.output(g.input("x", (4, 8)) @ g.parameter("w", numpy.arange(80000, dtype="f4").reshape(8, 10000)), "y")
+model = g.model()
+plan = model.plan(mesh=2)
+with open({folder + "/made"!r}, "wb") as file: pickle.dump((model, plan), file)
+plan.save({folder + "/plan.json"!r})
+"""
+            subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+            with open(f"{folder}/made", "rb") as file:
+                made = pickle.load(file)
+            ones = numpy.ones((4, 8), "f4")
+            wanted = numpy.arange(80000, dtype="f4").reshape(8, 10000).sum(0)
+            for one in (*made, copy.deepcopy(made[1])):
+                numpy.testing.assert_array_equal(one.run({"x": ones})["y"][0], wanted)
+            self.assertTrue(sp.check(made[1], made[0]))
+            with self.assertWarnsRegex(UserWarning, "the model of the plan is not at hand"):
+                sp.load_plan(f"{folder}/plan.json").run({"x": ones})
 
     def test_arrays_have_names(self):
         small = sp.load(ROOT / "examples/library/linear.json", dim={"batch": 8})
