@@ -3,33 +3,57 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ._values import bits_of_bf16
+from .errors import InputError
 
 
-def taken(value: Any) -> Any:
-    """A numpy array, or what numpy takes over by DLPack or the array protocol. No value is cast; of bf16 the bits."""
+@dataclass(frozen=True)
+class Given:
+    """An array as it is handed over: `values` in row-major order, little-endian; of types that numpy lacks their bits.
+    `dtype` is the type's name, numpy's or ml_dtypes'."""
+
+    values: Any
+    dtype: str
+
+
+def taken(value: Any) -> Given:
+    """A numpy array, or what numpy takes over by DLPack or the array protocol. No value is cast. Raises InputError."""
     import numpy
 
-    bits = bits_of_bf16(value)
-    if bits is not None:
-        return bits
-    if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__"):
-        return numpy.from_dlpack(value)
-    return numpy.asarray(value)
+    try:
+        bits = bits_of_bf16(value)
+        if bits is not None:
+            return Given(bits, "bfloat16")
+        by_dlpack = not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__")
+        array = numpy.from_dlpack(value) if by_dlpack else numpy.asarray(value)
+    except (TypeError, RuntimeError, BufferError, ValueError) as error:
+        raise InputError(f"numpy cannot take over {type(value).__name__}: {error}") from None
+    if array.dtype.kind in "OUSTMm" or array.dtype.names is not None:
+        raise InputError(f"an array of {array.dtype}: expected numbers")
+    plain = numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
+    if numpy.dtype(array.dtype.str) == array.dtype:
+        return Given(plain, array.dtype.name)
+    return Given(plain.view(f"u{array.dtype.itemsize}"), array.dtype.name)  # of ml_dtypes
 
 
-def write_arrays(path: pathlib.Path, arrays: Mapping[str, Any]) -> pathlib.Path:
-    """Writes what `taken` takes; returns `path`."""
+def write_arrays(path: pathlib.Path, arrays: Mapping[str, Given]) -> pathlib.Path:
+    """Writes them; types that numpy lacks by their names. Returns `path`."""
     import numpy
 
     # Not savez(**arrays): a tensor may be called "file".
     import zipfile
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        for name, value in arrays.items():
+        for name, given in arrays.items():
             with archive.open(name + ".npy", "w", force_zip64=True) as entry:
-                numpy.lib.format.write_array(entry, taken(value), allow_pickle=False)
+                if given.dtype == given.values.dtype.name:
+                    numpy.lib.format.write_array(entry, given.values, allow_pickle=False)
+                else:
+                    numpy.lib.format.write_array_header_1_0(
+                        entry, {"descr": given.dtype, "fortran_order": False, "shape": given.values.shape})
+                    entry.write(given.values.tobytes())
     return path
 
 

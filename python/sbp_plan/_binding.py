@@ -97,6 +97,10 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, TensorLike) or _values.is_array(value)
 
 
+def _is_plain_array(value: Any) -> bool:
+    return not isinstance(value, TensorLike) and _values.is_array(value)
+
+
 def _is_numbers(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(_is_numbers(item) for item in value)
@@ -204,7 +208,7 @@ class _Match:
         if _values.is_array(value):
             array = _values.to_array(value)
             return Operand(parameter, array, _values.dtype_name(array.dtype))
-        if isinstance(value, (list, tuple)) and value and all(map(_values.is_array, value)):
+        if isinstance(value, (list, tuple)) and value and all(map(_is_plain_array, value)):
             arrays = [_values.to_array(item) for item in value]
             return Operand(parameter, arrays, _values.dtype_name(arrays[0].dtype))
         if isinstance(value, str) or not _is_numbers(value):

@@ -5,10 +5,9 @@ import json
 import warnings
 from typing import Any
 
-from . import _values
 from ._binding import Call
 from ._document import constants_of, document
-from .errors import InputError
+from .errors import Error, InputError
 from .model import run_file
 
 
@@ -30,26 +29,13 @@ def compute(call: Call) -> Any:
     name = "memory:op.json"
     with warnings.catch_warnings():  # of sizes that planning would assume: nothing is planned here
         warnings.simplefilter("ignore")
-        outputs = run_file(name, arrays, {"unsharded": True, "quiet": True, "rules": list(call.rules)},
-                           documents={name: json.dumps(made.json).encode()}, progress=False)
+        try:
+            outputs = run_file(name, arrays, {"unsharded": True, "quiet": True, "rules": list(call.rules)},
+                               documents={name: json.dumps(made.json).encode()}, progress=False)
+        except Error as error:  # of which op is said already
+            raise type(error)(str(error).removeprefix('op "op": ')) from None
     results = [_result(outputs, name) for name in made.outputs]
-    if _has_bf16(call):
-        from . import _rules
-
-        types = _rules.result_types(call, [constants.get(index) for index in range(len(call.operands))])
-        results = [_narrowed(result, text) for result, text in zip(results, types)]
     return results[0] if len(results) == 1 else tuple(results)
-
-
-def _has_bf16(call: Call) -> bool:
-    return any(operand and operand.dtype == "bf16" for operand in call.operands) or "bf16" in call.attributes.values()
-
-
-def _narrowed(result: Any, text: str) -> Any:
-    dtype = text.removeprefix("sequence(").partition("[")[0]
-    if isinstance(result, list):
-        return [_values.narrowed(array, dtype) for array in result]
-    return _values.narrowed(result, dtype)
 
 
 def _result(outputs: dict[str, Any], name: str) -> Any:

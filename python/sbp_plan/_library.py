@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._arrays import Given
 from .errors import DefectError
 
 _ABI = 1
@@ -86,7 +87,7 @@ class _Call:
     """A request with all it points to, and the thread that runs it."""
 
     def __init__(self, loaded: ctypes.CDLL, words: Sequence[str], document: bytes, documents: Mapping[str, bytes],
-                 arrays: Mapping[str, Any], telling: bool) -> None:
+                 arrays: Mapping[str, Given], telling: bool) -> None:
         self._loaded = loaded
         self._cancel = ctypes.c_int32(0)
         self.told: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # what goes on; None: the call has ended
@@ -99,11 +100,12 @@ class _Call:
         self._documents = (_Document * max(1, len(documents)))(
             *[_Document(os.fsencode(name), ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p), len(content))
               for name, content in documents.items()])
-        self._values = [_plain(value) for value in arrays.values()]
+        self._given = list(arrays.values())
         self._arrays = (_Array * max(1, len(arrays)))(
-            *[_Array(os.fsencode(name), value.dtype.name.encode(), (ctypes.c_int64 * max(1, value.ndim))(*value.shape),
-                     value.ndim, value.ctypes.data, value.nbytes)
-              for name, value in zip(arrays, self._values)])
+            *[_Array(os.fsencode(name), given.dtype.encode(),
+                     (ctypes.c_int64 * max(1, given.values.ndim))(*given.values.shape), given.values.ndim,
+                     given.values.ctypes.data, given.values.nbytes)
+              for name, given in arrays.items()])
         told = self.told  # not of self, which would hold itself: with all its documents, until the next collection
 
         def tell(user: int | None, what: bytes) -> int:
@@ -145,13 +147,6 @@ class _Call:
         return read
 
 
-def _plain(value: Any) -> Any:
-    """A numpy array whose bytes are as the library reads them: row-major, little-endian."""
-    import numpy
-
-    return numpy.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).reshape(value.shape)
-
-
 # Where numpy's names are other ones than those of documents with a longer word.
 _NUMPY_NAMES = {"f64": "float64", "f32": "float32", "f16": "float16", "i64": "int64", "i32": "int32", "i16": "int16",
                 "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
@@ -183,7 +178,7 @@ def _end_running() -> None:
 
 
 def run(loaded: ctypes.CDLL, words: Sequence[str], document: bytes, documents: Mapping[str, bytes],
-        arrays: Mapping[str, Any], progress: Callable[[str], None] | None) -> Returned:
+        arrays: Mapping[str, Given], progress: Callable[[str], None] | None) -> Returned:
     """Runs the command in a thread of its own and waits for it; `progress` is called by this thread, with what goes on,
     and some times a second again. Whatever is raised meanwhile, Ctrl-C too, ends the command."""
     call = _Call(loaded, words, document, documents, arrays, progress is not None)

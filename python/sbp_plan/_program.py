@@ -4,6 +4,7 @@ By the library in this process (_library.py); as a process where there is no lib
 program, and for backends that are processes or GPUs."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -19,10 +20,10 @@ from numbers import Number as AnyNumber
 from typing import Any, Union
 
 from . import _library
-from ._arrays import read_arrays, taken, write_arrays
+from ._arrays import Given, read_arrays, taken, write_arrays
 from ._library import Returned
 from ._progress import Progress, shown
-from .errors import UsageError, error_of
+from .errors import InputError, UsageError, error_of
 
 Number = Union[int, float]
 Path = Union[str, "os.PathLike[str]"]
@@ -30,6 +31,8 @@ Path = Union[str, "os.PathLike[str]"]
 Option = Union[None, bool, str, Number, "os.PathLike[str]", Sequence[str], Mapping[str, Union[str, Number]]]
 
 _HERE = str(pathlib.Path(__file__).parent) + os.sep
+_WITHOUT_MODEL = "note: the model of the plan is not at hand"  # nobody who runs a plan expects random weights
+_IN_BYTES = ("memory_limit", "prefetch")
 _SECONDS_TO_STOP = 10.0  # after Ctrl-C; the program answers within one
 
 
@@ -61,12 +64,24 @@ def refuse(options: Mapping[str, Option], *names: str) -> None:
             raise UsageError(f"{name}: the package says where files lie; leave it out")
 
 
+def refuse_unnamed(arrays: object) -> None:
+    """Raises InputError for arrays that are not in a dict."""
+    if arrays is not None and not isinstance(arrays, Mapping):
+        raise InputError(f"expected arrays by name, a dict, not {type(arrays).__name__}")
+
+
 def flags(options: Mapping[str, Option]) -> list[str]:
     """Options as flags: memory_limit="75GB" is --memory-limit=75GB, mesh={"data": 2} is --mesh=data=2, dim={"batch": 8}
-    is --dim=batch=8, a list is the flag once for each, True the flag alone; None and False are left out."""
+    is --dim=batch=8, a list is the flag once for each, True the flag alone; None and False are left out. Numbers in the
+    place of bytes are bytes."""
     result: list[str] = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
+        if name == "mesh" and isinstance(value, (list, tuple)):
+            names = ", ".join(f'"axis{i}": {size}' for i, size in enumerate(value))
+            raise UsageError(f"mesh={value!r}: axes have names: mesh={{{names}}}, or mesh=N of one axis")
+        if name in _IN_BYTES and isinstance(value, AnyNumber) and not isinstance(value, bool) and value != 0:
+            value = f"{value}B"
         if value is None or value is False:
             continue
         if value is True:
@@ -92,7 +107,7 @@ def call(command: str, arguments: Sequence[str], document: bytes | None = None, 
     if any("\0" in argument for argument in arguments):
         raise UsageError("a NUL character in an option")
     words = [command, *arguments]
-    given = {name: taken(value) for name, value in (arrays or {}).items()}
+    given = {name: _taken(name, value) for name, value in (arrays or {}).items()}
     loaded = _loaded(words)
     if loaded is None:
         returned = _run_process(words, document or b"", documents or {}, given)
@@ -106,6 +121,13 @@ def call(command: str, arguments: Sequence[str], document: bytes | None = None, 
     raise error_of(5 if returned.code == 1 else returned.code, _message(chatter, returned.code, returned.output))
 
 
+def _taken(name: str, value: Any) -> Given:
+    try:
+        return taken(value)
+    except InputError as error:
+        raise InputError(f'"{name}": {error}') from None
+
+
 def _loaded(words: Sequence[str]) -> Any:
     """The library, where it is to run these words."""
     if any(re.match(r"(--backend=)?(cuda|mpi)$", word) for word in words):
@@ -116,7 +138,7 @@ def _loaded(words: Sequence[str]) -> Any:
 
 
 def _run_process(words: Sequence[str], document: bytes, documents: Mapping[str, bytes],
-                 arrays: Mapping[str, Any]) -> Returned:
+                 arrays: Mapping[str, Given]) -> Returned:
     """The same by the program; what is in memory for the library lies in a folder meanwhile."""
     with tempfile.TemporaryDirectory(prefix="sbp-plan-") as name:
         folder = pathlib.Path(name)
@@ -163,8 +185,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _warn(chatter: str) -> None:
     for line in chatter.splitlines():
-        if line.startswith("warning: "):
-            warnings.warn(line.removeprefix("warning: "), stacklevel=_caller())
+        if line.startswith(("warning: ", _WITHOUT_MODEL)):
+            warnings.warn(line.removeprefix("warning: ").removeprefix("note: "), stacklevel=_caller())
 
 
 def _caller() -> int:
@@ -180,7 +202,20 @@ def _message(chatter: str, code: int, output: bytes) -> str:
     at = 0 if chatter.startswith("error: ") else chatter.find("\nerror: ") + 1
     if chatter.startswith("error: ") or at > 0:
         return chatter[at:].removeprefix("error: ").rstrip()
-    if code == 1 and output.strip():  # a comparison that failed: its last line says by how much
-        return output.decode(errors="replace").strip().splitlines()[-1]
+    if code == 1 and output.strip():  # a comparison that failed
+        return _mismatch(output.decode(errors="replace").strip())
     return (chatter.strip() or output.decode(errors="replace").strip() or
             f"sbp-plan ended with {'signal' if code < 0 else 'exit code'} {abs(code)} and no message")
+
+
+def _mismatch(report: str) -> str:
+    """By how much a run differs: the last line of its report; of one in JSON the same, and where."""
+    if not report.startswith("{"):
+        return report.splitlines()[-1]
+    said = json.loads(report)
+    wrong = [f'"{row["name"]}"' for row in [*said["outputs"], *said.get("tensors", [])] if not row["good"]]
+    names = ", ".join([*wrong[:3], *([f"{len(wrong) - 3} more"] if len(wrong) > 3 else [])])
+    error, against = said["max_relative_error"], said["against"]
+    size = f"{error:.1e}" if isinstance(error, float) else str(error)
+    return (f"BAD: largest error {size}, tolerance {said['tolerance']:g}" + (f", against {against}" if against else "") +
+            (f": {names}" if names else ""))

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 from .errors import CallError, InputError
@@ -81,6 +82,15 @@ def narrowed(array: Any, dtype: str) -> Any:
     """A result, which comes in f32 where it is of bf16, in ml_dtypes' type where that is there. No value changes."""
     kind = bfloat16() if dtype == "bf16" else None
     return array if kind is None else array.astype(kind)
+
+
+def typed(arrays: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+    """Results, of the types of their documents ("bf16[2,3]"); entries NAME/0, NAME/1, ... of that of their sequence."""
+    result = {}
+    for name, array in arrays.items():
+        text = types.get(name) or types.get(name.rpartition("/")[0], "")
+        result[name] = narrowed(array, re.split(r"[\[)]", text.removeprefix("sequence("))[0])
+    return result
 
 
 def dtype_name(dtype: Any) -> str:

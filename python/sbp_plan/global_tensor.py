@@ -75,6 +75,12 @@ class GlobalTensor(TensorLike):
         """The whole tensor, partial values combined."""
         return _layouts.assemble(self._parts, self._shape, self._layout, self._mesh)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """numpy.asarray(t): the whole tensor."""
+        if copy is False:
+            raise ValueError("the parts of a global tensor are copied into an array")
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
     def to(self, sbp: Any) -> GlobalTensor:
         """This tensor in another layout. `history` of the result names the collectives that brought it there."""
         target = _layouts.parse_layout(sbp, self._mesh, self.ndim)

@@ -1,14 +1,16 @@
 """Models: where they come from, their training steps, plans of them, and runs on this machine's CPU."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from ._program import Option, Path, call, flags, refuse
+from ._folder import Folder
+from ._program import Option, Path, call, flags, refuse, refuse_unnamed
 from ._progress import Progress
+from ._values import typed
 from .errors import UsageError
 from .plan import Plan
 
@@ -23,7 +25,7 @@ class Model:
     """A model's file with what is said about it. Immutable: `train` returns another one."""
 
     def __init__(self, path: Path, options: Mapping[str, Option],
-                 folder: tempfile.TemporaryDirectory[str] | None = None,
+                 folder: Folder | None = None,
                  dims: NamedDims | None = None) -> None:
         self.path = pathlib.Path(path)
         self.options = dict(options)
@@ -50,9 +52,11 @@ class Model:
     def run(self, inputs: Mapping[str, Any] | None = None, mesh: Option = None, *, progress: Progress = None,
             **options: Option) -> dict[str, Any]:
         """Executes this model on the CPU, with numpy arrays by input name (random where not given), and returns its
-        outputs likewise; arrays of other packages come by DLPack. With `mesh`: plans it first, options being
-        those of `plan`, and runs the plan, threads being its devices. A training step, or another dtype, runs as a plan.
-        Needs numpy."""
+        outputs likewise; arrays of other packages come by DLPack. Floats of any type are taken for floats. Outputs are of
+        the model's types: bf16 is ml_dtypes' where that package is, else f32; other types that numpy lacks are f32, i8 or
+        u8, without loss. With `mesh`: plans it first, options being those of `plan`, and runs the plan, threads being
+        its devices. A training step, or another dtype, runs as a plan. Needs numpy."""
+        refuse_unnamed(inputs)
         if mesh is not None:
             planned = self.plan(mesh=mesh, progress=progress, **self._said(options, inputs or {}))
             return planned.run(inputs, progress=progress)
@@ -72,6 +76,11 @@ class Model:
             shapes = [(_shape_of((inputs or {}).get(tensor)), axis) for tensor, axis in places]
             sizes[name] = next((int(shape[axis]) for shape, axis in shapes if axis < len(shape)), size)
         return {**said, "dim": {**sizes, **(own or {})}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._folder is not None:  # a copy, with files of its own
+            self.path = self._folder.path / self.path.name
 
     def __repr__(self) -> str:
         said = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -94,14 +103,17 @@ def _shape_of(value: Any) -> Any:
 
 
 def run_file(path: Path, inputs: Mapping[str, Any] | None, options: Mapping[str, Option], *,
-             documents: Mapping[str, bytes] | None = None, progress: Progress = None) -> dict[str, Any]:
-    """Runs a model or plan file, or one of the `documents`, with arrays in and out."""
+             model: Path | None = None, documents: Mapping[str, bytes] | None = None, progress: Progress = None) -> dict[str, Any]:
+    """Runs a model or plan file, or one of the `documents`, with arrays in and out. `model`: a plan's, where it is not
+    at the place that the plan says."""
+    refuse_unnamed(inputs)
     refuse(options, "outputs", *(["inputs"] if inputs else []))
-    given: dict[str, Option] = {**options, "outputs": "arrays:"}
+    given: dict[str, Option] = {**options, "outputs": "arrays:", "format": "json"}
     if inputs:
         given["inputs"] = "arrays:"
-    answer = call("run", [*flags(given), "--", os.fspath(path)], documents=documents, arrays=inputs, progress=progress)
-    return dict(answer.arrays)
+    files = [os.fspath(path), *([] if model is None else [os.fspath(model)])]
+    answer = call("run", [*flags(given), "--", *files], documents=documents, arrays=inputs, progress=progress)
+    return typed(answer.arrays, {row["name"]: row["type"] for row in json.loads(answer.output)["outputs"]})
 
 
 def load(path: Path, **options: Option) -> Model:
@@ -116,16 +128,16 @@ def from_torch(program: Any, **options: Option) -> Model:
     """The model of what torch.export.export returned; torch is needed, and writes a temporary .pt2 file."""
     import torch
 
-    folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
-    path = pathlib.Path(folder.name) / "model.pt2"
+    folder = Folder()
+    path = folder.path / "model.pt2"
     torch.export.save(program, os.fspath(path))
     return Model(path, options, folder)
 
 
 def from_jax(lowered: Any, **options: Option) -> Model:
     """The model of jax.jit(function).lower(...): its StableHLO, in a temporary .mlir file."""
-    folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
-    path = pathlib.Path(folder.name) / "model.mlir"
+    folder = Folder()
+    path = folder.path / "model.mlir"
     if not hasattr(lowered, "compiler_ir"):
         raise TypeError(f"from_jax() takes what jax.jit(function).lower(...) returns, not {type(lowered).__name__}")
     module = lowered.compiler_ir("stablehlo")
@@ -139,7 +151,7 @@ def from_onnx(model: Any, **options: Option) -> Model:
         return load(model, **options)
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"from_onnx() takes an onnx.ModelProto or a path, not {type(model).__name__}")
-    folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
-    path = pathlib.Path(folder.name) / "model.onnx"
+    folder = Folder()
+    path = folder.path / "model.onnx"
     path.write_bytes(model.SerializeToString())
     return Model(path, options, folder)

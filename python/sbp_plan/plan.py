@@ -180,7 +180,15 @@ class Plan:
         from .model import run_file
 
         path = "memory:plan.json"
-        return run_file(path, inputs, options, documents={path: self._document}, progress=progress)
+        return run_file(path, inputs, options, model=self._moved_model(), documents={path: self._document},
+                        progress=progress)
+
+    def _moved_model(self) -> pathlib.Path | None:
+        """The model's file, where it is no longer at the place that the document names."""
+        recorded = self.document.get("model", {}).get("path")
+        if self._model is None or not recorded or pathlib.Path(recorded).exists() or not self._model.path.exists():
+            return None
+        return self._model.path
 
     def file(self) -> tempfile.TemporaryDirectory[str]:
         """A folder with this plan as plan.json; a context manager."""

@@ -22,6 +22,7 @@ from typing import Any
 from . import _eager, _rules, _values
 from ._binding import Call, Operand, nearest
 from ._document import KIND
+from ._folder import Folder
 from ._functions import recording
 from ._operators import TensorLike
 from ._program import Option, Path, flags
@@ -56,6 +57,9 @@ class RecordedTensor(TensorLike):
 
     def _compute(self, call: Call) -> Any:
         return self.graph._record(call)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise TypeError(f'"{self.name}" is recorded and has no values; make it an output and run the model')
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self._type}>"
@@ -182,8 +186,8 @@ class Graph:
         """The model to plan, train and run. Options are those of `load`."""
         if not self._outputs:
             raise CallError(f'graph "{self.name}" has no output; g.output(tensor) makes one')
-        folder = tempfile.TemporaryDirectory(prefix="sbp-plan-")
-        path = pathlib.Path(folder.name) / "graph.json"
+        folder = Folder()
+        path = folder.path / "graph.json"
         self.save(path)
         if self._rules:
             options = {"rules": list(self._rules), **options}
@@ -192,6 +196,12 @@ class Graph:
     def __repr__(self) -> str:
         return (f"<graph {self.name}: {len(self._inputs)} inputs, {len(self._parameters)} parameters, {len(self._ops)} ops, "
                 f"{len(self._outputs)} outputs>")
+
+    def _repr_html_(self) -> str:
+        """The graph's picture, for notebooks, once it has an output."""
+        import html
+
+        return self.model()._repr_html_() if self._outputs else f"<pre>{html.escape(repr(self))}</pre>"
 
     def _take(self, name: str) -> str:
         if not isinstance(name, str) or not name:

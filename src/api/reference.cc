@@ -91,6 +91,17 @@ std::vector<TensorData> KnownOf(const Graph& graph, const std::vector<TensorData
   return known;
 }
 
+// Ties that the plan was told, or found by name: the model's file has none.
+void TakeTies(const Graph& plan, Graph& graph) {
+  if (!graph.ties.empty()) return;
+  const NameIndex names(graph);
+  for (const Tie& tie : plan.ties) {
+    const TensorId output = names.tensor(plan.tensor(tie.output).name),
+                   input = names.tensor(plan.tensor(tie.input).name);
+    if (output.valid() && input.valid()) graph.ties.push_back({output, input, tie.restarts});
+  }
+}
+
 }  // namespace
 
 ResolveOptions ResolveOptionsOf(const Plan& plan, const Graph& model) {
@@ -131,6 +142,7 @@ Result<std::unique_ptr<Reference>> LoadReference(const Plan& plan, const RuleSet
   }
   auto reference = std::make_unique<Reference>();
   reference->stored = std::move(resolved->graph);
+  TakeTies(request.whole->graph, reference->stored);
   if (!request.until.empty()) SBP_RETURN_IF_ERROR(KeepUntil(request.until, reference->stored));
   SBP_RETURN_IF_ERROR(CheckOutputs(plan, reference->stored));
   if (request.dtype && request.takes_folded) TakeFolded(plan.graph, *request.dtype, reference->stored);

@@ -163,8 +163,8 @@ bool IsConvincing(const Form& form, const std::vector<Tie>& ties) {
 }  // namespace
 
 std::vector<Tie> FindTiesByName(const Graph& graph) {
-  // There a name says where a value stands in what a function returns: gradients of "params.w" are "result.w" as updates
-  // are. What takes an argument's place is donated.
+  // There a name says where a value stands in what a function returns: gradients of "params.w" are "result.w" as
+  // updates are. What takes an argument's place is donated.
   if (IsProducedBy(graph, kStableHloProducer)) return {};
   std::vector<Named> outputs, sources;
   std::unordered_set<TensorType> types;  // of outputs: most parameters of a graph without ties have none of them

@@ -111,6 +111,15 @@ class Recorded(unittest.TestCase):
             g.output(noise)
         self.assertEqual(1, len(g.document()["ops"]))
 
+    def test_notebooks_show_the_graph(self):
+        with sp.graph("shown") as g:
+            h = g.input("x", (4, 8))
+            self.assertIn("shown: 1 inputs", g._repr_html_())
+            g.output(sp.ops.relu(h), "y")
+            with self.assertRaisesRegex(TypeError, '"x" is recorded and has no values'):
+                numpy.asarray(h)
+        self.assertTrue(g._repr_html_().startswith("<svg"))
+
     def test_bad_input(self):
         with sp.graph("one") as g:
             x = g.input("x", (2, 3))

@@ -38,7 +38,11 @@ def main():
                        env={**environment, "SBP_PLAN_BUILT": str(pathlib.Path(sys.argv[1]).resolve())})
         library = pathlib.Path(sys.argv[1]).with_name("libsbp_plan.so").exists()
         given = f"LIBRARY = {library}\nGRAPH = {str(ROOT / 'examples/megatron/graph.json')!r}\n"
-        subprocess.run([python, "-c", given + USE], check=True, env={**environment, "PATH": "/usr/bin:/bin"}, cwd=folder)
+        alone = {"env": {**environment, "PATH": "/usr/bin:/bin"}, "cwd": folder}
+        subprocess.run([python, "-W", "error", "-c", given + USE], check=True, **alone)
+        for words in ([python.with_name("sbp-plan")], [python, "-m", "sbp_plan"]):
+            said = subprocess.run([*words, "--version"], check=True, capture_output=True, text=True, **alone).stdout
+            assert said.startswith("sbp-plan "), said
     return 0
 
 

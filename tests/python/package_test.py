@@ -2,10 +2,13 @@
 """The Python package, by the library or else by the program: package_test.py PROGRAM [LIBRARY]. Without torch; arrays only
 where numpy is."""
 import concurrent.futures
+import copy
 import io
 import json
 import os
 import pathlib
+import pickle
+import re
 import signal
 import struct
 import subprocess
@@ -14,6 +17,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -34,6 +38,10 @@ try:
     import numpy
 except ImportError:
     numpy = None
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
 
 
 def model(seq=16):
@@ -46,6 +54,15 @@ class Flags(unittest.TestCase):
                                 "train": True, "bound": False, "seed": 0, "cluster": None, "log": pathlib.Path("l")}),
                          ["--memory-limit=75GB", "--mesh=data=2,model=4", "--dim=a=1", "--dim=b=2", "--pin=x=B", "--pin=y=B",
                           "--train", "--seed=0", "--log=l"])
+
+
+    def test_numbers_of_bytes_are_bytes(self):
+        self.assertEqual(flags({"memory_limit": 40_000_000, "prefetch": 0}), ["--memory-limit=40000000B", "--prefetch=0"])
+        self.assertLessEqual(model().plan(mesh=MESH, memory_limit=40_000_000).cost.peak_bytes, 40_000_000)
+
+    def test_a_mesh_without_names(self):
+        with self.assertRaisesRegex(sp.UsageError, re.escape('mesh=(2, 4): axes have names: mesh={"axis0": 2, "axis1": 4}')):
+            model().plan(mesh=(2, 4))
 
 
 class Mistakes(unittest.TestCase):
@@ -341,6 +358,76 @@ class Running(unittest.TestCase):
             wide[::2] = tokens
             for same in (numpy.asfortranarray(tokens), tokens.astype(">i8"), wide[::2]):  # other bytes, the same numbers
                 numpy.testing.assert_array_equal(llama.run({name: same})[output], whole[output])
+
+    @unittest.skipIf(ml_dtypes is None, "needs ml_dtypes")
+    def test_bf16_as_the_model_says(self):
+        with sp.graph() as g:
+            x, u = g.input("x", (4, 6), "bf16"), g.input("u", (4,), "u16")
+            y = g.output(x @ g.parameter("w", numpy.ones((6, 4), ml_dtypes.bfloat16)), "y")
+            g.output(g.input("v", (4, 4)) + sp.ops.cast(y, to="f32"), "z")
+            g.output(sp.ops.sequence_construct(y, x), "pair")
+            g.output(sp.ops.add(u, u), "twice")
+        narrow = numpy.full((4, 6), 0.5, ml_dtypes.bfloat16)
+        model = g.model()
+        whole = model.run({"x": narrow, "v": narrow[:, :4], "u": numpy.arange(4, dtype="u2")})  # bf16 for f32: its values
+        self.assertEqual({"y": narrow.dtype, "z": "float32", "pair/0": narrow.dtype, "pair/1": narrow.dtype, "twice": "uint16"},
+                         {name: array.dtype for name, array in whole.items()})
+        self.assertTrue((whole["z"] == 3.5).all() and (whole["pair/1"] == 0.5).all())
+        halves = model.plan(mesh=2).run({"x": narrow.astype("f4"), "v": narrow[:, :4]})
+        self.assertEqual(narrow.dtype, halves["y"].dtype)
+        numpy.testing.assert_array_equal(whole["y"], halves["y"])
+        with self.assertRaisesRegex(sp.InputError, r'"u".*bf16\[4\]; the model wants u16\[4\]'):  # bits are no numbers
+            model.run({"u": narrow[0, :4]})
+        with unittest.mock.patch.dict(sys.modules, {"ml_dtypes": None}):
+            wide = model.run({"x": narrow})["y"]
+        self.assertEqual("float32", wide.dtype)
+        numpy.testing.assert_array_equal(whole["y"], wide)
+
+    def test_what_is_pickled_has_its_weights(self):
+        """Also once the process that made it has ended; of a plan from a file whose model is gone, a warning says so."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"""
+import sys, pickle
+sys.path.insert(0, {str(pathlib.Path(sp.__file__).parents[1])!r})
+import numpy, sbp_plan as sp
+with sp.graph() as g:
+    g.output(g.input("x", (4, 8)) @ g.parameter("w", numpy.arange(80000, dtype="f4").reshape(8, 10000)), "y")
+model = g.model()
+plan = model.plan(mesh=2)
+with open({folder + "/made"!r}, "wb") as file: pickle.dump((model, plan), file)
+plan.save({folder + "/plan.json"!r})
+"""
+            subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+            with open(f"{folder}/made", "rb") as file:
+                made = pickle.load(file)
+            ones = numpy.ones((4, 8), "f4")
+            wanted = numpy.arange(80000, dtype="f4").reshape(8, 10000).sum(0)
+            for one in (*made, copy.deepcopy(made[1])):
+                numpy.testing.assert_array_equal(one.run({"x": ones})["y"][0], wanted)
+            self.assertTrue(sp.check(made[1], made[0]))
+            with self.assertWarnsRegex(UserWarning, "the model of the plan is not at hand"):
+                sp.load_plan(f"{folder}/plan.json").run({"x": ones})
+
+    def test_arrays_have_names(self):
+        small = sp.load(ROOT / "examples/library/linear.json", dim={"batch": 8})
+        for run in (small.run, small.plan(mesh=2).run):
+            with self.assertRaisesRegex(sp.InputError, "expected arrays by name, a dict, not list"):
+                run([numpy.ones(3)])
+
+    def test_what_numpy_does_not_take_is_named(self):
+        small = sp.load(ROOT / "examples/library/linear.json", dim={"batch": 8})
+        name = small.plan(mesh=2).document["graph"]["inputs"][0]["name"]
+        for bad in ([[1, 2], [3]], {"a": 1}, "text", None):
+            with self.assertRaisesRegex(sp.InputError, f'^"{name}": '):
+                small.run({name: bad})
+
+    def test_a_mismatch_says_where(self):
+        small = sp.load(ROOT / "examples/library/linear.json", dim={"batch": 8})
+        with tempfile.TemporaryDirectory() as folder:
+            (output, value), = small.run().items()
+            numpy.savez(pathlib.Path(folder) / "expected.npz", **{output: value + 1})
+            with self.assertRaisesRegex(sp.ExecutionError, f'BAD: largest error .*, tolerance 0.0001, against .*: "{output}"$'):
+                small.run(expect=f"{folder}/expected.npz")
 
 
 if __name__ == "__main__":

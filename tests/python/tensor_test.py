@@ -51,6 +51,16 @@ class Tensors(unittest.TestCase):
         self.close(0 * a, p.local(2))
         self.close(a, p.numpy())
 
+    def test_is_an_array_for_numpy(self):
+        a = self.data(5, 3)
+        for layout in ("(S(0), B)", "(P(sum), S(1))"):
+            t = sp.tensor(a, mesh=MESH, sbp=layout)
+            self.close(a, numpy.asarray(t))
+            self.assertEqual("float64", numpy.asarray(t, "f8").dtype)
+            self.assertIsInstance(a + t, sp.GlobalTensor)  # operators stay ours
+        with self.assertRaises(ValueError):
+            numpy.array(t, copy=False)
+
     @unittest.skipIf(ml_dtypes is None, "needs ml_dtypes")
     def test_bf16(self):
         a = self.data(4, 6).astype(ml_dtypes.bfloat16)

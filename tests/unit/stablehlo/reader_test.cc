@@ -82,12 +82,13 @@ TEST(StableHloReaderTest, AMatrixOfOneNumberIsBroadcastAndReshaped) {
 TEST(StableHloReaderTest, WhatIsDonatedIsTiedToItsResult) {
   const auto read = [](int result) {
     return ReadStableHlo(
-        StrCat("\"builtin.module\"() ({\n\"func.func\"() <{arg_attrs = [{}, {tf.aliasing_output = ", result,
-               " : i32}], res_attrs = [{jax.result_info = \"result[0]['x']\"}, {jax.result_info = \"result[1]['w']\"}], "
-               "sym_name = \"main\"}> ({\n"
-               "^bb0(%x: tensor<4xf32> loc(\"p['x']\"), %w: tensor<4xf32> loc(\"p['w']\")):\n"
-               "%y = \"stablehlo.add\"(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>\n"
-               "\"func.return\"(%y, %y) : (tensor<4xf32>, tensor<4xf32>) -> ()\n}) : () -> ()\n}) : () -> ()"),
+        StrCat(
+            "\"builtin.module\"() ({\n\"func.func\"() <{arg_attrs = [{}, {tf.aliasing_output = ", result,
+            " : i32}], res_attrs = [{jax.result_info = \"result[0]['x']\"}, {jax.result_info = \"result[1]['w']\"}], "
+            "sym_name = \"main\"}> ({\n"
+            "^bb0(%x: tensor<4xf32> loc(\"p['x']\"), %w: tensor<4xf32> loc(\"p['w']\")):\n"
+            "%y = \"stablehlo.add\"(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>\n"
+            "\"func.return\"(%y, %y) : (tensor<4xf32>, tensor<4xf32>) -> ()\n}) : () -> ()\n}) : () -> ()"),
         "m.mlir");
   };
   const Result<Graph> graph = read(1);
@@ -95,8 +96,7 @@ TEST(StableHloReaderTest, WhatIsDonatedIsTiedToItsResult) {
   ASSERT_EQ(graph->ties.size(), 1u);
   EXPECT_EQ(graph->tensor(graph->ties[0].output).name, "result.1.w");
   EXPECT_EQ(graph->tensor(graph->ties[0].input).name, "p.w");
-  EXPECT_EQ(read(2).status().message(),
-            "m.mlir:2:35: tf.aliasing_output is 2: main has 2 results, counted from 0");
+  EXPECT_EQ(read(2).status().message(), "m.mlir:2:35: tf.aliasing_output is 2: main has 2 results, counted from 0");
 }
 
 TEST(StableHloReaderTest, FunctionsThatCallThemselvesAreRefused) {
