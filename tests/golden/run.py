@@ -3,6 +3,7 @@
 
     # what this shows
     # tolerance: 1e-6                 (relative, for numbers in the output; default 0)
+    # memory: 1500 MB                 (of addresses that a command of sbp-plan may take; default: no bound)
     # slow                            (only run with --slow, with --update, or by its own name)
     <<< NAME                          (an input file, up to the next line that is <<<)
     ...
@@ -21,10 +22,11 @@ Several `$` lines run in order in one fresh folder; the last one is compared. `{
 A file may hold several cases: each begins with a line `=== what it shows`, has the commands and sections of its own, and
 the input files of the head and its own.
 
-    run.py PROGRAM [--update] [--slow] [--minutes M] [--seconds S] [FILE or FOLDER ...]
+    run.py PROGRAM [--update] [--slow] [--minutes M] [--seconds S] [--no-memory-bounds] [FILE or FOLDER ...]
 
 --minutes: no case begins later than that; which ones are left out changes from day to day, and how many is said.
 --seconds: a command that takes longer (default: 120) is ended, and its case has failed.
+--no-memory-bounds: for a program under AddressSanitizer, which takes terabytes of addresses.
 --slow: the files of folders that are marked so, and no others.
 """
 import argparse
@@ -74,6 +76,7 @@ class Case:
     def __init__(self, name, head, body):
         self.name, self.body, self.files, self.commands, self.sections = name, body, {}, [], {}
         self.tolerance = self.took = 0.0
+        self.megabytes = None
         self.read(head)
         self.read(body)
 
@@ -101,10 +104,12 @@ class Case:
                 self.commands.append(line[2:])
             elif line.startswith("# tolerance:"):
                 self.tolerance = float(line.split(":")[1])
+            elif line.startswith("# memory:"):
+                self.megabytes = int(re.fullmatch(r"# memory: (\d+) MB", line).group(1))
             i += 1
         self.sections = {name: text if isinstance(text, (int, str)) else "\n".join(text) for name, text in self.sections.items()}
 
-    def run(self, program, seconds):
+    def run(self, program, bounds):
         path = os.path.dirname(program) + os.pathsep + os.environ["PATH"]
         environment = {**os.environ, "SBP_PLAN": program, "PATH": path}
         with tempfile.TemporaryDirectory() as folder:
@@ -113,10 +118,11 @@ class Case:
             for command in self.commands:
                 words = [w.replace("{source}", str(SOURCE)) for w in shlex.split(command)]
                 if words[0] == "sbp-plan":
-                    words[0] = program
+                    bound = [] if self.megabytes is None or not bounds.memory else ["prlimit", f"--as={self.megabytes << 20}"]
+                    words[:1] = [*bound, program]
                 if words[0] == "python3":
                     words[0] = python_with_numpy()
-                done = run_bounded(words, seconds, cwd=folder, env=environment)
+                done = run_bounded(words, bounds.seconds, cwd=folder, env=environment)
             clean = lambda text: text.replace(str(SOURCE), "{source}").replace(folder, "{tmp}").rstrip("\n")
             found = {"exit": done.returncode, "stdout": clean(done.stdout), "stderr": clean(done.stderr)}
             for section in self.sections:
@@ -134,11 +140,11 @@ class Case:
         pairs = zip(NUMBER.findall(expected), NUMBER.findall(found))
         return all(abs(float(a) - float(b)) <= self.tolerance * max(abs(float(a)), abs(float(b))) for a, b in pairs)
 
-    def check(self, program, update, seconds):
+    def check(self, program, update, bounds):
         """What is wrong."""
         begin = time.monotonic()
         try:
-            found = self.run(program, seconds)
+            found = self.run(program, bounds)
             self.took = time.monotonic() - begin
         except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired) as error:
             return [str(error)]
@@ -195,6 +201,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--slow", action="store_true")
+    parser.add_argument("--no-memory-bounds", dest="memory", action="store_false")
     given = parser.parse_intermixed_args()
     files = []
     for place in given.places:
@@ -210,7 +217,7 @@ def main():
     deadline = time.monotonic() + 60 * given.minutes
     failed = skipped = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        check = lambda case: (case.check(given.program, given.update, given.seconds) if time.monotonic() < deadline
+        check = lambda case: (case.check(given.program, given.update, given) if time.monotonic() < deadline
                               else None)
         for case, wrong in zip(cases, pool.map(check, cases)):
             skipped += wrong is None
