@@ -5,6 +5,7 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -43,7 +44,7 @@ class Chooser {
 
   Result<MeshChoice> Run() {
     SBP_RETURN_IF_ERROR(AskStrategy());
-    if (searches_ && rows_.size() > 1) {
+    if (searches_ && (rows_.size() > 1 || options_.refines)) {
       SBP_RETURN_IF_ERROR(LookAtAll());
     } else {
       for (Row& row : rows_) row.look.emplace();  // all that is known of it is that it is there
@@ -135,9 +136,12 @@ class Chooser {
       if (look && look->known && PartsOfAxes(look->known->mesh, mesh)) coarser.push_back(&*look->known);
     }
     Result<PlanRequest> request = request_on_(mesh);
-    Result<Look> look =
-        request.ok() ? LookAt(*std::move(request), coarser, measure_ == StepMeasure::kSchedule, options_.cancelled)
-                     : Result<Look>(request.status());
+    const LookOptions options = {.coarser = coarser,
+                                 .schedules = measure_ == StepMeasure::kSchedule,
+                                 .enough = options_.target_step ? kInfinite : Cutoff(false, coarser_rows),
+                                 .gap = gap_,
+                                 .cancelled = options_.cancelled};
+    Result<Look> look = request.ok() ? LookAt(*std::move(request), options) : Result<Look>(request.status());
     if (look.ok()) {
       row.look = *std::move(look);
     } else {
@@ -145,10 +149,10 @@ class Chooser {
     }
   }
 
-  // What the `keep`-th best plan costs: of those planned, or of all that are known.
-  double Cutoff(bool planned_only) const {
+  // What the `keep`-th best plan costs: of those planned, or of all that are known of the first so many rows.
+  double Cutoff(bool planned_only, size_t rows) const {
     std::vector<double> seconds;
-    for (const Row& row : rows_) {
+    for (const Row& row : std::span(rows_).first(rows)) {
       if (planned_only && row.trial.outcome != MeshOutcome::kPlanned) continue;
       if (const double price = PriceOf(row); price < kInfinite) seconds.push_back(price);
     }
@@ -211,8 +215,8 @@ class Chooser {
   Wave NextWave() {
     Wave wave;
     if (Cancelled() && !planned_.empty()) return wave;
-    planned_cutoff_ = Cutoff(true);
-    known_cutoff_ = Cutoff(false);
+    planned_cutoff_ = Cutoff(true, rows_.size());
+    known_cutoff_ = Cutoff(false, rows_.size());
     std::vector<size_t> left = RowsLeft();
     for (const size_t i : left) {
       if (wave.plans.size() == kAtATime) break;
@@ -304,7 +308,7 @@ class Chooser {
     return MakePlan(std::move(request), observer);
   }
 
-  static void Describe(const Plan& plan, Row& row) {
+  static void Describe(Plan& plan, Row& row) {
     MeshTrial& trial = row.trial;
     const ScheduleSummary schedule = MakeSchedule(plan).summary;
     trial.outcome = MeshOutcome::kPlanned;
@@ -325,7 +329,7 @@ class Chooser {
     // What a look found may be more than the search's own bound.
     if (row.look && row.look->schedule_bound > 0) {
       const double most = std::max(trial.schedule_bound_seconds.value_or(0), row.look->schedule_bound);
-      trial.schedule_bound_seconds = std::min(most, schedule.step);
+      trial.schedule_bound_seconds = plan.schedule_bound_seconds = std::min(most, schedule.step);
     }
   }
 

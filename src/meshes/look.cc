@@ -15,6 +15,7 @@
 #include "search/solve.h"
 #include "strategy/evaluate.h"
 #include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/layout_bound.h"
 #include "strategy/optimal/layout_network.h"
 #include "strategy/optimal/network_size.h"
 #include "strategy/optimal/schedule_bound.h"
@@ -26,10 +27,12 @@ namespace sbp {
 namespace {
 
 constexpr double kEffort = 0.1, kEffortOfSchedules = 0.02;
-constexpr double kGap = 0.003;      // of the relaxed problem: what is good enough for a look
-constexpr int64_t kPatience = 16;   // steps of the dual without a gain, under a memory limit
-constexpr double kRoom = 0.8;       // of the limit: it hardly presses where a plan peaks at that
-constexpr double kRounding = 1e-9;  // what sums of doubles may be off
+constexpr double kEffortOfLarge = 0.5;        // of the bound of schedules
+constexpr int64_t kWorkOfSums = 300'000'000;  // of LayoutBound, by sums: as much
+constexpr double kGap = 0.003;                // of the relaxed problem: what is good enough for a look
+constexpr int64_t kPatience = 16;             // steps of the dual without a gain, under a memory limit
+constexpr double kRoom = 0.8;                 // of the limit: it hardly presses where a plan peaks at that
+constexpr double kRounding = 1e-9;            // what sums of doubles may be off
 constexpr double kNoCandidate = std::numeric_limits<double>::infinity();
 constexpr std::string_view kFirst[] = {"einsum", "replicate"};
 
@@ -40,18 +43,21 @@ class Looker {
     limit_ = std::exchange(posed.plan.options.memory_limit, std::nullopt);  // Evaluate would refuse what is above it
   }
 
-  Result<Look> Run(std::span<const KnownPlan* const> coarser, bool schedules) {
+  Result<Look> Run(const LookOptions& options) {
     if (IsFarTooLarge()) return std::move(look_);
     SBP_ASSIGN_OR_RETURN(const CandidateLists all, CandidateLists::All(problem_));
     for (size_t o = 0; o < problem_.num_ops(); ++o) look_.work += static_cast<int64_t>(all.of(OpId(o)).size());
     look_.is_large = !FitsNetwork(problem_, all, false);
-    TryCoarser(coarser);
+    TryKnown(options.coarser);
     if (look_.is_large) {
-      BoundLarge(all);
+      BoundLarge(all, options);
     } else {
       SBP_RETURN_IF_ERROR(Relax());
     }
-    if (schedules && !look_.proved_too_large) SBP_RETURN_IF_ERROR(LookAtSchedules());
+    if (options.schedules && !look_.proved_too_large) SBP_RETURN_IF_ERROR(LookAtSchedules());
+    if (options.schedules && look_.is_large && look_.known) {
+      Bound(std::min(options.enough, look_.known_schedule), options.gap, kEffortOfLarge);
+    }
     return std::move(look_);
   }
 
@@ -62,7 +68,7 @@ class Looker {
     const KnownPlan* const only[] = {&known};
     const bool fits = look_.fits;
     const int64_t peak = look_.peak_bytes;
-    TryCoarser(only);
+    TryKnown(only);
     if (look_.known) SBP_RETURN_IF_ERROR(BoundSchedulesOfKnown(enough, gap));
     look_.known = known;
     look_.fits = fits;
@@ -95,15 +101,20 @@ class Looker {
     return look_.proved_too_large;
   }
 
-  // Of each coarser plan what it becomes here, ops that cannot follow it as a simple strategy has them.
-  void TryCoarser(std::span<const KnownPlan* const> coarser) {
-    if (coarser.empty()) return;
+  // Of each coarser plan, and of the one to start from, what it becomes here, ops that cannot follow it as a simple
+  // strategy has them.
+  void TryKnown(std::span<const KnownPlan* const> coarser) {
+    const bool starts = !strategy_.start_signatures.empty();
+    if (coarser.empty() && !starts) return;
     StrategyOptions options = strategy_;
     Result<Assignment> otherwise = NoPlan("none yet");
     for (const std::string_view name : kFirst) {
       if (!otherwise.ok()) otherwise = (*FindStrategy(name))->solve(problem_, options);
     }
     if (!otherwise.ok()) return;
+    if (starts) {
+      if (const Result<Assignment> near = AssignmentNearStart(problem_, options, *otherwise); near.ok()) Offer(*near);
+    }
     for (const KnownPlan* plan : coarser) {
       BeginFrom(*plan, problem_.mesh, options);
       if (const Result<Assignment> refined = AssignmentNearStart(problem_, options, *otherwise); refined.ok()) {
@@ -158,25 +169,26 @@ class Looker {
 
   Status BoundSchedulesOfKnown(double enough, double gap) {
     SBP_RETURN_IF_ERROR(Evaluate(problem_, assignment_, posed_.plan, {.reasons = false, .ahead = true}));
-    Bound(enough, gap);
+    Bound(enough, gap, kEffortOfSchedules);
     return OkStatus();
   }
 
   // Of the plan that is evaluated.
-  void Bound(double step, double gap) {
+  void Bound(double step, double gap, double effort) {
     StrategyOptions search = strategy_;
     const bool has_room = limit_ && static_cast<double>(look_.peak_bytes) <= kRoom * static_cast<double>(*limit_);
     search.memory_limit = has_room ? std::nullopt : limit_;  // a bound without it holds with it
     search.cancelled = cancelled_;
     search.values["threads"] = int64_t{1};
     const ScheduleBoundOptions options = {
-        .effort = kEffortOfSchedules, .gap = gap, .step = step, .sum_bound = look_.bound, .start = &assignment_};
+        .effort = effort, .gap = gap, .step = step, .sum_bound = look_.bound, .start = &assignment_};
     look_.schedule_bound =
         std::max(look_.schedule_bound, BoundSchedules(problem_, posed_.plan, options, search).seconds);
   }
 
-  // Compute alone, each op as cheap as it can be; an op whose list was cut may have cheaper candidates.
-  void BoundLarge(const CandidateLists& all) {
+  // Compute alone, each op as cheap as it can be; an op whose list was cut may have cheaper candidates. By sums, what
+  // LayoutBound knows too.
+  void BoundLarge(const CandidateLists& all, const LookOptions& options) {
     double seconds = 0;
     for (size_t o = 0; o < problem_.num_ops(); ++o) {
       const OpId op(o);
@@ -186,6 +198,11 @@ class Looker {
       seconds += least;
     }
     look_.bound = seconds * (1 - kRounding);
+    if (options.schedules || !look_.known) return;
+    const double known = look_.known->seconds;
+    LayoutBound bound(problem_, all, known);
+    bound.Ascend(kWorkOfSums, cancelled_, std::min(options.enough, known) * (1 - options.gap));
+    look_.bound = std::max(look_.bound, bound.bound());
   }
 
   PosedProblem& posed_;
@@ -206,11 +223,10 @@ Result<std::unique_ptr<PosedProblem>> Pose(PlanRequest request, const std::funct
 
 }  // namespace
 
-Result<Look> LookAt(PlanRequest request, std::span<const KnownPlan* const> coarser, bool schedules,
-                    const std::function<bool()>& cancelled) {
+Result<Look> LookAt(PlanRequest request, const LookOptions& options) {
   const StrategyOptions strategy = request.strategy;
-  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, Pose(std::move(request), cancelled));
-  return Looker(*posed, strategy, cancelled).Run(coarser, schedules);
+  SBP_ASSIGN_OR_RETURN(const std::unique_ptr<PosedProblem> posed, Pose(std::move(request), options.cancelled));
+  return Looker(*posed, strategy, options.cancelled).Run(options);
 }
 
 Status BoundSchedulesOn(PlanRequest request, double enough, double gap, const std::function<bool()>& cancelled,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -29,11 +30,18 @@ struct Look {
 
 // Looks at the mesh of a request, without planning it. The bound is that of the relaxed network of `optimal`
 // (strategy/optimal/layout_network.h) after a tenth of its usual work, which on most graphs is within a few per cent of
-// what planning would find; where that network would be too large (network_size.h), compute alone. `coarser`: plans of
-// coarser meshes, each priced as it is on this one. With `schedules`, also what is known of schedules without a search:
-// their bound follows from that of sums. Deterministic. Errors: as PoseProblem.
-Result<Look> LookAt(PlanRequest request, std::span<const KnownPlan* const> coarser, bool schedules,
-                    const std::function<bool()>& cancelled);
+// what planning would find; where that network would be too large (network_size.h), that of layout_bound.h, of sums or
+// of schedules, no further than is needed to see that no step on the mesh is shorter than 1 - `gap` times `enough`
+// seconds. `coarser`: plans of coarser meshes, each priced as it is on this one, and so is a plan that the request
+// starts from. Deterministic. Errors: as PoseProblem.
+struct LookOptions {
+  std::span<const KnownPlan* const> coarser;
+  bool schedules = false;  // also what is known of schedules without a search: their bound follows from that of sums
+  double enough = std::numeric_limits<double>::infinity();  // seconds, by schedules or by sums
+  double gap = 0;
+  std::function<bool()> cancelled;
+};
+Result<Look> LookAt(PlanRequest request, const LookOptions& options);
 
 // Raises look.schedule_bound to that of the search for short schedules (strategy/optimal/schedule_bound.h), after a
 // part of its work, and no further than is needed to see that no schedule on the mesh is shorter than 1 - `gap` times

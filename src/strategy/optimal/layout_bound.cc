@@ -24,8 +24,11 @@ namespace sbp {
 namespace {
 
 constexpr double kForbids = std::numeric_limits<double>::infinity();
-constexpr double kGrain = 1.0 / (int64_t{1} << 36);  // messages are multiples of this part of the step
-constexpr double kLeastGain = 3e-4;                  // of the bound, by a sweep; less: it has come to rest
+// Messages are multiples of this part of the step: so coarse that those of equal layers soon are equal, and are asked
+// about once; so fine that what is left behind hardly lowers the bound.
+constexpr double kGrain = 1.0 / (int64_t{1} << 22);
+constexpr double kMost = 4;          // of the step: a cost of that forbids
+constexpr double kLeastGain = 3e-4;  // of the bound, by a sweep; less: it has come to rest
 constexpr size_t kNodesPerLook = 64;
 constexpr double kRoundingOfSums = 1e-9;  // of the bound: what sums of doubles may be off
 
@@ -38,26 +41,26 @@ class LayoutBound::Ascent {
         lists_(lists),
         weights_(weights),
         graph_(problem, weights),
-        most_(4 * upper + 1e-9),
-        grain_(upper * kGrain) {
+        grain_((upper + 1e-9) * kGrain),
+        most_(std::ceil(kMost / kGrain) * grain_) {
     for (const Link& link : graph_.links())
       message_of_.push_back(messages_.Add(std::vector<double>(link.numbers->size())));
     excess_of_.assign(problem.num_ops(), -1);
   }
 
-  void Ascend(int64_t most_work, const std::function<bool()>& stop) {
+  void Ascend(int64_t most_work, const std::function<bool()>& stop, double enough) {
     const int64_t last = work_ + most_work;
     const auto late = [&] { return work_ > last || (stop && stop()); };
     do {
       const double before = bound_;
       bound_ = std::max(bound_, Sweep(true, late));
       Compact();
-      if (late()) break;
+      if (late() || this->bound() >= enough) break;
       excess_ = {};
       before_ = bound_;
       bound_ = std::max(bound_, Sweep(false, late));
       Compact();
-      if (bound_ - before <= kLeastGain * bound_) break;
+      if (bound_ - before <= kLeastGain * bound_ || this->bound() >= enough) break;
     } while (!late());
   }
 
@@ -91,8 +94,8 @@ class LayoutBound::Ascent {
     size_t operator()(const std::vector<int32_t>& key) const { return HashRange(key.size(), key); }
   };
 
-  // What sums of doubles and messages of whole grains may be off.
-  double Rounding() const { return kRoundingOfSums * bound_ + grain_ * static_cast<double>(message_of_.size() + 1); }
+  // What sums of doubles may be off.
+  double Rounding() const { return kRoundingOfSums * bound_; }
 
   // Every factor's least value, after what the ones before it have moved to it. Nothing that moves later makes it
   // smaller, so that the sum is a bound when the sweep is done. Cut short, it is one for the first sweep only: then
@@ -187,7 +190,8 @@ class LayoutBound::Ascent {
     return excess_.Add(total);
   }
 
-  // The message once a part of what is above the least has moved; sign 1: to the tensor.
+  // The message once a part of what is above the least has moved, in whole grains and no more than there is, so that
+  // the least stays as it is; sign 1: to the tensor.
   int32_t Moved(int32_t message, std::span<const double> least, double base, double sign, size_t parts) {
     const std::span<const double> before = messages_[message];
     std::vector<double> after(before.begin(), before.end());
@@ -196,8 +200,8 @@ class LayoutBound::Ascent {
         after[i] = sign * most_;
         continue;
       }
-      const double moved = after[i] + sign * (least[i] - base) / static_cast<double>(parts);
-      after[i] = std::round(std::clamp(moved, -most_, most_) / grain_) * grain_;
+      const double grains = std::floor((least[i] - base) / (grain_ * static_cast<double>(parts)));
+      after[i] = std::clamp(after[i] + sign * grains * grain_, -most_, most_);
     }
     return messages_.Add(after);
   }
@@ -292,8 +296,8 @@ class LayoutBound::Ascent {
   const PriceWeights weights_;
   std::map<double, int32_t> weight_numbers_;  // of ops
   const FactorGraph graph_;
-  const double most_;  // a cost of this forbids
   const double grain_;
+  const double most_;  // a cost of this forbids
   std::unordered_map<const std::vector<uint32_t>*, int32_t> numbers_known_;
   std::vector<int32_t> message_of_;  // per link: row of messages_
   NumberRows<double> messages_;
@@ -309,7 +313,9 @@ class LayoutBound::Ascent {
 LayoutBound::LayoutBound(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights)
     : ascent_(std::make_unique<Ascent>(problem, lists, upper, weights)) {}
 LayoutBound::~LayoutBound() = default;
-void LayoutBound::Ascend(int64_t most_work, const std::function<bool()>& stop) { ascent_->Ascend(most_work, stop); }
+void LayoutBound::Ascend(int64_t most_work, const std::function<bool()>& stop, double enough) {
+  ascent_->Ascend(most_work, stop, enough);
+}
 double LayoutBound::bound() const { return ascent_->bound(); }
 std::vector<double> LayoutBound::Excess(OpId op) const { return ascent_->Excess(op); }
 std::vector<int32_t> LayoutBound::KeyOf(OpId op) const { return ascent_->KeyOf(op); }

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -36,8 +37,10 @@ class LayoutBound {
   LayoutBound(const Problem& problem, const CandidateLists& lists, double upper, const PriceWeights& weights = {});
   ~LayoutBound();
 
-  // Sweeps until about that much work (steps of the innermost loops) is done, or little is gained.
-  void Ascend(int64_t most_work, const std::function<bool()>& stop = {});
+  // Sweeps until about that much work (steps of the innermost loops) is done, little is gained, or the bound is
+  // `enough`.
+  void Ascend(int64_t most_work, const std::function<bool()>& stop = {},
+              double enough = std::numeric_limits<double>::infinity());
 
   // Seconds; no plan is faster. 0 before the first sweep.
   double bound() const;

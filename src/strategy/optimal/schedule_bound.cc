@@ -85,7 +85,8 @@ class Bounder {
     if (!all.ok()) return;
     if (!FitsNetwork(problem_, *all, false)) {
       LayoutBound bound(problem_, *all, WeightedTotal(known_, weights), weights);
-      bound.Ascend(static_cast<int64_t>(kWorkOfForm * std::min(1.0, options_.effort)), search_.cancelled);
+      bound.Ascend(static_cast<int64_t>(kWorkOfForm * std::min(1.0, options_.effort)), search_.cancelled,
+                   options_.step * (1 - options_.gap));
       found_.seconds = std::max(found_.seconds, bound.bound());
       return;
     }

@@ -35,12 +35,12 @@ Graph Towers() {
 
 class LookTest : public testing::Test {
  protected:
-  PlanRequest Request() const {
+  PlanRequest Request(const std::string& mesh = "data=2,model=4", const std::string& cluster = "8xH100") const {
     PlanRequest request;
     request.model_path = "towers";
     request.graph = Towers();
-    request.mesh = *ParseMesh("data=2,model=4");
-    request.cluster = *FindPreset("8xH100");
+    request.mesh = *ParseMesh(mesh);
+    request.cluster = *FindPreset(cluster);
     request.options.strategy = "optimal";
     request.rules = &rules_;
     return request;
@@ -53,7 +53,7 @@ TEST_F(LookTest, ABoundOfSchedulesIsRaisedAndHolds) {
   const Result<Plan> plan = MakePlan(Request());
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   const double step = MakeSchedule(*plan).summary.step;
-  Result<Look> look = LookAt(Request(), {}, true, nullptr);
+  Result<Look> look = LookAt(Request(), {.schedules = true});
   ASSERT_TRUE(look.ok()) << look.status().message();
   ASSERT_TRUE(look->known && look->fits);
   EXPECT_FALSE(look->is_schedule_bound_final);
@@ -69,10 +69,43 @@ TEST_F(LookTest, ABoundOfSchedulesIsRaisedAndHolds) {
   EXPECT_DOUBLE_EQ(look->known->seconds, known);  // the rest stays
 }
 
+// What layout_bound.h says of all candidates is more than what is computed at least, and no plan is below it.
+TEST_F(LookTest, WhereNotAllCandidatesCanBeLookedAtTogetherABoundIsFoundBesideAPlan) {
+  const char *const fine = "a=2,b=2,c=2,d=2", *const cluster = "2x8xH100";
+  const Result<Look> coarse = LookAt(Request("a=4,c=4", cluster), {.schedules = true});
+  const Result<Look> alone = LookAt(Request(fine, cluster), {.schedules = true});
+  ASSERT_TRUE(coarse.ok() && coarse->known && alone.ok());
+  ASSERT_TRUE(alone->is_large && !alone->known);
+  EXPECT_GT(alone->schedule_bound, 0);
+  const KnownPlan* const coarser[] = {&*coarse->known};
+  const Result<Look> by_schedules = LookAt(Request(fine, cluster), {.coarser = coarser, .schedules = true});
+  const Result<Look> by_sums = LookAt(Request(fine, cluster), {.coarser = coarser});
+  const Result<Plan> plan = MakePlan(Request(fine, cluster));
+  ASSERT_TRUE(by_schedules.ok() && by_sums.ok() && plan.ok());
+  EXPECT_TRUE(by_schedules->is_schedule_bound_final);
+  EXPECT_GT(by_schedules->schedule_bound, alone->schedule_bound * 1.001);
+  EXPECT_LE(by_schedules->schedule_bound, MakeSchedule(*plan).summary.step * (1 + 1e-9));
+  EXPECT_GT(by_sums->bound, alone->bound * 1.001);
+  EXPECT_LE(by_sums->bound, plan->total.seconds() * (1 + 1e-9));
+}
+
+// A search that begins with a plan is told what that is worth on the mesh.
+TEST_F(LookTest, APlanToStartFromIsKnown) {
+  const Result<Look> first = LookAt(Request(), {});
+  ASSERT_TRUE(first.ok() && first->known);
+  PlanRequest request = Request("a=2,b=2,c=2,d=2", "2x8xH100");
+  KnownPlan start = *first->known;
+  start.mesh = *ParseMesh("a=4,c=4");
+  BeginFrom(start, request.mesh, request.strategy);
+  const Result<Look> look = LookAt(std::move(request), {});
+  ASSERT_TRUE(look.ok() && look->is_large);
+  EXPECT_TRUE(look->known);
+}
+
 // A plan to begin with and a bound that it is near to: there is nothing to search for.
 TEST_F(LookTest, APlanBeginsWithWhatALookFound) {
   const Result<Plan> alone = MakePlan(Request());
-  const Result<Look> look = LookAt(Request(), {}, false, nullptr);
+  const Result<Look> look = LookAt(Request(), {});
   ASSERT_TRUE(alone.ok() && look.ok() && look->known);
   PlanRequest request = Request();
   BeginFrom(*look->known, request.mesh, request.strategy);
