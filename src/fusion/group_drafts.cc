@@ -104,14 +104,37 @@ bool GroupDrafts::ReentersGroup(uint32_t op, int32_t group) {
   for (const TensorId operand : graph_.ops[op].inputs) {
     const OpId producer = operand.valid() ? graph_.tensor(operand).producer : OpId();
     if (!producer.valid() || group_of_[producer.index()] == group) continue;
-    if (DependsOnGroup(producer.value, group)) return true;
+    if (DependsOnGroups({producer.value}, group, group)) return true;
   }
   return false;
 }
 
-// Backwards over ops that are not before the group, every other group entered as a whole.
-bool GroupDrafts::DependsOnGroup(uint32_t op, int32_t group) {
-  const uint32_t first = groups_[group].first;
+bool GroupDrafts::ReentersBoth(int32_t group, int32_t other) {
+  const uint32_t first = std::min(groups_[group].first, groups_[other].first);
+  std::vector<uint32_t> before;
+  for (const int32_t own : {group, other}) {
+    for (const uint32_t op : groups_[own].ops) {
+      EachOperand(graph_.ops[op], [&](TensorId operand) {
+        const OpId producer = graph_.tensor(operand).producer;
+        if (!producer.valid()) return;
+        const int32_t from = group_of_[producer.index()];
+        if (from != group && from != other && (producer.value > first || from >= 0)) before.push_back(producer.value);
+      });
+    }
+  }
+  return DependsOnGroups(before, group, other);
+}
+
+void GroupDrafts::Merge(int32_t into, int32_t from) {
+  const GroupDraft taken = std::move(groups_[from]);
+  groups_[from] = {.kind = taken.kind};
+  groups_[into].space = std::max(groups_[into].space, taken.space);
+  for (const uint32_t op : taken.ops) Put(op, into);
+}
+
+// Backwards over ops that are not before the groups, every other group entered as a whole.
+bool GroupDrafts::DependsOnGroups(const std::vector<uint32_t>& ops, int32_t group, int32_t other) {
+  const uint32_t first = std::min(groups_[group].first, groups_[other].first);
   ++look_;
   int left = kMostSeen;
   std::vector<uint32_t> open;
@@ -120,12 +143,12 @@ bool GroupDrafts::DependsOnGroup(uint32_t op, int32_t group) {
     op_seen_[seen] = look_;
     open.push_back(seen);
   };
-  see(op);
+  for (const uint32_t op : ops) see(op);
   while (!open.empty()) {
     const uint32_t next = open.back();
     open.pop_back();
     const int32_t own = group_of_[next];
-    if (own == group) return true;
+    if (own >= 0 && (own == group || own == other)) return true;
     if (own >= 0 && group_seen_[own] != look_ && groups_[own].last > first) {
       group_seen_[own] = look_;
       for (const uint32_t member : groups_[own].ops) see(member);

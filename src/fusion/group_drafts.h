@@ -47,6 +47,10 @@ class GroupDrafts {
   // Would the op, or one that it depends on, depend on the group through ops outside it? Also true where that would
   // take too long to say.
   bool ReentersGroup(uint32_t op, int32_t group);
+  // Would both as one kernel depend on it through ops outside it? As above.
+  bool ReentersBoth(int32_t group, int32_t other);
+  // What `from` has belongs to `into`, which must not be it; `from` is left without ops.
+  void Merge(int32_t into, int32_t from);
   // The largest of the op's tensors.
   int64_t SpaceOf(uint32_t op) const;
   int64_t runs(uint32_t op) const { return runs_.of(OpId(op)); }
@@ -54,7 +58,7 @@ class GroupDrafts {
 
  private:
   void FindFree();
-  bool DependsOnGroup(uint32_t op, int32_t group);
+  bool DependsOnGroups(const std::vector<uint32_t>& ops, int32_t group, int32_t other);
 
   const Graph& graph_;
   UseTable uses_;

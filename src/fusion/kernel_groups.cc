@@ -76,6 +76,7 @@ class Fuser {
       if (group < 0 || !MayJoin(op, group)) continue;
       drafts_.Put(op, group);
       drafts_.joined_by(op) = static_cast<int32_t>(i);
+      if (drafts_.at(group).kind == GroupKind::kLight) TakeIn(op, group);
       return;
     }
     drafts_.New(op, GroupKind::kLight);
@@ -97,6 +98,26 @@ class Fuser {
     if (draft.rows < 0 || (draft.rows > 0 && draft.space / draft.rows > kLongestRow)) return false;
     return drafts_.runs(op) == drafts_.runs(draft.first) && drafts_.phase(op) == drafts_.phase(draft.first) &&
            !drafts_.ReentersGroup(op, group);
+  }
+
+  // The other groups that the op reads become one with its own: which of its operands came first is an accident of how
+  // a model is spelled.
+  void TakeIn(uint32_t op, int32_t group) {
+    for (size_t i = 0; i < graph_.ops[op].inputs.size(); ++i) {
+      const int32_t other = GroupOfOperand(op, i);
+      if (other >= 0 && other != group && MayMerge(group, other)) drafts_.Merge(group, other);
+    }
+  }
+
+  bool MayMerge(int32_t group, int32_t other) {
+    const GroupDraft &a = drafts_.at(group), &b = drafts_.at(other);
+    if (b.kind != GroupKind::kLight || a.rows < 0 || b.rows < 0 || (a.rows > 0 && b.rows > 0 && a.rows != b.rows))
+      return false;
+    const int64_t most = std::max(a.space, b.space), least = std::min(a.space, b.space),
+                  rows = std::max(a.rows, b.rows);
+    if (least == 0 || most % least != 0 || (rows > 0 && most / rows > kLongestRow)) return false;
+    return drafts_.runs(b.first) == drafts_.runs(a.first) && drafts_.phase(b.first) == drafts_.phase(a.first) &&
+           !drafts_.ReentersBoth(group, other);
   }
 
   // Those of two kernels and more, by their first ops.

@@ -12,6 +12,7 @@
 #include "cluster/collective_kind.h"
 #include "plan/layer_kinds.h"
 #include "plan/plan.h"
+#include "report/diff_spellings.h"
 #include "report/facts.h"
 #include "report/report.h"
 #include "schedule/schedule.h"
@@ -94,7 +95,7 @@ std::string FormatTotals(const Plan& a, const Plan& b) {
     const auto count = [](double kinds) { return FormatCount(std::lround(kinds)); };
     table.Add("kinds of layer", alike_a.kinds, alike_b.kinds, count);
   }
-  return table.Text();
+  return table.Text() + FormatUnmatched(a, b);
 }
 
 }  // namespace sbp

@@ -53,7 +53,8 @@ struct DiffOptions {
   Notation notation = Notation::kSbp;
 };
 std::vector<PlanDifference> DiffPlans(const Plan& a, const Plan& b, const DiffOptions& options);
-// Step time, collectives by kind, bytes and peak of both plans, one beside the other.
+// Step time, collectives by kind, bytes and peak of both plans, one beside the other; where most names of ops differ,
+// as of two spellings of one model, also those that have no counterpart of their price (diff_spellings.h).
 std::string FormatTotals(const Plan& a, const Plan& b);
 // A group for each kind of difference: up to `limit` one by one, more by scope, at most `limit` scopes, with one of
 // each. Times of ops whose signature differs too are left out, and totals, which FormatTotals has.

@@ -10,9 +10,15 @@ namespace sbp {
 const std::vector<SimplifyPass>& AllSimplifyPasses() {
   static const std::vector<SimplifyPass> kPasses = {
       {"causal masks", simplify::CausalMasks, true},
+      {"batched products", simplify::BatchedProducts, true},
       {"spelled attention", simplify::SpelledAttention, true},
+      {"spelled attention grad", simplify::SpelledAttentionGrad},
       {"einsum attention", simplify::EinsumAttention, true},
       {"repeated heads", simplify::RepeatedHeads, true},
+      {"one-hot rows", simplify::OneHotRows, true},
+      {"spelled activations", simplify::SpelledActivations, true},
+      {"spelled norms", simplify::SpelledNorms, true},
+      {"biased products", simplify::BiasedProducts, true},
       {"unsort rows", simplify::UnsortRows, true},
       {"group experts", simplify::GroupExperts, true},
       {"loop experts", simplify::LoopExperts, true},

@@ -29,17 +29,23 @@ const std::vector<SimplifyPass>& AllSimplifyPasses();
 void Simplify(Graph& graph, const std::vector<bool>& computed = {}, bool before_grad = false);
 
 namespace simplify {
-bool CausalMasks(Graph& graph, const std::vector<bool>& computed);       // causal_masks.cc
-bool EinsumAttention(Graph& graph, const std::vector<bool>& computed);   // einsum_attention.cc
-bool GroupExperts(Graph& graph, const std::vector<bool>& computed);      // group_experts.cc
-bool JoinMoves(Graph& graph, const std::vector<bool>& computed);         // join_moves.cc
-bool LoopExperts(Graph& graph, const std::vector<bool>& computed);       // loop_experts.cc
-bool OrderRows(Graph& graph, const std::vector<bool>& computed);         // order_rows.cc
-bool RepeatedHeads(Graph& graph, const std::vector<bool>& computed);     // repeated_heads.cc
-bool SpelledAttention(Graph& graph, const std::vector<bool>& computed);  // spelled_attention.cc
-bool SplitWeights(Graph& graph, const std::vector<bool>& computed);      // split_weights.cc
-bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);       // unpack_heads.cc
-bool UnsortRows(Graph& graph, const std::vector<bool>& computed);        // unsort_rows.cc
+bool BatchedProducts(Graph& graph, const std::vector<bool>& computed);       // batched_products.cc
+bool BiasedProducts(Graph& graph, const std::vector<bool>& computed);        // biased_products.cc
+bool CausalMasks(Graph& graph, const std::vector<bool>& computed);           // causal_masks.cc
+bool EinsumAttention(Graph& graph, const std::vector<bool>& computed);       // einsum_attention.cc
+bool GroupExperts(Graph& graph, const std::vector<bool>& computed);          // group_experts.cc
+bool JoinMoves(Graph& graph, const std::vector<bool>& computed);             // join_moves.cc
+bool LoopExperts(Graph& graph, const std::vector<bool>& computed);           // loop_experts.cc
+bool OneHotRows(Graph& graph, const std::vector<bool>& computed);            // one_hot_rows.cc
+bool OrderRows(Graph& graph, const std::vector<bool>& computed);             // order_rows.cc
+bool RepeatedHeads(Graph& graph, const std::vector<bool>& computed);         // repeated_heads.cc
+bool SpelledActivations(Graph& graph, const std::vector<bool>& computed);    // spelled_activations.cc
+bool SpelledAttention(Graph& graph, const std::vector<bool>& computed);      // spelled_attention.cc
+bool SpelledAttentionGrad(Graph& graph, const std::vector<bool>& computed);  // spelled_attention_grad.cc
+bool SpelledNorms(Graph& graph, const std::vector<bool>& computed);          // spelled_norms.cc
+bool SplitWeights(Graph& graph, const std::vector<bool>& computed);          // split_weights.cc
+bool UnpackHeads(Graph& graph, const std::vector<bool>& computed);           // unpack_heads.cc
+bool UnsortRows(Graph& graph, const std::vector<bool>& computed);            // unsort_rows.cc
 }  // namespace simplify
 
 }  // namespace sbp

@@ -198,6 +198,43 @@ TEST(KernelGroups, GroupsDoNotWaitForEachOther) {
   EXPECT_THAT(GroupsOf(graph), ElementsAre("light: b c"));
 }
 
+// Which of two branches began first, or is named first, is an accident of spelling.
+TEST(KernelGroups, BranchesThatMeetAreOneKernel) {
+  Lines lines;
+  lines.Input("x", {8, 16}).Input("y", {8, 16});
+  lines.Op("Relu", {"x"}, "a").Op("Exp", {"a"}, "b").Op("Relu", {"y"}, "c").Op("Exp", {"c"}, "d");
+  const Graph graph = lines.Op("Mul", {"b", "d"}, "e").Make({"e"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b c d e"));
+  EXPECT_THAT(InsideOf(graph), ElementsAre("a", "b", "c", "d"));
+}
+
+// The second branch waits for a product of the first, which is no part of the kernel.
+TEST(KernelGroups, BranchesThatWaitForEachOtherStayTwo) {
+  const Graph graph = Lines()
+                          .Input("x", {16, 16})
+                          .Op("Relu", {"x"}, "a")
+                          .Op("Exp", {"a"}, "b")
+                          .Op("MatMul", {"b", "b"}, "m")
+                          .Op("Relu", {"m"}, "c")
+                          .Op("Exp", {"c"}, "d")
+                          .Op("Mul", {"b", "d"}, "e")
+                          .Make({"e"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b", "light: c d e"));
+}
+
+// Rows of 16 and of 8 elements: each kernel keeps its own.
+TEST(KernelGroups, BranchesOfOtherRowsStayTwo) {
+  Lines lines;
+  lines.Input("x", {16, 8}).Input("y", {16, 8}).Ints("last", {1}).Ints("both", {0, 1});
+  lines.Op("Exp", {"x"}, "a")
+      .Op("ReduceSum", {"a", "last"}, "b")
+      .Op("Exp", {"y"}, "c")
+      .Op("ReduceSum", {"c", "both"}, "d");
+  const Graph graph =
+      lines.Op("Div", {"a", "b"}, "e").Op("Div", {"c", "d"}, "f").Op("Mul", {"e", "f"}, "g").Make({"g"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b e g", "light: c d f"));
+}
+
 TEST(KernelGroups, EpiloguesWhereTheDeviceTakesThem) {
   const Graph graph = Lines()
                           .Input("x", {8, 16})

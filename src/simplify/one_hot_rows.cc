@@ -1,0 +1,97 @@
+// A number that is scattered to one place of each row of equal others, as torch's derivatives of losses have it: a
+// choice by position, which neighbours of single elements compute for themselves.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/ids.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "graph/literal.h"
+#include "graph/simplified.h"
+#include "graph/tensor_type.h"
+#include "sbp/shard_math.h"
+#include "simplify/simplify.h"
+#include "simplify/spelling_reader.h"
+#include "simplify/view.h"
+
+namespace sbp::simplify {
+namespace {
+
+class ScatterReader : SpellingReader {
+ public:
+  ScatterReader(Graph& graph, const std::vector<bool>& computed) : SpellingReader(graph, computed) {}
+
+  bool Run() {
+    const size_t count = graph_.ops.size();
+    for (size_t o = 0; o < count; ++o) {
+      const Op& op = graph_.ops[o];
+      if (graph_.type_of(op) == "ScatterElements" && op.inputs.size() == 3 && op.signature_pin.empty()) Try(o, op);
+    }
+    edit_.Finish();
+    return edit_.changed();
+  }
+
+ private:
+  bool IsKnown(TensorId id) const { return id.valid() && (id.index() >= computed_.size() || !computed_[id.index()]); }
+
+  void Try(size_t o, const Op& op) {
+    for (const TensorId id : op.inputs) {
+      if (!IsKnown(id)) return;
+    }
+    const Shape &whole = TypeOf(op.inputs[0]).shape, &index = TypeOf(op.inputs[1]).shape;
+    if (op.attributes->String("reduction", "none") != "none" || whole.size() < 2 || whole.size() != index.size())
+      return;
+    const auto rank = static_cast<int64_t>(whole.size());
+    const int64_t axis = op.attributes->Int("axis", 0), from_front = axis < 0 ? axis + rank : axis;
+    if (from_front != rank - 1) return;  // the last one: rows
+    Shape rows = whole;
+    rows.back() = 1;
+    const std::optional<double> off = ConstantOf(op.inputs[0]), on = ConstantOf(op.inputs[2]);
+    const DType type = TypeOf(op.inputs[0]).dtype;
+    if (index != rows || TypeOf(op.inputs[2]).shape != rows || !off || !on || type != DType::kF32) return;
+    Write(o, *off, *on);
+  }
+
+  TensorId Numbers(const std::string& name, const std::vector<double>& values) {
+    auto literal = std::make_shared<Literal>();
+    literal->type = {DType::kF32, {static_cast<int64_t>(values.size())}};
+    literal->floats.assign(values.begin(), values.end());
+    const TensorId id = edit_.AddTensor(name, literal->type);
+    graph_.tensor(id).role = TensorRole::kParameter;
+    graph_.tensor(id).literal = std::move(literal);
+    return id;
+  }
+
+  void Write(size_t o, double off, double on) {
+    const Op like = graph_.ops[o];
+    const Shape& whole = TypeOf(like.inputs[0]).shape;
+    const int64_t classes = whole.back();
+    const Shape rows(whole.begin(), whole.end() - 1);
+    edit_.Remove(o);
+    Op named = like;
+    named.name = StrCat(like.name, "/place");
+    const TensorId place = edit_.AddTensor(named.name, {TypeOf(like.inputs[1]).dtype, rows});
+    for (Op& op : edit_.MakeSteps(named, {{ElementView::Step::Kind::kReshape, rows, {}, {}}}, like.inputs[1], place))
+      edit_.Insert(o, std::move(op));
+    const TensorId values = Numbers(StrCat(like.name, "/values"), {off, on});
+    Op choice = edit_.MakeOp(like, "OneHot", like.name, {place, edit_.AddInts({classes}), values});
+    choice.outputs = like.outputs;
+    Attributes attributes;
+    attributes.Set("axis", int64_t{-1});
+    choice.attributes = std::make_shared<const Attributes>(std::move(attributes));
+    choice.metadata.emplace_back(kSimplifiedFrom, like.name);
+    edit_.Insert(o, std::move(choice));
+  }
+};
+
+}  // namespace
+
+bool OneHotRows(Graph& graph, const std::vector<bool>& computed) { return ScatterReader(graph, computed).Run(); }
+
+}  // namespace sbp::simplify

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Operators that exporters spell out in single ops are found in every spelling, and in none that looks alike only; by
+execution, as simplify_rewrites.py does it.
+
+  spelled_rewrites.py PROGRAM
+"""
+import math
+import pathlib
+import sys
+import tempfile
+
+from simplify_rewrites import Builder, check, positions
+
+INNER = math.sqrt(2 / math.pi)
+
+
+def values(b, name, kind):
+    """A weight whose values do not depend on what reads it."""
+    shape = [int(size) for size in kind[kind.index("[") + 1:-1].split(",")]
+    numbers = [round(math.sin(1 + i), 3) for i in range(math.prod(shape))]
+    b.parameters.append({"name": name, "type": kind, "literal": {"floats": numbers}})
+    return name
+
+
+def gelu(spelling):
+    def case(b):
+        x = b.op("Relu", b.input("x", "f32[4,6]"))
+        mul, add = (lambda *pair: b.op("Mul", *pair)), (lambda *pair: b.op("Add", *pair))
+        number, one = b.float, b.float(1)
+        cubic, factor = (0.05 if spelling == "other cubic" else 0.044715), (0.8 if spelling == "other factor" else INNER)
+        if spelling == "jax erf":  # 1 - erf(-x / sqrt 2)
+            share = b.op("Sub", one, b.op("Erf", mul(b.op("Neg", x), number(math.sqrt(0.5)))))
+        elif spelling in ("erf", "erf of half"):
+            share = add(b.op("Erf", b.op("Div", x, number(math.sqrt(2) if spelling == "erf" else 2))), one)
+        elif spelling == "minus":  # the other tail
+            share = b.op("Sub", one, b.op("Erf", b.op("Div", x, number(math.sqrt(2)))))
+        elif spelling == "factored":  # x c (1 + 0.044715 x x)
+            share = add(one, b.op("Tanh", mul(mul(x, number(factor)), add(one, mul(mul(number(cubic), x), x)))))
+        else:
+            cube = mul(mul(x, x), x) if spelling != "power" else b.op("Pow", x, number(3))
+            function = b.op("Tanh", mul(number(factor), add(x, mul(number(cubic), cube))))
+            share = add(one, function) if spelling != "distributed" else function
+        if spelling == "other input":
+            y = mul(mul(b.input("z", "f32[4,6]"), number(0.5)), share)
+        elif spelling == "distributed":  # x / 2 + x / 2 tanh
+            half = mul(x, number(0.5))
+            y = add(half, mul(half, function))
+        elif spelling == "half last":
+            y = mul(mul(x, share), number(0.5))
+        else:
+            y = mul(x, mul(number(0.5), share))
+        stays = spelling in ("other cubic", "other factor", "erf of half", "minus", "other input", "read twice")
+        outputs = [y, share] if spelling == "read twice" else [y]
+        attributes = {} if "erf" in spelling else {"approximate": "tanh"}
+        return outputs, {"Gelu": 0} if stays else ["Gelu", "Relu"], None if stays else {"Gelu": attributes}
+    return case
+
+
+GELUS = ("jax", "power", "factored", "distributed", "half last", "erf", "jax erf", "other cubic", "other factor", "erf of half",
+         "minus", "other input", "read twice")
+
+
+def logistic(spelling):
+    def case(b):
+        x = b.op("Relu", b.input("x", "f32[4,6]"))
+        power = b.op("Exp", b.op("Mul", x, b.float(-2 if spelling == "steeper" else -1)) if spelling != "jax" else b.op("Neg", x))
+        total = b.op("Add", b.float(2 if spelling == "two" else 1), power)
+        y = b.op("Reciprocal", total) if spelling == "reciprocal" else b.op("Div", b.float(1), total)
+        stays = spelling in ("steeper", "two", "read twice")
+        return [y, b.op("Log", total)] if spelling == "read twice" else [y], {"Sigmoid": 0} if stays else ["Relu", "Sigmoid"]
+    return case
+
+
+def norm(kind, spelling):
+    """Statistics over the last dimension, or the last two."""
+    def case(b):
+        two = spelling == "two dimensions"
+        narrow = spelling == "narrow"
+        x = b.op("Neg", b.input("x", "f16[3,4,8]" if narrow else "f32[3,4,8]"))
+        x = b.op("Cast", x, to=1) if narrow else x
+        count = 32 if two else 8
+        axes = b.ints(1, 2) if two else b.ints(-2) if spelling == "other axis" else b.ints(-1)
+
+        def mean(y):
+            if spelling != "jax":
+                return b.op("ReduceMean", y, axes, keepdims=1)
+            return b.op("Div", b.reshape(b.op("ReduceSum", y, axes, keepdims=0), 3, 4, 1), b.float(8))
+
+        if kind == "layer":
+            x = b.op("Sub", x, mean(x))
+        square = b.op("Pow", x, b.float(2)) if spelling in ("onnx", "two dimensions") else b.op("Mul", x, x)
+        power = mean(square)
+        if spelling == "unbiased":
+            power = b.op("Mul", power, b.float(count / (count - 1)))
+        if spelling == "epsilon behind":
+            root = b.op("Add", b.op("Sqrt", power), b.float(1e-5))
+        elif spelling == "power":
+            root = b.op("Pow", b.op("Add", power, b.float(1e-5)), b.float(-0.5))
+        else:
+            root = b.op("Sqrt", b.op("Add", power, b.float(1e-5)))
+        scale = values(b, "scale", "f32[4,8]" if two else "f32[3,4,8]" if spelling == "scale of all" else "f16[8]" if spelling == "narrow" else "f32[8]")
+        if spelling == "onnx":
+            y = b.op("Mul", b.op("Div", x, root), scale)
+        else:
+            inverse = root if spelling == "power" else b.op("Reciprocal", root) if two else b.op("Div", b.float(1), root)
+            if spelling == "scale first":
+                y = b.op("Mul", x, b.op("Mul", inverse, scale))
+            elif spelling == "narrow":
+                y = b.op("Mul", scale, b.op("Cast", b.op("Mul", x, inverse), to=10))
+            else:
+                y = b.op("Mul", scale, b.op("Mul", x, inverse))
+        if kind == "layer" and spelling != "no bias":
+            y = b.op("Add", y, values(b, "bias", "f32[4,8]" if two else "f16[8]" if spelling == "narrow" else "f32[8]"))
+        stays = spelling in ("other axis", "unbiased", "epsilon behind", "scale of all", "read twice")
+        name = "LayerNormalization" if kind == "layer" else "RMSNormalization"
+        outputs = [y, b.op("Exp", root)] if spelling == "read twice" else [y]
+        return outputs, {name: 0} if stays else sorted([name, "Neg"])
+    return case
+
+
+NORMS = ("jax", "onnx", "scale first", "power", "two dimensions", "narrow", "other axis", "unbiased", "epsilon behind",
+         "scale of all", "read twice")
+
+
+def biased(spelling):
+    def case(b):
+        deep = "2," if spelling == "of batches" else ""
+        product = b.op("MatMul", b.input("x", f"f32[{deep}4,6]"), b.weight("w", "f32[6,8]"))
+        bias = b.input("r", "f32[4,8]") if spelling == "residual" else values(b, "b", "f32[1,8]" if spelling == "row" else "f32[4,1]" if spelling == "column" else "f32[8]")
+        y = b.op("Add", *((bias, product) if spelling == "in front" else (product, bias)))
+        outputs = [y, b.op("Exp", product)] if spelling == "read twice" else [y]
+        return outputs, ["Gemm"] if spelling in ("plain", "in front", "row") else {"Gemm": 0}
+    return case
+
+
+def one_hot(spelling):
+    def case(b):
+        x = b.input("x", "f32[6,9]")
+        axis = 0 if spelling == "columns" else 1
+        place = b.op("ArgMax", x, axis=axis, keepdims=1)
+        blank = b.op("Expand", b.float(0), b.ints(6, 9))
+        if spelling == "on data":
+            blank = x
+        on = b.op("Expand", b.float(-1), b.ints(*((1, 9) if axis == 0 else (6, 1))))
+        kind = {"reduction": "add"} if spelling == "added" else {}
+        y = b.op("ScatterElements", blank, place, on, axis=axis, **kind)
+        return [b.op("Mul", y, x)], {"OneHot": 1, "ScatterElements": 0} if spelling == "rows" else {"OneHot": 0, "ScatterElements": 1}
+    return case
+
+
+def joint(spelling):
+    """Attention with its backward pass, as torch's joint graphs have them."""
+    def case(b):
+        q, k, v, d_y = (b.input(x, "f32[2,2,8,4]") for x in ("q", "k", "v", "dy"))
+        at_q, at_k = positions(b, 8, (1, 3)), positions(b, 8, (1, 2))
+        turned, half = b.transpose(k, 0, 1, 3, 2), b.float(math.sqrt(0.5))
+        lowest = b.float("-inf") if spelling != "light mask" else b.float(-2)
+
+        def product(x, y, *shape):
+            flat = [b.reshape(of, 4, rows, columns) for of, rows, columns in ((x, shape[0], shape[1]), (y, shape[1], shape[2]))]
+            return b.reshape(b.op("MatMul", *flat), 2, 2, shape[0], shape[2])
+        scores = product(b.op("Mul", q, half), b.op("Mul", turned, half), 8, 4, 8)
+        logits = b.op("Add", scores, b.op("Where", b.op("LessOrEqual", at_k, at_q), b.float(0), lowest))
+        weights = b.op("Softmax", logits, axis=-1)
+        some = b.op("Not", b.op("Equal", logits, lowest))
+        some = b.op("Cast", b.op("ReduceMax", b.op("Cast", some, to=6), b.ints(3), keepdims=1), to=9)
+        weights = b.op("Where", b.op("Not", some), b.op("Expand", b.float(0), b.ints(2, 2, 8, 8)), weights)
+        y = product(weights, v, 8, 8, 4)
+        d_y = b.op("Mul", d_y, y)
+        d_weights = b.op("MatMul", d_y, b.transpose(v, 0, 1, 3, 2))
+        g = b.op("Mul", d_weights, weights)
+        total = b.op("ReduceSum", g, b.ints(3 if spelling != "other rows" else 2), keepdims=1)
+        if spelling == "by product":
+            ds = b.op("Sub", g, b.op("Mul", weights, total))
+        else:
+            ds = b.op("Mul", weights, b.op("Sub", d_weights, total))
+        ds = b.op("Div", ds, b.float(2)) if spelling == "by product" else b.op("Mul", ds, b.float(0.25 if spelling == "other scale" else 0.5))
+        d_q = b.op("MatMul", ds, v if spelling == "other keys" else k)
+        d_k = b.op("MatMul", b.transpose(ds, 0, 1, 3, 2), q)
+        d_v = b.op("MatMul", b.transpose(weights, 0, 1, 3, 2), d_y)
+        found = {"Attention": 1, "sbp::FlashAttentionGrad": 1, "Softmax": 0, "MatMul": 0}
+        stays = spelling not in ("torch", "by product")
+        outputs = [y, d_q, d_k, d_v, *([weights] if spelling == "weights shown" else ())]
+        return outputs, {"sbp::FlashAttentionGrad": 0, "Softmax": 1} if stays else found
+    return case
+
+
+JOINT = ("torch", "by product", "light mask", "other rows", "other scale", "other keys", "weights shown")
+CASES = {f"gelu, {s}": gelu(s) for s in GELUS}
+CASES.update({f"logistic, {s}": logistic(s) for s in ("jax", "onnx", "reciprocal", "steeper", "two", "read twice")})
+CASES.update({f"{kind} norm, {s}": norm(kind, s) for kind in ("layer", "rms") for s in NORMS})
+CASES["layer norm, no bias"] = norm("layer", "no bias")
+CASES.update({f"biased product, {s}": biased(s) for s in ("plain", "in front", "row", "column", "residual", "of batches", "read twice")})
+CASES.update({f"one-hot, {s}": one_hot(s) for s in ("rows", "columns", "on data", "added")})
+CASES.update({f"joint attention, {s}": joint(s) for s in JOINT})
+
+
+def main():
+    failed = 0
+    for name, case in CASES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                check(sys.argv[1], case, pathlib.Path(folder))
+            except RuntimeError as failure:
+                failed += 1
+                print(f"FAILED {name}: {failure}")
+    print(f"{len(CASES) - failed} passed, {failed} failed, 0 skipped")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
