@@ -14,10 +14,11 @@ namespace sbp {
 namespace {
 
 constexpr SectionRow kSections[] = {
-    {"head", HeadSection, true},     {"graph", GraphSection, true},   {"outline", OutlineSection, true},
-    {"layout", LayoutSection, true}, {"decisions", DecisionsSection}, {"transitions", TransitionsSection},
-    {"schedule", ScheduleSection},   {"memory", MemorySection},       {"traffic", TrafficSection},
-    {"trace", TraceSection},         {"explain", ExplainSection},     {"removals", RemovalsSection},
+    {"head", HeadSection, true},         {"graph", GraphSection, true},   {"outline", OutlineSection, true},
+    {"layout", LayoutSection, true},     {"decisions", DecisionsSection}, {"tensors", TensorsSection},
+    {"transitions", TransitionsSection}, {"schedule", ScheduleSection},   {"memory", MemorySection},
+    {"traffic", TrafficSection},         {"trace", TraceSection},         {"explain", ExplainSection},
+    {"removals", RemovalsSection},
 };
 
 }  // namespace

@@ -27,8 +27,8 @@ namespace sbp {
 namespace {
 
 // Bounds of a page: groups of equal collectives, and candidates that are priced for all of them.
-constexpr size_t kMostRemovals = 40;
-constexpr int64_t kMostPriced = 20'000;
+constexpr size_t kMostRemovals = 400;
+constexpr int64_t kMostPriced = 60'000;
 // Of a transition's seconds, what is spared where it is gone: what is left may be a smaller one in its place.
 constexpr double kSpared = 0.75;
 
@@ -50,6 +50,9 @@ class Removals {
  public:
   explicit Removals(const PageFacts& facts)
       : plan_(facts.plan), problem_(*facts.options.problem), runs_(RunsOfTransitions(plan_, problem_.runs)) {}
+
+  // Are more candidates to be priced?
+  bool may_look() const { return left_ > 0; }
 
   // Of a transition of the plan the cheapest pin that spares the step it, else the cheapest one that moves it; none is
   // known: nothing.
@@ -137,10 +140,14 @@ Json RemovalsSection(const PageFacts& facts) {
   Removals removals(facts);
   Json list = Json::array();
   const std::vector<CollectiveGroup> groups = GroupCollectives(facts.plan);
-  for (size_t i = 0; i < std::min(groups.size(), kMostRemovals); ++i) {
+  for (size_t i = 0; i < std::min(groups.size(), kMostRemovals) && removals.may_look(); ++i) {
     const std::optional<Removal> found = removals.Find(*groups[i].first);
-    if (!found) continue;
-    list.push_back({{"transition", groups[i].first - facts.plan.transitions.data()},
+    const int64_t transition = groups[i].first - facts.plan.transitions.data();
+    if (!found) {
+      list.push_back({{"transition", transition}, {"pin", nullptr}});
+      continue;
+    }
+    list.push_back({{"transition", transition},
                     {"pin", found->pin},
                     {"where", found->where},
                     {"extra_seconds", found->seconds ? Json(*found->seconds) : Json()},

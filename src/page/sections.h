@@ -70,6 +70,11 @@ Json LayoutSection(const PageFacts& facts);
 // (per group)}; no_kernel (ids of ops).
 Json DecisionsSection(const PageFacts& facts);
 
+// Of tensors: spread [[parameter that the step updates, patterns (of `texts`, one per mesh axis: plan/patterns.h)]];
+// pins
+// [[tensor, pins (of `texts`, as written)]], none without a problem; texts.
+Json TensorsSection(const PageFacts& facts);
+
 // Boxing: transitions {tensor, from, to (layouts of `decisions`), steps [[kind, axis, seconds, wire_bytes, start,
 // end]], consumers [[op, operand]], seconds, wire_bytes, cut (compute seconds of what cuts a kernel group, not in
 // `seconds`), exposed, reason (of `reasons`), runs (times a step; of `seconds`, `wire_bytes` and `cut` each time)};
@@ -97,8 +102,9 @@ Json MemorySection(const PageFacts& facts);
 // value]]}), prices (by each of `criteria`, where there are few operands)}], the chosen one first, then by price}.
 Json ExplainSection(const PageFacts& facts);
 
-// What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), at most one each, within
-// bounds of a page; null without a problem: [{transition (the first of its kind), pin (as --pin takes it), where
+// What would remove the dearest kinds of collectives (report/facts.h, GroupCollectives), one entry for each that was
+// looked at, within bounds of a page; null without a problem: [{transition (the first of its kind), pin (as --pin takes
+// it; null: none is known, and nothing else is said), where
 // ("reader", "writer", "start": of an input or parameter), extra_seconds (of the step, with every other op as the plan
 // has it, for this transition alone; null: it takes memory), extra_bytes (on a device), moves (unless other ops change
 // too, the op's other side needs as much boxing)}].

@@ -434,6 +434,27 @@ def old_views_are_let_go(browser, inputs):
     page.close()
 
 
+def removals_are_told(browser, inputs):
+    """Of every kind of collectives whether a pin was looked for, and at each of a kind the pin of the first."""
+    page, plan = open_panel(browser, inputs, "llama", "traffic")
+    kinds = int(re.match(r"(\d+) kinds of collectives", page.text(".traffic .removals")).group(1))
+    expect_equal(len(plan["removals"]), kinds, "kinds that were looked at")
+    transitions = plan["transitions"]
+    row = next(row for row in plan["removals"] if row["pin"])
+    first = row["transition"]
+    key = lambda t: [transitions[name][t] for name in ("from", "to", "seconds")] + [step[:2] for step in transitions["steps"][t]] + [  # noqa: E731
+        plan["graph"]["tensors"]["type"][transitions["tensor"][t]]]
+    other = next(t for t in range(len(transitions["tensor"])) if t != first and key(t) == key(first))
+    page.evaluate(f"location.hash = '#transition={other}'")
+    page.wait("document.querySelector('.side .kind')?.innerText === 'Collective'")
+    page.settle()
+    expect("the first that is alike" in page.text(".side"), "whose pin it is, is not told")
+    codes = page.evaluate("[...document.querySelectorAll('.side code')].map((c) => c.title)")
+    expect(any(row["pin"] in code for code in codes), f"{row['pin']} is not among {codes}")
+    expect_quiet(page)
+    page.close()
+
+
 def large_plans_stay_quick(browser, inputs):
     """Panels of 50,000 ops open within seconds (size_cases.py says what a loaded machine may take), and no panel makes an element per op."""
     page = browser.open(inputs.page("ops50000"))
@@ -445,7 +466,8 @@ def large_plans_stay_quick(browser, inputs):
     page.close()
 
 
-CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, trace_of_micro_batches, where_adds_up, where_is_gone_into, where_keys_need_no_frame, memory_keys_need_no_frame,
-         tables_add_up, tables_filter_and_sort, tables_are_saved, memory_adds_up,
-         schedule_adds_up, micro_batches_stand_apart, trace_beside_plan, traffic_adds_up, pins_remove_collectives]
+CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, trace_of_micro_batches, where_adds_up,
+         where_is_gone_into, where_keys_need_no_frame, memory_keys_need_no_frame, tables_add_up, tables_filter_and_sort,
+         tables_are_saved, memory_adds_up, schedule_adds_up, micro_batches_stand_apart, trace_beside_plan, traffic_adds_up,
+         pins_remove_collectives, removals_are_told]
 SLOW_CASES = [large_plans_stay_quick]

@@ -90,6 +90,33 @@ def says_what_explain_says(browser, inputs):
     page.close()
 
 
+def says_what_explain_says_of_tensors(browser, inputs):
+    """How parameters are spread, pins, and readers with the layouts that they want."""
+    page = browser.open(inputs.page("accumulated"))
+    plan = inputs.read("accumulated")
+    spread = 0
+    for name in [p["name"] for p in plan["graph"]["parameters"]][:3]:
+        page.evaluate(f"location.hash = {fragment('tensor', name)!r}")
+        page.wait(f"document.querySelector('.side h2')?.innerText === {json.dumps(name)}")
+        explained = inputs.explain("accumulated", name)
+        seen = facts(page)
+        spread += len(explained["patterns"])
+        expect_equal(seen.get("spread", "").split("\n") if explained["patterns"] else [], explained["patterns"], f"{name}: spread")
+        while page.count(".side li + .more, .side ul + .more"):
+            page.click(".side li + .more, .side ul + .more")
+        text = page.text(".side")
+        for reader in explained["readers"]:
+            expect(reader["other"].split('"')[1][:60] in text, f"{name}: reader {reader['other']} is not told")
+            expect(reader["used"] == reader["written"] or reader["used"] in page.evaluate(
+                "[...document.querySelectorAll('.side .chips')].map((c) => c.getAttribute('aria-label'))"), f"{name}: {reader}")
+    expect(spread > 0, "no parameter is spread")
+    page.close()
+    page = browser.open(inputs.page("mlp"), fragment=fragment("tensor", "w1"))
+    expect_equal(facts(page)["pinned"], "w1=(B, S(1))", "pin of w1")
+    expect_quiet(page)
+    page.close()
+
+
 def copies_are_chosen(browser, inputs):
     """Which copy of a repeated layer is shown can be said, and a hit of the search in another one is shown."""
     plan = document(inputs.page("llama"))
@@ -330,5 +357,6 @@ def outline_of_ops(plan):
     return paths
 
 
-CASES = [says_what_explain_says, copies_are_chosen, focus_follows, times_of_a_step, works_in_a_sandbox, odd_addresses, shows_op, shows_pins,
-         shards_are_exact, many_devices_are_drawn, links_and_way_back, shows_collective, shows_scope]
+CASES = [says_what_explain_says, says_what_explain_says_of_tensors, copies_are_chosen, focus_follows, times_of_a_step,
+         works_in_a_sandbox, odd_addresses, shows_op, shows_pins, shards_are_exact, many_devices_are_drawn, links_and_way_back,
+         shows_collective, shows_scope]

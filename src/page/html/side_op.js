@@ -53,14 +53,14 @@ function operands(page, model, op) {
 }
 
 /** Who reads a tensor: ops with their operand, then the end of the graph (op -1). */
-function readersOf(model, tensor) {
+export function readersOf(model, tensor) {
   const rows = [...new Set(model.readers[tensor])].flatMap((op) => model.graph.ops.inputs[op]
       .map((operand, at) => ({op, at, operand})).filter(({operand}) => operand === tensor));
   const end = model.graph.outputs.indexOf(tensor);
   return end < 0 ? rows : [...rows, {op: -1, at: end}];
 }
 
-function readerLine(page, model, {op, at}, written) {
+export function readerLine(page, model, {op, at}, written) {
   const wants = model.bare ? -1 : op < 0 ? model.decisions.outputs[at] : model.record(op).inputs[at];
   const boxed = op < 0 ? undefined : model.feeding.get(op)?.[at];
   return ["for ", op < 0 ? "the end of the graph" : [link(page, model, "op", op), ` ${model.opType(op)}, `, slotName(entryOf(model, op)?.operands, at)],

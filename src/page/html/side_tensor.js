@@ -5,7 +5,7 @@ import {bytes, count} from "./format.js";
 import {ROLES} from "./model.js";
 import {MOST_ROWS, copyable, factList, growingList, layoutChip, link, part, shellWord} from "./parts.js";
 import {localShape, shardPicture} from "./shards.js";
-import {transitionLine} from "./side_op.js";
+import {readerLine, readersOf, transitionLine} from "./side_op.js";
 
 /** The layouts in which it lies: as it is written first, then those that boxing makes; each once, with how. */
 function layoutsOf(model, tensor) {
@@ -57,15 +57,19 @@ function lifetimeRows(page, model, tensor) {
           stepsText(model, lifetimes.transition[i]))] : ""));
 }
 
+/** Who reads it, in which layout where that is another one than it was written in, and by which boxing. */
 function readerList(page, model, tensor) {
-  const readers = [...new Set(model.readers[tensor])];
-  const isOutput = model.graph.outputs.includes(tensor);
-  return part(`Readers (${count(readers.length)})`, true, isOutput ? el("p", {}, "An output of the graph.") : null,
-      readers.length === 0 ? null : growingList(readers, MOST_ROWS, (op) => {
-        const operand = model.graph.ops.inputs[op].indexOf(tensor);
-        const record = model.record(op);
-        return [link(page, model, "op", op), ` ${model.opType(op)} `, record ? layoutChip(model, record.inputs[operand]) : null];
-      }));
+  const readers = readersOf(model, tensor);
+  const written = model.bare ? -1 : model.decisions.source[tensor];
+  return part(`Readers (${count(readers.length)})`, true, readers.length === 0 ? el("p", {}, "Nobody reads it.") :
+    growingList(readers, MOST_ROWS, (reader) => readerLine(page, model, reader, written)));
+}
+
+/** Texts of a column of the section `tensors` (src/page/sections.h), one a line; null: none. */
+function textsOf(model, column, tensor) {
+  const {texts} = model.tensors ?? {};
+  const found = model.tensors?.[column].find(([id]) => id === tensor);
+  return found === undefined ? null : found[1].map((text) => el("div", {}, texts[text]));
 }
 
 export function tensorSections(page, model, tensor) {
@@ -77,6 +81,8 @@ export function tensorSections(page, model, tensor) {
     ["type", model.typeText(tensor)],
     ["role", ROLES[tensors.role[tensor]]],
     ["written by", producer >= 0 ? [link(page, model, "op", producer), ` ${model.opType(producer)}`] : null],
+    ["spread", textsOf(model, "spread", tensor)],
+    ["pinned", textsOf(model, "pins", tensor)],
     ["bytes", size === null ? null : [el("span", {"data-value": "bytes"}, bytes(size)), " in all"]],
   ])];
   if (!model.bare) sections.push(shardSection(model, tensor));

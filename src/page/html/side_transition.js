@@ -1,4 +1,5 @@
 // The side panel of a transition (what brings a tensor from one layout to another), and of a scope.
+import {removalFor} from "./collective_groups.js";
 import {copiesPart} from "./copies.js";
 import {costsOf, sumOf} from "./costs.js";
 import {el} from "./dom.js";
@@ -19,13 +20,16 @@ function stepTable(model, transition) {
 }
 
 /** The pin that removes it with the least more, where the page knows one (src/page/removals_section.cc). */
-function removal(model, transition) {
-  const found = (model.removals ?? []).find((row) => row.transition === transition);
-  if (found === undefined) return null;
+function removal(page, model, transition) {
+  if (!model.movesData(transition)) return null;
+  const found = removalFor(model, transition);
+  if (found === null) return el("p", {class: "note"}, "No pin was looked for: it is of none of the dearest kinds of collectives.");
+  if (found.pin === null) return el("p", {class: "note"}, "No cheap pin is known that removes it.");
+  const other = found.transition === transition ? null : [" Of ", link(page, model, "transition", found.transition), ", the first that is alike:"];
   const time = found.extra_seconds === null ? [] :
     [`${found.extra_seconds < 0 ? "−" : "+"}${seconds(Math.abs(found.extra_seconds))} with all else as it is`];
   const held = found.extra_bytes > 0 ? [`${bytes(found.extra_bytes)} more on a device`] : [];
-  return el("p", {}, `${[...time, ...held].join(", ")}${found.moves ? "; it moves on" : ""}:`, copyable(`--pin ${shellWord(found.pin)}`));
+  return el("p", {}, `${[...time, ...held].join(", ")}${found.moves ? "; it moves on" : ""}:`, other, copyable(`--pin ${shellWord(found.pin)}`));
 }
 
 export function transitionSections(page, model, transition) {
@@ -47,7 +51,7 @@ export function transitionSections(page, model, transition) {
     part("Caused by", true, el("p", {}, "written by ", producer >= 0 ? link(page, model, "op", producer) : "nobody: it starts so"),
         el("p", {}, "wanted so by"), consumers[transition].length === 0 ? el("p", {}, "the end of the graph") :
         growingList(consumers[transition], MOST_ROWS, ([op, operand]) => [link(page, model, "op", op), ` ${model.opType(op)}, operand ${operand}`])),
-    part("Plan without it", true, removal(model, transition),
+    part("Plan without it", true, removal(page, model, transition),
         el("p", {class: "note"}, producer >= 0 ? "The tensor written as it is wanted, or wanted as it is written:" :
           "The tensor started as it is wanted, or wanted as it starts:"),
         el("p", {}, copyable(`--pin ${shellWord(`${name}${producer >= 0 ? "<-" : "="}${model.layoutText(to[transition])}`)}`)),

@@ -1,6 +1,7 @@
 // Who sends how much to whom: a matrix of bytes between devices, links, and the collectives that cause them.
 import {ChartSurface, ChartTip, planChoice, saysBare} from "./chart.js";
-import {isLocalKind, stepsText} from "./costs.js";
+import {collectiveGroups, removalsOf} from "./collective_groups.js";
+import {stepsText} from "./costs.js";
 import {DataTable} from "./data_table.js";
 import {el} from "./dom.js";
 import {bytes, count, percent, seconds} from "./format.js";
@@ -191,30 +192,15 @@ function flowsTable(model, matrix) {
 
 // Collectives that are alike --------------------------------------------------------------------------------------------
 
-/** Equal collectives of equal tensors, dearest first, as repeated layers make them (report/facts.h, GroupCollectives). */
-export function collectiveGroups(model) {
-  const {transitions} = model;
-  const groups = new Map();
-  transitions.steps.forEach((steps, t) => {
-    if (steps.every(([kind]) => isLocalKind(transitions.kinds[kind].name))) return;
-    const key = JSON.stringify([transitions.from[t], transitions.to[t], steps.map(([kind, axis]) => [kind, axis]),
-      model.graph.tensors.type[transitions.tensor[t]], transitions.seconds[t]]);
-    if (!groups.has(key)) groups.set(key, {first: t, members: [], count: 0, seconds: 0, exposed: 0, bytes: 0});
-    const group = groups.get(key);
-    const times = transitions.runs[t];
-    group.members.push(t);
-    group.count += times;
-    group.seconds += times * transitions.seconds[t];
-    group.exposed += transitions.exposed[t];
-    group.bytes += times * transitions.wire_bytes[t];
-  });
-  return [...groups.values()].sort((a, b) => b.seconds - a.seconds || a.first - b.first);
-}
-
-/** What would remove a group, of `removals` (src/page/removals_section.cc). */
-function removalOf(model, group) {
-  const found = (model.removals ?? []).find(({transition}) => group.members.includes(transition));
-  return found ?? null;
+/** How many kinds of collectives a pin was looked for, where not for all. */
+function removalsHint(model) {
+  const groups = collectiveGroups(model);
+  const looked = removalsOf(model, groups).filter((removal) => removal !== null).length;
+  const what = looked === groups.length ? "a pin was looked for that removes it" :
+    `a pin that removes it was looked for of the ${looked} dearest; of others`;
+  return el("p", {class: "hint removals"}, `${groups.length} kinds of collectives: ${what}`,
+      looked === groups.length ? "." : [", ", el("code", {}, "sbp-plan explain plan.json TENSOR"), " says who wants them, and ",
+        el("code", {}, "infer --pin"), " plans without."]);
 }
 
 function groupsTable(model, select) {
@@ -222,12 +208,13 @@ function groupsTable(model, select) {
   const {transitions} = model;
   const first = (row) => groups[row].first;
   const reader = (row) => transitions.consumers[first(row)][0]?.[0] ?? -1;
-  const removals = groups.map((group) => removalOf(model, group));
+  const removals = removalsOf(model, groups);
+  const pinOf = (removal) => (removal === null ? "not looked for" : removal.pin ?? "none is known");
   const pins = removals.some((removal) => removal !== null) ? [
-    {id: "pin", title: "Pin that removes it here", value: (row) => removals[row]?.pin ?? "", search: true, width: "minmax(24em, 2fr)"},
+    {id: "pin", title: "Pin that removes it here", value: (row) => pinOf(removals[row]), search: true, width: "minmax(24em, 2fr)"},
     {id: "price", title: "Its price", value: (row) => removals[row]?.extra_seconds ?? null, width: "7em",
       show: (value) => (value === 0 ? "0 s" : signedSeconds(value)), hint: "seconds that the step takes more for one of them, every other op as it is"},
-    {id: "moves", title: "Then", value: (row) => (removals[row] === null ? "" : removals[row].moves ? "moves on" : "gone"), width: "6em",
+    {id: "moves", title: "Then", value: (row) => (!removals[row]?.pin ? "" : removals[row].moves ? "moves on" : "gone"), width: "6em",
       hint: "moves on: as long as other ops stay as they are, the op's other side needs as much; planned anew with the pin, it may be gone"},
     {id: "held", title: "and bytes", value: (row) => removals[row]?.extra_bytes || null, show: (value) => `+${bytes(value)}`, width: "7em",
       hint: "that a device holds more"},
@@ -272,7 +259,7 @@ export const trafficPanel = {
           el("div", {class: "columns"}, matrix.surface.element, el("div", {class: "beside"}, linksTable(model), flowsTable(model, matrix),
               matrix.legend, el("p", {class: "hint"}, `Rows send, columns receive; ${percent(across)} goes between nodes`, traffic.per_block > 1 ? `; each row is a block of ${traffic.per_block} devices` :
                   matrix.partsNodes() ? "; lines part the nodes" : "", ". Rings are taken in the order of ranks, the last back to the first; libraries run several that cross between nodes at different devices, with the same bytes from node to node."))),
-          groupsTable(model, (kind, id) => store.select(kind, id, model.index)).element);
+          removalsHint(model), groupsTable(model, (kind, id) => store.select(kind, id, model.index)).element);
     };
     element.append(el("div", {class: "controls"}, planChoice(models, show)), place);
     show(models[0]);
