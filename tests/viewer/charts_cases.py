@@ -379,7 +379,7 @@ def pins_remove_collectives(browser, inputs):
 
 def old_views_are_let_go(browser, inputs):
     """Of two plans one is chosen again and again: nothing holds the views of before, and they hear of nothing."""
-    page = browser.open(inputs.diff_page("accumulated", "accumulated_other"))
+    page = browser.open(inputs.diff_page("mlp", "mlp_longer"))
     for panel in ("where", "memory", "schedule", "traffic"):
         page.click(f"[role=tab][data-panel={panel}]")
         choose_often = f"""(async (times) => {{
