@@ -53,7 +53,7 @@ COUNT_FRAMES = """(() => {
 # Two frames, the first of which tells observers of sizes; then until nothing more is asked for.
 SETTLED = """new Promise((done) => {
   let frames = 0;
-  const next = () => (++frames < 3 || window.framesAsked > 0 && frames < 60 ? plainFrame(next) : setTimeout(done));
+  const next = () => (++frames < 2 || window.framesAsked > 0 && frames < 60 ? plainFrame(next) : setTimeout(done));
   plainFrame(next);
 })"""
 

@@ -417,15 +417,20 @@ def pins_remove_collectives(browser, inputs):
 
 def old_views_are_let_go(browser, inputs):
     """Of two plans one is chosen again and again: nothing holds the views of before, and they hear of nothing."""
-    page = browser.open(inputs.diff_page("accumulated", "accumulated_other"))
+    page = browser.open(inputs.diff_page("mlp", "mlp_longer"))
     for panel in ("where", "memory", "schedule", "traffic"):
         page.click(f"[role=tab][data-panel={panel}]")
-        choice = f".panel.{panel} select[aria-label='which plan']"
-        for plan in "1010":  # samples of fills are kept once they are made
-            choose(page, choice, plan)
+        choose_often = f"""(async (times) => {{
+          const select = document.querySelector(".panel.{panel} select[aria-label='which plan']");
+          for (let i = 0; i < times; ++i) {{
+            select.value = String(1 - Number(select.value));
+            select.dispatchEvent(new Event("change"));
+            await new Promise((done) => plainFrame(() => plainFrame(done)));
+          }}
+        }})"""
+        page.evaluate(f"{choose_often}(4)")  # samples of fills are kept once they are made
         before = page.living("HTMLCanvasElement")
-        for plan in "1010101010":
-            choose(page, choice, plan)
+        page.evaluate(f"{choose_often}(10)")
         after = page.living("HTMLCanvasElement")  # the last view may not be let go yet
         expect(after <= before + 2, f"{panel}: {before} canvases are held before ten choices, {after} after them")
         page.click("header button[aria-label^='switch to the']")

@@ -211,6 +211,48 @@ def marks_changes(browser, inputs):
         page.close()
 
 
+# The middle of the first spot of 5 by 5 pixels of a colour "#rrggbb".
+SPOT = """((color) => {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+  const canvas = document.querySelector(".graph-canvas");
+  const {data, width, height} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const is = (x, y) => [red, green, blue].every((value, i) => data[4 * (y * width + x) + i] === value);
+  const box = canvas.getBoundingClientRect();
+  for (let y = 2; y < height - 2; ++y) {
+    for (let x = 2; x < width - 2; ++x) {
+      if ([-2, -1, 0, 1, 2].every((dy) => [-2, -1, 0, 1, 2].every((dx) => is(x + dx, y + dy)))) return [box.x + x, box.y + y];
+    }
+  }
+  return null;
+})(%s)"""
+
+
+def marks_are_clicked(browser, inputs):
+    """On a mark the pointer tells of its collective, and a click selects one of that kind."""
+    page = browser.open(inputs.page("llama"))
+    page.settle()
+    plan = document(inputs.page("llama"))
+    transitions, clicked = plan["transitions"], 0
+    for kind, row in enumerate(transitions["kinds"]):
+        spot = None if row["is_local"] else page.evaluate(SPOT % json.dumps(row["color"]))
+        if spot is None:
+            continue
+        page.move(*spot)
+        expect(row["name"] in (page.text(".graph-tooltip") or ""), f"the pointer tells of {page.text('.graph-tooltip')!r} on {row['name']}")
+        page.click_at(*spot)
+        page.settle()
+        chosen = re.fullmatch(r"#transition=(\d+)", page.evaluate("location.hash"))
+        expect(chosen, f"a click on {row['name']} selects {page.evaluate('location.hash')!r}")
+        expect(any(step[0] == kind for step in transitions["steps"][int(chosen.group(1))]), f"selected by {row['name']}: {chosen.group()}")
+        clicked += 1
+        page.press("Escape")
+        page.click("[aria-label^='show all']")
+        page.settle()
+    expect(clicked >= 2, f"{clicked} kinds of marks are seen")
+    expect_quiet(page)
+    page.close()
+
+
 def changes_by_pairs(browser, inputs):
     """Colours of both views go by after less before, on one scale; all prices of ops and collectives add up to it."""
     page = browser.open(inputs.diff_page("accumulated", "accumulated_other"))
@@ -280,5 +322,6 @@ def without_idle_callbacks(browser, inputs):
     page.close()
 
 
-CASES = [only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks, keyboard_reaches_all,
-         zooms, search_finds_kinds, search_stays_open, overlays_and_themes, double_click_opens]
+CASES = [only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
+         keyboard_reaches_all, zooms, search_finds_kinds, search_stays_open, overlays_and_themes, double_click_opens,
+         marks_are_clicked]

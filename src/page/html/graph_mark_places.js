@@ -10,6 +10,8 @@ const LABEL_HEIGHT = 12;
 const LABEL_GAP = 4;  // between a shape and its words
 const CELL = 64;  // of the grid in which what is near is looked up
 const MOST_ACROSS = 4;
+const UNDER_LINE = 9;
+const ABOVE_NOTE = 36;  // over a line between phases: what goes across, in two lines
 
 /** Rectangles [left, top, right, bottom], and which of them meet another one. */
 class TakenRoom {
@@ -88,19 +90,21 @@ function placeShape(anchor, taken, longest) {
   return null;
 }
 
-/** Between phases: a shape below the other, with its words. */
-function placeAcross(anchor, taken, longest, widthOf) {
-  const [x] = anchor.across;
-  let [, y] = anchor.across;
-  const shapes = [];
-  for (const entry of anchor.collectives.slice(0, MOST_ACROSS)) {
-    const radius = markRadius(entry.seconds, longest);
-    y += Math.max(radius, 11) + (shapes.at(-1)?.radius ?? 11);
-    const shape = {...entry, x: x + 22, y, radius, label: timeText(entry), side: 1};
-    taken.take(roomOf(shape.x, y, radius));
+/** Between phases: a shape below the other, with its words, under the line; above its note where the group ends. */
+function placeAcross(anchor, group, longest, {taken, widthOf}) {
+  const [x, lineY] = anchor.across;
+  const shapes = anchor.collectives.slice(0, MOST_ACROSS).map((entry) =>
+    ({...entry, x: x + 22, y: 0, radius: markRadius(entry.seconds, longest), label: timeText(entry), side: 1}));
+  const heights = shapes.map(({radius}) => 2 * Math.max(radius, LABEL_HEIGHT - 1));
+  const height = heights.reduce((sum, one) => sum + one, 0);
+  const under = lineY + UNDER_LINE;
+  let y = under + height <= group.y + group.height ? under : lineY - ABOVE_NOTE - height;
+  shapes.forEach((shape, i) => {
+    shape.y = y + heights[i] / 2;
+    y += heights[i];
+    taken.take(roomOf(shape.x, shape.y, shape.radius));
     taken.take(labelRoom(shape, widthOf(shape.label)));
-    shapes.push(shape);
-  }
+  });
   return {...anchor, shapes};
 }
 
@@ -149,14 +153,14 @@ function addWords(mark, longest, room) {
  */
 export function placeMarks(group, scene, facts, widthOf) {
   const taken = new TakenRoom();
+  const room = {taken, bounds: [group.x, group.x + group.width], widthOf};
   const marks = [];
   for (const anchor of anchorsOf(group, scene, facts)) {
-    const mark = anchor.across ? placeAcross(anchor, taken, facts.longest, widthOf) : placeShape(anchor, taken, facts.longest);
+    const mark = anchor.across ? placeAcross(anchor, group, facts.longest, room) : placeShape(anchor, taken, facts.longest);
     if (mark !== null) marks.push(mark);
     else if (marks.length > 0) marks.at(-1).joined = (marks.at(-1).joined ?? 0) + anchor.collectives.length;
   }
   const words = marks.filter(({across}) => !across).sort((a, b) => b.collectives[0].seconds - a.collectives[0].seconds);
-  const room = {taken, bounds: [group.x, group.x + group.width], widthOf};
   for (const mark of words) addWords(mark, facts.longest, room);
   return marks;
 }
