@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._values import bits_of_bf16
+from ._values import bits_of_bf16, detached
 from .errors import InputError
 
 
@@ -27,6 +27,7 @@ def taken(value: Any) -> Given:
         bits = bits_of_bf16(value)
         if bits is not None:
             return Given(bits, "bfloat16")
+        value = detached(value)
         by_dlpack = not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__")
         array = numpy.from_dlpack(value) if by_dlpack else numpy.asarray(value)
     except (TypeError, RuntimeError, BufferError, ValueError) as error:

@@ -45,11 +45,17 @@ def to_array(value: Any) -> Any:
             if bfloat16() is None:
                 raise InputError("numpy has no bf16; the package ml_dtypes adds it: pip install ml_dtypes")
             return bits.view(bfloat16())
+        value = detached(value)
         taken = value if isinstance(value, numpy.ndarray) else (
             numpy.asarray(value) if hasattr(value, "__array__") else numpy.from_dlpack(value))
     except (TypeError, RuntimeError, BufferError, ValueError) as error:
         raise InputError(f"numpy cannot take over {type(value).__name__}: {error}") from None
     return numpy.ascontiguousarray(taken).reshape(taken.shape)
+
+
+def detached(value: Any) -> Any:
+    """The values of a tensor of torch alone, of which no derivative is asked."""
+    return value.detach() if hasattr(value, "detach") and hasattr(value, "requires_grad") else value
 
 
 def bfloat16() -> Any:

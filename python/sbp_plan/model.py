@@ -128,6 +128,9 @@ def from_torch(program: Any, **options: Option) -> Model:
     """The model of what torch.export.export returned; torch is needed, and writes a temporary .pt2 file."""
     import torch
 
+    if not isinstance(program, torch.export.ExportedProgram):
+        raise TypeError("from_torch() takes what torch.export.export(module, arguments) returns, "
+                        f"not {type(program).__name__}")
     folder = Folder()
     path = folder.path / "model.pt2"
     torch.export.save(program, os.fspath(path))

@@ -59,7 +59,7 @@ class Lowering {
       const TensorId id = index.tensor(name);
       if (id.valid() && IsF32(id)) computed_.insert(id);
     }
-    if (computed_.empty()) return BadInput("--compute: no parameter that is trained is f32");
+    if (computed_.empty()) return NoneToCast(parameters, index);
     const size_t count = graph_.ops.size();
     for (size_t i = 0; i < count; ++i) {
       const Status lowered = Visit(OpId(i));
@@ -69,6 +69,19 @@ class Lowering {
   }
 
  private:
+  // A narrow parameter has nothing behind it that is wider: a model's file has no other values.
+  Status NoneToCast(const std::vector<std::string>& parameters, const NameIndex& index) const {
+    std::string text = "--compute: no parameter that is trained is f32";
+    for (const std::string& name : parameters) {
+      const TensorId id = index.tensor(name);
+      if (!id.valid() || !IsFloat(graph_.tensor(id).type.dtype)) continue;
+      text += StrCat(": ", Quote(name), " is ", DTypeName(graph_.tensor(id).type.dtype),
+                     ", and is updated so; masters of f32 need the model exported in f32");
+      break;
+    }
+    return BadInput(text);
+  }
+
   bool IsF32(TensorId id) const { return graph_.tensor(id).type.dtype == DType::kF32; }
 
   Status Visit(OpId id) {

@@ -130,7 +130,8 @@ Result<ShardingPins> PinShardings(const Shardings& shardings, const Mesh& mesh, 
     ++pins.pinned;
   }
   if (!open.empty()) {
-    pins.notes.push_back(StrCat("shardings that leave axes open are not pins, as these say all axes: ", FirstOf(open)));
+    pins.notes.push_back(StrCat("shardings that leave axes open (\"?\") are not pins, as these say all axes: ",
+                                FirstOf(open), "; --pin says the whole layout"));
   }
   if (!ordered.empty()) pins.notes.push_back(StrCat("priorities are not read, all are pins: ", FirstOf(ordered)));
   return pins;

@@ -23,6 +23,15 @@ def main():
     plan = model.plan(mesh={"data": 2, "model": 2}, pin=["0.weight==(B, S(0))"])
     assert plan.layouts["0.weight"] == "(B, S(0))", plan.layouts
     assert sp.check(plan, model), sp.check(plan, model).report
+    x = torch.ones(8, 64, requires_grad=True)  # values alone are taken, weights as parameters are, too
+    made = model.run({"0.weight": net[0].weight, plan.document["graph"]["inputs"][0]["name"]: x})
+    torch.testing.assert_close(torch.from_numpy(next(iter(made.values()))), net(x).detach(), rtol=1e-4, atol=1e-5)
+    try:
+        sp.from_torch(net)
+    except TypeError as error:
+        assert "takes what torch.export.export(module, arguments) returns, not Sequential" in str(error), error
+    else:
+        raise AssertionError("a module is no exported program")
     step = model.train(loss="sum:output:0", optimizer="adamw").plan(mesh={"data": 2})
     assert any(op.startswith("optimizer/") for op in step.signatures), step.signatures
     print("ok:", len(plan.signatures), "ops,", len(step.signatures), "of the training step")

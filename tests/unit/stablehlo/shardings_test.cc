@@ -56,7 +56,9 @@ TEST(ShardingsTest, WhatIsOpenIsNoPin) {
   EXPECT_EQ(Pinned("@mesh, [{?}, {?}]", "@mesh, [{\"data\", ?}, {\"model\", ?}]"),
             "sharding_constraint=(S(0), S(1)); ");
   EXPECT_EQ(Pinned("@mesh, [{\"data\", ?}, {}]", "@mesh, [{\"data\", ?}, {}], replicated={\"model\"}"),
-            "sharding_constraint=(S(0), B); shardings that leave axes open are not pins, as these say all axes: \"x\"");
+            "sharding_constraint=(S(0), B); shardings that leave axes open (\"?\") are not pins, as these say all "
+            "axes: \"x\"; "
+            "--pin says the whole layout");
 }
 
 TEST(ShardingsTest, PrioritiesAreNoted) {
