@@ -303,7 +303,8 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op,
 
 Status AddForced(const Problem& problem, const Plan& plan, std::span<const OpId> ops,
                  std::span<ExplainedOp* const> explained, const ForcedAmong& among) {
-  if (!HasForced(problem, plan) || NumUses(problem) > among.most_uses) return OkStatus();
+  ops = ops.first(std::min(ops.size(), among.work / std::max<size_t>(1, NumUses(problem) * among.candidates)));
+  if (ops.empty() || !HasForced(problem, plan)) return OkStatus();
   SBP_ASSIGN_OR_RETURN(const Assignment assignment, AssignmentOf(problem, plan));
   std::vector<ForcedQuestion> questions;
   for (size_t i = 0; i < ops.size(); ++i) {

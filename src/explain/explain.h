@@ -122,10 +122,10 @@ Result<ExplainedOp> ExplainOp(const Problem& problem, const Plan& plan, OpId op,
 struct ForcedAmong {
   size_t candidates = 0;  // of each op, those that look best with all others as they are
   double effort = 0;      // of the search for one (search/solve.h)
-  size_t most_uses = 0;   // of graphs with more ops and operands than this nothing is asked
+  size_t work = 0;  // searches times ops and operands of the graph: beyond that, ops that stand last are not asked
 };
 // Sets `forced` of the candidates that look best of several ops; explained[i] is ExplainOp's answer for ops[i]. Plans
-// of strategies without a bound, and graphs that are too large for that, stay as they are.
+// of strategies without a bound, and graphs that are too large for one network, stay as they are.
 Status AddForced(const Problem& problem, const Plan& plan, std::span<const OpId> ops,
                  std::span<ExplainedOp* const> explained, const ForcedAmong& among);
 Result<ExplainedTensor> ExplainTensor(const Problem& problem, const Plan& plan, TensorId tensor);

@@ -184,6 +184,18 @@ def only_changes(browser, inputs):
         page.close()
 
 
+def readers_name_inputs(browser, inputs):
+    """Inputs have no boxes, and so no edges across the graph; the op that reads one says so."""
+    page = browser.open(inputs.page("mlp"), fragment="#op=up")
+    page.settle()
+    expect("← input x f32[64,256]" in page.text(".graph-view .said"), f"up says {page.text('.graph-view .said')}")
+    page.evaluate("location.hash = '#op=act'")
+    page.settle()
+    expect("← input" not in page.text(".graph-view .said"), "act reads no input")
+    expect_quiet(page)
+    page.close()
+
+
 def marks_in_both_plans(browser, inputs):
     """What is selected in one of two plans is marked in the other one, too."""
     page = browser.open(inputs.diff_page("mlp", "mlp_longer"))
@@ -324,4 +336,4 @@ def without_idle_callbacks(browser, inputs):
 
 CASES = [only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
          keyboard_reaches_all, zooms, search_finds_kinds, search_stays_open, overlays_and_themes, double_click_opens,
-         marks_are_clicked]
+         marks_are_clicked, readers_name_inputs]

@@ -76,7 +76,7 @@ def says_what_explain_says(browser, inputs):
         page.click(".candidates + .more")
         by_signature = {c["signature"]: c for c in explained["candidates"]}
         for cells in page.evaluate("[...document.querySelectorAll('.candidates tbody tr:not(.why)')].map((r) => [...r.cells].map((c) => c.innerText))"):
-            candidate, forced = by_signature[cells[1]], interval(cells[5])
+            candidate, forced = by_signature[cells[1]], interval(cells[5] if len(cells) > 5 else "")
             if forced is None:
                 continue
             searched += 1

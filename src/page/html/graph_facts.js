@@ -3,8 +3,10 @@ import {costsOf} from "./costs.js";
 import {bytes, seconds} from "./format.js";
 import {markShape, sumCollectives} from "./graph_marks.js";
 import {changedOps} from "./match.js";
+import {ROLES} from "./model.js";
 import {SHARING, overlayNamed} from "./overlays.js";
 
+const MOST_INPUTS = 4;  // that an op's lines name
 export const GROUP_TIMES = "times of groups: prices added up, nothing overlapped";
 
 /** Sums over the ops of each node of the outline and of all below it. */
@@ -207,7 +209,7 @@ export class GraphFacts {
         ...(this.isChanged(box) ? [`≠ ${this.numChanged[-1 - box.item]} of its ops differ from the other plan`] : []), ...this.#insideLines(box)];
     }
     const op = box.item;
-    const lines = [`${model.opType(op)} ${model.opName(op)}`];
+    const lines = [`${model.opType(op)} ${model.opName(op)}`, ...this.#inputLines(op)];
     for (const tensor of model.graph.ops.outputs[op]) {
       if (tensor < 0) continue;
       const layout = model.bare ? "" : ` ${model.layoutText(model.decisions.source[tensor])}`;
@@ -219,6 +221,13 @@ export class GraphFacts {
     lines.push(`${seconds(kernels[op])} of compute, ${seconds(wire[op])} of communication, ${seconds(exposed[op])} exposed`, SHARING[model.decisions.sharing[op]].title, model.record(op).choice);
     if (this.overlay.id !== "sharing") lines.push(`${this.overlay.title}: ${this.valueText(box)}`);
     return lines;
+  }
+
+  /** Inputs of the graph have no boxes, as their edges would cross all of it: who reads one says so. */
+  #inputLines(op) {
+    const {ops, tensors} = this.model.graph;
+    const inputs = [...new Set(ops.inputs[op])].filter((tensor) => tensor >= 0 && ROLES[tensors.role[tensor]] === "input");
+    return inputs.slice(0, MOST_INPUTS).map((tensor) => `← input ${this.model.tensorLabel(tensor)} ${this.model.typeText(tensor)}`);
   }
 
   #insideLines(box) {

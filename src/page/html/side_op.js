@@ -124,6 +124,11 @@ function difference(candidate) {
   return `${candidate.extra < 0 ? "−" : "+"}${seconds(Math.abs(candidate.extra))}`;
 }
 
+/** Does the page hold what forcing some of the candidates costs? */
+function isSearched({candidates}) {
+  return candidates.some(({forced}) => forced);
+}
+
 /** What it costs the whole step with the candidate forced and all else chosen anew; "": the page holds no search of it. */
 function forcedText({forced, chosen}) {
   if (chosen || !forced) return "";
@@ -148,7 +153,8 @@ function candidateRows(model, entry, candidates) {
     el("tr", {class: candidate.chosen ? "chosen" : candidate.allowed ? null : "excluded"},
         el("td", {}, candidate.chosen ? "✓" : ""), el("td", {class: "signature"}, candidate.signature),
         el("td", {class: "number"}, difference(candidate)), el("td", {class: "number"}, time(candidate.compute)),
-        el("td", {class: "number"}, time(candidate.boxing)), el("td", {class: "number forced"}, forcedText(candidate))),
+        el("td", {class: "number"}, time(candidate.boxing)),
+        isSearched(entry) ? el("td", {class: "number forced"}, forcedText(candidate)) : null),
     el("tr", {class: "why"}, el("td", {}), el("td", {colspan: 5}, candidate.choice,
         candidate.own ? el("div", {}, price(candidate.own)) : null, el("div", {}, otherPrices(model, entry, candidate))))]);
 }
@@ -160,7 +166,7 @@ function candidateTable(model, entry) {
     body.append(...candidateRows(model, entry, candidates.slice(FIRST_CANDIDATES)));
     more.remove();
   }}, `${candidates.length - FIRST_CANDIDATES} more`);
-  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step, all else as it is", "op", "boxing around", "step, if forced"]
+  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step, all else as it is", "op", "boxing around", ...(isSearched(entry) ? ["step, if forced"] : [])]
       .map((name) => el("th", {scope: "col"}, name)))), body), candidates.length > FIRST_CANDIDATES ? more : null];
 }
 
@@ -175,7 +181,7 @@ function regret(entry) {
 
 /** Of what the last column is. */
 function forcedNote(page, model, entry, op) {
-  if (!entry.candidates.some(({forced}) => forced)) return "Forcing a candidate, with all else chosen anew, is searched for the dearest ops of each type.";
+  if (!isSearched(entry)) return "Forcing a candidate, with all else chosen anew, is searched for the dearest ops of each type.";
   const other = entry.first === op ? null : [" Searched for ", link(page, model, "op", entry.first), `, the first of ${entry.ops} that lie alike.`];
   return ["If forced: what the whole step takes more with that candidate and all else chosen anew.", other];
 }
