@@ -11,6 +11,12 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LONG = "".join(f"    x += {i};\n" for i in range(130))
+
+
+def line_of(name, text):
+    return (ROOT / name).read_text().split(text)[0].count("\n") + 1
+
+
 # (check, file, text to replace or "" to append, text, what the check says)
 PLANTED = [
     ("sizes", "src/base/planted.h", "", "struct Planted {\n  int Method(int x) {\n" + LONG + "    return x;\n  }\n};\n",
@@ -78,7 +84,7 @@ PLANTED = [
      "Unreachable code"),
     ("scripts", "src/page/html/chart.js", "this.changed();", "this.chnaged();", "Property 'chnaged' does not exist on type 'ZoomRange'"),
     ("scripts", "tests/page_layout_test.py", "scene.given.clear();", "scene.gone.clear();",
-     "tests/page_layout_test.py:29:7: TS2339: Property 'gone'"),
+     f"tests/page_layout_test.py:{line_of('tests/page_layout_test.py', 'scene.given.clear();')}:7: TS2339: Property 'gone'"),
     ("scripts", "src/page/html/shards.js", "", "export const planted = (_x) => 1;\nplanted(1);\n", None),
     ("words", "src/base/text.h", "", "// As design" ".md says.\n", "a document outside the project"),
     ("words", "src/base/text.h", "", "// See manual" ".md.\n", "no such document in the project"),
