@@ -25,6 +25,7 @@
 #include "plan/plan.h"
 #include "remat/policy.h"
 #include "remat/segments.h"
+#include "report/report.h"
 #include "sbp/shard_math.h"
 #include "strategy/optimal/search_options.h"
 #include "strategy/strategy.h"
@@ -61,6 +62,7 @@ Result<MeshChoice> ChooseWithRemat(const PlanningFlags& planning, const MeshFlag
     if (remat.find(':') != std::string::npos && !search.fit) search.among = best;
     const bool is_last = remat == AllRematPolicies().back().name;
     SBP_ASSIGN_OR_RETURN(MeshChoice found, Choose(own, flags, search, rules, is_last));
+    NoteChoice(StrCat("--remat ", remat, ": ", SumUpMeshes(found)));
     for (const Plan& kept : found.plans) best.push_back(std::make_shared<const Plan>(kept));
     Plan first = found.plans.front();
     chosen.insert_or_assign(remat, std::move(found));

@@ -87,8 +87,9 @@ struct MeshSearchOptions {
 // by schedules, else by sums of prices. Bounds, too, are of that.
 //
 // Strategies that search (StrategyRow::has_bound): all meshes are looked at, coarse ones first, whose plans finer ones
-// begin with. Bounds of schedules take as long as a look; where planning is long, the next meshes to be planned get
-// theirs from that, and the others meanwhile. Then meshes are planned two at a time, by the price of what was found at
+// begin with. Meshes of too many candidates get their bounds so, as far as those exclude them. Others' bounds of
+// schedules take as long as a look; where planning is long, the next meshes to be planned get theirs from that, and the
+// rest meanwhile. Then meshes are planned two at a time, by the price of what was found at
 // a glance, until each is planned or excluded: its bound is not below the price of the `keep`-th best plan by more than
 // the search's gap (--gap), or no plan on it fits. So no mesh is dropped whose plan would be better than those that are
 // kept by more than that. Where planning is long (large graphs, three and more axes) it ends when the effort is spent

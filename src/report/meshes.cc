@@ -161,4 +161,19 @@ std::string FormatMeshes(const MeshChoice& choice) {
   return text;
 }
 
+std::string SumUpMeshes(const MeshChoice& choice) {
+  std::map<MeshOutcome, int64_t> counts;
+  for (const MeshTrial& trial : choice.trials) ++counts[trial.outcome];
+  std::vector<std::string> parts;
+  for (const auto& [outcome, count] : counts) {
+    parts.push_back(StrCat(count, " ", kMeshOutcomeNames[static_cast<size_t>(outcome)]));
+  }
+  const MeshTrial& best = choice.trials.front();
+  const double seconds = best.StepSeconds(choice.measure);
+  const std::optional<double> bound = choice.StepBound();
+  return StrCat("of ", choice.trials.size(), choice.trials.size() == 1 ? " mesh " : " meshes ", Join(parts, ", "), "; ",
+                ToString(best.mesh), " in ", FormatSeconds(seconds),
+                bound ? StrCat(", none is better by more than ", PercentOf(seconds - *bound, seconds)) : "");
+}
+
 }  // namespace sbp
