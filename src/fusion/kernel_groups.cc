@@ -20,6 +20,7 @@ namespace {
 
 using Kind = OpTraits::Kind;
 using End = OpFusion::End;
+constexpr size_t kMostBranchOps = 64;              // of a branch that joins another kernel
 constexpr int64_t kLongestRow = int64_t{1} << 18;  // elements that one block of a device reduces and reads again
 
 // Per op: does it stand in a scope that the options name?
@@ -100,8 +101,8 @@ class Fuser {
            !drafts_.ReentersGroup(op, group);
   }
 
-  // The other groups that the op reads become one with its own: which of its operands came first is an accident of how
-  // a model is spelled.
+  // The other groups that the op reads become one with its own where one of both reads nothing from memory but what the
+  // other reads or makes: such a branch begins a kernel only because of the order in which a model is spelled.
   void TakeIn(uint32_t op, int32_t group) {
     for (size_t i = 0; i < graph_.ops[op].inputs.size(); ++i) {
       const int32_t other = GroupOfOperand(op, i);
@@ -111,13 +112,27 @@ class Fuser {
 
   bool MayMerge(int32_t group, int32_t other) {
     const GroupDraft &a = drafts_.at(group), &b = drafts_.at(other);
-    if (b.kind != GroupKind::kLight || a.rows < 0 || b.rows < 0 || (a.rows > 0 && b.rows > 0 && a.rows != b.rows))
+    if (b.kind != GroupKind::kLight || a.space != b.space || a.space == 0 || a.rows < 0 || b.rows < 0) return false;
+    if (a.rows > 0 && b.rows > 0 && a.rows != b.rows) return false;
+    if (const int64_t rows = std::max(a.rows, b.rows); rows > 0 && a.space / rows > kLongestRow) return false;
+    if (drafts_.runs(b.first) != drafts_.runs(a.first) || drafts_.phase(b.first) != drafts_.phase(a.first))
       return false;
-    const int64_t most = std::max(a.space, b.space), least = std::min(a.space, b.space),
-                  rows = std::max(a.rows, b.rows);
-    if (least == 0 || most % least != 0 || (rows > 0 && most / rows > kLongestRow)) return false;
-    return drafts_.runs(b.first) == drafts_.runs(a.first) && drafts_.phase(b.first) == drafts_.phase(a.first) &&
-           !drafts_.ReentersBoth(group, other);
+    return (ReadsOnlyAs(group, other) || ReadsOnlyAs(other, group)) && !drafts_.ReentersBoth(group, other);
+  }
+
+  // Does the group read nothing but single numbers and what the other group reads or makes?
+  bool ReadsOnlyAs(int32_t group, int32_t other) {
+    const auto is_known = [&](TensorId operand) {
+      if (!operand.valid() || drafts_.count(operand) == 1) return true;
+      const OpId producer = graph_.tensor(operand).producer;
+      const int32_t from = producer.valid() ? drafts_.group(producer.value) : -1;
+      if (from == group || from == other) return true;
+      const auto [begin, end] = drafts_.uses().of(operand);
+      return std::any_of(begin, end, [&](const Use& use) { return drafts_.group(use.op.value) == other; });
+    };
+    const std::vector<uint32_t>& ops = drafts_.at(group).ops;
+    return ops.size() <= kMostBranchOps &&
+           std::ranges::all_of(ops, [&](uint32_t op) { return std::ranges::all_of(graph_.ops[op].inputs, is_known); });
   }
 
   // Those of two kernels and more, by their first ops.

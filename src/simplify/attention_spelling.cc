@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <utility>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "graph/simplified.h"
@@ -53,10 +53,13 @@ std::optional<AttentionSpelling> AttentionSpellingReader::Find(const Op& last, s
   found.softmax_type = TypeOf(x).dtype;
   const TensorId logits = softmax->inputs[0];
   x = PastCast(logits, found);
-  if (!TakeMask(x, found, x == logits && guard == Guard::kLowest ? 2 : 1)) return std::nullopt;
-  TakeCap(x, found);
-  TakeScales(x, found);
-  const Op* scores = Inner(x, "MatMul", 2);
+  std::ptrdiff_t uses = x == logits && guard == Guard::kLowest ? 2 : 1;
+  if (TakeMask(x, found, uses)) uses = 1;  // without a mask each query sees all keys
+  if (uses == 1) TakeCap(x, found);
+  const TensorId before = x;
+  TakeScales(x, found, uses);
+  if (x != before) uses = 1;
+  const Op* scores = Inner(x, "MatMul", 2, uses);
   if (scores == nullptr) return std::nullopt;
   found.q = scores->inputs[0];
   found.k_turned = scores->inputs[1];
@@ -69,8 +72,9 @@ std::optional<AttentionSpelling> AttentionSpellingReader::Find(const Op& last, s
   return found;
 }
 
-void AttentionSpellingReader::TakeScales(TensorId& x, AttentionSpelling& found) {
-  for (std::optional<Scaled> scaled = ScaledOf(x); scaled && TypeOf(scaled->of) == TypeOf(x); scaled = ScaledOf(x)) {
+void AttentionSpellingReader::TakeScales(TensorId& x, AttentionSpelling& found, std::ptrdiff_t readers) {
+  for (std::optional<Scaled> scaled = ScaledOf(x, readers); scaled && TypeOf(scaled->of) == TypeOf(x);
+       scaled = ScaledOf(x)) {
     found.scale *= scaled->factor;
     found.ops.push_back(scaled->op->name);
     x = scaled->of;

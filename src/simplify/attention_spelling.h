@@ -38,7 +38,7 @@ class AttentionSpellingReader : protected SpellingReader {
  private:
   void TakeCap(TensorId& x, AttentionSpelling& found);
   bool TakeMask(TensorId& x, AttentionSpelling& found, std::ptrdiff_t readers);
-  void TakeScales(TensorId& x, AttentionSpelling& found);
+  void TakeScales(TensorId& x, AttentionSpelling& found, std::ptrdiff_t readers = 1);
   // Against rows of which no key is seen, by a test of the weights or of the scores under their mask.
   enum class Guard { kNone, kNan, kLowest };
   Guard TakeGuard(TensorId& x, AttentionSpelling& found, std::ptrdiff_t readers);

@@ -2,8 +2,8 @@
 // Libraries add the bias in the product's own kernel.
 #include <cstddef>
 #include <string>
-#include <vector>
 #include <utility>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/text.h"

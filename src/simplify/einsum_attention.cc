@@ -1,5 +1,6 @@
 // Attention that is spelled out as two Einsums, of dimensions in any order and with heads in groups, and a softmax in
-// single ops, as JAX writes it; its mask is a window of positions. As the operator, as SpelledAttention does.
+// single ops, as JAX writes it; its mask is a window of positions, or there is none. As the operator, as
+// SpelledAttention does.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -148,22 +149,22 @@ class EinsumAttentionReader : SpellingReader {
   }
 
   // The product of queries and keys behind scales, transpositions and casts that keep every value; `letters`: those of
-  // x's dimensions.
-  const Op* ScoresOf(TensorId x, std::string& letters, EinsumSpelling& found) {
+  // the dimensions of x, which is read in so many places.
+  const Op* ScoresOf(TensorId x, std::ptrdiff_t readers, std::string& letters, EinsumSpelling& found) {
     std::vector<std::vector<int64_t>> turns;
     DType narrowest = TypeOf(x).dtype;
     const Op* scores = nullptr;
-    while (scores == nullptr) {
-      if (const std::optional<Scaled> scaled = ScaledOf(x); scaled && TypeOf(scaled->of) == TypeOf(x)) {
+    for (; scores == nullptr; readers = 1) {
+      if (const std::optional<Scaled> scaled = ScaledOf(x, readers); scaled && TypeOf(scaled->of) == TypeOf(x)) {
         found.scale *= scaled->factor;
         found.ops.push_back(scaled->op->name);
         x = scaled->of;
         continue;
       }
-      scores = Inner(x, "Einsum", 2);
+      scores = Inner(x, "Einsum", 2, readers);
       if (scores != nullptr) break;
-      const Op* turn = Inner(x, "Transpose", 1);
-      if (turn == nullptr) turn = Inner(x, "Cast", 1);
+      const Op* turn = Inner(x, "Transpose", 1, readers);
+      if (turn == nullptr) turn = Inner(x, "Cast", 1, readers);
       if (turn == nullptr || !Holds(narrowest, TypeOf(turn->inputs[0]).dtype)) return nullptr;
       narrowest = TypeOf(turn->inputs[0]).dtype;
       if (graph_.type_of(*turn) == "Transpose") {
@@ -244,11 +245,13 @@ class EinsumAttentionReader : SpellingReader {
     const std::optional<TensorId> logits = SoftmaxOf(weights, found);
     if (!logits || TypeOf(*logits).shape.size() < 3) return std::nullopt;
     const std::optional<Masked> masked = MaskedOf(*logits, 2);
-    if (!masked) return std::nullopt;
-    found.window = masked->window;
-    found.ops.push_back(masked->op->name);
+    if (masked) {
+      found.window = masked->window;
+      found.ops.push_back(masked->op->name);
+    }
+    const TensorId seen = masked ? masked->scores : *logits;  // without a mask each query sees all keys
     std::string letters;
-    const Op* scores = ScoresOf(masked->scores, letters, found);
+    const Op* scores = ScoresOf(seen, masked ? 1 : 2, letters, found);
     if (scores == nullptr || letters.size() != second->operands[side].size()) return std::nullopt;
     const Equation first = *EquationOf(*scores);
     const char query = letters[letters.size() - 2], key = letters.back();
@@ -267,7 +270,7 @@ class EinsumAttentionReader : SpellingReader {
       return std::nullopt;
     if (!HasOneSizes(found)) return std::nullopt;
     const Shape rows = ShapeOf(found, letters);
-    for (const TensorId id : {masked->scores, *logits, weights}) {
+    for (const TensorId id : {seen, *logits, weights}) {
       if (TypeOf(id).shape != rows) return std::nullopt;
     }
     if (TypeOf(scores->outputs[0]).shape != ShapeOf(found, first.result) ||

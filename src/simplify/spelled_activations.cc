@@ -258,7 +258,7 @@ class ActivationReader : SpellingReader {
 }  // namespace
 
 bool SpelledActivations(Graph& graph, const std::vector<bool>& computed) {
-  return ActivationReader(graph, computed).Run();
+  return !RunsAsWritten(graph) && ActivationReader(graph, computed).Run();
 }
 
 }  // namespace sbp::simplify

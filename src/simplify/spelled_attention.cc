@@ -1,5 +1,5 @@
-// Attention that is spelled out as products and a softmax, and whose mask is a window of positions: as the operator,
-// which can be told of the window and needs no mask. Where nothing is known of the mask the spelling stays.
+// Attention that is spelled out as products and a softmax, whose mask is a window of positions, or none: as the
+// operator, which can be told of the window and needs no mask. Where nothing is known of a mask the spelling stays.
 #include <cstddef>
 #include <optional>
 #include <vector>

@@ -283,6 +283,8 @@ class NormReader : SpellingReader {
 
 }  // namespace
 
-bool SpelledNorms(Graph& graph, const std::vector<bool>& computed) { return NormReader(graph, computed).Run(); }
+bool SpelledNorms(Graph& graph, const std::vector<bool>& computed) {
+  return !RunsAsWritten(graph) && NormReader(graph, computed).Run();
+}
 
 }  // namespace sbp::simplify

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <span>
 
+#include "graph/producers.h"
 #include "sbp/shard_math.h"
 #include "simplify/positions.h"
 
 namespace sbp::simplify {
+
+bool RunsAsWritten(const Graph& graph) {
+  return IsProducedBy(graph, kTorchProducer) || IsProducedBy(graph, kConfigProducer);
+}
 
 const Op* SpellingReader::Inner(TensorId id, std::string_view type, size_t operands, std::ptrdiff_t readers) const {
   if (!id.valid() || edit_.IsKept(id) || (id.index() < computed_.size() && computed_[id.index()])) return nullptr;
@@ -23,9 +28,9 @@ std::optional<double> SpellingReader::ConstantOf(TensorId id) {
   return value == nullptr ? std::nullopt : value->constant();
 }
 
-std::optional<SpellingReader::Scaled> SpellingReader::ScaledOf(TensorId x) {
-  const Op* product = Inner(x, "Mul", 2);
-  const Op* op = product != nullptr ? product : Inner(x, "Div", 2);
+std::optional<SpellingReader::Scaled> SpellingReader::ScaledOf(TensorId x, std::ptrdiff_t readers) {
+  const Op* product = Inner(x, "Mul", 2, readers);
+  const Op* op = product != nullptr ? product : Inner(x, "Div", 2, readers);
   if (op == nullptr) return std::nullopt;
   if (const std::optional<double> number = ConstantOf(op->inputs[1]); number && *number != 0)
     return Scaled{op, op->inputs[0], product != nullptr ? *number : 1 / *number};

@@ -16,6 +16,10 @@
 
 namespace sbp::simplify {
 
+// Does what executes the model run its single ops as they are written, as PyTorch does? Then pieces of an activation or
+// a norm are kernels, whose operands autograd keeps; exporters to ONNX and JAX write them of operators that are fused.
+bool RunsAsWritten(const Graph& graph);
+
 class SpellingReader {
  protected:
   // `computed`: as of SimplifyPass. Both outlive this.
@@ -33,7 +37,7 @@ class SpellingReader {
     TensorId of;
     double factor;
   };
-  std::optional<Scaled> ScaledOf(TensorId x);
+  std::optional<Scaled> ScaledOf(TensorId x, std::ptrdiff_t readers = 1);
 
   // Scores under a mask, by its op: what lets a window of keys, its last dimension, through for each query, the
   // dimension before.

@@ -160,7 +160,9 @@ def joint(spelling):
             flat = [b.reshape(of, 4, rows, columns) for of, rows, columns in ((x, shape[0], shape[1]), (y, shape[1], shape[2]))]
             return b.reshape(b.op("MatMul", *flat), 2, 2, shape[0], shape[2])
         scores = product(b.op("Mul", q, half), b.op("Mul", turned, half), 8, 4, 8)
-        logits = b.op("Add", scores, b.op("Where", b.op("LessOrEqual", at_k, at_q), b.float(0), lowest))
+        logits = scores
+        if spelling != "no mask":
+            logits = b.op("Add", scores, b.op("Where", b.op("LessOrEqual", at_k, at_q), b.float(0), lowest))
         weights = b.op("Softmax", logits, axis=-1)
         some = b.op("Not", b.op("Equal", logits, lowest))
         some = b.op("Cast", b.op("ReduceMax", b.op("Cast", some, to=6), b.ints(3), keepdims=1), to=9)
@@ -179,19 +181,39 @@ def joint(spelling):
         d_k = b.op("MatMul", b.transpose(ds, 0, 1, 3, 2), q)
         d_v = b.op("MatMul", b.transpose(weights, 0, 1, 3, 2), d_y)
         found = {"Attention": 1, "sbp::FlashAttentionGrad": 1, "Softmax": 0, "MatMul": 0}
-        stays = spelling not in ("torch", "by product")
+        stays = spelling not in ("torch", "by product", "no mask")
         outputs = [y, d_q, d_k, d_v, *([weights] if spelling == "weights shown" else ())]
         return outputs, {"sbp::FlashAttentionGrad": 0, "Softmax": 1} if stays else found
     return case
 
 
-JOINT = ("torch", "by product", "light mask", "other rows", "other scale", "other keys", "weights shown")
+def unmasked(spelling):
+    """Every query sees all keys: as torch and as JAX write it, and under a mask that nothing is known of."""
+    def case(b):
+        q, k, v = (b.op("Neg", b.input(x, "f32[2,8,2,4]")) for x in "qkv")
+        if spelling == "products":
+            q, turned, v = b.transpose(q, 0, 2, 1, 3), b.transpose(k, 0, 2, 3, 1), b.transpose(v, 0, 2, 1, 3)
+            weights = b.op("Softmax", b.op("Div", b.op("MatMul", q, turned), b.float(2)), axis=-1)
+            return [b.op("MatMul", weights, v)], {"Attention": 1, "Softmax": 0}
+        logits = b.op("Mul", b.op("Einsum", q, k, equation="bqhd,bkhd->bhqk"), b.float(0.5))
+        if spelling == "hidden by data":
+            logits = b.op("Add", logits, b.input("mask", "f32[2,1,1,8]"))
+        each = b.op("Exp", b.op("Sub", logits, b.op("ReduceMax", logits, b.ints(-1), keepdims=1)))
+        weights = b.op("Div", each, b.op("ReduceSum", each, b.ints(-1), keepdims=1))
+        y = b.op("Einsum", weights, v, equation="bhqk,bkhd->bqhd")
+        outputs = [y, b.op("Exp", logits)] if spelling == "read twice" else [y]
+        return outputs, {"Attention": 1, "Einsum": 0} if spelling == "einsums" else {"Attention": 0, "Einsum": 2}
+    return case
+
+
+JOINT = ("torch", "by product", "no mask", "light mask", "other rows", "other scale", "other keys", "weights shown")
 CASES = {f"gelu, {s}": gelu(s) for s in GELUS}
 CASES.update({f"logistic, {s}": logistic(s) for s in ("jax", "onnx", "reciprocal", "steeper", "two", "read twice")})
 CASES.update({f"{kind} norm, {s}": norm(kind, s) for kind in ("layer", "rms") for s in NORMS})
 CASES["layer norm, no bias"] = norm("layer", "no bias")
 CASES.update({f"biased product, {s}": biased(s) for s in ("plain", "in front", "row", "column", "residual", "of batches", "read twice")})
 CASES.update({f"one-hot, {s}": one_hot(s) for s in ("rows", "columns", "on data", "added")})
+CASES.update({f"attention of all, {s}": unmasked(s) for s in ("products", "einsums", "hidden by data", "read twice")})
 CASES.update({f"joint attention, {s}": joint(s) for s in JOINT})
 
 

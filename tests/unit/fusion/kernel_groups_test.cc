@@ -198,14 +198,25 @@ TEST(KernelGroups, GroupsDoNotWaitForEachOther) {
   EXPECT_THAT(GroupsOf(graph), ElementsAre("light: b c"));
 }
 
-// Which of two branches began first, or is named first, is an accident of spelling.
-TEST(KernelGroups, BranchesThatMeetAreOneKernel) {
+// Which of two branches of one tensor began first, or is named first, is an accident of spelling.
+TEST(KernelGroups, BranchesOfOneTensorAreOneKernel) {
+  for (const bool turned : {false, true}) {
+    Lines lines;
+    lines.Input("x", {8, 16}).Op("Tanh", {"x"}, "a").Op("Exp", {"a"}, "b").Op("Relu", {"x"}, "c");
+    const Graph graph =
+        lines.Op("Mul", turned ? std::vector<std::string>{"c", "b"} : std::vector<std::string>{"b", "c"}, "d")
+            .Make({"d"});
+    EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b c d"));
+    EXPECT_THAT(InsideOf(graph), ElementsAre("a", "b", "c"));
+  }
+}
+
+// Each of them reads a tensor of its own.
+TEST(KernelGroups, BranchesOfTwoTensorsStayTwo) {
   Lines lines;
-  lines.Input("x", {8, 16}).Input("y", {8, 16});
-  lines.Op("Relu", {"x"}, "a").Op("Exp", {"a"}, "b").Op("Relu", {"y"}, "c").Op("Exp", {"c"}, "d");
-  const Graph graph = lines.Op("Mul", {"b", "d"}, "e").Make({"e"});
-  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b c d e"));
-  EXPECT_THAT(InsideOf(graph), ElementsAre("a", "b", "c", "d"));
+  lines.Input("x", {8, 16}).Input("y", {8, 16}).Op("Tanh", {"x"}, "a").Op("Exp", {"a"}, "b");
+  const Graph graph = lines.Op("Relu", {"y"}, "c").Op("Exp", {"c"}, "d").Op("Mul", {"b", "d"}, "e").Make({"e"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b e", "light: c d"));
 }
 
 // The second branch waits for a product of the first, which is no part of the kernel.
@@ -215,24 +226,18 @@ TEST(KernelGroups, BranchesThatWaitForEachOtherStayTwo) {
                           .Op("Relu", {"x"}, "a")
                           .Op("Exp", {"a"}, "b")
                           .Op("MatMul", {"b", "b"}, "m")
-                          .Op("Relu", {"m"}, "c")
-                          .Op("Exp", {"c"}, "d")
-                          .Op("Mul", {"b", "d"}, "e")
+                          .Op("Add", {"m", "a"}, "c")
+                          .Op("Exp", {"m"}, "d")
+                          .Op("Mul", {"d", "c"}, "e")
                           .Make({"e"});
   EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b", "light: c d e"));
 }
 
-// Rows of 16 and of 8 elements: each kernel keeps its own.
-TEST(KernelGroups, BranchesOfOtherRowsStayTwo) {
+// Both read x, but a product stands between.
+TEST(KernelGroups, BranchesAreNotJoinedAcrossAProduct) {
   Lines lines;
-  lines.Input("x", {16, 8}).Input("y", {16, 8}).Ints("last", {1}).Ints("both", {0, 1});
-  lines.Op("Exp", {"x"}, "a")
-      .Op("ReduceSum", {"a", "last"}, "b")
-      .Op("Exp", {"y"}, "c")
-      .Op("ReduceSum", {"c", "both"}, "d");
-  const Graph graph =
-      lines.Op("Div", {"a", "b"}, "e").Op("Div", {"c", "d"}, "f").Op("Mul", {"e", "f"}, "g").Make({"g"});
-  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b e g", "light: c d f"));
+  lines.Input("x", {16, 16}).Op("Tanh", {"x"}, "a").Op("MatMul", {"a", "a"}, "m").Op("Add", {"m", "x"}, "c");
+  EXPECT_THAT(GroupsOf(lines.Op("Mul", {"a", "c"}, "d").Make({"d"})), ElementsAre("light: c d"));
 }
 
 TEST(KernelGroups, EpiloguesWhereTheDeviceTakesThem) {
