@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kSamePrice = 0.005;
 constexpr double kLeastPrice = 1e-9;  // seconds; what is less is rounding
-constexpr size_t kMostTypes = 8;  // of both plans together
+constexpr size_t kMostTypes = 8;      // of both plans together
 
 bool ShareNames(const Graph& a, const Graph& b) {
   std::unordered_set<std::string_view> names;
