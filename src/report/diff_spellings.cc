@@ -20,7 +20,8 @@ namespace sbp {
 namespace {
 
 constexpr double kSamePrice = 0.005;
-constexpr size_t kMostTypes = 8;  // of both plans together
+constexpr double kLeastPrice = 1e-9;  // seconds; what is less is rounding
+constexpr size_t kMostTypes = 8;      // of both plans together
 
 bool ShareNames(const Graph& a, const Graph& b) {
   std::unordered_set<std::string_view> names;
@@ -33,13 +34,13 @@ struct PricedOp {
   double seconds;
   OpId op;
 };
-// Dearest first, equal ones in order; those that cost nothing are left out.
+// Dearest first, equal ones in order; those that cost next to nothing are left out.
 std::vector<PricedOp> PricedOps(const Plan& plan) {
   std::vector<PricedOp> priced;
   const StepRuns runs(plan.graph);
   for (size_t o = 0; o < plan.graph.ops.size(); ++o) {
     const double seconds = static_cast<double>(runs.of(OpId(o))) * plan.decision(OpId(o)).compute_seconds;
-    if (seconds > 0) priced.push_back({seconds, OpId(o)});
+    if (seconds >= kLeastPrice) priced.push_back({seconds, OpId(o)});
   }
   std::ranges::stable_sort(priced, std::greater<>(), &PricedOp::seconds);
   return priced;
