@@ -20,7 +20,7 @@ namespace {
 
 using Kind = OpTraits::Kind;
 using End = OpFusion::End;
-constexpr size_t kMostBranchOps = 64;              // of a branch that joins another kernel
+constexpr size_t kMostMerged = 64;                 // ops of a kernel that is made of two, as TorchInductor bounds it
 constexpr int64_t kLongestRow = int64_t{1} << 18;  // elements that one block of a device reduces and reads again
 
 // Per op: does it stand in a scope that the options name?
@@ -112,6 +112,7 @@ class Fuser {
 
   bool MayMerge(int32_t group, int32_t other) {
     const GroupDraft &a = drafts_.at(group), &b = drafts_.at(other);
+    if (a.ops.size() + b.ops.size() > kMostMerged) return false;
     if (b.kind != GroupKind::kLight || a.space != b.space || a.space == 0 || a.rows < 0 || b.rows < 0) return false;
     if (a.rows > 0 && b.rows > 0 && a.rows != b.rows) return false;
     if (const int64_t rows = std::max(a.rows, b.rows); rows > 0 && a.space / rows > kLongestRow) return false;
@@ -127,12 +128,13 @@ class Fuser {
       const OpId producer = graph_.tensor(operand).producer;
       const int32_t from = producer.valid() ? drafts_.group(producer.value) : -1;
       if (from == group || from == other) return true;
-      const auto [begin, end] = drafts_.uses().of(operand);
-      return std::any_of(begin, end, [&](const Use& use) { return drafts_.group(use.op.value) == other; });
+      return std::ranges::any_of(drafts_.at(other).ops, [&](uint32_t op) {
+        const std::vector<TensorId>& read = graph_.ops[op].inputs;
+        return std::ranges::find(read, operand) != read.end();
+      });
     };
-    const std::vector<uint32_t>& ops = drafts_.at(group).ops;
-    return ops.size() <= kMostBranchOps &&
-           std::ranges::all_of(ops, [&](uint32_t op) { return std::ranges::all_of(graph_.ops[op].inputs, is_known); });
+    return std::ranges::all_of(drafts_.at(group).ops,
+                               [&](uint32_t op) { return std::ranges::all_of(graph_.ops[op].inputs, is_known); });
   }
 
   // Those of two kernels and more, by their first ops.

@@ -18,8 +18,12 @@
 namespace sbp {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::IsEmpty;
+using ::testing::Lt;
+using ::testing::SizeIs;
 
 const RuleSet& Rules() {
   static const RuleSet* const rules = new RuleSet(*RuleSet::Builtin());
@@ -209,6 +213,18 @@ TEST(KernelGroups, BranchesOfOneTensorAreOneKernel) {
     EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b c d"));
     EXPECT_THAT(InsideOf(graph), ElementsAre("a", "b", "c"));
   }
+}
+
+// A kernel that is made of two has no more than 64 ops: what each op looks at is bounded.
+TEST(KernelGroups, BranchesStayApartWhereTheKernelIsLarge) {
+  Lines lines;
+  lines.Input("a0", {8, 16});
+  for (int i = 0; i < 100; ++i) {
+    const std::string n = std::to_string(i), next = "a" + std::to_string(i + 1);
+    lines.Op("Sin", {"a0"}, "s" + n).Op("Add", {"s" + n, "a" + n}, next);
+  }
+  const Fusion fusion = FuseOps(lines.Make({"a100"}), Rules(), {});
+  EXPECT_THAT(fusion.groups.groups, SizeIs(AllOf(Gt(2), Lt(6))));
 }
 
 // Each of them reads a tensor of its own.
