@@ -69,7 +69,10 @@ std::optional<Polynomial> Product(const Polynomial& a, const Polynomial& b) {
 
 // Of constants that the type rounds.
 bool IsClose(const Polynomial& a, const Polynomial& b, DType type) {
-  const double unit = type == DType::kBF16 ? 1.0 / 256 : DTypeBits(type) < 32 ? 1.0 / 1024 : 1e-6;
+  const double unit = type == DType::kBF16   ? 1.0 / 256
+                      : DTypeBits(type) < 32 ? 1.0 / 1024
+                      : type == DType::kF64  ? 1e-12
+                                             : 1e-6;
   for (size_t i = 0; i < a.of.size(); ++i) {
     if (!(std::abs(a.of[i] - b.of[i]) <= unit * std::abs(b.of[i]))) return false;
   }

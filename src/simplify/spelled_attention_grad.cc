@@ -91,7 +91,8 @@ class AttentionGradReader : AttentionSpellingReader {
     const TensorId weights = context.inputs[0];
     GradSpelling grad;
     const Op* turned = ReaderOf(weights, "Transpose");
-    if (!TurnsLast(turned) || ReadersOf(turned->outputs[0]) != 1) return std::nullopt;
+    if (!TurnsLast(turned) || ReadersOf(turned->outputs[0]) != 1 || edit_.IsKept(turned->outputs[0]))
+      return std::nullopt;
     const Op* d_v = ReaderOf(turned->outputs[0], "MatMul");
     if (d_v == nullptr || d_v->inputs[0] != turned->outputs[0]) return std::nullopt;
     grad.d_v = NumberOf(d_v);
@@ -100,6 +101,12 @@ class AttentionGradReader : AttentionSpellingReader {
     const Op* ds = ScoresGrad(weights, found, grad);
     if (ds == nullptr || !TakeProducts(ds->outputs[0], found, grad)) return std::nullopt;
     if (std::abs(grad.scale / found.scale - 1) > 1e-6) return std::nullopt;
+    // Nothing is broadcast on the way.
+    const auto made = [&](size_t op) { return TypeOf(graph_.ops[op].outputs[0]); };
+    if (TypeOf(grad.d_y) != made(o) || made(grad.d_q) != TypeOf(found.q) || made(grad.d_k) != TypeOf(grad.key) ||
+        made(grad.d_v) != TypeOf(found.v)) {
+      return std::nullopt;
+    }
     const size_t first = std::min({grad.d_q, grad.d_k, grad.d_v});
     return first > o ? std::optional(std::move(grad)) : std::nullopt;  // the result is written before it is read
   }
@@ -130,7 +137,8 @@ class AttentionGradReader : AttentionSpellingReader {
         if (inner == nullptr || OtherOf(*inner, total) != weights || ReadersOf(inner->outputs[0]) != 1) return nullptr;
         last = Inner2(ReaderOf(inner->outputs[0], "Sub"), g, inner->outputs[0]);
       }
-      if (last == nullptr || ReadersOf(total) != 1) return nullptr;
+      if (last == nullptr || ReadersOf(total) != 1 || edit_.IsKept(total) || edit_.IsKept(inner->outputs[0]))
+        return nullptr;
       for (const Op* op : {d_p, product, sum, inner, last}) grad.ops.push_back(op->name);
       return last;
     }
@@ -166,6 +174,7 @@ class AttentionGradReader : AttentionSpellingReader {
     const Op* d_q = ReaderOf(ds, "MatMul");
     if (ReadersOf(ds) != 2 || edit_.IsKept(ds) || !TurnsLast(turned) || d_q == nullptr || d_q->inputs[0] != ds)
       return false;
+    if (edit_.IsKept(turned->outputs[0])) return false;
     const Op* d_k = ReadersOf(turned->outputs[0]) == 1 ? ReaderOf(turned->outputs[0], "MatMul") : nullptr;
     if (d_k == nullptr || d_k->inputs[0] != turned->outputs[0] || d_k->inputs[1] != found.q) return false;
     grad.key = d_q->inputs[1];

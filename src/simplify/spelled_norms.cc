@@ -34,6 +34,7 @@ struct Norm {
   size_t first = 0;  // dimension that the statistics run over, with all behind it
   double epsilon = 0;
   bool has_mean = false;
+  std::optional<DType> rounded;  // before the scale
   const Op* last = nullptr;
   std::vector<std::string> ops;  // that are gone, the last one left out
 };
@@ -226,7 +227,11 @@ class NormReader : SpellingReader {
   bool TakeFactor(const Op& op, TensorId at, bool& inverted, bool& has_x, Norm& found) {
     const std::string_view type = graph_.type_of(op);
     if (type == "Reciprocal" && !inverted && !has_x) return inverted = true;
-    if (type == "Cast") return has_x && !found.scale.valid() && IsFloat(TypeOf(op.outputs[0]).dtype);
+    if (type == "Cast") {
+      if (!has_x || found.scale.valid() || found.rounded) return false;  // rounded twice is another number
+      found.rounded = TypeOf(op.outputs[0]).dtype;
+      return true;
+    }
     if (op.inputs.size() != 2 || !op.inputs[0].valid() || !op.inputs[1].valid()) return false;
     if (type == "Reshape" || type == "Unsqueeze" || type == "Expand") {
       const Shape &from = TypeOf(at).shape, &to = TypeOf(op.outputs[0]).shape, &whole = TypeOf(found.centred).shape;
@@ -250,7 +255,7 @@ class NormReader : SpellingReader {
   // rounds to the type of the scale (of x, for layers) before the scale.
   bool HasTypes(TensorId made, Norm& found) {
     const DType type = TypeOf(found.centred).dtype, scale = TypeOf(found.scale).dtype;
-    if (TypeOf(made).dtype != scale) return false;
+    if (TypeOf(made).dtype != scale || (found.rounded && *found.rounded != scale)) return false;
     const Op* cast = edit_.Producer(found.x);
     const bool widened = IsType(cast, "Cast") && type == DType::kF32 && IsFloat(TypeOf(cast->inputs[0]).dtype) &&
                          DTypeBits(TypeOf(cast->inputs[0]).dtype) == 16;

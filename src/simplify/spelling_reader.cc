@@ -24,8 +24,14 @@ const Op* SpellingReader::Inner(TensorId id, std::string_view type, size_t opera
 }
 
 std::optional<double> SpellingReader::ConstantOf(TensorId id) {
+  if (!id.valid() || IsWeight(id)) return std::nullopt;
   const PlaceValue* value = table_.Find(id);
   return value == nullptr ? std::nullopt : value->constant();
+}
+
+bool SpellingReader::IsWeight(TensorId id) const {
+  const Tensor& tensor = graph_.tensor(id);
+  return tensor.role == TensorRole::kParameter && IsFloat(tensor.type.dtype) && tensor.type.rank() > 0;
 }
 
 std::optional<SpellingReader::Scaled> SpellingReader::ScaledOf(TensorId x, std::ptrdiff_t readers) {

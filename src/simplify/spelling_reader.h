@@ -29,7 +29,10 @@ class SpellingReader {
   const TensorType& TypeOf(TensorId id) const { return graph_.tensor(id).type; }
   // The op of this type that writes a tensor which the spelling alone reads, in so many places; null: another one.
   const Op* Inner(TensorId id, std::string_view type, size_t operands, std::ptrdiff_t readers = 1) const;
+  // The number that all elements are; nothing: of others, and of weights.
   std::optional<double> ConstantOf(TensorId id);
+  // A float parameter that training may change whatever its first values are: one of rank 0 is a number.
+  bool IsWeight(TensorId id) const;
 
   // What `x` is times a number that is not 0.
   struct Scaled {

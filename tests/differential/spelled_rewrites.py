@@ -14,10 +14,10 @@ from simplify_rewrites import Builder, check, positions
 INNER = math.sqrt(2 / math.pi)
 
 
-def values(b, name, kind):
+def values(b, name, kind, all_are=None):
     """A weight whose values do not depend on what reads it."""
     shape = [int(size) for size in kind[kind.index("[") + 1:-1].split(",")]
-    numbers = [round(math.sin(1 + i), 3) for i in range(math.prod(shape))]
+    numbers = [round(math.sin(1 + i), 3) if all_are is None else all_are for i in range(math.prod(shape))]
     b.parameters.append({"name": name, "type": kind, "literal": {"floats": numbers}})
     return name
 
@@ -45,11 +45,13 @@ def gelu(spelling):
         elif spelling == "distributed":  # x / 2 + x / 2 tanh
             half = mul(x, number(0.5))
             y = add(half, mul(half, function))
+        elif spelling == "weight":  # which training may change
+            y = mul(mul(x, values(b, "half", "f32[6]", 0.5)), share)
         elif spelling == "half last":
             y = mul(mul(x, share), number(0.5))
         else:
             y = mul(x, mul(number(0.5), share))
-        stays = spelling in ("other cubic", "other factor", "erf of half", "minus", "other input", "read twice")
+        stays = spelling in ("other cubic", "other factor", "erf of half", "minus", "other input", "read twice", "weight")
         outputs = [y, share] if spelling == "read twice" else [y]
         attributes = {} if "erf" in spelling else {"approximate": "tanh"}
         return outputs, {"Gelu": 0} if stays else ["Gelu", "Relu"], None if stays else {"Gelu": attributes}
@@ -57,7 +59,7 @@ def gelu(spelling):
 
 
 GELUS = ("jax", "power", "factored", "distributed", "half last", "erf", "jax erf", "other cubic", "other factor", "erf of half",
-         "minus", "other input", "read twice")
+         "minus", "other input", "read twice", "weight")
 
 
 def logistic(spelling):
@@ -105,13 +107,15 @@ def norm(kind, spelling):
             inverse = root if spelling == "power" else b.op("Reciprocal", root) if two else b.op("Div", b.float(1), root)
             if spelling == "scale first":
                 y = b.op("Mul", x, b.op("Mul", inverse, scale))
+            elif spelling == "rounded twice":
+                y = b.op("Mul", scale, b.op("Cast", b.op("Cast", b.op("Mul", x, inverse), to=10), to=1))
             elif spelling == "narrow":
                 y = b.op("Mul", scale, b.op("Cast", b.op("Mul", x, inverse), to=10))
             else:
                 y = b.op("Mul", scale, b.op("Mul", x, inverse))
         if kind == "layer" and spelling != "no bias":
             y = b.op("Add", y, values(b, "bias", "f32[4,8]" if two else "f16[8]" if spelling == "narrow" else "f32[8]"))
-        stays = spelling in ("other axis", "unbiased", "epsilon behind", "scale of all", "read twice")
+        stays = spelling in ("other axis", "unbiased", "epsilon behind", "scale of all", "read twice", "rounded twice")
         name = "LayerNormalization" if kind == "layer" else "RMSNormalization"
         outputs = [y, b.op("Exp", root)] if spelling == "read twice" else [y]
         return outputs, {name: 0} if stays else sorted([name, "Neg"])
@@ -119,7 +123,7 @@ def norm(kind, spelling):
 
 
 NORMS = ("jax", "onnx", "scale first", "power", "two dimensions", "narrow", "other axis", "unbiased", "epsilon behind",
-         "scale of all", "read twice")
+         "scale of all", "read twice", "rounded twice")
 
 
 def biased(spelling):
@@ -135,13 +139,14 @@ def biased(spelling):
 
 def one_hot(spelling):
     def case(b):
-        x = b.input("x", "f32[6,9]")
+        rows = 5000  # more than are kept as numbers, which could be a weight's
+        x = b.input("x", f"f32[{rows},9]")
         axis = 0 if spelling == "columns" else 1
         place = b.op("ArgMax", x, axis=axis, keepdims=1)
-        blank = b.op("Expand", b.float(0), b.ints(6, 9))
+        blank = b.op("Expand", b.float(0), b.ints(rows, 9))
         if spelling == "on data":
             blank = x
-        on = b.op("Expand", b.float(-1), b.ints(*((1, 9) if axis == 0 else (6, 1))))
+        on = b.op("Expand", b.float(-1), b.ints(*((1, 9) if axis == 0 else (rows, 1))))
         kind = {"reduction": "add"} if spelling == "added" else {}
         y = b.op("ScatterElements", blank, place, on, axis=axis, **kind)
         return [b.op("Mul", y, x)], {"OneHot": 1, "ScatterElements": 0} if spelling == "rows" else {"OneHot": 0, "ScatterElements": 1}
@@ -151,24 +156,26 @@ def one_hot(spelling):
 def joint(spelling):
     """Attention with its backward pass, as torch's joint graphs have them."""
     def case(b):
-        q, k, v, d_y = (b.input(x, "f32[2,2,8,4]") for x in ("q", "k", "v", "dy"))
-        at_q, at_k = positions(b, 8, (1, 3)), positions(b, 8, (1, 2))
+        n = 33  # tokens
+        q, k, v = (b.input(x, f"f32[2,2,{n},4]") for x in ("q", "k", "v"))
+        d_y = b.input("dy", f"f32[1,1,{n},4]" if spelling == "cotangent of all" else f"f32[2,2,{n},4]")
+        at_q, at_k = positions(b, n, (1, 3)), positions(b, n, (1, 2))
         turned, half = b.transpose(k, 0, 1, 3, 2), b.float(math.sqrt(0.5))
         lowest = b.float("-inf") if spelling != "light mask" else b.float(-2)
 
         def product(x, y, *shape):
             flat = [b.reshape(of, 4, rows, columns) for of, rows, columns in ((x, shape[0], shape[1]), (y, shape[1], shape[2]))]
             return b.reshape(b.op("MatMul", *flat), 2, 2, shape[0], shape[2])
-        scores = product(b.op("Mul", q, half), b.op("Mul", turned, half), 8, 4, 8)
+        scores = product(b.op("Mul", q, half), b.op("Mul", turned, half), n, 4, n)
         logits = scores
         if spelling != "no mask":
             logits = b.op("Add", scores, b.op("Where", b.op("LessOrEqual", at_k, at_q), b.float(0), lowest))
         weights = b.op("Softmax", logits, axis=-1)
         some = b.op("Not", b.op("Equal", logits, lowest))
         some = b.op("Cast", b.op("ReduceMax", b.op("Cast", some, to=6), b.ints(3), keepdims=1), to=9)
-        weights = b.op("Where", b.op("Not", some), b.op("Expand", b.float(0), b.ints(2, 2, 8, 8)), weights)
-        y = product(weights, v, 8, 8, 4)
-        d_y = b.op("Mul", d_y, y)
+        weights = b.op("Where", b.op("Not", some), b.op("Expand", b.float(0), b.ints(2, 2, n, n)), weights)
+        y = product(weights, v, n, n, 4)
+        d_y = d_y if spelling == "cotangent of all" else b.op("Mul", d_y, y)
         d_weights = b.op("MatMul", d_y, b.transpose(v, 0, 1, 3, 2))
         g = b.op("Mul", d_weights, weights)
         total = b.op("ReduceSum", g, b.ints(3 if spelling != "other rows" else 2), keepdims=1)
@@ -206,7 +213,7 @@ def unmasked(spelling):
     return case
 
 
-JOINT = ("torch", "by product", "no mask", "light mask", "other rows", "other scale", "other keys", "weights shown")
+JOINT = ("torch", "by product", "no mask", "light mask", "other rows", "other scale", "other keys", "weights shown", "cotangent of all")
 CASES = {f"gelu, {s}": gelu(s) for s in GELUS}
 CASES.update({f"logistic, {s}": logistic(s) for s in ("jax", "onnx", "reciprocal", "steeper", "two", "read twice")})
 CASES.update({f"{kind} norm, {s}": norm(kind, s) for kind in ("layer", "rms") for s in NORMS})
