@@ -208,10 +208,12 @@ std::vector<uint32_t> Alternatives(const std::vector<ExplainedCandidate>& candid
   return asked;
 }
 
-// How much more than the plan's own step; `most`: another bound of that.
+// How much more than the plan's own step time; `most`: another bound of that. Less, where the plan was chosen for its
+// schedule, which the sum of all prices is not.
 ForcedStep MoreThan(const Plan& plan, const ForcedStep& step, std::optional<double> most = {}) {
   const double now = plan.total.seconds();
-  ForcedStep more{std::max(0.0, step.at_least - now), std::max(0.0, most ? *most : step.at_most - now)};
+  const auto rounded = [&](double more) { return std::abs(more) <= kForcedRounding * now ? 0 : more; };
+  ForcedStep more{rounded(step.at_least - now), rounded(most ? *most : step.at_most - now)};
   if (more.at_most <= more.at_least + kForcedRounding * now) more.at_least = more.at_most;
   return more;
 }

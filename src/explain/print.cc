@@ -99,24 +99,25 @@ std::string FormatPrice(const ExplainedPrice& price, double value) {
   return FormatDouble(value);
 }
 
+std::string FormatSigned(double seconds) { return StrCat(seconds < 0 ? "-" : "+", FormatSeconds(std::abs(seconds))); }
+
 // What a candidate that was not chosen costs the step.
 std::string FormatMore(const ExplainedCandidate& candidate) {
   if (!candidate.forced) {
-    const bool dearer = candidate.extra_seconds >= 0;
-    return StrCat(dearer ? "+" : "-", FormatSeconds(std::abs(candidate.extra_seconds)),
-                  " on the step, all else as it is");
+    return FormatSigned(candidate.extra_seconds) + " on the step, all else as it is";
   }
   const ForcedStep& more = *candidate.forced;
   if (std::isinf(more.at_least)) return "no plan is left with it";
-  std::string text = StrCat("+", FormatSeconds(more.at_least));
-  if (more.at_least == more.at_most) return text + " on the whole step (proved)";
-  if (std::isinf(more.at_most)) {  // not searched one by one
-    const std::string here = candidate.extra_seconds < 0
-                                 ? ""
-                                 : StrCat(", +", FormatSeconds(candidate.extra_seconds), " with all else as it is");
-    return StrCat(text, " or more on the whole step", here);
+  if (more.at_least == more.at_most) return FormatSigned(more.at_most) + " on the step time (proved)";
+  const bool bounds = more.at_least >= 0;  // a bound below the plan's own time says nothing
+  if (std::isinf(more.at_most)) {          // not searched one by one
+    const std::string here =
+        candidate.extra_seconds < 0 ? "" : StrCat(FormatSigned(candidate.extra_seconds), " with all else as it is");
+    if (!bounds) return here.empty() ? "not searched" : here;
+    return StrCat(FormatSigned(more.at_least), " or more on the step time", here.empty() ? "" : ", ", here);
   }
-  return StrCat(text, " to +", FormatSeconds(more.at_most), " on the whole step");
+  if (!bounds) return StrCat("at most ", FormatSigned(more.at_most), " on the step time");
+  return StrCat(FormatSigned(more.at_least), " to ", FormatSigned(more.at_most), " on the step time");
 }
 
 // By which candidates are sorted, the chosen one apart: its own price for greedy, else what it costs the step at most.

@@ -129,13 +129,18 @@ function isSearched({candidates}) {
   return candidates.some(({forced}) => forced);
 }
 
-/** What it costs the whole step with the candidate forced and all else chosen anew; "": the page holds no search of it. */
+/**
+ * What it costs the step time, the sum of all prices, with the candidate forced and all else chosen anew; "": the page holds
+ * no search of it. Below zero where the plan was chosen for its schedule.
+ */
 function forcedText({forced, chosen}) {
   if (chosen || !forced) return "";
   const [least, most] = forced;
   if (least === null) return "no plan";
-  if (least === most) return `+${seconds(least)}`;
-  return most === null ? `≥ +${seconds(least)}` : `+${seconds(least)} – +${seconds(most)}`;
+  const signed = (value) => `${value < 0 ? "−" : "+"}${seconds(Math.abs(value))}`;
+  if (least === most) return signed(least);
+  if (least < 0) return most === null ? "" : `≤ ${signed(most)}`;  // a bound below the plan's own time says nothing
+  return most === null ? `≥ ${signed(least)}` : `${signed(least)} – ${signed(most)}`;
 }
 
 /** By the other criteria, without their terms. */
@@ -166,7 +171,7 @@ function candidateTable(model, entry) {
     body.append(...candidateRows(model, entry, candidates.slice(FIRST_CANDIDATES)));
     more.remove();
   }}, `${candidates.length - FIRST_CANDIDATES} more`);
-  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step, all else as it is", "op", "boxing around", ...(isSearched(entry) ? ["step, if forced"] : [])]
+  return [el("table", {class: "plain candidates"}, el("thead", {}, el("tr", {}, ["", "layouts", "step, all else as it is", "op", "boxing around", ...(isSearched(entry) ? ["step time, if forced"] : [])]
       .map((name) => el("th", {scope: "col"}, name)))), body), candidates.length > FIRST_CANDIDATES ? more : null];
 }
 
@@ -183,7 +188,8 @@ function regret(entry) {
 function forcedNote(page, model, entry, op) {
   if (!isSearched(entry)) return "Forcing a candidate, with all else chosen anew, is searched for the dearest ops of each type.";
   const other = entry.first === op ? null : [" Searched for ", link(page, model, "op", entry.first), `, the first of ${entry.ops} that lie alike.`];
-  return ["If forced: what the whole step takes more with that candidate and all else chosen anew.", other];
+  return ["If forced: how much more the step time, the sum of all prices, is with that candidate and all else chosen anew. ",
+    "It is less where the plan was chosen for its overlapped step.", other];
 }
 
 function alternatives(page, model, op) {
