@@ -1,9 +1,13 @@
 #include "check/pins.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_set>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/status.h"
@@ -21,6 +25,8 @@
 
 namespace sbp {
 namespace {
+
+bool IsPattern(std::string_view name) { return name.find('*') != std::string_view::npos; }
 
 // A parameter that holds a part of one of the model file answers to that one's name, too.
 bool PinNames(const std::string& pattern, const Tensor& tensor) {
@@ -41,6 +47,7 @@ PinChecker::PinChecker(const Plan& plan, Findings& findings)
     : plan_(plan), tensor_done_(plan.graph.tensors.size(), false) {
   for (const std::string& text : plan.options.pins) Read(text, findings);
   FindScoped();
+  IndexTexts();
   const bool in_graph =
       std::ranges::any_of(plan.graph.tensors, [](const Tensor& tensor) { return tensor.layout_pin.size() > 0; });
   if (texts_.empty() && !in_graph) return;
@@ -53,16 +60,55 @@ PinChecker::PinChecker(const Plan& plan, Findings& findings)
 
 void PinChecker::FindScoped() {
   std::optional<ModuleIndex> index;
+  std::unordered_set<std::string_view> names;
+  for (const Tensor& tensor : plan_.graph.tensors) {
+    names.insert(tensor.name);
+    if (tensor.part != nullptr) names.insert(tensor.part->whole);
+  }
   for (Text& pin : texts_) {
     const std::optional<ScopedName> name = pin.whole_signature ? std::nullopt : ReadScopedName(pin.name);
     if (!name) continue;
-    const auto is_tensor = [&](const Tensor& tensor) { return PinNames(pin.name, tensor); };
-    if (std::ranges::any_of(plan_.graph.tensors, is_tensor)) continue;
+    const auto is_tensor = [&](std::string_view known) { return GlobMatch(pin.name, known); };
+    if (IsPattern(pin.name) ? std::ranges::any_of(names, is_tensor) : names.contains(pin.name)) continue;
     if (!index) index.emplace(plan_.graph);
     const ScopedMatch match = index->Match(*name);
     pin.scoped.insert(match.tensors.begin(), match.tensors.end());
     for (const ModulePart& part : match.parts) pin.scoped.insert(part.is_tensor ? part.activation : part.parameter);
   }
+}
+
+void PinChecker::IndexTexts() {
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    const Text& pin = texts_[i];
+    for (const TensorId id : pin.scoped) by_scope_[id].push_back(i);
+    if (IsPattern(pin.name)) {
+      patterns_.push_back(i);
+      continue;
+    }
+    by_name_[pin.name].push_back(i);
+    const size_t dot = pin.name.rfind('.');
+    if (!pin.whole_signature && dot != std::string::npos) by_name_[pin.name.substr(0, dot)].push_back(i);
+  }
+}
+
+std::vector<size_t> PinChecker::TextsOf(const std::vector<std::string_view>& names, TensorId tensor) const {
+  std::vector<size_t> found = patterns_;
+  for (const std::string_view name : names) {
+    if (const auto at = by_name_.find(name); at != by_name_.end())
+      found.insert(found.end(), at->second.begin(), at->second.end());
+  }
+  if (const auto at = by_scope_.find(tensor); at != by_scope_.end())
+    found.insert(found.end(), at->second.begin(), at->second.end());
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+std::vector<size_t> PinChecker::TextsOf(TensorId id) const {
+  const Tensor& tensor = plan_.graph.tensor(id);
+  std::vector<std::string_view> names = {tensor.name};
+  if (tensor.part != nullptr) names.push_back(tensor.part->whole);
+  return TextsOf(names, id);
 }
 
 void PinChecker::Read(const std::string& given, Findings& findings) {
@@ -150,7 +196,8 @@ void PinChecker::CheckTensor(TensorId id, Findings& findings) {
     if (!fault.empty()) findings.Add(PlaceOf(plan_.graph, id), what + " is not held", ToString(layout), fault);
   };
   if (tensor.layout_pin.size() > 0) check(PinOperator::kLies, tensor.layout_pin, "pin of the graph");
-  for (Text& pin : texts_) {
+  for (const size_t text : TextsOf(id)) {
+    Text& pin = texts_[text];
     if (pin.whole_signature || (!PinNames(pin.name, tensor) && !pin.scoped.contains(id))) continue;
     pin.matched = true;
     check(pin.op, pin.layout, StrCat("pin ", Quote(pin.text)));
@@ -167,11 +214,13 @@ void PinChecker::CheckOutputs(Findings& findings) const {
     if (tensor.type.kind != ValueKind::kTensor) continue;
     const bool is_tied = std::ranges::any_of(plan_.graph.ties, [&](const Tie& tie) { return tie.output == id; });
     if (is_tied) continue;
+    const auto says_how = [&](size_t text) {
+      const Text& pin = texts_[text];
+      return !pin.whole_signature && pin.op != PinOperator::kWritten &&
+             (PinNames(pin.name, tensor) || pin.scoped.contains(id));
+    };
     const bool is_pinned =
-        tensor.producer.valid() && (tensor.layout_pin.size() > 0 || std::ranges::any_of(texts_, [&](const Text& pin) {
-                                      return !pin.whole_signature && pin.op != PinOperator::kWritten &&
-                                             (PinNames(pin.name, tensor) || pin.scoped.contains(id));
-                                    }));
+        tensor.producer.valid() && (tensor.layout_pin.size() > 0 || std::ranges::any_of(TextsOf(id), says_how));
     const bool whole = policy == OutputPolicy::kWhole && !is_pinned;
     if (whole ? layouts[i].is_broadcast() : !layouts[i].has_partial()) continue;
     findings.Add(PlaceOf(plan_.graph, id), StrCat("an output that must end ", whole ? "whole" : "without P"),
@@ -200,7 +249,12 @@ void PinChecker::Check(OpId id, const Signature& signature, const std::vector<st
                    ToString(signature));
     }
   }
-  for (Text& pin : texts_) {
+  std::vector<std::string_view> names = {op.name};
+  for (const auto& [key, from] : op.metadata) {
+    if (key == kSimplifiedFrom) names.push_back(from);
+  }
+  for (const size_t text : TextsOf(names)) {
+    Text& pin = texts_[text];
     if (pin.whole_signature) {
       if (!PinNamesOp(pin.name, op)) continue;
       pin.matched = true;

@@ -1,8 +1,12 @@
 // Pins and whether a plan holds them: those of the graph itself, and the texts that the plan records; how outputs end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -44,6 +48,11 @@ class PinChecker {
   // Finds what names by scope and role stand for, where no tensor and no op has such a name.
   void FindScoped();
   void Read(const std::string& text, Findings& findings);
+  // By what names a text may be asked for; those with a '*' always.
+  void IndexTexts();
+  // Texts that may concern who has one of these names, or the tensor by its scope, in their order.
+  std::vector<size_t> TextsOf(const std::vector<std::string_view>& names, TensorId tensor = {}) const;
+  std::vector<size_t> TextsOf(TensorId tensor) const;
   void CheckTensor(TensorId tensor, Findings& findings);
   // "" or what is wrong: how the tensor is written, who reads it otherwise.
   std::string Fault(TensorId tensor, PinOperator op, const NdSbp& layout);
@@ -51,6 +60,9 @@ class PinChecker {
 
   const Plan& plan_;
   std::vector<Text> texts_;
+  std::map<std::string, std::vector<size_t>, std::less<>> by_name_;  // of tensors and ops: texts
+  std::unordered_map<TensorId, std::vector<size_t>> by_scope_;
+  std::vector<size_t> patterns_;  // texts
   std::vector<bool> tensor_done_;
   UseTable uses_;                                             // empty without pins, as are the next two
   std::unordered_map<TensorId, std::vector<uint32_t>> made_;  // per tensor: its transitions
