@@ -36,7 +36,7 @@ constexpr int64_t kMostWork = 3'000'000;
 // What forcing a candidate costs the whole step is a search each: of so many distinct ops, the dearest of each type
 // first, and so many candidates; fewer of large graphs: seconds in all.
 constexpr size_t kMostForcedOps = 24;
-constexpr ForcedAmong kForced = {.candidates = 2, .effort = 0.02, .work = 200'000};
+constexpr ForcedAmong kForced = {.candidates = 2, .effort = 0.02, .work = 40'000};
 constexpr size_t kMostTermsOfForced = 20'000;  // of an op that is held until they are found
 
 using OpKey = std::vector<uint32_t>;

@@ -33,6 +33,14 @@ Returned FindReturned(const Graph& graph) {
     returned.is_gradient[tie.output.index()] = true;
     returned.parameter[tie.output] = tie.input;
   }
+  // Running statistics are replaced by forward passes, too: a step replaces most of what it could train.
+  const auto is_weight = [](const Tensor& tensor) {
+    return tensor.role == TensorRole::kParameter && IsFloat(tensor.type.dtype) && tensor.type.rank() > 0;
+  };
+  if (2 * returned.parameter.size() <= static_cast<size_t>(std::ranges::count_if(graph.tensors, is_weight))) {
+    returned.parameter.clear();
+    returned.is_gradient.assign(graph.tensors.size(), false);
+  }
   for (const TensorId id : graph.outputs) {
     if (graph.tensor(id).name.starts_with(kGradientPrefix)) returned.is_gradient[id.index()] = true;
   }

@@ -6,11 +6,9 @@ import {markColor, markPoints, markShape} from "./graph_marks.js";
 import {GraphView} from "./graph_view.js";
 import {overlayLegend, overlayNamed} from "./overlays.js";
 
-// Pixels of a view: so wide that its graph stands beside the legend; that the legend is open at first; too narrow, or too
-// low, to have it open.
-const ROOM_BESIDE = 1200;
-const ROOM_OPEN = 1100;
-const LEAST_BESIDE = 900;
+// Pixels of a view: so wide that its graph stands beside the open legend; so high that the legend fits. Below these it is
+// folded.
+const ROOM_BESIDE = 1100;
 const LEAST_ABOVE = 480;
 
 /** The kinds of collectives that a plan has. */
@@ -24,7 +22,7 @@ function kindsOf(model) {
 function onlyChangesBox(store) {
   const box = el("input", {type: "checkbox", onchange: () => store.set("onlyChanges", box.checked)});
   box.checked = store.get("onlyChanges");
-  return el("label", {class: "only-changes"}, box, " only changes: what did not change is folded and faint");
+  return el("label", {class: "only-changes", title: "what did not change is folded and faint"}, box, " only changes");
 }
 
 function legend(views, models, store) {
@@ -42,7 +40,6 @@ function legend(views, models, store) {
         el("div", {}, models[0].bare ? "" : "S(i) split along dimension i · B whole · P parts to be summed"),
         el("div", {}, names.size > 0 ? "a mark is as large as its time, " : "", "a line as wide as its bytes"),
         el("div", {}, models[0].bare ? "" : GROUP_TIMES),
-        models.length > 1 ? onlyChangesBox(store) : "",
         el("div", {}, models.length > 1 ? "≠ and a frame: layouts, collectives or type differ from the other plan" : ""),
         el("div", {}, "blue: what the selected box reads; dashed: what reads it"));
   };
@@ -59,7 +56,7 @@ function foldWhereNarrow(box, view) {
   new ResizeObserver(() => {
     const {clientWidth: width, clientHeight: height} = view.element;
     if (chosen || width === 0) return;
-    if (width < LEAST_BESIDE || height < LEAST_ABOVE) box.open = false;
+    if (width <= ROOM_BESIDE || height <= LEAST_ABOVE) box.open = false;
   }).observe(view.element);
 }
 
@@ -92,7 +89,8 @@ export const graphPanel = {
     const views = [];
     models.forEach((model, index) => {
       const which = `${index === 0 ? "before" : "after"}: ${model.head.name}`;
-      const side = el("div", {class: "graph-view"}, models.length > 1 ? el("div", {class: "graph-name"}, which) : null);
+      const side = el("div", {class: "graph-view"}, models.length > 1 ?
+        el("div", {class: "graph-name"}, which, index === 0 ? onlyChangesBox(store) : "") : null);
       element.append(side);
       views.push(new GraphView(side, model, store, (path, open) => {
         for (const other of views) if (other.model !== model) other.setOpen(path, open);
@@ -103,7 +101,7 @@ export const graphPanel = {
     if (views.length > 1) moveTogether(views, store);
     const box = legend(views, models, store);
     views[0].element.append(box);
-    box.open = views[0].element.clientWidth > ROOM_OPEN && views[0].element.clientHeight > LEAST_ABOVE;
+    box.open = views[0].element.clientWidth > ROOM_BESIDE && views[0].element.clientHeight > LEAST_ABOVE;
     foldWhereNarrow(box, views[0]);
     // Where there is room, all stands beside the legend.
     views[0].coveredLeft = () => (box.open && views[0].element.clientWidth > ROOM_BESIDE ? box.offsetWidth : 0);
