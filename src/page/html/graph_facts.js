@@ -197,7 +197,8 @@ export class GraphFacts {
 
   /** Between the phases of a training step: what goes across. */
   noteOf(edge) {
-    return [`${this.#sizesOf(edge).count} tensors,`, `${bytes(this.bytesOf(edge))} in all`];
+    const { count } = this.#sizesOf(edge);
+    return [`${count} ${count === 1 ? 'tensor' : 'tensors'},`, `${bytes(this.bytesOf(edge))} in all`];
   }
 
   /** What a box is, in words: for tooltips and for who cannot see it. */
