@@ -78,7 +78,7 @@ GIVEN["inputs"].append({"name": "n", "type": "i64[2]"})
 
 PLANS = [
     ("mlp", MLP, ["--mesh", "d=2,m=2", "--strategy", "einsum", "--pin", "a=(B, S(1))", "--physical"], "second"),
-    ("mlp", MLP, ["--mesh", "2", "--strategy", "greedy", "--pin", "x=S(0)", "--pin", "add.x=B",
+    ("mlp", MLP, ["--mesh", "2", "--strategy", "greedy", "--pin", "x=S(0)", "--pin", "add.a=B",
                   "--memory-limit", "1GB", "--cluster", "cpu"], "add"),
     ("control", CONTROL, ["--mesh", "2", "--strategy", "greedy", "--physical"], "choose"),
     ("given", GIVEN, ["--mesh", "2", "--pin", "x=S(0)"], "regroup"),
