@@ -439,6 +439,26 @@ def old_views_are_let_go(browser, inputs):
     page.close()
 
 
+def keys_walk_through_a_step(browser, inputs):
+    """B goes from the optimizer back into the last micro-batch, N the same way there; the line tells the plan's exposure."""
+    page, plan = open_panel(browser, inputs, "accumulated", "schedule")
+    ops = plan["graph"]["ops"]
+    expect_near(total(page, "schedule", "exposed"), plan["schedule"]["summary"]["exposed"], "exposed")
+    presses = ops["phase"].count(2) + 20
+    walk = lambda key: page.evaluate(f"""(() => {{
+      const canvas = document.querySelector(".schedule .surface canvas");
+      return Array.from({{length: {presses}}}, () => {{
+        canvas.dispatchEvent(new KeyboardEvent("keydown", {{key: "{key}", bubbles: true}}));
+        return document.querySelector(".side h2").innerText;
+      }});
+    }})()""")
+    back = walk("b")
+    expect_equal(ops["phase"][ops["name"].index(back[0])], 2, f"phase of the last op, {back[0]}")
+    expect_equal(walk("n"), [*back[-2::-1], back[0]], "ops on the way there again")
+    expect_quiet(page)
+    page.close()
+
+
 def removals_are_told(browser, inputs):
     """Of every kind of collectives whether a pin was looked for, and at each of a kind the pin of the first."""
     page, plan = open_panel(browser, inputs, "llama", "traffic")
@@ -474,5 +494,5 @@ def large_plans_stay_quick(browser, inputs):
 CASES = [late_changes_have_a_column, old_views_are_let_go, matrix_parts_nodes, trace_of_micro_batches, where_adds_up,
          where_is_gone_into, where_keys_need_no_frame, memory_keys_need_no_frame, tables_add_up, tables_filter_and_sort,
          tables_are_saved, memory_adds_up, schedule_adds_up, micro_batches_stand_apart, trace_beside_plan, traffic_adds_up,
-         pins_remove_collectives, removals_are_told]
+         keys_walk_through_a_step, pins_remove_collectives, removals_are_told]
 SLOW_CASES = [large_plans_stay_quick]

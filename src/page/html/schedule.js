@@ -34,6 +34,7 @@ class ScheduleView {
     this.#setStep();
     this.rows = predictedRows(model, {apart: this.batches !== null});
     this.drawnStep = this.step;
+    this.chosen = null;  // {row, i}: the interval that was selected here
     this.device = -1;  // of the trace
     this.stretched = false;
     this.range = new ZoomRange(this.step, () => this.surface?.redraw(), this.step / 1e6);
@@ -106,12 +107,11 @@ class ScheduleView {
   #tell() {
     const {summary, start} = this.model.schedule;
     const part = (name, value, id) => el("span", {"data-total": id, "data-value": value}, `${name} ${seconds(value)}`);
-    const drawn = this.rows.find((row) => row.isExposed);
     const traced = this.model.trace;
     this.facts.replaceChildren(
         el("b", {"data-total": "step", "data-value": summary.step}, `step ${seconds(summary.step)}`),
         part("compute", summary.compute, "compute"), part("slower beside collectives", summary.slowed, "slowed"),
-        part("exposed", drawn ? rowSeconds(drawn) : 0, "exposed"), part("idle", summary.idle, "idle"),
+        part("exposed", summary.exposed, "exposed"), part("idle", summary.idle, "idle"),
         part("collectives", summary.collectives, "collectives"),
         el("span", {}, summary.collectives > 0 ? `${percent(1 - summary.exposed / summary.collectives)} of them hidden` : "no collectives"),
         this.model.head.micro_batches > 1 ? el("span", {class: "batches"}, this.#batchesText()) : "",
@@ -127,7 +127,8 @@ class ScheduleView {
     }
     const {counts, seconds: step} = this.batches;
     const folded = counts.findIndex((count) => count > 1);
-    return `${number} micro-batches, one after the other: ${seconds(step)}${folded < 0 ? "" : `; ${partTitle(this.batches, folded)}`}`;
+    const exposed = this.rows.find((row) => row.isExposed);
+    return `${number} micro-batches, one after the other: ${seconds(step)}, exposed ${seconds(exposed ? rowSeconds(exposed) : 0)}${folded < 0 ? "" : `; ${partTitle(this.batches, folded)}`}`;
   }
 
   // What is drawn ----------------------------------------------------------------------------------------------------
@@ -304,11 +305,18 @@ class ScheduleView {
 
   // What the user does -----------------------------------------------------------------------------------------------
 
+  /** The interval of the selection that was chosen here, else its first; null: it has none. */
+  #current() {
+    const found = this.#found(this.store.get("selection"));
+    const [row, i] = found.find(([one, index]) => one === this.chosen?.row && index === this.chosen.i) ?? found[0] ?? [null, -1];
+    return row === null ? null : {row, i};
+  }
+
   /** Brings what is selected into sight. */
   toSelection() {
-    const found = this.#found(this.store.get("selection"));
-    if (found.length === 0) return;
-    const [row, i] = found[0];
+    const current = this.#current();
+    if (current === null) return;
+    const {row, i} = current;
     const span = Math.max((row.end[i] - row.start[i]) * 8, this.range.least);
     const middle = (row.start[i] + row.end[i]) / 2;
     this.range.set(middle - span / 2, middle + span / 2);
@@ -353,6 +361,7 @@ class ScheduleView {
   }
 
   #select({row, i}) {
+    this.chosen = {row, i};
     if (row.op[i] >= 0) this.store.select("op", row.op[i], this.model.index);
     else if (row.transition[i] >= 0) this.store.select("transition", row.transition[i], this.model.index);
   }
@@ -385,7 +394,7 @@ class ScheduleView {
 
   /** Selects the interval after, or before, the selected one in its row. */
   #walk(step) {
-    const [[row, i]] = [...this.#found(this.store.get("selection")), [this.rows[0], step > 0 ? -1 : this.rows[0].start.length]];
+    const {row, i} = this.#current() ?? {row: this.rows[0], i: step > 0 ? -1 : this.rows[0].start.length};
     const next = i + step;
     if (next < 0 || next >= row.start.length) return;
     this.#select({row, i: next});
