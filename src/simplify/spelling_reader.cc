@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/dtype.h"
 #include "graph/producers.h"
 #include "sbp/shard_math.h"
 #include "simplify/positions.h"
