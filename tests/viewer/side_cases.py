@@ -48,6 +48,8 @@ def interval(text):
         return None
     if text.startswith("≥"):
         return [number_of(text[2:]), float("inf")]
+    if text.startswith("≤"):
+        return [float("-inf"), number_of(text[2:])]
     ends = [number_of(part) for part in text.split(" – ")]
     return [ends[0], ends[-1]]
 
@@ -80,8 +82,9 @@ def says_what_explain_says(browser, inputs):
             if forced is None:
                 continue
             searched += 1
-            theirs = [candidate["forced"]["at_least"], candidate["forced"]["at_most"] or float("inf")]
-            expect(forced[0] <= theirs[1] * 1.006 + 1e-12 and theirs[0] <= forced[1] * 1.006 + 1e-12,
+            theirs = [float("inf") if end is None else end for end in (candidate["forced"]["at_least"], candidate["forced"]["at_most"])]
+            near = lambda end: 0 if abs(end) == float("inf") else 0.006 * abs(end) + 1e-12  # noqa: E731
+            expect(forced[0] <= theirs[1] + near(theirs[1]) and theirs[0] <= forced[1] + near(forced[1]),
                    f"{name}, {cells[1]}: forced {cells[5]}, explain says {theirs}")
         whys = page.texts(".candidates tr.why")
         expect(any("copy-cost" in why and "bytes" in why for why in whys), f"{name}: prices by other criteria: {whys[:1]}")

@@ -17,7 +17,7 @@ Graph TracedStep(bool updates, const std::string& scope = "") {
   GraphBuilder b("step");
   b.AddInput("x", matrix);
   b.AddParameter("w", matrix);
-  b.AddParameter("ones", matrix);
+  b.AddInput("ones", matrix);
   b.AddParameter("rate", scalar);
   b.AddOp("MatMul", "mm", {"x", "w"}, {"h"});
   b.AddOp("ReduceMean", "mean", {"h"}, {"loss"});
@@ -64,6 +64,24 @@ TEST(StepPhases, WhatReplacesAParameterTellsTheOptimizer) {
   EXPECT_EQ(PhaseNamed(graph, phases, "mm"), Phase::kForward);
   EXPECT_EQ(PhaseNamed(graph, phases, "dw"), Phase::kBackward);
   EXPECT_EQ(PhaseNamed(graph, phases, "sgd"), Phase::kOptimizer);
+}
+
+// A running mean beside a number: no step, though a parameter is replaced.
+TEST(StepPhases, StatisticsThatAForwardPassReplacesMakeNoStep) {
+  const TensorType matrix{DType::kF32, {8, 8}}, scalar{DType::kF32, {}};
+  GraphBuilder b("forward");
+  b.AddInput("x", matrix);
+  b.AddParameter("w", matrix);
+  b.AddParameter("mean", matrix);
+  b.AddOp("MatMul", "mm", {"x", "w"}, {"h"});
+  b.AddOp("ReduceMean", "score", {"h"}, {"y"});
+  b.AddOp("Add", "moved", {"mean", "h"}, {"new_mean"});
+  for (const char* name : {"y", "new_mean"}) b.AddOutput(name);
+  b.AddTie("new_mean", "mean");
+  for (const char* name : {"h", "new_mean"}) b.DescribeTensor(name, matrix);
+  b.DescribeTensor("y", scalar);
+  const Graph graph = *b.Build("forward");
+  EXPECT_EQ(PhasesOfStep(graph), std::vector<Phase>(graph.ops.size(), Phase::kForward));
 }
 
 TEST(StepPhases, ScopesThatSayAPhaseAreBelieved) {
