@@ -1,10 +1,12 @@
 #include "simplify/graph_edit.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/dtype.h"
 #include "base/ids.h"
@@ -167,8 +169,16 @@ std::vector<Op> GraphEdit::MakeSteps(const Op& like, const std::vector<ElementVi
   return ops;
 }
 
+AttributesRef GraphEdit::Shared(AttributesRef attributes) {
+  const size_t hash = HashAttributes(*attributes);
+  const auto [begin, end] = attributes_.equal_range(hash);
+  const auto known = std::find_if(begin, end, [&](const auto& entry) { return Equal(*entry.second, *attributes); });
+  return known != end ? known->second : attributes_.emplace(hash, std::move(attributes))->second;
+}
+
 void GraphEdit::Insert(size_t position, Op op) {
   changed_ = true;
+  op.attributes = Shared(std::move(op.attributes));
   const bool free = position < graph_.ops.size() && removed_[position] && graph_.ops[position].name == op.name;
   if (!free || !taken_over_.insert(position).second) op.name = UniqueName(op_names_, std::move(op.name));
   added_.push_back(std::move(op));

@@ -2,11 +2,13 @@
 // them and their numbers hold.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -58,6 +60,8 @@ class GraphEdit {
   void Finish();
 
  private:
+  // Equal attributes of new ops are one object, as those of a built graph are.
+  AttributesRef Shared(AttributesRef attributes);
   std::string UniqueName(std::unordered_set<std::string>& taken, std::string name);
   Tensor& NewTensor(std::string name, TensorType type);
 
@@ -70,6 +74,7 @@ class GraphEdit {
   std::unordered_set<std::string> tensor_names_, op_names_;
   std::unordered_set<size_t> taken_over_;  // removed ops whose names new ones have
   std::map<std::vector<int64_t>, TensorId> ints_;
+  std::unordered_multimap<size_t, AttributesRef> attributes_;  // of added_, by hash
   bool changed_ = false;
 };
 
