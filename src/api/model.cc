@@ -55,7 +55,8 @@ Result<LoadedModel> LoadModelBytes(std::string_view bytes, const std::string& pa
 
 void AssumeBatch(const Graph& graph, int64_t batch, ResolveOptions& options,
                  const std::function<void(std::string)>& note) {
-  if (!IsOfConfig(graph) || !options.bindings.emplace("batch", batch).second || !note) return;
+  if (!IsOfConfig(graph) || graph.bindings.contains("batch")) return;
+  if (!options.bindings.emplace("batch", batch).second || !note) return;
   note(StrCat("--batch is not given: it is ", batch));
 }
 
