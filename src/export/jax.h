@@ -12,11 +12,12 @@
 
 namespace sbp {
 
-std::string_view JaxAnnotatedText();   // jax_annotated.py
-std::string_view JaxExactText();       // jax_exact.py
-std::string_view JaxOpsText();         // jax_ops.py
-std::string_view JaxOpsNetworkText();  // jax_ops_network.py: convolutions and pools
-std::string_view JaxRunText();         // jax_run.py, what both share
+std::string_view JaxAnnotatedText();     // jax_annotated.py
+std::string_view JaxExactText();         // jax_exact.py
+std::string_view JaxOpsText();           // jax_ops.py
+std::string_view JaxOpsCompositeText();  // jax_ops_composite.py: activations, norms, losses, optimizers
+std::string_view JaxOpsNetworkText();    // jax_ops_network.py: convolutions and pools
+std::string_view JaxRunText();           // jax_run.py, what both share
 
 // The mesh axes on which the layout cuts the tensor into parts of different sizes become B; true: there were some.
 bool MakeEven(const TensorType& type, const Mesh& mesh, NdSbp& layout);

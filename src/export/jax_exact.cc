@@ -26,8 +26,10 @@ namespace {
 // The ops that the program computes: it registers each by a line that starts so.
 std::set<std::string, std::less<>> OpsOfJax() {
   std::set<std::string, std::less<>> ops;
-  std::vector<std::string_view> lines = Split(JaxOpsText(), '\n');
-  for (const std::string_view line : Split(JaxOpsNetworkText(), '\n')) lines.push_back(line);
+  std::vector<std::string_view> lines;
+  for (const std::string_view text : {JaxOpsText(), JaxOpsCompositeText(), JaxOpsNetworkText()}) {
+    for (const std::string_view line : Split(text, '\n')) lines.push_back(line);
+  }
   for (const std::string_view line : lines) {
     if (!line.starts_with("@op(\"") && !line.starts_with("op(\"")) continue;
     const std::string_view call = line.substr(0, line.find(')'));
@@ -52,9 +54,9 @@ Status CheckJaxOps(const Plan& plan) {
     text += StrCat(text.empty() ? "" : "; ", names.size(), " of type ", type, ", first ", Quote(names.front()));
   }
   if (text.empty()) return OkStatus();
-  return BadInput(StrCat(
-      "the program for JAX does not compute ops ", text,
-      plan.options.train.empty() ? "; --annotate does not mind" : "; plan with --decompose, which expands optimizers"));
+  return BadInput(StrCat("the program for JAX does not compute ops ", text,
+                         plan.options.train.empty() ? "; --annotate does not mind"
+                                                    : "; plan with --decompose, which expands ops into primitives"));
 }
 
 Status CheckJaxLayout(const Plan& plan, TensorId id, NdSbp layout) {
@@ -115,6 +117,7 @@ Result<PlanExport> WriteJaxProgram(const Plan& plan) {
   PlanExport made;
   made.files.push_back({"load_plan.py", std::string(JaxExactText())});
   made.files.push_back({"jax_ops.py", std::string(JaxOpsText())});
+  made.files.push_back({"jax_ops_composite.py", std::string(JaxOpsCompositeText())});
   made.files.push_back({"jax_ops_network.py", std::string(JaxOpsNetworkText())});
   made.files.push_back({"plan_run.py", std::string(JaxRunText())});
   made.files.push_back({"plan_table.json", PlanTable(plan)});
