@@ -124,13 +124,7 @@ class LayoutNetworkBuilder {
   int32_t AddHolder(int32_t producer, Row produced);
   double CopySeconds(uint32_t type, uint32_t layout);
   int64_t BytesOf(uint32_t type, uint32_t layout);
-  // Per tensor, as far as the graph tells: is its buffer its last reader's own result; does it lie in a state's place?
-  struct PassedOn {
-    std::vector<bool> ends_before_reader, takes_none;
-  };
-  PassedOn FindPassedOn(const std::vector<bool>& kept) const;
   int64_t LeastBytesOf(TensorId tensor);
-  std::vector<int64_t> FirstHeld(std::span<const int64_t> lasts) const;
 
   std::vector<Reader> ReadersOf(TensorId tensor);
   uint32_t HubRuns(TensorId tensor);

@@ -16,6 +16,7 @@
 #include "search/smallest_peak.h"
 #include "search/solve.h"
 #include "strategy/optimal/candidate_lists.h"
+#include "strategy/optimal/held_times.h"
 #include "strategy/optimal/search_options.h"
 
 namespace sbp {
@@ -84,11 +85,10 @@ int64_t LeastPeakOfPlans(const LayoutNetwork& relaxed, int64_t reached, const St
   return LeastPeak(relaxed.network(), 0, reached, SmallSearch(options));
 }
 
-// A tensor is held, in whatever layout somebody writes or wants is smallest, from its producer to its last reader.
+// A tensor is held, in whatever layout somebody writes or wants is smallest, while it is held at all (HeldTimesOf).
 int64_t LeastPeakOfTensors(const Problem& problem, int64_t reached) {
   const Graph& graph = *problem.graph;
-  std::vector<bool> kept(graph.tensors.size(), false);
-  for (const TensorId output : graph.outputs) kept[output.index()] = true;
+  const HeldTimes held = HeldTimesOf(problem, true);
   std::map<std::array<uint32_t, 3>, int64_t> known;  // by class, slot and side
   const auto least_of = [&](OpId op, const SlotLayouts& slot, uint32_t number, uint32_t side, const TensorType& type) {
     const auto [entry, is_new] = known.try_emplace({problem.class_of[op.index()], number, side}, kInt64Max);
@@ -100,23 +100,23 @@ int64_t LeastPeakOfTensors(const Problem& problem, int64_t reached) {
   const size_t steps = problem.num_ops() + 1;
   std::vector<int64_t> change(steps + 1, 0);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    if (held.takes_none(t)) continue;
     const Tensor& facts = graph.tensors[t];
     const auto [begin, end] = problem.uses.of(TensorId(t));
-    int64_t least = facts.producer.valid()
-                        ? least_of(facts.producer, problem.class_at(facts.producer).results[facts.producer_index],
-                                   facts.producer_index, 1, facts.type)
-                        : LeastSourceBytes(problem, TensorId(t));
-    for (const Use* use = begin; facts.producer.valid() && !kept[t] && use != end; ++use) {
+    const bool is_made = facts.producer.valid() && problem.demands.standing(TensorId(t)) == nullptr;
+    int64_t least = is_made ? least_of(facts.producer, problem.class_at(facts.producer).results[facts.producer_index],
+                                       facts.producer_index, 1, facts.type)
+                            : LeastSourceBytes(problem, TensorId(t));
+    for (const Use* use = begin; is_made && !held.kept[t] && use != end; ++use) {
       least = std::min(
           least, least_of(use->op, problem.class_at(use->op).operands[use->operand], use->operand, 0, facts.type));
     }
-    const size_t first = facts.producer.valid() ? facts.producer.index() : 0;
-    const size_t last = !facts.producer.valid() || kept[t] ? steps : begin == end ? first + 1 : end[-1].op.index() + 1;
+    const auto first = static_cast<size_t>(std::min(held.firsts[t], held.lasts[t]));
     change[first] = SaturatingAdd(change[first], least);
-    change[last] -= least;
+    change[static_cast<size_t>(held.lasts[t])] -= least;
   }
-  int64_t held = 0, peak = 0;
-  for (const int64_t bytes : change) peak = std::max(peak, held += bytes);
+  int64_t now = 0, peak = 0;
+  for (const int64_t bytes : change) peak = std::max(peak, now += bytes);
   return std::min(peak, reached);
 }
 
