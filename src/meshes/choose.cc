@@ -52,6 +52,7 @@ class Chooser {
     for (Wave wave = NextWave(); !wave.plans.empty() || !wave.bounds.empty(); wave = NextWave()) {
       SBP_RETURN_IF_ERROR(Do(wave));
     }
+    if (planned_.empty()) SBP_RETURN_IF_ERROR(PlanNearest());
     if (planned_.empty()) return NothingFits();
     SBP_RETURN_IF_ERROR(BoundBest());
     return Finish();
@@ -357,32 +358,47 @@ class Chooser {
     return fastest;
   }
 
-  // The words of the mesh that comes nearest, which is planned for that where it was not.
-  Status NothingFits() {
+  // The mesh on which a plan needs the least memory, as far as the looks tell.
+  std::optional<size_t> NearestRow() const {
+    std::optional<size_t> nearest;
+    std::tuple<bool, int64_t> least;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const std::optional<Look>& look = rows_[i].look;
+      if (!look) continue;
+      const int64_t peak = look->proved_too_large ? look->least_peak_bytes : look->peak_bytes;
+      const std::tuple distance(peak == 0, peak);
+      if (nearest && least <= distance) continue;
+      nearest = i;
+      least = distance;
+    }
+    return nearest;
+  }
+
+  // Where no plan was found and the effort is spent: the nearest mesh may have one; else its words say what is missing.
+  Status PlanNearest() {
+    if (options_.target_step && FastestOfBounds() != nullptr) return OkStatus();
+    const std::optional<size_t> nearest = NearestRow();
+    if (!nearest || rows_[*nearest].is_planned) return OkStatus();
+    if (!options_.explains && rows_[*nearest].look->proved_too_large) return OkStatus();
+    Wave wave;
+    wave.plans = {*nearest};
+    return Do(wave);
+  }
+
+  // The words of the mesh that comes nearest.
+  Status NothingFits() const {
     if (const Row* fastest = FastestOfBounds(); options_.target_step && fastest != nullptr) {
       return NoPlan(StrCat("no step takes less than ", FormatSeconds(BoundOf(*fastest->look)), " on ",
                            ToString(fastest->trial.mesh), ", --target-step is ", FormatSeconds(*options_.target_step)));
     }
-    Row* nearest = nullptr;
-    std::tuple<bool, int64_t> least;
-    for (Row& row : rows_) {
-      if (!row.look) continue;
-      const int64_t peak = row.look->proved_too_large ? row.look->least_peak_bytes : row.look->peak_bytes;
-      const std::tuple distance(peak == 0, peak);
-      if (nearest != nullptr && least <= distance) continue;
-      nearest = &row;
-      least = distance;
-    }
-    if (nearest == nullptr) {
+    const std::optional<size_t> nearest = NearestRow();
+    if (!nearest) {
       return rows_.front().failure.WithContext(StrCat("no mesh has a plan; ", ToString(rows_.front().trial.mesh)));
     }
-    if (!options_.explains && nearest->look->proved_too_large) return NoPlan(PeakProved(*nearest->look));
-    if (!nearest->is_planned) {
-      const Result<Plan> made = PlanRow(*nearest, options_.threads);
-      nearest->failure = made.ok() ? NoPlan("its plan was not looked for") : made.status();
-    }
-    const std::string name = ToString(nearest->trial.mesh);
-    return nearest->failure.WithContext(
+    const Row& row = rows_[*nearest];
+    if (!options_.explains && row.look->proved_too_large) return NoPlan(PeakProved(*row.look));
+    const std::string name = ToString(row.trial.mesh);
+    return row.failure.WithContext(
         rows_.size() == 1 ? name : StrCat("no plan on any of ", rows_.size(), " meshes; the nearest is ", name));
   }
 
