@@ -109,7 +109,28 @@ ContractionShape LocalContraction(const RuleInstance& instance, const Candidate&
   return shape;
 }
 
-// The work of a share of the op; the functions say how many bytes of an operand and of a result are touched.
+// Bytes read of an operand of whose tensors `operand` and `result` tell what is held: of one that is picked from no
+// more than the results hold.
+template <typename OperandBytes, typename ResultBytes>
+double ReadBytes(const RuleInstance& instance, size_t slot, const OperandBytes& operand, const ResultBytes& result) {
+  const double held = operand(slot);
+  if (std::ranges::find(instance.map.picked, static_cast<int>(slot)) == instance.map.picked.end()) return held;
+  double made = 0;
+  for (size_t r = 0; r < instance.results.size(); ++r) {
+    if (instance.results[r].dtype != DType::kUndefined) made += result(r);
+  }
+  return std::min(held, made);
+}
+
+// What ReadBytes wants, of the parts that a candidate leaves on a device.
+double LocalReadBytes(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, size_t slot) {
+  const CandidateSignature& signature = candidate.signature;
+  return ReadBytes(
+      instance, slot, [&](size_t i) { return LocalBytesOf(instance.operands[i], signature.inputs[i], mesh); },
+      [&](size_t r) { return LocalBytesOf(instance.results[r], signature.outputs[r], mesh); });
+}
+
+// The work of a share of the op; the functions say how many bytes of an operand are read and of a result written.
 template <typename OperandBytes, typename ResultBytes>
 Work WorkWith(const RuleInstance& instance, double share, const OperandBytes& operand, const ResultBytes& result) {
   Work work;
@@ -141,13 +162,14 @@ bool IsOutside(const OpFusion* fusion, bool is_result, size_t slot) {
 
 // Of the ends that are not outside.
 double InsideBytes(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh, const OpFusion& fusion) {
-  const CandidateSignature& signature = candidate.signature;
-  const auto inside = [&](bool is_result, size_t slot, const TensorType& type, const NdSbp& layout) {
-    return IsOutside(&fusion, is_result, slot) ? 0 : LocalBytesOf(type, layout, mesh);
-  };
   return WorkWith(
-             instance, 0, [&](size_t i) { return inside(false, i, instance.operands[i], signature.inputs[i]); },
-             [&](size_t r) { return inside(true, r, instance.results[r], signature.outputs[r]); })
+             instance, 0,
+             [&](size_t i) { return IsOutside(&fusion, false, i) ? 0 : LocalReadBytes(instance, candidate, mesh, i); },
+             [&](size_t r) {
+               return IsOutside(&fusion, true, r)
+                          ? 0
+                          : LocalBytesOf(instance.results[r], candidate.signature.outputs[r], mesh);
+             })
       .bytes;
 }
 
@@ -182,11 +204,9 @@ constexpr double kAmple = 1e9;  // a product of such sizes runs at its ceiling
 }  // namespace
 
 Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh& mesh) {
-  const CandidateSignature& signature = candidate.signature;
   Work work = WorkWith(
-      instance, candidate.work_share,
-      [&](size_t i) { return LocalBytesOf(instance.operands[i], signature.inputs[i], mesh); },
-      [&](size_t r) { return LocalBytesOf(instance.results[r], signature.outputs[r], mesh); });
+      instance, candidate.work_share, [&](size_t i) { return LocalReadBytes(instance, candidate, mesh, i); },
+      [&](size_t r) { return LocalBytesOf(instance.results[r], candidate.signature.outputs[r], mesh); });
   if (IsContraction(instance)) work.contraction = LocalContraction(instance, candidate, mesh);
   return work;
 }
@@ -194,10 +214,12 @@ Work WorkOf(const RuleInstance& instance, const Candidate& candidate, const Mesh
 double LeastOpSeconds(const RuleInstance& instance, const Mesh& mesh, const Cluster& cluster, const OpFusion* fusion) {
   const double part = 1.0 / static_cast<double>(mesh.num_devices());
   const NdSbp whole(mesh.num_axes());
-  const auto share = [&](const TensorType& type) { return part * LocalBytesOf(type, whole, mesh); };
+  const auto of_operand = [&](size_t i) { return part * LocalBytesOf(instance.operands[i], whole, mesh); };
+  const auto of_result = [&](size_t r) { return part * LocalBytesOf(instance.results[r], whole, mesh); };
   Work least = WorkWith(
-      instance, part, [&](size_t i) { return IsOutside(fusion, false, i) ? share(instance.operands[i]) : 0; },
-      [&](size_t r) { return IsOutside(fusion, true, r) ? share(instance.results[r]) : 0; });
+      instance, part,
+      [&](size_t i) { return IsOutside(fusion, false, i) ? ReadBytes(instance, i, of_operand, of_result) : 0; },
+      [&](size_t r) { return IsOutside(fusion, true, r) ? of_result(r) : 0; });
   if (IsContraction(instance)) least.contraction = {kAmple, kAmple, kAmple, kAmple};
   if (fusion == nullptr) return LeastComputeSeconds(cluster.device, least);
   if (fusion->no_kernel) return 0;
@@ -240,12 +262,11 @@ double CutSeconds(const RuleInstance& instance, const Candidate& candidate, cons
   if (slot >= ends.size() || ends[slot] != OpFusion::End::kInside) return 0;
   const Work work = WorkOf(instance, candidate, mesh);
   if (work.flops <= 0 && work.bytes <= 0) return 0;
-  const CandidateSignature& signature = candidate.signature;
   const auto& unused = instance.map.unused;
   const bool is_read = is_result || std::ranges::find(unused, static_cast<int>(slot)) == unused.end();
   const double bytes = !is_read    ? 0
-                       : is_result ? LocalBytesOf(instance.results[slot], signature.outputs[slot], mesh)
-                                   : LocalBytesOf(instance.operands[slot], signature.inputs[slot], mesh);
+                       : is_result ? LocalBytesOf(instance.results[slot], candidate.signature.outputs[slot], mesh)
+                                   : LocalReadBytes(instance, candidate, mesh, slot);
   const DeviceSpec& device = cluster.device;
   double traffic = ByteSeconds(device, bytes);
   if (fusion.no_kernel) {

@@ -40,6 +40,7 @@ class ClauseApplier {
     if (kind == "antitone") return Partials(clause, PartialClause::Kind::kAntitone);
     if (kind == "addend") Append(map_.addends, Operands(clause.words));
     if (kind == "unused") Append(map_.unused, Operands(clause.words));
+    if (kind == "picked") Append(map_.picked, Operands(clause.words));
     if (kind == "view") map_.view = true;
     if (kind == "whole") KeepWhole(Operands(clause.words));
     if (kind == "because") map_.notes.push_back(clause.text);

@@ -90,6 +90,7 @@ std::string Dump(const RuleInstance& instance) {
   if (!map.addends.empty()) text += StrCat("  addend ", NameList(instance.operand_names, map.addends), "\n");
   if (map.view) text += "  view\n";
   if (!map.unused.empty()) text += StrCat("  unused ", NameList(instance.operand_names, map.unused), "\n");
+  if (!map.picked.empty()) text += StrCat("  picked ", NameList(instance.operand_names, map.picked), "\n");
   for (const ExplicitSignature& signature : map.signatures) text += SignatureLine(signature);
   for (const std::string& alternative : map.alternatives) text += StrCat("  alt ", alternative, "\n");
   for (const std::string& note : map.notes) text += StrCat("  because ", Quote(note), "\n");

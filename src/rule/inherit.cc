@@ -156,6 +156,7 @@ class Inheritor {
     map.notes = from.map.notes;
     map.alternatives = from.map.alternatives;
     map.unused = Places(from.map.unused);
+    map.picked = Places(from.map.picked);
     out.flops = from.flops;
     out.extra_bytes = from.extra_bytes;
     out.bounded = from.bounded;

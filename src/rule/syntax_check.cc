@@ -191,7 +191,7 @@ class OverloadChecker {
         SBP_RETURN_IF_ERROR(All(clause, "letter", clause.words, 0, *letters));
       }
     }
-    if (kind == "addend" || kind == "unused" || kind == "along" || kind == "whole") {
+    if (kind == "addend" || kind == "unused" || kind == "picked" || kind == "along" || kind == "whole") {
       SBP_RETURN_IF_ERROR(All(clause, "operand", clause.words, 0, operands_));
     }
     if (kind == "along" && !Contains(operands_, clause.text) && !Contains(results_, clause.text)) {

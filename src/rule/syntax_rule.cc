@@ -37,7 +37,7 @@ class RuleParser {
     std::string_view word;
     Parse parse;
   };
-  static const std::array<ClauseRow, 18> kClauses;
+  static const std::array<ClauseRow, 19> kClauses;
 
   Status Body() {
     if (cursor_.Is("whole") && (cursor_.Peek(1).kind == TokenKind::kEnd || cursor_.Peek(1).text == ";")) {
@@ -269,7 +269,7 @@ class RuleParser {
   RuleLine line_;
 };
 
-const std::array<RuleParser::ClauseRow, 18> RuleParser::kClauses = {{
+const std::array<RuleParser::ClauseRow, 19> RuleParser::kClauses = {{
     {"reduce", &RuleParser::Reduce},
     {"linear", &RuleParser::Partials},
     {"monotone", &RuleParser::Partials},
@@ -282,6 +282,7 @@ const std::array<RuleParser::ClauseRow, 18> RuleParser::kClauses = {{
     {"masked", &RuleParser::Letters},
     {"halo", &RuleParser::Halo},
     {"unused", &RuleParser::Operands},
+    {"picked", &RuleParser::Operands},
     {"view", &RuleParser::Nothing},
     {"size", &RuleParser::Size},
     {"when", &RuleParser::When},

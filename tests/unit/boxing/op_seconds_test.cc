@@ -123,6 +123,33 @@ TEST(OpSeconds, OfAConvolutionAreThoseOfAProductWithItsWindowInTheSums) {
   EXPECT_GT(ContractionEfficiency(cluster.device, DType::kBF16, *work.contraction), 0.5);
 }
 
+// Four rows of a table of 1,000 are read, by a rank that holds half of it, too; a small table is read once, however often
+// its rows are wanted.
+TEST(OpSeconds, OfATableThoseOfTheRowsThatAreWanted) {
+  const Mesh mesh = *ParseMesh("a=2");
+  const Cluster cluster = *FindPreset("8xH100");
+  const Attributes none;
+  const auto rows = [&](int64_t table, int64_t wanted) {
+    return Move("Gather", none,
+                {{.present = true, .type = {DType::kBF16, {table, 64}}}, {.present = true, .type = {DType::kI64, {wanted}}}});
+  };
+  const auto bytes = [&](const RuleInstanceRef& gather, const Candidate& candidate) {
+    return WorkOf(*gather, candidate, mesh).bytes;
+  };
+  const RuleInstanceRef few = rows(1000, 4), all = rows(2, 1000);
+  for (const Candidate& candidate : MakeCandidates(few, mesh).candidates) {
+    const bool shares = candidate.signature.inputs[1][0].is_split() || candidate.signature.outputs[0][0].is_split();
+    EXPECT_EQ(bytes(few, candidate), 2 * (4 * 64 * 2) / (shares ? 2 : 1) +
+                                         4 * 8 / (candidate.signature.inputs[1][0].is_split() ? 2 : 1));
+    EXPECT_LE(LeastOpSeconds(*few, mesh, cluster, nullptr), OpSeconds(*few, candidate, mesh, cluster, nullptr));
+  }
+  for (const Candidate& candidate : MakeCandidates(all, mesh).candidates) {
+    const CandidateSignature& signature = candidate.signature;
+    if (!signature.inputs[0][0].is_broadcast() || !signature.inputs[1][0].is_broadcast()) continue;
+    EXPECT_EQ(bytes(all, candidate), 2 * 64 * 2 + 1000 * 64 * 2 + 1000 * 8);
+  }
+}
+
 TEST(OpSeconds, NoCandidateTakesLessThanTheLeast) {
   const Mesh mesh = *ParseMesh("a=2,b=2");
   const RuleInstanceRef product = Product();
