@@ -1,5 +1,6 @@
 // The table of presets: `cluster list` prints it.
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,6 +37,35 @@ Cluster Make(const PresetRow& row) {
   return cluster;
 }
 
+std::string Small(std::string_view name) {
+  std::string small(name);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return small;
+}
+
+// The devices of a preset, in small letters: "gb200" of 72xGB200, "tpu" of tpu-v5p-8960.
+std::string DevicesOf(std::string_view preset) {
+  const size_t times = preset.find_first_not_of("0123456789");
+  if (times != 0 && preset[times] == 'x') preset.remove_prefix(times + 1);
+  if (const size_t inner = preset.find('x'); inner != std::string_view::npos) preset.remove_prefix(inner + 1);
+  return Small(preset.substr(0, preset.find('-')));
+}
+
+// Presets whose devices a name speaks of, "GB200-NVL72" or "h100"; of those, the ones with the longest such word.
+std::string PresetsMeant(std::string_view name, const std::vector<std::string>& known) {
+  const std::string wanted = Small(name);
+  std::vector<std::string> meant;
+  size_t longest = 1;
+  for (const std::string& preset : known) {
+    const std::string devices = DevicesOf(preset);
+    if (devices.size() < longest || wanted.find(devices) == std::string::npos) continue;
+    if (devices.size() > longest) meant.clear();
+    longest = devices.size();
+    meant.push_back(Quote(preset));
+  }
+  return meant.empty() ? DidYouMean(name, known) : StrCat(" (did you mean ", Join(meant, " or "), "?)");
+}
+
 }  // namespace
 
 std::span<const PresetRow> AllPresets() { return kPresets; }
@@ -68,7 +98,7 @@ Result<Cluster> FindPreset(std::string_view name) {
     return cluster;
   }
   return BadInput(
-      StrCat("no cluster is called ", Quote(name), DidYouMean(name, known), "; there are: ", Join(known, ", ")));
+      StrCat("no cluster is called ", Quote(name), PresetsMeant(name, known), "; there are: ", Join(known, ", ")));
 }
 
 }  // namespace sbp

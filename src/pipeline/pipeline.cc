@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
+#include "cluster/cluster.h"
 #include "graph/graph.h"
+#include "graph/tensor_type.h"
 #include "io/pins.h"
 #include "pipeline/earlier_answer.h"
 #include "pipeline/gathered_pins.h"
@@ -15,6 +19,7 @@
 #include "pipeline/stage.h"
 #include "plan/pins.h"
 #include "problem/problem.h"
+#include "rule/factor_map.h"
 #include "sbp/mesh.h"
 #include "sbp/signature.h"
 #include "strategy/evaluate.h"
@@ -103,6 +108,24 @@ void WarnOfMemory(Plan& plan) {
                                  plan.cluster.device.name, "; --memory-limit makes that an error"));
 }
 
+// Products of 8-bit floats on a device that has none are priced like those of the nearest type.
+std::vector<std::string> WarnOfMissingProducts(const Problem& problem, const DeviceSpec& device) {
+  std::vector<std::string> warnings;
+  std::set<DType> asked;
+  for (size_t o = 0; o < problem.num_ops(); ++o) {
+    const RuleInstance& instance = *problem.class_at(OpId(o)).list->instance;
+    for (const TensorType& operand : instance.operands) {
+      const DType dtype = operand.dtype;
+      if (!instance.contraction || !IsFloat(dtype) || DTypeBits(dtype) > 8 || !asked.insert(dtype).second) continue;
+      const FlopsAnswer answer = FlopsFor(device, dtype);
+      if (!answer.substituted || DTypeBits(answer.stated) <= 8) continue;
+      warnings.push_back(StrCat(device.name, " has no products of ", DTypeName(dtype),
+                                ": they are priced as those of ", DTypeName(answer.stated)));
+    }
+  }
+  return warnings;
+}
+
 // Where no plan fits, copies of weights may be why.
 Status WithGatheredWeights(const Status& failure, const Problem& problem) {
   if (failure.ok() || failure.code() != Code::kNoPlan) return failure;
@@ -163,6 +186,7 @@ Result<std::unique_ptr<PosedProblem>> Pose(PlanRequest& request, StageRunner& st
         plan.pin_matches = problem.pins.matches;
         AddWarnings(WarnOfGatheredWeights(problem), plan.warnings);
         AddWarnings(WarnOfLoopedExperts(problem), plan.warnings);
+        AddWarnings(WarnOfMissingProducts(problem, plan.cluster.device), plan.warnings);
         return OkStatus();
       },
       [&] { return sbp::Dump(problem); }));
