@@ -155,10 +155,15 @@ def one_hot(spelling):
         blank = b.op("Expand", b.float(0), b.ints(rows, 9))
         if spelling == "on data":
             blank = x
+        if spelling == "added to ones":
+            blank = b.op("Expand", b.float(1), b.ints(rows, 9))
         on = b.op("Expand", b.float(-1), b.ints(*((1, 9) if axis == 0 else (rows, 1))))
-        kind = {"reduction": "add"} if spelling == "added" else {}
+        if "of data" in spelling:  # as JAX adds it
+            on = b.op("ReduceMax", x, b.ints(1), keepdims=1)
+        kind = {"reduction": "add"} if "added" in spelling else {}
         y = b.op("ScatterElements", blank, place, on, axis=axis, **kind)
-        return [b.op("Mul", y, x)], {"OneHot": 1, "ScatterElements": 0} if spelling == "rows" else {"OneHot": 0, "ScatterElements": 1}
+        found = spelling in ("rows", "added", "of data", "added of data")
+        return [b.op("Mul", y, x)], {"OneHot": int(found), "ScatterElements": int(not found), "Where": int("of data" in spelling)}
     return case
 
 
@@ -263,7 +268,7 @@ CASES.update({f"logistic, {s}": logistic(s) for s in ("jax", "onnx", "reciprocal
 CASES.update({f"{kind} norm, {s}": norm(kind, s) for kind in ("layer", "rms") for s in NORMS})
 CASES.update({f"layer norm, {s}": norm("layer", s) for s in ("no bias", "second mean", "other second mean", "no second mean")})
 CASES.update({f"biased product, {s}": biased(s) for s in ("plain", "in front", "row", "column", "residual", "of batches", "read twice")})
-CASES.update({f"one-hot, {s}": one_hot(s) for s in ("rows", "columns", "on data", "added")})
+CASES.update({f"one-hot, {s}": one_hot(s) for s in ("rows", "columns", "on data", "added", "added to ones", "of data", "added of data")})
 CASES.update({f"attention of all, {s}": unmasked(s) for s in ("products", "einsums", "turned", "turned another way", "hidden by data", "read twice")})
 CASES.update({f"pieces read again, {s}": pieces(s) for s in PIECES})
 CASES.update({f"joint attention, {s}": joint(s) for s in JOINT})
