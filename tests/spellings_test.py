@@ -22,10 +22,6 @@ FORMS = ("pt2", "onnx", "mlir")
 BOUNDS = {"forward": (0.01, 0.01), "step": (0.01, 0.04), "joint pt2": (0.03, 0.12), "joint mlir": (0.22, 0.9)}
 # What differs by more, and why: also bounds of what is true.
 KNOWN = {
-    # jnp.var takes a second mean, and jax.nn.dot_product_attention without a mask the largest score before it turns scores:
-    # neither is found yet, so that norms and attention are pieces.
-    "bert forward bert.mlir": (0.055, 0.01),
-    "bert step bert.mlir": (0.11, 1.1),
     # The backward pass of softmax(q k) v in products of merged heads is a kernel group of fusion, which is priced below the
     # operator of the other step where nothing is masked.
     "t5 joint pt2 t5-joint.pt2": (0.08, 0.04),

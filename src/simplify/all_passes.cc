@@ -27,6 +27,7 @@ const std::vector<SimplifyPass>& AllSimplifyPasses() {
       {"split weights", simplify::SplitWeights},
       {"order rows", simplify::OrderRows},
       {"join moves", simplify::JoinMoves},  // what the parts of weights and rows in order leave
+      {"recomputed pieces", simplify::RecomputedPieces},
   };
   return kPasses;
 }

@@ -97,8 +97,9 @@ class EinsumAttentionReader : SpellingReader {
   }
 
   // The rows' figure, (..., 1) beside x of (..., n), that an op of this type makes of x's last dimension; moves that
-  // keep the order of elements, and Max with minus infinity, passed through.
-  bool IsRowFigure(TensorId figure, std::string_view type, TensorId x, EinsumSpelling& found) {
+  // keep the order of elements, and Max with minus infinity, passed through. `turned`: it is made of what x is a
+  // transposition of, and transposed as x is.
+  bool IsRowFigure(TensorId figure, std::string_view type, TensorId x, EinsumSpelling& found, bool* turned = nullptr) {
     const Shape& whole = TypeOf(x).shape;
     if (const Op* expand = Inner(figure, "Expand", 2)) {
       found.ops.push_back(expand->name);
@@ -109,19 +110,39 @@ class EinsumAttentionReader : SpellingReader {
     Shape column = whole;
     column.back() = 1;
     if (padded != column) return false;
+    TensorId of = x;
     while (true) {
       const Op* move = Inner(figure, "Reshape", 2);
       if (move == nullptr) move = Inner(figure, "Unsqueeze", 2);
       if (move == nullptr && type == "ReduceMax") move = FloorOf(figure);
+      if (move == nullptr && turned != nullptr && of == x) {
+        move = Inner(figure, "Transpose", 1);
+        if (move != nullptr && !TakesTurnOf(*move, of)) return false;
+      }
       if (move == nullptr) break;
       found.ops.push_back(move->name);
       figure = move->inputs[graph_.type_of(*move) == "Max" && ConstantOf(move->inputs[0]) ? 1 : 0];
     }
     const Op* reduce = Inner(figure, type, 2);
-    if (reduce == nullptr || reduce->inputs[0] != x || TypeOf(reduce->inputs[1]).num_elements() != 1) return false;
+    if (reduce == nullptr || reduce->inputs[0] != of || TypeOf(reduce->inputs[1]).num_elements() != 1) return false;
     const std::optional<double> axis = ConstantOf(reduce->inputs[1]);
     if (axis != -1.0 && axis != static_cast<double>(whole.size()) - 1) return false;
     found.ops.push_back(reduce->name);
+    if (turned != nullptr) *turned = of != x;
+    return true;
+  }
+  // Is x a transposition whose last dimension stays, and does `move` turn figures of its rows, of one dimension less,
+  // as it does? Then x becomes what is transposed.
+  bool TakesTurnOf(const Op& move, TensorId& x) const {
+    const Op* turn = Inner(x, "Transpose", 1);
+    const std::vector<int64_t>* of_rows = move.attributes->Ints("perm");
+    const std::vector<int64_t>* perm = turn != nullptr ? turn->attributes->Ints("perm") : nullptr;
+    if (of_rows == nullptr || perm == nullptr || perm->size() != of_rows->size() + 1) return false;
+    const auto last = static_cast<int64_t>(of_rows->size());
+    const Shape& whole = TypeOf(turn->inputs[0]).shape;
+    if (perm->back() != last || !std::equal(of_rows->begin(), of_rows->end(), perm->begin())) return false;
+    if (TypeOf(move.inputs[0]).shape != Shape(whole.begin(), whole.end() - 1)) return false;
+    x = turn->inputs[0];
     return true;
   }
   // Max(-inf, x)
@@ -135,8 +156,8 @@ class EinsumAttentionReader : SpellingReader {
     return is_floor(floor->inputs[0]) || is_floor(floor->inputs[1]) ? floor : nullptr;
   }
 
-  // exp(x - max x) / sum(exp(x - max x)) along the last dimension: x.
-  std::optional<TensorId> SoftmaxOf(TensorId weights, EinsumSpelling& found) {
+  // exp(x - max x) / sum(exp(x - max x)) along the last dimension: x. `turned`: as of IsRowFigure, of the largest.
+  std::optional<TensorId> SoftmaxOf(TensorId weights, EinsumSpelling& found, bool& turned) {
     const Op* division = Inner(weights, "Div", 2);
     const Op* exp = division != nullptr ? Inner(division->inputs[0], "Exp", 1, 2) : nullptr;
     const Op* difference = exp != nullptr ? Inner(exp->inputs[0], "Sub", 2) : nullptr;
@@ -144,17 +165,18 @@ class EinsumAttentionReader : SpellingReader {
     found.ops.push_back(division->name);
     if (!IsRowFigure(division->inputs[1], "ReduceSum", division->inputs[0], found)) return std::nullopt;
     for (const Op* op : {exp, difference}) found.ops.push_back(op->name);
-    if (!IsRowFigure(difference->inputs[1], "ReduceMax", difference->inputs[0], found)) return std::nullopt;
+    if (!IsRowFigure(difference->inputs[1], "ReduceMax", difference->inputs[0], found, &turned)) return std::nullopt;
     return difference->inputs[0];
   }
 
   // The product of queries and keys behind scales, transpositions and casts that keep every value; `letters`: those of
-  // the dimensions of x, which is read in so many places.
-  const Op* ScoresOf(TensorId x, std::ptrdiff_t readers, std::string& letters, EinsumSpelling& found) {
+  // the dimensions of x, which is read in so many places, and what it is made of in `before` places.
+  const Op* ScoresOf(TensorId x, std::ptrdiff_t readers, std::ptrdiff_t before, std::string& letters,
+                     EinsumSpelling& found) {
     std::vector<std::vector<int64_t>> turns;
     DType narrowest = TypeOf(x).dtype;
     const Op* scores = nullptr;
-    for (; scores == nullptr; readers = 1) {
+    for (; scores == nullptr; readers = std::exchange(before, 1)) {
       if (const std::optional<Scaled> scaled = ScaledOf(x, readers); scaled && TypeOf(scaled->of) == TypeOf(x)) {
         found.scale *= scaled->factor;
         found.ops.push_back(scaled->op->name);
@@ -242,16 +264,17 @@ class EinsumAttentionReader : SpellingReader {
       x = cast->inputs[0];
     }
     const TensorId weights = x;
-    const std::optional<TensorId> logits = SoftmaxOf(weights, found);
+    bool turned = false;  // between logits and their softmax, the largest on its own
+    const std::optional<TensorId> logits = SoftmaxOf(weights, found, turned);
     if (!logits || TypeOf(*logits).shape.size() < 3) return std::nullopt;
-    const std::optional<Masked> masked = MaskedOf(*logits, 2);
+    const std::optional<Masked> masked = MaskedOf(*logits, turned ? 1 : 2);
     if (masked) {
       found.window = masked->window;
       found.ops.push_back(masked->op->name);
     }
     const TensorId seen = masked ? masked->scores : *logits;  // without a mask each query sees all keys
     std::string letters;
-    const Op* scores = ScoresOf(seen, masked ? 1 : 2, letters, found);
+    const Op* scores = ScoresOf(seen, masked || turned ? 1 : 2, turned ? 2 : 1, letters, found);
     if (scores == nullptr || letters.size() != second->operands[side].size()) return std::nullopt;
     const Equation first = *EquationOf(*scores);
     const char query = letters[letters.size() - 2], key = letters.back();

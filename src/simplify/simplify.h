@@ -38,6 +38,7 @@ bool JoinMoves(Graph& graph, const std::vector<bool>& computed);             // 
 bool LoopExperts(Graph& graph, const std::vector<bool>& computed);           // loop_experts.cc
 bool OneHotRows(Graph& graph, const std::vector<bool>& computed);            // one_hot_rows.cc
 bool OrderRows(Graph& graph, const std::vector<bool>& computed);             // order_rows.cc
+bool RecomputedPieces(Graph& graph, const std::vector<bool>& computed);      // recomputed_pieces.cc
 bool RepeatedHeads(Graph& graph, const std::vector<bool>& computed);         // repeated_heads.cc
 bool SpelledActivations(Graph& graph, const std::vector<bool>& computed);    // spelled_activations.cc
 bool SpelledAttention(Graph& graph, const std::vector<bool>& computed);      // spelled_attention.cc

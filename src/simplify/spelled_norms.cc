@@ -93,6 +93,14 @@ class NormReader : SpellingReader {
         id = scaled->of;
         continue;
       }
+      if (const Op* choice = Inner(id, "Where", 3)) {  // jnp.var: not a number where nothing is left to divide by
+        const std::optional<double> first = ConstantOf(choice->inputs[0]);
+        const TensorId chosen = choice->inputs[first == 0.0 ? 2 : 1];
+        if (!first || TypeOf(chosen) != TypeOf(id)) return std::nullopt;
+        mean.ops.push_back(choice->name);
+        id = chosen;
+        continue;
+      }
       const Op* move = Inner(id, "Reshape", 2);
       if (move == nullptr) move = Inner(id, "Unsqueeze", 2);
       if (move == nullptr) break;
@@ -166,17 +174,29 @@ class NormReader : SpellingReader {
     return power->inputs[0];
   }
 
-  // x - mean x, which the norm alone reads: x.
-  void TakeMean(Norm& found) {
-    const auto [begin, end] = uses_.of(found.centred);
-    const Op* difference = Inner(found.centred, "Sub", 2, end - begin);
-    if (difference == nullptr) return;
+  // x - mean x: x. The ops are added to those that are gone.
+  std::optional<TensorId> CentredOf(TensorId id, Norm& found) {
+    const auto [begin, end] = uses_.of(id);
+    const Op* difference = Inner(id, "Sub", 2, end - begin);
+    if (difference == nullptr) return std::nullopt;
     const std::optional<Mean> mean = MeanOf(difference->inputs[1]);
-    if (!mean || mean->of != difference->inputs[0] || mean->first != found.first) return;
+    if (!mean || mean->of != difference->inputs[0] || mean->first != found.first) return std::nullopt;
     found.ops.insert(found.ops.end(), mean->ops.begin(), mean->ops.end());
     found.ops.push_back(difference->name);
-    found.x = mean->of;
+    return mean->of;
+  }
+
+  void TakeMean(Norm& found) {
+    const std::optional<TensorId> x = CentredOf(found.centred, found);
+    if (!x) return;
+    found.x = *x;
     found.has_mean = true;
+  }
+
+  // What is normalised, or the same difference once more: jnp.var subtracts a mean of its own.
+  bool IsCentred(TensorId id, Norm& found) {
+    if (id == found.centred) return true;
+    return found.has_mean && TypeOf(id) == TypeOf(found.centred) && CentredOf(id, found) == found.x;
   }
 
   // The only reader of a tensor that is no output.
@@ -241,11 +261,11 @@ class NormReader : SpellingReader {
     if (type == "Div") {
       if (inverted || has_x || op.inputs[1] != at) return false;
       inverted = true;
-      if (other == found.centred) return has_x = true;
+      if (IsCentred(other, found)) return has_x = true;
       return ConstantOf(other) == 1.0;
     }
     if (type != "Mul" || !inverted || op.inputs[0] == op.inputs[1]) return false;
-    if (other == found.centred && !has_x) return has_x = true;
+    if (!has_x && IsCentred(other, found)) return has_x = true;
     if (!IsScale(other, found) || found.scale.valid()) return false;
     found.scale = other;
     return true;

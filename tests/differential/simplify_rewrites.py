@@ -16,7 +16,7 @@ class Builder:
     """A graph as JSON, op by op; the names of tensors are those of ops."""
 
     def __init__(self):
-        self.inputs, self.parameters, self.ops = [], [], []
+        self.inputs, self.parameters, self.ops, self.producer = [], [], [], None
 
     def input(self, name, kind):
         self.inputs.append({"name": name, "type": kind})
@@ -57,7 +57,8 @@ class Builder:
         return self.op("Slice", x, self.ints(start), self.ints(end), self.ints(axis))
 
     def graph(self, *outputs):
-        return {"kind": "sbp_plan.graph.v1", "inputs": self.inputs, "parameters": self.parameters, "ops": self.ops,
+        metadata = [{"name": "producer_name", "value": self.producer}] if self.producer else []
+        return {"kind": "sbp_plan.graph.v1", "metadata": metadata, "inputs": self.inputs, "parameters": self.parameters, "ops": self.ops,
                 "outputs": list(outputs)}
 
 

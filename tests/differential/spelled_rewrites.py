@@ -2,7 +2,7 @@
 """Operators that exporters spell out in single ops are found in every spelling, and in none that looks alike only; by
 execution, as simplify_rewrites.py does it.
 
-  spelled_rewrites.py PROGRAM
+  spelled_rewrites.py PROGRAM [PART OF A NAME]
 """
 import math
 import pathlib
@@ -88,10 +88,18 @@ def norm(kind, spelling):
                 return b.op("ReduceMean", y, axes, keepdims=1)
             return b.op("Div", b.reshape(b.op("ReduceSum", y, axes, keepdims=0), 3, 4, 1), b.float(8))
 
+        whole = x
         if kind == "layer":
             x = b.op("Sub", x, mean(x))
+        centred = x
+        if "second mean" in spelling:  # jnp.var's
+            x = b.op("Sub", whole, b.op("ReduceMean", whole, b.ints(-2 if spelling == "other second mean" else -1), keepdims=1))
         square = b.op("Pow", x, b.float(2)) if spelling in ("onnx", "two dimensions") else b.op("Mul", x, x)
         power = mean(square)
+        if "second mean" in spelling:
+            some = b.op("Greater", b.op("Sub", b.float(8), b.float(0)), b.float(0 if spelling != "no second mean" else 9))
+            power = b.op("Where", some, power, b.float("nan"))
+        x = centred
         if spelling == "unbiased":
             power = b.op("Mul", power, b.float(count / (count - 1)))
         if spelling == "epsilon behind":
@@ -115,7 +123,8 @@ def norm(kind, spelling):
                 y = b.op("Mul", scale, b.op("Mul", x, inverse))
         if kind == "layer" and spelling != "no bias":
             y = b.op("Add", y, values(b, "bias", "f32[4,8]" if two else "f16[8]" if spelling == "narrow" else "f32[8]"))
-        stays = spelling in ("other axis", "unbiased", "epsilon behind", "scale of all", "read twice", "rounded twice")
+        stays = spelling in ("other axis", "unbiased", "epsilon behind", "scale of all", "read twice", "rounded twice",
+                             "other second mean", "no second mean")
         name = "LayerNormalization" if kind == "layer" else "RMSNormalization"
         outputs = [y, b.op("Exp", root)] if spelling == "read twice" else [y]
         return outputs, {name: 0} if stays else sorted([name, "Neg"])
@@ -146,10 +155,15 @@ def one_hot(spelling):
         blank = b.op("Expand", b.float(0), b.ints(rows, 9))
         if spelling == "on data":
             blank = x
+        if spelling == "added to ones":
+            blank = b.op("Expand", b.float(1), b.ints(rows, 9))
         on = b.op("Expand", b.float(-1), b.ints(*((1, 9) if axis == 0 else (rows, 1))))
-        kind = {"reduction": "add"} if spelling == "added" else {}
+        if "of data" in spelling:  # as JAX adds it
+            on = b.op("ReduceMax", x, b.ints(1), keepdims=1)
+        kind = {"reduction": "add"} if "added" in spelling else {}
         y = b.op("ScatterElements", blank, place, on, axis=axis, **kind)
-        return [b.op("Mul", y, x)], {"OneHot": 1, "ScatterElements": 0} if spelling == "rows" else {"OneHot": 0, "ScatterElements": 1}
+        found = spelling in ("rows", "added", "of data", "added of data")
+        return [b.op("Mul", y, x)], {"OneHot": int(found), "ScatterElements": int(not found), "Where": int("of data" in spelling)}
     return case
 
 
@@ -202,6 +216,15 @@ def unmasked(spelling):
             q, turned, v = b.transpose(q, 0, 2, 1, 3), b.transpose(k, 0, 2, 3, 1), b.transpose(v, 0, 2, 1, 3)
             weights = b.op("Softmax", b.op("Div", b.op("MatMul", q, turned), b.float(2)), axis=-1)
             return [b.op("MatMul", weights, v)], {"Attention": 1, "Softmax": 0}
+        if "turned" in spelling:  # jax.nn.dot_product_attention, of groups of heads
+            q = b.op("Neg", b.input("groups", "f32[2,8,2,3,4]"))
+            logits = b.op("Mul", b.op("Einsum", q, k, equation="bqhgd,bkhd->bhqgk"), b.float(0.5))
+            perm = (3, 0, 1, 2) if spelling == "turned" else (3, 1, 0, 2)
+            largest = b.transpose(b.op("Max", b.float("-inf"), b.op("ReduceMax", logits, b.ints(4), keepdims=0)), *perm)
+            each = b.op("Exp", b.op("Sub", b.transpose(logits, 3, 0, 1, 2, 4), b.reshape(largest, 3, 2, 2, 8, 1)))
+            weights = b.op("Div", each, b.op("ReduceSum", each, b.ints(-1), keepdims=1))
+            y = b.op("Einsum", v, weights, equation="bkhd,gbhqk->bqhgd")
+            return [y], {"Attention": 1, "Einsum": 0} if spelling == "turned" else {"Attention": 0, "Einsum": 2}
         logits = b.op("Mul", b.op("Einsum", q, k, equation="bqhd,bkhd->bhqk"), b.float(0.5))
         if spelling == "hidden by data":
             logits = b.op("Add", logits, b.input("mask", "f32[2,1,1,8]"))
@@ -213,27 +236,55 @@ def unmasked(spelling):
     return case
 
 
+def pieces(spelling):
+    """tanh(u) (1 + u u) of u = x a, and its derivative, which reads pieces of it behind two products, as JAX writes them."""
+    def case(b):
+        b.producer = "stablehlo" if spelling != "of others" else None
+        x, a, c = b.input("x", "f32[8,4]"), b.weight("a", "f32[4,6]"), b.weight("c", "f32[6,5]")
+        u = b.op("MatMul", x, a)
+        tanh, square = b.op("Tanh", u), b.op("Mul", u, u)
+        share = b.op("Add", b.float(1), square)
+        y = b.op("MatMul", b.op("Mul", tanh, share), c)
+        d_y = b.op("MatMul", b.op("Mul", y, y), b.transpose(c, 1, 0))
+        if spelling == "one piece":  # no more than what it is made of
+            d_u = b.op("Mul", d_y, tanh)
+        else:
+            slope = b.op("Sub", b.float(1), b.op("Mul", tanh, tanh))
+            d_u = b.op("Add", b.op("Mul", b.op("Mul", d_y, share), slope), b.op("Mul", d_y, b.op("Mul", tanh, u)))
+        d_a = b.op("MatMul", b.transpose(x, 1, 0), d_u)
+        outputs = [y, d_a]
+        if spelling == "shown":
+            outputs.append(tanh)
+        if spelling == "read by a product":  # as it is, so that it stays
+            outputs.append(b.op("MatMul", b.transpose(tanh, 1, 0), d_u))
+        return outputs, {"Tanh": 2 if spelling == "jax" else 1, "Sub": 0 if spelling == "one piece" else 1}
+    return case
+
+
+PIECES = ("jax", "of others", "one piece", "shown", "read by a product")
 JOINT = ("torch", "by product", "no mask", "light mask", "other rows", "other scale", "other keys", "weights shown", "cotangent of all")
 CASES = {f"gelu, {s}": gelu(s) for s in GELUS}
 CASES.update({f"logistic, {s}": logistic(s) for s in ("jax", "onnx", "reciprocal", "steeper", "two", "read twice")})
 CASES.update({f"{kind} norm, {s}": norm(kind, s) for kind in ("layer", "rms") for s in NORMS})
-CASES["layer norm, no bias"] = norm("layer", "no bias")
+CASES.update({f"layer norm, {s}": norm("layer", s) for s in ("no bias", "second mean", "other second mean", "no second mean")})
 CASES.update({f"biased product, {s}": biased(s) for s in ("plain", "in front", "row", "column", "residual", "of batches", "read twice")})
-CASES.update({f"one-hot, {s}": one_hot(s) for s in ("rows", "columns", "on data", "added")})
-CASES.update({f"attention of all, {s}": unmasked(s) for s in ("products", "einsums", "hidden by data", "read twice")})
+CASES.update({f"one-hot, {s}": one_hot(s) for s in ("rows", "columns", "on data", "added", "added to ones", "of data", "added of data")})
+CASES.update({f"attention of all, {s}": unmasked(s) for s in ("products", "einsums", "turned", "turned another way", "hidden by data", "read twice")})
+CASES.update({f"pieces read again, {s}": pieces(s) for s in PIECES})
 CASES.update({f"joint attention, {s}": joint(s) for s in JOINT})
 
 
 def main():
     failed = 0
-    for name, case in CASES.items():
+    chosen = {name: case for name, case in CASES.items() if len(sys.argv) < 3 or sys.argv[2] in name}
+    for name, case in chosen.items():
         with tempfile.TemporaryDirectory() as folder:
             try:
                 check(sys.argv[1], case, pathlib.Path(folder))
             except RuntimeError as failure:
                 failed += 1
                 print(f"FAILED {name}: {failure}")
-    print(f"{len(CASES) - failed} passed, {failed} failed, 0 skipped")
+    print(f"{len(chosen) - failed} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)
 
 
