@@ -65,6 +65,23 @@ RuleInstanceRef Move(const char* type, const Attributes& attributes, std::vector
   return *rules->Instantiate(query);
 }
 
+// Of a sum of three branches the kernel is made of, and one that another brings along.
+TEST(OpSeconds, EveryBranchThatIsCutOffIsAKernel) {
+  const Mesh mesh = *ParseMesh("a=2");
+  const Cluster cluster = *FindPreset("8xH100");
+  const OperandInfo operand{.present = true, .type = {DType::kBF16, {512, 1024}}};
+  const Attributes none;
+  const RuleInstanceRef sum = Move("Sum", none, {operand, operand, operand});
+  const OpFusion::End inside = OpFusion::End::kInside;
+  const OpFusion fusion{
+      .operands = {inside, inside, inside}, .results = {inside}, .launches = false, .joins = {true, true, false}};
+  const Candidate candidate = MakeCandidates(sum, mesh).candidates.front();
+  const auto cut = [&](size_t slot) { return CutSeconds(*sum, candidate, mesh, cluster, fusion, false, slot); };
+  EXPECT_EQ(cut(0), cut(1));
+  EXPECT_GT(cut(2), 0);
+  EXPECT_NEAR(cut(1) - cut(2), cluster.device.queued_launch_seconds->value, 1e-12);
+}
+
 // A transpose between two light ops runs no kernel; boxed in front of it or behind it, its neighbours write and read.
 TEST(OpSeconds, BesideAMoveWithoutKernelACutIsWrittenAndRead) {
   const Mesh mesh = *ParseMesh("a=2");
