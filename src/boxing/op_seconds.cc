@@ -280,7 +280,7 @@ double CutSeconds(const RuleInstance& instance, const Candidate& candidate, cons
     const double outside = ByteSeconds(device, work.bytes - InsideBytes(instance, candidate, mesh, fusion));
     traffic = std::max(flops, outside + traffic) - std::max(flops, outside);
   }
-  const bool begins = !is_result && static_cast<int32_t>(slot) == fusion.joined_by;
+  const bool begins = !is_result && slot < fusion.joins.size() && fusion.joins[slot];
   return (traffic + (begins ? LaunchSeconds(device) : 0)) * SampleCorrection(device, work);
 }
 

@@ -70,7 +70,7 @@ class AttentionJoiner {
     std::vector<uint32_t> behind(readers.contractions.begin() + 1, readers.contractions.end());
     behind.insert(behind.end(), ends.contractions.begin(), ends.contractions.end());
     if (!Join(backward, gradient, behind)) {
-      Leave(group, sources, {context});
+      Leave(sources, {context});
       drafts_.at(group).kind = GroupKind::kLight;
       return;
     }
@@ -84,7 +84,6 @@ class AttentionJoiner {
   bool JoinAll(int32_t group, const Source& scores, int32_t backward, const Source& gradient,
                const std::vector<uint32_t>& value_gradients, const std::vector<uint32_t>& ends) {
     const std::vector<uint32_t> moved = drafts_.at(backward).ops;
-    const uint32_t root = drafts_.at(backward).first;
     for (const uint32_t op : moved) drafts_.TakeOut(op);
     for (const uint32_t op : moved) drafts_.Put(op, group);
     std::vector<uint32_t> behind = value_gradients;
@@ -94,7 +93,6 @@ class AttentionJoiner {
       for (const uint32_t op : moved) drafts_.Put(op, backward);
       return false;
     }
-    if (drafts_.joined_by(root) < 0) drafts_.joined_by(root) = OperandFrom(root, group);
     drafts_.at(group).kind = GroupKind::kAttentionBackward;
     return true;
   }
@@ -182,7 +180,6 @@ class AttentionJoiner {
 
   // The group with what stands before it and behind it; false, and nothing changed, where a path would re-enter it.
   bool Join(int32_t group, const std::vector<Source>& sources, const std::vector<uint32_t>& behind) {
-    const uint32_t root = drafts_.at(group).first;
     for (const Source& source : sources) {
       drafts_.Put(source.op, group);
       for (const uint32_t move : source.moves) drafts_.Put(move, group);
@@ -190,31 +187,18 @@ class AttentionJoiner {
     for (const uint32_t op : behind) drafts_.Put(op, group);
     const std::vector<uint32_t> all = drafts_.at(group).ops;
     if (std::ranges::any_of(all, [&](uint32_t op) { return drafts_.ReentersGroup(op, group); })) {
-      Leave(group, sources, behind);
+      Leave(sources, behind);
       return false;
     }
-    drafts_.joined_by(root) = OperandFrom(root, group);
-    for (const uint32_t op : behind) drafts_.joined_by(op) = OperandFrom(op, group);
     return true;
   }
 
-  void Leave(int32_t group, const std::vector<Source>& sources, const std::vector<uint32_t>& behind) {
+  void Leave(const std::vector<Source>& sources, const std::vector<uint32_t>& behind) {
     for (const uint32_t op : behind) drafts_.TakeOut(op);
     for (const Source& source : sources) {
       for (const uint32_t move : source.moves) drafts_.TakeOut(move);
       drafts_.TakeOut(source.op);
     }
-    drafts_.joined_by(drafts_.at(group).first) = -1;
-    for (const uint32_t op : behind) drafts_.joined_by(op) = -1;
-  }
-
-  int32_t OperandFrom(uint32_t op, int32_t group) const {
-    const std::vector<TensorId>& operands = graph_.ops[op].inputs;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const OpId producer = operands[i].valid() ? graph_.tensor(operands[i]).producer : OpId();
-      if (producer.valid() && drafts_.group(producer.value) == group) return static_cast<int32_t>(i);
-    }
-    return -1;
   }
 
   GroupDrafts& drafts_;

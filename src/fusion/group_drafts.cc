@@ -21,7 +21,6 @@ GroupDrafts::GroupDrafts(const Graph& graph, const RuleSet& rules)
       kept_(graph.tensors.size(), false),
       free_(graph.ops.size(), false),
       group_of_(graph.ops.size(), -1),
-      joined_by_(graph.ops.size(), -1),
       flop_factor_(graph.ops.size(), 1),
       op_seen_(graph.ops.size(), 0) {
   for (const TensorId output : graph.outputs) kept_[output.index()] = true;

@@ -38,7 +38,6 @@ class GroupDrafts {
   bool is_free(uint32_t op) const { return free_[op]; }
   bool is_kept(TensorId tensor) const { return kept_[tensor.index()]; }  // an output, or a state's next value
   int64_t count(TensorId tensor) const { return graph_.tensor(tensor).type.num_elements(); }
-  int32_t& joined_by(uint32_t op) { return joined_by_[op]; }
   double& flop_factor(uint32_t op) { return flop_factor_[op]; }
 
   int32_t New(uint32_t op, GroupKind kind);
@@ -65,7 +64,7 @@ class GroupDrafts {
   StepRuns runs_;
   std::vector<OpTraits> traits_;
   std::vector<bool> kept_, free_;
-  std::vector<int32_t> group_of_, joined_by_;
+  std::vector<int32_t> group_of_;
   std::vector<double> flop_factor_;
   std::vector<GroupDraft> groups_;
   std::vector<uint32_t> op_seen_, group_seen_;  // in which look back

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -66,21 +67,25 @@ class Fuser {
     const Kind kind = drafts_.traits(op).kind;
     if (kind == Kind::kContraction && epilogue_) drafts_.New(op, GroupKind::kEpilogue);
     if (kind != Kind::kLight && kind != Kind::kMove) return;
-    const std::vector<TensorId>& operands = graph_.ops[op].inputs;
-    std::vector<size_t> order;  // the largest first
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (operands[i].valid()) order.push_back(i);
-    }
-    std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return drafts_.count(operands[i]); });
-    for (const size_t i : order) {
+    for (const size_t i : LargestFirst(op)) {
       const int32_t group = GroupOfOperand(op, i);
       if (group < 0 || !MayJoin(op, group)) continue;
       drafts_.Put(op, group);
-      drafts_.joined_by(op) = static_cast<int32_t>(i);
       if (drafts_.at(group).kind == GroupKind::kLight) TakeIn(op, group);
       return;
     }
     drafts_.New(op, GroupKind::kLight);
+  }
+
+  // The op's operands that are there.
+  std::vector<size_t> LargestFirst(uint32_t op) const {
+    const std::vector<TensorId>& operands = graph_.ops[op].inputs;
+    std::vector<size_t> order;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].valid()) order.push_back(i);
+    }
+    std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return drafts_.count(operands[i]); });
+    return order;
   }
 
   int32_t GroupOfOperand(uint32_t op, size_t operand) const {
@@ -189,7 +194,30 @@ class Fuser {
     }
   }
 
+  // The first op of what is joined to the op so far; paths are halved.
+  uint32_t PartOf(uint32_t op) {
+    while (part_[op] != op) op = part_[op] = part_[part_[op]];
+    return op;
+  }
+
+  // Joins the op to the parts of its group that it reads; true where an operand is the first to reach one.
+  std::vector<bool> Join(uint32_t op) {
+    std::vector<bool> joins;
+    for (const size_t i : LargestFirst(op)) {
+      const OpId producer = graph_.tensor(graph_.ops[op].inputs[i]).producer;
+      if (!producer.valid() || fusion_.groups.of_op[producer.index()] != fusion_.groups.of_op[op]) continue;
+      const uint32_t part = PartOf(producer.value);
+      if (part == PartOf(op)) continue;
+      part_[PartOf(op)] = part;
+      joins.resize(graph_.ops[op].inputs.size());
+      joins[i] = true;
+    }
+    return joins;
+  }
+
   void Describe() {
+    part_.resize(graph_.ops.size());
+    std::iota(part_.begin(), part_.end(), 0);
     std::unordered_map<size_t, std::vector<uint32_t>> by_hash;
     std::unordered_set<uint64_t> read;  // pairs of group and tensor
     for (uint32_t op = 0; op < graph_.ops.size(); ++op) {
@@ -221,7 +249,8 @@ class Fuser {
       fusion.launches = other.value == o;  // the first that runs a kernel
       break;
     }
-    if (!fusion.no_kernel && !fusion.launches) fusion.joined_by = drafts_.joined_by(o);
+    std::vector<bool> joins = Join(o);
+    if (!fusion.no_kernel) fusion.joins = std::move(joins);
     fusion.flop_factor = drafts_.flop_factor(o);
     const GroupKind group_kind = fusion_.groups.groups[group].kind;
     fusion.in_attention = group_kind == GroupKind::kAttention || group_kind == GroupKind::kAttentionBackward;
@@ -254,6 +283,7 @@ class Fuser {
   std::vector<bool> seen_;
   bool epilogue_;
   std::vector<int32_t> forward_;  // per group
+  std::vector<uint32_t> part_;    // per op: one that is joined to it, or itself
   Fusion fusion_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,10 +56,14 @@ class Lowering {
 
   Status Run(const std::vector<std::string>& parameters) {
     const NameIndex index(graph_);
+    std::vector<TensorId> narrow;
     for (const std::string& name : parameters) {
       const TensorId id = index.tensor(name);
-      if (id.valid() && IsF32(id)) computed_.insert(id);
+      if (!id.valid()) continue;
+      if (IsF32(id)) computed_.insert(id);
+      if (graph_.tensor(id).type.dtype == type_) narrow.push_back(id);
     }
+    if (!narrow.empty()) return KeepMasters(narrow);
     if (computed_.empty()) return NoneToCast(parameters, index);
     const size_t count = graph_.ops.size();
     for (size_t i = 0; i < count; ++i) {
@@ -69,14 +74,43 @@ class Lowering {
   }
 
  private:
-  // A narrow parameter has nothing behind it that is wider: a model's file has no other values.
+  // Of a model that is in the narrow type already, and says itself what it computes in which: its narrow parameters are
+  // f32, with the values that they have, and who reads them reads a cast; its f32 parameters are masters as they are.
+  Status KeepMasters(const std::vector<TensorId>& narrow) {
+    for (const TensorId id : narrow) Widen(graph_.tensor(id));
+    computed_ = {narrow.begin(), narrow.end()};
+    const size_t count = graph_.ops.size();
+    for (size_t o = 0; o < count; ++o) {
+      for (const auto list : {&Op::inputs, &Op::captures}) {
+        for (size_t i = 0; i < (graph_.ops[o].*list).size(); ++i) {
+          const TensorId id = (graph_.ops[o].*list)[i];
+          if (!computed_.contains(id)) continue;
+          SBP_ASSIGN_OR_RETURN(const TensorId cast, CastTo(id, type_, graph_.ops[o].scope));
+          (graph_.ops[o].*list)[i] = cast;
+        }
+      }
+    }
+    return SortTopologically(graph_);
+  }
+
+  void Widen(Tensor& tensor) {
+    if (tensor.data && tensor.part == nullptr) tensor.data->stored = tensor.type.dtype;  // a part says it of the whole
+    tensor.type.dtype = DType::kF32;
+    if (tensor.literal == nullptr) return;
+    Literal literal = *tensor.literal;
+    literal.type.dtype = DType::kF32;
+    literal.raw.clear();
+    tensor.literal = std::make_shared<const Literal>(std::move(literal));
+  }
+
   Status NoneToCast(const std::vector<std::string>& parameters, const NameIndex& index) const {
     std::string text = "--compute: no parameter that is trained is f32";
     for (const std::string& name : parameters) {
       const TensorId id = index.tensor(name);
       if (!id.valid() || !IsFloat(graph_.tensor(id).type.dtype)) continue;
-      text += StrCat(": ", Quote(name), " is ", DTypeName(graph_.tensor(id).type.dtype),
-                     ", and is updated so; masters of f32 need the model exported in f32");
+      text += StrCat(": ", Quote(name), " is ", DTypeName(graph_.tensor(id).type.dtype));
+      if (graph_.tensor(id).type.dtype == DType::kBF16) text += ", of which --compute bf16 keeps masters of f32";
+      if (graph_.tensor(id).type.dtype == DType::kF16) text += ", of which --compute f16 keeps masters of f32";
       break;
     }
     return BadInput(text);

@@ -16,7 +16,9 @@ namespace sbp {
 // reads f32 computed in that type: its other f32 operands are cast too. What depends on no such parameter stays f32;
 // so do powers, roots, exponents and sums (what a normalisation is made of), losses, and ops with bodies, as under
 // torch.autocast. Numbers beyond the type's range become its greatest. Names stay; ids of tensors and ops change.
-// Errors (kBadInput): no f32 among the parameters; an op that has no form in that type.
+// Where a named parameter is of `type` itself, the model says what is computed in which type: only those parameters
+// become f32, with the values that they have, and are cast for who reads them.
+// Errors (kBadInput): neither f32 nor `type` among the parameters; an op that has no form in that type.
 Result<Graph> LowerPrecision(Graph forward, const std::vector<std::string>& parameters, DType type,
                              const RuleSet& rules);
 

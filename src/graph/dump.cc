@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/ids.h"
 #include "base/text.h"
 #include "graph/graph.h"
@@ -48,6 +49,7 @@ void DumpTensor(const Tensor& tensor, std::string& out) {
   if (tensor.literal) out += " value=" + ToString(*tensor.literal) + (tensor.literal->sparse ? " sparse" : "");
   if (tensor.data) {
     out += StrCat(" data=", Quote(tensor.data->location), "+", tensor.data->offset, ":", tensor.data->length);
+    if (tensor.data->stored != DType::kUndefined) out += StrCat(" stored=", DTypeName(tensor.data->stored));
   }
   if (tensor.layout_pin.size() > 0) out += " pin=" + ToString(tensor.layout_pin);
   out += '\n';

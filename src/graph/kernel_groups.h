@@ -53,8 +53,10 @@ struct OpFusion {
   bool anchor = false;                 // no light op
   bool in_attention = false;           // its products run at the rate of attention kernels
   bool launches = true;                // false: its group's first kernel op does
-  int32_t joined_by = -1;              // operand whose producer's kernel it joins: cut there, it launches
-  double flop_factor = 1;              // what it computes again beside its own
+  // Per operand: it joins the op to a part of its kernel that nothing before joins to it: cut there, that part is a
+  // kernel of its own and the op begins another. Empty: at none.
+  std::vector<bool> joins;
+  double flop_factor = 1;  // what it computes again beside its own
   friend bool operator==(const OpFusion&, const OpFusion&) = default;
 };
 

@@ -37,9 +37,10 @@ inline constexpr int64_t kMaxLiteralElements = 4096;
 
 // Where the values of a large constant are: a file beside the model (external data of ONNX), or the model file itself.
 struct DataReference {
-  std::string location;  // path relative to the model; empty: inside the model file
-  int64_t offset = 0;    // bytes
-  int64_t length = -1;   // bytes; -1: to the end
+  std::string location;              // path relative to the model; empty: inside the model file
+  int64_t offset = 0;                // bytes
+  int64_t length = -1;               // bytes; -1: to the end
+  DType stored = DType::kUndefined;  // of the elements there, where that is not the tensor's: masters of narrow weights
   friend bool operator==(const DataReference&, const DataReference&) = default;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -163,6 +164,7 @@ class GraphWriter {
       data.set_location(ToUtf8(tensor.data->location));
       data.set_offset(tensor.data->offset);
       if (tensor.data->length >= 0) data.set_length(tensor.data->length);
+      if (tensor.data->stored != DType::kUndefined) data.set_stored(std::string(DTypeName(tensor.data->stored)));
     }
     if (tensor.part != nullptr) {
       v1::Part& part = *message.mutable_part();
@@ -378,7 +380,12 @@ class GraphReader {
     const v1::DataReference& data = message.data();
     if (data.offset() < 0) return BadInput(StrCat("data.offset ", data.offset(), " is negative"));
     if (data.has_length() && data.length() < 0) return BadInput(StrCat("data.length ", data.length(), " is negative"));
-    tensor.data = DataReference{data.location(), data.offset(), data.has_length() ? data.length() : -1};
+    const std::optional<DType> stored = data.stored().empty() ? DType::kUndefined : ParseDType(data.stored());
+    if (!stored || (!data.stored().empty() && (!IsFloat(*stored) || !IsFloat(tensor.type.dtype)))) {
+      return BadInput(StrCat("data.stored is ", Quote(data.stored()), " of a tensor of type ", ToString(tensor.type),
+                             ": expected two types of floats"));
+    }
+    tensor.data = DataReference{data.location(), data.offset(), data.has_length() ? data.length() : -1, *stored};
     return OkStatus();
   }
 

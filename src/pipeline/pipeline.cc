@@ -119,8 +119,8 @@ std::vector<std::string> WarnOfMissingProducts(const Problem& problem, const Dev
       if (!instance.contraction || !IsFloat(dtype) || DTypeBits(dtype) > 8 || !asked.insert(dtype).second) continue;
       const FlopsAnswer answer = FlopsFor(device, dtype);
       if (!answer.substituted || DTypeBits(answer.stated) <= 8) continue;
-      warnings.push_back(StrCat(device.name, " has no products of ", DTypeName(dtype),
-                                ": they are priced as those of ", DTypeName(answer.stated)));
+      warnings.push_back(StrCat(device.name, " has no products of ", DTypeName(dtype), ": they are priced as those of ",
+                                DTypeName(answer.stated)));
     }
   }
   return warnings;

@@ -270,24 +270,12 @@ class RuleParser {
 };
 
 const std::array<RuleParser::ClauseRow, 19> RuleParser::kClauses = {{
-    {"reduce", &RuleParser::Reduce},
-    {"linear", &RuleParser::Partials},
-    {"monotone", &RuleParser::Partials},
-    {"antitone", &RuleParser::Partials},
-    {"addend", &RuleParser::Operands},
-    {"along", &RuleParser::Along},
-    {"whole", &RuleParser::Operands},
-    {"nonlinear", &RuleParser::Nothing},
-    {"aware", &RuleParser::Letters},
-    {"masked", &RuleParser::Letters},
-    {"halo", &RuleParser::Halo},
-    {"unused", &RuleParser::Operands},
-    {"picked", &RuleParser::Operands},
-    {"view", &RuleParser::Nothing},
-    {"size", &RuleParser::Size},
-    {"when", &RuleParser::When},
-    {"alt", &RuleParser::Alternative},
-    {"sig", &RuleParser::ExplicitSignature},
+    {"reduce", &RuleParser::Reduce},     {"linear", &RuleParser::Partials},   {"monotone", &RuleParser::Partials},
+    {"antitone", &RuleParser::Partials}, {"addend", &RuleParser::Operands},   {"along", &RuleParser::Along},
+    {"whole", &RuleParser::Operands},    {"nonlinear", &RuleParser::Nothing}, {"aware", &RuleParser::Letters},
+    {"masked", &RuleParser::Letters},    {"halo", &RuleParser::Halo},         {"unused", &RuleParser::Operands},
+    {"picked", &RuleParser::Operands},   {"view", &RuleParser::Nothing},      {"size", &RuleParser::Size},
+    {"when", &RuleParser::When},         {"alt", &RuleParser::Alternative},   {"sig", &RuleParser::ExplicitSignature},
     {"because", &RuleParser::Because},
 }};
 

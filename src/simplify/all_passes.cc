@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -7,32 +9,38 @@
 
 namespace sbp {
 
-const std::vector<SimplifyPass>& AllSimplifyPasses() {
-  static const std::vector<SimplifyPass> kPasses = {
-      {"causal masks", simplify::CausalMasks, true},
-      {"batched products", simplify::BatchedProducts, true},
-      {"spelled attention", simplify::SpelledAttention, true},
-      {"spelled attention grad", simplify::SpelledAttentionGrad},
-      {"einsum attention", simplify::EinsumAttention, true},
-      {"repeated heads", simplify::RepeatedHeads, true},
-      {"one-hot rows", simplify::OneHotRows, true},
-      {"spelled activations", simplify::SpelledActivations, true},
-      {"spelled norms", simplify::SpelledNorms, true},
-      {"biased products", simplify::BiasedProducts, true},
-      {"unsort rows", simplify::UnsortRows, true},
-      {"group experts", simplify::GroupExperts, true},
-      {"loop experts", simplify::LoopExperts, true},
-      {"join moves", simplify::JoinMoves},
-      {"unpack heads", simplify::UnpackHeads},
-      {"split weights", simplify::SplitWeights},
-      {"order rows", simplify::OrderRows},
-      {"join moves", simplify::JoinMoves},  // what the parts of weights and rows in order leave
-      {"recomputed pieces", simplify::RecomputedPieces},
-  };
-  return kPasses;
-}
-
 namespace {
+
+struct PassRow {
+  SimplifyPass pass;
+  // Where it begins: a graph without an op of these types is as it leaves it. Empty: anywhere.
+  std::vector<std::string_view> begins_at;
+};
+
+const std::vector<PassRow>& AllRows() {
+  static const std::vector<PassRow> kRows = {
+      {{"causal masks", simplify::CausalMasks, true}, {}},
+      {{"batched products", simplify::BatchedProducts, true}, {"Reshape"}},
+      {{"spelled attention", simplify::SpelledAttention, true}, {"Softmax"}},
+      {{"spelled attention grad", simplify::SpelledAttentionGrad}, {"Softmax"}},
+      {{"einsum attention", simplify::EinsumAttention, true}, {"Einsum"}},
+      {{"repeated heads", simplify::RepeatedHeads, true}, {}},
+      {{"one-hot rows", simplify::OneHotRows, true}, {"ScatterElements"}},
+      {{"spelled activations", simplify::SpelledActivations, true}, {"Erf", "Exp", "Tanh"}},
+      {{"spelled norms", simplify::SpelledNorms, true}, {"Pow", "Sqrt"}},
+      {{"biased products", simplify::BiasedProducts, true}, {"MatMul"}},
+      {{"unsort rows", simplify::UnsortRows, true}, {"TopK"}},
+      {{"group experts", simplify::GroupExperts, true}, {"Gather", "GatherND"}},
+      {{"loop experts", simplify::LoopExperts, true}, {"NonZero"}},
+      {{"join moves", simplify::JoinMoves}, {}},
+      {{"unpack heads", simplify::UnpackHeads}, {"com.microsoft::GroupQueryAttention"}},
+      {{"split weights", simplify::SplitWeights}, {}},
+      {{"order rows", simplify::OrderRows}, {"Transpose"}},
+      {{"join moves", simplify::JoinMoves}, {}},  // what the parts of weights and rows in order leave
+      {{"recomputed pieces", simplify::RecomputedPieces}, {}},
+  };
+  return kRows;
+}
 
 // Ops that feed no output would count as readers. Tensors keep their numbers.
 void DropDeadOps(Graph& graph) {
@@ -60,13 +68,40 @@ void DropDeadOps(Graph& graph) {
   }
 }
 
+// Per index of op_types: does an op of the graph have the type?
+std::vector<bool> TypesOfOps(const Graph& graph) {
+  std::vector<bool> types(graph.op_types.size());
+  for (const Op& op : graph.ops) types[op.type] = true;
+  return types;
+}
+
+bool BeginsIn(const PassRow& row, const Graph& graph, const std::vector<bool>& types) {
+  if (row.begins_at.empty()) return true;
+  for (size_t t = 0; t < types.size(); ++t) {
+    if (types[t] && std::ranges::find(row.begins_at, graph.op_types[t]) != row.begins_at.end()) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+const std::vector<SimplifyPass>& AllSimplifyPasses() {
+  static const std::vector<SimplifyPass> kPasses = [] {
+    std::vector<SimplifyPass> passes;
+    for (const PassRow& row : AllRows()) passes.push_back(row.pass);
+    return passes;
+  }();
+  return kPasses;
+}
 
 void Simplify(Graph& graph, const std::vector<bool>& computed, bool before_grad) {
   DropDeadOps(graph);
-  for (const SimplifyPass& pass : AllSimplifyPasses()) {
-    if (before_grad && !pass.before_grad) continue;
-    if (pass.run(graph, computed)) DropDeadOps(graph);
+  std::vector<bool> types = TypesOfOps(graph);
+  for (const PassRow& row : AllRows()) {
+    if ((before_grad && !row.pass.before_grad) || !BeginsIn(row, graph, types)) continue;
+    if (!row.pass.run(graph, computed)) continue;
+    DropDeadOps(graph);
+    types = TypesOfOps(graph);
   }
 }
 

@@ -33,19 +33,30 @@ GraphEdit::GraphEdit(Graph& graph)
 
 const Op* GraphEdit::Producer(TensorId tensor) const { return producers_[tensor.index()]; }
 
-std::string GraphEdit::UniqueName(std::unordered_set<std::string>& taken, std::string name) {
-  if (tensor_names_.empty()) {
-    for (const Tensor& tensor : graph_.tensors) tensor_names_.insert(tensor.name);
-    for (const Op& op : graph_.ops) op_names_.insert(op.name);
-  }
+void GraphEdit::KnowNames() {
+  if (names_known_) return;
+  names_known_ = true;
+  const auto know = [](const auto& records, NameTable& table) {
+    table.Reserve(records.size());
+    for (size_t i = 0; i < records.size(); ++i)
+      table.Insert(records[i].name, static_cast<uint32_t>(i), NameIn(records));
+  };
+  know(graph_.tensors, tensor_names_);
+  know(graph_.ops, op_names_);
+}
+
+template <typename NameOf>
+std::string GraphEdit::UniqueName(NameTable& taken, const NameOf& name_of, size_t number, std::string name) {
+  KnowNames();
   std::string unique = name;
-  for (int number = 2; !taken.insert(unique).second; ++number) unique = StrCat(name, ".", number);
+  const auto own = static_cast<uint32_t>(number);
+  for (int next = 2; taken.Insert(unique, own, name_of) != own; ++next) unique = StrCat(name, ".", next);
   return unique;
 }
 
 Tensor& GraphEdit::NewTensor(std::string name, TensorType type) {
   Tensor tensor;
-  tensor.name = UniqueName(tensor_names_, std::move(name));
+  tensor.name = UniqueName(tensor_names_, NameIn(graph_.tensors), graph_.tensors.size(), std::move(name));
   tensor.type = std::move(type);
   graph_.tensors.push_back(std::move(tensor));
   kept_.push_back(false);
@@ -180,7 +191,13 @@ void GraphEdit::Insert(size_t position, Op op) {
   changed_ = true;
   op.attributes = Shared(std::move(op.attributes));
   const bool free = position < graph_.ops.size() && removed_[position] && graph_.ops[position].name == op.name;
-  if (!free || !taken_over_.insert(position).second) op.name = UniqueName(op_names_, std::move(op.name));
+  if (!free || !taken_over_.insert(position).second) {
+    const auto name_of = [&](uint32_t number) -> std::string_view {
+      const size_t own = graph_.ops.size();
+      return number < own ? graph_.ops[number].name : added_[number - own].name;
+    };
+    op.name = UniqueName(op_names_, name_of, graph_.ops.size() + added_.size(), std::move(op.name));
+  }
   added_.push_back(std::move(op));
   places_.emplace_back(position, added_.size() - 1);
   const Op& added = added_.back();

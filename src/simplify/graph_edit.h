@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/name_table.h"
 #include "graph/graph.h"
 #include "graph/tensor_type.h"
 #include "simplify/view.h"
@@ -62,7 +63,10 @@ class GraphEdit {
  private:
   // Equal attributes of new ops are one object, as those of a built graph are.
   AttributesRef Shared(AttributesRef attributes);
-  std::string UniqueName(std::unordered_set<std::string>& taken, std::string name);
+  // The name, or with a number behind it, that none of the records has; it is `number`'s from now on.
+  template <typename NameOf>
+  std::string UniqueName(NameTable& taken, const NameOf& name_of, size_t number, std::string name);
+  void KnowNames();
   Tensor& NewTensor(std::string name, TensorType type);
 
   Graph& graph_;
@@ -71,7 +75,8 @@ class GraphEdit {
   std::deque<Op> added_;
   std::vector<std::pair<size_t, size_t>> places_;  // of added_: position, number
   std::vector<const Op*> producers_;               // per tensor
-  std::unordered_set<std::string> tensor_names_, op_names_;
+  NameTable tensor_names_, op_names_;  // by number, those of added_ behind the graph's; empty until one is asked for
+  bool names_known_ = false;
   std::unordered_set<size_t> taken_over_;  // removed ops whose names new ones have
   std::map<std::vector<int64_t>, TensorId> ints_;
   std::unordered_multimap<size_t, AttributesRef> attributes_;  // of added_, by hash

@@ -59,11 +59,11 @@ class ExpertGrouper {
 
   // Operand `side` is gathered matrices, and the other one has one row (or column) for each.
   bool Group(size_t o, size_t side) {
-    const Op op = graph_.ops[o];
-    const std::optional<ExpertProduct> product = FindExpertProduct(graph_, op, side);
+    const std::optional<ExpertProduct> product = FindExpertProduct(graph_, graph_.ops[o], side);
     if (!product || !IsFloat(graph_.tensor(product->matrices).type.dtype)) return false;
     const std::optional<Gathered> gathered = FindGathered(product->matrices);
-    if (!gathered || !Known(product->rows) || !Known(op.outputs[0])) return false;
+    if (!gathered || !Known(product->rows) || !Known(graph_.ops[o].outputs[0])) return false;
+    const Op op = graph_.ops[o];  // whose place others take
 
     const int64_t count = graph_.tensor(gathered->index).type.num_elements();
     edit_.Remove(o);

@@ -1,5 +1,7 @@
 // A number that is scattered to one place of each row of equal others, as torch's and JAX's derivatives of losses have
-// it: a choice by position, which neighbours of single elements compute for themselves.
+// it: a choice by position, which neighbours of single elements compute for themselves. A place outside of its row is
+// then no error of a run, as it is of the scatter: the row is without the number. To look places up would be an op of
+// its own again; a loss reads the same labels as its derivative, and what gathers by them says it.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

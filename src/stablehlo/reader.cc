@@ -18,6 +18,7 @@
 #include "graph/tensor_type.h"
 #include "sbp/sbp.h"
 #include "stablehlo/cursor.h"
+#include "stablehlo/donations.h"
 #include "stablehlo/forms.h"
 #include "stablehlo/known.h"
 #include "stablehlo/marks.h"
@@ -97,7 +98,7 @@ class FunctionReader {
     std::vector<ValueRef> results;
     SBP_RETURN_IF_ERROR(Body(body, frame, results, 0));
     Outputs(*main->second, results);
-    SBP_RETURN_IF_ERROR(TieDonated(*main->second));
+    SBP_RETURN_IF_ERROR(TieDonated(*main->second, results));
     SBP_ASSIGN_OR_RETURN(Graph graph, builder_.Build(where));
     SBP_RETURN_IF_ERROR(Verify(graph, where));  // of sizes that no machine has
     return graph;
@@ -384,19 +385,13 @@ class FunctionReader {
   }
 
   // An argument that is donated to a result: that is its next value, in its memory.
-  Status TieDonated(const Operation& main) {
-    const auto given = main.attributes.find("arg_attrs");
-    if (given == main.attributes.end()) return OkStatus();
-    const std::vector<Attribute>& attributes = given->second.list;
-    for (size_t i = 0; i < attributes.size() && i < arguments_.size(); ++i) {
-      const auto donated = attributes[i].entries.find("tf.aliasing_output");
-      if (donated == attributes[i].entries.end()) continue;
-      const int64_t result = donated->second.integer;
-      if (result < 0 || result >= static_cast<int64_t>(outputs_.size())) {
-        return place_.ErrorAt(donated->second.entry_begin, StrCat("tf.aliasing_output is ", result, ": main has ",
-                                                                  outputs_.size(), " results, counted from 0"));
-      }
-      builder_.AddTie(outputs_[static_cast<size_t>(result)], arguments_[i]);
+  Status TieDonated(const Operation& main, const std::vector<ValueRef>& results) {
+    std::vector<TensorType> arguments, types;
+    for (const BlockArgument& argument : main.regions[0].arguments) arguments.push_back(argument.type.tensor);
+    for (const ValueRef& result : results) types.push_back(result->type);
+    SBP_ASSIGN_OR_RETURN(const std::vector<Donation> donations, Donations(main, arguments, types, place_));
+    for (const Donation& donation : donations) {
+      builder_.AddTie(outputs_[donation.result], arguments_[donation.argument]);
     }
     return OkStatus();
   }

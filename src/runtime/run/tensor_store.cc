@@ -51,7 +51,30 @@ bool StoresBits(DType stored, DType dtype) { return stored == DType::kU16 && dty
 
 namespace {
 
+// Values of 8 bits are taken for those of 4 and 2, of which NumPy has no arrays.
+bool MayHoldNarrow(DType given, DType type) {
+  return (given == DType::kI8 || given == DType::kU8) && IsInteger(type) && DTypeBits(type) < 8;
+}
+
+// Of elements of 8 bits.
+Status CheckRange(const TensorData& data, DType type) {
+  const auto low = static_cast<int64_t>(LowestNumber(type)), high = static_cast<int64_t>(HighestNumber(type));
+  const auto size = std::min(data.bytes.size(), static_cast<size_t>(data.type.num_elements()));
+  for (size_t i = 0; i < size; ++i) {
+    const int64_t value = data.type.dtype == DType::kI8 ? static_cast<int64_t>(static_cast<int8_t>(data.bytes[i]))
+                                                        : static_cast<int64_t>(static_cast<uint8_t>(data.bytes[i]));
+    if (value >= low && value <= high) continue;
+    std::vector<int64_t> at(data.type.shape.size());
+    auto rest = static_cast<int64_t>(i);
+    for (size_t d = at.size(); d-- > 0; rest /= data.type.shape[d]) at[d] = rest % data.type.shape[d];
+    return BadInput(
+        StrCat("holds ", value, " at [", Join(at, ", "), "]; ", DTypeName(type), " is from ", low, " to ", high));
+  }
+  return OkStatus();
+}
+
 Result<Value> TensorFromData(const TensorData& data, const TensorType& type) {
+  if (MayHoldNarrow(data.type.dtype, type.dtype)) SBP_RETURN_IF_ERROR(CheckRange(data, type.dtype));
   const bool same_bits = StoresBits(data.type.dtype, type.dtype);
   SBP_ASSIGN_OR_RETURN(Value value, MakeTensor(same_bits ? type.dtype : data.type.dtype, data.type.shape));
   if (static_cast<int64_t>(data.bytes.size()) < value.view.bytes()) {
@@ -66,7 +89,7 @@ Result<Value> TensorFromData(const TensorData& data, const TensorType& type) {
 Result<Value> ValueFromData(const TensorData& data, const TensorType& type) {
   const bool tensor = data.type.kind == ValueKind::kTensor;
   const bool fits = data.type.dtype == type.dtype || (IsFloat(data.type.dtype) && IsFloat(type.dtype)) ||
-                    StoresBits(data.type.dtype, type.dtype);
+                    StoresBits(data.type.dtype, type.dtype) || MayHoldNarrow(data.type.dtype, type.dtype);
   const bool empty = !tensor && data.entries.empty();  // says nothing of element type and sizes
   if (data.type.kind != type.kind || (!empty && (data.type.shape != type.shape || !fits))) {
     return BadInput(StrCat("is ", ToString(data.type), "; the model wants ", ToString(type)));
@@ -207,7 +230,11 @@ Result<Value> TensorStore::Make(TensorId id, uint32_t micro_batch) {
     if (drawn.view.present()) return drawn;
   }
   const Tensor& stored = stored_.tensor(id);
-  if (tensor.part == nullptr) return MakeWhole(id, tensor.name, tensor.type, stored.type, micro_batch);
+  if (tensor.part == nullptr) {
+    TensorType type = stored.type;
+    if (tensor.data && tensor.data->stored != DType::kUndefined) type.dtype = tensor.data->stored;
+    return MakeWhole(id, tensor.name, tensor.type, type, micro_batch);
+  }
   TensorType whole = tensor.part->type;
   whole.dtype = tensor.type.dtype;
   SBP_ASSIGN_OR_RETURN(const Value value, MakeWhole(id, tensor.part->whole, whole, stored.part->type, micro_batch));

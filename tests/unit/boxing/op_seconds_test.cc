@@ -65,6 +65,23 @@ RuleInstanceRef Move(const char* type, const Attributes& attributes, std::vector
   return *rules->Instantiate(query);
 }
 
+// Of a sum of three branches the kernel is made of, and one that another brings along.
+TEST(OpSeconds, EveryBranchThatIsCutOffIsAKernel) {
+  const Mesh mesh = *ParseMesh("a=2");
+  const Cluster cluster = *FindPreset("8xH100");
+  const OperandInfo operand{.present = true, .type = {DType::kBF16, {512, 1024}}};
+  const Attributes none;
+  const RuleInstanceRef sum = Move("Sum", none, {operand, operand, operand});
+  const OpFusion::End inside = OpFusion::End::kInside;
+  const OpFusion fusion{
+      .operands = {inside, inside, inside}, .results = {inside}, .launches = false, .joins = {true, true, false}};
+  const Candidate candidate = MakeCandidates(sum, mesh).candidates.front();
+  const auto cut = [&](size_t slot) { return CutSeconds(*sum, candidate, mesh, cluster, fusion, false, slot); };
+  EXPECT_EQ(cut(0), cut(1));
+  EXPECT_GT(cut(2), 0);
+  EXPECT_NEAR(cut(1) - cut(2), cluster.device.queued_launch_seconds->value, 1e-12);
+}
+
 // A transpose between two light ops runs no kernel; boxed in front of it or behind it, its neighbours write and read.
 TEST(OpSeconds, BesideAMoveWithoutKernelACutIsWrittenAndRead) {
   const Mesh mesh = *ParseMesh("a=2");
@@ -123,15 +140,16 @@ TEST(OpSeconds, OfAConvolutionAreThoseOfAProductWithItsWindowInTheSums) {
   EXPECT_GT(ContractionEfficiency(cluster.device, DType::kBF16, *work.contraction), 0.5);
 }
 
-// Four rows of a table of 1,000 are read, by a rank that holds half of it, too; a small table is read once, however often
-// its rows are wanted.
+// Four rows of a table of 1,000 are read, by a rank that holds half of it, too; a small table is read once, however
+// often its rows are wanted.
 TEST(OpSeconds, OfATableThoseOfTheRowsThatAreWanted) {
   const Mesh mesh = *ParseMesh("a=2");
   const Cluster cluster = *FindPreset("8xH100");
   const Attributes none;
   const auto rows = [&](int64_t table, int64_t wanted) {
-    return Move("Gather", none,
-                {{.present = true, .type = {DType::kBF16, {table, 64}}}, {.present = true, .type = {DType::kI64, {wanted}}}});
+    return Move(
+        "Gather", none,
+        {{.present = true, .type = {DType::kBF16, {table, 64}}}, {.present = true, .type = {DType::kI64, {wanted}}}});
   };
   const auto bytes = [&](const RuleInstanceRef& gather, const Candidate& candidate) {
     return WorkOf(*gather, candidate, mesh).bytes;
@@ -139,8 +157,8 @@ TEST(OpSeconds, OfATableThoseOfTheRowsThatAreWanted) {
   const RuleInstanceRef few = rows(1000, 4), all = rows(2, 1000);
   for (const Candidate& candidate : MakeCandidates(few, mesh).candidates) {
     const bool shares = candidate.signature.inputs[1][0].is_split() || candidate.signature.outputs[0][0].is_split();
-    EXPECT_EQ(bytes(few, candidate), 2 * (4 * 64 * 2) / (shares ? 2 : 1) +
-                                         4 * 8 / (candidate.signature.inputs[1][0].is_split() ? 2 : 1));
+    EXPECT_EQ(bytes(few, candidate),
+              2 * (4 * 64 * 2) / (shares ? 2 : 1) + 4 * 8 / (candidate.signature.inputs[1][0].is_split() ? 2 : 1));
     EXPECT_LE(LeastOpSeconds(*few, mesh, cluster, nullptr), OpSeconds(*few, candidate, mesh, cluster, nullptr));
   }
   for (const Candidate& candidate : MakeCandidates(all, mesh).candidates) {

@@ -132,7 +132,25 @@ TEST(KernelGroups, WhatIsReadElsewhereIsWritten) {
   EXPECT_THAT(InsideOf(graph), IsEmpty());
   const Fusion fusion = FuseOps(graph, Rules(), {});
   EXPECT_EQ(fusion.of(OpId(1)).operands[0], OpFusion::End::kInside);  // in registers nevertheless
-  EXPECT_EQ(fusion.of(OpId(1)).joined_by, 0);
+  EXPECT_THAT(fusion.of(OpId(1)).joins, ElementsAre(true));
+}
+
+// A cut in front of either branch leaves two kernels, cuts in front of both three; within one branch it is the first
+// that counts.
+TEST(KernelGroups, EveryBranchIsJoinedByAnOperand) {
+  const Graph graph = Lines()
+                          .Input("x", {8, 16})
+                          .Op("Relu", {"x"}, "a")
+                          .Op("Exp", {"x"}, "b")
+                          .Op("Tanh", {"b"}, "c")
+                          .Op("Sum", {"a", "b", "c", "x"}, "y")
+                          .Make({"y"});
+  EXPECT_THAT(GroupsOf(graph), ElementsAre("light: a b c y"));
+  const Fusion fusion = FuseOps(graph, Rules(), {});
+  EXPECT_TRUE(fusion.of(OpId(0)).launches);
+  EXPECT_THAT(fusion.of(OpId(1)).joins, IsEmpty());  // the second branch begins
+  EXPECT_THAT(fusion.of(OpId(2)).joins, ElementsAre(true));
+  EXPECT_THAT(fusion.of(OpId(3)).joins, ElementsAre(true, true, false, false));
 }
 
 TEST(KernelGroups, NormalisationIsOneKernelWithTheSumBefore) {

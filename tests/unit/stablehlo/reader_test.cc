@@ -79,24 +79,56 @@ TEST(StableHloReaderTest, AMatrixOfOneNumberIsBroadcastAndReshaped) {
   EXPECT_THAT(dump, HasSubstr("stablehlo::add(reshape_3, reshape_2)"));  // not the constant
 }
 
+// Of main(p.x: f32[4], p.w: f32[4], n: i32[2]) -> (result.0.x: f32[4], result.1.w: f32[4]), with attributes per
+// argument.
+Result<Graph> ReadDonated(std::string_view of_x, std::string_view of_w, std::string_view of_n = "") {
+  return ReadStableHlo(
+      StrCat(
+          "\"builtin.module\"() ({\n\"func.func\"() <{arg_attrs = [{", of_x, "}, {", of_w, "}, {", of_n,
+          "}], res_attrs = [{jax.result_info = \"result[0]['x']\"}, {jax.result_info = \"result[1]['w']\"}], "
+          "sym_name = \"main\"}> ({\n"
+          "^bb0(%x: tensor<4xf32> loc(\"p['x']\"), %w: tensor<4xf32> loc(\"p['w']\"), %n: tensor<2xi32> loc(\"n\")):\n"
+          "%y = \"stablehlo.add\"(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>\n"
+          "\"func.return\"(%y, %y) : (tensor<4xf32>, tensor<4xf32>) -> ()\n}) : () -> ()\n}) : () -> ()"),
+      "m.mlir");
+}
+
+// "p.w -> result.1.w", or the error.
+std::string TiesOf(const Result<Graph>& graph) {
+  if (!graph.ok()) return std::string(graph.status().message());
+  std::vector<std::string> ties;
+  for (const Tie& tie : graph->ties) {
+    ties.push_back(StrCat(graph->tensor(tie.input).name, " -> ", graph->tensor(tie.output).name));
+  }
+  return Join(ties, ", ");
+}
+
 TEST(StableHloReaderTest, WhatIsDonatedIsTiedToItsResult) {
-  const auto read = [](int result) {
-    return ReadStableHlo(
-        StrCat(
-            "\"builtin.module\"() ({\n\"func.func\"() <{arg_attrs = [{}, {tf.aliasing_output = ", result,
-            " : i32}], res_attrs = [{jax.result_info = \"result[0]['x']\"}, {jax.result_info = \"result[1]['w']\"}], "
-            "sym_name = \"main\"}> ({\n"
-            "^bb0(%x: tensor<4xf32> loc(\"p['x']\"), %w: tensor<4xf32> loc(\"p['w']\")):\n"
-            "%y = \"stablehlo.add\"(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>\n"
-            "\"func.return\"(%y, %y) : (tensor<4xf32>, tensor<4xf32>) -> ()\n}) : () -> ()\n}) : () -> ()"),
-        "m.mlir");
-  };
-  const Result<Graph> graph = read(1);
-  ASSERT_TRUE(graph.ok()) << graph.status().message();
-  ASSERT_EQ(graph->ties.size(), 1u);
-  EXPECT_EQ(graph->tensor(graph->ties[0].output).name, "result.1.w");
-  EXPECT_EQ(graph->tensor(graph->ties[0].input).name, "p.w");
-  EXPECT_EQ(read(2).status().message(), "m.mlir:2:35: tf.aliasing_output is 2: main has 2 results, counted from 0");
+  EXPECT_EQ(TiesOf(ReadDonated("", "tf.aliasing_output = 1 : i32")), "p.w -> result.1.w");
+  EXPECT_EQ(TiesOf(ReadDonated("tf.aliasing_output = 1 : i32", "tf.aliasing_output = 0 : i32")),
+            "p.x -> result.1.w, p.w -> result.0.x");
+}
+
+TEST(StableHloReaderTest, ADonorIsTiedToTheFirstResultOfItsTypeThatIsLeft) {
+  EXPECT_EQ(TiesOf(ReadDonated("", "jax.buffer_donor = true")), "p.w -> result.0.x");
+  EXPECT_EQ(TiesOf(ReadDonated("jax.buffer_donor = true", "jax.buffer_donor = true")),
+            "p.x -> result.0.x, p.w -> result.1.w");
+  EXPECT_EQ(TiesOf(ReadDonated("jax.buffer_donor = true", "tf.aliasing_output = 0 : i32")),
+            "p.x -> result.1.w, p.w -> result.0.x");
+  EXPECT_EQ(TiesOf(ReadDonated("jax.buffer_donor = false", "", "jax.buffer_donor = true")), "");  // none is i32[2]
+  EXPECT_EQ(TiesOf(ReadDonated("", "jax.buffer_donor = \"x\"")),
+            "m.mlir:2:35: jax.buffer_donor: expected true or false");
+}
+
+TEST(StableHloReaderTest, WhatCannotBeDonatedIsRefusedByItsPlace) {
+  EXPECT_EQ(TiesOf(ReadDonated("", "tf.aliasing_output = 2 : i32")),
+            "m.mlir:2:35: tf.aliasing_output is 2: main has 2 results, counted from 0");
+  EXPECT_EQ(TiesOf(ReadDonated("", "tf.aliasing_output = \"a\"")),
+            "m.mlir:2:35: tf.aliasing_output is no integer: expected the number of a result");
+  EXPECT_EQ(TiesOf(ReadDonated("tf.aliasing_output = 1 : i32", "tf.aliasing_output = 1 : i32")),
+            "m.mlir:2:63: tf.aliasing_output is 1: that result takes the memory of argument 0");
+  EXPECT_EQ(TiesOf(ReadDonated("", "", "tf.aliasing_output = 0 : i32")),
+            "m.mlir:2:39: tf.aliasing_output is 0: the argument is i32[2], that result f32[4]");
 }
 
 TEST(StableHloReaderTest, FunctionsThatCallThemselvesAreRefused) {

@@ -63,6 +63,37 @@ TEST(TensorStore, LiteralsAndFilesComeFirst) {
   EXPECT_EQ(absent.store.random_parameters(), 1);
 }
 
+// A master: the file has the weight in the narrow type.
+TEST(TensorStore, ValuesThatAreStoredNarrowAreWidened) {
+  const Graph graph = MakeTestGraph(R"(
+    "parameters": [{"name": "w", "type": "f32[2]", "data": {"location": "w.bin", "offset": 8, "stored": "bf16"}}],
+    "ops": [{"name": "n", "type": "Neg", "inputs": ["w"], "outputs": ["v"]}], "outputs": ["v"])");
+  int64_t asked = 0;
+  TensorStore store(graph, graph, 1, [&](const DataReference&, int64_t bytes) -> Result<std::string> {
+    asked = bytes;
+    return std::string("@@@?");  // 0x4040, 0x3f40
+  });
+  const Result<Value> value = store.Get(NameIndex(graph).tensor("w"), 0);
+  ASSERT_TRUE(value.ok()) << value.status().message();
+  EXPECT_EQ(ToText(*value), "f32[2] 3 0.75");
+  EXPECT_EQ(asked, 4);
+}
+
+// NumPy has no arrays of 4 and 2 bits.
+TEST(TensorStore, BytesAreTakenForNarrowIntegersThatHoldThem) {
+  const auto taken = [](DType from, std::string bytes, DType to) {
+    const Result<Value> value = ValueFromData({"x", {from, {2, 2}}, std::move(bytes), {}}, {to, {2, 2}});
+    return value.ok() ? ToText(*value) : value.status().message();
+  };
+  EXPECT_EQ(taken(DType::kI8, std::string("\xf8\x07\x00\xff", 4), DType::kI4), "i4[2,2] -8 7 0 -1");
+  EXPECT_EQ(taken(DType::kU8, std::string("\x0f\x07\x00\x01", 4), DType::kU4), "u4[2,2] 15 7 0 1");
+  EXPECT_EQ(taken(DType::kI8, std::string("\x03\x02\x00\x01", 4), DType::kU2), "u2[2,2] 3 2 0 1");
+  EXPECT_EQ(taken(DType::kI8, std::string("\x01\x07\x08\x01", 4), DType::kI4), "holds 8 at [1, 0]; i4 is from -8 to 7");
+  EXPECT_EQ(taken(DType::kI8, std::string("\x01\xff\x00\x01", 4), DType::kU4),
+            "holds -1 at [0, 1]; u4 is from 0 to 15");
+  EXPECT_EQ(taken(DType::kI16, std::string(8, '\0'), DType::kI4), "is i16[2,2]; the model wants i4[2,2]");
+}
+
 TEST(TensorStore, GivenValues) {
   Store store(1);
   ASSERT_TRUE(store.store.Give({DataFromValue("x", TestTensor(DType::kF64, {3}, {1, 2.5, 3}))}).ok());
