@@ -146,6 +146,16 @@ class Inputs:
                      "--recipe", "data=zero3,model=tp", "--optimizer", "adamw", "-o", path, "-q")
         return self._once("accumulated.json", make)
 
+    def _accumulated256(self):
+        """More micro-batches than a page holds one by one."""
+        def make(path):
+            graph = self.folder / "accumulated256.graph.json"
+            self.run("generate", "llama", "--layers", 4, "--hidden", 128, "--ffn", 352, "--heads", 4, "--kv-heads", 4,
+                     "--vocab", 1000, "--batch", 256, "--seq", 64, "-o", graph, "-q")
+            self.run("infer", graph, "--mesh", "model=4", "--train", "--loss", "cross-entropy:logits", "--accumulate", 256,
+                     "--strategy", "einsum", "--recipe", "model=tp", "--optimizer", "adamw", "-o", path, "-q")
+        return self._once("accumulated256.json", make)
+
     def _accumulated_other(self):
         def make(path):
             self.run("infer", self.plan("accumulated").with_name("accumulated.graph.json"), "--mesh", "data=2,model=4", "--train",
