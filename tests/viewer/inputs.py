@@ -146,6 +146,16 @@ class Inputs:
                      "--recipe", "data=zero3,model=tp", "--optimizer", "adamw", "-o", path, "-q")
         return self._once("accumulated.json", make)
 
+    def _recomputed(self):
+        """A training step that computes some of its forward pass again."""
+        def make(path):
+            graph = self.folder / "recomputed.graph.json"
+            self.run("generate", "llama", "--layers", 2, "--hidden", 256, "--ffn", 704, "--heads", 4, "--kv-heads", 4,
+                     "--vocab", 1000, "--batch", 8, "--seq", 128, "-o", graph, "-q")
+            self.run("infer", graph, "--mesh", "data=4", "--train", "--loss", "cross-entropy:logits", "--remat", "light",
+                     "--strategy", "einsum", "--recipe", "data=dp", "-o", path, "-q")
+        return self._once("recomputed.json", make)
+
     def _accumulated256(self):
         """More micro-batches than a page holds one by one."""
         def make(path):

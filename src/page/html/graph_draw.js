@@ -1,28 +1,13 @@
 // Draws a scene on a canvas: what is in sight, in as much detail as there is room for.
 import {placeMarks} from "./graph_mark_places.js";
 import {axisName, markColor, traceMark} from "./graph_marks.js";
+import {PAINT} from "./graph_paint.js";
 import {TITLE_HEIGHT} from "./graph_scene.js";
 import {SHARING, inkOn, overlayColor} from "./overlays.js";
 
 const FONT = '"DejaVu Sans", Verdana, sans-serif';
 const FAINT = 0.25;
 const LEAST_TEXT = 4.9;  // pixels: smaller letters cannot be read
-const PAINT = {
-  light: {
-    changed: "#a8480a", paper: "#ffffff", ink: "#1b2430", quiet: "#55606f", border: "#7d8aa0", edge: "#8694aa", accent: "#1f5fbf",
-    mark: "#ffffff",
-    frames: [["#f8fafd", "#eff4fa"], ["#fbf6fd", "#f3e9f8"], ["#fdf8f0", "#f8eedd"]],
-    frameLines: ["#aeb9ca", "#c2a2d1", "#cfb88e"],
-    chips: {S: ["#d6e6fa", "#123a70"], B: ["#eceef2", "#3c434e"], P: ["#fde3c8", "#6b3303"]},
-  },
-  dark: {
-    changed: "#ffb066", paper: "#14181f", ink: "#e6ebf2", quiet: "#a3aebd", border: "#65748c", edge: "#6b7a92", accent: "#7fb2ff",
-    mark: "#f2f5f9",
-    frames: [["#181e27", "#1c242f"], ["#1f1826", "#271e30"], ["#231d14", "#2b2418"]],
-    frameLines: ["#46536a", "#5d4669", "#635133"],
-    chips: {S: ["#1d3a61", "#cfe2ff"], B: ["#333a46", "#d5dae2"], P: ["#5e3512", "#ffe0c2"]},
-  },
-};
 
 /** A view of the whole: screen = (world - at) * zoom. `width`, `height`: of the screen. */
 export class GraphPainter {
@@ -101,9 +86,18 @@ export class GraphPainter {
       this.ctx.lineWidth = 0.5 / zoom;
       if (boxes.length < 2000) for (const box of boxes) this.ctx.strokeRect(box.x, box.y, box.width, box.height);
     }
+    this.#frameSmallChanges([...small.values()].flat());
     if (zoom > 0.12) for (const group of groups) this.#drawMarks(group);
     this.ctx.globalAlpha = 1;
     for (const box of named) if (this.#strength(box) === 1) this.#drawBigTitle(box);
+  }
+
+  /** Of two plans: what differs is framed where it is too small for a sign, too. */
+  #frameSmallChanges(boxes) {
+    const {ctx, paint, facts} = this;
+    ctx.strokeStyle = paint.changed;
+    ctx.lineWidth = 2 / this.camera.zoom;
+    for (const box of boxes) if (facts.isChanged(box)) ctx.strokeRect(box.x, box.y, box.width, box.height);
   }
 
   /** Of two plans, where only changes are asked for: what did not change is faint. */
@@ -121,13 +115,17 @@ export class GraphPainter {
     this.ctx.roundRect(box.x, box.y, box.width, box.height, radius);
   }
 
-  #text(text, x, y, width, {size = 12, bold = false, color = this.paint.ink, right = false} = {}) {
+  #text(text, x, y, width, {size = 12, bold = false, color = this.paint.ink, right = false, halo = null} = {}) {
     if (size * this.camera.zoom < LEAST_TEXT || width < 8) return 0;
     const {ctx} = this;
     ctx.font = `${bold ? "bold " : ""}${size}px ${FONT}`;
     const fitted = this.#fit(text, width, ctx.font);
     ctx.fillStyle = color;
     ctx.textAlign = right ? "right" : "left";
+    if (halo !== null) {
+      [ctx.strokeStyle, ctx.lineWidth, ctx.lineJoin] = [halo, 3, "round"];
+      ctx.strokeText(fitted.text, x, y);
+    }
     ctx.fillText(fitted.text, x, y);
     return fitted.width;
   }
@@ -372,6 +370,7 @@ export class GraphPainter {
   }
 
   #drawMarks(group) {
+    const halo = group.parent === null ? this.paint.paper : this.paint.frames[group.phase][group.depth % 2];
     for (const mark of group.open ? this.marksOf(group) : []) {
       const [{x, y}] = mark.shapes;
       const {left, top, right, bottom} = this.sight;
@@ -380,7 +379,7 @@ export class GraphPainter {
       if (mark.box) this.#drawStem(x, y, mark.from);
       for (const {kind, name, radius, label, side, ...shape} of mark.shapes) {
         this.#drawMark(kind, name, shape.x, shape.y, radius);
-        if (label !== "") this.#text(label, shape.x + side * (radius + 4), shape.y + 3.5, 130, {size: 10, bold: true, right: side < 0});
+        if (label !== "") this.#text(label, shape.x + side * (radius + 4), shape.y + 3.5, 130, {size: 10, bold: true, right: side < 0, halo});
       }
     }
   }
@@ -459,36 +458,6 @@ export class GraphPainter {
     }
     ctx.setLineDash([]);
   }
-}
-
-/** From afar, for the minimap: frames of the first levels, and what is in sight. */
-export function drawMinimap(ctx, scene, camera, theme, size) {
-  const paint = PAINT[theme];
-  const {root} = scene;
-  const scale = Math.min(size.width / Math.max(root.width, 1), size.height / Math.max(root.height, 1));
-  const [left, top] = [(size.width - root.width * scale) / 2, (size.height - root.height * scale) / 2];
-  ctx.fillStyle = paint.paper;
-  ctx.fillRect(0, 0, size.width, size.height);
-  let level = [...root.children];
-  for (let depth = 0; depth < 4 && level.length > 0 && level.length < 4000; ++depth) {
-    const next = [];
-    for (const box of level) {
-      ctx.fillStyle = box.open ? paint.frames[box.phase][depth % 2] : paint.border;
-      ctx.fillRect(left + box.x * scale, top + box.y * scale, Math.max(1, box.width * scale), Math.max(1, box.height * scale));
-      if (box.open) {
-        ctx.strokeStyle = paint.frameLines[box.phase];
-        ctx.lineWidth = 0.5;
-        ctx.strokeRect(left + box.x * scale, top + box.y * scale, box.width * scale, box.height * scale);
-        next.push(...box.children);
-      }
-    }
-    level = next;
-  }
-  ctx.strokeStyle = paint.accent;
-  ctx.lineWidth = 2;
-  const sight = scale / camera.zoom;
-  ctx.strokeRect(left + camera.x * scale, top + camera.y * scale, camera.width * sight, camera.height * sight);
-  return {scale, left, top};
 }
 
 function nameTail(name) {

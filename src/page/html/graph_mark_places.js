@@ -11,6 +11,7 @@ const LABEL_GAP = 4;  // between a shape and its words
 const CELL = 64;  // of the grid in which what is near is looked up
 const MOST_ACROSS = 4;
 const UNDER_LINE = 9;
+const LINE = 2;  // pixels of a line on each side
 const ABOVE_NOTE = 36;  // over a line between phases: what goes across, in two lines
 
 /** Rectangles [left, top, right, bottom], and which of them meet another one. */
@@ -54,6 +55,18 @@ const roomOf = (x, y, radius) => [x - radius - SHAPE_GAP, y - radius - SHAPE_GAP
 function labelRoom({x, y, radius}, width, side = 1) {
   const [near, far] = [x + side * (radius + LABEL_GAP - 1), x + side * (radius + LABEL_GAP + width + 1)];
   return [Math.min(near, far), y - LABEL_HEIGHT / 2, Math.max(near, far), y + LABEL_HEIGHT / 2];
+}
+
+/** The room of the lines of a group, for words to stand beside. */
+function linesOf(group) {
+  const lines = new TakenRoom();
+  for (const {points} of group.edges) {
+    for (let i = 1; i < points.length; ++i) {
+      const [[ax, ay], [bx, by]] = [points[i - 1], points[i]];
+      lines.take([Math.min(ax, bx) - LINE, Math.min(ay, by) - LINE, Math.max(ax, bx) + LINE, Math.max(ay, by) + LINE]);
+    }
+  }
+  return lines;
 }
 
 /** What marks stand for, and where they may: {edge or box, collectives, spots: [[x, y]]}; `across`: between phases. */
@@ -109,17 +122,19 @@ function placeAcross(anchor, group, longest, {taken, widthOf}) {
 }
 
 /**
- * Moves a mark to where there is room beside it within the group, if there is such a spot. `arrange(shape, side)`: its shapes with their
- * words if the first stood there.
+ * Moves a mark to where there is room beside it within the group, if there is such a spot. `arrange(shape, side)`: its
+ * shapes with their words if the first stood there. `lines`: what the words are not to lie on.
  */
-function findRoom(mark, sides, arrange, {taken, bounds, widthOf}) {
+function findRoom(mark, sides, arrange, {taken, lines, bounds, widthOf}) {
   const [shape] = mark.shapes;
   taken.leave(mark.room);
   for (const [x, y] of [[shape.x, shape.y], ...mark.spots]) {
     for (const side of sides) {
       const shapes = arrange({...shape, x, y}, side);
-      const rooms = shapes.flatMap((one) => [roomOf(one.x, one.y, one.radius), labelRoom(one, widthOf(one.label), side)]);
+      const words = shapes.map((one) => labelRoom(one, widthOf(one.label), side));
+      const rooms = [...shapes.map((one) => roomOf(one.x, one.y, one.radius)), ...words];
       if (!rooms.every((room) => taken.isFree(room) && room[0] >= bounds[0] && room[2] <= bounds[1])) continue;
+      if (lines !== null && !words.every((room) => lines.isFree(room))) continue;
       rooms.forEach((room) => taken.take(room));
       mark.shapes = shapes;
       return true;
@@ -131,6 +146,7 @@ function findRoom(mark, sides, arrange, {taken, bounds, widthOf}) {
 
 /** The words of a mark: its time and the next kind's, how many more there are, its letters alone, or none. */
 function addWords(mark, longest, room) {
+  const beside = [room, {...room, lines: null}];  // over a line rather than nowhere
   const [first, next] = mark.collectives;
   const left = mark.collectives.length - 1 + (mark.joined ?? 0);
   const more = (number) => (number > 0 ? ` +${number}` : "");
@@ -142,7 +158,7 @@ function addWords(mark, longest, room) {
   };
   if (next && findRoom(mark, [1], both, room)) return;
   for (const label of [timeText(first) + more(left), first.letters + more(left), more(left).trim()]) {
-    if (label !== "" && findRoom(mark, [1, -1], (shape, side) => [{...shape, label, side}], room)) return;
+    if (label !== "" && beside.some((where) => findRoom(mark, [1, -1], (shape, side) => [{...shape, label, side}], where))) return;
   }
 }
 
@@ -153,7 +169,7 @@ function addWords(mark, longest, room) {
  */
 export function placeMarks(group, scene, facts, widthOf) {
   const taken = new TakenRoom();
-  const room = {taken, bounds: [group.x, group.x + group.width], widthOf};
+  const room = {taken, lines: linesOf(group), bounds: [group.x, group.x + group.width], widthOf};
   const marks = [];
   for (const anchor of anchorsOf(group, scene, facts)) {
     const mark = anchor.across ? placeAcross(anchor, group, facts.longest, room) : placeShape(anchor, taken, facts.longest);

@@ -221,6 +221,21 @@ export function partTimes({schedule, transitions}) {
   return times;
 }
 
+/**
+ * When an op, or a step of a transition, runs: {start, end, part (of the micro-batches, -1: as one task of them all)}, one
+ * for each part.
+ */
+export function timesOf({schedule, transitions}, kind, id, step = -1) {
+  const runs = (kind === "op" ? schedule : transitions).runs[id];
+  const apart = schedule.micro_batches;
+  if (runs > 1 && apart) {
+    return apart[kind].flatMap((of, i) => (of === id && apart.step[i] === step ? [{start: apart.start[i], end: apart.end[i], part: apart.part[i]}] : []));
+  }
+  if (kind === "op") return [{start: schedule.start[id], end: schedule.end[id], part: -1}];
+  const [, , , , start, end] = transitions.steps[id][step];
+  return [{start, end, part: -1}];
+}
+
 /** The rows of one device of the trace. */
 export function tracedRows(model, device) {
   const {events, kind} = model.trace;
