@@ -183,11 +183,27 @@ class Inputs:
         return self._once("llama.json", make)
 
     def _sized(self, ops):
-        def make(path):
+        def make(path):  # with a tenth more, which simplifications join
             graph = self.folder / f"transformer{ops}.graph.json"
-            self.run("generate", "transformer", "--ops", ops, "-o", graph, "-q")
+            self.run("generate", "transformer", "--ops", ops + ops // 10, "-o", graph, "-q")
             self.run("infer", graph, "--mesh", "data=2,model=4", "--strategy", "greedy", "-o", path, "-q")
         return self._once(f"transformer{ops}.json", make)
+
+    def _step_sized(self, layers):
+        """A training step with its weights, gradients and products split over both axes: collectives in every layer."""
+        def make(path):
+            graph = self.folder / f"step{layers}.graph.json"
+            self.run("generate", "llama", "--layers", layers, "--hidden", 1024, "--ffn", 2816, "--heads", 16, "--kv-heads", 16,
+                     "--vocab", 32000, "--batch", 8, "--seq", 512, "-o", graph, "-q")
+            self.run("infer", graph, "--mesh", "data=2,model=4", "--train", "--strategy", "einsum", "--loss", "causal-lm:logits",
+                     "--optimizer", "adamw", "--recipe", "data=zero3,model=tp", "-o", path, "-q")
+        return self._once(f"step{layers}.json", make)
+
+    def _step10000(self):
+        return self._step_sized(70)
+
+    def _step50000(self):
+        return self._step_sized(350)
 
     def _ops10000(self):
         return self._sized(10_000)
