@@ -274,20 +274,55 @@ def words_stand_beside_lines(browser, inputs):
     page.close()
 
 
-# The middle of the first spot of 5 by 5 pixels of a colour "#rrggbb".
-SPOT = """((color) => {
+NOTE_SIZES = """(() => {
+  window.sizes = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+    window.sizes.push([text, parseFloat(this.font.replace("bold ", "")) * this.getTransform().a / devicePixelRatio]);
+    return write.call(this, text, ...at);
+  };
+})()"""
+
+
+def names_are_readable_from_afar(browser, inputs):
+    """A training step in a small window: groups and ops have names of nine pixels, not empty boxes."""
+    page = browser.open(inputs.page("recomputed"), 1000, 700)
+    page.evaluate(NOTE_SIZES)
+    page.click("[aria-label^='show all']")
+    page.settle()
+    sizes = page.evaluate("window.sizes")
+    names = [size for text, size in sizes if text[:1] in ("▸", "▾", "●", "◐", "○")]
+    expect(len(names) > 15, f"{len(names)} names")
+    expect(min(names) > 8.9 and min(size for _, size in sizes) >= 7, f"small letters: {sorted(sizes, key=lambda one: one[1])[:3]}")
+    expect_quiet(page)
+    page.close()
+
+
+# The middles of spots of 5 by 5 pixels of a colour "#rrggbb".
+SPOTS = """((color) => {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
   const canvas = document.querySelector(".graph-canvas");
   const {data, width, height} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const is = (x, y) => [red, green, blue].every((value, i) => data[4 * (y * width + x) + i] === value);
   const box = canvas.getBoundingClientRect();
+  const spots = [];
   for (let y = 2; y < height - 2; ++y) {
     for (let x = 2; x < width - 2; ++x) {
-      if ([-2, -1, 0, 1, 2].every((dy) => [-2, -1, 0, 1, 2].every((dx) => is(x + dx, y + dy)))) return [box.x + x, box.y + y];
+      if (spots.some((spot) => Math.hypot(spot[0] - box.x - x, spot[1] - box.y - y) < 20)) continue;
+      if ([-2, -1, 0, 1, 2].every((dy) => [-2, -1, 0, 1, 2].every((dx) => is(x + dx, y + dy)))) spots.push([box.x + x, box.y + y]);
     }
   }
-  return null;
+  return spots;
 })(%s)"""
+
+
+def spot_of_mark(page, color):
+    """Where a mark is of its own: those within closed groups say what the groups hold."""
+    for spot in page.evaluate(SPOTS % json.dumps(color)):
+        page.move(*spot)
+        if "group of" not in (page.text(".graph-tooltip") or ""):
+            return spot
+    return None
 
 
 def marks_are_clicked(browser, inputs):
@@ -297,10 +332,9 @@ def marks_are_clicked(browser, inputs):
     plan = document(inputs.page("llama"))
     transitions, clicked = plan["transitions"], 0
     for kind, row in enumerate(transitions["kinds"]):
-        spot = None if row["is_local"] else page.evaluate(SPOT % json.dumps(row["color"]))
+        spot = None if row["is_local"] else spot_of_mark(page, row["color"])
         if spot is None:
             continue
-        page.move(*spot)
         expect(row["name"] in (page.text(".graph-tooltip") or ""), f"the pointer tells of {page.text('.graph-tooltip')!r} on {row['name']}")
         page.click_at(*spot)
         page.settle()
@@ -385,6 +419,6 @@ def without_idle_callbacks(browser, inputs):
     page.close()
 
 
-CASES = [words_stand_beside_lines, only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
+CASES = [names_are_readable_from_afar, words_stand_beside_lines, only_changes, says_prices, marks_changes, changes_by_pairs, marks_in_both_plans, without_idle_callbacks,
          keyboard_reaches_all, zooms, search_finds_kinds, search_stays_open, overlays_and_themes, double_click_opens,
          marks_are_clicked, readers_name_inputs]
