@@ -307,12 +307,16 @@ export class GraphPainter {
     const isTight = isGrown && this.#widthOf(type, title) + this.#widthOf(value, number) > box.width - 18;
     const taken = isTight ? 0 : this.#text(value, box.x + box.width - 6, y, 0.5 * box.width, number);
     this.#text(type, box.x + 6, y, box.width - taken - 18, title);
-    y += name.size + (isGrown ? 1 : 2);
-    if (y + 0.25 * name.size > box.y + box.height) return;
-    this.#text(nameTail(model.opName(op)), box.x + 6, y, box.width - 12, name);
+    const layout = model.record(op)?.outputs[0] ?? -1;
     const scale = name.size / 9;
+    const isLast = isGrown && layout >= 0;  // one line is left: how it lies says more than its name
+    if (!isLast) {
+      y += name.size + (isGrown ? 1 : 2);
+      if (y + 0.25 * name.size > box.y + box.height) return;
+      this.#text(nameTail(model.opName(op)), box.x + 6, y, box.width - 12, name);
+    }
     if (y + 4 + 11 * scale > box.y + box.height + 1) return;
-    this.#drawChips(model.record(op)?.outputs[0] ?? -1, {x: box.x + 5, y: y + 4, width: box.width - 10, scale});
+    this.#drawChips(layout, {x: box.x + 5, y: y + 4, width: box.width - 10, scale});
   }
 
   /** A chip per mesh axis: how the tensor lies on it. */
